@@ -132,23 +132,25 @@ def arrivals(found: Pipeline, n: int) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "limit, behind, cycles",
+    "limit, behind, before, cycles",
     [
-        (4068, None, 3),
-        (4070, None, 2),
-        (5948, None, 2),
-        (5950, None, 1),
-        (3638, 1200, 3),
-        (3640, 1200, 2),
+        (4068, None, 0, 3),
+        (4070, None, 0, 2),
+        (5948, None, 0, 2),
+        (5950, None, 0, 1),
+        (3638, 1200, 0, 3),
+        (3640, 1200, 0, 2),
+        (6568, None, 620, 2),
+        (6570, None, 620, 1),
     ],
 )
 def test_stages_hold_what_is_in_time(
-    monkeypatch: pytest.MonkeyPatch, limit: int, behind: int | None, cycles: int
+    monkeypatch: pytest.MonkeyPatch, limit: int, behind: int | None, before: int, cycles: int
 ) -> None:
     """Sixteen bits: sums of two, three and three are there after 2220, 4070 and 5950 ps, the last after 2440 of registers."""
     graph = find(np.ones((1, 16), np.int64), [(0, 1)] * 16)
     monkeypatch.setattr(pipeline, "_PICOSECONDS", limit // 2)
-    assert schedule.__wrapped__(graph, 2, behind).latency == cycles
+    assert schedule.__wrapped__(graph, 2, behind, before).latency == cycles
 
 
 @pytest.mark.parametrize("limit", range(2300, 7600, 130))
@@ -209,6 +211,24 @@ def test_no_sum_is_narrower_than_its_terms(seed: int) -> None:
         for node, shift in ((adder.a, adder.i), (adder.b, adder.j), (adder.c, adder.k)):
             if node != NOTHING:
                 assert shift + width(*graph.intervals[node]) <= width(*graph.intervals[n])
+
+
+@pytest.mark.parametrize("terms, three", [(2, 0), (3, 1), (4, 0), (6, 1), (8, 3), (9, 4), (10, 1), (27, 13)])
+def test_three_terms_at_once_where_two_are_too_deep(terms: int, three: int) -> None:
+    """Sums of two fill the room that the least depth leaves: 9 terms have none in two levels, 4 enough."""
+    graph = find(np.ones((1, terms), np.int64), [(0, 3)] * terms)
+    assert sum(adder.c != NOTHING for adder in graph.adders) == three
+    assert 3 ** max(graph.depths) >= terms > 3 ** (max(graph.depths) - 1)
+
+
+def test_deep_sums_are_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would make the trees deeper, and save hardly a table."""
+    weight = np.random.default_rng(5).integers(-7, 8, (6, 24))
+    graph = find(weight, [(0, 255)] * 24)
+    monkeypatch.setattr(sharing, "_DEEPEST", 99)
+    shared = find(weight, [(0, 255)] * 24)
+    assert max(graph.depths) < max(shared.depths)
+    assert graph.bits < 1.01 * shared.bits
 
 
 def test_a_row_of_many_terms() -> None:
