@@ -29,14 +29,17 @@ _SHIFT_BITS, _NODE_BITS = 6, 24
 _SHIFTS, _NODES, _MIDDLE = (1 << _SHIFT_BITS) - 1, (1 << _NODE_BITS) - 1, 1 << _SHIFT_BITS
 
 
-def find(weight: Array, inputs: Sequence[tuple[int, int]]) -> AdderGraph:
-    """The graph of weight int64 (rows, columns); `inputs`: (least, greatest) code of every column."""
+def find(weight: Array, inputs: Sequence[tuple[int, int]], more: int = 0) -> AdderGraph:
+    """The graph of weight int64 (rows, columns); `inputs`: (least, greatest) code of every column.
+
+    more: levels of adders that it may have beyond the fewest.
+    """
     table = [[digits(value) for value in row] for row in weight.tolist()]
     nodes = Nodes(inputs)
     state = _Sharing(len(weight), nodes)
     for columns in _groups(table, len(inputs)):
         state.share(table, columns)
-    depth = max([depth_of(terms, nodes) for terms in state.done], default=0)
+    depth = max([depth_of(terms, nodes) for terms in state.done], default=0) + more
     outputs = [sum_of(terms, nodes, depth) for terms in state.done]
     return without_carries(nodes.graph(outputs))
 

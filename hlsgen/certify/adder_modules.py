@@ -40,7 +40,9 @@ _ABOUT = """\
 """
 _EXACT = "every sum has the bits that the ranges of the codes and the weights need. Written by"
 _NUMBER = r"(?:0|[1-9]\d{0,6})"
-_WIRE = re.compile(rf"    (?P<kind>wire|reg) \[({_NUMBER}):0\] (n{_NUMBER}_{_NUMBER})(?: = (.+))?;", re.ASCII)
+_WIRE = re.compile(
+    rf"    (?P<kind>(?:\(\* keep \*\) )?wire|reg) \[({_NUMBER}):0\] (n{_NUMBER}_{_NUMBER})(?: = (.+))?;", re.ASCII
+)
 _MOVE = re.compile(rf"        (n{_NUMBER}_{_NUMBER}) <= (n{_NUMBER}_{_NUMBER});", re.ASCII)
 _ASSIGN = re.compile(rf"    assign m_data\[({_NUMBER}):({_NUMBER})\] = (.+);", re.ASCII)
 _LATENCY = re.compile(rf"^        \.STAGES\(({_NUMBER})\)({re.escape(JOINED)})?$", re.ASCII | re.MULTILINE)

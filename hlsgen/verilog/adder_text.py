@@ -37,7 +37,7 @@ class _Text:
 
     def lines(self, y_bits: int) -> Iterator[str]:
         pipeline, graph = self.pipeline, self.pipeline.graph
-        first = len(graph.inputs)
+        first, kept = len(graph.inputs), self._kept()
         for n in range(first):
             if pipeline.needed[n] >= 0:
                 yield f"    wire [{self.x_bits - 1}:0] n{n}_0 = {self._code(n)};"
@@ -46,7 +46,8 @@ class _Text:
                 yield from self._registers(cycle)
             for n, adder in enumerate(graph.adders, first):
                 if pipeline.made[n] == cycle:
-                    yield f"    wire [{self.widths[n] - 1}:0] n{n}_{cycle} = {self._sum(n, adder, cycle)};"
+                    keep = "(* keep *) " if n in kept else ""
+                    yield f"    {keep}wire [{self.widths[n] - 1}:0] n{n}_{cycle} = {self._sum(n, adder, cycle)};"
         for row, (node, shift, inverted) in enumerate(graph.outputs):
             value = _together(self._plain(node, pipeline.latency, shift, y_bits, 0))
             yield f"    assign m_data[{(row + 1) * y_bits - 1}:{row * y_bits}] = {'~' * inverted}{value};"
@@ -54,6 +55,15 @@ class _Text:
         if cut:
             names = ", ".join(f"n{node}_{pipeline.latency}" for node in dict.fromkeys(cut))
             yield f"    wire unused_sums = &{{1'b0, {names}}};"
+
+    def _kept(self) -> set[int]:
+        """Sums that another one takes in the same cycle, where one of both is of three terms: of more, Yosys would make one sum."""
+        graph, made = self.pipeline.graph, self.pipeline.made
+        first, found = len(graph.inputs), set[int]()
+        for n, adder in enumerate(graph.adders, first):
+            own = [node for node, _ in adder.terms if node >= first and made[node] == made[n]]
+            found.update(node for node in own if adder.c != NOTHING or graph.adders[node - first].c != NOTHING)
+        return found
 
     def _code(self, n: int) -> str:
         """The code of column n, its top bit inverted if it is signed."""

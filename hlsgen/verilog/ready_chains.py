@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
+import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.adder_graph import AdderGraph
+from hlsgen.adder_graph import AdderGraph, find
 from hlsgen.dataflow.ends import divided, leaves
 from hlsgen.dataflow.units import (
     AdderMatVec,
@@ -194,7 +196,9 @@ def _open(node: Node, slices: set[str], shifts: dict[str, int], reads: set[str])
             return replace(unit, open=True)
         case AdderMatVec(graph=AdderGraph()) as unit:
             behind = MULTIPLEXER if slices >= {*node.outputs} else shifts.get(node.outputs[0])
-            return replace(unit, behind=behind, before=READ if reads & {*node.inputs} else 0)
+            unit = replace(unit, behind=behind, before=READ if reads & {*node.inputs} else 0)
+            deeper = replace(unit, graph=_deeper(unit.graph))
+            return deeper if latency(deeper) <= latency(unit) else unit
         case _:
             return node.unit
 
@@ -222,6 +226,12 @@ def _joined(nodes: Sequence[Node]) -> list[Node]:
             unit = replace(unit, ahead=ahead[node.name])
         result.append(replace(node, unit=unit))
     return result
+
+
+@lru_cache(maxsize=64)
+def _deeper(graph: AdderGraph) -> AdderGraph:
+    """The same matrix with a level of adders more: fewer sums of three terms, whose high bits take two tables each."""
+    return find(graph.evaluate(np.eye(len(graph.inputs), dtype=np.int64)).T, graph.inputs, 1)
 
 
 def _goes_far(node: Node) -> bool:

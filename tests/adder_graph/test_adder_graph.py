@@ -219,6 +219,9 @@ def test_three_terms_at_once_where_two_are_too_deep(terms: int, three: int) -> N
     graph = find(np.ones((1, terms), np.int64), [(0, 3)] * terms)
     assert sum(adder.c != NOTHING for adder in graph.adders) == three
     assert 3 ** max(graph.depths) >= terms > 3 ** (max(graph.depths) - 1)
+    deeper = find(np.ones((1, terms), np.int64), [(0, 3)] * terms, 1)
+    assert sum(adder.c != NOTHING for adder in deeper.adders) < max(three, 1)
+    assert max(deeper.depths) <= max(graph.depths) + 1
 
 
 def test_deep_sums_are_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
