@@ -40,9 +40,8 @@ _ABOUT = """\
 """
 _EXACT = "every sum has the bits that the ranges of the codes and the weights need. Written by"
 _NUMBER = r"(?:0|[1-9]\d{0,6})"
-_WIRE = re.compile(
-    rf"    (?P<kind>(?:\(\* keep \*\) )?wire|reg) \[({_NUMBER}):0\] (n{_NUMBER}_{_NUMBER})(?: = (.+))?;", re.ASCII
-)
+_WIRE = re.compile(rf"    (?P<kind>wire|reg) \[({_NUMBER}):0\] (n{_NUMBER}_{_NUMBER})(?: = (.+))?;", re.ASCII)
+_KEPT = re.compile(rf"    \(\* keep \*\) (wire \[{_NUMBER}:0\] (n{_NUMBER}_{_NUMBER}));", re.ASCII)
 _MOVE = re.compile(rf"        (n{_NUMBER}_{_NUMBER}) <= (n{_NUMBER}_{_NUMBER});", re.ASCII)
 _ASSIGN = re.compile(rf"    assign m_data\[({_NUMBER}):({_NUMBER})\] = (.+);", re.ASCII)
 _LATENCY = re.compile(rf"^        \.STAGES\(({_NUMBER})\)({re.escape(JOINED)})?$", re.ASCII | re.MULTILINE)
@@ -138,6 +137,10 @@ class _Reader:
         waiting: dict[str, int] = {}
         row = 0
         for line in lines:
+            kept = _KEPT.fullmatch(line)
+            total = re.fullmatch(rf"    assign {kept[2]}( = .+;)", next(lines, "")) if kept else None
+            if kept and total:
+                line = f"    {kept[1]}{total[1]}"
             wire, assign = _WIRE.fullmatch(line), _ASSIGN.fullmatch(line)
             if wire and (wire["kind"] == "reg") != bool(wire[4]):
                 name, width = wire[3], int(wire[2]) + 1

@@ -46,8 +46,12 @@ class _Text:
                 yield from self._registers(cycle)
             for n, adder in enumerate(graph.adders, first):
                 if pipeline.made[n] == cycle:
-                    keep = "(* keep *) " if n in kept else ""
-                    yield f"    {keep}wire [{self.widths[n] - 1}:0] n{n}_{cycle} = {self._sum(n, adder, cycle)};"
+                    wire, total = f"wire [{self.widths[n] - 1}:0] n{n}_{cycle}", self._sum(n, adder, cycle)
+                    if n in kept:
+                        yield f"    (* keep *) {wire};"
+                        yield f"    assign n{n}_{cycle} = {total};"
+                    else:
+                        yield f"    {wire} = {total};"
         for row, (node, shift, inverted) in enumerate(graph.outputs):
             value = _together(self._plain(node, pipeline.latency, shift, y_bits, 0))
             yield f"    assign m_data[{(row + 1) * y_bits - 1}:{row * y_bits}] = {'~' * inverted}{value};"
