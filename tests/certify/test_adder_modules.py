@@ -71,6 +71,8 @@ def test_every_constant(core: Path) -> None:
         (THREE + r" \+ (\{.*);", r"\1 + \2 + \2;", "no sum of two or three"),
         (THREE + r" \+ \{.*?, ", r"\1 + {", "of another width"),
         (THREE + r"( \+ \{.*n\d+)_1", r"\1\2_0", "top_mv"),
+        (r"\(\* keep \*\) wire", "wire", "none of a module of adders"),
+        (r"(keep \*\) wire .*\n    assign n\d+)_", r"\g<1>1_", "none of a module of adders"),
         (r"(m_data\[\d+:0\] = )(~?)", lambda m: m[1] + ("" if m[2] else "~"), "no sum of"),
         (r"(\{1'h)0", r"\g<1>1", "does not fit"),
         (r"(m_data\[\d+:\d+\] = ).*;", r"\g<1>0;", "no vector of bits"),
