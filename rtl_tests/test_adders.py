@@ -24,7 +24,7 @@ CASES = [
 ]  # fmt: skip
 
 
-def module(case: tuple[int, ...]) -> tuple[str, np.ndarray[Any, Any], int, tuple[int, int]]:
+def module(case: tuple[int, ...], *, joined: bool = False) -> tuple[str, np.ndarray[Any, Any], int, tuple[int, int]]:
     """(text, weights, latency, bits of codes and sums), with a row of zeros and one of negative weights."""
     rows, columns, low, high, bits, levels, behind = case
     rng = np.random.default_rng(sum(case))
@@ -36,17 +36,29 @@ def module(case: tuple[int, ...]) -> tuple[str, np.ndarray[Any, Any], int, tuple
     y_bits = width(min(-1, int(ends[0].sum(axis=1).min())), int(ends[1].sum(axis=1).max()))
     pipeline = schedule(graph, levels, behind or None)
     x_bits = width(low, high)
-    return module_text("adders", pipeline, x_bits, y_bits), weight, pipeline.latency, (x_bits, y_bits)
+    return module_text("adders", pipeline, x_bits, y_bits, joined=joined), weight, pipeline.latency, (x_bits, y_bits)
 
 
 @pytest.mark.cases(6)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_products_of_a_constant_matrix(simulate: Callable[..., None], simulator: str, case: tuple[int, ...]) -> None:
-    text, weight, latency, (x_bits, y_bits) = module(case)
+    run(simulate, simulator, case, joined=False)
+
+
+@pytest.mark.parametrize("simulator, case", sweep(CASES[5:8]))
+def test_joined_to_its_taker(simulate: Callable[..., None], simulator: str, case: tuple[int, ...]) -> None:
+    """It takes no beat while the taker is not ready, even if it holds none."""
+    run(simulate, simulator, case, joined=True)
+
+
+def run(simulate: Callable[..., None], simulator: str, case: tuple[int, ...], *, joined: bool) -> None:
+    text, weight, latency, (x_bits, y_bits) = module(case, joined=joined)
     low, high = case[2:4]
     x = np.random.default_rng(1).integers(low, high + 1, (300, weight.shape[1]))
     x[:2] = np.where(weight[-1] < 0, [[low], [high]], 0)
-    job = Stream({"s_data": pack(x, x_bits)}, {"m_data": pack(x @ weight.T, y_bits)}, latency, capacity=latency)
+    job = Stream(
+        {"s_data": pack(x, x_bits)}, {"m_data": pack(x @ weight.T, y_bits)}, latency, capacity=0 if joined else latency
+    )
     simulate(simulator, "adders", {}, job, {"adders.v": text})
 
 

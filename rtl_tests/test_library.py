@@ -267,7 +267,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "D_W": 1, "WORDS": 1, "W": 1},
         {"LANES": 3, "D_W": 2, "WORDS": 3, "W": 40, "BLOCK": 1},
     ),
-    "hg_stages": ({"STAGES": 1}, {"STAGES": 7}),
+    "hg_stages": ({"STAGES": 1}, {"STAGES": 7, "JOINED": 1}),
     "hg_threshold": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "BITS": 1, "OUT_W": 1, "OFFSET": -3, "FALLING": 1},
         {"LANES": 2, "FOLDS": 3, "IN_W": 1, "IN_SIGNED": 0, "BITS": 4, "OUT_W": 7, "OFFSET": 5},

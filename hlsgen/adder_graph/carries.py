@@ -86,16 +86,16 @@ def _constants(graph: AdderGraph, extra: list[int], nodes: list[int], known: dic
 
     for node in nodes:
         if node not in known:
-            a, i, b, j, minus, _ = graph.adders[node - first]
-            right = constant(b) << j
-            found[node] = (constant(a) << i) + (-right if minus else right) + extra[node - first]
+            adder = graph.adders[node - first]
+            away = constant(adder.b) << (adder.j + 1) if adder.minus else 0
+            found[node] = sum(constant(n) << shift for n, shift in adder.terms) - away + extra[node - first]
     return found
 
 
 def _uses(graph: AdderGraph) -> list[int]:
     """How often each node is taken."""
     uses = [0] * len(graph.intervals)
-    taken = [node for adder in graph.adders for node in (adder.a, adder.b)]
+    taken = [node for adder in graph.adders for node, _ in adder.terms]
     for node in (*taken, *(output.node for output in graph.outputs)):
         if node != NOTHING:
             uses[node] += 1
@@ -110,7 +110,7 @@ def _below(graph: AdderGraph, rows: Sequence[int]) -> set[int]:
         node = rest.pop()
         if node >= first and node not in found:
             found.add(node)
-            rest += [graph.adders[node - first].a, graph.adders[node - first].b]
+            rest += [term for term, _ in graph.adders[node - first].terms]
     return found
 
 
@@ -124,7 +124,7 @@ def _offers(graph: AdderGraph, output: Output, uses: list[int], taken: set[int])
             continue
         adder = graph.adders[node - first]
         if adder.a != NOTHING:
-            rest.append((adder.a, shift + adder.i, negative))
+            rest += [(term, shift + more, negative) for term, more in ((adder.a, adder.i), (adder.c, adder.k))]
             found.setdefault(node, []).append((shift + carry_place(adder, graph.intervals), negative))
         rest.append((adder.b, shift + adder.j, negative != adder.minus))
     offers = _Offers()

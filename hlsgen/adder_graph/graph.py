@@ -1,4 +1,4 @@
-"""A graph of two-term sums, and what every node of it can be."""
+"""A graph of sums of two and three terms, and what every node of it can be."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTHING = -1
 
 
 class Adder(NamedTuple):
-    """(a << i) + (b << j) + extra, or minus; a may be NOTHING. One of the shifts is 0.
+    """(a << i) + (b << j) + (c << k) + extra, or minus b; a or c may be NOTHING. One of the shifts is 0.
 
     extra: of a sum 0, or a 1 at `carry_place`, of a difference 0 or a -1 there, which saves the carry into it.
     """
@@ -26,6 +26,14 @@ class Adder(NamedTuple):
     j: int
     minus: bool
     extra: int = 0
+    c: int = NOTHING
+    k: int = 0
+
+    @property
+    def terms(self) -> tuple[tuple[int, int], ...]:
+        """(node, shift) of each term."""
+        found = (self.a, self.i), (self.b, self.j), (self.c, self.k)
+        return tuple(term for term in found if term[0] != NOTHING)
 
 
 class Output(NamedTuple):
@@ -43,50 +51,52 @@ def width(low: int, high: int) -> int:
     return max((-low - 1).bit_length(), high.bit_length() if high > 0 else 0) + 1
 
 
-def ends_of(adder: Adder, intervals: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The interval of an adder's first operand."""
-    return intervals[adder.a] if adder.a != NOTHING else (0, 0)
+#: (least, greatest) value of every node.
+Intervals = Sequence[tuple[int, int]]
 
 
-def interval(adder: Adder, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-    """(least, greatest) sum of operands within a and b."""
-    low, high = b[0] << adder.j, b[1] << adder.j
-    if adder.minus:
-        low, high = -high, -low
-    return (a[0] << adder.i) + low + adder.extra, (a[1] << adder.i) + high + adder.extra
+def interval(adder: Adder, intervals: Intervals) -> tuple[int, int]:
+    """(least, greatest) sum, as if the terms had no inputs in common."""
+    low = high = adder.extra
+    for n, (node, shift) in enumerate(adder.terms, adder.a == NOTHING):
+        ends = intervals[node][0] << shift, intervals[node][1] << shift
+        low, high = (low - ends[1], high - ends[0]) if n == 1 and adder.minus else (low + ends[0], high + ends[1])
+    return low, high
 
 
-def low_bits(adder: Adder, a: tuple[int, int]) -> int:
-    """Bits at the low end of a sum that are those of the operand that is not shifted, a where that can be chosen."""
-    if adder.a == NOTHING or (adder.minus and adder.i):
+def lowest(adder: Adder) -> Adder:
+    """The same with the term first that is not shifted, where terms can change places."""
+    a, i, b, j, minus, extra, c, k = adder
+    return adder if minus or not i else Adder(b, j, a, i, False, extra, c, k)
+
+
+def carry_place(adder: Adder, intervals: Intervals) -> int:
+    """The lowest bit that is added, into which a carry comes; those below are those of the term that is not shifted."""
+    a, i, _, j, _, _, c, k = lowest(adder)
+    if a == NOTHING or i:
         return 0
-    return adder.j if width(*a) > adder.j + (a[0] < 0) else 0
+    place, ends = min(j, k) if c != NOTHING else j, intervals[a]
+    return place if width(*ends) > place + (ends[0] < 0) else 0
 
 
-def first_bit(adder: Adder, a: tuple[int, int], b: tuple[int, int]) -> int:
-    """The lowest bit that is added; those below go through."""
-    if adder.i:
-        return low_bits(Adder(adder.b, 0, adder.a, adder.i, adder.minus), b) if not adder.minus else 0
-    return low_bits(adder, a)
+def adder_bits(adder: Adder, intervals: Intervals, ends: tuple[int, int]) -> int:
+    """Tables of a sum within `ends`: of the highest bit of two terms it is the carry, if the sum grows."""
+    place = carry_place(adder, intervals)
+    if adder.c != NOTHING:
+        return max(1, 2 * (width(*ends) - place) - 3)
+    if all(intervals[node][0] >= 0 for node, _ in adder.terms):
+        return _most(adder, intervals, 0) - place
+    return width(*ends) - grows(adder, intervals, ends) - place
 
 
-def carry_place(adder: Adder, intervals: Sequence[tuple[int, int]]) -> int:
-    """Where a carry comes into an adder."""
-    return first_bit(adder, ends_of(adder, intervals), intervals[adder.b])
+def grows(adder: Adder, intervals: Intervals, ends: tuple[int, int]) -> bool:
+    """Whether both of two terms have fewer bits than the sum, in two's complement."""
+    return adder.c == NOTHING and ends[0] < 0 and _most(adder, intervals, 1) < width(*ends)
 
 
-def adder_bits(adder: Adder, a: tuple[int, int], b: tuple[int, int], ends: tuple[int, int]) -> int:
-    """Tables of a sum within `ends` of operands within a and b: of the highest bit it is the carry, if the sum grows."""
-    through = first_bit(adder, a, b)
-    if a[0] >= 0 and b[0] >= 0:
-        return max(adder.i + width(*a), adder.j + width(*b)) - through
-    return width(*ends) - grows(adder, a, b, ends) - through
-
-
-def grows(adder: Adder, a: tuple[int, int], b: tuple[int, int], ends: tuple[int, int]) -> bool:
-    """Whether both operands have fewer bits than the sum, in two's complement."""
-    most = max(adder.i + width(*a) + (a[0] >= 0), adder.j + width(*b) + (b[0] >= 0))
-    return ends[0] < 0 and most < width(*ends)
+def _most(adder: Adder, intervals: Intervals, sign: int) -> int:
+    """Bits of the longest term; `sign`: those that others take for it."""
+    return max(shift + width(*intervals[node]) + sign * (intervals[node][0] >= 0) for node, shift in adder.terms)
 
 
 def _sent(value: Array, output: Output) -> Array:
@@ -110,17 +120,18 @@ class AdderGraph:
     @property
     def bits(self) -> int:
         """Tables of six inputs that the graph takes, about: those of sums, and one for each carry into them."""
-        first, ends = len(self.inputs), self.intervals
-        sums = (adder_bits(x, ends_of(x, ends), ends[x.b], ends[first + n]) for n, x in enumerate(self.adders))
+        own = self.intervals[len(self.inputs) :]
+        sums = (adder_bits(x, self.intervals, ends) for x, ends in zip(self.adders, own, strict=True))
         return sum(sums) + sum(x.minus == (x.extra == 0) for x in self.adders)
 
     def evaluate(self, x: Array) -> Array:
         """Vectors int64 (count, inputs) -> int64 (count, rows)."""
         nodes = list(x.T)
         zero = np.zeros(len(x), np.int64)
-        for a, i, b, j, minus, extra in self.adders:
-            right = nodes[b] << j
-            nodes.append((nodes[a] << i if a != NOTHING else zero) + (-right if minus else right) + extra)
+        for adder in self.adders:
+            parts = [nodes[node] << shift for node, shift in adder.terms]
+            right = nodes[adder.b] << adder.j
+            nodes.append(zero + sum(parts) + (-2 * right if adder.minus else 0) + adder.extra)
         return np.stack([_sent(nodes[x.node], x) if x.node != NOTHING else zero for x in self.outputs], axis=1)
 
 
@@ -140,21 +151,19 @@ class Nodes:
         """The node of this sum. Its interval holds for any values of the operands, as if they had no inputs in common."""
         if adder in self._known:
             return self._known[adder]
-        a, b, depth = ends_of(adder, self.intervals), self.intervals[adder.b], self.depths[adder.b]
-        low, high = interval(adder, a, b)
-        needed = max(adder.i + width(*a), adder.j + width(*b))
+        low, high = interval(adder, self.intervals)
+        needed = _most(adder, self.intervals, 0)
         # No sum is held in fewer bits than its terms, as -4 could be, and 4 not.
         if low >= 0 and width(low, high) < needed:
             low = -1
         if width(low, high) < needed:
             high = 1 << (needed - 2)
-        right = self.lean[adder.b] << adder.j
-        left = self.lean[adder.a] << adder.i if adder.a != NOTHING else 0
-        self.lean.append(
-            left + (-right - (1 << first_bit(adder, a, self.intervals[adder.b])) if adder.minus else right)
-        )
+        lean = sum(self.lean[node] << shift for node, shift in adder.terms)
+        if adder.minus:
+            lean -= (self.lean[adder.b] << (adder.j + 1)) + (1 << carry_place(adder, self.intervals))
+        self.lean.append(lean)
         self.intervals.append((low, high))
-        self.depths.append(1 + (depth if adder.a == NOTHING else max(depth, self.depths[adder.a])))
+        self.depths.append(1 + max(self.depths[node] for node, _ in adder.terms))
         self.adders.append(adder)
         self._known[adder] = len(self.intervals) - 1
         return self._known[adder]

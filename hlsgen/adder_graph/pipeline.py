@@ -9,8 +9,8 @@ from hlsgen.adder_graph.graph import NOTHING, Adder, AdderGraph, carry_place, wi
 
 #: Picoseconds, about those of Xilinx 7 series: a register from clock to output, with the setup of the next; a net and a
 #: table, with the net in front of a carry chain where several take a bit of the sum; from the table of a bit into the carry
-#: chain and out at the next bit; along the chain by a bit; from the table of a bit to its sum.
-_REGISTER, _TABLE, _INTO, _ALONG, _OUT = 500, 1120, 600, 30, 230
+#: chain and out at the next bit; along the chain by a bit; from the table of a bit to its sum; more for three terms.
+_REGISTER, _TABLE, _INTO, _ALONG, _OUT, _THREE = 500, 1120, 600, 30, 230, 130
 #: Picoseconds between registers for each adder one behind the other that is asked for, if these are several: more are in
 #: a stage if they are fast enough, and fewer if they are slow.
 _PICOSECONDS = 2500
@@ -38,12 +38,13 @@ class Pipeline:
 
 
 @lru_cache(maxsize=256)
-def schedule(graph: AdderGraph, levels: int, behind: int | None = None) -> Pipeline:
+def schedule(graph: AdderGraph, levels: int, behind: int | None = None, before: int = 0) -> Pipeline:
     """Stages of about `levels` adders, in the fewest cycles; nodes late where that takes fewer registers.
 
-    behind: picoseconds from the outputs to a register that the taker has; None: the outputs are in registers.
+    behind: picoseconds from the outputs to a register that the taker has; None: the outputs are in registers. before: those
+    from a register to the inputs.
     """
-    stages = _Stages(graph, _PICOSECONDS * levels if levels > 1 else 0, behind)
+    stages = _Stages(graph, _PICOSECONDS * levels if levels > 1 else 0, behind, before)
     early = stages.early()
     latency = max([1, *(stages.out(early, output.node) for output in graph.outputs if output.node != NOTHING)])
     return min((_timed(graph, made, latency) for made in (early[0], stages.late(latency))), key=lambda p: p.registers)
@@ -60,20 +61,21 @@ class _Stages:
     A time of a node is that of each of its bits, the lowest first.
     """
 
-    def __init__(self, graph: AdderGraph, limit: int, behind: int | None) -> None:
-        self.graph, self.limit, self.behind = graph, limit, behind
+    def __init__(self, graph: AdderGraph, limit: int, behind: int | None, before: int = 0) -> None:
+        self.graph, self.limit, self.behind, self.before = graph, limit, behind, before
         self.widths = [width(*ends) for ends in graph.intervals]
 
     def early(self) -> tuple[list[int], list[list[int]]]:
         """The first cycle in which each node can be computed, and when it is ready there."""
         graph, first = self.graph, len(self.graph.inputs)
-        made, ready = [0] * first, [[_REGISTER] * bits for bits in self.widths[:first]]
+        made, ready = [0] * first, [[_REGISTER + self.before] * bits for bits in self.widths[:first]]
         for n, adder in enumerate(graph.adders, first):
-            cycle = max(made[node] for node in (adder.a, adder.b) if node != NOTHING)
-            found = self._sum(n, adder, [ready[x] if x != NOTHING and made[x] == cycle else None for x in adder[:3:2]])
-            if max(found) > self.limit and any(x >= first and made[x] == cycle for x in (adder.a, adder.b)):
+            nodes = [node for node, _ in adder.terms]
+            cycle = max(made[node] for node in nodes)
+            found = self._sum(n, adder, [ready[node] if made[node] == cycle else None for node in nodes])
+            if max(found) > self.limit and any(node >= first and made[node] == cycle for node in nodes):
                 cycle += 1
-                found = self._sum(n, adder, [None, None])
+                found = self._sum(n, adder, [None] * len(nodes))
             made.append(cycle)
             ready.append(found)
         return made, ready
@@ -97,8 +99,8 @@ class _Stages:
             if max(before) + _REGISTER > self.limit and max(left[n]) > 0:
                 made[n] -= 1
                 before = self._before(n, adder, [0] * self.widths[n])
-            for node, shift in ((adder.a, adder.i), (adder.b, adder.j)):
-                if node == NOTHING or made[node] < made[n]:
+            for node, shift in adder.terms:
+                if made[node] < made[n]:
                     continue
                 own, bits = before[shift:], self.widths[node]
                 needed = [*own[: bits - 1], max(own[bits - 1 :])]
@@ -110,13 +112,14 @@ class _Stages:
     def _sum(self, n: int, adder: Adder, operands: list[list[int] | None]) -> list[int]:
         """When the bits of a sum are ready, of operands that are, or that are in registers (None)."""
         start, carry, found = carry_place(adder, self.graph.intervals), 0, list[int]()
+        table = _TABLE + _THREE * (adder.c != NOTHING)
         for k in range(self.widths[n]):
             time = _REGISTER
-            for bits, shift in zip(operands, (adder.i, adder.j), strict=True):
+            for bits, (_, shift) in zip(operands, adder.terms, strict=True):
                 if bits is not None and k >= shift:
                     time = max(time, bits[min(k - shift, len(bits) - 1)])
             if k >= start:
-                time += _TABLE
+                time += table
             found.append(max(time + _OUT * (k >= start), carry))
             carry = max(carry + _ALONG, time + _INTO) if k >= start else 0
         return found
@@ -124,11 +127,12 @@ class _Stages:
     def _before(self, n: int, adder: Adder, left: list[int]) -> list[int]:
         """Time from the bits of operands, in their places, to the end of the stage; `left`: of those of the sum."""
         start, carry, found = carry_place(adder, self.graph.intervals), 0, list[int]()
+        table = _TABLE + _THREE * (adder.c != NOTHING)
         for k in range(self.widths[n] - 1, -1, -1):
             if k < start:
                 found.append(left[k])
                 continue
-            found.append(_TABLE + max(left[k] + _OUT, carry))
+            found.append(table + max(left[k] + _OUT, carry))
             carry = max(carry + _ALONG, left[k] + _INTO)
         return found[::-1]
 
@@ -137,9 +141,8 @@ def _timed(graph: AdderGraph, made: list[int], latency: int) -> Pipeline:
     first = len(graph.inputs)
     needed = [-1] * len(made)
     for n, adder in enumerate(graph.adders):
-        for node in (adder.a, adder.b):
-            if node != NOTHING:
-                needed[node] = max(needed[node], made[first + n])
+        for node, _ in adder.terms:
+            needed[node] = max(needed[node], made[first + n])
     for node, _, _ in graph.outputs:
         if node != NOTHING:
             needed[node] = latency

@@ -15,26 +15,32 @@ from collections.abc import Iterable, Sequence
 from hlsgen.adder_graph.carries import without_carries
 from hlsgen.adder_graph.graph import Adder, AdderGraph, Nodes, width
 from hlsgen.adder_graph.signed_digits import digits
-from hlsgen.adder_graph.sums import sum_of
+from hlsgen.adder_graph.sums import depth_of, sum_of
 from hlsgen.numerics.fixed import Array
 
 #: Most digits of a matrix of which a graph is made.
 MOST_DIGITS = 100_000
 #: Pairs of terms that are counted in all; if there are more, only those of columns in the same group are.
 _MOST_PAIRS = 800_000
+#: Adders one behind the other in a sum that rows share: trees of deeper ones have more levels than they save tables.
+_DEEPEST = 3
 #: A term is node << _SHIFT_BITS | shift; so are the nodes of a pair, with its distance and sign below.
 _SHIFT_BITS, _NODE_BITS = 6, 24
 _SHIFTS, _NODES, _MIDDLE = (1 << _SHIFT_BITS) - 1, (1 << _NODE_BITS) - 1, 1 << _SHIFT_BITS
 
 
-def find(weight: Array, inputs: Sequence[tuple[int, int]]) -> AdderGraph:
-    """The graph of weight int64 (rows, columns); `inputs`: (least, greatest) code of every column."""
+def find(weight: Array, inputs: Sequence[tuple[int, int]], more: int = 0) -> AdderGraph:
+    """The graph of weight int64 (rows, columns); `inputs`: (least, greatest) code of every column.
+
+    more: levels of adders that it may have beyond the fewest.
+    """
     table = [[digits(value) for value in row] for row in weight.tolist()]
     nodes = Nodes(inputs)
     state = _Sharing(len(weight), nodes)
     for columns in _groups(table, len(inputs)):
         state.share(table, columns)
-    outputs = [sum_of(terms, nodes) for terms in state.done]
+    depth = max([depth_of(terms, nodes) for terms in state.done], default=0) + more
+    outputs = [sum_of(terms, nodes, depth) for terms in state.done]
     return without_carries(nodes.graph(outputs))
 
 
@@ -81,7 +87,7 @@ class _Sharing:
         heapq.heapify(self.heap)
         while self.heap:
             rank, pair = heapq.heappop(self.heap)
-            if counts[pair] < 2:
+            if counts[pair] < 2 or self._deep(pair):
                 continue
             now = self._rank(pair)
             if now > rank:
@@ -103,6 +109,10 @@ class _Sharing:
             tops = low + width(*self.nodes.intervals[second]), high + width(*self.nodes.intervals[first])
             overlap = self.overlaps[pair] = max(1, 8 * (min(tops) - max(low, high)))
         return -self.counts[pair] * overlap
+
+    def _deep(self, pair: int) -> bool:
+        first, second, _, _ = _parts(pair)
+        return max(self.nodes.depths[first], self.nodes.depths[second]) >= _DEEPEST
 
     def _places(self, pair: int) -> list[tuple[int, int, int]]:
         """(row, term, term) of occurrences that have no terms in common."""

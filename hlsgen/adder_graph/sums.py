@@ -1,13 +1,18 @@
-"""Sums of the terms that no other row shares: trees with few tables and of the least depth."""
+"""Sums of the terms that no other row shares: trees with few tables, of two and three terms at a time.
+
+Three terms at once take the tables of two sums and hardly more time than one. So they are where a tree would be too deep.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from hlsgen.adder_graph.graph import NOTHING, Adder, Nodes, Output, adder_bits, interval, width
+from hlsgen.adder_graph.graph import NOTHING, Adder, Intervals, Nodes, Output, adder_bits, interval, width
 
 #: Terms of which pairs are compared: the shallowest and narrowest, if there are more.
 _MOST_TERMS = 40
+#: Pairs to which a third term is looked for.
+_MOST_PAIRS = 8
 
 
 class _Term(NamedTuple):
@@ -18,62 +23,93 @@ class _Term(NamedTuple):
     sign: int
 
 
-def sum_of(terms: list[tuple[int, int, int]], nodes: Nodes) -> Output:
-    """Where the sum of terms (node, shift, sign) is. Nodes that it needs are added.
+def depth_of(terms: list[tuple[int, int, int]], nodes: Nodes) -> int:
+    """The least depth of a tree of terms (node, shift, sign)."""
+    taken, depth = sum(3 ** nodes.depths[node] for node, _, _ in terms), 0
+    while 3**depth < taken:
+        depth += 1
+    return depth
 
-    Of all pairs whose sum leaves the tree as shallow as it can be, the one of the fewest tables comes next.
+
+def sum_of(terms: list[tuple[int, int, int]], nodes: Nodes, depth: int) -> Output:
+    """Where the sum of terms (node, shift, sign) is. Nodes that it needs are added, in a tree of at most `depth`.
+
+    Of all pairs that leave room for the rest of the tree the one of the fewest tables comes next, else three terms.
     """
     depths, intervals = nodes.depths, nodes.intervals
     rest = [_Term(*term) for term in terms]
-    prices: dict[tuple[_Term, _Term], tuple[int, int]] = {}
     if not rest:
         return Output(NOTHING, 0)
-    room = 1 << (sum(1 << depths[term.node] for term in rest) - 1).bit_length()
-    taken = sum(1 << depths[term.node] for term in rest)
+    prices: dict[tuple[_Term, ...], tuple[int, int]] = {}
+    room = 3**depth - sum(3 ** depths[term.node] for term in rest)
     constant = sum(sign * nodes.lean[node] << shift for node, shift, sign in rest)
     while len(rest) > 1:
-        best: tuple[tuple[int, int, int], int, int, int] | None = None
         if len(rest) > _MOST_TERMS:
             rest.sort(key=lambda term: (depths[term.node], width(*intervals[term.node]) + term.shift, term))
-        for m, x in enumerate(rest[:_MOST_TERMS]):
-            for n in range(m):
-                y = rest[n]
-                dx, dy = depths[x.node], depths[y.node]
-                grown = taken + (2 << max(dx, dy)) - (1 << dx) - (1 << dy)
-                if grown <= room:
-                    price = prices.get((x, y))
-                    if price is None:
-                        price = prices[x, y] = _price(x, y, intervals)
-                    rank = (*price, max(dx, dy))
-                    if best is None or rank < best[0]:
-                        best = rank, m, n, grown
-        assert best is not None
-        _, m, n, taken = best
-        x, y = rest.pop(m), rest.pop(n)
-        adder, sign = _joined(x, y)
-        if adder.minus and adder.i == adder.j and constant * sign < 0:
+        chosen = _chosen(rest[:_MOST_TERMS], depths, intervals, prices, room)
+        room -= _growth(chosen, depths)
+        for term in chosen:
+            rest.remove(term)
+        adder, sign = _joined(*chosen)
+        if adder.minus and adder.c == NOTHING and adder.i == adder.j and constant * sign < 0:
             adder, sign = Adder(adder.b, 0, adder.a, 0, True), -sign
+        low = min(term.shift for term in chosen)
         if adder.minus:
-            constant -= sign << min(x.shift, y.shift)
-        rest.append(_Term(nodes.add(adder), min(x.shift, y.shift), sign))
+            constant -= sign << low
+        rest.append(_Term(nodes.add(adder), low, sign))
     node, shift, sign = rest[0]
     if sign < 0 and shift:
         return Output(nodes.add(Adder(NOTHING, 0, node, 0, True)), shift)
     return Output(node, shift, sign < 0)
 
 
-def _joined(x: _Term, y: _Term) -> tuple[Adder, int]:
-    """The sum of two terms, and its sign: of a difference, the operand that is not shifted comes first."""
-    low = min(x.shift, y.shift)
-    if x.sign != y.sign and (y.shift < x.shift or (y.shift == x.shift and y.sign > 0)):
-        x, y = y, x
-    return Adder(x.node, x.shift - low, y.node, y.shift - low, x.sign != y.sign), x.sign
+def _chosen(
+    terms: list[_Term],
+    depths: list[int],
+    intervals: Intervals,
+    prices: dict[tuple[_Term, ...], tuple[int, int]],
+    room: int,
+) -> tuple[_Term, ...]:
+    """The terms that are summed next."""
+
+    def rank(chosen: tuple[_Term, ...]) -> tuple[int, int, int]:
+        price = prices.get(chosen)
+        if price is None:
+            price = prices[chosen] = _price(chosen, intervals)
+        return (*price, max(depths[term.node] for term in chosen))
+
+    pairs = [(x, y) for m, x in enumerate(terms) for y in terms[:m]]
+    fitting = [pair for pair in pairs if _growth(pair, depths) <= room]
+    if fitting:
+        return min(fitting, key=rank)
+    best = sorted(pairs, key=rank)[:_MOST_PAIRS]
+    threes: list[tuple[_Term, ...]] = [(*pair, z) for pair in best for z in terms if z not in pair]
+    # Of the least deep terms three always fit.
+    threes.append(tuple(sorted(terms, key=lambda term: depths[term.node])[:3]))
+    return min((three for three in threes if _growth(three, depths) <= room), key=rank)
 
 
-def _price(x: _Term, y: _Term, intervals: list[tuple[int, int]]) -> tuple[int, int]:
+def _growth(terms: tuple[_Term, ...], depths: list[int]) -> int:
+    """Room in a tree that is lost if these terms are summed: a term of depth d takes 3^d of it."""
+    own = [depths[term.node] for term in terms]
+    return int(3 ** (max(own) + 1) - sum(3**depth for depth in own))
+
+
+def _joined(*terms: _Term) -> tuple[Adder, int]:
+    """The sum of two or three terms, and its sign: the term that is not shifted comes first, or at most one is taken away."""
+    low = min(term.shift for term in terms)
+    total = sum(term.sign for term in terms)
+    sign = (1 if total > 0 else -1) if total else max(term.sign for term in terms if term.shift == low)
+    first, *more = sorted((term for term in terms if term.sign == sign), key=lambda term: term.shift)
+    away = [term for term in terms if term.sign != sign]
+    second, *third = (*away, *more)
+    adder = Adder(first.node, first.shift - low, second.node, second.shift - low, bool(away))
+    return (adder._replace(c=third[0].node, k=third[0].shift - low) if third else adder), sign
+
+
+def _price(terms: tuple[_Term, ...], intervals: Intervals) -> tuple[int, int]:
     """Tables with something for the width of the result, and that width."""
-    adder = _joined(x, y)[0]
-    a, b = intervals[adder.a], intervals[adder.b]
-    ends = interval(adder, a, b)
+    adder = _joined(*terms)[0]
+    ends = interval(adder, intervals)
     bits = width(*ends)
-    return 2 * adder_bits(adder, a, b, ends) + bits, bits
+    return 2 * adder_bits(adder, intervals, ends) + bits, bits

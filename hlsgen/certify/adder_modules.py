@@ -9,7 +9,7 @@ repeated, which takes half of the wire's range away; either may be inverted as a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from hlsgen.certify import count_modules
 from hlsgen.certify.netlist_reader import Cell, broken
-from hlsgen.certify.stage_frame import TAIL, frame, module_text
+from hlsgen.certify.stage_frame import JOINED, TAIL, frame, module_text
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.numerics.fixed import Array
 
@@ -25,6 +25,8 @@ from hlsgen.numerics.fixed import Array
 ADDERS = "adders"
 #: The MODE of units that count agreements.
 _AGREEMENTS = 2
+#: A module whose ready does not depend on what it is offered.
+_STEADY = "hg_shift"
 #: Bits of a wire: so sums of shifted coefficients stay within 64 bits.
 _MOST_BITS = 60
 
@@ -39,9 +41,10 @@ _ABOUT = """\
 _EXACT = "every sum has the bits that the ranges of the codes and the weights need. Written by"
 _NUMBER = r"(?:0|[1-9]\d{0,6})"
 _WIRE = re.compile(rf"    (?P<kind>wire|reg) \[({_NUMBER}):0\] (n{_NUMBER}_{_NUMBER})(?: = (.+))?;", re.ASCII)
+_KEPT = re.compile(rf"    \(\* keep \*\) (wire \[{_NUMBER}:0\] (n{_NUMBER}_{_NUMBER}));", re.ASCII)
 _MOVE = re.compile(rf"        (n{_NUMBER}_{_NUMBER}) <= (n{_NUMBER}_{_NUMBER});", re.ASCII)
 _ASSIGN = re.compile(rf"    assign m_data\[({_NUMBER}):({_NUMBER})\] = (.+);", re.ASCII)
-_LATENCY = re.compile(rf"^        \.STAGES\(({_NUMBER})\)$", re.ASCII | re.MULTILINE)
+_LATENCY = re.compile(rf"^        \.STAGES\(({_NUMBER})\)({re.escape(JOINED)})?$", re.ASCII | re.MULTILINE)
 _PART = re.compile(
     rf"(?P<bits>{_NUMBER})'h(?P<hex>[0-9a-f]+)"
     rf"|(?P<not>~?)(?P<name>n{_NUMBER}_{_NUMBER}|s_data)\[(?P<high>{_NUMBER})(?::(?P<low>{_NUMBER}))?\]"
@@ -78,14 +81,18 @@ class _Value:
         return _Value(-self.form, (1 << width) - (1 << low) - self.constant, self.time)
 
 
-def stands_for(cell: Cell, prefix: str, shape: tuple[int, int], x: tuple[int, int, int], y_bits: int) -> Cell:
+def stands_for(
+    cell: Cell, prefix: str, shape: tuple[int, int], x: tuple[int, int, int], y_bits: int, cells: Iterable[Cell]
+) -> Cell:
     """The instance of a module of adders or counters as if it were one of the library.
 
-    prefix: of the names of all modules of the core. x: bits, least and greatest code.
+    prefix: of the names of all modules of the core. x: bits, least and greatest code. cells: all of the core.
     """
+    sent = cell.ports.get("m_valid", "")
+    takers = {own.module for own in cells if own.name != cell.name and sent in own.ports.values()}
     parameters: dict[str, int | str] = {
         "SIMD": shape[1], "PE": shape[0], "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": x[0], "X_SIGNED": int(x[1] < 0),
-        "LOW": x[1], "HIGH": x[2], "W_W": 1,
+        "LOW": x[1], "HIGH": x[2], "W_W": 1, "JOINABLE": int(takers == {_STEADY}),
         "MODE": _AGREEMENTS if cell.module.endswith("_counts") else 0, "ACC_W": y_bits, "FILE": f"{prefix}{cell.module}",
     }  # fmt: skip
     return Cell(ADDERS, cell.name, dict(parameters), cell.ports)
@@ -112,7 +119,9 @@ class _Reader:
         self.wires: dict[str, _Wire] = {}
         self.adders = 0
         latency = _LATENCY.search(text)
-        self.latency = int(latency[1]) if latency else 0
+        self.latency, self.joined = (int(latency[1]), bool(latency[2])) if latency else (0, False)
+        if self.joined and not cell.number("JOINABLE"):
+            raise broken(self.where, "stands still with a taker that may wait for what is offered.")
         begin = text.find("    wire unused")
         start = text.find("\n", begin) + 1
         if begin < 0 or not self.latency or not text.endswith(TAIL):
@@ -128,6 +137,10 @@ class _Reader:
         waiting: dict[str, int] = {}
         row = 0
         for line in lines:
+            kept = _KEPT.fullmatch(line)
+            total = re.fullmatch(rf"    assign {kept[2]}( = .+;)", next(lines, "")) if kept else None
+            if kept and total:
+                line = f"    {kept[1]}{total[1]}"
             wire, assign = _WIRE.fullmatch(line), _ASSIGN.fullmatch(line)
             if wire and (wire["kind"] == "reg") != bool(wire[4]):
                 name, width = wire[3], int(wire[2]) + 1
@@ -148,7 +161,7 @@ class _Reader:
                 raise broken(self.where, f"has a line that is none of a module of adders: {line[:80]!r}.")
         about = _ABOUT.format(name=self.file, rows=self.rows, columns=self.columns, adders=self.adders)
         bits = self.columns * self.x_bits, self.rows * self.y_bits
-        head = about + frame(self.file, self.prefix, _EXACT, self.latency, bits)
+        head = about + frame(self.file, self.prefix, _EXACT, self.latency, bits, joined=self.joined)
         if row != self.rows or waiting or head != self.head:
             raise broken(self.where, "its head is not that of what follows, or sums or registers are missing.")
         return found
@@ -173,21 +186,26 @@ class _Reader:
         if match:
             text, low = match[1], self._bits(match[2])
         sides = re.split(r" ([+-]) (~?)(?=[{n\d])", text)
-        if len(sides) != 4:
-            raise broken(self.where, f"{text[:60]!r} is no sum of two numbers.")
-        first, second = self._bits(sides[0]), self._bits(sides[3])
-        if len(first) != len(second) or len(low) + len(first) != width:
+        if len(sides) not in (4, 7):
+            raise broken(self.where, f"{text[:60]!r} is no sum of two or three numbers.")
+        first = self._bits(sides[0])
+        if len(low) + len(first) != width:
             raise broken(self.where, f"{text[:60]!r} has numbers of another width than {width}.")
+        total = self._value(low + first)
         zeros: list[_Bit] = [0] * len(low)
-        a, b = self._value(low + first), self._value(zeros + second)
-        if a.time is not None and b.time is not None and a.time != b.time:
-            raise broken(self.where, f"{text[:60]!r} adds numbers of different beats.")
-        if sides[2]:
-            b = b.inverted(len(low), width)
-        sign = -1 if sides[1] == "-" else 1
+        for sign, inverted, vector in zip(sides[1::3], sides[2::3], sides[3::3], strict=True):
+            bits = self._bits(vector)
+            if len(bits) != len(first):
+                raise broken(self.where, f"{text[:60]!r} has numbers of another width than {width}.")
+            term = self._value(zeros + bits)
+            if total.time is not None and term.time is not None and total.time != term.time:
+                raise broken(self.where, f"{text[:60]!r} adds numbers of different beats.")
+            if inverted:
+                term = term.inverted(len(low), width)
+            factor, time = -1 if sign == "-" else 1, total.time if total.time is not None else term.time
+            total = _Value(total.form + factor * term.form, total.constant + factor * term.constant, time)
         self.adders += 1
-        time = a.time if a.time is not None else b.time
-        return self._held(text, width, a.form + sign * b.form, a.constant + sign * b.constant, time or 0)
+        return self._held(text, width, total.form, total.constant, total.time or 0)
 
     def _held(self, text: str, width: int, form: Array, constant: int, time: int) -> _Wire:
         """A number in a wire: it fits there."""

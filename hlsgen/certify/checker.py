@@ -225,7 +225,8 @@ class Checker:
             x = type_.bits, min(type_.lo, pad), max(type_.hi, pad)
             shape = outputs, layer.weight.size // outputs
             self.written.add(cell.module)
-            cell = self.network.cells[cell.name] = stands_for(cell, f"{self.top}_", shape, x, layer.result.type.bits)
+            bits, cells = layer.result.type.bits, self.network.cells
+            cell = cells[cell.name] = stands_for(cell, f"{self.top}_", shape, x, bits, cells.values())
         return cell
 
     def _normalized(self, i: int, layer: NormRows, cell: Cell, taken: list[StreamContents]) -> StreamContents:

@@ -26,19 +26,24 @@ module {name} (
 );
     wire en;
     {prefix}hg_stages #(
-        .STAGES({latency})
+        .STAGES({latency}){joined}
     ) stages (
         .clk(clk), .rst(rst),
         .s_valid(s_valid), .s_ready(s_ready), .m_valid(m_valid), .m_ready(m_ready), .en(en)
     );
     wire unused = &{{1'b0, s_data}};
 """
+#: What makes the stages advance with those of the taker only.
+JOINED = ",\n        .JOINED(1)"
 TAIL = "endmodule\n`default_nettype wire\n"
 
 
-def frame(name: str, prefix: str, exact: str, latency: int, bits: tuple[int, int]) -> str:
+def frame(name: str, prefix: str, exact: str, latency: int, bits: tuple[int, int], *, joined: bool = False) -> str:
     """What stands between the head of the comment and the lines of a module. `bits` of both streams."""
-    return _FRAME.format(name=name, prefix=prefix, exact=exact, latency=latency, s_top=bits[0] - 1, m_top=bits[1] - 1)
+    tops = {"s_top": bits[0] - 1, "m_top": bits[1] - 1}
+    return _FRAME.format(
+        name=name, prefix=prefix, exact=exact, latency=latency, joined=JOINED if joined else "", **tops
+    )
 
 
 def module_text(folder: Path, file: str) -> str:

@@ -87,7 +87,7 @@ class TimingModel:
 
 @dataclass(frozen=True)
 class Traits:
-    """How a unit moves its beats.
+    """How a unit moves its beats. A joined one is in the pipeline of its taker, and lets beats through at once by itself.
 
     `enable`: the unit stands still, with all that is in it, while the beat that it offers waits.
     `even`: a FIFO in front of the unit does not help, since one behind it does as well or it has its own memory.
@@ -101,6 +101,8 @@ def traits(unit: Unit) -> Traits:
     """The traits of a unit. Which of the ports stands still is said in wiring.py."""
     match unit:
         case Port() | Fifo() | Slice() | WidthConverter() | Fork():
+            return Traits(enable=False, even=True)
+        case AdderMatVec(joined=True):
             return Traits(enable=False, even=True)
         case FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | ConvUnit() | PoolUnit() | SlidingWindow():
             return Traits(enable=True, even=True)
@@ -167,6 +169,8 @@ def exact(latency: Latency, *, unlimited: bool = False) -> TimingModel:
                 own = 2 * unit.block
             case RowsUnit() | SoftmaxUnit():
                 own = 2 * unit.beats
+            case RescaleUnit(ahead=ahead):
+                own = ahead
             case _:
                 own = 0 if unlimited else room(unit)
         return own + latency(unit)
@@ -199,7 +203,11 @@ def _exact(
             return processes.fifo(wire, result, unit.depth)
         case Fifo():
             return processes.fifo(wire, result, ENDLESS if unlimited else unit.depth)
-        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
+        case AdderMatVec(joined=True):
+            return processes.route([wire], result, [0])
+        case RescaleUnit(ahead=ahead):
+            return processes.pipeline(wire, result, ahead + latency(unit))
+        case Port() | FloatKeyUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
             return processes.pipeline(wire, result, latency(unit))
         case ArgMaxUnit():
             return processes.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
@@ -250,7 +258,11 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
             return run_processes.fifo(unit.depth)
         case Fifo():
             return run_processes.fifo(ENDLESS if unlimited else unit.depth)
-        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
+        case AdderMatVec(joined=True):
+            return run_processes.route(Pattern([0]), 1)
+        case RescaleUnit(ahead=ahead):
+            return run_processes.pipeline(ahead + latency(unit), Pattern([1]))
+        case Port() | FloatKeyUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
             return run_processes.pipeline(latency(unit), Pattern([1]))
         case JoinStreams() | ConcatChannels():
             return run_processes.pipeline(latency(unit), Pattern([1]))
@@ -335,6 +347,8 @@ def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -
             return processes.fifo(wire, result, 2)
         case Slice():
             return processes.fifo(wire, result, unit.depth)
+        case AdderMatVec(joined=True):
+            return processes.route([wire], result, [0])
         case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
             return least_processes.single([wire], result, [True])
         case JoinStreams() | ConcatChannels():
@@ -379,6 +393,8 @@ def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> M
             return run_processes.fifo(unit.depth, 0)
         case Fifo():
             return run_processes.fifo(unit.depth, 0)
+        case AdderMatVec(joined=True):
+            return run_processes.route(Pattern([0]), 1)
         case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
             return run_processes.hold(Pattern([1]))
         case JoinStreams() | ConcatChannels():

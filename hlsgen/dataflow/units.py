@@ -103,11 +103,15 @@ class WidthConverter:
 
 @dataclass(frozen=True, eq=False)
 class RescaleUnit:
-    """A realization of step functions; table (folds, lanes): the set of each lane. `open`: without its last register."""
+    """A realization of step functions; table (folds, lanes): the set of each lane. `open`: without its last register.
+
+    `ahead`: cycles of the joined unit in front of it, whose stages advance with its own.
+    """
 
     found: Single
     table: Array
     open: bool = False
+    ahead: int = 0
 
 
 @dataclass(frozen=True, eq=False)

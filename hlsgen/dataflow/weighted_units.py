@@ -106,12 +106,16 @@ class AdderMatVec:
     """The same products as those of a matrix that works on whole vectors, one a beat, with weights that never change.
 
     `every`: see Pipelining. `behind`: picoseconds in front of the first register of a unit that takes sums of adders
-    before they are in registers; None: they are in registers."""
+    before they are in registers; None: they are in registers. `before`: picoseconds from a register to the codes of adders.
+    `joined`: it stands still with the quantizer behind it only.
+    """
 
     matrix: MatVec
     graph: AdderGraph | AgreementGraph
     every: int = 2
     behind: int | None = None
+    before: int = 0
+    joined: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlsgen.adder_graph import Adder, Pipeline, width
-from hlsgen.adder_graph.graph import NOTHING, ends_of, grows, low_bits
+from hlsgen.adder_graph.graph import NOTHING, carry_place, grows, lowest
 from hlsgen.verilog.stage_text import between_streams
 
 
-def module_text(name: str, pipeline: Pipeline, x_bits: int, y_bits: int) -> str:
-    """The module `name`: codes of `x_bits` in, sums of `y_bits` out."""
+def module_text(name: str, pipeline: Pipeline, x_bits: int, y_bits: int, *, joined: bool = False) -> str:
+    """The module `name`: codes of `x_bits` in, sums of `y_bits` out. `joined`: its stages advance with the taker's."""
     graph = pipeline.graph
     columns, rows = len(graph.inputs), len(graph.outputs)
     about = [
@@ -23,7 +23,8 @@ def module_text(name: str, pipeline: Pipeline, x_bits: int, y_bits: int) -> str:
     ]
     exact = "every sum has the bits that the ranges of the codes and the weights need. Written by"
     lines = _Text(pipeline, x_bits).lines(y_bits)
-    return between_streams(name, about, exact, pipeline.latency, (columns * x_bits, rows * y_bits), lines)
+    bits = columns * x_bits, rows * y_bits
+    return between_streams(name, about, exact, pipeline.latency, bits, lines, joined=joined)
 
 
 class _Text:
@@ -36,7 +37,7 @@ class _Text:
 
     def lines(self, y_bits: int) -> Iterator[str]:
         pipeline, graph = self.pipeline, self.pipeline.graph
-        first = len(graph.inputs)
+        first, kept = len(graph.inputs), self._kept()
         for n in range(first):
             if pipeline.needed[n] >= 0:
                 yield f"    wire [{self.x_bits - 1}:0] n{n}_0 = {self._code(n)};"
@@ -45,7 +46,12 @@ class _Text:
                 yield from self._registers(cycle)
             for n, adder in enumerate(graph.adders, first):
                 if pipeline.made[n] == cycle:
-                    yield f"    wire [{self.widths[n] - 1}:0] n{n}_{cycle} = {self._sum(n, adder, cycle)};"
+                    wire, total = f"wire [{self.widths[n] - 1}:0] n{n}_{cycle}", self._sum(n, adder, cycle)
+                    if n in kept:
+                        yield f"    (* keep *) {wire};"
+                        yield f"    assign n{n}_{cycle} = {total};"
+                    else:
+                        yield f"    {wire} = {total};"
         for row, (node, shift, inverted) in enumerate(graph.outputs):
             value = _together(self._plain(node, pipeline.latency, shift, y_bits, 0))
             yield f"    assign m_data[{(row + 1) * y_bits - 1}:{row * y_bits}] = {'~' * inverted}{value};"
@@ -53,6 +59,15 @@ class _Text:
         if cut:
             names = ", ".join(f"n{node}_{pipeline.latency}" for node in dict.fromkeys(cut))
             yield f"    wire unused_sums = &{{1'b0, {names}}};"
+
+    def _kept(self) -> set[int]:
+        """Sums that another one takes in the same cycle, where one of both is of three terms: of more, Yosys would make one sum."""
+        graph, made = self.pipeline.graph, self.pipeline.made
+        first, found = len(graph.inputs), set[int]()
+        for n, adder in enumerate(graph.adders, first):
+            own = [node for node, _ in adder.terms if node >= first and made[node] == made[n]]
+            found.update(node for node in own if adder.c != NOTHING or graph.adders[node - first].c != NOTHING)
+        return found
 
     def _code(self, n: int) -> str:
         """The code of column n, its top bit inverted if it is signed."""
@@ -78,12 +93,10 @@ class _Text:
         ends, bits = self.pipeline.graph.intervals, self.widths[n]
         # A carry comes with a difference only: a + b + 1 is a - ~b, and a - b - 1 is a + ~b.
         sign = "+ ~" if adder.minus and adder.extra else "- ~" if adder.extra else "- " if adder.minus else "+ "
-        if not adder.minus and adder.i:
-            adder = Adder(adder.b, adder.j, adder.a, adder.i, False, adder.extra)
-        a, b = ends_of(adder, ends), ends[adder.b]
-        low = low_bits(adder, a)
+        adder = lowest(adder)
+        low = carry_place(adder, ends)
         left, right = (adder.a, cycle, adder.i), (adder.b, cycle, adder.j)
-        if grows(adder, a, b, ends[n]):
+        if grows(adder, ends, ends[n]):
             # Numbers of a bit less, each moved up by half their range: the highest bit is the carry.
             first = [f"1'h{int(sign == '- ')}", *self._moved(*left, bits - 1, low)]
             second = [f"1'h{int(sign == '+ ~')}", *self._moved(*right, bits - 1, low)]
@@ -91,6 +104,10 @@ class _Text:
             first = (self._moved if ends[n][0] < 0 else self._plain)(*left, bits, low)
             second = self._plain(*right, bits, low)
         total = f"{_together(first)} {sign}{_together(second)}"
+        if adder.c != NOTHING:
+            third = _together(self._plain(adder.c, cycle, adder.k, bits, low))
+            signs = "+ ~" if adder.minus else "+ ", "- ~" if adder.minus == (adder.extra == 0) else "+ "
+            total = f"{_together(first)} {signs[0]}{_together(second)} {signs[1]}{third}"
         return f"{{({total}), {_slice(f'n{adder.a}_{cycle}', low - 1, 0)}}}" if low else total
 
     def _plain(self, node: int, cycle: int, shift: int, bits: int, low: int) -> list[str]:

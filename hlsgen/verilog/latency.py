@@ -80,7 +80,7 @@ def latency(unit: Unit) -> int:
         case AdderMatVec():
             if isinstance(unit.graph, AgreementGraph):
                 return unit.graph.latency(unit.every)
-            return schedule(unit.graph, unit.every, unit.behind).latency
+            return schedule(unit.graph, unit.every, unit.behind, unit.before).latency
         case ConvUnit():
             simd, rows = (1, 1) if unit.depthwise else (unit.simd, unit.pe)
             return 2 + _stages(unit, simd, rows) + 1

@@ -2,16 +2,19 @@
 
 A core through which it may go as a whole has its cut at the output port or, if that has more bits, at the input port.
 The registers of a slice are enough behind a quantizer that can send codes before they are in its own.
+Adders in front of hg_shift stand still with it only: so ready goes around them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
+import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.adder_graph import AdderGraph
+from hlsgen.adder_graph import AdderGraph, find
 from hlsgen.dataflow.ends import divided, leaves
 from hlsgen.dataflow.units import (
     AdderMatVec,
@@ -50,6 +53,7 @@ from hlsgen.dataflow.units import (
 from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.rescale import Correct
 from hlsgen.rescale.realize.shift import Shift
+from hlsgen.verilog.latency import latency
 
 #: Units one behind the other that a ready signal may go through in a cycle. The unit with the registers that it
 #: enables in the end is not counted.
@@ -61,9 +65,11 @@ WIDE, LONGEST_WIDE = 65, 7
 FAR, CHEAP = 96, 6
 #: Bits of sums for each bit that a quantizer makes of them, from which the slice belongs behind it.
 FEW = 4
-#: Picoseconds from sums to the registers of a slice, and of hg_shift if it drops at most FEW_BITS: a table rounds then.
+#: Picoseconds from sums to the registers of a slice, and of hg_shift if it drops no bits, or at most FEW_BITS: a table rounds then.
 FEW_BITS = 4
-MULTIPLEXER, ROUNDING = 1200, 2300
+MULTIPLEXER, CLAMPING, ROUNDING = 1200, 2000, 2300
+#: Picoseconds from a register to what is read in a small memory, of a FIFO or an input port that cuts ready.
+READ = 620
 #: Bits of a code up to which hg_correct can leave out its last register: its last sum has no carry chain, see SHORT there.
 SHORT_CODE = 4
 
@@ -118,8 +124,8 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
     """
     early = _early(nodes)
     if early and not _cuts(early, longest):
-        return _opened(early)
-    return _opened(_sliced(nodes, _cuts(nodes, longest)))
+        return _joined(_opened(early))
+    return _joined(_opened(_sliced(nodes, _cuts(nodes, longest))))
 
 
 def _early(nodes: Sequence[Node]) -> list[Node]:
@@ -164,13 +170,18 @@ def _opened(nodes: Sequence[Node]) -> list[Node]:
         if isinstance(node.unit, Slice) or (isinstance(node.unit, Port) and leaves(node) and _cuts_ready(node.unit))
     }
     shifts = {
-        node.inputs[0]
+        node.inputs[0]: ROUNDING if node.unit.found.shift else CLAMPING
         for node in nodes
         if isinstance(node.unit, RescaleUnit)
         and isinstance(node.unit.found, Shift)
         and node.unit.found.shift <= FEW_BITS
     }
-    return [replace(node, unit=_open(node, slices, shifts)) for node in nodes]
+    reads = {
+        node.outputs[0]
+        for node in nodes
+        if isinstance(node.unit, Fifo) or (node.unit == Port(early=True) and not leaves(node))
+    }
+    return [replace(node, unit=_open(node, slices, shifts, reads)) for node in nodes]
 
 
 def _cuts_ready(port: Port) -> bool:
@@ -178,17 +189,49 @@ def _cuts_ready(port: Port) -> bool:
     return not port.early and (port.bus is None or port.bus.plain)
 
 
-def _open(node: Node, slices: set[str], shifts: set[str]) -> Unit:
+def _open(node: Node, slices: set[str], shifts: dict[str, int], reads: set[str]) -> Unit:
     """A quantizer to few bits in front of slices and output ports, adders also in front of hg_shift that drops few bits."""
     match node.unit:
         case RescaleUnit(found=Correct()) as unit if node.result.type.bits <= SHORT_CODE and slices >= {*node.outputs}:
             return replace(unit, open=True)
-        case AdderMatVec(graph=AdderGraph()) as unit if slices >= {*node.outputs}:
-            return replace(unit, behind=MULTIPLEXER)
-        case AdderMatVec(graph=AdderGraph()) as unit if shifts >= {*node.outputs}:
-            return replace(unit, behind=ROUNDING)
+        case AdderMatVec(graph=AdderGraph()) as unit:
+            behind = MULTIPLEXER if slices >= {*node.outputs} else shifts.get(node.outputs[0])
+            unit = replace(unit, behind=behind, before=READ if reads & {*node.inputs} else 0)
+            deeper = replace(unit, graph=_deeper(unit.graph))
+            return deeper if latency(deeper) <= latency(unit) else unit
         case _:
             return node.unit
+
+
+def _joined(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes, where adders with wide sums stand still with the hg_shift behind them only: ready skips them."""
+    adders = {
+        node.outputs[0]: latency(node.unit)
+        for node in nodes
+        if isinstance(node.unit, AdderMatVec) and isinstance(node.unit.graph, AdderGraph) and node.result.bits >= WIDE
+    }
+    ahead = {
+        node.name: adders[node.inputs[0]]
+        for node in nodes
+        if node.inputs and node.inputs[0] in adders
+        if isinstance(node.unit, RescaleUnit) and isinstance(node.unit.found, Shift)
+    }
+    joined = {node.inputs[0] for node in nodes if node.name in ahead}
+    result: list[Node] = []
+    for node in nodes:
+        unit = node.unit
+        if isinstance(unit, AdderMatVec) and joined & {*node.outputs}:
+            unit = replace(unit, joined=True)
+        elif isinstance(unit, RescaleUnit) and node.name in ahead:
+            unit = replace(unit, ahead=ahead[node.name])
+        result.append(replace(node, unit=unit))
+    return result
+
+
+@lru_cache(maxsize=64)
+def _deeper(graph: AdderGraph) -> AdderGraph:
+    """The same matrix with a level of adders more: fewer sums of three terms, whose high bits take two tables each."""
+    return find(graph.evaluate(np.eye(len(graph.inputs), dtype=np.int64)).T, graph.inputs, 1)
 
 
 def _goes_far(node: Node) -> bool:

@@ -6,11 +6,18 @@ from collections.abc import Iterable
 
 
 def between_streams(
-    name: str, about: Iterable[str], exact: str, latency: int, bits: tuple[int, int], lines: Iterable[str]
+    name: str,
+    about: Iterable[str],
+    exact: str,
+    latency: int,
+    bits: tuple[int, int],
+    lines: Iterable[str],
+    *,
+    joined: bool = False,
 ) -> str:
     """The module `name` with `lines` in it, that use s_data and en and drive m_data. `bits`: of both.
 
-    `about`: the head of its comment. `exact`: what its contract says, a line.
+    `about`: the head of its comment. `exact`: what its contract says, a line. `joined`: JOINED of hg_stages.
     """
     text = [
         *about,
@@ -30,7 +37,8 @@ def between_streams(
         ");",
         "    wire en;",
         "    hg_stages #(",
-        f"        .STAGES({latency})",
+        f"        .STAGES({latency})" + ("," if joined else ""),
+        *(["        .JOINED(1)"] if joined else []),
         "    ) stages (",
         "        .clk(clk), .rst(rst),",
         "        .s_valid(s_valid), .s_ready(s_ready), .m_valid(m_valid), .m_ready(m_ready), .en(en)",

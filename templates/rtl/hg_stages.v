@@ -2,11 +2,14 @@
 //
 // Purpose     says which stages of generated arithmetic hold a beat, and when they advance.
 // Parameters  STAGES    registers from s to m
+//             JOINED    1: the stages advance with those of the taker only, as if they were its own
 // Latency     STAGES enabled cycles; one beat a cycle
 // Contract    the data registers beside it advance on en. They stand still while m_valid and nobody takes.
+//             JOINED: the taker's ready does not wait for m_valid.
 `default_nettype none
 module hg_stages #(
-    parameter integer STAGES = 3
+    parameter integer STAGES = 3,
+    parameter integer JOINED = 0
 ) (
     input  wire clk,
     input  wire rst,
@@ -18,7 +21,7 @@ module hg_stages #(
 );
     reg  [STAGES-1:0] valid_reg;
     wire [STAGES:0]   valid_in = {valid_reg, s_valid};
-    assign en = m_ready || !m_valid;
+    assign en = m_ready || (JOINED == 0 && !m_valid);
     assign s_ready = en;
     assign m_valid = valid_reg[STAGES-1];
     always @(posedge clk) begin

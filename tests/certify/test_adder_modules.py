@@ -9,7 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from certified import CASES, messages, sign
+from certified import CASES, Case, messages, sign
+from models import Net
+
+import hlsgen
+
+#: A wire up to the second of its three numbers.
+THREE = r"( = \{\S[^+=;]* \+ ~?\{[^-+=;]*\})"
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +64,15 @@ def test_every_constant(core: Path) -> None:
         (r" \+ ~(?=[{n])", " - ", "top_mv"),
         (r" - (?=[{n])", " + ~", "top_mv"),
         (r" \+ (?=[{n])", " - ~", "top_mv"),
+        (THREE + r" \+ (\{.*;)", r"\1 - \2", "top_mv"),
+        (THREE + r" \+ (\{.*;)", r"\1 + ~\2", "top_mv"),
+        (THREE + r" - ~(\{.*;)", r"\1 + ~\2", "top_mv"),
+        (THREE + r" \+ \{.*;", r"\1;", "top_mv"),
+        (THREE + r" \+ (\{.*);", r"\1 + \2 + \2;", "no sum of two or three"),
+        (THREE + r" \+ \{.*?, ", r"\1 + {", "of another width"),
+        (THREE + r"( \+ \{.*n\d+)_1", r"\1\2_0", "top_mv"),
+        (r"\(\* keep \*\) wire", "wire", "none of a module of adders"),
+        (r"(keep \*\) wire .*\n    assign n\d+)_", r"\g<1>1_", "none of a module of adders"),
         (r"(m_data\[\d+:0\] = )(~?)", lambda m: m[1] + ("" if m[2] else "~"), "no sum of"),
         (r"(\{1'h)0", r"\g<1>1", "does not fit"),
         (r"(m_data\[\d+:\d+\] = ).*;", r"\g<1>0;", "no vector of bits"),
@@ -80,6 +95,27 @@ def test_other_text(core: Path, old: str, new: str | Callable[[re.Match[str]], s
     changed = re.sub(old, new, text, count=1)
     assert changed != text
     assert said in problems(core, path, changed)
+
+
+def test_joined_to_another_taker(core: Path) -> None:
+    """Its ready may wait for what is offered: the two would wait for each other."""
+    path = written(core)
+    text = re.sub(r"(STAGES\(\d+\))", r"\1,\n        .JOINED(1)", path.read_text())
+    assert "with a taker that may wait" in problems(core, path, text)
+
+
+def test_joined(tmp_path: Path) -> None:
+    """In front of hg_shift."""
+    rng, net = np.random.default_rng(7), Net((1, 6)).quant(1.0, 0.0, 4.0, signed=1, narrow=0)
+    for n in range(2):
+        weight = rng.integers(-3, 4, (12 if n else 6, 12)).astype(np.float32)
+        net.linear(12, len(weight), weight, f"fc{n}", scale=1.0, bits=3.0)
+        net.then("Relu").quant(4.0, 0.0, 4.0, signed=0, narrow=0)
+    core = Case(net.model, hlsgen.Options(target_cycles=1)).build(tmp_path / "core")
+    found = {path: path.read_text() for path in (core / "rtl").glob("top_mv*_adders.v")}
+    ((path, text),) = [(path, text) for path, text in found.items() if "        .JOINED(1)\n" in text]
+    assert messages(core) == []
+    assert problems(core, path, text.replace(".JOINED(1)", ".JOINED(2)"))
 
 
 def test_a_narrower_sum(core: Path) -> None:

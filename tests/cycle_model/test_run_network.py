@@ -26,6 +26,7 @@ KINDS = {
     "straight": ("shift", "fifo", "width", "flat", "matrix", "winner"),
     "routes": ("shift", "fifo", "width", "matrix", "gather", "take", "pad", "branches"),
     "rows": ("shift", "fifo", "width", "rows", "gather", "branches"),
+    "joined": ("joined", "shift", "fifo", "width", "flat", "winner"),
     "windows": ("conv", "depthwise", "pool", "shift", "fifo", "width", "flat", "same", "branches", "matrix", "pad"),
 }
 

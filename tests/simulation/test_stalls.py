@@ -67,7 +67,7 @@ def test_every_stream_is_accounted_for(built: hlsgen.Build, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "module, before, after",
     [
-        ("hg_stages", "en = m_ready || !m_valid;", "en = 1'b1;"),
+        ("hg_stages", "en = m_ready || (JOINED == 0 && !m_valid);", "en = 1'b1;"),
         ("hg_axis_in", "ready   = m_ready || !valid_reg;", "ready   = 1'b1;"),
         ("hg_fifo", "s_ready = ready_reg;", "s_ready = 1'b1;"),
         ("hg_fork", "done = done_reg | m_ready;", "done = {COUNT{1'b1}};"),

@@ -12,6 +12,7 @@ from paths import ROOT
 
 from hlsgen.cycle_model.simulate import INPUT, OUTPUT
 from hlsgen.dataflow.units import (
+    AdderMatVec,
     ArgMaxUnit,
     ConcatBeats,
     ConvUnit,
@@ -31,8 +32,22 @@ from hlsgen.dataflow.units import (
     WidthConverter,
 )
 from hlsgen.ir.window import Reduction
+from hlsgen.verilog.latency import latency
 
 RTL = ROOT / "templates" / "rtl"
+#: What stands for adders that stand still with their taker.
+_JOINED = """
+module joined #(parameter integer WIDTH = 1, parameter integer STAGES = 1) (
+    input wire clk, input wire rst, input wire [WIDTH-1:0] s_data, input wire s_valid, output wire s_ready,
+    output wire [WIDTH-1:0] m_data, output wire m_valid, input wire m_ready
+);
+    wire en;
+    hg_stages #(.STAGES(STAGES), .JOINED(1)) stages (
+        .clk(clk), .rst(rst), .s_valid(s_valid), .s_ready(s_ready), .m_valid(m_valid), .m_ready(m_ready), .en(en)
+    );
+    assign m_data = s_data;
+endmodule
+"""
 
 
 def _bind(node: Node) -> tuple[str, dict[str, object]]:
@@ -44,6 +59,8 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
                 "LANES": source.lanes, "FOLDS": 1, "IN_W": 8, "IN_SIGNED": 0, "B_W": 1, "SHIFT": 0, "OUT_W": 8,
                 "LOW": "9'd0", "HIGH": "9'd255", "FILE": '"zero.mem"',
             }  # fmt: skip
+        case AdderMatVec(joined=True):
+            return "joined", {"WIDTH": source.bits, "STAGES": latency(unit)}
         case FloatKeyUnit():
             return "hg_float_key", {"LANES": source.lanes}
         case Fifo():
@@ -155,7 +172,7 @@ def verilog(nodes: Sequence[Node], ready: Sequence[bool], beats: int, cycles: in
         f"rst <= cycle < -4; cycle <= cycle + 1; if (cycle == {cycles}) $finish;",
         "end", "endmodule",
     ]  # fmt: skip
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + _JOINED
 
 
 def play(

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from hlsgen.adder_graph import find
 from hlsgen.cycle_model.line_buffers import least_depth
 from hlsgen.dataflow.units import (
+    AdderMatVec,
     ArgMaxUnit,
     ConcatBeats,
     ConvUnit,
@@ -37,6 +39,7 @@ from hlsgen.ir.row_functions import BelowLargest, IntegerNorm
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import IntType, Rounding
 from hlsgen.rescale.realize.shift import Shift
+from hlsgen.verilog.latency import latency
 
 #: All elements; sums wrap.
 BYTE = IntType(0, 255)
@@ -143,6 +146,16 @@ class Random:
 
     def shift(self, x: Image) -> Image:
         return self.net.add(RescaleUnit(SHIFT, np.zeros((1, x.lanes), np.int64)), [x], x)[0]
+
+    def joined(self, x: Image) -> Image:
+        """Adders of one to three cycles, and a quantizer with which they stand still."""
+        products = matrix(x.lanes, x.lanes, x.lanes, x.lanes, x.height * x.width)
+        terms = self.rng.choice([2, 5, 12])
+        graph = find(np.ones((1, terms), np.int64), [(0, 1)] * terms)
+        unit = AdderMatVec(products, graph, 1, joined=True)
+        x = self.net.add(unit, [x], x)[0]
+        codes = RescaleUnit(SHIFT, np.zeros((1, x.lanes), np.int64), ahead=latency(unit))
+        return self.net.add(codes, [x], x)[0]
 
     def fifo(self, x: Image) -> Image:
         return self.net.add(Fifo(self.rng.choice([1, 2, 2, 3, 5, 9, 30])), [x], x)[0]

@@ -12,6 +12,7 @@ from typing import Any
 
 import certified
 import certified_images
+import numpy as np
 import onnx
 import pytest
 from builds import assert_verified
@@ -214,6 +215,25 @@ def test_slices_of_one_register_and_open_codes(last: str, tmp_path: Path) -> Non
     top = (tmp_path / "b/rtl/top.v").read_text()
     assert re.findall(r"hg_slice #\(\s*\.WIDTH\(\d+\),\s*\.FULL\((\d)\)", top) == ["0"]
     assert re.findall(r"\.OPEN\((\d)\)", top)[-1] == str(int(last == "codes"))
+    assert_verified(tmp_path / "b", "icarus")
+
+
+@pytest.mark.sim
+@needs_icarus
+def test_ready_goes_around_adders(tmp_path: Path) -> None:
+    """Of three layers with wide sums in front of hg_shift, ready goes through the quantizers and the last adders only."""
+    rng, net = np.random.default_rng(7), Net((1, 12)).quant(1.0, 0.0, 4.0, signed=1, narrow=0)
+    for n in range(4):
+        weight = rng.integers(-3, 4, (12, 12)).astype(np.float32)
+        net.linear(12, 12, weight, f"fc{n}", scale=1.0, bits=3.0)
+        if n < 3:
+            net.then("Relu").quant(4.0, 0.0, 4.0, signed=0, narrow=0)
+    onnx.save(net.model(), tmp_path / "net.onnx")
+    options = hlsgen.Options(target_cycles=1, realize={"": "shift"}, top="top")
+    hlsgen.build(tmp_path / "net.onnx", tmp_path / "b", options)
+    adders = [path.read_text() for path in sorted((tmp_path / "b/rtl").glob("top_mv*_adders.v"))]
+    assert [".JOINED(1)" in text for text in adders] == [True, True, True, False]
+    assert max(chains(netlist(tmp_path / "b", tmp_path)).values()) <= 4
     assert_verified(tmp_path / "b", "icarus")
 
 

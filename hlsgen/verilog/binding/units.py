@@ -262,8 +262,8 @@ def _adders(node: Node, unit: AdderMatVec) -> Binding:
         about = f"{len(graph.rows)} x {graph.columns}, {len(graph.counters.counters)} counters a row"
         return Binding("counts", {}, about, text=lambda name: count_module_text(name, graph, unit.every, bits[1]))
     about = f"{len(graph.outputs)} x {len(graph.inputs)}, {len(graph.adders)} adders"
-    pipeline = schedule(graph, unit.every, unit.behind)
-    return Binding("adders", {}, about, text=lambda name: module_text(name, pipeline, *bits))
+    pipeline = schedule(graph, unit.every, unit.behind, unit.before)
+    return Binding("adders", {}, about, text=lambda name: module_text(name, pipeline, *bits, joined=unit.joined))
 
 
 def _convolution(node: Node, unit: ConvUnit, style: int) -> Binding:
