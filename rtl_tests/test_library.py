@@ -387,7 +387,12 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_width_gearbox": ({"IN": 1, "OUT": 1}, {"WIDTH": 1, "IN": 3, "OUT": 2, "IN_TAIL": 1, "OUT_TAIL": 1}),
     "hg_width_narrow": ({"WIDTH": 1, "COUNT": 1, "TAIL": 1}, {"WIDTH": 2, "COUNT": 5, "TAIL": 1}),
-    "hg_width_widen": ({"WIDTH": 1, "COUNT": 2, "TAIL": 2}, {"WIDTH": 2, "COUNT": 5, "TAIL": 3, "BEATS": 3}),
+    "hg_width_widen": (
+        {"WIDTH": 1, "COUNT": 2, "TAIL": 2},
+        {"WIDTH": 1, "COUNT": 4, "TAIL": 2, "BEATS": 2},
+        {"WIDTH": 2, "COUNT": 5, "TAIL": 3, "BEATS": 3},
+        {"WIDTH": 4, "COUNT": 5, "TAIL": 3, "BEATS": 3},
+    ),
 }
 
 

@@ -62,6 +62,8 @@ module hg_window #(
     localparam integer YW = 1 + $clog2(((Y_TOP > PT) ? Y_TOP : PT) + 1);
     localparam integer XW = 1 + $clog2(((X_TOP > PL) ? X_TOP : PL) + 1);
 
+    localparam [0:0] ONE = GROUPS * REPEAT * KH * KW * FOLDS == 1;
+
     wire signed [YW-1:0] row;
     wire signed [XW-1:0] column;
     wire [AW-1:0]        address;
@@ -85,7 +87,7 @@ module hg_window #(
         .SH(SH), .SW(SW), .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W),
         .PIXEL(GROUPS * FOLDS), .DEPTH(DEPTH), .ROW_W(YW), .COLUMN_W(XW)
     ) flow (
-        .clk(clk), .rst(rst), .take(take), .en(en), .advance(next && window_end),
+        .clk(clk), .rst(rst), .take(take), .en(en), .advance(window_end && (complete || !ONE)),
         .row_end(row_end), .image_end(image_end), .row(row), .column(column),
         .room(s_ready), .complete(complete)
     );
