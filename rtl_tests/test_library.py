@@ -269,6 +269,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_threshold": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "BITS": 1, "OUT_W": 1, "OFFSET": -3, "FALLING": 1},
         {"LANES": 2, "FOLDS": 3, "IN_W": 1, "IN_SIGNED": 0, "BITS": 4, "OUT_W": 7, "OFFSET": 5},
+        {"LANES": 1, "FOLDS": 40, "IN_W": 3, "BITS": 3},
     ),
     "hg_keep_in": ({"BYTES": 1, "LAST": 1}, {"BYTES": 8, "LAST": 3}),
     "hg_keep_out": ({"BYTES": 1, "LAST": 1}, {"BYTES": 8, "LAST": 3}),
