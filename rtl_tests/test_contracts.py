@@ -148,6 +148,8 @@ SLOW = [
     width(1, (4, 1)),
     width(1, (4, 3), (5, 5)),
     width(1, (2, 4), (3, 6)),
+    width(1, (1, 4), (6, 6)),
+    width(1, (1, 4), (7, 7)),
     width(1, (4, 2), (6, 3)),
     gather(1, 1, [(3, 0)]),
     gather(2, 3, [(2, 2)]),
@@ -227,7 +229,8 @@ BROKEN = [
     width(1, (3, 2)).broken("? from << (WIDTH << g) : from", "? from << WIDTH : from", "changed"),
     width(1, (3, 2)).broken("count_reg >= less", "count_reg > less", "late"),
     width(1, (2, 4)).broken("!begun_next || !valid_next", "1'b1", "changed"),  # overwrites a beat that waits
-    width(1, (2, 4)).broken("if (push && begun_reg) data_reg", "if (push) data_reg", "changed"),
+    width(1, (2, 4)).broken("if (push && begun_reg) begin", "if (push) begin", "changed"),
+    width(1, (1, 4), (7, 7)).broken("if (short) data_reg", "if (!short) data_reg", "changed"),
     width(1, (4, 2)).broken("!(advance && single)", "!advance"),  # forgets the other parts
     width(1, (4, 2)).broken("advance && COUNT > 1", "1'b0"),  # a part twice
     gather(1, 4, [(2, 1), (2, 2)]).broken("!full_reg[into_reg]", "1'b1", "changed"),

@@ -271,6 +271,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_threshold": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "BITS": 1, "OUT_W": 1, "OFFSET": -3, "FALLING": 1},
         {"LANES": 2, "FOLDS": 3, "IN_W": 1, "IN_SIGNED": 0, "BITS": 4, "OUT_W": 7, "OFFSET": 5},
+        {"LANES": 1, "FOLDS": 40, "IN_W": 3, "BITS": 3},
     ),
     "hg_keep_in": ({"BYTES": 1, "LAST": 1}, {"BYTES": 8, "LAST": 3}),
     "hg_keep_out": ({"BYTES": 1, "LAST": 1}, {"BYTES": 8, "LAST": 3}),
@@ -389,7 +390,12 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_width_gearbox": ({"IN": 1, "OUT": 1}, {"WIDTH": 1, "IN": 3, "OUT": 2, "IN_TAIL": 1, "OUT_TAIL": 1}),
     "hg_width_narrow": ({"WIDTH": 1, "COUNT": 1, "TAIL": 1}, {"WIDTH": 2, "COUNT": 5, "TAIL": 1}),
-    "hg_width_widen": ({"WIDTH": 1, "COUNT": 2, "TAIL": 2}, {"WIDTH": 2, "COUNT": 5, "TAIL": 3, "BEATS": 3}),
+    "hg_width_widen": (
+        {"WIDTH": 1, "COUNT": 2, "TAIL": 2},
+        {"WIDTH": 1, "COUNT": 4, "TAIL": 2, "BEATS": 2},
+        {"WIDTH": 2, "COUNT": 5, "TAIL": 3, "BEATS": 3},
+        {"WIDTH": 4, "COUNT": 5, "TAIL": 3, "BEATS": 3},
+    ),
 }
 
 

@@ -35,6 +35,8 @@ CASES = [
     Steps(1, 4, 32, 1, 5, 6, -16, 0),
     Steps(12, 1, 16, 0, 3, 3, -2, 1),
     Steps(1, 2, 1, 1, 1, 2, -1, 1),
+    Steps(1, 16, 7, 0, 4, 5, 3, 0),  # a register in front of the last level of four
+    Steps(2, 33, 9, 1, 3, 3, 0, 1),  # in front of levels of 66 and 132 words
 ]
 
 
@@ -83,11 +85,7 @@ def test_threshold(simulate: Callable[..., None], simulator: str, shape: Steps) 
     files: dict[str, str] = {}
     for lane in range(shape.lanes):
         files |= search_tree(lane, table[:, lane :: shape.lanes].T, falling[lane :: shape.lanes], shape)
-    job = Stream(
-        {"s_data": pack(x, shape.in_w)},
-        {"m_data": pack(code, shape.out_w)},
-        latency=shape.bits + 1,
-        capacity=shape.bits + 1,
-    )
+    cycles = shape.bits + 1 + sum(shape.folds * 2**level > 64 for level in range(1, shape.bits))
+    job = Stream({"s_data": pack(x, shape.in_w)}, {"m_data": pack(code, shape.out_w)}, latency=cycles, capacity=cycles)
     parameters = {name.upper(): value for name, value in vars(shape).items()}
     simulate(simulator, "hg_threshold", {**parameters, "FILE": '"t"'}, job, files)

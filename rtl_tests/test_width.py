@@ -146,6 +146,9 @@ def test_groups(tmp_path: Path) -> None:
         Groups(2, 4, 8, 10, 10),
         Groups(2, 8, 4, 10, 10),
         Groups(2, 3, 12, 21, 21),  # last beats of three slots
+        Groups(1, 1, 5, 9, 9),  # last beats that are shorter by one, shifted; by more, and of two slots
+        Groups(1, 2, 12, 16, 16),
+        Groups(2, 1, 8, 21, 21),
         Groups(2, 2, 6, 5, 5),  # all beats of three slots, with a lane that is not real
         Groups(2, 4, 8, 9, 9),  # a step that the group fills to less than half
         Groups(2, 2, 8, 12, 12),

@@ -44,6 +44,7 @@ from hlsgen.dataflow.weighted_units import Blocks, weight_bits
 from hlsgen.ir import BinaryKind
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share, result_type
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
+from hlsgen.rescale.realize.thresholds import Thresholds
 from hlsgen.verilog.shared_blocks import chains
 
 FLOAT_LATENCY = {"ADD": 7, "MUL": 6, "DIV": 19, "MAX": 2, "MIN": 2}
@@ -58,7 +59,8 @@ def latency(unit: Unit) -> int:
         case Port() | FloatKeyUnit() | WidthConverter() | Fifo() | Slice() | Reorder() | ConcatChannels():
             return 1
         case RescaleUnit():
-            return unit.found.latency - unit.open
+            found = unit.found
+            return found.latency(len(unit.table)) if isinstance(found, Thresholds) else found.latency - unit.open
         case FloatUnit():
             match unit.unit:
                 case Arithmetic(op):

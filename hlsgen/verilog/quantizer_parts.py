@@ -39,7 +39,8 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
         held = _varying(found, source.type)
         parts = Parts("thresholds")
         parts.lut = {"compare": lanes * levels * bits * 0.5, "control": float(2 * levels + folds.bit_length())}
-        parts.ff = {"compare": float(lanes * levels * bits), "control": float(levels * (1 + folds.bit_length()))}
+        cycles = levels + found.registers(folds)
+        parts.ff = {"compare": float(lanes * cycles * bits), "control": float(cycles * (1 + folds.bit_length()))}
         for level in range(levels):
             for _ in range(lanes):
                 parts.hold("steps", memory(folds << level, held))

@@ -73,8 +73,10 @@ def regrouping(source: Stream, result: Stream) -> Parts:
         return Parts("narrow", lut, {"control": 4.0, "data": float(source.bits)})
     if step == source.lanes and result.group % result.lanes not in range(1, step + 1):
         alike = result.group % result.lanes == 0 or result.group < result.lanes
-        # Elements shift, or each place has an enable of its own.
-        lut = {"control": 8.0, "data": 1.2 * (math.log2(result.lanes / step) if alike else result.lanes / step)}
+        # Elements shift, in from one end or one of two, or each place has an enable of its own.
+        places = result.lanes / step
+        shift = 1.2 * math.log2(places) + (0.0 if alike else 2.0 * source.bits)
+        lut = {"control": 8.0, "data": shift if alike or 2 * source.bits <= places else 1.2 * places}
         return Parts("widen", lut, {"control": 4.0, "data": float(result.bits)})
     # Each step that is stored goes to any place.
     lut = {"control": 8.0, "data": (source.bits + 2 * result.bits) * (1.5 + math.log2(result.lanes / step) / 2)}

@@ -13,10 +13,12 @@
 //                        thresholds descend and the comparison is x < T[k]; 0: no such bit
 //             FILE       file name stem; FILE_<lane>_<level>.mem (four digits, two digits) holds
 //                        FOLDS * 2^level words: T of search node n of set f at f * 2^level + n
-// Latency     BITS + 1 cycles, one beat a cycle
+// Latency     BITS + 1 cycles, and one more for each level but the first of more than 64 words; one
+//             beat a cycle
 // Contract    thresholds are two's complement of IN_W + 1 bits (IN_W + 2 for unsigned x), so that
 //             "always" and "never" can be said. Each level is a memory with a registered read,
-//             as block or table RAM.
+//             as block or table RAM. Where that takes several tables one behind the other, the
+//             comparison in front of it has a register.
 `default_nettype none
 module hg_threshold #(
     parameter integer LANES     = 2,
@@ -42,25 +44,35 @@ module hg_threshold #(
     localparam integer T_W  = IN_W + ((IN_SIGNED != 0) ? 1 : 2);
     localparam integer W_W  = T_W + FALLING;
 
-    reg [BITS:0]    valid_reg;
-    wire            en = m_ready || !valid_reg[BITS];
-    wire [BITS+1:0] valid_in = {valid_reg, s_valid};
+    // Registers in front of the memory of a level, or of the code.
+    function integer depth(input integer level);
+        integer k;
+        begin
+            depth = level;
+            for (k = 1; k <= level; k = k + 1) if (k < BITS && (FOLDS << k) > 64) depth = depth + 1;
+        end
+    endfunction
+    localparam integer LAST = depth(BITS);
+
+    reg [LAST:0]    valid_reg;
+    wire            en = m_ready || !valid_reg[LAST];
+    wire [LAST+1:0] valid_in = {valid_reg, s_valid};
 
     assign s_ready = en;
-    assign m_valid = valid_reg[BITS];
+    assign m_valid = valid_reg[LAST];
 
     always @(posedge clk) begin
-        if (en) valid_reg <= valid_in[BITS:0];
-        if (rst) valid_reg <= {BITS+1{1'b0}};
+        if (en) valid_reg <= valid_in[LAST:0];
+        if (rst) valid_reg <= {LAST+1{1'b0}};
     end
 
     wire [FW-1:0] fold, unused_next;
     hg_index #(.N(FOLDS)) turn (.clk(clk), .rst(rst), .step(s_valid && en), .index(fold), .next(unused_next));
 
     // The channel set travels with the beat.
-    reg  [BITS*FW-1:0]     folds_reg;
-    wire [(BITS+1)*FW-1:0] folds = {folds_reg, fold};
-    always @(posedge clk) if (en) folds_reg <= folds[BITS*FW-1:0];
+    reg  [LAST*FW-1:0]     folds_reg;
+    wire [(LAST+1)*FW-1:0] folds = {folds_reg, fold};
+    always @(posedge clk) if (en) folds_reg <= folds[LAST*FW-1:0];
 
     genvar g, l;
     generate
@@ -72,7 +84,7 @@ module hg_threshold #(
             for (l = 0; l < BITS; l = l + 1) begin : level
                 localparam [7:0] L1 = 8'd48 + (l / 10);
                 localparam [7:0] L0 = 8'd48 + (l % 10);
-                localparam integer WORDS = FOLDS << l;
+                localparam integer WORDS = FOLDS << l, AT = depth(l);
                 localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
                 (* rom_style = "auto" *) reg [W_W-1:0] rom [0:WORDS-1];
                 initial if (FILE != "")
@@ -82,7 +94,7 @@ module hg_threshold #(
                 reg  [BITS-1:0]      node_reg;   // comparisons so far, first one on top
                 wire [IN_W-1:0]      x;
                 wire [BITS-1:0]      node;
-                wire [FW+BITS-1:0]   address = ({{BITS{1'b0}}, folds[l*FW +: FW]} << l)
+                wire [FW+BITS-1:0]   address = ({{BITS{1'b0}}, folds[AT*FW +: FW]} << l)
                                              | {{FW{1'b0}}, node};
                 wire                 reached =
                     $signed({{T_W-IN_W{(IN_SIGNED != 0) && x_reg[IN_W-1]}}, x_reg})
@@ -92,9 +104,18 @@ module hg_threshold #(
                 if (l == 0) begin : first
                     assign x    = s_data[g*IN_W +: IN_W];
                     assign node = {BITS{1'b0}};
-                end else begin : next
+                end else if (AT == depth(l - 1) + 1) begin : next
                     assign x    = level[l-1].x_reg;
                     assign node = level[l-1].node_next[BITS-1:0];
+                end else begin : later
+                    reg [IN_W-1:0] passed_reg;
+                    reg [BITS-1:0] found_reg;
+                    always @(posedge clk) if (en) begin
+                        passed_reg <= level[l-1].x_reg;
+                        found_reg  <= level[l-1].node_next[BITS-1:0];
+                    end
+                    assign x    = passed_reg;
+                    assign node = found_reg;
                 end
                 always @(posedge clk) if (en) begin
                     word_reg <= rom[address[AW-1:0]];

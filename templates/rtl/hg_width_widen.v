@@ -7,9 +7,10 @@
 //                    is not defined
 //             BEATS  output beats of a group
 // Latency     1 cycle from the last input beat of an output beat
-// Contract    no multiplexers: the first beat waits in a register of its own while an output beat is
-//             offered, and is always taken; the others are taken while none is offered. They shift what is
-//             there if all output beats have as many, and else have enables of their own.
+// Contract    the first beat waits in a register of its own while an output beat is offered, and is
+//             always taken; the others are taken while none is offered. They shift what is there. Where
+//             last output beats are shorter, they come in at one of two ends, with multiplexers; where
+//             enables of all places take less, places have these instead.
 //             s_ready and m_* are registers.
 `default_nettype none
 module hg_width_widen #(
@@ -29,8 +30,9 @@ module hg_width_widen #(
 );
     localparam integer CW = $clog2(COUNT);
     localparam integer COUNT_1 = COUNT - 1, TAIL_1 = TAIL - 1;
+    localparam [0:0] TWO_ENDS = TAIL < COUNT && BEATS > 1;
 
-    reg [WIDTH-1:0] first_reg;    // the input beat before, if all output beats have as many
+    reg [WIDTH-1:0] first_reg;    // the input beat before; with enables, the first of an output beat
     reg [CW-1:0]    place_reg;
     reg             begun_reg;    // place_reg is not 0
     reg             valid_reg;
@@ -45,7 +47,7 @@ module hg_width_widen #(
     assign m_valid = valid_reg;
 
     generate
-        if (TAIL == COUNT || BEATS == 1) begin : alike
+        if (!TWO_ENDS) begin : alike
             assign short = TAIL < COUNT;
         end else begin : group
             localparam integer W = $clog2(BEATS);
@@ -75,18 +77,23 @@ module hg_width_widen #(
 
     genvar g;
     generate
-        if (TAIL == COUNT || BEATS == 1) begin : shift
-            reg  [TAIL*WIDTH-1:0]     data_reg;
-            wire [(TAIL+1)*WIDTH-1:0] shifted = {s_data, first_reg, data_reg[(TAIL-1)*WIDTH-1:0]};
+        if (!TWO_ENDS || 2 * WIDTH <= COUNT) begin : shift
+            localparam integer MOST = TWO_ENDS ? COUNT : TAIL;
+            reg  [MOST*WIDTH-1:0]     data_reg;
+            wire [(MOST+1)*WIDTH-1:0] all  = {s_data, first_reg, data_reg[(MOST-1)*WIDTH-1:0]};
+            wire [(TAIL+1)*WIDTH-1:0] some = {s_data, first_reg, data_reg[(TAIL-1)*WIDTH-1:0]};
+            wire unused = &{1'b0, all[WIDTH-1:0], some[WIDTH-1:0]};
             always @(posedge clk) begin
                 if (push) first_reg <= s_data;
-                if (push && begun_reg) data_reg <= shifted[(TAIL+1)*WIDTH-1:WIDTH];
+                if (push && begun_reg) begin
+                    data_reg <= all[(MOST+1)*WIDTH-1:WIDTH];
+                    if (short) data_reg[TAIL*WIDTH-1:0] <= some[(TAIL+1)*WIDTH-1:WIDTH];
+                end
             end
-            assign m_data[TAIL*WIDTH-1:0] = data_reg;
-            if (TAIL < COUNT) begin : rest
-                assign m_data[COUNT*WIDTH-1:TAIL*WIDTH] = {(COUNT-TAIL)*WIDTH{1'b0}};
+            assign m_data[MOST*WIDTH-1:0] = data_reg;
+            if (MOST < COUNT) begin : rest
+                assign m_data[COUNT*WIDTH-1:MOST*WIDTH] = {(COUNT-MOST)*WIDTH{1'b0}};
             end
-            wire unused = &{1'b0, shifted[WIDTH-1:0]};
         end else begin : own
             always @(posedge clk) if (!begun_reg) first_reg <= s_data;
             for (g = 0; g < COUNT; g = g + 1) begin : slot

@@ -28,9 +28,13 @@ class Thresholds:
         """Number of comparisons that the binary search makes one after the other."""
         return max(1, len(self.table).bit_length())
 
-    @property
-    def latency(self) -> int:
-        return self.bits + 1
+    def registers(self, folds: int) -> int:
+        """Comparisons that have registers behind them: those in front of more than 64 words, several tables deep."""
+        return sum(folds << level > 64 for level in range(1, self.bits))
+
+    def latency(self, folds: int) -> int:
+        """Cycles, of a lane with so many sets."""
+        return self.bits + 1 + self.registers(folds)
 
     def apply(self, codes: Array) -> Array:
         """What the hardware computes: codes (..., sets) -> codes."""
