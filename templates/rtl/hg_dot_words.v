@@ -72,10 +72,6 @@ module hg_dot_words #(
         end
     endfunction
 
-    // The word a cycle later, for this row alone, as hg_mac has it.
-    reg [ADDR_W-1:0] word_reg;
-    (* keep *) always @(posedge clk) if (en) word_reg <= word;
-
     // What each table says of each place: number (t, j) at bit (t * X_W + j) * T_W.
     wire [TABLES*X_W*T_W-1:0] entries;
     genvar t, i, j, g;
@@ -92,7 +88,11 @@ module hg_dot_words #(
                 assign word_now = word;
             end else begin : late
                 reg [COUNT*X_W-1:0] x_reg;
-                always @(posedge clk) if (en) x_reg <= x[FROM*X_W +: COUNT*X_W];
+                reg [ADDR_W-1:0]    word_reg;
+                always @(posedge clk) if (en) begin
+                    x_reg    <= x[FROM*X_W +: COUNT*X_W];
+                    word_reg <= word;
+                end
                 assign x_now    = x_reg;
                 assign word_now = word_reg;
             end

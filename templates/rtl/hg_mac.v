@@ -120,7 +120,7 @@ module hg_mac #(
                 assign v[i*V_W +: V_W] = {V_W{w[i]}};
             end
         end
-        if (CONSTANT + FIRST != 0) begin : fixed
+        if (CONSTANT != 0) begin : fixed
             assign w_now = v;
         end else begin : read
             reg [V_ALL-1:0] v_reg;
@@ -138,13 +138,13 @@ module hg_mac #(
             );
         end
         for (p = 0; p < ((FIRST != 0) ? PE : 0); p = p + 1) begin : words
-            wire [SIMD*X_W-1:0] x_row = x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W];
-            reg  [V_ALL-1:0]    word_reg;  // for each row: parts of tables that rows share would be deep
-            (* keep *) always @(posedge clk) if (en) word_reg <= v;
             hg_dot_words #(
                 .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .ADDR_W(WORD_W), .FIRST(FIRST), .T_W(T_W),
                 .S_W(S_W), .OUT_W(SUM_W), .EVERY(EVERY), .FILE(FILE), .ROW(p)
-            ) dot (.clk(clk), .en(en), .x(x_row), .word(word_reg), .sum(made[p*SUM_W +: SUM_W]));
+            ) dot (
+                .clk(clk), .en(en), .x(x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W]), .word(w_now),
+                .sum(made[p*SUM_W +: SUM_W])
+            );
         end
         for (p = 0; p < SETS; p = p + 1) begin : set
             localparam integer OWN = (SHARED != 0) ? PE : 1;
