@@ -78,6 +78,9 @@ def measure(names: Sequence[str], family: str, data: dict[str, Any]) -> None:
         builds: dict[str, tuple[str, Build]] = {}
         for n, name in enumerate(names):
             build = build_of(name, data, f"net{n}_", family)
+            if build is not None and name not in data["builds"]:
+                data["builds"][name] = pinned(build)
+                build = build_of(name, data, f"net{n}_", family)
             if build is not None:
                 builds[f"net{n}_"] = name, build
                 for path, content in build.files.items():
@@ -96,7 +99,6 @@ def measure(names: Sequence[str], family: str, data: dict[str, Any]) -> None:
                         taken = size(netlist.modules, kind, family)
                         sizes[kind] = [taken.lut, taken.ff, taken.bram, taken.dsp]
                     found[unit] = sizes[kind]
-            data["builds"].setdefault(name, pinned(build))
             data.setdefault(family, {})[name] = found
 
 
