@@ -90,7 +90,7 @@ def measure(names: Sequence[str], family: str, data: dict[str, Any]) -> None:
         dsp = any(build.options.prefer == "dsp" for _, build in builds.values())
         netlist = synthesize(sorted(folder.glob("*.v")), folder, family=family, dsp=dsp, units=2, seconds=LIMIT)
         sizes: dict[str, list[int]] = {}
-        for top, (name, build) in builds.items():
+        for top, (name, _) in builds.items():
             found = {}
             for unit, cell in netlist.modules[top]["cells"].items():
                 kind = cell["type"]
