@@ -25,14 +25,14 @@ from hlsgen.library import library_text
 
 
 def rounded(mode: str, scale: float = 2.0, bits: float = 5.0, **options: Any) -> Case:
-    """A quantizer of 7-bit integers."""
+    """A quantizer of 7-bit integers, if `input` is not other ones."""
 
     def model() -> onnx.ModelProto:
         g = random_graphs.Graph((1, 2))
         g.quant(scale, 0.0, bits, signed=1, narrow=0, rounding_mode=mode)
         return g.model()
 
-    return Case(model, forced(options.pop("kind"), **options, **FIXED))
+    return Case(model, forced(options.pop("kind"), **FIXED | options))
 
 
 FUNCTIONS = {
@@ -41,7 +41,7 @@ FUNCTIONS = {
     "scale half up": rounded("HALF_UP", 1.5, kind="scale"),
     "scale even": rounded("ROUND", 1.5, kind="scale"),
     "float32": rounded("HALF_DOWN", 0.5, kind="float-units"),
-    "half a table": rounded("HALF_UP", 3.0, kind="table"),
+    "half a table": rounded("FLOOR", 2.0, kind="table", input="fixed:11,11"),
 }
 #: Builds by name: of images as asked for, in few units, and as fast as they can be.
 BUILDS = (
