@@ -25,7 +25,7 @@ from hlsgen.certify.proof import RunLengths, ascending, prove
 from hlsgen.certify.stream_contents import Elements, StreamContents, readable
 from hlsgen.ir import FloatJoint, Layer, Map, Shape
 from hlsgen.ir.evaluate import constants, float_to_key
-from hlsgen.ir.step_function import StepFunction, joined, specialize
+from hlsgen.ir.step_function import StepFunction, merged, specialize
 from hlsgen.ir.value_ranges import ValueRange
 from hlsgen.numerics.fixed import Array, IntType
 
@@ -144,7 +144,7 @@ def check_map(
     """Proves that the hardware computes a function of one tensor. Raises HG055."""
     f = specialize(layer, q.order, *(reach or (None, None)))
     if f.sets != len(q.entry["sets"]):
-        f = _joined(layer, f)
+        f = _merged(layer, f)
     places = q.places(f.index, layer.source.shape)
     entries = q.listed(f.sets, f.index)
     intervals = np.stack([f.lo, f.hi], axis=1).tolist()
@@ -182,9 +182,9 @@ def check_map(
     return Summary(layer.name, "quantizer", " + ".join(module.modules), f.sets, total, proof.evaluated)
 
 
-def _joined(layer: Map, f: StepFunction) -> StepFunction:
+def _merged(layer: Map, f: StepFunction) -> StepFunction:
     """The functions with those that have the same constants as one. Raises HG055 if any constant is another one then."""
-    found = joined(f)
+    found = merged(f)
     old, new = np.unique(np.stack([f.index, found.index]), axis=1)
     before, after = f.take(old, f.lo[old], f.hi[old]), found.take(new, found.lo[new], found.hi[new])
     pairs = zip(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from typing_extensions import assert_never
@@ -29,12 +30,13 @@ from hlsgen.dataflow.units import (
     RescaleUnit,
     RowsUnit,
     SoftmaxUnit,
+    Stream,
     Unit,
     stream_of,
 )
 from hlsgen.dataflow.weighted_units import product_of
 from hlsgen.dataflow.workload import divisors, work_of
-from hlsgen.diagnostics import fail
+from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.ir import (
     ArgMaxLayer,
     BinaryMap,
@@ -70,11 +72,13 @@ from hlsgen.rescale import (
     FloatUnits,
     Indexed,
     JoinPlan,
+    Preference,
+    StepFunction,
     Trial,
     choose_float_join,
     choose_join,
     choose_realization,
-    joined,
+    merged,
     specialize,
 )
 from hlsgen.rescale.binary import float_join, search
@@ -265,12 +269,7 @@ def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:
     flow = b.take(i, 0, name)
     interval = value_range(b.graph, layer.inputs[0]) or (None, None)
     f = specialize(layer, b.layout.orders[i + 1], *interval)
-    table = fold_table(f.index, flow.stream)
-    # What beats differ in is in memories. A lane that is the same in all beats keeps the interval of its own, which takes less.
-    if len(table) > 1:
-        f = joined(f)
-        table = fold_table(f.index, flow.stream)
-    choice = choose_realization(f, table, b.targets.preference(layer.name, b.prices))
+    choice, table = _realized(f, flow.stream, b.targets.preference(layer.name, b.prices))
     b.choices[layer.name] = choice
     if isinstance(choice.realization, FloatUnits):
         return _float_units(b, i, layer, name, choice.realization, table, flow)
@@ -278,6 +277,21 @@ def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:
         keys = replace(flow.stream, type=layer.source.type)
         flow = b.append(f"{name}_key", FloatKeyUnit(), [flow], keys, layer.name)
     return _rescale(b, i, layer.name, name, choice, table, flow, layer.result.type)
+
+
+def _realized(f: StepFunction, stream: Stream, preference: Preference) -> tuple[Choice, Array]:
+    """The hardware of a function, and the set of each lane in each beat: (folds, lanes).
+
+    What beats differ in is in memories, so channels with the same constants are one set then. A lane that is the same in
+    all beats keeps the interval of its own channel, which takes less.
+    """
+    table = fold_table(f.index, stream)
+    if len(table) > 1 and (once := merged(f)).sets < f.sets:
+        # What is possible on the interval of each channel may not be on that around all of them.
+        with suppress(HlsgenError):
+            whole = fold_table(once.index, stream)
+            return choose_realization(once, whole, preference), whole
+    return choose_realization(f, table, preference), table
 
 
 def _rescale(

@@ -81,7 +81,7 @@ def specialize(layer: Map, order: Array, lo: Array | None = None, hi: Array | No
     )  # fmt: skip
 
 
-def joined(f: StepFunction) -> StepFunction:
+def merged(f: StepFunction) -> StepFunction:
     """Sets with the same constants as one, on the interval from the least to the largest input of all of them."""
     items = (f.source, *f.ops, f.quantizer)
     own = [value.reshape(-1, f.sets).T for item in items for value in constants(item).values()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -30,7 +31,7 @@ def model(scale: object, folder: Path) -> Path:
     return folder / "model.onnx"
 
 
-def function(path: Path, **options: int) -> StepFunction:
+def function(path: Path, **options: Any) -> StepFunction:
     choices = hlsgen.check(path, hlsgen.Options(**options)).network.choices
     (found,) = (choice.function for choice in choices.values())
     assert found is not None
@@ -62,6 +63,19 @@ def test_other_scales_are_other_functions(tmp_path: Path) -> None:
         assert column.tolist() == [code(int(n), Fraction(scale)) for n in x]
 
 
+def test_what_is_possible_for_each_channel_alone(tmp_path: Path) -> None:
+    """All channels together have more than 4096 inputs, for which there are no tables; each of them has 3061 at most."""
+    weight = np.full((COLUMNS, ROWS), 0.25, np.float32) * (1 + np.arange(ROWS) // 4)
+    weight[:, ::2] *= -1
+    net = Net((1, COLUMNS)).quant(0.25, bits=8.0, signed=0).linear(ROWS, COLUMNS, weight)
+    net.node("LeakyRelu", net.last, alpha=0.5).quant(12.7, bits=5.0, name="q").linear(2, ROWS, name="last")
+    onnx.save(net.model(), tmp_path / "model.onnx")
+    assert function(tmp_path / "model.onnx", target_cycles=24, realize={"q": "table"}).sets == 4
+    f = function(tmp_path / "model.onnx", target_cycles=24)
+    assert f.sets == 1
+    assert f.hi[0] - f.lo[0] > 4096
+
+
 def test_certify_does_not_believe_in_one_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of channels with two scales, even if what joins them says so on both sides."""
     path = model(np.array([[0.375, 0.75] * 4], np.float32), tmp_path)
@@ -72,7 +86,7 @@ def test_certify_does_not_believe_in_one_function(tmp_path: Path, monkeypatch: p
 
     hlsgen.build(path, tmp_path / "core", hlsgen.Options(target_cycles=24))
     assert not messages(tmp_path / "core")
-    monkeypatch.setattr(lower, "joined", all_as_one)
-    monkeypatch.setattr(quantizers, "joined", all_as_one)
+    monkeypatch.setattr(lower, "merged", all_as_one)
+    monkeypatch.setattr(quantizers, "merged", all_as_one)
     hlsgen.build(path, tmp_path / "wrong", hlsgen.Options(target_cycles=24))
     assert "have different constants" in " ".join(messages(tmp_path / "wrong"))
