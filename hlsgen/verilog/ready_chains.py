@@ -197,8 +197,9 @@ def _open(node: Node, slices: set[str], shifts: dict[str, int], reads: set[str])
         case AdderMatVec(graph=AdderGraph()) as unit:
             behind = MULTIPLEXER if slices >= {*node.outputs} else shifts.get(node.outputs[0])
             unit = replace(unit, behind=behind, before=READ if reads & {*node.inputs} else 0)
-            deeper = replace(unit, graph=_deeper(unit.graph))
-            return deeper if latency(deeper) <= latency(unit) else unit
+            deeper = _deeper(unit.graph)
+            found = replace(unit, graph=deeper)
+            return found if latency(found) <= latency(unit) and deeper.bits < unit.graph.bits else unit
         case _:
             return node.unit
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from models import Net
 from paths import needs_icarus
 
 import hlsgen
+from hlsgen.adder_graph import AdderGraph, find
+from hlsgen.dataflow.units import AdderMatVec, Port
+from hlsgen.verilog.latency import latency
 
 pytest.importorskip("pyosys")
 
@@ -235,6 +239,50 @@ def test_ready_goes_around_adders(tmp_path: Path) -> None:
     assert [".JOINED(1)" in text for text in adders] == [True, True, True, False]
     assert max(chains(netlist(tmp_path / "b", tmp_path)).values()) <= 4
     assert_verified(tmp_path / "b", "icarus")
+
+
+def test_adders_of_three_terms(tmp_path: Path) -> None:
+    """Few, as trees have a level more where that takes no cycle and fewer tables; and kept apart from others in their stage."""
+    rng, net = np.random.default_rng(3), Net((1, 16)).quant(1.0, 0.0, 8.0, signed=1, narrow=0)
+    for n in range(2):
+        weight = np.clip(np.round(rng.normal(0, 4.2, (16, 16))), -15, 15).astype(np.float32)
+        net.linear(16, 16, weight, f"fc{n}", scale=1.0, bits=5.0)
+        if not n:
+            net.then("Relu").quant(64.0, 0.0, 6.0, signed=0, narrow=0)
+    onnx.save(net.model(), tmp_path / "net.onnx")
+    build = hlsgen.build(tmp_path / "net.onnx", tmp_path / "b", hlsgen.Options(target_cycles=1, top="top"))
+    first, last = (node.unit for node in build.network.nodes if isinstance(node.unit, AdderMatVec))
+    # Codes come out of the small memory of the input port, and out of a register of the quantizer.
+    assert build.network.nodes[0].unit == Port(early=True)
+    assert (first.before > 0, last.before) == (True, 0)
+    for unit, fewer in ((first, True), (last, False)):
+        assert isinstance(unit.graph, AdderGraph)
+        other = find(unit.matrix.weight.reshape(16, 16)[:, unit.matrix.order], unit.graph.inputs)
+        assert latency(unit) == latency(replace(unit, graph=other))
+        assert (unit.graph.bits < other.bits) == fewer
+    beside = 0
+    for path in (tmp_path / "b" / "rtl").glob("top_mv*_adders.v"):
+        text = path.read_text()
+        sums = dict(re.findall(r"^    (?:wire \S+|assign) (n\d+_\d+) = (.* [+-] .*);", text, re.MULTILINE))
+        kept = set(re.findall(r"\(\* keep \*\) wire \S+ (n\d+_\d+);", text))
+        for name, total in sums.items():
+            for taken in set(re.findall(r"n\d+_\d+", total)) & {*sums}:
+                three = any(len(re.findall(r" [+-] ", sums[each])) > 1 for each in (name, taken))
+                beside += three
+                assert not three or taken in kept, (path.name, name, taken)
+    assert beside
+
+
+def test_a_level_more_only_for_fewer_tables(tmp_path: Path) -> None:
+    """Here it would take one more."""
+    weight = np.clip(np.round(np.random.default_rng(1).normal(0, 0.84, (12, 12))), -3, 3).astype(np.float32)
+    net = Net((1, 12)).quant(1.0, 0.0, 8.0, signed=1, narrow=0).linear(12, 12, weight, scale=1.0, bits=3.0)
+    onnx.save(net.model(), tmp_path / "net.onnx")
+    nodes = hlsgen.check(tmp_path / "net.onnx", hlsgen.Options(target_cycles=1)).network.nodes
+    (unit,) = (node.unit for node in nodes if isinstance(node.unit, AdderMatVec))
+    assert isinstance(unit.graph, AdderGraph)
+    fewest, more = (find(weight.T.astype(np.int64), unit.graph.inputs, levels) for levels in (0, 1))
+    assert unit.graph.bits == fewest.bits < more.bits
 
 
 def test_a_chain_is_seen() -> None:
