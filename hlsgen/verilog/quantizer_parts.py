@@ -66,7 +66,7 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
         return parts
     if isinstance(unit, RescaleUnit) and isinstance(found, Shift):
         lanes, width = source.lanes, source.type.bits + found.left + 1
-        held = found.adds * width + found.splits * (result.type.bits + 2)
+        held = found.adds * width + found.splits * (result.type.bits + 1)
         logic, _, memory_bits = shift.cost(found, unit.table, source.type, result.type)
         parts = Parts("shift", {"logic": logic}, {"control": 8.0, "out": float(result.bits + lanes * held)})
         if not factor:

@@ -139,24 +139,23 @@ module hg_shift #(
             end
             wire inc = up(sum[S_W-1], floor[0], half, rest);
 
-            // Rounding and the decisions on clamping do not wait for each other.
+            // Rounding and the decisions on clamping do not wait for each other. What is below LOW before it is rounded
+            // is in the tables in front of the carry chain, what is above HIGH sets or resets the register.
             wire [C_W-1:0]   wide = {{OUT_W+1{floor[Q_W-1]}}, floor};
-            wire [OUT_W:0]   step = {{OUT_W{1'b0}}, inc};
-            wire [OUT_W-1:0] code = wide[OUT_W-1:0] + step[OUT_W-1:0];
+            wire             low = !beyond(wide, UNDER, 1'b0), high = beyond(wide, HIGH_S, inc);
+            wire [OUT_W-1:0] base = low ? LOW_S[OUT_W-1:0] : wide[OUT_W-1:0];
+            wire [OUT_W:0]   step = {{OUT_W{1'b0}}, inc && !low};
+            wire [OUT_W-1:0] code = base + step[OUT_W-1:0];
             wire             unused_step = step[OUT_W];
-            wire             low = !beyond(wide, UNDER, inc), high = beyond(wide, HIGH_S, inc);
-            wire [OUT_W+1:0] rounded;
+            wire [OUT_W:0]   rounded;
             if (SPLIT == 0) begin : at_once
-                assign rounded = {low, high, code};
+                assign rounded = {high, code};
             end else begin : split
-                reg [OUT_W+1:0] round_reg;
-                always @(posedge clk) if (en) round_reg <= {low, high, code};
+                reg [OUT_W:0] round_reg;
+                always @(posedge clk) if (en) round_reg <= {high, code};
                 assign rounded = round_reg;
             end
-            always @(posedge clk)
-                if (en)
-                    code_reg <= rounded[OUT_W+1] ? LOW_S[OUT_W-1:0]
-                              : rounded[OUT_W]   ? HIGH_S[OUT_W-1:0] : rounded[OUT_W-1:0];
+            always @(posedge clk) if (en) code_reg <= rounded[OUT_W] ? HIGH_S[OUT_W-1:0] : rounded[OUT_W-1:0];
             assign m_data[g*OUT_W +: OUT_W] = code_reg;
         end
     endgenerate

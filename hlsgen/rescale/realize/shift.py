@@ -180,14 +180,17 @@ def _equal(f: StepFunction, g: Shift, first: Array, last: Array) -> bool:
 def cost(found: Shift, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
     """(LUT, DSP blocks, bits of block memory): the sum with the offset, the rounding, the clamp.
 
-    A clamp at one end only is the reset of the register of the code; at both ends it is a table for each bit, too.
+    A clamp at one end only is the reset of the register of the code; at both ends it is in the tables of the rounding, or
+    without one a table for each bit, too.
     """
     folds, lanes = table.shape
     width = source.bits + found.left + 1
-    rounding = 0.0 if found.mode == Rounding.FLOOR or not found.shift else found.shift / 5 + result.bits
+    rounds = found.mode != Rounding.FLOOR and found.shift > 0
+    rounding = found.shift / 5 + result.bits if rounds else 0.0
     memory = folds * lanes * width if found.adds else 0
     constant = width if found.adds else 0.0
     greatest = int(source.hi << found.left) + int(found.offset.max()) >> found.shift
-    clamped = (width - found.shift) / 5 + result.bits * (greatest + (found.mode != Rounding.FLOOR) > found.high)
+    compared, both = (width - found.shift) / 5, greatest + (found.mode != Rounding.FLOOR) > found.high
+    clamped = compared + both * (compared if rounds else result.bits)
     lut = lanes * (constant + rounding + clamped)
     return (lut, 0, memory) if memory >= 1 << 14 else (lut + memory / 64, 0, 0)
