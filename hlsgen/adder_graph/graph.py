@@ -135,6 +135,20 @@ class AdderGraph:
         return np.stack([_sent(nodes[x.node], x) if x.node != NOTHING else zero for x in self.outputs], axis=1)
 
 
+def inverted_bits(graph: AdderGraph, bits: int) -> int:
+    """Which bits of all rows, of so many bits each, are inverted in the wires that hold them: the lowest row first.
+
+    The highest bit of a sum that can be negative is, with its copies, and all bits of a row that comes out negative are.
+    """
+    found = 0
+    for row, (node, shift, inverted) in enumerate(graph.outputs):
+        own = -1 if inverted else 0
+        if node != NOTHING and graph.intervals[node][0] < 0:
+            own ^= -1 << (shift + width(*graph.intervals[node]) - 1)
+        found |= (own & ((1 << bits) - 1)) << (row * bits)
+    return found
+
+
 class Nodes:
     """A graph that grows: the inputs, and the adders so far.
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from hlsgen.certify import count_modules
-from hlsgen.certify.netlist_reader import Cell, broken
+from hlsgen.certify.netlist_reader import Cell, ParameterValue, SizedConstant, broken
 from hlsgen.certify.stage_frame import JOINED, TAIL, frame, module_text
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.numerics.fixed import Array
@@ -48,7 +48,7 @@ _LATENCY = re.compile(rf"^        \.STAGES\(({_NUMBER})\)({re.escape(JOINED)})?$
 _PART = re.compile(
     rf"(?P<bits>{_NUMBER})'h(?P<hex>[0-9a-f]+)"
     rf"|(?P<not>~?)(?P<name>n{_NUMBER}_{_NUMBER}|s_data)\[(?P<high>{_NUMBER})(?::(?P<low>{_NUMBER}))?\]"
-    rf"|\{{(?P<count>{_NUMBER})\{{~(?P<of>n{_NUMBER}_{_NUMBER})\[(?P<at>{_NUMBER})\]\}}\}}",
+    rf"|\{{(?P<count>{_NUMBER})\{{(?P<turn>~?)(?P<of>n{_NUMBER}_{_NUMBER})\[(?P<at>{_NUMBER})\]\}}\}}",
     re.ASCII,
 )
 _UNUSED = re.compile(rf"    wire unused_sums = &\{{1'b0(?:, n{_NUMBER}_{_NUMBER})+\}};", re.ASCII)
@@ -89,13 +89,25 @@ def stands_for(
     prefix: of the names of all modules of the core. x: bits, least and greatest code. cells: all of the core.
     """
     sent = cell.ports.get("m_valid", "")
-    takers = {own.module for own in cells if own.name != cell.name and sent in own.ports.values()}
-    parameters: dict[str, int | str] = {
+    takers = [own for own in cells if own.name != cell.name and sent in own.ports.values()]
+    steady = [own.module for own in takers] == [_STEADY]
+    parameters: dict[str, ParameterValue] = {
         "SIMD": shape[1], "PE": shape[0], "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": x[0], "X_SIGNED": int(x[1] < 0),
-        "LOW": x[1], "HIGH": x[2], "W_W": 1, "JOINABLE": int(takers == {_STEADY}),
+        "LOW": x[1], "HIGH": x[2], "W_W": 1, "JOINABLE": int(steady),
         "MODE": _AGREEMENTS if cell.module.endswith("_counts") else 0, "ACC_W": y_bits, "FILE": f"{prefix}{cell.module}",
+        "FLIP": takers[0].parameters.get("FLIP", 0) if steady else 0,
     }  # fmt: skip
     return Cell(ADDERS, cell.name, dict(parameters), cell.ports)
+
+
+def check_flips(cell: Cell, cells: Iterable[Cell]) -> None:
+    """Only sums of a module of adders come with inverted bits, which it is read with. Raises HG055."""
+    sources = [own for own in cells if own.ports.get("m_valid") == cell.ports.get("s_valid")]
+    if cell.module != _STEADY or "FLIP" not in cell.parameters:
+        return
+    cell.sized("FLIP", cell.number("LANES", 1) * cell.number("IN_W", 1))
+    if [own.parameters.get("FLIP") for own in sources if own.module == ADDERS] != [cell.parameters["FLIP"]]:
+        raise broken(cell.name, "inverts bits of what does not come from adders that are read so.")
 
 
 def read(folder: Path, cell: Cell) -> Array:
@@ -116,6 +128,8 @@ class _Reader:
         assert isinstance(low, int)
         assert isinstance(high, int)
         self.low, self.high = low, high
+        flips = cell.parameters["FLIP"]
+        self.flips = flips.value if isinstance(flips, SizedConstant) else 0
         self.wires: dict[str, _Wire] = {}
         self.adders = 0
         latency = _LATENCY.search(text)
@@ -155,7 +169,7 @@ class _Reader:
             elif assign and row < self.rows:
                 if (int(assign[1]), int(assign[2])) != ((row + 1) * self.y_bits - 1, row * self.y_bits):
                     raise broken(self.where, f"row {row} of the sums is not where it should be: {line.strip()[:60]!r}.")
-                found[row] = self._output(assign[3])
+                found[row] = self._output(assign[3], row)
                 row += 1
             elif row < self.rows or not _UNUSED.fullmatch(line) or next(lines, None) is not None:
                 raise broken(self.where, f"has a line that is none of a module of adders: {line[:80]!r}.")
@@ -231,10 +245,14 @@ class _Reader:
         form[column] = 1
         return self._held(text, width, form, (1 << (width - 1)) * (bits == inverted), 0)
 
-    def _output(self, text: str) -> Array:
-        bits = self._bits(text.removeprefix("~"))
+    def _output(self, text: str, row: int) -> Array:
+        """A row: what is assigned, with the bits inverted that its taker inverts."""
+        flips = self.flips >> (row * self.y_bits)
+        # With its lowest bit all of them: those that are not are inverted twice.
+        inverted = text.startswith("~") != bool(flips & 1)
+        bits = [_turned(bit, (flips >> n ^ flips) & 1) for n, bit in enumerate(self._bits(text.removeprefix("~")))]
         value = self._value(bits, cut=True)
-        if text.startswith("~"):
+        if inverted:
             value = value.inverted(0, self.y_bits)
         if len(bits) != self.y_bits or value.constant % (1 << self.y_bits) or value.time not in (None, self.latency):
             raise broken(self.where, f"{text[:60]!r} is no sum of {self.y_bits} bits after {self.latency} cycles.")
@@ -265,7 +283,7 @@ class _Reader:
             count = int(match["count"])
             if not 0 < count <= _MOST_BITS:
                 raise broken(self.where, f"{part[:60]!r} has {count} bits.")
-            return [(match["of"], int(match["at"]), True)] * count
+            return [(match["of"], int(match["at"]), bool(match["turn"]))] * count
         high = int(match["high"])
         low = int(match["low"]) if match["low"] else high
         if not 0 <= high - low < _MOST_BITS or (match["not"] and match["low"]):
@@ -308,3 +326,7 @@ class _Reader:
     def _odd(self, bits: list[_Bit]) -> HlsgenError:
         shown = [bit if isinstance(bit, int) else f"{'~' * bit[2]}{bit[0]}[{bit[1]}]" for bit in reversed(bits)]
         return broken(self.where, f"the bits {shown[:6]} are no number that is known here.")
+
+
+def _turned(bit: _Bit, turn: int) -> _Bit:
+    return bit ^ turn if isinstance(bit, int) else (bit[0], bit[1], bit[2] != bool(turn))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hlsgen.certify import weights
-from hlsgen.certify.adder_modules import ADDERS, stands_for
+from hlsgen.certify.adder_modules import ADDERS, check_flips, stands_for
 from hlsgen.certify.binary_functions import JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.float_joins import check_takes_floats
@@ -227,6 +227,7 @@ class Checker:
             self.written.add(cell.module)
             bits, cells = layer.result.type.bits, self.network.cells
             cell = cells[cell.name] = stands_for(cell, f"{self.top}_", shape, x, bits, cells.values())
+        check_flips(cell, self.network.cells.values())
         return cell
 
     def _normalized(self, i: int, layer: NormRows, cell: Cell, taken: list[StreamContents]) -> StreamContents:

@@ -105,13 +105,15 @@ class WidthConverter:
 class RescaleUnit:
     """A realization of step functions; table (folds, lanes): the set of each lane. `open`: without its last register.
 
-    `ahead`: cycles of the joined unit in front of it, whose stages advance with its own.
+    `ahead`: cycles of the joined unit in front of it, whose stages advance with its own. `flips`: bits of a beat that come
+    inverted, the lowest first.
     """
 
     found: Single
     table: Array
     open: bool = False
     ahead: int = 0
+    flips: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -107,7 +107,7 @@ class AdderMatVec:
 
     `every`: see Pipelining. `behind`: picoseconds in front of the first register of a unit that takes sums of adders
     before they are in registers; None: they are in registers. `before`: picoseconds from a register to the codes of adders.
-    `joined`: it stands still with the quantizer behind it only.
+    `joined`: it stands still with the quantizer behind it only. `bare`: sums leave without inverters, see `inverted_bits`.
     """
 
     matrix: MatVec
@@ -116,6 +116,7 @@ class AdderMatVec:
     behind: int | None = None
     before: int = 0
     joined: bool = False
+    bare: bool = False
 
 
 @dataclass(frozen=True, eq=False)

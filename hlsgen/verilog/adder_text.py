@@ -9,8 +9,13 @@ from hlsgen.adder_graph.graph import NOTHING, carry_place, grows, lowest
 from hlsgen.verilog.stage_text import between_streams
 
 
-def module_text(name: str, pipeline: Pipeline, x_bits: int, y_bits: int, *, joined: bool = False) -> str:
-    """The module `name`: codes of `x_bits` in, sums of `y_bits` out. `joined`: its stages advance with the taker's."""
+def module_text(
+    name: str, pipeline: Pipeline, x_bits: int, y_bits: int, *, joined: bool = False, bare: bool = False
+) -> str:
+    """The module `name`: codes of `x_bits` in, sums of `y_bits` out.
+
+    joined: its stages advance with the taker's. bare: the taker inverts what comes inverted, see `inverted_bits`.
+    """
     graph = pipeline.graph
     columns, rows = len(graph.inputs), len(graph.outputs)
     about = [
@@ -22,7 +27,7 @@ def module_text(name: str, pipeline: Pipeline, x_bits: int, y_bits: int, *, join
         "//             a + ~b is 1 less than a - b, but needs no carry: in each row such constants add up to 0.",
     ]
     exact = "every sum has the bits that the ranges of the codes and the weights need. Written by"
-    lines = _Text(pipeline, x_bits).lines(y_bits)
+    lines = _Text(pipeline, x_bits).lines(y_bits, bare=bare)
     bits = columns * x_bits, rows * y_bits
     return between_streams(name, about, exact, pipeline.latency, bits, lines, joined=joined)
 
@@ -35,7 +40,7 @@ class _Text:
         graph = pipeline.graph
         self.widths = [x_bits] * len(graph.inputs) + [width(*ends) for ends in graph.intervals[len(graph.inputs) :]]
 
-    def lines(self, y_bits: int) -> Iterator[str]:
+    def lines(self, y_bits: int, *, bare: bool) -> Iterator[str]:
         pipeline, graph = self.pipeline, self.pipeline.graph
         first, kept = len(graph.inputs), self._kept()
         for n in range(first):
@@ -53,8 +58,9 @@ class _Text:
                     else:
                         yield f"    {wire} = {total};"
         for row, (node, shift, inverted) in enumerate(graph.outputs):
-            value = _together(self._plain(node, pipeline.latency, shift, y_bits, 0))
-            yield f"    assign m_data[{(row + 1) * y_bits - 1}:{row * y_bits}] = {'~' * inverted}{value};"
+            value = _together(self._plain(node, pipeline.latency, shift, y_bits, 0, "" if bare else "~"))
+            invert = "~" if inverted and not bare else ""
+            yield f"    assign m_data[{(row + 1) * y_bits - 1}:{row * y_bits}] = {invert}{value};"
         cut = [node for node, shift, _ in graph.outputs if node != NOTHING and self.widths[node] + shift > y_bits]
         if cut:
             names = ", ".join(f"n{node}_{pipeline.latency}" for node in dict.fromkeys(cut))
@@ -110,8 +116,11 @@ class _Text:
             total = f"{_together(first)} {signs[0]}{_together(second)} {signs[1]}{third}"
         return f"{{({total}), {_slice(f'n{adder.a}_{cycle}', low - 1, 0)}}}" if low else total
 
-    def _plain(self, node: int, cycle: int, shift: int, bits: int, low: int) -> list[str]:
-        """Bits low..bits - 1 of a node that is shifted, in two's complement: parts, the highest first."""
+    def _plain(self, node: int, cycle: int, shift: int, bits: int, low: int, turn: str = "~") -> list[str]:
+        """Bits low..bits - 1 of a node that is shifted, in two's complement: parts, the highest first.
+
+        turn: in front of a highest bit that is held inverted.
+        """
         if node == NOTHING:
             return [f"{bits}'h0"]
         name, own = f"n{node}_{cycle}", self.widths[node]
@@ -119,7 +128,7 @@ class _Text:
         if above < 0:  # of an output, whose sum fits although that of the nodes might not
             return self._rest(name, bits - shift, shift, low)
         if self._signed(node):
-            head = _repeated(f"~{name}[{own - 1}]", above + 1)
+            head = _repeated(f"{turn}{name}[{own - 1}]", above + 1)
             return [head, *self._rest(name, own - 1, shift, low)]
         return [*([f"{above}'h0"] if above else []), *self._rest(name, own, shift, low)]
 

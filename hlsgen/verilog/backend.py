@@ -28,6 +28,7 @@ from hlsgen.verilog.folding_prices import (
     regrouping_price,
 )
 from hlsgen.verilog.latency import latency
+from hlsgen.verilog.inverted_sums import without_inverters
 from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
 from hlsgen.verilog.ready_chains import cut_ready_chains
@@ -83,7 +84,7 @@ def _tables_of(node: Node) -> SumTables | None:
 
 
 def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
-    sized = size(cut_ready_chains(nodes), latency)
+    sized = size(without_inverters(cut_ready_chains(nodes)), latency)
     return tuple(sized.nodes), Timing(sized.latency, sized.interval, tuple(sized.critical), sized.spare, sized.exact)
 
 

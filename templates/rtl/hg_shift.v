@@ -15,6 +15,7 @@
 //             FILE       $readmemh file of FOLDS words of LANES * B_W bits
 //             ADD        0: all B are 0, there is no file
 //             SPLIT      1: a register between rounding and clamping
+//             FLIP       bits of s_data that come inverted
 // Latency     1 + ADD + SPLIT cycles, one beat a cycle
 // Contract    exact integers.
 `default_nettype none
@@ -32,7 +33,8 @@ module hg_shift #(
     parameter [OUT_W:0]   HIGH      = 7,
     parameter             FILE      = "",
     parameter integer     ADD       = 1,
-    parameter integer     SPLIT     = 1
+    parameter integer     SPLIT     = 1,
+    parameter [LANES*IN_W-1:0] FLIP = 0
 ) (
     input  wire                   clk,
     input  wire                   rst,
@@ -110,7 +112,7 @@ module hg_shift #(
     genvar g;
     generate
         for (g = 0; g < LANES; g = g + 1) begin : lane
-            wire [IN_W-1:0] x = s_data[g*IN_W +: IN_W];
+            wire [IN_W-1:0] x = s_data[g*IN_W +: IN_W] ^ FLIP[g*IN_W +: IN_W];
             wire [B_W-1:0]  b = offsets[g*B_W +: B_W];
             wire signed [S_W-1:0] xs = {{S_W-IN_W{(IN_SIGNED != 0) && x[IN_W-1]}}, x};
             wire signed [S_W-1:0] bs = {{S_W-B_W{b[B_W-1]}}, b};

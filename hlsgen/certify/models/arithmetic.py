@@ -188,6 +188,8 @@ class ShiftModel(LaneModel):
     def __init__(self, cell: Cell, memories: Memories) -> None:
         if cell.parameters.get("ADD") == 0:
             self.names = self.names - {"FILE"}
+        if "FLIP" in cell.parameters:  # the model takes bits as they are meant: see `adder_modules.check_flips`
+            self.names = self.names | {"FLIP"}
         super().__init__(cell)
         self.left, self.shift, self.mode = (cell.number(name) for name in ("LEFT", "SHIFT", "MODE"))
         self.low, self.high = self.clamp()

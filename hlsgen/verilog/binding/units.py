@@ -74,7 +74,9 @@ def bind_node(node: Node, style: int = 0) -> Binding:
             return _width(node)
         case RescaleUnit():
             bound = bind(unit.found, unit.table, source.type, result.type, name)
-            return replace(bound, parameters=bound.parameters | {"OPEN": 1}) if unit.open else bound
+            more: dict[str, Parameter] = {"OPEN": 1} if unit.open else {}
+            more |= {"FLIP": Bits(source.bits, unit.flips)} if unit.flips else {}
+            return replace(bound, parameters=bound.parameters | more)
         case FloatUnit():
             return _float(node, unit)
         case MatVec():
@@ -263,7 +265,8 @@ def _adders(node: Node, unit: AdderMatVec) -> Binding:
         return Binding("counts", {}, about, text=lambda name: count_module_text(name, graph, unit.every, bits[1]))
     about = f"{len(graph.outputs)} x {len(graph.inputs)}, {len(graph.adders)} adders"
     pipeline = schedule(graph, unit.every, unit.behind, unit.before)
-    return Binding("adders", {}, about, text=lambda name: module_text(name, pipeline, *bits, joined=unit.joined))
+    kind = {"joined": unit.joined, "bare": unit.bare}
+    return Binding("adders", {}, about, text=lambda name: module_text(name, pipeline, *bits, **kind))
 
 
 def _convolution(node: Node, unit: ConvUnit, style: int) -> Binding:
