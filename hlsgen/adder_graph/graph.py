@@ -152,20 +152,24 @@ def inverted_bits(graph: AdderGraph, bits: int) -> int:
 class Nodes:
     """A graph that grows: the inputs, and the adders so far.
 
-    lean  what every node is if all codes are 0 and no difference has a carry
+    lean       what every node is if all codes are 0 and no difference has a carry
+    forms      how often every input is in each node: those that are
+    constants  what each node is if all inputs are 0
     """
 
     def __init__(self, inputs: Sequence[tuple[int, int]]) -> None:
         self.intervals, self.depths = list(inputs), [0] * len(inputs)
         self.lean = [0] * len(inputs)
+        self.forms: list[dict[int, int]] = [{n: 1} for n in range(len(inputs))]
+        self.constants = [0] * len(inputs)
         self.adders: list[Adder] = []
         self._known: dict[Adder, int] = {}
 
     def add(self, adder: Adder) -> int:
-        """The node of this sum. Its interval holds for any values of the operands, as if they had no inputs in common."""
+        """The node of this sum. Its interval is that of the codes: operands may have some in common."""
         if adder in self._known:
             return self._known[adder]
-        low, high = interval(adder, self.intervals)
+        low, high = self._interval(adder)
         needed = _most(adder, self.intervals, 0)
         # No sum is held in fewer bits than its terms, as -4 could be, and 4 not.
         if low >= 0 and width(low, high) < needed:
@@ -181,6 +185,19 @@ class Nodes:
         self.adders.append(adder)
         self._known[adder] = len(self.intervals) - 1
         return self._known[adder]
+
+    def _interval(self, adder: Adder) -> tuple[int, int]:
+        """(least, greatest) sum; what the new node is made of is noted."""
+        form, constant = dict[int, int](), adder.extra
+        for n, (node, shift) in enumerate(adder.terms, adder.a == NOTHING):
+            factor = (-1 if n == 1 and adder.minus else 1) << shift
+            constant += factor * self.constants[node]
+            for column, times in self.forms[node].items():
+                form[column] = form.get(column, 0) + factor * times
+        self.forms.append(form)
+        self.constants.append(constant)
+        ends = [sorted((times * self.intervals[n][0], times * self.intervals[n][1])) for n, times in form.items()]
+        return constant + sum(low for low, _ in ends), constant + sum(high for _, high in ends)
 
     def graph(self, outputs: Sequence[Output]) -> AdderGraph:
         """What has grown, with these outputs."""
