@@ -9,11 +9,13 @@ from hlsgen.adder_graph.graph import NOTHING, Adder, AdderGraph, carry_place, wi
 
 #: Picoseconds, about those of Xilinx 7 series: a register from clock to output, with the setup of the next; a net and a
 #: table, with the net in front of a carry chain where several take a bit of the sum; from the table of a bit into the carry
-#: chain and out at the next bit; along the chain by a bit; from the table of a bit to its sum; more for three terms.
-_REGISTER, _TABLE, _INTO, _ALONG, _OUT, _THREE = 500, 1120, 600, 30, 230, 130
+#: chain and out at the next bit; along the chain by a bit; from the table of a bit to its sum; more for three terms, and of
+#: these for the lowest bit, which is two tables.
+_REGISTER, _TABLE, _INTO, _ALONG, _OUT, _THREE, _LOWEST = 500, 1120, 600, 30, 230, 130, 620
 #: Picoseconds between registers for each adder one behind the other that is asked for, if these are several: more are in
-#: a stage if they are fast enough, and fewer if they are slow.
-_PICOSECONDS = 2500
+#: a stage if they are fast enough, and fewer if they are slow. The least of them, and the steps between, that are tried for
+#: stages of the same number.
+_PICOSECONDS, _LEAST, _STEP = 2750, 2100, 50
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,14 @@ class Pipeline:
     made    cycle in which a node is computed, those of the inputs in cycle 0
     needed  last cycle in which an adder or, behind the last register, an output takes it; -1 if none does
     latency cycles from inputs to outputs
+    limit   picoseconds in which stages of several adders are ready
     """
 
     graph: AdderGraph
     made: tuple[int, ...]
     needed: tuple[int, ...]
     latency: int
+    limit: int
 
     @property
     def registers(self) -> int:
@@ -39,20 +43,35 @@ class Pipeline:
 
 @lru_cache(maxsize=256)
 def schedule(graph: AdderGraph, levels: int, behind: int | None = None, before: int = 0) -> Pipeline:
-    """Stages of about `levels` adders, in the fewest cycles; nodes late where that takes fewer registers.
+    """Stages of about `levels` adders, in the fewest cycles, and then as short as they can be in so many; nodes late where
+    that takes fewer registers.
 
     behind: picoseconds from the outputs to a register that the taker has; None: the outputs are in registers. before: those
     from a register to the inputs.
     """
-    stages = _Stages(graph, _PICOSECONDS * levels if levels > 1 else 0, behind, before)
-    early = stages.early()
-    latency = max([1, *(stages.out(early, output.node) for output in graph.outputs if output.node != NOTHING)])
-    return min((_timed(graph, made, latency) for made in (early[0], stages.late(latency))), key=lambda p: p.registers)
+    latency, stages, early = _staged(graph, _PICOSECONDS * levels if levels > 1 else 0, behind, before)
+    low, high = _LEAST // _STEP, _PICOSECONDS // _STEP
+    while levels > 1 and low < high:
+        middle = (low + high) // 2
+        tried = _staged(graph, middle * _STEP * levels, behind, before)
+        if tried[0] == latency:
+            (_, stages, early), high = tried, middle
+        else:
+            low = middle + 1
+    return min((_timed(stages, made, latency) for made in (early, stages.late(latency))), key=lambda p: p.registers)
 
 
 def cycles(depth: int, levels: int) -> int:
     """Cycles of so many sums one behind the other, with a register after every `levels`, at least one in all."""
     return max(1, -(-depth // levels))
+
+
+def _staged(graph: AdderGraph, limit: int, behind: int | None, before: int) -> tuple[int, _Stages, list[int]]:
+    """Stages of at most `limit` picoseconds: how many cycles they take, and the first one for each node."""
+    stages = _Stages(graph, limit, behind, before)
+    early = stages.early()
+    latency = max([1, *(stages.out(early, output.node) for output in graph.outputs if output.node != NOTHING)])
+    return latency, stages, early[0]
 
 
 class _Stages:
@@ -112,14 +131,14 @@ class _Stages:
     def _sum(self, n: int, adder: Adder, operands: list[list[int] | None]) -> list[int]:
         """When the bits of a sum are ready, of operands that are, or that are in registers (None)."""
         start, carry, found = carry_place(adder, self.graph.intervals), 0, list[int]()
-        table = _TABLE + _THREE * (adder.c != NOTHING)
+        table, lowest = (_TABLE, 0) if adder.c == NOTHING else (_TABLE + _THREE, _LOWEST)
         for k in range(self.widths[n]):
             time = _REGISTER
             for bits, (_, shift) in zip(operands, adder.terms, strict=True):
                 if bits is not None and k >= shift:
                     time = max(time, bits[min(k - shift, len(bits) - 1)])
             if k >= start:
-                time += table
+                time += table + lowest * (k == start)
             found.append(max(time + _OUT * (k >= start), carry))
             carry = max(carry + _ALONG, time + _INTO) if k >= start else 0
         return found
@@ -127,18 +146,18 @@ class _Stages:
     def _before(self, n: int, adder: Adder, left: list[int]) -> list[int]:
         """Time from the bits of operands, in their places, to the end of the stage; `left`: of those of the sum."""
         start, carry, found = carry_place(adder, self.graph.intervals), 0, list[int]()
-        table = _TABLE + _THREE * (adder.c != NOTHING)
+        table, lowest = (_TABLE, 0) if adder.c == NOTHING else (_TABLE + _THREE, _LOWEST)
         for k in range(self.widths[n] - 1, -1, -1):
             if k < start:
                 found.append(left[k])
                 continue
-            found.append(table + max(left[k] + _OUT, carry))
+            found.append(table + lowest * (k == start) + max(left[k] + _OUT, carry))
             carry = max(carry + _ALONG, left[k] + _INTO)
         return found[::-1]
 
 
-def _timed(graph: AdderGraph, made: list[int], latency: int) -> Pipeline:
-    first = len(graph.inputs)
+def _timed(stages: _Stages, made: list[int], latency: int) -> Pipeline:
+    graph, first = stages.graph, len(stages.graph.inputs)
     needed = [-1] * len(made)
     for n, adder in enumerate(graph.adders):
         for node, _ in adder.terms:
@@ -146,4 +165,4 @@ def _timed(graph: AdderGraph, made: list[int], latency: int) -> Pipeline:
     for node, _, _ in graph.outputs:
         if node != NOTHING:
             needed[node] = latency
-    return Pipeline(graph, tuple(made), tuple(needed), latency)
+    return Pipeline(graph, tuple(made), tuple(needed), latency, stages.limit)

@@ -1,10 +1,13 @@
 """Sums of the terms that no other row shares: trees with few tables, of two and three terms at a time.
 
-Three terms at once take the tables of two sums and hardly more time than one. So they are where a tree would be too deep.
+Three terms at once take the tables of two sums and hardly more time than one. So they are where a tree would be too deep,
+and rather behind a sum than in front of one in the same cycle, which waits for their lowest bit.
 """
 
 from __future__ import annotations
 
+import itertools
+import operator
 from typing import NamedTuple
 
 from hlsgen.adder_graph.graph import NOTHING, Adder, Intervals, Nodes, Output, adder_bits, interval, width
@@ -41,13 +44,14 @@ def sum_of(terms: list[tuple[int, int, int]], nodes: Nodes, depth: int) -> Outpu
     if not rest:
         return Output(NOTHING, 0)
     prices: dict[tuple[_Term, ...], tuple[int, int]] = {}
-    room = 3**depth - sum(3 ** depths[term.node] for term in rest)
+    sizes = _sizes([depths[term.node] for term in rest], depth)
+    room = sizes[depth] - sum(sizes[depths[term.node]] for term in rest)
     constant = sum(sign * nodes.lean[node] << shift for node, shift, sign in rest)
     while len(rest) > 1:
         if len(rest) > _MOST_TERMS:
             rest.sort(key=lambda term: (depths[term.node], width(*intervals[term.node]) + term.shift, term))
-        chosen = _chosen(rest[:_MOST_TERMS], depths, intervals, prices, room)
-        room -= _growth(chosen, depths)
+        chosen = _chosen(rest[:_MOST_TERMS], depths, intervals, prices, room, sizes)
+        room -= _growth(chosen, depths, sizes)
         for term in chosen:
             rest.remove(term)
         adder, sign = _joined(*chosen)
@@ -63,12 +67,27 @@ def sum_of(terms: list[tuple[int, int, int]], nodes: Nodes, depth: int) -> Outpu
     return Output(node, shift, sign < 0)
 
 
+def _sizes(depths: list[int], depth: int) -> list[int]:
+    """Room that a term of each depth takes in a tree: of the inputs below it, if all sums on a level are of two, or of three.
+
+    With cycles of two levels the first one of each has sums of two, from the third level on, where the terms fit then.
+    """
+    levels = [3] * depth
+    for level in range((depth - 2) | 1, 2, -2):
+        tried = [*levels[: level - 1], 2, *levels[level:]]
+        sizes = [1, *itertools.accumulate(tried, operator.mul)]
+        if sum(sizes[own] for own in depths) <= sizes[depth]:
+            levels = tried
+    return [1, *itertools.accumulate(levels, operator.mul)]
+
+
 def _chosen(
     terms: list[_Term],
     depths: list[int],
     intervals: Intervals,
     prices: dict[tuple[_Term, ...], tuple[int, int]],
     room: int,
+    sizes: list[int],
 ) -> tuple[_Term, ...]:
     """The terms that are summed next."""
 
@@ -79,20 +98,25 @@ def _chosen(
         return (*price, max(depths[term.node] for term in chosen))
 
     pairs = [(x, y) for m, x in enumerate(terms) for y in terms[:m]]
-    fitting = [pair for pair in pairs if _growth(pair, depths) <= room]
+    fitting = [pair for pair in pairs if _growth(pair, depths, sizes) <= room]
     if fitting:
         return min(fitting, key=rank)
     best = sorted(pairs, key=rank)[:_MOST_PAIRS]
     threes: list[tuple[_Term, ...]] = [(*pair, z) for pair in best for z in terms if z not in pair]
     # Of the least deep terms three always fit.
     threes.append(tuple(sorted(terms, key=lambda term: depths[term.node])[:3]))
-    return min((three for three in threes if _growth(three, depths) <= room), key=rank)
+    return min((three for three in threes if 0 <= _growth(three, depths, sizes) <= room), key=rank)
 
 
-def _growth(terms: tuple[_Term, ...], depths: list[int]) -> int:
-    """Room in a tree that is lost if these terms are summed: a term of depth d takes 3^d of it."""
+def _growth(terms: tuple[_Term, ...], depths: list[int], sizes: list[int]) -> int:
+    """Room in a tree that is lost if these terms are summed; less than nothing if its level has no sums of so many."""
     own = [depths[term.node] for term in terms]
-    return int(3 ** (max(own) + 1) - sum(3**depth for depth in own))
+    level = max(own) + 1
+    if level == len(sizes):
+        return sizes[-1] + 1
+    if len(terms) * sizes[level - 1] > sizes[level]:
+        return -1
+    return sizes[level] - sum(sizes[depth] for depth in own)
 
 
 def _joined(*terms: _Term) -> tuple[Adder, int]:

@@ -27,8 +27,8 @@ from hlsgen.verilog.folding_prices import (
     most_saving,
     regrouping_price,
 )
-from hlsgen.verilog.latency import latency
 from hlsgen.verilog.inverted_sums import without_inverters
+from hlsgen.verilog.latency import latency
 from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
 from hlsgen.verilog.ready_chains import cut_ready_chains

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.adder_graph import AdderGraph, find
+from hlsgen.adder_graph import AdderGraph, find, schedule
 from hlsgen.dataflow.ends import divided, leaves
 from hlsgen.dataflow.units import (
     AdderMatVec,
@@ -70,6 +70,8 @@ FEW_BITS = 4
 MULTIPLEXER, CLAMPING, ROUNDING = 1200, 2000, 2300
 #: Picoseconds from a register to what is read in a small memory, of a FIFO or an input port that cuts ready.
 READ = 1000
+#: Picoseconds of a stage of adders that a graph with a level more may have, if it has no more than the other.
+SOON = 5000
 #: Bits of a code up to which hg_correct can leave out its last register: its last sum has no carry chain, see SHORT there.
 SHORT_CODE = 4
 
@@ -197,9 +199,10 @@ def _open(node: Node, slices: set[str], shifts: dict[str, int], reads: set[str])
         case AdderMatVec(graph=AdderGraph()) as unit:
             behind = MULTIPLEXER if slices >= {*node.outputs} else shifts.get(node.outputs[0])
             unit = replace(unit, behind=behind, before=READ if reads & {*node.inputs} else 0)
-            deeper = _deeper(unit.graph)
-            found = replace(unit, graph=deeper)
-            return found if latency(found) <= latency(unit) and deeper.bits < unit.graph.bits else unit
+            found = replace(unit, graph=_deeper(unit.graph))
+            now, then = (schedule(own.graph, own.every, own.behind, own.before) for own in (unit, found))
+            soon = then.latency <= now.latency and then.limit <= max(now.limit, SOON)
+            return found if soon and then.graph.bits < now.graph.bits else unit
         case _:
             return node.unit
 
