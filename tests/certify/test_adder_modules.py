@@ -13,6 +13,8 @@ from certified import CASES, Case, messages, sign
 from models import Net
 
 import hlsgen
+from hlsgen.certify.adder_modules import ADDERS, check_flips
+from hlsgen.certify.netlist_reader import Cell, Nets, SizedConstant
 
 #: A wire up to the second of its three numbers.
 THREE = r"( = \{\S[^+=;]* \+ ~?\{[^-+=;]*\})"
@@ -104,18 +106,47 @@ def test_joined_to_another_taker(core: Path) -> None:
     assert "with a taker that may wait" in problems(core, path, text)
 
 
-def test_joined(tmp_path: Path) -> None:
-    """In front of hg_shift."""
+def shifted(folder: Path) -> Path:
+    """Two layers in front of hg_shift."""
     rng, net = np.random.default_rng(7), Net((1, 6)).quant(1.0, 0.0, 4.0, signed=1, narrow=0)
     for n in range(2):
         weight = rng.integers(-3, 4, (12 if n else 6, 12)).astype(np.float32)
         net.linear(12, len(weight), weight, f"fc{n}", scale=1.0, bits=3.0)
         net.then("Relu").quant(4.0, 0.0, 4.0, signed=0, narrow=0)
-    core = Case(net.model, hlsgen.Options(target_cycles=1)).build(tmp_path / "core")
+    return Case(net.model, hlsgen.Options(target_cycles=1)).build(folder / "core")
+
+
+def test_joined(tmp_path: Path) -> None:
+    """In front of hg_shift."""
+    core = shifted(tmp_path)
     found = {path: path.read_text() for path in (core / "rtl").glob("top_mv*_adders.v")}
-    ((path, text),) = [(path, text) for path, text in found.items() if "        .JOINED(1)\n" in text]
+    path, text = next((path, text) for path, text in found.items() if "        .JOINED(1)\n" in text)
     assert messages(core) == []
     assert problems(core, path, text.replace(".JOINED(1)", ".JOINED(2)"))
+
+
+def test_inverted_bits(tmp_path: Path) -> None:
+    """Of sums, by hg_shift: no bit more or less, and of nothing else."""
+    core = shifted(tmp_path)
+    path = core / "rtl" / "top.v"
+    text, certificate = path.read_text(), (core / "certificate.json").read_text()
+    width, value = re.findall(r"\.FLIP\((\d+)'h([0-9a-f]+)\)", text)[0]
+    assert messages(core) == []
+    for place in range(0, int(width), 5):
+        changed = f"{int(value, 16) ^ 1 << place:x}"
+        assert "top_mv" in problems(core, path, text.replace(f"'h{value})", f"'h{changed})"))
+        (core / "certificate.json").write_text(certificate)
+    assert "is no sum of" in problems(core, path, re.sub(r",\n\s*\.FLIP\(\S+\)", "", text, count=1))
+    flip = SizedConstant(int(width), int(value, 16))
+    ports: dict[str, Nets] = {"s_valid": "v", "m_valid": "w"}
+    taker = Cell("hg_shift", "q", {"LANES": 1, "IN_W": int(width), "FLIP": flip}, ports)
+    for module, own in ((ADDERS, flip), ("hg_mvu", flip), (ADDERS, SizedConstant(int(width), 0))):
+        source = Cell(module, "mv", {"FLIP": own}, {"s_valid": "u", "m_valid": "v"})
+        if (module, own) == (ADDERS, flip):
+            check_flips(taker, [source, taker])
+        else:
+            with pytest.raises(hlsgen.HlsgenError, match="inverts bits"):
+                check_flips(taker, [source, taker])
 
 
 def test_a_narrower_sum(core: Path) -> None:
