@@ -30,6 +30,7 @@ class Case:
     high: int
     add: int = 1
     split: int = 1
+    flip: int = 0
 
 
 SIGNED = Case(32, 1, 16, 1, 0, 3, 4, 0, 12, -2000, 2000)
@@ -44,6 +45,7 @@ CASES = [
     Case(3, 1, 20, 1, 0, 1, 9, 0, 8, 0, 255, add=0, split=0),
     Case(2, 3, 18, 1, 0, 1, 14, 6, 4, -7, 7, add=0),
     Case(2, 5, 12, 1, 3, 9, 5, 5, 6, -31, 31, split=0),
+    Case(3, 1, 14, 1, 0, 1, 4, 0, 8, 0, 255, add=0, split=0, flip=0x2000FFFF000),
 ]
 
 
@@ -51,9 +53,10 @@ def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray
     rng = np.random.default_rng(case.in_w)
     offset = integers(rng, case.b_w, True, (case.folds, case.lanes)) * case.add
     fold = np.arange(len(x)) % case.folds
+    flips = np.array([case.flip >> (lane * case.in_w) & ((1 << case.in_w) - 1) for lane in range(case.lanes)])
     reference = Shift(case.left, case.shift, Rounding(case.mode), offset[fold], case.low, case.high)
     job = Stream(
-        {"s_data": pack(x, case.in_w)},
+        {"s_data": pack(x ^ flips, case.in_w)},
         {"m_data": pack(reference.apply(x), case.out_w)},
         latency=1 + case.add + case.split,
         capacity=1 + case.add + case.split,
@@ -61,6 +64,7 @@ def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray
     parameters: dict[str, object] = {name.upper(): value for name, value in vars(case).items()}
     for bound in ("LOW", "HIGH"):  # two's complement with a bit more than a code
         parameters[bound] = f"{case.out_w + 1}'d{getattr(case, bound.lower()) & ((2 << case.out_w) - 1)}"
+    parameters["FLIP"] = f"{case.lanes * case.in_w}'d{case.flip}"
     files = {"b.mem": memory(pack(offset, case.b_w))} if case.add else {}
     simulate(simulator, "hg_shift", {**parameters, **({"FILE": '"b.mem"'} if files else {})}, job, files)
 
