@@ -66,10 +66,10 @@ def test_every_constant(core: Path) -> None:
         (r" \+ ~(?=[{n])", " - ", "top_mv"),
         (r" - (?=[{n])", " + ~", "top_mv"),
         (r" \+ (?=[{n])", " - ~", "top_mv"),
-        (THREE + r" \+ (\{.*;)", r"\1 - \2", "top_mv"),
+        (THREE + r" \+ (\{.*;)", r"\1 - \2", "mv0"),
         (THREE + r" \+ (\{.*;)", r"\1 + ~\2", "top_mv"),
         (THREE + r" - ~(\{.*;)", r"\1 + ~\2", "top_mv"),
-        (THREE + r" \+ \{.*;", r"\1;", "top_mv"),
+        (THREE + r" \+ \{.*;", r"\1;", "mv0"),
         (THREE + r" \+ (\{.*);", r"\1 + \2 + \2;", "no sum of two or three"),
         (THREE + r" \+ \{.*?, ", r"\1 + {", "of another width"),
         (THREE + r"( \+ \{.*n\d+)_1", r"\1\2_0", "top_mv"),
@@ -134,9 +134,10 @@ def test_inverted_bits(tmp_path: Path) -> None:
     assert messages(core) == []
     for place in range(0, int(width), 5):
         changed = f"{int(value, 16) ^ 1 << place:x}"
+        (core / "certificate.json").write_text(certificate.replace(f"'h{value}\"", f"'h{changed}\""))
         assert "top_mv" in problems(core, path, text.replace(f"'h{value})", f"'h{changed})"))
-        (core / "certificate.json").write_text(certificate)
-    assert "is no sum of" in problems(core, path, re.sub(r",\n\s*\.FLIP\(\S+\)", "", text, count=1))
+    (core / "certificate.json").write_text(certificate)
+    assert problems(core, path, re.sub(r",\n\s*\.FLIP\(\S+\)", "", text, count=1))
     flip = SizedConstant(int(width), int(value, 16))
     ports: dict[str, Nets] = {"s_valid": "v", "m_valid": "w"}
     taker = Cell("hg_shift", "q", {"LANES": 1, "IN_W": int(width), "FLIP": flip}, ports)
