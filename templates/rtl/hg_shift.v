@@ -141,8 +141,8 @@ module hg_shift #(
             end
             wire inc = up(sum[S_W-1], floor[0], half, rest);
 
-            // Rounding and the decisions on clamping do not wait for each other. What is below LOW before it is rounded
-            // is in the tables in front of the carry chain, what is above HIGH sets or resets the register.
+            // Rounding and clamping do not wait for each other: what is below LOW before it is rounded is in
+            // the tables in front of the carry chain, what is above HIGH sets or resets the register.
             wire [C_W-1:0]   wide = {{OUT_W+1{floor[Q_W-1]}}, floor};
             wire             low = !beyond(wide, UNDER, 1'b0), high = beyond(wide, HIGH_S, inc);
             wire [OUT_W-1:0] base = low ? LOW_S[OUT_W-1:0] : wide[OUT_W-1:0];
