@@ -15,7 +15,7 @@ from hlsgen.dataflow.units import (
     Unit,
 )
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
-from hlsgen.rescale import Correct, FloatScale, Scale, Shift
+from hlsgen.rescale import Correct, FloatScale, Scale, Shift, Thresholds
 
 #: Bits of weights that are tables where block memories are too slow, at 16 bits a LUT4 or less; more of no more than so many
 #: words, of which a bit is one function without logic in front.
@@ -47,7 +47,7 @@ def pipelined(unit: Unit, depth: Pipelining) -> Unit:
             return replace(unit, every=depth.every, memory="tables" if depth.tables and small else "")
         case AdderMatVec() | DynamicMatVec() | NormMoments():
             return replace(unit, every=depth.every)
-        case RescaleUnit(found=Correct() | Scale() | FloatScale() | Shift() as found):
+        case RescaleUnit(found=Correct() | Scale() | FloatScale() | Shift() | Thresholds() as found):
             return replace(unit, found=replace(found, every=depth.every))
         case _:
             return unit
