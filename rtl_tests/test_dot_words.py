@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
-from streams import Pipeline, integers, pack, sum_tables, sweep, words_latency
+from streams import RTL, Pipeline, integers, pack, sum_tables, sweep, words_latency
 
 # terms, bits and sign of x, bits of weights, words, codes of the first table, a register every so many levels
 DOTS = [
@@ -41,6 +46,48 @@ def test_all_codes(simulate: Callable[..., None], simulator: str, signed: int) -
     x = all_[:, None] // words >> (np.arange(terms) * x_bits) & ((1 << x_bits) - 1)
     x -= ((x >> (x_bits - 1)) & signed) << x_bits
     _run(simulate, simulator, (terms, x_bits, signed, 4, words, 2, 1), weights, x, all_ % words)
+
+
+# Runs in a process of its own: an error of Yosys ends the process.
+NETLIST = """
+import sys
+from pyosys import libyosys as ys
+design = ys.Design()
+for command in (f"read_verilog -defer {sys.argv[1]}/*.v", f"hierarchy -top hg_dot_words {sys.argv[3]}", "proc", "flatten",
+                "opt_clean", f"write_json {sys.argv[2]}"):
+    ys.run_pass(command, design)
+"""
+
+
+@pytest.mark.parametrize("terms", [13, 10, 30])
+@pytest.mark.parametrize("each", [1, 2])
+def test_additions_of_a_stage(tmp_path: Path, terms: int, each: int) -> None:
+    """No more than EVERY additions one behind the other: those of four tables or three, and of several groups."""
+    pytest.importorskip("pyosys")
+    values = " ".join(f"-chparam {name} {value}" for name, value in {"SIMD": terms, "EVERY": each}.items())
+    made = tmp_path / "made.json"
+    subprocess.run([sys.executable, "-c", NETLIST, str(RTL), str(made), values], check=True, capture_output=True)
+    (module,) = (m for name, m in json.loads(made.read_text())["modules"].items() if "hg_dot_words" in name)
+    drivers = {
+        bit: cell
+        for cell in module["cells"].values()
+        for port, bits in cell["connections"].items()
+        if cell["port_directions"][port] == "output"
+        for bit in bits
+    }
+
+    @cache
+    def additions(bit: int | str) -> int:
+        cell = drivers.get(bit)
+        if cell is None or "dff" in cell["type"]:
+            return 0
+        ins = (
+            b for port, bits in cell["connections"].items() if cell["port_directions"][port] == "input" for b in bits
+        )
+        return max(map(additions, ins), default=0) + (cell["type"] in ("$add", "$sub"))
+
+    ends = (bit for cell in module["cells"].values() if "dff" in cell["type"] for bit in cell["connections"]["D"])
+    assert max(map(additions, ends)) == each
 
 
 def _run(

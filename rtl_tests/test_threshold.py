@@ -25,6 +25,7 @@ class Steps:
     out_w: int
     offset: int
     falling: int
+    every: int = 2
 
 
 CASES = [
@@ -37,6 +38,8 @@ CASES = [
     Steps(1, 2, 1, 1, 1, 2, -1, 1),
     Steps(1, 16, 7, 0, 4, 5, 3, 0),  # a register in front of the last level of four
     Steps(2, 33, 9, 1, 3, 3, 0, 1),  # in front of levels of 66 and 132 words
+    Steps(2, 33, 9, 1, 3, 3, 0, 1, every=1),  # behind them as well
+    Steps(1, 65, 6, 0, 1, 2, 0, 1, every=1),  # behind the only one
 ]
 
 
@@ -85,7 +88,8 @@ def test_threshold(simulate: Callable[..., None], simulator: str, shape: Steps) 
     files: dict[str, str] = {}
     for lane in range(shape.lanes):
         files |= search_tree(lane, table[:, lane :: shape.lanes].T, falling[lane :: shape.lanes], shape)
-    cycles = shape.bits + 1 + sum(shape.folds * 2**level > 64 for level in range(1, shape.bits))
+    large = [shape.folds * 2**level > 64 for level in range(shape.bits)]
+    cycles = shape.bits + 1 + sum(large[1:]) + (sum(large) if shape.every == 1 else 0)
     job = Stream({"s_data": pack(x, shape.in_w)}, {"m_data": pack(code, shape.out_w)}, latency=cycles, capacity=cycles)
     parameters = {name.upper(): value for name, value in vars(shape).items()}
     simulate(simulator, "hg_threshold", {**parameters, "FILE": '"t"'}, job, files)

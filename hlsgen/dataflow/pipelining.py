@@ -15,7 +15,7 @@ from hlsgen.dataflow.units import (
     Unit,
 )
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
-from hlsgen.rescale import Correct, FloatScale, Scale, Shift
+from hlsgen.rescale import Correct, FloatScale, Scale, Shift, Thresholds
 
 #: Bits of weights that are tables where block memories are too slow, at 16 bits a LUT4 or less; more of no more than so many
 #: words, of which a bit is one function without logic in front.
@@ -25,7 +25,7 @@ TABLE_BITS, SHALLOW_WORDS, SHALLOW_BITS = 8192, 128, 32768
 @dataclass(frozen=True)
 class Pipelining:
     """`every`: adders one behind the other between registers. `tables`: memories of weights that are not too large become
-    tables, if no kind of memory was asked for."""
+    tables, others blocks, if no kind of memory was asked for."""
 
     every: int = 2
     tables: bool = False
@@ -41,13 +41,19 @@ def pipelined(unit: Unit, depth: Pipelining) -> Unit:
         return unit
     match unit:
         case MatVec() | ConvUnit() | GroupedMatVec():
-            words = weight_words(unit)
-            most = SHALLOW_BITS if words <= SHALLOW_WORDS else TABLE_BITS
-            small = words * unit.lanes * weight_bits(unit) <= most
-            return replace(unit, every=depth.every, memory="tables" if depth.tables and small else "")
+            return replace(unit, every=depth.every, memory=_memory(unit) if depth.tables else "")
         case AdderMatVec() | DynamicMatVec() | NormMoments():
             return replace(unit, every=depth.every)
-        case RescaleUnit(found=Correct() | Scale() | FloatScale() | Shift() as found):
+        case RescaleUnit(found=Correct() | Scale() | FloatScale() | Shift() | Thresholds() as found):
             return replace(unit, found=replace(found, every=depth.every))
         case _:
             return unit
+
+
+def _memory(unit: MatVec | ConvUnit | GroupedMatVec) -> str:
+    """Tables or blocks, and never logic in which functions of the address are mixed with what follows."""
+    words = weight_words(unit)
+    most = SHALLOW_BITS if words <= SHALLOW_WORDS else TABLE_BITS
+    if words * unit.lanes * weight_bits(unit) <= most:
+        return "tables"
+    return "blocks" if words > 1 else ""

@@ -40,9 +40,9 @@ def chosen(total: Cost, parts: Sequence[tuple[Cost, Sequence[Cost]]], budget: Bu
 
 
 def _is_free(node: Node) -> bool:
-    """Whether weights of a node are in a memory of which nobody has said what it is made of."""
+    """Whether weights of a node are in a memory that may become another kind: not if the clock needs tables."""
     unit = node.unit
-    if not isinstance(unit, MatVec | ConvUnit | GroupedMatVec) or unit.memory:
+    if not isinstance(unit, MatVec | ConvUnit | GroupedMatVec) or unit.memory == "tables":
         return False
     return weight_words(unit) > 1 and not (isinstance(unit, MatVec) and unit.sums)
 

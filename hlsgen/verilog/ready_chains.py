@@ -251,7 +251,7 @@ def _fast_window(unit: Unit) -> bool:
 
 def _short(nodes: Sequence[Node]) -> set[str]:
     """Sums of units with weights from which a quantizer makes beats of few bits: a slice is cheap behind those."""
-    slow = [node for node in nodes if not _fast_window(node.unit)]
+    slow = [node for node in nodes if getattr(node.unit, "every", 2) != 1]
     sums = {wire for node in slow if _goes_far(node) or isinstance(node.unit, ConvUnit) for wire in node.outputs}
     takers = (node for node in nodes if isinstance(node.unit, RescaleUnit) and node.inputs[0] in sums)
     return {node.inputs[0] for node in takers if FEW * node.result.bits <= node.source.bits}

@@ -20,7 +20,8 @@
 // Latency     1 for one table or two, else 2; and ceil(log2(tables / 4)) / EVERY of a tree, and
 //             ceil(log2(X_W)) / EVERY, each rounded up; all advancing on en
 // Contract    exact modulo 2^OUT_W. A LUT of six inputs has room for a table with FIRST + ADDR_W = 6; with
-//             five for one and the bit that it is added to: so adding takes nothing more.
+//             five for one and the bit that it is added to: so adding takes nothing more. With EVERY 1 no
+//             two additions are in one cycle: of four tables two and two, then these sums.
 `default_nettype none
 module hg_dot_words #(
     parameter integer SIMD     = 4,
@@ -82,8 +83,8 @@ module hg_dot_words #(
             localparam integer COUNT = (SIMD - FROM < MOST) ? SIMD - FROM : MOST;
             wire [COUNT*X_W-1:0] x_now;
             wire [ADDR_W-1:0]    word_now;
-            // Of four tables the last two are needed one cycle later.
-            if (t % 4 < 2) begin : early
+            // Of four tables the last two are needed a cycle later, if the sum of the others takes them.
+            if (t % 4 < 2 || STEP == 1) begin : early
                 assign x_now    = x[FROM*X_W +: COUNT*X_W];
                 assign word_now = word;
             end else begin : late
@@ -141,6 +142,17 @@ module hg_dot_words #(
                 wire unused_two = &{1'b0, two[0], two_wide, value[0], value[1], value[2], value[3]};
                 if (TABLES <= 2) begin : short
                     assign parts[g*P_W +: P_W] = two_wide[P_W-1:0];
+                end else if (STEP == 1) begin : apart
+                    reg  [TWO_W-1:0] more_reg;
+                    reg  [P_W-1:0]   four_reg;
+                    wire [TWO_W-1:0] more = value[2][TWO_W-1:0] + value[3][TWO_W-1:0];
+                    wire [P_W+TWO_W-1:0] more_wide = {{P_W{more_reg[TWO_W-1]}}, more_reg};
+                    always @(posedge clk) if (en) begin
+                        more_reg <= more;
+                        four_reg <= two_wide[P_W-1:0] + more_wide[P_W-1:0];
+                    end
+                    assign parts[g*P_W +: P_W] = four_reg;
+                    wire unused_apart = &{1'b0, more_wide};
                 end else begin : long
                     reg  [P_W-1:0] four_reg;
                     (* keep *) wire [P_W:0] three;

@@ -82,18 +82,17 @@ module hg_replay #(
             localparam integer LW = (LENGTH <= 1) ? 1 : $clog2(LENGTH);
             localparam [AW-1:0] TOP = DEPTH[AW-1:0] - 1'b1;
             localparam [AW-1:0] HALF = LENGTH[AW-1:0];
-            localparam [CW-1:0] NEARLY = DEPTH[CW-1:0] - 1'b1;
-            localparam [CW-1:0] FULL = DEPTH[CW-1:0];
-            localparam [CW-1:0] ONE = {{(CW-1){1'b0}}, 1'b1}, TWO = ONE + 1'b1;
+            localparam [CW-1:0] FULL = DEPTH[CW-1:0], NEARLY = FULL - 1'b1, ALMOST = FULL - 2'd2;
+            localparam [CW-1:0] NONE = {CW{1'b0}}, ONE = NONE + 1'b1, TWO = NONE + 2'd2;
             localparam [LW-1:0] LAST_BEAT = LENGTH[LW-1:0] - 1'b1;
 
             // A beat that counts is never read at the edge at which its place is written.
             (* no_rw_check *) reg [WIDTH-1:0] mem [0:DEPTH-1];
             reg [AW-1:0]    write_reg, read_reg;
-            // Counts are those of a cycle before: m_ready, which comes late, goes into one register of each.
-            reg [CW-1:0]    fill_reg;     // beats stored and not freed, with one that was freed if freed_reg
-            reg [CW-1:0]    fresh_reg;    // beats stored and never read, with one that was read if first_reg
-            reg             freed_reg, first_reg;
+            // Counts are those of a cycle before: s_valid and m_ready, which come late and go far, are in registers.
+            reg [CW-1:0]    fill_reg;     // beats stored and not freed, before pushed_reg and freed_reg
+            reg [CW-1:0]    fresh_reg;    // beats stored and never read, before pushed_reg and first_reg
+            reg             pushed_reg, freed_reg, first_reg;
             reg             ready_reg;    // there are not DEPTH beats
             reg             some_reg;     // there is one that was never read
             reg             again_reg;    // all beats of this pass were read before
@@ -106,8 +105,8 @@ module hg_replay #(
             wire read     = advance && able;
             wire first    = read && !again;
             wire frees    = able && end_pass, free = frees && advance;
-            wire nearly   = fill_reg == (freed_reg ? FULL : NEARLY);
-            wire takes_last = !again && fresh_reg == (first_reg ? TWO : ONE);
+            wire nearly   = fill_reg == ((pushed_reg == freed_reg) ? NEARLY : freed_reg ? FULL : ALMOST);
+            wire takes_last = !again && fresh_reg == ((pushed_reg == first_reg) ? ONE : first_reg ? TWO : NONE);
             wire end_beat = beat_reg == LAST_BEAT, ends = able && end_beat;
 
             assign s_ready = ready_reg;
@@ -137,8 +136,9 @@ module hg_replay #(
                     again_reg <= !end_pass;
                     half_reg  <= half_reg != end_pass;
                 end
-                if (push != freed_reg) fill_reg  <= push ? fill_reg + 1'b1 : fill_reg - 1'b1;
-                if (push != first_reg) fresh_reg <= push ? fresh_reg + 1'b1 : fresh_reg - 1'b1;
+                if (pushed_reg != freed_reg) fill_reg  <= freed_reg ? fill_reg - 1'b1 : fill_reg + 1'b1;
+                if (pushed_reg != first_reg) fresh_reg <= first_reg ? fresh_reg - 1'b1 : fresh_reg + 1'b1;
+                pushed_reg <= push;
                 freed_reg <= free;
                 first_reg <= first;
                 // m_ready comes late: whatever does not depend on it is said first.
@@ -149,6 +149,7 @@ module hg_replay #(
                     read_reg  <= {AW{1'b0}};
                     fill_reg  <= {CW{1'b0}};
                     fresh_reg <= {CW{1'b0}};
+                    pushed_reg <= 1'b0;
                     freed_reg <= 1'b0;
                     first_reg <= 1'b0;
                     ready_reg <= 1'b1;

@@ -13,8 +13,10 @@
 //                        thresholds descend and the comparison is x < T[k]; 0: no such bit
 //             FILE       file name stem; FILE_<lane>_<level>.mem (four digits, two digits) holds
 //                        FOLDS * 2^level words: T of search node n of set f at f * 2^level + n
-// Latency     BITS + 1 cycles, and one more for each level but the first of more than 64 words; one
-//             beat a cycle
+//             EVERY      1: words of memories of more than 64 words go through a second register,
+//                        which block memories have at their outputs
+// Latency     BITS + 1 cycles, one more for each level but the first of more than 64 words, and with
+//             EVERY = 1 one more for each level of more than 64 words; one beat a cycle
 // Contract    thresholds are two's complement of IN_W + 1 bits (IN_W + 2 for unsigned x), so that
 //             "always" and "never" can be said. Each level is a memory with a registered read,
 //             as block or table RAM. Where that takes several tables one behind the other, the
@@ -29,7 +31,8 @@ module hg_threshold #(
     parameter integer OUT_W     = 3,
     parameter integer OFFSET    = 0,
     parameter integer FALLING   = 0,
-    parameter         FILE      = ""
+    parameter         FILE      = "",
+    parameter integer EVERY     = 2
 ) (
     input  wire                   clk,
     input  wire                   rst,
@@ -50,6 +53,7 @@ module hg_threshold #(
         begin
             depth = level;
             for (k = 1; k <= level; k = k + 1) if (k < BITS && (FOLDS << k) > 64) depth = depth + 1;
+            for (k = 0; k < level; k = k + 1) if (EVERY == 1 && (FOLDS << k) > 64) depth = depth + 1;
         end
     endfunction
     localparam integer LAST = depth(BITS);
@@ -86,32 +90,36 @@ module hg_threshold #(
                 localparam [7:0] L0 = 8'd48 + (l % 10);
                 localparam integer WORDS = FOLDS << l, AT = depth(l);
                 localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
+                localparam integer SECOND = (EVERY == 1 && WORDS > 64) ? 1 : 0;
                 (* rom_style = "auto" *) reg [W_W-1:0] rom [0:WORDS-1];
                 initial if (FILE != "")
                     $readmemh({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], "_", L1, L0, ".mem"}, rom);
                 reg  [W_W-1:0]       word_reg;
                 reg  [IN_W-1:0]      x_reg;
                 reg  [BITS-1:0]      node_reg;   // comparisons so far, first one on top
+                // What is compared.
+                wire [W_W-1:0]       word;
+                wire [IN_W-1:0]      held;
+                wire [BITS-1:0]      way;
                 wire [IN_W-1:0]      x;
                 wire [BITS-1:0]      node;
                 wire [FW+BITS-1:0]   address = ({{BITS{1'b0}}, folds[AT*FW +: FW]} << l)
                                              | {{FW{1'b0}}, node};
                 wire                 reached =
-                    $signed({{T_W-IN_W{(IN_SIGNED != 0) && x_reg[IN_W-1]}}, x_reg})
-                    >= $signed(word_reg[T_W-1:0]);
-                wire                 found = reached ^ ((FALLING != 0) && word_reg[W_W-1]);
-                wire [BITS:0]        node_next = {node_reg, found};
+                    $signed({{T_W-IN_W{(IN_SIGNED != 0) && held[IN_W-1]}}, held}) >= $signed(word[T_W-1:0]);
+                wire                 found = reached ^ ((FALLING != 0) && word[W_W-1]);
+                wire [BITS:0]        node_next = {way, found};
                 if (l == 0) begin : first
                     assign x    = s_data[g*IN_W +: IN_W];
                     assign node = {BITS{1'b0}};
-                end else if (AT == depth(l - 1) + 1) begin : next
-                    assign x    = level[l-1].x_reg;
+                end else if (WORDS <= 64) begin : next
+                    assign x    = level[l-1].held;
                     assign node = level[l-1].node_next[BITS-1:0];
                 end else begin : later
                     reg [IN_W-1:0] passed_reg;
                     reg [BITS-1:0] found_reg;
                     always @(posedge clk) if (en) begin
-                        passed_reg <= level[l-1].x_reg;
+                        passed_reg <= level[l-1].held;
                         found_reg  <= level[l-1].node_next[BITS-1:0];
                     end
                     assign x    = passed_reg;
@@ -121,6 +129,23 @@ module hg_threshold #(
                     word_reg <= rom[address[AW-1:0]];
                     x_reg    <= x;
                     node_reg <= node;
+                end
+                if (SECOND != 0) begin : second
+                    reg [W_W-1:0]  output_reg;
+                    reg [IN_W-1:0] held_reg;
+                    reg [BITS-1:0] way_reg;
+                    always @(posedge clk) if (en) begin
+                        output_reg <= word_reg;
+                        held_reg   <= x_reg;
+                        way_reg    <= node_reg;
+                    end
+                    assign word = output_reg;
+                    assign held = held_reg;
+                    assign way  = way_reg;
+                end else begin : only
+                    assign word = word_reg;
+                    assign held = x_reg;
+                    assign way  = node_reg;
                 end
                 wire unused_level = &{1'b0, address, node_next[BITS]};
             end

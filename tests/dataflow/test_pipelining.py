@@ -153,3 +153,27 @@ def test_tables_of_cells_have_registers(tmp_path: Path) -> None:
         assert any("options.clock_mhz" in text for text in found) == (n == 0), found
         cycles.append(build.timing.latency)
     assert cycles[1] == cycles[0] + 1
+
+
+@pytest.mark.sim
+@needs_icarus
+def test_large_memories_of_thresholds_have_two_registers(tmp_path: Path) -> None:
+    """A cycle more for each level of more than 64 words: here the first, of 72, and those behind it."""
+    net = Net((1, 72))
+    rng = np.random.default_rng(5)
+    scale, none = rng.uniform(0.5, 3, 72).astype(np.float32), np.zeros(72, np.float32)
+    net.then("IntQuant", scale, none, 2.0, domain=QONNX, signed=1, narrow=0)
+    path, cycles = save(net.model(), tmp_path / "m.onnx"), []
+    for n, options in enumerate(({}, FAST)):
+        out = tmp_path / str(n)
+        given = hlsgen.Options(target_cycles=72, input="fixed:12,6", realize={"": "thresholds"}, top="top", **options)
+        build = hlsgen.build(path, out, given)
+        assert [x.parameters["EVERY"] for x in build.design.instances if x.module == "hg_threshold"] == [2 - n]
+        verdict = hlsgen.verify(out, ["icarus"])
+        assert verdict.ok, verdict
+        assert messages(out) == []
+        with changed(out, "q0", "EVERY", 1 + n):
+            found = messages(out, listed=False)
+        assert any("options.clock_mhz" in text for text in found) == (n == 0), found
+        cycles.append(build.timing.latency)
+    assert cycles[1] == cycles[0] + 2

@@ -116,7 +116,7 @@ class CascadeModel:
 class ThresholdModel(LaneModel):
     """hg_threshold: a walk through a tree of comparisons, of which the code counts how it went."""
 
-    names = frozenset("LANES FOLDS IN_W IN_SIGNED BITS OUT_W OFFSET FALLING FILE".split())
+    names = frozenset("LANES FOLDS IN_W IN_SIGNED BITS OUT_W OFFSET FALLING FILE EVERY".split())
 
     def __init__(self, cell: Cell, memories: Memories) -> None:
         super().__init__(cell)

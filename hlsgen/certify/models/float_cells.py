@@ -125,7 +125,7 @@ class Cells:
     def compare(self, op: Quantizer) -> None:
         """hg_float_key and a search over thresholds: a step function of the order key, proven as any other."""
         self.take("hg_float_key", "the order key", "LANES")
-        cell = self.take("hg_threshold", "the thresholds", "LANES FOLDS IN_W IN_SIGNED BITS OUT_W OFFSET FALLING FILE")
+        cell = self.take("hg_threshold", "the thresholds", " ".join(ThresholdModel.names))
         zero = np.zeros(self.f.sets, np.int64)
         keys = IntType(0, KEY_POS_INF)
         g = replace(
