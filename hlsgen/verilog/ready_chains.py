@@ -69,7 +69,7 @@ FEW = 4
 FEW_BITS = 4
 MULTIPLEXER, CLAMPING, ROUNDING = 1200, 2000, 2300
 #: Picoseconds from a register to what is read in a small memory, of a FIFO or an input port that cuts ready.
-READ = 1000
+READ = 1500
 #: Picoseconds of a stage of adders that a graph with a level more may have, if it has no more than the other.
 SOON = 5000
 #: Bits of a code up to which hg_correct can leave out its last register: its last sum has no carry chain, see SHORT there.
