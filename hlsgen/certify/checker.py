@@ -218,16 +218,15 @@ class Checker:
 
     def _known(self, layer: Layer, cell: Cell) -> Cell:
         """The instance; one of a module of adders or counters as what it stands for in this layer."""
+        cells = self.network.cells
         if cell.module in (f"{cell.name}_adders", f"{cell.name}_counts") and isinstance(layer, Linear | Convolution):
-            outputs, type_, pad = len(layer.weight), layer.source.type, 0
-            if isinstance(layer, Convolution) and line_buffer.has_border(layer):
-                pad = layer.pad
+            type_, bits, outputs = layer.source.type, layer.result.type.bits, len(layer.weight)
+            pad = layer.pad if isinstance(layer, Convolution) and line_buffer.has_border(layer) else 0
             x = type_.bits, min(type_.lo, pad), max(type_.hi, pad)
             shape = outputs, layer.weight.size // outputs
             self.written.add(cell.module)
-            bits, cells = layer.result.type.bits, self.network.cells
             cell = cells[cell.name] = stands_for(cell, f"{self.top}_", shape, x, bits, cells.values())
-        check_flips(cell, self.network.cells.values())
+        check_flips(cell, cells.values())
         return cell
 
     def _normalized(self, i: int, layer: NormRows, cell: Cell, taken: list[StreamContents]) -> StreamContents:
