@@ -173,7 +173,7 @@ def sum_tables(weights: npt.NDArray[np.int64], first: int, stem: str) -> tuple[d
             for word in range(words):
                 for bits in range(1 << size):
                     own = weights[word, row, start : start + size]
-                    entry = word << size | bits
+                    entry = bits << address | word
                     sums[row, t, entry] = int(sum(w for k, w in enumerate(own) if bits >> k & 1))
     least, most = np.minimum(weights, 0).sum(axis=2).min(), np.maximum(weights, 0).sum(axis=2).max()
     entry_bits, sum_bits = (

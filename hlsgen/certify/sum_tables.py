@@ -55,7 +55,7 @@ def _row(memories: Memories, cell: Cell, row: int, words: int, columns: int, siz
     weights = np.zeros((words, columns), np.int64)
     for number, (start, most) in enumerate(starts):
         end = min(start + most, columns)
-        table = values[number, : 1 << (most + address)].reshape(1 << address, 1 << most)
+        table = values[number, : 1 << (most + address)].reshape(1 << most, 1 << address).T
         own = table[:words, 1 << np.arange(end - start)]
         chosen = np.arange(1 << most) >> np.arange(end - start)[:, None] & 1
         wanted = np.zeros_like(table)

@@ -89,9 +89,9 @@ def table_files(unit: MatVec, stem: str) -> dict[str, str]:
         lines = []
         for n, (start, size) in enumerate(pieces(unit.simd, first)):
             # Entries of words and codes that do not exist are 0.
-            sums = np.zeros((1 << address, 1 << (first - (n % 4 > 0))), np.int64)
+            sums = np.zeros((1 << (first - (n % 4 > 0)), 1 << address), np.int64)
             taken = np.arange(1 << size)[:, None] >> np.arange(size) & 1
-            sums[: len(weights), : 1 << size] = weights[:, row, start : start + size] @ taken.T
+            sums[: 1 << size, : len(weights)] = taken @ weights[:, row, start : start + size].T
             planes = (sums.ravel() >> np.arange(bits)[:, None] & 1).astype(np.uint8)
             numbers = (int.from_bytes(np.packbits(plane, bitorder="little").tobytes(), "little") for plane in planes)
             lines += [f"{number:0{digits}x}\n" for number in numbers]

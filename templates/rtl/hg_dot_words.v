@@ -15,8 +15,9 @@
 //             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
 //             FILE, ROW $readmemh file FILE_<ROW>.mem (four digits) with T_W words of 2^(FIRST + ADDR_W)
 //                       bits for each table: word i of a table is bit i of all entries, that of entry 0 in
-//                       the low bit. The number of an entry is that of the word and, below, a bit of each of
-//                       the table's codes, that of the first one in the low bit
+//                       the low bit. The number of an entry is a bit of each of the table's codes, that of
+//                       the first one lowest, and, below, that of the word: what rows could share is then
+//                       functions of the word alone, and tools put no table in front of another
 // Latency     1 for one table or two, else 2; and ceil(log2(tables / 4)) / EVERY of a tree, and
 //             ceil(log2(X_W)) / EVERY, each rounded up; all advancing on en
 // Contract    exact modulo 2^OUT_W. A LUT of six inputs has room for a table with FIRST + ADDR_W = 6; with
@@ -105,7 +106,7 @@ module hg_dot_words #(
             wire unused_codes = &{1'b0, codes[FIRST*X_W +: X_W]};
             for (j = 0; j < X_W; j = j + 1) begin : place
                 wire [FIRST-1:0]      ones = taken(codes[FIRST*X_W-1:0], j);
-                wire [FIRST+ADDR_W:0] number = {{FIRST+1-MOST{1'b0}}, word_now, ones[MOST-1:0]};
+                wire [FIRST+ADDR_W:0] number = {{FIRST+1-MOST{1'b0}}, ones[MOST-1:0], word_now};
                 assign entries[(t*X_W+j)*T_W +: T_W] = entry(columns, number[FIRST+ADDR_W-1:0]);
                 wire unused_place = &{1'b0, ones, number};
             end
