@@ -84,9 +84,11 @@ module hg_pair_row #(
                         assign added = {so_far[U_W-1:0], 1'b0} - ~{wide[U_W-1:0], !first};
                         wire unused_wide = &{1'b0, wide[U_W], b};
                     end else begin : bits
-                        // The first choice is a register's: as gates, for which tools do not make it a reset of its own.
-                        wire [T_W-1:0] some = (r != 0) ? ((first && second) ? s : first ? a : second ? b : {T_W{1'b0}})
-                            : ({T_W{first && second}} & s) | ({T_W{first && !second}} & a) | ({T_W{!first && second}} & b);
+                        // The first choice goes into a register: as gates, of which tools make no reset.
+                        wire [T_W-1:0] gated = ({T_W{first && second}} & s) | ({T_W{first && !second}} & a)
+                                             | ({T_W{!first && second}} & b);
+                        wire [T_W-1:0] some = (r == 0) ? gated
+                            : (first && second) ? s : first ? a : second ? b : {T_W{1'b0}};
                         assign term = {(X_SIGNED != 0) && some[T_W-1], some};
                         wire [U_W:0] wide = {{U_W+1-T_W{term[T_W]}}, term[T_W-1:0]};
                         if (LAST != 0) begin : minus

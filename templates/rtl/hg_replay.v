@@ -82,14 +82,14 @@ module hg_replay #(
             localparam integer LW = (LENGTH <= 1) ? 1 : $clog2(LENGTH);
             localparam [AW-1:0] TOP = DEPTH[AW-1:0] - 1'b1;
             localparam [AW-1:0] HALF = LENGTH[AW-1:0];
-            localparam [CW-1:0] FULL = DEPTH[CW-1:0], NEARLY = FULL - 1'b1, ALMOST = FULL - 2'd2;
-            localparam [CW-1:0] NONE = {CW{1'b0}}, ONE = NONE + 1'b1, TWO = NONE + 2'd2;
+            localparam [CW-1:0] FULL = DEPTH[CW-1:0], NEARLY = FULL - 1'b1, ALMOST = NEARLY - 1'b1;
+            localparam [CW-1:0] NONE = {CW{1'b0}}, ONE = NONE + 1'b1, TWO = ONE + 1'b1;
             localparam [LW-1:0] LAST_BEAT = LENGTH[LW-1:0] - 1'b1;
 
             // A beat that counts is never read at the edge at which its place is written.
             (* no_rw_check *) reg [WIDTH-1:0] mem [0:DEPTH-1];
             reg [AW-1:0]    write_reg, read_reg;
-            // Counts are those of a cycle before: s_valid and m_ready, which come late and go far, are in registers.
+            // Counts are those of a cycle before: s_valid and m_ready, which come late, are in registers.
             reg [CW-1:0]    fill_reg;     // beats stored and not freed, before pushed_reg and freed_reg
             reg [CW-1:0]    fresh_reg;    // beats stored and never read, before pushed_reg and first_reg
             reg             pushed_reg, freed_reg, first_reg;
@@ -106,7 +106,8 @@ module hg_replay #(
             wire first    = read && !again;
             wire frees    = able && end_pass, free = frees && advance;
             wire nearly   = fill_reg == ((pushed_reg == freed_reg) ? NEARLY : freed_reg ? FULL : ALMOST);
-            wire takes_last = !again && fresh_reg == ((pushed_reg == first_reg) ? ONE : first_reg ? TWO : NONE);
+            wire takes_last = !again
+                && fresh_reg == ((pushed_reg == first_reg) ? ONE : first_reg ? TWO : NONE);
             wire end_beat = beat_reg == LAST_BEAT, ends = able && end_beat;
 
             assign s_ready = ready_reg;

@@ -85,7 +85,7 @@ module hg_width_widen #(
             wire unused = &{1'b0, all[WIDTH-1:0], some[WIDTH-1:0]};
             always @(posedge clk) begin
                 if (push) first_reg <= s_data;
-                // It is ready: said by the other registers, so that its many enables are a table away from them.
+                // It is ready then: with these registers the many enables are a table away.
                 if (s_valid && begun_reg && !valid_reg) begin
                     data_reg <= all[(MOST+1)*WIDTH-1:WIDTH];
                     if (short) data_reg[TAIL*WIDTH-1:0] <= some[(TAIL+1)*WIDTH-1:WIDTH];

@@ -93,7 +93,7 @@ def test_a_changed_model_is_noticed(core: Path) -> None:
 @pytest.mark.parametrize(
     "file,pattern,replacement",
     [
-        ("rtl/floor_ceil_hg_threshold.v", r">= \$signed\(word_reg", r"> $signed(word_reg"),
+        ("rtl/floor_ceil_hg_threshold.v", r">= \$signed\(word", r"> $signed(word"),
         ("rtl/floor_ceil_hg_replay.v", r"assign s_ready = ready_reg;", r"assign s_ready = 1'b1;"),
         ("rtl/floor_ceil_hg_mac.v", r"first_reg <= last_reg", r"first_reg <= !last_reg"),
         ("rtl/floor_ceil_hg_slice.v", r"if \(!full_reg\) skid_reg <= s_data;", r"skid_reg <= s_data;"),
