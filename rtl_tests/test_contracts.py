@@ -229,7 +229,7 @@ BROKEN = [
     width(1, (3, 2)).broken("? from << (WIDTH << g) : from", "? from << WIDTH : from", "changed"),
     width(1, (3, 2)).broken("count_reg >= less", "count_reg > less", "late"),
     width(1, (2, 4)).broken("!begun_next || !valid_next", "1'b1", "changed"),  # overwrites a beat that waits
-    width(1, (2, 4)).broken("if (push && begun_reg) begin", "if (push) begin", "changed"),
+    width(1, (2, 4)).broken("if (s_valid && begun_reg && !valid_reg) begin", "if (push) begin", "changed"),
     width(1, (1, 4), (7, 7)).broken("if (short) data_reg", "if (!short) data_reg", "changed"),
     width(1, (4, 2)).broken("!(advance && single)", "!advance"),  # forgets the other parts
     width(1, (4, 2)).broken("advance && COUNT > 1", "1'b0"),  # a part twice
