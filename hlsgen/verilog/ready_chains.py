@@ -121,8 +121,8 @@ def _pauses(unit: Unit) -> bool:
 def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> list[Node]:
     """The nodes, with slices where a ready signal would go through more than `longest` units, or LONGEST_WIDE.
 
-    Behind a unit whose enable goes far it may go through none, or through a quantizer with a slice behind its few bits:
-    the enable follows from a register more then.
+    Behind a unit whose enable goes far it may go through none, or, but for a unit with a register after every adder,
+    through a quantizer with a slice behind its few bits: the enable follows from a register more then.
     """
     early = _early(nodes)
     if early and not _cuts(early, longest):
