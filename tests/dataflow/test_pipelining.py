@@ -17,8 +17,8 @@ from paths import needs_icarus
 
 import hlsgen
 from hlsgen.cycle_model.simulate import measure
-from hlsgen.dataflow.pipelining import PLAIN, Pipelining
-from hlsgen.dataflow.units import AdderMatVec, ConvUnit, DynamicMatVec, GroupedMatVec, MatVec, RescaleUnit
+from hlsgen.dataflow.pipelining import PLAIN, Pipelining, pipelined
+from hlsgen.dataflow.units import AdderMatVec, ConvUnit, DynamicMatVec, GroupedMatVec, MatVec, Product, RescaleUnit
 from hlsgen.driver.compile import targets_of
 from hlsgen.rescale import Scale
 from hlsgen.verilog.latency import latency
@@ -120,6 +120,19 @@ def test_a_manifest_that_says_otherwise_is_refused(tmp_path: Path) -> None:
         manifest["options"] |= {"clock_mhz": value, "weights": kind}
         (out / "manifest.json").write_text(json.dumps(manifest))
         assert any("options.clock_mhz" in text for text in messages(out, listed=False))
+
+
+@pytest.mark.parametrize(
+    ("words", "rows", "kind"),
+    [(1, 40, "tables"), (36, 28, "tables"), (36, 29, "blocks"), (256, 1, "tables"), (256, 2, "blocks"), (1, 1100, "")],
+)
+def test_weights_are_tables_or_blocks(words: int, rows: int, kind: str) -> None:
+    """Of 32 columns of a bit: up to 32768 bits in few words or 8192 in many are tables. One word is no memory."""
+    weight = np.random.default_rng(1).integers(0, 2, (rows * words, 1, 32)) * 2 - 1
+    unit = MatVec(weight, np.arange(32), Product.BIPOLAR, rows, 32, 1)
+    changed_unit = pipelined(unit, TABLES)
+    assert isinstance(changed_unit, MatVec)
+    assert changed_unit.memory == kind
 
 
 def test_weights_that_were_asked_for_stay(tmp_path: Path) -> None:
