@@ -28,7 +28,7 @@ NOT_SAID = 4095
 #: Reads of memories for which synthesis may choose what is read at the edge at which a place is written
 #: (no_rw_check), by module: the read, the width of a word, and when that happens.
 UNDEFINED_READS = {
-    "hg_replay": ("mem[read_reg]", "WIDTH", "push && write_reg == read_reg"),
+    "hg_replay": ("mem[place]", "WIDTH", "push && write_reg == place"),
     "hg_window": ("mem[address]", "UNIT*LANES", "take && write_reg == address"),
     "hg_unfold_store": ("mem[places[w*AW +: AW]]", "WORD", "write && write_reg == places[w*AW +: AW]"),
 }

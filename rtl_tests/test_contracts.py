@@ -255,7 +255,7 @@ BROKEN = [
     window(1, LINE).broken("assign room     = over_reg[CW-1]", "assign room     = 1'b0", "refused"),
     unfold(1, LINE, columns=4).broken("assign complete = !have_reg[CW-1]", "assign complete = 1'b1", "created"),
     # Reads of the place that is written next give anything, too.
-    replay(1, 2, 2).broken("push && write_reg == read_reg", "write_reg == read_reg", "changed"),
+    replay(1, 2, 2).broken("push && write_reg == place", "write_reg == place", "changed"),
     window(1, LINE).broken("take && write_reg == address", "write_reg == address", "changed"),
     unfold(1, LINE, columns=4).broken("write && write_reg ==", "write_reg ==", "changed"),
     join_results(0, 1, (2, 1), (0, 1), (3, -2), 6).broken("pax[OUT_W-1:0] - pbx", "pax[OUT_W-1:0] + pbx", "result"),

@@ -366,6 +366,8 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"KH": 1, "PT": 0, "PL": 2, "SH": 2, "OUT_H": 2, "FOLDS": 3, "ROWS": 1, "BANK": 9, "ADDR_W": 4, "TURN_H": 1},
     ),
     "hg_index": ({"N": 1}, {"N": 5}),
+    "hg_loop": ({"N": 1}, {"N": 5}),
+    "hg_next": ({"W": 1}, {"W": 9}),
     "hg_weights_table": ({"WORDS": 1, "WIDTH": 1, "COUNT": 1}, {"WORDS": 3, "FROM": 2, "COUNT": 5}),
     "hg_weights": ({"WORDS": 1, "WIDTH": 1, "STYLE": 1}, {"WORDS": 3, "STYLE": 2, "LOADABLE": 1}),
     "hg_window": (

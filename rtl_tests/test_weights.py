@@ -26,13 +26,13 @@ def test_weights(simulate: Callable[..., None], simulator: str, case: tuple[int,
         step = int(en and rng.random() < 0.8)
         waddr, wdata = (int(rng.integers(0, end)) for end in (words, 1 << min(bits, 62)))
         last = held[turn] if en and k > 0 else last
-        turn = 0 if rst else (turn + step) % words
+        addr, turn = turn, 0 if rst else (turn + step) % words
         if we and loadable:
             held[waddr] = wdata
-        rows.append((rst, en, step, we, waddr, wdata))
+        rows.append((rst, en, step, addr, we, waddr, wdata))
         data.append(last)
     columns = zip(*rows, strict=True)
-    inputs = dict(zip(("rst", "en", "step", "we", "waddr", "wdata"), map(list, columns), strict=True))
+    inputs = dict(zip(("rst", "en", "step", "addr", "we", "waddr", "wdata"), map(list, columns), strict=True))
     parameters = {"FILE": '"w.mem"', "WORDS": words, "WIDTH": bits, "STYLE": style, "LOADABLE": loadable}
     job = Pipeline(inputs, {"data": data}, latency=1, enable=None, unknown=1)
     simulate(simulator, "hg_weights", parameters, job, {"w.mem": file})

@@ -70,9 +70,12 @@ module hg_axis_in #(
 
     assign frame_error = error_reg || wrong;
 
+    wire [BW-1:0] beat_next;
+    hg_next #(.W(BW)) beats (.at(beat_reg), .down(1'b0), .wrap(last), .next(beat_next));
+
     always @(posedge clk) begin
         if (ready) tlast_reg <= s_axis_tlast;
-        if (done) beat_reg <= last ? {BW{1'b0}} : beat_reg + 1'b1;
+        if (done) beat_reg <= beat_next;
         if (wrong) error_reg <= 1'b1;
         if (rst) begin
             beat_reg  <= {BW{1'b0}};

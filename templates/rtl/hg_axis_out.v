@@ -34,8 +34,11 @@ module hg_axis_out #(
     wire [TDATA_W:0]   padded = {{TDATA_W+1-WIDTH{1'b0}}, s_data};
     wire [TDATA_W:0]   word = {last, padded[TDATA_W-1:0]};
 
+    wire [BW-1:0] beat_next;
+    hg_next #(.W(BW)) beats (.at(beat_reg), .down(1'b0), .wrap(last), .next(beat_next));
+
     always @(posedge clk) begin
-        if (s_valid && s_ready) beat_reg <= last ? {BW{1'b0}} : beat_reg + 1'b1;
+        if (s_valid && s_ready) beat_reg <= beat_next;
         if (rst) beat_reg <= {BW{1'b0}};
     end
 

@@ -87,11 +87,17 @@ module hg_dwconv #(
         .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
     );
 
+    wire [AW-1:0] turn, unused_next;
+    wire          step = near && next_valid;
+    hg_index #(.N(WORDS)) turns (
+        .clk(clk), .rst(rst), .step(step), .index(turn), .next(unused_next)
+    );
+
     // The weights of a word are read at the edge at which it becomes x.
     hg_weights #(
         .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
-        .clk(clk), .rst(rst), .en(near), .step(near && next_valid), .data(w),
+        .clk(clk), .rst(rst), .en(near), .step(step), .addr(turn), .data(w),
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 

@@ -91,10 +91,16 @@ module hg_dwmvu #(
         .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
     );
 
+    wire [AW-1:0] turn, unused_next;
+    wire          step = near && s_valid;
+    hg_index #(.N(FOLDS)) turns (
+        .clk(clk), .rst(rst), .step(step), .index(turn), .next(unused_next)
+    );
+
     hg_weights #(
         .FILE(FILE), .WORDS(FOLDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
-        .clk(clk), .rst(rst), .en(en), .step(near && s_valid), .data(w),
+        .clk(clk), .rst(rst), .en(en), .step(step), .addr(turn), .data(w),
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 

@@ -37,7 +37,11 @@ module hg_fifo #(
 
     wire push = s_valid && s_ready;
     wire pop  = m_valid && m_ready;
-    wire [AW-1:0] read_inc  = (read_reg == LAST) ? {AW{1'b0}} : read_reg + 1'b1;
+    wire [AW-1:0] read_inc, write_next;
+    wire [CW-1:0] count_next;
+    hg_next #(.W(AW)) reads (.at(read_reg), .down(1'b0), .wrap(read_reg == LAST), .next(read_inc));
+    hg_next #(.W(AW)) writes (.at(write_reg), .down(1'b0), .wrap(write_reg == LAST), .next(write_next));
+    hg_next #(.W(CW)) counts (.at(count_reg), .down(pop), .wrap(1'b0), .next(count_next));
     wire [AW-1:0] read_next = pop ? read_inc : read_reg;
 
     assign s_ready = ready_reg;
@@ -62,10 +66,10 @@ module hg_fifo #(
     always @(posedge clk) if (push) mem[write_reg] <= s_data;
 
     always @(posedge clk) begin
-        if (push) write_reg <= (write_reg == LAST) ? {AW{1'b0}} : write_reg + 1'b1;
+        if (push) write_reg <= write_next;
         read_reg <= read_next;
         if (push != pop) begin
-            count_reg <= push ? count_reg + 1'b1 : count_reg - 1'b1;
+            count_reg <= count_next;
             ready_reg <= pop || count_reg != NEARLY;
             some_reg  <= push || count_reg != ONE;
         end

@@ -22,12 +22,14 @@ module hg_index #(
     localparam integer SECOND = (N > 1) ? 1 : 0;
 
     reg [W-1:0] index_reg, ahead_reg;
+    wire [W-1:0] beyond;
+    hg_next #(.W(W)) after (.at(ahead_reg), .down(1'b0), .wrap(ahead_reg == LAST), .next(beyond));
     assign index = index_reg;
     assign next  = ahead_reg & {W{!rst}};
     always @(posedge clk) begin
         if (step) begin
             index_reg <= ahead_reg;
-            ahead_reg <= (ahead_reg == LAST) ? {W{1'b0}} : ahead_reg + 1'b1;
+            ahead_reg <= beyond;
         end
         if (rst) begin
             index_reg <= {W{1'b0}};

@@ -67,6 +67,7 @@ module hg_mvu #(
     wire                        near = m_ready || free[0];  // en, for what lies in front of the products
     wire [WINDOWS*SIMD*X_W-1:0] x;
     wire                        x_valid, x_last, x_next;
+    wire [AW-1:0]               index;     // the number of the word of the next beat
     wire [((FIRST != 0) ? AW : PE*SIMD*W_W)-1:0] w;
 
     hg_replay #(
@@ -74,21 +75,18 @@ module hg_mvu #(
     ) replay (
         .clk(clk), .rst(rst),
         .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),
-        .m_data(x), .m_last(x_last), .m_valid(x_valid), .m_ready(near), .next(x_next)
+        .m_data(x), .m_last(x_last), .m_valid(x_valid), .m_ready(near),
+        .next(x_next), .index(index)
     );
 
     // The weights of a beat, or the number of their word, are read at the edge at which it becomes x.
     wire read = near || !x_valid;
     generate
         if (FIRST != 0) begin : words
-            wire [AW-1:0] index, unused_next;
-            reg  [AW-1:0] word_reg;
-            hg_index #(.N(WORDS)) turn (
-                .clk(clk), .rst(rst), .step(x_next), .index(index), .next(unused_next)
-            );
+            reg [AW-1:0] word_reg;
             always @(posedge clk) if (read) word_reg <= index;
             assign w = word_reg;
-            wire unused_words = &{1'b0, unused_next, load};
+            wire unused_words = &{1'b0, load};
         end else begin : memory
             // Words that replace those of the file.
             wire                   we;
@@ -103,7 +101,7 @@ module hg_mvu #(
             hg_weights #(
                 .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
             ) weights (
-                .clk(clk), .rst(rst), .en(read), .step(x_next), .data(w),
+                .clk(clk), .rst(rst), .en(read), .step(x_next), .addr(index), .data(w),
                 .we(we), .waddr(waddr), .wdata(wdata)
             );
         end

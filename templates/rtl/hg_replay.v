@@ -9,51 +9,60 @@
 // Contract    room for two vectors; a beat is freed while it is sent for the last time or, if
 //             LENGTH is 1 and REPEAT is not (then there is no memory), when it was sent for the
 //             last time. s_ready and m_* depend on registers only. `last` marks the last beat of a
-//             repetition; next: a beat comes to the output at this edge.
+//             repetition; next: a beat comes to the output at this edge, which is number `index` of
+//             the LENGTH * REPEAT that a vector is sent as.
 `default_nettype none
 module hg_replay #(
     parameter integer WIDTH  = 8,
     parameter integer LENGTH = 4,
     parameter integer REPEAT = 2
 ) (
-    input  wire             clk,
-    input  wire             rst,
-    input  wire [WIDTH-1:0] s_data,
-    input  wire             s_valid,
-    output wire             s_ready,
-    output wire [WIDTH-1:0] m_data,
-    output wire             m_last,
-    output wire             m_valid,
-    input  wire             m_ready,
-    output wire             next
+    input  wire                                                          clk,
+    input  wire                                                          rst,
+    input  wire [WIDTH-1:0]                                              s_data,
+    input  wire                                                          s_valid,
+    output wire                                                          s_ready,
+    output wire [WIDTH-1:0]                                              m_data,
+    output wire                                                          m_last,
+    output wire                                                          m_valid,
+    input  wire                                                          m_ready,
+    output wire                                                          next,
+    output wire [((LENGTH*REPEAT <= 1) ? 1 : $clog2(LENGTH*REPEAT))-1:0] index
 );
-    localparam integer RW = (REPEAT <= 1) ? 1 : $clog2(REPEAT);
-    localparam integer ONE_MORE = REPEAT - 2;
+    localparam integer BEATS = LENGTH * REPEAT;
+    localparam integer IW    = (BEATS <= 1) ? 1 : $clog2(BEATS);
+    localparam integer FROM  = (REPEAT > 1) ? BEATS - LENGTH : 1;   // the first beat of the last pass
 
     reg [WIDTH-1:0] data_reg;
     reg             valid_reg;
-    reg [RW-1:0]    pass_reg;
-    reg             end_reg;      // pass_reg is that of the last pass
+    reg             late_reg;     // the next beat is one of the last pass
 
     wire push     = s_valid && s_ready;
     wire advance  = m_ready || !valid_reg;
-    wire end_pass = REPEAT <= 1 || end_reg;
-    wire next_end = pass_reg == ONE_MORE[RW-1:0];
+    wire end_pass = REPEAT <= 1 || late_reg;
 
     assign m_valid = valid_reg;
     assign m_data  = data_reg;
+
+    wire [IW-1:0] after;
+    hg_index #(.N(BEATS)) count (.clk(clk), .rst(rst), .step(next), .index(index), .next(after));
+    always @(posedge clk) begin
+        if (next) late_reg <= after >= FROM[IW-1:0];
+        if (rst) late_reg <= 1'b0;
+    end
 
     generate
         if (LENGTH == 1 && REPEAT > 1) begin : register
             // The vector that is sent, and one that waits for it.
             reg [WIDTH-1:0] wait_reg;
             reg             waits_reg, ready_reg;   // not ready_reg: both are there
-            wire            done = m_ready && end_pass;
+            reg             end_reg;                // the pass that is sent is the last one
+            wire            done = m_ready && end_reg;
             wire            load = !valid_reg || done;
 
             assign s_ready = ready_reg;
             assign m_last  = 1'b1;
-            assign next    = advance && (waits_reg || (valid_reg && !end_pass));
+            assign next    = advance && (waits_reg || (valid_reg && !end_reg));
 
             always @(posedge clk) begin
                 if (ready_reg) wait_reg <= s_data;
@@ -63,15 +72,11 @@ module hg_replay #(
                 end
                 waits_reg <= push || !(ready_reg || done);
                 ready_reg <= ready_reg ? !s_valid || !(waits_reg || valid_reg) || (!waits_reg && done) : done;
-                if (valid_reg && m_ready) begin
-                    pass_reg <= end_pass ? {RW{1'b0}} : pass_reg + 1'b1;
-                    end_reg  <= next_end;
-                end
+                if (advance) end_reg <= late_reg;
                 if (rst) begin
                     waits_reg <= 1'b0;
                     ready_reg <= 1'b1;
                     valid_reg <= 1'b0;
-                    pass_reg  <= {RW{1'b0}};
                     end_reg   <= 1'b0;
                 end
             end
@@ -81,24 +86,22 @@ module hg_replay #(
             localparam integer CW = $clog2(DEPTH + 1);
             localparam integer LW = (LENGTH <= 1) ? 1 : $clog2(LENGTH);
             localparam [AW-1:0] TOP = DEPTH[AW-1:0] - 1'b1;
-            localparam [AW-1:0] HALF = LENGTH[AW-1:0];
             localparam [CW-1:0] FULL = DEPTH[CW-1:0], NEARLY = FULL - 1'b1, ALMOST = NEARLY - 1'b1;
             localparam [CW-1:0] NONE = {CW{1'b0}}, ONE = NONE + 1'b1, TWO = ONE + 1'b1;
             localparam [LW-1:0] LAST_BEAT = LENGTH[LW-1:0] - 1'b1;
 
             // A beat that counts is never read at the edge at which its place is written.
             (* no_rw_check *) reg [WIDTH-1:0] mem [0:DEPTH-1];
-            reg [AW-1:0]    write_reg, read_reg;
+            reg [AW-1:0]    write_reg;
             // Counts are those of a cycle before: s_valid and m_ready, which come late, are in registers.
             reg [CW-1:0]    fill_reg;     // beats stored and not freed, before pushed_reg and freed_reg
             reg [CW-1:0]    fresh_reg;    // beats stored and never read, before pushed_reg and first_reg
-            reg             pushed_reg, freed_reg, first_reg;
+            reg             pushed_reg, freed_reg, first_reg, last_reg;
             reg             ready_reg;    // there are not DEPTH beats
             reg             some_reg;     // there is one that was never read
             reg             again_reg;    // all beats of this pass were read before
-            reg             half_reg;     // which half of the memory is read
-            reg [LW-1:0]    beat_reg;
-            reg             last_reg;
+            wire [AW-1:0]   place;        // of the beat that comes next
+            wire [LW-1:0]   beat;         // its number in a pass
 
             wire again    = REPEAT > 1 && again_reg;
             wire able     = again || some_reg;
@@ -108,59 +111,76 @@ module hg_replay #(
             wire nearly   = fill_reg == ((pushed_reg == freed_reg) ? NEARLY : freed_reg ? FULL : ALMOST);
             wire takes_last = !again
                 && fresh_reg == ((pushed_reg == first_reg) ? ONE : first_reg ? TWO : NONE);
-            wire end_beat = beat_reg == LAST_BEAT, ends = able && end_beat;
+            wire end_beat = beat == LAST_BEAT, ends = able && end_beat;
 
             assign s_ready = ready_reg;
             assign m_last  = last_reg;
             assign next    = read;
 
-            // The next beat, the first one of this half or of the other one. A single pass goes around.
-            wire [AW-1:0] back = (half_reg != end_pass) ? HALF : {AW{1'b0}};
+            wire [AW-1:0] write_next;
+            wire [CW-1:0] fill_next, fresh_next;
+            hg_next #(.W(AW)) writes (.at(write_reg), .down(1'b0), .wrap(write_reg == TOP), .next(write_next));
+            hg_next #(.W(CW)) filled (.at(fill_reg), .down(freed_reg), .wrap(1'b0), .next(fill_next));
+            hg_next #(.W(CW)) unread (.at(fresh_reg), .down(first_reg), .wrap(1'b0), .next(fresh_next));
 
             always @(posedge clk) begin
                 if (push) begin
                     mem[write_reg] <= s_data;
-                    write_reg <= (write_reg == TOP) ? {AW{1'b0}} : write_reg + 1'b1;
+                    write_reg <= write_next;
                 end
                 if (advance) begin
-                    data_reg  <= mem[read_reg];
+                    data_reg  <= mem[place];
                     last_reg  <= end_beat;
                     valid_reg <= able;
                 end
-                if (read) begin
-                    read_reg <= (REPEAT > 1 && end_beat) ? back : read_reg + 1'b1;
-                    beat_reg <= end_beat ? {LW{1'b0}} : beat_reg + 1'b1;
-                end
-                if (advance && ends) begin
-                    pass_reg  <= end_pass ? {RW{1'b0}} : pass_reg + 1'b1;
-                    end_reg   <= next_end;
-                    again_reg <= !end_pass;
-                    half_reg  <= half_reg != end_pass;
-                end
-                if (pushed_reg != freed_reg) fill_reg  <= freed_reg ? fill_reg - 1'b1 : fill_reg + 1'b1;
-                if (pushed_reg != first_reg) fresh_reg <= first_reg ? fresh_reg - 1'b1 : fresh_reg + 1'b1;
-                pushed_reg <= push;
-                freed_reg <= free;
-                first_reg <= first;
+                if (advance && ends) again_reg <= !end_pass;
+                if (pushed_reg != freed_reg) fill_reg  <= fill_next;
+                if (pushed_reg != first_reg) fresh_reg <= fresh_next;
+                {pushed_reg, freed_reg, first_reg} <= {push, free, first};
                 // m_ready comes late: whatever does not depend on it is said first.
                 ready_reg <= (frees && advance) || (push ? !nearly : ready_reg);
                 some_reg  <= push || (some_reg && !(takes_last && advance));
                 if (rst) begin
                     write_reg <= {AW{1'b0}};
-                    read_reg  <= {AW{1'b0}};
-                    fill_reg  <= {CW{1'b0}};
-                    fresh_reg <= {CW{1'b0}};
-                    pushed_reg <= 1'b0;
-                    freed_reg <= 1'b0;
-                    first_reg <= 1'b0;
+                    {fill_reg, fresh_reg} <= {2*CW{1'b0}};
+                    {pushed_reg, freed_reg, first_reg} <= 3'd0;
                     ready_reg <= 1'b1;
                     some_reg  <= 1'b0;
                     again_reg <= 1'b0;
-                    half_reg  <= 1'b0;
-                    beat_reg  <= {LW{1'b0}};
-                    pass_reg  <= {RW{1'b0}};
-                    end_reg   <= 1'b0;
                     valid_reg <= 1'b0;
+                end
+            end
+
+            // A pass is read from one half of the memory. A single pass goes around in it.
+            reg half_reg;
+            always @(posedge clk) begin
+                if (advance && ends && end_pass) half_reg <= !half_reg;
+                if (rst) half_reg <= 1'b0;
+            end
+            if (REPEAT == 1 || LENGTH == (1 << LW)) begin : numbered
+                assign beat = index[LW-1:0];
+            end else begin : counted
+                reg  [LW-1:0] beat_reg;
+                wire [LW-1:0] beat_next;
+                hg_next #(.W(LW)) beats (.at(beat_reg), .down(1'b0), .wrap(end_beat), .next(beat_next));
+                assign beat = beat_reg;
+                always @(posedge clk) begin
+                    if (read) beat_reg <= beat_next;
+                    if (rst) beat_reg <= {LW{1'b0}};
+                end
+            end
+            if (REPEAT > 1 && LENGTH == (1 << LW)) begin : halves
+                assign place = {half_reg, beat};
+            end else begin : around
+                localparam [AW-1:0] HALF = LENGTH[AW-1:0];
+                reg  [AW-1:0] read_reg;
+                wire [AW-1:0] read_next;
+                wire [AW-1:0] back = (half_reg != end_pass) ? HALF : {AW{1'b0}};
+                hg_next #(.W(AW)) reads (.at(read_reg), .down(1'b0), .wrap(1'b0), .next(read_next));
+                assign place = read_reg;
+                always @(posedge clk) begin
+                    if (read) read_reg <= (REPEAT > 1 && end_beat) ? back : read_next;
+                    if (rst) read_reg <= {AW{1'b0}};
                 end
             end
         end

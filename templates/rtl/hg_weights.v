@@ -1,15 +1,16 @@
 // hg_weights: memory of weights.
 //
-// Purpose     the words of a weight file in order, round after round; optionally rewritten at run time.
+// Purpose     the words of a weight file; optionally rewritten at run time.
 // Parameters  FILE      $readmemh file of WORDS words
 //             WORDS     words
 //             WIDTH     bits of a word
 //             STYLE     0: the tools choose, 1: tables (LUTRAM if LOADABLE), 2: block memory,
 //                       3: tables in modules of their own, see hg_weights_table; as 1 if LOADABLE
 //             LOADABLE  1: the write port works, 0: it is ignored
-// Latency     1 cycle: `data` is the word whose turn it was at the last edge with `en`, first word 0;
-//             `step` gives the turn to the word after it
-// Contract    waddr < WORDS. A word that is written and read at the same edge reads as it was before.
+// Latency     1 cycle: `data` is the word with the number `addr` at the last edge with `en`
+// Contract    addr counts 0, 1, ... WORDS - 1 and begins anew, from `rst` and with every `step`: tables in
+//             modules of their own have it in registers of their own. waddr < WORDS. A word that is
+//             written and read at the same edge reads as it was before.
 `default_nettype none
 module hg_weights #(
     parameter         FILE     = "",
@@ -22,6 +23,7 @@ module hg_weights #(
     input  wire                                          rst,
     input  wire                                          en,
     input  wire                                          step,
+    input  wire [((WORDS <= 1) ? 1 : $clog2(WORDS))-1:0] addr,
     output wire [WIDTH-1:0]                              data,
     input  wire                                          we,
     input  wire [((WORDS <= 1) ? 1 : $clog2(WORDS))-1:0] waddr,
@@ -29,10 +31,7 @@ module hg_weights #(
 );
     // Columns of a table.
     localparam integer SHARE = 256;
-    wire [((WORDS <= 1) ? 1 : $clog2(WORDS))-1:0] addr, unused_next;
-    hg_index #(.N(WORDS)) turn (.clk(clk), .rst(rst), .step(step), .index(addr), .next(unused_next));
-
-    wire            write = (LOADABLE != 0) && we;
+    wire write = (LOADABLE != 0) && we;
     genvar g;
     generate
         if (STYLE == 3 && LOADABLE == 0) begin : apart
@@ -42,7 +41,6 @@ module hg_weights #(
                     .clk(clk), .rst(rst), .en(en), .step(step), .data(data[g +: COUNT])
                 );
             end
-            wire unused_addr = &{1'b0, addr};
         end else if ((STYLE == 1 || STYLE == 3) && LOADABLE != 0) begin : distributed
             reg [WIDTH-1:0] data_reg;
             assign data = data_reg;
@@ -78,6 +76,6 @@ module hg_weights #(
             end
         end
     endgenerate
-    wire unused = &{1'b0, unused_next, write, waddr, wdata};
+    wire unused = &{1'b0, rst, step, addr, write, waddr, wdata};
 endmodule
 `default_nettype wire

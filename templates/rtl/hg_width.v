@@ -72,34 +72,16 @@ module hg_width #(
         if (IN_TAIL == IN || IN_BEATS == 1) begin : in_alike
             assign in_last = 1'b1;
         end else begin : in_beats
-            localparam integer W = $clog2(IN_BEATS);
-            localparam integer BEFORE = IN_BEATS - 2;
-            reg [W-1:0] beat_reg;
-            reg         last_reg;
-            assign in_last = last_reg;
-            always @(posedge clk) begin
-                if (s_valid && s_ready) begin
-                    beat_reg <= last_reg ? {W{1'b0}} : beat_reg + 1'b1;
-                    last_reg <= beat_reg == BEFORE[W-1:0];
-                end
-                if (rst) {last_reg, beat_reg} <= {W+1{1'b0}};
-            end
+            hg_loop #(.N(IN_BEATS)) beats (
+                .clk(clk), .rst(rst), .step(s_valid && s_ready), .last(in_last)
+            );
         end
         if (OUT_REAL == OUT || OUT_BEATS == 1) begin : out_alike
             assign out_last = 1'b1;
         end else begin : out_beats
-            localparam integer W = $clog2(OUT_BEATS);
-            localparam integer BEFORE = OUT_BEATS - 2;
-            reg [W-1:0] beat_reg;
-            reg         last_reg;
-            assign out_last = last_reg;
-            always @(posedge clk) begin
-                if (m_valid && m_ready) begin
-                    beat_reg <= last_reg ? {W{1'b0}} : beat_reg + 1'b1;
-                    last_reg <= beat_reg == BEFORE[W-1:0];
-                end
-                if (rst) {last_reg, beat_reg} <= {W+1{1'b0}};
-            end
+            hg_loop #(.N(OUT_BEATS)) beats (
+                .clk(clk), .rst(rst), .step(m_valid && m_ready), .last(out_last)
+            );
         end
     endgenerate
 

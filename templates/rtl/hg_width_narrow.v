@@ -36,6 +36,9 @@ module hg_width_narrow #(
     wire [CW-1:0] s_end   = s_last ? TAIL_1[CW-1:0] : COUNT_1[CW-1:0];
     wire          single  = s_end == {CW{1'b0}};
 
+    wire [CW-1:0] part_next;
+    hg_next #(.W(CW)) parts (.at(part_reg), .down(1'b0), .wrap(1'b0), .next(part_next));
+
     assign s_ready = !rests_reg;
     assign m_valid = valid_reg;
     assign m_data  = data_reg;
@@ -53,7 +56,7 @@ module hg_width_narrow #(
             part_reg  <= {{(CW-1){1'b0}}, advance && COUNT > 1};
             rests_reg <= s_valid && !(advance && single);
         end else if (advance) begin
-            part_reg  <= part_reg + 1'b1;
+            part_reg  <= part_next;
             rests_reg <= part_reg != end_reg;
         end
         if (rst) begin

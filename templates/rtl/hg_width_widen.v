@@ -39,6 +39,8 @@ module hg_width_widen #(
     reg             ready_reg;    // not begun_reg, or not valid_reg
 
     wire last, short;
+    wire [CW-1:0] place_next;
+    hg_next #(.W(CW)) places (.at(place_reg), .down(1'b0), .wrap(last), .next(place_next));
     wire push       = s_valid && ready_reg;
     wire begun_next = push ? !last : begun_reg;
     wire valid_next = (push && last) || (valid_reg && !m_ready);
@@ -53,9 +55,11 @@ module hg_width_widen #(
             localparam integer W = $clog2(BEATS);
             localparam [W-1:0] LAST = BEATS[W-1:0] - 1'b1;
             reg [W-1:0] beat_reg;
+            wire [W-1:0] beat_next;
+            hg_next #(.W(W)) beats (.at(beat_reg), .down(1'b0), .wrap(short), .next(beat_next));
             assign short = beat_reg == LAST;
             always @(posedge clk) begin
-                if (push && last) beat_reg <= short ? {W{1'b0}} : beat_reg + 1'b1;
+                if (push && last) beat_reg <= beat_next;
                 if (rst) beat_reg <= {W{1'b0}};
             end
         end
@@ -63,7 +67,7 @@ module hg_width_widen #(
     assign last = place_reg == (short ? TAIL_1[CW-1:0] : COUNT_1[CW-1:0]);
 
     always @(posedge clk) begin
-        if (push) place_reg <= last ? {CW{1'b0}} : place_reg + 1'b1;
+        if (push) place_reg <= place_next;
         begun_reg <= begun_next;
         valid_reg <= valid_next;
         ready_reg <= !begun_next || !valid_next;

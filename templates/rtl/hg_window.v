@@ -96,14 +96,16 @@ module hg_window #(
     (* no_rw_check *) reg [UNIT*LANES-1:0] mem [0:DEPTH-1];
     reg [UNIT*LANES-1:0] next_reg, x_reg;
     reg [AW-1:0]         write_reg;
+    wire [AW-1:0]        write_next;
     reg                  next_valid_reg, next_last_reg, next_outside_reg;
     reg                  x_valid_reg, x_last_reg, x_outside_reg;
+    hg_next #(.W(AW)) writes (.at(write_reg), .down(1'b0), .wrap(write_reg == TOP), .next(write_next));
     always @(posedge clk) begin
         if (take) mem[write_reg] <= s_data;
         if (en)   next_reg       <= mem[address];
     end
     always @(posedge clk) begin
-        if (take) write_reg <= (write_reg == TOP) ? {AW{1'b0}} : write_reg + 1'b1;
+        if (take) write_reg <= write_next;
         if (en) begin
             next_valid_reg   <= issue;
             next_last_reg    <= reduction_end;

@@ -48,28 +48,14 @@ module hg_window_walk #(
     localparam integer X_LAST = (OUT_W - 1) * SW + SPAN_X - PL;
 
     // Counters of the loops. w_end: with the last fold, this word ends the loop kw; and so on outwards.
-    localparam integer FB = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
-    localparam integer WB = (KW <= 1) ? 1 : $clog2(KW);
-    localparam integer HB = (KH <= 1) ? 1 : $clog2(KH);
-    localparam integer RB = (REPEAT <= 1) ? 1 : $clog2(REPEAT);
-    localparam integer GB = (GROUPS <= 1) ? 1 : $clog2(GROUPS);
-    localparam [FB-1:0] F_LAST = FOLDS[FB-1:0] - 1'b1;
-    localparam [WB-1:0] W_LAST = KW[WB-1:0] - 1'b1;
-    localparam [HB-1:0] H_LAST = KH[HB-1:0] - 1'b1;
-    localparam [RB-1:0] R_LAST = REPEAT[RB-1:0] - 1'b1;
-    localparam [GB-1:0] G_LAST = GROUPS[GB-1:0] - 1'b1;
-    reg          start_reg;
-    reg [FB-1:0] f_reg;
-    reg [WB-1:0] w_reg;
-    reg [HB-1:0] h_reg;
-    reg [RB-1:0] r_reg;
-    reg [GB-1:0] g_reg;
+    reg start_reg;
     reg signed [COLUMN_W-1:0] x_reg;
     reg signed [ROW_W-1:0]    y_reg;
-    // Whether a counter has its last value, as registers: the way to the next address begins at them.
-    reg  f_last_reg, w_last_reg, h_last_reg, r_last_reg, g_last_reg, x_last_reg, y_last_reg;
-    wire f_end = f_last_reg, w_end = w_last_reg, h_end = w_end && h_last_reg;
-    wire r_end = h_end && r_last_reg, g_end = r_end && g_last_reg;
+    // Whether a loop is at its last step, and x and y at their last values, as registers: the way to the next
+    // address begins at them.
+    wire f_end, w_end, h_last, r_last, g_last;
+    reg  x_last_reg, y_last_reg;
+    wire h_end = w_end && h_last, r_end = h_end && r_last, g_end = r_end && g_last;
     wire x_end = g_end && x_last_reg, y_end = x_end && y_last_reg;
 
     // Steps of the pixel, X and Y, and of the address, at the end of the loop with that letter;
@@ -122,48 +108,31 @@ module hg_window_walk #(
     wire [ADDR_W-1:0] a_sum = address_reg + a_step;
     wire [ADDR_W:0]   a_cut = {1'b0, address_reg} + c_step;
 
+    wire tap = issue && f_end;
+    hg_loop #(.N(FOLDS)) folds (.clk(clk), .rst(rst), .step(issue), .last(f_end));
+    hg_loop #(.N(KW)) columns (.clk(clk), .rst(rst), .step(tap), .last(w_end));
+    hg_loop #(.N(KH)) rows (.clk(clk), .rst(rst), .step(tap && w_end), .last(h_last));
+    hg_loop #(.N(REPEAT)) repeats (.clk(clk), .rst(rst), .step(tap && h_end), .last(r_last));
+    hg_loop #(.N(GROUPS)) groups (.clk(clk), .rst(rst), .step(tap && r_end), .last(g_last));
+
     always @(posedge clk) begin
         if (issue) begin
             address_reg <= a_cut[ADDR_W] ? a_sum : a_cut[ADDR_W-1:0];
-            f_reg       <= f_end ? {FB{1'b0}} : f_reg + 1'b1;
-            f_last_reg  <= FOLDS == 1 || (!f_end && f_reg == F_LAST - 1'b1);
             start_reg   <= f_end && g_end;
         end
-        if (issue && f_end) begin
+        if (tap) begin
             x_reg <= x_reg + x_step;
-            w_reg <= w_end ? {WB{1'b0}} : w_reg + 1'b1;
             x_last_reg <= x_next_last;
-            w_last_reg <= KW == 1 || (!w_end && w_reg == W_LAST - 1'b1);
             if (w_end) begin
                 y_reg <= y_reg + y_step;
-                h_reg <= h_end ? {HB{1'b0}} : h_reg + 1'b1;
                 y_last_reg <= y_next_last;
-                h_last_reg <= KH == 1 || (!h_end && h_reg == H_LAST - 1'b1);
-            end
-            if (h_end) begin
-                r_reg <= r_end ? {RB{1'b0}} : r_reg + 1'b1;
-                r_last_reg <= REPEAT == 1 || (!r_end && r_reg == R_LAST - 1'b1);
-            end
-            if (r_end) begin
-                g_reg <= g_end ? {GB{1'b0}} : g_reg + 1'b1;
-                g_last_reg <= GROUPS == 1 || (!g_end && g_reg == G_LAST - 1'b1);
             end
         end
         if (rst) begin
             address_reg <= A_0[ADDR_W-1:0];
             start_reg   <= 1'b1;
-            f_reg       <= {FB{1'b0}};
-            w_reg       <= {WB{1'b0}};
-            h_reg       <= {HB{1'b0}};
-            r_reg       <= {RB{1'b0}};
-            g_reg       <= {GB{1'b0}};
             x_reg       <= -PL[COLUMN_W-1:0];
             y_reg       <= -PT[ROW_W-1:0];
-            f_last_reg  <= FOLDS == 1;
-            w_last_reg  <= KW == 1;
-            h_last_reg  <= KH == 1;
-            r_last_reg  <= REPEAT == 1;
-            g_last_reg  <= GROUPS == 1;
             x_last_reg  <= X_LAST == -PL;
             y_last_reg  <= Y_LAST == -PT;
         end

@@ -17,7 +17,7 @@ UNITS = {
     "hg_f32_scale": "test_f32.py", "hg_f32_to_code": "test_f32.py", "hg_f32_unit": "test_f32.py",
     "hg_fifo": "test_fifo.py", "hg_float_key": "test_float_key.py", "hg_fork": "test_plumbing.py",
     "hg_dynmvu": "test_dynmvu.py", "hg_gather": "test_gather.py", "hg_join": "test_plumbing.py", "hg_keep_in": "test_bus.py", "hg_keep_out": "test_bus.py", "hg_load": "test_load.py",
-    "hg_index": "test_index.py", "hg_mac": "test_mvu.py test_window_conv.py test_unfold.py", "hg_multiply": "test_multiply.py",
+    "hg_index": "test_index.py", "hg_next": "test_index.py test_fifo.py test_replay.py", "hg_loop": "test_width.py test_window_conv.py", "hg_mac": "test_mvu.py test_window_conv.py test_unfold.py", "hg_multiply": "test_multiply.py",
     "hg_mvu": "test_mvu.py test_load.py",
     **dict.fromkeys(
         ["hg_norm_moments", "hg_norm_root", "hg_norm_root_start", "hg_norm_root_way", "hg_norm_scale", "hg_norm_square"],

@@ -100,7 +100,7 @@ def test_a_changed_model_is_noticed(core: Path) -> None:
         ("rtl/floor_ceil_hg_axis_out.v", r"beat_reg == LAST;", r"beat_reg == 0;"),
         # Resets that leave something of the frame before.
         ("rtl/floor_ceil_hg_axis_out.v", r"if \(rst\) beat_reg", r"if (rst && ^beat_reg === 1'bx) beat_reg"),
-        ("rtl/floor_ceil_hg_replay.v", r"beat_reg  <= \{LW\{1'b0\}\};", r"if (^beat_reg === 1'bx) beat_reg <= 0;"),
+        ("rtl/floor_ceil_hg_replay.v", r"some_reg  <= 1'b0;", r"if (^some_reg === 1'bx) some_reg <= 0;"),
         ("rtl/floor_ceil_hg_width_widen.v", r"begun_reg <= 1'b0;", r"if (^begun_reg === 1'bx) begun_reg <= 0;"),
         ("rtl/floor_ceil_hg_index.v", r"(ahead_reg <= SECOND)", r"if (^ahead_reg === 1'bx) \1"),
     ],

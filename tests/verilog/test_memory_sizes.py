@@ -32,7 +32,7 @@ FIFOS = ((8, 8), (16, 4), (16, 5), (64, 8), (100, 24), (300, 12), (512, 8), (110
 
 def synthesized(family: str, folder: Path) -> dict[str, Size]:
     """What Yosys makes of each of these, by name."""
-    rng, ports, cells, name = random.Random(1), ["input wire clk, rst, en"], [], ""
+    rng, ports, cells, name = random.Random(1), ["input wire clk, rst, en, input wire [15:0] a"], [], ""
     for words, width in CONSTANTS:
         name = f"rom_{words}_{width}"
         text = "\n".join(f"{rng.getrandbits(width):x}" for _ in range(words))
@@ -40,7 +40,7 @@ def synthesized(family: str, folder: Path) -> dict[str, Size]:
         ports.append(f"output wire [{width - 1}:0] q_{name}")
         cells.append(
             f'hg_weights #(.FILE("{name}.mem"), .WORDS({words}), .WIDTH({width})) {name} (.clk(clk), .rst(rst), .en(en), '
-            f".step(en), .data(q_{name}), .we(1'b0), .waddr({(words - 1).bit_length()}'b0), .wdata({width}'b0));"
+            f".step(en), .addr(a[0 +: {max(1, (words - 1).bit_length())}]), .data(q_{name}), .we(1'b0), .waddr({(words - 1).bit_length()}'b0), .wdata({width}'b0));"
         )
     for kind, which in (("replay", REPEATED), ("fifo", FIFOS)):
         for words, width in which:
@@ -53,7 +53,7 @@ def synthesized(family: str, folder: Path) -> dict[str, Size]:
                 f".m_valid(q_{name}[{width}]), .s_ready(q_{name}[{width + 1}]));"
             )
     (folder / "top.v").write_text("\n".join([f"module top ({', '.join(ports)});", *cells, "endmodule", ""]))
-    kept, names = ("hg_weights", "hg_replay", "hg_fifo"), ("hg_weights", "hg_replay", "hg_fifo", "hg_index")
+    kept, names = ("hg_weights", "hg_replay", "hg_fifo"), ("hg_weights", "hg_replay", "hg_fifo", "hg_index", "hg_next")
     for each in names:
         keep = "(* keep_hierarchy *) " if each in kept else ""
         (folder / f"{each}.v").write_text(
@@ -88,21 +88,20 @@ WORDS = (9, 40, 64, 72, 128, 132, 200, 256, 320, 512)
 
 @pytest.mark.cases(1)
 def test_tables_of_weights_are_about_those_of_yosys(tmp_path: Path) -> None:
-    """24 bits of each word, and what counts the words."""
+    """24 bits of each word."""
     rng, width, cells = random.Random(2), 24, []
     for words in WORDS:
         text = "\n".join(f"{rng.getrandbits(width):x}" for _ in range(words))
         (tmp_path / f"{words}.mem").write_text(text + "\n")
         cells.append(
             f'hg_weights #(.FILE("{words}.mem"), .WORDS({words}), .WIDTH({width}), .STYLE(1)) w{words} (.clk(clk), .rst(rst), '
-            f".en(en), .step(en), .data(q[{len(cells) * width} +: {width}]), .we(1'b0), .waddr(0), .wdata(0));"
+            f".en(en), .step(en), .addr(a[0 +: {(words - 1).bit_length()}]), .data(q[{len(cells) * width} +: {width}]), .we(1'b0), .waddr(0), .wdata(0));"
         )
-    ports = f"input wire clk, rst, en, output wire [{len(WORDS) * width - 1}:0] q"
+    ports = f"input wire clk, rst, en, input wire [8:0] a, output wire [{len(WORDS) * width - 1}:0] q"
     (tmp_path / "top.v").write_text("\n".join([f"module top ({ports});", *cells, "endmodule", ""]))
     weights = library_text("rtl", "hg_weights.v").replace("module hg_weights", "(* keep_hierarchy *) module hg_weights")
     (tmp_path / "hg_weights.v").write_text(weights)
-    (tmp_path / "hg_index.v").write_text(library_text("rtl", "hg_index.v"))
-    lines = [f"read_verilog -defer {name}.v" for name in ("hg_weights", "hg_index", "top")]
+    lines = [f"read_verilog -defer {name}.v" for name in ("hg_weights", "top")]
     lines += ["scratchpad -set abc9.verify 0", "synth_xilinx -flatten -nodsp -top top", "write_json out.json"]
     run_yosys(lines, tmp_path, 300)
     modules = json.loads((tmp_path / "out.json").read_text())["modules"]
