@@ -76,6 +76,7 @@ QUICK = [
     replay(1, 2, 2),
     replay(1, 1, 3),
     replay(1, 3, 1),
+    replay(1, 3, 2),
     width(1, (3, 2)),
     width(1, (2, 4)),
     width(1, (2, 2), (3, 3)),
@@ -219,7 +220,7 @@ BROKEN = [
     slice_(2).broken("if (!full_reg) skid_reg", "skid_reg", "changed"),  # loses the beat in the second register
     slice_(2).broken("if (m_ready || !valid_reg) begin", "if (1'b1) begin", "moved"),  # does not hold an offer
     slice_(2).broken("<= 2'b10;", "<= 2'b10; valid_reg <= 1'b0;", "withdrawn"),
-    replay(1, 2, 2).broken(
+    replay(1, 3, 2).broken(
         "(half_reg != end_pass) ? HALF", "half_reg ? {AW{1'b0}}", "changed"
     ),  # repeats another vector
     replay(1, 2, 2).broken("push ? !nearly : ready_reg", "1'b1", "changed"),  # overwrites beats

@@ -119,7 +119,8 @@ module hg_replay #(
 
             wire [AW-1:0] write_next;
             wire [CW-1:0] fill_next, fresh_next;
-            hg_next #(.W(AW)) writes (.at(write_reg), .down(1'b0), .wrap(write_reg == TOP), .next(write_next));
+            wire          top = write_reg == TOP;
+            hg_next #(.W(AW)) writes (.at(write_reg), .down(1'b0), .wrap(top), .next(write_next));
             hg_next #(.W(CW)) filled (.at(fill_reg), .down(freed_reg), .wrap(1'b0), .next(fill_next));
             hg_next #(.W(CW)) unread (.at(fresh_reg), .down(first_reg), .wrap(1'b0), .next(fresh_next));
 
