@@ -57,18 +57,20 @@ module hg_unfold_walk #(
     endfunction
 
     // Loops.
-    localparam integer FB = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
-    localparam [FB-1:0] F_LAST = FOLDS[FB-1:0] - 1'b1;
     localparam integer Y_0 = KH - 1 - PT, Y_LAST = Y_0 + (OUT_H - 1) * SH;
     localparam integer X_0 = KW - 1 - PL, X_LAST = X_0 + (OUT_W - 1) * SW;
-    reg [FB-1:0]              fold_reg;
     reg signed [ROW_W-1:0]    row_reg;
     reg signed [COLUMN_W-1:0] column_reg;
     assign row        = row_reg;
     assign column     = column_reg;
-    assign window_end = fold_reg == F_LAST;
-    assign row_end    = window_end && column_reg == $signed(X_LAST[COLUMN_W-1:0]);
-    assign image_end  = row_end && row_reg == $signed(Y_LAST[ROW_W-1:0]);
+    // Whether row and column have their last values, as registers: much is chosen by them.
+    localparam integer X_BEFORE = X_LAST - SW, Y_BEFORE = Y_LAST - SH;
+    wire before_last_x = column_reg == $signed(X_BEFORE[COLUMN_W-1:0]);
+    wire before_last_y = row_reg == $signed(Y_BEFORE[ROW_W-1:0]);
+    reg  x_last_reg, y_last_reg;
+    hg_loop #(.N(FOLDS)) folds (.clk(clk), .rst(rst), .step(issue), .last(window_end));
+    assign row_end   = window_end && x_last_reg;
+    assign image_end = row_end && y_last_reg;
 
     // Row slot of tap 0: a step at the end of a row (R) and of an image (I).
     localparam integer H_0 = wrap(-PT, ROWS), H_R = wrap(SH, ROWS);
@@ -137,15 +139,17 @@ module hg_unfold_walk #(
     always @(posedge clk) begin
         if (issue) begin
             address_reg <= a_new;
-            fold_reg    <= window_end ? {FB{1'b0}} : fold_reg + 1'b1;
             if (window_end) column_reg <= column_reg + x_step;
+            if (window_end) x_last_reg <= row_end ? X_0 == X_LAST : before_last_x;
             if (window_end) turn_x_reg <= carry ? w_cut[TURN_W-1:0] : w_sum;
             if (row_end)    row_reg    <= row_reg + y_step;
+            if (row_end)    y_last_reg <= image_end ? Y_0 == Y_LAST : before_last_y;
             if (row_end)    turn_y_reg <= h_cut[TURN_H] ? h_sum : h_cut[TURN_H-1:0];
         end
         if (rst) begin
             address_reg <= A_0[ADDR_W-1:0];
-            fold_reg    <= {FB{1'b0}};
+            x_last_reg  <= X_0 == X_LAST;
+            y_last_reg  <= Y_0 == Y_LAST;
             column_reg  <= X_0[COLUMN_W-1:0];
             row_reg     <= Y_0[ROW_W-1:0];
             turn_x_reg  <= W_0[TURN_W-1:0];
