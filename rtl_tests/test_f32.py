@@ -17,7 +17,7 @@ from lanes import Words, compile_function, tool_environment
 RTL = Path(__file__).resolve().parent.parent / "templates" / "rtl"
 FUNCTIONS = ["add", "mul", "div", "minmax", "scale", "round", "to_code"]
 UNITS = ["unit", "decode", "encode", "round_unit"]
-SOURCES = [RTL / "hg_index.v", *(RTL / f"hg_f32_{name}.v" for name in ["pack", *FUNCTIONS])]
+SOURCES = [RTL / "hg_next.v", RTL / "hg_index.v", *(RTL / f"hg_f32_{name}.v" for name in ["pack", *FUNCTIONS])]
 LATENCY = {"add": 6, "mul": 5, "div": 18, "minmax": 1, "scale": 6, "round": 2, "to_code": 5}
 QUIET_NAN = np.uint32(0x7FC00000)
 

@@ -86,7 +86,7 @@ module hg_mvu #(
             reg [AW-1:0] word_reg;
             always @(posedge clk) if (read) word_reg <= index;
             assign w = word_reg;
-            wire unused_words = &{1'b0, load};
+            wire unused_words = &{1'b0, load, x_next};
         end else begin : memory
             // Words that replace those of the file.
             wire                   we;

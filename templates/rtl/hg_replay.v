@@ -37,9 +37,8 @@ module hg_replay #(
     reg             valid_reg;
     reg             late_reg;     // the next beat is one of the last pass
 
-    wire push     = s_valid && s_ready;
-    wire advance  = m_ready || !valid_reg;
-    wire end_pass = REPEAT <= 1 || late_reg;
+    wire push    = s_valid && s_ready;
+    wire advance = m_ready || !valid_reg;
 
     assign m_valid = valid_reg;
     assign m_data  = data_reg;
@@ -103,6 +102,7 @@ module hg_replay #(
             wire [AW-1:0]   place;        // of the beat that comes next
             wire [LW-1:0]   beat;         // its number in a pass
 
+            wire end_pass = REPEAT <= 1 || late_reg;
             wire again    = REPEAT > 1 && again_reg;
             wire able     = again || some_reg;
             wire read     = advance && able;
