@@ -42,8 +42,6 @@ module hg_reduce #(
     input  wire                   m_ready
 );
     localparam integer WORDS = (KH == 1) ? FOLDS : OUT_W * FOLDS;
-    localparam integer FW = $clog2(FOLDS + 1);
-    localparam [FW-1:0] LAST_FOLD = FOLDS[FW-1:0] - 1'b1;
 
     reg  m_valid_reg;
     wire en = m_ready || !m_valid_reg;
@@ -52,10 +50,10 @@ module hg_reduce #(
     assign m_valid = m_valid_reg;
 
     // Place of the word that is taken.
-    reg  [FW-1:0] fold_reg;
-    wire          pixel = fold_reg == LAST_FOLD;
-    wire          keep_x, first_x, last_x, end_x, keep_y, first_y, last_y, end_y;
+    wire pixel;  // it is the last one of its pixel
+    wire keep_x, first_x, last_x, end_x, keep_y, first_y, last_y, end_y;
 
+    hg_loop #(.N(FOLDS)) folds (.clk(clk), .rst(rst), .step(take), .last(pixel));
     hg_reduce_walk #(.SIZE(WIDTH), .KERNEL(KW), .COUNT(OUT_W)) columns (
         .clk(clk), .rst(rst), .step(take && pixel),
         .keep(keep_x), .first(first_x), .last(last_x), .end_of(end_x)
@@ -79,12 +77,10 @@ module hg_reduce #(
             valid_reg   <= s_valid && keep_x && keep_y;
             m_valid_reg <= valid_reg && last_reg;
             if (valid_reg) result_reg <= result;
-            if (s_valid) fold_reg <= pixel ? {FW{1'b0}} : fold_reg + 1'b1;
         end
         if (rst) begin
             valid_reg   <= 1'b0;
             m_valid_reg <= 1'b0;
-            fold_reg    <= {FW{1'b0}};
         end
     end
 

@@ -20,33 +20,33 @@ module hg_reduce_walk #(
     output wire last,
     output wire end_of
 );
-    localparam integer W  = $clog2(SIZE + 1);
-    localparam integer KW = $clog2(KERNEL + 1);
-    localparam integer KEPT = COUNT * KERNEL;
-    localparam [W-1:0]  END_OF   = SIZE[W-1:0] - 1'b1;
-    localparam [W-1:0]  LAST_IN  = KEPT[W-1:0] - 1'b1;
-    localparam [KW-1:0] LAST_TAP = KERNEL[KW-1:0] - 1'b1;
+    localparam integer REST = SIZE - COUNT * KERNEL;
 
-    reg [W-1:0] at_reg;
-    assign keep   = at_reg <= LAST_IN;
-    assign end_of = at_reg == END_OF;
+    wire end_window, last_window;
+    wire kept = step && keep;
+    reg  first_reg;
+    assign first = first_reg;
+    assign last  = end_window;
     always @(posedge clk) begin
-        if (step) at_reg <= end_of ? {W{1'b0}} : at_reg + 1'b1;
-        if (rst)  at_reg <= {W{1'b0}};
+        if (kept) first_reg <= end_window;
+        if (rst)  first_reg <= 1'b1;
     end
+    hg_loop #(.N(KERNEL)) taps (.clk(clk), .rst(rst), .step(kept), .last(end_window));
+    hg_loop #(.N(COUNT)) windows (.clk(clk), .rst(rst), .step(kept && end_window), .last(last_window));
 
     generate
-        if (COUNT == 1) begin : one
-            assign first = at_reg == {W{1'b0}};
-            assign last  = at_reg == LAST_IN;
-            wire [KW-1:0] unused = LAST_TAP;
-        end else begin : several
-            reg [KW-1:0] tap_reg;
-            assign first = tap_reg == {KW{1'b0}};
-            assign last  = tap_reg == LAST_TAP;
+        if (REST == 0) begin : covered
+            assign keep   = 1'b1;
+            assign end_of = end_window && last_window;
+        end else begin : behind
+            reg  keep_reg;
+            wire end_rest;
+            assign keep   = keep_reg;
+            assign end_of = !keep_reg && end_rest;
+            hg_loop #(.N(REST)) rest (.clk(clk), .rst(rst), .step(step && !keep_reg), .last(end_rest));
             always @(posedge clk) begin
-                if (step) tap_reg <= (end_of || last) ? {KW{1'b0}} : tap_reg + 1'b1;
-                if (rst)  tap_reg <= {KW{1'b0}};
+                if (step) keep_reg <= keep_reg ? !(end_window && last_window) : end_rest;
+                if (rst)  keep_reg <= 1'b1;
             end
         end
     endgenerate
