@@ -108,6 +108,17 @@ def _mlps() -> Iterator[tuple[str, Case]]:
         )
 
 
+def _constant() -> Iterator[tuple[str, Case]]:
+    """A frame a cycle: weights never change, products are adder graphs and shared counts."""
+    for w, x, sizes, fitted in [
+        (1, 1, (128, 32, 10), True), (1, 1, (320, 16, 8), True), (1, 4, (32, 24, 8), True), (2, 2, (40, 24, 8), True),
+        (3, 8, (24, 20, 6), True), (4, 4, (32, 32, 6), True), (6, 6, (24, 24, 5), True), (8, 8, (16, 12, 6), True),
+        (6, 8, (32, 32, 8), True),
+        (1, 1, (200, 24, 6), False), (5, 7, (20, 16, 6), False), (2, 8, (32, 16, 8), False), (4, 5, (48, 24, 8), False),
+    ]:  # fmt: skip
+        yield f"constant w{w}a{x} {sizes[0]}", Case(_made(mlp, w, x, sizes, 13 * w + x), fitted, {"target_cycles": 1})
+
+
 def _scaled() -> Iterator[tuple[str, Case]]:
     for w, x, sizes, cycles, fitted in [
         (6, 8, (32, 24, 10), 32, True), (4, 6, (40, 32, 6), 64, True), (5, 7, (30, 40, 8), 120, True),
@@ -186,4 +197,6 @@ def _larger() -> Iterator[tuple[str, Case]]:
         yield f"{name.split('/')[1]} @{cycles}", Case(_shared(name), fitted, {"target_cycles": cycles})
 
 
-CASES: dict[str, Case] = dict(itertools.chain(_mlps(), _scaled(), _cnns(), _random(), _trained(), _larger()))
+CASES: dict[str, Case] = dict(
+    itertools.chain(_mlps(), _constant(), _scaled(), _cnns(), _random(), _trained(), _larger())
+)

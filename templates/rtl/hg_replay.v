@@ -103,14 +103,14 @@ module hg_replay #(
             wire [LW-1:0]   beat;         // its number in a pass
 
             wire end_pass = REPEAT <= 1 || late_reg;
-            wire again    = REPEAT > 1 && again_reg;
-            wire able     = again || some_reg;
-            wire read     = advance && able;
-            wire first    = read && !again;
-            wire frees    = able && end_pass, free = frees && advance;
+            wire again    = REPEAT > 1 && again_reg, able = again || some_reg;
+            wire read     = advance && able, first = read && !again;
+            wire free     = ((REPEAT > 1) ? late_reg : some_reg) && advance;  // in the last pass, again
             wire nearly   = fill_reg == ((pushed_reg == freed_reg) ? NEARLY : freed_reg ? FULL : ALMOST);
             wire takes_last = !again
                 && fresh_reg == ((pushed_reg == first_reg) ? ONE : first_reg ? TWO : NONE);
+            (* keep *) wire stays;
+            assign stays = push ? !nearly : ready_reg;
             wire end_beat = beat == LAST_BEAT, ends = able && end_beat;
 
             assign s_ready = ready_reg;
@@ -138,8 +138,8 @@ module hg_replay #(
                 if (pushed_reg != freed_reg) fill_reg  <= fill_next;
                 if (pushed_reg != first_reg) fresh_reg <= fresh_next;
                 {pushed_reg, freed_reg, first_reg} <= {push, free, first};
-                // m_ready comes late: whatever does not depend on it is said first.
-                ready_reg <= (frees && advance) || (push ? !nearly : ready_reg);
+                // m_ready comes late: whatever does not depend on it is kept apart, a table before the last.
+                ready_reg <= free || stays;
                 some_reg  <= push || (some_reg && !(takes_last && advance));
                 if (rst) begin
                     write_reg <= {AW{1'b0}};
