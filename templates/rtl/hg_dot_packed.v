@@ -9,7 +9,8 @@
 //             W_W       bits of a weight w, two's complement, 2 or more
 //             GUARD     0 to 2: sums of 2^GUARD products before they are taken apart. F = X_W + W_W + GUARD;
 //                       a block multiplies x with (ROWS - 1) * F + W_W + 1 bits
-//             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
+//             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here, and with 1 a block has a register
+//                       behind it before anything is added
 // Latency     that of hg_dot_plain from x; w comes one enabled cycle before the x that it belongs to
 // Contract    exact two's complement sums of X_W + W_W + 1 + ceil(log2(SIMD)) bits. Row r, column s of w at
 //             bit (r * SIMD + s) * W_W. A product of a row fits F - GUARD bits; what is left of it of the
@@ -41,6 +42,9 @@ module hg_dot_packed #(
     localparam integer OUT_W  = X_W + W_W + 1 + $clog2(SIMD);
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
     localparam integer CYCLES = (STEP > 1) ? ((SIMD <= 2) ? 1 : 2) : (SIMD > 4) ? 4 : SIMD;
+    // Products in a sum right behind the blocks; whether what is behind it is in cycles of its own.
+    localparam integer ONE    = (STEP == 1) ? 1 : SUB;
+    localparam integer SPREAD = (STEP == 1 && SIMD >= 4) ? 1 : 0;
 
     // The weights of a column in one number.
     function signed [K_W-1:0] packed_weights;
@@ -72,13 +76,13 @@ module hg_dot_packed #(
 
     // The sum of so many products; where there are fewer, x is zero.
     function signed [P_W-1:0] products;
-        input [SUB*X_W-1:0] xs;
-        input [SUB*K_W-1:0] ks;
+        input [ONE*X_W-1:0] xs;
+        input [ONE*K_W-1:0] ks;
         integer i;
         reg signed [P_W-1:0] xi, ki;
         begin
             products = {P_W{1'b0}};
-            for (i = 0; i < SUB; i = i + 1) begin
+            for (i = 0; i < ONE; i = i + 1) begin
                 xi = {{P_W-X_W{(X_SIGNED != 0) && xs[i*X_W + X_W - 1]}}, xs[i*X_W +: X_W]};
                 ki = {{P_W-K_W{ks[i*K_W + K_W - 1]}}, ks[i*K_W +: K_W]};
                 products = products + xi * ki;
@@ -91,7 +95,7 @@ module hg_dot_packed #(
     reg  [4*GROUPS*K_W-1:0]    k_reg;
     wire [GROUPS*ROWS*T_W-1:0] parts;
     wire unused_x = x_all[4*GROUPS*X_W];
-    genvar g, i, r;
+    genvar g, i, k, r;
     generate
         for (i = 0; i < 4 * GROUPS; i = i + 1) begin : column
             if (i < SIMD) begin : used
@@ -107,23 +111,35 @@ module hg_dot_packed #(
         for (g = 0; g < GROUPS; g = g + 1) begin : group
             wire [4/SUB*P_W-1:0] fields;
             for (i = 0; i < 4 / SUB; i = i + 1) begin : sub
-                (* use_dsp = "yes", multstyle = "dsp", syn_multstyle = "block_mult" *)
-                wire signed [P_W-1:0] now;
-                reg  signed [P_W-1:0] now_reg;
-                localparam integer AT = 4*g + SUB*i;
-                assign now = products(x_all[AT*X_W +: SUB*X_W], k_reg[AT*K_W +: SUB*K_W]);
-                always @(posedge clk) if (en) now_reg <= now;
-                assign fields[i*P_W +: P_W] = apart(now_reg);
+                wire [SUB/ONE*P_W-1:0]          made;
+                wire [P_W+$clog2(SUB/ONE)-1:0]  added;
+                for (k = 0; k < SUB / ONE; k = k + 1) begin : block
+                    localparam integer AT = 4*g + SUB*i + ONE*k;
+                    (* use_dsp = "yes", multstyle = "dsp", syn_multstyle = "block_mult" *)
+                    wire signed [P_W-1:0] now;
+                    reg  signed [P_W-1:0] now_reg;
+                    assign now = products(x_all[AT*X_W +: ONE*X_W], k_reg[AT*K_W +: ONE*K_W]);
+                    always @(posedge clk) if (en) now_reg <= now;
+                    assign made[k*P_W +: P_W] = now_reg;
+                end
+                hg_adder_tree #(.N(SUB/ONE), .IN_W(P_W), .SIGNED(0), .EVERY(SPREAD)) sums (
+                    .clk(clk), .en(en), .terms(made), .sum(added)
+                );
+                hg_delay #(.WIDTH(P_W), .CYCLES(SPREAD)) once (
+                    .clk(clk), .en(en), .d(apart(added[P_W-1:0])), .q(fields[i*P_W +: P_W])
+                );
+                wire unused_sub = &{1'b0, added};
             end
             for (r = 0; r < ROWS; r = r + 1) begin : row
-                reg signed [T_W-1:0] part;
-                integer k;
-                always @* begin
-                    part = {T_W{1'b0}};
-                    for (k = 0; k < 4 / SUB; k = k + 1)
-                        part = part + {{T_W-F+1{fields[k*P_W + r*F + F - 1]}}, fields[k*P_W + r*F +: F - 1]};
+                wire [4/SUB*F-1:0] own;
+                wire [T_W-1:0]     part;
+                for (i = 0; i < 4 / SUB; i = i + 1) begin : field
+                    assign own[i*F +: F] = fields[i*P_W + r*F +: F];
                 end
-                hg_delay #(.WIDTH(T_W), .CYCLES(CYCLES - 1)) others (
+                hg_adder_tree #(.N(4/SUB), .IN_W(F), .SIGNED(1), .EVERY(SPREAD)) sums (
+                    .clk(clk), .en(en), .terms(own), .sum(part)
+                );
+                hg_delay #(.WIDTH(T_W), .CYCLES((SPREAD != 0) ? 0 : CYCLES - 1)) others (
                     .clk(clk), .en(en), .d(part), .q(parts[(r*GROUPS + g)*T_W +: T_W])
                 );
             end

@@ -37,6 +37,7 @@ module hg_dot_plain #(
     // Products of constants are summed two by two where there are cycles for it.
     localparam integer CYCLES = (STEP > 1) ? ((SIMD <= 2) ? 1 : 2) : (SIMD > 4) ? 4 : SIMD;
     localparam integer PAIRS  = (STEP == 1 && SIMD > 2 && DSP == 0) ? 1 : 0;
+    localparam integer E_W    = X_W + W_W + 1;
 
     // The sum of four products; where there are fewer, x is zero.
     function signed [P_W-1:0] products;
@@ -56,38 +57,65 @@ module hg_dot_plain #(
     endfunction
 
     wire [GROUPS*P_W-1:0] parts;
-    genvar g;
+    genvar g, i;
     generate
         for (g = 0; g < GROUPS; g = g + 1) begin : group
             localparam integer COUNT = (SIMD - 4*g < 4) ? SIMD - 4*g : 4;
             wire [4*X_W:0] xs = {{4*X_W-COUNT*X_W+1{1'b0}}, x[4*g*X_W +: COUNT*X_W]};
             wire [4*W_W:0] ws = {{4*W_W-COUNT*W_W+1{1'b0}}, w[4*g*W_W +: COUNT*W_W]};
-            reg  signed [P_W-1:0] part_reg;
-            if (DSP != 0) begin : blocks
+            // Registers from the codes to `part`, at least.
+            localparam integer OWN = 1 + PAIRS + ((STEP == 1 && DSP != 0) ? $clog2(COUNT) : 0);
+            wire signed [P_W-1:0] part;
+            if (DSP != 0 && STEP == 1) begin : apart
+                // A block has a register behind it before anything is added.
+                wire [COUNT*E_W-1:0] made;
+                for (i = 0; i < COUNT; i = i + 1) begin : block
+                    (* use_dsp = "yes", multstyle = "dsp", syn_multstyle = "block_mult" *)
+                    wire signed [P_W-1:0] now;
+                    reg  [E_W-1:0]        now_reg;
+                    assign now = products(
+                        {{3*X_W{1'b0}}, xs[i*X_W +: X_W]}, {{3*W_W{1'b0}}, ws[i*W_W +: W_W]}
+                    );
+                    always @(posedge clk) if (en) now_reg <= now[E_W-1:0];
+                    assign made[i*E_W +: E_W] = now_reg;
+                    wire unused_now = &{1'b0, now};
+                end
+                localparam integer FOUR = E_W + $clog2(COUNT);
+                wire [FOUR-1:0] four;
+                hg_adder_tree #(.N(COUNT), .IN_W(E_W), .SIGNED(1), .EVERY(1)) sums (
+                    .clk(clk), .en(en), .terms(made), .sum(four)
+                );
+                assign part = {{P_W-FOUR+1{four[FOUR-1]}}, four[FOUR-2:0]};
+            end else if (DSP != 0) begin : blocks
                 (* use_dsp = "yes", multstyle = "dsp", syn_multstyle = "block_mult" *)
                 wire signed [P_W-1:0] now;
+                reg  signed [P_W-1:0] part_reg;
                 assign now = products(xs[4*X_W-1:0], ws[4*W_W-1:0]);
                 always @(posedge clk) if (en) part_reg <= now;
+                assign part = part_reg;
             end else if (PAIRS != 0) begin : pairs
                 (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
                 wire signed [P_W-1:0] low, high;
                 assign low  = products({{2*X_W{1'b0}}, xs[2*X_W-1:0]}, ws[4*W_W-1:0]);
                 assign high = products({xs[2*X_W +: 2*X_W], {2*X_W{1'b0}}}, ws[4*W_W-1:0]);
-                reg  signed [P_W-1:0] low_reg, high_reg;
+                reg  signed [P_W-1:0] low_reg, high_reg, part_reg;
                 always @(posedge clk) if (en) begin
                     low_reg  <= low;
                     high_reg <= high;
                     part_reg <= low_reg + high_reg;
                 end
+                assign part = part_reg;
             end else begin : tables
                 (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
                 wire signed [P_W-1:0] now;
+                reg  signed [P_W-1:0] part_reg;
                 assign now = products(xs[4*X_W-1:0], ws[4*W_W-1:0]);
                 always @(posedge clk) if (en) part_reg <= now;
+                assign part = part_reg;
             end
             wire unused_group = &{1'b0, xs, ws};
-            hg_delay #(.WIDTH(P_W), .CYCLES(CYCLES - 1 - PAIRS)) others (
-                .clk(clk), .en(en), .d(part_reg), .q(parts[g*P_W +: P_W])
+            hg_delay #(.WIDTH(P_W), .CYCLES(CYCLES - OWN)) others (
+                .clk(clk), .en(en), .d(part), .q(parts[g*P_W +: P_W])
             );
         end
     endgenerate
