@@ -60,8 +60,8 @@ from hlsgen.verilog.latency import latency
 LONGEST_CHAIN = 1
 #: Bits of a stream from which a slice is dear, and the units that a ready signal may go through rather than take one.
 WIDE, LONGEST_WIDE = 65, 7
-#: Those at a clock for which adder graphs have a register after every adder; a slice is best behind the codes of a quantizer.
-FAST_WIDE, FAST_CODES = 2, 1
+#: At a clock for which adder graphs have a register after every adder it goes through one of these, and the input port cuts it.
+LONGEST_FAST = 1
 #: Bits of codes and weights that a unit moves on one enable, in all and for each bit of a beat of its sums, from which
 #: that enable follows from registers alone: it goes far then, and a slice behind the sums is cheap beside the unit.
 FAR, CHEAP = 96, 6
@@ -154,23 +154,19 @@ def _cuts(nodes: Sequence[Node], longest: int) -> set[str]:
         cut.update(back)  # a loop ends at a slice
         chain |= dict.fromkeys(back, 0)
         far = _goes_far(node)
-        if node.inputs and node.inputs[0] in short:
+        if fast and node is nodes[0]:
+            cut |= {wire for wire in node.outputs if chain[wire]}
+        elif node.inputs and node.inputs[0] in short:
             cut |= {wire for wire in node.outputs if chain[wire] or wire in converted}
         elif far or own is not None:
-            most = 0 if far else _most(node, fast) if node.result.bits >= WIDE else longest
+            wide = LONGEST_FAST if fast else LONGEST_WIDE
+            most = 0 if far else wide if node.result.bits >= WIDE else longest
             cut |= {wire for wire in node.outputs if chain[wire] + (own or 0) > most and wire not in short}
         if own is not None:
             length = own + max(0 if wire in cut else chain[wire] for wire in node.outputs)
         through = isinstance(node.unit, Port) and node.unit.early
         chain |= dict.fromkeys(node.inputs, int(through) if own is None else length)
     return cut
-
-
-def _most(node: Node, fast: bool) -> int:
-    """Units that ready may go through in front of a wide stream of this one."""
-    if not fast:
-        return LONGEST_WIDE
-    return FAST_CODES if isinstance(node.unit, RescaleUnit) else FAST_WIDE
 
 
 def _opened(nodes: Sequence[Node]) -> list[Node]:

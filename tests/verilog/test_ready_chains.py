@@ -183,6 +183,31 @@ def test_a_slice_stands_behind_few_bits(tmp_path: Path) -> None:
 
 @pytest.mark.sim
 @needs_icarus
+def test_ready_goes_through_one_unit_of_adders_at_a_fast_clock(tmp_path: Path) -> None:
+    """Each of them moves thousands of bits: a slice stands between any two, and behind the input port.
+
+    Beats come in the predicted cycles, with and without stalls.
+    """
+    rng, net = np.random.default_rng(5), Net((1, 10)).quant(0.5, bits=8.0)
+    for rows, columns in ((16, 10), (12, 16)):
+        weight = rng.integers(-8, 8, (columns, rows)).astype(np.float32) / 8
+        net.linear(rows, columns, weight, f"fc{rows}", scale=0.125).then("Relu")
+        net.quant(0.37, bits=5.0, signed=0, narrow=0)
+    onnx.save(net.model(), tmp_path / "net.onnx")
+    found = {}
+    for name, clock in (("slow", None), ("fast", 150.0)):
+        options = hlsgen.Options(target_cycles=1, device="ecp5-85k", clock_mhz=clock, top="top")
+        hlsgen.build(tmp_path / "net.onnx", tmp_path / name, options)
+        module = netlist(tmp_path / name, tmp_path)
+        assert paths(module) == set()
+        found[name] = max(length for wire, length in chains(module).items() if wire != "s_axis_ready")
+    assert found == {"slow": 3, "fast": 1}
+    assert_verified(tmp_path / "fast", "icarus")
+    assert certified.messages(tmp_path / "fast") == []
+
+
+@pytest.mark.sim
+@needs_icarus
 @pytest.mark.parametrize("bus", [None, "128"])
 @pytest.mark.parametrize("rows", [24, 5])
 def test_ready_is_cut_at_the_narrower_end(rows: int, bus: str | None, tmp_path: Path) -> None:
