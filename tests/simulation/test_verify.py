@@ -131,6 +131,7 @@ def test_wrong_prediction_is_noticed(core: Path) -> None:
     for own, other in (
         ("wire again ", slow),
         ("again || some_reg;", "reads_reg && (again || some_reg);"),
+        ("wire free     = ", "wire free     = reads_reg && "),
         ("wire takes_last = ", "wire takes_last = reads_reg && "),
     ):
         assert text.count(own) == 1
