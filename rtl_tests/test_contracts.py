@@ -218,8 +218,8 @@ BROKEN = [
     slice_(2, full=False).broken("s_ready = !valid_reg", "s_ready = 1'b1", "changed"),  # loses beats
     powered_up(slice_(2)).broken("valid_reg <= full_reg || s_valid", "valid_reg <= !free_reg || s_valid", "quiet"),
     slice_(2).broken("if (!full_reg) skid_reg", "skid_reg", "changed"),  # loses the beat in the second register
-    slice_(2).broken("if (load) begin", "if (1'b1) begin", "moved"),  # does not hold an offer
-    slice_(2).broken("<= {!free, free};", "<= {!free, free}; if (!free) valid_reg <= 1'b0;", "withdrawn"),
+    slice_(2).broken("if (m_ready || !valid_reg) begin", "if (1'b1) begin", "moved"),  # does not hold an offer
+    slice_(2).broken("<= 2'b10;", "<= 2'b10; valid_reg <= 1'b0;", "withdrawn"),
     replay(1, 3, 2).broken(
         "(half_reg != end_pass) ? HALF", "half_reg ? {AW{1'b0}}", "changed"
     ),  # repeats another vector

@@ -31,15 +31,15 @@ module hg_slice #(
             reg [WIDTH-1:0] skid_reg;
             // free_reg is !full_reg, itself a register, as it goes far; all are 0 where registers start at 0.
             reg             full_reg, free_reg;
-            wire            load = m_ready || !valid_reg;
-            wire            free = load || (free_reg && !s_valid);
             assign s_ready = free_reg;
             always @(posedge clk) begin
-                if (load) begin
+                if (m_ready || !valid_reg) begin
                     data_reg  <= full_reg ? skid_reg : s_data;
                     valid_reg <= full_reg || s_valid;
+                    {full_reg, free_reg} <= 2'b01;
+                end else if (s_valid && !full_reg) begin
+                    {full_reg, free_reg} <= 2'b10;
                 end
-                {full_reg, free_reg} <= {!free, free};
                 if (!full_reg) skid_reg <= s_data;
                 if (rst) begin
                     valid_reg <= 1'b0;
