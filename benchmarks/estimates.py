@@ -34,7 +34,7 @@ FACTORS = Path(resource_model.__file__).with_name("unit_factors.json")
 #: How much a factor wants to be what is usual in the family, against units that are off by 100 %.
 STAY = 0.3
 #: Tables or registers by which a unit may be off without harm.
-SLACK = 40.0
+SLACK = 24.0
 #: Kinds with weights, and what they have of the same modules: hg_weights, and hg_mac with its dot products.
 WEIGHTED = {"MatVec", "ConvUnit", "GroupedMatVec"}
 SAME = {"weights", "popcount", "pairs", "shared", "words", "chains", "blocks", "plain", "sums"}

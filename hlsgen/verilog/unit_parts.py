@@ -204,7 +204,7 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
             return _products(node, unit, 0 if unit.blocks is None else dsp, family)
         case AdderMatVec(graph=AgreementGraph() as graph):
             registers = {"counts": float(graph.registers(unit.every)), "control": 8.0, "out": float(result.bits)}
-            return Parts("AdderMatVec", {"counts": 10.0 + COUNTER * graph.bits}, registers)
+            return Parts("AdderMatVec", {"counts": COUNTER * graph.bits, "control": 10.0}, registers)
         case AdderMatVec():
             return Parts("AdderMatVec", {"sums": 10.0 + unit.graph.bits}, {"sums": float(unit.graph.bits), **beats})
         case SlidingWindow():

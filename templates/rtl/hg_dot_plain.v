@@ -6,7 +6,8 @@
 //             X_W       bits of a code x
 //             X_SIGNED  1: x is two's complement, 0: unsigned
 //             W_W       bits of a weight w; two's complement, but W_W = 1 means bit 0 = -1, bit 1 = +1
-//             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
+//             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here, and with 1 a multiplier block
+//                       has a register behind it before anything is added
 //             DSP       1: products in multiplier blocks, 0: in tables: said by attributes of Vivado,
 //                       Quartus and Synplify; Yosys has an option, -nodsp
 // Latency     1 for SIMD up to 2, else 2, or with EVERY = 1 one for each of up to four terms; and
@@ -37,7 +38,7 @@ module hg_dot_plain #(
     // Products of constants are summed two by two where there are cycles for it.
     localparam integer CYCLES = (STEP > 1) ? ((SIMD <= 2) ? 1 : 2) : (SIMD > 4) ? 4 : SIMD;
     localparam integer PAIRS  = (STEP == 1 && SIMD > 2 && DSP == 0) ? 1 : 0;
-    localparam integer E_W    = X_W + W_W + 1;
+    localparam integer E_W    = X_W + W_W + 1;  // bits of one product
 
     // The sum of four products; where there are fewer, x is zero.
     function signed [P_W-1:0] products;
@@ -63,7 +64,7 @@ module hg_dot_plain #(
             localparam integer COUNT = (SIMD - 4*g < 4) ? SIMD - 4*g : 4;
             wire [4*X_W:0] xs = {{4*X_W-COUNT*X_W+1{1'b0}}, x[4*g*X_W +: COUNT*X_W]};
             wire [4*W_W:0] ws = {{4*W_W-COUNT*W_W+1{1'b0}}, w[4*g*W_W +: COUNT*W_W]};
-            // Registers from the codes to `part`, at least.
+            // Registers from the codes to `part`.
             localparam integer OWN = 1 + PAIRS + ((STEP == 1 && DSP != 0) ? $clog2(COUNT) : 0);
             wire signed [P_W-1:0] part;
             if (DSP != 0 && STEP == 1) begin : apart
