@@ -72,10 +72,12 @@ LONG = [
 ]
 
 
-def compiled(form: str, shape: tuple[int, int, int, int], each: int) -> Callable[..., npt.NDArray[np.uint64]]:
+def compiled(
+    form: str, shape: tuple[int, int, int, int], each: int, **more: int
+) -> Callable[..., npt.NDArray[np.uint64]]:
     terms, x_bits, x_signed, w_bits = shape
     files = [RTL / f"{form}.v", *(RTL / f"{name}.v" for name in PARTS)]
-    parameters = {"SIMD": terms, "X_W": x_bits, "X_SIGNED": x_signed, "W_W": w_bits, "EVERY": each}
+    parameters = {"SIMD": terms, "X_W": x_bits, "X_SIGNED": x_signed, "W_W": w_bits, "EVERY": each, **more}
     ports, out = {"x": terms * x_bits, "w": terms * w_bits}, width(terms, x_bits, w_bits)
     latency, name = FORMS[form]
     return compile_function(files, form, parameters, ports, (name, out), latency(terms, w_bits, each))
@@ -117,6 +119,20 @@ def test_many_terms(form: str, shape: tuple[int, int, int, int], each: int) -> N
     total = np.array(pack(product(x, w, w_bits)[:, None], width(terms, x_bits, w_bits)), dtype=np.uint64)
     xs, ws = words
     assert (dot(x=xs, w=ws, stalls=True) == total).all()
+
+
+@pytest.mark.parametrize("each", [1, 2])
+def test_products_in_blocks(each: int) -> None:
+    """hg_dot_plain with multiplier blocks, of one to nine terms, some with no full group of four: signs, random and extreme."""
+    for terms, x_signed in ((1, 0), (2, 1), (3, 0), (4, 1), (6, 0), (7, 1), (9, 0)):
+        rng = np.random.default_rng(terms)
+        x, w = integers(rng, 6, bool(x_signed), (2000, terms)), integers(rng, 5, True, (2000, terms))
+        for k, (a, b) in enumerate(((x.min(), w.min()), (x.max(), w.min()), (x.min(), w.max()), (x.max(), w.max()))):
+            x[k], w[k] = a, b
+        dot = compiled("hg_dot_plain", (terms, 6, x_signed, 5), each, DSP=18)
+        xs, ws = (np.array(pack(v, bits), dtype=np.uint64) for v, bits in ((x, 6), (w, 5)))
+        total = np.array(pack(product(x, w, 5)[:, None], width(terms, 6, 5)), dtype=np.uint64)
+        assert (dot(x=xs, w=ws, stalls=True) == total).all(), terms
 
 
 # columns, rows, bits and sign of x, bits of w, guard: at most 16 bits of codes and weights together
