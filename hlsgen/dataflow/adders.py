@@ -21,7 +21,7 @@ def append_matrix(b: NetworkBuilder, name: str, unit: MatVec, flow: NamedStream,
     if adders is not None and b.adders_pay is not None and b.adders_pay(products, replace(products, unit=adders)):
         return b.append(name, adders, [flow], result, layer, i)
     if b.tables_of is not None and b.targets.wires(layer):
-        unit = replace(unit, sums=b.tables_of(products))
+        unit = replace(unit, sums=b.tables_of(products, b.targets))
     return b.append(name, unit, [flow], result, layer, i)
 
 

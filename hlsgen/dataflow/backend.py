@@ -85,7 +85,7 @@ class Backend:
     emit: Callable[[Network, Timing, Request], Emitted]
     load_pieces: Callable[[WeightedUnit, Array], Iterator[int]] | None = None
     adders_pay: Callable[[Node, Node], bool] | None = None
-    tables_of: Callable[[Node], SumTables | None] | None = None
+    tables_of: Callable[[Node, Targets], SumTables | None] | None = None
     blocks: Callable[[Mapping[str, Workload], Folding, Targets, int], frozenset[str]] | None = None
     without: Mapping[str, str] = field(default_factory=dict)
     reserved: Callable[[str], bool] = lambda name: False

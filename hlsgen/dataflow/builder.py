@@ -62,7 +62,7 @@ class NetworkBuilder:
         targets: Targets,
         prices: Prices,
         adders_pay: Callable[[Node, Node], bool] | None = None,
-        tables_of: Callable[[Node], SumTables | None] | None = None,
+        tables_of: Callable[[Node, Targets], SumTables | None] | None = None,
     ) -> None:
         self.graph, self.layout, self.folding = graph, layout, folding
         self.targets, self.prices, self.adders_pay, self.tables_of = targets, prices, adders_pay, tables_of

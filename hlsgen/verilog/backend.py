@@ -30,10 +30,11 @@ from hlsgen.verilog.folding_prices import (
 from hlsgen.verilog.inverted_sums import without_inverters
 from hlsgen.verilog.latency import latency
 from hlsgen.verilog.load_map import weight_table
+from hlsgen.verilog.memory_sizes import FAMILIES
 from hlsgen.verilog.netlist import elaborate
 from hlsgen.verilog.ready_chains import cut_ready_chains
 from hlsgen.verilog.resource_model import STYLES, lite_cost, network_cost, node_cost
-from hlsgen.verilog.sum_tables import first_codes, tables_pay, unit_sizes
+from hlsgen.verilog.sum_tables import first_codes, tables_pay, unit_sizes, word_tables
 from hlsgen.verilog.weight_packing import load_pieces
 
 
@@ -73,14 +74,15 @@ def _adders_pay(products: Node, adders: Node) -> bool:
     return node_cost(adders, dsp=0, style=0).lut < node_cost(products, dsp=0, style=0).lut
 
 
-def _tables_of(node: Node) -> SumTables | None:
-    unit, x = node.unit, node.source.type
-    if not isinstance(unit, MatVec) or not (first := first_codes(unit.folds, x, unit.product)):
+def _tables_of(node: Node, targets: Targets) -> SumTables | None:
+    unit, x, small = node.unit, node.source.type, targets.family in FAMILIES
+    if not isinstance(unit, MatVec):
         return None
-    tables = SumTables(first, x.bits)
-    sizes = unit_sizes(replace(unit, sums=tables))
-    pay = tables_pay(unit.simd, x.bits, weight_bits(unit), unit.product, unit.folds, sizes)
-    return tables if pay else None
+    firsts = first_codes(unit.folds, x, unit.product, small=small, fast=targets.pipelining.every == 1)
+    sizes = [unit_sizes(replace(unit, sums=SumTables(first, x.bits))) for first in firsts]
+    best = min(sizes, key=lambda own: word_tables(unit.simd, x.bits, own, small=small), default=None)
+    numbers = unit.simd, x.bits, weight_bits(unit), unit.product, unit.folds
+    return SumTables(best.first, x.bits) if best and tables_pay(*numbers, best, small=small) else None
 
 
 def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:

@@ -136,19 +136,19 @@ def _tables_of(work: Workload, matrix: Matrix) -> SumSizes | None:
     """Sizes of the tables that a unit has; None if it has none."""
     layer = work.layer
     assert isinstance(layer, Linear | Convolution)
-    first = first_codes(matrix.words, matrix.x, matrix.product)
-    if not first or matrix.kind != "MatVec":
+    firsts = first_codes(matrix.words, matrix.x, matrix.product)
+    if not firsts or matrix.kind != "MatVec":
         return None
-    sizes = _sizes(layer, matrix.simd, first)
+    sizes = _sizes(layer, matrix.simd, firsts[0], (matrix.words - 1).bit_length())
     pay = tables_pay(matrix.simd, matrix.x.bits, matrix.w_bits, matrix.product, matrix.words, sizes)
     return sizes if pay else None
 
 
 @lru_cache(maxsize=1 << 10)
-def _sizes(layer: Linear | Convolution, simd: int, first: int) -> SumSizes:
+def _sizes(layer: Linear | Convolution, simd: int, first: int, address: int) -> SumSizes:
     rows = layer.weight.reshape(len(layer.weight), -1)
     padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % simd)))
-    return sizes_of(padded.reshape(-1, simd), first)
+    return sizes_of(padded.reshape(-1, simd), first, address)
 
 
 def _adder_price(work: Workload) -> float:

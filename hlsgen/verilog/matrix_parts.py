@@ -10,7 +10,7 @@ from hlsgen.dataflow.units import Product
 from hlsgen.dataflow.weighted_units import worth_a_block
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.dot_sizes import dot_form, dot_tables, few_words, shared_registers, sum_tables
-from hlsgen.verilog.memory_sizes import buffer, memory, weights_style
+from hlsgen.verilog.memory_sizes import FAMILIES, buffer, memory, weights_style
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.shared_blocks import ADDING, chained, shared_rows
 from hlsgen.verilog.sum_tables import SumSizes, word_tables
@@ -55,7 +55,7 @@ def matrix_parts(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
     if matrix.tables is None:
         parts = _multiplying(matrix, dsp=dsp, style=style, family=family)
     else:
-        parts = _summing(matrix, matrix.tables)
+        parts = _summing(matrix, matrix.tables, family)
     if matrix.kind == "ConvUnit":
         parts.lut["control"] = parts.ff["control"] = walking(matrix.depth)
         parts.hold("buffer", buffer(matrix.depth, matrix.source_bits, family, apart=True))
@@ -130,10 +130,10 @@ def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
     return parts
 
 
-def _summing(matrix: Matrix, sizes: SumSizes) -> Parts:
+def _summing(matrix: Matrix, sizes: SumSizes, family: str) -> Parts:
     """Tables of sums of the weights with what adds them. All rows take the same codes, half of them a cycle later."""
-    tables = matrix.pe * word_tables(matrix.simd, matrix.x.bits, sizes)
+    wide, small = (matrix.pe * word_tables(matrix.simd, matrix.x.bits, sizes, small=small) for small in (False, True))
     parts, sums = Parts(matrix.kind), float(matrix.pe * matrix.result_bits)
-    parts.lut = {"words": tables, "sums": sums, "control": CONTROL}
-    parts.ff = {"words": tables, "sums": sums, "control": 20.0, "codes": 1.5 * matrix.source_bits}
+    parts.lut = {"words": small if family in FAMILIES else wide, "sums": sums, "control": CONTROL}
+    parts.ff = {"words": wide, "sums": sums, "control": 20.0, "codes": 1.5 * matrix.source_bits}
     return parts

@@ -12,17 +12,21 @@ from hlsgen.dataflow.weight_words import packed
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.verilog.dot_sizes import dot_tables, few_words
 
-#: Inputs of a table, one LUT or four of them, and bits of the number of a word at most.
-INPUTS, MOST_ADDRESS = 6, 3
+#: Inputs of the first table of each four: one LUT of six inputs, or four or two of four inputs. Bits of the number of a word
+#: at most.
+INPUTS, SMALL_INPUTS, MOST_ADDRESS = (6,), (6, 5), 3
+#: Inputs of a LUT in which a table and an adder have no room, and what products take more of these than of six inputs.
+SMALL, SMALL_PRODUCTS = 4, 2.0
 
 
 @dataclass(frozen=True)
 class SumSizes:
-    """The numbers of hg_dot_words: FIRST, T_W and S_W."""
+    """The numbers of hg_dot_words: FIRST, T_W and S_W. address: bits of the number of a word."""
 
     first: int
     entry: int
     sum: int
+    address: int
 
     @property
     def span(self) -> int:
@@ -30,11 +34,17 @@ class SumSizes:
         return 4 * self.first - 3
 
 
-def first_codes(words: int, x: IntType, product: Product) -> int:
-    """Codes of the first table of each four, of so many words of weights; 0 if none are to be tables of sums."""
+def first_codes(
+    words: int, x: IntType, product: Product, *, small: bool = False, fast: bool = False
+) -> tuple[int, ...]:
+    """Codes of the first table of each four, of so many words of weights, that may be; () if none are to be tables of sums.
+
+    small: LUTs have four inputs, of which those that make up one of six are too many levels, if a clock is asked for (fast).
+    """
     address = (words - 1).bit_length()
     fits = 1 <= address <= MOST_ADDRESS and x.bits > x.signed and product is not Product.AGREEMENTS
-    return INPUTS - address if fits else 0
+    inputs = SMALL_INPUTS[fast:] if small else INPUTS
+    return tuple(most - address for most in inputs if fits)
 
 
 def pieces(simd: int, first: int) -> list[tuple[int, int]]:
@@ -54,8 +64,8 @@ def weights_of(unit: MatVec) -> Array:
     return table if unit.product is Product.INTEGER else 2 * table - 1
 
 
-def sizes_of(weights: Array, first: int) -> SumSizes:
-    """The sizes for weights (..., columns), those of a row together in a cycle."""
+def sizes_of(weights: Array, first: int, address: int) -> SumSizes:
+    """The sizes for weights (..., columns), those of a row together in a cycle, of words with numbers of `address` bits."""
     starts = [start for start, _ in pieces(weights.shape[-1], first)]
     ends = [part for sign in (np.minimum, np.maximum) for part in (sign(weights, 0),)]
     entries = [np.add.reduceat(part, starts, axis=-1) for part in ends]
@@ -63,12 +73,12 @@ def sizes_of(weights: Array, first: int) -> SumSizes:
         IntType(min(-1, int(low.min())), max(0, int(high.max()))).bits
         for low, high in (entries, [part.sum(axis=-1) for part in ends])
     )
-    return SumSizes(first, entry, max(entry, total))
+    return SumSizes(first, entry, max(entry, total), address)
 
 
 @lru_cache(maxsize=256)
 def _cached(weights: bytes, shape: tuple[int, ...], first: int) -> SumSizes:
-    return sizes_of(np.frombuffer(weights, np.int64).reshape(shape), first)
+    return sizes_of(np.frombuffer(weights, np.int64).reshape(shape), first, (shape[0] - 1).bit_length())
 
 
 def unit_sizes(unit: MatVec) -> SumSizes:
@@ -99,11 +109,17 @@ def table_files(unit: MatVec, stem: str) -> dict[str, str]:
     return files
 
 
-def word_tables(simd: int, x_bits: int, sizes: SumSizes) -> float:
-    """LUTs of a row of hg_dot_words: a table has a LUT for each of its bits, or for each of those of its sum."""
+def word_tables(simd: int, x_bits: int, sizes: SumSizes, *, small: bool = False) -> float:
+    """LUTs of a row of hg_dot_words: a table has a LUT for each of its bits, or for each of those of its sum.
+
+    small: LUTs have four inputs. Then so many more as make up a table, beside those of sums.
+    """
     left, most = pieces(simd, sizes.first), sizes.sum
     wide = [min(sizes.entry + more, most) for more in (0, 1, 2, 2)]
     total = sum(wide[n % 4] for n in range(len(left)))
+    if small:
+        luts = sum(1 << max(0, count + sizes.address - SMALL) for _, count in left)
+        total += sizes.entry * (luts - -(-len(left) // 4))  # the first table of four is in no sum
     groups, bits = -(-len(left) // 4), wide[3]
     while groups > 1:
         bits = min(bits + 1, most)
@@ -118,7 +134,9 @@ def word_tables(simd: int, x_bits: int, sizes: SumSizes) -> float:
     return float(total)
 
 
-def tables_pay(simd: int, x_bits: int, w_bits: int, product: Product, words: int, sizes: SumSizes) -> bool:
+def tables_pay(
+    simd: int, x_bits: int, w_bits: int, product: Product, words: int, sizes: SumSizes, *, small: bool = False
+) -> bool:
     """Whether tables cost less than products with so many words, of any form: weights of few words are simple functions."""
-    products = few_words(words, "pairs") * dot_tables(simd, x_bits, w_bits, product)
-    return word_tables(simd, x_bits, sizes) < products
+    products = few_words(words, "pairs") * dot_tables(simd, x_bits, w_bits, product) * (SMALL_PRODUCTS if small else 1)
+    return word_tables(simd, x_bits, sizes, small=small) < products
