@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from streams import RTL, Pipeline, integers, pack, sum_tables, sweep, words_latency
 
-# terms, bits and sign of x, bits of weights, words, codes of the first table, a register every so many levels
+# terms, bits and sign of x, bits of weights, words, codes of the first table, a register every so many levels, one behind tables
 DOTS = [
-    (16, 4, 0, 4, 4, 4, 2), (5, 2, 1, 3, 2, 5, 1), (33, 3, 1, 8, 8, 3, 2), (1, 1, 0, 2, 2, 2, 2), (7, 8, 1, 2, 5, 3, 0),
-    (9, 4, 1, 4, 2, 5, 3), (18, 5, 0, 1, 3, 4, 1), (2, 2, 1, 5, 6, 2, 2), (8, 4, 1, 6, 4, 4, 2), (70, 2, 0, 4, 2, 5, 1),
+    (16, 4, 0, 4, 4, 4, 2, 1), (5, 2, 1, 3, 2, 5, 1, 0), (33, 3, 1, 8, 8, 3, 2, 1), (1, 1, 0, 2, 2, 2, 2, 0), (7, 8, 1, 2, 5, 3, 0, 1),
+    (9, 4, 1, 4, 2, 5, 3, 0), (18, 5, 0, 1, 3, 4, 1, 1), (2, 2, 1, 5, 6, 2, 2, 0), (8, 4, 1, 6, 4, 4, 2, 1), (70, 2, 0, 4, 2, 5, 1, 0),
 ]  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def test_all_codes(simulate: Callable[..., None], simulator: str, signed: int) -
     all_ = np.arange(words << (terms * x_bits))
     x = all_[:, None] // words >> (np.arange(terms) * x_bits) & ((1 << x_bits) - 1)
     x -= ((x >> (x_bits - 1)) & signed) << x_bits
-    _run(simulate, simulator, (terms, x_bits, signed, 4, words, 2, 1), weights, x, all_ % words)
+    _run(simulate, simulator, (terms, x_bits, signed, 4, words, 2, 1, signed), weights, x, all_ % words)
 
 
 # Runs in a process of its own: an error of Yosys ends the process.
@@ -98,14 +98,14 @@ def _run(
     x: np.ndarray,
     number: np.ndarray,
 ) -> None:
-    terms, x_bits, x_signed, w_bits, words, first, each = shape
+    terms, x_bits, x_signed, w_bits, words, first, each, cut = shape
     files, sizes = sum_tables(weights, first, "w")
     out = x_bits + w_bits + 1 + (terms - 1).bit_length()
     parameters = {"SIMD": terms, "X_W": x_bits, "X_SIGNED": x_signed, "ADDR_W": (words - 1).bit_length(), **sizes}
-    parameters |= {"OUT_W": out, "EVERY": each, "FILE": '"w"', "ROW": 0}
+    parameters |= {"OUT_W": out, "EVERY": each, "CUT": cut, "FILE": '"w"', "ROW": 0}
     total = (weights[number, 0] * x).sum(axis=1)
     job = Pipeline(
         {"x": pack(x, x_bits), "word": number.tolist()}, {"sum": pack(total[:, None], out)},
-        words_latency(terms, x_bits, first, each),
+        words_latency(terms, x_bits, first, each, cut),
     )  # fmt: skip
     simulate(simulator, "hg_dot_words", parameters, job, files)

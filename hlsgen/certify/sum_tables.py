@@ -13,7 +13,7 @@ from hlsgen.certify.netlist_reader import Cell, Memories, broken, two_complement
 from hlsgen.numerics.fixed import Array
 
 #: Parameters of a unit that has tables.
-PARAMETERS = "FIRST T_W S_W"
+PARAMETERS = "FIRST T_W S_W CUT"
 #: Bits of an entry, codes of a table, and bits of the number of a word at most.
 _MOST_BITS, _MOST_INPUTS = 40, 12
 
@@ -24,9 +24,10 @@ def has_tables(cell: Cell) -> bool:
 
 def read(memories: Memories, cell: Cell, words: int, rows: int, columns: int) -> Array:
     """int64 (words, rows * columns): the weights of each word. Raises HG055."""
-    first, bits, total = (cell.number(name, 1) for name in PARAMETERS.split())
+    first, bits, total = (cell.number(name, 1) for name in PARAMETERS.split()[:3])
     address = (words - 1).bit_length()
-    if any(name in cell.parameters for name in ("LOADABLE", "DSP", "WINDOWS")) or cell.number("MODE") > 1:
+    others = any(name in cell.parameters for name in ("LOADABLE", "DSP", "WINDOWS"))
+    if others or cell.number("MODE") > 1 or cell.parameters.get("CUT", 0) not in (0, 1):
         raise broken(cell.name, f"{cell.module} has tables of sums, and parameters that they cannot be with.")
     if cell.number("X_SIGNED") and cell.number("X_W", 1) == 1:
         raise broken(cell.name, "codes of one bit with a sign have no tables of sums.")

@@ -48,11 +48,13 @@ class Blocks:
 class SumTables:
     """Weights that never change as tables of their sums: there are no products, and no memory of weights.
 
-    `first`: codes of the first table of each four, of which the others have one less. `x_bits`: of a code.
+    `first`: codes of the first table of each four, of which the others have one less. `x_bits`: of a code. `cut`: a register
+    stands between tables and what adds them.
     """
 
     first: int
     x_bits: int
+    cut: bool = False
 
 
 @dataclass(frozen=True, eq=False)

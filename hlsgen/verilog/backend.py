@@ -78,11 +78,12 @@ def _tables_of(node: Node, targets: Targets) -> SumTables | None:
     unit, x, small = node.unit, node.source.type, targets.family in FAMILIES
     if not isinstance(unit, MatVec):
         return None
-    firsts = first_codes(unit.folds, x, unit.product, small=small, fast=targets.pipelining.every == 1)
+    firsts = first_codes(unit.folds, x, unit.product, small=small)
     sizes = [unit_sizes(replace(unit, sums=SumTables(first, x.bits))) for first in firsts]
     best = min(sizes, key=lambda own: word_tables(unit.simd, x.bits, own, small=small), default=None)
     numbers = unit.simd, x.bits, weight_bits(unit), unit.product, unit.folds
-    return SumTables(best.first, x.bits) if best and tables_pay(*numbers, best, small=small) else None
+    cut = small and targets.pipelining.every == 1
+    return SumTables(best.first, x.bits, cut) if best and tables_pay(*numbers, best, small=small) else None
 
 
 def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:

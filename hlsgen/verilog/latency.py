@@ -129,7 +129,11 @@ def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int, rows: int) -> in
     """Registers of hg_mac in front of its accumulators: STAGES there. `rows`: those that take the same codes."""
     if isinstance(unit, MatVec) and unit.sums is not None:
         first, tree, merge = unit.sums.first, -(-simd // (4 * unit.sums.first - 3)), unit.sums.x_bits
-        return (2 if simd < 2 * first else 3) + sum(-(-_levels(terms) // unit.every) for terms in (tree, merge))
+        return (
+            unit.sums.cut
+            + (2 if simd < 2 * first else 3)
+            + sum(-(-_levels(terms) // unit.every) for terms in (tree, merge))
+        )
     if unit.product is Product.AGREEMENTS:
         alone = isinstance(unit, GroupedMatVec) or (isinstance(unit, MatVec) and unit.col_folds == 1)
         return 2 + -(-_levels(-(-(simd + alone) // 4)) // unit.every)

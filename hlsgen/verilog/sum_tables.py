@@ -34,16 +34,14 @@ class SumSizes:
         return 4 * self.first - 3
 
 
-def first_codes(
-    words: int, x: IntType, product: Product, *, small: bool = False, fast: bool = False
-) -> tuple[int, ...]:
+def first_codes(words: int, x: IntType, product: Product, *, small: bool = False) -> tuple[int, ...]:
     """Codes of the first table of each four, of so many words of weights, that may be; () if none are to be tables of sums.
 
-    small: LUTs have four inputs, of which those that make up one of six are too many levels, if a clock is asked for (fast).
+    small: LUTs have four inputs.
     """
     address = (words - 1).bit_length()
     fits = 1 <= address <= MOST_ADDRESS and x.bits > x.signed and product is not Product.AGREEMENTS
-    inputs = SMALL_INPUTS[fast:] if small else INPUTS
+    inputs = SMALL_INPUTS if small else INPUTS
     return tuple(most - address for most in inputs if fits)
 
 

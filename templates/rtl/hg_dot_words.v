@@ -13,12 +13,13 @@
 //                       tables fit, whatever the word is and the bits of the codes are
 //             OUT_W     bits of the sum
 //             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
+//             CUT       1: a register between tables and what adds them, where LUTs are too small for both
 //             FILE, ROW $readmemh file FILE_<ROW>.mem (four digits) with T_W words of 2^(FIRST + ADDR_W)
 //                       bits for each table: word i of a table is bit i of all entries, that of entry 0 in
 //                       the low bit. The number of an entry is a bit of each of the table's codes, that of
 //                       the first one lowest, and, below, that of the word: what rows could share is then
 //                       functions of the word alone, and tools put no table in front of another
-// Latency     1 for one table or two, else 2; and ceil(log2(tables / 4)) / EVERY of a tree, and
+// Latency     CUT; 1 for one table or two, else 2; and ceil(log2(tables / 4)) / EVERY of a tree, and
 //             ceil(log2(X_W)) / EVERY, each rounded up; all advancing on en
 // Contract    exact modulo 2^OUT_W. A LUT of six inputs has room for a table with FIRST + ADDR_W = 6; with
 //             five for one and the bit that it is added to: so adding takes nothing more. With EVERY 1 no
@@ -34,6 +35,7 @@ module hg_dot_words #(
     parameter integer S_W      = 8,
     parameter integer OUT_W    = 10,
     parameter integer EVERY    = 2,
+    parameter integer CUT      = 0,
     parameter         FILE     = "",
     parameter integer ROW      = 0
 ) (
@@ -75,7 +77,8 @@ module hg_dot_words #(
     endfunction
 
     // What each table says of each place: number (t, j) at bit (t * X_W + j) * T_W.
-    wire [TABLES*X_W*T_W-1:0] entries;
+    wire [TABLES*X_W*T_W-1:0] read, entries;
+    hg_delay #(.WIDTH(TABLES*X_W*T_W), .CYCLES(CUT)) cut (.clk(clk), .en(en), .d(read), .q(entries));
     genvar t, i, j, g;
     generate
         for (t = 0; t < TABLES; t = t + 1) begin : table_of_sums
@@ -107,7 +110,7 @@ module hg_dot_words #(
             for (j = 0; j < X_W; j = j + 1) begin : place
                 wire [FIRST-1:0]      ones = taken(codes[FIRST*X_W-1:0], j);
                 wire [FIRST+ADDR_W:0] number = {{FIRST+1-MOST{1'b0}}, ones[MOST-1:0], word_now};
-                assign entries[(t*X_W+j)*T_W +: T_W] = entry(columns, number[FIRST+ADDR_W-1:0]);
+                assign read[(t*X_W+j)*T_W +: T_W] = entry(columns, number[FIRST+ADDR_W-1:0]);
                 wire unused_place = &{1'b0, ones, number};
             end
         end

@@ -9,8 +9,8 @@
 //             CONSTANT, ALONE  1: w never changes; each word is a reduction of its own
 //             DSP           0: products in tables; else in multiplier blocks with so many bits in one factor,
 //                           of 25 and more in hg_dot_chain; rows whose products fit side by side share one
-//             FIRST, T_W, S_W, FILE  FIRST > 0: tables of sums and no products, see hg_dot_words; w is the
-//                           number of a word, of WORD_W bits; CONSTANT and DSP are 0, MODE is not 2
+//             FIRST, T_W, S_W, CUT, FILE  FIRST > 0: tables of sums and no products, see hg_dot_words; w is
+//                           the number of a word, of WORD_W bits; CONSTANT and DSP are 0, MODE is not 2
 // Latency     1 + that of the dot product or hg_popcount + 1 enabled cycles, from a reduction's last word
 // Contract    exact modulo 2^ACC_W. Everything moves on `en`; the user stops it while m_valid
 //             and nobody takes. m_free is !m_valid, from a register of its own, for the enable of what is
@@ -33,6 +33,7 @@ module hg_mac #(
     parameter integer FIRST    = 0,
     parameter integer T_W      = 1,
     parameter integer S_W      = 1,
+    parameter integer CUT      = 0,
     parameter         FILE     = "",
     parameter integer WORD_W   = 1
 ) (
@@ -56,7 +57,7 @@ module hg_mac #(
     localparam integer PER    = (STEP == 1) ? 1 : 2, CYCLES = (((SIMD > 4) ? 4 : SIMD) + PER - 1) / PER;
     localparam integer SPAN   = (FIRST == 0) ? 1 : 4 * FIRST - 3;
     localparam integer CHAINS = ($clog2((SIMD + SPAN - 1) / SPAN) + STEP - 1) / STEP;
-    localparam integer SUMS   = ((SIMD < 2 * FIRST) ? 2 : 3) + CHAINS + ($clog2(X_W) + STEP - 1) / STEP;
+    localparam integer SUMS   = ((SIMD < 2 * FIRST) ? 2 : 3) + CUT + CHAINS + ($clog2(X_W) + STEP - 1) / STEP;
     localparam integer TURNS  = (V_W * ((SIMD > 2) ? 2 : 1) + PER - 1) / PER;
     localparam integer BLOCKS = 1 + CYCLES + TREE + MERGE, TWOS = 2 + TURNS + TREE;
     // Rows that share a multiplier block, and the products that it may sum before they are taken apart.
@@ -96,7 +97,6 @@ module hg_mac #(
         end
     end
     assign {m_valid, m_free} = {m_valid_reg, m_free_reg};
-
     localparam integer PACKS = (ROWS == 1 || CHAINED != 0) ? 0 : PE / ROWS + ((REST > 1) ? 1 : 0);
     localparam integer SETS  = (PAIRED + CHAINED == 0 && MODE != 2) ? 0 : (SHARED != 0) ? 1 : PE;
     localparam integer PLAIN = (FIRST + SETS != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
@@ -140,7 +140,7 @@ module hg_mac #(
         for (p = 0; p < ((FIRST != 0) ? PE : 0); p = p + 1) begin : words
             hg_dot_words #(
                 .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .ADDR_W(WORD_W), .FIRST(FIRST), .T_W(T_W),
-                .S_W(S_W), .OUT_W(SUM_W), .EVERY(EVERY), .FILE(FILE), .ROW(p)
+                .S_W(S_W), .OUT_W(SUM_W), .EVERY(EVERY), .CUT(CUT), .FILE(FILE), .ROW(p)
             ) dot (
                 .clk(clk), .en(en), .x(x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W]), .word(w_now),
                 .sum(made[p*SUM_W +: SUM_W])

@@ -12,7 +12,7 @@
 //                           caller proves that every final sum fits
 //             FILE          $readmemh file of ROW_FOLDS * COL_FOLDS words, in the order of use;
 //                           lane p, column s at bit (p * SIMD + s) * W_W
-//             FIRST, T_W, S_W  FIRST > 0: tables of sums instead of words and products, see hg_dot_words;
+//             FIRST, T_W, S_W, CUT  FIRST > 0: sums in tables, no words and products, see hg_dot_words;
 //                           LOADABLE and DSP are 0 then, and WINDOWS is 1
 //             STYLE         kind of memory, see hg_weights
 //             DSP           see hg_mac
@@ -46,7 +46,8 @@ module hg_mvu #(
     parameter integer TAPS      = 1,
     parameter integer FIRST     = 0,
     parameter integer T_W       = 1,
-    parameter integer S_W       = 1
+    parameter integer S_W       = 1,
+    parameter integer CUT       = 0
 ) (
     input  wire                        clk,
     input  wire                        rst,
@@ -120,7 +121,7 @@ module hg_mvu #(
                 .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
                 .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY),
                 .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .ALONE((COL_FOLDS == 1) ? 1 : 0), .DSP(DSP),
-                .FIRST(FIRST), .T_W(T_W), .S_W(S_W), .FILE(FILE), .WORD_W(AW)
+                .FIRST(FIRST), .T_W(T_W), .S_W(S_W), .CUT(CUT), .FILE(FILE), .WORD_W(AW)
             ) mac (
                 .clk(clk), .rst(rst), .en(en),
                 .x(own), .x_valid(x_valid), .x_last(x_last), .w(w),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -35,7 +36,7 @@ def tables(build: hlsgen.Build) -> list[Node]:
     return [node for node in build.network.nodes if isinstance(node.unit, MatVec) and node.unit.sums is not None]
 
 
-#: PE and SIMD of the layers, and the words of weights that follow. Two inputs at a time are fewer LUTs as products.
+#: PE and SIMD of the layers, and the words of weights that follow. Two inputs at a time are fewer LUTs of six inputs as products.
 FOLDINGS = {2: ((5, 12), (2, 10)), 3: ((4, 12), (4, 4)), 5: ((2, 12), (4, 2)), 8: ((5, 3), (1, 5))}
 
 
@@ -43,32 +44,38 @@ FOLDINGS = {2: ((5, 12), (2, 10)), 3: ((4, 12), (4, 4)), 5: ((2, 12), (4, 2)), 8
 @needs_icarus
 @pytest.mark.cases(2)
 @pytest.mark.parametrize(
-    "words, simulator, signed, device",
-    [(2, "icarus", 1, "ecp5-25k"), (3, "verilator", 0, None), (5, "icarus", 0, None), (8, "icarus", 1, "ecp5-25k")],
-)
-def test_dense_layers(words: int, simulator: str, signed: int, device: str | None, tmp_path: Path) -> None:
+    "words, simulator, signed, options",
+    [
+        (2, "icarus", 1, {"device": "ecp5-25k"}), (3, "verilator", 0, {}),
+        (5, "icarus", 0, {"device": "ecp5-25k", "clock_mhz": 150}), (8, "icarus", 1, {}),
+    ],
+)  # fmt: skip
+def test_dense_layers(words: int, simulator: str, signed: int, options: dict[str, Any], tmp_path: Path) -> None:
     onnx.save(dense(signed), tmp_path / "model.onnx")
     names = ("fc", "fc1")
     folding = {name: {"pe": pe, "simd": simd} for name, (pe, simd) in zip(names, FOLDINGS[words], strict=True)}
-    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(folding=folding, device=device))
+    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(folding=folding, **options))
     found = [node.unit for node in tables(build)]
-    assert [isinstance(unit, MatVec) and unit.folds for unit in found] == [words] * (1 if words == 5 else 2)
+    assert [isinstance(unit, MatVec) and unit.folds for unit in found] == [words] * (
+        1 if words == 5 and not options else 2
+    )
     assert_verified(tmp_path / "out", simulator, 40)
     assert hlsgen.certify(tmp_path / "out").problems == []
 
 
 @pytest.mark.parametrize(
     "device, clock, words, inputs",
-    [(None, 200, 2, 6), ("ecp5-25k", None, 2, 5), ("ecp5-25k", None, 8, 6), ("ecp5-25k", 150, 8, 5)],
+    [(None, 200, 2, 6), ("ecp5-25k", None, 2, 5), ("ecp5-25k", None, 8, 6), ("ecp5-25k", 150, 8, 6)],
 )
 def test_inputs_of_a_table(device: str | None, clock: float | None, words: int, inputs: int, tmp_path: Path) -> None:
-    """As many as a LUT has, or of LUTs of four inputs as cost least; if a clock is asked for, two of these at most."""
+    """As many as a LUT has, or of LUTs of four inputs as cost least; with a register behind if a clock is asked for."""
     onnx.save(dense(), tmp_path / "model.onnx")
     folding = {name: {"pe": pe, "simd": simd} for name, (pe, simd) in zip(("fc", "fc1"), FOLDINGS[words], strict=True)}
     options = hlsgen.Options(folding=folding, device=device, clock_mhz=clock)
     found = [node.unit for node in tables(hlsgen.check(tmp_path / "model.onnx", options))]
     address = (words - 1).bit_length()
-    assert {unit.sums.first for unit in found if isinstance(unit, MatVec) and unit.sums} == {inputs - address}
+    made = {(unit.sums.first, unit.sums.cut) for unit in found if isinstance(unit, MatVec) and unit.sums}
+    assert made == {(inputs - address, clock == 150)}
 
 
 @pytest.mark.sim

@@ -242,6 +242,7 @@ def _matrix(node: Node, unit: MatVec, style: int) -> Binding:
     if unit.sums is not None:
         sizes = unit_sizes(unit)
         parameters |= {"FILE": node.name, "STYLE": 0, "FIRST": sizes.first, "T_W": sizes.entry, "S_W": sizes.sum}
+        parameters |= {"CUT": 1} if unit.sums.cut else {}
         return Binding("hg_mvu", parameters, f"{about}, tables of sums", table_files(unit, node.name))
     return Binding("hg_mvu", parameters, about, _memory(node, unit))
 
