@@ -101,6 +101,7 @@ CODES = [
 CODES += [(2, 16, False), (3, 33, False), (5, 33, True), (6, 33, True), (7, 1, False)]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_rounding(dialect: str, tmp_path: Path) -> None:
     check(tmp_path, [*map(rounded, Rounding), *(coded(*given) for given in CODES)], dialect)
@@ -149,6 +150,7 @@ def converted(bits: int, signed: bool, shift: int, b_bits: int, least: int, most
     return case, np.array(wanted).reshape(x.shape)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_integers_to_float(dialect: str, tmp_path: Path) -> None:
     made = [

@@ -139,6 +139,7 @@ def sliced(shape: tuple[int, int], rows: int, columns: int, down: int, across: i
     return gather(prod(shape), [(rows, down * shape[1]), (columns, across)], part)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_two_streams(dialect: str, tmp_path: Path) -> None:
     s, u = (lambda bits: int_type(bits, True)), (lambda bits: int_type(bits, False))
@@ -167,6 +168,7 @@ def test_two_streams(dialect: str, tmp_path: Path) -> None:
     check(tmp_path, cases, dialect)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_one_stream(dialect: str, tmp_path: Path) -> None:
     cases = [

@@ -77,6 +77,7 @@ def tree(taps: int, lanes: int, type_: IntType, kind: Reduction) -> tuple[Case, 
     return made(ReduceTree(kind, taps), 2, x.reshape(40, -1), y, (type_, result))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_pools(dialect: str, tmp_path: Path) -> None:
     cases = [

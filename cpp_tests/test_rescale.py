@@ -57,6 +57,7 @@ def scaled(
     return case
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_scale(dialect: str, tmp_path: Path) -> None:
     """Small multipliers and shifts, so that ties are hit; wide ones; shifts of nothing, and of more than all bits."""
@@ -185,6 +186,7 @@ def compared(
     return case, codes
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_comparisons(dialect: str, tmp_path: Path) -> None:
     made = []
@@ -337,6 +339,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_pair(dialect: str, tmp_path: Path) -> None:
     codes = np.random.default_rng(1).permutation(1 << 16).reshape(-1, 4)

@@ -70,6 +70,7 @@ def norm(centred: bool, count: int, most: int, shift: int, biased: int = 0, type
     return IntegerNorm(centred, weight, bias, shift, type_, centred)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_rows_of_integers(dialect: str, tmp_path: Path) -> None:
     ita = 256 >> ((np.arange(256) + 16) >> 5)
@@ -143,6 +144,7 @@ def nearest(number: Fraction) -> float:
     return float(round(number * scale) / scale)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_softmax(dialect: str, tmp_path: Path) -> None:
     made = [
@@ -205,6 +207,7 @@ def norm_units(
     return made
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_normalization(dialect: str, tmp_path: Path) -> None:
     units = [norm_units(*norm) for norm in (NORMS if dialect == "ap" else NORMS[:1])]

@@ -56,6 +56,7 @@ def some(rng: np.random.Generator) -> tuple[tuple[int, int], tuple[int, int]]:
     return (one, other), [(group, group), (group, more), (more, group)][int(rng.integers(0, 3))]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_width(dialect: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)

@@ -39,12 +39,13 @@ def module(case: tuple[int, ...], *, joined: bool = False) -> tuple[str, np.ndar
     return module_text("adders", pipeline, x_bits, y_bits, joined=joined), weight, pipeline.latency, (x_bits, y_bits)
 
 
-@pytest.mark.cases(6)
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_products_of_a_constant_matrix(simulate: Callable[..., None], simulator: str, case: tuple[int, ...]) -> None:
     run(simulate, simulator, case, joined=False)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, case", sweep(CASES[5:8]))
 def test_joined_to_its_taker(simulate: Callable[..., None], simulator: str, case: tuple[int, ...]) -> None:
     """It takes no beat while the taker is not ready, even if it holds none."""

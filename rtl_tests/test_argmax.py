@@ -41,6 +41,7 @@ def test_argmax(simulate: Callable[..., None], simulator: str, shape: tuple[int,
     simulate(simulator, "hg_argmax", parameters, job)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("signed", [0, 1])
 def test_every_vector(simulate: Callable[..., None], signed: int) -> None:
     """All 2^12 vectors of four 3-bit elements, two a beat."""

@@ -137,7 +137,7 @@ def _text(value: object) -> object:
     return f'"{value}"' if isinstance(value, str) else value
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_correct(simulate: Callable[..., None], simulator: str, case: Case) -> None:
     rng = np.random.default_rng(case.lanes)

@@ -52,7 +52,7 @@ def module(case: tuple[int, ...]) -> tuple[str, np.ndarray[Any, Any], int]:
     return count_module_text("counts", graph, every, y_bits), weight, graph.latency(every)
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_agreements_with_a_constant_matrix(
     simulate: Callable[..., None], simulator: str, case: tuple[int, ...]

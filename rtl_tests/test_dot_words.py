@@ -20,7 +20,7 @@ DOTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, shape", sweep(DOTS, 3))
 def test_words(simulate: Callable[..., None], simulator: str, shape: tuple[int, ...]) -> None:
     """Every word with random codes, with all bits of all codes, and with codes of one bit."""
@@ -36,7 +36,7 @@ def test_words(simulate: Callable[..., None], simulator: str, shape: tuple[int, 
     _run(simulate, simulator, shape, weights, x, number)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, signed", [("icarus", 0), ("verilator", 1)])
 def test_all_codes(simulate: Callable[..., None], simulator: str, signed: int) -> None:
     """All codes and words of a small one."""

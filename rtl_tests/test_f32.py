@@ -508,6 +508,7 @@ def test_encode(simulator: str, mode: int, width: int, signed: int, lanes: int, 
     drive(simulator, "hg_f32_encode", params, job, tmp_path)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.usefixtures("simulators")
 @pytest.mark.parametrize("simulator, mode, lanes", [("icarus", 1, 1), ("verilator", 0, 3)])
 def test_round_unit(simulator: str, mode: int, lanes: int, tmp_path: Path) -> None:

@@ -475,6 +475,7 @@ def reading(text: str) -> str:
     return re.sub(r'(parameter\s+FILE\s*= )""', r'\1"memory"', text)
 
 
+@pytest.mark.slow
 def test_synthesis(tmp_path: Path) -> None:
     """Yosys takes every module at a small parameter set, and finds neither latches nor conflicts."""
     pytest.importorskip("pyosys")

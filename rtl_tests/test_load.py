@@ -19,7 +19,7 @@ def test_load(cocotb_job: Callable[..., None], simulator: str, case: tuple[int, 
     cocotb_job(simulator, "hg_load", {name.upper(): value for name, value in job.items()}, job, tests=1)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("units", [3, 1, 65536])
 def test_registers(cocotb_job: Callable[..., None], simulator: str, units: int) -> None:
@@ -38,6 +38,7 @@ _WEIGHTED = {
 }
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("module", _WEIGHTED)
 def test_weights_of_a_unit(cocotb_job: Callable[..., None], simulator: str, module: str) -> None:

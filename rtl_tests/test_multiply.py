@@ -40,7 +40,7 @@ def run(simulate: Callable[..., None], simulator: str, parameters: dict[str, obj
     simulate(simulator, "hg_multiply", parameters, job)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_multiply(simulate: Callable[..., None], simulator: str, case: tuple[int, int, int, int]) -> None:
     x_w, m_w, style, stages = case

@@ -111,6 +111,7 @@ def test_root(simulate: Callable[..., None], simulator: str, case: Case) -> None
     simulate(simulator, "hg_norm_root", parameters(bind_root(unit)), job)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("case, gap", [(3, 1), (0, 2), (2, 5), (4, 3)])
 def test_rows_follow_each_other(simulate: Callable[..., None], case: int, gap: int) -> None:
     """As near as the unit allows, with as many rows under way as that makes."""

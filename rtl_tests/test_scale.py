@@ -87,7 +87,7 @@ def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray
     simulate(simulator, binding.module, verilog(binding.parameters), job, binding.memories)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_scale(simulate: Callable[..., None], simulator: str, case: Case) -> None:
     rng = np.random.default_rng(case.shift)

@@ -69,7 +69,7 @@ def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray
     simulate(simulator, "hg_shift", {**parameters, **({"FILE": '"b.mem"'} if files else {})}, job, files)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, case", sweep(CASES, 3))
 def test_shift(simulate: Callable[..., None], simulator: str, case: Case) -> None:
     rng = np.random.default_rng(case.shift)

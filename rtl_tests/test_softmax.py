@@ -145,6 +145,7 @@ def rows_of(case: Case, count: int) -> Array:
     return np.clip(np.rint(rng.normal(center, spread, (count, lanes * beats))), low, high).astype(np.int64)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "chosen, simulators",
     [

@@ -97,6 +97,7 @@ def _whole(x: np.ndarray, g: Geometry) -> np.ndarray:
     return x[: len(x) // g.words * g.words]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 def test_named(simulator: str, tmp_path: Path) -> None:
     assert all(check(simulator, NAMED, tmp_path))

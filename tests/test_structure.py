@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,9 +48,7 @@ def _rank(module: str) -> int:
     return next(n for n, packages in enumerate(ORDER) if _package(module) in packages)
 
 
-def _imports(path: Path) -> set[str]:
-    modules = {p.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".") for p in PACKAGE.rglob("*.py")}
-    modules |= {m.removesuffix(".__init__") for m in modules}
+def _imports(path: Path, modules: set[str]) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("hlsgen"):
@@ -61,10 +60,12 @@ def _imports(path: Path) -> set[str]:
     return found
 
 
+@cache
 def _modules() -> dict[str, set[str]]:
     """What each module imports, by name."""
     paths = {p.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."): p for p in PACKAGE.rglob("*.py")}
-    return {name.removesuffix(".__init__"): _imports(path) for name, path in paths.items()}
+    names = {*paths, *(name.removesuffix(".__init__") for name in paths)}
+    return {name.removesuffix(".__init__"): _imports(path, names) for name, path in paths.items()}
 
 
 def test_imports_go_one_way() -> None:

@@ -34,6 +34,7 @@ def test_builds_are_certified(built: dict[str, Path], name: str) -> None:
     assert [layer.layer for layer in found.layers] == [row["name"] for row in rows]
 
 
+@pytest.mark.cases(9)
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.onnx")), ids=lambda path: path.stem)
 def test_networks_are_certified(path: Path, tmp_path: Path) -> None:
     for number, cycles in enumerate((None, 300)):
@@ -50,6 +51,7 @@ def test_integer_networks_are_certified(figure: str, tmp_path: Path) -> None:
         assert messages(tmp_path / dtype) == []
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_graphs_are_certified(seed: int, tmp_path: Path) -> None:
     for name, make in (("path", random_graphs.datapath), ("net", random_graphs.perceptron)):

@@ -110,6 +110,7 @@ ATTACKS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("name", list(ATTACKS))
 def test_rtl_holds_what_the_design_needs(core: Path, name: str) -> None:
     """With hashes and files.f that agree."""
@@ -120,6 +121,7 @@ def test_rtl_holds_what_the_design_needs(core: Path, name: str) -> None:
     assert messages(core)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("prefix", ["", "other_", "top_top_"])
 def test_names_of_modules(core: Path, prefix: str) -> None:
     """Those of the core, with the name of the core in front, once."""
@@ -220,6 +222,7 @@ TEXTS: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.cases(9)
 @pytest.mark.parametrize("name", list(TEXTS))
 def test_the_top_level_is_what_is_emitted(core: Path, name: str) -> None:
     path, (old, new) = core / "rtl" / "top.v", TEXTS[name]

@@ -42,7 +42,7 @@ def each(*names: str) -> Any:
     return pytest.mark.parametrize("core", names, indirect=True)
 
 
-@pytest.mark.cases(15)
+@pytest.mark.cases(8)
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     "name, way", [(n, w) for n in IMAGES for w in ("", " folded")] + [(n, " whole") for n in WHOLE]
@@ -170,6 +170,7 @@ def test_weights(core: Path) -> None:
     assert messages(core) == []
 
 
+@pytest.mark.cases(1)
 @each("binary folded", "padded folded")
 @pytest.mark.sweep
 def test_empty_lanes(core: Path) -> None:
@@ -195,6 +196,7 @@ def test_empty_lanes(core: Path) -> None:
     assert harmful
 
 
+@pytest.mark.cases(1)
 @each("padded", "pools")
 def test_windows(core: Path) -> None:
     c = Core(core)
@@ -397,7 +399,7 @@ def test_order_of_the_certificate(core: Path) -> None:
 # --------------------------------------------------------------------------- changes of any kind
 
 
-@pytest.mark.cases(10)
+@pytest.mark.cases(4)
 @each()
 def test_a_parameter_in_both_top_level_and_certificate(core: Path) -> None:
     """By one more or less: no function stays the same but where the number does not matter to it."""
@@ -438,7 +440,7 @@ def everywhere(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from everywhere(item)
 
 
-@pytest.mark.cases(12)
+@pytest.mark.cases(5)
 @each()
 def test_every_number_of_the_certificate(core: Path) -> None:
     rng = np.random.default_rng(9)

@@ -77,7 +77,7 @@ def files(directory: Path, suffix: str, library: bool = False) -> list[Path]:
     return [path for path in found if suffix == ".mem" or ("_hg_" in path.name) == library]
 
 
-@pytest.mark.cases(8)
+@pytest.mark.cases(3)
 @pytest.mark.sweep
 @each()
 def test_every_file_is_held_by_its_hash(core: Path) -> None:
@@ -90,6 +90,7 @@ def test_every_file_is_held_by_its_hash(core: Path) -> None:
     assert messages(core) == []
 
 
+@pytest.mark.cases(7)
 @each()
 def test_every_constant_of_the_top_level(core: Path) -> None:
     """With a hash that agrees."""
@@ -123,7 +124,7 @@ def everywhere(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from everywhere(item)
 
 
-@pytest.mark.cases(10)
+@pytest.mark.cases(4)
 @each()
 @pytest.mark.sweep
 def test_every_number_of_the_certificate(core: Path) -> None:
@@ -171,7 +172,7 @@ def exhaustive(f: Any, module: Any, uses: Any, cell: str, places: list[str]) -> 
     return Proof(found, 0, 0)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.sweep
 @each("network", "float", "table", "keys", "scale", "product of float32", "correct", "sum", "product")
 def test_a_parameter_in_both_top_level_and_certificate(
@@ -215,7 +216,7 @@ def test_a_parameter_in_both_top_level_and_certificate(
 # --------------------------------------------------------------------------- memories
 
 
-@pytest.mark.cases(6)
+@pytest.mark.cases(3)
 @pytest.mark.sweep
 @each(*(name for name in CASES if name not in ("float", "keys", "sum", "product")))
 def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "redirected, code, shown",
     [

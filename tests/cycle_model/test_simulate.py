@@ -75,7 +75,7 @@ def test_straight_networks(first: int, tmp_path: Path) -> None:
         compare(with_early_ports(nodes) if seed % 3 == 2 else nodes, *case(seed), tmp_path)
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.sim
 @pytest.mark.parametrize("kinds", [ROUTES, WINDOWS])
 @pytest.mark.parametrize("first", range(0, 45, 15))

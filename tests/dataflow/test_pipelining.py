@@ -70,6 +70,7 @@ def depths(build: hlsgen.Build) -> set[int]:
     return {node.unit.every for node in build.network.nodes if isinstance(node.unit, Units)}
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("cycles", [1, 34])

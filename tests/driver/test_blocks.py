@@ -36,6 +36,7 @@ def test_a_rate_with_a_number_of_blocks() -> None:
     assert any(any(found) and not all(found) for found in map(in_blocks, builds))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("tables", [2500, 4000])
 def test_a_rate_within_tables_and_blocks(tables: int) -> None:
     builds = [built(prefer="dsp", max_lut=tables, max_dsp=count) for count in (0, 20, 60, 200)]

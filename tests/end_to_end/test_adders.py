@@ -36,6 +36,7 @@ def modules(folder: Path) -> list[str]:
     return sorted(path.stem for path in (folder / "rtl").glob("*_adders.v"))
 
 
+@pytest.mark.cases(2)
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])
@@ -92,6 +93,7 @@ def bits() -> onnx.ModelProto:
     return b.model(b.conv(x, 3, kind="bipolar", kernel_shape=[1, 1]))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("simulator, clock", [("icarus", None), ("verilator", None), ("icarus", 300)])

@@ -68,7 +68,7 @@ CASES = {
 
 
 @pytest.mark.sim
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("name", CASES)
 def test_verified_and_certified(name: str, simulator: str, tmp_path: Path) -> None:
@@ -93,6 +93,7 @@ def test_two_inputs(tmp_path: Path) -> None:
     assert np.array_equal(hlsgen.run(tmp_path / "core", x, "verilator"), hlsgen.run(tmp_path / "core", x))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("lanes", [1, 3])
 def test_quantizers_and_run(lanes: int, tmp_path: Path) -> None:

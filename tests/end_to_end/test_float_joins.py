@@ -41,7 +41,7 @@ def two_layers(
     return newer(net.quant(0.0371, bits=8.0, name="last").model())
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul"])
 @pytest.mark.parametrize("target", ["verilog", "hls"])
 def test_the_file_and_the_hardware_agree(op: str, target: str, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def gate(kinds: tuple[str, str], behind: str = "Tanh") -> onnx.ModelProto:
     return newer(net.then(behind).quant(0.0371, bits=8.0, name="last").model())
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "kinds, target",
     [

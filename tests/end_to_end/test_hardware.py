@@ -54,6 +54,7 @@ def _cases() -> Iterator[Any]:
         yield pytest.param(name, cycles, simulator, marks=[*marks, *([needs_icarus] if simulator == "icarus" else [])])
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("name,cycles,simulator", list(_cases()))
 def test_real_models(name: str, cycles: int | None, simulator: str, tmp_path: Path) -> None:
     path = shared_model(name)
@@ -73,6 +74,7 @@ def test_brevitas_exports_end_to_end(name: str, tmp_path: Path) -> None:
     assert np.array_equal(result.reshape(len(x), -1), Qonnx(onnx.load(path))(x))
 
 
+@pytest.mark.cases(1)
 @needs_icarus
 @pytest.mark.parametrize("prefer", ["lut", "dsp"])
 def test_products_in_blocks(prefer: str, tmp_path: Path) -> None:
@@ -83,7 +85,7 @@ def test_products_in_blocks(prefer: str, tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").ok
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @needs_icarus
 @pytest.mark.parametrize("seed", range(24))
 def test_random_datapaths(seed: int, tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_random_datapaths(seed: int, tmp_path: Path) -> None:
     assert_verified(tmp_path / "out", "icarus", 40, seed)
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @needs_icarus
 @pytest.mark.parametrize("seed", range(30))
 def test_random_perceptrons_in_random_foldings(seed: int, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def inputs(net: Network, samples: int) -> NDArray[np.int64]:
     return x
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("bits", [4, 5, 6, 7, 8])
 @pytest.mark.parametrize("sizes", SIZES)
 def test_dialects_give_the_same_files(bits: int, sizes: tuple[int, ...], tmp_path: Path) -> None:

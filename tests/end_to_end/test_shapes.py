@@ -29,6 +29,7 @@ def assert_equal(g: Graph, output: tuple[int, ...], tmp_path: Path, **options: o
     assert np.array_equal(hlsgen.run(tmp_path / "out", x, "icarus").reshape(40, -1), expected)
 
 
+@pytest.mark.cases(1)
 @needs_icarus
 @pytest.mark.parametrize("input_", [None, "fixed:10,7"])
 def test_linear_layers_over_rows(input_: str | None, tmp_path: Path) -> None:
@@ -42,6 +43,7 @@ def test_linear_layers_over_rows(input_: str | None, tmp_path: Path) -> None:
     assert_equal(g, (1, 5, 3), tmp_path, input=input_, target_cycles=20)
 
 
+@pytest.mark.cases(1)
 @needs_icarus
 @pytest.mark.parametrize("input_", [None, "fixed:10,7", "float32"])
 def test_channels_in_front_of_a_flatten(input_: str | None, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_every_code(case: str, form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.sim
-@pytest.mark.cases(3)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("case", CASES)
 def test_in_hardware(case: str, tmp_path: Path) -> None:
     """Simulated, held against the file and certified."""

@@ -153,7 +153,7 @@ def samples(count: int, width: int, seed: int = 0) -> Array:
     return (r.choice([-1, 1], (count, width)) * 2 ** r.uniform(-3, 1.5, (count, width))).astype(np.float32)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("net", NETS, ids=lambda f: f.__name__)
 def test_networks(net: Callable[[], Net], tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", CASES)
 def test_every_branch_is_quantized_on_the_host(name: str, tmp_path: Path) -> None:
     model, parts = CASES[name]

@@ -172,6 +172,7 @@ def inputs(model: onnx.ModelProto, count: int) -> Array:
     return (np.random.default_rng(1).integers(-200, 200, (count, *shape)) / 8).astype(np.float32)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("block", range(6))
 def test_random_moves_equal_onnxruntime(block: int, tmp_path: Path) -> None:
     """The Model by its interpreter, the Graph by its own, and the file by onnxruntime."""
@@ -184,6 +185,7 @@ def test_random_moves_equal_onnxruntime(block: int, tmp_path: Path) -> None:
         np.testing.assert_array_equal(evaluate(found.graph, x[:, 0]).reshape(wanted.shape), wanted, str(seed))
 
 
+@pytest.mark.cases(2)
 @pytest.mark.sim
 @pytest.mark.parametrize("seed", [3, 4, 7, 12])
 def test_random_moves_in_simulation(seed: int, tmp_path: Path) -> None:

@@ -133,6 +133,7 @@ def test_refused(scale: Array, zero: Any, attributes: dict[str, int], code: str,
     assert code in [d.code for d in error.value.diagnostics]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("kind", ["INT4", "UINT8", "INT16"])
 def test_a_lone_decoding(kind: str, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_options_of_the_quantizer(option: str, gemm: bool, tmp_path: Path) -> No
         agrees(path, x, tmp_path)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("form, activation, weight, gemm", [

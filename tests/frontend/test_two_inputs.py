@@ -82,7 +82,7 @@ def parameters(rng: np.random.Generator, dtype: Any, op: str) -> dict[str, Any]:
 CASES = [(op, dtype, seed) for op in ("Add", "Mul") for dtype in (np.int8, np.uint8) for seed in range(4)]
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(("op", "dtype", "seed"), CASES)
 def test_qlinear_equals_onnxruntime(tmp_path: Path, op: str, dtype: Any, seed: int) -> None:
     """Odd seeds: in QDQ form. Decimal scales have ties that float32 rounds both ways."""

@@ -27,6 +27,7 @@ def test_half_a_beat(tmp_path: Path) -> None:
     assert done.stdout == "8 frames, 0 wrong beats\n", done.stderr[-2000:]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("goal", ["csim", "csim_ac", "csim_catapult"])
 def test_the_makefile(goal: str, tmp_path: Path) -> None:

@@ -135,6 +135,7 @@ def test_random_perceptrons_equal_qonnx(seed: int, tmp_path: Path) -> None:
     assert np.array_equal(reference.evaluate(build.graph, x), Qonnx(model)(x))
 
 
+@pytest.mark.cases(20)
 @pytest.mark.parametrize("seed", range(40))
 def test_realizations_equal_the_float_chain(seed: int, tmp_path: Path) -> None:
     """Thresholds and shifts of random perceptrons with float scales, at random reachable codes."""

@@ -90,6 +90,7 @@ def test_equivalence() -> None:
     assert equivalent("hg_slice", other) == "differs at the defaults"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     "module, old, new",

@@ -151,6 +151,7 @@ def both_pass(pair: Path, folder: Path, target: str) -> None:
     assert printed.count(" frames, 0 wrong words, frame_error 0") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 @needs_icarus
 @needs_fusesoc
@@ -192,6 +193,7 @@ def test_the_bench_fails_on_a_changed_memory(cores: Path, tmp_path: Path) -> Non
     assert re.search(r"frames, [1-9]\d* wrong words", printed)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("name", ["first", "second", "third"])

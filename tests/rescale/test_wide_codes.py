@@ -44,6 +44,7 @@ def agrees(made: onnx.ModelProto, x: Any, folder: Path, kind: str) -> None:
     assert hlsgen.certify(folder / "build").ok
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("channels", [4, 24])
 def test_sums_to_int16(tmp_path: Path, channels: int) -> None:
@@ -68,6 +69,7 @@ def test_floats_to_int16(tmp_path: Path) -> None:
     agrees(made, np.random.default_rng(1).normal(0, 20, (400, 4)).astype(np.float32), tmp_path, "float-units")
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_a_layer_of_18_channels(tmp_path: Path) -> None:
     """16-bit QDQ: sums with a float bias, which no product is: the operations themselves."""
@@ -151,6 +153,7 @@ def wide(channels: int, bits: int = 28, seed: int = 0) -> StepFunction:
     )
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("bits", [18, 24, 28, 31])
 def test_products_without_a_list_of_steps(bits: int) -> None:
     """As with the list; one channel that differs is found."""

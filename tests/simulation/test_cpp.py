@@ -99,6 +99,7 @@ def first(core: Path, frames: int = 30) -> dict[str, Any]:
     return where
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("number", [0, 2])
 def test_one_weight(number: int, core: Path) -> None:
@@ -175,6 +176,7 @@ def test_tlast(core: Path) -> None:
     assert re.match(r"TLAST is wrong in \d+ beats, first in beat 0", found.failures[0])
 
 
+@pytest.mark.cases(2)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     "file,pattern,replacement,message",
@@ -192,6 +194,7 @@ def test_what_breaks_is_said(file: str, pattern: str, replacement: str, message:
         hlsgen.run(core, samples(core, 3), "cpp", allow_changed=True)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     "loop,message",

@@ -13,6 +13,7 @@ from paths import needs_icarus
 import hlsgen
 
 
+@pytest.mark.cases(1)
 @needs_icarus
 @pytest.mark.sim
 @pytest.mark.parametrize("form", ["LayerNormalization", "rms one over"])

@@ -30,6 +30,7 @@ def held(net: onnx.ModelProto, other: onnx.ModelProto, folder: Path, frames: int
     return hold_file(file, model, graph, codes, "onnxruntime")
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("form", "length"), [("layer reciprocal", 64), ("rms one over", 24)])
 def test_differences_are_explained(form: str, length: int, tmp_path: Path) -> None:
     net = norm_net(form, length=length, bits=8, rows=40, seed=5)

@@ -63,7 +63,7 @@ def test_every_stream_is_accounted_for(built: hlsgen.Build, tmp_path: Path) -> N
     assert not {"port_in", "port_out", "s_axis", "mv0", "mv1", "mv2"} & set(coverage["never_starved"])
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "module, before, after",
     [
@@ -131,7 +131,7 @@ SPOILT = [
 ]  # fmt: skip
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("module, before, after, test, word", SPOILT)
 def test_spoilt_ports_on_a_bus(module: str, before: str, after: str, test: str, word: str, tmp_path: Path) -> None:
     """Five elements of six bits, two to a word of the bus."""

@@ -52,6 +52,7 @@ def test_one_weight(core: Path) -> None:
     assert where["expected"] != where["actual"]
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_one_threshold(core: Path) -> None:
     memory = next(iter(sorted((core / "rtl").glob("floor_ceil_q1_*_00.mem"))))
@@ -88,7 +89,7 @@ def test_a_changed_model_is_noticed(core: Path) -> None:
     assert "manifest.json" in with_model.changed
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     "file,pattern,replacement",

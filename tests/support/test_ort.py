@@ -41,6 +41,7 @@ QGEMM = node("QGemm", ["x", "sa", "za", "w", "sb", "zb", "c", "sy", "zy"], ["y"]
 EVERY = np.arange(-(2**22), 2**22, dtype=np.int32).reshape(-1, 2048)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("dtype", "weight"), PAIRS)
 def test_every_accumulator_rescales(dtype: Any, weight: Any) -> None:
     """The bias of QGemm may be a matrix: it stands for the accumulators, +-2^22 and some that wrap."""
@@ -154,7 +155,7 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.cases(5)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(("left", "right", "swap"), SHAPES)
 def test_qlinear_add(left: tuple[int, ...], right: tuple[int, ...], swap: bool) -> None:
     """Only parameters where the order of a and b matters: about one in a thousand."""

@@ -68,6 +68,7 @@ def synthesized(family: str, folder: Path) -> dict[str, Size]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("family", PASSES)
 def test_blocks_are_those_of_yosys(family: str, tmp_path: Path) -> None:

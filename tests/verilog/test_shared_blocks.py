@@ -59,6 +59,7 @@ def test_sharing() -> None:
     assert [sharing(9, 8, 4, 25), sharing(8, 8, 4, 27), sharing(4, 4, 6, 25)] == [(1, 0), (2, 2), (3, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_a_network(tmp_path: Path) -> None:
     found = hlsgen.build(DIGITS, tmp_path / "out", hlsgen.Options(target_cycles=64, prefer="dsp"))
@@ -67,15 +68,16 @@ def test_a_network(tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").ok
 
 
+@pytest.mark.cases(2)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     "name, cycles, module",
     [
         ("padded", 1000, "hg_conv"),
         ("pools", 1000, "hg_dwconv"),
+        ("grouped", 1, "hg_dwmvu"),
         ("grouped", 1000, "hg_conv"),
         ("pools", 1, "hg_dwmvu"),
-        ("grouped", 1, "hg_dwmvu"),
     ],
 )
 def test_windows(name: str, cycles: int, module: str, tmp_path: Path) -> None:
