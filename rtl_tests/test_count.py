@@ -19,12 +19,12 @@ from hlsgen.verilog.count_text import count_module_text
 SHAPES = [(5, 3, 4), (5, 3, 3), (3, 2, 3), (1, 1, 2), (1, 1, 1), (4, 3, 2)]
 #: Rows, columns, counters between registers, bits of a sum. With triples, without, with columns in none; few columns.
 CASES = [
-    (16, 31, 2, 5),
-    (20, 30, 1, 6),
     (3, 20, 2, 5),
-    (1, 1, 1, 1),
-    (2, 2, 3, 2),
+    (20, 30, 1, 6),
+    (16, 31, 2, 5),
     (40, 9, 3, 9),
+    (2, 2, 3, 2),
+    (1, 1, 1, 1),
     (2, 150, 2, 8),
     (24, 8, 2, 4),
 ]

@@ -134,6 +134,7 @@ def test_just_beyond_a_tie(simulate: Callable[..., None]) -> None:
     run(simulate, "icarus", case, found, np.tile(near[:, sets_of(case)[0]], (5, 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, width, keep", [("icarus", 12, 5), ("icarus", 40, 24), ("verilator", 25, 24)])
 def test_significant(simulate: Callable[..., None], simulator: str, width: int, keep: int) -> None:

@@ -89,6 +89,7 @@ def test_folding_file_can_be_edited_and_fed_back(tmp_path: Path) -> None:
     assert yaml.safe_load((tmp_path / "b" / "folding.yaml").read_text())["layers"] == folding["layers"]
 
 
+@pytest.mark.slow
 @pytest.mark.sweep
 def test_rate_options() -> None:
     assert call_json("check", DIGITS, "--target-cycles", 100)["cycles"]["interval"] <= 100

@@ -75,6 +75,7 @@ def in_rtl(nodes: list[Node], frames: int, cycles: int, work: Path) -> tuple[int
     return ends[0] - taken[INPUT][0], ends[-1] - ends[-2]
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_classifier(tmp_path: Path) -> None:
     nodes = classifier(8)

@@ -51,6 +51,7 @@ def differing(a: NDArray[np.int64], b: NDArray[np.int64]) -> bool:
     return bool((a != b).any())
 
 
+@pytest.mark.slow
 @pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(

@@ -109,6 +109,7 @@ def test_behind_a_layer(name: str, tmp_path: Path) -> None:
     assert same(y, z)
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_slopes_of_channels(tmp_path: Path) -> None:
     """PRelu with a slope for each channel, one of them negative, one 0: between quantizers, and in a circuit."""

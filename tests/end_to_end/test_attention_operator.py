@@ -160,6 +160,7 @@ def codes_of(model: onnx.ModelProto, folder: Path) -> Array:
     return found
 
 
+@pytest.mark.slow
 def test_shares_without_a_quantizer(tmp_path: Path) -> None:
     """The parts as nodes of their own, as exporters write them: the product takes the shares as the operator does."""
     parts = [
@@ -174,6 +175,7 @@ def test_shares_without_a_quantizer(tmp_path: Path) -> None:
     assert (codes_of(model, tmp_path) == codes_of(with_nodes(model, parts), tmp_path)).all()
 
 
+@pytest.mark.slow
 def test_packed(tmp_path: Path) -> None:
     """Queries, keys and values of each head side by side, which onnxruntime has on GPUs alone."""
     node = helper.make_node("MultiHeadAttention", ["q"], ["y"], domain="com.microsoft", num_heads=2)

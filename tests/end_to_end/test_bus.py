@@ -83,6 +83,7 @@ def test_verified_and_certified(name: str, simulator: str, tmp_path: Path) -> No
         assert port["bus"]["keep"] == bool(options.get("tkeep"))
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_two_inputs(tmp_path: Path) -> None:
     onnx.save(pair("QuantizedAdd"), tmp_path / "m.onnx")

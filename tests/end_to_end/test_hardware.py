@@ -121,6 +121,7 @@ def _rows(tmp_path: Path) -> list[dict[str, object]]:
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator", SIMULATORS[::-1])
 def test_float32_input_of_a_network(simulator: str, tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ def test_refused(constant: NDArray[np.float32], message: str, tmp_path: Path) ->
         hlsgen.check(tmp_path / "m.onnx")
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 @pytest.mark.cases(1)
 @pytest.mark.parametrize(

@@ -208,6 +208,7 @@ def test_the_certificate_holds_every_port(tmp_path: Path) -> None:
     assert all(any(f"{end}[0].{key}" in text for text in problems) for end, key, _ in CLAIMS), problems
 
 
+@pytest.mark.slow
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("name", ["inner_output", *(name for name in ALL if name != "inner_output")])
 def test_cpp(tmp_path: Path, name: str) -> None:

@@ -125,6 +125,7 @@ def test_qlinear_against_onnxruntime(dtype: str, tmp_path: Path) -> None:
         assert np.array_equal(reference.evaluate(build.graph, x), ort.run(made, {"x": x})[0])
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("axis", [1, 2])

@@ -78,6 +78,7 @@ def test_inputs_of_a_table(device: str | None, clock: float | None, words: int, 
     assert made == {(inputs - address, clock == 150)}
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 @needs_icarus
 def test_windows(tmp_path: Path) -> None:

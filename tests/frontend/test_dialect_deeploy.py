@@ -122,6 +122,7 @@ def test_in_hardware(case: str, tmp_path: Path) -> None:
     assert certified.ok, certified
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("shape, axes, keepdims, out", [

@@ -135,6 +135,7 @@ def test_any_domain(domain: str, tmp_path: Path) -> None:
     assert same(got.reshape(x.shape), np.clip((x * mul + add + 128) >> 8, 0, 199))
 
 
+@pytest.mark.slow
 @pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("levels", [{"n_levels": 200, "n_levels_out": 16}, {"n_levels_out": 200}])

@@ -59,6 +59,7 @@ def test_quantized_add(tmp_path: Path, parameters: Parameters) -> None:
     assert hlsgen.verify(build, simulators).ok
 
 
+@pytest.mark.slow
 def test_quantized_add_of_a_constant(tmp_path: Path) -> None:
     other = np.arange(-6, 6, dtype=np.int8).reshape(SHAPE)
     a, _ = operands(np.int8, 300)

@@ -18,6 +18,7 @@ NAMES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_names_that_are_taken(tmp_path: Path) -> None:
     net = Net().quant(name="q0", signed=1)

@@ -71,6 +71,7 @@ int main() {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_two_cores_in_one_program(tmp_path: Path) -> None:
     """Cores with ports of different widths beside each other: their names and constants are their own."""

@@ -316,6 +316,7 @@ def test_short_scales_behind_relu(tmp_path: Path) -> None:
     assert both_forms(u_net(5), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_hardware_and_proof(tmp_path: Path) -> None:
     onnx.save(residual(0, MULTIPLES["thirds"]).write("qonnx"), tmp_path / "m.onnx")

@@ -62,6 +62,7 @@ def test_sums_to_int16(tmp_path: Path, channels: int) -> None:
     agrees(made, x, tmp_path, "float-scale")
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_floats_to_int16(tmp_path: Path) -> None:
     nodes = [helper.make_node("QuantizeLinear", ["x", "s", "zero"], ["y"])]

@@ -125,6 +125,7 @@ def test_a_line_of_the_library(core: Path) -> None:
     assert where["cycle"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_element_of_a_permuted_stream(tmp_path: Path) -> None:
     """The element that differs is named by its row-major index, in whatever order the stream sends it."""
@@ -279,6 +280,7 @@ def test_what_the_build_has_not(made: Path, tmp_path: Path) -> None:
         hlsgen.verify(tmp_path / "rtl", ["ap_types"])
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 @needs_icarus
 def test_both_languages(tmp_path: Path) -> None:

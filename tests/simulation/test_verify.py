@@ -36,6 +36,7 @@ def test_untouched_build_is_verified(core: Path) -> None:
     assert hlsgen.verify(core, ["icarus"], frames=10).ok
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_one_weight(core: Path) -> None:
     memory = core / "rtl" / "floor_ceil_mv0.mem"

@@ -119,6 +119,7 @@ def test_its_failure_is_said(built: Path) -> None:
     assert not (built / "out" / "results").exists()
 
 
+@pytest.mark.slow
 def test_it_is_for_devices_of_intel(built: Path) -> None:
     """Cores for others go through Yosys, though Quartus is there."""
     installed(built, 1)

@@ -87,6 +87,7 @@ def test_blocks_are_those_of_yosys(family: str, tmp_path: Path) -> None:
 WORDS = (9, 40, 64, 72, 128, 132, 200, 256, 320, 512)
 
 
+@pytest.mark.slow
 @pytest.mark.cases(1)
 def test_tables_of_weights_are_about_those_of_yosys(tmp_path: Path) -> None:
     """24 bits of each word."""
