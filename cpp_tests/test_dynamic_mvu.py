@@ -41,6 +41,7 @@ def product(
     return case_of(node, [x.reshape(-1, simd), lanes.reshape(-1, pe * simd)], 2), sums
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_products(dialect: str, tmp_path: Path) -> None:
     made = [

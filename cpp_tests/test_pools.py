@@ -117,6 +117,7 @@ def argmax(lanes: int, beats: int, type_: IntType, index_bits: int, x: Array | N
     return made(ArgMaxUnit(beats), len(x) // 4, x.reshape(-1, lanes), y, (type_, int_type(index_bits, False)))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_argmax(dialect: str, tmp_path: Path) -> None:
     cases = [

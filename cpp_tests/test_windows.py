@@ -251,6 +251,7 @@ def beside(rows: int, taps_: int, columns: int, windows: int, product: Product) 
     return made(unit, x.swapaxes(1, 2).reshape(FRAMES * 5, -1), type_, y.reshape(FRAMES * 5, -1))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_all_taps(dialect: str, tmp_path: Path) -> None:
     cases = [

@@ -40,7 +40,7 @@ def test_words(simulate: Callable[..., None], simulator: str, shape: tuple[int, 
 @pytest.mark.parametrize("simulator, signed", [("icarus", 0), ("verilator", 1)])
 def test_all_codes(simulate: Callable[..., None], simulator: str, signed: int) -> None:
     """All codes and words of a small one."""
-    terms, x_bits, words = 4, 3, 3
+    terms, x_bits, words = 4, 2, 3
     weights = integers(np.random.default_rng(7), 4, True, (words, 1, terms))
     all_ = np.arange(words << (terms * x_bits))
     x = all_[:, None] // words >> (np.arange(terms) * x_bits) & ((1 << x_bits) - 1)

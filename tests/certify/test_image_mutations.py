@@ -42,7 +42,7 @@ def each(*names: str) -> Any:
     return pytest.mark.parametrize("core", names, indirect=True)
 
 
-@pytest.mark.cases(8)
+@pytest.mark.cases(4)
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     "name, way", [(n, w) for n in IMAGES for w in ("", " folded")] + [(n, " whole") for n in WHOLE]

@@ -60,6 +60,7 @@ def test_the_files_have_them(tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "core").ok
 
 
+@pytest.mark.slow
 def test_the_fastest_within_so_many_tables() -> None:
     """Weights go to blocks where tables are short, and to tables where blocks are: neither budget alone is refused."""
     for budget in ({"max_bram": 2}, {"max_lut": 1500}, {"max_lut": 4000, "max_bram": 2}):

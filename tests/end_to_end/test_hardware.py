@@ -95,7 +95,7 @@ def test_random_datapaths(seed: int, tmp_path: Path) -> None:
     assert_verified(tmp_path / "out", "icarus", 40, seed)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @needs_icarus
 @pytest.mark.parametrize("seed", range(30))
 def test_random_perceptrons_in_random_foldings(seed: int, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_sigmoid_in_half_precision(dtype: str, tmp_path: Path) -> None:
     assert 0.03 < wrong / total < 0.08
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("figures, dtype", [(("F1",), "int8"), (("F2", "F4"), "uint8")])

@@ -51,7 +51,7 @@ def test_integers(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.sim
-@pytest.mark.cases(3)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("seed", range(30))
 def test_hardware(tmp_path: Path, seed: int) -> None:
     """At a random folding: certified, equal in simulation, with stalls, in the cycles that were predicted."""

@@ -44,7 +44,7 @@ def built(case: Case, folder: Path) -> tuple[Build, Path]:
     return hlsgen.build(folder / "m.onnx", folder / "build", hlsgen.Options(**case.options)), folder / "build"
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_those_of_the_file(tmp_path: Path, name: str) -> None:
     """In the integer reference and in hardware, frame by frame."""
