@@ -12,8 +12,9 @@ import numpy as np
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, two_complement
 from hlsgen.numerics.fixed import Array
 
-#: Parameters of a unit that has tables.
-PARAMETERS = "FIRST T_W S_W CUT"
+#: Parameters of a unit that has tables: what they hold, and whether a register is behind them.
+_SIZES = "FIRST T_W S_W"
+PARAMETERS = f"{_SIZES} CUT"
 #: Bits of an entry, codes of a table, and bits of the number of a word at most.
 _MOST_BITS, _MOST_INPUTS = 40, 12
 
@@ -24,7 +25,7 @@ def has_tables(cell: Cell) -> bool:
 
 def read(memories: Memories, cell: Cell, words: int, rows: int, columns: int) -> Array:
     """int64 (words, rows * columns): the weights of each word. Raises HG055."""
-    first, bits, total = (cell.number(name, 1) for name in PARAMETERS.split()[:3])
+    first, bits, total = (cell.number(name, 1) for name in _SIZES.split())
     address = (words - 1).bit_length()
     others = any(name in cell.parameters for name in ("LOADABLE", "DSP", "WINDOWS"))
     if others or cell.number("MODE") > 1 or cell.parameters.get("CUT", 0) not in (0, 1):

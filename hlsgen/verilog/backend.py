@@ -30,11 +30,10 @@ from hlsgen.verilog.folding_prices import (
 from hlsgen.verilog.inverted_sums import without_inverters
 from hlsgen.verilog.latency import latency
 from hlsgen.verilog.load_map import weight_table
-from hlsgen.verilog.memory_sizes import FAMILIES
 from hlsgen.verilog.netlist import elaborate
 from hlsgen.verilog.ready_chains import cut_ready_chains
 from hlsgen.verilog.resource_model import STYLES, lite_cost, network_cost, node_cost
-from hlsgen.verilog.sum_tables import first_codes, tables_pay, unit_sizes, word_tables
+from hlsgen.verilog.sum_tables import SMALL_LUTS, first_codes, tables_pay, unit_sizes, word_tables
 from hlsgen.verilog.weight_packing import load_pieces
 
 
@@ -75,7 +74,7 @@ def _adders_pay(products: Node, adders: Node) -> bool:
 
 
 def _tables_of(node: Node, targets: Targets) -> SumTables | None:
-    unit, x, small = node.unit, node.source.type, targets.family in FAMILIES
+    unit, x, small = node.unit, node.source.type, targets.family in SMALL_LUTS
     if not isinstance(unit, MatVec):
         return None
     firsts = first_codes(unit.folds, x, unit.product, small=small)

@@ -10,10 +10,10 @@ from hlsgen.dataflow.units import Product
 from hlsgen.dataflow.weighted_units import worth_a_block
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.dot_sizes import dot_form, dot_tables, few_words, shared_registers, sum_tables
-from hlsgen.verilog.memory_sizes import FAMILIES, buffer, memory, weights_style
+from hlsgen.verilog.memory_sizes import buffer, memory, weights_style
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.shared_blocks import ADDING, chained, shared_rows
-from hlsgen.verilog.sum_tables import SumSizes, word_tables
+from hlsgen.verilog.sum_tables import SMALL_LUTS, SumSizes, word_tables
 
 #: Bits of the factors of multiplier blocks, of families whose kinds are not those of Xilinx 7 series.
 FACTOR_BITS = {"ecp5": 18, "gowin": 18, "ice40": 16}
@@ -132,8 +132,14 @@ def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
 
 def _summing(matrix: Matrix, sizes: SumSizes, family: str) -> Parts:
     """Tables of sums of the weights with what adds them. All rows take the same codes, half of them a cycle later."""
-    wide, small = (matrix.pe * word_tables(matrix.simd, matrix.x.bits, sizes, small=small) for small in (False, True))
+    numbers = matrix.simd, matrix.x.bits, sizes
+    tables = matrix.pe * word_tables(*numbers, small=family in SMALL_LUTS)
     parts, sums = Parts(matrix.kind), float(matrix.pe * matrix.result_bits)
-    parts.lut = {"words": small if family in FAMILIES else wide, "sums": sums, "control": CONTROL}
-    parts.ff = {"words": wide, "sums": sums, "control": 20.0, "codes": 1.5 * matrix.source_bits}
+    parts.lut = {"words": tables, "sums": sums, "control": CONTROL}
+    parts.ff = {
+        "words": matrix.pe * word_tables(*numbers),
+        "sums": sums,
+        "control": 20.0,
+        "codes": 1.5 * matrix.source_bits,
+    }
     return parts

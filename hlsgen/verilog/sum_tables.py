@@ -15,8 +15,8 @@ from hlsgen.verilog.dot_sizes import dot_tables, few_words
 #: Inputs of the first table of each four: one LUT of six inputs, or four or two of four inputs. Bits of the number of a word
 #: at most.
 INPUTS, SMALL_INPUTS, MOST_ADDRESS = (6,), (6, 5), 3
-#: Inputs of a LUT in which a table and an adder have no room, and what products take more of these than of six inputs.
-SMALL, SMALL_PRODUCTS = 4, 2.0
+#: Families whose LUTs have four inputs. In one of these a table and an adder have no room; and what products take more of these than of six inputs.
+SMALL_LUTS, SMALL, SMALL_PRODUCTS = frozenset({"ecp5", "gowin", "ice40"}), 4, 2.0
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from paths import needs_icarus
 
 import hlsgen
 from hlsgen.dataflow.units import MatVec, Node
+from hlsgen.devices import devices
+from hlsgen.verilog.sum_tables import SMALL_LUTS
 
 
 def dense(signed: int = 1) -> onnx.ModelProto:
@@ -61,6 +63,12 @@ def test_dense_layers(words: int, simulator: str, signed: int, options: dict[str
     )
     assert_verified(tmp_path / "out", simulator, 40)
     assert hlsgen.certify(tmp_path / "out").problems == []
+
+
+def test_families_of_small_luts() -> None:
+    """Those whose kinds are counted and whose LUTs have four inputs."""
+    counted = {device.family for device in devices().values() if device.family.counted_as == device.family.name}
+    assert {family.name for family in counted if family.lut_inputs == 4} == SMALL_LUTS
 
 
 @pytest.mark.parametrize(
