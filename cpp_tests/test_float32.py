@@ -101,7 +101,6 @@ CODES = [
 CODES += [(2, 16, False), (3, 33, False), (5, 33, True), (6, 33, True), (7, 1, False)]
 
 
-@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_rounding(dialect: str, tmp_path: Path) -> None:
     check(tmp_path, [*map(rounded, Rounding), *(coded(*given) for given in CODES)], dialect)

@@ -33,7 +33,6 @@ def matrix(x: IntType, product: Product, rows: int, columns: int, pe: int, simd:
     return case_of(node, [beats], 2), sums.reshape(-1, pe)
 
 
-@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_products(dialect: str, tmp_path: Path) -> None:
     made = [

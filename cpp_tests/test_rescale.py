@@ -57,7 +57,6 @@ def scaled(
     return case
 
 
-@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_scale(dialect: str, tmp_path: Path) -> None:
     """Small multipliers and shifts, so that ties are hit; wide ones; shifts of nothing, and of more than all bits."""
@@ -186,7 +185,6 @@ def compared(
     return case, codes
 
 
-@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_comparisons(dialect: str, tmp_path: Path) -> None:
     made = []

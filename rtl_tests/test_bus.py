@@ -136,7 +136,7 @@ endmodule
 """
 
 
-@pytest.mark.cases(1)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("size, last", KEEPS)
 def test_keep(simulate: Callable[..., None], simulator: str, size: int, last: int) -> None:

@@ -38,7 +38,7 @@ _WEIGHTED = {
 }
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("module", _WEIGHTED)
 def test_weights_of_a_unit(cocotb_job: Callable[..., None], simulator: str, module: str) -> None:
