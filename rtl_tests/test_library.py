@@ -377,10 +377,10 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_window_flow": (
         {"HEIGHT": 1, "WIDTH": 1, "SPAN_X": 0, "SPAN_Y": 0, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1, "DEPTH": 1}
-        | {"PIXEL": 1, "ROW_W": 2, "COLUMN_W": 2},
+        | {"PIXEL": 1},
         {"SH": 7, "OUT_H": 1, "SW": 2, "OUT_W": 2},
     ),
-    "hg_window_step": ({"FIRST": 3, "LIMIT": 0}, {"STRIDE": 1, "LIMIT": 9, "SHIFT": 3, "OFFSET": 4}),
+    "hg_window_step": ({"FIRST": 3, "LIMIT": 0}, {"STRIDE": 1, "LIMIT": 9, "OFFSET": 4}),
     "hg_window_walk": (
         {"HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}
         | {"FOLDS": 1, "REPEAT": 1, "DEPTH": 1, "ADDR_W": 1, "ROW_W": 2, "COLUMN_W": 2},

@@ -87,14 +87,12 @@ module hg_unfold #(
     localparam integer YW = 1 + $clog2(((Y_MOST > Y_SIDE) ? Y_MOST : Y_SIDE) + 1);
     localparam integer XW = 1 + $clog2(((X_MOST > X_SIDE) ? X_MOST : X_SIDE) + 1);
 
-    wire signed [YW-1:0] row;
-    wire signed [XW-1:0] column;
-    wire [SPAN*AW-1:0]   places;
-    wire [HB-1:0]        turn_y;
-    wire [WB-1:0]        turn_x;
-    wire [TALL-1:0]      outside_y;
-    wire [SPAN-1:0]      outside_x;
-    wire window_end, row_end, image_end, complete;
+    wire [SPAN*AW-1:0] places;
+    wire [HB-1:0]      turn_y;
+    wire [WB-1:0]      turn_x;
+    wire [TALL-1:0]    outside_y;
+    wire [SPAN-1:0]    outside_x;
+    wire window_end, complete;
     wire en = m_ready || !m_valid, take = s_valid && s_ready, issue = en && complete;
 
     hg_unfold_walk #(
@@ -103,18 +101,16 @@ module hg_unfold #(
         .TURN_H(HB), .TURN_W(WB), .ROW_W(YW), .COLUMN_W(XW)
     ) walk (
         .clk(clk), .rst(rst), .issue(issue), .places(places),
-        .turn_y(turn_y), .turn_x(turn_x), .row(row), .column(column),
-        .outside_y(outside_y), .outside_x(outside_x),
-        .window_end(window_end), .row_end(row_end), .image_end(image_end)
+        .turn_y(turn_y), .turn_x(turn_x), .outside_y(outside_y), .outside_x(outside_x),
+        .window_end(window_end)
     );
 
     hg_window_flow #(
         .HEIGHT(HEIGHT), .WIDTH(ACROSS), .SPAN_Y(TALL - 1), .SPAN_X(SPAN - 1), .SH(SH), .SW(STEP),
         .PT(PT), .PL(LEFT), .OUT_H(OUT_H), .OUT_W(BEATS), .PIXEL(FOLDS),
-        .DEPTH(ROWS * COLUMNS * FOLDS), .ROW_W(YW), .COLUMN_W(XW)
+        .DEPTH(ROWS * COLUMNS * FOLDS)
     ) flow (
         .clk(clk), .rst(rst), .take(take), .en(en), .advance(complete && window_end),
-        .row_end(row_end), .image_end(image_end), .row(row), .column(column),
         .room(s_ready), .complete(complete)
     );
 

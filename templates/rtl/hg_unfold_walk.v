@@ -10,9 +10,9 @@
 //             ROW_W, COLUMN_W  bits of a signed row and column
 // Latency     the outputs describe the beat that `issue` issues at this edge; the next one follows
 // Contract    places: the addresses of the KW column banks, or of the copies for taps kw = 0, 1, ...
-//             row slot turn_y and column bank turn_x hold tap 0. row, column: of the last tap.
-//             outside_y, outside_x: tap kh, kw is outside of the image. *_end: last beat of a
-//             window, of a row of windows, of an image. Only counters, and sums with constants.
+//             row slot turn_y and column bank turn_x hold tap 0.
+//             outside_y, outside_x: tap kh, kw is outside of the image. window_end: last beat of a window.
+//             Only counters, and sums with constants.
 `default_nettype none
 module hg_unfold_walk #(
     parameter integer HEIGHT   = 4,
@@ -41,13 +41,9 @@ module hg_unfold_walk #(
     output wire [KW*ADDR_W-1:0]       places,
     output wire [TURN_H-1:0]          turn_y,
     output wire [TURN_W-1:0]          turn_x,
-    output wire signed [ROW_W-1:0]    row,
-    output wire signed [COLUMN_W-1:0] column,
     output wire [KH-1:0]              outside_y,
     output wire [KW-1:0]              outside_x,
-    output wire                       window_end,
-    output wire                       row_end,
-    output wire                       image_end
+    output wire                       window_end
 );
     function integer wrap(input integer v, input integer m);
         wrap = ((v % m) + m) % m;
@@ -59,18 +55,16 @@ module hg_unfold_walk #(
     // Loops.
     localparam integer Y_0 = KH - 1 - PT, Y_LAST = Y_0 + (OUT_H - 1) * SH;
     localparam integer X_0 = KW - 1 - PL, X_LAST = X_0 + (OUT_W - 1) * SW;
-    reg signed [ROW_W-1:0]    row_reg;
+    reg signed [ROW_W-1:0]    row_reg;      // of the last tap, as column_reg
     reg signed [COLUMN_W-1:0] column_reg;
-    assign row        = row_reg;
-    assign column     = column_reg;
     // Whether row and column have their last values, as registers: much is chosen by them.
     localparam integer X_BEFORE = X_LAST - SW, Y_BEFORE = Y_LAST - SH;
     wire before_last_x = column_reg == $signed(X_BEFORE[COLUMN_W-1:0]);
     wire before_last_y = row_reg == $signed(Y_BEFORE[ROW_W-1:0]);
     reg  x_last_reg, y_last_reg;
     hg_loop #(.N(FOLDS)) folds (.clk(clk), .rst(rst), .step(issue), .last(window_end));
-    assign row_end   = window_end && x_last_reg;
-    assign image_end = row_end && y_last_reg;
+    wire row_end   = window_end && x_last_reg;
+    wire image_end = row_end && y_last_reg;
 
     // Row slot of tap 0: a step at the end of a row (R) and of an image (I).
     localparam integer H_0 = wrap(-PT, ROWS), H_R = wrap(SH, ROWS);

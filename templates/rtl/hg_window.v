@@ -62,10 +62,8 @@ module hg_window #(
     localparam integer YW = 1 + $clog2(((Y_TOP > PT) ? Y_TOP : PT) + 1);
     localparam integer XW = 1 + $clog2(((X_TOP > PL) ? X_TOP : PL) + 1);
 
-    wire signed [YW-1:0] row;
-    wire signed [XW-1:0] column;
-    wire [AW-1:0]        address;
-    wire start, outside, reduction_end, window_end, row_end, image_end, complete;
+    wire [AW-1:0] address;
+    wire start, outside, reduction_end, window_end, complete;
     wire take  = s_valid && s_ready;
     wire next  = complete || !start;
     wire issue = en && next;   // en comes late
@@ -78,18 +76,15 @@ module hg_window #(
         .REPEAT(REPEAT), .DEPTH(DEPTH), .ADDR_W(AW), .ROW_W(YW), .COLUMN_W(XW)
     ) walk (
         .clk(clk), .rst(rst), .issue(issue), .start(start),
-        .address(address), .row(row), .column(column), .outside(outside),
-        .reduction_end(reduction_end), .window_end(window_end), .row_end(row_end), .image_end(image_end)
+        .address(address), .outside(outside), .reduction_end(reduction_end), .window_end(window_end)
     );
 
     hg_window_flow #(
         .HEIGHT(HEIGHT), .WIDTH(WIDTH), .SPAN_Y((KH - 1) * DH), .SPAN_X((KW - 1) * DW),
         .SH(SH), .SW(SW), .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W),
-        .PIXEL(GROUPS * FOLDS), .DEPTH(DEPTH), .ROW_W(YW), .COLUMN_W(XW)
+        .PIXEL(GROUPS * FOLDS), .DEPTH(DEPTH)
     ) flow (
-        .clk(clk), .rst(rst), .take(take), .en(en), .advance(last),
-        .row_end(row_end), .image_end(image_end), .row(row), .column(column),
-        .room(s_ready), .complete(complete)
+        .clk(clk), .rst(rst), .take(take), .en(en), .advance(last), .room(s_ready), .complete(complete)
     );
 
     // A word is never read at the edge at which its place is written.

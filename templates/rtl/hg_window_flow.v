@@ -11,104 +11,132 @@
 // Parameters  HEIGHT, WIDTH, SH, SW, PT, PL, OUT_H, OUT_W, DEPTH  as in hg_window
 //             SPAN_Y, SPAN_X   places from the first to the last tap
 //             PIXEL            words of a pixel
-//             ROW_W, COLUMN_W  bits of a signed row and column
 // Latency     room: fewer than DEPTH words from the oldest on were taken (`take`) before this cycle;
 //             complete: the newest word was taken before this cycle. `en && advance` goes to the
-//             next window at this edge, that of the next row or image if the current one is the last
-//             one there (row_end, image_end); row, column: the last tap of the current one.
+//             next window at this edge.
 // Contract    depends on registers only. Needs DEPTH > newest - oldest for every window.
 `default_nettype none
 module hg_window_flow #(
-    parameter integer HEIGHT   = 4,
-    parameter integer WIDTH    = 5,
-    parameter integer SPAN_Y   = 2,
-    parameter integer SPAN_X   = 2,
-    parameter integer SH       = 1,
-    parameter integer SW       = 1,
-    parameter integer PT       = 1,
-    parameter integer PL       = 1,
-    parameter integer OUT_H    = 4,
-    parameter integer OUT_W    = 5,
-    parameter integer PIXEL    = 2,
-    parameter integer DEPTH    = 26,
-    parameter integer ROW_W    = 4,
-    parameter integer COLUMN_W = 4
+    parameter integer HEIGHT = 4,
+    parameter integer WIDTH  = 5,
+    parameter integer SPAN_Y = 2,
+    parameter integer SPAN_X = 2,
+    parameter integer SH     = 1,
+    parameter integer SW     = 1,
+    parameter integer PT     = 1,
+    parameter integer PL     = 1,
+    parameter integer OUT_H  = 4,
+    parameter integer OUT_W  = 5,
+    parameter integer PIXEL  = 2,
+    parameter integer DEPTH  = 26
 ) (
-    input  wire                       clk,
-    input  wire                       rst,
-    input  wire                       take,
-    input  wire                       en,
-    input  wire                       advance,
-    input  wire                       row_end,
-    input  wire                       image_end,
-    input  wire signed [ROW_W-1:0]    row,
-    input  wire signed [COLUMN_W-1:0] column,
-    output wire                       room,
-    output wire                       complete
+    input  wire clk,
+    input  wire rst,
+    input  wire take,
+    input  wire en,
+    input  wire advance,
+    output wire room,
+    output wire complete
 );
-    localparam integer LINE = WIDTH * PIXEL;
+    localparam integer LINE = WIDTH * PIXEL, IMAGE = HEIGHT * LINE;
+    localparam integer OY_L = OUT_H - 1, OX_L = OUT_W - 1;
 
-    // Row and column of the newest pixel of the first and last window, of the oldest one of the last.
-    localparam integer Y_0 = SPAN_Y - PT;
-    localparam integer X_0 = SPAN_X - PL;
-    localparam integer Y_L = Y_0 + (OUT_H - 1) * SH;
-    localparam integer X_L = X_0 + (OUT_W - 1) * SW;
-    localparam integer NY_0 = (Y_0 < 0) ? 0 : (Y_0 < HEIGHT) ? Y_0 : HEIGHT - 1;
-    localparam integer NX_0 = (X_0 < 0) ? 0 : (X_0 < WIDTH) ? X_0 : WIDTH - 1;
-    localparam integer NY_L = (Y_L < 0) ? 0 : (Y_L < HEIGHT) ? Y_L : HEIGHT - 1;
-    localparam integer NX_L = (X_L < 0) ? 0 : (X_L < WIDTH) ? X_L : WIDTH - 1;
-    localparam integer OY_L = (Y_L < SPAN_Y) ? 0 : (Y_L - SPAN_Y < HEIGHT) ? Y_L - SPAN_Y : HEIGHT;
-    localparam integer OX_L = (X_L < SPAN_X) ? 0 : (X_L - SPAN_X < WIDTH) ? X_L - SPAN_X : WIDTH;
-    localparam [0:0]   KEEP_L = Y_L - SPAN_Y < HEIGHT;
+    function integer clamp(input integer v, input integer limit);
+        clamp = (v < 0) ? 0 : (v < limit) ? v : limit;
+    endfunction
+    // Words before the newest and the oldest one of a window, counted in its image.
+    function integer newest(input integer oy, input integer ox);
+        newest = clamp(oy * SH - PT + SPAN_Y, HEIGHT - 1) * LINE
+               + clamp(ox * SW - PL + SPAN_X, WIDTH - 1) * PIXEL + PIXEL - 1;
+    endfunction
+    function integer keeps(input integer oy);
+        keeps = (oy * SH < HEIGHT + PT && (oy * SH + SH > PT || oy == OY_L)) ? 1 : 0;
+    endfunction
+    function integer oldest(input integer oy, input integer ox);
+        oldest = clamp(oy * SH - PT, HEIGHT) * LINE + keeps(oy) * clamp(ox * SW - PL, WIDTH) * PIXEL;
+    endfunction
 
-    // Words needed by the first and the last window; steps from one image to the next.
-    localparam integer NEED_0 = NY_0 * LINE + (NX_0 + 1) * PIXEL;
-    localparam integer NEED_I = HEIGHT * LINE + NEED_0 - (NY_L * LINE + (NX_L + 1) * PIXEL);
-    localparam integer FREE_I = HEIGHT * LINE - (OY_L * LINE + (KEEP_L ? OX_L * PIXEL : 0));
+    // Words of the first window; more from the last window of an image to the first of the next one, and
+    // from the first window to the second.
+    localparam integer NEED_0 = newest(0, 0) + 1;
+    localparam integer NEED_I = IMAGE + newest(0, 0) - newest(OY_L, OX_L);
+    localparam integer FREE_I = IMAGE - oldest(OY_L, OX_L);
+    localparam integer OY_1 = (OUT_W == 1 && OUT_H > 1) ? 1 : 0, OX_1 = (OUT_W > 1) ? 1 : 0;
+    localparam integer NEED_1 = (OY_1 + OX_1 == 0) ? NEED_I : newest(OY_1, OX_1) - newest(0, 0);
+    localparam integer FREE_1 = (OY_1 + OX_1 == 0) ? FREE_I : oldest(OY_1, OX_1) - oldest(0, 0);
+    // From a row of windows to the next, back to its first column.
+    localparam integer BACK_NEWEST = newest(0, OX_L) - newest(0, 0);
+    localparam integer BACK_OLDEST = clamp(OX_L * SW - PL, WIDTH) * PIXEL;
+
+    localparam [0:0]   KEEP_L = OY_L * SH - PT < HEIGHT;
 
     // No count moves by more than CHANGE from one window to the next.
     localparam integer RISE   = ((OUT_H == 1) ? 1 : (SH < HEIGHT) ? SH : HEIGHT) * LINE;
     localparam integer CHANGE = (RISE > NEED_I) ? RISE : NEED_I;
     localparam integer CW     = 1 + $clog2(DEPTH + CHANGE + 1);
     localparam integer MINUS_NEED_0 = -NEED_0, MINUS_NEED_I = -NEED_I, MINUS_FREE_I = -FREE_I;
-    localparam integer MINUS_DEPTH  = -DEPTH;
+    localparam integer MINUS_NEED_1 = -NEED_1, MINUS_FREE_1 = -FREE_1, MINUS_DEPTH = -DEPTH;
 
-    reg  [CW-1:0] have_reg;     // words taken - words up to the newest
-    reg  [CW-1:0] over_reg;     // words taken - words before the oldest - DEPTH
+    // The window behind the current one.
+    localparam integer XW = (OUT_W == 1) ? 1 : $clog2(OUT_W);
+    localparam integer YW = (OUT_H == 1) ? 1 : $clog2(OUT_H);
+    reg  [XW-1:0] ox_reg;
+    reg  [YW-1:0] oy_reg;
+    wire [XW-1:0] ox_next;
+    wire [YW-1:0] oy_next;
+    wire row_end   = ox_reg == OX_L[XW-1:0];
+    wire last_row  = oy_reg == OY_L[YW-1:0];
+    wire image_end = row_end && last_row;
+    hg_next #(.W(XW)) columns (.at(ox_reg), .down(1'b0), .wrap(row_end), .next(ox_next));
+    hg_next #(.W(YW)) rows (.at(oy_reg), .down(1'b0), .wrap(last_row), .next(oy_next));
+
+    // Its steps: by how much it needs more than it has, and frees, when the one behind it comes.
     wire [CW-1:0] need_x, need_y, free_x, free_y;
     wire          keep, unused_nx, unused_ny, unused_fx;
-
     hg_window_step #(
-        .FIRST(X_0), .STRIDE(SW), .COUNT(OUT_W), .LIMIT(WIDTH - 1), .UNIT(-PIXEL),
-        .POS_W(COLUMN_W), .STEP_W(CW)
-    ) newest_x (.p(column), .step(need_x), .moves(unused_nx));
+        .FIRST(SPAN_X - PL), .STRIDE(SW), .COUNT(OUT_W), .LIMIT(WIDTH - 1), .UNIT(-PIXEL),
+        .INDEX_W(XW), .STEP_W(CW)
+    ) newest_x (.n(ox_reg), .step(need_x), .moves(unused_nx));
     hg_window_step #(
-        .FIRST(Y_0), .STRIDE(SH), .COUNT(OUT_H), .LIMIT(HEIGHT - 1), .UNIT(-LINE),
-        .OFFSET((NX_L - NX_0) * PIXEL), .REST((NX_L - NX_0) * PIXEL), .POS_W(ROW_W), .STEP_W(CW)
-    ) newest_y (.p(row), .step(need_y), .moves(unused_ny));
-    // Positions of the first tap, kept as those of the last one.
+        .FIRST(SPAN_Y - PT), .STRIDE(SH), .COUNT(OUT_H), .LIMIT(HEIGHT - 1), .UNIT(-LINE),
+        .OFFSET(BACK_NEWEST), .REST(BACK_NEWEST), .INDEX_W(YW), .STEP_W(CW)
+    ) newest_y (.n(oy_reg), .step(need_y), .moves(unused_ny));
     hg_window_step #(
-        .FIRST(-PL), .STRIDE(SW), .COUNT(OUT_W), .LIMIT(WIDTH), .UNIT(-PIXEL), .SHIFT(SPAN_X),
-        .POS_W(COLUMN_W), .STEP_W(CW)
-    ) oldest_x (.p(column), .step(free_x), .moves(unused_fx));
+        .FIRST(-PL), .STRIDE(SW), .COUNT(OUT_W), .LIMIT(WIDTH), .UNIT(-PIXEL),
+        .INDEX_W(XW), .STEP_W(CW)
+    ) oldest_x (.n(ox_reg), .step(free_x), .moves(unused_fx));
     hg_window_step #(
-        .FIRST(-PT), .STRIDE(SH), .COUNT(OUT_H), .LIMIT(HEIGHT), .UNIT(-LINE), .SHIFT(SPAN_Y),
-        .OFFSET(OX_L * PIXEL), .POS_W(ROW_W), .STEP_W(CW)
-    ) oldest_y (.p(row), .step(free_y), .moves(keep));
-
-    wire          keep_x = keep || (KEEP_L && row == $signed(Y_L[ROW_W-1:0]));
+        .FIRST(-PT), .STRIDE(SH), .COUNT(OUT_H), .LIMIT(HEIGHT), .UNIT(-LINE), .OFFSET(BACK_OLDEST),
+        .INDEX_W(YW), .STEP_W(CW)
+    ) oldest_y (.n(oy_reg), .step(free_y), .moves(keep));
+    wire          keep_x = keep || (last_row && KEEP_L);
     wire [CW-1:0] need = image_end ? MINUS_NEED_I[CW-1:0] : row_end ? need_y : need_x;
     wire [CW-1:0] free = image_end ? MINUS_FREE_I[CW-1:0] : row_end ? free_y : free_x & {CW{keep_x}};
-    // A word that is taken comes in as a carry, out of the lowest bit: one chain of carries. en comes late.
-    wire [CW-1:0] less = need & {CW{advance}}, more = free & {CW{advance}};
-    wire [CW:0]   have = {have_reg, 1'b1} + {less & {CW{en}}, take};
-    wire [CW:0]   over = {over_reg, 1'b1} + {more & {CW{en}}, take};
+
+    // Counts, and steps from the current window to the next: en comes late, and lets registers through.
+    // A word that is taken comes in as a carry, out of the lowest bit: one chain of carries.
+    reg  [CW-1:0] have_reg;     // words taken - words up to the newest
+    reg  [CW-1:0] over_reg;     // words taken - words before the oldest - DEPTH
+    reg  [CW-1:0] need_reg, free_reg;
+    wire          go   = en && advance;
+    wire [CW:0]   have = {have_reg, 1'b1} + {need_reg & {CW{go}}, take};
+    wire [CW:0]   over = {over_reg, 1'b1} + {free_reg & {CW{go}}, take};
     always @(posedge clk) begin
         have_reg <= have[CW:1];
         over_reg <= over[CW:1];
+        if (go) begin
+            need_reg <= need;
+            free_reg <= free;
+            ox_reg   <= ox_next;
+            if (row_end) oy_reg <= oy_next;
+        end
         if (rst) begin
             have_reg <= MINUS_NEED_0[CW-1:0];
             over_reg <= MINUS_DEPTH[CW-1:0];
+            need_reg <= MINUS_NEED_1[CW-1:0];
+            free_reg <= MINUS_FREE_1[CW-1:0];
+            ox_reg   <= OX_1[XW-1:0];
+            oy_reg   <= OY_1[YW-1:0];
         end
     end
     assign room     = over_reg[CW-1];

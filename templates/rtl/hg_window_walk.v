@@ -6,7 +6,7 @@
 // Latency     the outputs describe the word that `issue` issues at this edge; the next one follows
 // Contract    address modulo DEPTH, counted on for pixels outside of the image, too; only counters
 //             and sums with constants. start: first word of a window; *_end: last word of a
-//             reduction, of a window; of that, row_end, image_end: it is the last one of a row, an image.
+//             reduction, of a window.
 `default_nettype none
 module hg_window_walk #(
     parameter integer HEIGHT = 4,
@@ -34,13 +34,9 @@ module hg_window_walk #(
     input  wire                       issue,
     output wire                       start,
     output wire [ADDR_W-1:0]          address,
-    output wire signed [ROW_W-1:0]    row,
-    output wire signed [COLUMN_W-1:0] column,
     output wire                       outside,
     output wire                       reduction_end,
-    output wire                       window_end,
-    output wire                       row_end,
-    output wire                       image_end
+    output wire                       window_end
 );
     localparam integer SPAN_Y = (KH - 1) * DH;
     localparam integer SPAN_X = (KW - 1) * DW;
@@ -147,12 +143,8 @@ module hg_window_walk #(
 
     assign start         = start_reg;
     assign address       = address_reg;
-    assign row           = y_reg;
-    assign column        = x_reg;
     assign outside       = above || below || left || right;
     assign reduction_end = f_end && h_end;
     assign window_end    = f_end && g_end;
-    assign row_end       = x_last_reg;
-    assign image_end     = x_last_reg && y_last_reg;
 endmodule
 `default_nettype wire
