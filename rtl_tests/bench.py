@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from lanes import tool_environment
+from lanes import SPLIT, tool_environment
 from streams import RTL, memory
 
 Array = npt.NDArray[np.int64]
@@ -209,7 +209,7 @@ def _run(simulator: str, folder: Path) -> list[str]:
         (folder / "main.cpp").write_text(_MAIN)
         build = ["verilator", "--cc", "--exe", "--build", "-j", "2", "-Wno-fatal", "-Wno-lint", "-Wno-STMTDLY"]
         build += ["--no-timing", "--x-initial", "unique", "-CFLAGS", "-O0", "-y", str(RTL), "--top-module", "bench"]
-        build += ["-Mdir", "obj", "-o", "bench", "bench.v", "main.cpp"]
+        build += [*SPLIT, "-Mdir", "obj", "-o", "bench", "bench.v", "main.cpp"]
         command = ["obj/bench", "+verilator+rand+reset+2", "+verilator+seed+7"]
     for words in (build, command):
         done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)

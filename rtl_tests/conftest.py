@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator, get_runner
-from lanes import tool_environment
+from lanes import SPLIT, tool_environment
 from streams import RTL, Pipeline, Stream
 
 HERE = Path(__file__).resolve().parent
@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
     """A function that builds `module` and runs stream_cocotb.py on it; fails with the log."""
     environment = tool_environment()
-    for name in ("PATH", "OBJCACHE", "MAKEFLAGS"):
+    for name in ("PATH", "OBJCACHE"):
         if name in environment:
             monkeypatch.setenv(name, environment[name])
     monkeypatch.syspath_prepend(str(HERE))
@@ -63,7 +63,7 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
             control = tmp_path / "visible.vlt"
             control.write_text(f'`verilator_config\npublic_flat_rw -module "{module}" -var "*"\n')
             sources.insert(0, control)
-            options += ["-Wno-fatal", "-CFLAGS", "-O0"]
+            options += ["-Wno-fatal", *SPLIT, "-CFLAGS", "-O0"]
         else:
             options.append("-g2005")
         runner = TopVerilator() if simulator == "verilator" else get_runner(simulator)
@@ -99,7 +99,7 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
 @pytest.fixture
 def cocotb_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Builds a module and runs one of the *_cocotb.py on it: that of its name, or the one that is named."""
-    for name in ("PATH", "OBJCACHE", "MAKEFLAGS"):
+    for name in ("PATH", "OBJCACHE"):
         if name in (env := tool_environment()):
             monkeypatch.setenv(name, env[name])
     monkeypatch.syspath_prepend(str(HERE))
@@ -114,7 +114,7 @@ def cocotb_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     ) -> None:
         (tmp_path / "job.json").write_text(json.dumps(job))
         runner = get_runner(simulator)
-        options = ["-Wno-fatal", "-CFLAGS", "-O0"] if simulator == "verilator" else ["-g2005"]
+        options = ["-Wno-fatal", *SPLIT, "-CFLAGS", "-O0"] if simulator == "verilator" else ["-g2005"]
         log = tmp_path / "build.log"
         try:
             runner.build(

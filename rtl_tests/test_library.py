@@ -375,10 +375,11 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         | {"FOLDS": 1, "REPEAT": 1, "DEPTH": 1},
         {"PT": 7, "PL": 8, "OUT_H": 12, "OUT_W": 14, "PAD": "4'h9", "GROUPS": 3},
     ),
+    "hg_window_count": ({"W": 1}, {"W": 7, "FROM": "7'h41", "LATE": 1}),
     "hg_window_flow": (
         {"HEIGHT": 1, "WIDTH": 1, "SPAN_X": 0, "SPAN_Y": 0, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1, "DEPTH": 1}
         | {"PIXEL": 1},
-        {"SH": 7, "OUT_H": 1, "SW": 2, "OUT_W": 2},
+        {"SH": 7, "OUT_H": 1, "SW": 2, "OUT_W": 2, "LATE": 1},
     ),
     "hg_window_step": ({"FIRST": 3, "LIMIT": 0}, {"STRIDE": 1, "LIMIT": 9, "OFFSET": 4}),
     "hg_window_walk": (

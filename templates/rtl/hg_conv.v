@@ -72,7 +72,8 @@ module hg_conv #(
     hg_window #(
         .UNIT(X_W), .LANES(SIMD), .HEIGHT(HEIGHT), .WIDTH(WIDTH), .KH(KH), .KW(KW), .SH(SH), .SW(SW),
         .DH(DH), .DW(DW), .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W), .GROUPS(GROUPS),
-        .FOLDS(FOLDS), .REPEAT(REPEAT), .DEPTH(DEPTH), .PAD(PAD)
+        .FOLDS(FOLDS), .REPEAT(REPEAT), .DEPTH(DEPTH), .PAD(PAD),
+        .LATE((EVERY == 1) ? 1 : 0)
     ) window (
         .clk(clk), .rst(rst), .en(near), .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),
         .next_valid(next_valid), .x(x), .x_valid(x_valid), .x_last(x_last)

@@ -94,6 +94,7 @@ module hg_unfold #(
     wire [SPAN-1:0]    outside_x;
     wire window_end, complete;
     wire en = m_ready || !m_valid, take = s_valid && s_ready, issue = en && complete;
+    wire ended = issue && window_end;
 
     hg_unfold_walk #(
         .HEIGHT(HEIGHT), .WIDTH(ACROSS), .KH(TALL), .KW(SPAN), .SH(SH), .SW(STEP), .PT(PT), .PL(LEFT),
@@ -110,8 +111,7 @@ module hg_unfold #(
         .PT(PT), .PL(LEFT), .OUT_H(OUT_H), .OUT_W(BEATS), .PIXEL(FOLDS),
         .DEPTH(ROWS * COLUMNS * FOLDS)
     ) flow (
-        .clk(clk), .rst(rst), .take(take), .en(en), .advance(complete && window_end),
-        .room(s_ready), .complete(complete)
+        .clk(clk), .rst(rst), .take(take), .began(ended), .ended(ended), .room(s_ready), .complete(complete)
     );
 
     // What the words that were read belong to.

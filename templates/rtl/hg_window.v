@@ -10,6 +10,7 @@
 //             GROUPS, FOLDS, REPEAT  see above
 //             DEPTH          words of the buffer
 //             PAD            code of the elements outside
+//             LATE           en comes late, see hg_window_count
 // Latency     A window has P = GROUPS * REPEAT * KH * KW * FOLDS words; one word is issued in each
 //             enabled cycle (en) unless it is the first one of its window, which waits until
 //             hg_window_flow says that the window is complete. So the first word of window v is
@@ -39,7 +40,8 @@ module hg_window #(
     parameter integer FOLDS  = 2,
     parameter integer REPEAT = 2,
     parameter integer DEPTH  = 26,
-    parameter [UNIT-1:0] PAD = 0
+    parameter [UNIT-1:0] PAD = 0,
+    parameter integer LATE   = 0
 ) (
     input  wire                  clk,
     input  wire                  rst,
@@ -67,8 +69,12 @@ module hg_window #(
     wire take  = s_valid && s_ready;
     wire next  = complete || !start;
     wire issue = en && next;   // en comes late
-    // Only a window of one word ends with the word that waits for it.
-    wire last  = window_end && (complete || GROUPS * REPEAT * KH * KW * FOLDS > 1);
+    // Only a window of one word ends with the word that waits for it. Of more, the next window is waited for
+    // while the others follow.
+    localparam [0:0] MORE = GROUPS * REPEAT * KH * KW * FOLDS > 1;
+    wire ended = en && window_end && (complete || MORE);
+    reg  began_reg;
+    always @(posedge clk) began_reg <= issue && start && !rst;
 
     hg_window_walk #(
         .HEIGHT(HEIGHT), .WIDTH(WIDTH), .KH(KH), .KW(KW), .SH(SH), .SW(SW), .DH(DH), .DW(DW),
@@ -82,9 +88,10 @@ module hg_window #(
     hg_window_flow #(
         .HEIGHT(HEIGHT), .WIDTH(WIDTH), .SPAN_Y((KH - 1) * DH), .SPAN_X((KW - 1) * DW),
         .SH(SH), .SW(SW), .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W),
-        .PIXEL(GROUPS * FOLDS), .DEPTH(DEPTH)
+        .PIXEL(GROUPS * FOLDS), .DEPTH(DEPTH), .LATE(LATE)
     ) flow (
-        .clk(clk), .rst(rst), .take(take), .en(en), .advance(last), .room(s_ready), .complete(complete)
+        .clk(clk), .rst(rst), .take(take), .began(MORE ? began_reg : ended), .ended(ended),
+        .room(s_ready), .complete(complete)
     );
 
     // A word is never read at the edge at which its place is written.

@@ -11,10 +11,12 @@
 // Parameters  HEIGHT, WIDTH, SH, SW, PT, PL, OUT_H, OUT_W, DEPTH  as in hg_window
 //             SPAN_Y, SPAN_X   places from the first to the last tap
 //             PIXEL            words of a pixel
+//             LATE             as in hg_window_count
 // Latency     room: fewer than DEPTH words from the oldest on were taken (`take`) before this cycle;
-//             complete: the newest word was taken before this cycle. `en && advance` goes to the
-//             next window at this edge.
-// Contract    depends on registers only. Needs DEPTH > newest - oldest for every window.
+//             complete: the newest word was taken before this cycle. Both are about the next window behind
+//             the edge at which `ended` is 1 for room, `began` for complete.
+// Contract    depends on registers only. Needs DEPTH > newest - oldest for every window. began comes before
+//             ended of the same window, or with it.
 `default_nettype none
 module hg_window_flow #(
     parameter integer HEIGHT = 4,
@@ -28,13 +30,14 @@ module hg_window_flow #(
     parameter integer OUT_H  = 4,
     parameter integer OUT_W  = 5,
     parameter integer PIXEL  = 2,
-    parameter integer DEPTH  = 26
+    parameter integer DEPTH  = 26,
+    parameter integer LATE   = 0
 ) (
     input  wire clk,
     input  wire rst,
     input  wire take,
-    input  wire en,
-    input  wire advance,
+    input  wire began,
+    input  wire ended,
     output wire room,
     output wire complete
 );
@@ -113,34 +116,32 @@ module hg_window_flow #(
     wire [CW-1:0] need = image_end ? MINUS_NEED_I[CW-1:0] : row_end ? need_y : need_x;
     wire [CW-1:0] free = image_end ? MINUS_FREE_I[CW-1:0] : row_end ? free_y : free_x & {CW{keep_x}};
 
-    // Counts, and steps from the current window to the next: en comes late, and lets registers through.
-    // A word that is taken comes in as a carry, out of the lowest bit: one chain of carries.
-    reg  [CW-1:0] have_reg;     // words taken - words up to the newest
-    reg  [CW-1:0] over_reg;     // words taken - words before the oldest - DEPTH
+    // Counts, and steps from the current window to the next.
+    wire [CW-1:0] have;     // words taken - words up to the newest
+    wire [CW-1:0] over;     // words taken - words before the oldest - DEPTH
     reg  [CW-1:0] need_reg, free_reg;
-    wire          go   = en && advance;
-    wire [CW:0]   have = {have_reg, 1'b1} + {need_reg & {CW{go}}, take};
-    wire [CW:0]   over = {over_reg, 1'b1} + {free_reg & {CW{go}}, take};
+    hg_window_count #(.W(CW), .FROM(MINUS_NEED_0[CW-1:0]), .LATE(LATE)) have_count (
+        .clk(clk), .rst(rst), .take(take), .go(began), .step(need_reg), .count(have)
+    );
+    hg_window_count #(.W(CW), .FROM(MINUS_DEPTH[CW-1:0]), .LATE(LATE)) over_count (
+        .clk(clk), .rst(rst), .take(take), .go(ended), .step(free_reg), .count(over)
+    );
     always @(posedge clk) begin
-        have_reg <= have[CW:1];
-        over_reg <= over[CW:1];
-        if (go) begin
+        if (ended) begin
             need_reg <= need;
             free_reg <= free;
             ox_reg   <= ox_next;
             if (row_end) oy_reg <= oy_next;
         end
         if (rst) begin
-            have_reg <= MINUS_NEED_0[CW-1:0];
-            over_reg <= MINUS_DEPTH[CW-1:0];
             need_reg <= MINUS_NEED_1[CW-1:0];
             free_reg <= MINUS_FREE_1[CW-1:0];
             ox_reg   <= OX_1[XW-1:0];
             oy_reg   <= OY_1[YW-1:0];
         end
     end
-    assign room     = over_reg[CW-1];
-    assign complete = !have_reg[CW-1];
-    wire unused = &{1'b0, unused_nx, unused_ny, unused_fx, have[0], over[0]};
+    assign room     = over[CW-1];
+    assign complete = !have[CW-1];
+    wire unused = &{1'b0, unused_nx, unused_ny, unused_fx, have, over};
 endmodule
 `default_nettype wire

@@ -45,6 +45,6 @@ UNITS = {
     "hg_threshold": "test_threshold.py", "hg_unfold": "test_unfold.py", "hg_unfold_store": "test_unfold.py",
     "hg_unfold_walk": "test_unfold.py", "hg_weights": "test_weights.py", "hg_weights_table": "test_weights.py", "hg_width": "test_width.py",
     "hg_width_gearbox": "test_width.py", "hg_width_narrow": "test_width.py", "hg_width_widen": "test_width.py",
-    "hg_window": "test_window_conv.py", "hg_window_flow": "test_window_conv.py",
+    "hg_window": "test_window_conv.py", "hg_window_count": "test_window_conv.py", "hg_window_flow": "test_window_conv.py",
     "hg_window_step": "test_window_conv.py", "hg_window_walk": "test_window_conv.py",
 }  # fmt: skip
