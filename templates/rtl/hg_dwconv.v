@@ -106,7 +106,7 @@ module hg_dwconv #(
         .SIMD(1), .PE(PE), .SHARED(0), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
         .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP)
     ) mac (
-        .clk(clk), .rst(rst), .en(en),
+        .clk(clk), .rst(rst), .en(en), .en_totals(near),
         .x(x), .x_valid(x_valid), .x_last(x_last), .w(w),
         .m_data(m_data), .m_valid(m_valid), .m_free(free)
     );

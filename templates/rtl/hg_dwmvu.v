@@ -109,7 +109,7 @@ module hg_dwmvu #(
         .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((FOLDS == 1 && LOADABLE == 0) ? 1 : 0),
         .ALONE(1), .DSP(DSP)
     ) mac (
-        .clk(clk), .rst(rst), .en(en),
+        .clk(clk), .rst(rst), .en(en), .en_totals(near),
         .x(x), .x_valid(x_valid_reg), .x_last(1'b1), .w(w),
         .m_data(m_data), .m_valid(m_valid), .m_free(free)
     );

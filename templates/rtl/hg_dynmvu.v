@@ -98,7 +98,7 @@ module hg_dynmvu #(
         .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W), .ACC_W(ACC_W),
         .EVERY(EVERY), .DSP(DSP)
     ) mac (
-        .clk(clk), .rst(rst), .en(en),
+        .clk(clk), .rst(rst), .en(en), .en_totals(near),
         .x(x), .x_valid(both), .x_last(last), .w(w),
         .m_data(m_data), .m_valid(m_valid), .m_free(free)
     );

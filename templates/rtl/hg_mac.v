@@ -13,9 +13,9 @@
 //                           the number of a word, of WORD_W bits; CONSTANT and DSP are 0, MODE is not 2
 // Latency     1 + that of the dot product or hg_popcount + 1 enabled cycles, from a reduction's last word
 // Contract    exact modulo 2^ACC_W. Everything moves on `en`; the user stops it while m_valid
-//             and nobody takes. m_free is !m_valid, from a register of its own, for the enable of what is
-//             in front: it need not wait for one that goes far. Lane p, column s of w at bit
-//             (p * SIMD + s) * W_W, of x (not SHARED) at (p * SIMD + s) * X_W.
+//             and nobody takes. m_free is !m_valid, from a register of its own, for an enable that need not
+//             wait for one that goes far: that of what is in front, and `en_totals`, which is en.
+//             Lane p, column s of w at bit (p * SIMD + s) * W_W, of x (not SHARED) at (p * SIMD + s) * X_W.
 `default_nettype none
 module hg_mac #(
     parameter integer SIMD     = 4,
@@ -40,6 +40,7 @@ module hg_mac #(
     input  wire                                        clk,
     input  wire                                        rst,
     input  wire                                        en,
+    input  wire                                        en_totals,
     input  wire [((SHARED != 0) ? 1 : PE)*SIMD*X_W-1:0] x,
     input  wire                                        x_valid,
     input  wire                                        x_last,
@@ -173,18 +174,10 @@ module hg_mac #(
                 .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY), .DSP(DSP)
             ) dot (.clk(clk), .en(en), .x(x_row), .w(w_now[p*ROW_V +: ROW_V]), .sum(made[p*SUM_W +: SUM_W]));
         end
-        for (p = 0; p < PE; p = p + 1) begin : row
-            localparam integer LOW = (MODE == 2) ? 1 : 0;  // below a count, a position: the carry of the sum
-            wire [SUM_W-1:0]       sum = sums[p*SUM_W +: SUM_W];
-            wire [SUM_W+ACC_W-1:0] extended = {{ACC_W+LOW{(MODE != 2) && sum[SUM_W-1]}}, sum[SUM_W-1:LOW]};
-            wire [ACC_W:0]         one = {{ACC_W{1'b0}}, (MODE == 2) && sum[0]};
-            reg  [ACC_W-1:0]       acc_reg;
-            always @(posedge clk)
-                if (en && valid_reg[STAGES-1])
-                    acc_reg <= (first_reg ? {ACC_W{1'b0}} : acc_reg) + extended[ACC_W-1:0] + one[ACC_W-1:0];
-            assign m_data[p*ACC_W +: ACC_W] = acc_reg;
-            wire unused_row = &{1'b0, extended, one};
-        end
     endgenerate
+
+    hg_totals #(.ROWS(PE), .SUM_W(SUM_W), .ACC_W(ACC_W), .COUNTS((MODE == 2) ? 1 : 0)) rows (
+        .clk(clk), .step(en_totals && valid_reg[STAGES-1]), .first(first_reg), .sums(sums), .totals(m_data)
+    );
 endmodule
 `default_nettype wire

@@ -123,7 +123,7 @@ module hg_mvu #(
                 .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .ALONE((COL_FOLDS == 1) ? 1 : 0), .DSP(DSP),
                 .FIRST(FIRST), .T_W(T_W), .S_W(S_W), .CUT(CUT), .FILE(FILE), .WORD_W(AW)
             ) mac (
-                .clk(clk), .rst(rst), .en(en),
+                .clk(clk), .rst(rst), .en(en), .en_totals(near),
                 .x(own), .x_valid(x_valid), .x_last(x_last), .w(w),
                 .m_data(m_data[n*PE*ACC_W +: PE*ACC_W]), .m_valid(valid[n]), .m_free(free[n])
             );
