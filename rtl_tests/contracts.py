@@ -575,7 +575,7 @@ def _tap(g: Geometry, y: int, x: int, word: int, bits: int, code: int) -> list[B
     return [code >> bit & 1 for bit in range(bits)]
 
 
-def window(unit: int, g: Geometry, more: int = 0, code: int = 1) -> Case:
+def window(unit: int, g: Geometry, more: int = 0, code: int = 1, late: int = 0) -> Case:
     """hg_window, `more` words deeper than needed. Its enable is what takes beats."""
     depth = g.least_depth() + more
     newest, oldest = g.newest(), g.oldest()
@@ -593,7 +593,7 @@ def window(unit: int, g: Geometry, more: int = 0, code: int = 1) -> Case:
     room = [oldest[n] + depth for n in owner]
     link = Link("s", "m", unit, g.words, sent, [newest[n] for n in owner], room, 2 * g.words + depth, latency=2)
     parameters: dict[str, object] = {"UNIT": unit, "LANES": 1, **{name.upper(): getattr(g, name) for name in _AXES}}
-    parameters |= {"GROUPS": g.groups, "FOLDS": g.folds, "REPEAT": g.repeat, "DEPTH": depth, "PAD": f"{unit}'d{code}"}
+    parameters |= {"GROUPS": g.groups, "FOLDS": g.folds, "REPEAT": g.repeat, "DEPTH": depth, "PAD": f"{unit}'d{code}", "LATE": late}
     inputs = {"s_data": unit, "s_valid": 1, "en": 1}
     outputs = {"s_ready": 1, "next_valid": 1, "x": unit, "x_valid": 1, "x_last": 1}
     names = {"m_data": "{x_last, x}", "m_valid": "x_valid", "m_ready": "en"}

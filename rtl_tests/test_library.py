@@ -347,7 +347,6 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         | {"OUT_W": 4, "FOLDS": 1},
     ),
     "hg_reduce_walk": ({"SIZE": 1, "KERNEL": 1, "COUNT": 1}, {"SIZE": 9, "KERNEL": 1, "COUNT": 8}),
-    "hg_totals": ({"ROWS": 1, "SUM_W": 1, "ACC_W": 1}, {"ROWS": 3, "SUM_W": 4, "ACC_W": 3, "COUNTS": 1}),
     "hg_unfold": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}
         | {"FOLDS": 1, "ROWS": 1, "COLUMNS": 1},

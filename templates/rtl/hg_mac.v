@@ -174,10 +174,17 @@ module hg_mac #(
                 .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY), .DSP(DSP)
             ) dot (.clk(clk), .en(en), .x(x_row), .w(w_now[p*ROW_V +: ROW_V]), .sum(made[p*SUM_W +: SUM_W]));
         end
+        for (p = 0; p < PE; p = p + 1) begin : row
+            localparam integer LOW = (MODE == 2) ? 1 : 0;  // below a count, a position: the carry of the sum
+            wire [SUM_W-1:0]       sum = sums[p*SUM_W +: SUM_W];
+            wire [SUM_W+ACC_W-1:0] extended = {{ACC_W+LOW{(MODE != 2) && sum[SUM_W-1]}}, sum[SUM_W-1:LOW]};
+            wire [ACC_W:0]         one = {{ACC_W{1'b0}}, (MODE == 2) && sum[0]};
+            reg  [ACC_W-1:0]       acc_reg;
+            always @(posedge clk) if (en_totals && valid_reg[STAGES-1])
+                acc_reg <= (first_reg ? {ACC_W{1'b0}} : acc_reg) + extended[ACC_W-1:0] + one[ACC_W-1:0];
+            assign m_data[p*ACC_W +: ACC_W] = acc_reg;
+            wire unused_row = &{1'b0, extended, one};
+        end
     endgenerate
-
-    hg_totals #(.ROWS(PE), .SUM_W(SUM_W), .ACC_W(ACC_W), .COUNTS((MODE == 2) ? 1 : 0)) rows (
-        .clk(clk), .step(en_totals && valid_reg[STAGES-1]), .first(first_reg), .sums(sums), .totals(m_data)
-    );
 endmodule
 `default_nettype wire

@@ -42,7 +42,7 @@ UNITS = {
         "test_softmax.py",
     ),
     "hg_stages": "test_adders.py", "hg_table": "test_table.py", "hg_take": "test_plumbing.py",
-    "hg_threshold": "test_threshold.py", "hg_totals": "test_mvu.py test_window_conv.py test_unfold.py", "hg_unfold": "test_unfold.py", "hg_unfold_store": "test_unfold.py",
+    "hg_threshold": "test_threshold.py", "hg_unfold": "test_unfold.py", "hg_unfold_store": "test_unfold.py",
     "hg_unfold_walk": "test_unfold.py", "hg_weights": "test_weights.py", "hg_weights_table": "test_weights.py", "hg_width": "test_width.py",
     "hg_width_gearbox": "test_width.py", "hg_width_narrow": "test_width.py", "hg_width_widen": "test_width.py",
     "hg_window": "test_window_conv.py", "hg_window_count": "test_window_conv.py", "hg_window_flow": "test_window_conv.py",
