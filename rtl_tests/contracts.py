@@ -593,7 +593,8 @@ def window(unit: int, g: Geometry, more: int = 0, code: int = 1, late: int = 0) 
     room = [oldest[n] + depth for n in owner]
     link = Link("s", "m", unit, g.words, sent, [newest[n] for n in owner], room, 2 * g.words + depth, latency=2)
     parameters: dict[str, object] = {"UNIT": unit, "LANES": 1, **{name.upper(): getattr(g, name) for name in _AXES}}
-    parameters |= {"GROUPS": g.groups, "FOLDS": g.folds, "REPEAT": g.repeat, "DEPTH": depth, "PAD": f"{unit}'d{code}", "LATE": late}
+    parameters |= {"GROUPS": g.groups, "FOLDS": g.folds, "REPEAT": g.repeat, "DEPTH": depth, "PAD": f"{unit}'d{code}"}
+    parameters["LATE"] = late
     inputs = {"s_data": unit, "s_valid": 1, "en": 1}
     outputs = {"s_ready": 1, "next_valid": 1, "x": unit, "x_valid": 1, "x_last": 1}
     names = {"m_data": "{x_last, x}", "m_valid": "x_valid", "m_ready": "en"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +62,12 @@ def run(simulate: Callable[..., None], simulator: str, case: tuple[int, ...], *,
         {"s_data": pack(x, x_bits)}, {"m_data": pack(x @ weight.T, y_bits)}, latency, capacity=0 if joined else latency
     )
     simulate(simulator, "adders", {}, job, {"adders.v": text})
+
+
+def test_no_bit_waits_in_a_shift_register() -> None:
+    """The third register in a row is reset: tools leave it a register."""
+    found = [re.search(r"if \(rst\) begin\n        (n\w+) <= ", module(case)[0]) for case in CASES]
+    assert [(n, match[1]) for n, match in enumerate(found) if match] == [(2, "n13_3")]
 
 
 @pytest.mark.parametrize("case", CASES)

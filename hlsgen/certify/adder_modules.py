@@ -52,7 +52,10 @@ _PART = re.compile(
     re.ASCII,
 )
 _UNUSED = re.compile(rf"    wire unused_sums = &\{{1'b0(?:, n{_NUMBER}_{_NUMBER})+\}};", re.ASCII)
-_CLOCK = "    always @(posedge clk) if (en) begin"
+_CLEAR = re.compile(rf"        (n{_NUMBER}_{_NUMBER}) <= ({_NUMBER})'h0;", re.ASCII)
+_CLOCK, _RESET, _ELSE = (
+    "    always @(posedge clk) if (en) begin", "    always @(posedge clk) if (rst) begin", "    end else if (en) begin",
+)  # fmt: skip
 
 #: A bit: a constant, or (wire, place, whether it is inverted).
 _Bit = int | tuple[str, int, bool]
@@ -166,6 +169,10 @@ class _Reader:
                     self.wires[name] = self._wire(wire[4], width)
             elif line == _CLOCK:
                 self._registers(lines, waiting)
+            elif line == _RESET:
+                cleared = self._cleared(lines, waiting)
+                self._registers(lines, cleared)
+                waiting |= cleared
             elif assign and row < self.rows:
                 if (int(assign[1]), int(assign[2])) != ((row + 1) * self.y_bits - 1, row * self.y_bits):
                     raise broken(self.where, f"row {row} of the sums is not where it should be: {line.strip()[:60]!r}.")
@@ -179,6 +186,18 @@ class _Reader:
         if row != self.rows or waiting or head != self.head:
             raise broken(self.where, "its head is not that of what follows, or sums or registers are missing.")
         return found
+
+    def _cleared(self, lines: Iterator[str], waiting: dict[str, int]) -> dict[str, int]:
+        """The registers that a block sets to 0 in reset, which it writes else; they wait no longer."""
+        found: dict[str, int] = {}
+        for line in lines:
+            if line == _ELSE:
+                return found
+            clear = _CLEAR.fullmatch(line)
+            if clear is None or waiting.get(clear[1]) != int(clear[2]):
+                raise broken(self.where, f"has no such register of that width: {line.strip()[:60]!r}.")
+            found[clear[1]] = waiting.pop(clear[1])
+        raise broken(self.where, "has a block without an end.")
 
     def _registers(self, lines: Iterator[str], waiting: dict[str, int]) -> None:
         """The block that writes the registers that were declared before it, each of them once."""

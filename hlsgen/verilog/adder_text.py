@@ -8,6 +8,10 @@ from hlsgen.adder_graph import Adder, Pipeline, width
 from hlsgen.adder_graph.graph import NOTHING, carry_place, grows, lowest
 from hlsgen.verilog.stage_text import between_streams
 
+#: Registers in a row that a bit may pass. Of three and more, tools make a shift register, out of which it comes a nanosecond
+#: later than out of a register; not of those that are reset.
+_MOST_WAITS = 2
+
 
 def module_text(
     name: str, pipeline: Pipeline, x_bits: int, y_bits: int, *, joined: bool = False, bare: bool = False
@@ -39,6 +43,8 @@ class _Text:
         self.pipeline, self.x_bits = pipeline, x_bits
         graph = pipeline.graph
         self.widths = [x_bits] * len(graph.inputs) + [width(*ends) for ends in graph.intervals[len(graph.inputs) :]]
+        #: Of each bit of a node, how many registers it has passed in a row.
+        self.waits = {n: [0] * x_bits for n in range(len(graph.inputs))}
 
     def lines(self, y_bits: int, *, bare: bool) -> Iterator[str]:
         pipeline, graph = self.pipeline, self.pipeline.graph
@@ -87,12 +93,22 @@ class _Text:
         """Those that hold values in this cycle."""
         made, needed = self.pipeline.made, self.pipeline.needed
         held = [n for n in range(len(made)) if made[n] < cycle <= needed[n]]
+        reset = []
+        for n in held:
+            self.waits[n] = [waits + 1 for waits in self.waits[n]]
+            if max(self.waits[n]) > _MOST_WAITS:
+                self.waits[n] = [0] * self.widths[n]
+                reset.append(n)
         for n in held:
             yield f"    reg [{self.widths[n] - 1}:0] n{n}_{cycle};"
-        if held:
-            yield "    always @(posedge clk) if (en) begin"
-            for n in held:
-                yield f"        n{n}_{cycle} <= n{n}_{cycle - 1};"
+        for own in (reset, [n for n in held if n not in reset]):
+            if not own:
+                continue
+            yield f"    always @(posedge clk) if ({'rst' if own is reset else 'en'}) begin"
+            if own is reset:
+                yield from (f"        n{n}_{cycle} <= {self.widths[n]}'h0;" for n in own)
+                yield "    end else if (en) begin"
+            yield from (f"        n{n}_{cycle} <= n{n}_{cycle - 1};" for n in own)
             yield "    end"
 
     def _sum(self, n: int, adder: Adder, cycle: int) -> str:
@@ -101,6 +117,7 @@ class _Text:
         sign = "+ ~" if adder.minus and adder.extra else "- ~" if adder.extra else "- " if adder.minus else "+ "
         adder = lowest(adder)
         low = carry_place(adder, ends)
+        self.waits[n] = [*self.waits[adder.a][:low], *[0] * (bits - low)] if low else [0] * bits
         left, right = (adder.a, cycle, adder.i), (adder.b, cycle, adder.j)
         if grows(adder, ends, ends[n]):
             # Numbers of a bit less, each moved up by half their range: the highest bit is the carry.

@@ -15,6 +15,7 @@ from models import Net
 import hlsgen
 from hlsgen.certify.adder_modules import ADDERS, check_flips
 from hlsgen.certify.netlist_reader import Cell, Nets, SizedConstant
+from hlsgen.verilog import adder_text
 
 #: A wire up to the second of its three numbers.
 THREE = r"( = \{\S[^+=;]* \+ ~?\{[^-+=;]*\})"
@@ -171,3 +172,25 @@ def test_a_module_of_another_instance(core: Path) -> None:
 def test_none_too_many(core: Path) -> None:
     (core / "rtl" / "top_mv9_adders.v").write_text("module top_mv9_adders; endmodule\n")
     assert any("is not in certificate.json" in text for text in messages(core))
+
+
+def test_registers_that_are_reset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that end a long wait: each is set to 0 and written, from its own value."""
+    monkeypatch.setattr(adder_text, "_MOST_WAITS", 0)
+    core = CASES["adders"].build(tmp_path / "core")
+    path = written(core)
+    text, certificate = path.read_text(), (core / "certificate.json").read_text()
+    assert messages(core) == []
+    first = re.search(r"        (n\w+) <= (\d+)'h0;\n", text)
+    assert first is not None
+    name, bits = first.groups()
+    moved = re.search(rf"        {name} <= n\w+;\n", text)
+    assert moved is not None
+    for old, new in (
+        (first[0], ""), (moved[0], ""), (f"{name} <= {bits}'h0", f"{name} <= {bits}'h1"), (first[0], first[0] * 2),
+        (f"{name} <= {bits}'h0", f"{name} <= {int(bits) + 1}'h0"), ("    end else if (en) begin", "    end else begin"),
+        ("if (rst) begin", "if (!rst) begin"), (moved[0], moved[0].replace("_0;", "_1;")),
+    ):  # fmt: skip
+        assert old in text
+        assert problems(core, path, text.replace(old, new, 1)), (old, new)
+        (core / "certificate.json").write_text(certificate)
