@@ -90,8 +90,8 @@ module hg_mac #(
             valid_reg <= valid_in[STAGES-1:0];
             last_reg  <= last_in[STAGES-1:0];
             {m_valid_reg, m_free_reg} <= {done, !done};
-            if (valid_reg[STAGES-1]) first_reg <= last_reg[STAGES-1];
         end
+        if (en_totals && valid_reg[STAGES-1]) first_reg <= last_reg[STAGES-1];
         if (rst) begin
             valid_reg <= {STAGES{1'b0}};
             {m_valid_reg, m_free_reg, first_reg} <= 3'b011;

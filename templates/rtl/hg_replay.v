@@ -102,16 +102,16 @@ module hg_replay #(
             wire [AW-1:0]   place;        // of the beat that comes next
             wire [LW-1:0]   beat;         // its number in a pass
 
-            wire end_pass = REPEAT <= 1 || late_reg;
-            wire again    = REPEAT > 1 && again_reg, able = again || some_reg;
+            wire end_pass = REPEAT < 2 || late_reg, again = REPEAT > 1 && again_reg, able = again || some_reg;
             wire read     = advance && able, first = read && !again;
             wire free     = ((REPEAT > 1) ? late_reg : some_reg) && advance;  // in the last pass, again
             wire nearly   = fill_reg == ((pushed_reg == freed_reg) ? NEARLY : freed_reg ? FULL : ALMOST);
             wire takes_last = !again
                 && fresh_reg == ((pushed_reg == first_reg) ? ONE : first_reg ? TWO : NONE);
-            (* keep *) wire stays;
+            (* keep *) wire stays, ends;   // a table each, in front of what comes late
             assign stays = push ? !nearly : ready_reg;
-            wire end_beat = beat == LAST_BEAT, ends = able && end_beat;
+            wire end_beat = beat == LAST_BEAT;
+            assign ends = able && end_beat;
 
             assign s_ready = ready_reg;
             assign m_last  = last_reg;
