@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
     """A function that builds `module` and runs stream_cocotb.py on it; fails with the log."""
     environment = tool_environment()
-    for name in ("PATH", "OBJCACHE"):
+    for name in ("PATH", "OBJCACHE", "MAKEFLAGS"):
         if name in environment:
             monkeypatch.setenv(name, environment[name])
     monkeypatch.syspath_prepend(str(HERE))
@@ -99,7 +99,7 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
 @pytest.fixture
 def cocotb_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Builds a module and runs one of the *_cocotb.py on it: that of its name, or the one that is named."""
-    for name in ("PATH", "OBJCACHE"):
+    for name in ("PATH", "OBJCACHE", "MAKEFLAGS"):
         if name in (env := tool_environment()):
             monkeypatch.setenv(name, env[name])
     monkeypatch.syspath_prepend(str(HERE))

@@ -95,6 +95,8 @@ def tool_environment() -> dict[str, str]:
     env["PATH"] = os.pathsep.join([*paths, env.get("PATH", "")])
     if shutil.which("ccache", path=env["PATH"]):
         env.setdefault("OBJCACHE", "ccache")
+    # The wheel's makefile is configured without the compiler's option to include a header.
+    env["MAKEFLAGS"] = f"{env.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
     return env
 
 

@@ -129,9 +129,9 @@ def test_wrong_prediction_is_noticed(core: Path) -> None:
     """A vector buffer that reads in every other cycle still gives right values; the cycles tell."""
     path = core / "rtl" / "floor_ceil_hg_replay.v"
     text = path.read_text()
-    slow = "reg reads_reg;\n    always @(posedge clk) reads_reg <= !rst && !reads_reg;\n    wire again "
+    slow = "reg reads_reg;\n    always @(posedge clk) reads_reg <= !rst && !reads_reg;\n    wire end_pass "
     for own, other in (
-        ("wire again ", slow),
+        ("wire end_pass ", slow),
         ("again || some_reg;", "reads_reg && (again || some_reg);"),
         ("wire free     = ", "wire free     = reads_reg && "),
         ("wire takes_last = ", "wire takes_last = reads_reg && "),
