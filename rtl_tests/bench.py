@@ -15,8 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from lanes import SPLIT, tool_environment
+from lanes import tool_environment
 from streams import RTL, memory
+
+from hlsgen.simulation.verilator_library import SPLIT
 
 Array = npt.NDArray[np.int64]
 

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator, get_runner
-from lanes import SPLIT, tool_environment
+from lanes import tool_environment
 from streams import RTL, Pipeline, Stream
+
+from hlsgen.simulation.verilator_library import SPLIT
 
 HERE = Path(__file__).resolve().parent
 #: Every Model behind every pass, and every Graph, is checked (docs/diagnostics.md, HG098). Subprocesses inherit it.

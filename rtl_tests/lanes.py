@@ -21,6 +21,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from hlsgen.simulation.verilator_library import SPLIT
+
 Words = npt.NDArray[np.uint64]
 
 _HARNESS = """
@@ -79,10 +81,6 @@ _CLOCKED = """
         ++edge;
     }
 """
-
-
-#: One file of C++, whose headers are read once and not precompiled, of short functions: compiled in half the time.
-SPLIT = ("--output-split", "0", "--output-split-cfuncs", "2000")
 
 
 def tool_environment() -> dict[str, str]:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanes import SPLIT, tool_environment
+from lanes import tool_environment
 from streams import RTL, memory
+
+from hlsgen.simulation.verilator_library import SPLIT
 
 Stimulus = tuple[int, int, int]  # rst, s_valid, m_ready
 

