@@ -101,7 +101,8 @@ CODES = [
 CODES += [(2, 16, False), (3, 33, False), (5, 33, True), (6, 33, True), (7, 1, False)]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("dialect", DIALECTS[::-1])
 def test_rounding(dialect: str, tmp_path: Path) -> None:
     check(tmp_path, [*map(rounded, Rounding), *(coded(*given) for given in CODES)], dialect)
 

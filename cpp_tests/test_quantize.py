@@ -25,6 +25,7 @@ def quantizer(
     return rescaled(found, table, source, bounds, every_input(source, 2, 2), point)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_quantizer(dialect: str, tmp_path: Path) -> None:
     """All roundings, signed or not, narrow or not, on all inputs; with two and three bits behind the point."""

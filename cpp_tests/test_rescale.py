@@ -57,7 +57,8 @@ def scaled(
     return case
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("dialect", DIALECTS[::-1])
 def test_scale(dialect: str, tmp_path: Path) -> None:
     """Small multipliers and shifts, so that ties are hit; wide ones; shifts of nothing, and of more than all bits."""
     made = [
@@ -185,6 +186,7 @@ def compared(
     return case, codes
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_comparisons(dialect: str, tmp_path: Path) -> None:
     made = []
@@ -255,6 +257,7 @@ def cascade(lanes: int, source: IntType, result: IntType, steps: int, low: int =
     return rescaled(found, np.arange(lanes)[None], source, result, inputs(source, lanes, 1, f.table))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_rank(dialect: str, tmp_path: Path) -> None:
     made = [

@@ -25,8 +25,10 @@ Array = npt.NDArray[np.int64]
 #: Chances that a source pauses and that a sink stalls, the same for all ports; None: chosen at random for
 #: each port, so that each of them is the slowest one somewhere.
 PHASES: tuple[tuple[float, float] | None, ...] = (
-    (0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.4, 0.4), (0.1, 0.8), None, None, None, None,
+    (0.0, 0.0), (0.4, 0.4), None, (0.5, 0.0), (0.0, 0.5), (0.1, 0.8), None, None, None,
 )  # fmt: skip
+#: Of them, the first ones that Icarus runs, too, where Verilator runs all: it takes fifty times as long.
+_SLOW_PHASES = 3
 
 
 @dataclass(frozen=True)
@@ -88,37 +90,40 @@ Trace = dict[str, Port]
 def simulate(
     units: Sequence[Unit], folder: Path, cycles: int = 500, simulators: Sequence[str] = ("icarus", "verilator")
 ) -> list[list[Trace]]:
-    """The traces of every phase, for each unit; asserts that the simulators agree."""
+    """The traces of every phase, for each unit, of the last simulator; asserts that another agrees, in its phases."""
     rng = np.random.default_rng(len(units))
     sources = [(n, port) for n, unit in enumerate(units) for port in unit.inputs]
     sinks = [(n, port) for n, unit in enumerate(units) for port in unit.outputs]
     for n, port in sources:
         (folder / f"u{n}_{port}.mem").write_text(memory([*units[n].inputs[port], 0]))
     control: list[int] = []
-    starts: list[int] = []
+    ends: list[int] = []
     for phase in PHASES:
         # Two to three cycles of reset, whatever sources and sinks do meanwhile.
         before, ports = int(rng.integers(2, 4)), len(sources) + len(sinks)
         chances = [phase[0]] * len(sources) + [phase[1]] * len(sinks) if phase else rng.choice([0, 0.2, 0.8], ports)
         bits = rng.random((before + cycles, ports)) >= chances
-        starts.append(len(starts) * cycles)
         for k, row in enumerate(bits):
             control.append(sum(int(bit) << (place + 1) for place, bit in enumerate(row)) | int(k < before))
+        ends.append(len(control))
     (folder / "control.mem").write_text(memory(control))
     (folder / "bench.v").write_text(_bench(units, sources, sinks, len(control)))
-    shown = [_run(simulator, folder) for simulator in simulators]
-    assert all(len(lines) == len(PHASES) * cycles for lines in shown)
-    phases = [slice(start, start + cycles) for start in starts]
-    read = [[_read(units, [int(line, 16) for line in lines[phase]]) for phase in phases] for lines in shown]
-    for other in read[1:]:
+    read = []
+    for simulator in simulators:
+        count = _SLOW_PHASES if simulator != simulators[-1] else len(PHASES)
+        lines = _run(simulator, folder, ends[count - 1])
+        assert len(lines) == count * cycles
+        rows = [int(line, 16) for line in lines]
+        read.append([_read(units, rows[n * cycles : (n + 1) * cycles]) for n in range(count)])
+    for other in read[:-1]:
         assert all(
             np.array_equal(getattr(one[port], what), getattr(two[port], what))
-            for first, second in zip(read[0], other, strict=True)
+            for first, second in zip(read[-1], other, strict=False)
             for one, two in zip(first, second, strict=True)
             for port in one
             for what in ("valid", "ready", "data")
         ), "the simulators differ"
-    return [[phase[n] for phase in read[0]] for n in range(len(units))]
+    return [[phase[n] for phase in read[-1]] for n in range(len(units))]
 
 
 def _name(port: str) -> str:
@@ -178,7 +183,7 @@ def _bench(units: Sequence[Unit], sources: list[tuple[int, str]], sinks: list[tu
         f'if (!rst) $display("%h", {{{", ".join(reversed(shown))}}});',
         "noise <= noise * 1664525 + 1013904223;",
         "cycle <= cycle + 1;",
-        f"if (cycle == {cycles - 1}) $finish;",
+        "if (cycle == `CYCLES - 1) $finish;",
         "end",
         "endmodule",
     ]
@@ -201,16 +206,17 @@ int main(int argc, char** argv) {
 """
 
 
-def _run(simulator: str, folder: Path) -> list[str]:
-    """The lines that the bench prints, one for every cycle without a reset."""
+def _run(simulator: str, folder: Path, cycles: int) -> list[str]:
+    """The lines that the bench prints in so many cycles, one for each without a reset."""
     environment = tool_environment()
     if simulator == "icarus":
-        build = ["iverilog", "-g2005", "-y", str(RTL), "-s", "clock", "-o", "bench.vvp", "bench.v"]
+        build = ["iverilog", "-g2005", "-y", str(RTL), "-s", "clock", f"-DCYCLES={cycles}", "-o", "bench.vvp", "bench.v"]
         command = ["vvp", "-n", "bench.vvp"]
     else:
         (folder / "main.cpp").write_text(_MAIN)
         build = ["verilator", "--cc", "--exe", "--build", "-j", "2", "-Wno-fatal", "-Wno-lint", "-Wno-STMTDLY"]
         build += ["--no-timing", "--x-initial", "unique", "-CFLAGS", "-O0", "-y", str(RTL), "--top-module", "bench"]
+        build.append(f"-DCYCLES={cycles}")
         build += [*SPLIT, "-Mdir", "obj", "-o", "bench", "bench.v", "main.cpp"]
         command = ["obj/bench", "+verilator+rand+reset+2", "+verilator+seed+7"]
     for words in (build, command):

@@ -10,6 +10,7 @@ from streams import Pipeline, integers, pack, sweep
 
 #: x bits, m bits, style, stages.
 CASES = [
+    (5, 5, 1, 2),
     (6, 7, 1, 2),
     (18, 25, 1, 4),
     (5, 8, 0, 1),

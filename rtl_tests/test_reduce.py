@@ -146,7 +146,7 @@ def test_named(simulator: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.cases(1)
-@pytest.mark.parametrize("simulator, first, count", [("icarus", 0, 100), ("verilator", 100, 15)])
+@pytest.mark.parametrize("simulator, first, count", [("icarus", 0, 25), ("icarus", 25, 75), ("verilator", 100, 15)])
 def test_random(simulator: str, first: int, count: int, tmp_path: Path) -> None:
     check(simulator, [random_case(seed) for seed in range(first, first + count)], tmp_path)
 

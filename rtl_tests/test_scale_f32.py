@@ -85,7 +85,7 @@ def test_scale_f32(simulate: Callable[..., None], simulator: str, case: Case) ->
     """Random inputs, and such whose product is on or beside a tie."""
     rng = np.random.default_rng(case.shift)
     bound = int_type(case.in_w, case.signed)
-    x = integers(rng, case.in_w, case.signed, (250, case.lanes))
+    x = integers(rng, case.in_w, case.signed, (120, case.lanes))
     found = constants(case)
     unit = np.ldexp(1.0, case.shift) / found.mantissa / np.exp2(found.left)
     s = rng.integers(0, len(unit), x.shape)

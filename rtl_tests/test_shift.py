@@ -92,5 +92,5 @@ def test_every_input(simulate: Callable[..., None], mode: Rounding) -> None:
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("mode", [Rounding.ROUND, Rounding.HALF_UP])
 def test_every_unsigned_input(simulate: Callable[..., None], mode: Rounding) -> None:
-    case = Case(32, 1, 16, 0, 0, 9, 8, int(mode), 8, 0, 255)
-    run(simulate, "icarus", case, every(16, False, case.lanes))
+    case = Case(16, 1, 13, 0, 0, 6, 8, int(mode), 8, 0, 255)
+    run(simulate, "icarus", case, every(13, False, case.lanes))

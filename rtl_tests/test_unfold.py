@@ -242,7 +242,7 @@ def check(simulator: str, cases: Sequence[Case], folder: Path) -> None:
     for k, case in enumerate(cases):
         rng = np.random.default_rng(k)
         words = case.span.words
-        played = stimuli(rng, 400 + 8 * max(words, case.beats))
+        played = stimuli(rng, 300 + 4 * max(words, case.beats))
         trace = simulate_cycles(case, played)
         x = case.data(rng, (len(played) // words + 2) * words)
         whole = {start: x[start:][: (len(x) - start) // words * words] for start in {row[3] for row in trace}}
@@ -304,7 +304,7 @@ def predicted(case: Case, due: Sequence[int], ready: Sequence[bool]) -> tuple[li
 def test_timing_model(tmp_path: Path) -> None:
     """The cycles that a build is scheduled with, at several paces on both sides."""
     players, expected = [], []
-    cases = NAMED + [random_case(seed) for seed in range(200, 206)]
+    cases = NAMED[::2] + [random_case(seed) for seed in range(200, 203)]
     for k, case in enumerate(cases):
         rng = np.random.default_rng(k)
         cycles = 300 + 3 * max(case.span.words, case.beats)
@@ -443,7 +443,7 @@ def test_users(simulator: str, tmp_path: Path) -> None:
     players, expected = [], []
     for k, unit in enumerate(UNITS):
         rng = np.random.default_rng(k)
-        played = stimuli(rng, 1200)
+        played = stimuli(rng, 600)
         trace = simulate_pipeline(unit.latency, played)
         x, w = integers(rng, unit.x_w, bool(unit.x_signed), (len(played), unit.taps, unit.lanes)), unit.weights(rng)
         parameters: dict[str, object] = {name.upper(): value for name, value in vars(unit).items()}

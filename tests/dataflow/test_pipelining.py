@@ -83,7 +83,7 @@ def test_layers_are_exact_to_the_cycle(cycles: int, tmp_path: Path) -> None:
     assert build.timing.interval == plain.timing.interval
     assert build.timing.latency > plain.timing.latency
     out = tmp_path / f"{cycles}-2" / "out"
-    verdict = hlsgen.verify(out, ["icarus" if cycles > 1 else "verilator"])
+    verdict = hlsgen.verify(out, ["icarus" if cycles > 1 else "verilator"], 5)
     assert verdict.ok, verdict
     certified = hlsgen.certify(out)
     assert certified.ok, certified.problems
@@ -104,7 +104,7 @@ def test_images_are_exact_and_certified(kind: str, seed: int, cycles: int, tmp_p
     windows = [node for node in build.network.nodes if isinstance(node.unit, ConvUnit)]
     assert all(hops(takers[wire]) is None for node in windows for wire in node.outputs)
     assert measure(build.network.nodes, latency) == (build.timing.latency, build.timing.interval)
-    verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
+    verdict = hlsgen.verify(tmp_path / "out", ["icarus"], 5)
     assert verdict.ok, verdict
     certified = hlsgen.certify(tmp_path / "out")
     assert certified.ok, certified.problems

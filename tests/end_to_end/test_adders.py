@@ -46,7 +46,7 @@ def test_dense_layers(simulator: str, signed: int, tmp_path: Path) -> None:
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(target_cycles=1, top="net"))
     assert build.timing.interval == 1
     assert modules(tmp_path / "out") == ["net_mv0_adders", "net_mv2_adders"]
-    assert_verified(tmp_path / "out", simulator, 40)
+    assert_verified(tmp_path / "out", simulator, 16)
     assert hlsgen.certify(tmp_path / "out").problems == []
 
 

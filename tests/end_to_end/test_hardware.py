@@ -81,7 +81,7 @@ def test_products_in_blocks(prefer: str, tmp_path: Path) -> None:
     """Only where they are asked for, with the same integers."""
     hlsgen.build(DATA / "floor_ceil.onnx", tmp_path / "out", hlsgen.Options(prefer=prefer, target_cycles=40))
     assert (".DSP(25)" in (tmp_path / "out" / "rtl" / "floor_ceil.v").read_text()) == (prefer == "dsp")
-    assert_verified(tmp_path / "out", "icarus", 40)
+    assert_verified(tmp_path / "out", "icarus", 12)
     assert hlsgen.certify(tmp_path / "out").ok
 
 
@@ -92,7 +92,7 @@ def test_random_datapaths(seed: int, tmp_path: Path) -> None:
     onnx.save(datapath(seed, 32 if seed % 2 else 8), tmp_path / "model.onnx")
     options = hlsgen.Options(input=INPUTS[seed % 6], lanes=1 + seed % 5)
     hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", options)
-    assert_verified(tmp_path / "out", "icarus", 40, seed)
+    assert_verified(tmp_path / "out", "icarus", 12, seed)
 
 
 @pytest.mark.cases(1)
@@ -127,7 +127,7 @@ def _rows(tmp_path: Path) -> list[dict[str, object]]:
 def test_float32_input_of_a_network(simulator: str, tmp_path: Path) -> None:
     path = DATA / "bn_first_bn_last.onnx"
     build = hlsgen.build(path, tmp_path / "out", hlsgen.Options(input="float32", target_cycles=30))
-    assert_verified(tmp_path / "out", simulator, 30)
+    assert_verified(tmp_path / "out", simulator, 12)
     x = np.random.default_rng(3).standard_normal((20, *build.graph.model.input_shape[1:])).astype(np.float32)
     assert np.array_equal(hlsgen.run(tmp_path / "out", x, simulator), Qonnx(onnx.load(path))(x))
 

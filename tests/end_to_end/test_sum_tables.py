@@ -61,7 +61,7 @@ def test_dense_layers(words: int, simulator: str, signed: int, options: dict[str
     assert [isinstance(unit, MatVec) and unit.folds for unit in found] == [words] * (
         1 if words == 5 and not options else 2
     )
-    assert_verified(tmp_path / "out", simulator, 40)
+    assert_verified(tmp_path / "out", simulator, 16)
     assert hlsgen.certify(tmp_path / "out").problems == []
 
 

@@ -46,7 +46,7 @@ def test_golden(name: str) -> None:
 @pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("case, simulator, lanes", [
-    ("softmax", "verilator", 3), ("layer", "verilator", 2), ("rms", "verilator", 4),
+    pytest.param("softmax", "icarus", 3, marks=needs_icarus), ("layer", "verilator", 2), ("rms", "verilator", 4),
     pytest.param("ita", "icarus", 1, marks=needs_icarus), pytest.param("rms", "icarus", 12, marks=[needs_icarus, pytest.mark.slow]),
 ])  # fmt: skip
 def test_in_hardware(case: str, simulator: str, lanes: int, tmp_path: Path) -> None:

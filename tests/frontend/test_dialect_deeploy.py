@@ -113,11 +113,11 @@ def test_in_hardware(case: str, tmp_path: Path) -> None:
     op, constants, attributes, _ = CASES[case]
     onnx.save(model(op, [1, 3], [1, 3], "PACTOps", "vector", constants, **attributes), tmp_path / "m.onnx")
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(input="int8"))
-    verdict = hlsgen.verify(tmp_path / "out", ["verilator"], 20)
+    verdict = hlsgen.verify(tmp_path / "out", ["icarus"], 20)
     assert verdict.ok, (verdict.changed, verdict.simulators, verdict.oracle)
     assert verdict.oracle.ran
     assert not verdict.oracle.left
-    assert (hlsgen.run(tmp_path / "out", EVERY, "verilator") == expected(case)).all()
+    assert (hlsgen.run(tmp_path / "out", EVERY, "icarus") == expected(case)).all()
     certified = hlsgen.certify(tmp_path / "out")
     assert certified.ok, certified
 

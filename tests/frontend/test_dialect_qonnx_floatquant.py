@@ -165,7 +165,7 @@ def test_networks(net: Callable[[], Net], tmp_path: Path) -> None:
     expected = Qonnx(model)(x)
     assert len(np.unique(expected)) > 12
     assert np.array_equal(hlsgen.run(tmp_path / "out", x).reshape(expected.shape), expected)
-    verdict = hlsgen.verify(tmp_path / "out", ["verilator"], frames=40)
+    verdict = hlsgen.verify(tmp_path / "out", ["icarus"], frames=40)
     assert verdict.ok, verdict
 
 
@@ -179,7 +179,7 @@ def test_alone(mode: Rounding, tmp_path: Path) -> None:
     for kind in ("float32", "fixed:12,6"):
         hlsgen.build(tmp_path / "net.onnx", tmp_path / kind[:5], hlsgen.Options(input=kind))
         assert np.array_equal(hlsgen.run(tmp_path / kind[:5], x).reshape(x.shape), Qonnx(model)(x))
-    assert mode != Rounding.FLOOR or hlsgen.verify(tmp_path / "fixed", ["verilator"], frames=40).ok
+    assert mode != Rounding.FLOOR or hlsgen.verify(tmp_path / "fixed", ["icarus"], frames=40).ok
 
 
 @pytest.mark.sim
@@ -188,7 +188,7 @@ def test_the_model_of_brevitas(tmp_path: Path) -> None:
     path = shared_model("public/qonnx_floatquant_exec_qonnx_act_weight_fp8")
     model = onnx.load(path)
     hlsgen.build(path, tmp_path / "out")
-    assert hlsgen.verify(tmp_path / "out", ["verilator"], frames=40).ok
+    assert hlsgen.verify(tmp_path / "out", ["icarus"], frames=40).ok
     x = samples(60, 3) / 2
     found = hlsgen.run(tmp_path / "out", x).reshape(60, 16)
     constants = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}

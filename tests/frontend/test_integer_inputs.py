@@ -107,5 +107,5 @@ def test_verified(name: str, tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "m.onnx")
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", INT8)
     assert hlsgen.certify(tmp_path / "out").ok
-    verdict = hlsgen.verify(tmp_path / "out", ["verilator"], 3)
+    verdict = hlsgen.verify(tmp_path / "out", ["icarus"], 3)
     assert verdict.ok, (verdict.changed, verdict.simulators, verdict.oracle)

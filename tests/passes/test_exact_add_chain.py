@@ -69,7 +69,7 @@ def test_one_float_scale(ops: str, tmp_path: Path) -> None:
 def test_hardware_and_proof(tmp_path: Path) -> None:
     onnx.save(network([0.3, 0.3, 0.3], "Add Sub"), tmp_path / "m.onnx")
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "m")
-    assert_verified(tmp_path / "m", "icarus", 20)
+    assert_verified(tmp_path / "m", "icarus", 8)
     assert [layer.kind for layer in hlsgen.certify(tmp_path / "m").layers].count("merge") == 2
 
 

@@ -206,7 +206,7 @@ def test_wide_sums_are_certified(name: str, tmp_path: Path) -> None:
 def test_hardware(name: str, tmp_path: Path) -> None:
     onnx.save(network(PARTS[name]), tmp_path / "m.onnx")
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "m")
-    assert_verified(tmp_path / "m", "icarus", 20)
+    assert_verified(tmp_path / "m", "icarus", 8)
 
 
 def test_two_quantized_branches_stay_two(tmp_path: Path) -> None:

@@ -323,5 +323,5 @@ def test_hardware_and_proof(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         hlsgen.build(tmp_path / "m.onnx", tmp_path / "m")
-    assert_verified(tmp_path / "m", "icarus", 20)
+    assert_verified(tmp_path / "m", "icarus", 8)
     assert [layer.kind for layer in hlsgen.certify(tmp_path / "m").layers].count("merge") == 2

@@ -136,13 +136,15 @@ def in_hardware(
     made: onnx.ModelProto | Path, x: Array, expected: Array, directory: Path, simulator: str, frames: int = 4,
     **options: Any,
 ) -> None:  # fmt: skip
-    """Verifies the build, and that the simulated hardware gives `expected`, which came from elsewhere."""
+    """The simulated hardware gives `expected`, which came from elsewhere; in Icarus, which needs no compiler, stalls and
+    resets are seen, too."""
     path = made if isinstance(made, Path) else directory / "model.onnx"
     if not isinstance(made, Path):
         onnx.save(made, path)
     hlsgen.build(path, directory / "build", hlsgen.Options(**options))
-    verdict = hlsgen.verify(directory / "build", [simulator], frames, oracle="none")
-    assert verdict.ok, (verdict.changed, verdict.simulators)
+    if simulator == "icarus":
+        verdict = hlsgen.verify(directory / "build", [simulator], frames, oracle="none")
+        assert verdict.ok, (verdict.changed, verdict.simulators)
     assert same(hlsgen.run(directory / "build", x, simulator), expected)
 
 

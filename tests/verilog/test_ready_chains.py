@@ -203,7 +203,7 @@ def test_ready_goes_through_one_unit_of_adders_at_a_fast_clock(tmp_path: Path) -
         assert paths(module) == set()
         found[name] = max(length for wire, length in chains(module).items() if wire != "s_axis_ready")
     assert found == {"slow": 3, "fast": 1}
-    assert_verified(tmp_path / "fast", "icarus")
+    assert_verified(tmp_path / "fast", "icarus", 8)
     assert certified.messages(tmp_path / "fast") == []
 
 
@@ -226,7 +226,7 @@ def test_ready_is_cut_at_the_narrower_end(rows: int, bus: str | None, tmp_path: 
     module = netlist(tmp_path / "b", tmp_path)
     assert paths(module) == set()
     assert chains(module)["s_axis_ready"] <= 2
-    assert_verified(tmp_path / "b", "icarus")
+    assert_verified(tmp_path / "b", "icarus", 8)
     assert certified.messages(tmp_path / "b") == []
 
 
@@ -247,7 +247,7 @@ def test_slices_of_one_register_and_open_codes(last: str, tmp_path: Path) -> Non
     top = (tmp_path / "b/rtl/top.v").read_text()
     assert re.findall(r"hg_slice #\(\s*\.WIDTH\(\d+\),\s*\.FULL\((\d)\)", top) == ["0"]
     assert re.findall(r"\.OPEN\((\d)\)", top)[-1] == str(int(last == "codes"))
-    assert_verified(tmp_path / "b", "icarus")
+    assert_verified(tmp_path / "b", "icarus", 8)
 
 
 @pytest.mark.sim
@@ -266,7 +266,7 @@ def test_ready_goes_around_adders(tmp_path: Path) -> None:
     adders = [path.read_text() for path in sorted((tmp_path / "b/rtl").glob("top_mv*_adders.v"))]
     assert [".JOINED(1)" in text for text in adders] == [True, True, True, False]
     assert max(chains(netlist(tmp_path / "b", tmp_path)).values()) <= 4
-    assert_verified(tmp_path / "b", "icarus")
+    assert_verified(tmp_path / "b", "icarus", 8)
 
 
 def test_adders_of_three_terms(tmp_path: Path) -> None:
