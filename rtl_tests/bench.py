@@ -210,7 +210,18 @@ def _run(simulator: str, folder: Path, cycles: int) -> list[str]:
     """The lines that the bench prints in so many cycles, one for each without a reset."""
     environment = tool_environment()
     if simulator == "icarus":
-        build = ["iverilog", "-g2005", "-y", str(RTL), "-s", "clock", f"-DCYCLES={cycles}", "-o", "bench.vvp", "bench.v"]
+        build = [
+            "iverilog",
+            "-g2005",
+            "-y",
+            str(RTL),
+            "-s",
+            "clock",
+            f"-DCYCLES={cycles}",
+            "-o",
+            "bench.vvp",
+            "bench.v",
+        ]
         command = ["vvp", "-n", "bench.vvp"]
     else:
         (folder / "main.cpp").write_text(_MAIN)

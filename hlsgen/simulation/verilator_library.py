@@ -58,14 +58,15 @@ def compile_library(build: Build, core: Path, work: Path, optimize: str, seconds
     text = library_text("tb", "native.cpp").replace("HLSGEN_RESET", design.reset).replace("HLSGEN_CLOCK", design.clock)
     inputs = " ".join(f"X({port.name}, {port.bus.word_bytes})" for port in design.inputs)
     outputs = " ".join(f"X({port.name})" for port in design.outputs)
-    harness.write_text(f"#define HLSGEN_INPUTS(X) {inputs}\n#define HLSGEN_OUTPUTS(X) {outputs}\n{text}")
     there = {"WEIGHTS": design.loads, "KEEP": design.keep, "SINGLE": len(design.inputs) == len(design.outputs) == 1}
-    defines = "".join(f" -DHLSGEN_{name}" for name, given in there.items() if given)
+    # Not as options of the compiler, which would compile Verilator's own files again for each of them.
+    defines = "".join(f"#define HLSGEN_{name}\n" for name, given in there.items() if given)
+    harness.write_text(f"{defines}#define HLSGEN_INPUTS(X) {inputs}\n#define HLSGEN_OUTPUTS(X) {outputs}\n{text}")
     sources = [str((core / line).resolve()) for line in (core / "files.f").read_text().split()]
     command = [
         "verilator", "--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1), "-O3", "--x-initial", "fast",
         "-Wno-fatal", "-fno-dfg", *SPLIT, "--prefix", "Vtop", "--top-module", design.top, "-Mdir", str(work / "obj"),
-        "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", f"-fPIC {optimize} -fvisibility=default{defines}",
+        "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", f"-fPIC {optimize} -fvisibility=default",
         "-LDFLAGS", "-shared -Wl,-Bsymbolic", "-o", "core.so", *sources, str(harness.resolve()),
     ]  # fmt: skip
     env = tool_environment()

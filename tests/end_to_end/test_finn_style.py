@@ -54,7 +54,7 @@ def test_annotated_input_is_taken_at_its_word(datatype: str, type_: IntType, fra
     x = (codes / 2.0**fraction).astype(np.float32)
     expected = Qonnx(model)(x)
     assert np.array_equal(reference.evaluate(build.graph, x), expected)
-    assert np.array_equal(hlsgen.run(tmp_path / "out", x, "verilator"), expected)
+    assert np.array_equal(hlsgen.run(tmp_path / "out", x, "icarus"), expected)
 
 
 def test_input_outside_its_type_is_refused(tmp_path: Path) -> None:

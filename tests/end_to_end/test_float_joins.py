@@ -55,7 +55,7 @@ def test_the_file_and_the_hardware_agree(op: str, target: str, tmp_path: Path) -
     assert (hlsgen.run(out, x).reshape(40, -1) == Qonnx(model)(x)).all()
     assert hlsgen.certify(out).ok
     if target == "verilog":
-        assert_verified(out, "verilator")
+        assert_verified(out, "icarus")
     else:
         assert hlsgen.verify(out, ["ap_types"], oracle="none").ok
 

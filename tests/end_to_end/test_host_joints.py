@@ -118,12 +118,12 @@ def test_float32_does_not_leave_the_core(name: str, tmp_path: Path) -> None:
 def test_in_hardware(name: str, tmp_path: Path) -> None:
     """In simulation, in C++, and with a port for each part."""
     core = built(name, tmp_path, target="verilog,hls")
-    assert_verified(core, "verilator", 3)
+    assert_verified(core, "icarus", 3)
     assert hlsgen.verify(core, ["ap_types"], 2, oracle="none").ok
     apart = built(name, tmp_path / "apart", ports="separate")
     assert hlsgen.certify(apart).ok
     x = frames(2)
-    one, other = hlsgen.run(core, x), hlsgen.run(apart, x, "verilator")
+    one, other = hlsgen.run(core, x), hlsgen.run(apart, x, "icarus")
     for key in one if isinstance(one, dict) else [""]:
         assert ((one[key] == other[key]) if key else (one == other)).all()
     assert not problems(core)
