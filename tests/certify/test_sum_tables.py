@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -79,6 +80,22 @@ def test_parameters(core: Path, name: str, step: int) -> None:
     top.write_text(text)
     sign(core, "rtl/top.v")
     assert messages(core) != []
+
+
+@pytest.mark.parametrize("name, value", [("CUT", 2), ("CUT", -1), ("DSP", 1)])
+def test_parameters_that_tables_cannot_be_with(core: Path, name: str, value: int) -> None:
+    """In top level and certificate."""
+    top, path = core / "rtl" / "top.v", core / "certificate.json"
+    text, first = top.read_text(), f".FIRST({_parameter(core, 'FIRST')})"
+    instance = re.findall(r"\) (\w+) \(", text[text.index(first) :])[0]
+    top.write_text(text.replace(first, f"{first}, .{name}({value})", 1))
+    certificate = json.loads(path.read_text())
+    for unit in (unit for layer in certificate["layers"] for unit in layer["instances"]):
+        if unit["instance"] == instance:
+            unit["parameters"][name] = value
+    path.write_text(json.dumps(certificate))
+    sign(core, "rtl/top.v")
+    assert any("parameters that they cannot be with" in said for said in messages(core)), messages(core)
 
 
 def _parameter(core: Path, name: str) -> int:
