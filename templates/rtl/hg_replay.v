@@ -103,15 +103,15 @@ module hg_replay #(
             wire [LW-1:0]   beat;         // its number in a pass
 
             wire end_pass = REPEAT < 2 || late_reg, again = REPEAT > 1 && again_reg, able = again || some_reg;
-            wire read     = advance && able, first = read && !again;
+            wire read     = advance && able, first = advance && some_reg && !again;
             wire free     = ((REPEAT > 1) ? late_reg : some_reg) && advance;  // in the last pass, again
             wire nearly   = fill_reg == ((pushed_reg == freed_reg) ? NEARLY : freed_reg ? FULL : ALMOST);
-            wire takes_last = !again
-                && fresh_reg == ((pushed_reg == first_reg) ? ONE : first_reg ? TWO : NONE);
-            (* keep *) wire stays, ends;   // a table each, in front of what comes late
-            assign stays = push ? !nearly : ready_reg;
+            wire empties  = !again && fresh_reg == ((pushed_reg == first_reg) ? ONE : first_reg ? TWO : NONE);
+            // A table each, in front of what comes late. left: one was never read, if the output moves.
+            (* keep *) wire stays, ends, left, held;
             wire end_beat = beat == LAST_BEAT;
-            assign ends = able && end_beat;
+            assign stays = push ? !nearly : ready_reg, ends = able && end_beat;
+            assign held  = push || some_reg, left = push || (some_reg && !empties);
 
             assign s_ready = ready_reg;
             assign m_last  = last_reg;
@@ -140,7 +140,7 @@ module hg_replay #(
                 {pushed_reg, freed_reg, first_reg} <= {push, free, first};
                 // m_ready comes late: whatever does not depend on it is kept apart, a table before the last.
                 ready_reg <= free || stays;
-                some_reg  <= push || (some_reg && !(takes_last && advance));
+                some_reg  <= advance ? left : held;
                 if (rst) begin
                     write_reg <= {AW{1'b0}};
                     {fill_reg, fresh_reg} <= {2*CW{1'b0}};

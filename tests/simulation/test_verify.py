@@ -134,7 +134,8 @@ def test_wrong_prediction_is_noticed(core: Path) -> None:
         ("wire end_pass ", slow),
         ("again || some_reg;", "reads_reg && (again || some_reg);"),
         ("wire free     = ", "wire free     = reads_reg && "),
-        ("wire takes_last = ", "wire takes_last = reads_reg && "),
+        ("first = advance", "first = reads_reg && advance"),
+        ("wire empties  = ", "wire empties  = reads_reg && "),
     ):
         assert text.count(own) == 1
         text = text.replace(own, other)
