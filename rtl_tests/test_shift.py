@@ -91,6 +91,7 @@ def test_every_input(simulate: Callable[..., None], mode: Rounding) -> None:
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("mode", [Rounding.ROUND, Rounding.HALF_UP])
-def test_every_unsigned_input(simulate: Callable[..., None], mode: Rounding) -> None:
-    case = Case(16, 1, 13, 0, 0, 6, 8, int(mode), 8, 0, 255)
-    run(simulate, "icarus", case, every(13, False, case.lanes))
+@pytest.mark.parametrize("bits, lanes", [(13, 16), (16, 32)])
+def test_every_unsigned_input(simulate: Callable[..., None], bits: int, lanes: int, mode: Rounding) -> None:
+    case = Case(lanes, 1, bits, 0, 0, bits - 7, 8, int(mode), 8, 0, 255)
+    run(simulate, "icarus", case, every(bits, False, lanes))
