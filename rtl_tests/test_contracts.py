@@ -75,7 +75,7 @@ QUICK = [
     slice_(2, full=False),
     replay(1, 2, 2),
     replay(1, 1, 3),
-    replay(1, 3, 1),
+    replay(1, 2, 1),
     width(1, (3, 2)),
     width(1, (2, 4)),
     width(1, (2, 2), (3, 3)),
@@ -140,6 +140,7 @@ SLOW = [
     fifo(1, 5, ahead=True),
     slice_(5),
     replay(2, 1, 1),
+    replay(1, 3, 1),
     replay(1, 3, 2),
     replay(1, 4, 1),
     width(2, (1, 1)),
@@ -215,7 +216,7 @@ BROKEN = [
     fifo(2, 3).broken("some_reg  <= 1'b0;", ";", "created"),  # a reset that does not empty it
     fifo(1, 4).broken("count_reg != NEARLY", "count_reg < NEARLY - 1'b1", "refused"),  # room for one beat less
     fifo(1, 4, ahead=True).broken("push && write_reg == read_next", "push", "changed"),
-    slice_(2, full=False).broken("s_ready = !valid_reg", "s_ready = 1'b1", "changed"),  # loses beats
+    slice_(2, full=False).broken("? 2'b10 : 2'b01", "? 2'b11 : 2'b01", "changed"),  # loses beats
     powered_up(slice_(2)).broken("valid_reg <= full_reg || s_valid", "valid_reg <= !free_reg || s_valid", "quiet"),
     slice_(2).broken("if (!full_reg) skid_reg", "skid_reg", "changed"),  # loses the beat in the second register
     slice_(2).broken("if (m_ready || !valid_reg) begin", "if (1'b1) begin", "moved"),  # does not hold an offer

@@ -47,11 +47,12 @@ module hg_slice #(
                 end
             end
         end else begin : one
-            assign s_ready = !valid_reg;
+            reg free_reg;  // !valid_reg, for what is in front
+            assign s_ready = free_reg;
             always @(posedge clk) begin
                 if (!valid_reg) data_reg <= s_data;
-                valid_reg <= valid_reg ? !m_ready : s_valid;
-                if (rst) valid_reg <= 1'b0;
+                {valid_reg, free_reg} <= (valid_reg ? !m_ready : s_valid) ? 2'b10 : 2'b01;
+                if (rst) {valid_reg, free_reg} <= 2'b01;
             end
         end
     endgenerate
