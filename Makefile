@@ -4,9 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 comma  := ,
-APT    := $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get
+APT    := $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get -o DPkg::Lock::Timeout=300
 
-.PHONY: setup setup-test demo quick test test-all fuzz soak mutate mutate-builds mutate-cpp lint bench bench-hardware docs clean
+.PHONY: setup setup-test tools demo quick test test-all fuzz soak mutate mutate-builds mutate-cpp lint bench bench-hardware docs clean
 
 # A stamp for each set of extras, renewed when the dependencies change.
 $(VENV)/.stamp-%: pyproject.toml
@@ -15,12 +15,14 @@ $(VENV)/.stamp-%: pyproject.toml
 	@command -v g++ >/dev/null || { echo "Installing g++ and make (apt)"; \
 		$(APT) update -qq && $(APT) install -y -qq g++ make; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[$*]'
+	$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -e '.[$*]'
 	@touch $@
 
 setup: $(VENV)/.stamp-demo
 
-setup-test: $(VENV)/.stamp-dev
+setup-test: $(VENV)/.stamp-dev tools
+
+tools:
 	@command -v iverilog >/dev/null || { echo "Icarus Verilog is missing: installing iverilog (apt)"; \
 		$(APT) update -qq && $(APT) install -y -qq iverilog; }
 	@command -v chromium >/dev/null || { echo "Installing chromium (apt): tests look at report.html in it"; \

@@ -143,7 +143,7 @@ def test_run_reads_and_writes_arrays(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", input=x)
     call("run", tmp_path / "out", "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
     data = call_json(
-        "run", tmp_path / "out", "--backend", "verilator", "--input", tmp_path / "x.npz", "--output", tmp_path / "y.npz"
+        "run", tmp_path / "out", "--backend", "icarus", "--input", tmp_path / "x.npz", "--output", tmp_path / "y.npz"
     )
     assert data["output_shape"] == [12, 5]
     y = np.load(tmp_path / "y.npy")

@@ -97,7 +97,7 @@ def test_a_clock_that_is_given(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--fps", "1e6", "--device", "ice40-up5k"], ["--target-cycles", "1", "--device", "xc7a35t"], ["--max-lut", "100"]],
+    [["--fps", "1e6", "--device", "ice40-up5k"], ["--target-cycles", "5", "--device", "xc7a35t"], ["--max-lut", "100"]],
 )
 def test_what_does_not_fit_is_not_written(arguments: list[str], tmp_path: Path) -> None:
     found = call("build", DIGITS, "-o", tmp_path / "out", *arguments, code=1)

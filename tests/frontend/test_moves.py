@@ -187,12 +187,12 @@ def test_random_moves_equal_onnxruntime(block: int, tmp_path: Path) -> None:
 
 @pytest.mark.cases(2)
 @pytest.mark.sim
-@pytest.mark.parametrize("seed", [3, 4, 7, 12])
+@pytest.mark.parametrize("seed", [3, 4, 12, 7])
 def test_random_moves_in_simulation(seed: int, tmp_path: Path) -> None:
     model = random_moves(seed, 6).model()
     onnx.save(model, tmp_path / "m.onnx")
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(input="codes"))
-    assert_verified(tmp_path / "out", "verilator")
+    assert_verified(tmp_path / "out", "icarus")
     certified = hlsgen.certify(tmp_path / "out")
     assert certified.ok, certified
 

@@ -68,7 +68,7 @@ def test_a_network(tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").ok
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     "name, cycles, module",
