@@ -143,7 +143,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_replay": (
         {"WIDTH": 1, "LENGTH": 1, "REPEAT": 1},
-        {"WIDTH": 2, "LENGTH": 3, "REPEAT": 4},
+        {"WIDTH": 2, "LENGTH": 3, "REPEAT": 4, "LATE": 1},
         {"WIDTH": 2, "LENGTH": 1, "REPEAT": 3},
     ),
     "hg_reset": ({}, {"ACTIVE_LOW": 1}),
@@ -432,8 +432,15 @@ def instances(module: str) -> str:
     ports = re.findall(r"^ +(input|output) [^;]*?(\w+),?(?: *//.*)?$", (RTL / f"{module}.v").read_text(), re.MULTILINE)
     own = {"clk", "rst", "en"}
     pins = [f".{name}({'' if way == 'output' else name if name in own else 'in'})" for way, name in ports]
-    lines = ["// verilator lint_off DECLFILENAME", "// verilator lint_off UNUSEDSIGNAL", "// verilator lint_off WIDTHTRUNC"]
-    lines += ["// verilator lint_off PINCONNECTEMPTY", "module sets (input clk, input rst, input en, input [16383:0] in);"]
+    lines = [
+        "// verilator lint_off DECLFILENAME",
+        "// verilator lint_off UNUSEDSIGNAL",
+        "// verilator lint_off WIDTHTRUNC",
+    ]
+    lines += [
+        "// verilator lint_off PINCONNECTEMPTY",
+        "module sets (input clk, input rst, input en, input [16383:0] in);",
+    ]
     for k, parameters in enumerate(({}, *SETS[module])):
         values = ", ".join(f".{name}({value})" for name, value in parameters.items())
         lines.append(f"{module} #({values}) set{k} ({', '.join(pins)});")
@@ -444,7 +451,18 @@ def instances(module: str) -> str:
 def test_lint_by_verilator(module: str, tmp_path: Path) -> None:
     (tmp_path / "sets.v").write_text(instances(module))
     # With all signals public, as cocotb has them, a vector that is made bit by bit counts as a loop (UNOPTFLAT).
-    command = ["verilator", "--cc", "--public-flat-rw", "-Wall", "--quiet", "-y", str(RTL), "--top-module", "sets", "sets.v"]
+    command = [
+        "verilator",
+        "--cc",
+        "--public-flat-rw",
+        "-Wall",
+        "--quiet",
+        "-y",
+        str(RTL),
+        "--top-module",
+        "sets",
+        "sets.v",
+    ]
     assert complaints(command, tmp_path) == ""
 
 

@@ -30,4 +30,5 @@ def test_replay(simulate: Callable[..., None], simulator: str, shape: tuple[int,
         registered=True,
         short=60,
     )
-    simulate(simulator, "hg_replay", {"WIDTH": width, "LENGTH": length, "REPEAT": repeat}, job)
+    late = (width + length) % 2
+    simulate(simulator, "hg_replay", {"WIDTH": width, "LENGTH": length, "REPEAT": repeat, "LATE": late}, job)
