@@ -4,7 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 comma  := ,
-APT    := $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get -o DPkg::Lock::Timeout=300
+# One after the other, with -j too: apt-get does not wait for the lists of packages.
+APT    := flock Makefile $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get
 
 .PHONY: setup setup-test tools demo quick test test-all fuzz soak mutate mutate-builds mutate-cpp lint bench bench-hardware docs clean
 

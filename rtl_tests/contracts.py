@@ -303,7 +303,7 @@ def slice_(width: int, full: bool = True) -> Case:
     return _plain("hg_slice", {"WIDTH": width, "FULL": int(full)}, width, link)
 
 
-def replay(width: int, length: int, repeat: int, late: int = 0) -> Case:
+def replay(width: int, length: int, repeat: int) -> Case:
     stored = 4 if repeat == 1 and length > 2 else 2 * length
     beats = [(turn, k) for turn in range(repeat) for k in range(length)]
     sent: list[list[Bit]] = [[*((k, bit) for bit in range(width)), int(k == length - 1)] for _, k in beats]
@@ -311,7 +311,7 @@ def replay(width: int, length: int, repeat: int, late: int = 0) -> Case:
     link = Link("s", "m", width, length, sent, [k for _, k in beats], room, length + stored + 1, latency=1)
     inputs = {"s_data": width, "s_valid": 1, "m_ready": 1}
     outputs = {"s_ready": 1, "m_data": width, "m_last": 1, "m_valid": 1}
-    parameters = {"WIDTH": width, "LENGTH": length, "REPEAT": repeat, "LATE": late}
+    parameters = {"WIDTH": width, "LENGTH": length, "REPEAT": repeat}
     return Case("hg_replay", parameters, inputs, outputs, [link], names={"m_data": "{m_last, m_data}"})
 
 

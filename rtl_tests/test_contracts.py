@@ -74,7 +74,6 @@ QUICK = [
     slice_(2),
     slice_(2, full=False),
     replay(1, 2, 2),
-    replay(1, 2, 2, late=1),
     replay(1, 1, 3),
     replay(1, 2, 1),
     width(1, (3, 2)),
@@ -143,7 +142,6 @@ SLOW = [
     replay(2, 1, 1),
     replay(1, 3, 1),
     replay(1, 3, 2),
-    replay(1, 3, 2, late=1),
     replay(1, 4, 1),
     width(2, (1, 1)),
     width(1, (2, 3)),
@@ -228,7 +226,6 @@ BROKEN = [
     ),  # repeats another vector
     replay(1, 2, 2).broken("push ? !nearly : ready_reg", "1'b1", "changed"),  # overwrites beats
     replay(1, 1, 3).broken("if (ready_reg) wait_reg", "wait_reg", "changed"),  # loses the beat that waits
-    replay(1, 2, 2, late=1).broken("ends ? !end_pass", "ends ? end_pass", "created"),
     replay(1, 1, 3).broken("!(waits_reg || valid_reg)", "1'b0", "refused"),
     replay(1, 3, 1).broken("last_reg  <= end_beat", "last_reg  <= end_pass", "changed"),
     width(1, (3, 2)).broken("? from << (WIDTH << g) : from", "? from << WIDTH : from", "changed"),

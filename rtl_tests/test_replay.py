@@ -30,5 +30,4 @@ def test_replay(simulate: Callable[..., None], simulator: str, shape: tuple[int,
         registered=True,
         short=60,
     )
-    late = (width + length) % 2
-    simulate(simulator, "hg_replay", {"WIDTH": width, "LENGTH": length, "REPEAT": repeat, "LATE": late}, job)
+    simulate(simulator, "hg_replay", {"WIDTH": width, "LENGTH": length, "REPEAT": repeat}, job)

@@ -72,7 +72,7 @@ module hg_mvu #(
     wire [((FIRST != 0) ? AW : PE*SIMD*W_W)-1:0] w;
 
     hg_replay #(
-        .WIDTH(WINDOWS*SIMD*X_W), .LENGTH(COL_FOLDS), .REPEAT(ROW_FOLDS), .LATE((EVERY == 1) ? 1 : 0)
+        .WIDTH(WINDOWS*SIMD*X_W), .LENGTH(COL_FOLDS), .REPEAT(ROW_FOLDS)
     ) replay (
         .clk(clk), .rst(rst),
         .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),

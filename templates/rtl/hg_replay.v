@@ -5,7 +5,6 @@
 // Parameters  WIDTH   bits of a beat
 //             LENGTH  beats of a vector
 //             REPEAT  how often a vector is sent
-//             LATE    1: m_ready comes late, so that there is a beat to read is a register
 // Latency     2 cycles; one beat a cycle, no gap between repetitions or vectors
 // Contract    room for two vectors; a beat is freed while it is sent for the last time or, if
 //             LENGTH is 1 and REPEAT is not (then there is no memory), when it was sent for the
@@ -16,8 +15,7 @@
 module hg_replay #(
     parameter integer WIDTH  = 8,
     parameter integer LENGTH = 4,
-    parameter integer REPEAT = 2,
-    parameter integer LATE   = 0
+    parameter integer REPEAT = 2
 ) (
     input  wire                                                          clk,
     input  wire                                                          rst,
@@ -47,9 +45,10 @@ module hg_replay #(
 
     wire [IW-1:0] after;
     hg_index #(.N(BEATS)) count (.clk(clk), .rst(rst), .step(next), .index(index), .next(after));
-    always @(posedge clk)
+    always @(posedge clk) begin
+        if (next) late_reg <= after >= FROM[IW-1:0];
         if (rst) late_reg <= 1'b0;
-        else if (next) late_reg <= after >= FROM[IW-1:0];
+    end
 
     generate
         if (LENGTH == 1 && REPEAT > 1) begin : register
@@ -66,11 +65,19 @@ module hg_replay #(
 
             always @(posedge clk) begin
                 if (ready_reg) wait_reg <= s_data;
-                if (load) {data_reg, valid_reg} <= {wait_reg, waits_reg};
+                if (load) begin
+                    data_reg  <= wait_reg;
+                    valid_reg <= waits_reg;
+                end
                 waits_reg <= push || !(ready_reg || done);
                 ready_reg <= ready_reg ? !s_valid || !(waits_reg || valid_reg) || (!waits_reg && done) : done;
                 if (advance) end_reg <= late_reg;
-                if (rst) {waits_reg, ready_reg, valid_reg, end_reg} <= 4'b0100;
+                if (rst) begin
+                    waits_reg <= 1'b0;
+                    ready_reg <= 1'b1;
+                    valid_reg <= 1'b0;
+                    end_reg   <= 1'b0;
+                end
             end
         end else begin : memory
             localparam integer DEPTH = (REPEAT == 1 && LENGTH > 2) ? 4 : 2 * LENGTH;
@@ -95,8 +102,7 @@ module hg_replay #(
             wire [AW-1:0]   place;        // of the beat that comes next
             wire [LW-1:0]   beat;         // its number in a pass
 
-            wire able;                    // there is a beat to read
-            wire end_pass = REPEAT < 2 || late_reg, again = REPEAT > 1 && again_reg;
+            wire end_pass = REPEAT < 2 || late_reg, again = REPEAT > 1 && again_reg, able = again || some_reg;
             wire read     = advance && able, first = advance && some_reg && !again;
             wire free     = ((REPEAT > 1) ? late_reg : some_reg) && advance;  // in the last pass, again
             wire nearly   = fill_reg == ((pushed_reg == freed_reg) ? NEARLY : freed_reg ? FULL : ALMOST);
@@ -138,27 +144,20 @@ module hg_replay #(
                 if (rst) begin
                     write_reg <= {AW{1'b0}};
                     {fill_reg, fresh_reg} <= {2*CW{1'b0}};
-                    {pushed_reg, freed_reg, first_reg, ready_reg} <= 4'b0001;
+                    {pushed_reg, freed_reg, first_reg} <= 3'd0;
+                    ready_reg <= 1'b1;
                     some_reg  <= 1'b0;
-                    {again_reg, valid_reg} <= 2'b00;
+                    again_reg <= 1'b0;
+                    valid_reg <= 1'b0;
                 end
-            end
-
-            if (LATE != 0 && REPEAT > 1) begin : known
-                reg able_reg;
-                (* keep *) wire more, less;  // if the output moves, if not
-                assign more = left || (ends ? !end_pass : again_reg), less = held || again_reg;
-                assign able = able_reg;
-                always @(posedge clk) able_reg <= rst ? 1'b0 : advance ? more : less;
-            end else begin : found
-                assign able = again || some_reg;
             end
 
             // A pass is read from one half of the memory. A single pass goes around in it.
             reg half_reg;
-            always @(posedge clk)
+            always @(posedge clk) begin
+                if (advance && ends && end_pass) half_reg <= !half_reg;
                 if (rst) half_reg <= 1'b0;
-                else if (advance && ends && end_pass) half_reg <= !half_reg;
+            end
             if (REPEAT == 1 || LENGTH == (1 << LW)) begin : numbered
                 assign beat = index[LW-1:0];
             end else begin : counted
@@ -166,9 +165,10 @@ module hg_replay #(
                 wire [LW-1:0] beat_next;
                 hg_next #(.W(LW)) beats (.at(beat_reg), .down(1'b0), .wrap(end_beat), .next(beat_next));
                 assign beat = beat_reg;
-                always @(posedge clk)
+                always @(posedge clk) begin
+                    if (read) beat_reg <= beat_next;
                     if (rst) beat_reg <= {LW{1'b0}};
-                    else if (read) beat_reg <= beat_next;
+                end
             end
             if (REPEAT > 1 && LENGTH == (1 << LW)) begin : halves
                 assign place = {half_reg, beat};
