@@ -8,17 +8,14 @@ in every cycle.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from lanes import tool_environment
 from streams import RTL, memory
-
-from hlsgen.simulation.verilator_library import SPLIT
+from verilated import call, compile_model
 
 Array = npt.NDArray[np.int64]
 
@@ -191,11 +188,11 @@ def _bench(units: Sequence[Unit], sources: list[tuple[int, str]], sinks: list[tu
 
 
 _SIGNALS = ("valid", "ready")
-_MAIN = """#include "Vbench.h"
+_MAIN = """
 int main(int argc, char** argv) {
     VerilatedContext context;
     context.commandArgs(argc, argv);
-    Vbench bench(&context);
+    Vdut bench(&context);
     while (!context.gotFinish()) {
         bench.clk = !bench.clk;
         bench.eval();
@@ -208,32 +205,15 @@ int main(int argc, char** argv) {
 
 def _run(simulator: str, folder: Path, cycles: int) -> list[str]:
     """The lines that the bench prints in so many cycles, one for each without a reset."""
-    environment = tool_environment()
     if simulator == "icarus":
-        build = [
-            "iverilog",
-            "-g2005",
-            "-y",
-            str(RTL),
-            "-s",
-            "clock",
-            f"-DCYCLES={cycles}",
-            "-o",
-            "bench.vvp",
-            "bench.v",
-        ]
-        command = ["vvp", "-n", "bench.vvp"]
+        options = ["-g2005", "-y", str(RTL), "-s", "clock", f"-DCYCLES={cycles}", "-o", "bench.vvp", "bench.v"]
+        call(["iverilog", *options], folder)
+        said = call(["vvp", "-n", "bench.vvp"], folder)
     else:
-        (folder / "main.cpp").write_text(_MAIN)
-        build = ["verilator", "--cc", "--exe", "--build", "-j", "2", "-Wno-fatal", "-Wno-lint", "-Wno-STMTDLY"]
-        build += ["--no-timing", "--x-initial", "unique", "-CFLAGS", "-O0", "-y", str(RTL), "--top-module", "bench"]
-        build.append(f"-DCYCLES={cycles}")
-        build += [*SPLIT, "-Mdir", "obj", "-o", "bench", "bench.v", "main.cpp"]
-        command = ["obj/bench", "+verilator+rand+reset+2", "+verilator+seed+7"]
-    for words in (build, command):
-        done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return [line for line in done.stdout.splitlines() if line and not line.startswith("-") and ".v:" not in line]
+        options = ["--no-timing", "--x-initial", "unique", "-y", str(RTL), "--top-module", "bench"]
+        compile_model([*options, f"-DCYCLES={cycles}", "bench.v"], _MAIN, folder / "bench", "-O0")
+        said = call([str(folder / "bench"), "+verilator+rand+reset+2", "+verilator+seed+7"], folder)
+    return [line for line in said.splitlines() if line and not line.startswith("-") and ".v:" not in line]
 
 
 def _read(units: Sequence[Unit], rows: list[int]) -> list[Trace]:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator, get_runner
-from lanes import tool_environment
 from streams import RTL, Pipeline, Stream
+from verilated import tool_environment
 
 from hlsgen.simulation.verilator_library import SPLIT
 

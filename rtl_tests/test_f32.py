@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from lanes import Words, compile_function, tool_environment
+from lanes import Words, compile_function
+from verilated import tool_environment
 
 RTL = Path(__file__).resolve().parent.parent / "templates" / "rtl"
 FUNCTIONS = ["add", "mul", "div", "minmax", "scale", "round", "to_code"]

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from lanes import tool_environment
 from streams import RTL
+from verilated import tool_environment
 
 MODULES = sorted(file.stem for file in RTL.glob("*.v"))
 
