@@ -65,7 +65,7 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
             control = tmp_path / "visible.vlt"
             control.write_text(f'`verilator_config\npublic_flat_rw -module "{module}" -var "*"\n')
             sources.insert(0, control)
-            options += ["-Wno-fatal", *SPLIT, "-CFLAGS", "-O0"]
+            options += ["-Wno-fatal", *SPLIT, "-CFLAGS", "-O1"]
         else:
             options.append("-g2005")
         runner = TopVerilator() if simulator == "verilator" else get_runner(simulator)
@@ -116,7 +116,7 @@ def cocotb_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     ) -> None:
         (tmp_path / "job.json").write_text(json.dumps(job))
         runner = get_runner(simulator)
-        options = ["-Wno-fatal", *SPLIT, "-CFLAGS", "-O0"] if simulator == "verilator" else ["-g2005"]
+        options = ["-Wno-fatal", *SPLIT, "-CFLAGS", "-O1"] if simulator == "verilator" else ["-g2005"]
         log = tmp_path / "build.log"
         try:
             runner.build(

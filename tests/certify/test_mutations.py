@@ -80,10 +80,10 @@ def files(directory: Path, suffix: str, library: bool = False) -> list[Path]:
 @pytest.mark.cases(3)
 @pytest.mark.sweep
 @each()
-def test_every_file_is_held_by_its_hash(core: Path) -> None:
+def test_files_are_held_by_their_hashes(core: Path) -> None:
     rng = np.random.default_rng(1)
     paths = sorted((core / "rtl").iterdir())
-    for path in [paths[n] for n in rng.choice(len(paths), min(len(paths), 20), replace=False)]:
+    for path in [paths[n] for n in rng.choice(len(paths), min(len(paths), 8), replace=False)]:
         undo = spoilt(path, rng)
         assert any(f"rtl/{path.name}: has another hash" in text for text in messages(core)), path
         undo()
@@ -97,7 +97,7 @@ def test_every_constant_of_the_top_level(core: Path) -> None:
     rng = np.random.default_rng(2)
     signed = (core / "certificate.json").read_text()
     top = files(core, ".v")[0]
-    for _ in range(24):
+    for _ in range(16):
         undo = spoilt(top, rng)
         sign(core, f"rtl/{top.name}")
         assert messages(core), top.read_text()
@@ -106,9 +106,10 @@ def test_every_constant_of_the_top_level(core: Path) -> None:
 
 
 @each("network", "float")
-def test_every_file_of_the_library(core: Path) -> None:
+def test_files_of_the_library(core: Path) -> None:
     rng = np.random.default_rng(3)
-    for path in files(core, ".v", library=True):
+    paths = files(core, ".v", library=True)
+    for path in [paths[n] for n in rng.choice(len(paths), 12, replace=False)]:
         undo = spoilt(path, rng)
         sign(core, f"rtl/{path.name}")
         assert any("is not the module of this version" in text for text in messages(core)), path
@@ -132,7 +133,7 @@ def test_every_number_of_the_certificate(core: Path) -> None:
     path = core / "certificate.json"
     original = path.read_text()
     count = len(list(everywhere(json.loads(original))))
-    for n in rng.choice(count, min(count, 24), replace=False):
+    for n in rng.choice(count, min(count, 16), replace=False):
         certificate = json.loads(original)
         container, key = list(everywhere(certificate))[n]
         value = container[key]

@@ -71,7 +71,7 @@ def test_other_weights_in_hardware(
     codes = stimuli(build.network, FRAMES, 1)
     first = reference.run_layers(build.graph, codes)[-1]
     changed = 0
-    with NativeCore(build, tmp_path / "out", tmp_path / "sim", "-O0") as core:
+    with NativeCore(build, tmp_path / "out", tmp_path / "sim") as core:
         assert not differing(core.run(codes), first)
         for other in range(3):
             weights = shuffled(build, other)
