@@ -28,7 +28,7 @@ from synthesis.packing import shared_sites
 from synthesis.place_ecp5 import route
 from synthesis.timing import longest_path
 from synthesis.yosys import Netlist, Size, synthesize
-from workloads import WORKLOADS, Model, Workload
+from workloads import ASKED_ON, WORKLOADS, Model, Workload
 
 import hlsgen
 from hlsgen.driver.compile import Build
@@ -46,6 +46,8 @@ def build_of(model: Model, work: Workload, folder: Path, **options: Any) -> tupl
         onnx.save(model, folder / "model.onnx")
         model = folder / "model.onnx"
     prefer = "dsp" if work.dsp else "lut"
+    if work.clock_mhz is not None:
+        options = {"device": ASKED_ON, "clock_mhz": work.clock_mhz, **options}
     chosen = hlsgen.Options(target_cycles=work.cycles, input=work.reads, top="top", prefer=prefer, **options)
     build = hlsgen.build(model, folder / "core", chosen)
     return build, sorted((folder / "core" / "rtl").glob("*.v"))

@@ -24,13 +24,18 @@ Model = onnx.ModelProto | Path
 Weights = NDArray[np.float32]
 
 
+#: The device of workloads that ask for a clock: with it deeper pipelines begin above 150 MHz.
+ASKED_ON = "xc7k325t"
+
+
 @dataclass(frozen=True)
 class Workload:
     """A model and how it is built.
 
     model: Raises FileNotFoundError if it is not there. cycles: from frame to frame. reads: what the input port carries,
     if the model does not say it. dsp: with multiplier blocks. routed: nextpnr routes it, too. pieces: what is
-    synthesized in place of the whole, which is too large, and how often the whole has it.
+    synthesized in place of the whole, which is too large, and how often the whole has it. clock_mhz: what is asked for, of
+    `ASKED_ON`; None: nothing.
     """
 
     model: Callable[[], Model]
@@ -39,6 +44,7 @@ class Workload:
     dsp: bool = False
     routed: bool = False
     pieces: tuple[tuple[int, Callable[[], Model]], ...] = ()
+    clock_mhz: float | None = None
 
 
 def matrix(rng: np.random.Generator, columns: int, rows: int, bits: int) -> Weights:
@@ -203,13 +209,17 @@ WORKLOADS: dict[str, Workload] = {
     "requantize 32 to 8 bits x 16": Workload(requantizer, 1, routed=True),
     "dense 64 x 64 w4, a frame a cycle": Workload(DENSE.model, 1),
     "jets 16-64-32-32-5 w6a8, a frame a cycle": Workload(JETS.model, 1),
+    "jets 16-64-32-32-5 w6a8, 222 MHz asked": Workload(JETS.model, 1, clock_mhz=222.0),
     "TFC w1a1, a frame a cycle": Workload(_shared(TFC), 1, pieces=TFC_PIECES),
     "digits w4a4 @64": Workload(DIGITS, 64, routed=True),
     "digits w4a4 @5": Workload(DIGITS, 5),
+    "digits w4a4 @5, 222 MHz asked": Workload(DIGITS, 5, clock_mhz=222.0),
     "digits w4a4 @5, DSP": Workload(DIGITS, 5, dsp=True),
+    "digits w4a4 @5, DSP, 222 MHz asked": Workload(DIGITS, 5, dsp=True, clock_mhz=222.0),
     "CNN int8, 8 x 8 pixels @4608": Workload(image_layers, 4608, routed=True),
     "CNN int8, 8 x 8 pixels @4608, DSP": Workload(image_layers, 4608, dsp=True),
     "CNN int8, 8 x 8 pixels @80": Workload(image_layers, 80),
+    "CNN int8, 8 x 8 pixels @80, 222 MHz asked": Workload(image_layers, 80, clock_mhz=222.0),
     "CNN int8, 8 x 8 pixels @80, DSP": Workload(image_layers, 80, dsp=True),
     "digits CNN w4a4 @576": Workload(_example("digits_cnn/digits_cnn.onnx"), 576, routed=True),
     "TFC w1a1 @64": Workload(_shared(TFC), 64, routed=True),

@@ -59,24 +59,25 @@ module hg_chain #(
         with_product = s ^ {(a[1] && b[0]) ^ (a[0] && b[1]) ^ (s[0] && a[0] && b[0]), a[0] && b[0]};
     endfunction
 
-    // The sums of the rows: of each but the last one the low bits are a field of the blocks' sum. `side` has
-    // two bits of those behind: so what a field has passed on is known modulo 4, and that is enough.
+    // The sums of the rows: of each but the last one the low bits are a field of the blocks' sum, less what the
+    // fields below have passed on. `side` has two bits of those behind, so that is known modulo 4, and that is
+    // enough: it is -2 to 1.
     function [ROWS*C_W-1:0] apart;
-        input signed [P_W-1:0] all;
+        input [P_W-1:0] all;
         input [2*HIGHS-1:0] side;
         integer i, j;
-        reg signed [P_W-1:0] left, rest;
-        reg signed [1:0] passed;
+        reg [C_W-1:0] own;
+        reg [1:0] passed, below;
         begin
-            left = all;
+            passed = 2'd0;
             for (i = 0; i < ROWS; i = i + 1) begin
-                apart[i*C_W +: C_W] = left[C_W-1:0];
+                own   = all[i*F +: C_W];
+                below = passed;
                 if (i < ROWS - 1) begin
-                    rest   = left >>> F;
-                    passed = rest[1:0] - side[2*i +: 2];
-                    for (j = F; j < C_W; j = j + 1) apart[i*C_W + j] = passed[(j > F) ? 1 : 0];
-                    left   = rest - {{P_W-2{passed[1]}}, passed};
+                    passed = all[(i+1)*F +: 2] - side[2*i +: 2];
+                    for (j = F; j < C_W; j = j + 1) own[j] = passed[(j > F) ? 1 : 0];
                 end
+                apart[i*C_W +: C_W] = own - {{C_W-2{below[1]}}, below};
             end
         end
     endfunction
