@@ -59,9 +59,9 @@ module hg_chain #(
         with_product = s ^ {(a[1] && b[0]) ^ (a[0] && b[1]) ^ (s[0] && a[0] && b[0]), a[0] && b[0]};
     endfunction
 
-    // The sums of the rows: of each but the last one the low bits are a field of the blocks' sum, less what the
-    // fields below have passed on. `side` has two bits of those behind, so that is known modulo 4, and that is
-    // enough: it is -2 to 1.
+    // The sums of the rows: of each but the last one the low bits are a field of the blocks' sum, less what
+    // the fields below have passed on, -2 to 1. `side` has two bits of the sums behind: so that is known
+    // modulo 4, of all fields at once.
     function [ROWS*C_W-1:0] apart;
         input [P_W-1:0] all;
         input [2*HIGHS-1:0] side;
