@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from verilated import CACHE, compile_model
+from verilated import CACHE, compile_model, runtime
 
 Words = npt.NDArray[np.uint64]
 
@@ -93,7 +93,7 @@ def _harness(inputs: Mapping[str, int], output: str, latency: int) -> str:
 
 def _build(files: Sequence[Path], top: str, params: Mapping[str, int], harness: str) -> Path:
     """The shared library for these sources, from the cache where its content is known."""
-    digest = hashlib.sha256(repr((top, sorted(params.items()), harness)).encode())
+    digest = hashlib.sha256(repr((top, sorted(params.items()), harness, runtime().name)).encode())
     for file in files:
         digest.update(file.read_bytes())
     folder = CACHE / f"{top}-{digest.hexdigest()[:20]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,21 @@ def holds_everywhere(
 def test_every_packed_dot(shape: tuple[int, int, int, int, int, int], tmp_path: Path) -> None:
     columns, rows, x_bits, x_signed, w_bits, _ = shape
     holds_everywhere(packed(shape, 1, tmp_path), columns, rows, x_bits, x_signed, w_bits)
+
+
+@pytest.mark.parametrize("x_signed", [0, 1])
+@pytest.mark.parametrize("guard", [0, 1, 2])
+def test_what_fields_pass_on(guard: int, x_signed: int) -> None:
+    """hg_chain knows it modulo 4: of as many products as its contract allows, it is -2 to 1 behind any number of rows."""
+    for x_bits, w_bits in itertools.product(range(1, 13), range(2, 13)):
+        low, high = (-(1 << x_bits - 1), (1 << x_bits - 1) - 1) if x_signed else (0, (1 << x_bits) - 1)
+        products = [x * w for x in (low, high) for w in (-(1 << w_bits - 1), (1 << w_bits - 1) - 1)]
+        count = (8 << guard) - 1 if x_signed else 4 << guard
+        least = most = 0
+        for _ in range(4):
+            least, most = ((count * end + below) >> x_bits + w_bits + guard
+                           for end, below in ((min(products), least), (max(products), most)))  # fmt: skip
+            assert -2 <= least <= most <= 1, (x_bits, w_bits)
 
 
 @pytest.mark.cases(4)

@@ -43,15 +43,15 @@ def compile_model(options: Sequence[str], harness: str, result: Path, optimize: 
     `harness` is C++ behind all that Verilator makes, whose class is Vdut; `optimize` is -O0 or -O1. Paths in `options`
     are those of the folder of `result`. All is one file for the compiler: reading Verilator's headers takes most of its time.
     """
-    runtime = _runtime()
+    kept = runtime()
     with tempfile.TemporaryDirectory(dir=result.parent) as scratch:
         command = ["verilator", "--cc", "-Wno-fatal", "-Wno-lint", *SPLIT, "--prefix", "Vdut", "-Mdir", scratch]
         call([*command, *options], result.parent)
         parts = "".join(f'#include "{file.name}"\n' for file in sorted(Path(scratch).glob("*.cpp")))
         text = Path(scratch) / "all.cpp"
         text.write_text(parts + harness)
-        command = ["c++", *_FLAGS, optimize, "-include", str(runtime / "verilated.h"), *_includes(), f"-I{scratch}"]
-        command += [str(text), *map(str, runtime.glob("*.o")), "-o", str(result)]
+        command = ["c++", *_FLAGS, optimize, "-include", str(kept / "verilated.h"), *_includes(), f"-I{scratch}"]
+        command += [str(text), *map(str, kept.glob("*.o")), "-o", str(result)]
         call(command + ["-shared", "-Wl,-Bsymbolic"] * (result.suffix == ".so"), result.parent)
 
 
@@ -63,18 +63,21 @@ def _includes() -> list[str]:
 
 
 @cache
-def _runtime() -> Path:
-    """A folder with Verilator's own objects, and its header as the compiler keeps it, with and without optimization."""
-    includes = _includes()
+def runtime() -> Path:
+    """A folder with Verilator's own objects, and its header as the compiler keeps it, with and without optimization.
+
+    It is compiled once; its name is a digest of the options and of what both tools say of their versions.
+    """
+    includes, versions = _includes(), [call([tool, "--version"]) for tool in ("verilator", "c++")]
     CACHE.mkdir(parents=True, exist_ok=True)
-    folder = CACHE / f"runtime-{hashlib.sha256(repr((_FLAGS, includes)).encode()).hexdigest()[:20]}"
+    folder = CACHE / f"runtime-{hashlib.sha256(repr((_FLAGS, includes, versions)).encode()).hexdigest()[:20]}"
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
-                _compile_runtime(Path(scratch), includes)
-                shutil.copytree(scratch, f"{scratch}.whole")
-            Path(f"{scratch}.whole").rename(folder)
+                (made := Path(scratch) / "runtime").mkdir()
+                _compile_runtime(made, includes)
+                made.rename(folder)
     return folder
 
 

@@ -47,7 +47,7 @@ def tool_environment() -> dict[str, str]:
     return env
 
 
-def compile_library(build: Build, core: Path, work: Path, optimize: str, seconds: float) -> Path:
+def compile_library(build: Build, core: Path, work: Path, seconds: float) -> Path:
     """Compiles the RTL that lies in `core`, within `seconds`, into a library below `work`. Raises HG052, HG053."""
     require("verilator")
     design, core = build.design, core.resolve()
@@ -66,7 +66,7 @@ def compile_library(build: Build, core: Path, work: Path, optimize: str, seconds
     command = [
         "verilator", "--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1), "-O3", "--x-initial", "fast",
         "-Wno-fatal", "-fno-dfg", *SPLIT, "--prefix", "Vtop", "--top-module", design.top, "-Mdir", str(work / "obj"),
-        "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", f"-fPIC {optimize} -fvisibility=default",
+        "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", "-fPIC -O1 -fvisibility=default",
         "-LDFLAGS", "-shared -Wl,-Bsymbolic", "-o", "core.so", *sources, str(harness.resolve()),
     ]  # fmt: skip
     env = tool_environment()
@@ -84,7 +84,7 @@ def run_library(build: Build, core: Path, work: Path, codes: Array) -> Array:
     In a process of its own, which may neither crash this one nor run for ever. Raises HG052, HG053.
     """
     seconds = time_limit(build, len(codes), "verilator")
-    library = compile_library(build, core, work, "-O1", seconds)
+    library = compile_library(build, core, work, seconds)
     network, active_low = build.network, int(build.design.reset_active_low)
     for n, port in enumerate(network.inputs):
         (work / f"sent{n}.bin").write_bytes(port_words(port, codes).tobytes())
@@ -129,11 +129,11 @@ class Soaked:
 class NativeCore:
     """A compiled core in this process. Not thread-safe; a context manager, it frees the model."""
 
-    def __init__(self, build: Build, directory: Path, work: Path, optimize: str = "-O1") -> None:
+    def __init__(self, build: Build, directory: Path, work: Path) -> None:
         """Compiles the RTL that lies in `directory` into `work`. Raises HG052, HG053."""
         self.build = build
         design = build.design
-        self.core = ctypes.CDLL(str(compile_library(build, directory, work, optimize, 10 * COMPILE_SECONDS)))
+        self.core = ctypes.CDLL(str(compile_library(build, directory, work, 10 * COMPILE_SECONDS)))
         self.core.core_open.restype = ctypes.c_void_p
         here = os.getcwd()
         os.chdir(work)
