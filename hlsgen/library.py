@@ -38,9 +38,14 @@ def modules_used(roots: set[str]) -> list[str]:
     while open_:
         name = open_.pop()
         found.add(name)
-        uses = re.findall(r"^\s*(hg_\w+)\s*#?\s*\(", library_text("rtl", f"{name}.v"), re.MULTILINE)
+        uses = modules_in(library_text("rtl", f"{name}.v"))
         open_ |= {u for u in uses if u not in found and not u.startswith("hg_parameter_error")}
     return sorted(found)
+
+
+def modules_in(text: str, prefix: str = "") -> set[str]:
+    """Library modules that Verilog instantiates, whose names have `prefix` in front there."""
+    return set(re.findall(rf"^\s*{prefix}(hg_\w+)\s*#?\s*\(", text, re.MULTILINE))
 
 
 def scoped(text: str, prefix: str) -> str:

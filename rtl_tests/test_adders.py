@@ -1,4 +1,4 @@
-"""hg_stages with generated modules of adders, against numpy: ranges, registers, stalls; and lint of the text."""
+"""hg_add3, for all inputs, and hg_stages with generated modules of adders, against numpy: ranges, registers, stalls; and lint of the text."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lanes import compile_function
 from streams import RTL, Stream, pack, sweep
 from verilated import tool_environment
 
@@ -40,6 +41,14 @@ def module(case: tuple[int, ...], *, joined: bool = False) -> tuple[str, np.ndar
     return module_text("adders", pipeline, x_bits, y_bits, joined=joined), weight, pipeline.latency, (x_bits, y_bits)
 
 
+@pytest.mark.parametrize("width, carry", [(1, 0), (1, 1), (1, 2), (2, 1), (5, 0), (5, 1), (5, 2)])
+def test_every_sum_of_three(width: int, carry: int) -> None:
+    ports = dict.fromkeys("abc", width)
+    add = compile_function([RTL / "hg_add3.v"], "hg_add3", {"WIDTH": width, "CARRY": carry}, ports, ("sum", width))
+    a, b, c = (grid.ravel() for grid in np.meshgrid(*[np.arange(1 << width)] * 3))
+    assert (add(a=a, b=b, c=c) == np.asarray((a + b + c + carry) % (1 << width), np.uint64)).all()
+
+
 @pytest.mark.cases(3)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_products_of_a_constant_matrix(simulate: Callable[..., None], simulator: str, case: tuple[int, ...]) -> None:
@@ -64,6 +73,19 @@ def run(simulate: Callable[..., None], simulator: str, case: tuple[int, ...], *,
     simulate(simulator, "adders", {}, job, {"adders.v": text})
 
 
+def test_sums_of_three_are_kept() -> None:
+    """Those that a sum of two takes in the same cycle, and no others: Yosys would add four numbers."""
+    beside = 0
+    for case in CASES:
+        text = module(case)[0]
+        kept = re.findall(r"\(\* keep \*\) wire \S+ (n\d+_\d+);", text)
+        threes = set(re.findall(r"\.sum\((n\d+_\d+)", text))
+        sums = re.findall(r"^    wire \S+ n\d+_\d+ = (.* [+-] .*);", text, re.MULTILINE)
+        assert {*kept} == threes & {name for total in sums for name in re.findall(r"n\d+_\d+", total)}
+        beside += len(kept)
+    assert beside
+
+
 def test_no_bit_waits_in_a_shift_register() -> None:
     """The third register in a row is reset: tools leave it a register."""
     found = [re.search(r"if \(rst\) begin\n        (n\w+) <= ", module(case)[0]) for case in CASES]
@@ -73,7 +95,7 @@ def test_no_bit_waits_in_a_shift_register() -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_no_warnings(case: tuple[int, ...], tmp_path: Path) -> None:
     (tmp_path / "adders.v").write_text(module(case)[0])
-    files = [str(tmp_path / "adders.v"), str(RTL / "hg_stages.v")]
+    files = [str(tmp_path / "adders.v"), str(RTL / "hg_stages.v"), str(RTL / "hg_add3.v")]
     for command in (
         ["verilator", "--lint-only", "-Wall", "--top-module", "adders"],
         ["iverilog", "-Wall", "-g2005", "-tnull"],

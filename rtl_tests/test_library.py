@@ -16,6 +16,7 @@ MODULES = sorted(file.stem for file in RTL.glob("*.v"))
 
 #: Parameters beside the defaults at which a module is linted. The second set is also synthesized.
 SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "hg_add3": ({"WIDTH": 1, "CARRY": 1}, {"WIDTH": 60, "CARRY": 2}),
     "hg_adder_tree": ({"N": 1, "SIGNED": 0, "EVERY": 0}, {"N": 9, "IN_W": 1, "EVERY": 1}),
     "hg_agreements": ({"SIMD": 1, "ROWS": 1, "EVERY": 0}, {"SIMD": 31, "CONSTANT": 1}, {"ALONE": 1}),
     "hg_argmax": (

@@ -13,8 +13,18 @@ from typing import Any
 #: Nanoseconds: a routed net; a table; a register from clock to output; setup of a register; read of a block memory
 #: without and with its output register; setup of a block memory.
 NET, TABLE, CLOCK_TO_Q, SETUP, BLOCK_READ, BLOCK_REGISTER, BLOCK_SETUP = 0.5, 0.124, 0.456, 0.06, 2.45, 0.88, 0.5
-#: A multiplier block: from clock to output with register P, M, or neither; through it, and setup in front of M or P.
-DSP_P, DSP_M, DSP_NONE, DSP_THROUGH, DSP_TO_M, DSP_TO_P, DSP_SETUP = 0.43, 2.0, 4.0, 3.84, 2.6, 3.6, 0.36
+#: A multiplier block: from clock to output with register P, M, or neither; through it, and setup in front of M or P, or of
+#: the register behind the adder of A and D.
+DSP_P, DSP_M, DSP_NONE, DSP_THROUGH, DSP_TO_M, DSP_TO_P, DSP_TO_AD, DSP_SETUP = (
+    0.43,
+    2.0,
+    4.0,
+    3.84,
+    2.6,
+    3.6,
+    1.7,
+    0.36,
+)
 SHIFT_TO_Q = 1.47
 _CARRY_OUT = (0.16, 0.16, 0.20, 0.114)
 _CARRY_SUM = (0.22, 0.334, 0.24, 0.313)
@@ -187,6 +197,9 @@ def _start(cell: dict[str, Any]) -> float:
 def _into_dsp(cell: dict[str, Any], port: str) -> list[float]:
     m, p = _parameter(cell, "MREG", 1), _parameter(cell, "PREG", 1)
     if port in ("A", "B", "D"):
-        registered = port != "D" and _parameter(cell, f"{port}REG", 1)
-        return [DSP_SETUP] if registered else [DSP_TO_M] if m else [DSP_TO_P] if p else []
+        if _parameter(cell, f"{port}REG", 1):
+            return [DSP_SETUP]
+        if port != "B" and cell["parameters"].get("USE_DPORT") == "TRUE" and _parameter(cell, "ADREG", 1):
+            return [DSP_TO_AD]
+        return [DSP_TO_M] if m else [DSP_TO_P] if p else []
     return [1.3] if port == "C" and p else []

@@ -10,7 +10,7 @@ from hlsgen.adder_graph.graph import NOTHING, Adder, AdderGraph, carry_place, wi
 #: Picoseconds, about those of Xilinx 7 series: a register from clock to output, with the setup of the next; a net and a
 #: table, with the net in front of a carry chain where several take a bit of the sum; from the table of a bit into the carry
 #: chain and out at the next bit; along the chain by a bit; from the table of a bit to its sum; more for three terms, and of
-#: these for the lowest bit, which is two tables.
+#: these for the lowest bit, which is two tables, or one from which it is far to the carry chain.
 _REGISTER, _TABLE, _INTO, _ALONG, _OUT, _THREE, _LOWEST = 500, 1120, 600, 30, 230, 130, 620
 #: Picoseconds between registers for each adder one behind the other that is asked for, if these are several: more are in
 #: a stage if they are fast enough, and fewer if they are slow. The least of them, and the steps between, that are tried for

@@ -2,15 +2,16 @@
 
 Such a module is written for one layer, so nothing of it is taken on trust. Every line must have one of the forms below.
 A wire is an unsigned number: a linear function of the codes plus a constant, both exact if the least and the greatest
-value fit. A vector of bits is a wire with zeros or ones in front or behind, or one whose highest bit is inverted and
-repeated, which takes half of the wire's range away; either may be inverted as a whole. A row is right if its constant is 0.
+value fit; or a linear function in two's complement. A vector of bits is a wire with zeros or ones in front or behind;
+one whose highest bit is inverted and repeated, which takes half of the wire's range away; or one in two's complement
+whose highest bit is repeated. Each may be inverted as a whole. A row is right if its constant is 0.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,13 +36,22 @@ _ABOUT = """\
 //
 // Purpose     sums of codes times constant weights, in {adders} adders that rows share.
 //             nK_C is code or sum K, C cycles after the codes that it is made of came in. One that can be
-//             negative is held with its highest bit inverted: so the highest bit of a sum is a carry.
+//             negative is held with its highest bit inverted: so the highest bit of a sum is a carry. A row
+//             that is a sum of three is held as it leaves.
 //             a + ~b is 1 less than a - b, but needs no carry: in each row such constants add up to 0.
 """
 _EXACT = "every sum has the bits that the ranges of the codes and the weights need. Written by"
 _NUMBER = r"(?:0|[1-9]\d{0,6})"
 _WIRE = re.compile(rf"    (?P<kind>wire|reg) \[({_NUMBER}):0\] (n{_NUMBER}_{_NUMBER})(?: = (.+))?;", re.ASCII)
-_KEPT = re.compile(rf"    \(\* keep \*\) (wire \[{_NUMBER}:0\] (n{_NUMBER}_{_NUMBER}));", re.ASCII)
+_DECLARED = re.compile(rf"    (?:\(\* keep \*\) )?wire \[({_NUMBER}):0\] (n{_NUMBER}_{_NUMBER});", re.ASCII)
+_THREE = re.compile(
+    rf"    (?P<module>\w+) #\(\.WIDTH\((?P<width>{_NUMBER})\), \.CARRY\((?P<carry>[0-2])\)\) (?P<cell>n{_NUMBER}) \(",
+    re.ASCII,
+)
+_TERMS = re.compile(
+    r"        \.a\((~?)(.+)\), \.b\((~?)(.+)\), \.c\((~?)(.+)\), \.sum\((n\w+)(?:\[(\d+):(\d+)\])?\)", re.ASCII
+)
+_BELOW = re.compile(rf"    assign (n{_NUMBER}_{_NUMBER})(\[[\d:]+\]) = (~?)(.+);", re.ASCII)
 _MOVE = re.compile(rf"        (n{_NUMBER}_{_NUMBER}) <= (n{_NUMBER}_{_NUMBER});", re.ASCII)
 _ASSIGN = re.compile(rf"    assign m_data\[({_NUMBER}):({_NUMBER})\] = (.+);", re.ASCII)
 _LATENCY = re.compile(rf"^        \.STAGES\(({_NUMBER})\)({re.escape(JOINED)})?$", re.ASCII | re.MULTILINE)
@@ -63,12 +73,16 @@ _Bit = int | tuple[str, int, bool]
 
 @dataclass(frozen=True, eq=False)
 class _Wire:
-    """`form` int64 (columns,): the number it stands for; `constant`: what is added; `time`: cycles since the codes."""
+    """`form` int64 (columns,): the number it stands for; `constant`: what is added; `time`: cycles since the codes.
+
+    `signed`: in two's complement, else unsigned.
+    """
 
     width: int
     form: Array
     constant: int
     time: int
+    signed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,15 +168,15 @@ class _Reader:
         waiting: dict[str, int] = {}
         row = 0
         for line in lines:
-            kept = _KEPT.fullmatch(line)
-            total = re.fullmatch(rf"    assign {kept[2]}( = .+;)", next(lines, "")) if kept else None
-            if kept and total:
-                line = f"    {kept[1]}{total[1]}"
+            if declared := _DECLARED.fullmatch(line):
+                name, width = declared[2], int(declared[1]) + 1
+                self._declare(name, width, waiting)
+                self.wires[name] = self._instance(name, width, lines)
+                continue
             wire, assign = _WIRE.fullmatch(line), _ASSIGN.fullmatch(line)
             if wire and (wire["kind"] == "reg") != bool(wire[4]):
                 name, width = wire[3], int(wire[2]) + 1
-                if name in self.wires or name in waiting or width > _MOST_BITS:
-                    raise broken(self.where, f"{name} is declared twice, or has {width} bits.")
+                self._declare(name, width, waiting)
                 if wire["kind"] == "reg":
                     waiting[name] = width
                 else:
@@ -187,6 +201,10 @@ class _Reader:
             raise broken(self.where, "its head is not that of what follows, or sums or registers are missing.")
         return found
 
+    def _declare(self, name: str, width: int, waiting: dict[str, int]) -> None:
+        if name in self.wires or name in waiting or width > _MOST_BITS:
+            raise broken(self.where, f"{name} is declared twice, or has {width} bits.")
+
     def _cleared(self, lines: Iterator[str], waiting: dict[str, int]) -> dict[str, int]:
         """The registers that a block sets to 0 in reset, which it writes else; they wait no longer."""
         found: dict[str, int] = {}
@@ -208,7 +226,7 @@ class _Reader:
             source = self.wires.get(move[2]) if move else None
             if move is None or source is None or waiting.pop(move[1], 0) != source.width:
                 raise broken(self.where, f"has no such registers and wires of the same width: {line.strip()[:60]!r}.")
-            self.wires[move[1]] = _Wire(source.width, source.form, source.constant, source.time + 1)
+            self.wires[move[1]] = replace(source, time=source.time + 1)
         raise broken(self.where, "has a block without an end.")
 
     def _wire(self, text: str, width: int) -> _Wire:
@@ -219,22 +237,43 @@ class _Reader:
         if match:
             text, low = match[1], self._bits(match[2])
         sides = re.split(r" ([+-]) (~?)(?=[{n\d])", text)
-        if len(sides) not in (4, 7):
-            raise broken(self.where, f"{text[:60]!r} is no sum of two or three numbers.")
-        first = self._bits(sides[0])
-        if len(low) + len(first) != width:
-            raise broken(self.where, f"{text[:60]!r} has numbers of another width than {width}.")
-        total = self._value(low + first)
-        zeros: list[_Bit] = [0] * len(low)
-        for sign, inverted, vector in zip(sides[1::3], sides[2::3], sides[3::3], strict=True):
+        if len(sides) != 4:
+            raise broken(self.where, f"{text[:60]!r} is no sum of two numbers.")
+        return self._sum(text, width, low, [("+", "", sides[0]), (sides[1], sides[2], sides[3])])
+
+    def _instance(self, name: str, width: int, lines: Iterator[str]) -> _Wire:
+        """A sum of three numbers and a carry, an instance of hg_add3; the lowest bits may be those of another wire."""
+        line = next(lines, "")
+        match, ports, end = _THREE.fullmatch(line), _TERMS.fullmatch(next(lines, "")), next(lines, "")
+        if not match or not ports or end != "    );" or match["module"] != f"{self.prefix}hg_add3":
+            raise broken(self.where, f"has a line that is none of a module of adders: {line[:80]!r}.")
+        place, low = int(ports[9] or 0), list[_Bit]()
+        if ports[9]:
+            below = _BELOW.fullmatch(next(lines, ""))
+            range_ = f"[{place - 1}:0]" if place > 1 else "[0]"
+            # They are those of the first number: both are inverted or none is.
+            if below is None or below.groups()[:3] != (name, range_, ports[1]) or int(ports[8]) != width - 1:
+                raise broken(self.where, f"{name} has no lowest bits.")
+            low = self._bits(below[4])
+        sizes = ports[7], match["cell"], int(match["width"]), len(low)
+        if sizes != (name, name.split("_")[0], width - place, place):
+            raise broken(self.where, f"{name} is not the sum of its instance of hg_add3.")
+        terms = [("+", ports[n], ports[n + 1]) for n in (1, 3, 5)]
+        return self._sum(line.strip(), width, low, terms, int(match["carry"]))
+
+    def _sum(self, text: str, width: int, low: list[_Bit], terms: list[tuple[str, str, str]], carry: int = 0) -> _Wire:
+        """Vectors (sign, whether it is inverted, bits) that are added above the bits `low`, which go with the first one."""
+        total = _Value(np.zeros(self.columns, np.int64), carry << len(low), None)
+        for n, (sign, inverted, vector) in enumerate(terms):
             bits = self._bits(vector)
-            if len(bits) != len(first):
+            if len(low) + len(bits) != width:
                 raise broken(self.where, f"{text[:60]!r} has numbers of another width than {width}.")
-            term = self._value(zeros + bits)
+            below: list[_Bit] = [0] * len(low) if n else low
+            term = self._value(below + bits)
             if total.time is not None and term.time is not None and total.time != term.time:
                 raise broken(self.where, f"{text[:60]!r} adds numbers of different beats.")
             if inverted:
-                term = term.inverted(len(low), width)
+                term = term.inverted(len(low) if n else 0, width)
             factor, time = -1 if sign == "-" else 1, total.time if total.time is not None else term.time
             total = _Value(total.form + factor * term.form, total.constant + factor * term.constant, time)
         self.adders += 1
@@ -247,6 +286,9 @@ class _Reader:
         if size >> (_MOST_BITS + 2):
             raise broken(self.where, f"{text[:60]!r}: the sum is too large.")
         ends = [int(np.where((form > 0) == up, form * self.high, form * self.low).sum()) for up in (False, True)]
+        half = 1 << (width - 1)
+        if constant == 0 and min(ends) < 0 and -half <= min(ends) and max(ends) < half:
+            return _Wire(width, form, 0, time, signed=True)
         if min(ends) < -constant or max(ends) >= (1 << width) - constant:
             raise broken(self.where, f"{text[:60]!r}: a sum of {min(ends)}..{max(ends)} does not fit {width} bits.")
         return _Wire(width, form, constant, time)
@@ -327,6 +369,10 @@ class _Reader:
             raise self._odd(bits)
         rest, place = bits[shift + top :], shift + top
         if not rest:
+            return _Value(form, constant, wire.time)
+        if wire.signed:
+            if any(bit != (name, top, False) for bit in rest):
+                raise self._odd(bits)
             return _Value(form, constant, wire.time)
         count = next((n for n, bit in enumerate(rest) if bit != (name, top, True)), len(rest))
         rest, place = rest[count:], place + count

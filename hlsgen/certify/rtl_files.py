@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hlsgen.certify.netlist_reader import broken
+from hlsgen.certify.stage_frame import module_text
 from hlsgen.diagnostics import Collector
 from hlsgen.library import library_modules, library_text
 
@@ -47,11 +48,10 @@ def check_sources(
 
     `written`: those of the modules that are not of the library. `memories`: what instances read, relative to the build.
     """
-    inside = {"hg_stages"} if written else set[str]()
-    inside |= {"hg_count"} if any(module.endswith("_counts") for module in written) else set[str]()
-    library = library_closure(set(modules) - written | inside)
-    sources = {f"rtl/{top}_{name}.v" for name in (*library, *written)} | {f"rtl/{top}.v"}
     found = {f"rtl/{path.name}" for path in (directory / "rtl").iterdir()}
+    texts = (module_text(directory / "rtl", f"{top}_{own}") for own in written if f"rtl/{top}_{own}.v" in found)
+    library = library_closure(set(modules) - written | {name for text in texts for name in _named(text, top)})
+    sources = {f"rtl/{top}_{name}.v" for name in (*library, *written)} | {f"rtl/{top}.v"}
     for name in sorted(found - sources - memories):
         what = "is read by no instance" if name.endswith(".mem") else "is not part of the design"
         collector.error("HG055", name, f"{what}.", "Remove it: a tool that reads all of rtl/ would read it too.")
@@ -93,6 +93,11 @@ def library_closure(modules: set[str]) -> set[str]:
         code = re.sub(r"//[^\n]*", "", library_text("rtl", f"{name}.v"))
         rest |= (set(re.findall(r"\bhg_\w+", code)) & known) - found
     return found
+
+
+def _named(text: str, top: str) -> set[str]:
+    """Modules of the library that are named in a module that is not of it."""
+    return set(re.findall(rf"\b{re.escape(top)}_(hg_\w+)", text)) & library_modules()
 
 
 def _installed(path: Path, module: str, top: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from hlsgen.adder_graph import Adder, Pipeline, width
@@ -27,7 +28,8 @@ def module_text(
         "//",
         f"// Purpose     sums of codes times constant weights, in {len(graph.adders)} adders that rows share.",
         "//             nK_C is code or sum K, C cycles after the codes that it is made of came in. One that can be",
-        "//             negative is held with its highest bit inverted: so the highest bit of a sum is a carry.",
+        "//             negative is held with its highest bit inverted: so the highest bit of a sum is a carry. A row",
+        "//             that is a sum of three is held as it leaves.",
         "//             a + ~b is 1 less than a - b, but needs no carry: in each row such constants add up to 0.",
     ]
     exact = "every sum has the bits that the ranges of the codes and the weights need. Written by"
@@ -49,6 +51,7 @@ class _Text:
     def lines(self, y_bits: int, *, bare: bool) -> Iterator[str]:
         pipeline, graph = self.pipeline, self.pipeline.graph
         first, kept = len(graph.inputs), self._kept()
+        rows = dict[int, bool]() if bare else self._rows()
         for n in range(first):
             if pipeline.needed[n] >= 0:
                 yield f"    wire [{self.x_bits - 1}:0] n{n}_0 = {self._code(n)};"
@@ -57,15 +60,11 @@ class _Text:
                 yield from self._registers(cycle)
             for n, adder in enumerate(graph.adders, first):
                 if pipeline.made[n] == cycle:
-                    wire, total = f"wire [{self.widths[n] - 1}:0] n{n}_{cycle}", self._sum(n, adder, cycle)
-                    if n in kept:
-                        yield f"    (* keep *) {wire};"
-                        yield f"    assign n{n}_{cycle} = {total};"
-                    else:
-                        yield f"    {wire} = {total};"
+                    yield from self._node(n, adder, cycle, keep=n in kept, row=rows.get(n))
         for row, (node, shift, inverted) in enumerate(graph.outputs):
-            value = _together(self._plain(node, pipeline.latency, shift, y_bits, 0, "" if bare else "~"))
-            invert = "~" if inverted and not bare else ""
+            held = bare or node in rows
+            value = _together(self._plain(node, pipeline.latency, shift, y_bits, 0, "" if held else "~"))
+            invert = "~" if inverted and not held else ""
             yield f"    assign m_data[{(row + 1) * y_bits - 1}:{row * y_bits}] = {invert}{value};"
         cut = [node for node, shift, _ in graph.outputs if node != NOTHING and self.widths[node] + shift > y_bits]
         if cut:
@@ -73,13 +72,29 @@ class _Text:
             yield f"    wire unused_sums = &{{1'b0, {names}}};"
 
     def _kept(self) -> set[int]:
-        """Sums that another one takes in the same cycle, where one of both is of three terms: of more, Yosys would make one sum."""
+        """Sums of three terms that one of two takes in the same cycle: Yosys would make one sum of both."""
         graph, made = self.pipeline.graph, self.pipeline.made
         first, found = len(graph.inputs), set[int]()
         for n, adder in enumerate(graph.adders, first):
-            own = [node for node, _ in adder.terms if node >= first and made[node] == made[n]]
-            found.update(node for node in own if adder.c != NOTHING or graph.adders[node - first].c != NOTHING)
+            if adder.c == NOTHING:
+                own = [node for node, _ in adder.terms if node >= first and made[node] == made[n]]
+                found.update(node for node in own if graph.adders[node - first].c != NOTHING)
         return found
+
+    def _rows(self) -> dict[int, bool]:
+        """Sums of three terms that can be negative and are a row, and nothing else; and whether that is their complement.
+
+        They are summed as the row has them, in two's complement: no inverter is behind them.
+        """
+        graph, first = self.pipeline.graph, len(self.pipeline.graph.inputs)
+        uses = Counter([node for adder in graph.adders for node, _ in adder.terms])
+        uses.update(output.node for output in graph.outputs)
+        own = {output.node: output.inverted for output in graph.outputs if output.node >= first}
+        return {
+            node: inverted
+            for node, inverted in own.items()
+            if uses[node] == 1 and graph.intervals[node][0] < -1 and graph.adders[node - first].c != NOTHING
+        }
 
     def _code(self, n: int) -> str:
         """The code of column n, its top bit inverted if it is signed."""
@@ -111,27 +126,51 @@ class _Text:
             yield from (f"        n{n}_{cycle} <= n{n}_{cycle - 1};" for n in own)
             yield "    end"
 
-    def _sum(self, n: int, adder: Adder, cycle: int) -> str:
-        ends, bits = self.pipeline.graph.intervals, self.widths[n]
-        # A carry comes with a difference only: a + b + 1 is a - ~b, and a - b - 1 is a + ~b.
-        sign = "+ ~" if adder.minus and adder.extra else "- ~" if adder.extra else "- " if adder.minus else "+ "
+    def _node(self, n: int, adder: Adder, cycle: int, *, keep: bool, row: bool | None) -> Iterator[str]:
+        """The wire of a sum. `row`: one of `_rows`."""
+        name, bits = f"n{n}_{cycle}", self.widths[n]
         adder = lowest(adder)
-        low = carry_place(adder, ends)
+        low = carry_place(adder, self.pipeline.graph.intervals)
         self.waits[n] = [*self.waits[adder.a][:low], *[0] * (bits - low)] if low else [0] * bits
+        below = _slice(f"n{adder.a}_{cycle}", low - 1, 0)
+        wire = f"    {'(* keep *) ' if keep else ''}wire [{bits - 1}:0] {name}"
+        terms = self._terms(n, adder, cycle, low, moved=row is None)
+        if adder.c != NOTHING:
+            signs = ["~" if bool(row) != (k == 1 and adder.minus) else "" for k in range(3)]
+            first, second, third = (f"{sign}{term}" for sign, term in zip(signs, terms, strict=True))
+            carry = int(adder.minus == (adder.extra == 0))
+            carry, below = (2 - carry, f"~{below}") if row else (carry, below)
+            yield f"{wire};"
+            yield f"    hg_add3 #(.WIDTH({bits - low}), .CARRY({carry})) n{n} ("
+            yield f"        .a({first}), .b({second}), .c({third}), .sum({_slice(name, bits - 1, low) if low else name})"
+            yield "    );"
+            if low:
+                yield f"    assign {_slice(name, low - 1, 0)} = {below};"
+            return
+        total = self._sign(adder).join(terms)
+        total = f"{{({total}), {below}}}" if low else total
+        yield f"{wire} = {total};"
+
+    @staticmethod
+    def _sign(adder: Adder) -> str:
+        """Between two terms. A carry comes with a difference only: a + b + 1 is a - ~b, and a - b - 1 is a + ~b."""
+        if adder.extra:
+            return " + ~" if adder.minus else " - ~"
+        return " - " if adder.minus else " + "
+
+    def _terms(self, n: int, adder: Adder, cycle: int, low: int, *, moved: bool) -> list[str]:
+        """The numbers that are added, without their lowest bits. `moved`: by half of the range, if the sum can be negative."""
+        ends, bits = self.pipeline.graph.intervals, self.widths[n]
         left, right = (adder.a, cycle, adder.i), (adder.b, cycle, adder.j)
         if grows(adder, ends, ends[n]):
             # Numbers of a bit less, each moved up by half their range: the highest bit is the carry.
-            first = [f"1'h{int(sign == '- ')}", *self._moved(*left, bits - 1, low)]
-            second = [f"1'h{int(sign == '+ ~')}", *self._moved(*right, bits - 1, low)]
+            first = [f"1'h{int(self._sign(adder) == ' - ')}", *self._moved(*left, bits - 1, low)]
+            second = [f"1'h{int(self._sign(adder) == ' + ~')}", *self._moved(*right, bits - 1, low)]
         else:
-            first = (self._moved if ends[n][0] < 0 else self._plain)(*left, bits, low)
+            first = (self._moved if moved and ends[n][0] < 0 else self._plain)(*left, bits, low)
             second = self._plain(*right, bits, low)
-        total = f"{_together(first)} {sign}{_together(second)}"
-        if adder.c != NOTHING:
-            third = _together(self._plain(adder.c, cycle, adder.k, bits, low))
-            signs = "+ ~" if adder.minus else "+ ", "- ~" if adder.minus == (adder.extra == 0) else "+ "
-            total = f"{_together(first)} {signs[0]}{_together(second)} {signs[1]}{third}"
-        return f"{{({total}), {_slice(f'n{adder.a}_{cycle}', low - 1, 0)}}}" if low else total
+        third = [] if adder.c == NOTHING else [self._plain(adder.c, cycle, adder.k, bits, low)]
+        return [_together(term) for term in (first, second, *third)]
 
     def _plain(self, node: int, cycle: int, shift: int, bits: int, low: int, turn: str = "~") -> list[str]:
         """Bits low..bits - 1 of a node that is shifted, in two's complement: parts, the highest first.
@@ -144,7 +183,7 @@ class _Text:
         above = bits - shift - own
         if above < 0:  # of an output, whose sum fits although that of the nodes might not
             return self._rest(name, bits - shift, shift, low)
-        if self._signed(node):
+        if self._signed(node) and (above or turn):
             head = _repeated(f"{turn}{name}[{own - 1}]", above + 1)
             return [head, *self._rest(name, own - 1, shift, low)]
         return [*([f"{above}'h0"] if above else []), *self._rest(name, own, shift, low)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlsgen.dataflow.network import Timing
-from hlsgen.library import library_text, modules_used, scoped
+from hlsgen.library import library_text, modules_in, modules_used, scoped
 from hlsgen.verilog.netlist import Design
 from hlsgen.verilog.render import render
 from hlsgen.verilog.top_ports import LITE, top_ports
@@ -19,8 +19,7 @@ def emit(design: Design, timing: Timing) -> dict[str, str]:
         | ({"hg_axil_weights"} if design.loads else set())
         | ({"hg_keep_in", "hg_keep_out"} if design.keep else set())
         | ({"hg_control"} if design.control else set())
-        | ({"hg_stages"} if design.modules else set())
-        | ({"hg_count"} if any(name.endswith("_counts") for name in design.modules) else set())
+        | {name for text in design.modules.values() for name in modules_in(text, design.prefix)}
         | ({i.module for i in design.instances} - set(design.modules))
     )
     texts = {name: scoped(library_text("rtl", f"{name}.v"), design.prefix) for name in modules} | design.modules

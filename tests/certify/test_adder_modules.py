@@ -17,9 +17,6 @@ from hlsgen.certify.adder_modules import ADDERS, check_flips
 from hlsgen.certify.netlist_reader import Cell, Nets, SizedConstant
 from hlsgen.verilog import adder_text
 
-#: A wire up to the second of its three numbers.
-THREE = r"( = \{\S[^+=;]* \+ ~?\{[^-+=;]*\})"
-
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -67,16 +64,33 @@ def test_every_constant(core: Path) -> None:
         (r" \+ ~(?=[{n])", " - ", "top_mv"),
         (r" - (?=[{n])", " + ~", "top_mv"),
         (r" \+ (?=[{n])", " - ~", "top_mv"),
-        (THREE + r" \+ (\{.*;)", r"\1 - \2", "mv0"),
-        (THREE + r" \+ (\{.*;)", r"\1 + ~\2", "top_mv"),
-        (THREE + r" - ~(\{.*;)", r"\1 + ~\2", "top_mv"),
-        (THREE + r" \+ \{.*;", r"\1;", "mv0"),
-        (THREE + r" \+ (\{.*);", r"\1 + \2 + \2;", "no sum of two or three"),
-        (THREE + r" \+ \{.*?, ", r"\1 + {", "of another width"),
-        (THREE + r"( \+ \{.*n\d+)_1", r"\1\2_0", "top_mv"),
-        (r"\(\* keep \*\) wire", "wire", "none of a module of adders"),
-        (r"(keep \*\) wire .*\n    assign n\d+)_", r"\g<1>1_", "none of a module of adders"),
+        (r"CARRY\(0", "CARRY(1", "top_mv"),
+        (r"CARRY\(1", "CARRY(0", "top_mv"),
+        (r"CARRY\(0", "CARRY(2", "top_mv"),
+        (r"CARRY\(0", "CARRY(3", "none of a module of adders"),
+        (r"( \+ \{[^-+;]*\});", r"\1\1;", "no sum of two"),
+        (r"(\.c\(\{.*n\d+)_1", r"\1_0", "top_mv"),
+        (r"\.a\(\{", ".a(~{", "top_mv"),
+        (r"\.a\(~\{", ".a({", "top_mv"),
+        (r"\.c\(~\{", ".c({", "top_mv"),
+        (r"WIDTH\(", "WIDTH(1", "not the sum of its instance"),
+        (r" n\d+ \(\n", " n0 (\n", "not the sum of its instance"),
+        (r"top_hg_add3", "hg_add3", "none of a module of adders"),
+        (r"top_hg_add3", "top_hg_count", "none of a module of adders"),
+        (r"\.b\(~\{", ".b({", "top_mv"),
+        (r"\.b\(\{", ".b(~{", "top_mv"),
+        (r", \.c\(.*?\), ", ", ", "none of a module of adders"),
+        (r"\.c\(\{.*?, ", ".c({", "of another width"),
+        (r"\.sum\(n\d+_", r"\g<0>1", "not the sum of its instance"),
+        (r"\.sum\((n\d+_\d+)\[\d+:\d+\]\)", r".sum(\1)", "not the sum of its instance"),
+        (r"(\.sum\(n\d+_\d+)\[", r"\1[1", "has no lowest bits"),
+        (r"(\.sum\(n.*\n    \);\n)    assign.*\n", r"\1", "has no lowest bits"),
+        (r"(\.sum\(n.*\n    \);\n    assign n\d+_\d+\[\d+)", r"\g<1>1", "has no lowest bits"),
+        (r"(\.sum\(n.*\n    \);\n    assign .* = n\d+_\d+\[)0", r"\g<1>1:0", "not the sum of its instance"),
+        (r"(\.sum\(n.*\n    \);\n    assign .* = n)", r"\g<1>1", "top_mv"),
         (r"(m_data\[\d+:0\] = )(~?)", lambda m: m[1] + ("" if m[2] else "~"), "no sum of"),
+        (r"(m_data\[\d+:\d+\] = \{\{2\{)n", r"\1~n", "no number that is known"),
+        (r"(m_data\[\d+:\d+\] = n\w+\[\d+:)0\]", r"\g<1>1]", "no number that is known"),
         (r"(\{1'h)0", r"\g<1>1", "does not fit"),
         (r"(m_data\[\d+:\d+\] = ).*;", r"\g<1>0;", "no vector of bits"),
         (r"(m_data\[\d+:\d+\] = ).*;", r"\g<1>8'h0;", "no sum of"),
@@ -149,6 +163,21 @@ def test_inverted_bits(tmp_path: Path) -> None:
         else:
             with pytest.raises(hlsgen.HlsgenError, match="inverts bits"):
                 check_flips(taker, [source, taker])
+
+
+def test_a_complement(tmp_path: Path) -> None:
+    """Summed of complements: the lowest bits, which are those of the first number, are inverted as it is."""
+    rng, net = np.random.default_rng(2), Net((1, 9)).quant(1.0, 0.0, 8.0, signed=1, narrow=0)
+    net.linear(9, 9, rng.integers(-128, 128, (9, 9)).astype(np.float32), "fc", scale=1.0, bits=8.0)
+    core = Case(net.model, hlsgen.Options(target_cycles=1)).build(tmp_path / "core")
+    path = written(core)
+    text, certificate = path.read_text(), (core / "certificate.json").read_text()
+    found = re.search(r"        \.a\(~.*\n    \);\n    assign n\S+ = ~", text)
+    assert found is not None
+    assert messages(core) == []
+    for changed in (found[0].removesuffix("~"), found[0].replace(".a(~", ".a(")):
+        assert "has no lowest bits" in problems(core, path, text.replace(found[0], changed))
+        (core / "certificate.json").write_text(certificate)
 
 
 def test_a_narrower_sum(core: Path) -> None:

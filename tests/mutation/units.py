@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 UNITS = {
-    "hg_adder_tree": "test_dot.py", "hg_agreements": "test_mvu.py", "hg_argmax": "test_argmax.py", "hg_axil_regs": "test_eltwise_add.py",
+    "hg_add3": "test_adders.py", "hg_adder_tree": "test_dot.py", "hg_agreements": "test_mvu.py", "hg_argmax": "test_argmax.py", "hg_axil_regs": "test_eltwise_add.py",
     "hg_axil_weights": "test_load.py", "hg_axis_in": "test_axis.py", "hg_axis_out": "test_axis.py",
     "hg_beside": "test_plumbing.py", "hg_bus_in": "test_bus.py", "hg_bus_out": "test_bus.py", "hg_chain": "test_dot.py test_mvu.py", "hg_compare": "test_compare.py", "hg_concat": "test_plumbing.py",
     "hg_control": "test_control.py", "hg_conv": "test_window_conv.py test_load.py", "hg_correct": "test_correct.py", "hg_correct_lane": "test_correct.py",
