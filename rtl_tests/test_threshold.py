@@ -89,7 +89,7 @@ def test_threshold(simulate: Callable[..., None], simulator: str, shape: Steps) 
     for lane in range(shape.lanes):
         files |= search_tree(lane, table[:, lane :: shape.lanes].T, falling[lane :: shape.lanes], shape)
     large = [shape.folds * 2**level > 64 for level in range(shape.bits)]
-    cycles = shape.bits + 1 + sum(large[1:]) + (sum(large) if shape.every == 1 else 0)
+    cycles = shape.bits + 1 + sum(large[1:]) + (2 * sum(large) if shape.every == 1 else 0)
     job = Stream({"s_data": pack(x, shape.in_w)}, {"m_data": pack(code, shape.out_w)}, latency=cycles, capacity=cycles)
     parameters = {name.upper(): value for name, value in vars(shape).items()}
     simulate(simulator, "hg_threshold", {**parameters, "FILE": '"t"'}, job, files)

@@ -99,19 +99,21 @@ module hg_replay #(
             reg             ready_reg;    // there are not DEPTH beats
             reg             some_reg;     // there is one that was never read
             reg             again_reg;    // all beats of this pass were read before
+            reg             able_reg;     // there is a beat to read: one of these two
             wire [AW-1:0]   place;        // of the beat that comes next
             wire [LW-1:0]   beat;         // its number in a pass
 
-            wire end_pass = REPEAT < 2 || late_reg, again = REPEAT > 1 && again_reg, able = again || some_reg;
-            wire read     = advance && able, first = advance && some_reg && !again;
+            wire end_pass = REPEAT < 2 || late_reg, again = REPEAT > 1 && again_reg;
+            wire read     = advance && able_reg, first = advance && some_reg && !again;
             wire free     = ((REPEAT > 1) ? late_reg : some_reg) && advance;  // in the last pass, again
             wire nearly   = fill_reg == ((pushed_reg == freed_reg) ? NEARLY : freed_reg ? FULL : ALMOST);
             wire empties  = !again && fresh_reg == ((pushed_reg == first_reg) ? ONE : first_reg ? TWO : NONE);
-            // A table each, in front of what comes late. left: one was never read, if the output moves.
-            (* keep *) wire stays, ends, left, held;
+            // A table each, in front of what comes late: for some_reg, able_reg, if the output moves or not.
+            (* keep *) wire stays, ends, left, held, more, less;
             wire end_beat = beat == LAST_BEAT;
-            assign stays = push ? !nearly : ready_reg, ends = able && end_beat;
+            assign stays = push ? !nearly : ready_reg, ends = able_reg && end_beat;
             assign held  = push || some_reg, left = push || (some_reg && !empties);
+            assign less  = held || again, more = left || (REPEAT > 1 && (ends ? !end_pass : again_reg));
 
             assign s_ready = ready_reg;
             assign m_last  = last_reg;
@@ -132,7 +134,7 @@ module hg_replay #(
                 if (advance) begin
                     data_reg  <= mem[place];
                     last_reg  <= end_beat;
-                    valid_reg <= able;
+                    valid_reg <= able_reg;
                 end
                 if (advance && ends) again_reg <= !end_pass;
                 if (pushed_reg != freed_reg) fill_reg  <= fill_next;
@@ -141,14 +143,12 @@ module hg_replay #(
                 // m_ready comes late: whatever does not depend on it is kept apart, a table before the last.
                 ready_reg <= free || stays;
                 some_reg  <= advance ? left : held;
+                able_reg  <= advance ? more : less;
                 if (rst) begin
                     write_reg <= {AW{1'b0}};
                     {fill_reg, fresh_reg} <= {2*CW{1'b0}};
-                    {pushed_reg, freed_reg, first_reg} <= 3'd0;
+                    {pushed_reg, freed_reg, first_reg, some_reg, again_reg, able_reg, valid_reg} <= 7'd0;
                     ready_reg <= 1'b1;
-                    some_reg  <= 1'b0;
-                    again_reg <= 1'b0;
-                    valid_reg <= 1'b0;
                 end
             end
 

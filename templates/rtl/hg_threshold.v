@@ -13,10 +13,10 @@
 //                        thresholds descend and the comparison is x < T[k]; 0: no such bit
 //             FILE       file name stem; FILE_<lane>_<level>.mem (four digits, two digits) holds
 //                        FOLDS * 2^level words: T of search node n of set f at f * 2^level + n
-//             EVERY      1: words of memories of more than 64 words go through a second register,
-//                        which block memories have at their outputs
+//             EVERY      1: words of memories of more than 64 words go through two more registers: one
+//                        that block memories have at their outputs, and one on the way from there
 // Latency     BITS + 1 cycles, one more for each level but the first of more than 64 words, and with
-//             EVERY = 1 one more for each level of more than 64 words; one beat a cycle
+//             EVERY = 1 two more for each level of more than 64 words; one beat a cycle
 // Contract    thresholds are two's complement of IN_W + 1 bits (IN_W + 2 for unsigned x), so that
 //             "always" and "never" can be said. Each level is a memory with a registered read,
 //             as block or table RAM. Where that takes several tables one behind the other, the
@@ -53,7 +53,7 @@ module hg_threshold #(
         begin
             depth = level;
             for (k = 1; k <= level; k = k + 1) if (k < BITS && (FOLDS << k) > 64) depth = depth + 1;
-            for (k = 0; k < level; k = k + 1) if (EVERY == 1 && (FOLDS << k) > 64) depth = depth + 1;
+            for (k = 0; k < level; k = k + 1) if (EVERY == 1 && (FOLDS << k) > 64) depth = depth + 2;
         end
     endfunction
     localparam integer LAST = depth(BITS);
@@ -90,7 +90,6 @@ module hg_threshold #(
                 localparam [7:0] L0 = 8'd48 + (l % 10);
                 localparam integer WORDS = FOLDS << l, AT = depth(l);
                 localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
-                localparam integer SECOND = (EVERY == 1 && WORDS > 64) ? 1 : 0;
                 (* rom_style = "auto" *) reg [W_W-1:0] rom [0:WORDS-1];
                 initial if (FILE != "")
                     $readmemh({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], "_", L1, L0, ".mem"}, rom);
@@ -130,22 +129,15 @@ module hg_threshold #(
                     x_reg    <= x;
                     node_reg <= node;
                 end
-                if (SECOND != 0) begin : second
-                    reg [W_W-1:0]  output_reg;
-                    reg [IN_W-1:0] held_reg;
-                    reg [BITS-1:0] way_reg;
+                if (EVERY == 1 && WORDS > 64) begin : distant
+                    reg [W_W+IN_W+BITS-1:0] second_reg, third_reg;
                     always @(posedge clk) if (en) begin
-                        output_reg <= word_reg;
-                        held_reg   <= x_reg;
-                        way_reg    <= node_reg;
+                        second_reg <= {word_reg, x_reg, node_reg};
+                        third_reg  <= second_reg;
                     end
-                    assign word = output_reg;
-                    assign held = held_reg;
-                    assign way  = way_reg;
-                end else begin : only
-                    assign word = word_reg;
-                    assign held = x_reg;
-                    assign way  = node_reg;
+                    assign {word, held, way} = third_reg;
+                end else begin : near
+                    assign {word, held, way} = {word_reg, x_reg, node_reg};
                 end
                 wire unused_level = &{1'b0, address, node_next[BITS]};
             end
