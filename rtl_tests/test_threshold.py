@@ -88,9 +88,8 @@ def test_threshold(simulate: Callable[..., None], simulator: str, shape: Steps) 
     files: dict[str, str] = {}
     for lane in range(shape.lanes):
         files |= search_tree(lane, table[:, lane :: shape.lanes].T, falling[lane :: shape.lanes], shape)
-    words = [shape.folds * 2**level for level in range(shape.bits)]
-    behind = sum(1 + (own > 128) for own in words if own > 64) if shape.every == 1 else 0
-    cycles = shape.bits + 1 + sum(own > 64 for own in words[1:]) + behind
+    large = [shape.folds * 2**level > 64 for level in range(shape.bits)]
+    cycles = shape.bits + 1 + sum(large[1:]) + (2 * sum(large) if shape.every == 1 else 0)
     job = Stream({"s_data": pack(x, shape.in_w)}, {"m_data": pack(code, shape.out_w)}, latency=cycles, capacity=cycles)
     parameters = {name.upper(): value for name, value in vars(shape).items()}
     simulate(simulator, "hg_threshold", {**parameters, "FILE": '"t"'}, job, files)

@@ -13,12 +13,10 @@
 //                        thresholds descend and the comparison is x < T[k]; 0: no such bit
 //             FILE       file name stem; FILE_<lane>_<level>.mem (four digits, two digits) holds
 //                        FOLDS * 2^level words: T of search node n of set f at f * 2^level + n
-//             EVERY      1: words of memories of more than 64 words go through a second register, which
-//                        block memories have at their outputs, those of more than 128 words also
-//                        through a third one, on the way from there
+//             EVERY      1: words of memories of more than 64 words go through two more registers: one
+//                        that block memories have at their outputs, and one on the way from there
 // Latency     BITS + 1 cycles, one more for each level but the first of more than 64 words, and with
-//             EVERY = 1 one more for each level of more than 64 words, two of more than 128; one beat
-//             a cycle
+//             EVERY = 1 two more for each level of more than 64 words; one beat a cycle
 // Contract    thresholds are two's complement of IN_W + 1 bits (IN_W + 2 for unsigned x), so that
 //             "always" and "never" can be said. Each level is a memory with a registered read,
 //             as block or table RAM. Where that takes several tables one behind the other, the
@@ -49,16 +47,13 @@ module hg_threshold #(
     localparam integer T_W  = IN_W + ((IN_SIGNED != 0) ? 1 : 2);
     localparam integer W_W  = T_W + FALLING;
 
-    // Registers behind that of a memory, with EVERY 1; and in front of the memory of a level, or of the code.
-    function integer more(input integer words);
-        more = (words > 128) ? 2 : (words > 64) ? 1 : 0;
-    endfunction
+    // Registers in front of the memory of a level, or of the code.
     function integer depth(input integer level);
         integer k;
         begin
             depth = level;
             for (k = 1; k <= level; k = k + 1) if (k < BITS && (FOLDS << k) > 64) depth = depth + 1;
-            for (k = 0; k < level; k = k + 1) if (EVERY == 1) depth = depth + more(FOLDS << k);
+            for (k = 0; k < level; k = k + 1) if (EVERY == 1 && (FOLDS << k) > 64) depth = depth + 2;
         end
     endfunction
     localparam integer LAST = depth(BITS);
@@ -134,19 +129,15 @@ module hg_threshold #(
                     x_reg    <= x;
                     node_reg <= node;
                 end
-                wire [W_W+IN_W+BITS-1:0] read = {word_reg, x_reg, node_reg};
                 if (EVERY == 1 && WORDS > 64) begin : distant
-                    reg [W_W+IN_W+BITS-1:0] second_reg;
-                    always @(posedge clk) if (en) second_reg <= read;
-                    if (WORDS > 128) begin : far
-                        reg [W_W+IN_W+BITS-1:0] third_reg;
-                        always @(posedge clk) if (en) third_reg <= second_reg;
-                        assign {word, held, way} = third_reg;
-                    end else begin : close
-                        assign {word, held, way} = second_reg;
+                    reg [W_W+IN_W+BITS-1:0] second_reg, third_reg;
+                    always @(posedge clk) if (en) begin
+                        second_reg <= {word_reg, x_reg, node_reg};
+                        third_reg  <= second_reg;
                     end
+                    assign {word, held, way} = third_reg;
                 end else begin : near
-                    assign {word, held, way} = read;
+                    assign {word, held, way} = {word_reg, x_reg, node_reg};
                 end
                 wire unused_level = &{1'b0, address, node_next[BITS]};
             end

@@ -16,8 +16,7 @@ class Thresholds:
 
     code = base + the number of thresholds with x >= table[k] in rising sets, x < table[k] in falling ones. `table`
     int64 (steps, sets), lo <= table <= hi + 1, ascending in rising sets, descending in falling ones. `falling` bool
-    (sets,). `every`: 1 for a clock that takes a second register behind memories of more than 64 words, and a third of
-    more than 128; else 2.
+    (sets,). `every`: 1 for a clock that takes two more registers behind memories of more than 64 words, else 2.
     """
 
     table: Array
@@ -31,10 +30,9 @@ class Thresholds:
         return max(1, len(self.table).bit_length())
 
     def registers(self, folds: int) -> int:
-        """Registers in front of memories of more than 64 words, which are several tables deep, and those behind that of a memory."""
+        """Registers in front of memories of more than 64 words, which are several tables deep, and second and third ones behind them."""
         in_front = sum(folds << level > 64 for level in range(1, self.bits))
-        behind = sum(folds << level > words for level in range(self.bits) for words in (64, 128))
-        return in_front + (self.every == 1) * behind
+        return in_front + 2 * (self.every == 1) * sum(folds << level > 64 for level in range(self.bits))
 
     def latency(self, folds: int) -> int:
         """Cycles, of a lane with so many sets."""
