@@ -45,7 +45,7 @@ def modules_used(roots: set[str]) -> list[str]:
 
 def modules_in(text: str, prefix: str = "") -> set[str]:
     """Library modules that Verilog instantiates, whose names have `prefix` in front there."""
-    return set(re.findall(rf"^\s*{prefix}(hg_\w+)\s*#?\s*\(", text, re.MULTILINE))
+    return set(re.findall(rf"^\s*{re.escape(prefix)}(hg_\w+)\s*#?\s*\(", text, re.MULTILINE))
 
 
 def scoped(text: str, prefix: str) -> str:
