@@ -49,6 +49,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_correct_side": ({"IN_W": 1, "IN_SIGNED": 0}, {"IN_W": 5}),
     "hg_correct_sum": ({"OUT_W": 1, "SHORT": 1, "OPEN": 1}, {"OUT_W": 5, "SHORT": 1}),
     "hg_correct_table": ({"ADDR_W": 1, "WIDTH": 1}, {"ADDR_W": 3, "WIDTH": 2}),
+    "hg_enable": ({"WAYS": 1},),
     "hg_delay": ({"CYCLES": 0}, {"WIDTH": 1, "CYCLES": 3}),
     "hg_digits": (
         {"N": 1, "SIGNED": 1},

@@ -29,10 +29,12 @@ class Matrix:
     dsp: int = 0
     first: int = 0
     cut: int = 0
+    style: int = 0
 
 
 CASES = [
     Matrix(4, 2, 3, 2, 4, 0, 3, 0, 12, 2),
+    Matrix(3, 2, 2, 3, 3, 1, 4, 0, 11, 1, style=3),
     Matrix(6, 3, 3, 5, 1, 0, 1, 2, 5, 1),
     Matrix(5, 2, 2, 3, 3, 1, 1, 1, 8, 1),
     Matrix(6, 3, 1, 1, 4, 1, 3, 0, 12, 2, windows=2, taps=3),

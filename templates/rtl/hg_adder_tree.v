@@ -35,23 +35,26 @@ module hg_adder_tree #(
                 assign value = terms;
             end else begin : sums
                 localparam integer FROM = (N + (1 << (l - 1)) - 1) >> (l - 1);
-                wire [COUNT*W-1:0] next;
+                localparam integer LAST  = (CLOSED != 0 && l == LEVELS) ? 1 : 0;
+                localparam integer PIPED = (EVERY != 0 && (l % STEP == 0 || LAST != 0)) ? 1 : 0;
                 for (i = 0; i < COUNT; i = i + 1) begin : add
                     wire [W-2:0] a = level[l-1].value[2*i*(W-1) +: W-1];
-                    wire [W-1:0] a_wide = {(SIGNED != 0) && a[W-2], a};
-                    if (2*i + 1 < FROM) begin : pair
+                    if (2*i + 1 == FROM) begin : single
+                        // No shift register from level to level: it would be slow to read for an addition.
+                        wire [W-2:0] late;
+                        hg_delay #(.WIDTH(W-1), .CYCLES(PIPED)) pipe (.clk(clk), .en(en), .d(a), .q(late));
+                        assign value[i*W +: W] = {(SIGNED != 0) && late[W-2], late};
+                    end else begin : pair
                         wire [W-2:0] b = level[l-1].value[(2*i+1)*(W-1) +: W-1];
-                        assign next[i*W +: W] = a_wide + {(SIGNED != 0) && b[W-2], b};
-                    end else begin : single
-                        assign next[i*W +: W] = a_wide;
+                        wire [W-1:0] both = {(SIGNED != 0) && a[W-2], a} + {(SIGNED != 0) && b[W-2], b};
+                        if (PIPED != 0) begin : pipe
+                            reg [W-1:0] both_reg;
+                            always @(posedge clk) if (en) both_reg <= both;
+                            assign value[i*W +: W] = both_reg;
+                        end else begin : wired
+                            assign value[i*W +: W] = both;
+                        end
                     end
-                end
-                if (EVERY != 0 && (l % STEP == 0 || (CLOSED != 0 && l == LEVELS))) begin : pipe
-                    reg [COUNT*W-1:0] value_reg;
-                    always @(posedge clk) if (en) value_reg <= next;
-                    assign value = value_reg;
-                end else begin : wired
-                    assign value = next;
                 end
             end
         end

@@ -40,14 +40,19 @@ module hg_digits #(
                 localparam integer FROM  = (N + (1 << (l - 1)) - 1) >> (l - 1);
                 localparam integer V     = IN_W + ((l == 1) ? 0 : (PLACE << (l - 1)) - PLACE + 1);
                 localparam integer SHIFT = PLACE << (l - 1);
-                wire [COUNT*W-1:0] next;
+                localparam integer PIPED = ((l % EVERY) == 0 || l == LEVELS) ? 1 : 0;
                 for (i = 0; i < COUNT; i = i + 1) begin : add
-                    wire [V-1:0] low      = level[l-1].value[2*i*V +: V];
-                    wire [W-1:0] low_wide = {{W-V{(SIGNED != 0) && low[V-1]}}, low};
-                    if (2*i + 1 < FROM) begin : both
+                    wire [V-1:0] low = level[l-1].value[2*i*V +: V];
+                    if (2*i + 1 == FROM) begin : single
+                        // No shift register from level to level: it would be slow to read for an addition.
+                        wire [V-1:0] late;
+                        hg_delay #(.WIDTH(V), .CYCLES(PIPED)) pipe (.clk(clk), .en(en), .d(low), .q(late));
+                        assign value[i*W +: W] = {{W-V{(SIGNED != 0) && late[V-1]}}, late};
+                    end else begin : both
                         // The last digit is by itself until something is added in front of it.
                         localparam integer AWAY = (MINUS != 0 && ((2*i + 1) << (l - 1)) == N - 1) ? 1 : 0;
                         wire [V-1:0] high      = level[l-1].value[(2*i+1)*V +: V];
+                        wire [W-1:0] low_wide  = {{W-V{(SIGNED != 0) && low[V-1]}}, low};
                         wire [W-1:0] high_wide = {{W-V{(SIGNED != 0) && high[V-1]}}, high};
                         wire [W-SHIFT-1:0] upper;
                         if (AWAY != 0) begin : away
@@ -55,18 +60,15 @@ module hg_digits #(
                         end else begin : plus
                             assign upper = low_wide[W-1:SHIFT] + high_wide[W-SHIFT-1:0];
                         end
-                        assign next[i*W +: W] = {upper, low_wide[SHIFT-1:0]};
                         wire unused_high = &{1'b0, high_wide};
-                    end else begin : single
-                        assign next[i*W +: W] = low_wide;
+                        if (PIPED != 0) begin : pipe
+                            reg [W-1:0] all_reg;
+                            always @(posedge clk) if (en) all_reg <= {upper, low_wide[SHIFT-1:0]};
+                            assign value[i*W +: W] = all_reg;
+                        end else begin : wired
+                            assign value[i*W +: W] = {upper, low_wide[SHIFT-1:0]};
+                        end
                     end
-                end
-                if ((l % EVERY) == 0 || l == LEVELS) begin : pipe
-                    reg [COUNT*W-1:0] value_reg;
-                    always @(posedge clk) if (en) value_reg <= next;
-                    assign value = value_reg;
-                end else begin : wired
-                    assign value = next;
                 end
             end
         end

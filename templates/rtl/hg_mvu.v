@@ -67,7 +67,7 @@ module hg_mvu #(
     wire                        en = m_ready || !m_valid;
     wire                        near = m_ready || free[0];  // en, for what lies in front of the products
     wire [WINDOWS*SIMD*X_W-1:0] x;
-    wire                        x_valid, x_last, x_next;
+    wire                        x_valid, x_last, x_able;
     wire [AW-1:0]               index;     // the number of the word of the next beat
     wire [((FIRST != 0) ? AW : PE*SIMD*W_W)-1:0] w;
 
@@ -77,7 +77,7 @@ module hg_mvu #(
         .clk(clk), .rst(rst),
         .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),
         .m_data(x), .m_last(x_last), .m_valid(x_valid), .m_ready(near),
-        .next(x_next), .index(index)
+        .able(x_able), .index(index)
     );
 
     // The weights of a beat, or the number of their word, are read at the edge at which it becomes x.
@@ -87,7 +87,7 @@ module hg_mvu #(
             reg [AW-1:0] word_reg;
             always @(posedge clk) if (read) word_reg <= index;
             assign w = word_reg;
-            wire unused_words = &{1'b0, load, x_next};
+            wire unused_words = &{1'b0, load, x_able};
         end else begin : memory
             // Words that replace those of the file.
             wire                   we;
@@ -99,10 +99,14 @@ module hg_mvu #(
             ) loader (
                 .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
             );
+            wire                   step;
+            hg_enable #(.WAYS(2)) turn (
+                .able(x_able), .ready({m_ready, free[0]}), .valid(x_valid), .step(step)
+            );
             hg_weights #(
                 .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
             ) weights (
-                .clk(clk), .rst(rst), .en(read), .step(x_next), .addr(index), .data(w),
+                .clk(clk), .rst(rst), .en(read), .step(step), .addr(index), .data(w),
                 .we(we), .waddr(waddr), .wdata(wdata)
             );
         end

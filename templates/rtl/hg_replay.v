@@ -9,8 +9,8 @@
 // Contract    room for two vectors; a beat is freed while it is sent for the last time or, if
 //             LENGTH is 1 and REPEAT is not (then there is no memory), when it was sent for the
 //             last time. s_ready and m_* depend on registers only. `last` marks the last beat of a
-//             repetition; next: a beat comes to the output at this edge, which is number `index` of
-//             the LENGTH * REPEAT that a vector is sent as.
+//             repetition; able: a beat comes to the output at an edge with m_ready || !m_valid, which is
+//             number `index` of the LENGTH * REPEAT that a vector is sent as.
 `default_nettype none
 module hg_replay #(
     parameter integer WIDTH  = 8,
@@ -26,7 +26,7 @@ module hg_replay #(
     output wire                                                          m_last,
     output wire                                                          m_valid,
     input  wire                                                          m_ready,
-    output wire                                                          next,
+    output wire                                                          able,
     output wire [((LENGTH*REPEAT <= 1) ? 1 : $clog2(LENGTH*REPEAT))-1:0] index
 );
     localparam integer BEATS = LENGTH * REPEAT;
@@ -39,14 +39,15 @@ module hg_replay #(
 
     wire push    = s_valid && s_ready;
     wire advance = m_ready || !valid_reg;
+    wire read    = advance && able;
 
     assign m_valid = valid_reg;
     assign m_data  = data_reg;
 
     wire [IW-1:0] after;
-    hg_index #(.N(BEATS)) count (.clk(clk), .rst(rst), .step(next), .index(index), .next(after));
+    hg_index #(.N(BEATS)) count (.clk(clk), .rst(rst), .step(read), .index(index), .next(after));
     always @(posedge clk) begin
-        if (next) late_reg <= after >= FROM[IW-1:0];
+        if (read) late_reg <= after >= FROM[IW-1:0];
         if (rst) late_reg <= 1'b0;
     end
 
@@ -61,7 +62,7 @@ module hg_replay #(
 
             assign s_ready = ready_reg;
             assign m_last  = 1'b1;
-            assign next    = advance && (waits_reg || (valid_reg && !end_reg));
+            assign able    = waits_reg || (valid_reg && !end_reg);
 
             always @(posedge clk) begin
                 if (ready_reg) wait_reg <= s_data;
@@ -104,7 +105,7 @@ module hg_replay #(
             wire [LW-1:0]   beat;         // its number in a pass
 
             wire end_pass = REPEAT < 2 || late_reg, again = REPEAT > 1 && again_reg;
-            wire read     = advance && able_reg, first = advance && some_reg && !again;
+            wire first    = advance && some_reg && !again;
             wire free     = ((REPEAT > 1) ? late_reg : some_reg) && advance;  // in the last pass, again
             wire nearly   = fill_reg == ((pushed_reg == freed_reg) ? NEARLY : freed_reg ? FULL : ALMOST);
             wire empties  = !again && fresh_reg == ((pushed_reg == first_reg) ? ONE : first_reg ? TWO : NONE);
@@ -117,7 +118,7 @@ module hg_replay #(
 
             assign s_ready = ready_reg;
             assign m_last  = last_reg;
-            assign next    = read;
+            assign able    = able_reg;
 
             wire [AW-1:0] write_next;
             wire [CW-1:0] fill_next, fresh_next;
