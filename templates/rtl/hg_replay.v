@@ -38,8 +38,7 @@ module hg_replay #(
     reg             late_reg;     // the next beat is one of the last pass
 
     wire push    = s_valid && s_ready;
-    wire advance = m_ready || !valid_reg;
-    wire read    = advance && able;
+    wire advance = m_ready || !valid_reg, read = advance && able;
 
     assign m_valid = valid_reg;
     assign m_data  = data_reg;
