@@ -192,6 +192,8 @@ def sum_tables(weights: npt.NDArray[np.int64], first: int, stem: str) -> tuple[d
 
 
 def words_latency(terms: int, x_bits: int, first: int, each: int, cut: int = 0) -> int:
-    """Latency of hg_dot_words: a register or two, one more behind tables, a tree over sums of four tables, and the places of the codes."""
+    """Latency of hg_dot_words: a register for two tables and each further one of four, or with `cut` one behind tables and a sum of all at
+    once; a tree over sums of four tables; and the places of the codes."""
     tree, merge = (-(-terms // (4 * first - 3)) - 1).bit_length(), (x_bits - 1).bit_length()
-    return cut + (1 if terms < 2 * first else 2) - (-tree // max(each, 1)) - (-merge // max(each, 1))
+    four = 1 if terms < 2 * first else 2 if cut or terms < 3 * first - 1 else 3
+    return cut + four - (-tree // max(each, 1)) - (-merge // max(each, 1))

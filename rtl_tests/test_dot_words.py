@@ -105,7 +105,7 @@ def _run(
     parameters |= {"OUT_W": out, "EVERY": each, "CUT": cut, "FILE": '"w"', "ROW": 0}
     total = (weights[number, 0] * x).sum(axis=1)
     job = Pipeline(
-        {"x": pack(x, x_bits), "word": number.tolist()}, {"sum": pack(total[:, None], out)},
+        {"x": pack(x, x_bits), "word": number.tolist()}, {"sums": pack(total[:, None], out)},
         words_latency(terms, x_bits, first, each, cut),
     )  # fmt: skip
     simulate(simulator, "hg_dot_words", parameters, job, files)

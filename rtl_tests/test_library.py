@@ -72,10 +72,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"SIMD": 9, "X_W": 8, "W_W": 8, "GUARD": 0, "EVERY": 1},
     ),
     "hg_dot_plain": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1, "DSP": 1}),
-    "hg_dot_words": (
-        {"SIMD": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2, "T_W": 1, "S_W": 1, "OUT_W": 1, "EVERY": 0, "ROW": 12},
-        {"SIMD": 19, "X_W": 3, "X_SIGNED": 1, "T_W": 4, "S_W": 6, "EVERY": 1, "CUT": 1},
-    ),
+    "hg_dot_words": ({"SIMD": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2, "T_W": 1}, {"ROWS": 2, "SIMD": 19, "CUT": 1}),
     "hg_f32_add": ({"PIPE": 0}, {"PIPE": 1}),
     "hg_f32_decode": (
         {"IN_W": 1, "IN_SIGNED": 0, "SHIFT": 3, "B_W": 20, "M_W": 1, "LANES": 2, "FOLDS": 4},
@@ -115,6 +112,10 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "A_W": 3, "OUT_W": 12, "MODE": 1, "STYLE": 1},
     ),
     "hg_float_key": ({}, {"LANES": 3}),
+    "hg_words_row": (
+        {"SIMD": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2, "T_W": 1, "S_W": 1, "OUT_W": 1, "EVERY": 0, "ROW": 12},
+        {"SIMD": 19, "X_W": 3, "X_SIGNED": 1, "T_W": 4, "S_W": 6, "EVERY": 1, "CUT": 1},
+    ),
     "hg_mvu": (
         {"SIMD": 7, "PE": 3, "ROW_FOLDS": 3, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},
         {"SIMD": 3, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": 2, "W_W": 1, "MODE": 1, "EVERY": 1}

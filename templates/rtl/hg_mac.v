@@ -58,7 +58,8 @@ module hg_mac #(
     localparam integer PER    = (STEP == 1) ? 1 : 2, CYCLES = (((SIMD > 4) ? 4 : SIMD) + PER - 1) / PER;
     localparam integer SPAN   = (FIRST == 0) ? 1 : 4 * FIRST - 3;
     localparam integer CHAINS = ($clog2((SIMD + SPAN - 1) / SPAN) + STEP - 1) / STEP;
-    localparam integer SUMS   = ((SIMD < 2 * FIRST) ? 2 : 3) + CUT + CHAINS + ($clog2(X_W) + STEP - 1) / STEP;
+    localparam integer FOUR   = (SIMD < 2 * FIRST) ? 2 : (CUT != 0 || SIMD < 3 * FIRST - 1) ? 3 : 4;
+    localparam integer SUMS   = FOUR + CUT + CHAINS + ($clog2(X_W) + STEP - 1) / STEP;
     localparam integer TURNS  = (V_W * ((SIMD > 2) ? 2 : 1) + PER - 1) / PER;
     localparam integer BLOCKS = 1 + CYCLES + TREE + MERGE, TWOS = 2 + TURNS + TREE;
     // Rows that share a multiplier block, and the products that it may sum before they are taken apart.
@@ -99,8 +100,8 @@ module hg_mac #(
     end
     assign {m_valid, m_free} = {m_valid_reg, m_free_reg};
     localparam integer PACKS = (ROWS == 1 || CHAINED != 0) ? 0 : PE / ROWS + ((REST > 1) ? 1 : 0);
-    localparam integer SETS  = (PAIRED + CHAINED == 0 && MODE != 2) ? 0 : (SHARED != 0) ? 1 : PE;
-    localparam integer PLAIN = (FIRST + SETS != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
+    localparam integer SETS  = (PAIRED + CHAINED + FIRST == 0 && MODE != 2) ? 0 : (SHARED != 0) ? 1 : PE;
+    localparam integer PLAIN = (SETS != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
 
     // Codes and weights in registers: what comes from memories and ready chains ends here.
     localparam integer X_ALL = ((SHARED != 0) ? 1 : PE) * SIMD, ROW_V = SIMD * V_W;
@@ -138,21 +139,17 @@ module hg_mac #(
                 .sums(made[p*ROWS*SUM_W +: OWN*SUM_W])
             );
         end
-        for (p = 0; p < ((FIRST != 0) ? PE : 0); p = p + 1) begin : words
-            hg_dot_words #(
-                .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .ADDR_W(WORD_W), .FIRST(FIRST), .T_W(T_W),
-                .S_W(S_W), .OUT_W(SUM_W), .EVERY(EVERY), .CUT(CUT), .FILE(FILE), .ROW(p)
-            ) dot (
-                .clk(clk), .en(en), .x(x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W]), .word(w_now),
-                .sum(made[p*SUM_W +: SUM_W])
-            );
-        end
         for (p = 0; p < SETS; p = p + 1) begin : set
             localparam integer OWN = (SHARED != 0) ? PE : 1;
             wire [SIMD*X_W-1:0]  x_set = x_reg[p*SIMD*X_W +: SIMD*X_W];
             wire [OWN*SUM_W-1:0] own;
             assign made[p*SUM_W +: OWN*SUM_W] = own;
-            if (MODE == 2) begin : binary
+            if (FIRST != 0) begin : words
+                hg_dot_words #(
+                    .ROWS(OWN), .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .ADDR_W(WORD_W), .FIRST(FIRST),
+                    .T_W(T_W), .S_W(S_W), .OUT_W(SUM_W), .EVERY(EVERY), .CUT(CUT), .FILE(FILE), .ROW(p)
+                ) dot (.clk(clk), .en(en), .x(x_set), .word(w_now), .sums(own));
+            end else if (MODE == 2) begin : binary
                 wire [SIMD-1:0] early = x[p*SIMD +: SIMD];
                 hg_agreements #(
                     .SIMD(SIMD), .ROWS(OWN), .EVERY(EVERY), .CONSTANT(CONSTANT), .ALONE(ALONE)

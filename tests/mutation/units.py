@@ -8,7 +8,7 @@ UNITS = {
     "hg_beside": "test_plumbing.py", "hg_bus_in": "test_bus.py", "hg_bus_out": "test_bus.py", "hg_chain": "test_dot.py test_mvu.py", "hg_compare": "test_compare.py", "hg_concat": "test_plumbing.py",
     "hg_control": "test_control.py", "hg_conv": "test_window_conv.py test_load.py", "hg_correct": "test_correct.py", "hg_correct_lane": "test_correct.py",
     "hg_count": "test_count.py", "hg_correct_reach": "test_correct.py", "hg_correct_side": "test_correct.py", "hg_correct_sum": "test_correct.py", "hg_correct_table": "test_correct.py", "hg_delay": "test_dot.py", "hg_digits": "test_dot.py test_dot_words.py", "hg_dot_pairs": "test_dot.py",
-    "hg_dot_chain": "test_dot.py test_mvu.py", "hg_dot_packed": "test_dot.py", "hg_dot_plain": "test_dot.py", "hg_dot_words": "test_dot_words.py", "hg_dwconv": "test_window_conv.py test_load.py",
+    "hg_dot_chain": "test_dot.py test_mvu.py", "hg_dot_packed": "test_dot.py", "hg_dot_plain": "test_dot.py", "hg_dot_words": "test_dot_words.py test_mvu.py", "hg_words_row": "test_dot_words.py", "hg_dwconv": "test_window_conv.py test_load.py",
     "hg_dwmvu": "test_unfold.py test_load.py", "hg_eltwise_add": "test_eltwise_add.py", "hg_enable": "test_mvu.py",
     "hg_eltwise_add_axi": "test_eltwise_add.py", "hg_eltwise_add_fn": "test_eltwise_add.py",
     "hg_f32_add": "test_f32.py", "hg_f32_decode": "test_f32.py", "hg_f32_div": "test_f32.py",

@@ -1,0 +1,187 @@
+// hg_words_row: dot product of SIMD codes with SIMD weights, which are one of a few words that never change.
+//
+// Purpose     a row of hg_dot_words: distributed arithmetic. Tables hold the sums of the weights of
+//             a few codes: a bit of each of these codes and the number of the word say which sum. What the
+//             tables say of all bits of one place is added; the sums of the places are added shifted.
+// Parameters  SIMD      terms
+//             X_W       bits of a code x
+//             X_SIGNED  1: x is two's complement, of 2 bits at least, 0: unsigned
+//             ADDR_W    bits of the number of a word
+//             FIRST     codes of the first table of each four, at least 2; the others have one less
+//             T_W       bits of an entry, two's complement
+//             S_W       bits of a sum of entries, at least T_W; the caller proves that those of all
+//                       tables fit, whatever the word is and the bits of the codes are
+//             OUT_W     bits of the sum
+//             EVERY     pipeline registers behind sums of four tables, see hg_adder_tree; 0 is 1 here
+//             CUT       1: a register between tables and what adds them, where LUTs are too small for both
+//             FILE, ROW $readmemh file FILE_<ROW>.mem (four digits) with T_W words of 2^(FIRST + ADDR_W)
+//                       bits for each table: word i of a table is bit i of all entries, that of entry 0 in
+//                       the low bit. The number of an entry is a bit of each of the table's codes, that of
+//                       the first one lowest, and, below, that of the word: what rows could share is then
+//                       functions of the word alone, and tools put no table in front of another
+// Latency     CUT and that of the sum of four tables: 1 of two, else 2 (CUT = 1, or three tables) or 3; and
+//             ceil(log2(tables / 4)) / EVERY of a tree, and ceil(log2(X_W)) / EVERY, each rounded up; all
+//             advancing on en
+// Contract    exact modulo 2^OUT_W. A LUT of six inputs has room for a table with FIRST + ADDR_W = 6; with
+//             five for one and the bit that it is added to: so adding takes nothing more, and one table is
+//             added a cycle: codes of the third of four come a cycle after those of the first two, those of
+//             the fourth two, each with number 1 or 2 in `words`. With CUT all come together: two and two
+//             are added, then these sums.
+`default_nettype none
+module hg_words_row #(
+    parameter integer SIMD     = 4,
+    parameter integer X_W      = 4,
+    parameter integer X_SIGNED = 0,
+    parameter integer ADDR_W   = 2,
+    parameter integer FIRST    = 4,
+    parameter integer T_W      = 6,
+    parameter integer S_W      = 8,
+    parameter integer OUT_W    = 10,
+    parameter integer EVERY    = 2,
+    parameter integer CUT      = 0,
+    parameter         FILE     = "",
+    parameter integer ROW      = 0
+) (
+    input  wire                clk,
+    input  wire                en,
+    input  wire [SIMD*X_W-1:0] x,
+    input  wire [3*ADDR_W-1:0] words,
+    output wire [OUT_W-1:0]    sum
+);
+    localparam integer REST   = FIRST - 1;
+    localparam integer SPAN   = FIRST + 3 * REST;
+    localparam integer GROUPS = (SIMD + SPAN - 1) / SPAN;
+    localparam integer LEFT   = SIMD - (GROUPS - 1) * SPAN;
+    localparam integer LAST   = (LEFT <= FIRST) ? 1 : 1 + (LEFT - FIRST + REST - 1) / REST;
+    localparam integer TABLES = 4 * (GROUPS - 1) + LAST;
+    localparam integer DEPTH  = 1 << (FIRST + ADDR_W);
+    localparam integer TWO_W  = (T_W + 1 < S_W) ? T_W + 1 : S_W;
+    localparam integer P_W    = (T_W + 2 < S_W) ? T_W + 2 : S_W;
+    localparam integer ALL_W  = P_W + $clog2(GROUPS);
+    localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
+
+    localparam integer D3 = 48 + (ROW / 1000) % 10, D2 = 48 + (ROW / 100) % 10, D1 = 48 + (ROW / 10) % 10;
+    localparam integer D0 = 48 + ROW % 10;
+    reg [DEPTH-1:0] rom [0:TABLES*T_W-1];
+    initial if (FILE != "") $readmemh({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], ".mem"}, rom);
+
+    // Bit j of each code, and what a table says then: its columns are words of the file.
+    function [FIRST-1:0] taken(input [FIRST*X_W-1:0] codes, input integer place);
+        integer k;
+        for (k = 0; k < FIRST; k = k + 1) taken[k] = codes[k*X_W+place];
+    endfunction
+    function [T_W-1:0] entry(input [T_W*DEPTH-1:0] columns, input [FIRST+ADDR_W-1:0] number);
+        integer k;
+        reg [DEPTH-1:0] column;
+        for (k = 0; k < T_W; k = k + 1) begin
+            column   = columns[k*DEPTH +: DEPTH];
+            entry[k] = column[number];
+        end
+    endfunction
+
+    // What each table says of each place: number (t, j) at bit (t * X_W + j) * T_W.
+    wire [TABLES*X_W*T_W-1:0] read, entries;
+    wire unused_words = &{1'b0, words};
+    hg_delay #(.WIDTH(TABLES*X_W*T_W), .CYCLES(CUT)) cut (.clk(clk), .en(en), .d(read), .q(entries));
+    genvar t, i, j, g;
+    generate
+        for (t = 0; t < TABLES; t = t + 1) begin : table_of_sums
+            localparam integer FROM  = t / 4 * SPAN + ((t % 4 == 0) ? 0 : FIRST + (t % 4 - 1) * REST);
+            localparam integer MOST  = (t % 4 == 0) ? FIRST : REST;
+            localparam integer COUNT = (SIMD - FROM < MOST) ? SIMD - FROM : MOST;
+            localparam integer LATE  = (CUT != 0 || t % 4 < 2) ? 0 : t % 4 - 1;
+            wire [COUNT*X_W-1:0] x_now    = x[FROM*X_W +: COUNT*X_W];
+            wire [ADDR_W-1:0]    word_now = words[LATE*ADDR_W +: ADDR_W];
+            wire [T_W*DEPTH-1:0] columns;
+            for (i = 0; i < T_W; i = i + 1) begin : bits
+                assign columns[i*DEPTH +: DEPTH] = rom[t*T_W+i];
+            end
+            wire [(FIRST+1)*X_W-1:0] codes = {{(FIRST+1-COUNT)*X_W{1'b0}}, x_now};
+            wire unused_codes = &{1'b0, codes[FIRST*X_W +: X_W]};
+            for (j = 0; j < X_W; j = j + 1) begin : place
+                wire [FIRST-1:0]      ones = taken(codes[FIRST*X_W-1:0], j);
+                wire [FIRST+ADDR_W:0] number = {{FIRST+1-MOST{1'b0}}, ones[MOST-1:0], word_now};
+                assign read[(t*X_W+j)*T_W +: T_W] = entry(columns, number[FIRST+ADDR_W-1:0]);
+                wire unused_place = &{1'b0, ones, number};
+            end
+        end
+    endgenerate
+
+    // Sums of four tables, and of all of them, place by place.
+    wire [X_W*S_W-1:0] totals;
+    generate
+        for (j = 0; j < X_W; j = j + 1) begin : plane
+            wire [GROUPS*P_W-1:0] parts;
+            for (g = 0; g < GROUPS; g = g + 1) begin : group
+                localparam integer OWN = (g == GROUPS - 1) ? LAST : 4;
+                wire [4*T_W-1:0] own;
+                for (t = 0; t < 4; t = t + 1) begin : each
+                    if (t < OWN) begin : used
+                        assign own[t*T_W +: T_W] = entries[((4*g+t)*X_W+j)*T_W +: T_W];
+                    end else begin : none
+                        assign own[t*T_W +: T_W] = {T_W{1'b0}};
+                    end
+                end
+                wire [P_W-1:0] value [0:3];
+                for (t = 0; t < 4; t = t + 1) begin : wide
+                    wire [P_W+T_W-1:0] all = {{P_W{own[t*T_W+T_W-1]}}, own[t*T_W +: T_W]};
+                    assign value[t] = all[P_W-1:0];
+                    wire unused_wide = &{1'b0, all};
+                end
+                // a - ~b is a + b + 1: it makes tools put the table into the LUT of the adder.
+                reg  [TWO_W-1:0] two_reg;
+                (* keep *) wire [TWO_W:0] two;
+                assign two = {value[0][TWO_W-1:0], 1'b0} - ~{value[1][TWO_W-1:0], 1'b0};
+                always @(posedge clk) if (en) two_reg <= two[TWO_W:1];
+                wire [P_W+TWO_W-1:0] two_wide = {{P_W{two_reg[TWO_W-1]}}, two_reg};
+                wire unused_two = &{1'b0, two[0], two_wide, value[0], value[1], value[2], value[3]};
+                if (TABLES <= 2) begin : short
+                    assign parts[g*P_W +: P_W] = two_wide[P_W-1:0];
+                end else if (CUT != 0) begin : apart
+                    reg  [TWO_W-1:0] more_reg;
+                    reg  [P_W-1:0]   four_reg;
+                    wire [TWO_W-1:0] more = value[2][TWO_W-1:0] + value[3][TWO_W-1:0];
+                    wire [P_W+TWO_W-1:0] more_wide = {{P_W{more_reg[TWO_W-1]}}, more_reg};
+                    always @(posedge clk) if (en) begin
+                        more_reg <= more;
+                        four_reg <= two_wide[P_W-1:0] + more_wide[P_W-1:0];
+                    end
+                    assign parts[g*P_W +: P_W] = four_reg;
+                    wire unused_apart = &{1'b0, more_wide};
+                end else begin : turns
+                    reg  [P_W-1:0] three_reg;
+                    (* keep *) wire [P_W:0] three;
+                    assign three = {two_wide[P_W-1:0], 1'b0} - ~{value[2], 1'b0};
+                    always @(posedge clk) if (en) three_reg <= three[P_W:1];
+                    if (TABLES == 3) begin : all
+                        assign parts[g*P_W +: P_W] = three_reg;
+                    end else begin : more
+                        reg  [P_W-1:0] four_reg;
+                        (* keep *) wire [P_W:0] four;
+                        assign four = {three_reg, 1'b0} - ~{value[3], 1'b0};
+                        always @(posedge clk) if (en) four_reg <= four[P_W:1];
+                        assign parts[g*P_W +: P_W] = four_reg;
+                        wire unused_four = four[0];
+                    end
+                    wire unused_turns = three[0];
+                end
+            end
+            wire [ALL_W-1:0] total;
+            hg_adder_tree #(
+                .N(GROUPS), .IN_W(P_W), .SIGNED(1), .EVERY(STEP), .CLOSED(1)
+            ) tree (
+                .clk(clk), .en(en), .terms(parts), .sum(total)
+            );
+            wire [S_W+ALL_W-1:0] total_wide = {{S_W{total[ALL_W-1]}}, total};
+            assign totals[j*S_W +: S_W] = total_wide[S_W-1:0];
+            wire unused_total = &{1'b0, total_wide};
+        end
+    endgenerate
+
+    hg_digits #(
+        .N(X_W), .PLACE(1), .MINUS(X_SIGNED), .IN_W(S_W), .SIGNED(1), .OUT_W(OUT_W), .EVERY(STEP)
+    ) merge (
+        .clk(clk), .en(en), .digits(totals), .sum(sum)
+    );
+endmodule
+`default_nettype wire
