@@ -213,6 +213,7 @@ WORKLOADS: dict[str, Workload] = {
     "TFC w1a1, a frame a cycle": Workload(_shared(TFC), 1, pieces=TFC_PIECES),
     "digits w4a4 @64": Workload(DIGITS, 64, routed=True),
     "digits w4a4 @5": Workload(DIGITS, 5),
+    "digits w4a4 @5, 222 MHz asked": Workload(DIGITS, 5, clock_mhz=222.0),
     "digits w4a4 @5, DSP": Workload(DIGITS, 5, dsp=True),
     "CNN int8, 8 x 8 pixels @4608": Workload(image_layers, 4608, routed=True),
     "CNN int8, 8 x 8 pixels @4608, DSP": Workload(image_layers, 4608, dsp=True),
