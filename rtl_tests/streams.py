@@ -192,8 +192,87 @@ def sum_tables(weights: npt.NDArray[np.int64], first: int, stem: str) -> tuple[d
 
 
 def words_latency(terms: int, x_bits: int, first: int, each: int, cut: int = 0) -> int:
+    """Latency of hg_dot_words: a register for two tables; of four one more, two if only one addition is in a cycle, with `cut` one behind
+    tables; a tree over sums of four tables; and the places of the codes."""
+    tree, merge = (-(-terms // 4) - 1).bit_length(), ((w_bits + 1) // 2 - 1).bit_length()
+    return -(-min(terms, 4) // (1 if each <= 1 else 2)) - (-tree // max(each, 1)) - (-merge // max(each, 1))
+
+
+def pairs_latency(terms: int, w_bits: int, each: int) -> int:
+    """Latency of hg_dot_pairs: sums of two codes, bits of weights for one or two pairs, one or two a cycle, and a tree."""
+    steps, tree = w_bits * (2 if terms > 2 else 1), (-(-terms // 4) - 1).bit_length()
+    return 1 - (-steps // (1 if each <= 1 else 2)) - (-tree // max(each, 1))
+
+
+def sharing(x_bits: int, w_bits: int, rows: int, block: int) -> tuple[int, int]:
+    """Rows that share a multiplier block, three at most, and bits between their products, two at most."""
+    fit = [n for n in (2, 3) if (n - 1) * (x_bits + w_bits) + w_bits < block]
+    packs = -(-rows // max([1, *fit]))
+    together = -(-rows // packs)
+    return together, min(2, (block - w_bits - 1) // (together - 1) - x_bits - w_bits) if together > 1 else 0
+
+
+def chain_latency(terms: int, together: int, signed: bool, guard: int, each: int) -> int:
+    """Latency of hg_dot_chain: a cycle for each block, for registers, and for taking rows apart, and a tree of chains."""
+    most = 8 if together == 1 else min(8, 4 * 2**guard * (2 if signed else 1) - signed)
+    chains = -(-terms // most)
+    length = -(-terms // chains)
+    tree = (-(-terms // length) - 1).bit_length()
+    return length + (1 if together == 1 else 3) - (-tree // max(each, 1))
+
+
+def mac_latency(
+    terms: int, w_bits: int, mode: int, each: int, dsp: int = 0, rows: int = 1, x: tuple[int, int] = (4, 0)
+) -> int:
+    """Latency of hg_mac; `rows` that take the same codes, and `x`: their bits, and whether they are signed, matter in blocks."""
+    if mode == 2:
+        return 3 + (-(-((terms - 1) // 4).bit_length() // each) if each else 0)
+    bits = max(w_bits, 2) if mode == 0 else w_bits
+    if dsp >= 25 and mode == 0:
+        return 2 + chain_latency(terms, *_chained(x, bits, rows, dsp), each)
+    return 2 + max(dot_latency(terms, bits, each), pairs_latency(terms, bits, each))
+
+
+def _chained(x: tuple[int, int], w_bits: int, rows: int, block: int) -> tuple[int, bool, int]:
+    together, guard = sharing(x[0], w_bits, rows, block)
+    return together, bool(x[1]), guard
+
+
+def sum_tables(weights: npt.NDArray[np.int64], first: int, stem: str) -> tuple[dict[str, str], dict[str, int]]:
+    """Files of hg_dot_words for weights (words, rows, columns), and its parameters FIRST, T_W and S_W."""
+    words, rows, columns = weights.shape
+    starts, at = [], 0
+    while at < columns:
+        starts.append((at, first if len(starts) % 4 == 0 else first - 1))
+        at += starts[-1][1]
+    address = (words - 1).bit_length()
+    sums: dict[tuple[int, int, int], int] = {}
+    for row in range(rows):
+        for t, (start, size) in enumerate(starts):
+            for word in range(words):
+                for bits in range(1 << size):
+                    own = weights[word, row, start : start + size]
+                    entry = bits << address | word
+                    sums[row, t, entry] = int(sum(w for k, w in enumerate(own) if bits >> k & 1))
+    least, most = np.minimum(weights, 0).sum(axis=2).min(), np.maximum(weights, 0).sum(axis=2).max()
+    entry_bits, sum_bits = (
+        max(int(high).bit_length(), int(~low).bit_length()) + 1
+        for low, high in ((min(sums.values()), max(sums.values())), (least, most))
+    )
+    files = {}
+    for row in range(rows):
+        lines = []
+        for t in range(len(starts)):
+            for n in range(entry_bits):
+                column = sum((sums.get((row, t, e), 0) >> n & 1) << e for e in range(1 << (first + address)))
+                lines.append(column)
+        files[f"{stem}_{row:04d}.mem"] = memory(lines)
+    return files, {"FIRST": first, "T_W": entry_bits, "S_W": max(entry_bits, sum_bits)}
+
+
+def words_latency(terms: int, x_bits: int, first: int, each: int, cut: int = 0) -> int:
     """Latency of hg_dot_words: a register for two tables and each further one of four, or with `cut` one behind tables and a sum of all at
     once; a tree over sums of four tables; and the places of the codes."""
     tree, merge = (-(-terms // (4 * first - 3)) - 1).bit_length(), (x_bits - 1).bit_length()
-    four = 1 if terms < 2 * first else 2 if cut or terms < 3 * first - 1 else 3
+    four = 1 if terms < 2 * first else 2 if cut or each > 1 else 3
     return cut + four - (-tree // max(each, 1)) - (-merge // max(each, 1))

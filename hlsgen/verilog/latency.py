@@ -131,7 +131,7 @@ def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int, rows: int) -> in
         first, tree, merge = unit.sums.first, -(-simd // (4 * unit.sums.first - 3)), unit.sums.x_bits
         return (
             unit.sums.cut
-            + (2 if simd < 2 * first else 3 if unit.sums.cut or simd < 3 * first - 1 else 4)
+            + (2 if simd < 2 * first else 3 if unit.sums.cut or unit.every > 1 else 4)
             + sum(-(-_levels(terms) // unit.every) for terms in (tree, merge))
         )
     if unit.product is Product.AGREEMENTS:

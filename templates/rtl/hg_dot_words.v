@@ -28,10 +28,11 @@ module hg_dot_words #(
     input  wire [ADDR_W-1:0]     word,
     output wire [ROWS*OUT_W-1:0] sums
 );
-    localparam integer REST = FIRST - 1;
-    localparam integer SPAN = FIRST + 3 * REST;
+    localparam integer REST  = FIRST - 1;
+    localparam integer SPAN  = FIRST + 3 * REST;
     // How many cycles later the last table of four reads.
-    localparam integer MOST = (CUT != 0 || SIMD < 2 * FIRST) ? 0 : (SIMD < SPAN - REST + 1) ? 1 : 2;
+    localparam integer TURNS = (CUT != 0) ? 0 : (EVERY <= 1) ? 2 : 1;
+    localparam integer MOST  = (SIMD < 2 * FIRST) ? 0 : TURNS;
 
     wire [SIMD*X_W-1:0]   x_late;
     wire [3*ADDR_W-1:0]   words;
@@ -39,7 +40,7 @@ module hg_dot_words #(
     generate
         for (k = 0; k < SIMD; k = k + 1) begin : code
             localparam integer TABLE = (k % SPAN < FIRST) ? 0 : 1 + (k % SPAN - FIRST) / REST;
-            localparam integer LATE  = (CUT != 0 || TABLE < 2) ? 0 : TABLE - 1;
+            localparam integer LATE  = (TABLE < 2) ? 0 : (TABLE == 2 && TURNS > 0) ? 1 : TURNS;
             hg_delay #(.WIDTH(X_W), .CYCLES(LATE)) turn (
                 .clk(clk), .en(en), .d(x[k*X_W +: X_W]), .q(x_late[k*X_W +: X_W])
             );

@@ -58,7 +58,7 @@ module hg_mac #(
     localparam integer PER    = (STEP == 1) ? 1 : 2, CYCLES = (((SIMD > 4) ? 4 : SIMD) + PER - 1) / PER;
     localparam integer SPAN   = (FIRST == 0) ? 1 : 4 * FIRST - 3;
     localparam integer CHAINS = ($clog2((SIMD + SPAN - 1) / SPAN) + STEP - 1) / STEP;
-    localparam integer FOUR   = (SIMD < 2 * FIRST) ? 2 : (CUT != 0 || SIMD < 3 * FIRST - 1) ? 3 : 4;
+    localparam integer FOUR   = (SIMD < 2 * FIRST) ? 2 : (CUT != 0 || STEP > 1) ? 3 : 4;
     localparam integer SUMS   = FOUR + CUT + CHAINS + ($clog2(X_W) + STEP - 1) / STEP;
     localparam integer TURNS  = (V_W * ((SIMD > 2) ? 2 : 1) + PER - 1) / PER;
     localparam integer BLOCKS = 1 + CYCLES + TREE + MERGE, TWOS = 2 + TURNS + TREE;

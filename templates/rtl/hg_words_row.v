@@ -12,21 +12,22 @@
 //             S_W       bits of a sum of entries, at least T_W; the caller proves that those of all
 //                       tables fit, whatever the word is and the bits of the codes are
 //             OUT_W     bits of the sum
-//             EVERY     pipeline registers behind sums of four tables, see hg_adder_tree; 0 is 1 here
+//             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
 //             CUT       1: a register between tables and what adds them, where LUTs are too small for both
 //             FILE, ROW $readmemh file FILE_<ROW>.mem (four digits) with T_W words of 2^(FIRST + ADDR_W)
 //                       bits for each table: word i of a table is bit i of all entries, that of entry 0 in
 //                       the low bit. The number of an entry is a bit of each of the table's codes, that of
 //                       the first one lowest, and, below, that of the word: what rows could share is then
 //                       functions of the word alone, and tools put no table in front of another
-// Latency     CUT and that of the sum of four tables: 1 of two, else 2 (CUT = 1, or three tables) or 3; and
+// Latency     CUT and that of the sum of four tables: 1 of two, else 2, or 3 with EVERY 1 and no CUT; and
 //             ceil(log2(tables / 4)) / EVERY of a tree, and ceil(log2(X_W)) / EVERY, each rounded up; all
 //             advancing on en
 // Contract    exact modulo 2^OUT_W. A LUT of six inputs has room for a table with FIRST + ADDR_W = 6; with
-//             five for one and the bit that it is added to: so adding takes nothing more, and one table is
-//             added a cycle: codes of the third of four come a cycle after those of the first two, those of
-//             the fourth two, each with number 1 or 2 in `words`. With CUT all come together: two and two
-//             are added, then these sums.
+//             five for one and the bit that it is added to: so adding takes nothing more, and tables are
+//             added one behind the other: codes of the third of four come a cycle after those of the first
+//             two, those of the fourth with it or, with EVERY 1, a cycle later; with each comes the number
+//             of the word, in words 1 and 2. With CUT all come together: two and two are added, then
+//             these sums.
 `default_nettype none
 module hg_words_row #(
     parameter integer SIMD     = 4,
@@ -59,6 +60,7 @@ module hg_words_row #(
     localparam integer P_W    = (T_W + 2 < S_W) ? T_W + 2 : S_W;
     localparam integer ALL_W  = P_W + $clog2(GROUPS);
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
+    localparam integer TURNS  = (CUT != 0) ? 0 : (STEP == 1) ? 2 : 1;
 
     localparam integer D3 = 48 + (ROW / 1000) % 10, D2 = 48 + (ROW / 100) % 10, D1 = 48 + (ROW / 10) % 10;
     localparam integer D0 = 48 + ROW % 10;
@@ -89,7 +91,7 @@ module hg_words_row #(
             localparam integer FROM  = t / 4 * SPAN + ((t % 4 == 0) ? 0 : FIRST + (t % 4 - 1) * REST);
             localparam integer MOST  = (t % 4 == 0) ? FIRST : REST;
             localparam integer COUNT = (SIMD - FROM < MOST) ? SIMD - FROM : MOST;
-            localparam integer LATE  = (CUT != 0 || t % 4 < 2) ? 0 : t % 4 - 1;
+            localparam integer LATE  = (t % 4 < 2) ? 0 : (t % 4 == 2 && TURNS > 0) ? 1 : TURNS;
             wire [COUNT*X_W-1:0] x_now    = x[FROM*X_W +: COUNT*X_W];
             wire [ADDR_W-1:0]    word_now = words[LATE*ADDR_W +: ADDR_W];
             wire [T_W*DEPTH-1:0] columns;
@@ -148,22 +150,19 @@ module hg_words_row #(
                     end
                     assign parts[g*P_W +: P_W] = four_reg;
                     wire unused_apart = &{1'b0, more_wide};
-                end else begin : turns
-                    reg  [P_W-1:0] three_reg;
+                end else begin : chain
+                    reg  [P_W-1:0] four_reg;
+                    wire [P_W-1:0] ahead;
                     (* keep *) wire [P_W:0] three;
+                    (* keep *) wire [P_W:0] four;
+                    hg_delay #(.WIDTH(P_W), .CYCLES(TURNS - 1)) turn (
+                        .clk(clk), .en(en), .d(three[P_W:1]), .q(ahead)
+                    );
                     assign three = {two_wide[P_W-1:0], 1'b0} - ~{value[2], 1'b0};
-                    always @(posedge clk) if (en) three_reg <= three[P_W:1];
-                    if (TABLES == 3) begin : all
-                        assign parts[g*P_W +: P_W] = three_reg;
-                    end else begin : more
-                        reg  [P_W-1:0] four_reg;
-                        (* keep *) wire [P_W:0] four;
-                        assign four = {three_reg, 1'b0} - ~{value[3], 1'b0};
-                        always @(posedge clk) if (en) four_reg <= four[P_W:1];
-                        assign parts[g*P_W +: P_W] = four_reg;
-                        wire unused_four = four[0];
-                    end
-                    wire unused_turns = three[0];
+                    assign four  = {ahead, 1'b0} - ~{value[3], 1'b0};
+                    always @(posedge clk) if (en) four_reg <= four[P_W:1];
+                    assign parts[g*P_W +: P_W] = four_reg;
+                    wire unused_chain = &{1'b0, three[0], four[0]};
                 end
             end
             wire [ALL_W-1:0] total;
