@@ -72,7 +72,11 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"SIMD": 9, "X_W": 8, "W_W": 8, "GUARD": 0, "EVERY": 1},
     ),
     "hg_dot_plain": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1, "DSP": 1}),
-    "hg_dot_words": ({"SIMD": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2, "T_W": 1}, {"ROWS": 2, "SIMD": 19, "CUT": 1}),
+    "hg_dot_words": (
+        {"SIMD": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2, "T_W": 1},
+        {"ROWS": 2, "SIMD": 19, "CUT": 1},
+        {"SIMD": 16, "EVERY": 1},
+    ),
     "hg_f32_add": ({"PIPE": 0}, {"PIPE": 1}),
     "hg_f32_decode": (
         {"IN_W": 1, "IN_SIGNED": 0, "SHIFT": 3, "B_W": 20, "M_W": 1, "LANES": 2, "FOLDS": 4},
