@@ -136,11 +136,11 @@ def test_wrong_prediction_is_noticed(core: Path) -> None:
     slow = "reg reads_reg;\n    always @(posedge clk) reads_reg <= !rst && !reads_reg;\n    wire end_pass "
     for own, other in (
         ("wire end_pass ", slow),
-        ("read     = advance && ", "read     = advance && reads_reg && "),
+        ("assign able    = able_reg;", "assign able    = reads_reg && able_reg;"),
         ("ends = able_reg", "ends = reads_reg && able_reg"),
         ("valid_reg <= able_reg;", "valid_reg <= reads_reg && able_reg;"),
         ("wire free     = ", "wire free     = reads_reg && "),
-        ("first = advance", "first = reads_reg && advance"),
+        ("first    = advance", "first    = reads_reg && advance"),
         ("wire empties  = ", "wire empties  = reads_reg && "),
     ):
         assert text.count(own) == 1
