@@ -58,6 +58,7 @@ CASES = [
     Matrix(2, 2, 1, 1, 4, 0, 4, 0, 14, 2, windows=2, dsp=25),
     Matrix(6, 3, 2, 2, 4, 1, 4, 0, 14, 2, first=4),
     Matrix(16, 2, 1, 2, 3, 0, 4, 0, 12, 1, first=5, cut=1),
+    Matrix(16, 2, 2, 2, 3, 1, 4, 0, 12, 1, first=4),
     Matrix(5, 2, 2, 3, 4, 1, 1, 1, 8, 2, first=3),
     Matrix(17, 1, 5, 1, 2, 1, 3, 0, 14, 3, first=3),
     Matrix(3, 12, 3, 1, 1, 0, 1, 0, 6, 0, first=4),
