@@ -30,6 +30,7 @@ from hlsgen.certify.second_reading import compare
 from hlsgen.certify.statements import Statement
 from hlsgen.diagnostics import Collector, Diagnostic, fail
 from hlsgen.frontend import import_model, parse_datatype, self_contained
+from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
 from hlsgen.ir import Graph
 from hlsgen.ir.stream_order import StreamOrder, lay_out
 from hlsgen.passes import InputMode, lower, typed
@@ -111,7 +112,9 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
     problems = Collector()
     modes, separate = _modes(options.get("input")), options.get("ports") == "separate"
     fixed_point = options.get("add") == "fixed-point"
-    model = import_model(path, problems, fixed_point, typed(modes), pairs=not separate)
+    chosen = options.get("runtime")
+    runtime = chosen if chosen in RUNTIMES else "auto"  # another value is an error of the manifest
+    model = import_model(path, problems, fixed_point, typed(modes), pairs=not separate, runtime=runtime)
     if model is None:
         problems.finish()
     assert model is not None
@@ -119,7 +122,7 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
     for node, text in second.problems:
         collector.error("HG055", node, f"read a second time: {text}")
     if options.get("recurrence") == "once":
-        shared = partial(import_model, path, fixed_point=fixed_point, typed=typed(modes), once=True)
+        shared = partial(import_model, path, fixed_point=fixed_point, typed=typed(modes), once=True, runtime=runtime)
         graph = lower_once(model, shared, modes, problems)
     else:
         graph = lower(model, modes, problems, separate)
@@ -163,6 +166,7 @@ def _check(
     if not isinstance(name, str) or not re.fullmatch(r"(?!hg(?:_|$))[A-Za-z_]\w*", name, re.ASCII):
         raise broken("manifest.json", f"option top is {name!r}, no name of a module.")
     with collector.catching():
+        rtl_files.check_model(directory, "certificate.json", certificate, graph.model.runtime, collector)
         rtl_files.check_hashes(directory, name, certificate, collector)
     try:
         text = top_text.split((directory / "rtl" / f"{name}.v").read_bytes(), f"rtl/{name}.v")

@@ -19,6 +19,7 @@ from hlsgen.certify.json_compare import NotProven, differences
 from hlsgen.certify.manifest_layers import ESTIMATE, fifos, rows, senders_of, units, weight_units
 from hlsgen.certify.netlist_reader import Cell, ParameterValue
 from hlsgen.diagnostics import Collector
+from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
 from hlsgen.ir import (
     Accumulator,
     Affine,
@@ -211,6 +212,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
         "add": NotProven("options", lambda value: value in ("exact", "fixed-point")),
         "recurrence": NotProven("options", lambda value: value in ("unrolled", "once")),
         "ports": NotProven("options", lambda value: value in ("packed", "separate")),
+        "runtime": NotProven("options", lambda value: value in RUNTIMES),
         "reset_active_low": switch, "loadable": switch, "tkeep": switch, "control": switch, "top": text, "name": text,
         "clock_name": text, **dict.fromkeys(("bus_width", "reset_name"), NotProven("options", _maybe_text)),
         "weights": NotProven("wishes", lambda value: style is not None and styles <= {style, *chosen}),

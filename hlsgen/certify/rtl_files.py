@@ -15,11 +15,12 @@ from typing import Any
 from hlsgen.certify.netlist_reader import broken
 from hlsgen.certify.stage_frame import module_text
 from hlsgen.diagnostics import Collector
+from hlsgen.frontend.runtimes import recorded
 from hlsgen.library import library_modules, library_text
 
 
 def check_hashes(directory: Path, top: str, certificate: dict[str, Any], collector: Collector) -> None:
-    """rtl/ is a flat folder of plain files, those that the certificate lists, with their hashes; so is the model's."""
+    """rtl/ is a flat folder of plain files, those that the certificate lists, with their hashes."""
     listed: dict[str, str] = certificate["rtl"]
     folder = directory / "rtl"
     if folder.is_symlink():
@@ -37,8 +38,13 @@ def check_hashes(directory: Path, top: str, certificate: dict[str, Any], collect
         module = name[4:-2].removeprefix(f"{top}_")
         if module in library_modules() and not _installed(path, module, top):
             collector.error("HG055", name, "is not the module of this version of hlsgen.")
-    if certificate["model"] != {"file": "model.onnx", "sha256": sha256(directory / "model.onnx")}:
-        collector.error("HG055", "model.onnx", "has another hash than in certificate.json.")
+
+
+def check_model(directory: Path, name: str, certificate: dict[str, Any], runtime: str, collector: Collector) -> None:
+    """The certificate of this file name is of the build's model.onnx, and names the runtime whose integers it has."""
+    known = {"file": "model.onnx", "sha256": sha256(directory / "model.onnx"), **recorded(runtime)}
+    if certificate["model"] != known:
+        collector.error("HG055", "model.onnx", f"has another hash, or another runtime, than in {name}.")
 
 
 def check_sources(

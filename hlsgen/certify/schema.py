@@ -43,7 +43,12 @@ def check(certificate: dict[str, Any], folder: str) -> None:
     """Raises HG055 at the first field that is missing, too much, or of another type. `folder`: whose files it lists."""
     if certificate.get("certificate") != FORMAT:
         raise broken("certificate.json", f"has the form {certificate.get('certificate')!r}; known is {FORMAT}.")
-    top = {"certificate": int, "model": {"file": str, "sha256": str}, folder: {str: str}, "layers": [dict]}
+    top = {
+        "certificate": int,
+        "model": dict.fromkeys(("file", "sha256", "runtime", "runtime_version"), str),
+        folder: {str: str},
+        "layers": [dict],
+    }
     _is(certificate, top, "certificate.json")
     for layer in certificate["layers"]:
         name = f"certificate.json, layer {layer.get('layer')}"

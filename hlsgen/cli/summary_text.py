@@ -54,6 +54,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         f"{estimate['weight_bits']} weight bits, {estimate['buffer_bits']} buffer bits, "
         f"{estimate['table_bits']} table bits"
     )
+    out.print(f"runtime: {summary['runtime']}", soft_wrap=True)
     for note in summary["notes"]:
         out.print(note, soft_wrap=True)
 

@@ -22,6 +22,7 @@ from hlsgen.driver.fit import too_large
 from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_inputs, reset_port
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
+from hlsgen.frontend.runtimes import recorded
 from hlsgen.hls.core import Core
 from hlsgen.ir import Delay, Graph, Model
 from hlsgen.library import tool_version
@@ -88,7 +89,9 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     with problems.catching():
         check_options(options)
     modes = parse_inputs(options.input)
-    model = import_model(path, problems, options.add == "fixed-point", typed(modes), pairs=not options.separate)
+    model = import_model(
+        path, problems, options.add == "fixed-point", typed(modes), pairs=not options.separate, runtime=options.runtime
+    )
     if model is None:
         problems.finish()
     assert model is not None
@@ -114,7 +117,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     data = self_contained(path)
     top = options.top or default_top(path.stem, options.target)
     options = replace(options, name=_title(options.name or path.stem), top=top)
-    about = {"file": "model.onnx", "sha256": hashlib.sha256(data).hexdigest()}
+    about = {"file": "model.onnx", "sha256": hashlib.sha256(data).hexdigest(), **recorded(model.runtime)}
     request = Request(
         title=options.name or "",
         top=top,
@@ -145,7 +148,14 @@ def lowered(path: Path, model: Model, options: Options, problems: Collector) -> 
     modes = parse_inputs(options.input)
     if options.recurrence != "once":
         return lower(model, modes, problems, options.separate)
-    shared = partial(import_model, path, fixed_point=options.add == "fixed-point", typed=typed(modes), once=True)
+    shared = partial(
+        import_model,
+        path,
+        fixed_point=options.add == "fixed-point",
+        typed=typed(modes),
+        once=True,
+        runtime=options.runtime,
+    )
     return lower_once(model, shared, modes, problems)
 
 

@@ -21,6 +21,7 @@ from hlsgen.driver.backends import BACKENDS, backends_of
 from hlsgen.driver.declaration import Spelling, at_least, check_types, check_values, conforms, declared, one_of, option
 from hlsgen.driver.fit import SHARE, allowed
 from hlsgen.frontend import parse_datatype
+from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
 from hlsgen.ir import BinaryMap, Graph, Map
 from hlsgen.passes import InputMode
 from hlsgen.rescale import KINDS
@@ -253,6 +254,14 @@ class Options:
         "--add",
         "QLinearAdd: exact to its float chain, or fixed-point (multipliers and a shift).",
         check=one_of("exact", "fixed-point"),
+    )
+    runtime: str = option(
+        "auto",
+        "--runtime",
+        "Program whose integers the hardware has: qonnx; onnx (each node as it is defined); onnxruntime (its default session "
+        "on x86-64, with the groups of QDQ nodes that it fuses); onnxruntime-arm (which fuses int8 groups too). "
+        "auto: qonnx for QONNX files, onnxruntime for QDQ and QOperator files, else onnx.",
+        check=one_of(*RUNTIMES),
     )
     weights: str = option(
         "auto",

@@ -11,6 +11,7 @@ from hlsgen.dataflow.workload import works_of
 from hlsgen.devices import Device
 from hlsgen.driver.compile import Build, network_cost, price_of
 from hlsgen.driver.fit import in_kinds
+from hlsgen.frontend.runtimes import described
 
 #: Of a network that was not simulated.
 ESTIMATED = (
@@ -24,6 +25,7 @@ def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
     timing = build.timing
     device = build.options.chosen_device
     return {
+        "runtime": described(build.model.runtime),
         "layers": layer_table(build.network, timing, price_of(build.options)),
         "host": {"head": host_steps(build.graph, "head"), "tail": host_steps(build.graph, "tail")},
         "cycles": timing.cycles,

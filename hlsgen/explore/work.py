@@ -87,7 +87,8 @@ def graph_of(source: Source, options: Options) -> tuple[Graph, list[Diagnostic]]
         check_options(options)
     modes = parse_inputs(options.input)
     with _file(source) as path:
-        model = import_model(path, problems, options.add == "fixed-point", typed(modes), pairs=not options.separate)
+        fixed_point, pairs = options.add == "fixed-point", not options.separate
+        model = import_model(path, problems, fixed_point, typed(modes), pairs=pairs, runtime=options.runtime)
         if model is None:
             problems.finish()
         assert model is not None

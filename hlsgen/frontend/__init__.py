@@ -10,6 +10,8 @@ from hlsgen.diagnostics import Collector
 from hlsgen.frontend.graph_inputs import parse_datatype
 from hlsgen.frontend.importer import Importer
 from hlsgen.frontend.load import read_model, self_contained
+from hlsgen.frontend.onnx_graph import all_nodes
+from hlsgen.frontend.runtimes import runtime_of
 from hlsgen.frontend.whole_model import report_float_model, report_stuck
 from hlsgen.ir import Model
 
@@ -24,18 +26,20 @@ def import_model(
     *,
     once: bool = False,
     pairs: bool = True,
+    runtime: str = "auto",
 ) -> Model | None:
     """Reads a file and walks its graph; None if an error went to `problems`.
 
     `fixed_point`: a QLinearAdd becomes a QuantizedAdd, with multipliers and a shift. `typed`: inputs that go to hardware as
     numbers, not as codes of their first quantizers, and whether as integers; "" for all that are not named. `once`: bodies of loops stay one.
-    `pairs`: two inputs that one operation joins come side by side, in one tensor.
+    `pairs`: two inputs that one operation joins come side by side, in one tensor. `runtime`: whose integers the Model has,
+    one of `runtimes.CHOICES`.
     """
     before = len(problems.errors)
     with problems.catching():
         proto = read_model(path)
         walk = Importer(proto, path.stem, problems, fixed_point, typed)
-        walk.once, walk.pairs = once, pairs
+        walk.once, walk.pairs, walk.runtime = once, pairs, runtime_of(all_nodes(proto.graph), runtime)
         model = walk.run()
         if model is None:
             report_stuck(walk.roles, problems)

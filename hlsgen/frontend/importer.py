@@ -56,6 +56,7 @@ class Importer:
     followed names of tensors behind which there is a quantizer or a layer
     once     whether loops keep one body where all steps can share it
     pairs    whether two inputs that one operation joins come side by side
+    runtime  the program whose integers the Model has
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Importer:
         self.versions = {o.domain: o.version for o in proto.opset_import}
         newest = onnx.defs.onnx_opset_version()
         self.opset = max(1, min(self.versions.get("", self.versions.get("ai.onnx", 13)), newest))
-        self.folded, self.elements, self.once, self.pairs = 0, 0, False, True
+        self.folded, self.elements, self.once, self.pairs, self.runtime = 0, 0, False, True, "onnx"
         self.used: set[str] = set()
         self.followed: set[str] = set()
         self.branching: set[str] = set()
@@ -129,6 +130,7 @@ class Importer:
             joined.inputs[1] if joined else None,
             inputs if several else (),
             found,
+            self.runtime,
         )
 
     def _add_inputs(self, sources: list[onnx.ValueInfoProto]) -> tuple[ModelInput, ...]:

@@ -315,7 +315,8 @@ class Model:
     theirs), and the first steps are an `InputPart` each. With several `outputs`, the last step is their `OutputParts`.
 
     `batched`: the leading axis is a batch of 1 (or symbolic). `input_type`: integer type and
-    fraction bits the input tensor is declared to have, if it is.
+    fraction bits the input tensor is declared to have, if it is. `runtime`: the program that computes these
+    integers, as `hlsgen.frontend.runtimes` names it.
     """
 
     name: str
@@ -330,6 +331,7 @@ class Model:
     second_input: str | None = None
     inputs: tuple[ModelInput, ...] = ()
     outputs: tuple[ModelOutput, ...] = ()
+    runtime: str = "onnx"
 
     @property
     def sources(self) -> tuple[ModelInput, ...]:

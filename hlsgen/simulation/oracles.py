@@ -21,8 +21,9 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from hlsgen.frontend.domains import CHANNELS_LAST, MICROSOFT, ONNX, QONNX
+from hlsgen.frontend.domains import CHANNELS_LAST, MICROSOFT, ONNX
 from hlsgen.frontend.quant_lstm import QUANT_LSTM
+from hlsgen.frontend.runtimes import QONNX_OPS, runtime_of
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.defined_cells import quant_lstm_cell
 from hlsgen.simulation.defined_operators import DEFINED
@@ -33,8 +34,6 @@ PACKAGES = {"qonnx": ("qonnx", "onnxruntime"), "onnxruntime": ("onnxruntime",), 
 CHOICES = ("auto", *PACKAGES, "none")
 #: Where qonnx has its operators.
 _GENERAL = "qonnx.custom_op.general"
-#: Operators of QONNX, which files also have in other domains.
-_QONNX_OPS = frozenset(["Quant", "IntQuant", "BipolarQuant", "Trunc", "MultiThreshold", "FloatQuant", "Im2Col"])
 #: Defaults that the document of QONNX has, and its code has not.
 _DEFAULTS = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
 #: Layers of codes; the zero point of their data, their weights and the zero point of these, by input.
@@ -54,10 +53,7 @@ def installed(name: str) -> bool:
 
 def fitting(nodes: Sequence[onnx.NodeProto]) -> str:
     """The executor whose meaning the operators of a file have."""
-    if any(n.domain in QONNX or n.domain == CHANNELS_LAST or n.op_type in _QONNX_OPS for n in nodes):
-        return "qonnx"
-    quantized = any(n.domain == MICROSOFT or "Linear" in n.op_type for n in nodes)
-    return "onnxruntime" if quantized else "onnx"
+    return runtime_of(nodes)
 
 
 def run_node(executor: str, node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]) -> list[Array]:
@@ -67,7 +63,7 @@ def run_node(executor: str, node: onnx.NodeProto, arrays: Sequence[Array], opset
             return quant_lstm_cell(arrays, {a.name: _attribute(a) for a in node.attribute})
         if node.op_type in DEFINED:
             return [DEFINED[node.op_type](arrays, {a.name: _attribute(a) for a in node.attribute})]
-        if executor == "qonnx" and (node.domain not in ONNX or node.op_type in _QONNX_OPS):
+        if executor == "qonnx" and (node.domain not in ONNX or node.op_type in QONNX_OPS):
             return [by_qonnx(node, arrays, opsets)]
         if executor == "onnx" or node.op_type == "Constant" or any(a.dtype == np.float16 for a in arrays):
             return by_reference(node, arrays, opsets)

@@ -1,0 +1,63 @@
+"""Which runtime a build has the integers of, and where that is recorded."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+import onnx
+import pytest
+from certified import messages
+from models import quantizer, save
+
+import hlsgen
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.frontend.runtimes import RUNTIMES, VERSIONS, runtime_of
+
+
+@pytest.mark.parametrize(
+    ("domain", "op", "name"),
+    [
+        ("qonnx.custom_op.general", "BipolarQuant", "qonnx"),
+        ("", "IntQuant", "qonnx"),
+        ("", "DequantizeLinear", "onnxruntime"),
+        ("com.microsoft", "QGemm", "onnxruntime"),
+        ("", "MatMulInteger", "onnx"),
+    ],
+)
+def test_auto_takes_the_runtime_that_the_operators_are_made_for(domain: str, op: str, name: str) -> None:
+    nodes = [onnx.helper.make_node("Relu", ["x"], ["y"]), onnx.helper.make_node(op, ["y"], ["z"], domain=domain)]
+    assert runtime_of(nodes) == name
+
+
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_a_runtime_that_is_named_is_taken(name: str) -> None:
+    assert runtime_of([], name) == name
+
+
+def test_another_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(HlsgenError, match="HG040"):
+        hlsgen.check(save(quantizer().model(), tmp_path / "m.onnx"), hlsgen.Options(runtime="tensorrt"))
+
+
+@pytest.mark.parametrize("package", VERSIONS)
+def test_the_recorded_version_is_the_one_that_the_tests_compare_with(package: str) -> None:
+    assert version(package) == VERSIONS[package]
+
+
+def test_manifest_and_certificates_record_the_runtime(tmp_path: Path) -> None:
+    core = tmp_path / "core"
+    hlsgen.build(
+        save(quantizer().model(), tmp_path / "m.onnx"), core, hlsgen.Options(runtime="onnx", target="verilog,hls")
+    )
+    for name in ("manifest.json", "certificate.json", "hls/certificate.json"):
+        model = json.loads((core / name).read_text())["model"]
+        assert (model["runtime"], model["runtime_version"]) == ("onnx", VERSIONS["onnx"])
+    assert hlsgen.certify(core).ok
+    for name in ("certificate.json", "hls/certificate.json"):
+        path = core / name
+        text = path.read_text()
+        path.write_text(text.replace('"runtime": "onnx"', '"runtime": "qonnx"'))
+        assert any(f"another runtime, than in {name}" in text for text in messages(core))
+        path.write_text(text)
