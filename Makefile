@@ -41,9 +41,9 @@ demo: setup
 quick: setup-test
 	$(BIN)/python -m pytest -q -n $(JOBS) tests -m "not sim and not sweep and not slow" --sample 1
 
-# Before a commit that others take.
+# Before a commit that others take. With a share of what test-all adds, another one for each commit.
 test: setup-test
-	$(BIN)/python -m pytest -q -n $(JOBS)
+	$(BIN)/python -m pytest -q -n $(JOBS) --rotate
 
 # And the long sweeps, with all cases of all tests.
 test-all: setup-test

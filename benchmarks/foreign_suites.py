@@ -20,14 +20,14 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 import hlsgen
 from hlsgen.driver.calibration import input_type_of
@@ -70,6 +70,21 @@ def tests_in(folder: Path) -> Iterator[Path]:
     yield from sorted({*folder.rglob("model.onnx"), *folder.rglob("network.onnx")})
 
 
+def declared_types(values: Iterable[onnx.ValueInfoProto]) -> dict[str, np.dtype[Any]]:
+    """The dtype of each tensor that has one in numpy itself."""
+    kinds = {value.name: value.type.tensor_type.elem_type for value in values}
+    return {name: helper.tensor_dtype_to_np_dtype(kind) for name, kind in kinds.items() if kind}
+
+
+def in_declared_type(array: Array, dtype: np.dtype[Any] | None) -> Array:
+    """The array in the type that the model declares, if that holds every value: Deeploy stores int64 for all tensors."""
+    array = np.asarray(array)
+    if dtype is None or array.dtype.kind not in "iu":
+        return array
+    converted = array.astype(dtype)
+    return converted if (converted.astype(np.float64) == array.astype(np.float64)).all() else array
+
+
 def read(path: Path) -> Test:
     model, folder = onnx.load(path), path.parent
     known = {t.name for t in model.graph.initializer}
@@ -79,7 +94,11 @@ def read(path: Path) -> Test:
         given = [
             f if set(f) >= set(n) else dict(zip(n, f.values(), strict=False)) for f, n in zip(found, names, strict=True)
         ]
-        return Test(folder.name, model, *given)
+        ends = [
+            {name: in_declared_type(x, types.get(name)) for name, x in arrays.items()}
+            for arrays, types in zip(given, map(declared_types, (model.graph.input, model.graph.output)), strict=True)
+        ]
+        return Test(folder.name, model, *ends)
     ends = []
     for kind, own in zip(("input", "output"), names, strict=True):
         arrays = {}

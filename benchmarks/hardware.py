@@ -1,12 +1,15 @@
 """Size and clock of workloads beside the figures of other tools: `make bench-hardware`.
 
     python benchmarks/hardware.py [NAME ...] [--route] [--seeds 1 2] [--again] [--seconds N]
-    python benchmarks/hardware.py --list
+    python benchmarks/hardware.py --stale [NAME ...]
+    python benchmarks/hardware.py --list | --digests [NAME ...]
 
 Builds each workload of workloads.py and synthesizes it with Yosys for Xilinx 7 series, into data/hardware.json; with --route
 builds those that are small for ECP5 at 150 MHz as well, and places and routes these with nextpnr, into data/routed.json.
 Then page.py writes docs/benchmarks.md of the data. What was measured of the same Verilog is kept, without --again; what
 cannot be measured, or takes a tool longer than so many seconds, keeps its former row, and the last lines say so.
+A digest in these files is that of the Verilog that was measured: nothing but a measurement writes it. --stale builds
+without measuring, and the page then names the rows whose Verilog has changed.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 import argparse
 import functools
 import hashlib
+import json
 import operator
 import re
 import tempfile
@@ -51,6 +55,17 @@ def build_of(model: Model, work: Workload, folder: Path, **options: Any) -> tupl
     chosen = hlsgen.Options(target_cycles=work.cycles, input=work.reads, top="top", prefer=prefer, **options)
     build = hlsgen.build(model, folder / "core", chosen)
     return build, sorted((folder / "core" / "rtl").glob("*.v"))
+
+
+def build_routed(work: Workload, folder: Path) -> tuple[Build, list[Path]]:
+    """A build for ROUTED_FOR, and its Verilog files."""
+    return build_of(work.model(), work, folder, **ROUTED_FOR)
+
+
+def todays_digest(path: Path, name: str, folder: Path) -> str:
+    """Digest of what today's compiler writes for a row of page.SIZES or page.ROUTED."""
+    work = WORKLOADS[name]
+    return digest((build_routed(work, folder) if path == page.ROUTED else build_of(work.model(), work, folder))[1])
 
 
 def digest(files: list[Path]) -> str:
@@ -95,7 +110,7 @@ def measure(work: Workload, known: Row, folder: Path, seconds: float) -> Row:
 
 def measure_routed(work: Workload, known: Row, folder: Path, seeds: list[int], seconds: float) -> Row:
     """What nextpnr makes of a workload for ROUTED_FOR: seeds are added to `known` if that is of the same Verilog."""
-    build, files = build_of(work.model(), work, folder / "routed", **ROUTED_FOR)
+    build, files = build_routed(work, folder / "routed")
     row: Row = {"rtl": digest(files), "latency": build.timing.latency, "interval": build.timing.interval, "mhz": {}}
     if known.get("rtl") == row["rtl"]:
         row = known
@@ -129,8 +144,32 @@ def attempt(name: str, arguments: argparse.Namespace) -> list[str]:
         same = found == data.get(name)
         # Others may have written in the meantime.
         page.save(path, {**page.load(path), name: found})
+        page.save_built(path, name, found["rtl"])
         print(f"  {path.stem}: {'as it was' if same else found}, {time.perf_counter() - start:.0f} s", flush=True)
     return failed
+
+
+def todays_digests(name: str) -> dict[str, str]:
+    """Digest of today's Verilog of each measured row of a workload, by name of the data file."""
+    digests = {}
+    for path in (page.SIZES, page.ROUTED):
+        if name in page.load(path):
+            with tempfile.TemporaryDirectory() as folder:
+                digests[path.stem] = todays_digest(path, name, Path(folder) / "core")
+    return digests
+
+
+def find_stale(name: str) -> list[str]:
+    """Builds the rows of a workload into page.BUILT, without measuring. Returns what cannot be built, and why."""
+    try:
+        digests = todays_digests(name)
+    except FileNotFoundError as error:
+        return [f"{name}: {error}"]
+    for path in (page.SIZES, page.ROUTED):
+        if path.stem in digests:
+            page.save_built(path, name, digests[path.stem])
+            print(f"{page.label(path, name)} ({path.stem})", flush=True)
+    return []
 
 
 def main() -> None:
@@ -140,12 +179,22 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="of the placement")
     parser.add_argument("--again", action="store_true", help="measure what is known of the same Verilog, too")
     parser.add_argument("--seconds", type=float, default=1800, help="longest that a tool may take")
+    parser.add_argument("--stale", action="store_true", help="measure nothing, find the rows whose Verilog has changed")
     parser.add_argument("--list", action="store_true", help="print what is in the data, and measure nothing")
+    parser.add_argument(
+        "--digests", action="store_true", help="print digests of today's Verilog as JSON, write nothing"
+    )
     arguments = parser.parse_args()
     if unknown := [name for name in arguments.names if name not in WORKLOADS]:
         parser.error(f"no such workload: {', '.join(unknown)}. There are: {'; '.join(WORKLOADS)}")
+    if arguments.digests:
+        print(json.dumps({name: todays_digests(name) for name in arguments.names or WORKLOADS}, indent=1))
+        return
     skipped = []
     for name in arguments.names or WORKLOADS:
+        if arguments.stale:
+            skipped += find_stale(name)
+            continue
         if not arguments.list:
             print(f"{name}: being built", flush=True)
             skipped += attempt(name, arguments)

@@ -1,7 +1,8 @@
 """The tables and the picture of docs/benchmarks.md, of the data alone: `python benchmarks/page.py [--out FOLDER]`.
 
 data/hardware.json and data/routed.json are what hardware.py measures, data/peers.json what peers.py measures of other
-tools and what others have published.
+tools and what others have published. data/built.json has the digests of the Verilog that hardware.py built last: a row
+whose digest differs is stale.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from draw import BLUE, ORANGE, Svg
 
 DATA = Path(__file__).with_name("data")
 SIZES, ROUTED, PEERS = DATA / "hardware.json", DATA / "routed.json", DATA / "peers.json"
+BUILT = DATA / "built.json"
 PAGE, PICTURE = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "images" / "benchmarks.svg"
 
 
@@ -32,9 +34,21 @@ def load(path: Path) -> Any:
 
 
 def save(path: Path, data: Any) -> None:
-    if path != PEERS:
+    if path not in (PEERS, BUILT):
         data = {name: data[name] for name in WORKLOADS if name in data}
     path.write_text(json.dumps(data, indent=1) + "\n")
+
+
+def save_built(path: Path, name: str, digest: str) -> None:
+    """Writes the digest of today's Verilog of a row of SIZES or ROUTED."""
+    built = load(BUILT)
+    save(BUILT, {**built, path.stem: dict(sorted({**built.get(path.stem, {}), name: digest}.items()))})
+
+
+def is_stale(path: Path, name: str) -> bool:
+    """Whether the Verilog of a row that was built last is not the one that was measured."""
+    measured = load(path)[name].get("rtl")
+    return bool(measured) and load(BUILT).get(path.stem, {}).get(name, measured) != measured
 
 
 def peers(name: str) -> list[dict[str, Any]]:
@@ -75,9 +89,11 @@ def clocks(row: dict[str, Any]) -> str:
     return ", ".join(str(int(mhz)) for mhz in row["mhz"].values())
 
 
-def label(name: str, row: dict[str, Any]) -> str:
-    """A workload with what its figures are: of pieces, or of a Verilog that is not known any more."""
-    return name + (", by pieces" if row.get("pieces") else "") + ("" if row.get("rtl") else ", earlier")
+def label(path: Path, name: str) -> str:
+    """A workload with what its figures are: of pieces, of Verilog without a digest, of other Verilog than today's."""
+    row = load(path)[name]
+    notes = {"by pieces": row.get("pieces"), "earlier": not row.get("rtl"), "stale": is_stale(path, name)}
+    return ", ".join([name, *(note for note, holds in notes.items() if holds)])
 
 
 def table(titles: str, rows: Iterable[Sequence[Any]]) -> str:
@@ -88,7 +104,7 @@ def table(titles: str, rows: Iterable[Sequence[Any]]) -> str:
 def sizes_table() -> str:
     keys = ("lut", "packed", "ff", "bram18", "dsp", "ns", "interval", "latency")
     return table("workload | LUT | packed | FF | BRAM18 | DSP | ns | cycles | latency", (
-        [label(name, row), *(number(row, key) for key in keys)]
+        [label(SIZES, name), *(number(row, key) for key in keys)]
         for name, row in load(SIZES).items()
     ))  # fmt: skip
 
@@ -105,7 +121,7 @@ def peers_table() -> str:
 
 def routed_table() -> str:
     return table("workload | asked MHz | MHz | seed | COMB | FF | EBR | MULT | cycles | latency", (
-        [label(name, row), f"{row['asked']:.0f}", clocks(row), ", ".join(row["mhz"]),
+        [label(ROUTED, name), f"{row['asked']:.0f}", clocks(row), ", ".join(row["mhz"]),
          *(number(row, key) for key in ("lut", "ff", "bram", "dsp", "interval", "latency"))]
         for name, row in load(ROUTED).items()
     ))  # fmt: skip

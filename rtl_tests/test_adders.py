@@ -49,13 +49,13 @@ def test_every_sum_of_three(width: int, carry: int) -> None:
     assert (add(a=a, b=b, c=c) == np.asarray((a + b + c + carry) % (1 << width), np.uint64)).all()
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_products_of_a_constant_matrix(simulate: Callable[..., None], simulator: str, case: tuple[int, ...]) -> None:
     run(simulate, simulator, case, joined=False)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, case", sweep(CASES[5:8]))
 def test_joined_to_its_taker(simulate: Callable[..., None], simulator: str, case: tuple[int, ...]) -> None:
     """It takes no beat while the taker is not ready, even if it holds none."""

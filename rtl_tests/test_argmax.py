@@ -20,7 +20,7 @@ CASES = [
 ]
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, shape", sweep(CASES))
 def test_argmax(simulate: Callable[..., None], simulator: str, shape: tuple[int, int, int, int, int]) -> None:
     lanes, beats, bits, signed, index_bits = shape

@@ -12,7 +12,7 @@ from streams import Stream, sweep
 CASES = [(12, 16, 4), (8, 8, 1), (1, 8, 3), (33, 40, 10), (7, 64, 2)]
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("cut", [1, 0])
 @pytest.mark.parametrize("simulator, shape", sweep(CASES))
 def test_axis_out(simulate: Callable[..., None], simulator: str, shape: tuple[int, int, int], cut: int) -> None:
@@ -26,7 +26,7 @@ def test_axis_out(simulate: Callable[..., None], simulator: str, shape: tuple[in
     simulate(simulator, "hg_axis_out", parameters, job)
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("cut", [0, 1])
 @pytest.mark.parametrize("wrong", [False, True])
 @pytest.mark.parametrize("simulator, shape", sweep(CASES))

@@ -75,7 +75,7 @@ def frames_of(bus: Bus) -> int:
     return -(-400 // max(bus.beats, bus.words))
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("wrong", [False, True])
 @pytest.mark.parametrize("simulator, bus", sweep(CASES, 3))
 def test_bus_in(simulate: Callable[..., None], simulator: str, bus: Bus, wrong: bool) -> None:
@@ -97,7 +97,7 @@ def test_bus_in(simulate: Callable[..., None], simulator: str, bus: Bus, wrong: 
     simulate(simulator, "hg_bus_in", bus.parameters, job)
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, bus", sweep(CASES, 3))
 def test_bus_out(simulate: Callable[..., None], simulator: str, bus: Bus) -> None:
     """Padding is zero."""
@@ -136,7 +136,7 @@ endmodule
 """
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("size, last", KEEPS)
 def test_keep(simulate: Callable[..., None], simulator: str, size: int, last: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from streams import SIMULATORS
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize(("words", "outputs"), [([1], 1), ([2], 1), ([5], 1), ([3, 1], 2), ([4], 3)])
 def test_control(cocotb_job: Callable[..., None], simulator: str, words: list[int], outputs: int) -> None:

@@ -53,7 +53,7 @@ def module(case: tuple[int, ...]) -> tuple[str, np.ndarray[Any, Any], int]:
     return count_module_text("counts", graph, every, y_bits), weight, graph.latency(every)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_agreements_with_a_constant_matrix(
     simulate: Callable[..., None], simulator: str, case: tuple[int, ...]

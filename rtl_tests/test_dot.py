@@ -40,7 +40,7 @@ def product(x: npt.NDArray[np.int64], w: npt.NDArray[np.int64], w_bits: int) -> 
     return np.asarray((x * (2 * w - 1 if w_bits == 1 else w)).sum(axis=-1))
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("simulator, shape", sweep(DOTS, 1))
 def test_dot(simulate: Callable[..., None], simulator: str, shape: tuple[int, int, int, int, int], form: str) -> None:
@@ -84,7 +84,7 @@ def compiled(
     return compile_function(files, form, parameters, ports, (name, out), latency(terms, w_bits, each))
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape", EXHAUSTIVE)
 def test_every_dot(form: str, shape: tuple[int, int, int, int]) -> None:
@@ -103,7 +103,7 @@ def unpacked(words: npt.NDArray[Any], terms: int, bits: int, signed: bool) -> np
     return np.asarray(found - ((found >> (bits - 1) & signed) << bits))
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("each", [1, 2, 3])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape", LONG)
@@ -201,7 +201,7 @@ def holds_everywhere(
         assert (dot(x=x, w=w, stalls=stalls) == wanted).all()
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("shape", EVERY_PACK)
 def test_every_packed_dot(shape: tuple[int, int, int, int, int, int], tmp_path: Path) -> None:
     columns, rows, x_bits, x_signed, w_bits, _ = shape
@@ -223,14 +223,14 @@ def test_what_fields_pass_on(guard: int, x_signed: int) -> None:
             assert -2 <= least <= most <= 1, (x_bits, w_bits)
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("shape", EVERY_CHAIN)
 def test_every_chain(shape: tuple[int, int, int, int, int, int, int], tmp_path: Path) -> None:
     columns, rows, _, x_bits, x_signed, w_bits, _ = shape
     holds_everywhere(chained(shape, 1, tmp_path), columns, rows, x_bits, x_signed, w_bits)
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("each", [1, 2])
 @pytest.mark.parametrize("shape", LONG_CHAINS)
 def test_long_chains(shape: tuple[int, int, int, int, int, int, int], each: int, tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_rows_that_share_pairs(x_signed: int, each: int) -> None:
     assert (dot(x=xs, w=ws, stalls=True) == sums).all()
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("each", [1, 2])
 @pytest.mark.parametrize("shape", LONG_PACKS)
 def test_many_packed_terms(shape: tuple[int, int, int, int, int, int], each: int, tmp_path: Path) -> None:

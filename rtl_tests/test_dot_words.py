@@ -20,7 +20,7 @@ DOTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, shape", sweep(DOTS, 3))
 def test_words(simulate: Callable[..., None], simulator: str, shape: tuple[int, ...]) -> None:
     """Every word with random codes, with all bits of all codes, and with codes of one bit."""

@@ -166,7 +166,7 @@ def test_stream(simulate: Callable[..., None], simulator: str, shape: tuple[int,
 # ---------------------------------------------------------------- AXI
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("words, status, address_bits", [(3, 2, 5), (2, 1, 4)])
 def test_registers(cocotb_job: Callable[..., None], simulator: str, words: int, status: int, address_bits: int) -> None:

@@ -13,7 +13,7 @@ from bench import simulate as record
 from streams import Stream, sweep
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, shape", sweep([(8, 5), (1, 2), (16, 16), (33, 3), (7, 17), (4, 64)]))
 def test_fifo(simulate: Callable[..., None], simulator: str, shape: tuple[int, int]) -> None:
     width, depth = shape

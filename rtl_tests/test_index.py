@@ -9,7 +9,7 @@ import pytest
 from streams import Pipeline, sweep
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, length", sweep([1, 2, 3, 8, 13], 1))
 def test_index(simulate: Callable[..., None], simulator: str, length: int) -> None:
     rng = random.Random(length)

@@ -12,7 +12,7 @@ from streams import SIMULATORS, integers, pack, sweep
 CASES = [(3, 5, 100, 1), (65535, 1, 1, 1), (0, 4, 32, 1), (2, 9, 33, 1), (7, 16, 96, 1), (1, 3, 40, 0)]
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, case", sweep(CASES, 2))
 def test_load(cocotb_job: Callable[..., None], simulator: str, case: tuple[int, int, int, int]) -> None:
     job = dict(zip(("unit", "words", "width", "loadable"), case, strict=True))
@@ -38,7 +38,7 @@ _WEIGHTED = {
 }
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("module", _WEIGHTED)
 def test_weights_of_a_unit(cocotb_job: Callable[..., None], simulator: str, module: str) -> None:

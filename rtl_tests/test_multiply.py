@@ -54,7 +54,7 @@ def test_multiply(simulate: Callable[..., None], simulator: str, case: tuple[int
     run(simulate, simulator, {"X_W": x_w, "M_W": m_w, "STYLE": style, "STAGES": stages}, x, m)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, case", sweep(CONSTANTS, 1))
 def test_constant(simulate: Callable[..., None], simulator: str, case: tuple[int, int, int, int]) -> None:
     x_w, m_w, constant, stages = case

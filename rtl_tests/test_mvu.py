@@ -65,7 +65,7 @@ CASES = [
 ]
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, shape", sweep(CASES, 4))
 def test_mvu(simulate: Callable[..., None], simulator: str, shape: Matrix) -> None:
     rng = np.random.default_rng(shape.simd)

@@ -80,7 +80,7 @@ def words_of_rows(case: Case, x: Array) -> tuple[list[int], list[int]]:
     return before, behind
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_moments(simulate: Callable[..., None], simulator: str, case: Case) -> None:
     length, lanes, type_ = case[:3]
@@ -97,7 +97,7 @@ def test_moments(simulate: Callable[..., None], simulator: str, case: Case) -> N
     simulate(simulator, "hg_norm_moments", parameters(bind_moments(unit, source)), job)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_root(simulate: Callable[..., None], simulator: str, case: Case) -> None:
     """One row at a time."""
@@ -111,7 +111,7 @@ def test_root(simulate: Callable[..., None], simulator: str, case: Case) -> None
     simulate(simulator, "hg_norm_root", parameters(bind_root(unit)), job)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("case, gap", [(3, 1), (0, 2), (2, 5), (4, 3)])
 def test_rows_follow_each_other(simulate: Callable[..., None], case: int, gap: int) -> None:
     """As near as the unit allows, with as many rows under way as that makes."""

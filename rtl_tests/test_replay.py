@@ -11,7 +11,7 @@ from streams import Stream, sweep
 CASES = [(8, 4, 2), (5, 3, 1), (1, 1, 1), (9, 1, 4), (3, 2, 1), (6, 2, 3), (16, 5, 7), (40, 13, 3), (7, 1, 3)]
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, shape", sweep(CASES))
 def test_replay(simulate: Callable[..., None], simulator: str, shape: tuple[int, int, int]) -> None:
     width, length, repeat = shape

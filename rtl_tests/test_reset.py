@@ -9,7 +9,7 @@ import pytest
 from streams import SIMULATORS, Pipeline
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("active_low", [0, 1])
 def test_reset(simulate: Callable[..., None], simulator: str, active_low: int) -> None:

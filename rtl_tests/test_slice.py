@@ -9,7 +9,7 @@ import pytest
 from streams import Stream, sweep
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, width", sweep([8, 1, 33, 257]))
 def test_slice(simulate: Callable[..., None], simulator: str, width: int) -> None:
     rng = random.Random(width)
@@ -18,7 +18,7 @@ def test_slice(simulate: Callable[..., None], simulator: str, width: int) -> Non
     simulate(simulator, "hg_slice", {"WIDTH": width}, job)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, width", sweep([8, 1, 33]))
 def test_every_other_cycle(simulate: Callable[..., None], simulator: str, width: int) -> None:
     rng = random.Random(width)

@@ -48,7 +48,7 @@ CASES = [
 ]
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_table(simulate: Callable[..., None], simulator: str, case: Case) -> None:
     rng = np.random.default_rng(case.in_w + case.bits)

@@ -55,7 +55,7 @@ def search_tree(lane: int, table: Array, falling: Array, shape: Steps) -> dict[s
     return files
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, shape", sweep(CASES))
 def test_threshold(simulate: Callable[..., None], simulator: str, shape: Steps) -> None:
     rng = np.random.default_rng(shape.in_w + shape.lanes)

@@ -12,7 +12,7 @@ from streams import Pipeline, memory, sweep
 CASES = [(5, 9, 2, 1), (64, 3, 1, 1), (1, 1, 0, 1), (7, 40, 1, 0), (12, 4, 0, 0), (6, 520, 3, 0), (9, 5, 3, 1)]
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, case", sweep(CASES, 1))
 def test_weights(simulate: Callable[..., None], simulator: str, case: tuple[int, int, int, int]) -> None:
     words, bits, style, loadable = case

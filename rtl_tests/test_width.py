@@ -26,7 +26,7 @@ CASES = [
 ]
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, ratio", sweep(CASES))
 def test_width(simulate: Callable[..., None], simulator: str, ratio: tuple[int, int, int]) -> None:
     unit, wide_in, wide_out = ratio

@@ -86,7 +86,7 @@ def test_columns_have_ranges_of_their_own() -> None:
     assert graph.intervals[graph.outputs[0].node] == (-2, 5)
 
 
-@pytest.mark.cases(12)
+@pytest.mark.cases(6)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("levels", [1, 2, 3])
 @pytest.mark.parametrize("behind", [None, 1200])
@@ -165,7 +165,7 @@ def test_stages_are_as_short_as_so_many_can_be() -> None:
     assert found.limit < 5500
 
 
-@pytest.mark.cases(15)
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("limit", range(2300, 7600, 130))
 def test_no_node_is_late_before_it_can_be_early(limit: int) -> None:
     """Both go over the same ways, from their beginnings and from their ends."""

@@ -62,7 +62,7 @@ def made(name: str, folder: Path, target: str = "hls") -> Path:
     return replace(case, options=replace(case.options, target=target)).build(folder / "core")
 
 
-@pytest.mark.cases(30)
+@pytest.mark.cases(15)
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", BUILDS)
 def test_every_build(name: str, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_its_files_are_what_is_emitted(name: str, change: Callable[[str], str], 
     assert problems(core) != []
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "build, name, pattern",
     [

@@ -49,7 +49,7 @@ def core(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return folder / "core"
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 def test_arguments(core: Path) -> None:
     path = core / "hls" / "top.cpp"
     text = path.read_text()

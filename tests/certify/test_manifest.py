@@ -14,6 +14,7 @@ import certified_images
 import numpy as np
 import onnx
 import pytest
+from builds import LazyBuilds
 from certified import CASES, Case, messages
 from onnx import numpy_helper
 from paths import DATA
@@ -86,17 +87,21 @@ IMAGES = [
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> LazyBuilds:
     folder = tmp_path_factory.mktemp("builds")
-    found = {name: case.build(folder / name) for name, case in BUILDS.items()}
-    for name, whole in IMAGES:
-        found[f"{name} {whole}"] = certified_images.build(name, folder / f"{name} {whole}", whole=whole)
-    return found
+
+    def build(name: str) -> Path:
+        if name in BUILDS:
+            return BUILDS[name].build(folder / name)
+        image, whole = next(one for one in IMAGES if name == f"{one[0]} {one[1]}")
+        return certified_images.build(image, folder / name, whole=whole)
+
+    return LazyBuilds(build)
 
 
 @pytest.mark.parametrize("name", [*BUILDS, *(f"{name} {whole}" for name, whole in IMAGES)])
 @pytest.mark.sweep
-def test_every_statement(built: dict[str, Path], name: str, tmp_path: Path) -> None:
+def test_every_statement(built: LazyBuilds, name: str, tmp_path: Path) -> None:
     """All are changed at once, and each that is proven is named."""
     shutil.copytree(built[name], tmp_path / "core")
     path = tmp_path / "core" / "manifest.json"
@@ -116,7 +121,7 @@ def test_every_statement(built: dict[str, Path], name: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("place", ["", "options", "input", "layers", "fifos", "host", "top"])
-def test_entries_too_many_or_missing(built: dict[str, Path], place: str, tmp_path: Path) -> None:
+def test_entries_too_many_or_missing(built: LazyBuilds, place: str, tmp_path: Path) -> None:
     shutil.copytree(built["network"], tmp_path / "core")
     path = tmp_path / "core" / "manifest.json"
     original = path.read_text()
@@ -143,7 +148,7 @@ def test_entries_too_many_or_missing(built: dict[str, Path], place: str, tmp_pat
         ("reset_name", "aresetn"), ("reset_name", ""),
     ],
 )  # fmt: skip
-def test_options(built: dict[str, Path], option: str, value: object, tmp_path: Path) -> None:
+def test_options(built: LazyBuilds, option: str, value: object, tmp_path: Path) -> None:
     """Those that decide what is built are held against the hardware, of the others the form is."""
     shutil.copytree(built["network"], tmp_path / "core")
     path = tmp_path / "core" / "manifest.json"
@@ -165,7 +170,7 @@ def test_options(built: dict[str, Path], option: str, value: object, tmp_path: P
         (lambda files: files.update({"files.f": "0" * 64}), "files.f"),
     ],
 )
-def test_the_list_of_files(built: dict[str, Path], change: Callable[[Any], object], name: str, tmp_path: Path) -> None:
+def test_the_list_of_files(built: LazyBuilds, change: Callable[[Any], object], name: str, tmp_path: Path) -> None:
     """By it `hlsgen build` decides which files it may replace."""
     shutil.copytree(built["network"], tmp_path / "core")
     path = tmp_path / "core" / "manifest.json"

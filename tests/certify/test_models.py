@@ -233,7 +233,7 @@ def check_runs(model: Any, fold: int, lane: int, f: StepFunction, x: Array) -> N
     assert len(found.start) == 1 + np.count_nonzero(code[1:] != code[:-1])
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("name", ["compare", "rank", "shift", "table", "indexed", "keys"])

@@ -75,7 +75,7 @@ def test_straight_networks(first: int, tmp_path: Path) -> None:
         compare(with_early_ports(nodes) if seed % 3 == 2 else nodes, *case(seed), tmp_path)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("kinds", [ROUTES, WINDOWS])
 @pytest.mark.parametrize("first", range(0, 45, 15))
@@ -85,7 +85,7 @@ def test_networks_with_branches(first: int, kinds: tuple[str, ...], tmp_path: Pa
         compare(Random(seed, kinds).network(6), *case(seed), tmp_path)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("first", range(0, 18, 6))
 def test_networks_with_slices(first: int, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_intervals_that_change(seed: int, kinds: tuple[str, ...], intervals: tup
     assert measure(nodes, latency)[1] == max(np.diff(simulate(nodes, 30, latency).ends)[-8:])
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("seed", range(40))
 def test_intervals_of_short_frames(seed: int) -> None:
     """Two branches of slow units, which hold many frames: the interval that counts may take long to show."""

@@ -61,7 +61,7 @@ CASES = [("plain", 1), ("grouped", 2), ("bipolar", 0), ("signal", 0), ("residual
 MANY = [(kind, seed) for kind in KINDS for seed in range(20, 26)]
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("kind, seed", [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in MANY)])

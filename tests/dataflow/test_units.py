@@ -29,7 +29,7 @@ def test_a_new_unit_needs_all_its_decisions(tmp_path: Path) -> None:
         "cycle_model/units.py",
         "verilog/latency.py",
         "verilog/ready_chains.py",
-        "verilog/resource_model.py",
+        "verilog/unit_parts.py",
         "verilog/binding/units.py",
         "hls/binding/units.py",
         "hls/depths.py",

@@ -26,6 +26,11 @@ def rows(mark: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
+def workload(label: str) -> str:
+    """The name of a row without the notes after it."""
+    return re.sub(r"(, by pieces|, earlier|, stale)+$", "", label)
+
+
 @pytest.mark.sweep
 def test_page_and_picture_are_those_of_the_data(tmp_path: Path) -> None:
     """`python benchmarks/page.py` would change neither."""
@@ -36,11 +41,37 @@ def test_page_and_picture_are_those_of_the_data(tmp_path: Path) -> None:
 
 def test_every_measured_row_is_on_the_page() -> None:
     for mark, data, at in (("figures", load("hardware"), 1), ("routed", load("routed"), 4)):
-        shown = {re.sub(r"(, by pieces|, earlier)+$", "", row[0]): row for row in rows(mark)}
+        shown = {workload(row[0]): row for row in rows(mark)}
         assert list(shown) == list(data)
         for name, row in data.items():
             assert shown[name][at].replace(",", "") == str(row["lut"])
-            assert shown[name][0].endswith(", earlier") == (not row.get("rtl"))
+            assert (", earlier" in shown[name][0]) == (not row.get("rtl"))
+
+
+@pytest.mark.cases(2)
+@pytest.mark.parametrize("name", load("hardware"))
+def test_rows_of_other_verilog_are_named(name: str) -> None:
+    """Today's compiler writes the Verilog that was measured, or the page says that the row is stale."""
+    command = [sys.executable, ROOT / "benchmarks" / "hardware.py", "--digests", name]
+    result = subprocess.run(command, capture_output=True, text=True)
+    if "FileNotFoundError" in result.stderr:
+        pytest.skip(f"the model of {name} is not there: {result.stderr.splitlines()[-1]}")
+    assert result.returncode == 0, result.stderr
+    for data, digest in json.loads(result.stdout)[name].items():
+        mark = {"hardware": "figures", "routed": "routed"}[data]
+        label = next(row[0] for row in rows(mark) if workload(row[0]) == name)
+        assert digest == load(data)[name]["rtl"] or label.endswith(", stale"), (
+            f"{data}: {name} is stale and docs/benchmarks.md does not say so: python benchmarks/hardware.py --stale"
+        )
+
+
+def test_stale_rows_are_those_whose_digests_differ() -> None:
+    for data, mark in (("hardware", "figures"), ("routed", "routed")):
+        built = load("built")[data]
+        stale = {
+            name for name, row in load(data).items() if row.get("rtl") and built.get(name, row["rtl"]) != row["rtl"]
+        }
+        assert {workload(row[0]) for row in rows(mark) if row[0].endswith(", stale")} == stale
 
 
 def test_what_the_page_says_of_seeds() -> None:
@@ -48,7 +79,7 @@ def test_what_the_page_says_of_seeds() -> None:
     spread = max(max(row["mhz"].values()) / min(row["mhz"].values()) for row in load("routed").values()) - 1
     text = " ".join((ROOT / "docs" / "benchmarks.md").read_text().split())
     assert f"between seeds of the placement the clock differs by up to {100 * spread:.0f} %" in text
-    shown = {row[0]: row[2].split(", ") for row in rows("routed")}
+    shown = {workload(row[0]): row[2].split(", ") for row in rows("routed")}
     assert all(int(mhz) <= row["mhz"][seed] for name, row in load("routed").items()
                for seed, mhz in zip(row["mhz"], shown[name], strict=True))  # fmt: skip
 

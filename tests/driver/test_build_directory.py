@@ -299,7 +299,7 @@ def stopped(at: int, how: str, action: Callable[[], object]) -> bool:
     os._exit(0 if seen < at else 2)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "how, exchange, step",
     [

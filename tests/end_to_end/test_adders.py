@@ -36,7 +36,7 @@ def modules(folder: Path) -> list[str]:
     return sorted(path.stem for path in (folder / "rtl").glob("*_adders.v"))
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])

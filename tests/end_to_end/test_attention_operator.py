@@ -82,7 +82,7 @@ def numbers(model: onnx.ModelProto, frames: int) -> dict[str, Array]:
     return {name: rng.normal(0, 2, (frames, *shape)).astype(np.float32) for name, shape in shapes.items()}
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", OWN_TESTS)
 def test_of_onnx(name: str, tmp_path: Path) -> None:
     """onnx's own models: the codes of the reference implementation, or explained ones, or refused by name."""

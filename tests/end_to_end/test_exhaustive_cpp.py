@@ -107,7 +107,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("kind, expected, lanes, quant", KINDS)
 def test_every_realization(kind: str, expected: list[str], lanes: int, quant: tuple[Any, Any], tmp_path: Path) -> None:
     codes = every_code(12, lanes)

@@ -54,7 +54,7 @@ def _cases() -> Iterator[Any]:
         yield pytest.param(name, cycles, simulator, marks=[*marks, *([needs_icarus] if simulator == "icarus" else [])])
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name,cycles,simulator", list(_cases()))
 def test_real_models(name: str, cycles: int | None, simulator: str, tmp_path: Path) -> None:
     path = shared_model(name)
@@ -85,7 +85,7 @@ def test_products_in_blocks(prefer: str, tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").ok
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @needs_icarus
 @pytest.mark.parametrize("seed", range(24))
 def test_random_datapaths(seed: int, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def built(case: Case, folder: Path, **options: Any) -> tuple[Build, Path]:
     return hlsgen.build(folder / "m.onnx", folder / "build", chosen), folder / "build"
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name", ALL)
 def test_results_and_proof(tmp_path: Path, name: str) -> None:
     """The integers are those of the file, and the top level is proven to be that."""

@@ -44,7 +44,7 @@ FOLDINGS = {2: ((5, 12), (2, 10)), 3: ((4, 12), (4, 4)), 5: ((2, 12), (4, 2)), 8
 
 @pytest.mark.sim
 @needs_icarus
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "words, simulator, signed, options",
     [

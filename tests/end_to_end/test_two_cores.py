@@ -118,7 +118,7 @@ def test_yosys(project: Path) -> None:
 READERS = ["network", "rank", "table", "compare", "shift", "scale", "product of float32", "correct", "float", "keys"]
 
 
-@pytest.mark.cases(5)
+@pytest.mark.cases(3)
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", [*READERS, "padded", "padded whole", "pools", "grouped whole"])
 def test_yosys_reads_all_files_of_a_build(name: str, tmp_path: Path) -> None:

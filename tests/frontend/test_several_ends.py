@@ -6,6 +6,7 @@ import importlib.util
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -227,13 +228,35 @@ def test_types_on_the_command_line(tmp_path: Path) -> None:
         assert hlsgen.certify(tmp_path / "build").ok
 
 
-def test_suites_of_others(tmp_path: Path) -> None:
-    """A test in Deeploy's form and one in that of onnx, of which the second has a wrong number."""
+def foreign_suites() -> ModuleType:
+    """The script in benchmarks/."""
     spec = importlib.util.spec_from_file_location("foreign_suites", ROOT / "benchmarks" / "foreign_suites.py")
     assert spec is not None
     assert spec.loader is not None
     suites = sys.modules["foreign_suites"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(suites)
+    return suites
+
+
+def test_integers_of_a_suite_for_float_tensors(tmp_path: Path) -> None:
+    """Deeploy stores all arrays as int64: they are numbers of the declared type, and the input needs a fixed-point type."""
+    weights = helper.make_tensor("w", onnx.TensorProto.FLOAT, (4, 2), [1, -2, 3, 4, -5, 6, 7, 8])
+    ends = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        for name, shape in (("x", (1, 4)), ("y", (1, 2)))
+    ]
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", ends[:1], ends[1:], [weights])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), tmp_path / "network.onnx")
+    np.savez(tmp_path / "inputs.npz", input_0=np.array([[1, 2, 3, 200]]))
+    np.savez(tmp_path / "outputs.npz", output_0=np.array([[1392, 1624]]))
+    suites = foreign_suites()
+    result = suites.held(suites.read(tmp_path / "network.onnx"), "reference")
+    assert (result.state, result.codes, result.reason) == ("equal", "", "")
+
+
+def test_suites_of_others(tmp_path: Path) -> None:
+    """A test in Deeploy's form and one in that of onnx, of which the second has a wrong number."""
+    suites = foreign_suites()
     case = inner_output()
     (frame,) = case.frames(1)
     outputs = dict(zip(case.outputs, ort.session(case.proto()).run(list(case.outputs), frame), strict=True))

@@ -31,7 +31,7 @@ def built(name: str, folder: Path, **options: int) -> Path:
     return folder / "out"
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_frame_comes_through(name: str, tmp_path: Path) -> None:
     core = built(name, tmp_path, **({"target_cycles": 60} if name == "loop with two states" else {}))

@@ -41,7 +41,7 @@ def inputs(build: hlsgen.Build, count: int) -> Array:
     ).astype(np.float32)
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name", EXACT)
 def test_brevitas_export_equals_qonnx(name: str) -> None:
     path = DATA / f"{name}.onnx"
@@ -107,7 +107,7 @@ def test_chisel_integer_network() -> None:
     assert np.array_equal(reference.evaluate(hlsgen.check(path).graph, data), Qonnx(onnx.load(path))(data))
 
 
-@pytest.mark.cases(20)
+@pytest.mark.cases(10)
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("max_bits", [8, 32])
 def test_random_datapaths_equal_qonnx(seed: int, max_bits: int, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_random_datapaths_equal_qonnx(seed: int, max_bits: int, tmp_path: Path) 
         assert np.array_equal(reference.evaluate(build.graph, x), oracle.one(x)), x
 
 
-@pytest.mark.cases(10)
+@pytest.mark.cases(5)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_perceptrons_equal_qonnx(seed: int, tmp_path: Path) -> None:
     model = perceptron(seed)
@@ -135,7 +135,7 @@ def test_random_perceptrons_equal_qonnx(seed: int, tmp_path: Path) -> None:
     assert np.array_equal(reference.evaluate(build.graph, x), Qonnx(model)(x))
 
 
-@pytest.mark.cases(20)
+@pytest.mark.cases(10)
 @pytest.mark.parametrize("seed", range(40))
 def test_realizations_equal_the_float_chain(seed: int, tmp_path: Path) -> None:
     """Thresholds and shifts of random perceptrons with float scales, at random reachable codes."""

@@ -142,7 +142,7 @@ def defined(kind: str, x: Array, alpha: float) -> Array:
     return np.ones(x.shape, np.bool_)
 
 
-@pytest.mark.cases(16)
+@pytest.mark.cases(8)
 @pytest.mark.parametrize(("kind", "alpha", "beta"), CASES)
 def test_correctly_rounded(kind: str, alpha: float, beta: float) -> None:
     """Every float16, and float32 at random."""

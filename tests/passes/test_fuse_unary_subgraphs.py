@@ -146,7 +146,7 @@ def network(part: Part, columns: int = 6, rows: int = 3, bits: float = 5.0) -> o
     return newer(n.quant(2.0**-4, bits=7.0, name="last").model())
 
 
-@pytest.mark.cases(8)
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("name", PARTS)
 def test_codes_of_the_executor(name: str, tmp_path: Path) -> None:
     model = network(PARTS[name])

@@ -144,7 +144,7 @@ def outputs(graph: Graph, x: Array, scale: np.float32) -> Array:
     return np.rint(np.asarray(real).reshape(len(x), -1) / scale).astype(np.int64)
 
 
-@pytest.mark.cases(5)
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("form", ["qonnx", "qdq"])
 @pytest.mark.parametrize("name", MULTIPLES)
 def test_exact_sums(name: str, form: str, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def most_steps(f: StepFunction) -> int:
     return int((np.diff(f.evaluate(every_input(f)), axis=0) != 0).sum(axis=0).max(initial=0))
 
 
-@pytest.mark.cases(8)
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("source", DECODES)
 @pytest.mark.parametrize("end", QUANTIZERS)
 def test_random_chains(source: str, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_random_chains_have_every_operation() -> None:
     assert not missing, f"tests/support/chains.py, middle or quantizer: {sorted(missing)} are never drawn"
 
 
-@pytest.mark.cases(5)
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("bisection", [False, True])
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_activation(kind: str, bisection: bool, monkeypatch: pytest.MonkeyPatch) -> None:

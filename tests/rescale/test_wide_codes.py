@@ -154,7 +154,7 @@ def wide(channels: int, bits: int = 28, seed: int = 0) -> StepFunction:
     )
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("bits", [18, 24, 28, 31])
 def test_products_without_a_list_of_steps(bits: int) -> None:
     """As with the list; one channel that differs is found."""

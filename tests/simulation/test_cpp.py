@@ -177,7 +177,7 @@ def test_tlast(core: Path) -> None:
     assert re.match(r"TLAST is wrong in \d+ beats, first in beat 0", found.failures[0])
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     "file,pattern,replacement,message",

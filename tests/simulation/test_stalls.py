@@ -99,7 +99,7 @@ def test_a_port_that_pads_with_ones(tmp_path: Path) -> None:
     assert "padding of m_axis_tdata" in log
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "before, after",
     [

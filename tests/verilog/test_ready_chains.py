@@ -139,7 +139,7 @@ def builds() -> list[tuple[str, bool, bool]]:
     ]
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("name", "fold", "whole"), builds())
 def test_chains_of_images(name: str, fold: bool, whole: bool, tmp_path: Path) -> None:
     module = netlist(certified_images.build(name, tmp_path / "b", fold, whole), tmp_path)
@@ -207,7 +207,7 @@ def test_ready_goes_through_one_unit_of_adders_at_a_fast_clock(tmp_path: Path) -
     assert certified.messages(tmp_path / "fast") == []
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("bus", [None, "128"])
