@@ -84,7 +84,7 @@ def compiled(
     return compile_function(files, form, parameters, ports, (name, out), latency(terms, w_bits, each))
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape", EXHAUSTIVE)
 def test_every_dot(form: str, shape: tuple[int, int, int, int]) -> None:
@@ -103,7 +103,7 @@ def unpacked(words: npt.NDArray[Any], terms: int, bits: int, signed: bool) -> np
     return np.asarray(found - ((found >> (bits - 1) & signed) << bits))
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("each", [1, 2, 3])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape", LONG)
@@ -201,7 +201,7 @@ def holds_everywhere(
         assert (dot(x=x, w=w, stalls=stalls) == wanted).all()
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("shape", EVERY_PACK)
 def test_every_packed_dot(shape: tuple[int, int, int, int, int, int], tmp_path: Path) -> None:
     columns, rows, x_bits, x_signed, w_bits, _ = shape
@@ -223,7 +223,7 @@ def test_what_fields_pass_on(guard: int, x_signed: int) -> None:
             assert -2 <= least <= most <= 1, (x_bits, w_bits)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("shape", EVERY_CHAIN)
 def test_every_chain(shape: tuple[int, int, int, int, int, int, int], tmp_path: Path) -> None:
     columns, rows, _, x_bits, x_signed, w_bits, _ = shape
