@@ -159,8 +159,19 @@ def single_node(node: onnx.NodeProto, arrays: list[Array], opset: int) -> onnx.M
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
 
 
-def quantized(op: Quantizer, x: Const) -> Const:
-    """The constant behind a quantizer, with its codes."""
+def check_finite(name: str, array: Array) -> None:
+    """Refuses NaN and infinity in a constant. Raises HG027."""
+    if array.dtype.kind == "f" and not (known := np.isfinite(array)).all():
+        at = np.argwhere(~known)[0].tolist()
+        raise fail(
+            "HG027", name, f"a constant that is quantized is {array[tuple(at)]} at {at}.",
+            "Every weight and bias must be a finite number: train again, or repair the constant.",
+        )  # fmt: skip
+
+
+def quantized(name: str, op: Quantizer, x: Const) -> Const:
+    """The constant behind a quantizer, with its codes. Raises HG027."""
+    check_finite(name, x.array)
     codes = quantize(op, x.array.astype(np.float32))
     meaning = decoding(op)
     real = decode(meaning, codes)

@@ -6,13 +6,16 @@ Each function takes such a node and gives its results, those of a quantizer with
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from hlsgen.diagnostics import fail
-from hlsgen.frontend.constant_folding import Const, check_growth, evaluate, quantized
+from hlsgen.frontend.constant_folding import Const, check_finite, check_growth, evaluate, quantized
 from hlsgen.frontend.dialect_integer import dequantized, quantizer_of
 from hlsgen.frontend.node_context import Imported, NodeContext
+from hlsgen.frontend.onnx_graph import with_outputs
+from hlsgen.frontend.quantized_constants import grid_of, on_grid, scaled, unchanged
 from hlsgen.ir.evaluate import quantize
 from hlsgen.ir.ops import QUANTIZERS
 from hlsgen.numerics.fixed import Array
@@ -30,7 +33,20 @@ def evaluated(node: NodeContext) -> list[Const]:
     """Raises HG004 or HG013."""
     arrays = _arrays(node)
     check_growth(node.proto, arrays)
-    return [Const(array) for array in evaluate(node.proto, arrays, node.opset)]
+    return [Const(array) for array in _results(node, arrays)]
+
+
+def _results(node: NodeContext, arrays: list[Array]) -> list[Array]:
+    """The outputs that something uses. Of Split the other ones count as well: they decide its sizes."""
+    if node.op_type != "Split":
+        return evaluate(node.proto, arrays, node.opset)
+    names = [name or f"unused {i}" for i, name in enumerate(node.outputs)]
+    results = evaluate(with_outputs(node.proto, names), arrays, node.opset)
+    return [result for result, name in zip(results, node.outputs, strict=True) if name]
+
+
+#: What onnxruntime does to the codes, where it stands between DequantizeLinear and a layer that it fuses.
+_MOVES_CODES = frozenset(("Identity", "Transpose"))
 
 
 def rearranged(node: NodeContext) -> list[Const]:
@@ -39,43 +55,63 @@ def rearranged(node: NodeContext) -> list[Const]:
     results = evaluated(node)
     if first is None or first.codes is None:
         return results
-    shape, rest = first.array.shape, _arrays(node)[1:]
-    codes, scale, zero = (
-        evaluate(node.proto, [np.broadcast_to(part, shape).copy(), *rest], node.opset)[0]
+    shape, others = first.array.shape, _arrays(node)[1:]
+    kind = first.kind if node.op_type in _MOVES_CODES else ""
+    codes, scales, zeros = (
+        _results(node, [np.broadcast_to(part, shape).copy(), *others])
         for part in (first.codes, first.scale, first.zero_point)
         if part is not None
     )
-    return [Const(results[0].array, codes, scale, zero, first.kind)]
+    return [
+        replace(result, codes=code, scale=scale, zero_point=zero, kind=kind)
+        if code.shape == result.array.shape
+        else result
+        for result, code, scale, zero in zip(results, codes, scales, zeros, strict=True)
+    ]
+
+
+def filled(node: NodeContext) -> list[Const]:
+    """An operator that moves the elements of its float inputs, and may put zeros between them: Concat, Pad, Where.
+
+    The result keeps its codes if each input has some. Raises HG004 or HG013.
+    """
+    results = evaluated(node)
+    inputs = [const for const in node.constants if const is not None]
+    if all(const.codes is None for const in inputs):
+        return results
+    grids = [grid_of(const) if const.array.dtype.kind == "f" else (const.array, const.array) for const in inputs]
+    parts = [grid for grid in grids if grid is not None]
+    if len(parts) < len(inputs):
+        return results
+    codes, scales = (_results(node, [part[i] for part in parts]) for i in (0, 1))
+    return [on_grid(r.array, code, scale) for r, code, scale in zip(results, codes, scales, strict=True)]
 
 
 def multiplied(node: NodeContext) -> list[Const]:
-    """Mul; the product of a quantized constant and positive numbers keeps its codes. Raises HG004 or HG013."""
-    return _rescaled(node, ((0, 1), (1, 0)))
+    """Mul; codes times a constant are codes with another scale. Raises HG004 or HG013."""
+    return [scaled(evaluated(node)[0].array, _operands(node), division=False)]
 
 
 def divided(node: NodeContext) -> list[Const]:
-    """Div; a quantized constant divided by positive numbers keeps its codes. Raises HG004 or HG013."""
-    return _rescaled(node, ((0, 1),))
+    """Div; codes divided by a constant are codes with another scale. Raises HG004 or HG013."""
+    return [scaled(evaluated(node)[0].array, _operands(node), division=True)]
 
 
-def _rescaled(node: NodeContext, orders: tuple[tuple[int, int], ...]) -> list[Const]:
-    results = evaluated(node)
-    for own, other in orders:
-        const, factor = node.constant(own), node.constant(other)
-        if const is not None and factor is not None and const.codes is not None and (factor.array > 0).all():
-            return [_with_codes(node, const, factor.array, results[0].array)]
-    return results
+def negated(node: NodeContext) -> list[Const]:
+    """Neg; the codes change sign. Raises HG013."""
+    (result,), (const,) = evaluated(node), _operands(node)
+    grid = None if const.codes is None else grid_of(const)
+    return [result] if grid is None else [on_grid(result.array, -grid[0], grid[1])]
 
 
-def _with_codes(node: NodeContext, const: Const, factor: Array, result: Array) -> Const:
-    """The result with the codes of `const`, if the product of codes and new scales is the same."""
-    assert const.codes is not None
-    scale = evaluate(node.proto, [const.scale, factor], node.opset)[0] if const.scale is not None else None
-    if scale is None or const.zero_point is None or scale.shape != const.codes.shape or not (scale > 0).all():
-        return Const(result)
-    real = (const.codes - const.zero_point).astype(scale.dtype) * scale
-    same = real.dtype == result.dtype and bool((real == result).all())
-    return Const(result, const.codes, scale, const.zero_point) if same else Const(result)
+def limited(node: NodeContext) -> list[Const]:
+    """An operator such as Clip or Cast, which may leave the first input as it is: then it keeps its codes."""
+    results, first = evaluated(node), node.constant(0)
+    return results if first is None else [unchanged(results[0].array, first)]
+
+
+def _operands(node: NodeContext) -> list[Const]:
+    return [const for const in node.constants if const is not None]
 
 
 def quantize_linear(node: NodeContext) -> list[Const]:
@@ -83,7 +119,8 @@ def quantize_linear(node: NodeContext) -> list[Const]:
     data = node.constant(0)
     if data is None:
         return refused(node)
-    op = quantizer_of(node.name, data.array.shape, node.constants, node.attrs)
+    op = quantizer_of(node.name, data.array.shape, node.constants, node.attrs, signed=True)
+    check_finite(node.name, data.array)
     return [Const(quantize(op, data.array).astype(op.dtype))]
 
 
@@ -108,8 +145,47 @@ def quantized_by(convert: Callable[[NodeContext], Imported]) -> Callable[[NodeCo
         if data.array.dtype.kind not in "fiub" or not data.array.size:
             text = f"a constant of type {data.array.dtype} and shape {list(data.array.shape)} cannot be quantized."
             raise fail("HG026", node.name, text, "Store it as float32.")
-        op, _ = convert(node.with_data(data.array.shape)).outputs[0][0]
-        assert isinstance(op, QUANTIZERS)
-        return [quantized(op, data)]
+        signs = _signs_of_scale(node)
+        if signs is None:
+            return [_quantized(node, convert, data)]
+        positive = replace(node, inputs=(node.inputs[0], _absolute(node.constant(1)), *node.inputs[2:]))
+        turned = data if node.op_type == "BipolarQuant" else Const(data.array * signs)
+        result = _quantized(positive, convert, turned)
+        return [
+            replace(
+                result,
+                array=result.array * signs,
+                codes=None if result.codes is None else result.codes * signs.astype(np.int64),
+                zero_point=None if result.zero_point is None else result.zero_point * signs,
+            )
+        ]
 
     return evaluate_quantizer
+
+
+def _quantized(node: NodeContext, convert: Callable[[NodeContext], Imported], data: Const) -> Const:
+    op, _ = convert(node.with_data(data.array.shape)).outputs[0][0]
+    assert isinstance(op, QUANTIZERS)
+    return quantized(node.name, op, data)
+
+
+#: Quantizers with their scale at input 1, for which x / -s is -x / s.
+_SIGNED_SCALES = frozenset(("BipolarQuant", "FloatQuant", "IntQuant", "Quant"))
+
+
+def _signs_of_scale(node: NodeContext) -> Array | None:
+    """1 or -1 in the shape of the data, the signs of a quantizer's scale; None if no scale is negative."""
+    data, scale = node.constant(0), node.constant(1)
+    if node.op_type not in _SIGNED_SCALES or data is None or scale is None:
+        return None
+    if scale.array.dtype.kind != "f" or not (scale.array < 0).any():
+        return None
+    signs = np.where(scale.array < 0, -1, 1).astype(np.float32)
+    try:
+        return np.broadcast_to(signs, data.array.shape)
+    except ValueError:  # the importing function says what is wrong with the shape
+        return None
+
+
+def _absolute(scale: Const | None) -> Const | None:
+    return None if scale is None else Const(np.abs(scale.array))

@@ -32,6 +32,8 @@ _TYPES: dict[str, IntType] = {
 #: Floats of 8 and 4 bits, as constants; their numbers are multiples of a power of two.
 _FLOATS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float4_e2m1fn")
 _SHORT = [name for name in _TYPES if name != "int32"]
+POSITIVE_SCALE = "A scale must be finite and greater than 0."
+NEGATIVE_SCALE = "Only weights and biases may have a negative one: their codes change sign."
 
 
 def quantize_linear(node: NodeContext) -> Imported:
@@ -61,17 +63,17 @@ def integers(name: str, const: Const, what: str, allowed: list[str]) -> tuple[Ar
     return np.asarray(const.array.astype(np.int64)), kind
 
 
-def scale_of(name: str, const: Const | None, what: str = "the scale") -> Array:
-    """A positive finite scale in its own float dtype."""
+def scale_of(name: str, const: Const | None, what: str = "the scale", *, signed: bool = False) -> Array:
+    """A finite scale in its own float dtype, greater than 0; `signed`: or less, as scales of constants may be."""
     if const is None:
         raise fail("HG020", name, f"{what} is not a constant.", "It must be an initializer.")
     array = const.array
     if array.dtype.name not in ("float16", "float32"):
         raise fail("HG026", name, f"{what} is of type {array.dtype}.", "Supported: float32, float16.")
-    wrong = ~np.isfinite(array) | (array <= 0)
+    wrong = ~np.isfinite(array) | (array == 0 if signed else array <= 0)
     if wrong.any() or not array.size:
         text = f"{what} is {array[wrong].ravel()[0]}." if array.size else f"{what} is empty."
-        raise fail("HG022", name, text, "A scale must be finite and greater than 0.")
+        raise fail("HG022", name, text, f"{POSITIVE_SCALE} {NEGATIVE_SCALE}")
     return array
 
 
@@ -89,11 +91,11 @@ def placed(name: str, values: Array, shape: Shape, axis: int, what: str) -> Arra
 
 
 def linear_parameters(
-    name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str, Any], default: str
+    name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str, Any], default: str, signed: bool = False
 ) -> tuple[Array, Array, str]:  # fmt: skip
-    """(scale, zero point, ONNX type of the codes) of QuantizeLinear and DequantizeLinear."""
+    """(scale, zero point, ONNX type of the codes) of QuantizeLinear and DequantizeLinear; see `scale_of` for `signed`."""
     axis = attrs.get("axis", 1)
-    scale = scale_of(name, inputs[1] if len(inputs) > 1 else None)
+    scale = scale_of(name, inputs[1] if len(inputs) > 1 else None, signed=signed)
     zero: Array = np.zeros(1, np.int64)
     given = inputs[2] if len(inputs) > 2 else None
     if given is not None:
@@ -105,13 +107,21 @@ def linear_parameters(
     return placed(name, scale, shape, axis, "the scale"), placed(name, zero, shape, axis, "the zero point"), default
 
 
-def quantizer_of(name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str, Any]) -> QuantizeLinear:
-    """QuantizeLinear of data of that shape with the constants `inputs`: data (not used), scale, zero point."""
+def quantizer_of(
+    name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str, Any], *, signed: bool = False
+) -> QuantizeLinear:
+    """QuantizeLinear of data of that shape with the constants `inputs`: data (not used), scale, zero point.
+
+    `signed`: the scale may be negative.
+    """
     asked = attrs.get("output_dtype", 0)
     names = {kind: onnx.TensorProto.DataType.Name(kind).lower() for kind in DTYPES}
     if asked and names.get(asked) not in _SHORT:
         raise fail("HG026", name, f"output_dtype is {asked}.", f"Supported: {', '.join(_SHORT)}.")
-    scale, zero, kind = linear_parameters(name, shape, inputs, attrs, names[asked] if asked else "uint8")
+    scale, zero, kind = linear_parameters(name, shape, inputs, attrs, names[asked] if asked else "uint8", signed)
+    if asked and kind != names[asked]:
+        text = f"output_dtype is {names[asked]}, but the zero point is of type {kind}."
+        raise fail("HG026", name, text, "Give both the same type, or leave one out.")
     if kind not in _SHORT:
         raise fail("HG026", name, f"the zero point is of type {kind}.", f"Supported: {', '.join(_SHORT)}.")
     return QuantizeLinear(scale, zero, _TYPES[kind], numpy_type(kind))
@@ -133,15 +143,18 @@ def numpy_type(kind: str) -> str:
 def dequantized(name: str, const: Const, inputs: ConstInputs, attrs: dict[str, Any]) -> Const:
     """A constant behind DequantizeLinear, with its codes; scales and zero points may be those of blocks.
 
+    Where the scale is negative, codes and zero point have the other sign.
+
     Numbers of 8 or 4 bits that are floats have whole multiples of one power of two as codes.
     """
     if const.array.dtype.name in _FLOATS:
         return _float_codes(name, const, inputs, attrs)
     codes, kind = integers(name, const, "the constant", [*_SHORT, "int32"])
-    scale, zero, _ = linear_parameters(name, codes.shape, inputs, attrs, kind)
+    scale, zero, _ = linear_parameters(name, codes.shape, inputs, attrs, kind, True)
     real = (codes - zero).astype(scale.dtype) * scale
-    spread, point = (np.broadcast_to(part, codes.shape) for part in (scale, zero.astype(np.float32)))
-    return Const(np.asarray(real), codes, spread, point, kind)
+    sign = np.where(scale < 0, -1, 1)
+    spread, point = (np.broadcast_to(part, codes.shape) for part in (np.abs(scale), (zero * sign).astype(np.float32)))
+    return Const(np.asarray(real), codes * sign, spread, point, kind)
 
 
 def _spread(name: str, values: Array, shape: Shape, attrs: dict[str, Any], what: str) -> Array:
@@ -165,7 +178,7 @@ def _float_codes(name: str, const: Const, inputs: ConstInputs, attrs: dict[str, 
     given = inputs[2] if len(inputs) > 2 else None
     if given is not None and given.array.astype(np.float64).any():
         raise fail("HG024", name, f"the zero point of {const.array.dtype.name} data is not 0.", "ONNX demands 0.")
-    scale = scale_of(name, inputs[1] if len(inputs) > 1 else None)
+    scale = scale_of(name, inputs[1] if len(inputs) > 1 else None, signed=True)
     blocks = attrs.get("block_size", 0)
     own = (
         _spread(name, scale, values.shape, attrs, "the scale")
@@ -176,8 +189,9 @@ def _float_codes(name: str, const: Const, inputs: ConstInputs, attrs: dict[str, 
     # The least power of two that all numbers are multiples of; the least of a type is 2^-17.
     step = next(2.0**-k for k in range(18) if (values * 2.0**k == np.round(values * 2.0**k)).all())
     real = values.astype(spread.dtype) * spread
-    exact = (spread * spread.dtype.type(step)).astype(spread.dtype)
-    return Const(np.asarray(real), (values / step).astype(np.int64), exact, np.zeros(values.shape, np.float32))
+    exact = (np.abs(spread) * spread.dtype.type(step)).astype(spread.dtype)
+    codes = (values / step * np.sign(spread)).astype(np.int64)
+    return Const(np.asarray(real), codes, exact, np.zeros(values.shape, np.float32))
 
 
 # --------------------------------------------------------------------------- linear layers

@@ -51,7 +51,7 @@ def qlinear_activation(node: NodeContext) -> Imported:
 
 def scale_product(name: str, a: Const | None, b: Const | None, alpha: float = 1.0) -> Array:
     """fl32(fl32(alpha * scale of the data) * scale of the weights)."""
-    left, right = scale_of(name, a, "the data's scale"), scale_of(name, b, "the weights' scale")
+    left, right = scale_of(name, a, "the data's scale"), scale_of(name, b, "the weights' scale", signed=True)
     if left.size != 1:
         raise fail("HG034", name, "the data's scale differs along the summed axis.", "Use one per tensor.")
     return np.asarray(np.float32(alpha) * left.astype(np.float32).reshape(()) * right.astype(np.float32))

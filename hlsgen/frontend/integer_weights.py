@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.diagnostics import fail
-from hlsgen.frontend.constant_folding import Const
+from hlsgen.frontend.constant_folding import Const, check_finite
 from hlsgen.ir import Reshape, Shape
 from hlsgen.numerics.fixed import Array
 
@@ -22,6 +22,7 @@ def integer_weights(name: str, const: Const) -> tuple[Array, Array]:
     """
     if const.codes is None or const.scale is None or const.zero_point is None:
         return _plain(name, const.array)
+    check_finite(name, const.array)
     effective = const.codes - const.zero_point.astype(np.float64)
     shift = dyadic_shift(effective)
     if shift is None:
@@ -30,8 +31,10 @@ def integer_weights(name: str, const: Const) -> tuple[Array, Array]:
             "Use an integer zero point.",
         )  # fmt: skip
     scale = const.scale.astype(np.float64)
-    smallest = scale.min(axis=1, keepdims=True)
-    ratio = scale / smallest
+    relevant = np.where(effective == 0, np.inf, scale)
+    smallest = relevant.min(axis=1, keepdims=True)
+    smallest = np.where(np.isinf(smallest), scale.min(axis=1, keepdims=True), smallest)
+    ratio = np.where(effective == 0, 1, scale / smallest)
     if (ratio != np.round(ratio)).any() or ratio.max() > 1 << 16:
         raise fail(
             "HG034", name, "the weight scale differs along the summed axis.",
@@ -69,7 +72,7 @@ def _plain(name: str, array: Array) -> tuple[Array, Array]:
         raise fail("HG026", name, f"weights of type {array.dtype}; numbers are needed.", "Store them as float32.")
     values = array.astype(np.float64)
     if not np.isfinite(values).all():
-        raise fail("HG027", name, "a weight is not finite.", "Every weight must be a number.")
+        raise fail("HG027", name, "a weight is not finite.", "Every weight must be a finite number.")
     largest = float(np.abs(values).max(initial=0))
     shift = dyadic_shift(values) if largest < 1 << MAX_PLAIN_BITS else None
     if shift is None or int(largest * 2.0**shift).bit_length() + 1 > MAX_PLAIN_BITS:

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
+from hlsgen.frontend.dialect_integer import NEGATIVE_SCALE, POSITIVE_SCALE
 from hlsgen.frontend.node_context import NodeContext
 from hlsgen.numerics.fixed import Array, Rounding, parse_rounding
 
@@ -90,7 +91,7 @@ class QuantizerParameters:
         real = scale.astype(np.float64)
         if not np.isfinite(real).all() or (real <= 0).any():
             bad = real.ravel()[~(np.isfinite(real) & (real > 0)).ravel()][0]
-            self.error("HG022", f"{self.names[i]} is {bad}.", "A scale must be finite and greater than 0.")
+            self.error("HG022", f"{self.names[i]} is {bad}.", f"{POSITIVE_SCALE} {NEGATIVE_SCALE}")
             return np.ones_like(scale)
         return _simplest(scale, 1)
 
