@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
@@ -26,6 +26,7 @@ CODES: dict[str, str] = {
     "HG025": "rounding mode unknown",
     "HG026": "tensor type not supported",
     "HG027": "constant not finite",
+    "HG028": "declared type differs from the computed one",
     "HG030": "float operation stuck between quantizers",
     "HG031": "weights are not quantized",
     "HG032": "input of a linear layer is not quantized",
@@ -57,6 +58,25 @@ CODES: dict[str, str] = {
     "HG099": "internal error",
 }
 
+
+#: What to do about a code where its place in the program says nothing more specific.
+_HINTS: dict[str, str] = {
+    "HG001": "Check the path, its permissions and the space on the disk.",
+    "HG004": "Make the model smaller, or cut it into parts.",
+    "HG010": "docs/operators.md lists the supported operators and their conditions.",
+    "HG012": "Export the model with fixed shapes.",
+    "HG013": "Correct the attribute: the operator's page at onnx.ai says what it may be.",
+    "HG014": "Add the input: the operator's page at onnx.ai lists them.",
+    "HG020": "Make it an initializer, or compute it from constants only.",
+    "HG023": "Correct the shape in the export; docs/operators.md says which ones are supported.",
+    "HG027": "Every constant must be a finite number that the operator can use.",
+    "HG034": "Use one scale for the whole tensor, or one for each output channel.",
+    "HG037": "Choose another implementation of this quantizer: --realize.",
+    "HG052": "Install the tool, or name another one.",
+    "HG053": "Read the tool's log; another tool can be named.",
+    "HG054": "Give numbers of the shape and type that `hlsgen report` shows for the input.",
+    "HG056": "Give weights of the shape and type of the layer, as the model has them.",
+}
 
 #: Longest node name and message that are shown.
 MAX_NAME, MAX_MESSAGE = 200, 4000
@@ -92,6 +112,8 @@ class Diagnostic:
 
     def __post_init__(self) -> None:
         assert self.code in CODES, self.code
+        if not self.hint and self.severity == "error":
+            object.__setattr__(self, "hint", _HINTS.get(self.code, ""))
         object.__setattr__(self, "node", _cut(printable(self.node), MAX_NAME))
         object.__setattr__(self, "message", _cut(printable(self.message, keep="\n"), MAX_MESSAGE))
         object.__setattr__(self, "hint", _cut(printable(self.hint, keep="\n"), MAX_MESSAGE))
@@ -106,12 +128,34 @@ class Diagnostic:
         return {**asdict(self), "title": CODES[self.code]}
 
 
+#: Names of nodes that one line lists.
+_LISTED = 3
+
+
+def grouped(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The diagnostics in order; those that differ by their node alone are one, with the first names and a count."""
+    nodes: dict[tuple[str, ...], list[str]] = {}
+    for one in diagnostics:
+        nodes.setdefault((one.code, one.message, one.hint, one.severity), []).append(one.node)
+    return [
+        Diagnostic(code, _listed(names), message, hint, severity)
+        for (code, message, hint, severity), names in nodes.items()
+    ]
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    shown = ", ".join(_cut(name, MAX_NAME // (_LISTED + 1)) for name in names[:_LISTED])
+    return f"{shown} and {len(names) - _LISTED} more" if len(names) > _LISTED else shown
+
+
 class HlsgenError(Exception):
     """Raised once, with all diagnostics that were collected."""
 
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         self.diagnostics = diagnostics
-        super().__init__("\n".join(map(str, diagnostics)))
+        super().__init__("\n".join(map(str, grouped(diagnostics))))
 
 
 def fail(code: str, node: str, message: str, hint: str = "") -> HlsgenError:

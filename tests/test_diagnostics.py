@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 import hlsgen
 from hlsgen import Options, cli
-from hlsgen.diagnostics import CODES, Collector, HlsgenError, fail
+from hlsgen.diagnostics import CODES, Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver import options as driver_options
 from hlsgen.simulation import cocotb_runner
 
@@ -133,6 +133,24 @@ def scattered() -> Net:
             net.then("Reshape", np.array([1] + [2] * 8)).then("Transpose", perm=[0, *range(8, 0, -1)])
             net.then("Reshape", np.array([1, 4, 8, 8]))
     return net
+
+
+def declared(output: int, value: int = TensorProto.FLOAT) -> onnx.ModelProto:
+    """The types of the output and of the tensor before its quantizer are declared so."""
+    net = Net().then("Relu", name="r")
+    inner = net.last
+    model = net.quant().model()
+    model.graph.output[0].type.tensor_type.elem_type = output
+    model.graph.value_info.append(helper.make_tensor_value_info(inner, value, [1, 4]))
+    return model
+
+
+def foreign(domain: str, op_type: str) -> onnx.ModelProto:
+    return sized(Net().then(op_type, 0.5, domain=domain).quant(), opsets={"": 13, DOMAIN: 1, domain: 1}).model()
+
+
+def newer_ir(model: onnx.ModelProto) -> None:
+    model.ir_version = 99
 
 
 def two_inputs() -> Net:
@@ -286,6 +304,19 @@ CASES: dict[str, tuple[Any, ...]] = {
     "sparse initializer": ("HG026", "c0", sparse),
     "lossy float64": ("HG026", "float64", lambda: Net().then("Add", np.array(0.1)).quant().model()),
     "integer arithmetic": ("HG026", "int16", lambda: Net((1, 4), TensorProto.INT16).then("Mod", np.ones(4, np.int16)).quant().model()),
+    "declared output": ("HG028", "float16", lambda: declared(TensorProto.FLOAT16)),
+    "declared value": ("HG028", "'r' computes float32", lambda: declared(TensorProto.FLOAT, TensorProto.INT8)),
+    "spatial 0": ("HG013", "spatial", lambda: sized(Net().then("BatchNormalization", *[ONES] * 4, spatial=0).quant(), opsets={"": 7, DOMAIN: 1}).model()),
+    "opset of the future": ("HG090", "opset 99", lambda: sized(quantizer().then("Relu"), opsets={"": 99, DOMAIN: 1}).model(), {}),
+    "IR of the future": ("HG090", "IR version 99", lambda: edited(quantizer(), newer_ir), {}),
+    "no opset": ("HG090", "imports no opset", lambda: sized(quantizer().then("Relu"), opsets={DOMAIN: 1}).model(), {}),
+    "quantizer of Quark": ("HG011", "quantizer of AMD Quark", lambda: foreign("com.amd.quark", "ExtendedQuantizeLinear")),
+    "quantizer of Vitis AI": ("HG011", "Vitis AI", lambda: foreign("com.vai.quantize", "VitisQuantizeLinear")),
+    "quantizer of OpenVINO": ("HG011", "nncf.quantize", lambda: foreign("org.openvinotoolkit", "FakeQuantize")),
+    "quantizer of TensorRT": ("HG011", "TensorRT", lambda: foreign("trt", "TRT_FP8QuantizeLinear")),
+    "quantizer of TensorRT in its plugins": ("HG011", "TensorRT", lambda: foreign("trt.plugins", "TRT_INT4DequantizeLinear")),
+    "operator of nobody": ("HG011", "QONNX domains", lambda: foreign("example", "Blur")),
+    "NaN weight": ("HG027", "nan at [1, 1]", lambda: quantizer().linear(weight=np.array([[1, 2], [3, NAN], [0, 1], [1, 1]])).model()),
     "NaN operand": ("HG027", "nan", lambda: Net().then("Add", NAN, name="add").quant().model()),
     "infinite operand": ("HG027", "inf", lambda: Net().then("Mul", 1e300 * np.ones(4), name="mul").quant().model()),
     "division by zero": ("HG027", "zero", lambda: Net().then("Div", 0.0, name="div").quant().model()),
@@ -515,6 +546,20 @@ def test_external_data(tmp_path: Path) -> None:
     (tmp_path / "inside" / "good").write_bytes(np.float32(0.5).tobytes())
     built = hlsgen.check(save(external("good"), path))
     assert b"good" not in built.files["model.onnx"]
+
+
+def test_missing_data_files_are_one_problem(tmp_path: Path) -> None:
+    model = mlp().model()
+    for tensor in model.graph.initializer:
+        tensor.ClearField("raw_data")
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value=f"{tensor.name}.bin")
+    (problem,) = found(model, tmp_path)
+    assert problem.code == "HG003"
+    assert (
+        f"{len(model.graph.initializer)} external data files do not exist: 'c0.bin' (c0), 'c1.bin' (c1)"
+        in problem.message
+    )
 
 
 def test_external_data_of_an_attribute(tmp_path: Path) -> None:
@@ -864,7 +909,9 @@ def test_wrong_array(name: str, build_dir: Path, tmp_path: Path) -> None:
     arguments = ["run", str(build_dir), "--input", str(path), "--output", str(output), "--json"]
     result = CliRunner().invoke(cli.app, arguments)
     assert result.exit_code == 1, result.exception
-    assert [d["code"] for d in json.loads(result.stdout)["diagnostics"]] == [code]
+    (problem,) = json.loads(result.stdout)["diagnostics"]
+    assert problem["code"] == code
+    assert (problem["message"] == "no such file.") is (data is None)
     assert not output.exists()
 
 
@@ -1005,6 +1052,29 @@ def test_every_code_in_the_source_is_declared() -> None:
 
     used = {c for p in (ROOT / "hlsgen").rglob("*.py") for c in re.findall(r'"(HG\d+)"', p.read_text(encoding="utf-8"))}
     assert used == set(CODES)
+
+
+def test_repeated_diagnostics_share_a_line(tmp_path: Path) -> None:
+    """Printed once with the first names and a count; `--json` has each."""
+    net = Net()
+    for n in range(5):
+        net.then("DynamicQuantizeLinear", name=f"dynamic{n}", outputs=[f"codes{n}", f"scale{n}", f"zero{n}"])
+        net.last = "x"
+    model = net.node("Concat", *(f"scale{n}" for n in range(5)), axis=0).model()
+    path = save(model, tmp_path / "model.onnx")
+    result = CliRunner().invoke(cli.app, ["check", str(path)])
+    assert result.stderr.count("DynamicQuantizeLinear is not supported") == 1
+    assert "dynamic0, dynamic1, dynamic2 and 2 more" in result.stderr
+    assert "quantize_static" in result.stderr
+    answer = json.loads(CliRunner().invoke(cli.app, ["check", str(path), "--json"]).stdout)
+    assert len([d for d in answer["diagnostics"] if "DynamicQuantizeLinear" in d["message"]]) == 5
+
+
+def test_every_refusal_says_what_to_do() -> None:
+    """Those without a hint of their own have that of their code."""
+    for code in ("HG004", "HG010", "HG013", "HG014", "HG020", "HG023", "HG027", "HG034", "HG037", "HG054", "HG056"):
+        assert Diagnostic(code, "node", "something is wrong.").hint
+    assert not Diagnostic("HG090", "node", "an assumption.", severity="warning").hint
 
 
 def test_collector_reports_once() -> None:

@@ -40,6 +40,10 @@ def read_array(path: Path) -> Any:
         return data
     except HlsgenError:
         raise
+    except FileNotFoundError:
+        raise fail("HG001", str(path), "no such file.", "Give the path of a .npy or .npz file.") from None
+    except OSError as error:
+        raise fail("HG001", str(path), f"cannot be read: {error.strerror or error}.") from None
     except Exception as error:  # numpy lets errors of zipfile, zlib, struct and tokenize through
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise fail("HG001", str(path), f"is no array file: {text}", "Save it with numpy.save.") from None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from hlsgen.diagnostics import Diagnostic, HlsgenError, printable
+from hlsgen.diagnostics import Diagnostic, HlsgenError, grouped, printable
 
 out = Console(highlight=False, width=None if sys.stdout is not None and sys.stdout.isatty() else 150)
 err = Console(stderr=True, highlight=False)
@@ -31,12 +32,17 @@ def stop(error: HlsgenError, as_json: bool, more: dict[str, Any] | None = None) 
     if as_json:
         emit({"ok": False, **(more or {}), "diagnostics": [d.as_dict() for d in error.diagnostics]})
     else:
-        for diagnostic in error.diagnostics:
-            say(diagnostic)
+        say_all(error.diagnostics)
         count = sum(d.severity == "error" for d in error.diagnostics)
         err.print(f"{count} problem{'s' if count != 1 else ''}.")
     usage = all(d.code == "HG040" for d in error.diagnostics if d.severity == "error")
     return typer.Exit(2 if usage else 1)
+
+
+def say_all(diagnostics: Sequence[Diagnostic]) -> None:
+    """Prints diagnostics; those that differ by their node alone share a line."""
+    for diagnostic in grouped(diagnostics):
+        say(diagnostic)
 
 
 def say(diagnostic: Diagnostic) -> None:

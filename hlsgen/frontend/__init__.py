@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from hlsgen.diagnostics import Collector
+from hlsgen.frontend.declarations import check_types, check_versions
 from hlsgen.frontend.graph_inputs import parse_datatype
 from hlsgen.frontend.importer import Importer
 from hlsgen.frontend.load import read_model, self_contained
@@ -38,9 +39,11 @@ def import_model(
     before = len(problems.errors)
     with problems.catching():
         proto = read_model(path)
+        check_versions(proto, path.stem, problems)
         walk = Importer(proto, path.stem, problems, fixed_point, typed)
         walk.once, walk.pairs, walk.runtime = once, pairs, runtime_of(all_nodes(proto.graph), runtime)
         model = walk.run()
+        check_types(walk.graph, walk.tensors, walk.steps, problems)
         if model is None:
             report_stuck(walk.roles, problems)
             report_float_model(walk.graph, walk.name, problems, before)

@@ -74,7 +74,7 @@ DTYPES: dict[int, str] = {
 
 _BROADCASTING = frozenset(
     (
-        "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Clip Div Equal Greater LayerNormalization Less Max Min Mod Mul Or "
+        "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Clip Div Equal Greater GreaterOrEqual LayerNormalization Less LessOrEqual Max Min Mod Mul Or "
         "Pow RMSNormalization Sub Sum Where Xor"
     ).split()
 )

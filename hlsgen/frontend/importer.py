@@ -14,6 +14,7 @@ from hlsgen.frontend import several_ends, two_inputs
 from hlsgen.frontend.cast_like import as_casts
 from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, attributes, check_schema, check_size, label
 from hlsgen.frontend.control_flow import expanded, is_expanded
+from hlsgen.frontend.declarations import versions_of
 from hlsgen.frontend.dialect_float8 import check_taken
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.expansion import Part
@@ -35,8 +36,6 @@ from hlsgen.ir import BatchMatMulInteger, ConvInteger, MatMulInteger, Model, Mod
 from hlsgen.ir.ops import QuantizeLinear
 from hlsgen.numerics.fixed import IntType
 
-#: Oldest opset of the default domain: before it, arithmetic broadcasts by other rules.
-MIN_OPSET = 7
 #: Most elements of all computed constants together.
 MAX_FOLDED = 1 << 27
 #: Most elements of all tensors of the network together, of every step one.
@@ -68,9 +67,9 @@ class Importer:
         name_all(self.graph)
         as_casts(self.graph)
         put_together(self.graph)
-        self.versions = {o.domain: o.version for o in proto.opset_import}
+        self.versions = versions_of(proto)
         newest = onnx.defs.onnx_opset_version()
-        self.opset = max(1, min(self.versions.get("", self.versions.get("ai.onnx", 13)), newest))
+        self.opset = max(1, min(self.versions[""], newest))
         self.folded, self.elements, self.once, self.pairs, self.runtime = 0, 0, False, True, "onnx"
         self.used: set[str] = set()
         self.followed: set[str] = set()
@@ -82,11 +81,6 @@ class Importer:
 
     def run(self) -> Model | None:
         """The Model; None if an error went to `problems`."""
-        if self.versions.get("", MIN_OPSET) < MIN_OPSET:
-            self.problems.error(
-                "HG015", self.name, f"opset {self.versions['']}.",
-                f"Supported: {MIN_OPSET} and newer; convert the model with onnx.version_converter.",
-            )  # fmt: skip
         self.tensors = read_initializers(self.graph, self.problems)
         try:
             sources, outputs, joined = self._ends()

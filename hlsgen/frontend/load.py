@@ -10,13 +10,15 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from onnx import GraphProto, TensorProto, helper, numpy_helper
 
-from hlsgen.diagnostics import Collector, HlsgenError, fail
+from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.numerics.fixed import Array
 
 #: Larger files and tensors are refused.
 MAX_FILE_BYTES = 1 << 30
 MAX_ELEMENTS = 1 << 27
 MAX_NODES = 100_000
+#: Names that one message lists.
+_LISTED = 5
 
 
 def read_model(path: Path) -> onnx.ModelProto:
@@ -73,13 +75,43 @@ def _parse(path: Path, data: bytes) -> onnx.ModelProto:
     if len(model.graph.node) > MAX_NODES:
         raise fail("HG004", str(path), f"{len(model.graph.node)} nodes; at most {MAX_NODES} are read.")
     problems, external = Collector(), 0
+    missing: dict[str, list[str]] = {}
     for owner, tensor in _tensors(model.graph):
         with problems.catching():
             elements = _check_shape(owner, tensor)
             if tensor.data_location == TensorProto.EXTERNAL:
-                external += _read_external(owner, tensor, path.parent, elements, MAX_FILE_BYTES - external)
+                try:
+                    external += _read_external(owner, tensor, path.parent, elements, MAX_FILE_BYTES - external)
+                except _MissingFile as error:
+                    missing.setdefault(error.location, []).append(owner)
+    if missing:
+        problems.items.append(_missing_files(path, missing))
     problems.finish()
     return model
+
+
+class _MissingFile(Exception):
+    """There is no file of that name beside the model."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(location)
+        self.location = location
+
+
+def _missing_files(path: Path, missing: dict[str, list[str]]) -> Diagnostic:
+    """HG003 for all data files that do not exist. `missing`: by file the tensors that are in it."""
+    files = [f"{location[:80]!r} ({_listed(tensors)})" for location, tensors in missing.items()]
+    what = "this external data file does" if len(files) == 1 else f"{len(files)} external data files do"
+    return Diagnostic(
+        "HG003", str(path), f"{what} not exist: {_listed(files)}.",
+        "Put it beside the model, in the place that it was saved in, or save the model with its data inside.",
+    )  # fmt: skip
+
+
+def _listed(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - _LISTED
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:_LISTED])} and {more} more"
 
 
 def _not_text(message: Message) -> Iterator[bytes]:
@@ -132,10 +164,10 @@ def _check_shape(owner: str, tensor: TensorProto) -> int:
 
 
 def _read_external(owner: str, tensor: TensorProto, folder: Path, elements: int, allowed: int) -> int:
-    """Reads the tensor's data in; the number of bytes. Raises HG003, or HG004 above `allowed`."""
+    """Reads the tensor's data in; the number of bytes. Raises HG003, HG004 above `allowed`, or _MissingFile."""
     try:
         return _inline(owner, tensor, folder, elements, allowed)
-    except HlsgenError:
+    except (HlsgenError, _MissingFile):
         raise
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         hint = "Save the data inside the model."
@@ -155,7 +187,7 @@ def _inline(owner: str, tensor: TensorProto, folder: Path, elements: int, allowe
             "Put the data file beside the model, or save the model with its data inside.",
         )
     if not file.is_file():
-        raise fail("HG003", owner, f"external data file {location!r} does not exist.", "Put it beside the model.")
+        raise _MissingFile(location)
     offset, size = int(entries.get("offset", 0)), file.stat().st_size
     wanted = elements * int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
     length = int(entries.get("length", wanted))

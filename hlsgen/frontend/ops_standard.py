@@ -154,6 +154,9 @@ def _batch_norm(node: NodeContext, axis: int) -> tuple[Mul, Add]:
         raise fail("HG014", name, "scale, B, input_mean and input_var are needed.")
     if attrs.get("training_mode", 0):
         raise fail("HG013", name, "training_mode is 1.", "Export the model in evaluation mode.")
+    if not attrs.get("spatial", 1):
+        text = "spatial is 0: a mean and a variance for each element."
+        raise fail("HG013", name, text, "Supported: one for each channel (spatial 1, the only way from opset 9 on).")
     if axis >= len(shape):
         raise fail("HG023", name, f"data of shape {list(shape)} has no channel axis {axis}.")
     channels = shape[axis]

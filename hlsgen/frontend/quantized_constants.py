@@ -72,7 +72,7 @@ def scaled(result: Array, operands: Sequence[Const], division: bool) -> Const:
 
 def varies_along_one_axis(array: Array) -> bool:
     """Whether an array has one value, or one for each index of one axis: as scales do."""
-    return sum(size > 1 for size in array.shape) <= 1
+    return len([size for size in array.shape if size > 1]) <= 1
 
 
 def unchanged(result: Array, const: Const) -> Const:

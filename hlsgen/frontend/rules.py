@@ -43,6 +43,7 @@ from hlsgen.frontend import (
 from hlsgen.frontend.constants import evaluated, quantized_by, rearranged, refused
 from hlsgen.frontend.dialect_qonnx_floatquant import float_quant
 from hlsgen.frontend.domains import CHANNELS_LAST, HLSGEN, MICROSOFT, ONNX, QONNX
+from hlsgen.frontend.foreign_domains import unknown_domain
 from hlsgen.frontend.loop_once import PREVIOUS, STATE
 from hlsgen.frontend.node_context import Imported, NodeContext
 from hlsgen.frontend.onnx_graph import all_nodes, inner_nodes
@@ -349,11 +350,14 @@ _FUSED_ATTENTION = (
     "Its queries, keys and scores are floats without quantizers: no integers are defined for them. Quantize the model "
     "before attention is fused, with quantizers in front of both products (docs/attention.md)."
 )
+_DYNAMIC = (
+    "Its scale depends on the data of each frame, so no integers are defined. Quantize the float model statically, with "
+    "a sample of inputs: onnxruntime.quantization.quantize_static with a CalibrationDataReader writes a model that builds."
+)
 _HINTS = {
     **dict.fromkeys(("QAttention", "QOrderedAttention", "LongformerAttention", "PackedAttention"), _FUSED_ATTENTION),
-    "DynamicQuantizeLSTM": "Its scales depend on the data of each frame; quantize the model statically.",
+    **dict.fromkeys(("DynamicQuantizeLSTM", "DynamicQuantizeLinear", "DynamicQuantizeMatMul"), _DYNAMIC),
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _FLOAT_CELL),
-    "DynamicQuantizeLinear": "Its scale depends on the data of each frame; quantize the model statically.",
     **dict.fromkeys(_FUSED_NAMES, _FUSED),
 }
 
@@ -405,4 +409,4 @@ def _unknown(domain: str, op_type: str, name: str) -> HlsgenError:
     if domain == MICROSOFT:
         known = ", ".join(sorted(op for domains, op in RULES if domain in domains))
         return fail("HG010", name, f"{text} is not supported.", f"Of onnxruntime's own operators, these are: {known}.")
-    return fail("HG011", name, f"{text}.", f"QONNX domains: {', '.join(sorted(QONNX))}.")
+    return unknown_domain(domain, op_type, name)

@@ -72,10 +72,13 @@ def packed(graph: Graph, arrays: Mapping[str, Array]) -> Array:
     sources = model.sources
     if model.second_input:
         sources = (*sources, replace(sources[0], name=model.second_input))
-    if set(arrays) != {source.name for source in sources}:
-        raise fail(
-            "HG054", ", ".join(arrays), "not the model's inputs.", f"It takes {' and '.join(s.name for s in sources)}."
-        )
+    names = [source.name for source in sources]
+    if unknown := [name for name in arrays if name not in names]:
+        what = "is no input" if len(unknown) == 1 else "are no inputs"
+        text = f"{what} of the model, or one that no output depends on."
+        raise fail("HG054", ", ".join(unknown), text, f"The model takes {' and '.join(names)}.")
+    if missing := [name for name in names if name not in arrays]:
+        raise fail("HG054", ", ".join(missing), "no array for this input.", f"The model takes {' and '.join(names)}.")
     frames = [frames_of_input(source, arrays[source.name]) for source in sources]
     if len({len(f) for f in frames}) > 1:
         counts = " and ".join(str(len(f)) for f in frames)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import hlsgen
-from hlsgen.cli.console import emit, out, plain, say, stop
+from hlsgen.cli.console import emit, out, plain, say_all, stop
 from hlsgen.cli.options import BuildFlags, Json, ModelArg, takes_build_flags
 from hlsgen.cli.progress import Watch
 from hlsgen.cli.summary_text import print_summary
@@ -44,8 +44,7 @@ def build(
             }
         )
         return
-    for warning in result.warnings:
-        say(warning)
+    say_all(result.warnings)
     print_summary(summary)
     tops = [f"top {kind} {name}" for kind, name in result.tops.items()]
     out.print(f"wrote {plain(str(output))}: {', '.join([counted(len(result.files), 'file'), *tops])}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hlsgen
-from hlsgen.cli.console import emit, say, stop
+from hlsgen.cli.console import emit, say_all, stop
 from hlsgen.cli.options import BuildFlags, Json, ModelArg, takes_build_flags
 from hlsgen.cli.progress import Watch
 from hlsgen.cli.summary_text import print_choices, print_summary
@@ -23,7 +23,6 @@ def check(model: ModelArg, flags: BuildFlags, as_json: Json = False) -> None:
     if as_json:
         emit({"ok": True, **summary, "diagnostics": [d.as_dict() for d in result.warnings]})
         return
-    for warning in result.warnings:
-        say(warning)
+    say_all(result.warnings)
     print_summary(summary)
     print_choices(summary)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hlsgen.cli.console import emit, err, out, plain, say, stop
+from hlsgen.cli.console import emit, err, out, plain, say_all, stop
 from hlsgen.cli.exploration_text import print_exploration
 from hlsgen.cli.options import BuildFlags, Json, ModelArg, takes_build_flags
 from hlsgen.cli.progress import Bar
@@ -76,8 +76,7 @@ def explore(
             }
         )
     else:
-        for warning in found.warnings:
-            say(warning)
+        say_all(found.warnings)
         print_exploration(found, place)
         if output is not None and found.points:
             out.print(f"wrote {plain(str(output))}: {POINTS}, {PICTURE}", soft_wrap=True)
