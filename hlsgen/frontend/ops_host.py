@@ -11,6 +11,7 @@ import onnx.shape_inference
 from hlsgen.frontend import norm_patterns
 from hlsgen.frontend.constant_folding import check_growth, check_size, evaluate, single_node
 from hlsgen.frontend.node_context import Imported, NodeContext
+from hlsgen.frontend.selected_elements import selected_constants
 from hlsgen.ir import ArgMax, HostOp, Shape
 from hlsgen.numerics.fixed import Array
 
@@ -34,7 +35,9 @@ def on_host(node: NodeContext) -> Imported:
     model.graph.initializer.extend(constants)
     check_size(node.name, _expected_shape(model))
     result = evaluate(node.proto, arrays, node.opset)[0]
-    op = HostOp(node.op_type, model.SerializeToString(deterministic=True))
+    by_name = {text: const.array for text, const in zip(node.proto.input, node.constants, strict=True) if const}
+    selected = selected_constants(node.proto, node.attrs, by_name)
+    op = HostOp(node.op_type, model.SerializeToString(deterministic=True), selected)
     return Imported(([(op, result.shape)],), dtype=result.dtype.name)
 
 

@@ -249,10 +249,14 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class HostOp:
-    """A standard ONNX operator that only the host executes: a serialized single-node model."""
+    """A standard ONNX operator that only the host executes: a serialized single-node model.
+
+    `selected`: the constants that the result can hold besides elements of the data; None if it can hold computed numbers.
+    """
 
     op_type: str
     model: bytes
+    selected: tuple[float, ...] | None = None
 
 
 #: Matrix products of two computed tensors.

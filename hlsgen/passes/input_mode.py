@@ -38,7 +38,8 @@ def default_mode(model: Model, source: ModelInput, first: object, is_linear: boo
         return InputMode("float32")
     layers = MatMul | MatMulInteger | Conv | ConvInteger | TensorProduct
     linear = bool(model.inputs) or any(isinstance(s.op, layers) for s in model.steps)
-    return InputMode("codes" if linear else "float32")
+    after_host = source.dtype == "float64" != model.input_dtype
+    return InputMode("codes" if linear or after_host else "float32")
 
 
 def ask_for_type(source: ModelInput, layer: Step, problems: Collector) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hlsgen.diagnostics import Collector, fail
-from hlsgen.ir import ArgMax, Encoding, Fixed, FloatKey, HostOp, IntegerEncoding, Model, ModelInput, Value
-from hlsgen.ir.evaluate import KEY_POS_INF, code_type, decoding
-from hlsgen.ir.ops import QUANTIZERS, Cast, Quantizer
+from hlsgen.ir import Encoding, Fixed, FloatKey, HostOp, IntegerEncoding, Model, ModelInput, Op, Value
+from hlsgen.ir.evaluate import KEY_POS_INF, apply, code_type, decoding
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast, Quantizer
 from hlsgen.numerics.fixed import IntType
+from hlsgen.passes.declared_types import holds
 from hlsgen.passes.input_mode import InputMode
 from hlsgen.passes.partition import Entry, Partition
 from hlsgen.passes.pending_value import NamedOps, PendingValue, bounded
@@ -38,20 +39,21 @@ class InputPort:
 
 
 def divided_inputs(model: Model, wishes: Mapping[str, InputMode | None], parts: Partition) -> set[int]:
-    """Inputs of floats that the host quantizes for every branch: one port has the codes of all of them.
+    """Inputs that the host quantizes for every branch: one port has the codes of all of them.
 
     Where nothing else is asked for, of an input that branches, all ways of which the host can go to a quantizer, and which
-    could not go to hardware as float32.
+    could not go to hardware as float32. Integers only where a branch has a step that the host alone computes.
     """
     found = set()
     for entry in parts.entries:
         source, number = model.sources[entry.source], entry.source
         wish = wishes.get(source.name) or wishes.get("")
-        if entry.first >= 0 or source.type or source.dtype not in FLOAT_DTYPES or (wish and wish.kind != "codes"):
+        if entry.first >= 0 or (wish and wish.kind != "codes"):
             continue
         ways = parts.first_quantizers(model.steps, number)
         computed = any(isinstance(model.steps[i].op, HostOp) for way in ways for i in way.head)
-        if len(ways) > 1 and (wish or computed or model.inputs):
+        floats = source.type is None and source.dtype in FLOAT_DTYPES
+        if len(ways) > 1 and (computed or (floats and (wish or model.inputs))):
             found.add(number)
     return found
 
@@ -102,16 +104,13 @@ def _port_of_codes(model: Model, entry: Entry, parts: Partition) -> InputPort:
 def _port_of_numbers(model: Model, source: ModelInput, mode: InputMode, entry: Entry) -> InputPort:
     """The host hands over numbers behind the last step that only it can do; float work after that is hardware's."""
     steps, head = model.steps, entry.head
-    host = [n for n, i in enumerate(head) if isinstance(steps[i].op, (HostOp, ArgMax))]
-    cut = host[-1] + 1 if host else 0
-    kind = np.dtype(source.dtype)
+    cut = len(entry.on_host(steps))
+    kind = np.dtype(_dtype_after([steps[i].op for i in head[:cut]], source.dtype))
     if cut and kind.kind in "iu" and kind.itemsize > 1:  # their products are not exact in float32
         step = steps[head[cut - 1]]
         what = step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"
         hint = "Put a quantizer or a layer in front, or cast to float32 first (operator Cast)."
-        raise fail(
-            "HG042", step.name, f"{what} of {source.dtype} data, which only hosts have, is in front of hardware.", hint
-        )
+        raise fail("HG042", step.name, f"{what} of {kind} data, which only hosts have, is in front of hardware.", hint)
     shape = steps[head[cut - 1]].shape if cut else source.shape
     meaning: Encoding
     if mode.kind == "fixed":
@@ -124,18 +123,33 @@ def _port_of_numbers(model: Model, source: ModelInput, mode: InputMode, entry: E
         type_, meaning = IntType(0, KEY_POS_INF), FloatKey()
     value = Value(shape, type_, meaning)
     number = head[cut - 1] + 1 if cut else entry.value
-    ops = () if cut else _to_input_dtype(source, mode, type_)
+    ops = _to_dtype(source.name, kind.name, mode, type_)
     return InputPort(None, head[:cut], head[cut:], (), number, PendingValue(0, value, ops))
 
 
-def _to_input_dtype(source: ModelInput, mode: InputMode, type_: IntType) -> NamedOps:
-    """The port gives float32; an input of another float dtype goes on in that. Raises HG042."""
-    dtype = source.dtype
+def _to_dtype(name: str, dtype: str, mode: InputMode, type_: IntType) -> NamedOps:
+    """The port gives float32; data of another float dtype goes on in that. Raises HG042."""
     if dtype not in ("float16", "float64"):
         return ()
     if dtype == "float64" and (mode.kind == "float32" or type_.bits > 24):
         raise fail(
-            "HG042", source.name, "a float64 input does not fit a float32 port.",
+            "HG042", name, "a float64 input does not fit a float32 port.",
             "Use --input codes, or fixed:W,I with W of at most 24.",
         )  # fmt: skip
-    return ((source.name, Cast(dtype)),)
+    return ((name, Cast(dtype)),)
+
+
+def _dtype_after(ops: Sequence[Op], dtype: str) -> str:
+    """The dtype behind operations of the host on data of `dtype`; those of the host alone keep it."""
+    for op in ops:
+        if isinstance(op, FLOATS):
+            dtype = str(apply(op, np.zeros((1,), dtype)).dtype)
+    return dtype
+
+
+def as_after_host(model: Model, source: ModelInput, entry: Entry) -> ModelInput:
+    """What the port takes of an input: of the dtype behind the host's steps, without a declared type that they may break."""
+    ops = [model.steps[i].op for i in entry.on_host(model.steps)]
+    if source.type is None or holds(ops, *source.type, source.size):
+        return source
+    return replace(source, type=None, dtype=_dtype_after(ops, source.dtype))

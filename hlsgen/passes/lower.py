@@ -54,7 +54,7 @@ from hlsgen.ir.ops import FLOATS, QUANTIZERS, BinaryKind, Cast, Dequantize
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.input_mode import STAND_IN, InputMode, ask_for_type, default_mode
-from hlsgen.passes.input_port import InputPort, check_mode, divided_inputs, input_port
+from hlsgen.passes.input_port import InputPort, as_after_host, check_mode, divided_inputs, input_port
 from hlsgen.passes.lower_linear import linear, linear_integer
 from hlsgen.passes.lower_loops import Loops
 from hlsgen.passes.lower_norm import normalized_rows
@@ -199,9 +199,10 @@ def _mode(
     wish = wishes.get(source.name) or wishes.get("")
     if model.second_input and wish is not None and wish.kind == "codes":
         wish = None  # the integers of both are codes as they are
+    if entry.divided:
+        return InputMode("codes")
     first = model.steps[entry.first].op if entry.first >= 0 else None
-    typed = source if entry.type_holds(model.steps) else replace(source, type=None)
-    return wish or default_mode(model, typed, first, multiplied)
+    return wish or default_mode(model, as_after_host(model, source, entry), first, multiplied)
 
 
 def _lower_core(

@@ -33,7 +33,7 @@ from hlsgen.ir import (
     Step,
     Transpose,
 )
-from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast
+from hlsgen.ir.ops import FLOATS, QUANTIZERS
 from hlsgen.passes.pending_value import bounded
 
 LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
@@ -68,14 +68,10 @@ class Entry:
         """The value behind the head."""
         return self.head[-1] + 1 if self.head else self.value
 
-    def type_holds(self, steps: tuple[Step, ...]) -> bool:
-        """Whether what the host hands over may still have the type that the input is declared with.
-
-        Not if it computes something else in front of a layer that only the host does.
-        """
-        host = [n for n, i in enumerate(self.head) if isinstance(steps[i].op, HostOp | ArgMax)]
-        kept = Cast | Reshape | Transpose | HostOp | ArgMax
-        return not host or all(isinstance(steps[i].op, kept) for i in self.head[: host[-1]])
+    def on_host(self, steps: tuple[Step, ...]) -> tuple[int, ...]:
+        """The steps of the head up to the last one that only the host can compute."""
+        last = max((n for n, i in enumerate(self.head) if isinstance(steps[i].op, HostOp | ArgMax)), default=-1)
+        return self.head[: last + 1]
 
 
 @dataclass(frozen=True)
