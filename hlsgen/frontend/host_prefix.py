@@ -1,4 +1,8 @@
-"""What the host does of an input that branches: floats, on every way up to the first quantizer."""
+"""Which tensors before the first layer are the host's, and which hardware has.
+
+The host has floats of an input that branches, on every way up to the first quantizer. Hardware has integers that are
+declared, and pools of dequantized codes that onnxruntime computes on the codes.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,9 @@ from hlsgen.frontend.rules import is_hardware, known_rule
 
 #: Operators without the host's rule whose results are computed element by element, or only renamed.
 _NOT_THE_HOSTS = ("Concat", "Pack")
+#: Operators that onnxruntime moves DequantizeLinear behind, and QuantizeLinear in front of.
+_MOVES = ("Identity", "MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+_AVERAGES = ("AveragePool", "GlobalAveragePool")
 
 
 def before_quantizers(
@@ -43,6 +50,28 @@ def integers_until_hardware(
     for node in nodes:
         if not found.isdisjoint(node.input) and not is_hardware(node):
             found.update(node.output)
+    return found
+
+
+def pools_of_codes(nodes: Iterable[onnx.NodeProto], kinds: Mapping[str, int]) -> set[str]:
+    """Tensors from DequantizeLinear of an input of 8-bit codes to a QuantizeLinear, if only average pools and moves are between.
+
+    onnxruntime runs such a group as a QLinear pool. `kinds`: the element types of the inputs, by name.
+    """
+    codes = {name for name, kind in kinds.items() if kind in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)}
+    paths: dict[str, tuple[set[str], bool]] = {}
+    found: set[str] = set()
+    for node in nodes:
+        data, result = node.input[0] if node.input else "", node.output[0] if node.output else ""
+        if data in codes and node.op_type in _MOVES:
+            codes.add(result)
+        elif data in codes and node.op_type == "DequantizeLinear":
+            paths[result] = {result}, False
+        elif data in paths and node.op_type in (*_MOVES, *_AVERAGES):
+            tensors, averaged = paths[data]
+            paths[result] = tensors | {result}, averaged or node.op_type in _AVERAGES
+        elif data in paths and node.op_type == "QuantizeLinear" and paths[data][1]:
+            found |= paths[data][0]
     return found
 
 

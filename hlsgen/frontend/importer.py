@@ -19,7 +19,7 @@ from hlsgen.frontend.dialect_float8 import check_taken
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.expansion import Part
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
-from hlsgen.frontend.host_prefix import before_quantizers, integers_until_hardware
+from hlsgen.frontend.host_prefix import before_quantizers, integers_until_hardware, pools_of_codes
 from hlsgen.frontend.im2col import with_convolutions
 from hlsgen.frontend.initializers import UNKNOWN, read_initializers
 from hlsgen.frontend.integer_weights import integer_weights
@@ -94,6 +94,7 @@ class Importer:
         nodes, ends = [node for i, node in enumerate(self.graph.node) if i in needed], [one.name for one in sources]
         self.branching -= before_quantizers(nodes, ends, self.tensors.keys() - set(ends), self.typed)
         integers = integers_until_hardware(nodes, ends, self.typed)  # hardware has them from the start
+        integers |= pools_of_codes(nodes, {one.name: one.type.tensor_type.elem_type for one in sources})
         self.branching, self.followed = self.branching | integers, self.followed | integers
         if joined:
             self._add_step(joined.name, joined.op, inputs[0].shape, (0,))

@@ -28,7 +28,7 @@ def averaged(graph: StepGraph, i: int, last: QuantizeLinear) -> Replacement | No
         return None  # a ReduceSum with arithmetic behind it
     if not isinstance(op := graph.steps[pool].op, Pool) or op.kind is not Reduction.SUM:
         return None
-    start, moved = graph.back(graph.steps[pool].inputs[0], relabels)
+    start, moved = graph.back(graph.steps[pool].inputs[0], lambda op: relabels(op) or _is_max_pool(op))
     first = graph.dequantized(start)
     if first < 0 or graph.origins[first].dtype != last.dtype or last.dtype not in ("int8", "uint8"):
         return None
@@ -84,6 +84,8 @@ def moved(graph: StepGraph, i: int, last: QuantizeLinear) -> Replacement | None:
 
 def _moves(op: Op) -> bool:
     """Whether every element of the result is an element of the data, or of a border."""
-    return isinstance(op, Reshape | Transpose | Pad | Slice | Repeat) or (
-        isinstance(op, Pool) and op.kind is Reduction.MAX
-    )
+    return isinstance(op, Reshape | Transpose | Pad | Slice | Repeat) or _is_max_pool(op)
+
+
+def _is_max_pool(op: Op) -> bool:
+    return isinstance(op, Pool) and op.kind is Reduction.MAX

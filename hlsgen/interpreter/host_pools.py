@@ -1,6 +1,6 @@
 """Pools for onnx's reference evaluator, whose own are wrong where padding is not the same all around; of whole signals too.
 
-Pass `OPERATORS` to it as `new_ops`. Any number of spatial axes; NaN and infinities as numpy has them.
+Averages of float32 are summed in onnxruntime's order, each partial sum rounded. Pass `OPERATORS` to it as `new_ops`. Any number of spatial axes; NaN and infinities as numpy has them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from onnx.reference.op_run import OpRun
 from hlsgen.numerics.fixed import Array
 
 Pads = list[tuple[int, int]]
+#: Partial sums of a GlobalAveragePool.
+_LANES = 4
 
 
 class MaxPool(OpRun):
@@ -47,7 +49,23 @@ class AveragePool(OpRun):
         geometry = kernel_shape, strides, dilations, pads, auto_pad, bool(ceil_mode)
         counted = np.ones((1, 1, *x.shape[2:]), x.dtype)
         counts = _windows(counted, 1 if count_include_pad else 0, *geometry).sum(axis=-1)
-        return ((_windows(x, 0, *geometry).sum(axis=-1) / counts).astype(x.dtype),)
+        sums = _in_order(_windows(x, 0, *geometry), axis=-1)
+        return ((sums / counts).astype(x.dtype),)
+
+
+class GlobalAveragePool(OpRun):
+    """The mean of every channel: four sums of every fourth element, then their sum, then what is left over."""
+
+    op_domain = ""
+
+    def _run(self, x: Array) -> tuple[Array]:
+        flat = x.reshape(*x.shape[:2], -1)
+        even = flat.shape[-1] // _LANES * _LANES
+        lanes = flat[..., :even].reshape(*x.shape[:2], -1, _LANES)
+        first, second, third, fourth = np.moveaxis(_in_order(lanes, axis=-2), -1, 0)
+        total = (first + third) + (second + fourth)
+        total = _in_order(np.concatenate([total[..., None], flat[..., even:]], axis=-1), axis=-1)
+        return ((total / x.dtype.type(flat.shape[-1])).reshape(*x.shape[:2], *(1,) * (x.ndim - 2)),)
 
 
 class GlobalMaxPool(OpRun):
@@ -59,7 +77,14 @@ class GlobalMaxPool(OpRun):
         return (x.max(axis=tuple(range(2, x.ndim)), keepdims=True),)
 
 
-OPERATORS = [MaxPool, AveragePool, GlobalMaxPool]
+OPERATORS = [MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool]
+
+
+def _in_order(x: Array, axis: int) -> Array:
+    """Sums along an axis from the first element to the last one, in x's dtype; 0 of none."""
+    if not x.shape[axis]:
+        return np.asarray(x.sum(axis=axis))
+    return np.asarray(np.take(np.cumsum(x, axis=axis, dtype=x.dtype), -1, axis=axis))
 
 
 def _windows(

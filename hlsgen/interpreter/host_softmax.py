@@ -1,6 +1,7 @@
 """Softmax and its kin for onnx's reference evaluator, which does all of them over one axis, whatever the opset.
 
-Before opset 13 they are over all axes from `axis` on, taken as one, by default from axis 1 on. Pass `OPERATORS` to it as
+LogSoftmax is (x - max) - log(sum of exp(x - max)), as onnxruntime computes it: the logarithm of a share that is rounded to
+0 would be -inf. Before opset 13 they are over all axes from `axis` on, taken as one, by default from axis 1 on. Pass `OPERATORS` to it as
 `new_ops`.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops import op_hardmax, op_log_softmax, op_softmax
 
@@ -35,11 +37,20 @@ class Softmax(op_softmax.Softmax):
         return _flattened(self, op_softmax.Softmax, x)
 
 
+class _LogShares(OpRun):
+    """Logarithms of the shares along `axis`."""
+
+    def _run(self, x: Array) -> tuple[Array]:
+        axis = self.axis  # type: ignore[attr-defined]
+        below = x - x.max(axis=axis, keepdims=True)
+        return (below - np.log(np.exp(below).sum(axis=axis, keepdims=True)),)
+
+
 class LogSoftmax(op_log_softmax.LogSoftmax):
     op_domain = ""
 
     def _run(self, x: Array, axis: int | None = None) -> tuple[Array]:
-        return _flattened(self, op_log_softmax.LogSoftmax, x)
+        return _flattened(self, _LogShares, x)
 
 
 class Hardmax(op_hardmax.Hardmax):
