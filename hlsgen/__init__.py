@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -293,13 +294,16 @@ def verify(
 def certify(directory: str | PathLike[str], model: str | PathLike[str] | None = None) -> Certified:
     """Proves, without simulation, that the files of a build compute what its model does.
 
+    All files of which nothing is proven are compared with what the model and the options give.
     model: the file that the build must have been made from; without it, that in the build is taken for the right one.
     """
     from hlsgen.certify import certify as prove
     from hlsgen.driver.build_directory import refuse_special_files
+    from hlsgen.driver.regenerated import regenerated_differences
 
-    refuse_special_files(Path(directory))
-    return prove(Path(directory), None if model is None else Path(model))
+    folder = Path(directory)
+    refuse_special_files(folder)
+    return prove(folder, None if model is None else Path(model), partial(regenerated_differences, folder))
 
 
 def synth(

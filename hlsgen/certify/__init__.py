@@ -11,12 +11,13 @@ assumed, docs/certificate.md how.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hlsgen.certify import loops, rtl_files, schema, statements, top_text
+from hlsgen.certify import loops, rtl_files, schema, statements, target_files, top_text
 from hlsgen.certify import manifest as manifest_
 from hlsgen.certify.checker import Checker, hardware_layers
 from hlsgen.certify.connectivity import network
@@ -39,10 +40,6 @@ from hlsgen.passes.built_once import lower_once
 __all__ = ["Certified", "Statement", "Summary", "certify"]
 
 
-#: Targets whose files can be certified.
-TARGETS = {"verilog", "hls"}
-
-
 @dataclass
 class Certified:
     """The result: what was proven of each layer, and the problems. The certificate holds if there are none.
@@ -61,10 +58,14 @@ class Certified:
         return not self.problems
 
 
-def certify(directory: Path, model: Path | None = None) -> Certified:
+def certify(
+    directory: Path, model: Path | None = None, compare_others: Callable[[], list[Diagnostic]] | None = None
+) -> Certified:
     """Checks a build directory. What does not hold is in `problems` of the result.
 
     model: the file that the build must have been made from. Without it, that in the build is taken for the right one.
+    compare_others: what is wrong with the files and manifest entries that are not proven here. It is called if all else
+    holds. Without it these are assumed.
     Raises HG050 if the directory is no build, and what the frontend or the passes say of a wrong model.
     """
     manifest = read_json(directory / "manifest.json")
@@ -80,18 +81,22 @@ def certify(directory: Path, model: Path | None = None) -> Certified:
             _same_model(own, model)
         graph, layout, once = _model(own, manifest["options"], collector)
         targets = str(manifest["options"].get("target")).split(",")
-        if not targets or not set(targets) <= TARGETS:
-            raise broken("manifest.json", f"option target is {manifest['options'].get('target')!r}.")
+        target_files.check(directory, targets, manifest.get("files"), collector)
         if "verilog" in targets:
             _check(directory, manifest, graph, layout, collector, result)
         if "hls" in targets:
             labels = _labels(graph, manifest["options"].get("ports") == "separate")
             check_cpp(directory, manifest, graph, layout, collector, result.layers, labels)
+    if compare_others is not None and not collector.errors:
+        with collector.catching():
+            collector.items += compare_others()
     result.problems = [d for d in collector.items if d.severity == "error"]
-    loadable = manifest["options"].get("loadable") is True
-    result.assumed = statements.assumed(model=model is not None, loadable=loadable, once=once, targets=targets)
+    loadable, compared = manifest["options"].get("loadable") is True, compare_others is not None
+    result.assumed = statements.assumed(
+        model=model is not None, loadable=loadable, once=once, targets=targets, compared=compared
+    )
     if result.ok:
-        result.proven = statements.proven(model=model is not None, targets=targets)
+        result.proven = statements.proven(model=model is not None, targets=targets, compared=compared)
     return result
 
 

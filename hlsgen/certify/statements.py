@@ -46,6 +46,11 @@ _NUMBERS = Statement(
 )
 #: With the file that the user trusts.
 _MODEL = Statement("model", "model.onnx is the model that was given, byte by byte; external data is inside of it.")
+#: Of all that nothing is proven of, where it was compared.
+_REGENERATED = Statement(
+    "regenerated",
+    "All other files of the build, and manifest.json but for the hashes of certified files, are what this version of hlsgen makes of the model and the options, byte for byte.",
+)
 #: Of every build.
 _ASSUMED = (
     Statement("arithmetic", "The model's operations are evaluated right in numpy; other tests compare that with ONNX runtimes."),
@@ -53,15 +58,27 @@ _ASSUMED = (
     Statement("reading", "The frontend reads right which node takes what, and the shapes and types at both ends."),
     Statement("input-range", "Input codes are in the range that the manifest gives for s_axis.", ("input.range",)),
     Statement("options", "These options are those that were asked for.",
-              ("options.input", "options.add", "options.reset_active_low", "options.loadable", "options.top", "options.name")),
+              ("options.input", "options.add", "options.recurrence", "options.ports", "options.reset_active_low", "options.loadable",
+               "options.tkeep", "options.control", "options.bus_width", "options.clock_name", "options.reset_name", "options.top",
+               "options.name")),
     Statement("wishes", "These options only ask for something; what became of it is in other entries.",
               ("options.target", "options.lanes", "options.target_cycles", "options.folding", "options.prefer", "options.realize",
-               "options.weights", "options.clock_mhz", "options.max_lut", "options.max_dsp", "options.max_bram")),
+               "options.weights", "options.device", "options.clock_mhz", "options.max_lut", "options.max_dsp", "options.max_bram")),
     Statement("estimates", "What the compiler says of sizes, of kinds of units and of other realizations, and the number of steps where they are not listed, is information.",
               ("estimate", "layers[].estimate", "layers[].tried", "layers[].realization", "units[].unit", "units[].layer", "units[].lanes",
                "units[].lut", "units[].ff", "units[].bram18", "units[].dsp")),
-    Statement("other-files", "Other files of the build, and their hashes in the manifest, are not read; `hlsgen verify` compares them.",
-              ("report.html", "report.md", "folding.yaml", "tb/", "files.report.html", "files.report.md", "files.folding.yaml", "files.tb/")),
+)  # fmt: skip
+#: Of files that nothing is proven of: where they were compared, and where they were not.
+_USER_FILES = Statement(
+    "user-files",
+    "What manifest.json does not list, outside of the folders of the build, is no part of it and is not read; so are results, and what running test benches and tools leaves.",
+    ("results/", "tb/sim_build/", "tb/__pycache__/", "hls/csim.exe", "hls/csim_ac.exe", "hls/csim_catapult.exe", "hls/work", "hls/logs/",
+     "hls/vitis_hls.log", "hls/vitis-run", "hls/.Xil/"),
+)  # fmt: skip
+_OTHER_FILES = Statement(
+    "other-files", "Other files of the build, and their hashes in the manifest, are not read; `hlsgen verify` compares them.",
+    ("report.html", "report.md", "folding.yaml", "tb/", "host/", "files.report.html", "files.report.md", "files.folding.yaml", "files.tb/",
+     "files.host/", "host.left"),
 )  # fmt: skip
 #: Of its Verilog, behind those.
 _OF_VERILOG = (
@@ -75,10 +92,13 @@ _OF_CPP = (
     Statement("cpp-library", "Functions of the C++ library compute what their heads say; cpp_tests/ shows that with two sets of headers."),
     Statement("cpp-tools", "The HLS tool gives C++14, ap_int and ap_fixed their documented meaning; C simulation shows it, no HLS tool was run."),
     Statement("cpp-cycles", "The HLS tool schedules the core: its cycles, and that depths of streams suffice, are not proven.", ("cycles", "fifos")),
+)  # fmt: skip
+#: Of its C++, where other files are not compared.
+_CPP_OTHERS = (
     Statement("cpp-manifest", "Of manifest.json the C++ needs only the options; without Verilog, nothing else of it is held.", ("manifest.json",)),
     Statement("cpp-other-files", "The test bench, the files for tools and the stand-ins of C simulation are not read.",
               ("hls/tb/", "hls/csim/", "hls/csim_ac/", "hls/catapult/", "hls/Makefile", "hls/hls_config.cfg", "hls/run_hls.tcl",
-               "hls/catapult.tcl")),
+               "hls/catapult.tcl", "files.hls/")),
 )  # fmt: skip
 _ONCE = Statement("read-once", "The frontend alone has read what these nodes say.")
 _ANY_MODEL = Statement(
@@ -89,18 +109,26 @@ _WRITTEN = Statement(
 )
 
 
-def proven(*, model: bool, targets: Collection[str]) -> list[Statement]:
-    """What holds of a build of these targets without problems. `model`: it was held against a file that the user gave."""
-    found = [*(_VERILOG if "verilog" in targets else []), *(_CPP if "hls" in targets else [])]
-    return [*found, _NUMBERS, *([_MODEL] if model else [])]
+def proven(*, model: bool, targets: Collection[str], compared: bool = True) -> list[Statement]:
+    """What holds of a build of these targets without problems.
+
+    model: it was compared with a file that the user gave. compared: so were files that nothing is proven of.
+    """
+    found = [*(_VERILOG if "verilog" in targets else []), *(_CPP if "hls" in targets else []), _NUMBERS]
+    return [*found, *([_REGENERATED] if compared else []), *([_MODEL] if model else [])]
 
 
-def assumed(*, model: bool, loadable: bool, once: tuple[str, ...], targets: Collection[str]) -> list[Statement]:
-    """What that rests on. `once`: nodes that only the frontend has read."""
+def assumed(
+    *, model: bool, loadable: bool, once: tuple[str, ...], targets: Collection[str], compared: bool = True
+) -> list[Statement]:
+    """What that rests on. `once`: nodes that only the frontend has read. model, compared: as of `proven`."""
     return [
         *(_OF_VERILOG if "verilog" in targets else []),
         *(_OF_CPP if "hls" in targets else []),
+        *(_CPP_OTHERS if "hls" in targets and not compared else []),
         *_ASSUMED,
+        *([] if compared else [_OTHER_FILES]),
+        _USER_FILES,
         *([replace(_ONCE, where=once)] if once else []),
         *([] if model else [_ANY_MODEL]),
         *([_WRITTEN] if loadable else []),

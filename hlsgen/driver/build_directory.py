@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -184,13 +185,16 @@ def changed_files(build: Build, directory: Path) -> list[str]:
     return [*wrong, *sorted(more - set(build.files))]
 
 
-def changes(build: Build, directory: Path, hint: str = "") -> list[Diagnostic]:
+def changes(
+    build: Build, directory: Path, hint: str = "", skipped: Callable[[str], object] = lambda name: False
+) -> list[Diagnostic]:
     """HG051 for each of `changed_files`: what is the matter with it and what to do, in the same words everywhere.
 
     A file that is none of the build's stays when it is built again: it has to be moved away. `hint`: what else can be done.
+    skipped: whether a file of this name is left out.
     """
     found = []
-    for name in changed_files(build, directory):
+    for name in (name for name in changed_files(build, directory) if not skipped(name)):
         there = os.path.lexists(directory / name)
         what = "differs from what the model gives." if there else "is missing."
         text, advice = (what, "Build again") if name in build.files else ("is no file of the build.", "Move it away")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import onnx
 import pytest
 from builds import LazyBuilds
 from certified import CASES, Case, messages
+from manifest_fields import NOT_PROVEN, leaves, lie
 from onnx import numpy_helper
 from paths import DATA
 from typer.testing import CliRunner
@@ -27,42 +28,6 @@ from hlsgen.certify.manifest_layers import REALIZATIONS
 from hlsgen.cli import app
 from hlsgen.ir import Accumulator, Affine, Fixed, FloatKey, IntegerEncoding, ThresholdCount
 from hlsgen.rescale import KINDS
-
-#: Statements that nothing but the compiler gives; docs/certificate.md names them.
-NOT_PROVEN = re.compile(
-    r"files\.(report\.(md|html)|folding\.yaml|(tb|host)/.*)|host\.left\.(head|tail).*|cycles\.(latency|interval)|layers\[\d+\]\.(cycles|tried.*)|fifos\[\d+\]\.critical|(layers\[\d+\]\.)?estimate\.\w+"
-    r"|units\[\d+\]\.(unit|layer|lanes|beats|cycles|lut|ff|dsp|bram18)"
-    r"|options\.(target|prefer|folding.*|realize.*|lanes|target_cycles|max_\w+|add|input|name|top|loadable|reset_active_low"
-    r"|bus_width|tkeep|control|clock_name|reset_name|clock_mhz)"
-)
-
-
-def leaves(value: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """(place, container, key) of everything that holds nothing else."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        place = f"{where}[{key}]" if isinstance(value, list) else f"{where}.{key}" if where else key
-        if isinstance(item, dict | list) and item:
-            yield from leaves(item, place)
-        else:
-            yield place, value, key
-
-
-def lie(value: Any) -> Any:
-    match value:
-        case bool():
-            return not value
-        case int():
-            return value + 1
-        case float():
-            return value * 1.5 + 1
-        case str():
-            return value + "s"
-        case None:
-            return 1
-        case _:
-            return {"x": 1} if isinstance(value, dict) else [1]
-
 
 BUILDS: dict[str, Case] = {
     **{name: CASES[name] for name in ("network", "binary", "argmax", "float", "keys", "sum", "every input", "integer")},

@@ -39,6 +39,7 @@ import onnx
 from equivalence import same_tops
 
 import hlsgen
+from hlsgen.certify import certify as prove
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.driver.build_directory import reopen
 from hlsgen.driver.compile import Build
@@ -294,7 +295,7 @@ class Judge:
     def certify(self) -> str:
         """What the checker says of the copy, "" if all is proven."""
         try:
-            problems = hlsgen.certify(self.core).problems
+            problems = prove(self.core).problems
         except HlsgenError as error:
             return str(error).split("\n")[0]
         return str(problems[0]) if problems else ""

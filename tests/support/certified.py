@@ -20,6 +20,7 @@ from onnx import helper, numpy_helper
 from paths import DATA
 
 import hlsgen
+from hlsgen.certify import certify as prove
 from hlsgen.frontend import domain_hlsgen
 from hlsgen.numerics.quantized_add import Parameters
 
@@ -137,10 +138,10 @@ def each(*names: str) -> Any:
 
 
 def messages(directory: Path, *, listed: bool = True) -> list[str]:
-    """What is wrong. listed: the list of files in the manifest is made to agree before."""
+    """What the proof alone finds wrong. listed: the list of files in the manifest is made to agree before."""
     if listed:
         list_files(directory)
-    return [str(p) for p in hlsgen.certify(directory).problems]
+    return [str(p) for p in prove(directory).problems]
 
 
 def list_files(directory: Path) -> None:

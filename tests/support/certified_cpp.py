@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-import hlsgen
+from hlsgen.certify import certify as prove
 
 
 def problems(core: Path) -> list[str]:
-    """What is wrong, with the hashes in hls/certificate.json and in the manifest made to agree."""
+    """What the proof alone finds wrong, with the hashes in hls/certificate.json and in the manifest made to agree."""
     path = core / "hls" / "certificate.json"
     certificate = json.loads(path.read_text())
     certificate["cpp"] = {n: hashlib.sha256((core / n).read_bytes()).hexdigest() for n in certificate["cpp"]}
@@ -20,7 +20,15 @@ def problems(core: Path) -> list[str]:
     manifest = json.loads((core / "manifest.json").read_text())
     manifest["files"] |= certificate["cpp"] | {"hls/certificate.json": hashlib.sha256(path.read_bytes()).hexdigest()}
     (core / "manifest.json").write_text(json.dumps(manifest))
-    return [str(problem) for problem in hlsgen.certify(core).problems]
+    return [str(problem) for problem in prove(core).problems]
+
+
+def agree(core: Path) -> None:
+    """Makes every hash in the manifest that of the file."""
+    path = core / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["files"] = {name: hashlib.sha256((core / name).read_bytes()).hexdigest() for name in manifest["files"]}
+    path.write_text(json.dumps(manifest))
 
 
 def others(number: str) -> list[str]:

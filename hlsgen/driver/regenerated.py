@@ -1,0 +1,44 @@
+"""Compares a build with what its model and options give, where `hlsgen certify` proves nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from hlsgen.diagnostics import Diagnostic
+from hlsgen.driver.build_directory import MAX_MANIFEST_BYTES, changes, read_regular, reopen
+
+#: Files that `hlsgen certify` proves, with the name of the core: they may be written in other ways.
+_PROVEN = r"rtl/.*|files\.f|certificate\.json|model\.onnx|hls/(certificate\.json|weights\.hpp|hg/.*|{top}\.[ch]pp)"
+
+
+def regenerated_differences(directory: Path) -> list[Diagnostic]:
+    """HG051 for each file that is not proven and differs from a build of model.onnx with the manifest's options.
+
+    Files that are missing, and files that are left over in folders of the build, differ too. Of the manifest the
+    hashes of proven files are left out. Raises what `reopen` raises.
+    """
+    build = reopen(directory)
+    proven = re.compile(_PROVEN.format(top=re.escape(build.options.top or "")))
+    found = changes(build, directory, skipped=lambda name: name == "manifest.json" or proven.fullmatch(name))
+    wanted = _entries(build.files["manifest.json"], proven)
+    there = _entries(read_regular(directory / "manifest.json", MAX_MANIFEST_BYTES) or b"", proven)
+    keys = [key for key in (wanted | there) if _text(wanted.get(key)) != _text(there.get(key))]
+    if keys:
+        text = f"differs from what the model gives in {', '.join(keys)}."
+        found.append(Diagnostic("HG051", "manifest.json", text, "Build again."))
+    return found
+
+
+def _entries(manifest: bytes, proven: re.Pattern[str]) -> dict[str, Any]:
+    """The entries of a manifest; of its files those that are not proven."""
+    entries = json.loads(manifest)
+    entries["files"] = {name: value for name, value in entries["files"].items() if not proven.fullmatch(name)}
+    return dict(entries)
+
+
+def _text(value: Any) -> str:
+    """A JSON value as text, so that 1, 1.0 and true differ."""
+    return json.dumps(value, sort_keys=True)
