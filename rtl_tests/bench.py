@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from streams import RTL, memory
-from verilated import call, compile_model
+from verilated import POWER_UP, call, compile_model
 
 Array = npt.NDArray[np.int64]
 
@@ -210,7 +210,7 @@ def _run(simulator: str, folder: Path, cycles: int) -> list[str]:
         call(["iverilog", *options], folder)
         said = call(["vvp", "-n", "bench.vvp"], folder)
     else:
-        options = ["--no-timing", "--x-initial", "unique", "-y", str(RTL), "--top-module", "bench"]
+        options = ["--no-timing", *POWER_UP, "-y", str(RTL), "--top-module", "bench"]
         compile_model([*options, f"-DCYCLES={cycles}", "bench.v"], _MAIN, folder / "bench", "-O0")
         said = call([str(folder / "bench"), "+verilator+rand+reset+2", "+verilator+seed+7"], folder)
     return [line for line in said.splitlines() if line and not line.startswith("-") and ".v:" not in line]

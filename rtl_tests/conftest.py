@@ -12,11 +12,13 @@ import pytest
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator, get_runner
 from streams import RTL, Pipeline, Stream
-from verilated import tool_environment
+from verilated import POWER_UP, tool_environment
 
 from hlsgen.simulation.verilator_library import SPLIT
 
 HERE = Path(__file__).resolve().parent
+#: What a program of Verilator takes for random values of registers at power-up.
+RANDOM = ["+verilator+rand+reset+2", "+verilator+seed+11"]
 #: Every Model behind every pass, and every Graph, is checked (docs/diagnostics.md, HG098). Subprocesses inherit it.
 os.environ["HLSGEN_CHECK"] = "1"
 Simulate = Callable[..., None]
@@ -65,7 +67,7 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
             control = tmp_path / "visible.vlt"
             control.write_text(f'`verilator_config\npublic_flat_rw -module "{module}" -var "*"\n')
             sources.insert(0, control)
-            options += ["-Wno-fatal", *SPLIT, "-CFLAGS", "-O1"]
+            options += ["-Wno-fatal", *POWER_UP, *SPLIT, "-CFLAGS", "-O1"]
         else:
             options.append("-g2005")
         runner = TopVerilator() if simulator == "verilator" else get_runner(simulator)
@@ -86,6 +88,7 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
                 test_module="stream_cocotb",
                 build_dir=tmp_path / "build",
                 test_dir=tmp_path,
+                plusargs=RANDOM if simulator == "verilator" else [],
                 extra_env={"STREAM_JOB": str(config)},
                 log_file=log,
             )
@@ -116,7 +119,7 @@ def cocotb_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     ) -> None:
         (tmp_path / "job.json").write_text(json.dumps(job))
         runner = get_runner(simulator)
-        options = ["-Wno-fatal", *SPLIT, "-CFLAGS", "-O1"] if simulator == "verilator" else ["-g2005"]
+        options = ["-Wno-fatal", *POWER_UP, *SPLIT, "-CFLAGS", "-O1"] if simulator == "verilator" else ["-g2005"]
         log = tmp_path / "build.log"
         try:
             runner.build(
@@ -134,6 +137,7 @@ def cocotb_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
                 test_module=bench or f"{module.removeprefix('hg_').removesuffix('_axi')}_cocotb",
                 build_dir=tmp_path / "build",
                 test_dir=tmp_path,
+                plusargs=RANDOM if simulator == "verilator" else [],
                 extra_env={"AXI_JOB": str(tmp_path / "job.json")},
                 log_file=log,
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streams import RTL, memory
-from verilated import call, compile_model
+from verilated import POWER_UP, call, compile_model
 
 Stimulus = tuple[int, int, int]  # rst, s_valid, m_ready
 
@@ -41,6 +41,8 @@ endmodule
 MAIN = """
 int main() {
     VerilatedContext context;
+    context.randReset(2);
+    context.randSeed(5);
     Vdut top(&context);
     for (int edge = 0; edge < 2 * %d; ++edge) { top.clk = edge & 1; top.eval(); context.timeInc(5); }
     top.final();
@@ -94,7 +96,9 @@ def play(simulator: str, players: Sequence[Player], folder: Path) -> list[list[t
         call(["iverilog", "-g2005", "-y", str(RTL), "-s", "bench", "-o", "bench.vvp", "bench.v"], folder)
         said = call(["vvp", "bench.vvp"], folder)
     else:
-        compile_model(["-y", str(RTL), "--top-module", "players", "bench.v"], MAIN % cycles, folder / "bench", "-O0")
+        compile_model(
+            [*POWER_UP, "-y", str(RTL), "--top-module", "players", "bench.v"], MAIN % cycles, folder / "bench", "-O0"
+        )
         said = call([str(folder / "bench")], folder)
     rows = [line.split() for line in said.splitlines() if ".v:" not in line]
     seen = []

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from streams import Stream, every, integers, pack, sweep
+from verilated import tool_environment
 
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale.realize import correct
 from hlsgen.rescale.threshold_table import ThresholdTable
 from hlsgen.verilog.binding import correct as binding
 from hlsgen.verilog.binding.memory_files import Bits
+
+RTL = Path(__file__).resolve().parent.parent / "templates" / "rtl"
 
 
 @dataclass(frozen=True)
@@ -152,3 +157,23 @@ def test_correct(simulate: Callable[..., None], simulator: str, case: Case) -> N
 def test_every_input(simulate: Callable[..., None], case: Case) -> None:
     x = every(case.in_w, case.signed, case.lanes)
     run(simulate, "icarus", case, np.repeat(x, case.folds, axis=0))
+
+
+@pytest.mark.parametrize(
+    "values, stops",
+    [
+        ("DEEP=1 FOLDS=2 REST=0", True),
+        ("DEEP=1 FOLDS=1 REST=2", True),
+        ("DEEP=1 FOLDS=3 REST=1", True),
+        ("DEEP=2 FOLDS=1 REST=0", True),
+        ("DEEP=1 FOLDS=1 REST=0", False),
+        ("DEEP=0 FOLDS=2 REST=2", False),
+    ],
+)
+def test_registers_behind_memories_stop_elaboration(values: str, stops: bool) -> None:
+    """DEEP counts for tables that are logic only: with memories codes would belong to other beats."""
+    command = ["verilator", "--lint-only", "--quiet", "-Wno-fatal", "-y", str(RTL), "--top-module", "hg_correct"]
+    command += [*(f"-G{value}" for value in values.split()), str(RTL / "hg_correct.v")]
+    done = subprocess.run(command, env=tool_environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode != 0) == stops, done.stderr
+    assert ("hg_parameter_error_correct_deep" in done.stderr) == stops

@@ -18,6 +18,8 @@ from hlsgen.simulation.verilator_library import SPLIT
 
 #: What is compiled once, by a digest of what it is made of.
 CACHE = Path(tempfile.gettempdir()) / "hlsgen-lanes"
+#: Verilator's options for values of registers at power-up that are chosen when a program starts.
+POWER_UP = ["--x-initial", "unique"]
 _FLAGS = ["-fPIC", "-pthread", "-w", "-fvisibility=hidden", "-DVERILATOR=1"]
 _FLAGS += [f"-DVM_{name}=0" for name in ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")]
 

@@ -38,7 +38,7 @@ def main() -> None:
     inputs, outputs = _pairs(rest[: rest.index("/")]), _pairs(rest[rest.index("/") + 1 :])
     core = ctypes.CDLL(library)
     core.core_open.restype = ctypes.c_void_p
-    handle = ctypes.c_void_p(core.core_open(int(active_low)))
+    handle = ctypes.c_void_p(core.core_open(int(active_low), 0))
     sent = [bytearray(Path(f"sent{n}.bin").read_bytes()) for n in range(len(inputs))]
     taken = [bytearray(beats * size) for beats, size in outputs]
     into, out = (Sent * len(inputs))(), (Taken * len(outputs))()

@@ -64,7 +64,7 @@ def compile_library(build: Build, core: Path, work: Path, seconds: float) -> Pat
     harness.write_text(f"{defines}#define HLSGEN_INPUTS(X) {inputs}\n#define HLSGEN_OUTPUTS(X) {outputs}\n{text}")
     sources = [str((core / line).resolve()) for line in (core / "files.f").read_text().split()]
     command = [
-        "verilator", "--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1), "-O3", "--x-initial", "fast",
+        "verilator", "--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1), "-O3", "--x-initial", "unique",
         "-Wno-fatal", "-fno-dfg", *SPLIT, "--prefix", "Vtop", "--top-module", design.top, "-Mdir", str(work / "obj"),
         "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", "-fPIC -O1 -fvisibility=default",
         "-LDFLAGS", "-shared -Wl,-Bsymbolic", "-o", "core.so", *sources, str(harness.resolve()),
@@ -129,8 +129,11 @@ class Soaked:
 class NativeCore:
     """A compiled core in this process. Not thread-safe; a context manager, it frees the model."""
 
-    def __init__(self, build: Build, directory: Path, work: Path) -> None:
-        """Compiles the RTL that lies in `directory` into `work`. Raises HG052, HG053."""
+    def __init__(self, build: Build, directory: Path, work: Path, seed: int = 0) -> None:
+        """Compiles the RTL that lies in `directory` into `work`. Raises HG052, HG053.
+
+        seed: of the values at power-up of registers that have no initial one; less than 2^30.
+        """
         self.build = build
         design = build.design
         self.core = ctypes.CDLL(str(compile_library(build, directory, work, 10 * COMPILE_SECONDS)))
@@ -138,7 +141,7 @@ class NativeCore:
         here = os.getcwd()
         os.chdir(work)
         try:
-            self.handle = ctypes.c_void_p(self.core.core_open(int(design.reset_active_low)))
+            self.handle = ctypes.c_void_p(self.core.core_open(int(design.reset_active_low), seed))
         finally:
             os.chdir(here)
 

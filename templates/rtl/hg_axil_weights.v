@@ -66,6 +66,8 @@ module hg_axil_weights #(
     wire       start = whole && aw_reg == UNIT && w_reg <= HIGHEST;
     wire       piece = whole && aw_reg == DATA && chosen_reg;
     assign load = {valid_reg, start_reg, unit_reg, data_reg};
+    // Before the first reset nothing comes to the bus that nobody has written.
+    initial {chosen_reg, start_reg, valid_reg, aw_full_reg, w_full_reg, bvalid_reg} = 6'd0;
 
     always @(posedge clk) begin
         if (!aw_full_reg) aw_reg <= s_axil_awaddr[3:2];

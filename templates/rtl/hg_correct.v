@@ -18,7 +18,8 @@
 //             LAST       IN_W bits a lane: x > LAST has the bucket of LAST, count ABOVE, and reached
 //             ABOVE      COUNT bits a lane
 //             OPEN       1: the code has no register of its own, for a taker that has one
-//             DEEP       1: tables of cells have registers behind them; FOLDS is 1 and REST is 0 then
+//             DEEP       1: tables of cells have registers behind them, with FOLDS = 1 and REST = 0 only: else
+//                        nothing is elaborated
 //             FILE       file name stem; files of each lane (four digits), with THRESHOLD = FINE +
 //                        FRACTION bits:
 //                        FILE_<lane>_00.mem  FOLDS * 2^BUCKET words {code, start}; the start has
@@ -85,6 +86,9 @@ module hg_correct #(
 
     genvar g;
     generate
+        if ((DEEP != 0 && DEEP != 1) || (DEEP != 0 && (FOLDS > 1 || REST > 0))) begin : bad
+            hg_parameter_error_correct_deep bad ();
+        end
         for (g = 0; g < LANES; g = g + 1) begin : lane
             localparam integer D3 = 48 + (g / 1000) % 10;
             localparam integer D2 = 48 + (g / 100) % 10;

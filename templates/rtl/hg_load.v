@@ -9,8 +9,9 @@
 //             LOADABLE  0: nothing is ever written, and there is no logic
 // Latency     1 cycle from a word's last piece to `we`
 // Contract    load = {valid, start, unit[15:0], data[31:0]}: `start` with this unit's number begins at
-//             word 0, each `valid` with it brings a piece. Nothing is written before a start, and
-//             nothing after the last word until the next one.
+//             word 0, each `valid` with it brings a piece. Nothing is written before a start, nothing
+//             after the last word until the next one, and nothing while rst is 1. Initial values keep
+//             the memory as its file has it from power-up to the first reset.
 `default_nettype none
 module hg_load #(
     parameter integer UNIT     = 0,
@@ -43,6 +44,7 @@ module hg_load #(
             wire                 take = load[49] && mine && live_reg;
             wire                 full = take && piece_reg == LAST_PIECE;
             wire [32*PIECES+31:0] shifted = {load[31:0], word_reg};
+            initial {live_reg, we_reg} = 2'b00;
 
             always @(posedge clk) begin
                 we_reg <= full;
@@ -66,7 +68,7 @@ module hg_load #(
                 end
             end
 
-            assign we    = we_reg;
+            assign we    = we_reg && !rst;
             assign waddr = waddr_reg;
             assign wdata = word_reg[WIDTH-1:0];
             wire unused = &{1'b0, shifted[31:0], word_reg};

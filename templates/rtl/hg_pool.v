@@ -43,6 +43,7 @@ module hg_pool #(
     output wire                   m_valid,
     input  wire                   m_ready
 );
+    reg                  first_reg, m_valid_reg;
     wire                 en = m_ready || !m_valid_reg;
     wire [LANES*X_W-1:0] x;
     wire                 next_valid, x_valid, x_last;
@@ -56,7 +57,6 @@ module hg_pool #(
         .next_valid(next_valid), .x(x), .x_valid(x_valid), .x_last(x_last)
     );
 
-    reg first_reg, m_valid_reg;
     always @(posedge clk) begin
         if (en) begin
             m_valid_reg <= x_valid && x_last;

@@ -57,8 +57,11 @@ double sc_time_stamp() { return 0; }
 
 extern "C" {
 
-// Memory files are read from the current directory at the first evaluation.
-void* core_open(int active_low) {
+// Memory files are read from the current directory at the first evaluation. Registers without an initial value begin with
+// random ones, the same for the same seed, as they may at power-up.
+void* core_open(int active_low, int seed) {
+    Verilated::randReset(2);
+    Verilated::randSeed(1 + seed);
     auto* core = new Vtop;
     core->HLSGEN_RESET = active_low ? 0 : 1;
     core->HLSGEN_CLOCK = 0;

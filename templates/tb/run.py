@@ -78,7 +78,7 @@ def main() -> int:
     sources = [core / line for line in (core / "files.f").read_text().split()]
     for memory in (core / "rtl").glob("*.mem"):
         shutil.copyfile(memory, work / memory.name)
-    verilator = ["-O3", "--x-initial", "fast", "-Wno-fatal", "-CFLAGS", "-O1", "-fno-dfg"]
+    verilator = ["-O3", "--x-initial", "unique", "-Wno-fatal", "-CFLAGS", "-O1", "-fno-dfg"]
     # Most cores become one file, whose headers are read once and not precompiled; short functions compile faster.
     verilator += ["--output-split", "200000", "--output-split-cfuncs", "2000"]
     if args.sim == "verilator":
@@ -88,9 +88,13 @@ def main() -> int:
         # The wheel's makefile is configured without the compiler's option to include a header.
         os.environ["MAKEFLAGS"] = f"{os.environ.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
     runner, options, more = LeanVerilator(), verilator, {}
+    if args.sim == "verilator":
+        # Registers without an initial value begin with random ones, as they may at power-up.
+        seed = int(os.environ.get("HLSGEN_SEED", "1")) % (1 << 30) + 1
+        more = {"plusargs": ["+verilator+rand+reset+2", f"+verilator+seed+{seed}"]}
     if args.sim == "verilator" and waves is not None:
         options = [*verilator, "--trace-fst" if waves.suffix == ".fst" else "--trace-vcd"]
-        more = {"test_args": ["--trace-file", str(waves)]}
+        more["test_args"] = ["--trace-file", str(waves)]
     elif args.sim == "icarus":
         # What cocotb writes for waves is SystemVerilog.
         runner, options = WavesIcarus(), ["-g2005" if waves is None else "-g2012"]

@@ -15,10 +15,12 @@ from paths import needs_icarus
 import hlsgen
 from hlsgen.certify import quantizers as functions
 from hlsgen.certify.interval_bounds import undecided
+from hlsgen.certify.models.tables import CorrectModel
 from hlsgen.certify.monotone import pieces
 from hlsgen.certify.netlist_reader import Cell, Memories, ParameterValue, SizedConstant
 from hlsgen.certify.proof import runs
 from hlsgen.certify.quantizers import MODELS
+from hlsgen.diagnostics import HlsgenError
 from hlsgen.driver.build_directory import reopen
 from hlsgen.ir import Accumulator, Affine, Fixed, IntegerEncoding
 from hlsgen.ir.ops import (
@@ -394,3 +396,20 @@ def test_a_quotient_is_bounded_where_its_divisor_keeps_its_sign() -> None:
     left = undecided(f, low, high, np.zeros(1, np.int64))
     assert left is None or set(other) <= set(left)
     assert undecided(f, np.array([10]), high, np.zeros(1, np.int64)).size == 0
+
+
+@pytest.mark.parametrize(("folds", "rest"), [(2, 0), (1, 2), (3, 1)])
+def test_registers_behind_memories_of_correct(folds: int, rest: int, tmp_path: Path) -> None:
+    """The module does not elaborate, and the model refuses it before it reads a table."""
+    parameters: dict[str, ParameterValue] = {
+        "LANES": 1,
+        "IN_W": 8,
+        "IN_SIGNED": 1,
+        "OUT_W": 4,
+        "FRACTION": 1,
+        "COUNT": 2,
+    }
+    parameters |= {"SHAPES": 0, "FIRST": 0, "LAST": 0, "ABOVE": 0, "OPEN": 0, "FILE": "q"}
+    cell = Cell("hg_correct", "q", {**parameters, "FOLDS": folds, "REST": rest, "DEEP": 1}, {})
+    with pytest.raises(HlsgenError, match="DEEP is 1 with FOLDS > 1 or REST > 0"):
+        CorrectModel(cell, Memories(tmp_path))

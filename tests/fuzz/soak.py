@@ -2,7 +2,7 @@
 
     python tests/fuzz/soak.py --seconds 3600 --seed 1 --keep findings
 
-Each design is a random model with a random folding, port and polarity of reset. Half of those with weights load them over
+Each design is a random model with a random folding, port and polarity of reset, and random values of registers at power-up. Half of those with weights load them over
 AXI4-Lite, others before every chunk. What differs is written with its seed and the command that repeats it.
 """
 
@@ -100,7 +100,7 @@ def run(
     """The hardware in `core`, for so many seconds, or `chunks` times CYCLES cycles."""
     codes = stimuli(build.network, FRAMES, seed)
     sets = _weights(build, seed) if build.design.loads else []
-    with NativeCore(build, core, work) as native:
+    with NativeCore(build, core, work, seed % (1 << 30)) as native:
         total["designs"] += 1
         end, chunk = time.monotonic() + seconds, 0
         while (chunk < chunks) if chunks is not None else (chunk == 0 or time.monotonic() < end):

@@ -132,8 +132,9 @@ class CorrectModel(LaneModel):
     def __init__(self, cell: Cell, memories: Memories) -> None:
         super().__init__(cell)
         self.fraction, self.rest, self.count = cell.number("FRACTION"), cell.number("REST"), cell.number("COUNT", 1)
-        for name in ("OPEN", "DEEP"):
-            self.flag(name)
+        self.flag("OPEN")
+        if self.flag("DEEP") and (self.folds > 1 or self.rest > 0):
+            raise broken(cell.name, "DEEP is 1 with FOLDS > 1 or REST > 0, which the module does not have.")
         shapes = self._packed("SHAPES", 32)
         self.shapes = [tuple((shape >> place) & 255 for place in (0, 8, 16, 24)) for shape in shapes.tolist()]
         first, last = self._packed("FIRST", self.in_bits), self._packed("LAST", self.in_bits)
