@@ -25,7 +25,7 @@ from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
 from hlsgen.ir import BinaryMap, Graph, Map
 from hlsgen.passes import InputMode
 from hlsgen.rescale import KINDS
-from hlsgen.verilog.keywords import KEYWORDS
+from hlsgen.verilog.keywords import is_keyword
 
 #: PE and SIMD of layers, by name.
 Foldings = dict[str, dict[str, int]]
@@ -81,7 +81,7 @@ def _clock(mhz: float) -> Iterator[tuple[str, str]]:
 
 
 def _module_name(name: str) -> Iterator[tuple[str, str]]:
-    if not re.fullmatch(r"[A-Za-z_]\w{0,63}", name, re.ASCII) or name in KEYWORDS:
+    if not re.fullmatch(r"[A-Za-z_]\w{0,63}", name, re.ASCII) or is_keyword(name):
         yield f"{name!r} is no name for a Verilog module.", "Letters, digits and _, at most 64, and no keyword."
     elif name == "hg" or name.startswith("hg_"):
         yield f"{name!r}.", "Names with hg_ belong to the library."
@@ -91,13 +91,18 @@ def default_top(stem: str, target: str) -> str:
     """The name of the top level of a model whose file has this name, without its suffix: the nearest legal one."""
     name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_")[:58] or "core"
     name = f"core_{name}" if name[0].isdigit() else name
-    port = re.fullmatch(r"clk|rst|rst_\w+|frame_error|[sm]_axi\w*|port_\w+", name)
-    taken = port or any(_module_name(name)) or any(backend.reserved(name) for backend in backends_of(target).values())
-    return f"{name}_core" if taken and not name.startswith("hg") else f"core_{name}" if taken else name
+    backends = backends_of(target).values()
+
+    def taken(text: str) -> bool:
+        port = re.fullmatch(r"clk|rst|rst_\w+|frame_error|[sm]_axi\w*|port_\w+", text)
+        return port is not None or any(_module_name(text)) or any(backend.reserved(text) for backend in backends)
+
+    names = [name, *([] if name.startswith("hg") else [f"{name}_core"]), f"core_{name}"]
+    return next((text for text in names if not taken(text)), f"core_{name}_core")
 
 
 def _port_name(name: str) -> Iterator[tuple[str, str]]:
-    if not re.fullmatch(r"[A-Za-z]\w{0,63}", name, re.ASCII) or name in KEYWORDS:
+    if not re.fullmatch(r"[A-Za-z]\w{0,63}", name, re.ASCII) or is_keyword(name):
         yield f"{name!r} is no name for a Verilog port.", "Letters, digits and _, at most 64, and no keyword."
 
 

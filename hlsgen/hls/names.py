@@ -7,28 +7,14 @@ from collections.abc import Sequence
 
 from hlsgen.dataflow.units import Node, Port
 from hlsgen.hls.loops import Circle
+from hlsgen.hls.reserved import is_reserved
 
-#: Words that are no names, of C++14 and of the headers.
-RESERVED = frozenset(
-    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const
-    const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern false
-    float for friend goto if inline int long main mutable namespace new noexcept not not_eq nullptr operator or or_eq
-    private protected public register reinterpret_cast return short signed sizeof static static_assert static_cast
-    struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual void
-    volatile wchar_t while xor xor_eq hg hls std ap_int ap_uint ap_fixed ap_ufixed in out m_axis s_axis
-    take_frame send_frame stdin stdout stderr errno""".split()
-)
 #: Processes and ports, which end with what ports of their own are called.
 _ENDS = ("take_frame", "send_frame", "s_axis", "m_axis")
 #: How the names end that are made of that of a process: its stream, its beats, its most common constants.
 _DERIVED = ("", "_out", "_beat", "_weights", "_thresholds", "_table")
 #: The same of a loop: its step; of a state: what steps find and leave.
 _LOOP, _STATE = ("", "_step"), (*_DERIVED, "_found", "_left")
-
-
-def is_reserved(name: str) -> bool:
-    """Whether a name is taken: by C++, by the headers, or by the file of the constants."""
-    return name in RESERVED or re.fullmatch(r"u?int\d*", name) is not None or name == "weights"
 
 
 def identifier(text: str) -> str:

@@ -17,5 +17,25 @@ KEYWORDS = frozenset(
     export extends extern final foreach global iff import inside int interface interleave local logic longint
     matches modport new null package packed priority program property protected pure rand randc ref restrict
     return sequence shortint shortreal solve static string strong struct super tagged this throughout timeunit
-    type typedef union unique until var virtual void weak with within""".split()
+    type typedef union unique until var virtual void weak with within accept_on always_comb always_ff always_latch
+    binsof covergroup coverpoint endchecker endclocking endgroup endproperty endsequence eventually first_match forkjoin
+    ignore_bins illegal_bins implements implies interconnect intersect join_any join_none let nettype nexttime
+    noshowcancelled pulsestyle_ondetect pulsestyle_onevent randcase randsequence reject_on s_always s_eventually
+    s_nexttime s_until s_until_with soft sync_accept_on sync_reject_on timeprecision unique0 until_with untyped
+    wait_order wildcard""".split()
 )
+#: Words of VHDL-2008, in which cores are instantiated too: no name of a core, in upper or lower case.
+VHDL_KEYWORDS = frozenset(
+    """abs access after alias all and architecture array assert assume assume_guarantee attribute begin block body buffer
+    bus case component configuration constant context cover default disconnect downto else elsif end entity exit
+    fairness file for force function generate generic group guarded if impure in inertial inout is label library
+    linkage literal loop map mod nand new next nor not null of on open or others out package parameter port postponed
+    procedure process property protected pure range record register reject release rem report restrict
+    restrict_guarantee return rol ror select sequence severity shared signal sla sll sra srl strong subtype then to
+    transport type unaffected units until use variable vmode vprop vunit wait when while with xnor xor""".split()
+)
+
+
+def is_keyword(name: str) -> bool:
+    """Whether Verilog, SystemVerilog or VHDL takes a name for a word of its own."""
+    return name in KEYWORDS or name.lower() in VHDL_KEYWORDS
