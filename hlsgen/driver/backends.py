@@ -7,8 +7,8 @@ from dataclasses import replace
 from hlsgen.dataflow.backend import Backend
 from hlsgen.diagnostics import fail
 from hlsgen.hls.backend import emit_cpp
-from hlsgen.hls.names import is_reserved
 from hlsgen.hls.prices import PRICES
+from hlsgen.hls.reserved import is_reserved
 from hlsgen.verilog.backend import VERILOG
 
 #: C++ for HLS is planned as Verilog is, but for what quantizers cost. Weights are constants of its text.
