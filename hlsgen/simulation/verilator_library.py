@@ -58,7 +58,12 @@ def compile_library(build: Build, core: Path, work: Path, seconds: float) -> Pat
     text = library_text("tb", "native.cpp").replace("HLSGEN_RESET", design.reset).replace("HLSGEN_CLOCK", design.clock)
     inputs = " ".join(f"X({port.name}, {port.bus.word_bytes})" for port in design.inputs)
     outputs = " ".join(f"X({port.name})" for port in design.outputs)
-    there = {"WEIGHTS": design.loads, "KEEP": design.keep, "SINGLE": len(design.inputs) == len(design.outputs) == 1}
+    there = {
+        "WEIGHTS": design.loads,
+        "CONTROL": design.control,
+        "KEEP": design.keep,
+        "SINGLE": len(design.inputs) == len(design.outputs) == 1,
+    }
     # Not as options of the compiler, which would compile Verilator's own files again for each of them.
     defines = "".join(f"#define HLSGEN_{name}\n" for name, given in there.items() if given)
     harness.write_text(f"{defines}#define HLSGEN_INPUTS(X) {inputs}\n#define HLSGEN_OUTPUTS(X) {outputs}\n{text}")

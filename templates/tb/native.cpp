@@ -75,6 +75,14 @@ void* core_open(int active_low, int seed) {
 #define KEEP(port, bytes) keep_all(core->port##_tkeep, bytes);
     HLSGEN_INPUTS(KEEP)
 #endif
+#ifdef HLSGEN_WEIGHTS
+    core->s_axil_awvalid = core->s_axil_wvalid = core->s_axil_bready = 0;
+    core->s_axil_arvalid = core->s_axil_rready = 0;
+#endif
+#ifdef HLSGEN_CONTROL
+    core->s_axil_ctrl_awvalid = core->s_axil_ctrl_wvalid = core->s_axil_ctrl_bready = 0;
+    core->s_axil_ctrl_arvalid = core->s_axil_ctrl_rready = 0;
+#endif
     for (int i = 0; i < 6; ++i) {
         core->HLSGEN_CLOCK = 1;
         core->eval();
