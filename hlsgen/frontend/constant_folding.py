@@ -69,7 +69,7 @@ DTYPES: dict[int, str] = {
     TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16", TensorProto.DOUBLE: "float64",
     TensorProto.INT8: "int8", TensorProto.UINT8: "uint8", TensorProto.INT16: "int16", TensorProto.UINT16: "uint16",
     TensorProto.INT32: "int32", TensorProto.UINT32: "uint32", TensorProto.INT4: "int8", TensorProto.UINT4: "uint8",
-    TensorProto.INT2: "int8", TensorProto.UINT2: "uint8",
+    TensorProto.INT2: "int8", TensorProto.UINT2: "uint8", TensorProto.INT64: "int64",
 }  # fmt: skip
 
 _BROADCASTING = frozenset(

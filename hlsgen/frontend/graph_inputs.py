@@ -19,7 +19,8 @@ _NARROW: dict[int, IntType] = {
     TensorProto.INT2: IntType(-2, 1), TensorProto.UINT2: IntType(0, 3), TensorProto.INT4: IntType(-8, 7),
     TensorProto.UINT4: IntType(0, 15),
 }  # fmt: skip
-_INTEGERS = frozenset(kind for kind, dtype in DTYPES.items() if np.dtype(dtype).kind in "iu")
+#: Types that are narrow enough to declare a port. Of int64 only the whole numbers that --input says go to hardware.
+_INTEGERS = frozenset(kind for kind, dtype in DTYPES.items() if np.dtype(dtype).kind in "iu" and dtype != "int64")
 
 
 def declared_type(graph: onnx.GraphProto, source: onnx.ValueInfoProto) -> tuple[IntType, int] | None:
@@ -84,6 +85,6 @@ def input_dtype(source: onnx.ValueInfoProto) -> str:
     if kind not in DTYPES:
         name = TensorProto.DataType.Name(kind) if kind in TensorProto.DataType.values() else str(kind)
         raise fail(
-            "HG026", source.name, f"the input is of type {name}.", "Supported: floats and integers of 4 to 32 bits."
+            "HG026", source.name, f"the input is of type {name}.", "Supported: floats and integers of 2 to 64 bits."
         )
     return DTYPES[kind]

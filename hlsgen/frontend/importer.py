@@ -18,6 +18,7 @@ from hlsgen.frontend.declarations import versions_of
 from hlsgen.frontend.dialect_float8 import check_taken
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.expansion import Part
+from hlsgen.frontend.foreign_attributes import drop_foreign_attributes
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.host_prefix import before_quantizers, integers_until_hardware, pools_of_codes
 from hlsgen.frontend.im2col import with_convolutions
@@ -32,6 +33,7 @@ from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.qdq_fusion import fuse
 from hlsgen.frontend.rules import is_hardware, rule_of
 from hlsgen.frontend.softmax_in_hardware import in_hardware
+from hlsgen.frontend.whole_clips import quantized_clips
 from hlsgen.ir import BatchMatMulInteger, ConvInteger, MatMulInteger, Model, ModelInput, ModelOutput, Op, Shape, Step
 from hlsgen.ir.ops import QuantizeLinear
 from hlsgen.numerics.fixed import IntType
@@ -65,6 +67,7 @@ class Importer:
         self.typed = typed
         self.functions = {(f.domain, f.name) for f in proto.functions}
         name_all(self.graph)
+        drop_foreign_attributes(self.graph, name, problems)
         as_casts(self.graph)
         put_together(self.graph)
         self.versions = versions_of(proto)
@@ -383,6 +386,8 @@ class Importer:
         names = [o for o in node.outputs if o] if len(imported.outputs) == 1 else node.outputs
         for output, ops in zip(names, imported.outputs, strict=True):
             if output:
+                if data.index is not None:
+                    ops = quantized_clips(self.steps, data.index, data.dtype, ops)
                 self._add_output(node, output, data, ops, imported.dtype)
         if imported.then:
             again = replace(node, inputs=(self.tensors[names[0]],))

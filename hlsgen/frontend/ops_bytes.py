@@ -126,7 +126,8 @@ def division(node: NodeContext) -> Imported:
     info = np.iinfo(node.dtype)
     none = np.zeros((1,) * len(node.shape), np.int64)
     type_ = IntType(int(info.min), int(info.max))
-    ratio = IntegerRatio(np.sign(const), none, np.abs(const), type_, node.dtype, mirrored=True, wraps=True)
+    wraps = node.dtype != "int64"  # a quotient of whole numbers that are far from 2^63 does not
+    ratio = IntegerRatio(np.sign(const), none, np.abs(const), type_, node.dtype, mirrored=True, wraps=wraps)
     return elementwise(node, ratio)
 
 

@@ -197,7 +197,7 @@ def cast(node: NodeContext) -> Imported:
     if kind not in DTYPES:
         raise fail(
             "HG026", node.name, f"Cast to type number {kind}.",
-            "Supported: float16, float32, float64 and integers of up to 32 bits.",
+            "Supported: float16, float32, float64, int64 and integers of up to 32 bits.",
         )  # fmt: skip
     to = DTYPES[kind]
     nibble = {TensorProto.INT4: IntType(-8, 7), TensorProto.UINT4: IntType(0, 15)}.get(kind)

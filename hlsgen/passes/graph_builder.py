@@ -57,7 +57,15 @@ from hlsgen.passes.exact_add_chain import Term, exact_sum, is_exact_in_float32, 
 from hlsgen.passes.float_joints import joint_of
 from hlsgen.passes.hoist_views import relabel
 from hlsgen.passes.pending_value import Branches, PendingValue, bounded, decoding_between, dequantized_codes
-from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_behind
+from hlsgen.passes.quantization import (
+    code_interval,
+    grid,
+    grid_of_pair,
+    narrowed,
+    range_behind,
+    range_of_pair,
+    type_behind,
+)
 from hlsgen.passes.rank_codes import Unranked, ranks, values_of_chain, values_of_pair
 from hlsgen.passes.whole_numbers import exact_whole, larger, steps_are_few
 
@@ -153,6 +161,7 @@ class GraphBuilder:
         return replace(made, named_ops=tensor.named_ops[end + 1 + bounds :])
 
     def mapped(self, name: str, tensor: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer) -> PendingValue:
+        quantizer = narrowed(quantizer, lambda: range_behind(tensor.value, ops))
         result = Value(tensor.value.shape, code_interval(tensor.value, ops, quantizer), decoding(quantizer))
         return self.add(Map(name, tuple(ops), quantizer, tensor.value, result, (tensor.index,)))
 
@@ -166,6 +175,9 @@ class GraphBuilder:
         self, name: str, tensor: PendingValue, both: Branches, ops: Sequence[Elementwise], quantizer: Quantizer
     ) -> PendingValue:  # fmt: skip
         left, right = both.left, both.right
+        quantizer = narrowed(
+            quantizer, lambda: range_of_pair(both.kind, (left.value, left.ops), (right.value, right.ops), ops)
+        )
         result = Value(tensor.value.shape, code_type(quantizer), decoding(quantizer))
         branches = tuple(left.ops), tuple(right.ops)
         sources, inputs = (left.value, right.value), (left.index, right.index)

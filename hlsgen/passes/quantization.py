@@ -6,7 +6,8 @@ reproduces the values behind float operations: all codes are tried, and each val
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,20 @@ import numpy as np
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount, Value
 from hlsgen.ir.evaluate import apply, code_type, constants, decode, decoding, join, lead_axes, quantize
-from hlsgen.ir.op_facts import chain_direction, decoded, decoding_direction
+from hlsgen.ir.op_facts import Interval, chain_direction, decoded, decoding_direction, range_of
 from hlsgen.ir.ops import (
+    Activation,
+    Add,
     BinaryKind,
+    Cast,
     Dequantize,
     Elementwise,
     IntegerActivation,
     IntegerRatio,
     IntQuant,
+    Max,
+    Min,
+    Mul,
     QuantizeLinear,
     Quantizer,
     Trunc,
@@ -31,6 +38,7 @@ from hlsgen.numerics.fixed import Array, IntType, Rounding
 #: Most codes for which a function is checked by trying them all.
 EXHAUSTIVE = 1 << 20
 MAX_ACCUMULATOR_BITS = 48
+_ROUNDINGS = frozenset(("Ceil", "Floor", "Round"))
 #: What reproduces values exactly: floats as multiples of a scale, integers as themselves.
 Grid = IntQuant | QuantizeLinear
 
@@ -155,13 +163,63 @@ def grid(value: Value, ops: list[Elementwise]) -> Grid | None:
     if kind.kind == "b" or (kind.kind in "iu" and codes is None and kind.itemsize < 8):
         return whole_quantizer(len(value.shape), kind)
     if codes is None or not all(_uniform(op) for op in ops) or not _uniform(value.encoding):
-        return None
+        return _whole_grid(value, ops)
     real = decode(value.encoding, codes)
     for op in ops:
         real = apply(op, real)
     rank = len(value.shape)
     scales = [op.scale for op in ops if isinstance(op, Dequantize) and op.scale.dtype == np.float32]
     return _grid(real, value, [np.full((1,) * rank, scale.ravel()[0]) for scale in scales])
+
+
+def _whole_grid(value: Value, ops: Sequence[Elementwise]) -> Grid | None:
+    """A quantizer of scale 1 for floats that an operation has rounded to whole numbers, between bounds that hold them."""
+    rounding = [i for i, op in enumerate(ops) if isinstance(op, Activation) and op.kind in _ROUNDINGS]
+    if not rounding or not all(_keeps_whole(op) for op in ops[rounding[-1] + 1 :]):
+        return None
+    numbers = range_behind(value, ops)
+    low, high = (end.astype(np.float64) for end in (numbers.low, numbers.high))
+    if not (np.isfinite(low).all() and np.isfinite(high).all()) or max(-low.min(), high.max()) > 1 << 24:
+        return None
+    one = np.ones((1,) * len(value.shape), np.float32)
+    return IntQuant(one, np.zeros_like(one), IntType(int(low.min()), int(high.max())), Rounding.ROUND)
+
+
+def _keeps_whole(op: Elementwise) -> bool:
+    if isinstance(op, Add | Mul | Max | Min):
+        return bool((op.value == np.round(op.value)).all())
+    return isinstance(op, Cast) and np.dtype(op.dtype).kind == "f"
+
+
+def range_behind(value: Value, ops: Sequence[Elementwise]) -> Interval:
+    """Bounds of all numbers that operations on the codes of a value give."""
+    return _range_of_chain(decoded(value.encoding, value.type), ops)
+
+
+def range_of_pair(
+    kind: BinaryKind, left: tuple[Value, list[Elementwise]], right: tuple[Value, list[Elementwise]],
+    ops: Sequence[Elementwise],
+) -> Interval:  # fmt: skip
+    """Bounds of all numbers that operations give behind the sum, product ... of two values with operations of their own."""
+    sides = [range_behind(*side) for side in (left, right)]
+    ends = [join(kind, a, b) for a in (sides[0].low, sides[0].high) for b in (sides[1].low, sides[1].high)]
+    shaped = np.broadcast_arrays(*ends)
+    return _range_of_chain(Interval(np.minimum.reduce(shaped), np.maximum.reduce(shaped)), ops)
+
+
+def _range_of_chain(numbers: Interval, ops: Sequence[Elementwise]) -> Interval:
+    for op in ops:
+        numbers = range_of(op, numbers)
+    return numbers
+
+
+def narrowed(quantizer: Quantizer, numbers: Callable[[], Interval]) -> Quantizer:
+    """A quantizer to 64-bit integers with the type that it needs for its input `numbers`; any other one as it is."""
+    if not isinstance(quantizer, QuantizeLinear | IntegerRatio) or quantizer.type.bits <= MAX_ACCUMULATOR_BITS:
+        return quantizer
+    interval = numbers()
+    ends = [quantize(quantizer, np.atleast_1d(end)) for end in (interval.low, interval.high)]
+    return replace(quantizer, type=IntType(min(int(end.min()) for end in ends), max(int(end.max()) for end in ends)))
 
 
 def type_behind(value: Value, ops: Sequence[Elementwise]) -> np.dtype[Any]:

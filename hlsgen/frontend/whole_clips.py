@@ -1,0 +1,123 @@
+"""Clips of whole numbers become quantizers: the last step of a requantization that is written as arithmetic.
+
+NEMO, Quantlab, DORY, and exporters of FakeQuantize write Mul, Add, Div, Floor (or Round, or a Cast to integers), Clip.
+After the rounding all numbers are whole, so a Clip between two whole bounds is a quantizer of scale 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hlsgen.frontend.node_context import ShapedOps
+from hlsgen.ir import (
+    Binary,
+    BinaryKind,
+    Concat,
+    IntegerEncoding,
+    Op,
+    Pool,
+    Reduction,
+    Repeat,
+    Reshape,
+    Shape,
+    Slice,
+    Step,
+    Transpose,
+)
+from hlsgen.ir.evaluate import decoding
+from hlsgen.ir.ops import QUANTIZERS, Activation, Add, Cast, IntQuant, Max, Min, Mul, QuantizeLinear
+from hlsgen.numerics.fixed import IntType, Rounding
+
+_ROUNDINGS = frozenset(("Ceil", "Floor", "Round", "Sign"))
+_MOVES = (Concat, Repeat, Reshape, Slice, Transpose)
+#: Widest codes that a Clip becomes; float32 has all of these numbers.
+_MOST = 1 << 24
+
+
+def quantized_clips(steps: Sequence[Step], data: int, dtype: str, ops: ShapedOps) -> ShapedOps:
+    """The operations that a node becomes, with a quantizer in place of a Clip of whole numbers.
+
+    `data`: the value that they work on, of that dtype. Operations that are no such Clip are returned as they are.
+    """
+    if not ops or not isinstance(ops[-1][0], Max | Min) or np.dtype(dtype).name not in ("float32", "float64", "int64"):
+        return ops
+    bounds = [op for op, _ in ops]
+    value = data
+    while value and isinstance(steps[value - 1].op, Max | Min):
+        bounds.insert(0, steps[value - 1].op)
+        value = steps[value - 1].inputs[0]
+    limits = _limits(bounds)
+    if limits is None or not is_whole(steps, value):
+        return ops
+    return [*ops[:-1], *_quantizer(limits, dtype, ops[-1][1])]
+
+
+def is_whole(steps: Sequence[Step], value: int) -> bool:
+    """Whether a value of the model is made of whole numbers, because its steps round them or convert integers."""
+    visited: set[int] = set()
+    pending = [value]
+    while pending:
+        number = pending.pop()
+        if number in visited:
+            continue
+        visited.add(number)
+        if number == 0:
+            return False
+        step = steps[number - 1]
+        if _rounds(step.op):
+            continue
+        if not _keeps_whole(step.op):
+            return False
+        pending.extend(step.inputs)
+    return True
+
+
+def _rounds(op: Op) -> bool:
+    """Whether an operation gives whole numbers, whatever it works on."""
+    match op:
+        case Activation(kind):
+            return kind in _ROUNDINGS
+        case IntQuant(scale, zero, _, _):
+            return bool((scale == 1).all() and (zero == np.round(zero)).all())
+        case Cast(dtype):
+            return np.dtype(dtype).kind in "iub"
+    return isinstance(op, QUANTIZERS) and isinstance(decoding(op), IntegerEncoding)
+
+
+def _keeps_whole(op: Op) -> bool:
+    """Whether an operation gives whole numbers for whole numbers."""
+    match op:
+        case Add(value) | Mul(value) | Max(value) | Min(value):
+            return bool((value == np.round(value)).all())
+        case Binary(kind):
+            return kind is not BinaryKind.DIV
+        case Pool():
+            return op.kind is Reduction.MAX
+        case Cast():
+            return True
+    return isinstance(op, _MOVES)
+
+
+def _limits(bounds: Sequence[Op]) -> IntType | None:
+    """The codes between whole bounds that are the same for all elements; None if one side is open."""
+    low, high = -np.inf, np.inf
+    for op in bounds:
+        assert isinstance(op, Max | Min)
+        numbers = np.unique(op.value.astype(np.float64))
+        if len(numbers) != 1 or numbers[0] != np.round(numbers[0]):
+            return None
+        end = np.maximum if isinstance(op, Max) else np.minimum
+        low, high = float(end(low, numbers[0])), float(end(high, numbers[0]))
+    return IntType(int(low), int(high)) if -_MOST <= low <= high <= _MOST else None
+
+
+def _quantizer(limits: IntType, dtype: str, shape: Shape) -> ShapedOps:
+    rank = len(shape)
+    if dtype == "int64":
+        zero = np.zeros((1,) * rank, np.int64)
+        return [(QuantizeLinear(np.ones((1,) * rank, np.float64), zero, limits, dtype), shape)]
+    one = np.ones((1,) * rank, np.float32)
+    quantizer = IntQuant(one, np.zeros_like(one), limits, Rounding.ROUND)
+    return [(quantizer, shape), *([(Cast(dtype), shape)] if dtype != "float32" else [])]
