@@ -198,7 +198,11 @@ class _Walk:
         if integers and value.dtype.kind in "iu":
             dtype = np.result_type(self.ends()[0].dtype, value.dtype)
             info = np.iinfo(dtype)
-            if isinstance(op, Add):
+            if isinstance(op, Add) and info.bits == 64:
+                a, b = (x.astype(object) + value[self.s].astype(object) for x in self.ends())
+                outside = [min(p) < int(info.min) or max(p) > int(info.max) for p in zip(a, b, strict=True)]
+                self.every |= self._open() & np.array(outside)
+            elif isinstance(op, Add):
                 wide = value.astype(np.int64)
                 self.cut(int(info.max) + 1 - wide)
                 self.cut(int(info.min) - wide)

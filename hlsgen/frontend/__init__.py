@@ -38,7 +38,7 @@ def import_model(
     """
     before = len(problems.errors)
     with problems.catching():
-        proto = read_model(path)
+        proto = read_model(path, problems)
         check_versions(proto, path.stem, problems)
         walk = Importer(proto, path.stem, problems, fixed_point, typed)
         walk.once, walk.pairs, walk.runtime = once, pairs, runtime_of(all_nodes(proto.graph), runtime)

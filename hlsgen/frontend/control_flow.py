@@ -17,7 +17,7 @@ from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, attributes, check_schema, label
 from hlsgen.frontend.domains import MICROSOFT, ONNX, QONNX
 from hlsgen.frontend.expansion import Expansion, Part, axis_of, renamed, stack_of
-from hlsgen.frontend.load import tensor_array
+from hlsgen.frontend.initializers import tensor_array
 from hlsgen.frontend.loop_once import Loop, not_once, once
 from hlsgen.frontend.onnx_graph import captured, graphs_of
 from hlsgen.frontend.ops_attention import ATTENTION, MULTI_HEAD, attention, multi_head_attention

@@ -6,7 +6,7 @@ from functools import cache
 
 import onnx
 
-from hlsgen.diagnostics import Collector, printable
+from hlsgen.diagnostics import Diagnostic, printable
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.onnx_graph import all_nodes
 
@@ -14,25 +14,29 @@ from hlsgen.frontend.onnx_graph import all_nodes
 _MAX_SHOWN = 8
 
 
-def drop_foreign_attributes(graph: onnx.GraphProto, name: str, problems: Collector) -> None:
-    """Removes them from all nodes of a graph, with one warning for all.
+def drop_foreign_attributes(graph: onnx.GraphProto) -> Diagnostic | None:
+    """Removes them from all nodes of a graph; the warning for all of them, if there are any.
 
     An attribute that the operator has in another opset stays: it may mean something, and is an error later.
     """
     operators_by_attribute: dict[str, set[str]] = {}
+    first = ""
     for node in all_nodes(graph):
         known = _attributes(node.op_type) if node.domain in ONNX else None
         foreign = [] if known is None else [a for a in node.attribute if a.name not in known]
         for attribute in foreign:
+            first = first or node.name or node.op_type
             operators_by_attribute.setdefault(attribute.name, set()).add(node.op_type)
             node.attribute.remove(attribute)
-    if operators_by_attribute:
-        texts = [f"{printable(key)} (of {', '.join(sorted(ops))})" for key, ops in operators_by_attribute.items()]
-        more = f" and {len(texts) - _MAX_SHOWN} more" if len(texts) > _MAX_SHOWN else ""
-        problems.warn(
-            "HG090", name, f"attributes that ONNX's operators do not have are ignored: {', '.join(texts[:_MAX_SHOWN])}{more}.",
-            "If they are notes of another tool, nothing is lost. onnxruntime refuses files that have them.",
-        )  # fmt: skip
+    if not operators_by_attribute:
+        return None
+    texts = [f"{printable(key)} (of {', '.join(sorted(ops))})" for key, ops in operators_by_attribute.items()]
+    more = f" and {len(texts) - _MAX_SHOWN} more" if len(texts) > _MAX_SHOWN else ""
+    return Diagnostic(
+        "HG090", printable(first),
+        f"attributes that ONNX's operators do not have are ignored: {', '.join(texts[:_MAX_SHOWN])}{more}.",
+        "If they are notes of another tool, nothing is lost. onnxruntime refuses files that have them.", "warning",
+    )  # fmt: skip
 
 
 @cache

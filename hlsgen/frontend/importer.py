@@ -18,7 +18,6 @@ from hlsgen.frontend.declarations import versions_of
 from hlsgen.frontend.dialect_float8 import check_taken
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.expansion import Part
-from hlsgen.frontend.foreign_attributes import drop_foreign_attributes
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.host_prefix import before_quantizers, integers_until_hardware, pools_of_codes
 from hlsgen.frontend.im2col import with_convolutions
@@ -65,9 +64,7 @@ class Importer:
     ) -> None:  # fmt: skip
         self.graph, self.name, self.problems, self.fixed_point = proto.graph, name, problems, fixed_point
         self.typed = typed
-        self.functions = {(f.domain, f.name) for f in proto.functions}
         name_all(self.graph)
-        drop_foreign_attributes(self.graph, name, problems)
         as_casts(self.graph)
         put_together(self.graph)
         self.versions = versions_of(proto)
@@ -248,11 +245,6 @@ class Importer:
             raise fail(
                 "HG014", name, f"input {missing[0]!r} is not computed by any node before it.",
                 "Nodes must stand in the order of computation, without cycles.",
-            )  # fmt: skip
-        if (proto.domain, proto.op_type) in self.functions:
-            raise fail(
-                "HG010", name, f"{proto.op_type} is a function of the model.",
-                "Inline it first: onnx.inliner.inline_local_functions.",
             )  # fmt: skip
         if is_expanded(proto):
             self._expand(proto, name)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import onnx
+from onnx import TensorProto, numpy_helper
 
 from hlsgen.diagnostics import Collector, fail
 from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor
-from hlsgen.frontend.load import tensor_array
+from hlsgen.numerics.fixed import Array
 
 #: A tensor of which nothing is known, because something before it is wrong.
 UNKNOWN = Dynamic(None, "float32", None)
@@ -25,3 +26,15 @@ def read_initializers(graph: onnx.GraphProto, problems: Collector) -> dict[str, 
             found[tensor.name] = UNKNOWN
             found[tensor.name] = Const(tensor_array(tensor, tensor.name))
     return found
+
+
+def tensor_array(tensor: TensorProto, name: str) -> Array:
+    """The numpy array of an initializer; HG002 if its data does not fit its shape."""
+    try:
+        array: Array = numpy_helper.to_array(tensor)
+    except Exception:  # whatever numpy or protobuf make of it
+        raise fail(
+            "HG002", name, f"the data of the tensor of shape {list(tensor.dims)} does not fit its shape or type.",
+            "Export the model again.",
+        ) from None  # fmt: skip
+    return array

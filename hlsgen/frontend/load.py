@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
-from onnx import GraphProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, helper
 
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
-from hlsgen.numerics.fixed import Array
+from hlsgen.frontend.foreign_attributes import drop_foreign_attributes
+from hlsgen.frontend.local_functions import inlined
 
 #: Larger files and tensors are refused.
 MAX_FILE_BYTES = 1 << 30
@@ -21,12 +23,17 @@ MAX_NODES = 100_000
 _LISTED = 5
 
 
-def read_model(path: Path) -> onnx.ModelProto:
+def read_model(path: Path, problems: Collector | None = None) -> onnx.ModelProto:
     """Parses `path`; external tensor data is read in, from the model's own folder only.
 
-    Raises HlsgenError with HG001..HG004.
+    Calls of the model's own functions are replaced by their nodes. Attributes of other tools on standard nodes are removed,
+    with a warning in `problems`. Raises HlsgenError with HG001..HG004, HG010.
     """
-    return _parse(path, _read(path))
+    model = _parse(path, _read(path))
+    foreign = drop_foreign_attributes(model.graph)
+    if foreign and problems is not None:
+        problems.items.append(foreign)
+    return model
 
 
 def _read(path: Path) -> bytes:
@@ -76,7 +83,7 @@ def _parse(path: Path, data: bytes) -> onnx.ModelProto:
         raise fail("HG004", str(path), f"{len(model.graph.node)} nodes; at most {MAX_NODES} are read.")
     problems, external = Collector(), 0
     missing: dict[str, list[str]] = {}
-    for owner, tensor in _tensors(model.graph):
+    for owner, tensor in chain(_tensors(model.graph), *(_tensors_of(f.node) for f in model.functions)):
         with problems.catching():
             elements = _check_shape(owner, tensor)
             if tensor.data_location == TensorProto.EXTERNAL:
@@ -87,7 +94,7 @@ def _parse(path: Path, data: bytes) -> onnx.ModelProto:
     if missing:
         problems.items.append(_missing_files(path, missing))
     problems.finish()
-    return model
+    return inlined(model, path, MAX_NODES, MAX_FILE_BYTES)
 
 
 class _MissingFile(Exception):
@@ -129,7 +136,11 @@ def _tensors(graph: GraphProto) -> Iterator[tuple[str, TensorProto]]:
     """(owner, tensor) of all initializers and of the attributes of all nodes, subgraphs included."""
     for tensor in graph.initializer:
         yield tensor.name, tensor
-    for node in graph.node:
+    yield from _tensors_of(graph.node)
+
+
+def _tensors_of(nodes: Iterable[NodeProto]) -> Iterator[tuple[str, TensorProto]]:
+    for node in nodes:
         owner = node.name or node.op_type
         for attribute in node.attribute:
             if attribute.HasField("t"):
@@ -205,15 +216,3 @@ def _inline(owner: str, tensor: TensorProto, folder: Path, elements: int, allowe
     tensor.data_location = TensorProto.DEFAULT
     del tensor.external_data[:]
     return length
-
-
-def tensor_array(tensor: TensorProto, name: str) -> Array:
-    """The numpy array of an initializer; HG002 if its data does not fit its shape."""
-    try:
-        array: Array = numpy_helper.to_array(tensor)
-    except Exception:  # whatever numpy or protobuf make of it
-        raise fail(
-            "HG002", name, f"the data of the tensor of shape {list(tensor.dims)} does not fit its shape or type.",
-            "Export the model again.",
-        ) from None  # fmt: skip
-    return array

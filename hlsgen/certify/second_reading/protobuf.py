@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from hlsgen.frontend.load import read_model
 from hlsgen.numerics.fixed import Array
 
 #: Operators that leave the order of elements as it is, or only rename them.
@@ -55,7 +56,7 @@ class ModelFile:
     """
 
     def __init__(self, path: Path) -> None:
-        model = onnx.load(path)
+        model = read_model(path)
         graph = model.graph
         self.opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
         self.nodes = list(graph.node)
