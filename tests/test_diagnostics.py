@@ -234,7 +234,7 @@ CASES: dict[str, tuple[Any, ...]] = {
         "HG010", "conv", lambda: Net((1, 1, 4, 4, 4)).then("Conv", np.ones((1, 1, 3, 3, 3)), name="conv").model(),
     ),
     "If": ("HG020", "if0", lambda: subgraph().model()),
-    "local function": ("HG010", "own", function_model),
+    "local function": ("HG010", "function Relu", function_model),
     "constant over data": ("HG010", "div", lambda: Net().node("Div", 2 * ONES, "x", name="div").quant().model()),
     "unknown domain": ("HG011", "alien", lambda: Net().then("Relu", name="alien", domain="com.example").quant().model()),
     "unknown operator of a known domain": ("HG010", "f", lambda: quantizer().then("Blur", domain=DOMAIN, name="f").model()),
@@ -247,7 +247,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "flag text": ("HG013", "narrow", lambda: quantizer(narrow="yes").model()),
     "Cast without to": ("HG013", "cast", lambda: Net().then("Cast", name="cast").quant().model()),
     "wrong attribute type": ("HG013", "axis", lambda: Net().then("Softmax", name="s", axis="last").quant().model()),
-    "unknown attribute": ("HG013", "colour", lambda: Net().then("Relu", name="r", colour=1).quant().model()),
+    "attribute of another opset": ("HG013", "colour", lambda: Net().then("Clip", name="r", min=0.0).quant().model()),
     "perm": ("HG013", "turn", lambda: Net().then("Transpose", perm=[0, 0], name="turn").quant().model()),
     "reshape to another size": ("HG013", "re", lambda: Net().then("Reshape", np.array([5]), name="re").quant().model()),
     "out_scale text": ("HG013", "out_scale", lambda: thresholds(out_scale="big")),
@@ -300,7 +300,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "cast of int to int4": (
         "HG026", "to 4 bits", lambda: Net(elem_type=TensorProto.INT8).then("Cast", to=TensorProto.INT4).model(),
     ),
-    "cast to int": ("HG026", "cast", lambda: Net().then("Cast", to=TensorProto.INT64, name="cast").quant().model()),
+    "cast to int": ("HG026", "cast", lambda: Net().then("Cast", to=TensorProto.UINT64, name="cast").quant().model()),
     "sparse initializer": ("HG026", "c0", sparse),
     "lossy float64": ("HG026", "float64", lambda: Net().then("Add", np.array(0.1)).quant().model()),
     "integer arithmetic": ("HG026", "int16", lambda: Net((1, 4), TensorProto.INT16).then("Mod", np.ones(4, np.int16)).quant().model()),
@@ -476,7 +476,7 @@ def test_models_that_are_right(tmp_path: Path) -> None:
 
 def test_all_faults_at_once(tmp_path: Path) -> None:
     net = Net().quant(scale=0.0, bits=3.5, rounding_mode="NO", name="q0").linear(3, 4, name="fc", bits=40.0)
-    net.then("Softmax", name="soft").then("Relu", name="r", colour=1).then("Blur", name="blur", domain="example")
+    net.then("Softmax", name="soft").then("Clip", name="r", min=0.0).then("Blur", name="blur", domain="example")
     net.quant(zero=NAN, name="q1").linear(4, 4)
     got = {(d.code, d.node) for d in found(net.model(), tmp_path, target="vhdl", input="seven")}
     assert got == {

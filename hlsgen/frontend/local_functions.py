@@ -22,8 +22,12 @@ def inlined(model: onnx.ModelProto, path: Path, max_nodes: int, max_bytes: int) 
     """The model without functions of its own, as far as they can be inlined.
 
     A function of the name of an operator that is imported counts as that operator. Raises HG004 if more nodes or bytes than
-    these come out, and HG015 if functions call each other in a circle.
+    these come out, HG010 for one that has no single meaning, and HG015 if functions call each other in a circle.
     """
+    for function in model.functions:
+        if function.domain in ONNX and onnx.defs.has(function.name):
+            text = "it has the name of a standard operator, and executors differ in which of both they run."
+            raise fail("HG010", f"function {function.name}", text, "Give it another name or domain.")
     kept = [f for f in model.functions if not _is_operator(f)]
     if len(kept) < len(model.functions):
         del model.functions[:]
