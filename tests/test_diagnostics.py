@@ -247,7 +247,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "flag text": ("HG013", "narrow", lambda: quantizer(narrow="yes").model()),
     "Cast without to": ("HG013", "cast", lambda: Net().then("Cast", name="cast").quant().model()),
     "wrong attribute type": ("HG013", "axis", lambda: Net().then("Softmax", name="s", axis="last").quant().model()),
-    "attribute of another opset": ("HG013", "colour", lambda: Net().then("Clip", name="r", min=0.0).quant().model()),
+    "attribute of another opset": ("HG013", "no attribute min", lambda: Net().then("Clip", name="r", min=0.0).quant().model()),
     "perm": ("HG013", "turn", lambda: Net().then("Transpose", perm=[0, 0], name="turn").quant().model()),
     "reshape to another size": ("HG013", "re", lambda: Net().then("Reshape", np.array([5]), name="re").quant().model()),
     "out_scale text": ("HG013", "out_scale", lambda: thresholds(out_scale="big")),
