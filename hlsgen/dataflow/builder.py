@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,7 +34,9 @@ from hlsgen.diagnostics import fail
 from hlsgen.ir import Convolution, Delay, Graph, Linear, MatrixProduct, View
 from hlsgen.ir.stream_order import StreamOrder, block, nest
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale import Choice, Prices
+from hlsgen.rescale import Choice, Preference, Prices
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class NetworkBuilder:
     """The nodes so far, and the streams that carry the values of the graph.
 
     `target`: cycles that a frame may take. `prices`: those by which realizations are chosen. `choices`: the realization of every quantizer so far.
+    `known`: results that do not depend on the folding, shared by all builders of a graph.
     """
 
     def __init__(
@@ -63,7 +67,9 @@ class NetworkBuilder:
         prices: Prices,
         adders_pay: Callable[[Node, Node], bool] | None = None,
         tables_of: Callable[[Node, Targets], SumTables | None] | None = None,
+        known: dict[Hashable, Any] | None = None,
     ) -> None:
+        self.known: dict[Hashable, Any] = {} if known is None else known
         self.graph, self.layout, self.folding = graph, layout, folding
         self.targets, self.prices, self.adders_pay, self.tables_of = targets, prices, adders_pay, tables_of
         works = [(work_of(x), x.name) for x in graph.layers if isinstance(x, Linear | MatrixProduct | Convolution)]
@@ -87,6 +93,17 @@ class NetworkBuilder:
         # Streams that units take before there is what sends them, by number of the layer.
         self.open: dict[int, NamedStream] = {}
         self._streams: dict[int, tuple[NamedStream, ...]] = {}
+
+    def once(self, key: Hashable, compute: Callable[[], Result]) -> Result:
+        """The result of `compute`, computed once for a key, whichever builder of the graph asks first."""
+        if key not in self.known:
+            self.known[key] = compute()
+        result: Result = self.known[key]
+        return result
+
+    def choice_once(self, i: int, table: Array, preference: Preference, choose: Callable[[], Choice]) -> Choice:
+        """The realization of layer i for these sets in these lanes, computed once."""
+        return self.once(("choice", i, table.shape, table.tobytes(), preference.prefer, preference.forced), choose)
 
     def append(
         self, name: str, unit: Unit, sources: list[NamedStream], result: Stream, layer: str = "", position: int = -1

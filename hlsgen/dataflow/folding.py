@@ -200,3 +200,14 @@ def fitting(work: Workload, target: int) -> list[tuple[int, int]]:
         return fits + work.uneven(target)
     whole = [(n * work.outputs, work.taps * work.columns) for n in _several(work)]
     return [next((x for x in whole if work.cycles(*x) <= target), fastest(work))]
+
+
+def even_paces(work: Workload) -> set[int]:
+    """Cycles a frame of the foldings that the search tries and that have no empty rows or columns."""
+    whole = [(n * work.outputs, work.taps * work.columns) for n in _several(work)]
+    return {work.cycles(*pair) for pair in [*work.foldings(), *whole]}
+
+
+def paces(work: Workload) -> set[int]:
+    """The same, of foldings with empty rows or columns too."""
+    return even_paces(work) | {work.cycles(*pair) for pair in work.all_uneven()}

@@ -268,8 +268,8 @@ def _period(mask: Array, count: int) -> Array:
 def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:
     flow = b.take(i, 0, name)
     interval = value_range(b.graph, layer.inputs[0]) or (None, None)
-    f = specialize(layer, b.layout.orders[i + 1], *interval)
-    choice, table = _realized(f, flow.stream, b.targets.preference(layer.name, b.prices))
+    f = b.once(("function", i), lambda: specialize(layer, b.layout.orders[i + 1], *interval))
+    choice, table = _realized(b, i, f, flow.stream, b.targets.preference(layer.name, b.prices))
     b.choices[layer.name] = choice
     if isinstance(choice.realization, FloatUnits):
         return _float_units(b, i, layer, name, choice.realization, table, flow)
@@ -279,7 +279,9 @@ def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:
     return _rescale(b, i, layer.name, name, choice, table, flow, layer.result.type)
 
 
-def _realized(f: StepFunction, stream: Stream, preference: Preference) -> tuple[Choice, Array]:
+def _realized(
+    b: NetworkBuilder, i: int, f: StepFunction, stream: Stream, preference: Preference
+) -> tuple[Choice, Array]:
     """The hardware of a function, and the set of each lane in each beat: (folds, lanes).
 
     What beats differ in is in memories, so channels with the same constants are one set then. A lane that is the same in
@@ -290,8 +292,8 @@ def _realized(f: StepFunction, stream: Stream, preference: Preference) -> tuple[
         # What is possible on the interval of each channel may not be on that around all of them.
         with suppress(HlsgenError):
             whole = fold_table(once.index, stream)
-            return choose_realization(once, whole, preference), whole
-    return choose_realization(f, table, preference), table
+            return b.choice_once(i, whole, preference, lambda: choose_realization(once, whole, preference)), whole
+    return b.choice_once(i, table, preference, lambda: choose_realization(f, table, preference)), table
 
 
 def _rescale(
@@ -370,11 +372,12 @@ def _packing(b: NetworkBuilder, i: int, layer: PackBytes, name: str) -> NamedStr
 def _merge(b: NetworkBuilder, i: int, layer: BinaryMap, name: str) -> NamedStream:
     flows = _both(b, i, name)
     first, second = (value_range(b.graph, j) for j in layer.inputs)
-    found = search.find(layer, b.layout.orders[i + 1], (first, second))
+    found = b.once(("join", i), lambda: search.find(layer, b.layout.orders[i + 1], (first, second)))
     if isinstance(found, str):
         return _float_merge(b, i, layer, name, flows, found)
     table = fold_table(found.index, flows[0].stream)
-    choice = choose_join(found, table, b.targets.preference(layer.name, b.prices))
+    preference = b.targets.preference(layer.name, b.prices)
+    choice = b.choice_once(i, table, preference, lambda: choose_join(found, table, preference))
     b.choices[layer.name] = choice
     plan = choice.plan
     assert isinstance(plan, JoinPlan)
@@ -421,14 +424,16 @@ def _float_merge(
     """Both operands and what joins them in float32. `why`: the reason why no integer is made of both codes."""
     first, second = (value_range(b.graph, j) for j in layer.inputs)
     f = binary_function.specialize(layer, b.layout.orders[i + 1], (first, second))
-    plan = float_join.find(f)
+    plan = b.once(("float join", i), lambda: float_join.find(f))
     if isinstance(plan, str):
         raise fail(
             "HG037", layer.name, f"no hardware was found for this function of two tensors. {why}; in float32: {plan}.",
             "Quantize both tensors to fewer bits before they are joined.",
         )  # fmt: skip
     table = fold_table(f.index, flows[0].stream)
-    choice = choose_float_join(plan, table, b.targets.preference(layer.name, b.prices), (Trial("integers", why),))
+    preference = b.targets.preference(layer.name, b.prices)
+    tried = (Trial("integers", why),)
+    choice = b.choice_once(i, table, preference, lambda: choose_float_join(plan, table, preference, tried))
     b.choices[layer.name] = choice
     flow = _float_join(b, layer, f"{name}_join", name, flows, plan.operands, table, -1)
     if isinstance(choice.realization, FloatUnits):

@@ -55,7 +55,7 @@ class Budget:
         return self != Budget()
 
     def excess(self, cost: Cost) -> float:
-        """Greatest ratio of cost to budget; 1 or less if it fits."""
+        """Greatest ratio of cost to budget; 1 or less if it fits. None of a kind that may not be used is 0."""
         pairs = (cost.lut, self.lut), (cost.dsp, self.dsp), (cost.bram, self.bram), (cost.ff, self.ff)
-        ratios = (have / most if most else 1 + have for have, most in pairs if most is not None)
+        ratios = (have / most if most else have and 1 + have for have, most in pairs if most is not None)
         return max(ratios, default=0.0)

@@ -146,6 +146,20 @@ class Workload:
 
         For each PE the least SIMD that does a frame in `target` cycles, of columns of a tap and of all taps.
         """
+        found = []
+        for pe in shares(self.rows):
+            for simds in self._uneven_columns():
+                n = bisect_left(simds, -target, key=lambda simd: -self.cycles(pe, simd))
+                if n < len(simds) and (self.rows % pe or self.columns % self.columns_at_once(simds[n])):
+                    found.append((pe, simds[n]))
+        return found
+
+    def all_uneven(self) -> list[tuple[int, int]]:
+        """(PE, SIMD) that `uneven` may give for some target."""
+        return [(pe, simd) for pe in shares(self.rows) for simds in self._uneven_columns() for simd in simds]
+
+    def _uneven_columns(self) -> list[list[int]]:
+        """SIMD of columns of a tap and, where these are worked on at once, of all taps; ascending."""
         if isinstance(self.layer, MatrixProduct):
             return []
         padded = isinstance(self.layer, Convolution) and self.layer.pad != 0
@@ -153,13 +167,7 @@ class Workload:
         kinds = [columns]
         if self.unrolls and self.groups == 1:
             kinds.append([self.taps * n for n in columns if self.taps * n > self.columns])
-        found = []
-        for pe in shares(self.rows):
-            for simds in kinds:
-                n = bisect_left(simds, -target, key=lambda simd: -self.cycles(pe, simd))
-                if n < len(simds) and (self.rows % pe or self.columns % self.columns_at_once(simds[n])):
-                    found.append((pe, simds[n]))
-        return found
+        return kinds
 
     def empty(self, pe: int, simd: int) -> int:
         """Weights of 0 that fill the last rounds."""

@@ -1,0 +1,132 @@
+"""Finds the fastest network within a budget: plans networks for several rates, guided by rough costs of all rates.
+
+Costs do not fall steadily with the rate: weights that become part of the circuit, or memories that change their kind,
+make a faster network cheaper than a slower one. So no bisection: every rate that may fit is a candidate, the fastest
+one first. Each planned network corrects the rough costs of the rates next to it.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Plan = TypeVar("Plan")
+
+#: Rates that are compared roughly: first among all, then between the fastest that fits and the next faster one.
+COARSE, FINE = 40, 12
+#: A rate is tried if its corrected rough cost is at most this share of the budget and a slower one fits already.
+NEAR = 1.3
+#: What is added to the rough costs for each network that was planned in vain.
+DOUBT = 0.03
+
+
+@dataclass(frozen=True, eq=False)
+class Trial(Generic[Plan]):
+    """A planned network. `excess`: greatest ratio of its cost to the budget. `interval`: measured cycles a frame.
+
+    `plan`: None if the network is so much too large that its buffers were not sized.
+    """
+
+    cycles: int
+    interval: int
+    excess: float
+    lut: float
+    plan: Plan
+
+    @property
+    def fits(self) -> bool:
+        return self.excess <= 1
+
+
+class RateSearch(Generic[Plan]):
+    """`rates`: cycles a frame for which networks differ, ascending. `rough`: excess of the rough cost for a rate.
+
+    `planned`: the network for a rate. `attempts`: networks that may be planned.
+    """
+
+    def __init__(
+        self, rates: Sequence[int], rough: Callable[[int], float], planned: Callable[[int], Trial[Plan]], attempts: int
+    ) -> None:
+        self.rates, self.planned, self.attempts = rates, planned, attempts
+        self._rough, self._known = rough, dict[int, float]()
+        self.trials: dict[int, Trial[Plan]] = {}
+
+    def fastest(self, preferred: Sequence[int] = ()) -> Trial[Plan]:
+        """The fastest network that fits, else the one that is nearest to fitting. `preferred`: rates to look at first."""
+        self._search(spread([*preferred] or self.rates, COARSE), self.attempts)
+        best = self._best()
+        if best is None:
+            self._try(self.rates[-1])
+            self._search(spread(self.rates, COARSE), self.attempts)
+            best = self._best()
+        if best is not None and len(self.trials) < self.attempts:
+            below = [cycles for cycles in self._known if cycles < best.cycles]
+            first = bisect_left(self.rates, max(below, default=0))
+            between = self.rates[first : bisect_left(self.rates, best.cycles)]
+            self._search(spread(between, FINE), self.attempts)
+        return self._best() or min(self.trials.values(), key=lambda trial: (trial.excess, trial.interval))
+
+    def slowest(self, most: int) -> Trial[Plan]:
+        """The first network for at most so many cycles that fits, cheapest first, else the one nearest to fitting."""
+        rates = spread([cycles for cycles in self.rates if cycles < most], COARSE)
+        self._try(most)
+        while len(self.trials) < self.attempts and self._best() is None:
+            untried = [cycles for cycles in rates if cycles not in self.trials]
+            if not untried or self._predicted(cheapest := min(untried, key=self._predicted)) > NEAR:
+                break
+            self._try(cheapest)
+        return self._best() or min(self.trials.values(), key=lambda trial: trial.excess)
+
+    def _search(self, rates: Sequence[int], attempts: int) -> None:
+        """Plans networks for these rates as long as one of them may be faster than the best that fits."""
+        failed = 0
+        while len(self.trials) < attempts:
+            best = self._best()
+            untried = [cycles for cycles in rates if cycles not in self.trials]
+            if best is not None:
+                untried = [cycles for cycles in untried if cycles < best.interval]
+            if not untried:
+                return
+            likely = [cycles for cycles in untried if self._predicted(cycles) * (1 + DOUBT * failed) <= 1]
+            cycles = min(likely) if likely else min(untried, key=self._predicted)
+            if best is not None and self._predicted(cycles) > NEAR:
+                return
+            failed = 0 if self._try(cycles).fits else failed + 1
+
+    def _try(self, cycles: int) -> Trial[Plan]:
+        if cycles not in self.trials:
+            self._rough_of(cycles)
+            self.trials[cycles] = self.planned(cycles)
+        return self.trials[cycles]
+
+    def _best(self) -> Trial[Plan] | None:
+        """The fastest network that fits so far; of several the one with the fewest LUT."""
+        fitting = [trial for trial in self.trials.values() if trial.fits]
+        return min(fitting, key=lambda trial: (trial.interval, trial.lut), default=None)
+
+    def _rough_of(self, cycles: int) -> float:
+        if cycles not in self._known:
+            self._known[cycles] = self._rough(cycles)
+        return self._known[cycles]
+
+    def _predicted(self, cycles: int) -> float:
+        """The rough excess, corrected by the error of the planned network whose rate is nearest."""
+        rough = self._rough_of(cycles)
+        if not self.trials:
+            return rough
+        near = min(self.trials.values(), key=lambda trial: abs(math.log(trial.cycles / cycles)))
+        known = self._rough_of(near.cycles)
+        return rough * near.excess / known if known > 0 else max(rough, near.excess)
+
+
+def spread(numbers: Sequence[int], most: int) -> list[int]:
+    """At most so many of ascending numbers, the first and the last among them, about evenly by their ratios."""
+    if len(numbers) <= most:
+        return list(numbers)
+    low, high = math.log(numbers[0]), math.log(numbers[-1])
+    wanted = [math.exp(low + (high - low) * n / (most - 1)) for n in range(most)]
+    picked = {numbers[-1], *(numbers[min(bisect_left(numbers, x - 1e-9), len(numbers) - 1)] for x in wanted)}
+    return sorted(picked)
