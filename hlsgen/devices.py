@@ -24,7 +24,8 @@ class Family:
     register right behind a block memory is too far away.
     lut, bram, dsp: names of tables, block memories and multiplier blocks. lut_inputs, bram_bits: their sizes; dsp_bits: of
     the wider factor of a block that gains from a product with room for two, else 1.
-    counted_as: the family whose kinds are estimated; lut_per_counted: tables for one of these; counted_bits: bits of its
+    counted_as: the family whose kinds are estimated; lut_per_counted: tables for one of these;
+    lut_per_ff: cells that a register takes beside those of the tables, on average; counted_bits: bits of its
     block memories. synthesis: pass of Yosys. place, pack: programs, "" for none.
     """
 
@@ -39,6 +40,7 @@ class Family:
     dsp_bits: int
     counted_as: str
     lut_per_counted: float
+    lut_per_ff: float
     counted_bits: int
     synthesis: str
     place: str
@@ -95,7 +97,7 @@ def devices() -> dict[str, Device]:
     families = {
         name: Family(
             name, of["vendor"], of["lut"]["kind"], of["lut"]["inputs"], of["bram"]["kind"], of["bram"]["bits"],
-            float(of["bram"].get("mhz", math.inf)), of["dsp"]["kind"], of["dsp"].get("bits", 1), of["estimate"]["as"], of["estimate"].get("lut", 1.0),
+            float(of["bram"].get("mhz", math.inf)), of["dsp"]["kind"], of["dsp"].get("bits", 1), of["estimate"]["as"], of["estimate"].get("lut", 1.0), of["estimate"].get("ff", 0.0),
             data["families"][of["estimate"]["as"]]["bram"]["bits"],
             of["synthesis"], of.get("place", ""), of.get("pack", ""), float(of.get("plain_mhz", 0)),
         )

@@ -43,19 +43,29 @@ def front(parts: Sequence[Sequence[tuple[int, float]]]) -> dict[int, tuple[float
 
 @dataclass(frozen=True)
 class Budget:
-    """What a network may cost at most; None: anything."""
+    """What a network may cost at most; None: anything.
+
+    `lut_per_ff`: LUT that a register takes the place of, on average, where each cell has one of both behind the other.
+    """
 
     lut: int | None = None
     dsp: int | None = None
     bram: int | None = None
     ff: int | None = None
+    lut_per_ff: float = 0.0
+
+    @property
+    def limits(self) -> tuple[int | None, int | None, int | None, int | None]:
+        """LUT, DSP blocks, block memories, registers."""
+        return self.lut, self.dsp, self.bram, self.ff
 
     @property
     def given(self) -> bool:
-        return self != Budget()
+        return any(limit is not None for limit in self.limits)
 
     def excess(self, cost: Cost) -> float:
         """Greatest ratio of cost to budget; 1 or less if it fits. None of a kind that may not be used is 0."""
-        pairs = (cost.lut, self.lut), (cost.dsp, self.dsp), (cost.bram, self.bram), (cost.ff, self.ff)
+        taken = cost.lut + self.lut_per_ff * cost.ff, cost.dsp, cost.bram, cost.ff
+        pairs = zip(taken, self.limits, strict=True)
         ratios = (have / most if most else have and 1 + have for have, most in pairs if most is not None)
         return max(ratios, default=0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,16 +16,18 @@ from hlsgen.dataflow.folding import Targets
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.pipelining import PLAIN
 from hlsgen.dataflow.resources import Cost
+from hlsgen.dataflow.units import Node
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
-from hlsgen.driver.fit import too_large
+from hlsgen.driver.fit import Needs, too_large
 from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_inputs, reset_port
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
 from hlsgen.frontend.runtimes import recorded
 from hlsgen.hls.core import Core
-from hlsgen.ir import Delay, Graph, Model
+from hlsgen.ir import Convolution, Delay, Graph, Linear, Model
 from hlsgen.library import tool_version
+from hlsgen.numerics.fixed import IntType
 from hlsgen.passes import lower, typed
 from hlsgen.passes.built_once import lower_once
 from hlsgen.verilog.netlist import Design
@@ -111,8 +113,9 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
             "--target-cycles",
             f"{options.target_cycles} cycles cannot be met; taken: {timing.interval}, what {what}.",
         )
-    cost = planning.network_cost(network.nodes, network.choices, targets)
-    problems.items += _judged(options, cost)
+    problems.items += _judged(
+        options, needs_of(network, lambda nodes: planning.network_cost(nodes, network.choices, targets))
+    )
     problems.finish()
     data = self_contained(path)
     top = options.top or default_top(path.stem, options.target)
@@ -159,12 +162,22 @@ def lowered(path: Path, model: Model, options: Options, problems: Collector) -> 
     return lower_once(model, shared, modes, problems)
 
 
-def _judged(options: Options, cost: Cost) -> list[Diagnostic]:
+def needs_of(network: Network, cost: Callable[[Sequence[Node]], Cost]) -> Needs:
+    """What a network takes, in all and by layer."""
+    layers: dict[str, list[Node]] = {}
+    for node in network.nodes:
+        layers.setdefault(node.layer or node.name, []).append(node)
+    weights = [layer.weight for layer in network.graph.layers if isinstance(layer, Linear | Convolution)]
+    bits = sum(weight.size * IntType(min(-1, int(weight.min())), max(0, int(weight.max()))).bits for weight in weights)
+    return Needs(cost(network.nodes), {layer: cost(nodes) for layer, nodes in layers.items()}, bits)
+
+
+def _judged(options: Options, needs: Needs) -> list[Diagnostic]:
     """What is to be said of the size of a network: HG070 if it does not fit, HG090."""
     device, search = options.chosen_device, options.searches
     what = "the smallest network found" if search else "the network that was asked for"
-    found = too_large(cost, options.asked_budget, device, searched_for=search, smallest=what)
-    if options.max_dsp and options.prefer != "dsp" and not cost.dsp:
+    found = too_large(needs, options.asked_budget, device, searched_for=search, smallest=what)
+    if options.max_dsp and options.prefer != "dsp" and not needs.cost.dsp:
         text = "no multiplier blocks are taken, whatever the budget: multiplications take LUT."
         found.append(Diagnostic("HG090", "--max-dsp", text, "--prefer dsp takes them.", "warning"))
     return found

@@ -19,15 +19,17 @@ Plan = TypeVar("Plan")
 COARSE, FINE = 40, 12
 #: A rate is tried if its corrected rough cost is at most this share of the budget and a slower one fits already.
 NEAR = 1.3
+#: Nothing more is tried if the slowest network does not fit and no other rate is below this share of the budget.
+HOPELESS = 2.0
 #: What is added to the rough costs for each network that was planned in vain.
 DOUBT = 0.03
 
 
 @dataclass(frozen=True, eq=False)
 class Trial(Generic[Plan]):
-    """A planned network. `excess`: greatest ratio of its cost to the budget. `interval`: measured cycles a frame.
+    """A planned network for a rate of `cycles` a frame.
 
-    `plan`: None if the network is so much too large that its buffers were not sized.
+    `excess`: greatest ratio of its cost to the budget. `interval`: cycles a frame that it takes. `plan`: the network.
     """
 
     cycles: int
@@ -56,12 +58,12 @@ class RateSearch(Generic[Plan]):
 
     def fastest(self, preferred: Sequence[int] = ()) -> Trial[Plan]:
         """The fastest network that fits, else the one that is nearest to fitting. `preferred`: rates to look at first."""
-        self._search(spread([*preferred] or self.rates, COARSE), self.attempts)
-        best = self._best()
-        if best is None:
+        # Half of the attempts are kept for the slowest network, and for rates near the fastest that fits.
+        self._search(spread([*preferred] or self.rates, COARSE), self.attempts // 2)
+        if self._best() is None:
             self._try(self.rates[-1])
             self._search(spread(self.rates, COARSE), self.attempts)
-            best = self._best()
+        best = self._best()
         if best is not None and len(self.trials) < self.attempts:
             below = [cycles for cycles in self._known if cycles < best.cycles]
             first = bisect_left(self.rates, max(below, default=0))
@@ -93,6 +95,8 @@ class RateSearch(Generic[Plan]):
             likely = [cycles for cycles in untried if self._predicted(cycles) * (1 + DOUBT * failed) <= 1]
             cycles = min(likely) if likely else min(untried, key=self._predicted)
             if best is not None and self._predicted(cycles) > NEAR:
+                return
+            if best is None and self.rates[-1] in self.trials and self._predicted(cycles) > HOPELESS:
                 return
             failed = 0 if self._try(cycles).fits else failed + 1
 

@@ -16,7 +16,7 @@ from hlsgen import HlsgenError, Options
 from hlsgen.cli import app
 from hlsgen.dataflow.resources import Budget, Cost
 from hlsgen.devices import device
-from hlsgen.driver.fit import SHARE, allowed, in_kinds, too_large
+from hlsgen.driver.fit import SHARE, Needs, allowed, in_kinds, too_large
 
 DIGITS = ROOT / "examples" / "digits" / "digits_mlp.onnx"
 
@@ -61,13 +61,13 @@ def test_what_the_search_may_spend() -> None:
     ],
 )
 def test_limits(cost: Cost, search: bool, codes: list[str]) -> None:
-    found = too_large(cost, Budget(), device("xc7a35t"), searched_for=search, smallest="it")
+    found = too_large(Needs(cost), Budget(), device("xc7a35t"), searched_for=search, smallest="it")
     assert [d.code for d in found] == codes
     assert all((d.severity == "error") == (d.code == "HG070") for d in found)
 
 
 def test_what_a_device_lacks_is_said_with_what_is_taken() -> None:
-    (found,) = too_large(Cost(0, 0, 0, 41601), Budget(), device("xc7a35t"), searched_for=False, smallest="it")
+    (found,) = too_large(Needs(Cost(0, 0, 0, 41601)), Budget(), device("xc7a35t"), searched_for=False, smallest="it")
     assert "takes about 0 LUT6, 0 DSP48E1, 0 RAMB18, 41601 registers; xc7a35t has 41600 registers" in found.message
 
 
