@@ -40,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.rotate == "HEAD":
         config.option.rotate = rotation.commit()
     config.stash[MEASURED], config.stash[DRAWN], config.stash[UNKNOWN] = {}, [], []
+    config.pluginmanager.register(Costs())
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -95,17 +96,19 @@ def _processor_seconds() -> float:
     return sum(os.times()[:4])
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    item.stash[START] = _processor_seconds()
+class Costs:
+    """Measures tests of all folders; hooks of a conftest.py see those of its own folder alone."""
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        item.stash[START] = _processor_seconds()
 
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    if call.when == "call":
-        item.stash[ITEM_PASSED] = call.excinfo is None
-    elif call.when == "teardown" and item.stash.get(ITEM_PASSED, False) and _is_left_out(item):
-        measured, test = item.config.stash[MEASURED], item.nodeid.split("[")[0]
-        measured[test] = max(_processor_seconds() - item.stash[START], measured.get(test, 0.0))
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        if call.when == "call":
+            item.stash[ITEM_PASSED] = call.excinfo is None
+        elif call.when == "teardown" and item.stash.get(ITEM_PASSED, False) and _is_left_out(item):
+            measured, test = item.config.stash[MEASURED], item.nodeid.split("[")[0]
+            measured[test] = max(_processor_seconds() - item.stash[START], measured.get(test, 0.0))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
