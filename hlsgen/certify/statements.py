@@ -91,7 +91,7 @@ _OF_VERILOG = (
 _OF_CPP = (
     Statement("cpp-library", "Functions of the C++ library compute what their heads say; cpp_tests/ shows that with two sets of headers."),
     Statement("cpp-tools", "The HLS tool gives C++14, ap_int and ap_fixed their documented meaning; C simulation shows it, no HLS tool was run."),
-    Statement("cpp-cycles", "The HLS tool schedules the core: its cycles, and that depths of streams suffice, are not proven.", ("cycles", "fifos")),
+    Statement("cpp-cycles", "The HLS tool schedules the core: its cycles, and that depths of streams suffice, are not proven; `hlsgen verify` runs it with these depths.", ("cycles", "fifos")),
 )  # fmt: skip
 #: Of its C++, where other files are not compared.
 _CPP_OTHERS = (

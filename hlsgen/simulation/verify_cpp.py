@@ -25,7 +25,8 @@ def verify_cpp(
 ) -> SimulatorVerdict:
     """These frames through the C++ in `files`; if a beat differs, once more to find where. Raises HG052, HG053.
 
-    In every second frame streams seem empty at random to processes that look.
+    In every second frame streams seem empty at random to processes that look. A few frames go through streams that
+    hold what their pragmas say.
     """
     with work_folder(simulator) as work:
         core = CppCore(build, write_core(files, work), work, simulator)
@@ -34,6 +35,8 @@ def verify_cpp(
         pauses = seed % (1 << 31) + 1
         simulated = core.run(codes, seed=pauses)
         wrong, failures = _compare(build, simulated, output)
+        if waits := core.deadlock(codes):
+            failures.append(f"with streams of the depths that their pragmas say: {waits}")
         where = None
         if wrong:
             progress(f"{simulator}: locating the divergence")

@@ -15,6 +15,18 @@
 
 namespace hls {
 
+// What a stream holds, and how much it may hold; 0: any number.
+struct level {
+    const char *name;
+    std::size_t held, depth;
+};
+
+// Lets other processes go on until a stream is no longer full, or no longer empty. False where there are none: a stream
+// then takes any number of values.
+#ifndef HG_WAIT
+#define HG_WAIT(level, full) false
+#endif
+
 template <typename T, int DEPTH = 0>
 class stream;
 
@@ -22,26 +34,28 @@ template <typename T>
 class stream<T, 0> {
     std::vector<T> values;
     std::size_t first;
-    const char *name;
+    level state;
     stream(const stream &);
     stream &operator=(const stream &);
 
 public:
-    explicit stream(const char *name = "stream") : first(0), name(name) {}
+    explicit stream(const char *name = "stream") : first(0), state() { state.name = name; }
     ~stream() {
         if (size() != 0) {
-            std::fprintf(stderr, "%s: %lu values are left\n", name, static_cast<unsigned long>(size()));
+            std::fprintf(stderr, "%s: %lu values are left\n", state.name, static_cast<unsigned long>(size()));
             std::abort();
         }
     }
     bool empty() const { return HG_PAUSE || size() == 0; }
-    std::size_t size() const { return values.size() - first; }
+    std::size_t size() const { return state.held; }
+    void bound(std::size_t depth) { state.depth = depth; }
     T read() {
-        if (size() == 0) {
-            std::fprintf(stderr, "%s: read while it is empty\n", name);
+        if (size() == 0 && !HG_WAIT(state, false)) {
+            std::fprintf(stderr, "%s: read while it is empty\n", state.name);
             std::abort();
         }
         const T value = values[first++];
+        state.held--;
         if (first == values.size()) {
             values.clear();
             first = 0;
@@ -50,18 +64,20 @@ public:
     }
     void read(T &value) { value = read(); }
     void write(const T &value) {
+        if (state.depth != 0 && size() >= state.depth) (void)HG_WAIT(state, true);
         values.push_back(value);
+        state.held++;
 #ifdef HG_TRACE
-        HG_TRACE(name, value);
+        HG_TRACE(state.name, value);
 #endif
     }
 };
 
-// Streams inside of functions say how many values they hold. Here they hold any number.
+// Streams inside of functions say how many values they hold. Without processes they hold any number.
 template <typename T, int DEPTH>
 class stream : public stream<T, 0> {
 public:
-    explicit stream(const char *name = "stream") : stream<T, 0>(name) {}
+    explicit stream(const char *name = "stream") : stream<T, 0>(name) { this->bound(DEPTH); }
 };
 
 }  // namespace hls
