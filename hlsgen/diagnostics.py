@@ -51,6 +51,7 @@ CODES: dict[str, str] = {
     "HG060": "file of the user in the way",
     "HG061": "input is not known",
     "HG063": "file of the user overtaken",
+    "HG064": "host code differs from the interpreter",
     "HG070": "network does not fit",
     "HG075": "workers not available",
     "HG090": "assumption made",

@@ -119,6 +119,7 @@ def test_who_knows_onnx() -> None:
             "explanation",
             "file_pieces",
             "file_oracle",
+            "host_quantizer",
         )
     }
     for path in PACKAGE.rglob("*.py"):

@@ -48,6 +48,8 @@ def _cases(verdict: Verdict) -> Iterator[Case]:
             "the file itself",
             "" if oracle.ran and oracle.ok else None if oracle.ok else texts or "different",
         )
+    if verdict.host is not None:
+        yield "model", "host code", "; ".join(d.message for d in verdict.host.diagnostics)
     yield "build", "files", ", ".join(f"{change.node} {change.message[:-1]}" for change in verdict.changes)
     for name, found in verdict.simulators.items():
         for case, wrong in _of_simulator(found):

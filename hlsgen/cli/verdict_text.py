@@ -12,6 +12,7 @@ from hlsgen.cli.console import err, out, plain
 from hlsgen.diagnostics import counted, printable
 from hlsgen.interpreter.equivalence import Comparison
 from hlsgen.simulation.file_oracle import OracleVerdict
+from hlsgen.simulation.host_selftest import HostVerdict
 from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
 
 
@@ -19,6 +20,8 @@ def print_verdict(verdict: Verdict) -> None:
     """What the model and every simulator said, and where the first difference is."""
     print_model(verdict.model)
     print_oracle(verdict.oracle)
+    if verdict.host:
+        print_host(verdict.host)
     for name, found in verdict.simulators.items():
         print_simulator(name, found)
     print_end(verdict)
@@ -31,6 +34,8 @@ def print_part(name: str, part: object) -> None:
             print_model(part)
         case OracleVerdict():
             print_oracle(part)
+        case HostVerdict():
+            print_host(part)
         case SimulatorVerdict():
             print_simulator(name, part)
         case _:
@@ -40,6 +45,14 @@ def print_part(name: str, part: object) -> None:
 def print_model(model: Comparison) -> None:
     state = "[green]equal[/]" if model.ok else "[red]different[/]"
     out.print(f"model: {state}, {counted(model.frames, 'frame')}, the output and {counted(model.layers, 'layer')}")
+
+
+def print_host(host: HostVerdict) -> None:
+    """Which languages of the host code ran, and whether their numbers are the interpreter's."""
+    state = "[green]equal[/]" if host.ok else "[red]different[/]"
+    languages = " and ".join(host.differences)
+    head = f", input codes as in {host.head.executor}" if host.head.executor and host.ok else ""
+    out.print(f"host: {state}, {counted(host.frames, 'frame')} in {languages}{escape(head)}", soft_wrap=True)
 
 
 def print_simulator(name: str, v: SimulatorVerdict) -> None:

@@ -114,8 +114,11 @@ class End:
         return math.prod(self.shape)
 
 
-def host_files(network: Network, name: str, title: str, inputs: Array, outputs: Array) -> dict[str, bytes]:
-    """Relative path -> content. `inputs`, `outputs`: codes of some frames at both ports, for the self-test."""
+def host_files(
+    network: Network, name: str, title: str, inputs: Array, outputs: Array, seed: int | None = None
+) -> dict[str, bytes]:
+    """Relative path -> content. `inputs`, `outputs`: codes of some frames at both ports, for the self-test; `seed`: of hard
+    numbers in it, None for those of every build."""
     graph = network.graph
     constants, arrays = Constants(name), Arrays()
     output = _frame(graph.output.shape, network.outputs)
@@ -126,7 +129,7 @@ def host_files(network: Network, name: str, title: str, inputs: Array, outputs: 
         for which, frame in both.items()
     }
     before, behind = [plan_head(own) for own in by_input(graph)], plan_outputs(graph)
-    vectors = self_test_vectors(network, before, behind, inputs, outputs)
+    vectors = self_test_vectors(network, before, behind, inputs, outputs, seed)
     shared = {
         "name": name, "title": plain(title), "model": graph.model, "plain": plain, "stored": STORED,
         "frames": vectors.frames, "product": math.prod, "heads": heads, "tails": tails, "makes_codes": bool(heads),

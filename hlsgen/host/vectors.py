@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.dataflow.network import Network
+from hlsgen.host.hard_numbers import hard_numbers
 from hlsgen.host.plan import Head, Output, Tail, by_input
+from hlsgen.interpreter.graph import encoded
 from hlsgen.interpreter.host_steps import run_step
 from hlsgen.ir import FloatKey, Graph, GraphInput
-from hlsgen.ir.evaluate import decode, decoding, float_to_key, join, quantize
+from hlsgen.ir.evaluate import decode, decoding, join
 from hlsgen.numerics.fixed import Array
 from hlsgen.testbench.sample_vectors import port_words
 
@@ -35,9 +37,10 @@ class Vectors:
 
 
 def self_test_vectors(
-    network: Network, heads: Sequence[Head], tails: Sequence[Output], inputs: Array, outputs: Array
+    network: Network, heads: Sequence[Head], tails: Sequence[Output], inputs: Array, outputs: Array, seed: int | None
 ) -> Vectors:  # fmt: skip
-    """heads, tails: of every input and output. inputs, outputs: codes (frames, *shape) at both ports.
+    """heads, tails: of every input and output. inputs, outputs: codes (frames, *shape) at both ports. `seed`: of numbers
+    that are hard to quantize; None: the same ones always.
 
     If host code does not make the codes of every input, there are no numbers for any.
     """
@@ -51,7 +54,8 @@ def self_test_vectors(
         made = []
         for own, head, codes in zip(by_input(graph), heads, _parts(graph.inputs, inputs), strict=True):
             codes = np.clip(codes, own.input.type.lo, own.input.type.hi)
-            numbers += (found := _numbers(own, head, codes))
+            found = _numbers(own, head, codes) if seed is None else _hard_numbers(own, head, codes, seed)
+            numbers += found
             made.append(head_codes(own, head, *found))
         inputs = np.concatenate([c.reshape(frames, -1) for c in made], axis=1) if graph.inputs else made[0]
     parts = [
@@ -81,14 +85,7 @@ def head_codes(graph: Graph, head: Head, x: Array, *second: Array) -> Array:
     """Codes of the graph's input for numbers at the start of the head that it can hold."""
     if second:
         return (x.astype(np.int64) & 255) | ((second[0].astype(np.int64) & 255) << 8)
-    for done in head.steps:
-        x = run_step(done.step, x)
-    if head.encode is not None:
-        return quantize(head.encode, x)
-    if isinstance(graph.input.encoding, FloatKey):
-        return float_to_key(x)
-    fraction = getattr(graph.input.encoding, "fraction", 0)
-    return np.asarray(np.ldexp(x.astype(np.float64), fraction).astype(np.int64))
+    return encoded(graph.model.input_name, [done.step for done in head.steps], head.encode, graph.input, x, False)
 
 
 def tail_numbers(tail: Tail, codes: Array) -> Array:
@@ -128,6 +125,15 @@ def _numbers(graph: Graph, head: Head, codes: Array) -> list[Array]:
         x[1::2] = (wide[1::2] + np.round(rng.random(wide[1::2].shape)) * spread / 2).astype(dtype)
         x.flat[: min(len(_SPECIAL), x.shape[1] // 2)] = _SPECIAL[: x.shape[1] // 2]
     return [x.reshape(shape)]
+
+
+def _hard_numbers(graph: Graph, head: Head, codes: Array, seed: int) -> list[Array]:
+    """Numbers at the start of the head as `hard_numbers` gives them; of integers and fixed-point ports as in every build."""
+    floats = np.dtype(head.start.dtype).kind == "f" and not head.pairs
+    if not floats or not (head.encode is not None or isinstance(graph.input.encoding, FloatKey)):
+        return _numbers(graph, head, codes)
+    steps = [done.step for done in head.steps]
+    return [hard_numbers(steps, head.encode, graph.input, head.start.shape, head.start.dtype, len(codes), seed)]
 
 
 def _little(x: Array) -> Array:

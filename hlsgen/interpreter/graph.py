@@ -162,10 +162,10 @@ def encode_input(graph: Graph, x: Array, rounded: bool = False) -> Array:
     Raises HG054 for values that the input cannot hold.
     """
     if not graph.inputs:
-        return _encoded(graph.model.input_name, graph.head, graph.encode, graph.input, x, rounded)
+        return encoded(graph.model.input_name, graph.head, graph.encode, graph.input, x, rounded)
     sources, given = graph.model.sources, each_input(graph.model, x)
     codes = [
-        _encoded(
+        encoded(
             sources[part.source].name, part.steps, part.encode, part.value, given[part.source], rounded
         ).reshape(len(x), -1)
         for part in graph.inputs
@@ -173,8 +173,8 @@ def encode_input(graph: Graph, x: Array, rounded: bool = False) -> Array:
     return np.concatenate(codes, axis=1)
 
 
-def _encoded(name: str, steps: Sequence[Step], encode: Quantizer | None, port: Value, x: Array, rounded: bool) -> Array:
-    """The codes of one input. Raises HG054."""
+def encoded(name: str, steps: Sequence[Step], encode: Quantizer | None, port: Value, x: Array, rounded: bool) -> Array:
+    """The codes of one input behind steps of the host, for an input port of codes like `port`. Raises HG054."""
     for step in steps:
         x = run_step(step, x)
     if encode is not None:

@@ -8,6 +8,7 @@ from typing import Any
 from hlsgen.diagnostics import Diagnostic
 from hlsgen.interpreter.equivalence import Comparison
 from hlsgen.simulation.file_oracle import OracleVerdict
+from hlsgen.simulation.host_selftest import HostVerdict
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Verdict:
     If files are changed, nothing is simulated unless that was allowed, and `simulators` is empty.
     `model`: the integers that the hardware stands for, against the model of the file, step by step. `oracle`: the same
     against the file itself, as an executor that is not ours runs it. `notes`: what was not looked at.
+    `host`: the host code of the build, as Python and C run it.
     """
 
     ok: bool
@@ -50,6 +52,7 @@ class Verdict:
     predicted: dict[str, int | bool]
     simulators: dict[str, SimulatorVerdict] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    host: HostVerdict | None = None
 
     @property
     def changed(self) -> list[str]:
@@ -62,8 +65,9 @@ class Verdict:
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
-        """What of it is no matter of simulation: HG057, HG058, HG059, HG051."""
+        """What of it is no matter of simulation: HG057, HG058, HG059, HG064, HG051."""
         difference = self.model.difference
         found = [Diagnostic("HG057", difference.layer, f"{difference.where()}.")] if difference else []
         found += self.oracle.diagnostics
+        found += self.host.diagnostics if self.host else []
         return [*found, *self.changes]

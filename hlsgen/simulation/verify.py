@@ -18,6 +18,7 @@ from hlsgen.simulation.cocotb_runner import Limits
 from hlsgen.simulation.core_copy import core_files
 from hlsgen.simulation.directed import affordable_frames, directed
 from hlsgen.simulation.file_oracle import OracleVerdict, check_choice, hold_file
+from hlsgen.simulation.host_selftest import check_host
 from hlsgen.simulation.isolate_layer import check_cut, write_cut
 from hlsgen.simulation.simulators import CPP, VERILOG
 from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
@@ -56,7 +57,7 @@ def verify_build(
     even if files differ. cut: a new folder for the first layer of Verilog that differs. cosim: the C++ is synthesized by
     Vitis and simulated as well. Raises HG040, HG052, HG059.
 
-    found: told each part of the verdict when it is there: "model", "oracle", "changed", and the names of simulators. budget:
+    found: told each part of the verdict when it is there: "model", "oracle", "host", "changed", and the names of simulators. budget:
     seconds that all may take: the test at full rate takes fewer frames, and what has not ended in time is said and not ok.
     waves: a file .vcd or .fst for the streams of the only simulator of Verilog.
     """
@@ -84,13 +85,15 @@ def verify_build(
     found("model", model)
     file = compare_with_file(build, directory, aimed, seed, oracle, progress)
     found("oracle", file)
+    host = check_host(build, directory / "model.onnx", seed, oracle, progress)
+    found("host", host)
     changed = changes(build, directory)
     found("changed", changed)
     predicted = build.timing.cycles
     verdicts: dict[str, SimulatorVerdict] = {}
     sent: dict[str, Array] = {}
     if changed and not allow_changed:
-        return Verdict(False, model, file, changed, predicted)
+        return Verdict(False, model, file, changed, predicted, notes=host.notes, host=host)
     files = core_files(build, directory, allow_changed=bool(changed))
     for number, simulator in enumerate(simulators):
         count = max(MIN_FRAMES, frames or default_frames(build, simulator))
@@ -114,8 +117,8 @@ def verify_build(
     if cosim:
         verdicts[VITIS] = cosimulate(build, files, progress)
         found(VITIS, verdicts[VITIS])
-    ok = model.ok and file.ok and not changed and all(v.ok for v in verdicts.values())
-    notes = [note_on_synthesis()] if set(simulators) & set(CPP) and not cosim else []
+    ok = model.ok and file.ok and host.ok and not changed and all(v.ok for v in verdicts.values())
+    notes = [*host.notes, *([note_on_synthesis()] if set(simulators) & set(CPP) and not cosim else [])]
     notes += [
         f"{name}: {v.samples} of {v.asked} frames, for which the time sufficed."
         for name, v in verdicts.items()
@@ -123,7 +126,7 @@ def verify_build(
     ]
     if cut is not None:
         _cut_first(build, files, cut, {name: verdicts[name] for name in verdicts if name in VERILOG}, sent, progress)
-    return Verdict(ok, model, file, changed, predicted, verdicts, notes)
+    return Verdict(ok, model, file, changed, predicted, verdicts, notes, host)
 
 
 def _cut_first(

@@ -107,6 +107,7 @@ def _parts(verdict: Verdict) -> dict[str, Any]:
     return {
         "model": _plain(verdict.model),
         "oracle": _plain(verdict.oracle),
+        "host": _plain(verdict.host) if verdict.host else None,
         "predicted": verdict.predicted,
         "simulators": {name: _plain(part) for name, part in verdict.simulators.items()},
         "first_divergence": verdict.first_divergence,
@@ -117,7 +118,7 @@ def _parts(verdict: Verdict) -> dict[str, Any]:
 
 def _so_far(parts: dict[str, Any]) -> dict[str, Any]:
     """What was found before the end, in the form of a verdict."""
-    own = {name: parts[name] for name in ("model", "oracle") if name in parts}
+    own = {name: parts[name] for name in ("model", "oracle", "host") if name in parts}
     simulators = {name: _plain(part) for name, part in parts.items() if isinstance(part, SimulatorVerdict)}
     return {**{name: _plain(part) for name, part in own.items()}, **({"simulators": simulators} if simulators else {})}
 

@@ -1,0 +1,119 @@
+"""Runs the host code of a build, in Python and C, on numbers chosen to be hard, and compares it with the interpreter.
+
+The code is generated again from the model: no file of the build directory is executed. Each language reads numbers of the
+head, bytes of both ports and numbers of the tail, all computed by the interpreter as `pack` and `run` do it, and counts
+what its own functions give otherwise. The executor of the file computes the codes of the same numbers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from hlsgen.diagnostics import Diagnostic
+from hlsgen.driver.compile import Build
+from hlsgen.host.emit import host_files
+from hlsgen.numerics.fixed import Array
+from hlsgen.simulation.child_process import failed, run_tool, work_folder
+from hlsgen.simulation.host_quantizer import HeadCheck, check_head
+from hlsgen.testbench.stimuli import stimuli
+
+#: Frames that the host code gets, at most, and elements of all of them together, about.
+FRAMES, _ELEMENTS = 32, 1 << 16
+#: Seconds that a compiler and each program get.
+_SECONDS = 300.0
+#: As strict as C99 compilers are asked to be; the code must not need it.
+_FLAGS = ("-std=c99", "-O2", "-w")
+
+
+@dataclass(frozen=True)
+class HostVerdict:
+    """`differences`: by language, how many numbers or frames differ from the interpreter's.
+
+    `head`: the file's own executor on the numbers of the head. `notes`: languages that were not run, and why.
+    """
+
+    frames: int
+    differences: dict[str, int] = field(default_factory=dict)
+    head: HeadCheck = field(default_factory=HeadCheck)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not any(self.differences.values()) and not self.head.different
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """HG064 for each language that differs, and for the executor."""
+        hint = "Host code and the core would not fit together: report this, with the model."
+        texts = [
+            f"{language} gives {count} other results than the interpreter."
+            for language, count in self.differences.items()
+            if count
+        ]
+        texts += [self.head.text] if self.head.different else []
+        return [Diagnostic("HG064", "host", text, hint) for text in texts]
+
+
+def check_host(
+    build: Build, model: Path, seed: int, oracle: str, progress: Callable[[str], None] = lambda text: None
+) -> HostVerdict:
+    """Runs the host code of a build; `model`: its file, `oracle`: the executor that runs its head. Raises HG053."""
+    graph, network = build.graph, build.network
+    largest = max(graph.input.size, graph.output.size, *(source.size for source in graph.model.sources))
+    frames = max(1, min(FRAMES, _ELEMENTS // largest))
+    inputs = stimuli(network, frames, seed)[:frames]
+    rng = np.random.default_rng(seed)
+    outputs = _extreme_codes(rng, build, frames)
+    progress("the host code, in Python and C")
+    files = host_files(network, "host", "host", inputs, outputs, seed)
+    differences, notes = {}, list[str]()
+    with work_folder("host code") as work:
+        for path, data in files.items():
+            (work / Path(path).name).write_bytes(data)
+        differences["Python"] = _ran([sys.executable, "-I", "host.py", "--self-test"], work, "Python")
+        compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+        if compiler is None:
+            notes.append("the host code in C was not run: no C compiler (cc, gcc, clang) is on PATH.")
+        else:
+            _compile(compiler, work)
+            differences["C"] = _ran([str(work / "selftest"), "host_vectors.bin"], work, "C")
+    return HostVerdict(frames, differences, check_head(build, model, seed, oracle), notes)
+
+
+def _extreme_codes(rng: np.random.Generator, build: Build, frames: int) -> Array:
+    """Codes of the output: all lowest, all highest, then random ones of each port."""
+    found = []
+    for port in build.network.outputs:
+        type_ = port.value.type
+        codes = rng.integers(type_.lo, type_.hi, (frames, *port.value.shape), endpoint=True)
+        codes[0] = type_.lo
+        codes[1:2] = type_.hi
+        found.append(codes)
+    if len(found) == 1:
+        return found[0]
+    return np.concatenate([codes.reshape(frames, -1) for codes in found], axis=1)
+
+
+def _compile(compiler: str, work: Path) -> None:
+    """Raises HG053."""
+    command = [compiler, *_FLAGS, "host.c", "host_selftest.c", "-lm", "-o", "selftest"]
+    ended = run_tool(command, work, os.environ, "host code", _SECONDS, "compiling the host code in C")
+    if ended.code:
+        raise failed("host code", "the host code in C could not be compiled", ended.log)
+
+
+def _ran(command: list[str], work: Path, language: str) -> int:
+    """The number of differences that a self-test counts. Raises HG053."""
+    ended = run_tool(command, work, os.environ, "host code", _SECONDS, f"the host code in {language}")
+    found = re.search(r"frames, (\d+) differences", ended.log)
+    if found is None:
+        raise failed("host code", f"the host code in {language} broke off", ended.log)
+    return int(found[1])
