@@ -29,8 +29,8 @@ from hlsgen.testbench.stimuli import stimuli
 FRAMES, _ELEMENTS = 32, 1 << 16
 #: Seconds that a compiler and each program get.
 _SECONDS = 300.0
-#: As strict as C99 compilers are asked to be; the code must not need it.
-_FLAGS = ("-std=c99", "-O2", "-w")
+#: Compilers join no products and sums in the code, whatever the level: this one compiles fast.
+_FLAGS = ("-std=c99", "-O1", "-w")
 
 
 @dataclass(frozen=True)
