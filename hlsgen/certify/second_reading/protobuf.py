@@ -255,9 +255,11 @@ def _quantize(given: Given, attributes: Attributes) -> Numbers | None:
 
 
 def _decoded(codes: Array, scale: Array, zero: Array, kind: str) -> Numbers:
+    """Of a negative scale codes and zero point get the other sign."""
     spread, point = (np.broadcast_to(part, codes.shape) for part in (scale, zero))
     real = ((codes - point).astype(spread.dtype) * spread).astype(spread.dtype)
-    return Numbers(np.asarray(real), codes.astype(np.float64), spread, point, kind)
+    sign = np.where(spread < 0, -1, 1)
+    return Numbers(np.asarray(real), codes.astype(np.float64) * sign, np.abs(spread), point * sign, kind)
 
 
 def _transposed(given: Given, attributes: Attributes) -> Numbers | None:
