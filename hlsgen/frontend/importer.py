@@ -33,6 +33,7 @@ from hlsgen.frontend.qdq_fusion import fuse
 from hlsgen.frontend.rules import is_hardware, rule_of
 from hlsgen.frontend.softmax_in_hardware import in_hardware
 from hlsgen.frontend.whole_clips import quantized_clips
+from hlsgen.frontend.written_quantizers import with_quantizers
 from hlsgen.ir import BatchMatMulInteger, ConvInteger, MatMulInteger, Model, ModelInput, ModelOutput, Op, Shape, Step
 from hlsgen.ir.ops import QuantizeLinear
 from hlsgen.numerics.fixed import IntType
@@ -109,7 +110,7 @@ class Importer:
         if any(result is None or result.index is None for result in results):
             return None
         found, last = self._add_outputs(outputs, [r for r in results if r is not None])
-        fused = fuse(self.steps, self.origins, last.index or 0, self.fixed_point)
+        fused = with_quantizers(fuse(self.steps, self.origins, last.index or 0, self.fixed_point))
         steps, inputs = several_ends.kept(with_convolutions(in_hardware(fused)), inputs)
         first, several = inputs[0], several_ends.described(inputs)
         return Model(
