@@ -460,10 +460,9 @@ def test_negative_scales_of_weights_are_read_alike(tmp_path: Path) -> None:
     graph, rng = Graph(), np.random.default_rng(5)
     unit, zero = np.float32(0.25), np.uint8(128)
     graph.then("QuantizeLinear", unit, zero).then("DequantizeLinear", unit, zero)
-    data = graph.last
     scales = np.array([0.5, -0.125, -0.25, 1], np.float32)
     weights = dequantized(graph, rng.integers(-128, 128, (4, 4)).astype(np.int8), scales, np.arange(4).astype(np.int8))
-    graph.node("MatMul", data, weights).then("QuantizeLinear", np.float32(8), zero)
+    graph.then("MatMul", weights).then("QuantizeLinear", np.float32(8), zero)
     path = tmp_path / "model.onnx"
     onnx.save(finished(graph, np.float32, [1, 4]), path)
     model = import_model(path, Collector())
