@@ -49,7 +49,7 @@ _MODEL = Statement("model", "model.onnx is the model that was given, byte by byt
 #: Of all that nothing is proven of, where it was compared.
 _REGENERATED = Statement(
     "regenerated",
-    "All other files of the build, and manifest.json but for the hashes of certified files, are what this version of hlsgen makes of the model and the options, byte for byte.",
+    "All other files of the build, those of hls/ too, and manifest.json but for the hashes of certified files, are what this version of hlsgen makes of the model and the options, byte for byte.",
 )
 #: Of every build.
 _ASSUMED = (
@@ -58,8 +58,8 @@ _ASSUMED = (
     Statement("reading", "The frontend reads right which node takes what, and the shapes and types at both ends."),
     Statement("input-range", "Input codes are in the range that the manifest gives for s_axis.", ("input.range",)),
     Statement("options", "These options are those that were asked for.",
-              ("options.input", "options.add", "options.recurrence", "options.ports", "options.reset_active_low", "options.loadable",
-               "options.tkeep", "options.control", "options.bus_width", "options.clock_name", "options.reset_name", "options.top",
+              ("options.input", "options.add", "options.runtime", "options.recurrence", "options.ports",
+               "options.reset_active_low", "options.loadable", "options.tkeep", "options.control", "options.bus_width", "options.clock_name", "options.reset_name", "options.top",
                "options.name")),
     Statement("wishes", "These options only ask for something; what became of it is in other entries.",
               ("options.target", "options.lanes", "options.target_cycles", "options.folding", "options.prefer", "options.realize",

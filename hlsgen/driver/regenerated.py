@@ -10,8 +10,8 @@ from typing import Any
 from hlsgen.diagnostics import Diagnostic
 from hlsgen.driver.build_directory import MAX_MANIFEST_BYTES, changes, read_regular, reopen
 
-#: Files that `hlsgen certify` proves, with the name of the core: they may be written in other ways.
-_PROVEN = r"rtl/.*|files\.f|certificate\.json|model\.onnx|hls/(certificate\.json|weights\.hpp|hg/.*|{top}\.[ch]pp)"
+#: Files that `hlsgen certify` proves entirely. Of the C++ it proves what is computed, and not that depths of streams suffice.
+_PROVEN = re.compile(r"rtl/.*|files\.f|certificate\.json|model\.onnx")
 
 
 def regenerated_differences(directory: Path) -> list[Diagnostic]:
@@ -21,10 +21,9 @@ def regenerated_differences(directory: Path) -> list[Diagnostic]:
     hashes of proven files are left out. Raises what `reopen` raises.
     """
     build = reopen(directory)
-    proven = re.compile(_PROVEN.format(top=re.escape(build.options.top or "")))
-    found = changes(build, directory, skipped=lambda name: name == "manifest.json" or proven.fullmatch(name))
-    wanted = _entries(build.files["manifest.json"], proven)
-    there = _entries(read_regular(directory / "manifest.json", MAX_MANIFEST_BYTES) or b"", proven)
+    found = changes(build, directory, skipped=lambda name: name == "manifest.json" or _PROVEN.fullmatch(name))
+    wanted = _entries(build.files["manifest.json"])
+    there = _entries(read_regular(directory / "manifest.json", MAX_MANIFEST_BYTES) or b"")
     keys = [key for key in (wanted | there) if _text(wanted.get(key)) != _text(there.get(key))]
     if keys:
         text = f"differs from what the model gives in {', '.join(keys)}."
@@ -32,10 +31,10 @@ def regenerated_differences(directory: Path) -> list[Diagnostic]:
     return found
 
 
-def _entries(manifest: bytes, proven: re.Pattern[str]) -> dict[str, Any]:
+def _entries(manifest: bytes) -> dict[str, Any]:
     """The entries of a manifest; of its files those that are not proven."""
     entries = json.loads(manifest)
-    entries["files"] = {name: value for name, value in entries["files"].items() if not proven.fullmatch(name)}
+    entries["files"] = {name: value for name, value in entries["files"].items() if not _PROVEN.fullmatch(name)}
     return dict(entries)
 
 
