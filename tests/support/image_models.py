@@ -203,6 +203,8 @@ class Builder(OnnxGraph):
             if style == "auto" and set(dilations) == {1}:
                 own["auto_pad"] = self.pick("SAME_UPPER", "SAME_LOWER", "VALID")
                 padded = own["auto_pad"] != "VALID"
+                if padded and ceil_mode:  # with a larger stride pads are negative, and onnxruntime refuses such pools
+                    own["strides"] = [min(stride, k) for stride, k in zip(strides, kernel, strict=True)]
             else:
                 own |= {"dilations": dilations, "pads": pads}
                 padded = False
