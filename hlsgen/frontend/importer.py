@@ -23,6 +23,7 @@ from hlsgen.frontend.host_prefix import before_quantizers, integers_until_hardwa
 from hlsgen.frontend.im2col import with_convolutions
 from hlsgen.frontend.initializers import UNKNOWN, read_initializers
 from hlsgen.frontend.integer_weights import integer_weights
+from hlsgen.frontend.many_operands import in_pairs
 from hlsgen.frontend.node_context import Imported, NodeContext, Origin, ShapedOps
 from hlsgen.frontend.norm_patterns import put_together
 from hlsgen.frontend.onnx_graph import captured, computed_outputs, name_all, of_used, used_inputs, with_outputs
@@ -67,6 +68,7 @@ class Importer:
         self.typed = typed
         name_all(self.graph)
         as_casts(self.graph)
+        in_pairs(self.graph)
         put_together(self.graph)
         self.versions = versions_of(proto)
         newest = onnx.defs.onnx_opset_version()
@@ -377,11 +379,12 @@ class Importer:
         data = self._join(node, imported) if imported.join else node.computed[0]
         self.origins.update({len(self.steps) + i: origin for i, origin in imported.origins.items()})
         names = [o for o in node.outputs if o] if len(imported.outputs) == 1 else node.outputs
-        for output, ops in zip(names, imported.outputs, strict=True):
+        dtypes = imported.dtypes or (imported.dtype,) * len(names)
+        for output, ops, dtype in zip(names, imported.outputs, dtypes, strict=True):
             if output:
                 if data.index is not None:
                     ops = quantized_clips(self.steps, data.index, data.dtype, ops)
-                self._add_output(node, output, data, ops, imported.dtype)
+                self._add_output(node, output, data, ops, dtype)
         if imported.then:
             again = replace(node, inputs=(self.tensors[names[0]],))
             self._add(again, replace(imported.then[0](again), then=imported.then[1:]))

@@ -115,6 +115,7 @@ class Imported:
     swapped   the join takes its two inputs in the other order
     origins   of operations of outputs[0], by number
     dtype     of the result, where it is not that of the last operation
+    dtypes    the same for each output of the node
     constant  the result, where it does not depend on the values of the data
     then      what is done to the only output, one after the other, by nodes of which that is the data
     """
@@ -125,6 +126,7 @@ class Imported:
     swapped: bool = False
     origins: Mapping[int, Origin] = field(default_factory=dict)
     dtype: str | None = None
+    dtypes: tuple[str | None, ...] = ()
     constant: Const | None = None
     then: tuple[Callable[[NodeContext], Imported], ...] = ()
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.node_context import Imported, NodeContext, elementwise
-from hlsgen.frontend.ops_standard import operand
-from hlsgen.ir.ops import Activation, Slope
+from hlsgen.frontend.ops_standard import full, operand
+from hlsgen.ir.ops import Activation, BinaryKind, BinaryOf, Mul, Slope
 
 
 def activation(**parameters: float) -> Callable[[NodeContext], Imported]:
@@ -40,6 +40,15 @@ def gelu(node: NodeContext) -> Imported:
     if form not in ("none", "tanh"):
         raise fail("HG013", node.name, f"approximate is {form!r}.", "Supported: none, tanh.")
     return elementwise(node, Activation("Gelu" if form == "none" else "GeluTanh"))
+
+
+def swish(node: NodeContext) -> Imported:
+    """x * Sigmoid(alpha * x), operation by operation as ONNX defines it. Raises HG027."""
+    alpha = np.float32(node.attrs.get("alpha", 1.0))
+    if not np.isfinite(alpha):
+        raise fail("HG027", node.name, f"alpha of Swish is {alpha}.", "It must be finite.")
+    scaled = [] if alpha == 1 else [Mul(full(float(alpha), node.shape, node.dtype))]
+    return elementwise(node, BinaryOf(BinaryKind.MUL, ((), (*scaled, Activation("Sigmoid")))))
 
 
 def power(node: NodeContext) -> Imported:

@@ -11,6 +11,7 @@ import onnx.shape_inference
 from hlsgen.frontend import norm_patterns
 from hlsgen.frontend.constant_folding import check_growth, check_size, evaluate, single_node
 from hlsgen.frontend.node_context import Imported, NodeContext
+from hlsgen.frontend.onnx_graph import with_outputs
 from hlsgen.frontend.selected_elements import selected_constants
 from hlsgen.ir import ArgMax, HostOp, Shape
 from hlsgen.numerics.fixed import Array
@@ -95,7 +96,14 @@ def arg_max(node: NodeContext) -> Imported:
 
 
 def top_k(node: NodeContext) -> Imported:
-    """The index of the largest over the last axis is an ArgMax."""
+    """The index of the largest over the last axis is an ArgMax. Values and indices are two operations on the data."""
+    if node.used == [0, 1]:
+        names = node.outputs
+        values, indices = (
+            top_k(replace(node, proto=with_outputs(node.proto, part), outputs=part))
+            for part in ((names[0],), ("", names[1]))
+        )
+        return Imported((values.outputs[0], indices.outputs[0]), dtypes=(values.dtype, indices.dtype))
     count = node.constant(1)
     k = np.asarray(node.attrs.get("k", 0)) if count is None else count.array
     one = k.size == 1 and bool((k == 1).all()) and node.attrs.get("largest", 1) == 1

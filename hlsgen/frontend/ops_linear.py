@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from hlsgen.diagnostics import fail
+from hlsgen.frontend.constant_folding import Const
 from hlsgen.frontend.integer_weights import in_front, integer_weights
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, linear_layer
 from hlsgen.frontend.ops_standard import full, operand
-from hlsgen.ir import MatMul, Reshape, Transpose
+from hlsgen.ir import MatMul, Reshape, Shape, Transpose
 from hlsgen.ir.ops import Add, Mul
+from hlsgen.numerics.fixed import Array
 
 
 def matmul(node: NodeContext) -> Imported:
@@ -50,6 +53,10 @@ def _product(node: NodeContext, transposed: bool) -> ShapedOps:
     if const is None:
         raise fail("HG010", name, "a product of two computed tensors is not supported.")
     rank = const.array.ndim
+    if rank == 1 and not transposed:
+        return _by_vector(name, shape, const)
+    if rank > 2 and max(const.array.shape[:-2]) > 1:
+        return _by_matrices(name, shape, const)
     while const.array.ndim > 2 and const.array.shape[0] == 1:
         const = const.map(lambda part: part[0])
     if const.array.ndim != 2:
@@ -66,6 +73,56 @@ def _product(node: NodeContext, transposed: bool) -> ShapedOps:
     return [(MatMul(weight, scale), result), *in_front(result, len(shape), rank)]
 
 
+def _by_vector(name: str, shape: Shape, const: Const) -> ShapedOps:
+    """The product with a vector has no last axis."""
+    columns = const.array.size
+    if len(shape) < 2 or shape[-1] != columns or not columns:
+        raise fail("HG023", name, f"a vector of {columns} weights, data of shape {list(shape)}.")
+    weight, scale = integer_weights(name, const.map(lambda part: part.reshape(1, -1)))
+    return [(MatMul(weight, scale), (*shape[:-1], 1)), (Reshape(), shape[:-1])]
+
+
+def _by_matrices(name: str, shape: Shape, const: Const) -> ShapedOps:
+    """Data times a constant matrix for each of its matrices, or one matrix of data times several constant ones.
+
+    Of one for each the vectors of all matrices are one vector, and the weights that belong to another one are 0. Raises HG023
+    and what is wrong with the weights.
+    """
+    *stack, columns, rows = const.array.shape
+    count = math.prod(stack)
+    rank = max(len(shape), len(stack) + 2)
+    given = (1,) * (rank - len(shape)) + shape
+    before = (*(1,) * (rank - 2 - len(stack)), *stack)
+    if len(shape) < 2 or shape[-1] != columns or not const.array.size or given[:-2] not in (before, (1,) * (rank - 2)):
+        text = f"weights of shape {list(const.array.shape)} for data of shape {list(shape)}."
+        raise fail("HG023", name, text, "Supported: one matrix, or a matrix for each of the data.")
+    weight, scale = integer_weights(name, const.map(lambda part: np.swapaxes(part, -1, -2).reshape(-1, columns)))
+    vectors = given[-2]
+    if given[:-2] == before:
+        weight = block_diagonal(weight, count)
+        ops: ShapedOps = [
+            (Reshape(), (count, vectors, columns)),
+            (Transpose((1, 0, 2)), (vectors, count, columns)),
+            (Reshape(), (vectors, count * columns)),
+        ]
+    else:
+        ops = [(Reshape(), (vectors, columns))]
+    return [
+        *ops, (MatMul(weight, scale), (vectors, count * rows)), (Reshape(), (vectors, count, rows)),
+        (Transpose((1, 0, 2)), (count, vectors, rows)), (Reshape(), (*before, vectors, rows)),
+    ]  # fmt: skip
+
+
+def block_diagonal(weight: Array, blocks: int) -> Array:
+    """The rows of several matrices, one below the other, as one matrix in which each has columns of its own."""
+    rows, columns = weight.shape[0] // blocks, weight.shape[1]
+    wide = np.zeros((blocks * rows, blocks * columns), np.int64)
+    for n in range(blocks):
+        part = slice(n * rows, (n + 1) * rows)
+        wide[part, n * columns : (n + 1) * columns] = weight[part]
+    return wide
+
+
 def _from_the_left(node: NodeContext) -> ShapedOps:
     """Constant matrices times those of the data, (..., m, k) and (..., k, n): as the transposed data times weights.
 
@@ -75,6 +132,9 @@ def _from_the_left(node: NodeContext) -> ShapedOps:
     name, shape, const = node.name, node.shape, node.constant(0)
     if const is None:
         raise fail("HG010", name, "a product of two computed tensors is not supported.")
+    if const.array.ndim == 1 and len(shape) > 1:
+        ops = _from_the_left(replace(node, inputs=(const.map(lambda part: part.reshape(1, -1)), node.inputs[1])))
+        return [*ops, (Reshape(), (*shape[:-2], shape[-1]))]
     rank, given = len(shape), const.array.shape
     before = (*(1,) * (rank - len(given)), *given[:-2])
     if (
@@ -92,10 +152,7 @@ def _from_the_left(node: NodeContext) -> ShapedOps:
         turn = (*range(rank - 2), rank - 1, rank - 2)
         turned, made = (*shape[:-2], count, columns), (*shape[:-2], count, rows)
         return [(Transpose(turn), turned), (MatMul(weight, scale), made), (Transpose(turn), (*shape[:-2], rows, count))]
-    wide = np.zeros((blocks * rows, blocks * columns), np.int64)
-    for n in range(blocks):
-        own = slice(n * rows, (n + 1) * rows)
-        wide[own, n * columns : (n + 1) * columns] = weight[own]
+    wide = block_diagonal(weight, blocks)
     apart = (*before, rows)
     return [
         (Transpose((rank - 1, *range(rank - 1))), (count, *shape[:-1])), (Reshape(), (count, blocks * columns)),

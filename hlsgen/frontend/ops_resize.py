@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -86,12 +86,17 @@ def _sizes(node: NodeContext) -> tuple[Shape, list[Fraction]]:
     fine = len(given) == len(axes) == len(set(axes)) and all(0 <= a < len(shape) for a in axes)
     if not fine or not np.isfinite(given).all() or (given <= 0).any() or (given > MAX_TENSOR).any():
         raise fail("HG013", name, f"scales or sizes {given.tolist()} for data of shape {list(shape)}.")
-    if scales is None and attrs.get("keep_aspect_ratio_policy", "stretch") != "stretch":
-        raise fail("HG010", name, f"keep_aspect_ratio_policy {attrs['keep_aspect_ratio_policy']!r} is not supported.")
+    policy = attrs.get("keep_aspect_ratio_policy", "stretch")
+    if policy not in _POLICIES:
+        raise fail("HG013", name, f"keep_aspect_ratio_policy is {policy!r}.", f"Supported: {', '.join(_POLICIES)}.")
     out, factors = list(shape), [Fraction(1)] * len(shape)
     for axis, value in zip(axes, given.tolist(), strict=True):
         factors[axis] = Fraction(value) if scales is not None else Fraction(int(value), shape[axis])
         out[axis] = math.floor(shape[axis] * factors[axis])
+    if scales is None and (choose := _POLICIES[policy]) is not None:
+        scale = choose(factors[axis] for axis in axes)  # one for all axes; sizes are rounded to the nearest
+        for axis in axes:
+            factors[axis], out[axis] = scale, math.floor(shape[axis] * scale + Fraction(1, 2))
     return tuple(out), factors
 
 
@@ -139,6 +144,10 @@ _TRANSFORMS: dict[str, Callable[[Any, int, int, Any, Any], Any]] = {
     "asymmetric": lambda p, size, out, scale, half: p / scale,
     "align_corners": lambda p, size, out, scale, half: p * (size - 1) / (out - 1) if out > 1 else 0 * p,
 }
+#: Which of the scales of the axes counts for all, by keep_aspect_ratio_policy; None: each its own.
+_POLICIES: dict[str, Callable[[Iterable[Fraction]], Fraction] | None] = {
+    "stretch": None, "not_larger": min, "not_smaller": max,
+}  # fmt: skip
 _ROUNDINGS: dict[str, Callable[[Any, Any], int]] = {
     "round_prefer_floor": lambda v, half: math.ceil(v - half),
     "round_prefer_ceil": lambda v, half: math.floor(v + half),

@@ -48,7 +48,7 @@ from hlsgen.frontend.loop_once import PREVIOUS, STATE
 from hlsgen.frontend.node_context import Imported, NodeContext
 from hlsgen.frontend.onnx_graph import all_nodes, inner_nodes
 from hlsgen.frontend.operator_rule import Convert, Dtypes, Fold, Operands, Role, Rule
-from hlsgen.frontend.ops_activations import activation, celu, gelu, power, prelu
+from hlsgen.frontend.ops_activations import activation, celu, gelu, power, prelu, swish
 from hlsgen.frontend.ops_attention import ATTENTION, MULTI_HEAD
 from hlsgen.frontend.ops_host import arg_max, arg_min, on_host, top_k
 from hlsgen.frontend.ops_multi_operand import joined
@@ -264,6 +264,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "Softplus"): Rule(activation()),
     (ONNX, "Softsign"): Rule(activation()),
     (ONNX, "Sqrt"): Rule(activation(), fold=evaluated),
+    (ONNX, "Swish"): Rule(swish),
     (ONNX, "Tanh"): Rule(activation()),
     (ONNX, "ThresholdedRelu"): Rule(ops_compare_select.thresholded_relu, alike=False),
     # Comparisons, logic, choice.

@@ -1,0 +1,142 @@
+"""Sums of several tensors, products with vectors and stacks of matrices, TopK with both outputs, Swish, Resize by policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import integer_models
+import numpy as np
+import onnx
+import ort
+import pytest
+from integer_models import Graph
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+from hlsgen.interpreter import graph as reference
+
+Array = NDArray[Any]
+#: Powers of two: then float32 rounds nothing, whatever the order of a sum is.
+STEP, MIDDLE = np.float32(2**-5), np.uint8(128)
+
+
+def pair(graph: Graph, data: str, scale: Any = STEP) -> str:
+    """The tensor, quantized."""
+    codes = graph.add("QuantizeLinear", [data, scale, MIDDLE])
+    return graph.add("DequantizeLinear", [codes, scale, MIDDLE])
+
+
+def weights(shape: tuple[int, ...], graph: Graph) -> str:
+    codes = np.random.default_rng(sum(shape)).integers(-127, 128, shape).astype(np.int8)
+    return graph.add("DequantizeLinear", [codes, np.float32(2**-7), np.int8(0)])
+
+
+def finished(graph: Graph, results: list[str], shape: tuple[int, ...], opset: int = 17) -> onnx.ModelProto:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+    ir = 8 if opset < 19 else 10
+    return graph.proto("net", [x], [helper.make_empty_tensor_value_info(r) for r in results], [("", opset)], ir)
+
+
+def samples(shape: tuple[int, ...], count: int = 48) -> Array:
+    """Frames, some with equal elements."""
+    x = np.random.default_rng(1).normal(0, 2, (count, *shape)).astype(np.float32)
+    return np.where(np.arange(count).reshape(-1, *(1,) * len(shape)) % 2, np.round(x), x).astype(np.float32)
+
+
+def assert_equal(
+    made: onnx.ModelProto, shape: tuple[int, ...], directory: Path, *, by_onnx: bool = False
+) -> list[Array]:
+    """All outputs of the file, compared with an executor on whole frames; what that gives."""
+    graph = integer_models.compiled(made, directory).graph
+    x = samples(shape)
+    frames = x.reshape(-1, *shape[1:]) if shape[0] == 1 else x
+    got: Any = reference.run_output(graph, reference.encode_input(graph, reference.frames_of(graph, frames)))
+    got = reference.named_outputs(graph, got) if graph.outputs else {"": reference.decode_output(graph, got)}
+    run = ReferenceEvaluator(made) if by_onnx else ort.session(made)
+    expected = [np.stack(part) for part in zip(*(run.run(None, {"x": frame}) for frame in x), strict=True)]
+    for one, other in zip(got.values(), expected, strict=True):
+        assert one.dtype == other.dtype
+        assert (one.reshape(other.shape) == other).all()
+    return expected
+
+
+@pytest.mark.parametrize("op", ["Sum", "Max", "Min"])
+@pytest.mark.parametrize("constant", [False, True])
+def test_of_several_tensors(op: str, constant: bool, tmp_path: Path) -> None:
+    graph = Graph()
+    data = pair(graph, "x")
+    parts = [data, graph.add("Relu", [data]), graph.add("Neg", [data])]
+    if constant:
+        parts.insert(1, np.arange(6, dtype=np.float32) * STEP)  # type: ignore[arg-type]
+    made = finished(graph, [pair(graph, graph.add(op, parts), np.float32(2**-4))], (1, 6))
+    assert_equal(made, (1, 6), tmp_path)
+
+
+def test_sum_of_three_layers(tmp_path: Path) -> None:
+    """Of different tensors: sums of sums in hardware."""
+    graph = Graph()
+    data = pair(graph, "x")
+    parts = [pair(graph, graph.add("MatMul", [data, weights((6, n), graph)]), STEP) for n in (5, 5, 5)]
+    made = finished(graph, [pair(graph, graph.add("Sum", parts), np.float32(2**-3))], (1, 6))
+    assert_equal(made, (1, 6), tmp_path)
+
+
+@pytest.mark.parametrize("shape", [(1, 6), (1, 3, 6), (1, 2, 3, 6)])
+def test_matrix_by_vector(shape: tuple[int, ...], tmp_path: Path) -> None:
+    graph = Graph()
+    product = graph.add("MatMul", [pair(graph, "x"), weights((6,), graph)])
+    assert_equal(finished(graph, [pair(graph, product, np.float32(2**-3))], shape), shape, tmp_path)
+
+
+def test_vector_by_matrix(tmp_path: Path) -> None:
+    graph = Graph()
+    product = graph.add("MatMul", [weights((3,), graph), pair(graph, "x")])
+    assert_equal(finished(graph, [pair(graph, product, np.float32(2**-3))], (1, 3, 6)), (1, 3, 6), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "data, stack",
+    [((1, 2, 4, 6), (2, 6, 5)), ((2, 4, 6), (2, 6, 5)), ((1, 4, 6), (3, 6, 5)), ((1, 6), (2, 6, 3)), ((1, 2, 4, 6), (1, 2, 6, 5))],
+)  # fmt: skip
+def test_stack_of_matrices(data: tuple[int, ...], stack: tuple[int, ...], tmp_path: Path) -> None:
+    graph = Graph()
+    product = graph.add("MatMul", [pair(graph, "x"), weights(stack, graph)])
+    assert_equal(finished(graph, [pair(graph, product, np.float32(2**-3))], data), data, tmp_path)
+
+
+def test_stack_that_neither_fits_nor_is_one_is_refused(tmp_path: Path) -> None:
+    graph = Graph()
+    product = graph.add("MatMul", [pair(graph, "x"), weights((3, 1, 6, 5), graph)])
+    integer_models.refused(finished(graph, [product], (1, 2, 4, 6)), tmp_path, "HG023")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_both_outputs_of_topk(count: int, tmp_path: Path) -> None:
+    graph = Graph()
+    logits = graph.add("MatMul", [pair(graph, "x"), weights((6, 5), graph)])
+    graph.add("TopK", [logits, np.array([count], np.int64)], ["values", "indices"])
+    expected = assert_equal(finished(graph, ["indices", "values"], (1, 6)), (1, 6), tmp_path)
+    assert [part.dtype for part in expected] == [np.int64, np.float32]
+
+
+@pytest.mark.parametrize("alpha", [None, 1.5, -0.5])
+def test_swish(alpha: float | None, tmp_path: Path) -> None:
+    graph = Graph()
+    attributes = {} if alpha is None else {"alpha": alpha}
+    made = finished(graph, [pair(graph, graph.add("Swish", [pair(graph, "x")], **attributes))], (1, 6), 24)
+    assert_equal(made, (1, 6), tmp_path, by_onnx=True)
+
+
+@pytest.mark.parametrize("policy, sizes", [("not_larger", [8, 9]), ("not_smaller", [6, 8]), ("stretch", [8, 4])])
+def test_resize_that_keeps_the_aspect_ratio(policy: str, sizes: list[int], tmp_path: Path) -> None:
+    graph = Graph()
+    inputs = [pair(graph, "x"), "", "", np.array(sizes, np.int64)]
+    image = graph.add(
+        "Resize", inputs, mode="nearest", axes=[2, 3], keep_aspect_ratio_policy=policy,
+        coordinate_transformation_mode="asymmetric", nearest_mode="floor",
+    )  # fmt: skip
+    made = finished(graph, [pair(graph, image)], (1, 2, 4, 4), 18)
+    (expected,) = assert_equal(made, (1, 2, 4, 4), tmp_path)
+    assert expected.shape[-2:] == ((8, 4) if policy == "stretch" else (8, 8))
