@@ -195,6 +195,10 @@ def _depth(cell: Cell) -> ParameterValue | None:
     return 1 if deep else 2
 
 
+def _names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
 def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
     """Those that say what is to be built are taken as asked for; the hardware was held against them. Others are wishes."""
     styles = {cell.parameters["STYLE"] for cell in cells if "STYLE" in cell.parameters and "W_W" in cell.parameters}
@@ -212,6 +216,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
         "add": NotProven("options", lambda value: value in ("exact", "fixed-point")),
         "recurrence": NotProven("options", lambda value: value in ("unrolled", "once")),
         "ports": NotProven("options", lambda value: value in ("packed", "separate")),
+        "outputs": NotProven("options", _names),
         "runtime": NotProven("options", lambda value: value in RUNTIMES),
         "reset_active_low": switch, "loadable": switch, "tkeep": switch, "control": switch, "top": text, "name": text,
         "clock_name": text, **dict.fromkeys(("bus_width", "reset_name"), NotProven("options", _maybe_text)),

@@ -92,7 +92,13 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         check_options(options)
     modes = parse_inputs(options.input)
     model = import_model(
-        path, problems, options.add == "fixed-point", typed(modes), pairs=not options.separate, runtime=options.runtime
+        path,
+        problems,
+        options.add == "fixed-point",
+        typed(modes),
+        pairs=not options.separate,
+        runtime=options.runtime,
+        outputs=options.outputs,
     )
     if model is None:
         problems.finish()
@@ -117,7 +123,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         options, needs_of(network, lambda nodes: planning.network_cost(nodes, network.choices, targets))
     )
     problems.finish()
-    data = self_contained(path)
+    data = self_contained(path, options.outputs)
     top = options.top or default_top(path.stem, options.target)
     options = replace(options, name=_title(options.name or path.stem), top=top)
     about = {"file": "model.onnx", "sha256": hashlib.sha256(data).hexdigest(), **recorded(model.runtime)}
@@ -158,6 +164,7 @@ def lowered(path: Path, model: Model, options: Options, problems: Collector) -> 
         typed=typed(modes),
         once=True,
         runtime=options.runtime,
+        outputs=options.outputs,
     )
     return lower_once(model, shared, modes, problems)
 

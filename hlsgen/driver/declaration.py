@@ -98,12 +98,14 @@ def check_values(values: Any, problems: Collector) -> None:
 
 
 def conforms(value: object, wanted: Any) -> bool:
-    """Whether a value is of a type: a plain one, a union of types, or dict of types. A whole number is a number as well."""
+    """Whether a value is of a type: a plain one, a union of types, or list or dict of types. A whole number is a number as well."""
     parts = get_args(wanted)
     if get_origin(wanted) in (Union, UnionType):
         return any(conforms(value, part) for part in parts)
     if get_origin(wanted) is dict:
         return type(value) is dict and all(conforms(k, parts[0]) and conforms(v, parts[1]) for k, v in value.items())
+    if get_origin(wanted) is list:
+        return type(value) is list and all(conforms(item, parts[0]) for item in value)
     return type(value) is wanted or (wanted is float and type(value) is int)
 
 
@@ -114,6 +116,8 @@ def in_words(wanted: Any) -> str:
         return " or ".join(in_words(part) for part in parts if part is not type(None))
     if get_origin(wanted) is dict:
         return f"a map from {in_words(parts[0])} to {in_words(parts[1])}"
+    if get_origin(wanted) is list:
+        return f"a list of {in_words(parts[0])}"
     return {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[wanted]
 
 

@@ -106,6 +106,11 @@ def _port_name(name: str) -> Iterator[tuple[str, str]]:
         yield f"{name!r} is no name for a Verilog port.", "Letters, digits and _, at most 64, and no keyword."
 
 
+def _output_names(names: list[str]) -> Iterator[tuple[str, str]]:
+    if len(set(names)) < len(names):
+        yield "a tensor is named twice.", "Name each one once."
+
+
 def _pe_and_simd(folding: Foldings) -> Iterator[tuple[str, str]]:
     if any(set(entry) != {"pe", "simd"} for entry in folding.values()):
         yield "does not map names of layers to whole numbers pe and simd.", 'Form: {"NAME": {"pe": N, "simd": N}}.'
@@ -145,6 +150,10 @@ def _read_input(types: list[str] | None) -> str | dict[str, str] | None:
     """A type for all inputs, or types by the names of inputs, "" for all others."""
     found = {name: kind for name, _, kind in (text.rpartition("=") for text in types or [])}
     return found.get("") if set(found) <= {""} else found
+
+
+def _read_outputs(texts: list[str] | None) -> list[str]:
+    return [name for text in texts or [] for name in text.split(",") if name]
 
 
 def _read_realize(wishes: list[str] | None) -> dict[str, str]:
@@ -259,6 +268,15 @@ class Options:
         "--add",
         "QLinearAdd: exact to its float chain, or fixed-point (multipliers and a shift).",
         check=one_of("exact", "fixed-point"),
+    )
+    outputs: list[str] = option(
+        list,
+        "--outputs",
+        "Builds the part of the graph that ends in this tensor. May be given several times, or names with commas between. "
+        "Default: the outputs of the file.",
+        metavar="TENSOR",
+        check=_output_names,
+        spelling=Spelling(list[str] | None, None, _read_outputs),
     )
     runtime: str = option(
         "auto",

@@ -102,7 +102,15 @@ def reweighted(build: Build, weights: Mapping[str, Array] | Path) -> Graph:
     problems, modes = Collector(), parse_inputs(build.options.input)
     if isinstance(weights, Path):
         fixed_point, pairs = build.options.add == "fixed-point", not build.options.separate
-        model = import_model(weights, problems, fixed_point, typed(modes), pairs=pairs, runtime=build.options.runtime)
+        model = import_model(
+            weights,
+            problems,
+            fixed_point,
+            typed(modes),
+            pairs=pairs,
+            runtime=build.options.runtime,
+            outputs=build.options.outputs,
+        )
         problems.finish()
         assert model is not None
     else:

@@ -88,7 +88,9 @@ def graph_of(source: Source, options: Options) -> tuple[Graph, list[Diagnostic]]
     modes = parse_inputs(options.input)
     with _file(source) as path:
         fixed_point, pairs = options.add == "fixed-point", not options.separate
-        model = import_model(path, problems, fixed_point, typed(modes), pairs=pairs, runtime=options.runtime)
+        model = import_model(
+            path, problems, fixed_point, typed(modes), pairs=pairs, runtime=options.runtime, outputs=options.outputs
+        )
         if model is None:
             problems.finish()
         assert model is not None

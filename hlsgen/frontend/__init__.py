@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 from hlsgen.diagnostics import Collector
+from hlsgen.frontend.chosen_outputs import suggest_outputs
 from hlsgen.frontend.declarations import check_types, check_versions
 from hlsgen.frontend.graph_inputs import parse_datatype
 from hlsgen.frontend.importer import Importer
@@ -28,17 +29,18 @@ def import_model(
     once: bool = False,
     pairs: bool = True,
     runtime: str = "auto",
+    outputs: Sequence[str] = (),
 ) -> Model | None:
     """Reads a file and walks its graph; None if an error went to `problems`.
 
     `fixed_point`: a QLinearAdd becomes a QuantizedAdd, with multipliers and a shift. `typed`: inputs that go to hardware as
     numbers, not as codes of their first quantizers, and whether as integers; "" for all that are not named. `once`: bodies of loops stay one.
     `pairs`: two inputs that one operation joins come side by side, in one tensor. `runtime`: whose integers the Model has,
-    one of `runtimes.CHOICES`.
+    one of `runtimes.CHOICES`. `outputs`: tensors that the graph is cut to, unless there are none.
     """
     before = len(problems.errors)
     with problems.catching():
-        proto = read_model(path, problems)
+        proto = read_model(path, problems, outputs)
         check_versions(proto, path.stem, problems)
         walk = Importer(proto, path.stem, problems, fixed_point, typed)
         walk.once, walk.pairs, walk.runtime = once, pairs, runtime_of(all_nodes(proto.graph), runtime)
@@ -46,6 +48,7 @@ def import_model(
         check_types(walk.graph, walk.tensors, walk.steps, problems)
         if model is None:
             report_stuck(walk.roles, problems)
+            suggest_outputs(walk.graph, walk.followed, problems, before)
             report_float_model(walk.graph, walk.name, problems, before)
         return model if len(problems.errors) == before or model is None else None
     return None

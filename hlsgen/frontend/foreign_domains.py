@@ -62,13 +62,13 @@ _TOOLS = (
         "classical machine learning (scikit-learn)",
         ("ai.onnx.ml",),
         (),
-        "Leave these nodes to the host: cut the model in front of them (onnx.utils.extract_model).",
+        "Leave these nodes to the host: `--outputs TENSOR` builds the part of the model before them.",
     ),
     Tool(
         "onnxruntime-extensions",
         ("ai.onnx.contrib", "com.microsoft.extensions"),
         (),
-        "Leave pre- and postprocessing to the host: cut the model there (onnx.utils.extract_model).",
+        "Leave pre- and postprocessing to the host: `--outputs TENSOR` builds the part of the model before it.",
     ),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError, Message
 from onnx import GraphProto, NodeProto, TensorProto, helper
 
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
+from hlsgen.frontend.chosen_outputs import cut_to
 from hlsgen.frontend.foreign_attributes import drop_foreign_attributes
 from hlsgen.frontend.local_functions import inlined
 
@@ -23,13 +24,14 @@ MAX_NODES = 100_000
 _LISTED = 5
 
 
-def read_model(path: Path, problems: Collector | None = None) -> onnx.ModelProto:
+def read_model(path: Path, problems: Collector | None = None, outputs: Sequence[str] = ()) -> onnx.ModelProto:
     """Parses `path`; external tensor data is read in, from the model's own folder only.
 
     Calls of the model's own functions are replaced by their nodes. Attributes of other tools on standard nodes are removed,
-    with a warning in `problems`. Raises HlsgenError with HG001..HG004, HG010.
+    with a warning in `problems`. The graph is cut to `outputs`, unless there are none. Raises HlsgenError with HG001..HG004,
+    HG010, HG040.
     """
-    model = _parse(path, _read(path))
+    model = _parse(path, _read(path), outputs)
     foreign = drop_foreign_attributes(model.graph)
     if foreign and problems is not None:
         problems.items.append(foreign)
@@ -67,7 +69,7 @@ def _message(path: Path, data: bytes) -> onnx.ModelProto:
         ) from None
 
 
-def _parse(path: Path, data: bytes) -> onnx.ModelProto:
+def _parse(path: Path, data: bytes, outputs: Sequence[str] = ()) -> onnx.ModelProto:
     model = _message(path, data)
     wrong = next(_not_text(model), None)
     if wrong is not None:
@@ -81,6 +83,8 @@ def _parse(path: Path, data: bytes) -> onnx.ModelProto:
         )
     if len(model.graph.node) > MAX_NODES:
         raise fail("HG004", str(path), f"{len(model.graph.node)} nodes; at most {MAX_NODES} are read.")
+    if outputs:
+        cut_to(model.graph, outputs)
     problems, external = Collector(), 0
     missing: dict[str, list[str]] = {}
     for owner, tensor in chain(_tensors(model.graph), *(_tensors_of(f.node) for f in model.functions)):
@@ -151,14 +155,18 @@ def _tensors_of(nodes: Iterable[NodeProto]) -> Iterator[tuple[str, TensorProto]]
                 yield from _tensors(inner)
 
 
-def self_contained(path: Path) -> bytes:
-    """The bytes of the file; with its external data inside, if it has any. Raises HG001..HG004."""
+def self_contained(path: Path, outputs: Sequence[str] = ()) -> bytes:
+    """The bytes of the file; with its external data inside, if it has any, and cut to `outputs`. Raises HG001..HG004, HG040."""
     data = _read(path)
-    tensors = _tensors(_message(path, data).graph)
-    if any(t.data_location == TensorProto.EXTERNAL for _, t in tensors):
-        inlined: bytes = read_model(path).SerializeToString(deterministic=True)
-        return inlined
-    return data
+    model = _message(path, data)
+    if any(t.data_location == TensorProto.EXTERNAL for _, t in _tensors(model.graph)):
+        model = read_model(path)
+    elif not outputs:
+        return data
+    if outputs:
+        cut_to(model.graph, outputs)
+    contained: bytes = model.SerializeToString(deterministic=True)
+    return contained
 
 
 def _check_shape(owner: str, tensor: TensorProto) -> int:

@@ -149,7 +149,7 @@ def test_the_list_of_files(built: LazyBuilds, change: Callable[[Any], object], n
 def test_every_option_and_realization_is_known() -> None:
     """A new one has to be held, or named as not proven."""
     known = {"input", "add", "reset_active_low", "loadable", "top", "name", "weights", "target", "prefer", "folding"}
-    known |= {"bus_width", "ports", "tkeep", "control", "clock_name", "reset_name", "recurrence", "runtime"}
+    known |= {"bus_width", "ports", "tkeep", "control", "clock_name", "reset_name", "recurrence", "runtime", "outputs"}
     known |= {"realize", "lanes", "target_cycles", "device", "clock_mhz", "max_lut", "max_dsp", "max_bram"}
     assert {field.name for field in fields(hlsgen.Options)} == known
     assert set(REALIZATIONS) == set(KINDS)
