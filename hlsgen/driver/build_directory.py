@@ -230,15 +230,17 @@ def files_in(directory: Path, folders: set[str]) -> set[str]:
 
 def refuse_special_files(directory: Path) -> None:
     """Refuses what would block its reader, or has no end: pipes, devices, files larger than any of a build; also links
-    in place of single files, while those in rtl/ are an error of the certificate.
+    in place of single files, while those in rtl/ and hls/ are an error of the certificate.
 
     Raises HG050 with the first few.
     """
-    names = sorted(name for name in files_in(directory, {"rtl"}) if name.startswith("rtl/") or name in _CERTIFIED)
+    cores = ("rtl/", "hls/")
+    there = files_in(directory, {"rtl", "hls"})
+    names = sorted(name for name in there if name in _CERTIFIED or (name.startswith(cores) and not left_by_runs(name)))
     wrong = []
     for name in names:
         try:
-            found = os.stat(directory / name, follow_symlinks=name.startswith("rtl/"))
+            found = os.stat(directory / name, follow_symlinks=name.startswith(cores))
         except OSError:
             continue
         if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_FILE_BYTES:

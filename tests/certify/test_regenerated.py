@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -143,6 +144,22 @@ def test_files_that_are_too_many(both: Path, name: str) -> None:
     (both / name).parent.mkdir(exist_ok=True)
     (both / name).write_text("")
     assert any(f"{name}: is " in text for text in problems(both))
+
+
+@pytest.mark.cases(4)
+@pytest.mark.parametrize(
+    "name",
+    ["hls/hg", "hls/hg/types.hpp", "hls/top.cpp", "hls/top.hpp", "hls/weights.hpp", "hls/certificate.json", "hls"],
+)
+def test_files_that_are_missing(both: Path, name: str) -> None:
+    """With their hashes still listed, or as pipes, which nothing must wait for."""
+    path = both / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert problems(both)
+    if name.endswith(("pp", "json")):
+        os.mkfifo(path)
+        with pytest.raises(hlsgen.HlsgenError, match="HG050"):
+            problems(both)
 
 
 def test_files_of_the_user_are_named(both: Path) -> None:

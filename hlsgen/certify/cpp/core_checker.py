@@ -97,14 +97,14 @@ def _check_files(
     hashes = {**certificate["cpp"], "hls/certificate.json": sha256(directory / "hls" / "certificate.json")}
     if not isinstance(listed, dict) or any(listed.get(name) != value for name, value in hashes.items()):
         collector.error("HG055", "manifest.json", "lists other hashes of the core than hls/certificate.json.")
-    found = {f"hls/hg/{path.name}" for path in (directory / "hls" / "hg").iterdir()}
+    found = {f"hls/hg/{path.name}" for path in (directory / "hls" / "hg").glob("*")}
     for name in sorted(found - wanted):
         collector.error("HG055", name, "is included by nothing.", "Remove it: a compiler may find it first.")
     for name in sorted(wanted):
         path = directory / name
         if path.is_symlink() or not path.is_file() or sha256(path) != certificate["cpp"][name]:
             collector.error("HG055", name, "has another hash than in hls/certificate.json, or is no plain file.")
-        if name.startswith("hls/hg/") and path.read_bytes() != library_text("cpp/hg", path.name).encode():
+        elif name.startswith("hls/hg/") and path.read_bytes() != library_text("cpp/hg", path.name).encode():
             collector.error("HG055", name, "is not the header of this version of hlsgen.")
 
 
