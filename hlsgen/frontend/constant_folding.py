@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from hlsgen.diagnostics import Collector, fail, printable
-from hlsgen.interpreter import host_pools, host_softmax
+from hlsgen.interpreter.host_steps import OPERATORS
 from hlsgen.ir import Shape
 from hlsgen.ir.evaluate import decode, decoding, quantize
 from hlsgen.ir.ops import Quantizer
@@ -133,9 +133,7 @@ def _product(shape: Iterable[Any]) -> float:
 def evaluate(node: onnx.NodeProto, arrays: list[Array], opset: int) -> list[Array]:
     """Runs one standard node with onnx's reference evaluator."""
     try:
-        evaluator = ReferenceEvaluator(
-            single_node(node, arrays, opset), new_ops=host_softmax.OPERATORS + host_pools.OPERATORS
-        )
+        evaluator = ReferenceEvaluator(single_node(node, arrays, opset), new_ops=OPERATORS)
         feeds = dict(zip([i for i in node.input if i], arrays, strict=True))
         with np.errstate(all="ignore"):
             results = [np.asarray(r) for r in evaluator.run(None, feeds)]

@@ -9,11 +9,14 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from hlsgen.interpreter import host_pools, host_softmax
+from hlsgen.interpreter import host_pools, host_resize, host_softmax
 from hlsgen.ir import ArgMax, HostOp, Reshape, Step, Transpose
 from hlsgen.ir.evaluate import apply
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
 from hlsgen.numerics.fixed import Array
+
+#: Of the reference evaluator, in the place of its own.
+OPERATORS = [*host_softmax.OPERATORS, *host_pools.OPERATORS, *host_resize.OPERATORS]
 
 
 def run_step(step: Step, x: Array) -> Array:
@@ -40,7 +43,7 @@ def rearranged(op: Reshape | Transpose, x: Array, shape: tuple[int, ...]) -> Arr
 
 @lru_cache(maxsize=8)
 def _evaluator(model: bytes) -> ReferenceEvaluator:
-    return ReferenceEvaluator(onnx.ModelProto.FromString(model), new_ops=host_softmax.OPERATORS + host_pools.OPERATORS)
+    return ReferenceEvaluator(onnx.ModelProto.FromString(model), new_ops=OPERATORS)
 
 
 def _host(model: bytes, x: Array) -> Array:
