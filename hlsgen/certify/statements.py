@@ -58,7 +58,7 @@ _ASSUMED = (
     Statement("reading", "The frontend reads right which node takes what, and the shapes and types at both ends."),
     Statement("input-range", "Input codes are in the range that the manifest gives for s_axis.", ("input.range",)),
     Statement("options", "These options are those that were asked for.",
-              ("options.input", "options.add", "options.runtime", "options.recurrence", "options.ports",
+              ("options.input", "options.outputs", "options.add", "options.runtime", "options.recurrence", "options.ports",
                "options.reset_active_low", "options.loadable", "options.tkeep", "options.control", "options.bus_width", "options.clock_name", "options.reset_name", "options.top",
                "options.name")),
     Statement("wishes", "These options only ask for something; what became of it is in other entries.",

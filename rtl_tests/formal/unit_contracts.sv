@@ -84,7 +84,8 @@ module load_contract #(
     always @* begin
         if (!begun_reg) assume (rst);
         if (known_reg) begin
-            if (1'b1) written: assert (we == due_reg);
+            // A reset takes back what is due.
+            if (1'b1) written: assert (we == (due_reg && !rst));
             if (we) placed: assert (waddr == place_reg);
             if (we && marked_reg) kept: assert (((found ^ kept_reg) & mask) == 0);
         end
