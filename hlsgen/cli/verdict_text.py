@@ -11,7 +11,7 @@ from rich.markup import escape
 from hlsgen.cli.console import err, out, plain
 from hlsgen.diagnostics import counted, printable
 from hlsgen.interpreter.equivalence import Comparison
-from hlsgen.simulation.file_oracle import OracleVerdict
+from hlsgen.simulation.file_verdict import OracleVerdict
 from hlsgen.simulation.host_selftest import HostVerdict
 from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
 
@@ -108,14 +108,11 @@ def print_oracle(oracle: OracleVerdict) -> None:
     if not oracle.ran:
         out.print(f"file: not compared, {escape(printable(oracle.reason))}", soft_wrap=True)
         return
-    total = sum(oracle.explained.values()) + oracle.unexplained
-    sorts = [("unexplained", oracle.unexplained), *sorted(oracle.explained.items())]
-    parts = ", ".join(f"{number} {sort}" for sort, number in sorts if number)
-    explained = "explained: " if total and oracle.ok else ""
-    text = counted(total, "difference") + (f" ({explained}{parts})" if total else "")
-    state = "[green]equal[/]" if oracle.ok else "[red]different[/]"
+    text = oracle.summary if oracle.ok else f"different, {oracle.summary}"
+    color = "green" if oracle.ok else "red"
     out.print(
-        f"file: {state}, {counted(oracle.frames, 'frame')} in {escape(oracle.ran)}, {counted(oracle.compared, 'tensor')}, {escape(text)}",
+        f"file: [{color}]{escape(text)}[/], {counted(oracle.frames, 'frame')} in {escape(oracle.ran)}, "
+        f"{counted(oracle.compared, 'tensor')}",
         soft_wrap=True,
     )
     reasons = Counter(oracle.left.values())

@@ -104,17 +104,26 @@ from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
 
 
-def interpret(model: Model, x: Array) -> list[Tensor]:
+#: Gives what the later steps get in place of a value, by its number.
+Correction = Callable[[int, Tensor], Tensor]
+
+
+def interpret(model: Model, x: Array, correct: Correction = lambda number, tensor: tensor) -> list[Tensor]:
     """The input, in the model's dtype (frames, *input_shape), and the results of all steps, in order."""
     parts = reference.parts_of(model.inputs, x)
-    return resumed(model, 0, replace(plain(x), parts=tuple(plain(part) for part in parts)))
+    return resumed(model, 0, replace(plain(x), parts=tuple(plain(part) for part in parts)), correct)
 
 
-def resumed(model: Model, at: int, tensor: Tensor) -> list[Tensor]:
-    """The same from a given value `at` on, which must be the only way to the output; those before it are empty."""
+def resumed(
+    model: Model, at: int, tensor: Tensor, correct: Correction = lambda number, tensor: tensor
+) -> list[Tensor]:
+    """The same from a given value `at` on, which must be the only way to the output; those before it are empty.
+
+    `correct`: called with each result, in order.
+    """
     values = [Tensor(np.zeros((len(tensor.value), 0)))] * at + [replace(tensor, origin=at)]
     for number, step in enumerate(model.steps[at:], at + 1):
-        values.append(_step(model, number, step, [values[i] for i in step.inputs]))
+        values.append(correct(number, _step(model, number, step, [values[i] for i in step.inputs])))
     return values
 
 

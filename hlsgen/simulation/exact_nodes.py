@@ -38,7 +38,7 @@ _UNIT, _STEPS = 2.0**-24, 16
 class Rounding:
     """A node that rounds otherwise in an executor: its value there and by the contract, and how far they may be apart.
 
-    `kind`: "sum" or "function". All of the node's output shape. `terms`: the exact sum, as `once` takes it, where nothing
+    `kind`: "sum", "bias" (a sum with a bias), "tensors" (an Add of tensors) or "function"; `operator`: the node's. All of the node's output shape. `terms`: the exact sum, as `once` takes it, where nothing
     was added to it.
     """
 
@@ -48,6 +48,7 @@ class Rounding:
     contract: Array
     reach: Array
     terms: tuple[tuple[Array, ...], ...] = ()
+    operator: str = ""
 
     def number(self, index: tuple[int, ...]) -> Fraction | None:
         """The exact sum at a place, if it is known."""

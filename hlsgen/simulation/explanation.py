@@ -1,12 +1,14 @@
-"""Why an executor gives another value than ours for a piece of a file, or that nothing explains it.
+"""Why a runtime gives another value than ours for a piece of a file, or that nothing explains it.
 
 A difference is explained if
 
-- the file's own nodes give our values, all of that frame, with sums that are exact: integers and scales are read from
-  the file, the sum is a fraction that is rounded once, everything else runs in the executor; and
-- the executor's own sums are no farther from the exact ones than float32 operations in any order can bring them.
+- the nodes that the runtime executes give our values, all of that frame, on the runtime's own inputs, with sums that
+  are exact and functions that are rounded once: integers and scales are read from the file, a sum is a fraction that is
+  rounded once, everything else runs in the executor; and
+- the runtime's own sums and functions are no farther from the exact ones than float32 operations in any order can
+  bring them.
 
-Then the executor has rounded on the way to a threshold, and ours is the right side of it.
+So the difference is one of operators whose definition leaves the order of float operations, or the last place, open.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from fractions import Fraction
 
 import numpy as np
 import onnx
-from onnx import helper
 
 from hlsgen.frontend.domains import ONNX
 from hlsgen.numerics.fixed import Array
@@ -27,13 +28,12 @@ from hlsgen.simulation.exact_values import Known, same
 from hlsgen.simulation.file_pieces import ExecutedFile, Piece
 from hlsgen.simulation.oracles import Unable, run_node
 
-#: Sorts of explained differences.
-SORTS = {
-    "tie": "the exact sum lies on a threshold, and the executor's float sum beside it",
-    "order": "the executor's float sum has rounded across a threshold",
-    "function": "the executor's function is some units in the last place off",
-    "optimizer": "without its optimizer the executor gives our value",
-    "rounding": "no quantizer follows, and the executor's float sum is rounded more than once",
+#: Reasons of explained differences by the kind of rounding.
+REASONS = {
+    "sum": "float products added in another order",
+    "bias": "bias added in another order",
+    "tensors": "sum of tensors rounded more than once",
+    "function": "last place of {}",
 }
 #: How two tensors may be added: as the contract says, in the order of the file, exactly. The first and the others
 #: differ where a tensor is on a grid that its values do not show.
@@ -43,27 +43,26 @@ _TO_CODES = frozenset(["Quant", "IntQuant", "QuantizeLinear", "BipolarQuant", "M
 
 
 class Explained:
-    """A piece of one frame once more: with the executor's sums, and with exact ones.
+    """A piece of one frame once more: with the runtime's sums, and with exact ones.
 
-    `ours`, `theirs`: arrays of the target's shape that differ. `why`: why that is not explained, or "". Raises Unable
-    if it cannot be computed.
+    `trace`: the tensors of the run. `ours`, `theirs`: arrays of the target's shape that differ. `why`: why that is not
+    explained, or "". Raises Unable if it cannot be computed.
     """
 
     def __init__(
-        self, file: ExecutedFile, piece: Piece, feeds: Mapping[str, Array], ours: Array, theirs: Array
+        self, file: ExecutedFile, piece: Piece, trace: Mapping[str, Array], ours: Array, theirs: Array
     ) -> None:
-        self.file, self.piece = file, piece
-        with np.errstate(all="ignore"):
-            self._compute(feeds, ours, theirs)
-
-    def _compute(self, feeds: Mapping[str, Array], ours: Array, theirs: Array) -> None:
-        file, piece = self.file, self.piece
-        self.alone = file.walk(piece, feeds)
-        self.theirs = theirs
+        self.file, self.piece, self.trace, self.theirs = file, piece, trace, theirs
         self.why = ""
+        with np.errstate(all="ignore"):
+            self._compute(ours)
+
+    def _compute(self, ours: Array) -> None:
+        file, piece = self.file, self.piece
+        self.alone = file.walk(piece, self.trace)
         for adds in _ADDITIONS:
             self.roundings: list[Rounding] = []
-            self.contract = self._by_contract(feeds, adds)
+            self.contract = self._by_contract({name: self.trace[name] for name in piece.sources}, adds)
             got = self.contract[piece.target].value
             if same(got.astype(ours.dtype).reshape(ours.shape), ours):
                 break
@@ -80,18 +79,14 @@ class Explained:
                 f"its {far.node} gives {far.executor[at]} in place of {far.contract[at]}, farther than rounding "
                 f"reaches ({far.reach[at]:.3g})"
             )
+        elif not any(r.differs for r in self.roundings):
+            self.why = "no sum and no function of it is open in the order of its operations"
 
-    def sort(self, index: tuple[int, ...]) -> str:
-        """Of `SORTS`, for an element that differs; "unexplained" if the executor does not even agree with itself."""
-        alone = self.alone[self.piece.target].reshape(self.theirs.shape)
-        if alone[index] != self.theirs[index]:
-            return "optimizer" if self.file.executor == "onnxruntime" else "unexplained"
-        if {r.kind for r in self.roundings if r.differs} == {"function"}:
-            return "function"
-        if self.piece.nodes[-1].op_type not in _TO_CODES and alone.dtype.kind == "f":
-            return "rounding"
-        argument = self._exact_argument(index)
-        return "tie" if argument is not None and self._is_tie(argument) else "order"
+    def reason(self, index: tuple[int, ...]) -> str:
+        """Why an element differs, in words."""
+        differing = [r for r in self.roundings if r.differs]
+        texts = [REASONS[r.kind].format(r.operator) for r in differing]
+        return " and ".join(sorted(set(texts)))
 
     def numbers(self, index: tuple[int, ...]) -> tuple[str, str]:
         """The exact number in front of the quantizer, and the executor's, in units of codes; "" without one."""
@@ -128,23 +123,6 @@ class Explained:
         at_scale, at_zero = (np.broadcast_to(a, shape)[index] for a in (scale, zero))
         return x / Fraction(float(at_scale)) + Fraction(float(at_zero))
 
-    def _is_tie(self, argument: Fraction) -> bool:
-        """Whether a quantizer turns from one code to the next exactly there."""
-        node = self.piece.nodes[-1]
-        mode = next((helper.get_attribute_value(a) for a in node.attribute if a.name == "rounding_mode"), b"ROUND")
-        match node.op_type:
-            case "QuantizeLinear":
-                return argument.denominator == 2
-            case "Quant" | "IntQuant":
-                directed = mode.decode().upper() in ("CEIL", "FLOOR", "UP", "DOWN", "ROUND_TO_ZERO")
-                return argument.denominator == (1 if directed else 2)
-            case "BipolarQuant":
-                return argument == 0
-            case "MultiThreshold":
-                return bool((self.file.constants[node.input[1]].astype(np.float64) == float(argument)).any())
-            case _:
-                return False
-
     def _by_contract(self, feeds: Mapping[str, Array], adds: bool | None) -> dict[str, Known]:
         """Node by node, with sums that are exact. Notes what the executor rounds otherwise. Raises Unable."""
         file = self.file
@@ -158,7 +136,7 @@ class Explained:
             arrays = file.arrays(node, {k: v.value for k, v in values.items()})
             inputs = [values.get(i, file.constants.get(i)) for i in node.input if i]
             given = [i for i in inputs if i is not None]
-            found = run_node(file.executor, node, arrays, file.opsets)
+            found = self._executed(node, arrays)
             whole = file.normalizations.get(outputs[0])
             result: Known | Array | None
             if whole is not None and whole.input[0] in values:
@@ -186,6 +164,14 @@ class Explained:
                 )
         return values
 
+    def _executed(self, node: onnx.NodeProto, arrays: list[Array]) -> list[Array]:
+        """What the executor makes of these inputs: where they are those of the run, what it did give there."""
+        outputs = [o for o in node.output if o]
+        given = self.file.arrays(node, self.alone)
+        if all(o in self.alone for o in outputs) and all(map(same, arrays, given)):
+            return [self.alone[o] for o in outputs]
+        return run_node(self.file.executor, node, arrays, self.file.opsets)
+
     def _node(
         self, node: onnx.NodeProto, arrays: list[Array], inputs: list[Known | Array], own: Array, adds: bool | None
     ) -> Known | Array | None:  # fmt: skip
@@ -201,7 +187,8 @@ class Explained:
             reach = exact.linear_reach(file.executor, node, arrays, file.opsets)
             if kind == "MatMul" and any(exact_attention.are_rounded(d) for d in data):
                 reach = reach + exact_attention.shares_reach(inputs)
-            self._noted(node, "sum", own, made[0].value, reach, made[1])
+            biased = len(node.input) > 2 and bool(node.input[2])
+            self._noted(node, "bias" if biased else "sum", own, made[0].value, reach, made[1])
             return made[0]
         if kind in exact.POOLS and floats:
             found = exact.averaged(node, data[0], arrays[1:], file.executor, file.opsets)
@@ -225,7 +212,7 @@ class Explained:
             terms = tuple((term.whole, term.scale) for term in total.terms)
             value = exact_values.once(*terms)
             magnitude = sum((np.abs(term.whole * term.scale) for term in total.terms), start=np.float64(0))
-            return total.known(self._noted(node, "sum", own, value, magnitude * len(terms) * 4 * 2.0**-24, terms))
+            return total.known(self._noted(node, "tensors", own, value, magnitude * len(terms) * 4 * 2.0**-24, terms))
         return None
 
     def _rows(self, node: onnx.NodeProto, data: Known, arrays: list[Array], own: Array) -> Array | None:
@@ -242,5 +229,5 @@ class Explained:
         """The contract's value, after a note of the executor's."""
         if own.shape != contract.shape:
             raise Unable(f"{node.name} has another shape")
-        self.roundings.append(Rounding(node.name, kind, own, contract, reach, terms))
+        self.roundings.append(Rounding(node.name, kind, own, contract, reach, terms, node.op_type))
         return contract

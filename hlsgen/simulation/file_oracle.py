@@ -1,354 +1,376 @@
-"""Holds a build against its file, run by an executor that is not ours.
+"""Compares a build with its ONNX file, which a runtime that is not hlsgen's runs whole and unmodified.
 
-The file is cut behind its quantizers. Every piece runs in the executor on the integers that the Model has in front of
-it, and must give those that it has behind: so each rounding that differs stays where it is, and cannot hide another.
-The last piece ends with the output, which must be that of the Graph. A difference must be explained
-(hlsgen.simulation.explanation), or it is a failure.
+The file's inputs go through the host's head, the integers of the hardware and the host's tail; the outputs must be those
+of the runtime. The tensors of the same run are compared as well: the Model is computed step by step, and where its value
+differs from the runtime's, the difference is explained (hlsgen.simulation.explanation) or is a failure. The steps after it
+continue from the runtime's value, so that each difference stays where it is, and the chain ends in the file's outputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
+import onnx
 
-from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
+from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.frontend.load import read_model
 from hlsgen.frontend.onnx_graph import all_nodes, name_all
 from hlsgen.interpreter import graph as reference
-from hlsgen.interpreter.equivalence import before_codes, model_inputs, nearest_part
-from hlsgen.interpreter.model import interpret, resumed
-from hlsgen.interpreter.tensor import Tensor, of_codes
-from hlsgen.ir import FloatKey, Graph, HostOp, Model, Op, Repeat, Reshape, Transpose, Value
-from hlsgen.ir.evaluate import decode
-from hlsgen.ir.ops import QUANTIZERS, FixedAdd, Pair, PairOp, Quantizer
+from hlsgen.interpreter.model import resumed
+from hlsgen.interpreter.tensor import Tensor, of_codes, plain
+from hlsgen.ir import Graph, HostOp, Model, Op, OutputParts, Repeat, Reshape, Step, Transpose
+from hlsgen.ir.evaluate import decoding
+from hlsgen.ir.ops import QUANTIZERS, FixedAdd, Pair, PairOp
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.exact_values import same
-from hlsgen.simulation.explanation import SORTS, Explained
+from hlsgen.simulation.explanation import Explained
+from hlsgen.simulation.file_inputs import any_numbers, numbers_for_file
 from hlsgen.simulation.file_pieces import ExecutedFile, Piece
-from hlsgen.simulation.oracles import CHOICES, PACKAGES, Unable, fitting, installed, one_line
+from hlsgen.simulation.file_verdict import Case, OracleVerdict
+from hlsgen.simulation.oracles import CHOICES, PACKAGES, Unable, executor_of, fitting, installed, one_line
 from hlsgen.simulation.unrolled_file import unroll
+from hlsgen.simulation.whole_file import WholeFile, open_file
 
-#: Differences of each sort that are kept with their numbers.
+#: Differences of each reason that are kept with their numbers.
 _SHOWN = 10
-#: Largest number that the file gets at an input of floats.
-_LARGEST = 2.0**15
-#: How to get the executors.
+#: How to get the runtimes.
 _INSTALL = "pip install 'hlsgen[oracle]'"
-
-
-@dataclass(frozen=True)
-class Case:
-    """An element that differs: behind a node, in a frame; our value, the executor's, and why they differ.
-
-    `exact`: the number in front of the quantizer in units of its codes, as a fraction; `rounded`: the executor's float
-    there, in the same units. Both are "" where no quantizer follows.
-    """
-
-    node: str
-    frame: int
-    index: tuple[int, ...]
-    ours: str
-    executor: str
-    why: str
-    exact: str = ""
-    rounded: str = ""
-
-
-@dataclass
-class OracleVerdict:
-    """What an executor that is not ours says of the file.
-
-    `ran`: its name and version, "" if none did; then `reason` says why. `compared`: tensors behind quantizers, and the
-    output; `elements` of them, in all frames. `explained`: elements that differ, by sort. `unexplained`: how many.
-    `cases`: the first of each sort. `left`: nodes that could not be compared, and why.
-    """
-
-    asked: str
-    ran: str = ""
-    reason: str = ""
-    frames: int = 0
-    compared: int = 0
-    elements: int = 0
-    explained: dict[str, int] = field(default_factory=dict)
-    unexplained: int = 0
-    cases: dict[str, list[Case]] = field(default_factory=dict)
-    left: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def ok(self) -> bool:
-        """Nothing differs without an explanation, and an executor that was asked for by name did run."""
-        return not self.unexplained and (bool(self.ran) or self.asked in ("auto", "none"))
-
-    @property
-    def diagnostics(self) -> list[Diagnostic]:
-        """HG058 for each node, HG059."""
-        if not self.ok and not self.ran:
-            return [Diagnostic("HG059", self.asked, f"{self.reason}.", "Choose another --oracle, or none.")]
-        first: dict[str, Case] = {}
-        for case in self.cases.get("unexplained", []):
-            first.setdefault(case.node, case)
-        return [
-            Diagnostic(
-                "HG058", name,
-                f"element {list(case.index)}, frame {case.frame}: {self.ran} gives {case.executor}, hlsgen "
-                f"{case.ours}; {case.why}.",
-                "Please report it, with the model.",
-            )
-            for name, case in first.items()
-        ]  # fmt: skip
+#: How far an explained code is from ours at most, in steps.
+_NEAR = 64
+_FIXED_POINT = "a sum in fixed point, as --add has it"
 
 
 def hold_file(
     path: Path, model: Model, graph: Graph, codes: Array, asked: str = "auto",
     progress: Callable[[str], None] = lambda text: None,
 ) -> OracleVerdict:  # fmt: skip
-    """Runs the file on what codes (frames, *shape) of the graph's input port stand for.
+    """Runs the file on the numbers that codes (frames, *shape) of the graph's input port mean.
 
-    `asked`: see `executor_of`, which raises. Raises HG001 to HG004 for a file that cannot be read.
+    `asked`: one of `CHOICES`; "auto" is the build's own runtime. Raises HG001 to HG004 for a file that cannot be read.
     """
     verdict = OracleVerdict(asked)
     if asked == "none":
         verdict.reason = "not asked for"
         return verdict
     proto = read_model(path)
-    name_all(proto.graph)
-    name = fitting(list(all_nodes(proto.graph))) if asked == "auto" else asked
-    if not installed(name):
-        verdict.reason = f"{name} is not installed; {_INSTALL}"
+    runtime = runtime_of(model, proto) if asked == "auto" else asked
+    if not installed(runtime):
+        verdict.reason = f"{runtime} is not installed; {_INSTALL}"
         return verdict
     try:
-        unroll(proto.graph, name, _any_numbers(model), {o.domain: o.version for o in proto.opset_import})
-        file = ExecutedFile(proto, name, _input_names(model))
+        inputs = _Inputs.of(model, graph, codes)
+        file = open_file(proto, runtime, any_numbers(model))
+        progress(f"{runtime}: the whole file, {len(codes)} frames")
+        theirs = [file.run(inputs.frame(number)) for number in range(len(codes))]
     except Unable as error:
-        verdict.reason = f"{name} could not run: {error}"
+        verdict.reason = f"{runtime} could not run it: {error}"
         return verdict
-    verdict.ran, verdict.frames = _with_version(name), len(codes)
-    _Held(file, model, graph, verdict).run(codes, progress)
+    except HlsgenError as error:  # the host's head gives numbers that the port does not have
+        verdict.reason = f"no inputs for the file: {one_line(error)}"
+        return verdict
+    verdict.ran, verdict.frames = _with_version(runtime), len(codes)
+    _Comparison(file, model, inputs, verdict).run(theirs, progress)
     return verdict
 
 
-def _input_names(model: Model) -> list[str]:
-    return [*(source.name for source in model.sources), *([model.second_input] if model.second_input else [])]
+def runtime_of(model: Model, proto: onnx.ModelProto) -> str:
+    """The runtime whose integers a build has."""
+    return getattr(model, "runtime", "") or fitting(list(all_nodes(proto.graph)))
 
 
-def _any_numbers(model: Model) -> dict[str, Array]:
-    """One frame of the inputs: numbers for which everything in the file runs."""
-    rng = np.random.default_rng(0)
-    found = {}
-    for source in model.sources:
-        dtype = np.dtype(source.dtype)
-        x = rng.normal(0, 1, source.shape) if dtype.kind == "f" else rng.integers(0, 64, source.shape)
-        found[source.name] = np.asarray(x).astype(dtype)
-    if model.second_input:
-        found[model.second_input] = found[model.input_name]
-    return found
-
-
-def _with_version(name: str) -> str:
+def _with_version(runtime: str) -> str:
     try:
-        return f"{name} {version(name)}"
+        return f"{runtime} {version(executor_of(runtime))}"
     except PackageNotFoundError:  # a variant, whose package has another name
-        return name
+        return runtime
 
 
 def check_choice(asked: str) -> None:
-    """Raises HG040 for a name that is none of `CHOICES`, HG059 for an executor of that name that is missing."""
+    """Raises HG040 for a name that is none of `CHOICES`, HG059 for a runtime of that name that is missing."""
     if asked not in CHOICES:
         raise fail("HG040", "--oracle", f"{asked!r}.", f"Supported: {', '.join(CHOICES)}.")
     if asked in PACKAGES and not installed(asked):
         raise fail("HG059", asked, "not installed.", f"{_INSTALL}, or choose --oracle auto or none.")
 
 
-def between_codes(x: Array, graph: Graph, seed: int) -> Array:
-    """Numbers for a quantizer on the host: every second frame off its codes, by quarters and halves of a step."""
-    return _between(x, graph.encode, bool(graph.head), graph.input, seed)
+@dataclass(frozen=True, eq=False)
+class _Inputs:
+    """`start`: the Model's value 0. `feeds`: the file's inputs by name. `outputs`: those of the Graph, by name.
 
+    All arrays are (frames, *shape).
+    """
 
-def _between(x: Array, encode: Quantizer | None, head: bool, port: Value, seed: int) -> Array:
-    """The same for one input, whose codes `port` are; `head`: steps in front of the quantizer."""
-    if encode is None or isinstance(port.encoding, FloatKey) or x.dtype.kind != "f" or head:
-        return x
-    shape, lowest = port.shape, port.type.lo
-    low, next_ = (decode(before_codes(encode, port), np.full((1, *shape), code)) for code in (lowest, lowest + 1))
-    step = np.broadcast_to(np.abs(next_ - low), (1, *shape)).reshape(-1)
-    if step.size != x[0].size:
-        return x
-    rng = np.random.default_rng(seed)
-    moved = x + rng.choice([-0.5, -0.25, 0.25, 0.5], x.shape) * step.reshape(x.shape[1:])
-    odd = (np.arange(len(x)) % 2 == 1).reshape(-1, *(1,) * (x.ndim - 1))
-    return np.where(odd, moved, x).astype(x.dtype)
+    start: Tensor
+    feeds: dict[str, Array]
+    outputs: dict[str, Array]
 
-
-def _limited(x: Array) -> Array:
-    """Floats within bounds: beyond, codes saturate by contract where floats go on."""
-    return np.clip(np.nan_to_num(x), -_LARGEST, _LARGEST) if x.dtype.kind == "f" else x
-
-
-def _is_host(op: Op, op_type: str) -> bool:
-    """Whether it is that operator of the file; a HostOp may also stand for several of its nodes."""
-    return isinstance(op, HostOp) and op.op_type == op_type
-
-
-class _Held:
-    """One file in an executor, against a Model and a Graph."""
-
-    def __init__(self, file: ExecutedFile, model: Model, graph: Graph, verdict: OracleVerdict) -> None:
-        self.file, self.model, self.graph, self.verdict = file, model, graph, verdict
-        #: Our values of tensors of the file, frame by frame.
-        self.own: dict[str, list[Array]] = {}
-        #: Numbers of the values that the Model's steps of a name make.
-        self.places: dict[str, list[int]] = {}
-        for number, step in enumerate(model.steps, 1):
-            self.places.setdefault(step.name.removesuffix(" (rescaled)"), []).append(number)
-
-    def run(self, codes: Array, progress: Callable[[str], None]) -> None:
-        try:
-            values, x, outputs = self._ours(codes)
-        except HlsgenError as error:  # what the host makes of numbers for the file does not fit the port
-            self.verdict.ran, self.verdict.reason = "", f"no inputs for the file: {one_line(error)}"
-            return
-        self.own = {name: list(array) for name, array in x.items()}
-        ends = self._ends(values, outputs)
-        for number, (target, wanted) in enumerate(ends, 1):
-            progress(f"{self.verdict.ran}: {number} of {len(ends)}, {self.file.makers[target].name}")
-            self._compare(target, wanted)
-        if not self.verdict.compared:
-            why = next(iter(self.verdict.left.values()))
-            self.verdict.ran, self.verdict.reason = "", f"{self.file.executor} could not run: {why}"
-
-    def _ours(self, codes: Array) -> tuple[list[Tensor], dict[str, Array], dict[str, Array]]:
-        """The values of the Model, the file's inputs by name, (frames, *shape), and the outputs of the Graph."""
-        model, graph = self.model, self.graph
+    @staticmethod
+    def of(model: Model, graph: Graph, codes: Array) -> _Inputs:
+        """Raises HG054 where the host's head gives what the port does not hold."""
         if model.second_input:
             halves = (codes & 0xFF, codes >> 8 & 0xFF)
             names, dtype = (model.input_name, model.second_input), np.dtype(model.input_dtype)
-            x = {name: half.astype(np.uint8).view(dtype) for name, half in zip(names, halves, strict=True)}
-            values = resumed(model, 0, of_codes(graph.input.encoding, codes))
-        else:
-            given = self._given(codes)
-            codes = reference.encode_input(graph, given)
-            x = {s.name: own for s, own in zip(model.inputs, reference.parts_of(model.inputs, given), strict=True)}
-            x, values = x or {model.input_name: given}, interpret(model, given)
-        last = reference.run_output(graph, codes)
-        if model.outputs:
-            shapes = {one.name: (-1, *one.shape) for one in model.outputs}
-            return values, x, {n: y.reshape(shapes[n]) for n, y in reference.named_outputs(graph, last).items()}
-        return values, x, {model.output_name: reference.decode_output(graph, last).reshape(values[-1].value.shape)}
+            feeds = {name: half.astype(np.uint8).view(dtype) for name, half in zip(names, halves, strict=True)}
+            return _Inputs(of_codes(graph.input.encoding, codes), feeds, _outputs(model, graph, codes))
+        x = numbers_for_file(model, graph, codes)
+        parts = reference.parts_of(model.inputs, x)
+        feeds = {s.name: part for s, part in zip(model.inputs, parts, strict=True)} or {model.input_name: x}
+        start = replace(plain(x), parts=tuple(plain(part) for part in parts))
+        return _Inputs(start, feeds, _outputs(model, graph, reference.encode_input(graph, x)))
 
-    def _given(self, codes: Array) -> Array:
-        """Numbers for the file, about where codes lie."""
-        model, graph = self.model, self.graph
-        near = model_inputs(model, graph, codes)
-        if not graph.inputs:
-            return _limited(between_codes(near, graph, 1))
-        parts = []
-        for number, own in enumerate(reference.each_input(model, near)):
-            part = nearest_part(graph, number)
-            parts.append(_limited(_between(own, part.encode, bool(part.steps), part.value, 1)))
-        if not model.inputs:
-            return parts[0]
-        parts = [part.reshape(len(part), -1) for part in parts]
-        return np.concatenate([part.astype(near.dtype) for part in parts], axis=1)
+    def frame(self, number: int) -> dict[str, Array]:
+        return {name: array[number] for name, array in self.feeds.items()}
 
-    def _ends(self, values: list[Tensor], results: dict[str, Array]) -> list[tuple[str, list[Array]]]:
-        """Tensors to compare, in order: the name in the file, and what they may be here, (frames, *shape).
 
-        Those behind quantizers, and behind what only the host computes.
-        """
-        steps, found = self.model.steps, []
-        for node in self.file.nodes:
-            outputs = [o for o in node.output if o]
-            numbers = self.places.get(node.name, [])
-            ends = any(isinstance(op := steps[n - 1].op, QUANTIZERS) or _is_host(op, node.op_type) for n in numbers)
-            if len(outputs) == 1 and outputs[0] in self.file.computed and outputs[0] not in results and ends:
-                found.append((outputs[0], [values[n].value for n in self._renamed(numbers[-1])]))
-        return [*found, *((name, [own]) for name, own in self._in_order(results))]
+def _outputs(model: Model, graph: Graph, codes: Array) -> dict[str, Array]:
+    """The outputs of the hardware's integers and the host's tail, by name, (frames, *shape) as far as the Model has it."""
+    last = reference.run_output(graph, codes)
+    if model.outputs:
+        shapes = {one.name: (-1, *one.shape) for one in model.outputs}
+        return {name: y.reshape(shapes[name]) for name, y in reference.named_outputs(graph, last).items()}
+    return {model.output_name: reference.decode_output(graph, last).reshape(-1, *model.steps[-1].shape)}
 
-    def _in_order(self, results: dict[str, Array]) -> list[tuple[str, Array]]:
-        """The outputs, in the order of the nodes that make them."""
-        made = [o for node in self.file.nodes for o in node.output]
-        return [(name, results[name]) for name in made if name in results]
 
-    def _renamed(self, number: int) -> list[int]:
-        """The value, and those behind it that only rename or repeat its elements."""
-        names = [number]
-        for n, step in enumerate(self.model.steps, 1):
-            if isinstance(step.op, Reshape | Transpose | Repeat) and step.inputs == (names[-1],):
-                names.append(n)
-        return names
+@dataclass(frozen=True)
+class _Target:
+    """A tensor of the file that value `number` of the Model is; `node`: the file's node that gives it."""
 
-    def _compare(self, target: str, wanted: list[Array]) -> None:
-        """Holds a tensor in all frames. What cannot be held is noted, and taken from the Model."""
-        piece = self.file.piece(target, self.own)
-        verdict, name = self.verdict, self.file.makers[target].name
+    tensor: str
+    node: str
+    number: int
+    is_output: bool
+
+
+class _Comparison:
+    """A Model against the tensors of one run of its file."""
+
+    def __init__(self, file: WholeFile, model: Model, inputs: _Inputs, verdict: OracleVerdict) -> None:
+        self.file, self.model, self.inputs, self.verdict = file, model, inputs, verdict
+        self.known = set(inputs.feeds)
+        self.replaced = False
+        #: The runtime's values of the targets, frame by frame.
+        self.theirs: dict[str, list[Array]] = {}
+        self._trace = lru_cache(maxsize=2)(lambda frame: file.trace(inputs.frame(frame)))
+
+    def run(self, theirs: list[dict[str, Array]], progress: Callable[[str], None]) -> None:
+        """Fills the verdict; `theirs`: the outputs of the whole file, frame by frame."""
+        verdict, frames = self.verdict, range(self.verdict.frames)
+        names = [name for name in self.inputs.outputs if name in theirs[0]] if theirs else []
+        self.theirs = {name: [outputs[name] for outputs in theirs] for name in names}
+        for name in names:
+            stacked = np.stack(self.theirs[name])
+            verdict.outputs += stacked.size
+            verdict.outputs_differ += int(_differs(_in_shape(self.inputs.outputs[name], stacked), stacked).sum())
+        targets = self._targets(names)
         try:
-            self._check_meaning(piece)
-            theirs = np.stack([self.file.run(piece, self._feeds(piece, frame)) for frame in range(verdict.frames)])
+            for frame in frames:
+                progress(f"{verdict.ran}: tensors of frame {frame + 1} of {len(frames)}")
+                trace = self._trace(frame)
+                for target in targets:
+                    if not target.is_output and target.tensor in trace:
+                        self.theirs.setdefault(target.tensor, []).append(trace[target.tensor])
+            self.pieces: ExecutedFile | None = self._executed()
         except Unable as error:
-            verdict.left[name] = str(error)
-            self.own[target] = list(wanted[0])
-            return
-        shaped = [w for w in wanted if w.shape == theirs.shape]
-        if not shaped and wanted[0].size == theirs.size:
-            shaped = [wanted[0].reshape(theirs.shape)]
-        if not shaped:
-            verdict.left[name] = f"its shape {list(theirs.shape[1:])} is {list(wanted[0].shape[1:])} in the Model"
-            return
-        ours = next((w for w in shaped if same(w, theirs)), shaped[0])
-        self.own[target] = list(ours.astype(theirs.dtype))
-        if not same(ours, theirs) and (host := self._of_host(piece)):
-            verdict.left[name] = f"{host} on the host, which rounds otherwise"
-            return
+            self.pieces = None
+            self.theirs = {name: self.theirs[name] for name in names}
+            self.why = str(error)
+        self.targets: dict[int, list[_Target]] = {}
+        for target in targets:
+            if target.tensor in self.theirs:
+                self.targets.setdefault(target.number, []).append(target)
+        progress(f"{verdict.ran}: the model, step by step")
+        resumed(self.model, 0, self.inputs.start, self._corrected)
+        self._compare_graph()
+
+    def _executed(self) -> ExecutedFile:
+        proto = onnx.ModelProto()
+        proto.CopyFrom(self.file.executed)
+        name_all(proto.graph)
+        return ExecutedFile(proto, self.file.executor, list(self.inputs.feeds))
+
+    # ------------------------------------------------------------------- targets
+
+    def _targets(self, outputs: Sequence[str]) -> list[_Target]:
+        """The tensors after quantizers and host operators, and the outputs."""
+        steps, last = self.model.steps, self.model.steps[-1]
+        numbers = last.inputs if isinstance(last.op, OutputParts) else (len(steps),)
+        ends = dict(zip((t.name for t in self.model.targets), numbers, strict=True))
+        named = onnx.ModelProto()
+        named.CopyFrom(self.file.proto)
+        name_all(named.graph)
+        try:
+            unroll(
+                named.graph, self.file.executor, self.file.any_numbers,
+                {o.domain: o.version for o in named.opset_import},
+            )  # fmt: skip
+        except Unable:  # then the tensors of its loops are not compared
+            pass
+        places: dict[str, list[int]] = {}
+        for number, step in enumerate(steps, 1):
+            places.setdefault(step.name.removesuffix(" (rescaled)"), []).append(number)
+        makers = {o: node.name for node in named.graph.node for o in node.output}
+        targets = [_Target(name, makers.get(name, name), ends[name], True) for name in outputs]
+        for node in named.graph.node:
+            tensors = [o for o in node.output if o]
+            at = places.get(node.name, [])
+            if len(tensors) == 1 and tensors[0] not in outputs and at and _is_target(steps, at, node.op_type):
+                targets.append(_Target(tensors[0], node.name, at[-1], False))
+        return targets
+
+    # ------------------------------------------------------------------- the chain
+
+    def _corrected(self, number: int, tensor: Tensor) -> Tensor:
+        """A value of the Model after its comparison: where it differs, the runtime's value."""
+        for target in sorted(self.targets.get(number, ()), key=lambda one: one.is_output):
+            theirs = np.stack(self.theirs[target.tensor])
+            if target.is_output and self.model.outputs == ():
+                tensor = replace(tensor, value=tensor.value.astype(self.model.output_dtype))
+            layouts = [order for order in self._layouts(number) if order.shape == theirs.shape[1:]]
+            if not layouts and tensor.value[0].size == theirs[0].size:
+                layouts = [np.arange(theirs[0].size).reshape(theirs.shape[1:])]
+            if not layouts:
+                shapes = f"{list(theirs.shape[1:])} is {list(tensor.value.shape[1:])} in the Model"
+                self._leave(target, f"its shape {shapes}")
+                continue
+            flat = tensor.value.reshape(len(theirs), -1)
+            order = next((order for order in layouts if same(flat[:, order], theirs)), layouts[0])
+            tensor = self._compared(target, tensor, flat[:, order], theirs, order)
+        return tensor
+
+    def _layouts(self, number: int) -> list[Array]:
+        """Orders of the elements of a value: its own, and those of the steps that only rename or repeat them."""
+        shape = self.model.steps[number - 1].shape
+        orders = [np.arange(int(np.prod(shape))).reshape(shape)]
+        for n, step in enumerate(self.model.steps[number:], number + 1):
+            if step.inputs != (number,) or not isinstance(step.op, Reshape | Transpose | Repeat):
+                continue
+            moved, number = orders[-1], n
+            match step.op:
+                case Transpose(perm):
+                    moved = moved.transpose(perm)
+                case Repeat(rows, columns):
+                    moved = np.repeat(np.repeat(moved, rows, axis=-3), columns, axis=-2)
+                case _:
+                    moved = moved.reshape(step.shape)
+            orders.append(moved)
+        return orders
+
+    def _leave(self, target: _Target, why: str) -> None:
+        """A tensor that cannot be compared; of an output that is a failure."""
+        self.verdict.left[target.node] = why
+        if target.is_output:
+            self._fail(target.node, 0, (0,), "nothing", "nothing", why)
+
+    def _compared(self, target: _Target, tensor: Tensor, ours: Array, theirs: Array, order: Array) -> Tensor:
+        """Counts and explains what differs; the tensor with the runtime's values."""
+        verdict, wrong = self.verdict, _differs(ours, theirs)
         verdict.compared += 1
         verdict.elements += theirs.size
-        for frame in range(verdict.frames):
-            if not same(ours[frame], theirs[frame]):
-                self._explain(piece, frame, ours[frame], theirs[frame])
+        op = self.model.steps[target.number - 1].op
+        is_float = target.is_output and theirs.dtype.kind == "f" and not isinstance(op, QUANTIZERS)
+        verdict.floats += theirs.size if is_float else 0
+        if wrong.any():
+            self.replaced = True
+            if isinstance(op, FixedAdd) or (isinstance(op, Pair) and op.kind is PairOp.FIXED):
+                verdict.left[target.node] = _FIXED_POINT
+            else:
+                verdict.integers_differ += 0 if is_float else int(wrong.sum())
+                verdict.floats_differ += int(wrong.sum()) if is_float else 0
+                if is_float:
+                    verdict.last_places = max(verdict.last_places, _last_places(ours, theirs))
+                for frame in np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1)):
+                    self._explain(target, int(frame), ours[frame], theirs[frame])
+            tensor = _replaced(op, tensor, theirs, order)
+        self.known.add(target.tensor)
+        return tensor
 
-    def _feeds(self, piece: Piece, frame: int) -> dict[str, Array]:
-        return {name: self.own[name][frame] for name in piece.sources}
-
-    def _of_host(self, piece: Piece) -> str:
-        """An operator in the piece that only the host computes, "" if there is none."""
-        found = [op.op_type for op in self._ops(piece) if isinstance(op, HostOp)]
-        return found[0] if found else ""
-
-    def _ops(self, piece: Piece) -> list[Op]:
-        """What the Model has for the nodes of a piece."""
-        return [self.model.steps[n - 1].op for node in piece.nodes for n in self.places.get(node.name, ())]
-
-    def _check_meaning(self, piece: Piece) -> None:
-        """Raises Unable where the numeric contract takes the meaning of a piece from elsewhere."""
-        if any(
-            isinstance(op, FixedAdd) or (isinstance(op, Pair) and op.kind is PairOp.FIXED) for op in self._ops(piece)
-        ):
-            raise Unable("a sum in fixed point")
-        fused = any(n.op_type == "DequantizeLinear" and n.name not in self.places for n in piece.nodes)
-        if fused and self.file.executor != "onnxruntime" and piece.nodes[-1].op_type == "QuantizeLinear":
-            raise Unable("an integer layer as onnxruntime has it")
-
-    def _explain(self, piece: Piece, frame: int, ours: Array, theirs: Array) -> None:
-        """Counts the elements of a frame that differ, by the sort of their explanation."""
-        verdict, found = self.verdict, None
+    def _explain(self, target: _Target, frame: int, ours: Array, theirs: Array) -> None:
+        """Counts the elements of a frame that differ, by reason."""
+        explained, why = None, ""
         try:
-            found = Explained(self.file, piece, self._feeds(piece, frame), ours, theirs)
-            why = found.why
+            if self.pieces is None:
+                raise Unable(self.why)
+            piece: Piece = self.pieces.piece(target.tensor, self.known)
+            explained = Explained(self.pieces, piece, self._trace(frame), ours, theirs)
+            why = explained.why
         except Exception as error:  # an explanation that fails, in whatever way, is none
             why = f"it cannot be recomputed: {one_line(error)}"
-        for place in np.argwhere((ours != theirs) & ~((ours != ours) & (theirs != theirs))):
+        for place in np.argwhere(_differs(ours, theirs)):
             index = tuple(int(i) for i in place)
-            sort = "unexplained" if found is None or why else found.sort(index)
-            if sort == "unexplained":
-                verdict.unexplained += 1
-            else:
-                verdict.explained[sort] = verdict.explained.get(sort, 0) + 1
-            kept = verdict.cases.setdefault(sort, [])
+            values = str(ours[index]), str(theirs[index])
+            if why or explained is None:
+                self._fail(target.node, frame, index, *values, why)
+                continue
+            reason = explained.reason(index)
+            self.verdict.explained[reason] = self.verdict.explained.get(reason, 0) + 1
+            kept = self.verdict.cases.setdefault(reason, [])
             if len(kept) < _SHOWN:
-                numbers = found.numbers(index) if found is not None else ("", "")
-                name = self.file.makers[piece.target].name
-                text = why or SORTS.get(sort, "the same nodes one by one give another value")
-                kept.append(Case(name, frame, index, str(ours[index]), str(theirs[index]), text, *numbers))
+                kept.append(Case(target.node, frame, index, *values, reason, *explained.numbers(index)))
+
+    def _fail(self, node: str, frame: int, index: tuple[int, ...], ours: str, theirs: str, why: str) -> None:
+        self.verdict.unexplained += 1
+        kept = self.verdict.cases.setdefault("unexplained", [])
+        if len(kept) < _SHOWN or node not in {case.node for case in kept}:
+            kept.append(Case(node, frame, index, ours, theirs, why))
+
+    def _compare_graph(self) -> None:
+        """The hardware's outputs must be the Model's on the same input: then the chain above speaks of them."""
+        values = resumed(self.model, 0, self.inputs.start)
+        last = self.model.steps[-1]
+        numbers = last.inputs if isinstance(last.op, OutputParts) else (len(self.model.steps),)
+        for target, number in zip(self.model.targets, numbers, strict=True):
+            ours = self.inputs.outputs[target.name]
+            wanted = values[number].value.astype(target.dtype).reshape(ours.shape)
+            for place in np.argwhere(_differs(ours, wanted)):
+                index = tuple(int(i) for i in place)
+                why = "the hardware's integers do not give what the steps of the model give"
+                self._fail(target.name, index[0], index[1:], str(ours[index]), str(wanted[index]), why)
+
+
+def _is_target(steps: Sequence[Step], numbers: Sequence[int], op_type: str) -> bool:
+    ops: list[Op] = [steps[n - 1].op for n in numbers]
+    return any(isinstance(op, QUANTIZERS) or (isinstance(op, HostOp) and op.op_type == op_type) for op in ops)
+
+
+def _in_shape(ours: Array, theirs: Array) -> Array:
+    """Our values in the shape that the runtime gives them."""
+    return ours.reshape(theirs.shape) if ours.size == theirs.size else ours
+
+
+def _differs(ours: Array, theirs: Array) -> Array:
+    """Where two arrays differ; NaN equals NaN."""
+    if ours.shape != theirs.shape:
+        return np.ones(theirs.shape, bool)
+    return np.asarray((ours != theirs) & ~((ours != ours) & (theirs != theirs)))
+
+
+def _last_places(ours: Array, theirs: Array) -> int:
+    """The largest distance, in units in the last place of the largest value of its frame."""
+    flat = [np.nan_to_num(a.reshape(len(a), -1).astype(np.float64)) for a in (ours, theirs)]
+    largest = np.maximum(*(np.abs(a).max(axis=1) for a in flat))
+    unit = np.spacing(largest.astype(np.float32)).astype(np.float64)
+    return int(np.ceil((np.abs(flat[0] - flat[1]).max(axis=1) / unit).max(initial=0)))
+
+
+def _replaced(op: Op, tensor: Tensor, theirs: Array, order: Array) -> Tensor:
+    """The runtime's values as a tensor of the Model; of a quantizer with the codes that they are."""
+    value = tensor.value.reshape(len(theirs), -1).copy()
+    value[:, order.reshape(-1)] = theirs.reshape(len(theirs), -1)
+    value = value.reshape(tensor.value.shape)
+    if not isinstance(op, QUANTIZERS) or tensor.codes is None:
+        return replace(plain(value), origin=tensor.origin)
+    meaning, codes = decoding(op), tensor.codes.copy()
+    missing = _differs(tensor.value, value)
+    for step in range(1, _NEAR + 1):
+        for by in (step, -step):
+            fits = missing & (of_codes(meaning, tensor.codes + by).value == value)
+            codes[fits] += by
+            missing &= ~fits
+        if not missing.any():
+            return replace(of_codes(meaning, codes), origin=tensor.origin)
+    return replace(plain(value), origin=tensor.origin)

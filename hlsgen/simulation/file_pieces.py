@@ -1,4 +1,4 @@
-"""A file cut behind its quantizers, and its pieces run in an executor."""
+"""The nodes that a runtime executes of a file, and pieces of them between known tensors."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import onnx
 
 from hlsgen.frontend import norm_patterns
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation.defined_operators import DEFINED
-from hlsgen.simulation.exact_values import Grid, constant_grid
-from hlsgen.simulation.oracles import Unable, by_session, constant_of, run_node
+from hlsgen.simulation.exact_values import Grid, constant_grid, same
+from hlsgen.simulation.fused_nodes import take_apart
+from hlsgen.simulation.oracles import Unable, constant_of, run_node
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class ExecutedFile:
     """One file in one executor.
 
     `constants`: arrays of all tensors that depend on no input, and of `grids` the integers and scales of those that a
-    quantizer made. `computed`: names of tensors that depend on an input. `makers`: the node of each tensor.
+    quantizer made. `parts`: tensors of the nodes that a fused node was taken apart into. `computed`: names of tensors that depend on an input. `makers`: the node of each tensor.
     `normalizations`: those that the file has taken apart, each as one node, by the tensor that it gives.
     Raises Unable if the executor cannot evaluate a constant.
     """
@@ -37,6 +37,7 @@ class ExecutedFile:
     def __init__(self, proto: onnx.ModelProto, executor: str, inputs: list[str]) -> None:
         self.executor = executor
         self.opsets = {o.domain: o.version for o in proto.opset_import}
+        self.parts = take_apart(proto.graph)
         self.tensors = {t.name: t for t in proto.graph.initializer}
         self.constants = {t.name: constant_of(t) for t in proto.graph.initializer}
         self.grids: dict[str, Grid] = {}
@@ -80,21 +81,24 @@ class ExecutedFile:
                     wanted.add(name)
         return Piece(nodes, constant, sorted(sources), target)
 
-    def run(self, piece: Piece, feeds: Mapping[str, Array]) -> Array:
-        """The piece as the executor runs it: onnxruntime with its optimizer, the others node by node. Raises Unable."""
-        if self.executor != "onnxruntime" or any(node.op_type in DEFINED for node in piece.nodes):
-            return self.walk(piece, feeds)[piece.target]
-        used = {i for node in (*piece.nodes, *piece.constant) for i in node.input}
-        tensors = {name: t for name, t in self.tensors.items() if name in used and name not in feeds}
-        return by_session([*piece.constant, *piece.nodes], tensors, feeds, piece.target, self.opsets)
-
-    def walk(self, piece: Piece, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """Node by node: all tensors of the piece. Raises Unable."""
-        values = dict(feeds)
+    def walk(self, piece: Piece, trace: Mapping[str, Array]) -> dict[str, Array]:
+        """All tensors of the piece: those of a trace, others by the nodes alone. Raises Unable if both differ."""
+        values = {name: trace[name] for name in piece.sources}
         for node in piece.nodes:
-            found = run_node(self.executor, node, self.arrays(node, values), self.opsets)
-            values.update((o, v) for o, v in zip([o for o in node.output if o], found, strict=False))
+            outputs = [o for o in node.output if o]
+            if all(o in trace for o in outputs) and not self.is_part(node):
+                values.update((o, trace[o]) for o in outputs)
+                continue
+            results = run_node(self.executor, node, self.arrays(node, values), self.opsets)
+            values.update(zip(outputs, results, strict=False))
+            for output in outputs:
+                if output in trace and not same(trace[output], values[output]):
+                    raise Unable(f"{node.name} of {self.executor} is not what its parts give one by one")
         return values
+
+    def is_part(self, node: onnx.NodeProto) -> bool:
+        """Whether it is a part of a node that the runtime has fused."""
+        return bool(self.parts.intersection(node.output))
 
     def arrays(self, node: onnx.NodeProto, values: Mapping[str, Array]) -> list[Array]:
         """The inputs of a node, without the missing ones. Raises Unable."""

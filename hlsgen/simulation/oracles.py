@@ -28,8 +28,15 @@ from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.defined_cells import quant_lstm_cell
 from hlsgen.simulation.defined_operators import DEFINED
 
-#: Executors by name, and the packages that each needs.
-PACKAGES = {"qonnx": ("qonnx", "onnxruntime"), "onnxruntime": ("onnxruntime",), "onnx": ("onnx",)}
+#: onnxruntime as it is on ARM: int8 Q/DQ groups are fused as those of uint8 are.
+ARM = "onnxruntime-arm"
+#: Runtimes by name, and the packages that each needs.
+PACKAGES = {
+    "qonnx": ("qonnx", "onnxruntime"),
+    "onnx": ("onnx",),
+    "onnxruntime": ("onnxruntime",),
+    ARM: ("onnxruntime",),
+}
 #: What `--oracle` takes.
 CHOICES = ("auto", *PACKAGES, "none")
 #: Where qonnx has its operators.
@@ -49,6 +56,11 @@ class Unable(Exception):
 def installed(name: str) -> bool:
     """Whether the packages of an executor are there."""
     return all(importlib.util.find_spec(package) is not None for package in PACKAGES[name])
+
+
+def executor_of(runtime: str) -> str:
+    """The executor of the single nodes of a runtime."""
+    return "onnxruntime" if runtime == ARM else runtime
 
 
 def fitting(nodes: Sequence[onnx.NodeProto]) -> str:
@@ -118,7 +130,7 @@ def by_onnxruntime(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mappin
         changed = dict(zip(_PARTS, _unsigned([arrays[i] for i in _PARTS]), strict=True))
         arrays = [changed.get(i, x) for i, x in enumerate(arrays)]
     text, feeds = _single(node, arrays, opsets)
-    return [np.asarray(v) for v in _session(text, False).run(None, feeds)]
+    return [np.asarray(v) for v in _session(text).run(None, feeds)]
 
 
 def by_reference(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]) -> list[Array]:
@@ -129,18 +141,6 @@ def by_reference(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[
     with np.errstate(all="ignore"):
         found: Any = _evaluator(text).run(None, feeds)
     return [np.asarray(v) for v in found]
-
-
-def by_session(
-    nodes: Sequence[onnx.NodeProto], constants: Mapping[str, onnx.TensorProto], feeds: Mapping[str, Array],
-    output: str, opsets: Mapping[str, int],
-) -> Array:  # fmt: skip
-    """Several nodes at once in onnxruntime, with what its optimizer makes of them. Raises Unable."""
-    try:
-        text = _model(nodes, constants, feeds, [output], opsets)
-        return np.asarray(_session(text, True).run(None, dict(feeds))[0])
-    except Exception as error:
-        raise Unable(one_line(error)) from None
 
 
 def _single(
@@ -201,33 +201,15 @@ def _unsigned(parts: Sequence[Array]) -> list[Array]:
 
 
 @lru_cache(maxsize=1000)
-def _session(text: bytes, optimized: bool) -> Any:
-    """One thread. Integer layers are exact: products of uint8 and int8 do not saturate, and int8 layers are integers.
-
-    The precise form of these products has no kernel for some models of int8, which run without it, and onnxruntime does
-    not take it where weights have a zero point for each channel: those are rewritten.
-    """
-    text = unsigned_weights(text)
+def _session(text: bytes) -> Any:
+    """A session without optimizer, in one thread. Products of uint8 and int8 do not saturate."""
     runtime = importlib.import_module("onnxruntime")
     runtime.set_default_logger_severity(4)
-
-    def session(precise: bool) -> Any:
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 4
-        if not optimized:
-            options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.add_session_config_entry("session.qdqisint8allowed", "1")
-        if precise:
-            options.add_session_config_entry("session.x64quantprecision", "1")
-        return runtime.InferenceSession(text, options, providers=["CPUExecutionProvider"])
-
-    if not optimized:
-        return session(False)
-    try:
-        return session(True)
-    except Exception:
-        return session(False)
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return runtime.InferenceSession(unsigned_weights(text), options, providers=["CPUExecutionProvider"])
 
 
 def constant_of(tensor: onnx.TensorProto) -> Array:

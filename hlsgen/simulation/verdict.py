@@ -7,7 +7,7 @@ from typing import Any
 
 from hlsgen.diagnostics import Diagnostic
 from hlsgen.interpreter.equivalence import Comparison
-from hlsgen.simulation.file_oracle import OracleVerdict
+from hlsgen.simulation.file_verdict import OracleVerdict
 from hlsgen.simulation.host_selftest import HostVerdict
 
 

@@ -17,7 +17,8 @@ from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.cocotb_runner import Limits
 from hlsgen.simulation.core_copy import core_files
 from hlsgen.simulation.directed import affordable_frames, directed
-from hlsgen.simulation.file_oracle import OracleVerdict, check_choice, hold_file
+from hlsgen.simulation.file_oracle import check_choice, hold_file
+from hlsgen.simulation.file_verdict import OracleVerdict
 from hlsgen.simulation.host_selftest import check_host
 from hlsgen.simulation.isolate_layer import check_cut, write_cut
 from hlsgen.simulation.simulators import CPP, VERILOG

@@ -1,0 +1,77 @@
+"""Numbers for the inputs of a file: where the codes of a build lie, and beside the boundaries of its quantizers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlsgen.interpreter import graph as reference
+from hlsgen.interpreter.equivalence import before_codes, model_inputs, nearest_part
+from hlsgen.ir import FloatKey, Graph, Model, Value
+from hlsgen.ir.evaluate import decode
+from hlsgen.ir.ops import Quantizer
+from hlsgen.numerics.fixed import Array
+
+#: Largest number at an input of floats without a quantizer of its own.
+_LARGEST = 2.0**15
+#: Where a frame lies between two codes, in steps.
+_BETWEEN = (-0.5, -0.25, 0.25, 0.5)
+
+
+def numbers_for_file(model: Model, graph: Graph, codes: Array) -> Array:
+    """The model's input (frames, *input_shape), packed where there are several, about where `codes` lie."""
+    near = model_inputs(model, graph, codes)
+    if not graph.inputs:
+        return _limited(between_codes(near, graph, 1))
+    parts = []
+    for number, array in enumerate(reference.each_input(model, near)):
+        part = nearest_part(graph, number)
+        parts.append(_limited(_between(array, part.encode, bool(part.steps), part.value, 1)))
+    if not model.inputs:
+        return parts[0]
+    parts = [part.reshape(len(part), -1) for part in parts]
+    return np.concatenate([part.astype(near.dtype) for part in parts], axis=1)
+
+
+def any_numbers(model: Model) -> dict[str, Array]:
+    """One frame of the inputs by name: numbers on which everything in the file runs."""
+    rng, frame = np.random.default_rng(0), {}
+    for source in model.sources:
+        dtype = np.dtype(source.dtype)
+        x = rng.normal(0, 1, source.shape) if dtype.kind == "f" else rng.integers(0, 64, source.shape)
+        frame[source.name] = np.asarray(x).astype(dtype)
+    if model.second_input:
+        frame[model.second_input] = frame[model.input_name]
+    return frame
+
+
+def between_codes(x: Array, graph: Graph, seed: int) -> Array:
+    """Numbers for a quantizer on the host: every second frame off its codes.
+
+    A third of their elements lies a quarter or half a step beside a code; a third lies on the floats next to a half, where
+    a quotient and a product with the reciprocal round to different codes; a few are -0 and subnormal.
+    """
+    return _between(x, graph.encode, bool(graph.head), graph.input, seed)
+
+
+def _between(x: Array, encode: Quantizer | None, head: bool, port: Value, seed: int) -> Array:
+    """The same for one input, whose codes are those of `port`; `head`: the host has steps before the quantizer."""
+    if encode is None or isinstance(port.encoding, FloatKey) or x.dtype.kind != "f" or head:
+        return x
+    shape, lowest = port.shape, port.type.lo
+    low, next_ = (decode(before_codes(encode, port), np.full((1, *shape), code)) for code in (lowest, lowest + 1))
+    step = np.broadcast_to(np.abs(next_ - low), (1, *shape)).reshape(-1)
+    if step.size != x[0].size:
+        return x
+    rng = np.random.default_rng(seed)
+    moved = (x + rng.choice(_BETWEEN, x.shape) * step.reshape(x.shape[1:])).astype(x.dtype)
+    beside = np.nextafter(moved, moved + rng.choice([-1, 1], x.shape).astype(x.dtype))
+    tiny = rng.choice(np.array([-0.0, 1e-45, -1e-45, 1e-38], x.dtype), x.shape)
+    drawn = rng.random(x.shape)
+    moved = np.where(drawn < 0.5, beside, np.where(drawn < 0.97, moved, tiny))
+    odd = (np.arange(len(x)) % 2 == 1).reshape(-1, *(1,) * (x.ndim - 1))
+    return np.where(odd, moved, x).astype(x.dtype)
+
+
+def _limited(x: Array) -> Array:
+    """Floats within bounds: codes saturate beyond them by contract, floats do not."""
+    return np.clip(np.nan_to_num(x), -_LARGEST, _LARGEST) if x.dtype.kind == "f" else x
