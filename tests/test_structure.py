@@ -120,6 +120,8 @@ def test_who_knows_onnx() -> None:
             "file_pieces",
             "file_oracle",
             "host_quantizer",
+            "fused_nodes",
+            "whole_file",
         )
     }
     for path in PACKAGE.rglob("*.py"):

@@ -112,7 +112,7 @@ def print_oracle(oracle: OracleVerdict) -> None:
     color = "green" if oracle.ok else "red"
     out.print(
         f"file: [{color}]{escape(text)}[/], {counted(oracle.frames, 'frame')} in {escape(oracle.ran)}, "
-        f"{counted(oracle.compared, 'tensor')}",
+        f"{counted(oracle.compared, 'tensor')}{'' if oracle.explained or not oracle.ok else ', 0 differences'}",
         soft_wrap=True,
     )
     reasons = Counter(oracle.left.values())

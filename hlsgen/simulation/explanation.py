@@ -21,7 +21,7 @@ import onnx
 
 from hlsgen.frontend.domains import ONNX
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation import exact_attention, exact_softmax, exact_values
+from hlsgen.simulation import exact_attention, exact_softmax, exact_values, host_rounding
 from hlsgen.simulation import exact_nodes as exact
 from hlsgen.simulation.exact_nodes import Rounding
 from hlsgen.simulation.exact_values import Known, same
@@ -40,6 +40,30 @@ REASONS = {
 _ADDITIONS = (None, False, True)
 #: Operators behind which a difference is one of codes.
 _TO_CODES = frozenset(["Quant", "IntQuant", "QuantizeLinear", "BipolarQuant", "MultiThreshold", "Trunc", "FloatQuant"])
+
+
+class OnHost:
+    """An operator that the host computes, on the runtime's inputs: both results are near the exact one, or `why` not.
+
+    The arguments are those of `Explained`.
+    """
+
+    def __init__(
+        self, file: ExecutedFile, piece: Piece, trace: Mapping[str, Array], ours: Array, theirs: Array
+    ) -> None:
+        (node,) = piece.nodes
+        self.operator, self.theirs = node.op_type, theirs
+        self.exact, reach = host_rounding.exact_result(node, file.arrays(node, trace), file.opsets)
+        gaps = [np.abs(one.astype(np.float64) - self.exact) for one in (ours, theirs)]
+        far = np.argwhere(~((gaps[0] <= reach) & (gaps[1] <= reach)))
+        self.why = f"the exact result is {self.exact[tuple(far[0])]}" if len(far) else ""
+
+    def reason(self, index: tuple[int, ...]) -> str:
+        return REASONS["function"].format(self.operator)
+
+    def numbers(self, index: tuple[int, ...]) -> tuple[str, str]:
+        """The exact result, and the runtime's."""
+        return str(self.exact[index]), str(self.theirs[index])
 
 
 class Explained:

@@ -19,7 +19,7 @@ import onnx
 
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.frontend.load import read_model
-from hlsgen.frontend.onnx_graph import all_nodes, name_all
+from hlsgen.frontend.onnx_graph import name_all
 from hlsgen.interpreter import graph as reference
 from hlsgen.interpreter.model import resumed
 from hlsgen.interpreter.tensor import Tensor, of_codes, plain
@@ -28,11 +28,11 @@ from hlsgen.ir.evaluate import decoding
 from hlsgen.ir.ops import QUANTIZERS, FixedAdd, Pair, PairOp
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.exact_values import same
-from hlsgen.simulation.explanation import Explained
+from hlsgen.simulation.explanation import Explained, OnHost
 from hlsgen.simulation.file_inputs import any_numbers, numbers_for_file
 from hlsgen.simulation.file_pieces import ExecutedFile, Piece
 from hlsgen.simulation.file_verdict import Case, OracleVerdict
-from hlsgen.simulation.oracles import CHOICES, PACKAGES, Unable, executor_of, fitting, installed, one_line
+from hlsgen.simulation.oracles import CHOICES, PACKAGES, Unable, executor_of, installed, one_line
 from hlsgen.simulation.unrolled_file import unroll
 from hlsgen.simulation.whole_file import WholeFile, open_file
 
@@ -58,7 +58,7 @@ def hold_file(
         verdict.reason = "not asked for"
         return verdict
     proto = read_model(path)
-    runtime = runtime_of(model, proto) if asked == "auto" else asked
+    runtime = model.runtime if asked == "auto" else asked
     if not installed(runtime):
         verdict.reason = f"{runtime} is not installed; {_INSTALL}"
         return verdict
@@ -76,11 +76,6 @@ def hold_file(
     verdict.ran, verdict.frames = _with_version(runtime), len(codes)
     _Comparison(file, model, inputs, verdict).run(theirs, progress)
     return verdict
-
-
-def runtime_of(model: Model, proto: onnx.ModelProto) -> str:
-    """The runtime whose integers a build has."""
-    return getattr(model, "runtime", "") or fitting(list(all_nodes(proto.graph)))
 
 
 def _with_version(runtime: str) -> str:
@@ -213,12 +208,15 @@ class _Comparison:
         places: dict[str, list[int]] = {}
         for number, step in enumerate(steps, 1):
             places.setdefault(step.name.removesuffix(" (rescaled)"), []).append(number)
-        makers = {o: node.name for node in named.graph.node for o in node.output}
-        targets = [_Target(name, makers.get(name, name), ends[name], True) for name in outputs]
+        self.makers = {o: node.name for node in named.graph.node for o in node.output}
+        targets = [_Target(name, self.makers.get(name, name), ends[name], True) for name in outputs]
+        before_host = _before_host(steps)
         for node in named.graph.node:
             tensors = [o for o in node.output if o]
             at = places.get(node.name, [])
-            if len(tensors) == 1 and tensors[0] not in outputs and at and _is_target(steps, at, node.op_type):
+            if not at or len(tensors) != 1 or tensors[0] in outputs:
+                continue
+            if at[-1] in before_host or _is_target(steps, at, node.op_type):
                 targets.append(_Target(tensors[0], node.name, at[-1], False))
         return targets
 
@@ -291,12 +289,13 @@ class _Comparison:
 
     def _explain(self, target: _Target, frame: int, ours: Array, theirs: Array) -> None:
         """Counts the elements of a frame that differ, by reason."""
-        explained, why = None, ""
+        explained: Explained | OnHost | None = None
         try:
             if self.pieces is None:
                 raise Unable(self.why)
             piece: Piece = self.pieces.piece(target.tensor, self.known)
-            explained = Explained(self.pieces, piece, self._trace(frame), ours, theirs)
+            on_host = isinstance(self.model.steps[target.number - 1].op, HostOp) and len(piece.nodes) == 1
+            explained = (OnHost if on_host else Explained)(self.pieces, piece, self._trace(frame), ours, theirs)
             why = explained.why
         except Exception as error:  # an explanation that fails, in whatever way, is none
             why = f"it cannot be recomputed: {one_line(error)}"
@@ -329,7 +328,18 @@ class _Comparison:
             for place in np.argwhere(_differs(ours, wanted)):
                 index = tuple(int(i) for i in place)
                 why = "the hardware's integers do not give what the steps of the model give"
-                self._fail(target.name, index[0], index[1:], str(ours[index]), str(wanted[index]), why)
+                node = self.makers.get(target.name, target.name)
+                self._fail(node, index[0], index[1:], str(ours[index]), str(wanted[index]), why)
+
+
+def _before_host(steps: Sequence[Step]) -> set[int]:
+    """Values that an operator of the host consumes."""
+    numbers: set[int] = set()
+    for number in range(len(steps), 0, -1):
+        step = steps[number - 1]
+        if isinstance(step.op, HostOp) or (number in numbers and isinstance(step.op, Reshape | Transpose)):
+            numbers.update(step.inputs)
+    return numbers
 
 
 def _is_target(steps: Sequence[Step], numbers: Sequence[int], op_type: str) -> bool:

@@ -23,7 +23,7 @@ from onnx import helper, numpy_helper
 
 from hlsgen.frontend.domains import CHANNELS_LAST, MICROSOFT, ONNX
 from hlsgen.frontend.quant_lstm import QUANT_LSTM
-from hlsgen.frontend.runtimes import QONNX_OPS, runtime_of
+from hlsgen.frontend.runtimes import QONNX_OPS
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.defined_cells import quant_lstm_cell
 from hlsgen.simulation.defined_operators import DEFINED
@@ -61,11 +61,6 @@ def installed(name: str) -> bool:
 def executor_of(runtime: str) -> str:
     """The executor of the single nodes of a runtime."""
     return "onnxruntime" if runtime == ARM else runtime
-
-
-def fitting(nodes: Sequence[onnx.NodeProto]) -> str:
-    """The executor whose meaning the operators of a file have."""
-    return runtime_of(nodes)
 
 
 def run_node(executor: str, node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]) -> list[Array]:

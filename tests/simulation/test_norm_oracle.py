@@ -14,7 +14,8 @@ from hlsgen.diagnostics import Collector
 from hlsgen.frontend import import_model
 from hlsgen.interpreter import graph as reference
 from hlsgen.passes.lower import lower
-from hlsgen.simulation.file_oracle import OracleVerdict, hold_file
+from hlsgen.simulation.file_oracle import hold_file
+from hlsgen.simulation.file_verdict import OracleVerdict
 
 
 def held(net: onnx.ModelProto, other: onnx.ModelProto, folder: Path, frames: int) -> OracleVerdict:

@@ -17,7 +17,8 @@ from hlsgen.frontend import import_model
 from hlsgen.frontend.onnx_graph import all_nodes, name_all
 from hlsgen.passes.lower import lower
 from hlsgen.simulation import unrolled_file
-from hlsgen.simulation.file_oracle import OracleVerdict, hold_file
+from hlsgen.simulation.file_oracle import hold_file
+from hlsgen.simulation.file_verdict import OracleVerdict
 from hlsgen.simulation.oracles import Unable
 from hlsgen.simulation.unrolled_file import is_loop, unroll
 

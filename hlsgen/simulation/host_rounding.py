@@ -1,0 +1,55 @@
+"""How far the float32 result of an operator that the host computes may be from the exact one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+
+from hlsgen.numerics.fixed import Array
+from hlsgen.simulation import exact_nodes
+from hlsgen.simulation.exact_values import Known, dyadic
+from hlsgen.simulation.oracles import Unable, run_node
+
+#: Half a step of float32, how many steps a library's exp or log may be off, and its smallest number.
+_UNIT, _STEPS, _TINY = 2.0**-24, 16, 2.0**-149
+#: Operators that add products of their inputs and constants.
+_SUMS = frozenset("AveragePool GlobalAveragePool ReduceMean ReduceSum Resize Upsample LpPool GlobalLpPool".split())
+
+
+def exact_result(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]) -> tuple[Array, Array]:
+    """The result on these float32 inputs in float64, and how far float32 operations in any order may be from it.
+
+    Raises Unable for operators that have no bound here.
+    """
+    wide = [a.astype(np.float64) if a.dtype == np.float32 else a for a in arrays]
+    if node.op_type in exact_nodes.ROWS:
+        grid = dyadic(arrays[0])
+        found = exact_nodes.rows(node, Known(arrays[0], grid and (grid,)), list(arrays), opsets.get("", 0))
+        if found is None:
+            raise Unable(f"the exact result of {node.op_type} is not known")
+        return found[0].astype(np.float64), found[1]
+    if node.op_type in ("Softmax", "LogSoftmax"):
+        return _shares(node, arrays[0], run_node("onnx", node, wide, opsets)[0], opsets)
+    if node.op_type in _SUMS:
+        exact = run_node("onnx", node, wide, opsets)[0]
+        magnitude = run_node("onnx", node, [np.abs(wide[0]), *wide[1:]], opsets)[0]
+        terms = max(64, arrays[0].size // max(1, exact.size))
+        return exact, np.asarray((terms + 8) * _UNIT * np.abs(magnitude) + _TINY)
+    raise Unable(f"{node.op_type} is computed by the host, with a rounding that has no bound here")
+
+
+def _shares(node: onnx.NodeProto, x: Array, exact: Array, opsets: Mapping[str, int]) -> tuple[Array, Array]:
+    """A Softmax or its logarithm: differences to the largest score, their powers, and the sum of these round."""
+    last = opsets.get("", 13) >= 13
+    axis = next((a.i for a in node.attribute if a.name == "axis"), -1 if last else 1) % x.ndim
+    axes = (axis,) if last else tuple(range(axis, x.ndim))
+    length = int(np.prod([x.shape[a] for a in axes]))
+    below = (x.max(axis=axes, keepdims=True) - x).astype(np.float64)
+    logarithm = node.op_type == "LogSoftmax"
+    with np.errstate(divide="ignore"):
+        if logarithm:  # the sum of the powers lies between 1 and the length of a row
+            exact = -below - np.log(np.exp(-below).sum(axis=axes, keepdims=True))
+    steps = (4 * below + length + 4 * _STEPS) * _UNIT
+    return exact, np.asarray(steps if logarithm else exact * steps + 4 * _TINY)
