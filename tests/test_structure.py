@@ -121,6 +121,7 @@ def test_who_knows_onnx() -> None:
             "file_oracle",
             "host_quantizer",
             "fused_nodes",
+            "host_rounding",
             "whole_file",
         )
     }

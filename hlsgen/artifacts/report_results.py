@@ -15,6 +15,9 @@ def verified(result: Mapping[str, Any]) -> dict[str, Any]:
     if host := result.get("host"):
         counts = (host.get("differences") or {}).values()
         rows.append(_row("host code", {**host, "mismatches": sum(n for n in counts if isinstance(n, int))}))
+    if oracle and oracle.get("asked") != "none":
+        name = f"the file in {oracle['ran']}" if oracle.get("ran") else "the file, not compared"
+        rows.append(_row(name, {**oracle, "mismatches": oracle.get("unexplained")}))
     rows += [_row(name, {**found, "frames": found.get("samples")}) for name, found in result["simulators"].items()]
     return {"ok": result.get("ok") is True, "notes": list(map(str, result.get("notes") or ())), "rows": rows}
 
@@ -23,7 +26,7 @@ def _row(name: object, found: Mapping[str, Any]) -> dict[str, Any]:
     cycles = found.get("cycles") or {}
     numbers = (found.get("frames"), found.get("mismatches"), cycles.get("latency"), cycles.get("interval"))
     sorts = sorted((found.get("explained") or {}).items())
-    more = ", ".join(f"{_whole(count)} by {sort}" for sort, count in sorts)
+    more = ", ".join(f"{_whole(count)} ({sort})" for sort, count in sorts)
     return {
         "name": str(name), "ok": found.get("ok") is True, "explained": f", explained: {more}" if more else "",
         "numbers": [_whole(number) for number in numbers],

@@ -50,6 +50,7 @@ def _cases(verdict: Verdict) -> Iterator[Case]:
         )
     if verdict.host is not None:
         yield "model", "host code", "; ".join(d.message for d in verdict.host.diagnostics)
+        yield "model", "the file itself", "" if oracle.ok else texts or "different"
     yield "build", "files", ", ".join(f"{change.node} {change.message[:-1]}" for change in verdict.changes)
     for name, found in verdict.simulators.items():
         for case, wrong in _of_simulator(found):

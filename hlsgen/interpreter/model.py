@@ -103,7 +103,6 @@ from hlsgen.ir.row_functions import row_values
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
 
-
 #: Gives what the later steps get in place of a value, by its number.
 Correction = Callable[[int, Tensor], Tensor]
 
@@ -114,9 +113,7 @@ def interpret(model: Model, x: Array, correct: Correction = lambda number, tenso
     return resumed(model, 0, replace(plain(x), parts=tuple(plain(part) for part in parts)), correct)
 
 
-def resumed(
-    model: Model, at: int, tensor: Tensor, correct: Correction = lambda number, tensor: tensor
-) -> list[Tensor]:
+def resumed(model: Model, at: int, tensor: Tensor, correct: Correction = lambda number, tensor: tensor) -> list[Tensor]:
     """The same from a given value `at` on, which must be the only way to the output; those before it are empty.
 
     `correct`: called with each result, in order.

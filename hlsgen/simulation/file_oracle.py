@@ -9,6 +9,7 @@ continue from the runtime's value, so that each difference stays where it is, an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -198,13 +199,9 @@ class _Comparison:
         named = onnx.ModelProto()
         named.CopyFrom(self.file.proto)
         name_all(named.graph)
-        try:
-            unroll(
-                named.graph, self.file.executor, self.file.any_numbers,
-                {o.domain: o.version for o in named.opset_import},
-            )  # fmt: skip
-        except Unable:  # then the tensors of its loops are not compared
-            pass
+        opsets = {o.domain: o.version for o in named.opset_import}
+        with suppress(Unable):  # then the tensors of its loops are not compared
+            unroll(named.graph, self.file.executor, self.file.any_numbers, opsets)
         places: dict[str, list[int]] = {}
         for number, step in enumerate(steps, 1):
             places.setdefault(step.name.removesuffix(" (rescaled)"), []).append(number)

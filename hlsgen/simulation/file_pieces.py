@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,7 +65,7 @@ class ExecutedFile:
                 if grid is not None:
                     self.grids[node.output[0]] = grid
 
-    def piece(self, target: str, known: Mapping[str, object]) -> Piece:
+    def piece(self, target: str, known: Container[str]) -> Piece:
         """Everything between known tensors and this one."""
         wanted, sources = {target}, set()
         nodes: list[onnx.NodeProto] = []

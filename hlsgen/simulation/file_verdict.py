@@ -93,6 +93,8 @@ class OracleVerdict:
         count = self.elements - self.floats
         parts = [f"{self.integers_differ} of {count} integers differ" if self.integers_differ else "integers equal"]
         if self.floats_differ:
-            distance = "the last place" if self.last_places <= 1 else f"the last {self.last_places} places"
-            parts.append(f"{self.floats_differ} of {self.floats} float outputs differ in {distance} of float32")
+            distance = "in" if self.last_places <= 1 else f"by at most {self.last_places} units in"
+            parts.append(
+                f"{self.floats_differ} of {self.floats} float outputs differ {distance} the last place of float32"
+            )
         return f"{'; '.join(parts)} ({reasons})"

@@ -26,7 +26,9 @@ def exact_result(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[
     wide = [a.astype(np.float64) if a.dtype == np.float32 else a for a in arrays]
     if node.op_type in exact_nodes.ROWS:
         grid = dyadic(arrays[0])
-        found = exact_nodes.rows(node, Known(arrays[0], grid and (grid,)), list(arrays), opsets.get("", 0))
+        found = exact_nodes.rows(
+            node, Known(arrays[0], None if grid is None else (grid,)), list(arrays), opsets.get("", 0)
+        )
         if found is None:
             raise Unable(f"the exact result of {node.op_type} is not known")
         return found[0].astype(np.float64), found[1]

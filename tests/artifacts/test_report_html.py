@@ -154,7 +154,7 @@ def test_results_are_on_the_page(manifest: dict[str, Any], certificate: dict[str
     simulator = {"ok": True, "samples": 123, "mismatches": 0, "cycles": {"latency": 1588, "interval": 576}}
     results = [
         {"ok": True, "notes": [], "simulators": {"verilator": simulator},
-         "oracle": {"ok": True, "ran": "qonnx 1.0.0", "frames": 40, "unexplained": 0, "explained": {"tie": 2, "rounding": 1110}}},
+         "oracle": {"ok": True, "ran": "qonnx 1.0.0", "frames": 40, "unexplained": 0, "explained": {"bias added in another order": 1110, "last place of Tanh": 2}}},
         {"device": "ecp5-25k", "lut": 2345, "ff": 1111, "bram": 3, "dsp": 0, "fmax_mhz": 81.25, "placed": True,
          "frames_per_second": 141059.0, "estimate": {"lut": 1938, "bram": 0, "dsp": 0},
          "critical_path": [{"layer": "conv2", "module": "hg_conv", "instance": "conv8", "delay_ns": 5.25}]},
@@ -162,7 +162,7 @@ def test_results_are_on_the_page(manifest: dict[str, Any], certificate: dict[str
     ]  # fmt: skip
     words = " ".join(Page(page(manifest, certificate, results)).words.split())
     for text in (
-        "Equal", "the file in qonnx 1.0.0 equal, explained: 1,110 by rounding, 2 by tie 40 0",
+        "Equal", "the file in qonnx 1.0.0 equal, explained: 1,110 (bias added in another order), 2 (last place of Tanh) 40 0",
         "verilator equal 123 0 1,588 576", "Synthesized for ecp5-25k", "81.2 MHz, 141,059 frames a second",
         "LUT 2,345 1,938", "FF 1,111", "conv2, hg_conv: 5.25 ns", "Synthesized for xc7a35t", "Not placed",
     ):  # fmt: skip

@@ -42,7 +42,7 @@ def verify(
     ] = None,
     oracle: Annotated[
         str,
-        typer.Option(help="What runs the ONNX file itself: qonnx, onnxruntime, onnx, none, or auto: by its operators."),
+        typer.Option(help="Runtime that the whole ONNX file runs in, as in build --runtime; none; auto: the build's own."),
     ] = "auto",
     cosim: Annotated[
         bool, typer.Option("--cosim", help="Synthesize the C++ by Vitis, and simulate the result; v++ and vitis-run.")
