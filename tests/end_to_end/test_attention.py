@@ -44,12 +44,13 @@ def test_integers_of_the_last_layer(name: str, oracle: str) -> None:
 
 
 def test_differences_of_the_file_are_explained(tmp_path: Path) -> None:
-    """onnxruntime's optimizer rounds biases to the grid of their sums; a Reshape with a constant shape stands behind."""
-    hlsgen.build(shared_model("attention/attn_w4a4_qcdq"), tmp_path / "out", hlsgen.Options(target="hls"))
+    """Node by node: onnxruntime's optimizer rounds biases to the grid of their sums."""
+    options = hlsgen.Options(target="hls", runtime="onnx")
+    hlsgen.build(shared_model("attention/attn_w4a4_qcdq"), tmp_path / "out", options)
     verdict = hlsgen.verify(tmp_path / "out", [], 40)
     assert verdict.ok
     assert verdict.oracle is not None
-    assert verdict.oracle.explained["optimizer"] > 100
+    assert sum(verdict.oracle.explained.values()) > 100
 
 
 @pytest.mark.slow
