@@ -180,6 +180,27 @@ def linear_reach(executor: str, node: onnx.NodeProto, arrays: Sequence[Array], o
     return np.asarray(magnitude * steps / (1 - steps) * 1.01 + products * 2.0**-149)
 
 
+#: A MatMul of dequantized tensors, as onnxruntime fuses it: the integer sum times the rounded product of the scales.
+INTEGER_TO_FLOAT = "MatMulIntegerToFloat"
+
+
+def integer_to_float(node: onnx.NodeProto, arrays: Sequence[Array]) -> tuple[Array, tuple[Grid, ...] | None, Array]:
+    """The MatMul that the file has: its exact sum rounded once, and the bias; that sum; how far other orders may be."""
+    given = dict(zip((i for i, name in enumerate(node.input) if name), arrays, strict=True))
+    wide = [given[i].astype(np.int64) - given[i + 4].astype(np.int64) if i + 4 in given else given[i] for i in (0, 1)]
+    whole = np.matmul(*wide).astype(np.float64)
+    left, right = (np.asarray(given[i], np.float64) for i in (2, 3))
+    value = once((whole, left, right))
+    magnitude = np.matmul(*map(np.abs, wide)).astype(np.float64) * left * right
+    steps = (wide[0].shape[-1] + 6) * _UNIT
+    reach = magnitude * steps / (1 - steps) * 1.01
+    grid = (Grid(whole, left.reshape(()) * right.reshape(())),) if left.size == right.size == 1 else None
+    if 6 not in given:
+        return value, grid, np.asarray(reach)
+    value = value + given[6]
+    return value, None, np.asarray(reach + (np.abs(value) + np.abs(given[6])) * 2 * _UNIT)
+
+
 # --------------------------------------------------------------------------- averages, functions, normalization
 
 

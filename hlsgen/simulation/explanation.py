@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import onnx
@@ -84,7 +85,7 @@ class Explained:
     def _compute(self, ours: Array) -> None:
         file, piece = self.file, self.piece
         self.alone = file.walk(piece, self.trace)
-        for adds in _ADDITIONS:
+        for self.is_float, adds in product((False, True), _ADDITIONS):
             self.roundings: list[Rounding] = []
             self.contract = self._by_contract({name: self.trace[name] for name in piece.sources}, adds)
             got = self.contract[piece.target].value
@@ -214,6 +215,11 @@ class Explained:
             biased = len(node.input) > 2 and bool(node.input[2])
             self._noted(node, "bias" if biased else "sum", own, made[0].value, reach, made[1])
             return made[0]
+        if kind == exact.INTEGER_TO_FLOAT and self.is_float:
+            value, sums, reach = exact.integer_to_float(node, arrays)
+            biased = len(node.input) > 6 and bool(node.input[6])
+            self._noted(node, "bias" if biased else "sum", own, value, reach)
+            return Known(value, sums, sums, plain=sums is not None)
         if kind in exact.POOLS and floats:
             found = exact.averaged(node, data[0], arrays[1:], file.executor, file.opsets)
             if found is None:
