@@ -10,14 +10,12 @@ def verified(result: Mapping[str, Any]) -> dict[str, Any]:
     """What `verify --json` prints: a row for each of what the build was held against."""
     model, oracle = result.get("model"), result.get("oracle")
     rows = [_row("steps of the model", model)] if model else []
-    if oracle and oracle.get("ran"):
-        rows.append(_row(f"the file in {oracle['ran']}", {**oracle, "mismatches": oracle.get("unexplained")}))
-    if host := result.get("host"):
-        counts = (host.get("differences") or {}).values()
-        rows.append(_row("host code", {**host, "mismatches": sum(n for n in counts if isinstance(n, int))}))
     if oracle and oracle.get("asked") != "none":
         name = f"the file in {oracle['ran']}" if oracle.get("ran") else "the file, not compared"
         rows.append(_row(name, {**oracle, "mismatches": oracle.get("unexplained")}))
+    if host := result.get("host"):
+        counts = (host.get("differences") or {}).values()
+        rows.append(_row("host code", {**host, "mismatches": sum(n for n in counts if isinstance(n, int))}))
     rows += [_row(name, {**found, "frames": found.get("samples")}) for name, found in result["simulators"].items()]
     return {"ok": result.get("ok") is True, "notes": list(map(str, result.get("notes") or ())), "rows": rows}
 

@@ -43,14 +43,9 @@ def _cases(verdict: Verdict) -> Iterator[Case]:
     oracle = verdict.oracle
     if oracle.asked != "none":
         texts = "; ".join(d.message for d in oracle.diagnostics if d.severity == "error")
-        yield (
-            "model",
-            "the file itself",
-            "" if oracle.ran and oracle.ok else None if oracle.ok else texts or "different",
-        )
+        yield "model", "the file itself", "" if oracle.ok else texts or "different"
     if verdict.host is not None:
         yield "model", "host code", "; ".join(d.message for d in verdict.host.diagnostics)
-        yield "model", "the file itself", "" if oracle.ok else texts or "different"
     yield "build", "files", ", ".join(f"{change.node} {change.message[:-1]}" for change in verdict.changes)
     for name, found in verdict.simulators.items():
         for case, wrong in _of_simulator(found):

@@ -75,7 +75,10 @@ def hold_file(
         verdict.reason = f"no inputs for the file: {one_line(error)}"
         return verdict
     verdict.ran, verdict.frames = _with_version(runtime), len(codes)
-    _Comparison(file, model, inputs, verdict).run(theirs, progress)
+    try:
+        _Comparison(file, model, inputs, verdict).run(theirs, progress)
+    except Unable as error:
+        verdict.ran, verdict.reason = "", f"{runtime} does not give these outputs: {error}"
     return verdict
 
 
@@ -148,7 +151,6 @@ class _Comparison:
     def __init__(self, file: WholeFile, model: Model, inputs: _Inputs, verdict: OracleVerdict) -> None:
         self.file, self.model, self.inputs, self.verdict = file, model, inputs, verdict
         self.known = set(inputs.feeds)
-        self.replaced = False
         #: The runtime's values of the targets, frame by frame.
         self.theirs: dict[str, list[Array]] = {}
         self._trace = lru_cache(maxsize=2)(lambda frame: file.trace(inputs.frame(frame)))
@@ -156,7 +158,12 @@ class _Comparison:
     def run(self, theirs: list[dict[str, Array]], progress: Callable[[str], None]) -> None:
         """Fills the verdict; `theirs`: the outputs of the whole file, frame by frame."""
         verdict, frames = self.verdict, range(self.verdict.frames)
-        names = [name for name in self.inputs.outputs if name in theirs[0]] if theirs else []
+        names = list(self.inputs.outputs)
+        if any(name not in theirs[0] for name in names):  # --outputs names tensors within the file
+            theirs = [self._trace(frame) for frame in frames]
+            missing = next((name for name in names if name not in theirs[0]), None)
+            if missing is not None:
+                raise Unable(f"the runtime has fused the nodes around {missing}")
         self.theirs = {name: [outputs[name] for outputs in theirs] for name in names}
         for name in names:
             stacked = np.stack(self.theirs[name])
@@ -270,7 +277,6 @@ class _Comparison:
         is_float = target.is_output and theirs.dtype.kind == "f" and not isinstance(op, QUANTIZERS)
         verdict.floats += theirs.size if is_float else 0
         if wrong.any():
-            self.replaced = True
             if isinstance(op, FixedAdd) or (isinstance(op, Pair) and op.kind is PairOp.FIXED):
                 verdict.left[target.node] = _FIXED_POINT
             else:
