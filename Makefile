@@ -49,11 +49,12 @@ test: setup-test
 test-all: setup-test
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "slow or not slow" --all-cases
 
-# Random graphs, and networks of attention, against numpy, qonnx and onnxruntime; what differs is kept in findings/.
+# Random graphs, QDQ files and networks of attention, against numpy, qonnx and onnxruntime; what differs is kept in findings/.
 MINUTES ?= 10
 SEED    ?= $(shell date +%s)
 fuzz: setup-test
-	$(BIN)/python tests/fuzz/fuzz_graphs.py --seconds $$(($(MINUTES) * 40)) --seed $(SEED)
+	$(BIN)/python tests/fuzz/fuzz_graphs.py --seconds $$(($(MINUTES) * 30)) --seed $(SEED)
+	$(BIN)/python tests/fuzz/fuzz_qdq_files.py --seconds $$(($(MINUTES) * 10)) --seed $(SEED)
 	$(BIN)/python tests/fuzz/fuzz_attention.py --seconds $$(($(MINUTES) * 20)) --seed $(SEED)
 	$(BIN)/python tests/fuzz/fuzz_integers.py --seconds $$(($(MINUTES) * 10)) --seed $(SEED)
 

@@ -21,7 +21,8 @@ CHUNK = 25
 
 
 @pytest.mark.parametrize(
-    "name", ["fuzz/fuzz_graphs.py", "fuzz/fuzz_attention.py", "fuzz/soak.py", "mutation/mutate.py"]
+    "name",
+    ["fuzz/fuzz_graphs.py", "fuzz/fuzz_qdq_files.py", "fuzz/fuzz_attention.py", "fuzz/soak.py", "mutation/mutate.py"],
 )
 @pytest.mark.sweep
 def test_programs_that_make_starts(name: str) -> None:
