@@ -48,6 +48,7 @@ class SizedBuffers:
     pause. The other FIFOs have the least depth with which no pauses of the ports lead to a deadlock.
     `spare`: the share of all depths that is added so that the network can be simulated: less was not tried.
     `exact`: False if it was not simulated; the interval is then the bottleneck, and the latency an estimate.
+    `complete`: False if the search for smaller depths ended at its effort. The depths are sound, but may be too large.
     """
 
     nodes: list[Node]
@@ -57,6 +58,7 @@ class SizedBuffers:
     critical: tuple[str, ...]
     spare: float = 0.0
     exact: bool = True
+    complete: bool = True
 
 
 def size(
@@ -100,7 +102,8 @@ def _searched(nodes: list[Node], latency: Latency, effort: int | None, budget: B
         depths, limit = _first_frame(search, depths, limit, first_frame)
     search.work = 0
     depths, limit, critical = narrow(search, depths, least, limit)
-    return SizedBuffers(search.variant(depths), limit[0], limit[1], bottleneck, critical, spare)
+    complete = search.has()
+    return SizedBuffers(search.variant(depths), limit[0], limit[1], bottleneck, critical, spare, complete=complete)
 
 
 def is_huge(nodes: Sequence[Node]) -> bool:
@@ -186,11 +189,11 @@ def _without_deadlock(nodes: Sequence[Node], depths: dict[str, int], budget: Bud
 
 
 def _grow(search: Search, depths: dict[str, int], goal: int) -> tuple[dict[str, int], tuple[int, int]]:
-    """Doubles all depths until the interval is the goal, at most GROWTH times. (depths, (latency, interval))."""
+    """Doubles all depths until the interval is the goal, at most GROWTH times, in the effort. (depths, (latency, interval))."""
     best = search.measured(depths)
     chosen = depths
     for _ in range(GROWTH):
-        if best and best[1] <= goal:
+        if best and (best[1] <= goal or not search.has()):
             break
         depths = {name: 2 * depth for name, depth in depths.items()}
         found = search.measured(depths)
