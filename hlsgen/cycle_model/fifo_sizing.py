@@ -29,6 +29,8 @@ HUGE_FRAMES = 2
 FIRST_FRAME_SHARE = 0.25
 #: How often depths are doubled at most; a network that is not faster then counts as being as fast as it can.
 GROWTH = 8
+#: What that may take, as a multiple of the effort of the search for smaller depths: a slower network is worse than a larger one.
+GROWING = 4.0
 #: Buffers that networks of HUGE beats get, of those with which a frame could come every so many cycles if all came at
 #: its pace: the first with which the simulation takes no more work than these, for each beat of a frame, in runs.
 ROOMY, FIRST_WORK, ALL_WORK = (1.0, 1.25, 1.5, 2.0), 2.0, 6.0
@@ -193,7 +195,7 @@ def _grow(search: Search, depths: dict[str, int], goal: int) -> tuple[dict[str, 
     best = search.measured(depths)
     chosen = depths
     for _ in range(GROWTH):
-        if best and (best[1] <= goal or not search.has()):
+        if best and (best[1] <= goal or not search.has(GROWING)):
             break
         depths = {name: 2 * depth for name, depth in depths.items()}
         found = search.measured(depths)
