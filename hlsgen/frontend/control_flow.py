@@ -58,11 +58,25 @@ def expanded(
     return _KINDS[proto.op_type](Expansion(proto, name, tensors, opset, share))
 
 
-def check_unrolled(count: int, name: str) -> None:
-    """Raises HG004 if an operator and all within it became too many nodes. `name`: of the operator that exceeds it."""
-    if count > MAX_UNROLLED:
-        text = f"it and the loops around it are more than {MAX_UNROLLED} nodes when they are unrolled together."
-        raise fail("HG004", name, text, _MORE)
+class UnrolledNodes:
+    """Counts the nodes that an operator becomes, with those of operators within it."""
+
+    def __init__(self) -> None:
+        self.depth, self.count = 0, 0
+
+    def counted(self, parts: Iterator[Part], name: str) -> Iterator[Part]:
+        """The parts of an operator. Raises HG004 if it and those around it are more than MAX_UNROLLED nodes."""
+        self.count = self.count if self.depth else 0
+        self.depth += 1
+        try:
+            for part in parts:
+                self.count += len(part.nodes)
+                if self.count > MAX_UNROLLED:
+                    text = f"it and the loops around it are more than {MAX_UNROLLED} nodes when they are unrolled together."
+                    raise fail("HG004", name, text, _MORE)
+                yield part
+        finally:
+            self.depth -= 1
 
 
 # --------------------------------------------------------------------------- bodies

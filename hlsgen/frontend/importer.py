@@ -13,7 +13,7 @@ from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.frontend import several_ends, two_inputs
 from hlsgen.frontend.cast_like import as_casts
 from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, attributes, check_schema, check_size, label
-from hlsgen.frontend.control_flow import check_unrolled, expanded, is_expanded
+from hlsgen.frontend.control_flow import UnrolledNodes, expanded, is_expanded
 from hlsgen.frontend.declarations import versions_of
 from hlsgen.frontend.dialect_float8 import check_taken
 from hlsgen.frontend.domains import ONNX
@@ -77,8 +77,7 @@ class Importer:
         self.used: set[str] = set()
         self.followed: set[str] = set()
         self.branching: set[str] = set()
-        #: Nodes that the operator which is being unrolled became so far, with all operators within it; None: there is none.
-        self.unrolled: int | None = None
+        self.unrolled = UnrolledNodes()
         self.tensors: dict[str, Tensor] = {}
         self.steps: list[Step] = []
         self.origins: dict[int, Origin] = {}
@@ -287,17 +286,13 @@ class Importer:
         for output in proto.output:
             self.tensors.pop(output, None)
         self.branching |= set(proto.input)
-        before, outermost = len(self.problems.errors), self.unrolled is None
-        self.unrolled = self.unrolled or 0
+        before = len(self.problems.errors)
         with self.problems.catching():
-            for part in expanded(of_used(proto, self.used), name, self.tensors, self.opset, self.once):
-                self.unrolled += len(part.nodes)
-                check_unrolled(self.unrolled, name)
+            parts = expanded(of_used(proto, self.used), name, self.tensors, self.opset, self.once)
+            for part in self.unrolled.counted(parts, name):
                 self._import_part(part)
                 if len(self.problems.errors) > before:
                     break
-        if outermost:
-            self.unrolled = None
         if len(self.problems.errors) > before:
             self._assume(proto, UNKNOWN)
 
