@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,13 @@ from hlsgen.certify.netlist_reader import Cell, Memories, broken, parse
 from hlsgen.certify.port_wiring import frame_on, labels_of, listed, port_options
 from hlsgen.certify.quantizers import Summary
 from hlsgen.certify.rtl_files import sha256
-from hlsgen.certify.second_reading import compare
+from hlsgen.certify.second_reading import SecondReading, compare
 from hlsgen.certify.statements import Statement
 from hlsgen.diagnostics import Collector, Diagnostic, fail
-from hlsgen.frontend import import_model, parse_datatype, self_contained
+from hlsgen.frontend import grouped, import_model, parse_datatype, self_contained
 from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
-from hlsgen.ir import Graph
+from hlsgen.frontend.runtimes import GROUPING
+from hlsgen.ir import Graph, Model
 from hlsgen.ir.stream_order import StreamOrder, lay_out
 from hlsgen.passes import InputMode, lower, typed
 from hlsgen.passes.built_once import lower_once
@@ -124,7 +125,7 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
     if model is None:
         problems.finish()
     assert model is not None
-    second = compare(path, model)
+    second = _read_again(path, model)
     for node, text in second.problems:
         collector.error("HG055", node, f"read a second time: {text}")
     if options.get("recurrence") == "once":
@@ -134,6 +135,21 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
         graph = lower(model, modes, problems, separate)
     problems.finish()
     return graph, lay_out(graph), second.once
+
+
+def _read_again(path: Path, model: Model) -> SecondReading:
+    """What a second program reads in the file. Nodes that say what the Model has only after onnxruntime merged or fused
+    them are read once: it compares them as the frontend has rewritten them."""
+    first = compare(path, model)
+    if not first.problems or model.runtime not in GROUPING:
+        return first
+    proto, quantizers = grouped(path, model.runtime)
+    ends = {quantizer: f"{node} (rescaled)" for node, quantizer in quantizers.items()}
+    steps = tuple(replace(step, name=ends.get(step.name, step.name)) for step in model.steps)
+    again = compare(proto, replace(model, steps=steps))
+    if again.problems:
+        return first
+    return SecondReading((), (*first.once, *sorted({node for node, _ in first.problems})))
 
 
 def _modes(types: object) -> dict[str, InputMode]:

@@ -25,14 +25,6 @@ _HINTS = {
 }  # fmt: skip
 
 
-#: Bytes of a file of arrays, at most, and of what is in a compressed one.
-MOST_BYTES = 1 << 32
-
-
-def _too_large(path: Path) -> HlsgenError:
-    return fail("HG001", str(path), f"has more than {MOST_BYTES >> 30} GiB of data.", "Divide it into several files.")
-
-
 def read_array(path: Path) -> Any:
     """An array, or several by name. Raises HG001, for pipes and devices as well."""
     try:
@@ -42,14 +34,8 @@ def read_array(path: Path) -> Any:
             head = stream.read(6)
         if not head.startswith((b"\x93NUMPY", b"PK")):
             raise fail("HG001", str(path), "is no .npy or .npz file.", _HINTS.get(path.suffix.lower(), _HINT))
-        if path.stat().st_size > MOST_BYTES:
-            raise _too_large(path)
         data = np.load(path, allow_pickle=False)
         if isinstance(data, np.lib.npyio.NpzFile):
-            with zipfile.ZipFile(path) as archive:
-                size = sum(member.file_size for member in archive.infolist())
-            if size > MOST_BYTES:
-                raise _too_large(path)
             return {name: data[name] for name in data.files} if len(data.files) > 1 else data[data.files[0]]
         return data
     except HlsgenError:
@@ -93,13 +79,9 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
 def read_bytes(path: Path) -> bytes:
     """The content of a file. Raises HG001."""
     try:
-        with path.open("rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
+        return path.read_bytes()
     except (OSError, ValueError) as error:
         raise fail("HG001", str(path), f"cannot be read: {getattr(error, 'strerror', error)}.") from None
-    if len(data) > MOST_BYTES:
-        raise _too_large(path)
-    return data
 
 
 def port_files(path: Path, ports: Iterable[str]) -> dict[str, Path]:

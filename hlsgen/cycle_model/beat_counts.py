@@ -18,7 +18,7 @@ from hlsgen.cycle_model.run_wires import Wire
 from hlsgen.cycle_model.runs import Runs
 from hlsgen.cycle_model.units import TimingModel, least
 from hlsgen.cycle_model.wiring import OUTPUT
-from hlsgen.dataflow.ends import derived, divided, enters, leaves, named_ports, taken
+from hlsgen.dataflow.ends import divided, enters, leaves, taken
 from hlsgen.dataflow.units import Fifo, Fork, Node
 from hlsgen.numerics.fixed import Array
 
@@ -91,14 +91,13 @@ def with_waits(nodes: Sequence[Node], depth: int) -> list[Node]:
     """The nodes with a FIFO in front of every join, and of every output port of several, that has none."""
     made = {wire: node for node in nodes for wire in node.outputs}
     several = len(divided(nodes)[2]) > 1
-    ports = named_ports(nodes)
     result: list[Node] = []
     for node in nodes:
         inputs = list(node.inputs)
         if len(inputs) > 1 or (several and leaves(node)):
             for n, (wire, stream) in enumerate(zip(node.inputs, node.sources, strict=True)):
                 if not _waits(made, wire):
-                    inputs[n] = derived(wire, "wait", ports)
+                    inputs[n] = f"{wire}_wait"
                     result.append(Node(inputs[n], Fifo(depth), (wire,), (stream,), (inputs[n],), stream))
         result.append(replace(node, inputs=tuple(inputs)))
     return result

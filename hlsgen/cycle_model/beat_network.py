@@ -16,9 +16,6 @@ from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.units import Fifo, Node, WidthConverter
 from hlsgen.numerics.fixed import Array
 
-#: What going on with a unit takes, in beats.
-ACTIVATION = 16
-
 
 class BeatNetwork:
     """The wires between the units, and the process of each unit. See `wiring.Moves` for what it answers."""
@@ -26,8 +23,6 @@ class BeatNetwork:
     def __init__(self, nodes: Sequence[Node], model: TimingModel, ready: Sequence[bool] = ()) -> None:
         self.nodes, self.wiring, self.frames = nodes, Wiring(nodes, Wire), 0
         self.buffers: dict[str, Buffer] = {}
-        #: How often a unit went on, and the wire that was not alike last.
-        self.activations, self.unlike = 0, ""
         self.steps: list[Callable[[], None]] = []
         for n, node in enumerate(nodes):
             process, buffer = model.process(node, self.wiring.ins[n], self.wiring.outs[n], enters(node))
@@ -54,7 +49,6 @@ class BeatNetwork:
         while queue:
             unit = queue.popleft()
             queued[unit] = False
-            self.activations += 1
             steps[unit]()
             for wire in ins[unit]:
                 if len(wire.taken) != wire.known_taken:
@@ -92,21 +86,15 @@ class BeatNetwork:
         return tuple(way[unit] for unit in found[found.index(unit) if unit in way else 0 :])
 
     def alike(self, frames: int, last: int, period: int, cycles: int) -> bool:
-        wires = self.wiring.wires
-        # The wire that was not alike last time mostly is not this time either.
-        for name in [self.unlike] * bool(self.unlike) + list(wires):
-            times = wires[name].taken
-            if not _alike(times, len(times) // frames, last, period, cycles):
-                self.unlike = name
-                return False
-        return True
+        return all(
+            _alike(wire.taken, len(wire.taken) // frames, last, period, cycles) for wire in self.wiring.wires.values()
+        )
 
     def moved(self) -> int:
         return sum(len(wire.taken) for wire in self.wiring.wires.values())
 
     def work(self) -> int:
-        # Where units move one beat at a time, going from one to the next takes the time.
-        return max(self.moved(), ACTIVATION * self.activations)
+        return self.moved()
 
     def names(self) -> tuple[str, ...]:
         return tuple(self.wiring.wires)

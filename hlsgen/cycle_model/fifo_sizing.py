@@ -29,8 +29,6 @@ HUGE_FRAMES = 2
 FIRST_FRAME_SHARE = 0.25
 #: How often depths are doubled at most; a network that is not faster then counts as being as fast as it can.
 GROWTH = 8
-#: What that may take, as a multiple of the effort of the search for smaller depths: a slower network is worse than a larger one.
-GROWING = 4.0
 #: Buffers that networks of HUGE beats get, of those with which a frame could come every so many cycles if all came at
 #: its pace: the first with which the simulation takes no more work than these, for each beat of a frame, in runs.
 ROOMY, FIRST_WORK, ALL_WORK = (1.0, 1.25, 1.5, 2.0), 2.0, 6.0
@@ -50,7 +48,6 @@ class SizedBuffers:
     pause. The other FIFOs have the least depth with which no pauses of the ports lead to a deadlock.
     `spare`: the share of all depths that is added so that the network can be simulated: less was not tried.
     `exact`: False if it was not simulated; the interval is then the bottleneck, and the latency an estimate.
-    `complete`: False if the search for smaller depths ended at its effort. The depths are sound, but may be too large.
     """
 
     nodes: list[Node]
@@ -60,7 +57,6 @@ class SizedBuffers:
     critical: tuple[str, ...]
     spare: float = 0.0
     exact: bool = True
-    complete: bool = True
 
 
 def size(
@@ -104,8 +100,7 @@ def _searched(nodes: list[Node], latency: Latency, effort: int | None, budget: B
         depths, limit = _first_frame(search, depths, limit, first_frame)
     search.work = 0
     depths, limit, critical = narrow(search, depths, least, limit)
-    complete = search.has()
-    return SizedBuffers(search.variant(depths), limit[0], limit[1], bottleneck, critical, spare, complete=complete)
+    return SizedBuffers(search.variant(depths), limit[0], limit[1], bottleneck, critical, spare)
 
 
 def is_huge(nodes: Sequence[Node]) -> bool:
@@ -191,11 +186,11 @@ def _without_deadlock(nodes: Sequence[Node], depths: dict[str, int], budget: Bud
 
 
 def _grow(search: Search, depths: dict[str, int], goal: int) -> tuple[dict[str, int], tuple[int, int]]:
-    """Doubles all depths until the interval is the goal, at most GROWTH times, in the effort. (depths, (latency, interval))."""
+    """Doubles all depths until the interval is the goal, at most GROWTH times. (depths, (latency, interval))."""
     best = search.measured(depths)
     chosen = depths
     for _ in range(GROWTH):
-        if best and (best[1] <= goal or not search.has(GROWING)):
+        if best and best[1] <= goal:
             break
         depths = {name: 2 * depth for name, depth in depths.items()}
         found = search.measured(depths)

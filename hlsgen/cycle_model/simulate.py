@@ -184,11 +184,10 @@ class Simulation:
         last `reach` frames, more than any unit holds, moved as those before them.
         """
         ends = self.ends()
-        for period in range(1, min(MOST_PERIOD, len(ends) - self.reach) + 1):
-            cycles = ends[-1] - ends[-1 - period]
-            # The ends of frames are compared first: there are few of them, and mostly they differ already.
-            repeats = all(ends[-n] - ends[-n - period] == cycles for n in range(1, self.reach + 1))
-            if repeats and self.moves.alike(self.frames, self.reach, period, cycles):
+        for period in range(1, MOST_PERIOD + 1):
+            if len(ends) >= self.reach + period and self.moves.alike(
+                self.frames, self.reach, period, ends[-1] - ends[-1 - period]
+            ):
                 return period
         return 0
 

@@ -19,7 +19,7 @@ import numpy as np
 from hlsgen.cycle_model.beat_counts import Needs
 from hlsgen.cycle_model.line_buffers import runs_of
 from hlsgen.cycle_model.units import Latency, busy, step_of
-from hlsgen.dataflow.ends import derived, enters, leaves, named_ports, taken
+from hlsgen.dataflow.ends import enters, leaves, taken
 from hlsgen.dataflow.units import (
     Fifo,
     Fork,
@@ -72,13 +72,12 @@ def soonest(nodes: Sequence[Node], needs: Needs, latency: Latency) -> int:
 
 def with_fifos(nodes: Sequence[Node], missing: dict[str, int]) -> list[Node]:
     """The nodes with FIFOs of so many beats on these streams."""
-    ports = named_ports(nodes)
     result: list[Node] = []
     for node in nodes:
         inputs = list(node.inputs)
         for n, (wire, stream) in enumerate(zip(node.inputs, node.sources, strict=False)):
             if wire in missing:
-                inputs[n] = derived(wire, "even", ports)
+                inputs[n] = f"{wire}_even"
                 result.append(Node(inputs[n], Fifo(missing[wire]), (wire,), (stream,), (inputs[n],), stream))
         result.append(replace(node, inputs=tuple(inputs)))
     return result

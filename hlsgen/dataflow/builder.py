@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hlsgen.dataflow.ends import derived, named_ports
 from hlsgen.dataflow.folding import Targets, pixels_moved
 from hlsgen.dataflow.pipelining import pipelined
 from hlsgen.dataflow.regrouping import regrouped_streams
@@ -120,9 +119,7 @@ class NetworkBuilder:
     def deliver(self, value: int, flow: NamedStream) -> None:
         """The value is on that stream: forked, if several take it."""
         count = len(self._takers[value])
-        self._streams[value] = (
-            (flow,) if count <= 1 else self.forked(flow, count, derived(flow.wire, "fork", named_ports(self.nodes)))
-        )
+        self._streams[value] = (flow,) if count <= 1 else self.forked(flow, count, f"{flow.wire}_fork")
 
     def forked(self, flow: NamedStream, count: int, name: str) -> tuple[NamedStream, ...]:
         """The same stream for several takers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 
 from hlsgen.dataflow.units import INPUT, Node, Port
 
@@ -10,19 +10,6 @@ from hlsgen.dataflow.units import INPUT, Node, Port
 def outside(port: str) -> str:
     """The stream that an input port takes; `port`: what ends its name, "" of an only one."""
     return f"{INPUT}_{port}" if port else INPUT
-
-
-def derived(wire: str, what: str, ports: Collection[str]) -> str:
-    """The name of what is added to a stream. `ports`: names of ports that have names of their own.
-
-    Their names have no two _ in a row, so what is added to them never has the name of another port.
-    """
-    return f"{wire}__{what}" if wire in ports else f"{wire}_{what}"
-
-
-def named_ports(nodes: Iterable[Node]) -> set[str]:
-    """Names of the ports of several inputs or outputs: s_axis_NAME, m_axis_NAME."""
-    return {node.name for node in nodes if isinstance(node.unit, Port)} - {"s_axis", "m_axis"}
 
 
 def enters(node: Node) -> bool:

@@ -9,7 +9,7 @@ from typing_extensions import assert_never
 
 from hlsgen.dataflow.adders import append_matrix
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder, fold_table
-from hlsgen.dataflow.ends import derived, outside
+from hlsgen.dataflow.ends import outside
 from hlsgen.dataflow.lower_loops import close, delay
 from hlsgen.dataflow.lower_moves import concatenate, rearrange
 from hlsgen.dataflow.lower_norm import normalization
@@ -157,11 +157,10 @@ def finish(b: NetworkBuilder) -> list[Node]:
     outputs = b.graph.layers[last] if b.graph.layers else None
     if isinstance(outputs, GiveOutputs):
         names = [f"m_axis_{port}" for port in outputs.ports]
-        flows = [b.take(last, n, f"{name}_") for n, name in enumerate(names)]
+        flows = [b.take(last, n, name) for n, name in enumerate(names)]
     else:
         names, flows = ["m_axis"], [b.take_output()]
-    added = [derived(name, "width", {*names} - {"m_axis"}) for name in names]
-    flows = [_without_gaps(b, flow, name) for name, flow in zip(added, flows, strict=True)]
+    flows = [_without_gaps(b, flow, f"{name}_width") for name, flow in zip(names, flows, strict=True)]
     for name, flow in zip(names, flows, strict=True):
         b.append(name, Port(), [flow], flow.stream)
     return b.nodes

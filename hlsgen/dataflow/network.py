@@ -124,7 +124,6 @@ class Timing:
     `critical`: names of FIFOs that cannot be one beat smaller without costing cycles. `spare`: the share of all depths
     that was added since the network is too large for a search. `exact`: False if it is too large to be simulated as well:
     then `latency` is an estimate, and `interval` what the slowest unit needs, which it may be more than.
-    `complete`: False if the search for smaller depths ended at the work that it may take.
     """
 
     latency: int
@@ -132,7 +131,6 @@ class Timing:
     critical: tuple[str, ...] = ()
     spare: float = 0.0
     exact: bool = True
-    complete: bool = True
 
     @property
     def cycles(self) -> dict[str, int | bool]:

@@ -125,20 +125,12 @@ def _realizations(wishes: dict[str, str]) -> Iterator[tuple[str, str]]:
 # --------------------------------------------------------------------------- what is written on the command line
 
 
-#: Bytes of a folding file, at most: some 50,000 layers.
-MOST_FOLDING_BYTES = 1 << 22
-
-
 def read_folding(path: Path | None) -> Foldings:
     """The layers of a folding file. Raises HG041."""
     if path is None:
         return {}
     try:
-        with path.open("rb") as stream:
-            content = stream.read(MOST_FOLDING_BYTES + 1)
-        if len(content) > MOST_FOLDING_BYTES:
-            raise ValueError(f"it has more than {MOST_FOLDING_BYTES} bytes")
-        data: Any = yaml.safe_load(content.decode("utf-8"))
+        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     except Exception as error:  # PyYAML lets KeyError, AttributeError, RecursionError ... through
         text = (str(error).splitlines() or [type(error).__name__])[0]
         raise fail("HG041", str(path), f"cannot be read: {text}.", "Start from the folding.yaml of a build.") from None

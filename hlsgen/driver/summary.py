@@ -19,12 +19,6 @@ ESTIMATED = (
     "estimate, the interval is that of the slowest unit and may be longer; `hlsgen verify` measures both"
 )
 
-#: Of a network whose search for smaller buffers took all the work that it may.
-BOUNDED = (
-    "the search for the smallest buffers ended at its bound: no deadlock is possible, latency and interval are exact, "
-    "some buffers may be larger than they have to be"
-)
-
 
 def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
     """Layers, host parts, cycles, rates at a clock, the estimate, and what targets say of these."""
@@ -60,8 +54,6 @@ def _buffers(build: Build) -> list[str]:
     """That buffers may be larger than they have to be, where the network is too large for a search."""
     if not build.timing.exact:
         return [ESTIMATED]
-    if not build.timing.complete:
-        return [BOUNDED]
     share = build.timing.spare
     more = f"{share:.0%} deeper than the pace needs"
     return [f"too large to search for the smallest buffers: they are {more}, latency and interval are exact"] * (

@@ -6,18 +6,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+import onnx
+
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend.chosen_outputs import suggest_outputs
-from hlsgen.frontend.declarations import check_types, check_versions
+from hlsgen.frontend.declarations import check_types, check_versions, versions_of
 from hlsgen.frontend.graph_inputs import parse_datatype
 from hlsgen.frontend.importer import Importer
 from hlsgen.frontend.load import read_model, self_contained
-from hlsgen.frontend.onnx_graph import all_nodes
+from hlsgen.frontend.onnx_graph import all_nodes, name_all
+from hlsgen.frontend.onnxruntime_groups import fuse_groups
 from hlsgen.frontend.runtimes import runtime_of
 from hlsgen.frontend.whole_model import report_float_model, report_stuck
 from hlsgen.ir import Model
 
-__all__ = ["import_model", "parse_datatype", "self_contained"]
+__all__ = ["grouped", "import_model", "parse_datatype", "self_contained"]
 
 
 def import_model(
@@ -42,8 +45,9 @@ def import_model(
     with problems.catching():
         proto = read_model(path, problems, outputs)
         check_versions(proto, path.stem, problems)
-        walk = Importer(proto, path.stem, problems, fixed_point, typed)
-        walk.once, walk.pairs, walk.runtime = once, pairs, runtime_of(all_nodes(proto.graph), runtime)
+        runtime = runtime_of(all_nodes(proto.graph), runtime)
+        walk = Importer(proto, path.stem, problems, fixed_point, typed, runtime)
+        walk.once, walk.pairs = once, pairs
         model = walk.run()
         check_types(walk.graph, walk.tensors, walk.steps, problems)
         if model is None:
@@ -52,3 +56,11 @@ def import_model(
             report_float_model(walk.graph, walk.name, problems, before)
         return model if len(problems.errors) == before or model is None else None
     return None
+
+
+def grouped(path: Path, runtime: str) -> tuple[onnx.ModelProto, dict[str, str]]:
+    """The file with the groups of a runtime as operators, and by name of a fused node that of its quantizer."""
+    proto = read_model(path)
+    name_all(proto.graph)
+    opset = max(1, min(versions_of(proto)[""], onnx.defs.onnx_opset_version()))
+    return proto, fuse_groups(proto.graph, opset, runtime)

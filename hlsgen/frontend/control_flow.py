@@ -58,27 +58,6 @@ def expanded(
     return _KINDS[proto.op_type](Expansion(proto, name, tensors, opset, share))
 
 
-class UnrolledNodes:
-    """Counts the nodes that an operator becomes, with those of operators within it."""
-
-    def __init__(self) -> None:
-        self.depth, self.count = 0, 0
-
-    def counted(self, parts: Iterator[Part], name: str) -> Iterator[Part]:
-        """The parts of an operator. Raises HG004 if it and those around it are more than MAX_UNROLLED nodes."""
-        self.count = self.count if self.depth else 0
-        self.depth += 1
-        try:
-            for part in parts:
-                self.count += len(part.nodes)
-                if self.count > MAX_UNROLLED:
-                    text = f"it and the loops around it are more than {MAX_UNROLLED} nodes when they are unrolled together."
-                    raise fail("HG004", name, text, _MORE)
-                yield part
-        finally:
-            self.depth -= 1
-
-
 # --------------------------------------------------------------------------- bodies
 
 
@@ -86,32 +65,14 @@ def _body(node: Expansion, key: str) -> _Body:
     graph = next((a.g for a in node.proto.attribute if a.name == key and a.HasField("g")), None)
     if graph is None:
         raise fail("HG013", node.name, f"attribute {key} is missing or no graph.")
-    return _Body(graph, node.name, _unrolled_size(graph, node))
-
-
-def _unrolled_size(graph: onnx.GraphProto, node: Expansion) -> int:
-    """Nodes of a body once the loops within it are unrolled whose number of steps is known; of the larger branch of an If."""
-    own = {tensor.name: tensor for tensor in graph.initializer}
-    size = 0
-    for inner in graph.node:
-        largest = max((_unrolled_size(body, node) for body in graphs_of(inner)), default=0)
-        steps = 1
-        if inner.op_type == "Loop" and inner.input and inner.input[0]:
-            known = node.constant(inner.input[0])
-            tensor = own.get(inner.input[0])
-            count = known.array if known else tensor_array(tensor, tensor.name) if tensor else np.ones(1)
-            steps = (
-                min(MAX_UNROLLED, max(0, int(count.reshape(-1)[0]))) if count.size and count.dtype.kind in "iu" else 1
-            )
-        size += 1 + steps * largest
-    return size
+    return _Body(graph, node.name)
 
 
 class _Body:
-    """A graph within a node. `size`: its nodes, those of loops within it once for each step. Copies get names of their own: those of the node and the step in front."""
+    """A graph within a node. Copies get names of their own: those of the node and the step in front."""
 
-    def __init__(self, graph: onnx.GraphProto, owner: str, size: int) -> None:
-        self.graph, self.owner, self.size = graph, owner, size
+    def __init__(self, graph: onnx.GraphProto, owner: str) -> None:
+        self.graph, self.owner = graph, owner
         self.inputs = [i.name for i in graph.input]
         self.outputs = [o.name for o in graph.output]
         self.constants = {f"{owner}/{t.name}": Const(tensor_array(t, t.name)) for t in graph.initializer}
@@ -124,10 +85,10 @@ class _Body:
 
     def check_steps(self, steps: int) -> None:
         """Raises HG004 if so many copies are too large."""
-        if steps * max(1, self.size) > MAX_UNROLLED:
+        if steps * max(1, len(self.nodes)) > MAX_UNROLLED:
             raise fail(
-                "HG004", self.owner, f"{steps} steps of {self.size} nodes, loops within them unrolled, are {steps * self.size} "
-                f"nodes; at most {MAX_UNROLLED} are made of one loop.", _MORE,
+                "HG004", self.owner, f"{steps} steps of {len(self.nodes)} nodes are {steps * len(self.nodes)} nodes; at most "
+                f"{MAX_UNROLLED} are made of one loop.", _MORE,
             )  # fmt: skip
 
     def copy(self, where: str, given: list[str]) -> tuple[list[onnx.NodeProto], list[str]]:

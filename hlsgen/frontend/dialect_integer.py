@@ -13,7 +13,7 @@ import onnx
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import DTYPES, Const, ConstInputs
 from hlsgen.frontend.integer_weights import in_front
-from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, elementwise, origin
+from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, elementwise
 from hlsgen.ir import MatMulInteger, Shape
 from hlsgen.ir.ops import Convention, Dequantize, QuantizeLinear, Requantize
 from hlsgen.numerics.fixed import Array, IntType
@@ -44,7 +44,7 @@ def quantize_linear(node: NodeContext) -> Imported:
 def dequantize_linear(node: NodeContext) -> Imported:
     """Raises HG013, HG020, HG022, HG023, HG026."""
     op = dequantizer_of(node.name, node.shape, node.constants, node.attrs, node.dtype)
-    return elementwise(node, op, origins={0: origin(node)})
+    return elementwise(node, op)
 
 
 def matmul_integer(node: NodeContext) -> Imported:

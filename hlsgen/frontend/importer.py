@@ -13,7 +13,7 @@ from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.frontend import several_ends, two_inputs
 from hlsgen.frontend.cast_like import as_casts
 from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, attributes, check_schema, check_size, label
-from hlsgen.frontend.control_flow import UnrolledNodes, expanded, is_expanded
+from hlsgen.frontend.control_flow import expanded, is_expanded
 from hlsgen.frontend.declarations import versions_of
 from hlsgen.frontend.dialect_float8 import check_taken
 from hlsgen.frontend.domains import ONNX
@@ -24,19 +24,20 @@ from hlsgen.frontend.im2col import with_convolutions
 from hlsgen.frontend.initializers import UNKNOWN, read_initializers
 from hlsgen.frontend.integer_weights import integer_weights
 from hlsgen.frontend.many_operands import in_pairs
-from hlsgen.frontend.node_context import Imported, NodeContext, Origin, ShapedOps
+from hlsgen.frontend.moved_codes import move_codes
+from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
 from hlsgen.frontend.norm_patterns import put_together
 from hlsgen.frontend.onnx_graph import captured, computed_outputs, name_all, of_used, used_inputs, with_outputs
+from hlsgen.frontend.onnxruntime_groups import fuse_groups
 from hlsgen.frontend.op_results import result_dtype, starts_hardware
 from hlsgen.frontend.operator_rule import JOINS, Dtypes, Operands, Role, Rule, check_operands
 from hlsgen.frontend.ops_host import on_host
-from hlsgen.frontend.qdq_fusion import fuse
 from hlsgen.frontend.rules import is_hardware, rule_of
 from hlsgen.frontend.softmax_in_hardware import in_hardware
 from hlsgen.frontend.whole_clips import quantized_clips
 from hlsgen.frontend.written_quantizers import with_quantizers
 from hlsgen.ir import BatchMatMulInteger, ConvInteger, MatMulInteger, Model, ModelInput, ModelOutput, Op, Shape, Step
-from hlsgen.ir.ops import QuantizeLinear
+from hlsgen.ir.ops import Dequantize, QuantizeLinear
 from hlsgen.numerics.fixed import IntType
 
 #: Most elements of all computed constants together.
@@ -53,7 +54,8 @@ class Importer:
     tensors  by name: every one that was met so far
     branching  names of tensors that several nodes take, where what the host does is straight, or that hardware has
     steps    those of the Model so far
-    origins  of steps by index: what they were made from
+    quantizers  of nodes that stand for a group: the name of the QuantizeLinear at its end
+    code_types  of steps that dequantize, by index: the type of the codes
     roles    (node, role, operator) of every node of computed inputs, in order
     followed names of tensors behind which there is a quantizer or a layer
     once     whether loops keep one body where all steps can share it
@@ -62,25 +64,26 @@ class Importer:
     """
 
     def __init__(
-        self, proto: onnx.ModelProto, name: str, problems: Collector, fixed_point: bool, typed: Mapping[str, bool]
+        self, proto: onnx.ModelProto, name: str, problems: Collector, fixed_point: bool, typed: Mapping[str, bool],
+        runtime: str,
     ) -> None:  # fmt: skip
         self.graph, self.name, self.problems, self.fixed_point = proto.graph, name, problems, fixed_point
         self.typed = typed
         name_all(self.graph)
         as_casts(self.graph)
-        in_pairs(self.graph)
-        put_together(self.graph)
         self.versions = versions_of(proto)
         newest = onnx.defs.onnx_opset_version()
         self.opset = max(1, min(self.versions[""], newest))
-        self.folded, self.elements, self.once, self.pairs, self.runtime = 0, 0, False, True, "onnx"
+        self.quantizers = fuse_groups(self.graph, self.opset, runtime)
+        in_pairs(self.graph)
+        put_together(self.graph)
+        self.folded, self.elements, self.once, self.pairs, self.runtime = 0, 0, False, True, runtime
         self.used: set[str] = set()
         self.followed: set[str] = set()
         self.branching: set[str] = set()
-        self.unrolled = UnrolledNodes()
         self.tensors: dict[str, Tensor] = {}
         self.steps: list[Step] = []
-        self.origins: dict[int, Origin] = {}
+        self.code_types: dict[int, str] = {}
         self.roles: list[tuple[str, Role, str]] = []
 
     def run(self) -> Model | None:
@@ -113,8 +116,8 @@ class Importer:
         if any(result is None or result.index is None for result in results):
             return None
         found, last = self._add_outputs(outputs, [r for r in results if r is not None])
-        fused = with_quantizers(fuse(self.steps, self.origins, last.index or 0, self.fixed_point))
-        steps, inputs = several_ends.kept(with_convolutions(in_hardware(fused)), inputs)
+        moved = with_quantizers(move_codes(self.steps, self.code_types, last.index or 0))
+        steps, inputs = several_ends.kept(with_convolutions(in_hardware(moved)), inputs)
         first, several = inputs[0], several_ends.described(inputs)
         return Model(
             self.name,
@@ -288,8 +291,7 @@ class Importer:
         self.branching |= set(proto.input)
         before = len(self.problems.errors)
         with self.problems.catching():
-            parts = expanded(of_used(proto, self.used), name, self.tensors, self.opset, self.once)
-            for part in self.unrolled.counted(parts, name):
+            for part in expanded(of_used(proto, self.used), name, self.tensors, self.opset, self.once):
                 self._import_part(part)
                 if len(self.problems.errors) > before:
                     break
@@ -379,7 +381,6 @@ class Importer:
         if len(imported.outputs) == 1 and len(node.used) != 1:
             raise fail("HG010", node.name, f"{len(node.used)} outputs of {node.op_type} are used.", "Supported: one.")
         data = self._join(node, imported) if imported.join else node.computed[0]
-        self.origins.update({len(self.steps) + i: origin for i, origin in imported.origins.items()})
         names = [o for o in node.outputs if o] if len(imported.outputs) == 1 else node.outputs
         dtypes = imported.dtypes or (imported.dtype,) * len(names)
         for output, ops, dtype in zip(names, imported.outputs, dtypes, strict=True):
@@ -414,21 +415,23 @@ class Importer:
         assert data.shape is not None
         shape = ops[-1][1] if ops else data.shape
         dtype = dtype or result_dtype([op for op, _ in ops], data.dtype)
-        index = None if data.index is None else self._append(node.name, data, ops)
+        index = None if data.index is None else self._append(node.name, data, ops, self.quantizers.get(node.name))
         self.tensors[output] = Dynamic(shape, dtype, index)
 
-    def _append(self, name: str, data: Dynamic, ops: ShapedOps) -> int:
-        """Adds steps that follow a tensor; gives the value behind them.
+    def _append(self, name: str, data: Dynamic, ops: ShapedOps, last: str | None = None) -> int:
+        """Adds steps that follow a tensor; returns the number of the value that they compute.
 
-        What rescales the sums of an integer layer gets a name of its own.
+        What rescales the sums of an integer layer gets a name of its own; `last`: that of the last step.
         """
         assert data.index is not None
         index = data.index
         linear = any(isinstance(op, MatMulInteger | ConvInteger) for op, _ in ops)
         linear |= bool(index) and isinstance(self.steps[index - 1].op, BatchMatMulInteger)
-        for op, shape in ops:
+        if ops and isinstance(ops[0][0], Dequantize):
+            self.code_types[len(self.steps)] = data.dtype
+        for number, (op, shape) in enumerate(ops, 1):
             own = f"{name} (rescaled)" if linear and isinstance(op, QuantizeLinear) else name
-            self._add_step(own, op, shape, (index,))
+            self._add_step(last if last and number == len(ops) else own, op, shape, (index,))
             index = len(self.steps)
         return index
 

@@ -26,10 +26,12 @@ _QUANTIZERS = ("QuantizeLinear", "DequantizeLinear", "Quant", "IntQuant")
 _ELEMENTS = frozenset(
     [
         *_QUANTIZERS, "Add", "Sub", "Mul", "Div", "Neg", "Abs", "Min", "Max", "Clip", "Relu", "LeakyRelu", "Sigmoid", "Tanh",
-        "HardSigmoid", "HardSwish", "Elu", "Selu", "Softsign", "Softplus", "Gelu", "Erf", "Exp", "Identity", "Cast",
+        "HardSigmoid", "HardSwish", "Elu", "Selu", "Softsign", "Softplus", "Gelu", "Erf", "Exp", "Identity", "Cast", "QLinearAdd",
+        "QLinearMul",
     ]
 )  # fmt: skip
-_PRODUCTS = frozenset(["MatMul", "Gemm"])
+#: Products, with the number of the input that has the weights, and of those after which a bias may come.
+_PRODUCTS = {"MatMul": (1, 2), "Gemm": (1, 2), "QLinearMatMul": (3, 8), "QGemm": (3, 6), "MatMulIntegerToFloat": (1, 6)}
 
 
 @dataclass(frozen=True)
@@ -183,15 +185,18 @@ def _check(node: Expansion, body: Sequence[onnx.NodeProto], rows: set[str]) -> N
     rows = set(rows)
     for one in body:
         attrs, op = attributes(one), one.op_type
-        if op not in _ELEMENTS | _PRODUCTS | {STATE, "Split", "Concat"} or any(a.HasField("g") for a in one.attribute):
+        if op not in _ELEMENTS | _PRODUCTS.keys() | {STATE, "Split", "Concat"} or any(
+            a.HasField("g") for a in one.attribute
+        ):
             raise not_once(node, f"{op} is in its body.")
-        if op in _PRODUCTS and (not rows.isdisjoint(one.input[1:2]) or attrs.get("transA")):
+        weights, bias = _PRODUCTS.get(op, (0, 0))
+        if op in _PRODUCTS and (one.input[weights] in rows or attrs.get("transA")):
             raise not_once(node, f"{op} of two computed tensors is in its body.")
         if op in ("Split", "Concat") and int(str(attrs.get("axis", 0))) not in (1, -1):
             raise not_once(node, f"{op} along axis {attrs.get('axis', 0)} is in its body.")
         if op == "Concat" and not rows.issuperset(one.input):
             raise not_once(node, "Concat of a constant is in its body.")
-        operands = one.input[2:] if op in _PRODUCTS else [] if op in ("Split", "Concat") else one.input
+        operands = one.input[bias : bias + 1] if op in _PRODUCTS else [] if op in ("Split", "Concat") else one.input
         for name in sorted({*operands} - rows - {""}):
             shape = node.shape(name)
             by_row = op.endswith("Linear") and math.prod(shape) > 1 and attrs.get("axis", 1) == 0

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import onnx
 
 from hlsgen.frontend.constant_folding import Const, ConstInputs, Dynamic, Tensor
-from hlsgen.ir import Conv, MatMul, Op, Shape
-from hlsgen.ir.ops import Add, Elementwise
+from hlsgen.ir import Op, Shape
+from hlsgen.ir.ops import Elementwise
 
 #: (operation, shape of its result), each working on the result of the one before.
 ShapedOps = list[tuple[Op, Shape]]
@@ -92,20 +92,6 @@ class NodeContext:
 
 
 @dataclass(frozen=True, eq=False)
-class Origin:
-    """What an operation was made from, for the QDQ groups that onnxruntime fuses.
-
-    const     the constant operand, if there is one
-    position  which operand of the node the data is
-    dtype     of the node's data
-    """
-
-    const: Const | None
-    position: int
-    dtype: str
-
-
-@dataclass(frozen=True, eq=False)
 class Imported:
     """The operations that a node becomes.
 
@@ -113,7 +99,6 @@ class Imported:
     before    of a join: what each of its operands, the computed inputs, goes through first; one input may be several
     join      the operation that takes all of them, with the shape of its result
     swapped   the join takes its two inputs in the other order
-    origins   of operations of outputs[0], by number
     dtype     of the result, where it is not that of the last operation
     dtypes    the same for each output of the node
     constant  the result, where it does not depend on the values of the data
@@ -124,27 +109,12 @@ class Imported:
     before: tuple[ShapedOps, ...] = ()
     join: tuple[Op, Shape] | None = None
     swapped: bool = False
-    origins: Mapping[int, Origin] = field(default_factory=dict)
     dtype: str | None = None
     dtypes: tuple[str | None, ...] = ()
     constant: Const | None = None
     then: tuple[Callable[[NodeContext], Imported], ...] = ()
 
 
-def elementwise(node: NodeContext, *ops: Elementwise, origins: Mapping[int, Origin] | None = None) -> Imported:
+def elementwise(node: NodeContext, *ops: Elementwise) -> Imported:
     """Operations on every element of the data alone, one after the other."""
-    return Imported(([(op, node.shape) for op in ops],), origins=origins or {})
-
-
-def origin(node: NodeContext, operand: int | None = None) -> Origin:
-    """The node as origin of an operation; `operand`: the input that is its constant."""
-    return Origin(None if operand is None else node.constant(operand), node.position, node.dtype)
-
-
-def linear_layer(node: NodeContext, ops: ShapedOps) -> Imported:
-    """A MatMul or Conv among the operations has the weights as origin, an Add at the end the bias."""
-    layers = [i for i, (op, _) in enumerate(ops) if isinstance(op, MatMul | Conv)]
-    origins = {layers[0]: origin(node, 1)}
-    if isinstance(ops[-1][0], Add):
-        origins[len(ops) - 1] = origin(node, 2)
-    return Imported((ops,), origins=origins)
+    return Imported(([(op, node.shape) for op in ops],))

@@ -14,7 +14,7 @@ from hlsgen.frontend.dialect_integer import eight_bits, integer_tensor, integers
 from hlsgen.frontend.dialect_qlinear import padded, rescaled, scale_product
 from hlsgen.frontend.domains import CHANNELS_LAST
 from hlsgen.frontend.integer_weights import integer_weights
-from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, linear_layer
+from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
 from hlsgen.frontend.ops_conv_transpose import transposed_ops
 from hlsgen.frontend.ops_standard import operand
 from hlsgen.ir import Conv, ConvInteger, Shape
@@ -37,14 +37,14 @@ def conv(node: NodeContext) -> Imported:
     form = (len(weight), *pair(kernel, 1), data.channels // groups)
     step = Conv(weight.reshape(form), scale, window(name, attrs, data, kernel, len(weight)), groups)
     ops = data.around([(step, result_of(data, step.window, len(weight)))])
-    return linear_layer(node, [*ops, *_bias(node, ops[-1][1], -1 if data.last else 1)])
+    return Imported(([*ops, *_bias(node, ops[-1][1], -1 if data.last else 1)],))
 
 
 def conv_transpose(node: NodeContext) -> Imported:
     """ConvTranspose; weights (channels, outputs / groups, points...). Raises what `conv` does."""
     data = image_axes(node.name, node.shape)
     ops = data.around(transposed_ops(node.name, data, _weights(node), node.attrs))
-    return linear_layer(node, [*ops, *_bias(node, ops[-1][1], 1)])
+    return Imported(([*ops, *_bias(node, ops[-1][1], 1)],))
 
 
 def _weights(node: NodeContext) -> Const:

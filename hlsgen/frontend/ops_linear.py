@@ -10,7 +10,7 @@ import numpy as np
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import Const
 from hlsgen.frontend.integer_weights import in_front, integer_weights
-from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, linear_layer
+from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
 from hlsgen.frontend.ops_standard import full, operand
 from hlsgen.ir import MatMul, Reshape, Shape, Transpose
 from hlsgen.ir.ops import Add, Mul
@@ -21,7 +21,7 @@ def matmul(node: NodeContext) -> Imported:
     """Raises HG010, HG023 and what is wrong with the weights."""
     if node.position != 0:
         return Imported((_from_the_left(node),))
-    return linear_layer(node, _product(node, transposed=False))
+    return Imported((_product(node, transposed=False),))
 
 
 def gemm(node: NodeContext) -> Imported:
@@ -40,8 +40,7 @@ def gemm(node: NodeContext) -> Imported:
         ops.append((Mul(full(float(alpha), result)), result))
     if node.constant(2) is not None:
         ops.append((Add(beta * operand(name, result, node.constant(2), "C")), result))
-    plain = (attrs.get("alpha", 1.0), attrs.get("beta", 1.0)) == (1.0, 1.0)
-    return linear_layer(node, ops) if plain else Imported((ops,))
+    return Imported((ops,))
 
 
 def _product(node: NodeContext, transposed: bool) -> ShapedOps:

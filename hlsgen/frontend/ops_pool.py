@@ -25,7 +25,7 @@ from hlsgen.frontend.constant_folding import Const
 from hlsgen.frontend.dialect_integer import dequantizer_of, quantizer_of, scale_of
 from hlsgen.frontend.dialect_qlinear import padded
 from hlsgen.frontend.domains import CHANNELS_LAST
-from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, origin
+from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
 from hlsgen.frontend.ops_host import on_host
 from hlsgen.ir import Pool, Reshape, Shape, Transpose
 from hlsgen.ir.ops import Add, Div, Mul, Trunc
@@ -58,19 +58,14 @@ def average_pool(node: NodeContext) -> Imported:
     """Raises HG004, HG010, HG013, HG023, HG026."""
     data = _data(node)
     _check_float32(node)
-    return _averaged(node, _average(node.name, data, node.attrs))
+    return Imported((_average(node.name, data, node.attrs),))
 
 
 def global_average_pool(node: NodeContext) -> Imported:
     """Raises HG010, HG023, HG026."""
     data = _data(node)
     _check_float32(node)
-    return _averaged(node, data.around(_mean(data.image, Window(pair(data.points, 1)))))
-
-
-def _averaged(node: NodeContext, ops: ShapedOps) -> Imported:
-    """The division has an origin."""
-    return Imported((ops,), origins={i: origin(node) for i, (op, _) in enumerate(ops) if isinstance(op, Div)})
+    return Imported((data.around(_mean(data.image, Window(pair(data.points, 1)))),))
 
 
 def _check_float32(node: NodeContext) -> None:

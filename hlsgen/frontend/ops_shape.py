@@ -6,7 +6,7 @@ import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import Const, check_growth, evaluate
-from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, elementwise, origin
+from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, elementwise
 from hlsgen.ir import Reshape, Shape, Transpose
 from hlsgen.numerics.fixed import Array
 
@@ -28,8 +28,8 @@ def reshaped(name: str, shape: Shape) -> ShapedOps:
 
 
 def flatten(node: NodeContext) -> Imported:
-    """Has an origin: in a QDQ group onnxruntime moves nothing behind it. Raises HG013, HG023."""
-    return Imported(reshape(node).outputs, origins={0: origin(node)})
+    """Raises HG013, HG023."""
+    return reshape(node)
 
 
 def transpose(node: NodeContext) -> Imported:

@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import DTYPES, Const
-from hlsgen.frontend.node_context import Imported, NodeContext, elementwise, origin
+from hlsgen.frontend.node_context import Imported, NodeContext, elementwise
 from hlsgen.ir import Shape
 from hlsgen.ir.ops import Activation, Add, Cast, Div, Elementwise, Max, Min, Mul, QuantizeLinear
 from hlsgen.numerics.fixed import Array, IntType, Rounding
@@ -60,7 +60,7 @@ def with_constant(op: Callable[[Array], Elementwise]) -> Callable[[NodeContext],
 
     def convert(node: NodeContext) -> Imported:
         """Raises HG020, HG023, HG026, HG027."""
-        return elementwise(node, op(_other(node)), origins={0: origin(node, 1 - node.position)})
+        return elementwise(node, op(_other(node)))
 
     return convert
 
@@ -69,7 +69,7 @@ def add(node: NodeContext) -> Imported:
     """Minus infinity, as in masks of a Softmax, is refused later elsewhere. Raises HG020, HG023, HG026, HG027."""
     constant = node.constant(1 - node.position)
     value = operand(node.name, node.shape, constant, "the other operand", node.dtype, lowest=True)
-    return elementwise(node, Add(value), origins={0: origin(node, 1 - node.position)})
+    return elementwise(node, Add(value))
 
 
 def sub(node: NodeContext) -> Imported:

@@ -1,4 +1,4 @@
-"""onnxruntime's Softmax of 8-bit codes, as the host computes it: QLinearSoftmax, and the same group of a QDQ model.
+"""onnxruntime's Softmax of 8-bit codes, as the host computes it: QLinearSoftmax.
 
 Between layers it becomes hardware (`softmax_in_hardware`).
 
@@ -16,11 +16,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from hlsgen.diagnostics import fail
-from hlsgen.frontend.constant_folding import attributes
 from hlsgen.frontend.dialect_integer import dequantizer_of, quantizer_of
 from hlsgen.frontend.dialect_qlinear import padded
 from hlsgen.frontend.node_context import Imported, NodeContext
-from hlsgen.frontend.pattern_match import Replacement, StepGraph, plain
 from hlsgen.ir import HostOp, Op, Shape
 from hlsgen.ir.ops import Cast, Dequantize, QuantizeLinear
 from hlsgen.numerics.fixed import Array
@@ -36,7 +34,7 @@ def qlinear_softmax(node: NodeContext) -> Imported:
     inputs = padded(node.constants)
     data = dequantizer_of(name, shape, inputs[:3], {}, dtype)
     last = quantizer_of(name, shape, [None, *inputs[3:5]], {})
-    if dtype not in ("int8", "uint8") or last.dtype != dtype or not plain(data.scale, last.scale):
+    if dtype not in ("int8", "uint8") or last.dtype != dtype or not _per_tensor(data.scale, last.scale):
         raise fail("HG026", name, f"{NAME} of {dtype} data.", "Supported: int8, uint8, float32 scales per tensor.")
     ops = _ops(shape, data, last, attrs, attrs.get("opset", ONE_AXIS))
     if ops is None:
@@ -44,23 +42,8 @@ def qlinear_softmax(node: NodeContext) -> Imported:
     return Imported(([(op, shape) for op in ops],))
 
 
-def softmax(graph: StepGraph, i: int, last: QuantizeLinear) -> Replacement | None:
-    """DequantizeLinear, Softmax, QuantizeLinear of one type of 8 bits, as onnxruntime runs them."""
-    j = graph.before(i)
-    op = graph.steps[j].op if j >= 0 else None
-    if not isinstance(op, HostOp) or op.op_type != "Softmax":
-        return None
-    first = graph.dequantized(graph.steps[j].inputs[0])
-    if first < 0 or graph.origins[first].dtype != last.dtype or last.dtype not in ("int8", "uint8"):
-        return None
-    data, step = graph.steps[first].op, graph.steps[j]
-    assert isinstance(data, Dequantize)
-    model = onnx.load_from_string(op.model)
-    found = _ops(step.shape, data, last, attributes(model.graph.node[0]), model.opset_import[0].version)
-    if found is None:
-        return None
-    names = (step.name, step.name, graph.steps[i].name)
-    return Replacement(graph.steps[first].inputs, [(n, o, step.shape) for n, o in zip(names, found, strict=True)])
+def _per_tensor(*scales: Array) -> bool:
+    return all(scale.size == 1 and scale.dtype == np.float32 for scale in scales)
 
 
 def _ops(

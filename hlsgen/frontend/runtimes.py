@@ -1,7 +1,7 @@
 """Runtimes of ONNX files: the program whose integers a build has.
 
 Operators that a file defines exactly mean the same in all of them. They differ where onnxruntime computes a group of
-nodes as one integer operator (`qdq_fusion`), and where an operator exists in one of them only.
+nodes as one integer operator (`onnxruntime_groups`), and where an operator exists in one of them only.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ RUNTIMES = {
     "onnxruntime": ("onnxruntime", "default session on x86-64, with the groups of nodes that it fuses"),
     "onnxruntime-arm": ("onnxruntime", "default session on ARM, which fuses int8 groups too"),
 }
+#: Those that compute groups of nodes as one operator.
+GROUPING = ("onnxruntime", "onnxruntime-arm")
 #: What `--runtime` takes.
 CHOICES = ("auto", *RUNTIMES)
 #: Operators of QONNX, which files also have in other domains.

@@ -20,7 +20,7 @@ from hlsgen.ir import Shape
 from hlsgen.ir.ops import FixedAdd, Pair, PairOp, QuantizeLinear
 from hlsgen.numerics.fixed import Array, IntType
 
-_HINT = "Supported with two inputs: QuantizedAdd, QLinearAdd, QLinearMul, or Add or Mul between QDQ, of both inputs."
+_HINT = "Supported with two inputs: QuantizedAdd, QLinearAdd, QLinearMul of both inputs, or Add or Mul between QDQ that onnxruntime fuses."
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def find(
     if len(first) == 1 and all(len(users[i]) == 1 for i in names):
         index = first.pop()
         return _direct(graph.node[index], index, names, dtypes[0], shapes[0], constants, fixed_point)
-    return _between(graph, names, dtypes[0], shapes[0], constants, fixed_point)
+    raise fail("HG015", label_, "two inputs that no operation joins.", _HINT)
 
 
 def _direct(
@@ -102,34 +102,6 @@ def fixed_add(name: str, node: onnx.NodeProto) -> Pair:
     except (ValueError, TypeError) as error:
         raise fail("HG013", name, f"{error}.", "docs/quantized-add.md has the bounds.") from None
     return Pair(PairOp.FIXED, IntType(-128, 127), "int8", fixed=parameters)
-
-
-def _between(
-    graph: onnx.GraphProto, names: list[str], dtype: str, shape: Shape, constants: dict[str, Const], fixed_point: bool
-) -> InputPair:  # fmt: skip
-    """DequantizeLinear of both inputs, Add or Mul, QuantizeLinear: the same as QLinearAdd or QLinearMul."""
-    real: dict[str, tuple[int, str]] = {}
-    for n, node in enumerate(graph.node):
-        if node.op_type == "DequantizeLinear" and node.input[0] in names:
-            real[node.output[0]] = (n, node.input[0])
-    for n, node in enumerate(graph.node):
-        ends = [real[i] for i in node.input if i in real]
-        if node.op_type not in ("Add", "Mul") or len(ends) != 2 or {e[1] for e in ends} != set(names):
-            continue
-        after = [m for m, user in enumerate(graph.node) if node.output[0] in user.input]
-        if len(after) != 1 or graph.node[after[0]].op_type != "QuantizeLinear":
-            raise fail("HG015", label(node), f"{node.op_type} of two inputs without QuantizeLinear behind it.", _HINT)
-        last = graph.node[after[0]]
-        parts = [constants.get(i) if i else None for i in last.input]
-        quantizer = quantizer_of(label(last), shape, [None, *parts[1:3]], attributes(last))
-        operands = []
-        for position, _ in ends:
-            own = [constants.get(i) if i else None for i in graph.node[position].input]
-            operands.append((scale_of(label(node), own[1]), own[2] if len(own) > 2 else None))
-        op = exact(label(node), f"QLinear{node.op_type}", operands, quantizer, dtype, fixed_point)
-        nodes = frozenset([n, after[0], *(e[0] for e in ends)])
-        return InputPair(nodes, label(node), last.output[0], op, (ends[0][1], ends[1][1]), quantizer.dtype)
-    raise fail("HG015", ", ".join(names), "two inputs that no operation joins.", _HINT)
 
 
 def exact(

@@ -30,7 +30,7 @@ _WIDE = ("float32", "float64", "int32", "int64")
 
 def with_quantizers(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps with every such chain replaced; the last one gives the output."""
-    graph = StepGraph(steps, {})
+    graph = StepGraph(steps)
     users = {step.inputs[0]: i for i, step in enumerate(steps) if len(step.inputs) == 1}
     chains: dict[int, _Chain] = {}
     inside: set[int] = set()

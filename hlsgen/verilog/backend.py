@@ -87,9 +87,7 @@ def _tables_of(node: Node, targets: Targets) -> SumTables | None:
 
 def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
     sized = size(without_inverters(cut_ready_chains(nodes)), latency)
-    critical = tuple(sized.critical)
-    timing = Timing(sized.latency, sized.interval, critical, sized.spare, sized.exact, complete=sized.complete)
-    return tuple(sized.nodes), timing
+    return tuple(sized.nodes), Timing(sized.latency, sized.interval, tuple(sized.critical), sized.spare, sized.exact)
 
 
 def _emit(network: Network, timing: Timing, request: Request) -> Emitted:

@@ -15,7 +15,7 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.adder_graph import AdderGraph, find, schedule
-from hlsgen.dataflow.ends import derived, divided, leaves, named_ports
+from hlsgen.dataflow.ends import divided, leaves
 from hlsgen.dataflow.units import (
     AdderMatVec,
     ArgMaxUnit,
@@ -265,13 +265,12 @@ def _short(nodes: Sequence[Node]) -> set[str]:
 def _sliced(nodes: Sequence[Node], cut: set[str]) -> list[Node]:
     """The nodes, with a slice on each of these streams: of one register behind units that do not send in every cycle."""
     full = {wire: not _pauses(node.unit) for node in nodes for wire in node.outputs}
-    ports = named_ports(nodes)
     result: list[Node] = []
     for node in nodes:
         inputs = list(node.inputs)
         for n, wire in enumerate(inputs):
             if wire in cut:
-                inputs[n], stream = derived(wire, "slice", ports), node.sources[n]
+                inputs[n], stream = f"{wire}_slice", node.sources[n]
                 result.append(Node(inputs[n], Slice(full[wire]), (wire,), (stream,), (inputs[n],), stream))
         result.append(replace(node, inputs=tuple(inputs)))
     return result

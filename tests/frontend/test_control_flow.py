@@ -147,34 +147,6 @@ def test_a_loop_that_is_too_long(tmp_path: Path) -> None:
     assert refusal(loop(np.bool_(True), None), tmp_path)[0] == "HG004"
 
 
-def nested(depth: int, count: int) -> onnx.ModelProto:
-    """Loops in loops, each of so many steps; the innermost body is a Relu."""
-    inner = [helper.make_node("Relu", [f"s{depth}"], [f"r{depth}"])]
-    for level in range(depth, 0, -1):
-        infos = [
-            helper.make_tensor_value_info(f"i{level}", onnx.TensorProto.INT64, []),
-            helper.make_tensor_value_info(f"c{level}", onnx.TensorProto.BOOL, []),
-            tensor(f"s{level}"),
-        ]
-        keep = helper.make_node("Identity", [f"c{level}"], [f"k{level}"])
-        ends = [helper.make_tensor_value_info(f"k{level}", onnx.TensorProto.BOOL, []), tensor(f"r{level}")]
-        body = helper.make_graph([keep, *inner], f"body{level}", infos, ends)
-        inner = [
-            helper.make_node("Loop", ["steps", "", f"s{level - 1}"], [f"r{level - 1}"], name=f"l{level}", body=body)
-        ]
-    graph = helper.make_graph(
-        inner, "g", [tensor("s0", [1, 4])], [tensor("r0")],
-        [onnx.numpy_helper.from_array(np.array(count, np.int64), "steps")],
-    )  # fmt: skip
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
-
-
-def test_nested_loops_are_counted_together(tmp_path: Path) -> None:
-    code, message = refusal(nested(4, 300), tmp_path)
-    assert code == "HG004"
-    assert "300 steps of" in message
-
-
 def test_scan_of_opset_8(tmp_path: Path) -> None:
     model = random_scan(0)
     model.opset_import[0].version = 8

@@ -116,14 +116,14 @@ def layer(
 BIAS = np.random.default_rng(8).normal(size=16).astype(f32)
 
 
-def test_a_float_bias_is_added_as_it_stands(tmp_path: Path) -> None:
-    """The exact sum, its product with the scales rounded to float32, plus the bias: as the file says. onnxruntime
-    rounds the bias to multiples of fl(sa * sb) first; that explains all differences, of one code."""
+def test_a_float_bias(tmp_path: Path) -> None:
+    """onnxruntime rounds it to multiples of fl(sa * sb). With `onnx` it is added as it stands to the exact sum, whose
+    product with the scales is rounded to float32; the rounded bias explains all differences, of one code."""
     made, known = layer(lambda graph, _: graph.const(BIAS))
     x = codes(made, 3000)
     sums = ort.matmul_integer(x, known["weight"], known["za"])
     exact = (sums * (np.float64(known["sa"]) * known["sb"].astype(np.float64))).astype(f32) + BIAS
-    y, z = evaluated(made, x, tmp_path), ort.run(made, {"x": x})[0]
+    y, z = evaluated(made, x, tmp_path, runtime="onnx"), agrees(made, x, tmp_path)
     assert same(y, ort.quantize_linear(exact, known["sy"], int(known["zy"]), 0, 255))
     rounded = ort.integer_bias(BIAS, known["sa"], known["sb"])
     scales = known["sa"], known["sb"], known["sy"], int(known["zy"])
@@ -163,13 +163,13 @@ def test_relu_behind_a_layer(activation: str, lowest: int, tmp_path: Path) -> No
 
 
 def test_an_integer_bias_with_a_scale_of_its_own(tmp_path: Path) -> None:
-    """Its scale counts. onnxruntime's fused layer takes the codes alone; without optimization it does not."""
+    """onnxruntime's fused layer takes the codes alone, whatever their scale; with `onnx` it counts."""
     values = np.round(BIAS * 5000).astype(np.int32)
     made, _ = layer(lambda graph, sb: dequantized(graph, values, f32(0.0173) * sb * f32(2), axis=0))
     x = codes(made, 3000)
-    y = evaluated(made, x, tmp_path)
+    y, z = evaluated(made, x, tmp_path, runtime="onnx"), agrees(made, x, tmp_path)
     assert (y != ort.run(made, {"x": x}, ort.OFF)[0]).mean() < 1e-4
-    assert np.abs(y.astype(int) - ort.run(made, {"x": x})[0]).max() > 10
+    assert np.abs(y.astype(int) - z).max() > 10
 
 
 def test_weights_with_a_scale_for_each_input(tmp_path: Path) -> None:
@@ -236,15 +236,15 @@ def test_rearranged_data(
 
 
 def test_quantizers_in_a_row(tmp_path: Path) -> None:
-    """Q DQ Q DQ of two scales: both count. onnxruntime merges them when it optimizes."""
+    """Q DQ Q DQ of two scales: onnxruntime merges them to one pair; with `onnx` both count."""
     made = chain(
         ("QuantizeLinear", f32(0.1), np.int8(0)), ("DequantizeLinear", f32(0.1), np.int8(0)),
         ("QuantizeLinear", f32(0.2), np.int8(0)), ("DequantizeLinear", f32(0.2), np.int8(0)), source="float32",
         shape=["N", 4],
     )  # fmt: skip
     x = (np.random.default_rng(13).normal(size=(500, 4)) * 9).astype(f32)
-    y = agrees(made, x, tmp_path, ort.OFF)
-    assert not same(y, ort.run(made, {"x": x})[0])
+    y = agrees(made, x, tmp_path, ort.OFF, runtime="onnx")
+    assert not same(y, agrees(made, x, tmp_path))
 
 
 # --------------------------------------------------------------------------- Brevitas

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,30 +23,53 @@ OFF = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
 DEFAULT = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
 EXTENDED = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
 PRECISE = "session.x64quantprecision"  # u8 * s8 products do not saturate on x86 without VNNI
-INT8 = "session.qdqisint8allowed"  # layers of int8 activations in QDQ form become integer layers too
+INT8 = "session.qdqisint8allowed"  # groups of int8 are fused as on ARM
 f32 = np.float32
 
 
-def session(model: onnx.ModelProto | Path, level: Any = DEFAULT, optimized: Path | None = None) -> ort.InferenceSession:
-    """A session; `optimized` is where the graph that really runs is written.
+def session(
+    model: onnx.ModelProto | Path, level: Any = DEFAULT, optimized: Path | None = None, arm: bool = False
+) -> ort.InferenceSession:  # fmt: skip
+    """A session; `optimized` is where the graph that really runs is written, `arm` fuses int8 groups as on ARM.
 
-    The precise mode makes uint8 weights of int8 ones, also where the activations are int8 and QGemm,
-    MatMulIntegerToFloat and QLinearMatMul (opset < 21) have no such kernel: these models run without it. It leaves
-    QLinearMatMul of opset 21 and newer as it is: its weights are rewritten here.
+    It has onnxruntime's default options, except on processors whose products of uint8 and int8 saturate: there it runs in the
+    precise mode, which makes uint8 weights of int8 ones. Some operators have no such kernel, and run without it; weights of
+    QLinearMatMul of opset 21 and newer are left as they are, and rewritten here.
     """
+    if not saturates():
+        data = str(model) if isinstance(model, Path) else model.SerializeToString()
+        return ort.InferenceSession(data, _options(level, optimized, False, arm), providers=["CPUExecutionProvider"])
     data = str(model) if isinstance(model, Path) else unsigned_weights(model.SerializeToString())
     try:
-        return ort.InferenceSession(data, _options(level, optimized, True), providers=["CPUExecutionProvider"])
+        return ort.InferenceSession(data, _options(level, optimized, True, arm), providers=["CPUExecutionProvider"])
     except ort.capi.onnxruntime_pybind11_state.NotImplemented:
-        return ort.InferenceSession(data, _options(level, optimized, False), providers=["CPUExecutionProvider"])
+        return ort.InferenceSession(data, _options(level, optimized, False, arm), providers=["CPUExecutionProvider"])
 
 
-def _options(level: Any, optimized: Path | None, precise: bool) -> ort.SessionOptions:
+@lru_cache
+def saturates() -> bool:
+    """Whether kernels of this processor add pairs of products of uint8 and int8 in 16 bits (x86 without VNNI)."""
+    node = onnx.helper.make_node("MatMulInteger", ["a", "b"], ["y"])
+    ends = [
+        ("a", onnx.TensorProto.UINT8, (1, 64)),
+        ("b", onnx.TensorProto.INT8, (64, 16)),
+        ("y", onnx.TensorProto.INT32, (1, 16)),
+    ]
+    values = [onnx.helper.make_tensor_value_info(*end) for end in ends]
+    graph = onnx.helper.make_graph([node], "g", values[:2], values[2:])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    one = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    found = one.run(None, {"a": np.full((1, 64), 255, np.uint8), "b": np.full((64, 16), 127, np.int8)})[0]
+    return bool((np.asarray(found) != 64 * 255 * 127).any())
+
+
+def _options(level: Any, optimized: Path | None, precise: bool, arm: bool) -> ort.SessionOptions:
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.graph_optimization_level = level
     options.log_severity_level = 4
-    options.add_session_config_entry(INT8, "1")
+    if arm:
+        options.add_session_config_entry(INT8, "1")
     if precise:
         options.add_session_config_entry(PRECISE, "1")
     if optimized is not None:
@@ -53,16 +77,20 @@ def _options(level: Any, optimized: Path | None, precise: bool) -> ort.SessionOp
     return options
 
 
-def run(model: onnx.ModelProto | Path, feeds: Mapping[str, Any], level: Any = DEFAULT) -> list[Array]:
+def run(
+    model: onnx.ModelProto | Path, feeds: Mapping[str, Any], level: Any = DEFAULT, arm: bool = False
+) -> list[Array]:
     """Every output of the model."""
-    return [np.asarray(v) for v in session(model, level).run(None, {k: np.asarray(v) for k, v in feeds.items()})]
+    return [
+        np.asarray(v) for v in session(model, level, arm=arm).run(None, {k: np.asarray(v) for k, v in feeds.items()})
+    ]
 
 
-def optimized_graph(model: onnx.ModelProto | Path, level: Any = DEFAULT) -> onnx.ModelProto:
+def optimized_graph(model: onnx.ModelProto | Path, level: Any = DEFAULT, arm: bool = False) -> onnx.ModelProto:
     """The graph that onnxruntime runs in place of `model`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "optimized.onnx"
-        session(model, level, path)
+        session(model, level, path, arm)
         return onnx.load(path)
 
 

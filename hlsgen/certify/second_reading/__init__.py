@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import onnx
+
 from hlsgen.certify.second_reading.attention import ATTENTION
 from hlsgen.certify.second_reading.deeploy import DEEPLOY
 from hlsgen.certify.second_reading.formulas import FORMULAS
@@ -34,9 +36,9 @@ class SecondReading:
     once: tuple[str, ...]
 
 
-def compare(path: Path, model: Model) -> SecondReading:
-    """Reads the file at `path` and compares the steps of `model`, node by node."""
-    file = ModelFile(path)
+def compare(source: Path | onnx.ModelProto, model: Model) -> SecondReading:
+    """Reads a file, or what is in memory, and compares the steps of `model`, node by node."""
+    file = ModelFile(source)
     found = Found(file, model)
     problems, once = list(_ends(file, model)), []
     # Layers come first: in QDQ form they stand for the nodes around them as well.

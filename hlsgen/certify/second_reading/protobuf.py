@@ -55,8 +55,8 @@ class ModelFile:
     opset: version of the standard operators.
     """
 
-    def __init__(self, path: Path) -> None:
-        model = read_model(path)
+    def __init__(self, source: Path | onnx.ModelProto) -> None:
+        model = read_model(source) if isinstance(source, Path) else source
         graph = model.graph
         self.opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
         self.nodes = list(graph.node)

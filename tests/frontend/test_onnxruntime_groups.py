@@ -1,0 +1,136 @@
+"""The groups that onnxruntime fuses: held against its own optimized graph, and against the whole file that it runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import onnx
+import ort
+import pytest
+from qdq_graphs import QdqGraph, random_qdq
+
+from hlsgen.diagnostics import Collector
+from hlsgen.frontend import import_model
+from hlsgen.frontend.onnx_graph import name_all
+from hlsgen.frontend.onnxruntime_groups import GROUPS, fuse_groups
+from hlsgen.interpreter.model import interpret
+
+Array = ort.Array
+RUNTIMES = ("onnxruntime", "onnxruntime-arm")
+_NAMES = {*GROUPS, *(g.becomes for g in GROUPS.values()), *(g.floats for g in GROUPS.values() if g.floats)}
+
+
+def operators(graph: onnx.GraphProto) -> Counter[str]:
+    """Groups and their operators, by number; a Gemm of floats is a MatMul and an Add. Additions of floats do not count."""
+    found = Counter(node.op_type for node in graph.node if node.op_type in _NAMES)
+    found["MatMul"] += found.pop("Gemm", 0) + sum(node.op_type in ("MatMulNBits", "FusedGemm") for node in graph.node)
+    found["Conv"] += sum(node.op_type == "FusedConv" for node in graph.node)
+    found["Add"] = 0
+    return +found
+
+
+def optimized(model: onnx.ModelProto, arm: bool) -> onnx.ModelProto | None:
+    """What onnxruntime makes of a model; None where its own optimizer makes a graph of wrong types, which it refuses."""
+    try:
+        return ort.optimized_graph(model, ort.EXTENDED, arm)
+    except Exception as error:
+        if "TypeInferenceError" in str(error):
+            return None
+        raise
+
+
+def outputs(model: onnx.ModelProto, x: Array, arm: bool) -> Array:
+    return np.concatenate([ort.run(model, {"x": frame[None]}, arm=arm)[0] for frame in x])
+
+
+def imported(model: onnx.ModelProto, x: Array, runtime: str, folder: Path) -> Array:
+    """The Model's own result."""
+    path = folder / "m.onnx"
+    onnx.save(model, path)
+    problems = Collector()
+    read = import_model(path, problems, runtime=runtime)
+    assert read is not None, problems.errors
+    assert read.runtime == runtime
+    return np.asarray(interpret(read, x.reshape(len(x), *read.input_shape))[-1].value)
+
+
+@pytest.mark.cases(3)
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("block", range(12))
+def test_random_graphs_have_the_groups_of_the_optimized_graph(block: int, runtime: str, tmp_path: Path) -> None:
+    """Integers are equal; floats at the end of a group that is not fused differ in their last places at most."""
+    arm = runtime == "onnxruntime-arm"
+    for seed in range(block * 25, block * 25 + 25):
+        model, x = random_qdq(seed)
+        if not any("x" in node.input for node in model.graph.node):
+            continue
+        theirs = optimized(model, arm)
+        if theirs is None:
+            continue
+        ours = onnx.ModelProto.FromString(model.SerializeToString())
+        name_all(ours.graph)
+        fuse_groups(ours.graph, model.opset_import[0].version, runtime)
+        assert operators(ours.graph) == operators(theirs.graph), seed
+        if any(node.op_type == "MatMulNBits" for node in theirs.graph.node):
+            continue  # quantizes floats by itself
+        known = outputs(model, x, arm)
+        found = imported(model, x, runtime, tmp_path).reshape(known.shape)
+        if known.dtype == np.float32:
+            np.testing.assert_allclose(
+                found, known, rtol=0, atol=4e-6 * max(1.0, float(np.abs(known).max())), err_msg=str(seed)
+            )
+        else:
+            assert (found.astype(int) != known).mean() <= 0.02, seed  # float32 sums of layers that are not fused
+
+
+def qdq(runtime: str, dtype: str, op: str, *, shared: bool = False, codes_out: bool = False) -> onnx.ModelProto:
+    """x, quantized, with a constant or with itself through `op`; the result quantized, and dequantized again."""
+    g = QdqGraph(np.random.default_rng(3))
+    zero = 7 if dtype == "int8" else 131
+    first = g.pair("x", (0.05, zero, dtype))
+    if shared:
+        y = g.node(op, first, g.pair(g.node("Relu", first), (0.04, zero, dtype)))
+    elif op == "MatMul":
+        weight = g.const(np.arange(-8, 8).reshape(4, 4), "int8")
+        y = g.node(op, first, g.node("DequantizeLinear", weight, g.const(0.013), g.const(0, "int8")))
+    else:
+        constant = g.const([3, -5, 100, 7] if dtype == "int8" else [3, 250, 100, 7], dtype)
+        y = g.node(op, first, g.node("DequantizeLinear", constant, *g.parameters((0.011, zero, dtype))))
+    last = (0.07, zero, dtype)
+    y = g.node("QuantizeLinear", y, *g.parameters(last)) if codes_out else g.pair(y, last)
+    return g.model(y, (1, 4), "float32", dtype if codes_out else "float32")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize(
+    "op, shape", [("Add", "constant"), ("Mul", "constant"), ("Add", "shared"), ("Mul", "shared"), ("MatMul", "codes")]
+)
+def test_int8_is_fused_on_arm_alone(op: str, shape: str, dtype: str, tmp_path: Path) -> None:
+    """A constant, a DequantizeLinear with two users, codes at the end: x86-64 keeps floats of int8 there."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(0, 2, (300, 4)).astype(np.float32)
+    results = {}
+    for runtime in RUNTIMES:
+        model = qdq(runtime, dtype, op, shared=shape == "shared", codes_out=shape == "codes")
+        known = outputs(model, x, runtime == "onnxruntime-arm")
+        results[runtime] = imported(model, x, runtime, tmp_path).reshape(known.shape)
+        # A layer that is not fused is summed in float32, in an order that ONNX leaves open.
+        allowed = 3 if (op, dtype, runtime) == ("MatMul", "int8", "onnxruntime") else 0
+        assert (results[runtime] != known).sum() <= allowed
+        alone = imported(model, x, "onnx", tmp_path).reshape(known.shape)
+        if dtype == "int8" and runtime == "onnxruntime":
+            assert (alone == results[runtime]).all()
+
+
+def test_pairs_in_a_row_become_one_also_across_an_identity(tmp_path: Path) -> None:
+    g = QdqGraph(np.random.default_rng(3))
+    first = g.pair("x", (0.00390625, 0, "uint8"))
+    last = g.pair(g.node("Identity", first), (0.0039215665, 0, "uint8"))
+    model = g.model(last, (1, 4), "float32", "float32")
+    x = np.random.default_rng(1).uniform(0, 1, (400, 4)).astype(np.float32)
+    known = outputs(model, x, False)
+    for runtime in RUNTIMES:
+        assert (imported(model, x, runtime, tmp_path).reshape(known.shape) == known).all()
+    assert (imported(model, x, "onnx", tmp_path).reshape(known.shape) != known).any()
