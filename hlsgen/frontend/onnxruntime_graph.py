@@ -135,9 +135,10 @@ class Optimized:
                 continue
             first = graph.producer.get(dequantizer.input[0])
             second = graph.only_consumer(dequantizer.output[0])
-            if first is None or first.op_type != QUANTIZE or graph.only_consumer(first.output[0]) is not dequantizer:
+            if first is None or first.op_type != QUANTIZE or second is None or second.op_type != QUANTIZE:
                 continue
-            if second is None or second.op_type != QUANTIZE:
+            alike = self.same_parameters(dequantizer, second)
+            if not alike and graph.only_consumer(first.output[0]) is not dequantizer:
                 continue
             lasts = [user for user, _ in graph.consumers.get(second.output[0], [])]
             if not lasts or second.output[0] in graph.held or any(user.op_type != DEQUANTIZE for user in lasts):
@@ -152,7 +153,7 @@ class Optimized:
             graph.remove(dequantizer)
             for last in lasts:
                 graph.set_input(last, 0, first.output[0])
-            for node in (first, *lasts):
+            for node in () if alike else (first, *lasts):
                 for number, value in enumerate(merged, 1):
                     graph.set_input(node, number, graph.add_constant(f"{node.name}_merged", value))
             changed = True
