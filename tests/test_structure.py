@@ -135,7 +135,7 @@ def test_who_knows_onnx() -> None:
 def test_modules_can_be_read_in_one_sitting() -> None:
     for path in [*PACKAGE.rglob("*.py"), *(ROOT / "templates").rglob("*.v")]:
         lines = path.read_text().count("\n")
-        assert lines <= (450 if path.suffix == ".py" else 190), (path, lines)
+        assert lines <= (500 if path.suffix == ".py" else 190), (path, lines)
 
 
 @pytest.mark.parametrize("name", ["floor_ceil", "bin_tern"])

@@ -36,7 +36,19 @@ from hlsgen.frontend.rules import is_hardware, rule_of
 from hlsgen.frontend.softmax_in_hardware import in_hardware
 from hlsgen.frontend.whole_clips import quantized_clips
 from hlsgen.frontend.written_quantizers import with_quantizers
-from hlsgen.ir import BatchMatMulInteger, ConvInteger, MatMulInteger, Model, ModelInput, ModelOutput, Op, Shape, Step
+from hlsgen.ir import (
+    BatchMatMulInteger,
+    ConvInteger,
+    MatMulInteger,
+    Model,
+    ModelInput,
+    ModelOutput,
+    Op,
+    Reshape,
+    Shape,
+    Step,
+    Transpose,
+)
 from hlsgen.ir.ops import Dequantize, QuantizeLinear
 from hlsgen.numerics.fixed import IntType
 
@@ -421,7 +433,7 @@ class Importer:
     def _append(self, name: str, data: Dynamic, ops: ShapedOps, last: str | None = None) -> int:
         """Adds steps that follow a tensor; returns the number of the value that they compute.
 
-        What rescales the sums of an integer layer gets a name of its own; `last`: that of the last step.
+        What rescales the sums of an integer layer gets a name of its own; `last`: that of the last step that computes.
         """
         assert data.index is not None
         index = data.index
@@ -429,9 +441,10 @@ class Importer:
         linear |= bool(index) and isinstance(self.steps[index - 1].op, BatchMatMulInteger)
         if ops and isinstance(ops[0][0], Dequantize):
             self.code_types[len(self.steps)] = data.dtype
-        for number, (op, shape) in enumerate(ops, 1):
+        end = max((n for n, (op, _) in enumerate(ops) if not isinstance(op, Reshape | Transpose)), default=-1)
+        for number, (op, shape) in enumerate(ops):
             own = f"{name} (rescaled)" if linear and isinstance(op, QuantizeLinear) else name
-            self._add_step(last if last and number == len(ops) else own, op, shape, (index,))
+            self._add_step(last if last and number == end else own, op, shape, (index,))
             index = len(self.steps)
         return index
 

@@ -8,7 +8,7 @@ it fuses them as they are. Source: qdq_selectors.cc and qdq_s8_to_u8.cc of onnxr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -126,6 +126,16 @@ def _in_order(graph: onnx.GraphProto) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class _Members:
+    """A group: its operator, the DequantizeLinear of each input, Relu and Clip after it, and its QuantizeLinear."""
+
+    node: onnx.NodeProto
+    dequantizers: tuple[onnx.NodeProto, ...]
+    between: tuple[onnx.NodeProto, ...]
+    quantizer: onnx.NodeProto | None
+
+
 class _Fused:
     """One graph. `quantizers`: by name of a fused node, that of the QuantizeLinear that is part of it."""
 
@@ -135,9 +145,13 @@ class _Fused:
         self.optimized = Optimized(graph, opset)
         self.quantizers: dict[str, str] = {}
         self.unsigned = set() if arm else {id(n) for pair in self._signed_pairs() for n in pair}
-        for node in graph.in_order():
-            if node in graph and not node.domain and node.op_type in GROUPS:
-                self._fuse(node, GROUPS[node.op_type])
+        members = [self._members(node) for node in graph.in_order() if not node.domain and node.op_type in GROUPS]
+        fused = [one for one in members if one is not None]
+        for one in fused:
+            if not GROUPS[one.node.op_type].exact:
+                self._make_unsigned([*one.dequantizers, *([] if one.quantizer is None else [one.quantizer])])
+        for one in fused:
+            self._replace(one)
         self.optimized.undo_unused()
         graph.write()
 
@@ -168,31 +182,30 @@ class _Fused:
             return str(np.dtype(helper.tensor_dtype_to_np_dtype(self.types[node.input[0]])).name)
         return "" if kind is None else str(kind.name)
 
-    def _fuse(self, node: onnx.NodeProto, group: Group) -> None:
-        graph = self.graph
+    def _members(self, node: onnx.NodeProto) -> _Members | None:
+        """The nodes of the group around an operator; None if it is not fused."""
+        graph, group = self.graph, GROUPS[node.op_type]
         inputs = [name for name in node.input if name]
         sources = [graph.producer.get(name) for name in inputs]
         if any(source is None or source.op_type != DEQUANTIZE for source in sources):
-            return
+            return None
         dequantizers = [source for source in sources if source is not None]
         if node.output[0] in graph.held and not group.floats:
-            return
+            return None
         between, quantizer = self._result(node)
         if between and quantizer is None:
-            return
+            return None
         users = graph.consumers.get(node.output[0], [])
         if quantizer is None and (not group.floats or any(user.op_type == QUANTIZE for user, _ in users)):
-            return
+            return None
         kinds = tuple(self._kind(one) for one in dequantizers)
         result = "" if quantizer is None else self._kind(quantizer)
         if id(node) in self.optimized.flat and not self.arm:
             kinds = tuple("uint8" if n == 0 and kind == "int8" else kind for n, kind in enumerate(kinds))
             result = "uint8" if result == "int8" else result
         if not group.fits(Kinds(kinds, result, self.arm)) or not self._is_computable(node, dequantizers, quantizer):
-            return
-        if not group.exact:
-            self._make_unsigned([*dequantizers, *([] if quantizer is None else [quantizer])])
-        self._replace(node, group, dequantizers, between, quantizer)
+            return None
+        return _Members(node, tuple(dequantizers), tuple(between), quantizer)
 
     def _result(self, node: onnx.NodeProto) -> tuple[list[onnx.NodeProto], onnx.NodeProto | None]:
         """(Relu and Clip after the node, the QuantizeLinear that takes its result or theirs alone, if there is one)."""
@@ -316,11 +329,10 @@ class _Fused:
                     shifted = (zero.astype(np.int16) + 128).astype(np.uint8)
                     self.graph.set_input(one, 2, self.graph.add_constant(f"{one.name}_zero", shifted))
 
-    def _replace(
-        self, node: onnx.NodeProto, group: Group, dequantizers: list[onnx.NodeProto],
-        between: list[onnx.NodeProto], quantizer: onnx.NodeProto | None,
-    ) -> None:  # fmt: skip
-        graph = self.graph
+    def _replace(self, members: _Members) -> None:
+        """One node for all of a group."""
+        graph, group = self.graph, GROUPS[members.node.op_type]
+        node, dequantizers, quantizer = members.node, members.dequantizers, members.quantizer
         order = group.order if quantizer is not None else group.floats_order
         op_type, domain = (group.becomes, group.domain) if quantizer is not None else (group.floats, MICROSOFT)
         inputs = [self._parameter(dequantizers, quantizer, number, part) for number, part in order]
@@ -334,13 +346,13 @@ class _Fused:
             new.attribute.append(helper.make_attribute("opset", since))
         if quantizer is not None:
             self.quantizers[node.name] = self.optimized.names.get(id(quantizer), quantizer.name)
-        for old in (*dequantizers, node, *between, quantizer):
+        for old in (*dequantizers, node, *members.between, quantizer):
             if old is not None and old in graph:
                 graph.remove(old)
         graph.add(new)
 
     def _parameter(
-        self, dequantizers: list[onnx.NodeProto], quantizer: onnx.NodeProto | None, number: int, part: int
+        self, dequantizers: Sequence[onnx.NodeProto], quantizer: onnx.NodeProto | None, number: int, part: int
     ) -> str:
         """A name among the inputs of the fused node; "" where there is none."""
         if number >= len(dequantizers):

@@ -134,3 +134,26 @@ def test_pairs_in_a_row_become_one_also_across_an_identity(tmp_path: Path) -> No
     for runtime in RUNTIMES:
         assert (imported(model, x, runtime, tmp_path).reshape(known.shape) == known).all()
     assert (imported(model, x, "onnx", tmp_path).reshape(known.shape) != known).any()
+
+
+@pytest.mark.parametrize("op", ["Add", "Mul", "AveragePool"])
+def test_codes_of_a_layer_that_become_uint8_for_the_operator_after_it(op: str, tmp_path: Path) -> None:
+    """onnxruntime adds uint8 codes; the layer before emits them."""
+    g = QdqGraph(np.random.default_rng(3))
+    meaning = (0.05, 9, "int8")
+    first = g.pair("x", meaning)
+    if op == "AveragePool":
+        weight = g.const(np.arange(-4, 5).reshape(3, 3, 1, 1), "int8")
+        layer = g.node("Conv", first, g.node("DequantizeLinear", weight, g.const(0.1), g.const(0, "int8")))
+        y = g.node(op, g.pair(layer, meaning), kernel_shape=[1, 1])
+        shape: tuple[int, ...] = (1, 3, 2, 2)
+    else:
+        weight = g.const(np.arange(-8, 8).reshape(4, 4), "int8")
+        layer = g.node("MatMul", first, g.node("DequantizeLinear", weight, g.const(0.1), g.const(0, "int8")))
+        y = g.node(op, g.pair(layer, meaning), g.pair(g.node("Neg", "x"), meaning))
+        shape = (1, 4)
+    model = g.model(g.pair(y, (0.07, -5, "int8")), shape, "float32", "float32")
+    x = np.random.default_rng(1).normal(0, 2, (300, *shape[1:])).astype(np.float32)
+    for runtime in RUNTIMES:
+        known = outputs(model, x, runtime == "onnxruntime-arm")
+        assert (imported(model, x, runtime, tmp_path).reshape(known.shape) == known).all()
