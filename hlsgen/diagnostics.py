@@ -47,7 +47,7 @@ CODES: dict[str, str] = {
     "HG056": "weights cannot be loaded",
     "HG057": "integers differ from the model",
     "HG058": "integers differ from the file",
-    "HG059": "executor not available",
+    "HG059": "file not compared",
     "HG060": "file of the user in the way",
     "HG061": "input is not known",
     "HG063": "file of the user overtaken",
