@@ -102,6 +102,19 @@ class NodeGraph:
         uses = self.consumers.get(name, [])
         return uses[0][0] if len(uses) == 1 and name not in self.held else None
 
+    def varies(self, tensor: str) -> bool:
+        """Whether a tensor depends on an input of the graph."""
+        names, seen = [tensor], set()
+        while names:
+            name = names.pop()
+            maker = self.producer.get(name)
+            if maker is None and name not in self.initializers:
+                return True
+            if maker is not None and name not in seen:
+                seen.add(name)
+                names += [i for i in maker.input if i]
+        return False
+
     def in_order(self) -> list[onnx.NodeProto]:
         """The nodes in the order of computation, as near to that of the file as it goes."""
         ordered: list[onnx.NodeProto] = []

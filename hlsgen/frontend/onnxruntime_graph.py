@@ -46,7 +46,7 @@ class Optimized:
         self._split_dequantizers()
         steps: list[Callable[[], bool]] = [
             self._drop_identities, self._merge_pairs, self._make_gemms, self._move_quantizers, self._move_dequantizers,
-            self._quantize_biases, self._split_dequantizers,
+            self._quantize_biases, self._split_dequantizers, self._transpose_weights,
         ]  # fmt: skip
         for _ in range(_ROUNDS):
             changes = [step() for step in steps]
@@ -72,6 +72,12 @@ class Optimized:
         """The shape of a tensor as ONNX infers it; None if it is not known."""
         value = self.graph.constant(name)
         return value.shape if value is not None else self._shapes.get(name)
+
+    def _same_shape(self, new: str, old: str) -> None:
+        """A new tensor has the shape of another one."""
+        shape = self.shape(old)
+        if shape is not None:
+            self._shapes[new] = shape
 
     def undo_unused(self) -> None:
         """Takes back what changed only the form: after groups were fused, for what is in none."""
@@ -209,11 +215,14 @@ class Optimized:
         return changed
 
     def _is_quantized(self, node: onnx.NodeProto) -> bool:
-        """Whether a DequantizeLinear comes before the data, moves in between; of others the meaning stays."""
-        makers = [self.graph.producer.get(name) for name in node.input]
-        while makers[0] is not None and makers[0].op_type in _MOVES:
-            makers[0] = self.graph.producer.get(makers[0].input[0])
-        return all(maker is not None and maker.op_type == DEQUANTIZE for maker in makers)
+        """Whether a DequantizeLinear comes before both operands, moves in between; of others the meaning stays."""
+        for name in node.input:
+            maker = self.graph.producer.get(name)
+            while maker is not None and maker.op_type in _MOVES:
+                maker = self.graph.producer.get(maker.input[0])
+            if maker is None or maker.op_type != DEQUANTIZE:
+                return False
+        return True
 
     def _of_attention(self, node: onnx.NodeProto) -> bool:
         """Whether the data are those of attention: Softmax, MatMul, Transpose, Reshape before."""
@@ -296,6 +305,7 @@ class Optimized:
             graph.add(node)
             self.inserted.add(id(node))
             graph.set_input(target, position, real)
+            self._same_shape(real, name)
 
     def kind_of_codes(self, node: onnx.NodeProto) -> np.dtype[np.generic] | None:
         """The type of the codes of a quantizer: that of its zero point, or of the codes themselves; None if not known."""
@@ -350,6 +360,39 @@ class Optimized:
             changed = True
         return changed
 
+    def _transpose_weights(self) -> bool:
+        """A Transpose of constants with a scale for each channel moves before their DequantizeLinear."""
+        graph, changed = self.graph, False
+        for node in graph.in_order():
+            source = graph.producer.get(node.input[0]) if node.op_type == "Transpose" and not node.domain else None
+            if source is None or source.op_type != DEQUANTIZE or graph.only_consumer(source.output[0]) is not node:
+                continue
+            scale = graph.constant(source.input[1])
+            order = attribute(node, "perm", None)
+            if scale is None or scale.ndim != 1 or scale.size < 2 or not isinstance(order, list):
+                continue
+            if attribute(source, "block_size", 0) or graph.varies(source.input[0]):
+                continue
+            axis = attribute(source, "axis", 1)
+            assert isinstance(axis, int)
+            codes, result, shape = (
+                graph.fresh(f"{source.input[0]}_transposed"),
+                node.output[0],
+                self.shape(source.input[0]),
+            )
+            graph.remove(node)
+            graph.remove(source)
+            graph.add(helper.make_node("Transpose", [source.input[0]], [codes], name=node.name, perm=order))
+            parameters = [codes, *source.input[1:]]
+            place = order.index(axis % len(order))
+            graph.add(
+                helper.make_node(DEQUANTIZE, parameters, [result], name=source.name, domain=source.domain, axis=place)
+            )
+            if shape is not None:
+                self._shapes[codes] = tuple(shape[n] for n in order)
+            changed = True
+        return changed
+
     def _ends_in_quantizer(self, node: onnx.NodeProto) -> bool:
         """Whether nothing but Relu and Clip stands between a node and the only QuantizeLinear after it."""
         after = self.graph.only_consumer(node.output[0])
@@ -381,6 +424,7 @@ class Optimized:
                 copy.output[0] = graph.fresh(f"{result}_again")
                 graph.add(copy)
                 self.copies.append((copy, result))
+                self._same_shape(copy.output[0], result)
                 if id(node) in self.inserted:
                     self.inserted.add(id(copy))
                 graph.set_input(target, position, copy.output[0])

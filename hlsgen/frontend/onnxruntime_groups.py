@@ -274,7 +274,7 @@ class _Fused:
                 sizes[2] = 1
                 if node.op_type == "Conv" and not self._has_unit_of_sum(scales):
                     return False
-            if self._varies(weight):
+            if self.graph.varies(weight.input[0]):
                 if node.op_type == "Gemm" or (node.op_type == "MatMul" and quantizer is None):
                     return False
             elif node.op_type != "Conv" and len(self.optimized.shape(weight.input[0]) or (1, 1)) != 2:
@@ -288,20 +288,6 @@ class _Fused:
             return False
         unit = data.reshape(-1)[:1].astype(np.float64) * weights.reshape(-1)
         return bool((np.abs(bias.reshape(-1) - unit) <= 0.01 * np.abs(unit)).all())
-
-    def _varies(self, dequantizer: onnx.NodeProto) -> bool:
-        """Whether its codes depend on an input of the graph."""
-        names, seen = [dequantizer.input[0]], set()
-        while names:
-            name = names.pop()
-            maker = self.graph.producer.get(name)
-            if maker is None:
-                if name not in self.graph.initializers:
-                    return True
-            elif name not in seen:
-                seen.add(name)
-                names += [i for i in maker.input if i]
-        return False
 
     def _per_output(self, node: onnx.NodeProto, weight: onnx.NodeProto) -> bool:
         """Whether scales of weights run along the outputs of the layer."""

@@ -45,7 +45,7 @@ def test_integers_of_the_last_layer(name: str, oracle: str) -> None:
 
 def test_differences_of_the_file_are_explained(tmp_path: Path) -> None:
     """Node by node: onnxruntime's optimizer rounds biases to the grid of their sums."""
-    options = hlsgen.Options(target="hls", runtime="qonnx")
+    options = hlsgen.Options(target="hls")
     hlsgen.build(shared_model("attention/attn_w4a4_qcdq"), tmp_path / "out", options)
     verdict = hlsgen.verify(tmp_path / "out", [], 40)
     assert verdict.ok

@@ -56,7 +56,7 @@ def test_against_executors(name: str, step: float, quant: str, tmp_path: Path) -
     """Of raw scores, with tables and with products; what differs from the executor is explained."""
     nodes, constants = MASKS[name]
     onnx.save(attention((2, T, 4), step, mask=nodes, quant=quant, share=1 / 300, **constants), tmp_path / "m.onnx")
-    build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(runtime="qonnx"))
+    build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options())
     unit = next(node.unit for node in build.network.nodes if isinstance(node.unit, SoftmaxUnit))
     if name == "without effect":
         assert unit.mask is None
@@ -78,7 +78,7 @@ def test_hardware(seed: int, tmp_path: Path) -> None:
     made = attention((2, 3, 2), (0.5, 0.1)[seed // 2], mask="m = Add(s, k)", k=mask)
     onnx.save(made, tmp_path / "m.onnx")
     folding = {"matmul3": {"pe": (3, 1)[seed % 2], "simd": 2}}
-    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(runtime="qonnx", folding=folding))
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(folding=folding))
     assert_verified(tmp_path / "out", ("icarus", "verilator")[seed % 2], 8)
 
 
@@ -88,7 +88,7 @@ def test_behind_a_quantizer(value: float, tmp_path: Path) -> None:
     net = Net((1, T, T)).quant(0.3, bits=4.0, name="q0").then("Add", added(value), name="mask")
     model = newer(net.then("Softmax", axis=-1, name="soft").quant(1 / 15, bits=4.0, signed=0, name="q1").model())
     onnx.save(model, tmp_path / "m.onnx")
-    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(runtime="qonnx"))
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options())
     assert hlsgen.certify(tmp_path / "out").ok
     assert hlsgen.verify(tmp_path / "out", [], 24).ok
 
@@ -118,7 +118,7 @@ def test_cpp(name: str, step: float, tmp_path: Path) -> None:
     """With tables, and with products of two words."""
     nodes, constants = MASKS[name]
     onnx.save(attention((2, T, 4), step, mask=nodes, share=1 / 300, **constants), tmp_path / "m.onnx")
-    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(runtime="qonnx", target="hls"))
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(target="hls"))
     assert hlsgen.certify(tmp_path / "out").ok
     verdict = hlsgen.verify(tmp_path / "out", ["ap_types", "ac_types"], 24)
     assert verdict.ok, verdict

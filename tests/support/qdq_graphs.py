@@ -23,6 +23,8 @@ class QdqGraph:
         self.rng = rng
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
+        #: By tensor: pairs of quantizers in a row before it. What three become depends on the order of onnxruntime's passes.
+        self.row: dict[str, int] = {}
         self.main = str(rng.choice(["int8", "uint8"]))
 
     def chance(self, share: float) -> bool:
@@ -57,7 +59,9 @@ class QdqGraph:
         meaning = meaning or self.meaning()
         names = self.parameters(meaning)
         codes = self.node("QuantizeLinear", tensor, *names)
-        return self.node("DequantizeLinear", codes, *(self.parameters(meaning) if self.chance(0.5) else names))
+        real = self.node("DequantizeLinear", codes, *(self.parameters(meaning) if self.chance(0.5) else names))
+        self.row[real] = self.row.get(tensor, 0) + 1
+        return real
 
     def weights(self, shape: Sequence[int], outputs: int, axis: int) -> str:
         kind = str(self.rng.choice(["int8", "uint8"])) if self.chance(0.3) else "int8"
@@ -147,6 +151,9 @@ def _step(
             y = g.node(operator, tensor, alike[g.whole(0, len(alike) - 1)])
         case "Relu" | "Identity":
             y = g.node(operator, tensor)
+            g.row[y] = g.row.get(tensor, 0) if operator == "Identity" else 0
+        case "pair" if g.row.get(tensor, 0) > 1:
+            return tensor, shape
         case "pair":
             y = g.pair(tensor)
         case "Reshape":
@@ -171,7 +178,11 @@ def _step(
             y, shape = g.node(operator, tensor), (1, shape[1], 1, 1)
         case _:
             columns = g.whole(1, 5)
-            inputs = [tensor, g.weights((shape[-1], columns), columns, 1)]
+            if g.chance(0.25):
+                weights = g.node("Transpose", g.weights((columns, shape[-1]), columns, 0), perm=[1, 0])
+            else:
+                weights = g.weights((shape[-1], columns), columns, 1)
+            inputs = [tensor, weights]
             if operator == "Gemm":
                 y = g.node("Gemm", *inputs, *([g.bias(columns)] if g.chance(0.6) else []))
             else:
@@ -185,7 +196,7 @@ def _step(
     if g.chance(0.15) and len(shape) == 4:
         shape = (1, int(np.prod(shape)))
         y = g.node("Reshape", y, g.const(shape, "int64"))
-    if g.chance(0.85) or operator in ("Relu", "Identity"):
+    if g.row.get(y, 0) < 2 and (g.chance(0.85) or operator in ("Relu", "Identity")):
         scale, zero, kind = g.meaning()
         y = g.pair(y, (scale, int(np.iinfo(kind).min) if g.chance(0.3) else zero, kind))
     return y, shape
