@@ -18,8 +18,8 @@
 //             LAST       IN_W bits a lane: x > LAST has the bucket of LAST, count ABOVE, and reached
 //             ABOVE      COUNT bits a lane
 //             OPEN       1: the code has no register of its own, for a taker that has one
-//             DEEP       1: tables of cells have registers behind them, with FOLDS = 1 and REST = 0 only: else
-//                        nothing is elaborated
+//             DEEP       1: tables of cells have registers behind them, with FOLDS = 1 and REST = 0 only:
+//                        else nothing is elaborated
 //             FILE       file name stem; files of each lane (four digits), with THRESHOLD = FINE +
 //                        FRACTION bits:
 //                        FILE_<lane>_00.mem  FOLDS * 2^BUCKET words {code, start}; the start has

@@ -41,6 +41,8 @@ def test_estimates_are_near_what_was_measured(seed: int, tmp_path: Path) -> None
 DEVICES = {"ecp5": "ecp5-85k", "ice40": "ice40-hx8k", "gowin": "gowin-gw5a-25"}
 #: How far an estimate of the LUTs may be off. Of Gowin one of six networks is off by 23 %.
 LUT_ERROR = {"ecp5": 0.2, "ice40": 0.2, "gowin": 0.25}
+#: Cells that a register takes beside those of the tables: placed networks of an iCE40 had 0.38 to 0.72.
+CELLS_PER_REGISTER = {"ecp5": 0.0, "ice40": 0.7, "gowin": 0.0}
 OTHERS = [(family, seed) for family in DEVICES for seed in range(11, 17) if f"perceptron {seed}" in MEASURED[family]]
 
 
@@ -49,10 +51,11 @@ def test_estimates_of_other_families_are_in_their_kinds(family: str, seed: int, 
     build = built(seed, tmp_path, device=DEVICES[family], **MEASURED["builds"][f"perceptron {seed}"])
     lut, ff, bram, dsp = map(sum, zip(*MEASURED[family][f"perceptron {seed}"].values(), strict=True))
     cost, told = network_cost(build, family), summary(build, 100.0)["device"]["estimate"]
+    kinds = devices()[DEVICES[family]].family
     assert (cost.bram, cost.dsp) == (bram, dsp) == (told["bram"], told["dsp"])
     assert abs(cost.lut - lut) < lut * LUT_ERROR[family]
     assert ff * 0.8 < cost.ff < ff * 1.2
-    assert told["lut"] == round(cost.lut * devices()[DEVICES[family]].family.lut_per_counted)
+    assert told["lut"] == round((cost.lut + CELLS_PER_REGISTER[family] * cost.ff) * kinds.lut_per_counted)
     assert told["ff"] == round(cost.ff)
 
 
