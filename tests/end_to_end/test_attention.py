@@ -18,13 +18,15 @@ from hlsgen.ir.ops import Add
 from hlsgen.passes import lower
 
 
-@pytest.mark.parametrize("name, oracle", [("attn_w4a4_qonnx", "qonnx"), ("attn_w4a4_qcdq", "ort_noopt")])
-def test_integers_of_the_last_layer(name: str, oracle: str) -> None:
+@pytest.mark.parametrize(
+    "name, oracle, runtime", [("attn_w4a4_qonnx", "qonnx", "qonnx"), ("attn_w4a4_qcdq", "ort_noopt", "onnx")]
+)
+def test_integers_of_the_last_layer(name: str, oracle: str, runtime: str) -> None:
     """Executors sum floats: what they give is the bias plus a multiple of the scale, but for their roundings."""
     path = shared_model(f"attention/{name}")
     data = np.load(path.with_suffix(".npz"))
     problems = Collector()
-    model = import_model(path, problems)
+    model = import_model(path, problems, runtime=runtime)
     problems.finish()
     assert model is not None
     graph = lower(model, None, problems)

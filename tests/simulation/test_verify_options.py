@@ -6,6 +6,7 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -66,7 +67,7 @@ def test_parts_come_one_by_one(out: Path, instead: dict[str, Any]) -> None:
     found: list[str] = []
     with pytest.raises(RuntimeError):
         hlsgen.verify(out, oracle="none", found=lambda name, part: found.append(name))
-    assert found == ["model", "oracle", "changed", "verilator"]
+    assert found == ["model", "oracle", "host", "changed", "verilator"]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_time_that_is_up_is_no_proof(out: Path, instead: dict[str, Any], monkeyp
     """The second simulator is not started; the exit code is 1."""
     clock = iter([0.0, 1.0, 1.0, 1.0])
     instead |= {"verilator": simulated(samples=5, asked=9)}
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock, 99.0))
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(clock, 99.0)))
     verdict = hlsgen.verify(out, oracle="none", budget=10)
     assert not verdict.ok
     assert verdict.simulators["icarus"].late
