@@ -307,5 +307,5 @@ def network(seed: int, largest: int = 12) -> onnx.ModelProto:
     if dialect == "qlinear":
         import ort
 
-        model = ort.optimized_graph(model, ort.EXTENDED)
+        model = ort.optimized_graph(model, ort.EXTENDED, arm=True)
     return model

@@ -24,6 +24,7 @@ DEFAULT = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
 EXTENDED = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
 PRECISE = "session.x64quantprecision"  # u8 * s8 products do not saturate on x86 without VNNI
 INT8 = "session.qdqisint8allowed"  # groups of int8 are fused as on ARM
+Fail = ort.capi.onnxruntime_pybind11_state.Fail  # of a session that refuses a model
 f32 = np.float32
 
 
