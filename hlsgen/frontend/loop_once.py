@@ -74,8 +74,7 @@ def once(node: Expansion, loop: Loop, outputs: list[str], axes: list[int]) -> It
     yield Part(fixed, constants, [o for one in fixed for o in one.output])
     _check(node, body, {*parts, *before})
     early, late = _apart(body, set(before))
-    trigger = _codes(early, parts)
-    made = []
+    trigger, made = _codes(early, parts)
     for n, state in enumerate(before):
         quantized = _quantized(node, body, results[n], loop.states[n], f"{state} initial")
         made += quantized
@@ -169,15 +168,20 @@ def _apart(body: Sequence[onnx.NodeProto], before: set[str]) -> tuple[list[onnx.
     return early, late
 
 
-def _codes(early: Sequence[onnx.NodeProto], parts: Sequence[str]) -> str:
-    """A tensor of codes that is made of the data of each step alone; the data itself if there is none."""
-    known = set(parts)
+def _codes(early: Sequence[onnx.NodeProto], parts: Sequence[str]) -> tuple[str, list[onnx.NodeProto]]:
+    """(a tensor that stands for codes and is made of the data of each step alone, nodes that it needs besides); the data
+    itself if there is none."""
+    known, quantizer = set(parts), None
     for one in early:
         if not known.isdisjoint(one.input):
             if one.op_type in _QUANTIZERS[1:]:
-                return str(one.output[0])
+                return str(one.output[0]), []
+            quantizer = one if quantizer is None and one.op_type == _QUANTIZERS[0] else quantizer
             known.update(one.output)
-    return parts[0]
+    if quantizer is None:
+        return parts[0], []
+    name = f"{quantizer.output[0]} dequantized"
+    return name, [helper.make_node("DequantizeLinear", [quantizer.output[0], *quantizer.input[1:]], [name], name=name)]
 
 
 def _check(node: Expansion, body: Sequence[onnx.NodeProto], rows: set[str]) -> None:

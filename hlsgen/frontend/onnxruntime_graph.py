@@ -45,7 +45,7 @@ class Optimized:
         self._shapes = _inferred(graph.graph, opset) if operators >= {"MatMul", "Add"} else {}
         self._split_dequantizers()
         steps: list[Callable[[], bool]] = [
-            self._drop_identities, self._merge_pairs, self._make_gemms, self._move_quantizers, self._move_dequantizers,
+            self._drop_identities, self._merge_pairs, self._merge_equal, self._make_gemms, self._move_quantizers, self._move_dequantizers,
             self._quantize_biases, self._split_dequantizers, self._transpose_weights,
         ]  # fmt: skip
         for _ in range(_ROUNDS):
@@ -163,6 +163,24 @@ class Optimized:
                 for number, value in enumerate(merged, 1):
                     graph.set_input(node, number, graph.add_constant(f"{node.name}_merged", value))
             changed = True
+        return changed
+
+    def _merge_equal(self) -> bool:
+        """Equal QuantizeLinear nodes of one tensor become one: scales by value, zero points by name."""
+        graph, changed = self.graph, False
+        known: dict[tuple[str, ...], str] = {}
+        for node in graph.in_order():
+            if node.op_type != QUANTIZE or node.output[0] in graph.held:
+                continue
+            scale = graph.constant(node.input[1])
+            text = node.input[1] if scale is None else f"{scale.dtype} {scale.tolist()}"
+            key = (node.input[0], text, *node.input[2:], *(a.SerializeToString().hex() for a in node.attribute))
+            if key in known:
+                graph.remove(node)
+                graph.redirect(node.output[0], known[key])
+                changed = True
+            else:
+                known[key] = node.output[0]
         return changed
 
     def _common_range(self, first: onnx.NodeProto, second: onnx.NodeProto) -> tuple[Array, Array] | None:

@@ -93,7 +93,7 @@ GROUPS = {
     "Mul": Group("QLinearMul", MICROSOFT, _alike, _TWO, exact=False),
     "AveragePool": Group("QLinearAveragePool", MICROSOFT, _alike, _ONE, exact=False),
     "GlobalAveragePool": Group("QLinearGlobalAveragePool", MICROSOFT, _alike, _ONE),
-    "Softmax": Group("QLinearSoftmax", MICROSOFT, _alike, _ONE),
+    "Softmax": Group("QLinearSoftmax", MICROSOFT, _alike, _ONE, exact=False),
 }  # fmt: skip
 
 
@@ -150,6 +150,7 @@ class _Fused:
         for one in fused:
             if not GROUPS[one.node.op_type].exact:
                 self._make_unsigned([*one.dequantizers, *([] if one.quantizer is None else [one.quantizer])])
+        self._make_siblings_unsigned()
         for one in fused:
             self._replace(one)
         self.optimized.undo_unused()
@@ -314,6 +315,18 @@ class _Fused:
                 if zero is not None and zero.dtype == np.int8:
                     shifted = (zero.astype(np.int16) + 128).astype(np.uint8)
                     self.graph.set_input(one, 2, self.graph.add_constant(f"{one.name}_zero", shifted))
+
+    def _make_siblings_unsigned(self) -> None:
+        """Quantizers that were equal stay equal: one quantizer in hardware serves all of them."""
+        quantizers = [node for node in self.graph.in_order() if node.op_type == QUANTIZE and id(node) in self.unsigned]
+        keys = {id(node): self._meaning(node) for node in quantizers}
+        changed = {keys[id(node)] for node in quantizers if self.optimized.kind_of_codes(node) == np.uint8}
+        self._make_unsigned([node for node in quantizers if keys[id(node)] in changed])
+
+    def _meaning(self, node: onnx.NodeProto) -> tuple[str, float, int]:
+        """What a QuantizeLinear quantizes, and how: its scale, and its zero point as int8."""
+        scale, zero = self.optimized.parameters(node) or (np.zeros(1), np.zeros(1, np.int8))
+        return node.input[0], float(scale.item()), int(zero.item()) - 128 * (zero.dtype == np.uint8)
 
     def _replace(self, members: _Members) -> None:
         """One node for all of a group."""

@@ -43,6 +43,7 @@ from hlsgen.frontend import (
 from hlsgen.frontend.constants import evaluated, quantized_by, rearranged, refused
 from hlsgen.frontend.dialect_qonnx_floatquant import float_quant
 from hlsgen.frontend.domains import CHANNELS_LAST, HLSGEN, MICROSOFT, ONNX, QONNX
+from hlsgen.frontend.folded_groups import of_steps
 from hlsgen.frontend.foreign_domains import unknown_domain
 from hlsgen.frontend.loop_once import PREVIOUS, STATE
 from hlsgen.frontend.node_context import Imported, NodeContext
@@ -80,9 +81,9 @@ def dequantized(node: NodeContext) -> Imported:
     return dialect_integer.dequantize_linear(node)
 
 
-def rescaling(convert: Convert, operands: Operands, join: Convert | None = None) -> Rule:
+def rescaling(convert: Convert, operands: Operands, join: Convert | None = None, fold: Fold = refused) -> Rule:
     """An integer quantizer whose result has the type of the data."""
-    return Rule(convert, ANY, operands, join, role=Role.QUANTIZER)
+    return Rule(convert, ANY, operands, join, fold, role=Role.QUANTIZER)
 
 
 def retyping(convert: Convert, operands: Operands, fold: Fold = refused) -> Rule:
@@ -188,16 +189,27 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (IMAGES, "Im2Col"): linear(im2col.im2col, Operands.LAYER),
     # 8-bit operators of onnxruntime, some of which are standard.
     (ONNX | ORT, "QLinearMatMul"): linear(
-        dialect_qlinear.qlinear_matmul, Operands.QLINEAR, join=ops_matrix_product.qlinear_matmul
+        dialect_qlinear.qlinear_matmul,
+        Operands.QLINEAR,
+        of_steps(dialect_qlinear.qlinear_matmul),
+        ops_matrix_product.qlinear_matmul,
     ),
     (IMAGES | ORT, "QLinearConv"): linear(ops_conv.qlinear_conv, Operands.QLINEAR_LAYER),
-    (ORT, "QGemm"): linear(dialect_qlinear.qgemm, Operands.QLINEAR),
-    (ORT, "MatMulIntegerToFloat"): linear(dialect_qlinear.matmul_integer_to_float, Operands.QLINEAR),
+    (ORT, "QGemm"): linear(dialect_qlinear.qgemm, Operands.QLINEAR, of_steps(dialect_qlinear.qgemm)),
+    (ORT, "MatMulIntegerToFloat"): linear(
+        dialect_qlinear.matmul_integer_to_float, Operands.QLINEAR, of_steps(dialect_qlinear.matmul_integer_to_float)
+    ),
     (ONNX | ORT, "QLinearAdd"): rescaling(
-        dialect_qlinear.qlinear_add, Operands.QLINEAR_TERM, ops_multi_operand.qlinear_add
+        dialect_qlinear.qlinear_add,
+        Operands.QLINEAR_TERM,
+        ops_multi_operand.qlinear_add,
+        of_steps(dialect_qlinear.qlinear_add),
     ),
     (ONNX | ORT, "QLinearMul"): rescaling(
-        dialect_qlinear.qlinear_mul, Operands.QLINEAR_TERM, ops_multi_operand.qlinear_mul
+        dialect_qlinear.qlinear_mul,
+        Operands.QLINEAR_TERM,
+        ops_multi_operand.qlinear_mul,
+        of_steps(dialect_qlinear.qlinear_mul),
     ),
     (ORT, "QLinearSigmoid"): rescaling(dialect_qlinear.qlinear_activation, Operands.QLINEAR),
     (ORT, "QLinearLeakyRelu"): rescaling(dialect_qlinear.qlinear_activation, Operands.QLINEAR),

@@ -96,8 +96,9 @@ class _Codes:
             case IntQuant(scale, zero, type_, _):
                 return bool((scale == 1).all() and (zero == 0).all()) and self._limit(type_.lo, type_.hi)
             case QuantizeLinear(scale, zero, type_, dtype, _):
-                wide = type_.bits >= 32 or self._limit(type_.lo, type_.hi)
-                return bool((scale == 1).all() and (zero == 0).all()) and wide and self._cast(dtype)
+                if (scale != 1).any() or (zero != 0).any():
+                    return False
+                return (type_.bits >= 32 or self._limit(type_.lo, type_.hi)) and self._cast(dtype)
         return False
 
     def _add(self, value: Array) -> bool:
