@@ -50,13 +50,18 @@ LIMIT, SIMULATION_LIMIT = 30, 240
 class Case:
     """A model, frames of its input, and how its input port is declared (--input).
 
-    `fused`: the oracle is onnxruntime, which fuses QDQ groups, instead of single nodes.
+    `fused`: the oracle is onnxruntime, which fuses QDQ groups as on ARM, instead of single nodes.
     """
 
     model: onnx.ModelProto
     x: Array
     input: str | None
     fused: bool = False
+
+    @property
+    def runtime(self) -> str:
+        """Whose integers the oracle has."""
+        return "onnxruntime-arm" if self.fused else "onnx"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +134,7 @@ def judged(given: Case, whole: bool = False, simulate: bool = False) -> Outcome:
 def _ours(path: Path, given: Case) -> Array:
     """Frontend, passes, integer reference: (frames, elements)."""
     problems = Collector()
-    model = import_model(path, problems)
+    model = import_model(path, problems, runtime=given.runtime)
     if model is None:
         problems.finish()
     assert model is not None
@@ -158,7 +163,7 @@ def _compared(got: Array, want: Array) -> Outcome:
 def _built(path: Path, given: Case, simulate: bool) -> Outcome:
     with _time_limit(LIMIT):
         directory = path.parent / "build"
-        hlsgen.build(path, directory, hlsgen.Options(input=given.input))
+        hlsgen.build(path, directory, hlsgen.Options(input=given.input, runtime=given.runtime))
         found = hlsgen.certify(directory)
     if simulate:
         with _time_limit(SIMULATION_LIMIT):

@@ -150,7 +150,7 @@ def random_groups(seed: int) -> Groups:
 
 
 def executed(model: onnx.ModelProto, x: Array) -> Array:
-    """The model's output by onnxruntime as it fuses it, one frame at a time."""
-    session = ort.session(model)
+    """The model's output by onnxruntime as it fuses it on ARM, one frame at a time."""
+    session = ort.session(model, arm=True)
     name = model.graph.input[0].name
     return np.stack([session.run(None, {name: frame[None]})[0][0] for frame in x])
