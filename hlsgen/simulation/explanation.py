@@ -43,30 +43,6 @@ _ADDITIONS = (None, False, True)
 _TO_CODES = frozenset(["Quant", "IntQuant", "QuantizeLinear", "BipolarQuant", "MultiThreshold", "Trunc", "FloatQuant"])
 
 
-class OnHost:
-    """An operator that the host computes, on the runtime's inputs: both results are near the exact one, or `why` not.
-
-    The arguments are those of `Explained`.
-    """
-
-    def __init__(
-        self, file: ExecutedFile, piece: Piece, trace: Mapping[str, Array], ours: Array, theirs: Array
-    ) -> None:
-        (node,) = piece.nodes
-        self.operator, self.theirs = node.op_type, theirs
-        self.exact, reach = host_rounding.exact_result(node, file.arrays(node, trace), file.opsets)
-        gaps = [np.abs(one.astype(np.float64) - self.exact) for one in (ours, theirs)]
-        far = np.argwhere(~((gaps[0] <= reach) & (gaps[1] <= reach)))
-        self.why = f"the exact result is {self.exact[tuple(far[0])]}" if len(far) else ""
-
-    def reason(self, index: tuple[int, ...]) -> str:
-        return REASONS["function"].format(self.operator)
-
-    def numbers(self, index: tuple[int, ...]) -> tuple[str, str]:
-        """The exact result, and the runtime's."""
-        return str(self.exact[index]), str(self.theirs[index])
-
-
 class Explained:
     """A piece of one frame once more: with the runtime's sums, and with exact ones.
 
@@ -78,7 +54,7 @@ class Explained:
         self, file: ExecutedFile, piece: Piece, trace: Mapping[str, Array], ours: Array, theirs: Array
     ) -> None:
         self.file, self.piece, self.trace, self.theirs = file, piece, trace, theirs
-        self.why = ""
+        self.why, self.nodes = "", piece.nodes
         with np.errstate(all="ignore"):
             self._compute(ours)
 
@@ -96,6 +72,12 @@ class Explained:
             place = [int(i) for i in at]
             self.why = f"also with exact sums the file's own nodes give {got.reshape(ours.shape)[at]} at {place}"
             return
+        self._check_roundings()
+        if not self.why and not any(r.differs for r in self.roundings):
+            self.why = "no sum and no function of it is open in the order of its operations"
+
+    def _check_roundings(self) -> None:
+        """Sets `why` where the runtime's own sums and functions are farther from the exact ones than rounding reaches."""
         far = next((r for r in self.roundings if not r.within), None)
         if far is not None:
             gap = np.abs(far.executor.astype(np.float64) - far.contract.astype(np.float64)) - far.reach
@@ -104,8 +86,6 @@ class Explained:
                 f"its {far.node} gives {far.executor[at]} in place of {far.contract[at]}, farther than rounding "
                 f"reaches ({far.reach[at]:.3g})"
             )
-        elif not any(r.differs for r in self.roundings):
-            self.why = "no sum and no function of it is open in the order of its operations"
 
     def reason(self, index: tuple[int, ...]) -> str:
         """Why an element differs, in words."""
@@ -156,7 +136,7 @@ class Explained:
             maker = file.makers.get(name)
             none = onnx.NodeProto() if maker is None else maker
             values[name] = exact_values.quantized(none, value, file.constants)
-        for node in self.piece.nodes:
+        for node in self.nodes:
             outputs = [o for o in node.output if o]
             arrays = file.arrays(node, {k: v.value for k, v in values.items()})
             inputs = [values.get(i, file.constants.get(i)) for i in node.input if i]
@@ -261,3 +241,40 @@ class Explained:
             raise Unable(f"{node.name} has another shape")
         self.roundings.append(Rounding(node.name, kind, own, contract, reach, terms, node.op_type))
         return contract
+
+
+class OnHost(Explained):
+    """A piece whose last operator the host computes: its results, ours and the runtime's, are each near the exact one.
+
+    Ours is that of exact sums in front of it, the runtime's that of its own.
+    """
+
+    def _compute(self, ours: Array) -> None:
+        *self.nodes, last = self.piece.nodes
+        self.operator = last.op_type
+        self.alone = self.file.walk(self.piece, self.trace)
+        for self.is_float, adds in product((False, True), _ADDITIONS):
+            self.roundings: list[Rounding] = []
+            values = self._by_contract({name: self.trace[name] for name in self.piece.sources}, adds)
+            self.exact, far = self._far(last, {name: known.value for name, known in values.items()}, ours)
+            if not len(far) or not self.nodes:
+                break
+        _, far_theirs = self._far(last, self.alone, self.theirs)
+        places = [*far, *far_theirs]
+        self.why = f"the exact result is {self.exact[tuple(places[0])]}" if places else ""
+        if not self.why:
+            self._check_roundings()
+
+    def _far(self, node: onnx.NodeProto, values: Mapping[str, Array], result: Array) -> tuple[Array, Array]:
+        """The exact result on these inputs, and the places where `result` is farther from it than rounding reaches."""
+        exact_one, reach = host_rounding.exact_result(node, self.file.arrays(node, values), self.file.opsets)
+        gap = np.abs(result.astype(np.float64) - exact_one.reshape(result.shape))
+        return exact_one.reshape(result.shape), np.argwhere(~(gap <= reach.reshape(result.shape)))
+
+    def reason(self, index: tuple[int, ...]) -> str:
+        texts = {REASONS[r.kind].format(r.operator) for r in self.roundings if r.differs}
+        return " and ".join(sorted(texts | {REASONS["function"].format(self.operator)}))
+
+    def numbers(self, index: tuple[int, ...]) -> tuple[str, str]:
+        """The exact result, and the runtime's."""
+        return str(self.exact[index]), str(self.theirs[index])

@@ -33,6 +33,7 @@ from hlsgen.simulation.explanation import Explained, OnHost
 from hlsgen.simulation.file_inputs import any_numbers, numbers_for_file
 from hlsgen.simulation.file_pieces import ExecutedFile, Piece
 from hlsgen.simulation.file_verdict import Case, OracleVerdict
+from hlsgen.simulation.host_rounding import NORMALIZED_SUMS
 from hlsgen.simulation.oracles import CHOICES, PACKAGES, Unable, executor_of, installed, one_line
 from hlsgen.simulation.unrolled_file import unroll
 from hlsgen.simulation.whole_file import WholeFile, open_file
@@ -292,12 +293,13 @@ class _Comparison:
 
     def _explain(self, target: _Target, frame: int, ours: Array, theirs: Array) -> None:
         """Counts the elements of a frame that differ, by reason."""
-        explained: Explained | OnHost | None = None
+        explained: Explained | None = None
         try:
             if self.pieces is None:
                 raise Unable(self.why)
             piece: Piece = self.pieces.piece(target.tensor, self.known)
-            on_host = isinstance(self.model.steps[target.number - 1].op, HostOp) and len(piece.nodes) == 1
+            is_bounded = len(piece.nodes) == 1 or piece.nodes[-1].op_type in NORMALIZED_SUMS
+            on_host = isinstance(self.model.steps[target.number - 1].op, HostOp) and is_bounded
             explained = (OnHost if on_host else Explained)(self.pieces, piece, self._trace(frame), ours, theirs)
             why = explained.why
         except Exception as error:  # an explanation that fails, in whatever way, is none

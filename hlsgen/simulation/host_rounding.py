@@ -17,6 +17,12 @@ _UNIT, _STEPS, _TINY = 2.0**-24, 16, 2.0**-149
 #: Operators that add products of their inputs and constants.
 _SUMS = frozenset("AveragePool GlobalAveragePool ReduceMean ReduceSum Resize Upsample LpPool GlobalLpPool".split())
 
+#: Operators of onnxruntime that normalize the rows of a sum: the normalization, the places of its factors, and of a third term.
+NORMALIZED_SUMS = {
+    "SkipLayerNormalization": ("LayerNormalization", (2, 3), 4),
+    "SkipSimplifiedLayerNormalization": ("RMSNormalization", (2,), 3),
+}
+
 
 def exact_result(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]) -> tuple[Array, Array]:
     """The result on these float32 inputs in float64, and how far float32 operations in any order may be from it.
@@ -32,6 +38,8 @@ def exact_result(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[
         if found is None:
             raise Unable(f"the exact result of {node.op_type} is not known")
         return found[0].astype(np.float64), found[1]
+    if node.op_type in NORMALIZED_SUMS:
+        return _normalized_sum(node, arrays, opsets)
     if node.op_type in ("Softmax", "LogSoftmax"):
         return _shares(node, arrays[0], run_node("onnx", node, wide, opsets)[0], opsets)
     if node.op_type in _SUMS:
@@ -40,6 +48,24 @@ def exact_result(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[
         terms = max(64, arrays[0].size // max(1, exact.size))
         return exact, np.asarray((terms + 8) * _UNIT * np.abs(magnitude) + _TINY)
     raise Unable(f"{node.op_type} is computed by the host, with a rounding that has no bound here")
+
+
+def _normalized_sum(
+    node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]
+) -> tuple[Array, Array]:  # fmt: skip
+    """The rows of the sum of two or three tensors; rounding of the sum moves each number by steps of its largest term."""
+    kind, factors, third = NORMALIZED_SUMS[node.op_type]
+    at = dict(zip((n for n, name in enumerate(node.input) if name), arrays, strict=True))
+    terms = [at[n].astype(np.float64) for n in (0, 1, third) if n in at]
+    x = np.asarray(sum(terms), np.float32)
+    epsilon = next((a.f for a in node.attribute if a.name == "epsilon"), 1e-12)
+    plain = onnx.helper.make_node(kind, ["x", *(f"f{n}" for n in factors if n in at)], ["y"], axis=-1, epsilon=epsilon)
+    exact, reach = exact_result(plain, [x, *(at[n] for n in factors if n in at)], opsets)
+    wide = x.astype(np.float64)
+    middle = wide.mean(axis=-1, keepdims=True) if kind == "LayerNormalization" else 0.0
+    deviation = np.sqrt(((wide - middle) ** 2).mean(axis=-1, keepdims=True) + epsilon)
+    moved = 2 * len(terms) * _UNIT * np.asarray(sum(map(np.abs, terms))).max(axis=-1, keepdims=True) / deviation
+    return exact, np.asarray(reach + moved * (2 + np.abs(wide - middle) / deviation) * np.abs(at[2]))
 
 
 def _shares(node: onnx.NodeProto, x: Array, exact: Array, opsets: Mapping[str, int]) -> tuple[Array, Array]:

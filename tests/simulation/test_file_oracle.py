@@ -30,7 +30,7 @@ from hlsgen.ir.evaluate import float_to_key
 from hlsgen.ir.ops import IntQuant
 from hlsgen.numerics.fixed import Rounding
 from hlsgen.passes import lower
-from hlsgen.simulation import oracles
+from hlsgen.simulation import host_rounding, oracles
 from hlsgen.simulation.directed import directed
 from hlsgen.simulation.explanation import REASONS
 from hlsgen.simulation.file_inputs import between_codes
@@ -41,10 +41,10 @@ Array = NDArray[Any]
 SUM, BIAS = REASONS["sum"], REASONS["bias"]
 
 
-def imported(proto: onnx.ModelProto, folder: Path) -> tuple[Path, ir.Model]:
+def imported(proto: onnx.ModelProto, folder: Path, runtime: str = "auto") -> tuple[Path, ir.Model]:
     path, problems = folder / "model.onnx", Collector()
     onnx.save(proto, path)
-    model = import_model(path, problems)
+    model = import_model(path, problems, runtime=runtime)
     problems.finish()
     assert model is not None
     return path, model
@@ -60,8 +60,10 @@ def frames_for(graph: ir.Graph, count: int = 12) -> Array:
     return np.concatenate([directed(graph, count // 2, 1), drawn])
 
 
-def held(proto: onnx.ModelProto, folder: Path, asked: str = "auto", codes: Array | None = None) -> OracleVerdict:
-    path, model = imported(proto, folder)
+def held(
+    proto: onnx.ModelProto, folder: Path, asked: str = "auto", codes: Array | None = None, runtime: str = "auto"
+) -> OracleVerdict:  # fmt: skip
+    path, model = imported(proto, folder, runtime)
     graph = lowered(model)
     return hold_file(path, model, graph, frames_for(graph) if codes is None else codes, asked)
 
@@ -248,7 +250,10 @@ def test_a_sum_beyond_rounding_is_not_explained(tmp_path: Path, monkeypatch: pyt
 
 
 def test_what_the_optimizer_changes_is_no_explanation(tmp_path: Path) -> None:
-    """The named runtime computes it, and the build does not. onnxruntime's integer layer takes the codes of an int32 bias for sums, whatever scale the file gives them."""
+    """onnxruntime's integer layer takes the codes of an int32 bias for sums, whatever scale the file gives them.
+
+    A build for that runtime computes so too; one that evaluates the nodes as the file has them is not that of the runtime.
+    """
     rng = np.random.default_rng(2)
     n = Net((1, 8), TensorProto.UINT8)
     data = n.then("DequantizeLinear", np.float32(0.02), np.array(128, np.uint8)).last
@@ -258,10 +263,35 @@ def test_what_the_optimizer_changes_is_no_explanation(tmp_path: Path) -> None:
     n.node("DequantizeLinear", bias, np.float32(0.02) * np.float32(0.03) * np.float32(2), np.array(0, np.int32), axis=0)
     proto = n.node("Add", sums, n.last).then("QuantizeLinear", np.float32(0.25), np.array(100, np.uint8)).model()
     proto.graph.output[0].type.tensor_type.elem_type = TensorProto.UINT8
-    verdict = held(proto, tmp_path)
+    assert held(proto, tmp_path).outputs_differ == 0
+    verdict = held(proto, tmp_path, "onnxruntime", runtime="onnx")
     assert not verdict.ok
+    assert verdict.unexplained > 0
     assert verdict.ran.startswith("onnxruntime ")
     assert not verdict.explained
+
+
+@pytest.mark.parametrize("terms", [2, 3])
+@pytest.mark.parametrize("op, factors", [
+    ("SkipLayerNormalization", ["gamma", "beta"]), ("SkipSimplifiedLayerNormalization", ["gamma"]),
+])  # fmt: skip
+def test_normalized_sums_are_near_the_exact_one(op: str, factors: list[str], terms: int) -> None:
+    """Also where a third term cancels the others. Another epsilon is seen."""
+    rng = np.random.default_rng(4)
+    names = ["a", "b", *factors, *(["bias"] if terms == 3 else [])]
+    node = onnx.helper.make_node(op, names, ["y"], domain="com.microsoft", epsilon=1e-5)
+    arrays = [rng.normal(0, 1, (1, 6, 16) if name in "ab" else 16).astype(np.float32) for name in names]
+    if terms == 3:
+        arrays[1][0, :3] = arrays[-1] * np.float32(-0.9999) - arrays[0][0, :3]
+    opsets = {"": 17, "com.microsoft": 1}
+    exact, reach = host_rounding.exact_result(node, arrays, opsets)
+    found = oracles.run_node("onnxruntime", node, arrays, opsets)[0]
+    assert (np.abs(found - exact) <= reach).all()
+    assert reach[0, 3:].max() < 1e-3
+    del node.attribute[:]
+    node.attribute.append(onnx.helper.make_attribute("epsilon", 1e-3))
+    other = oracles.run_node("onnxruntime", node, arrays, opsets)[0]
+    assert (np.abs(other - exact) > reach).any()
 
 
 # --------------------------------------------------------------------------- inputs, outputs, executors
