@@ -53,7 +53,7 @@ def plan(graph: Graph, targets: Targets, backend: Backend, progress: Progress | 
 def fastest_within(graph: Graph, targets: Targets, backend: Backend) -> Folding:
     """The folding of the fastest network within the budget of the targets; of the smallest one if none is.
 
-    With DSP blocks, of one that has all products in them. Buffers are not sized, so the answer is an estimate.
+    With DSP blocks, of one that has all products in them. Buffers are sized only where they decide whether it fits.
     """
     planner = _Planner(graph, replace(targets, cycles=None), replace(backend, blocks=None), None, sizes=False)
     return planner.chosen().folding
@@ -91,7 +91,10 @@ def _words(nodes: Sequence[Node]) -> int:
 
 
 class _Planner:
-    """Plans networks of a graph. `sizes`: whether buffers are sized, which takes simulations."""
+    """Plans networks of a graph.
+
+    `sizes`: whether buffers are sized, which takes simulations; if not, only of networks that nearly fill the budget.
+    """
 
     def __init__(
         self, graph: Graph, targets: Targets, backend: Backend, progress: Progress | None, *, sizes: bool = True
@@ -148,7 +151,8 @@ class _Planner:
         nodes = tuple(_in_memories(builder.nodes, builder.choices, targets, self.backend))
         timing, interval = None, builder.target
         cost = self.backend.network_cost(nodes, builder.choices, targets)
-        if self.sizes and targets.budget.excess(cost) <= HOPELESS:
+        excess = targets.budget.excess(cost)
+        if excess <= HOPELESS if self.sizes else 1 / HOPELESS < excess <= 1:
             nodes, timing = self.sized(builder)
             interval, cost = timing.interval, self.backend.network_cost(nodes, builder.choices, targets)
         return Trial(cycles, interval, targets.budget.excess(cost), cost.lut, _Planned(builder, folding, nodes, timing))
