@@ -50,6 +50,7 @@ _WEIGHTED = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 REALIZATIONS = {
     "shift": ("hg_shift",), "scale": ("hg_scale",), "float-scale": ("hg_scale_f32",), "correct": ("hg_correct",),
     "compare": ("hg_compare",), "thresholds": ("hg_threshold",), "indexed": ("hg_threshold", "hg_table"),
+    "shared-table": ("hg_shift", "hg_table"), "shared-indexed": ("hg_shift", "hg_threshold", "hg_table"),
     "rank": ("hg_rank",), "table": ("hg_table",), "pair": ("hg_pair_add", "hg_pair_scale", "hg_table"),
     "float-units": ("hg_f32_unit", "hg_f32_round_unit", "hg_f32_decode", "hg_f32_encode", "hg_threshold"),
 }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
+import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.dataflow.adders import append_matrix
@@ -73,6 +74,7 @@ from hlsgen.rescale import (
     Indexed,
     JoinPlan,
     Preference,
+    Shared,
     StepFunction,
     Trial,
     choose_float_join,
@@ -302,6 +304,10 @@ def _rescale(
     found = choice.realization
     assert not isinstance(found, FloatUnits)
     result = replace(flow.stream, type=type_)
+    if isinstance(found, Shared):
+        index = replace(flow.stream, type=found.index)
+        flow = b.append(f"{name}_set", RescaleUnit(found.offset, table), [flow], index, layer)
+        found, table = found.function, np.zeros((1, table.shape[1]), np.int64)
     if isinstance(found, Indexed):
         index = replace(flow.stream, type=found.index)
         flow = b.append(f"{name}_search", RescaleUnit(found.search, table), [flow], index, layer)

@@ -13,6 +13,7 @@ from hlsgen.rescale.realize.indexed import Indexed
 from hlsgen.rescale.realize.pair import PairAdd, PairScale
 from hlsgen.rescale.realize.rank import Rank
 from hlsgen.rescale.realize.scale import Scale
+from hlsgen.rescale.realize.shared import Shared
 from hlsgen.rescale.realize.shift import Shift
 from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.realize.thresholds import Thresholds
@@ -38,6 +39,7 @@ __all__ = [
     "Rank",
     "Realization",
     "Scale",
+    "Shared",
     "Shift",
     "Single",
     "StepFunction",

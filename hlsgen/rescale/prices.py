@@ -18,6 +18,7 @@ from hlsgen.rescale.realize import (
     pair,
     rank,
     scale,
+    shared,
     shift,
     thresholds,
 )
@@ -30,13 +31,14 @@ from hlsgen.rescale.realize.indexed import Indexed
 from hlsgen.rescale.realize.pair import PairAdd, PairScale
 from hlsgen.rescale.realize.rank import Rank
 from hlsgen.rescale.realize.scale import Scale
+from hlsgen.rescale.realize.shared import Shared
 from hlsgen.rescale.realize.shift import Shift
 from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.realize.thresholds import Thresholds
 
 #: Realizations that are one module.
 Single = Shift | Thresholds | Comparators | Rank | Table | Scale | FloatScale | Correct | PairAdd | PairScale
-Realization = Single | Indexed | FloatUnits
+Realization = Single | Indexed | Shared | FloatUnits
 
 #: LUT, DSP blocks, bits of block memory.
 Price = tuple[float, int, int]
@@ -78,6 +80,8 @@ def library_price(found: Realization, table: Array, source: IntType, result: Int
             return table_.cost(found, table, source, result)
         case Indexed():
             return indexed.cost(found, table, source, result)
+        case Shared():
+            return shared.cost(found, table, source, result)
         case PairAdd() | PairScale():
             return pair.cost(found, table, source, result)
         case FloatUnits():

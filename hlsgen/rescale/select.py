@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.ir.ops import Pair
 from hlsgen.ir.step_function import StepFunction
@@ -28,6 +30,7 @@ from hlsgen.rescale.realize import (
     pair,
     rank,
     scale,
+    shared,
     shift,
     thresholds,
 )
@@ -45,6 +48,8 @@ KINDS = {
     "compare": "comparators, one for every threshold",
     "thresholds": "binary search over thresholds in memory",
     "indexed": "binary search, and a table of the codes",
+    "shared-table": "offset for each set from a memory, and one table of all sets",
+    "shared-indexed": "offset for each set from a memory, and one binary search and table of all sets",
     "rank": "cascade of small tables over the input's bits",
     "table": "table of all codes",
     "pair": "sum or product of two operands",
@@ -276,6 +281,11 @@ class _Task:
             ("table", self.on_steps(partial(table_.find, folds=folds))),
             ("indexed", self.on_steps(partial(indexed.find, folds=folds))),
         ]
+        if len(np.unique(self.table)) < folds:
+            found += [
+                ("shared-table", self.on_steps(shared.find_table)),
+                ("shared-indexed", self.on_steps(shared.find_indexed)),
+            ]
         if f is None:
             return found
         known_ = self.wide or self.listed

@@ -238,7 +238,9 @@ def check_runs(model: Any, fold: int, lane: int, f: StepFunction, x: Array) -> N
 @pytest.mark.cases(2)
 @pytest.mark.sim
 @needs_icarus
-@pytest.mark.parametrize("name", ["compare", "rank", "shift", "table", "indexed", "keys"])
+@pytest.mark.parametrize(
+    "name", ["compare", "rank", "shift", "table", "indexed", "shared table", "shared indexed", "keys"]
+)
 def test_models_of_modules_in_simulation(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hardware with spoilt memories computes what the checker says of it, on every input of a first layer."""
     rng = np.random.default_rng(7)

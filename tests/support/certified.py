@@ -52,6 +52,15 @@ def quantizer(*before: str, scale: Any = 0.7, bits: float = 4, channels: int = 3
     return g.model()
 
 
+def repeated() -> onnx.ModelProto:
+    """Twelve channels of two functions, in an order that does not repeat."""
+    g = random_graphs.Graph((1, 12))
+    g.then("Mul", np.array([0.4, 0.4, 0.9, 0.9, 0.9, 0.4, 0.9, 0.4, 0.9, 0.9, 0.4, 0.4]))
+    g.then("Abs")
+    g.quant(0.7, 0.0, 4.0)
+    return g.model()
+
+
 def forced(kind: str, **options: Any) -> hlsgen.Options:
     return hlsgen.Options(realize={"": kind}, **options)
 
@@ -70,6 +79,10 @@ CASES = {
     "shift": Case(lambda: power_of_two(), forced("shift", **FIXED), ("hg_shift",)),
     "table": Case(lambda: quantizer("Abs"), forced("table", **FIXED), ("hg_table",)),
     "indexed": Case(lambda: quantizer("Abs"), forced("indexed", lanes=3, **FIXED), ("hg_threshold", "hg_table")),
+    "shared table": Case(lambda: repeated(), forced("shared-table", lanes=1, **FIXED), ("hg_shift", "hg_table")),
+    "shared indexed": Case(
+        lambda: repeated(), forced("shared-indexed", lanes=2, **FIXED), ("hg_shift", "hg_threshold", "hg_table")
+    ),
     "keys": Case(lambda: random_graphs.datapath(4), forced("thresholds"), ("hg_float_key", "hg_threshold")),
     "scale": Case(lambda: quantizer(bits=5), forced("scale", **FIXED), ("hg_scale",)),
     "product of float32": Case(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from hlsgen.numerics.fixed import Array
-from hlsgen.rescale.realize.scale import Scale
 from hlsgen.rescale.threshold_table import ThresholdTable
+
+
+class Realization(Protocol):
+    def apply(self, codes: Array) -> Array: ...
 
 
 def dense(lo: Array, hi: Array, table: Array, base: int = 0, falling: Array | None = None) -> ThresholdTable:
@@ -27,7 +32,7 @@ def tabulated(values: Array, lo: int) -> ThresholdTable:
     return dense(*ends, np.asarray(lo + below), low, falling)
 
 
-def every(found: Scale, steps: ThresholdTable) -> None:
+def every(found: Realization, steps: ThresholdTable) -> None:
     """Equality at every input of every set."""
     x = np.arange(steps.lo.min(), steps.hi.max() + 1)[:, None]
     inside = np.clip(x, steps.lo, steps.hi)
@@ -51,3 +56,40 @@ def random_steps(rng: np.random.Generator, kind: str) -> ThresholdTable:
     if rng.random() < 0.3:
         table[0], table[-1] = lo, hi + 1
     return dense(lo, hi, table, int(rng.integers(-9, 5)), rng.random(sets) < rng.choice([0, 0, 0.5, 1]))
+
+
+def bundle(rng: np.random.Generator, lo: Array, hi: Array, steps: int, values: Array | None = None) -> ThresholdTable:
+    """Random thresholds, some at lo and hi + 1, some equal; random values, some of them equal."""
+    shape = (steps, len(lo))
+    thresholds = rng.integers(np.broadcast_to(lo, shape), hi + 1, endpoint=True)
+    thresholds = np.where(rng.random(shape) < 0.1, lo, np.where(rng.random(shape) < 0.1, hi + 1, thresholds))
+    thresholds[rng.integers(steps, size=steps // 4), :] = thresholds[:1]
+    if values is None:
+        values = rng.integers(-4, 5, (steps + 1, len(lo)))
+    return ThresholdTable("f", lo, hi, np.sort(thresholds, axis=0), values)
+
+
+def rising(rng: np.random.Generator, lo: Array, hi: Array, steps: int, falling: bool = False) -> ThresholdTable:
+    values = np.repeat(rng.integers(-9, 9) + np.arange(steps + 1)[:, None], len(lo), axis=1)
+    if falling:
+        values[:, ::2] = values[::-1, ::2]
+    return bundle(rng, lo, hi, steps, values)
+
+
+def intervals(rng: np.random.Generator) -> list[tuple[Array, Array]]:
+    """Small intervals, of one set and of many, of either sign, the same or different ones."""
+    found = [
+        (np.array([0]), np.array([1])),
+        (np.array([-1]), np.array([0])),
+        (np.array([0]), np.array([255])),
+        (np.array([-128]), np.array([127])),
+        (np.array([-7]), np.array([90])),
+        (np.array([200]), np.array([203])),
+        (np.array([-40]), np.array([-40])),
+        (np.full(5, -512), np.full(5, 511)),
+    ]
+    for sets in (2, 3, 7):
+        lo = rng.integers(-300, 300, sets)
+        found.append((lo, lo + rng.integers(0, 400, sets)))
+        found.append((np.abs(lo), np.abs(lo) + rng.integers(0, 400, sets)))
+    return found

@@ -71,6 +71,11 @@ class LaneModel:
             raise broken(self.cell.name, f"LOW is {low}, HIGH is {high}.")
         return low, high
 
+    def holds(self, lo: int, hi: int) -> bool:
+        """Whether the input can be any number of lo..hi."""
+        least, bits = (-(1 << (self.in_bits - 1)), self.in_bits - 1) if self.signed else (0, self.in_bits)
+        return least <= lo and hi < 1 << bits
+
     def constants(self, fold: int, lane: int) -> tuple[object, ...]:
         return fold, lane
 
@@ -84,7 +89,10 @@ class LaneModel:
 
 
 class CascadeModel:
-    """Several units in a row. The output can change only where the output of the first unit changes."""
+    """Several units in a row. The output can change only where the output of the first unit changes.
+
+    A first unit that only adds a number to x moves the changes of the second one.
+    """
 
     def __init__(self, units: list[LaneModel]) -> None:
         self.units = units
@@ -106,7 +114,12 @@ class CascadeModel:
         return x
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
-        return self.units[0].changes(fold % self.units[0].folds, lane, lo, hi)
+        first, *behind = self.units
+        if isinstance(first, ShiftModel) and behind:
+            second, added = behind[0], int(first.offset[fold % first.folds, lane])
+            if first.only_adds(added, lo, hi) and second.holds(lo + added, hi + added):
+                return second.changes(fold % second.folds, lane, lo + added, hi + added) - added
+        return first.changes(fold % first.folds, lane, lo, hi)
 
     def changes_nothing(self, lo: int, hi: int) -> bool:
         """Whether every lane gives each number of lo..hi back, for certain."""
@@ -231,6 +244,10 @@ class ShiftModel(LaneModel):
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
         """Monotone: a sum with x, a division rounded by a fixed rule, a clamp."""
         return jumps(lambda x: self.apply(fold, lane, x), lo, hi)
+
+    def only_adds(self, added: int, lo: int, hi: int) -> bool:
+        """Whether x + added comes for each number x of lo..hi."""
+        return not self.left and not self.shift and self.low <= lo + added and hi + added <= self.high
 
     def changes_nothing(self, lo: int, hi: int) -> bool:
         """Whether each number of lo..hi comes back."""

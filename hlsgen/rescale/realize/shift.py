@@ -187,8 +187,11 @@ def cost(found: Shift, table: Array, source: IntType, result: IntType) -> tuple[
     width = source.bits + found.left + 1
     rounds = found.mode != Rounding.FLOOR and found.shift > 0
     rounding = found.shift / 5 + result.bits if rounds else 0.0
-    memory = folds * lanes * width if found.adds else 0
-    constant = width if found.adds else 0.0
+    # Offsets of whole multiples of more than all inputs: their low bits are 0, and the sum puts bits side by side.
+    beside = found.shift == 0 and source.lo >= 0 and not (found.offset & ((1 << source.bits + found.left) - 1)).any()
+    held = int(found.offset.max()).bit_length() - source.bits - found.left if beside else width
+    memory = folds * lanes * held if found.adds else 0
+    constant = width if found.adds and not beside else 0.0
     greatest = int(source.hi << found.left) + int(found.offset.max()) >> found.shift
     compared, both = (width - found.shift) / 5, greatest + (found.mode != Rounding.FLOOR) > found.high
     clamped = compared + both * (compared if rounds else result.bits)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 import pytest
+from step_tables import Realization, bundle, every, intervals, rising
 
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize import compare, rank, table
@@ -14,28 +14,6 @@ from hlsgen.rescale.realize.compare import Comparators
 from hlsgen.rescale.realize.rank import Rank
 from hlsgen.rescale.realize.table import Table, TableMode
 from hlsgen.rescale.threshold_table import ThresholdTable
-
-
-class Realization(Protocol):
-    def apply(self, codes: Array) -> Array: ...
-
-
-def bundle(rng: np.random.Generator, lo: Array, hi: Array, steps: int, values: Array | None = None) -> ThresholdTable:
-    """Random thresholds, some at lo and hi + 1, some equal; random values, some of them equal."""
-    shape = (steps, len(lo))
-    thresholds = rng.integers(np.broadcast_to(lo, shape), hi + 1, endpoint=True)
-    thresholds = np.where(rng.random(shape) < 0.1, lo, np.where(rng.random(shape) < 0.1, hi + 1, thresholds))
-    thresholds[rng.integers(steps, size=steps // 4), :] = thresholds[:1]
-    if values is None:
-        values = rng.integers(-4, 5, (steps + 1, len(lo)))
-    return ThresholdTable("f", lo, hi, np.sort(thresholds, axis=0), values)
-
-
-def rising(rng: np.random.Generator, lo: Array, hi: Array, steps: int, falling: bool = False) -> ThresholdTable:
-    values = np.repeat(rng.integers(-9, 9) + np.arange(steps + 1)[:, None], len(lo), axis=1)
-    if falling:
-        values[:, ::2] = values[::-1, ::2]
-    return bundle(rng, lo, hi, steps, values)
 
 
 def sampled(lo: int, columns: list[Array]) -> ThresholdTable:
@@ -50,32 +28,6 @@ def sampled(lo: int, columns: list[Array]) -> ThresholdTable:
         values[:, s] = column[-1]
         values[: len(jump), s] = column[jump]
     return ThresholdTable("f", np.full(sets, lo), np.full(sets, hi), thresholds, values)
-
-
-def intervals(rng: np.random.Generator) -> list[tuple[Array, Array]]:
-    """Small intervals, of one set and of many, of either sign, the same or different ones."""
-    found = [
-        (np.array([0]), np.array([1])),
-        (np.array([-1]), np.array([0])),
-        (np.array([0]), np.array([255])),
-        (np.array([-128]), np.array([127])),
-        (np.array([-7]), np.array([90])),
-        (np.array([200]), np.array([203])),
-        (np.array([-40]), np.array([-40])),
-        (np.full(5, -512), np.full(5, 511)),
-    ]
-    for sets in (2, 3, 7):
-        lo = rng.integers(-300, 300, sets)
-        found.append((lo, lo + rng.integers(0, 400, sets)))
-        found.append((np.abs(lo), np.abs(lo) + rng.integers(0, 400, sets)))
-    return found
-
-
-def assert_equal(found: Realization, steps: ThresholdTable) -> None:
-    """On every input of every set."""
-    x = steps.lo + np.arange((steps.hi - steps.lo).max() + 1)[:, None]
-    x = np.minimum(x, steps.hi)
-    np.testing.assert_array_equal(found.apply(x), steps.apply(x))
 
 
 def assert_equal_wide(rng: np.random.Generator, found: Realization, steps: ThresholdTable) -> None:
@@ -102,7 +54,7 @@ def test_rank_equals_steps(seed: int) -> None:
     for lo, hi in intervals(rng):
         for count in (1, 2, 7, 30):
             steps = bundle(rng, lo, hi, count)
-            assert_equal(a_rank(steps), steps)
+            every(a_rank(steps), steps)
 
 
 @pytest.mark.parametrize("lo, hi", WIDE)
@@ -119,7 +71,7 @@ def test_rank_leaves_out_low_bits_that_do_not_matter() -> None:
     found = a_rank(steps)
     # Ten low bits are the same in all thresholds, the six others are one table.
     assert (found.low, found.chunks, found.states) == (10, (6,), ())
-    assert_equal(found, steps)
+    every(found, steps)
     moved = ThresholdTable("f", steps.lo, steps.hi, multiples + 1, steps.values)
     assert a_rank(moved).low == 0
 
@@ -129,7 +81,7 @@ def test_rank_ignores_thresholds_at_which_nothing_changes() -> None:
     steps = ThresholdTable("f", lo, hi, np.array([[-500], [3], [8], [900]]), np.array([[1], [1], [4], [4], [4]]))
     found = a_rank(steps)
     assert found.states == (1,) * len(found.states)
-    assert_equal(found, steps)
+    every(found, steps)
 
 
 def test_rank_costs_two_thousand_bits_of_tables() -> None:
@@ -171,7 +123,7 @@ def test_compare_equals_steps(seed: int) -> None:
                     continue
                 kept += 1
                 assert len(found.table) <= count
-                assert_equal(found, steps)
+                every(found, steps)
     assert kept > 50
 
 
@@ -193,7 +145,7 @@ def test_compare_leaves_out_what_is_always_or_never_reached() -> None:
     assert isinstance(found, Comparators)
     assert found.base == 6
     assert found.table.tolist() == [[2, 0], [4, -3]]
-    assert_equal(found, steps)
+    every(found, steps)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +185,7 @@ def test_table_equals_steps(seed: int) -> None:
         for count in (1, 2, 30):
             for steps in (bundle(rng, lo, hi, count), rising(rng, lo, hi, count, falling=True)):
                 for found in (a_table(steps), a_table(steps, 64), *each_table(steps)):
-                    assert_equal(found, steps)
+                    every(found, steps)
 
 
 def each_table(steps: ThresholdTable) -> list[Table]:
@@ -270,7 +222,7 @@ def test_half_table() -> None:
     ):
         halves = [found for found in each_table(steps) if found.mode == TableMode.HALF]
         for found in halves:
-            assert_equal(found, steps)
+            every(found, steps)
         assert [(h.bits, h.even, h.total, tuple(h.center.tolist())) for h in halves] == [(bits, even, total, constants)]
         assert a_table(steps).mode == TableMode.HALF
 
@@ -284,7 +236,7 @@ def test_half_table_is_not_taken_for_almost_symmetric_functions() -> None:
         broken[at] += 1
         steps = sampled(-2048, [broken])
         assert not [found for found in each_table(steps) if found.mode == TableMode.HALF]
-        assert_equal(a_table(steps), steps)
+        every(a_table(steps), steps)
     # Two sets with different sums, or one with its center between two inputs.
     for other in (column + 1, odd_function(x + 0.5, 0.0012)):
         steps = sampled(-2048, [column, other])
@@ -311,7 +263,7 @@ def test_half_table_with_a_constant_set() -> None:
     steps = sampled(-2048, [odd_function(x, 0.002), np.full(len(x), 7)])
     found = a_table(steps)
     assert found.mode == TableMode.HALF
-    assert_equal(found, steps)
+    every(found, steps)
 
 
 def test_table_costs() -> None:
