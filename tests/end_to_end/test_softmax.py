@@ -111,7 +111,8 @@ def one_node(node: onnx.NodeProto) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_qlinear_against_onnxruntime(dtype: str, tmp_path: Path) -> None:
-    """DequantizeLinear, Softmax, QuantizeLinear of one type, as onnxruntime fuses them: every code."""
+    """DequantizeLinear, Softmax, QuantizeLinear of one type, as onnxruntime fuses them, int8 at the output on ARM: every code."""
+    arm = dtype == "int8"
     for seed, length in enumerate(LENGTHS):
         rng = np.random.default_rng(seed)
         info, low = np.iinfo(dtype), np.array(np.iinfo(dtype).min, dtype)
@@ -120,9 +121,9 @@ def test_qlinear_against_onnxruntime(dtype: str, tmp_path: Path) -> None:
         ops += [("DequantizeLinear", sx, low), ("Softmax", {"axis": -1}), ("QuantizeLinear", sy, low)]
         made = chain(*ops, source=dtype, shape=[300, length], opset=17)
         x = rng.integers(info.min, info.max, (300, length), dtype=dtype, endpoint=True)
-        build = compiled(made, tmp_path)
+        build = compiled(made, tmp_path, runtime="onnxruntime-arm" if arm else "onnxruntime")
         assert any(isinstance(layer, SoftmaxRows) and layer.in_order for layer in build.graph.layers)
-        assert np.array_equal(reference.evaluate(build.graph, x), ort.run(made, {"x": x})[0])
+        assert np.array_equal(reference.evaluate(build.graph, x), ort.run(made, {"x": x}, arm=arm)[0])
 
 
 @pytest.mark.slow
