@@ -93,6 +93,8 @@ class Optimized:
                     graph.remove(user)
                     graph.redirect(user.output[0], node.input[0])
                 graph.remove(node)
+            elif node.op_type == QUANTIZE and id(node) in self.inserted:
+                self._move_codes(node)
         for copy, tensor in self.copies:
             if copy in graph and copy.output[0] in graph.held:
                 copy.name = graph.fresh(copy.name)
@@ -109,6 +111,23 @@ class Optimized:
                 sums = graph.fresh(product.output[0])
                 graph.add(made("MatMul", gemm.input[:2], sums, product))
                 graph.add(made("Add", [sums, gemm.input[2]], gemm.output[0], addition))
+
+    def _move_codes(self, quantizer: onnx.NodeProto) -> None:
+        """Operators between a DequantizeLinear and its like move codes, and both go."""
+        graph, name = self.graph, quantizer.input[0]
+        moves = []
+        while (maker := graph.producer.get(name)) is not None and maker.op_type in _MOVES and not maker.domain:
+            if graph.only_consumer(name) is None:
+                return
+            moves.append(maker)
+            name = maker.input[0]
+        if maker is None or maker.op_type != DEQUANTIZE or graph.only_consumer(name) is None:
+            return
+        if moves and self.same_parameters(maker, quantizer):
+            graph.remove(maker)
+            graph.remove(quantizer)
+            graph.set_input(moves[-1], 0, maker.input[0])
+            graph.set_output(moves[0], quantizer.output[0])
 
     # ----------------------------------------------------------------------- the steps, each says if it changed something
 
