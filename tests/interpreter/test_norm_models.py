@@ -21,12 +21,15 @@ MODELS = [
     ("vit_ort_qdq_u8", "ort", 5),
 ]
 
+#: Whose integers an executor gives.
+RUNTIMES = {"qonnx": "qonnx", "ort_noopt": "onnx", "ort": "onnxruntime"}
+
 
 @pytest.mark.parametrize(("name", "executor", "count"), MODELS)
 def test_results_of_executors(name: str, executor: str, count: int) -> None:
     path = shared_model(f"attention/{name}")
     problems = Collector()
-    model = import_model(path, problems)
+    model = import_model(path, problems, runtime=RUNTIMES[executor])
     assert model is not None, problems.errors
     graph = lower(model, None, problems)
     assert sum(isinstance(layer, NormRows) for layer in graph.layers) == count
