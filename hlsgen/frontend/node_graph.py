@@ -88,7 +88,10 @@ class NodeGraph:
         node = self.producer.get(name)
         if tensor is None and node is not None and node.op_type == "Constant" and not node.domain:
             tensor = next((a.t for a in node.attribute if a.name == "value"), None)
-        return None if tensor is None else np.asarray(numpy_helper.to_array(tensor))
+        try:
+            return None if tensor is None else np.asarray(numpy_helper.to_array(tensor))
+        except (TypeError, ValueError):  # a broken tensor, which is reported where it is read
+            return None
 
     def add_constant(self, name: str, value: Array) -> str:
         name = self.fresh(name)

@@ -209,7 +209,7 @@ class Optimized:
         assert right is not None
         if left[1].dtype != right[1].dtype or left[1].dtype not in (np.int8, np.uint8) or left[0].dtype != np.float32:
             return None
-        if right[0].dtype != np.float32:
+        if right[0].dtype != np.float32 or not (left[0] > 0).all() or not (right[0] > 0).all():
             return None
         info = np.iinfo(left[1].dtype)
         scales, zeros = (np.float32(left[0].item()), np.float32(right[0].item())), (left[1].item(), right[1].item())
@@ -408,6 +408,8 @@ class Optimized:
             order = attribute(node, "perm", None)
             if scale is None or scale.ndim != 1 or scale.size < 2 or not isinstance(order, list):
                 continue
+            if not order or sorted(order) != list(range(len(order))):
+                continue
             if attribute(source, "block_size", 0) or graph.varies(source.input[0]):
                 continue
             axis = attribute(source, "axis", 1)
@@ -440,7 +442,7 @@ class Optimized:
     def _per_output(self, node: onnx.NodeProto, weight: onnx.NodeProto) -> bool:
         """Whether the scales of weights run along their outputs."""
         codes = self.shape(weight.input[0])
-        if attribute(weight, "block_size", 0) or codes is None:
+        if attribute(weight, "block_size", 0) or not codes:
             return False
         axis = attribute(weight, "axis", 1)
         assert isinstance(axis, int)

@@ -23,6 +23,14 @@ from hlsgen.frontend.runtimes import GROUPING
 from hlsgen.numerics.fixed import Array
 
 _EIGHT = ("int8", "uint8")
+#: Inputs that nodes must have before they are rewritten.
+_INPUTS = {
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear", "Conv", "ConvTranspose", "MatMul", "Gemm", "Add", "Mul"), 2),
+    **dict.fromkeys(
+        ("AveragePool", "GlobalAveragePool", "Softmax", "Relu", "Clip", "Identity", "MaxPool", "Reshape"), 1
+    ),
+    **dict.fromkeys(("Transpose", "Squeeze", "Unsqueeze", "Slice"), 1),
+}
 
 
 @dataclass(frozen=True)
@@ -108,8 +116,20 @@ def fuse_groups(graph: onnx.GraphProto, opset: int, runtime: str) -> dict[str, s
             names |= fuse_groups(inner, opset, runtime)
     if not any(node.op_type == DEQUANTIZE for node in graph.node) or not _in_order(graph):
         return names
+    if not all(_is_complete(node) for node in graph.node):  # reported where the node is read
+        return names
     fused = _Fused(NodeGraph(graph), opset, runtime == "onnxruntime-arm")
     return names | fused.quantizers
+
+
+def _is_complete(node: onnx.NodeProto) -> bool:
+    """Whether a node has the inputs and the output that its operator needs."""
+    needed = _INPUTS.get(node.op_type, 0) if not node.domain or node.domain == MICROSOFT else 0
+    return (
+        len(node.input) >= needed
+        and all(node.input[:needed])
+        and (not needed or bool(node.output[:1] and node.output[0]))
+    )
 
 
 def _in_order(graph: onnx.GraphProto) -> bool:
@@ -232,6 +252,8 @@ class _Fused:
         scale, zero, info = float(parameters[0]), int(parameters[1]), np.iinfo(str(kind))
         if node.op_type == "Relu":
             return zero == int(info.min)
+        if not scale > 0:
+            return False
         bounds = self._bounds(node)
         if bounds is None:
             return False
@@ -293,7 +315,7 @@ class _Fused:
     def _per_output(self, node: onnx.NodeProto, weight: onnx.NodeProto) -> bool:
         """Whether scales of weights run along the outputs of the layer."""
         shape = self.optimized.shape(weight.input[0])
-        if shape is None or attribute(weight, "block_size", 0):
+        if not shape or attribute(weight, "block_size", 0):
             return False
         axis = attribute(weight, "axis", 1)
         assert isinstance(axis, int)

@@ -157,3 +157,27 @@ def test_codes_of_a_layer_that_become_uint8_for_the_operator_after_it(op: str, t
     for runtime in RUNTIMES:
         known = outputs(model, x, runtime == "onnxruntime-arm")
         assert (imported(model, x, runtime, tmp_path).reshape(known.shape) == known).all()
+
+
+@pytest.mark.parametrize("change", ["last input", "inputs", "outputs", "bytes", "zeros"])
+def test_broken_files_are_reported_where_they_are_read(change: str, tmp_path: Path) -> None:
+    """A node without inputs or outputs, a tensor of too few bytes, scales of 0: a diagnostic or a Model, no exception."""
+    rng = np.random.default_rng(1)
+    for seed in range(30):
+        model, _ = random_qdq(seed)
+        node = model.graph.node[int(rng.integers(len(model.graph.node)))]
+        tensor = model.graph.initializer[int(rng.integers(len(model.graph.initializer)))]
+        match change:
+            case "last input":
+                del node.input[-1:]
+            case "inputs":
+                del node.input[:]
+            case "outputs":
+                del node.output[:]
+            case "bytes":
+                tensor.raw_data = b"0"
+            case _:
+                tensor.raw_data = bytes(len(tensor.raw_data))
+        onnx.save(model, tmp_path / "m.onnx")
+        problems = Collector()
+        assert import_model(tmp_path / "m.onnx", problems) is not None or problems.errors, seed
