@@ -269,9 +269,10 @@ def _listed(entries: list[dict[str, Any]], cells: dict[str, Cell]) -> None:
         for parameter in sorted(set(own) | set(x["parameters"])):
             if own.get(parameter) != x["parameters"].get(parameter):
                 raise broken(
-                    cell.name, f"certificate.json: parameter {parameter} is {x['parameters'].get(parameter)}, in the "
+                    cell.name,
+                    f"certificate.json: parameter {parameter} is {x['parameters'].get(parameter)}, in the "
                     f"top level {own.get(parameter)}.",
-                )  # fmt: skip
+                )
 
 
 def _memories(certificate: dict[str, Any], entries: list[dict[str, Any]], memories: Memories) -> None:

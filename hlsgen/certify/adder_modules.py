@@ -64,8 +64,10 @@ _PART = re.compile(
 _UNUSED = re.compile(rf"    wire unused_sums = &\{{1'b0(?:, n{_NUMBER}_{_NUMBER})+\}};", re.ASCII)
 _CLEAR = re.compile(rf"        (n{_NUMBER}_{_NUMBER}) <= ({_NUMBER})'h0;", re.ASCII)
 _CLOCK, _RESET, _ELSE = (
-    "    always @(posedge clk) if (en) begin", "    always @(posedge clk) if (rst) begin", "    end else if (en) begin",
-)  # fmt: skip
+    "    always @(posedge clk) if (en) begin",
+    "    always @(posedge clk) if (rst) begin",
+    "    end else if (en) begin",
+)
 
 #: A bit: a constant, or (wire, place, whether it is inverted).
 _Bit = int | tuple[str, int, bool]
@@ -109,11 +111,21 @@ def stands_for(
     takers = [own for own in cells if own.name != cell.name and sent in own.ports.values()]
     steady = [own.module for own in takers] == [_STEADY]
     parameters: dict[str, ParameterValue] = {
-        "SIMD": shape[1], "PE": shape[0], "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": x[0], "X_SIGNED": int(x[1] < 0),
-        "LOW": x[1], "HIGH": x[2], "W_W": 1, "JOINABLE": int(steady),
-        "MODE": _AGREEMENTS if cell.module.endswith("_counts") else 0, "ACC_W": y_bits, "FILE": f"{prefix}{cell.module}",
+        "SIMD": shape[1],
+        "PE": shape[0],
+        "COL_FOLDS": 1,
+        "ROW_FOLDS": 1,
+        "X_W": x[0],
+        "X_SIGNED": int(x[1] < 0),
+        "LOW": x[1],
+        "HIGH": x[2],
+        "W_W": 1,
+        "JOINABLE": int(steady),
+        "MODE": _AGREEMENTS if cell.module.endswith("_counts") else 0,
+        "ACC_W": y_bits,
+        "FILE": f"{prefix}{cell.module}",
         "FLIP": takers[0].parameters.get("FLIP", 0) if steady else 0,
-    }  # fmt: skip
+    }
     return Cell(ADDERS, cell.name, dict(parameters), cell.ports)
 
 

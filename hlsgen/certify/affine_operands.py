@@ -47,7 +47,7 @@ class AffineOperand:
         return made if made._is_exact() else None
 
     def _is_exact(self) -> bool:
-        """Whether the dtype holds every value: the steps are multiples of its unit, and both ends are in range."""
+        """True if the dtype holds every value: the steps are multiples of its unit, and both ends are in range."""
         ends = (self.slope * self.lo + self.start, self.slope * self.hi + self.start)
         unit = math.lcm(self.slope.denominator, self.start.denominator)
         if self.dtype.kind in "iu":
@@ -113,9 +113,10 @@ def _sum(f: BinaryFunction, a: AffineOperand, b: AffineOperand, factors: tuple[i
     unit = next((slope / factor for slope, factor in parts if factor), Fraction(0))
     if not unit or (a.slope, b.slope) != (unit * factors[0], unit * factors[1]):
         raise broken(
-            f.name, f"the operands count {float(a.slope)} and {float(b.slope)} in the model, the factors of the sum are "
+            f.name,
+            f"the operands count {float(a.slope)} and {float(b.slope)} in the model, the factors of the sum are "
             f"{factors[0]} and {factors[1]}.",
-        )  # fmt: skip
+        )
     return unit, (a.start + b.start) / unit
 
 

@@ -183,9 +183,10 @@ def _pairs(
                 if len(wrong):
                     i, j = wrong[0].tolist()
                     raise broken(
-                        f.name, f"{places[s]}, {hardware.join.cell.name}, lane {lane}, fold {fold}: at a = {a[at + i]}, "
+                        f.name,
+                        f"{places[s]}, {hardware.join.cell.name}, lane {lane}, fold {fold}: at a = {a[at + i]}, "
                         f"b = {b[j]} the model gives {model[i, j]}, the hardware {code[i, j]}.",
-                    )  # fmt: skip
+                    )
             ends[s] = min(low), max(high)
     return evaluated, ends
 
@@ -210,7 +211,7 @@ def _exact(
 
 
 def _is_itself(f: StepFunction) -> bool:
-    """Whether the code is the number that hg_join sends: nothing is done to it, and the code's type holds it."""
+    """True if the code is the number that hg_join sends: nothing is done to it, and the code's type holds it."""
     end, meaning = f.quantizer, f.source
     if f.ops or not isinstance(meaning, IntegerEncoding) or not isinstance(end, QuantizeLinear):
         return False

@@ -58,20 +58,33 @@ from hlsgen.numerics.fixed import Array
 
 #: What the certificate calls the layers.
 KINDS: dict[type[Layer], str] = {
-    Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
-    Concatenation: "concatenation", BinaryMap: "merge", FloatJoint: "float joint", PackBytes: "pair", ArgMaxLayer: "argmax",
-    MatrixProduct: "product", NormRows: "normalization", IntegerRows: "integer rows",
+    Map: "quantizer",
+    Linear: "linear",
+    Convolution: "convolution",
+    Pooling: "pool",
+    Rearrange: "rearrangement",
+    Concatenation: "concatenation",
+    BinaryMap: "merge",
+    FloatJoint: "float joint",
+    PackBytes: "pair",
+    ArgMaxLayer: "argmax",
+    MatrixProduct: "product",
+    NormRows: "normalization",
+    IntegerRows: "integer rows",
     Delay: "state",
     SoftmaxRows: "softmax",
-}  # fmt: skip
+}
 #: Modules of layers that are no function of single elements.
 _MODULES: dict[type[Layer], tuple[str, ...]] = {
-    Linear: ("hg_mvu", ADDERS), Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_dwmvu", ADDERS),
-    Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"), PackBytes: ("hg_join",), ArgMaxLayer: ("hg_argmax",),
+    Linear: ("hg_mvu", ADDERS),
+    Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_dwmvu", ADDERS),
+    Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"),
+    PackBytes: ("hg_join",),
+    ArgMaxLayer: ("hg_argmax",),
     MatrixProduct: ("hg_dynmvu",),
     IntegerRows: ROWS,
     SoftmaxRows: ("hg_softmax",),
-}  # fmt: skip
+}
 _ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
 
 #: Proves the values of a layer. Where its elements are is proven before.

@@ -37,7 +37,7 @@ class Netlist:
 
 def network(
     top: TopModule, name: str, options: PortOptions, sha256: str, states: int = 0, labels: Labels = SINGLE
-) -> Netlist:  # fmt: skip
+) -> Netlist:
     """The netlist of a top level, with nothing but streams between its instances. Raises HG055 otherwise.
 
     name: of the module. options: those of the build that decide about ports. sha256: of the model's file. states: of
@@ -106,9 +106,9 @@ class _Streams:
                 raise broken(cell.name, f"nothing sends stream {valid or side} that it takes.")
             if self.nets[valid] != (data, ready):
                 raise broken(
-                    cell.name, f"data {data} and ready {ready} are not those of stream {valid} that "
-                    f"{self.senders[valid]} sends.",
-                )  # fmt: skip
+                    cell.name,
+                    f"data {data} and ready {ready} are not those of stream {valid} that {self.senders[valid]} sends.",
+                )
             if valid in self.takers:
                 raise broken(cell.name, f"it takes stream {valid}, which {self.takers[valid]} takes as well.")
             self.takers[valid] = cell.name

@@ -144,10 +144,15 @@ class _Reader:
         if rest < 0:
             raise broken(self.where, f"has no {t} times three columns.")
         return _TRIPLES.format(
-            top=t - 1, b=t, b_top=2 * t - 1, c=2 * t, c_top=3 * t - 1, most_top=4 * t - 1,
+            top=t - 1,
+            b=t,
+            b_top=2 * t - 1,
+            c=2 * t,
+            c_top=3 * t - 1,
+            most_top=4 * t - 1,
             rest=f"    reg  [{rest - 1}:0] rest;\n" if rest else "",
             moved=f"        rest <= s_data[{self.columns - 1}:{3 * t}];\n" if rest else "",
-        )  # fmt: skip
+        )
 
     def _rows(self) -> tuple[Array, Array]:
         """Signals int64 (rows, bits) that the rows choose, and whether they are inverted: columns, parities, majorities."""
@@ -178,9 +183,11 @@ class _Reader:
         if not match:
             raise self._unlike(text)
         first, count = {
-            "s_data": (0, 0 if t else self.columns), "rest": (3 * t, self.rest if t else 0),
-            "odd": (self.columns, t), "most": (self.columns + t, 4 * t),
-        }[match[2]]  # fmt: skip
+            "s_data": (0, 0 if t else self.columns),
+            "rest": (3 * t, self.rest if t else 0),
+            "odd": (self.columns, t),
+            "most": (self.columns + t, 4 * t),
+        }[match[2]]
         if int(match[3]) >= count:
             raise self._unlike(text)
         return first + int(match[3]), bool(match[1])

@@ -25,7 +25,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def _flat(value: Any) -> bool:
-    """Whether a JSON value has few levels, so that it can be compared and shown level by level."""
+    """True if a JSON value has few levels, so that it can be compared and shown level by level."""
     level = [value]
     for _ in range(_MOST_LEVELS):
         level = [y for x in level if isinstance(x, dict | list) for y in (x.values() if isinstance(x, dict) else x)]

@@ -43,9 +43,12 @@ def check_operation(cell: Cell, kind: BinaryKind) -> None:
 
 
 def check_joint(
-    q: QuantizerHardware, layer: FloatJoint, reach: tuple[ValueRange | None, ValueRange | None], elements: Elements,
+    q: QuantizerHardware,
+    layer: FloatJoint,
+    reach: tuple[ValueRange | None, ValueRange | None],
+    elements: Elements,
     memories: Memories,
-) -> Summary:  # fmt: skip
+) -> Summary:
     """Proves float32 of two tensors, joined, behind which no quantizer stands. Raises HG055."""
     f = specialize(of_floats(layer), q.order, reach)
     places = q.places(f.index, layer.result.shape)
@@ -91,7 +94,7 @@ def check_float_join(
 
 def _operand(
     q: QuantizerHardware, f: BinaryFunction, side: int, stream: StreamContents, places: list[str], memories: Memories
-) -> None:  # fmt: skip
+) -> None:
     """The units of one operand are the model's operations in front of the joint."""
     cells = list(stream.units)
     if not cells and isinstance(f.sources[side], FloatKey) and not f.branches[side]:
@@ -99,9 +102,16 @@ def _operand(
     if not cells:
         raise broken(f.name, f"operand {'ab'[side]} comes as a code, no float32 number.")
     own = StepFunction(
-        f.name, f.sources[side], f.branches[side], f.quantizer, f.index, f.lo[side], f.hi[side], f.input_types[side],
+        f.name,
+        f.sources[side],
+        f.branches[side],
+        f.quantizer,
+        f.index,
+        f.lo[side],
+        f.hi[side],
+        f.input_types[side],
         f.output_type,
-    )  # fmt: skip
+    )
     bits = cells[0].number("IN_W", 1) if cells[0].module == "hg_f32_decode" else 32
     before = StreamContents(stream.elements, bits, stream.lo, stream.hi)
     readable(cells[0].name, before, own.input_type, bits, None)
@@ -112,9 +122,7 @@ def _behind(f: BinaryFunction) -> StepFunction:
     """What follows the joint, of every float32 number: it must not tell -0.0 from 0.0, which units of operands may not."""
     keys = np.zeros(f.sets, np.int64)
     type_ = IntType(0, KEY_POS_INF)
-    g = StepFunction(
-        f.name, FloatKey(), f.ops, f.quantizer, f.index, keys, keys + KEY_POS_INF, type_, f.output_type
-    )  # fmt: skip
+    g = StepFunction(f.name, FloatKey(), f.ops, f.quantizer, f.index, keys, keys + KEY_POS_INF, type_, f.output_type)
     plus, minus = (g.evaluate(keys + float_to_key(np.float32(zero))) for zero in (0.0, -0.0))
     if (plus != minus).any():
         raise broken(f.name, "what follows the joint tells -0.0 from 0.0.")

@@ -67,7 +67,7 @@ class _Bounds:
 def undecided(f: StepFunction, low: Array, high: Array, code: Array) -> Array | None:
     """The inputs that are left to evaluate of the intervals low..high, in which the hardware gives `code`.
 
-    f has one set. None if f has an operation without bounds, or if there are too many intervals at one time.
+    f has one set. Returns None if f has an operation without bounds, or if there are too many intervals at one time.
     """
     if isinstance(f.source, FloatKey) or not decode_known(f.source):
         return None

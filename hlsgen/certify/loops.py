@@ -82,7 +82,7 @@ class ComingBack:
         return StreamContents(own.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)
 
     def sent(self, name: str, stream: StreamContents, numbers: list[Array]) -> bool:
-        """Whether a stream is one of these; then it carries what was assumed. Raises HG055."""
+        """True if a stream is one of these; then it carries what was assumed. Raises HG055."""
         if name not in self.assumed:
             return False
         layer, lanes, bits = self.assumed.pop(name)

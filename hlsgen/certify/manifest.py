@@ -172,7 +172,7 @@ def _maybe_count(value: Any) -> bool:
 
 
 def _clock(value: Any, cells: Iterable[Cell]) -> bool:
-    """Whether units are pipelined alike, deeper than others only for a clock that is wanted."""
+    """True if units are pipelined alike, deeper than others only for a clock that is wanted."""
     depths = {depth for cell in cells if (depth := _depth(cell)) is not None}
     if value is None:
         return depths <= {2}
@@ -218,13 +218,27 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
         "ports": NotProven("options", lambda value: value in ("packed", "separate")),
         "outputs": NotProven("options", _names),
         "runtime": NotProven("options", lambda value: value in RUNTIMES),
-        "reset_active_low": switch, "loadable": switch, "tkeep": switch, "control": switch, "top": text, "name": text,
-        "clock_name": text, **dict.fromkeys(("bus_width", "reset_name"), NotProven("options", _maybe_text)),
+        "reset_active_low": switch,
+        "loadable": switch,
+        "tkeep": switch,
+        "control": switch,
+        "top": text,
+        "name": text,
+        "clock_name": text,
+        **dict.fromkeys(("bus_width", "reset_name"), NotProven("options", _maybe_text)),
         "weights": NotProven("wishes", lambda value: style is not None and styles <= {style, *chosen}),
         "clock_mhz": NotProven("wishes", lambda value: _clock(value, cells)),
-        "target": wish, "prefer": wish, "folding": table, "realize": table, "lanes": count, "target_cycles": count,
-        "device": name, "max_lut": count, "max_dsp": count, "max_bram": count,
-    }  # fmt: skip
+        "target": wish,
+        "prefer": wish,
+        "folding": table,
+        "realize": table,
+        "lanes": count,
+        "target_cycles": count,
+        "device": name,
+        "max_lut": count,
+        "max_dsp": count,
+        "max_bram": count,
+    }
 
 
 # --------------------------------------------------------------------------- ports
@@ -282,9 +296,12 @@ def _tail(graph: Graph) -> list[dict[str, Any]]:
 
 
 def _separate(
-    checker: Checker, end: int, tensors: Sequence[ModelInput | ModelOutput], parts: Sequence[GraphInput | GraphOutput],
+    checker: Checker,
+    end: int,
+    tensors: Sequence[ModelInput | ModelOutput],
+    parts: Sequence[GraphInput | GraphOutput],
     steps: str,
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """Several tensors, each with a port of its own."""
     found = []
     for at, (tensor, part) in enumerate(zip(tensors, parts, strict=True)):

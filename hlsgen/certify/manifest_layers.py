@@ -48,12 +48,20 @@ _WITHOUT = (View, TakeInput, GiveOutputs)
 _WEIGHTED = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Realization -> the modules that it is made of; of those in _FREE some.
 REALIZATIONS = {
-    "shift": ("hg_shift",), "scale": ("hg_scale",), "float-scale": ("hg_scale_f32",), "correct": ("hg_correct",),
-    "compare": ("hg_compare",), "thresholds": ("hg_threshold",), "indexed": ("hg_threshold", "hg_table"),
-    "shared-table": ("hg_shift", "hg_table"), "shared-indexed": ("hg_shift", "hg_threshold", "hg_table"),
-    "rank": ("hg_rank",), "table": ("hg_table",), "pair": ("hg_pair_add", "hg_pair_scale", "hg_table"),
+    "shift": ("hg_shift",),
+    "scale": ("hg_scale",),
+    "float-scale": ("hg_scale_f32",),
+    "correct": ("hg_correct",),
+    "compare": ("hg_compare",),
+    "thresholds": ("hg_threshold",),
+    "indexed": ("hg_threshold", "hg_table"),
+    "shared-table": ("hg_shift", "hg_table"),
+    "shared-indexed": ("hg_shift", "hg_threshold", "hg_table"),
+    "rank": ("hg_rank",),
+    "table": ("hg_table",),
+    "pair": ("hg_pair_add", "hg_pair_scale", "hg_table"),
     "float-units": ("hg_f32_unit", "hg_f32_round_unit", "hg_f32_decode", "hg_f32_encode", "hg_threshold"),
-}  # fmt: skip
+}
 _FREE = ("pair", "float-units")
 
 
@@ -176,20 +184,30 @@ def _multiplying(layer: Linear | Convolution, cell: Cell, interval: int | None) 
     macs = layer.result.size * columns
     busy = NotProven("cycles", lambda value: isinstance(value, float))
     return {
-        "kind": "depthwise" if depthwise else kind, "rows": outputs, "columns": columns, "pe": pe, "simd": simd,
-        "macs": macs, "utilization": round(macs / (pe * simd * interval), 4) if interval else busy,
+        "kind": "depthwise" if depthwise else kind,
+        "rows": outputs,
+        "columns": columns,
+        "pe": pe,
+        "simd": simd,
+        "macs": macs,
+        "utilization": round(macs / (pe * simd * interval), 4) if interval else busy,
         "accumulator": [int(layer.lo.min()), int(layer.hi.max())],
-    }  # fmt: skip
+    }
 
 
 def _product(layer: MatrixProduct, cell: Cell, interval: int | None) -> dict[str, Any]:
     pe, simd, macs = cell.number("PE", 1), cell.number("SIMD", 1), layer.result.size * layer.depth
     busy = NotProven("cycles", lambda value: isinstance(value, float))
     return {
-        "kind": "product", "rows": layer.result.shape[-1], "columns": layer.depth, "pe": pe, "simd": simd,
-        "macs": macs, "utilization": round(macs / (pe * simd * interval), 4) if interval else busy,
+        "kind": "product",
+        "rows": layer.result.shape[-1],
+        "columns": layer.depth,
+        "pe": pe,
+        "simd": simd,
+        "macs": macs,
+        "utilization": round(macs / (pe * simd * interval), 4) if interval else busy,
         "accumulator": [layer.result.type.lo, layer.result.type.hi],
-    }  # fmt: skip
+    }
 
 
 def _columns(cell: Cell) -> int:
@@ -234,13 +252,21 @@ def units(network: Netlist) -> list[dict[str, Any]]:
     text = NotProven("estimates", lambda value: isinstance(value, str))
     return [
         {
-            "instance": name, "unit": text, "layer": text,
+            "instance": name,
+            "unit": text,
+            "layer": text,
             "inputs": [senders[stream] for stream in network.takes[name]],
-            "bits": network.widths[network.sends[name][0]], "lanes": size, "beats": count, "cycles": count,
-            "lut": size, "ff": size, "bram18": size, "dsp": size,
+            "bits": network.widths[network.sends[name][0]],
+            "lanes": size,
+            "beats": count,
+            "cycles": count,
+            "lut": size,
+            "ff": size,
+            "bram18": size,
+            "dsp": size,
         }
         for name in network.cells
-    ]  # fmt: skip
+    ]
 
 
 def senders_of(network: Netlist) -> dict[str, str]:
@@ -272,11 +298,20 @@ def weight_units(cells: Iterable[Cell], entries: list[dict[str, Any]], memories:
             columns, bits = _columns(cell), cell.number("W_W", 1)
             words, width = memories.sizes[f"rtl/{cell.file}"]
             signs = "0 means -1, 1 means 1" if cell.number("MODE") else "two's complement"
-            found.append({
-                "unit": cell.number("UNIT"), "layer": layer[cell.name], "instance": cell.name,
-                "file": f"rtl/{cell.file}", "words": words, "word_bits": width, "pieces": (width + 31) // 32,
-                "rows": cell.number("PE"), "columns": columns, "weight_bits": bits,
-                "layout": "words in the order of the file; of a word's pieces the low 32 bits first; the weight of row r and "
-                f"column c of a word is in bits [(r * {columns} + c) * {bits} +: {bits}], {signs}",
-            })  # fmt: skip
+            found.append(
+                {
+                    "unit": cell.number("UNIT"),
+                    "layer": layer[cell.name],
+                    "instance": cell.name,
+                    "file": f"rtl/{cell.file}",
+                    "words": words,
+                    "word_bits": width,
+                    "pieces": (width + 31) // 32,
+                    "rows": cell.number("PE"),
+                    "columns": columns,
+                    "weight_bits": bits,
+                    "layout": "words in the order of the file; of a word's pieces the low 32 bits first; the weight of row r and "
+                    f"column c of a word is in bits [(r * {columns} + c) * {bits} +: {bits}], {signs}",
+                }
+            )
     return found

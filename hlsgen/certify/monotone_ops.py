@@ -70,7 +70,7 @@ ACTIVATIONS: dict[str, TurningPoints | None] = {
 
 
 def decode_known(meaning: Encoding) -> bool:
-    """Whether decoding is monotone in the code, for codes below 2^48."""
+    """True if decoding is monotone in the code, for codes below 2^48."""
     match meaning:
         case Affine(scale, zero):
             return bool(np.isfinite(scale).all() and np.isfinite(zero).all())

@@ -16,17 +16,36 @@ from hlsgen.library import tool_version
 _AXIS = ("tdata", "tvalid", "tready", "tlast")
 #: AXI4-Lite: (direction, bits, name); 0 for the bits of an address.
 _AXIL = (
-    ("input", 0, "awaddr"), ("input", 1, "awvalid"), ("output", 1, "awready"), ("input", 32, "wdata"),
-    ("input", 4, "wstrb"), ("input", 1, "wvalid"), ("output", 1, "wready"), ("output", 2, "bresp"),
-    ("output", 1, "bvalid"), ("input", 1, "bready"), ("input", 0, "araddr"), ("input", 1, "arvalid"),
-    ("output", 1, "arready"), ("output", 32, "rdata"), ("output", 2, "rresp"), ("output", 1, "rvalid"),
+    ("input", 0, "awaddr"),
+    ("input", 1, "awvalid"),
+    ("output", 1, "awready"),
+    ("input", 32, "wdata"),
+    ("input", 4, "wstrb"),
+    ("input", 1, "wvalid"),
+    ("output", 1, "wready"),
+    ("output", 2, "bresp"),
+    ("output", 1, "bvalid"),
+    ("input", 1, "bready"),
+    ("input", 0, "araddr"),
+    ("input", 1, "arvalid"),
+    ("output", 1, "arready"),
+    ("output", 32, "rdata"),
+    ("output", 2, "rresp"),
+    ("output", 1, "rvalid"),
     ("input", 1, "rready"),
-)  # fmt: skip
+)
 #: Modules that are no part of the streams of the core.
 PORTS = (
-    "hg_reset", "hg_axis_in", "hg_axis_out", "hg_bus_in", "hg_bus_out", "hg_keep_in", "hg_keep_out", "hg_control",
+    "hg_reset",
+    "hg_axis_in",
+    "hg_axis_out",
+    "hg_bus_in",
+    "hg_bus_out",
+    "hg_keep_in",
+    "hg_keep_out",
+    "hg_control",
     "hg_axil_weights",
-)  # fmt: skip
+)
 #: The wire from hg_axis_in or hg_bus_in to hg_keep_in.
 _ERROR = "tlast_error"
 _WIDTHS = [str(8 << k) for k in range(8)]
@@ -121,9 +140,7 @@ def frame_on(cell: Cell, bus: str | None) -> PortFrame:
     return PortFrame(width, 8 * slot, words, beats * slot - (words - 1) * word)
 
 
-def ends(
-    top: TopModule, name: str, options: PortOptions, sha256: str, labels: Labels
-) -> tuple[list[Cell], list[Cell]]:  # fmt: skip
+def ends(top: TopModule, name: str, options: PortOptions, sha256: str, labels: Labels) -> tuple[list[Cell], list[Cell]]:
     """The instances at the input ports and at the output ports. They, the reset, and all other ports are connected as they
     must be."""
     modules = ("hg_bus_in", "hg_bus_out") if options.bus is not None else ("hg_axis_in", "hg_axis_out")
@@ -225,12 +242,14 @@ def _control(
     major, minor, patch = (int(part) & 0xFF if part.isdigit() else 0 for part in parts)
     version = major << 16 | minor << 8 | patch
     wanted = {
-        "VERSION": SizedConstant(32, version), "MODEL": SizedConstant(32, int(sha256[:8], 16)),
-        "INPUTS": len(both[0]), "OUTPUTS": len(both[1]),
+        "VERSION": SizedConstant(32, version),
+        "MODEL": SizedConstant(32, int(sha256[:8], 16)),
+        "INPUTS": len(both[0]),
+        "OUTPUTS": len(both[1]),
         "WORDS": SizedConstant(
             32 * len(both[0]), sum(frame_on(end, options.bus).words << 32 * k for k, end in enumerate(both[0]))
         ),
-    }  # fmt: skip
+    }
     if cell.parameters != wanted:
         said, right = ({name: str(value) for name, value in found.items()} for found in (cell.parameters, wanted))
         raise broken(cell.name, f"parameters are {said}, this core has {right}.")

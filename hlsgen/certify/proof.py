@@ -158,9 +158,10 @@ def _every(f: StepFunction, hardware: RunLengths, low: int, high: int, most: int
             return [left]
     if high - low >= most:
         raise broken(
-            f.name, f"cannot be certified: it is not known where the function is monotone, and {high - low + 1} inputs "
+            f.name,
+            f"cannot be certified: it is not known where the function is monotone, and {high - low + 1} inputs "
             f"are too many to evaluate ({most}).",
-        )  # fmt: skip
+        )
     return [np.arange(at, min(at + _CHUNK, high + 1)) for at in range(low, high + 1, _CHUNK)]
 
 

@@ -31,10 +31,18 @@ from hlsgen.numerics.fixed import Array, IntType
 
 #: Name of a module -> its model, for the modules that compute a function of one element.
 MODELS: dict[str, type[LaneModel]] = {
-    "hg_threshold": ThresholdModel, "hg_compare": CompareModel, "hg_shift": ShiftModel, "hg_scale": ScaleModel, "hg_rank": RankModel,
-    "hg_table": TableModel, "hg_correct": CorrectModel, "hg_scale_f32": FloatScaleModel, "hg_pair_add": PairAddModel, "hg_pair_scale": PairScaleModel,
+    "hg_threshold": ThresholdModel,
+    "hg_compare": CompareModel,
+    "hg_shift": ShiftModel,
+    "hg_scale": ScaleModel,
+    "hg_rank": RankModel,
+    "hg_table": TableModel,
+    "hg_correct": CorrectModel,
+    "hg_scale_f32": FloatScaleModel,
+    "hg_pair_add": PairAddModel,
+    "hg_pair_scale": PairScaleModel,
     "hg::correct": CppCorrectModel,
-}  # fmt: skip
+}
 #: Parameters of modules that do not follow LANES, IN_W, OUT_W: elements and bits on both sides.
 _SHAPES: dict[str, tuple[str, str | int, str | int]] = {
     "hg_float_key": ("LANES", 32, 32),
@@ -215,9 +223,10 @@ def reachable(layer: Layer, index: Array, lo: Array, hi: Array, elements: Elemen
     if len(wrong):
         p = int(wrong[0])
         raise broken(
-            layer.name, f"stream position {p} gets codes of {low[p]}..{high[p]}, its function is proven for "
+            layer.name,
+            f"stream position {p} gets codes of {low[p]}..{high[p]}, its function is proven for "
             f"{lo[index[p]]}..{hi[index[p]]}.",
-        )  # fmt: skip
+        )
 
 
 def same(layer: str, what: str, said: list[Any], found: list[Any]) -> None:

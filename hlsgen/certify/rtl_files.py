@@ -107,7 +107,7 @@ def _named(text: str, top: str) -> set[str]:
 
 
 def _installed(path: Path, module: str, top: str) -> bool:
-    """Whether it is this module of the library, byte for byte. So the checker's model of the module applies to it.
+    """True if it is this module of the library, byte for byte. So the checker's model of the module applies to it.
 
     The names of modules, and nothing else, have the name of the core in front: every word that is one of them.
     """

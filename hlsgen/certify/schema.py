@@ -10,8 +10,12 @@ FORMAT = 2
 _TYPE = {"bits": int, "signed": bool, "lo": int, "hi": int}
 _INSTANCE: dict[str, Any] = {"instance": str, "module": str, "parameters": {str: (int, str)}, "memories": [str]}
 _COMMON: dict[str, Any] = {
-    "layer": str, "kind": str, "instances": [_INSTANCE], "inputs": [_TYPE], "output": _TYPE,
-}  # fmt: skip
+    "layer": str,
+    "kind": str,
+    "instances": [_INSTANCE],
+    "inputs": [_TYPE],
+    "output": _TYPE,
+}
 _WINDOW: dict[str, Any] = {"kernel": [int], "strides": [int], "dilations": [int], "pads": [int], "pad": int}
 _SUMS: dict[str, Any] = {"lo": [int], "hi": [int]}
 _FUNCTION: dict[str, Any] = {"realization": str, "form": str, "period": int}

@@ -66,9 +66,10 @@ def _row(memories: Memories, cell: Cell, row: int, words: int, columns: int, siz
         if len(wrong) or values[number, 1 << (most + address) :].any():
             word, entry = wrong[0].tolist() if len(wrong) else (words, 0)
             raise broken(
-                cell.name, f"rtl/{name}, table {number} of row {row}, columns {start} to {end - 1}: entry {entry} of word "
+                cell.name,
+                f"rtl/{name}, table {number} of row {row}, columns {start} to {end - 1}: entry {entry} of word "
                 f"{word} is no sum of the weights of these columns.",
-            )  # fmt: skip
+            )
         weights[:, start:end] = own
     return weights
 

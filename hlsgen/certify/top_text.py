@@ -83,7 +83,7 @@ def check_attributes(text: TopText, ports: Iterable[tuple[str, tuple[str, ...]]]
 
 
 def _comment(line: str, start: str) -> bool:
-    """Whether a line is a comment and nothing else to any tool: no control characters, no line that goes on."""
+    """True if a line is a comment and nothing else to any tool: no control characters, no line that goes on."""
     return line.startswith(start) and line.isprintable() and "\\" not in line
 
 
@@ -112,7 +112,7 @@ def check_comments(text: TopText, head: Sequence[str], instances: Sequence[str],
 
 def head_of(
     title: str, ends: tuple[list[str], list[str]], bus: list[str], loads: int, cycles: Mapping[str, object]
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """The lines in front of the module. `ends`: what the input ports and the output ports carry; `bus`: what is said of the
     bus of each, nothing without one; `loads`: units with weights to be written; `cycles`: what the manifest says of them."""
     about, least = ("about ", " or more") if cycles.get("estimated") else ("", "")
@@ -122,8 +122,14 @@ def head_of(
         *(f"// Input   {text}, first element in the low bits" for text in ends[0]),
         *(f"// Output  {text}, first element in the low bits" for text in ends[1]),
         *(f"// Bus     {text}" for text in bus),
-        *([f"// Weights of {loads} units, written over s_axil while no frame is in the core: see weights in manifest.json"] if loads else []),
+        *(
+            [
+                f"// Weights of {loads} units, written over s_axil while no frame is in the core: see weights in manifest.json"
+            ]
+            if loads
+            else []
+        ),
         f"// Timing  {about}{cycles['latency']} cycles from the first input beat to the last output beat of a frame,",
         f"//         a frame every {cycles['interval']} cycles{least}",
         "// Memory files are read with $readmemh by their bare names.",
-    ]  # fmt: skip
+    ]

@@ -236,9 +236,10 @@ def _compare(layer: Linear | Convolution, sums: UnitWeights) -> None:
             f"column {c}" if isinstance(layer, Linear) else f"kernel row {t // wide}, column {t % wide}, channel {c}"
         )
         raise broken(
-            layer.name, f"row (channel) {r}, {place}: the model's weight is {model[r, t, c]}, that of {sums.cell.name} "
+            layer.name,
+            f"row (channel) {r}, {place}: the model's weight is {model[r, t, c]}, that of {sums.cell.name} "
             f"{found[r, t, c]}; at x = 1 there and 0 everywhere else the sums differ so.",
-        )  # fmt: skip
+        )
 
 
 def _harmless(layer: Linear | Convolution, sums: UnitWeights, weight: Array, zero: Array) -> None:
@@ -256,9 +257,12 @@ def check_window(layer: Convolution | Pooling, entry: dict[str, Any]) -> None:
     """The window in the certificate is that of the layer."""
     place = layer.window
     wanted = {
-        "kernel": list(place.kernel), "strides": list(place.strides), "dilations": list(place.dilations),
-        "pads": list(place.pads), "pad": [layer.pad],
-    }  # fmt: skip
+        "kernel": list(place.kernel),
+        "strides": list(place.strides),
+        "dilations": list(place.dilations),
+        "pads": list(place.pads),
+        "pad": [layer.pad],
+    }
     for key, value in wanted.items():
         said = entry[key] if isinstance(entry[key], list) else [entry[key]]
         same(layer.name, f"certificate.json, {key}", said, value)

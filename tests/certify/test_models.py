@@ -158,7 +158,7 @@ MAKERS: dict[str, tuple[Callable[[np.random.Generator, IntType], Any], tuple[int
     "hg_pair_add": (adds, (1,)),
     "hg_pair_scale": (products, (1,)),
 }
-#: Whether lanes change between sets, for the finder of hg_correct.
+#: True if lanes change between sets, for the finder of hg_correct.
 FOLDED = [False]
 
 

@@ -45,9 +45,13 @@ def _weights(call: Call, tables: Tables, *shape: int) -> dict[str, ParameterValu
         raise broken(call.name, f"{table.name} has weights of {table.bits} bits, {text} others.")
     taken, sent = call.takes[0], call.gives[0]
     return {
-        "X_W": taken.bits, "X_SIGNED": int(taken.signed), "W_W": bits, "MODE": mode, "ACC_W": sent.bits,
+        "X_W": taken.bits,
+        "X_SIGNED": int(taken.signed),
+        "W_W": bits,
+        "MODE": mode,
+        "ACC_W": sent.bits,
         "FILE": call.tables[0],
-    }  # fmt: skip
+    }
 
 
 def _lanes(call: Call, taken: int, sent: int) -> None:
@@ -87,10 +91,26 @@ def _dynamic_mvu(call: Call, tables: Tables) -> Meaning:
     beats = call.number("SUMS", 1) * folds
     # Numbers of C++ are as wide as their values.
     return instance(
-        call, "hg_dynmvu", (beats, beats), SIMD=simd, PE=pe, FOLDS=folds, ROWS_FIRST=first, A_W=a.bits, B_W=b.bits,
-        A_SHIFT=shifts[0], A_OFFSET=factors["OA"], X_W=64, X_SIGNED=1, B_SHIFT=shifts[1], B_OFFSET=factors["OB"],
-        W_W=64, ACC_W=sent.bits, EVERY=1, **_sides(call),
-    )  # fmt: skip
+        call,
+        "hg_dynmvu",
+        (beats, beats),
+        SIMD=simd,
+        PE=pe,
+        FOLDS=folds,
+        ROWS_FIRST=first,
+        A_W=a.bits,
+        B_W=b.bits,
+        A_SHIFT=shifts[0],
+        A_OFFSET=factors["OA"],
+        X_W=64,
+        X_SIGNED=1,
+        B_SHIFT=shifts[1],
+        B_OFFSET=factors["OB"],
+        W_W=64,
+        ACC_W=sent.bits,
+        EVERY=1,
+        **_sides(call),
+    )
 
 
 def _mvu_beside(call: Call, tables: Tables) -> Meaning:
@@ -143,9 +163,20 @@ def _conv(call: Call, tables: Tables) -> Meaning:
     found = _weights(call, tables, groups * repeat * place["KH"] * place["KW"] * folds, pe, simd)
     beats = (place["HEIGHT"] * place["WIDTH"] * groups * folds,)
     return instance(
-        call, "hg_conv", beats, SIMD=simd, PE=pe, **place, GROUPS=groups, FOLDS=folds, REPEAT=repeat, DEPTH=depth,
-        PAD=_pad(call), EVERY=1, **found,
-    )  # fmt: skip
+        call,
+        "hg_conv",
+        beats,
+        SIMD=simd,
+        PE=pe,
+        **place,
+        GROUPS=groups,
+        FOLDS=folds,
+        REPEAT=repeat,
+        DEPTH=depth,
+        PAD=_pad(call),
+        EVERY=1,
+        **found,
+    )
 
 
 def _depthwise(call: Call, tables: Tables) -> Meaning:
@@ -155,9 +186,17 @@ def _depthwise(call: Call, tables: Tables) -> Meaning:
     found = _weights(call, tables, groups * place["KH"] * place["KW"], pe)
     beats = (place["HEIGHT"] * place["WIDTH"] * groups,)
     return instance(
-        call, "hg_dwconv", beats, PE=pe, **place, GROUPS=groups, REPEAT=1, DEPTH=call.number("DEPTH", 1), PAD=_pad(call),
+        call,
+        "hg_dwconv",
+        beats,
+        PE=pe,
+        **place,
+        GROUPS=groups,
+        REPEAT=1,
+        DEPTH=call.number("DEPTH", 1),
+        PAD=_pad(call),
         **found,
-    )  # fmt: skip
+    )
 
 
 def _sliding(call: Call, tables: Tables) -> Meaning:
@@ -176,9 +215,19 @@ def _sliding(call: Call, tables: Tables) -> Meaning:
     _same(call, [taken], call.gives[0])
     beats = (place["HEIGHT"] * -(-place["WIDTH"] // pixels) * folds,)
     return instance(
-        call, "hg_unfold", beats, UNIT=taken.bits, LANES=lanes, **place, FOLDS=folds, ROWS=rows, COLUMNS=columns,
-        PAD=_pad(call), PIXELS=pixels, WINDOWS=windows,
-    )  # fmt: skip
+        call,
+        "hg_unfold",
+        beats,
+        UNIT=taken.bits,
+        LANES=lanes,
+        **place,
+        FOLDS=folds,
+        ROWS=rows,
+        COLUMNS=columns,
+        PAD=_pad(call),
+        PIXELS=pixels,
+        WINDOWS=windows,
+    )
 
 
 def _reduction(call: Call) -> dict[str, ParameterValue]:
@@ -190,9 +239,12 @@ def _reduction(call: Call) -> dict[str, ParameterValue]:
     if taken.signed != sent.signed:
         raise broken(call.name, "its results have another sign than its elements.")
     return {
-        "X_W": taken.bits, "X_SIGNED": int(taken.signed), "SUM": int(text == "hg::total"), "ACC_W": sent.bits,
+        "X_W": taken.bits,
+        "X_SIGNED": int(taken.signed),
+        "SUM": int(text == "hg::total"),
+        "ACC_W": sent.bits,
         "LANES": sent.lanes,
-    }  # fmt: skip
+    }
 
 
 def _pool(call: Call, tables: Tables) -> Meaning:
@@ -202,8 +254,15 @@ def _pool(call: Call, tables: Tables) -> Meaning:
     _lanes(call, call.gives[0].lanes, call.gives[0].lanes)
     beats = (place["HEIGHT"] * place["WIDTH"] * groups,)
     return instance(
-        call, "hg_pool", beats, **place, GROUPS=groups, DEPTH=call.number("DEPTH", 1), PAD=_pad(call), **_reduction(call)
-    )  # fmt: skip
+        call,
+        "hg_pool",
+        beats,
+        **place,
+        GROUPS=groups,
+        DEPTH=call.number("DEPTH", 1),
+        PAD=_pad(call),
+        **_reduction(call),
+    )
 
 
 def _reduce(call: Call, tables: Tables) -> Meaning:
@@ -260,7 +319,7 @@ def _regroup(call: Call, tables: Tables) -> Meaning:
     beats = (elements // before * -(-before // taken.lanes),)
     return instance(
         call, "hg_width", beats, UNIT=taken.bits, IN=taken.lanes, OUT=sent.lanes, IN_GROUP=before, OUT_GROUP=after
-    )  # fmt: skip
+    )
 
 
 def _fork(call: Call, tables: Tables) -> Meaning:
@@ -291,8 +350,14 @@ def _pick(call: Call, tables: Tables) -> Meaning:
     _same(call, [taken], sent)
     _lanes(call, taken.lanes, len(places))
     return instance(
-        call, "hg_pick", (call.number("BEATS", 1),), UNIT=taken.bits, IN=taken.lanes, OUT=sent.lanes, MAP=_packed(places)
-    )  # fmt: skip
+        call,
+        "hg_pick",
+        (call.number("BEATS", 1),),
+        UNIT=taken.bits,
+        IN=taken.lanes,
+        OUT=sent.lanes,
+        MAP=_packed(places),
+    )
 
 
 def _take(call: Call, tables: Tables) -> Meaning:
@@ -322,9 +387,17 @@ def _border(call: Call, tables: Tables) -> Meaning:
     height, width, words = (call.number(n, 1) for n in ("HEIGHT", "WIDTH", "WORDS"))
     sides = {n: call.number(n) for n in ("TOP", "LEFT", "BOTTOM", "RIGHT")}
     return instance(
-        call, "hg_pad", (height * width * words,), UNIT=taken.bits, LANES=taken.lanes, HEIGHT=height, COLUMNS=width,
-        FOLDS=words, **sides, VALUE=sized(taken.bits, value),
-    )  # fmt: skip
+        call,
+        "hg_pad",
+        (height * width * words,),
+        UNIT=taken.bits,
+        LANES=taken.lanes,
+        HEIGHT=height,
+        COLUMNS=width,
+        FOLDS=words,
+        **sides,
+        VALUE=sized(taken.bits, value),
+    )
 
 
 def _gather(call: Call, tables: Tables) -> Meaning:
@@ -336,9 +409,15 @@ def _gather(call: Call, tables: Tables) -> Meaning:
         raise broken(call.name, "sends other beats than it takes, or its loops have no strides.")
     block = call.number("BLOCK", 1)
     return instance(
-        call, "hg_gather", (block * call.number("BLOCKS", 1),), WIDTH=taken.bits * taken.lanes, BLOCK=block, DIMS=len(extents),
-        EXTENTS=_packed(extents), STRIDES=_packed(strides),
-    )  # fmt: skip
+        call,
+        "hg_gather",
+        (block * call.number("BLOCKS", 1),),
+        WIDTH=taken.bits * taken.lanes,
+        BLOCK=block,
+        DIMS=len(extents),
+        EXTENTS=_packed(extents),
+        STRIDES=_packed(strides),
+    )
 
 
 def _sides(call: Call) -> dict[str, ParameterValue]:
@@ -355,9 +434,17 @@ def _concat(call: Call, tables: Tables) -> Meaning:
     _lanes(call, sent.lanes, sent.lanes)
     turns, beats = call.number("TURNS", 1), [call.number(f"BEATS_{side}", 1) for side in "AB"]
     return instance(
-        call, "hg_concat", (beats[0] * turns, beats[1] * turns), UNIT_A=a.bits, UNIT_B=b.bits, UNIT_OUT=sent.bits,
-        LANES=sent.lanes, BEATS_A=beats[0], BEATS_B=beats[1], **_sides(call),
-    )  # fmt: skip
+        call,
+        "hg_concat",
+        (beats[0] * turns, beats[1] * turns),
+        UNIT_A=a.bits,
+        UNIT_B=b.bits,
+        UNIT_OUT=sent.bits,
+        LANES=sent.lanes,
+        BEATS_A=beats[0],
+        BEATS_B=beats[1],
+        **_sides(call),
+    )
 
 
 def _beside(call: Call, tables: Tables) -> Meaning:
@@ -367,9 +454,17 @@ def _beside(call: Call, tables: Tables) -> Meaning:
     takes_tables(call, "")
     lanes, pixels = [call.number(f"LANES_{side}", 1) for side in "AB"], call.number("PIXELS", 1)
     return instance(
-        call, "hg_beside", (beats, beats), UNIT_A=a.bits, UNIT_B=b.bits, UNIT_OUT=sent.bits, LANES_A=lanes[0],
-        LANES_B=lanes[1], PIXELS=pixels, **_sides(call),
-    )  # fmt: skip
+        call,
+        "hg_beside",
+        (beats, beats),
+        UNIT_A=a.bits,
+        UNIT_B=b.bits,
+        UNIT_OUT=sent.bits,
+        LANES_A=lanes[0],
+        LANES_B=lanes[1],
+        PIXELS=pixels,
+        **_sides(call),
+    )
 
 
 def _join(mode: int) -> Callable[[Call, Tables], Meaning]:
@@ -390,9 +485,17 @@ def _join(mode: int) -> Callable[[Call, Tables], Meaning]:
         if not a.lanes == b.lanes == sent.lanes:
             raise broken(call.name, f"its streams have {a.lanes}, {b.lanes} and {sent.lanes} lanes.")
         return instance(
-            call, "hg_join", (beats, beats), LANES=sent.lanes, A_W=a.bits, B_W=b.bits, OUT_W=sent.bits, MODE=mode,
-            **_sides(call), **values,
-        )  # fmt: skip
+            call,
+            "hg_join",
+            (beats, beats),
+            LANES=sent.lanes,
+            A_W=a.bits,
+            B_W=b.bits,
+            OUT_W=sent.bits,
+            MODE=mode,
+            **_sides(call),
+            **values,
+        )
 
     return made
 
@@ -404,16 +507,44 @@ def _argmax(call: Call, tables: Tables) -> Meaning:
     takes_tables(call, "")
     _lanes(call, taken.lanes, 1)
     return instance(
-        call, "hg_argmax", (beats * call.number("VECTORS", 1),), LANES=taken.lanes, BEATS=beats, IN_W=taken.bits,
-        IN_SIGNED=int(taken.signed), INDEX_W=call.gives[0].bits,
-    )  # fmt: skip
+        call,
+        "hg_argmax",
+        (beats * call.number("VECTORS", 1),),
+        LANES=taken.lanes,
+        BEATS=beats,
+        IN_W=taken.bits,
+        IN_SIGNED=int(taken.signed),
+        INDEX_W=call.gives[0].bits,
+    )
 
 
 KNOWN: dict[str, Callable[[Call, Tables], Meaning]] = {
-    "hg::mvu": _mvu, "hg::mvu_beside": _mvu_beside, "hg::dynamic_mvu": _dynamic_mvu, "hg::grouped": _grouped, "hg::conv": _conv,
-    "hg::depthwise": _depthwise, "hg::sliding": _sliding, "hg::pool": _pool, "hg::reduce": _reduce,
-    "hg::pool_tree": _pool_tree, "hg::widen": _regroup, "hg::narrow": _regroup, "hg::gearbox": _regroup, "hg::fork": _fork,
-    "hg::pick": _pick, "hg::take": _take, "hg::pad": _border, "hg::gather": _gather, "hg::concat": _concat,
-    "hg::beside": _beside, "hg::join_sum": _join(0), "hg::join_product": _join(1), "hg::join_pair": _join(2),
-    "hg::argmax": _argmax, **CODES, **LOOKUPS, **FLOATS, **ROWS,
-}  # fmt: skip
+    "hg::mvu": _mvu,
+    "hg::mvu_beside": _mvu_beside,
+    "hg::dynamic_mvu": _dynamic_mvu,
+    "hg::grouped": _grouped,
+    "hg::conv": _conv,
+    "hg::depthwise": _depthwise,
+    "hg::sliding": _sliding,
+    "hg::pool": _pool,
+    "hg::reduce": _reduce,
+    "hg::pool_tree": _pool_tree,
+    "hg::widen": _regroup,
+    "hg::narrow": _regroup,
+    "hg::gearbox": _regroup,
+    "hg::fork": _fork,
+    "hg::pick": _pick,
+    "hg::take": _take,
+    "hg::pad": _border,
+    "hg::gather": _gather,
+    "hg::concat": _concat,
+    "hg::beside": _beside,
+    "hg::join_sum": _join(0),
+    "hg::join_product": _join(1),
+    "hg::join_pair": _join(2),
+    "hg::argmax": _argmax,
+    **CODES,
+    **LOOKUPS,
+    **FLOATS,
+    **ROWS,
+}

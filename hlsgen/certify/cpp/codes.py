@@ -19,9 +19,7 @@ from hlsgen.certify.netlist_reader import ParameterValue, broken
 from hlsgen.numerics.fixed import Array, IntType
 
 #: Roundings of rounding.hpp, by the numbers that they have in modules.
-_MODES = (
-    "half_even", "up", "down", "away", "to_zero", "half_away", "half_to_zero"
-)  # fmt: skip
+_MODES = ("half_even", "up", "down", "away", "to_zero", "half_away", "half_to_zero")
 #: Those of ap_fixed.
 _FIXED_MODES = {"AP_RND_CONV": 0, "AP_TRN": 2, "AP_TRN_ZERO": 4, "AP_RND_INF": 5, "AP_RND_ZERO": 6}
 #: Larger types are not computed with.
@@ -35,8 +33,11 @@ def ends_of(call: Call) -> tuple[int, IntType, dict[str, ParameterValue]]:
         raise broken(call.name, f"{call.function} has {taken.lanes} lanes on one side, {sent.lanes} on the other.")
     low, high = (-(1 << (taken.bits - 1)), (1 << (taken.bits - 1)) - 1) if taken.signed else (0, (1 << taken.bits) - 1)
     ends: dict[str, ParameterValue] = {
-        "LANES": taken.lanes, "IN_W": taken.bits, "IN_SIGNED": int(taken.signed), "OUT_W": sent.bits
-    }  # fmt: skip
+        "LANES": taken.lanes,
+        "IN_W": taken.bits,
+        "IN_SIGNED": int(taken.signed),
+        "OUT_W": sent.bits,
+    }
     return taken.lanes, IntType(low, high), ends
 
 
@@ -110,9 +111,17 @@ def _steps(call: Call, tables: Tables) -> Meaning:
     fields = table.reshape(folds, -1), np.repeat(falling, steps, axis=1)
     file = tables.put(f"{call.name}.steps", [(fields[0], width), (fields[1], 1)])
     return instance(
-        call, "hg_compare", beats, **ends, FOLDS=folds, STEPS=steps, T_W=width,
-        OFFSET=sized(call.gives[0].bits, call.number("BASE", -(1 << 40))), FALLING=1, FILE=file,
-    )  # fmt: skip
+        call,
+        "hg_compare",
+        beats,
+        **ends,
+        FOLDS=folds,
+        STEPS=steps,
+        T_W=width,
+        OFFSET=sized(call.gives[0].bits, call.number("BASE", -(1 << 40))),
+        FALLING=1,
+        FILE=file,
+    )
 
 
 def _shift(call: Call, tables: Tables) -> Meaning:
@@ -137,8 +146,16 @@ def _shift(call: Call, tables: Tables) -> Meaning:
         call.number("HIGH", -(1 << 62)),
     )
     return instance(
-        call, "hg_shift", beats, **ends, **_offsets(call, tables, offset), LEFT=left, SHIFT=shift, MODE=mode_of(call), **bounds_of(call)
-    )  # fmt: skip
+        call,
+        "hg_shift",
+        beats,
+        **ends,
+        **_offsets(call, tables, offset),
+        LEFT=left,
+        SHIFT=shift,
+        MODE=mode_of(call),
+        **bounds_of(call),
+    )
 
 
 def _offsets(call: Call, tables: Tables, offset: Array) -> dict[str, ParameterValue]:
@@ -179,9 +196,17 @@ def _quantize(call: Call, tables: Tables) -> Meaning:
     high = (1 << (bits - signed)) - 1
     low = 0 if not signed else -high if result[5] == "AP_SAT_SYM" else -high - 1
     return instance(
-        call, "hg_shift", beats, **ends, **_offsets(call, tables, offset), LEFT=0, SHIFT=shift, MODE=_FIXED_MODES[result[4]],
-        LOW=sized(bits + 1, low), HIGH=sized(bits + 1, high),
-    )  # fmt: skip
+        call,
+        "hg_shift",
+        beats,
+        **ends,
+        **_offsets(call, tables, offset),
+        LEFT=0,
+        SHIFT=shift,
+        MODE=_FIXED_MODES[result[4]],
+        LOW=sized(bits + 1, low),
+        HIGH=sized(bits + 1, high),
+    )
 
 
 def _scale(ends_: str) -> Callable[[Call, Tables], Meaning]:
@@ -218,9 +243,23 @@ def _scale(ends_: str) -> Callable[[Call, Tables], Meaning]:
             symmetric, fields = 2, [*fields, (own["below"], r_bits), (own["centre"], x.bits + 1)]
         file = tables.put(f"{call.name}.factors", fields)
         return instance(
-            call, "hg_scale", beats, **ends, FOLDS=folds, M_W=m_bits, R_W=r_bits, R_LSB=0, SHIFT=shift, MODE=mode,
-            SYMMETRIC=symmetric, STYLE=0, STAGES=1, CONSTANTS=sized(1, 0), **bounds_of(call), FILE=file,
-        )  # fmt: skip
+            call,
+            "hg_scale",
+            beats,
+            **ends,
+            FOLDS=folds,
+            M_W=m_bits,
+            R_W=r_bits,
+            R_LSB=0,
+            SHIFT=shift,
+            MODE=mode,
+            SYMMETRIC=symmetric,
+            STYLE=0,
+            STAGES=1,
+            CONSTANTS=sized(1, 0),
+            **bounds_of(call),
+            FILE=file,
+        )
 
     return made
 
@@ -249,15 +288,34 @@ def _scale_f32(call: Call, tables: Tables) -> Meaning:
     widths = bits_of(offset), bits_of(zero)
     fields = [(mantissa, m_bits), (offset, widths[0]), (left, most.bit_length()), (zero, widths[1])]
     return instance(
-        call, "hg_scale_f32", beats, **ends, FOLDS=folds, OFFSET_W=widths[0], LEFT=most, U_W=bits, M_W=m_bits, SHIFT=shift,
-        Z_W=widths[1], STYLE=0, STAGES=1, CONSTANTS=sized(lanes * m_bits, 0), **bounds_of(call),
+        call,
+        "hg_scale_f32",
+        beats,
+        **ends,
+        FOLDS=folds,
+        OFFSET_W=widths[0],
+        LEFT=most,
+        U_W=bits,
+        M_W=m_bits,
+        SHIFT=shift,
+        Z_W=widths[1],
+        STYLE=0,
+        STAGES=1,
+        CONSTANTS=sized(lanes * m_bits, 0),
+        **bounds_of(call),
         FILE=tables.put(f"{call.name}.factors", [f for f in fields if f[1]]),
-    )  # fmt: skip
+    )
 
 
 #: Name of a function -> the instance that a call of it stands for.
 CODES: dict[str, Callable[[Call, Tables], Meaning]] = {
-    "hg::thresholds": _steps, "hg::compare": _steps, "hg::shift": _shift, "hg::quantize": _quantize,
-    "hg::scale": _scale(""), "hg::scale_nearest": _scale("odd"), "hg::scale_sides": _scale("centre below"),
-    "hg::scale_mirrored": _scale(""), "hg::scale_f32": _scale_f32,
-}  # fmt: skip
+    "hg::thresholds": _steps,
+    "hg::compare": _steps,
+    "hg::shift": _shift,
+    "hg::quantize": _quantize,
+    "hg::scale": _scale(""),
+    "hg::scale_nearest": _scale("odd"),
+    "hg::scale_sides": _scale("centre below"),
+    "hg::scale_mirrored": _scale(""),
+    "hg::scale_f32": _scale_f32,
+}

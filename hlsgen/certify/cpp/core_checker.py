@@ -84,7 +84,7 @@ def check_cpp(
 
 def _check_files(
     directory: Path, top: str, certificate: dict[str, Any], core: CoreText, listed: Any, collector: Collector
-) -> None:  # fmt: skip
+) -> None:
     """The files that a compiler reads for the core are those that the certificate lists, headers as installed.
 
     `listed`: what the manifest says of all files of the build.
@@ -140,8 +140,9 @@ def open_core(
         {name: core.links[name][0] for name in core.calls},
         {name: core.links[name][1] for name in core.calls},
         {name: beats.bits * beats.lanes for name, beats in core.wires.items()},
-        tuple((cell, core.links[cell.name][1][0]) for cell in into), tuple((cell, core.links[cell.name][0][0]) for cell in out),
-    )  # fmt: skip
+        tuple((cell, core.links[cell.name][1][0]) for cell in into),
+        tuple((cell, core.links[cell.name][0][0]) for cell in out),
+    )
     frames = [frame_on(cell, None) for cell in into], [frame_on(cell, None) for cell in out]
     checker = CppChecker(graph, layout, netlist, tables, entries, top, frames, False)
     checker.meanings = meanings

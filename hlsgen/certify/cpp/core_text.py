@@ -136,9 +136,14 @@ def _read_ports(
 
 
 def _top(
-    reader: Reader, top: str, types: dict[str, Beats], calls: dict[str, Call], loops: Sequence[LoopText],
-    ports: tuple[Sequence[_Port], Sequence[_Port]], ends: tuple[tuple[Call, ...], tuple[Call, ...]],
-) -> tuple[dict[str, Beats], dict[str, tuple[tuple[str, ...], tuple[str, ...]]]]:  # fmt: skip
+    reader: Reader,
+    top: str,
+    types: dict[str, Beats],
+    calls: dict[str, Call],
+    loops: Sequence[LoopText],
+    ports: tuple[Sequence[_Port], Sequence[_Port]],
+    ends: tuple[tuple[Call, ...], tuple[Call, ...]],
+) -> tuple[dict[str, Beats], dict[str, tuple[tuple[str, ...], tuple[str, ...]]]]:
     """The streams, and who takes and sends them: each is sent before it is taken, by one process each."""
     both = (*ports[0], *ports[1])
     reader.all(f"void {top} ( {' , '.join(f'hls::stream < {port.word} > & {port.name}' for port in both)} ) {{")

@@ -93,9 +93,18 @@ def _decode(call: Call, tables: Tables) -> Meaning:
     b_bits, m_bits = bits_of(offset), max(1, int(mantissa.max()).bit_length())
     file = tables.put(f"{call.name}.factors", [(offset, b_bits), (mantissa, m_bits), (exponent, 12)])
     return instance(
-        call, "hg_f32_decode", beats, LANES=lanes, IN_W=ends["IN_W"], IN_SIGNED=ends["IN_SIGNED"], SHIFT=shift, B_W=b_bits,
-        M_W=m_bits, FOLDS=folds, FILE=file,
-    )  # fmt: skip
+        call,
+        "hg_f32_decode",
+        beats,
+        LANES=lanes,
+        IN_W=ends["IN_W"],
+        IN_SIGNED=ends["IN_SIGNED"],
+        SHIFT=shift,
+        B_W=b_bits,
+        M_W=m_bits,
+        FOLDS=folds,
+        FILE=file,
+    )
 
 
 def _encode(call: Call, tables: Tables) -> Meaning:
@@ -109,9 +118,16 @@ def _encode(call: Call, tables: Tables) -> Meaning:
         ends.append((_words(np.where(bound == np.copysign(_LARGEST, beyond), np.float32(beyond), bound)), 32))
     file = tables.put(f"{call.name}.bounds", ends)
     return instance(
-        call, "hg_f32_encode", beats, MODE=mode_of(call), OUT_W=sent.bits, OUT_SIGNED=int(sent.signed), LANES=lanes,
-        FOLDS=folds, FILE=file,
-    )  # fmt: skip
+        call,
+        "hg_f32_encode",
+        beats,
+        MODE=mode_of(call),
+        OUT_W=sent.bits,
+        OUT_SIGNED=int(sent.signed),
+        LANES=lanes,
+        FOLDS=folds,
+        FILE=file,
+    )
 
 
 def _join(call: Call, tables: Tables) -> Meaning:
@@ -134,13 +150,26 @@ def _sign(call: Call, tables: Tables) -> Meaning:
     lanes, sent = _float_input(call), call.gives[0]
     file = tables.put(f"{call.name}.bounds", [(np.zeros((1, lanes), np.int64), 64)])
     return instance(
-        call, "hg_f32_encode", (call.number("BEATS", 1),), MODE=7, OUT_W=sent.bits, OUT_SIGNED=int(sent.signed), LANES=lanes,
-        FOLDS=1, FILE=file,
-    )  # fmt: skip
+        call,
+        "hg_f32_encode",
+        (call.number("BEATS", 1),),
+        MODE=7,
+        OUT_W=sent.bits,
+        OUT_SIGNED=int(sent.signed),
+        LANES=lanes,
+        FOLDS=1,
+        FILE=file,
+    )
 
 
 #: Name of a function -> the instance that a call of it stands for.
 FLOATS: dict[str, Callable[[Call, Tables], Meaning]] = {
-    "hg::float_key": _key, "hg::f32_unit": _unit, "hg::f32_round": _round, "hg::f32_convert": _decode,
-    "hg::f32_decode": _decode, "hg::f32_join": _join, "hg::f32_encode": _encode, "hg::f32_sign": _sign,
-}  # fmt: skip
+    "hg::float_key": _key,
+    "hg::f32_unit": _unit,
+    "hg::f32_round": _round,
+    "hg::f32_convert": _decode,
+    "hg::f32_decode": _decode,
+    "hg::f32_join": _join,
+    "hg::f32_encode": _encode,
+    "hg::f32_sign": _sign,
+}

@@ -40,9 +40,19 @@ def _table(mode: int) -> Callable[[Call, Tables], Meaning]:
         if mode:
             tables.put(f"{stem}.mem", [(centre, width)])
         return instance(
-            call, "hg_table", beats, **ends, FOLDS=folds, MODE=mode, ADDR_W=bits, CENTERED=int(mode > 0), C_W=width,
-            EVEN=int(mode == 2 and call.flag("EVEN")), SUM=sized(sent, total), FILE=stem,
-        )  # fmt: skip
+            call,
+            "hg_table",
+            beats,
+            **ends,
+            FOLDS=folds,
+            MODE=mode,
+            ADDR_W=bits,
+            CENTERED=int(mode > 0),
+            C_W=width,
+            EVEN=int(mode == 2 and call.flag("EVEN")),
+            SUM=sized(sent, total),
+            FILE=stem,
+        )
 
     return made
 
@@ -64,16 +74,29 @@ def _rank(call: Call, tables: Tables) -> Meaning:
             raise broken(call.name, f"level {level} has states of more than {state} bits, or too few entries.")
     width = max(state * size for state, size in zip(states, sizes, strict=True))
     for lane in range(lanes):
-        words = np.array([
-            [sum((int(v) & ((1 << b) - 1)) << (n * b) for n, v in enumerate(entries[level, lane, :size]))]
-            for level, (size, b) in enumerate(zip(sizes, states, strict=True))
-        ], object)  # fmt: skip
+        words = np.array(
+            [
+                [sum((int(v) & ((1 << b) - 1)) << (n * b) for n, v in enumerate(entries[level, lane, :size]))]
+                for level, (size, b) in enumerate(zip(sizes, states, strict=True))
+            ],
+            object,
+        )
         tables.put(f"{call.name}.rank_{lane:04d}.mem", [(words, width)])
     beats = (call.number("BEATS", 1),)
     return instance(
-        call, "hg_rank", beats, LANES=lanes, IN_W=x.bits, OUT_W=ends["OUT_W"], LOW=low, LEVELS=levels, CHUNKS=_packed(taken, 8), STATES=_packed(states, 8),
-        TABLE_W=width, FILE=f"{call.name}.rank",
-    )  # fmt: skip
+        call,
+        "hg_rank",
+        beats,
+        LANES=lanes,
+        IN_W=x.bits,
+        OUT_W=ends["OUT_W"],
+        LOW=low,
+        LEVELS=levels,
+        CHUNKS=_packed(taken, 8),
+        STATES=_packed(states, 8),
+        TABLE_W=width,
+        FILE=f"{call.name}.rank",
+    )
 
 
 def _packed(values: list[int], bits: int) -> SizedConstant:
@@ -102,19 +125,21 @@ def _correct(call: Call, tables: Tables) -> Meaning:
         "a shape ends with another number than 0": zero.any(),
         "a shape, count, level or rest is negative": min(
             int(part.min()) for part in (coarse, fine, buckets, cells, above, count, level, rest)
-        ) < 0,
+        )
+        < 0,
         "Y_BITS is less than the bits of a cell and of its number, or more than 60": not (
             int((size + cells).max()) <= y_bits <= 60
         ),
         "a code, or a number of buckets or cells, has more than 16 bits": max(
             sent.bits, int(buckets.max()), int(cells.max())
-        ) > 16,
+        )
+        > 16,
         "sure is another number than 0 and 1": not np.isin(sure, (0, 1)).all(),
         "the first or the last x that buckets count is no input": first.min() < x.lo or last.max() > x.hi,
         "a lane has more buckets or cells than its tables": (
             int(buckets.max()) >= code.shape[2].bit_length() or int(cells.max()) >= count.shape[2].bit_length()
         ),
-    }  # fmt: skip
+    }
     for what, found in wrong.items():
         if found:
             raise broken(call.name, f"{what}.")
@@ -140,10 +165,26 @@ def _correct(call: Call, tables: Tables) -> Meaning:
             _put(tables, f"{stem}_{lane:04d}_{number:02d}.mem", entries, width)
     shapes = [int(b | c << 8 | k << 16 | f << 24) for b, c, k, f in zip(buckets, cells, coarse, fine, strict=True)]
     return instance(
-        call, "hg::correct", beats, **ends, FOLDS=folds, FRACTION=fraction, REST=0, COUNT=counted,
-        SHAPES=_packed(shapes, 32), FIRST=_packed(first.tolist(), x.bits), LAST=_packed(last.tolist(), x.bits),
-        ABOVE=_packed(above.tolist(), counted), OPEN=0, DEEP=0, LOW=low, CODES=rest.shape[2], FINER=max(1, rest_bits), C_W=c_bits, FILE=stem,
-    )  # fmt: skip
+        call,
+        "hg::correct",
+        beats,
+        **ends,
+        FOLDS=folds,
+        FRACTION=fraction,
+        REST=0,
+        COUNT=counted,
+        SHAPES=_packed(shapes, 32),
+        FIRST=_packed(first.tolist(), x.bits),
+        LAST=_packed(last.tolist(), x.bits),
+        ABOVE=_packed(above.tolist(), counted),
+        OPEN=0,
+        DEEP=0,
+        LOW=low,
+        CODES=rest.shape[2],
+        FINER=max(1, rest_bits),
+        C_W=c_bits,
+        FILE=stem,
+    )
 
 
 def _put(tables: Tables, name: str, entries: Array, width: int) -> None:
@@ -209,17 +250,36 @@ def _pair_scale(product: bool) -> Callable[[Call, Tables], Meaning]:
         )
         width, r_bits = bits_of(np.array([first, second])), bits_of(np.array([offset]))
         return instance(
-            call, "hg_pair_scale", (call.number("BEATS", 1),), **own, SIGNED=int(signed), PRODUCT=int(product),
-            ZA=sized(9, zeros[0]), ZB=sized(9, zeros[1]), M_W=width, MA=sized(width, first), MB=sized(width, second),
-            R_W=r_bits, R=sized(r_bits, offset), SHIFT=shift, EVEN=int(mode == 0), OUT_W=sent.bits, **bounds_of(call),
-        )  # fmt: skip
+            call,
+            "hg_pair_scale",
+            (call.number("BEATS", 1),),
+            **own,
+            SIGNED=int(signed),
+            PRODUCT=int(product),
+            ZA=sized(9, zeros[0]),
+            ZB=sized(9, zeros[1]),
+            M_W=width,
+            MA=sized(width, first),
+            MB=sized(width, second),
+            R_W=r_bits,
+            R=sized(r_bits, offset),
+            SHIFT=shift,
+            EVEN=int(mode == 0),
+            OUT_W=sent.bits,
+            **bounds_of(call),
+        )
 
     return made
 
 
 #: Name of a function -> the instance that a call of it stands for.
 LOOKUPS: dict[str, Callable[[Call, Tables], Meaning]] = {
-    "hg::table": _table(0), "hg::table_window": _table(1), "hg::table_half": _table(2), "hg::rank": _rank,
-    "hg::correct": _correct, "hg::pair_add": _pair_add, "hg::pair_scale": _pair_scale(False),
+    "hg::table": _table(0),
+    "hg::table_window": _table(1),
+    "hg::table_half": _table(2),
+    "hg::rank": _rank,
+    "hg::correct": _correct,
+    "hg::pair_add": _pair_add,
+    "hg::pair_scale": _pair_scale(False),
     "hg::pair_scale_product": _pair_scale(True),
-}  # fmt: skip
+}

@@ -13,9 +13,15 @@ from hlsgen.certify.netlist_reader import broken
 _NETWORKS = frozenset(
     f"hg::{name}"
     for name in (
-        "rows_max", "rows_share", "rows_norm", "softmax", "softmax_products", "softmax_masked", "softmax_products_masked",
+        "rows_max",
+        "rows_share",
+        "rows_norm",
+        "softmax",
+        "softmax_products",
+        "softmax_masked",
+        "softmax_products_masked",
     )
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -168,9 +174,14 @@ def read_process(reader: Reader, head: Head) -> Call:
         raise broken(reader.name, f"{name} does not pass its streams on in order.")
     tables = tuple(given[len(head.parameters) :])
     call = Call(
-        name, function, arguments, tables, tuple(streams[n] for n in taken), tuple(streams[n] for n in sent),
+        name,
+        function,
+        arguments,
+        tables,
+        tuple(streams[n] for n in taken),
+        tuple(streams[n] for n in sent),
         next(iter(kept.values()), None),
-    )  # fmt: skip
+    )
     if call.keeps:
         _state(call, call.keeps)
     return call

@@ -68,10 +68,23 @@ def _softmax(call: Call, tables: Tables) -> Meaning:
     tables.put(f"{stem}_power.mem", [(words, width)])
     tables.put(f"{stem}_numerator.mem", [(_words(numerators).reshape(-1, 1), 32)])
     return instance(
-        call, "hg_softmax", frame, LANES=lanes, BEATS=beats, IN_W=ends["IN_W"], IN_SIGNED=ends["IN_SIGNED"], LAST=last,
-        W=width, FRACTION=fraction, IN_ORDER=int(in_order), LOW=0, M_W=1, TINY=1, FILE=stem,
+        call,
+        "hg_softmax",
+        frame,
+        LANES=lanes,
+        BEATS=beats,
+        IN_W=ends["IN_W"],
+        IN_SIGNED=ends["IN_SIGNED"],
+        LAST=last,
+        W=width,
+        FRACTION=fraction,
+        IN_ORDER=int(in_order),
+        LOW=0,
+        M_W=1,
+        TINY=1,
+        FILE=stem,
         **_masks(call, tables, stem, x, masked),
-    )  # fmt: skip
+    )
 
 
 def _masks(call: Call, tables: Tables, stem: str, x: IntType, masked: bool) -> dict[str, ParameterValue]:
@@ -130,10 +143,23 @@ def _softmax_products(call: Call, tables: Tables) -> Meaning:
     tables.put(f"{stem}_high.mem", [(mantissas, bits), (shifts, 8)])
     tables.put(f"{stem}_low.mem", [(lows, bits + 1)])
     return instance(
-        call, "hg_softmax", frame, LANES=lanes, BEATS=beats, IN_W=ends["IN_W"], IN_SIGNED=ends["IN_SIGNED"], LAST=last,
-        W=fraction + 1, FRACTION=fraction, IN_ORDER=0, LOW=low, M_W=bits, TINY=1, FILE=stem,
+        call,
+        "hg_softmax",
+        frame,
+        LANES=lanes,
+        BEATS=beats,
+        IN_W=ends["IN_W"],
+        IN_SIGNED=ends["IN_SIGNED"],
+        LAST=last,
+        W=fraction + 1,
+        FRACTION=fraction,
+        IN_ORDER=0,
+        LOW=low,
+        M_W=bits,
+        TINY=1,
+        FILE=stem,
         **_masks(call, tables, stem, x, masked),
-    )  # fmt: skip
+    )
 
 
 # --------------------------------------------------------------------------- normalization
@@ -146,9 +172,13 @@ def _integers(call: Call) -> dict[str, ParameterValue]:
     if offset >= 1 << (bits - 1):
         raise broken(call.name, f"Q is {call.arguments['Q']}, OFFSET is {offset}.")
     return {
-        "LANES": taken.lanes, "X_W": taken.bits, "X_SIGNED": int(taken.signed), "SHIFT": call.number("SHIFT"),
-        "OFFSET": sized(bits, offset), "Q_W": bits,
-    }  # fmt: skip
+        "LANES": taken.lanes,
+        "X_W": taken.bits,
+        "X_SIGNED": int(taken.signed),
+        "SHIFT": call.number("SHIFT"),
+        "OFFSET": sized(bits, offset),
+        "Q_W": bits,
+    }
 
 
 def _one_lane(call: Call, beats: int, *widths: int) -> None:
@@ -166,9 +196,16 @@ def _moments(call: Call, tables: Tables) -> Meaning:
     sums, moments = call.number("S_BITS", 1), call.number("M_BITS", 1)
     _one_lane(call, 1, sums + moments)
     return instance(
-        call, "hg_norm_moments", frame, **_integers(call), BEATS=beats, CENTERED=int(call.flag("CENTERED")), S_W=sums,
-        M_W=moments, EVERY=1,
-    )  # fmt: skip
+        call,
+        "hg_norm_moments",
+        frame,
+        **_integers(call),
+        BEATS=beats,
+        CENTERED=int(call.flag("CENTERED")),
+        S_W=sums,
+        M_W=moments,
+        EVERY=1,
+    )
 
 
 def _root(call: Call, tables: Tables) -> Meaning:
@@ -186,9 +223,22 @@ def _root(call: Call, tables: Tables) -> Meaning:
     factor, addend, start = (sized(bits, value) for value in values)
     # It multiplies with any factor.
     return instance(
-        call, "hg_norm_root", (rows,), M_W=moments, S_W=sums, E_W=exponents, W_W=bits, STEPS=steps, SERIAL=1, SHIFT=0,
-        FACTOR=factor, ADDEND=addend, START=start, WAYS=1, GAP=1,
-    )  # fmt: skip
+        call,
+        "hg_norm_root",
+        (rows,),
+        M_W=moments,
+        S_W=sums,
+        E_W=exponents,
+        W_W=bits,
+        STEPS=steps,
+        SERIAL=1,
+        SHIFT=0,
+        FACTOR=factor,
+        ADDEND=addend,
+        START=start,
+        WAYS=1,
+        GAP=1,
+    )
 
 
 def _scale(call: Call, tables: Tables) -> Meaning:
@@ -203,9 +253,16 @@ def _scale(call: Call, tables: Tables) -> Meaning:
     if (sent.bits, sent.signed, sent.lanes) != (32, False, codes.lanes):
         raise broken(call.name, f"{call.function} sends float32 in {codes.lanes} lanes.")
     return instance(
-        call, "hg_norm_scale", (frame, frame // beats), **_integers(call), BEATS=beats, S_W=sums, E_W=exponents, A_W=sizes,
+        call,
+        "hg_norm_scale",
+        (frame, frame // beats),
+        **_integers(call),
+        BEATS=beats,
+        S_W=sums,
+        E_W=exponents,
+        A_W=sizes,
         BIAS=call.number("BIAS"),
-    )  # fmt: skip
+    )
 
 
 # --------------------------------------------------------------------------- rows of integers
@@ -238,9 +295,18 @@ def _share(call: Call, tables: Tables) -> Meaning:
         widths.append(max(1, int(values.max()).bit_length()))
         tables.put(f"{stem}_{n:04d}.mem", [(values.reshape(-1, 1), widths[-1])])
     return instance(
-        call, "hg_rows_share", frame, LANES=lanes, BEATS=beats, IN_W=taken.bits, WEIGHT_W=widths[0], NUMBER_W=widths[1],
-        SUM_W=_bits(call, "SUM", "ap_uint"), OUT_W=sent.bits, FILE=stem,
-    )  # fmt: skip
+        call,
+        "hg_rows_share",
+        frame,
+        LANES=lanes,
+        BEATS=beats,
+        IN_W=taken.bits,
+        WEIGHT_W=widths[0],
+        NUMBER_W=widths[1],
+        SUM_W=_bits(call, "SUM", "ap_uint"),
+        OUT_W=sent.bits,
+        FILE=stem,
+    )
 
 
 def _norm(call: Call, tables: Tables) -> Meaning:
@@ -256,16 +322,36 @@ def _norm(call: Call, tables: Tables) -> Meaning:
     number = _bits(call, "NUMBER", "ap_int")
     # A mean is an element's type, a quotient the type of what is divided.
     return instance(
-        call, "hg_rows_norm", frame, BEATS=beats, **ends, CENTERED=int(call.flag("CENTERED")),
-        SUM_W=_bits(call, "SUM", "ap_int"), SQ_W=_bits(call, "SQUARES", "ap_uint"), MEAN_W=call.takes[0].bits,
-        ROOT_W=_bits(call, "ROOT", "ap_uint"), WEIGHT_W=bits[0], BIAS_W=bits[1], ACC_W=number,
-        SHIFT=call.number("SHIFT"), BITS=number, WRAPS=int(call.flag("WRAPS")), FILE=file,
-    )  # fmt: skip
+        call,
+        "hg_rows_norm",
+        frame,
+        BEATS=beats,
+        **ends,
+        CENTERED=int(call.flag("CENTERED")),
+        SUM_W=_bits(call, "SUM", "ap_int"),
+        SQ_W=_bits(call, "SQUARES", "ap_uint"),
+        MEAN_W=call.takes[0].bits,
+        ROOT_W=_bits(call, "ROOT", "ap_uint"),
+        WEIGHT_W=bits[0],
+        BIAS_W=bits[1],
+        ACC_W=number,
+        SHIFT=call.number("SHIFT"),
+        BITS=number,
+        WRAPS=int(call.flag("WRAPS")),
+        FILE=file,
+    )
 
 
 #: Name of a function -> the instance that a call of it stands for.
 ROWS: dict[str, Callable[[Call, Tables], Meaning]] = {
-    "hg::softmax": _softmax, "hg::softmax_masked": _softmax, "hg::softmax_products": _softmax_products,
-    "hg::softmax_products_masked": _softmax_products, "hg::norm_moments": _moments, "hg::norm_root": _root, "hg::norm_scale": _scale,
-    "hg::rows_max": _max, "hg::rows_share": _share, "hg::rows_norm": _norm,
-}  # fmt: skip
+    "hg::softmax": _softmax,
+    "hg::softmax_masked": _softmax,
+    "hg::softmax_products": _softmax_products,
+    "hg::softmax_products_masked": _softmax_products,
+    "hg::norm_moments": _moments,
+    "hg::norm_root": _root,
+    "hg::norm_scale": _scale,
+    "hg::rows_max": _max,
+    "hg::rows_share": _share,
+    "hg::rows_norm": _norm,
+}

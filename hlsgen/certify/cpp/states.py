@@ -23,14 +23,36 @@ def state_meanings(core: CoreText, states: int) -> dict[str, Meaning]:
             beats, count, others = kept.beats, kept.count, kept.count * (loop.steps - 1)
             signed = int(beats.signed)
             found[state.recall] = instance(
-                call, "hg_concat", (count, others), UNIT_A=beats.bits, A_SIGNED=signed, UNIT_B=beats.bits,
-                B_SIGNED=signed, UNIT_OUT=beats.bits, LANES=beats.lanes, BEATS_A=count, BEATS_B=others,
-            )  # fmt: skip
+                call,
+                "hg_concat",
+                (count, others),
+                UNIT_A=beats.bits,
+                A_SIGNED=signed,
+                UNIT_B=beats.bits,
+                B_SIGNED=signed,
+                UNIT_OUT=beats.bits,
+                LANES=beats.lanes,
+                BEATS_A=count,
+                BEATS_B=others,
+            )
             found[state.remember] = instance(
-                core.calls[state.remember], "hg_take", (count * loop.steps,), WIDTH=beats.bits * beats.lanes,
-                HEIGHT=loop.steps, COLUMNS=1, FOLDS=count, Y0=0, Y1=loop.steps - 1, YS=1, X0=0, X1=1, XS=1, C0=0, C1=count,
+                core.calls[state.remember],
+                "hg_take",
+                (count * loop.steps,),
+                WIDTH=beats.bits * beats.lanes,
+                HEIGHT=loop.steps,
+                COLUMNS=1,
+                FOLDS=count,
+                Y0=0,
+                Y1=loop.steps - 1,
+                YS=1,
+                X0=0,
+                X1=1,
+                XS=1,
+                C0=0,
+                C1=count,
                 CS=1,
-            )  # fmt: skip
+            )
     if len(found) != 2 * states:
         raise broken("hls", f"the core keeps {len(found) // 2} states, the model {states}.")
     return found

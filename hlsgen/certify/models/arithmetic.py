@@ -72,7 +72,7 @@ class LaneModel:
         return low, high
 
     def holds(self, lo: int, hi: int) -> bool:
-        """Whether the input can be any number of lo..hi."""
+        """True if the input can be any number of lo..hi."""
         least, bits = (-(1 << (self.in_bits - 1)), self.in_bits - 1) if self.signed else (0, self.in_bits)
         return least <= lo and hi < 1 << bits
 
@@ -122,7 +122,7 @@ class CascadeModel:
         return first.changes(fold % first.folds, lane, lo, hi)
 
     def changes_nothing(self, lo: int, hi: int) -> bool:
-        """Whether every lane gives each number of lo..hi back, for certain."""
+        """True if every lane gives each number of lo..hi back, for certain."""
         return all(isinstance(unit, ShiftModel) and unit.changes_nothing(lo, hi) for unit in self.units)
 
 
@@ -246,11 +246,11 @@ class ShiftModel(LaneModel):
         return jumps(lambda x: self.apply(fold, lane, x), lo, hi)
 
     def only_adds(self, added: int, lo: int, hi: int) -> bool:
-        """Whether x + added comes for each number x of lo..hi."""
+        """True if x + added comes for each number x of lo..hi."""
         return not self.left and not self.shift and self.low <= lo + added and hi + added <= self.high
 
     def changes_nothing(self, lo: int, hi: int) -> bool:
-        """Whether each number of lo..hi comes back."""
+        """True if each number of lo..hi comes back."""
         plain = not self.left and not self.shift and not self.offset.any()
         return plain and self.low <= lo and hi <= self.high
 

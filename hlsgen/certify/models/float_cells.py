@@ -68,9 +68,10 @@ class Cells:
             for s in sets:
                 if found[fold, lane] != value[s].view(np.uint32):
                     raise broken(
-                        self.f.name, f"{self.places[s]}, {what}: the model's constant is {value[s]!r}, that of "
+                        self.f.name,
+                        f"{self.places[s]}, {what}: the model's constant is {value[s]!r}, that of "
                         f"{cell.name} has the bits {int(found[fold, lane]):08x}, not {int(value[s].view(np.uint32)):08x}.",
-                    )  # fmt: skip
+                    )
 
     def constants(self, cell: Cell) -> Array:
         return self.memories.fields(cell.file, cell.number("FOLDS", 1), cell.number("LANES", 1), 32)
@@ -118,9 +119,10 @@ class Cells:
             found = words[fold, 2 * lane : 2 * lane + 2]
             if (found != bits).any():
                 raise broken(
-                    self.f.name, f"{cell.name}, lane {lane}, fold {fold}: the model clamps to {low}..{high}, the bounds' "
+                    self.f.name,
+                    f"{cell.name}, lane {lane}, fold {fold}: the model clamps to {low}..{high}, the bounds' "
                     f"bits are {int(found[0]):08x}, {int(found[1]):08x}, not {int(bits[0]):08x}, {int(bits[1]):08x}.",
-                )  # fmt: skip
+                )
 
     def compare(self, op: Quantizer) -> None:
         """hg_float_key and a search over thresholds: a step function of the order key, proven as any other."""
@@ -129,9 +131,15 @@ class Cells:
         zero = np.zeros(self.f.sets, np.int64)
         keys = IntType(0, KEY_POS_INF)
         g = replace(
-            self.f, source=FloatKey(), ops=(), quantizer=op, lo=zero, hi=zero + KEY_POS_INF, input_type=keys,
+            self.f,
+            source=FloatKey(),
+            ops=(),
+            quantizer=op,
+            lo=zero,
+            hi=zero + KEY_POS_INF,
+            input_type=keys,
             output_type=code_type(op),
-        )  # fmt: skip
+        )
         module = ThresholdModel(cell, self.memories)
         if module.in_bits != 32 or module.signed or module.out_bits != g.output_type.bits:
             raise broken(self.f.name, f"{cell.name} does not compare keys of 32 bits.")
@@ -139,9 +147,7 @@ class Cells:
 
     def to_float(self, type_: IntType, factor: int, offset: Array, scale: Array) -> None:
         """(x * factor + offset) * scale, rounded once, against ((x << SHIFT) + B) * M * 2^E."""
-        cell = self.take(
-            "hg_f32_decode", "the conversion to float32", "IN_W IN_SIGNED SHIFT B_W M_W LANES FOLDS FILE"
-        )  # fmt: skip
+        cell = self.take("hg_f32_decode", "the conversion to float32", "IN_W IN_SIGNED SHIFT B_W M_W LANES FOLDS FILE")
         shift, b_bits, m_bits = cell.number("SHIFT"), cell.number("B_W", 1), cell.number("M_W", 1)
         if (cell.number("IN_W"), cell.number("IN_SIGNED")) != (type_.bits, int(type_.signed)):
             raise broken(self.f.name, f"{cell.name} does not take {type_}.")
@@ -159,7 +165,8 @@ class Cells:
                 real = Fraction(float(scale[s]))
                 if unit * (1 << shift) != real * factor or unit * int(b[at]) != real * int(offset[s]):
                     raise broken(
-                        self.f.name, f"{self.places[s]}: the model's input is (x * {factor} + {int(offset[s])}) * "
+                        self.f.name,
+                        f"{self.places[s]}: the model's input is (x * {factor} + {int(offset[s])}) * "
                         f"{float(scale[s])!r}, that of {cell.name} (x * 2^{shift} + {int(b[at])}) * {int(m[at])} * "
                         f"2^{int(e[at])}.",
-                    )  # fmt: skip
+                    )

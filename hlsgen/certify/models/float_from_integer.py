@@ -26,7 +26,7 @@ class IntegerRange:
 
     @property
     def fits(self) -> bool:
-        """Whether nothing wraps, and float32 numbers are exact."""
+        """True if nothing wraps, and float32 numbers are exact."""
         info = np.iinfo(self.dtype)
         inside = bool(self.lo.min() >= info.min and self.hi.max() <= info.max)
         return inside and (self.codes is not None or self.small)

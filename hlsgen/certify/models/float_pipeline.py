@@ -56,7 +56,7 @@ def check(f: StepFunction, cells: list[Cell], memories: Memories, uses_of: dict[
 
 def check_values(
     f: StepFunction, cells: list[Cell], memories: Memories, uses_of: dict[int, Uses], places: list[str]
-) -> None:  # fmt: skip
+) -> None:
     """Proves that a pipeline gives the float32 number in front of the quantizer of f. Arguments as of `check`."""
     walk = _Walk(f, cells, memories, uses_of, places)
     walk.decode(f.source, f.input_type, f.lo, f.hi)

@@ -33,7 +33,7 @@ def outside(size: int, kernel: int, stride: int, dilation: int, front: int, wind
 
 
 def has_border(layer: Convolution | Pooling) -> bool:
-    """Whether some tap of some window lies outside of the image."""
+    """True if some tap of some window lies outside of the image."""
     return any(outside(*axis).any() for axis in sizes(layer))
 
 
@@ -47,9 +47,10 @@ def window(cell: Cell, layer: Convolution | Pooling, stream: StreamContents, wor
     least = depth(rows, columns) * words
     if cell.number("DEPTH", 1) < least:
         raise broken(
-            layer.name, f"DEPTH of {cell.name} is {cell.parameters['DEPTH']}: a window needs {least} words at once, it "
+            layer.name,
+            f"DEPTH of {cell.name} is {cell.parameters['DEPTH']}: a window needs {least} words at once, it "
             "would wait for ever.",
-        )  # fmt: skip
+        )
 
 
 def side_by_side(cell: Cell, layer: Pooling, stream: StreamContents, words: int) -> None:
@@ -69,9 +70,10 @@ def _placed(cell: Cell, layer: Convolution | Pooling, stream: StreamContents, wo
                 raise broken(layer.name, f"{name} of {cell.name} is {cell.parameters[name]}, in the model {wanted}.")
     if stream.beats != math.prod(layer.source.shape[:-1]) * words:
         raise broken(
-            layer.name, f"{cell.name} has {words} words a pixel, it gets {stream.beats} a frame for "
+            layer.name,
+            f"{cell.name} has {words} words a pixel, it gets {stream.beats} a frame for "
             f"{math.prod(layer.source.shape[:-1])} pixels.",
-        )  # fmt: skip
+        )
 
 
 def depth(rows: tuple[int, ...], columns: tuple[int, ...]) -> int:

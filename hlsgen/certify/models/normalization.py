@@ -72,7 +72,7 @@ def row_roots(cell: Cell, stream: StreamContents) -> StreamContents:
 
 def row_elements(
     cell: Cell, codes: StreamContents, rows: StreamContents, layer: NormRows, order: Array, numbers: Array
-) -> StreamContents:  # fmt: skip
+) -> StreamContents:
     """The stream behind the third; `numbers`: those of its results. Raises HG055."""
     only(cell, f"{_INTEGERS} S_W E_W A_W BIAS")
     _small(cell, "SHIFT Q_W S_W E_W A_W BIAS")

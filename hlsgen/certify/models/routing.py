@@ -171,9 +171,7 @@ def _pad(cell: Cell, stream: StreamContents, signed: bool) -> StreamContents:
     # Lanes that are empty in every pixel of the image mean nothing in the border.
     idle = ((image == ANYTHING) | (image == EMPTY)).all(axis=(0, 1, 2))
     wide[..., idle] = ANYTHING
-    return replace(
-        stream, elements=wide.reshape(-1, stream.lanes), lo=min(stream.lo, code), hi=max(stream.hi, code)
-    )  # fmt: skip
+    return replace(stream, elements=wide.reshape(-1, stream.lanes), lo=min(stream.lo, code), hi=max(stream.hi, code))
 
 
 def _concat(cell: Cell, a: StreamContents, b: StreamContents) -> StreamContents:
@@ -211,15 +209,21 @@ def _extends(cell: Cell, stream: StreamContents, side: str, lanes: int) -> None:
     type_ = IntType(-(1 << (unit - 1)), (1 << (unit - 1)) - 1) if signed else IntType(0, (1 << unit) - 1)
     if signed > 1 or unit > bits or stream.lo < type_.lo or stream.hi > type_.hi:
         raise broken(
-            cell.name, f"it extends codes of {stream.lo}..{stream.hi} of side {side} from {unit} to {bits} bits as "
+            cell.name,
+            f"it extends codes of {stream.lo}..{stream.hi} of side {side} from {unit} to {bits} bits as "
             f"{'' if signed else 'un'}signed ones.",
-        )  # fmt: skip
+        )
 
 
 MOVERS: dict[str, Callable[[Cell, StreamContents], StreamContents]] = {
-    "hg_width": _width, "hg_fork": _fork, "hg_fifo": _fifo, "hg_slice": _slice, "hg_gather": _gather,
-    "hg_take": _take, "hg_pick": _pick,
-}  # fmt: skip
+    "hg_width": _width,
+    "hg_fork": _fork,
+    "hg_fifo": _fifo,
+    "hg_slice": _slice,
+    "hg_gather": _gather,
+    "hg_take": _take,
+    "hg_pick": _pick,
+}
 _JOINERS: dict[str, Callable[[Cell, StreamContents, StreamContents], StreamContents]] = {
     "hg_concat": _concat,
     "hg_beside": _beside,

@@ -48,8 +48,10 @@ def row_beats(layer: IntegerRows, cell: Cell, stream: StreamContents, columns: A
 def check_rows(layer: IntegerRows, cell: Cell, low: int, high: int, memories: Memories) -> None:
     """Proves that the module computes the function for all codes of low..high. Raises HG055."""
     wanted: dict[type[Any], tuple[str, Callable[..., None]]] = {
-        BelowLargest: ("hg_rows_max", _max), Share: ("hg_rows_share", _share), IntegerNorm: ("hg_rows_norm", _norm),
-    }  # fmt: skip
+        BelowLargest: ("hg_rows_max", _max),
+        Share: ("hg_rows_share", _share),
+        IntegerNorm: ("hg_rows_norm", _norm),
+    }
     module, check = wanted[type(layer.function)]
     if cell.module != module:
         raise broken(layer.name, f"{cell.name} is {cell.module}, the layer is one of {module}.")

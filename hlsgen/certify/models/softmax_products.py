@@ -82,9 +82,9 @@ def _check_block(cell: Cell, layer: SoftmaxRows, products: Array, shift: int, wa
     if different.size:
         place = int(different[0])
         raise broken(
-            layer.name, f"{cell.name}: the power at distance {first + place} is {found[place]:.9g}, "
-            f"not {wanted[place]:.9g}.",
-        )  # fmt: skip
+            layer.name,
+            f"{cell.name}: the power at distance {first + place} is {found[place]:.9g}, not {wanted[place]:.9g}.",
+        )
     doubtful = np.flatnonzero(near).tolist() if products[0] else [0]  # powers behind the first one are smaller
     for place in doubtful:
         low, high = bounds(layer.step * (first + place))

@@ -127,7 +127,7 @@ class CorrectModel(LaneModel):
 
     names = frozenset(
         "LANES FOLDS IN_W IN_SIGNED OUT_W FRACTION REST COUNT SHAPES FIRST LAST ABOVE OPEN DEEP FILE".split()
-    )  # fmt: skip
+    )
 
     def __init__(self, cell: Cell, memories: Memories) -> None:
         super().__init__(cell)

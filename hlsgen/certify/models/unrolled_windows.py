@@ -137,9 +137,10 @@ def convolution(cell: Cell, stream: StreamContents, layer: Convolution) -> tuple
             or taps != layer.window.taps
         ):
             raise broken(
-                layer.name, f"{cell.name} has {taps} taps of groups of {rows} x {columns} in {pe} sums, the model {layer.groups} of "
+                layer.name,
+                f"{cell.name} has {taps} taps of groups of {rows} x {columns} in {pe} sums, the model {layer.groups} of "
                 f"{outputs // layer.groups} x {layer.weight.shape[3]}.",
-            )  # fmt: skip
+            )
         folds, windows, lanes = repeat, max(1, pe // outputs), pe // rows * taps * columns
         ordered = True
     else:
@@ -202,8 +203,9 @@ def compare(cell: Cell, stream: StreamContents, layer: Convolution, elements: El
     model: dict[bytes, Array] = {b"": np.zeros(len(layer.weight) + 1, np.int64)}
     own = dict(model)
     for part, columns, weights in (
-        (model, wanted.reshape(places, -1), layer.weight.reshape(len(layer.weight), -1)), (own, found, table),
-    ):  # fmt: skip
+        (model, wanted.reshape(places, -1), layer.weight.reshape(len(layer.weight), -1)),
+        (own, found, table),
+    ):
         for column, weight in zip(np.ascontiguousarray(columns.T), weights.T, strict=True):
             if (column == constant(layer.pad)).all():
                 what = weight == layer.pad if mode == 2 else weight * layer.pad
@@ -228,9 +230,10 @@ def _same(layer: Convolution, cell: Cell, found: Array, model: Array) -> None:
     if len(wrong):
         row, column = wrong[0].tolist()
         raise broken(
-            layer.name, f"row (channel) {row}: for element {column} of a window the model's weight is "
+            layer.name,
+            f"row (channel) {row}: for element {column} of a window the model's weight is "
             f"{model[row, column]}, that of {cell.name} {found[row, column]}.",
-        )  # fmt: skip
+        )
 
 
 def _harmless(layer: Convolution, cell: Cell, mode: int, column: Array, weight: Array) -> None:

@@ -1,8 +1,10 @@
-"""Reads the numbers of a model file a second time, straight from the protobuf, and holds the imported Model against them.
+"""Second reading of a model file, straight from the protobuf, and comparison with the imported Model.
 
-It shares nothing with the frontend. Quantizers, weights, biases, scales, zero points, bit widths, roundings, borders and
-windows of the nodes that it knows would have to be misread twice, in the same way. Nodes that it does not know, or finds in a
-form that it does not know, are listed: what they say was read once. So was how nodes follow each other.
+It shares nothing with the frontend. An undetected misreading would have to happen twice, in the same way. This holds
+for quantizers, weights, biases, scales, zero points, bit widths, roundings, borders and windows of known nodes.
+
+Unknown nodes, and nodes in an unknown form, are listed: only the frontend has read them. Only the frontend reads how
+nodes follow each other.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from hlsgen.certify.second_reading.protobuf import ModelFile
 from hlsgen.certify.second_reading.quantizers import ELEMENTS
 from hlsgen.certify.second_reading.rows import ROWS
 from hlsgen.certify.second_reading.softmax import SOFTMAX
-from hlsgen.certify.second_reading.steps import Found
+from hlsgen.certify.second_reading.steps import ImportedSteps
 from hlsgen.certify.second_reading.windows import WINDOWS
 from hlsgen.ir import Model
 
@@ -37,30 +39,30 @@ class SecondReading:
 
 
 def compare(source: Path | onnx.ModelProto, model: Model) -> SecondReading:
-    """Reads a file, or what is in memory, and compares the steps of `model`, node by node."""
+    """Read a file, or a model in memory, and compare the steps of `model` with it, node by node."""
     file = ModelFile(source)
-    found = Found(file, model)
+    imported = ImportedSteps(file, model)
     problems, once = list(_ends(file, model)), []
-    # Layers come first: in QDQ form they stand for the nodes around them as well.
-    for table in (ATTENTION, ROWS, PRODUCTS, LAYERS, WINDOWS, SOFTMAX, ELEMENTS, DEEPLOY, FORMULAS, PROBES):
+    # Layers come first: in QDQ form they cover the nodes around them as well.
+    for checks in (ATTENTION, ROWS, PRODUCTS, LAYERS, WINDOWS, SOFTMAX, ELEMENTS, DEEPLOY, FORMULAS, PROBES):
         for n in file.computing:
-            check = table.get(file.nodes[n].op_type)
-            if check is not None and n not in found.covered:
-                told = check(found, n)
-                if told is not None:
-                    found.covered.add(n)
-                    problems += [(file.names[n], text) for text in told]
-    once = [file.names[n] for n in file.computing if n not in found.covered]
+            check = checks.get(file.nodes[n].op_type)
+            if check is not None and n not in imported.covered:
+                differences = check(imported, n)
+                if differences is not None:
+                    imported.covered.add(n)
+                    problems += [(file.names[n], text) for text in differences]
+    once = [file.names[n] for n in file.computing if n not in imported.covered]
     return SecondReading(tuple(problems), tuple(once))
 
 
 def _ends(file: ModelFile, model: Model) -> Iterator[tuple[str, str]]:
-    """The names of inputs and outputs; of several their order."""
-    inputs = [one.name for one in model.inputs] or [model.input_name]
-    outputs = [one.name for one in model.outputs] or [model.output_name]
-    for names, known in ((inputs, file.inputs), (outputs, file.outputs)):
+    """Differences in the names of inputs and outputs, and in their order."""
+    inputs = [tensor.name for tensor in model.inputs] or [model.input_name]
+    outputs = [tensor.name for tensor in model.outputs] or [model.output_name]
+    for names, file_names in ((inputs, file.inputs), (outputs, file.outputs)):
         for name in names:
-            if name not in known:
-                yield name, f"is no tensor of the file's graph: {', '.join(known[:4])}."
-        if names != [name for name in known if name in names]:
-            yield ", ".join(names), "stand in another order in the file."
+            if name not in file_names:
+                yield name, f"is no tensor of the file's graph: {', '.join(file_names[:4])}."
+        if names != [name for name in file_names if name in names]:
+            yield ", ".join(names), "are in another order in the file."

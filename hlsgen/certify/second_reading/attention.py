@@ -1,4 +1,4 @@
-"""Second reading of Attention and MultiHeadAttention: heads, factor, mask; and of shares that a product takes as they are."""
+"""Second reading of Attention and MultiHeadAttention (heads, factor, mask), and of the shares that a product consumes."""
 
 from __future__ import annotations
 
@@ -8,84 +8,89 @@ from typing import Any
 
 import numpy as np
 
-from hlsgen.certify.second_reading.steps import Found, Told, differ
+from hlsgen.certify.second_reading.steps import Differences, ImportedSteps, differ
 from hlsgen.ir import BatchMatMul, Softmax, Step
 from hlsgen.ir.ops import Add, IntQuant, Mul
 from hlsgen.numerics.fixed import Array, Rounding
 
 
-def shares(step: Step) -> list[str]:
-    """The quantizer of shares, in front of a product: the nearest multiples of 2^-24, from 0 to 1."""
+def check_shares(step: Step) -> list[str]:
+    """Check the quantizer of softmax shares before a product: the nearest multiples of 2^-24, from 0 to 1."""
     op = step.op
     assert isinstance(op, IntQuant)
-    told = [*differ("unit of shares", op.scale, 2.0**-24), *differ("zero point of shares", op.zero_point, 0)]
-    told += differ("range of shares", [op.type.lo, op.type.hi], [0, 2**24])
-    return told + list(differ("rounding of shares", op.mode.name, Rounding.ROUND.name))
+    differences = [*differ("unit of shares", op.scale, 2.0**-24), *differ("zero point of shares", op.zero_point, 0)]
+    differences += differ("range of shares", [op.type.lo, op.type.hi], [0, 2**24])
+    return differences + list(differ("rounding of shares", op.mode.name, Rounding.ROUND.name))
 
 
-def _attention(found: Found, n: int) -> Told:
-    """None where a part is a constant, or the node is of another domain."""
-    file, attributes = found.file, found.file.attributes[n]
-    ort = file.nodes[n].op_type == "MultiHeadAttention"
-    if file.nodes[n].domain not in (("com.microsoft",) if ort else ("", "ai.onnx")):
+def _attention(imported: ImportedSteps, n: int) -> Differences:
+    """Check an attention node. Returns None if a part is a constant, or if the node is of another domain."""
+    file, attributes = imported.file, imported.file.attributes[n]
+    is_ort = file.nodes[n].op_type == "MultiHeadAttention"
+    if file.nodes[n].domain not in (("com.microsoft",) if is_ort else ("", "ai.onnx")):
         return None
     kinds: dict[str, type[Any]] = {"scores": BatchMatMul, "scaled": Mul, "shares": Softmax, "values": BatchMatMul}
-    parts = {part: _part(found, n, part, kind) for part, kind in kinds.items()}
-    unit, added = _part(found, n, "values", IntQuant), found.named.get(f"{file.names[n]}/masked", [])
+    parts = {part: _part(imported, n, part, kind) for part, kind in kinds.items()}
+    unit, mask_steps = _part(imported, n, "values", IntQuant), imported.named.get(f"{file.names[n]}/masked", [])
     scores, scaled, shared, values = parts.values()
     if scores is None or scaled is None or shared is None or values is None or unit is None:
         return None
-    (_, heads, rows, size), keys = found.source(scores), scores.shape[-1]
-    told = shares(unit)
-    told += differ("axis", shared.op.axis, len(shared.shape) - 1)  # type: ignore[union-attr]
+    (_, heads, rows, size), keys = imported.input_shape(scores), scores.shape[-1]
+    differences = check_shares(unit)
+    differences += differ("axis", shared.op.axis, len(shared.shape) - 1)  # type: ignore[union-attr]
     factor = np.float32(attributes.get("scale", 0.0) or 1 / math.sqrt(size))
-    told += differ("factor", scaled.op.value, factor)  # type: ignore[union-attr]
-    kept = attributes.get("num_heads", attributes.get("kv_num_heads", heads))
-    told += differ("heads of keys", heads, kept)
-    own = attributes.get("num_heads", attributes.get("q_num_heads", 0))
-    queries = rows if own in (0, kept) else rows * kept // own
-    mask = _mask(found, n, (queries, keys))
+    differences += differ("factor", scaled.op.value, factor)  # type: ignore[union-attr]
+    key_heads = attributes.get("num_heads", attributes.get("kv_num_heads", heads))
+    differences += differ("heads of keys", heads, key_heads)
+    query_heads = attributes.get("num_heads", attributes.get("q_num_heads", 0))
+    queries = rows if query_heads in (0, key_heads) else rows * key_heads // query_heads
+    mask = _mask(imported, n, (queries, keys))
     if mask is None:
         return None
-    adds = [step for step in added if isinstance(step.op, Add)]
+    adds = [step for step in mask_steps if isinstance(step.op, Add)]
     if len(adds) != int(mask.size > 0):
-        return [*told, f"{len(adds)} masks were imported, the file has {int(mask.size > 0)}."]
+        return [*differences, f"{len(adds)} masks were imported, the file has {int(mask.size > 0)}."]
     for step in adds:
-        told += differ("mask", step.op.value, mask)  # type: ignore[union-attr]
-    return told
+        differences += differ("mask", step.op.value, mask)  # type: ignore[union-attr]
+    return differences
 
 
-def _part(found: Found, n: int, part: str, kind: type[Any]) -> Step | None:
-    own = [step for step in found.named.get(f"{found.file.names[n]}/{part}", []) if isinstance(step.op, kind)]
-    return own[0] if len(own) == 1 else None
+def _part(imported: ImportedSteps, n: int, part: str, kind: type[Any]) -> Step | None:
+    steps = [step for step in imported.named.get(f"{imported.file.names[n]}/{part}", []) if isinstance(step.op, kind)]
+    return steps[0] if len(steps) == 1 else None
 
 
-def _mask(found: Found, n: int, shape: tuple[int, int]) -> Array | None:
-    """What is added to the scores, without elements if there is nothing; None if it is not known."""
-    file, attributes = found.file, found.file.attributes[n]
-    place, later = (5, "unidirectional") if file.nodes[n].op_type == "MultiHeadAttention" else (3, "is_causal")
-    lowest = np.float32(attributes.get("mask_filter_value", -10000.0) if place == 5 else -np.inf)
-    total, given = np.zeros(shape, np.float32), False
-    if file.given(n, place):
-        own = file.constant(n, place)
-        if own is None:
+def _mask(imported: ImportedSteps, n: int, shape: tuple[int, int]) -> Array | None:
+    """The addend of the scores: an empty array if there is none, None if it is not known."""
+    file, attributes = imported.file, imported.file.attributes[n]
+    mask_index, causal_key = (
+        (5, "unidirectional") if file.nodes[n].op_type == "MultiHeadAttention" else (3, "is_causal")
+    )
+    masked_score = np.float32(attributes.get("mask_filter_value", -10000.0) if mask_index == 5 else -np.inf)
+    total, has_mask = np.zeros(shape, np.float32), False
+    if file.has_input(n, mask_index):
+        mask_input = file.constant(n, mask_index)
+        if mask_input is None:
             return None
-        array = own.array
+        array = mask_input.array
         if array.dtype == np.bool_:
             array = np.where(array, np.float32(0), np.float32(-np.inf))
         missing = shape[1] - array.shape[-1] if array.ndim and array.shape[-1] > 1 else 0
         array = np.concatenate([array, np.full((*array.shape[:-1], missing), -np.inf)], -1) if missing else array
-        total, given = total + array.astype(np.float32), True
-    if attributes.get(later, 0):
+        total, has_mask = total + array.astype(np.float32), True
+    if attributes.get(causal_key, 0):
         above = np.arange(shape[1])[None, :] > np.arange(shape[0])[:, None]
-        total, given = total + np.where(above, lowest, np.float32(0)), True
-    if place == 3 and file.given(n, 6):
+        total, has_mask = total + np.where(above, masked_score, np.float32(0)), True
+    if mask_index == 3 and file.has_input(n, 6):
         length = file.constant(n, 6)
         if length is None:
             return None
-        total, given = np.where(np.arange(shape[1]) < int(length.array.ravel()[0]), total, np.float32(-np.inf)), True
-    return total if given else np.zeros(0, np.float32)
+        total, has_mask = np.where(np.arange(shape[1]) < int(length.array.ravel()[0]), total, np.float32(-np.inf)), True
+    return total if has_mask else np.zeros(0, np.float32)
 
 
 #: Operator -> its second reading.
-ATTENTION: dict[str, Callable[[Found, int], Told]] = {"Attention": _attention, "MultiHeadAttention": _attention}
+ATTENTION: dict[str, Callable[[ImportedSteps, int], Differences]] = {
+    "Attention": _attention,
+    "MultiHeadAttention": _attention,
+}

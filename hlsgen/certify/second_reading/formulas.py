@@ -1,4 +1,4 @@
-"""Second reading of FloatQuant, of QLinearAdd and QLinearMul with a constant, of comparisons, Where, and of two tensors."""
+"""Second reading of FloatQuant, comparisons, Where, QLinear operators with a constant, and operators on two tensors."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 
 from hlsgen.certify.second_reading.protobuf import ROUNDINGS, Numbers, kind_of
 from hlsgen.certify.second_reading.quantizers import quantizer
-from hlsgen.certify.second_reading.steps import Found, Told, aligned, differ
+from hlsgen.certify.second_reading.steps import Differences, ImportedSteps, aligned, differ
 from hlsgen.ir import Binary, Select, Shape, Step
 from hlsgen.ir.ops import Add, Cast, Compare, Constant, FloatQuant, Fma, Mul, QuantizeLinear, Where
 from hlsgen.numerics.fixed import Array
 
 
-def float_quant(found: Found, n: int) -> Told:
-    """x, scale, bits of exponent and mantissa, bias of the exponent, largest value."""
-    step, attributes = found.only(n, FloatQuant), found.file.attributes[n]
-    values = [found.file.constant(n, i) for i in range(1, 6)]
+def float_quant(imported: ImportedSteps, n: int) -> Differences:
+    """Inputs: x, scale, bits of exponent and mantissa, bias of the exponent, largest value."""
+    step, attributes = imported.only(n, FloatQuant), imported.file.attributes[n]
+    values = [imported.file.constant(n, i) for i in range(1, 6)]
     if step is None or None in values or any(v is not None and v.array.size != 1 for v in values[1:]):
         return None
     op = step.op
@@ -27,21 +27,28 @@ def float_quant(found: Found, n: int) -> Told:
     scale, *numbers = (v.array for v in values if v is not None)
     exponent, mantissa, bias, limit = (float(v.ravel()[0]) for v in numbers)
     largest = min(limit, (2 - 2.0**-mantissa) * 2.0 ** (2.0**exponent - 1 - bias))
-    told = [
+    differences = [
         *differ("scale", op.scale, aligned(scale, len(step.shape))),
         *differ("bits of the mantissa", op.mantissa, mantissa),
     ]
-    told += [*differ("smallest exponent", op.minimum_exponent, 1 - bias), *differ("largest value", op.largest, largest)]
+    differences += [
+        *differ("smallest exponent", op.minimum_exponent, 1 - bias),
+        *differ("largest value", op.largest, largest),
+    ]
     name = str(attributes.get("rounding_mode", "ROUND")).upper()
-    same = ROUNDINGS.get(name) is ROUNDINGS[op.mode.name] and op.signed
-    return told if same else [*told, f"rounding {op.mode.name} was imported, the file has {name}."]
+    rounding_agrees = ROUNDINGS.get(name) is ROUNDINGS[op.mode.name] and op.signed
+    return (
+        differences
+        if rounding_agrees
+        else [*differences, f"rounding {op.mode.name} was imported, the file has {name}."]
+    )
 
 
 # --------------------------------------------------------------------------- QLinear operators with a constant
 
 
-def _single(values: list[Numbers | None]) -> list[np.float32] | None:
-    """One number each, 0 for what is left out."""
+def _scalars(values: list[Numbers | None]) -> list[np.float32] | None:
+    """One number for each input, 0 for an input that is left out. Returns None if an input has several numbers."""
     if any(v is not None and v.array.size != 1 for v in values):
         return None
     return [np.float32(0) if v is None else np.float32(v.array.ravel()[0]) for v in values]
@@ -50,128 +57,154 @@ def _single(values: list[Numbers | None]) -> list[np.float32] | None:
 def _fused(x: Array, y: np.float32, z: Any) -> Array:
     """x * y + z of float32 numbers, rounded once."""
 
-    def one(a: float, b: float, c: float) -> np.float32:
+    def rounded_once(a: float, b: float, c: float) -> np.float32:
         exact = Fraction(a) * Fraction(b) + Fraction(c)
         guess = np.float32(float(exact))
-        around = [np.nextafter(guess, np.float32(-np.inf)), guess, np.nextafter(guess, np.float32(np.inf))]
-        return min(around, key=lambda f: (abs(Fraction(float(f)) - exact), int(f.view(np.int32)) & 1))
+        candidates = [np.nextafter(guess, np.float32(-np.inf)), guess, np.nextafter(guess, np.float32(np.inf))]
+        return min(candidates, key=lambda f: (abs(Fraction(float(f)) - exact), int(f.view(np.int32)) & 1))
 
-    parts = (x.astype(np.float64), float(y), np.asarray(z, np.float64))
-    return np.asarray(np.vectorize(one, otypes=[np.float32])(*parts))
+    operands = (x.astype(np.float64), float(y), np.asarray(z, np.float64))
+    return np.asarray(np.vectorize(rounded_once, otypes=[np.float32])(*operands))
 
 
-def qlinear_constant(found: Found, n: int) -> Told:
-    """a, its scale, zero point; b, ...; scale and zero point of the result; a or b is constant."""
-    file, node, own = found.file, found.file.nodes[n], found.steps(n)
-    at = 0 if node.input[0] in file.constants else 3
-    codes, last = file.constant(n, at), own[-1].op if own else None
-    parts = [file.constant(n, i) for i in (4 - at, 5 - at, at + 1, at + 2, 6, 7)]
-    numbers = _single(parts)
+def qlinear_constant(imported: ImportedSteps, n: int) -> Differences:
+    """Inputs: a, its scale and zero point; b and its; scale and zero point of the result. Either a or b is constant."""
+    file, node, steps = imported.file, imported.file.nodes[n], imported.steps(n)
+    const_input = 0 if node.input[0] in file.constants else 3
+    codes, last = file.constant(n, const_input), steps[-1].op if steps else None
+    scale_inputs = [
+        file.constant(n, i) for i in (4 - const_input, 5 - const_input, const_input + 1, const_input + 2, 6, 7)
+    ]
+    numbers = _scalars(scale_inputs)
     if codes is None or numbers is None or not isinstance(last, QuantizeLinear):
         return None
-    scale, zero, other, other_zero, result, result_zero = numbers
-    if parts[5] is None or not isinstance(own[0].op, Cast) or own[0].op.dtype != "float32":
+    scale, zero, const_scale, const_zero, result, result_zero = numbers
+    if scale_inputs[5] is None or not isinstance(steps[0].op, Cast) or steps[0].op.dtype != "float32":
         return None
-    one = np.ones(1, np.float32)
-    value = aligned(codes.array, len(own[0].shape)).astype(np.float32)
-    told = quantizer(found, last, len(own[0].shape), one, None, 1, kind_of(parts[5].array))
-    ops = own[1:-1]
+    unit_scale = np.ones(1, np.float32)
+    value = aligned(codes.array, len(steps[0].shape)).astype(np.float32)
+    differences = quantizer(imported, last, len(steps[0].shape), unit_scale, None, 1, kind_of(scale_inputs[5].array))
+    ops = steps[1:-1]
     if node.op_type == "QLinearMul":
-        factor = np.float32(scale * other) / result
-        wanted: list[tuple[type[Any], Any]] = [
+        factor = np.float32(scale * const_scale) / result
+        expected: list[tuple[type[Any], Any]] = [
             (Add, -zero),
-            (Mul, value - other_zero),
+            (Mul, value - const_zero),
             (Mul, factor),
             (Add, result_zero),
         ]
-        return _of(told, ops, wanted)
-    mine, theirs = scale / result, other / result
-    if _is_first(own[0].shape, value.shape, at):
-        rest = result_zero - _fused(mine, zero, theirs * other_zero)
-        return _of(told, ops, [(Fma, (mine, _fused(value, theirs, rest)))])
-    rest = result_zero - _fused(theirs, other_zero, mine * zero)
-    return _of(told, ops, [(Fma, (mine, rest)), (Fma, (one[0], value.astype(np.float64) * theirs.astype(np.float64)))])
+        return _compare_operations(differences, ops, expected)
+    data_factor, const_factor = scale / result, const_scale / result
+    if _data_is_a(steps[0].shape, value.shape, const_input):
+        addend = result_zero - _fused(data_factor, zero, const_factor * const_zero)
+        return _compare_operations(differences, ops, [(Fma, (data_factor, _fused(value, const_factor, addend)))])
+    addend = result_zero - _fused(const_factor, const_zero, data_factor * zero)
+    return _compare_operations(
+        differences,
+        ops,
+        [
+            (Fma, (data_factor, addend)),
+            (Fma, (unit_scale[0], value.astype(np.float64) * const_factor.astype(np.float64))),
+        ],
+    )
 
 
-def _is_first(shape: Shape, constant: Shape, at: int) -> bool:
-    """Whether the kernel takes the data for a: the file's first operand, but where that stands still along the last axis."""
-    given = constant if at == 0 else shape
-    swapped = tuple(constant) != tuple(shape) and tuple(given[-1:]) in ((), (1,))
-    return (at == 3) != swapped
+def _data_is_a(shape: Shape, constant: Shape, const_input: int) -> bool:
+    """True if the kernel takes the data as `a`: the first operand, unless that one broadcasts along the last axis."""
+    first_operand = constant if const_input == 0 else shape
+    swapped = tuple(constant) != tuple(shape) and tuple(first_operand[-1:]) in ((), (1,))
+    return (const_input == 3) != swapped
 
 
-def _of(told: list[str], steps: list[Step], wanted: list[tuple[type[Any], Any]]) -> Told:
-    """The operations, and their constants."""
-    if [type(step.op) for step in steps] != [kind for kind, _ in wanted]:
+def _compare_operations(
+    differences: list[str], steps: list[Step], expected: list[tuple[type[Any], Any]]
+) -> Differences:
+    """Compare the operations with the expected ones, and their constants."""
+    if [type(step.op) for step in steps] != [kind for kind, _ in expected]:
         return None
-    for step, (_, numbers) in zip(steps, wanted, strict=True):
+    for step, (_, numbers) in zip(steps, expected, strict=True):
         if isinstance(step.op, Fma):
-            told += [*differ("factor", step.op.factor, numbers[0]), *differ("addend", step.op.value, numbers[1])]
+            differences += [*differ("factor", step.op.factor, numbers[0]), *differ("addend", step.op.value, numbers[1])]
         else:
-            told += differ("operand", step.op.value, numbers)  # type: ignore[union-attr]
-    return told
+            differences += differ("operand", step.op.value, numbers)  # type: ignore[union-attr]
+    return differences
 
 
 # --------------------------------------------------------------------------- comparisons
 
 
-def compare(found: Found, n: int) -> Told:
-    """The data and a constant: x > c, or c > x, which is x < c."""
-    file, node, step = found.file, found.file.nodes[n], found.only(n, Compare)
-    places = [i for i, name in enumerate(node.input) if name in file.computed]
-    const = file.constant(n, 1 - places[0]) if len(places) == 1 and len(node.input) == 2 else None
+def compare(imported: ImportedSteps, n: int) -> Differences:
+    """The data and a constant: x > c; or c > x, which is x < c."""
+    file, node, step = imported.file, imported.file.nodes[n], imported.only(n, Compare)
+    data_inputs = [i for i, name in enumerate(node.input) if name in file.computed]
+    const = file.constant(n, 1 - data_inputs[0]) if len(data_inputs) == 1 and len(node.input) == 2 else None
     if step is None or const is None:
         return None
     op = step.op
     assert isinstance(op, Compare)
-    wanted = _RELATIONS[node.op_type][places[0]]
-    told = [] if op.kind.value == wanted else [f"{op.kind.value!r} was imported, the file has {wanted!r}."]
-    return [*told, *differ("operand", op.value, aligned(const.array, len(step.shape)))]
+    file_relation = _RELATIONS[node.op_type][data_inputs[0]]
+    differences = (
+        [] if op.kind.value == file_relation else [f"{op.kind.value!r} was imported, the file has {file_relation!r}."]
+    )
+    return [*differences, *differ("operand", op.value, aligned(const.array, len(step.shape)))]
 
 
 _RELATIONS = {
-    "Greater": ("greater", "less"), "Less": ("less", "greater"), "GreaterOrEqual": ("not less", "not greater"),
-    "LessOrEqual": ("not greater", "not less"), "Equal": ("equal", "equal"),
-}  # fmt: skip
+    "Greater": ("greater", "less"),
+    "Less": ("less", "greater"),
+    "GreaterOrEqual": ("not less", "not greater"),
+    "LessOrEqual": ("not greater", "not less"),
+    "Equal": ("equal", "equal"),
+}
 
 
-def where(found: Found, n: int) -> Told:
-    """A condition and two values, of which some are constant."""
-    step = found.only(n, Where, Select)
+def check_where(imported: ImportedSteps, n: int) -> Differences:
+    """A Where node with a condition and two values, some of them constant."""
+    step = imported.only(n, Where, Select)
     if step is None:
         return None
-    op, told = step.op, list[str]()
-    for i, what in enumerate(("condition", "value for true", "value for false")):
-        const = found.file.constant(n, i)
+    op, differences = step.op, list[str]()
+    for i, role in enumerate(("condition", "value for true", "value for false")):
+        const = imported.file.constant(n, i)
         if isinstance(op, Select):
-            own = op.fixed[i]
+            imported_const = op.fixed[i]
         else:
             assert isinstance(op, Where)
-            way = op.ways[i]
-            if len(way) > 1 or (way and not isinstance(way[0], Constant)):
+            branch = op.ways[i]
+            if len(branch) > 1 or (branch and not isinstance(branch[0], Constant)):
                 return None
-            own = way[0].value if way else None  # type: ignore[union-attr]
-        if own is not None and const is None and found.file.nodes[n].input[i] not in found.file.computed:
-            return None  # of an operator that is not folded twice
-        if (own is None) != (const is None):
-            told.append(f"the {what} was imported as {'no ' if own is None else 'a '}constant.")
-        elif own is not None and const is not None:
-            told += differ(what, own, aligned(const.array, len(step.shape)))
-    return told
+            imported_const = branch[0].value if branch else None  # type: ignore[union-attr]
+        if (
+            imported_const is not None
+            and const is None
+            and imported.file.nodes[n].input[i] not in imported.file.computed
+        ):
+            return None  # a constant that only the frontend folds
+        if (imported_const is None) != (const is None):
+            differences.append(f"the {role} was imported as {'no ' if imported_const is None else 'a '}constant.")
+        elif imported_const is not None and const is not None:
+            differences += differ(role, imported_const, aligned(const.array, len(step.shape)))
+    return differences
 
 
-def joined(found: Found, n: int) -> Told:
-    """Two computed tensors."""
-    node, step = found.file.nodes[n], found.only(n, Binary)
-    if step is None or len(node.input) != 2 or not all(name in found.file.computed for name in node.input):
+def check_binary(imported: ImportedSteps, n: int) -> Differences:
+    """An operator with two computed tensors."""
+    node, step = imported.file.nodes[n], imported.only(n, Binary)
+    if step is None or len(node.input) != 2 or not all(name in imported.file.computed for name in node.input):
         return None
     assert isinstance(step.op, Binary)
-    wanted = node.op_type.lower()
-    return [] if step.op.kind.value == wanted else [f"{step.op.kind.value!r} was imported, the file has {wanted!r}."]
+    file_kind = node.op_type.lower()
+    return (
+        [] if step.op.kind.value == file_kind else [f"{step.op.kind.value!r} was imported, the file has {file_kind!r}."]
+    )
 
 
 #: Operator -> its second reading.
-FORMULAS: dict[str, Callable[[Found, int], Told]] = {
-    "FloatQuant": float_quant, "QLinearAdd": qlinear_constant, "QLinearMul": qlinear_constant, "Where": where,
-    **dict.fromkeys(_RELATIONS, compare), **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Max", "Min"), joined),
-}  # fmt: skip
+FORMULAS: dict[str, Callable[[ImportedSteps, int], Differences]] = {
+    "FloatQuant": float_quant,
+    "QLinearAdd": qlinear_constant,
+    "QLinearMul": qlinear_constant,
+    "Where": check_where,
+    **dict.fromkeys(_RELATIONS, compare),
+    **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Max", "Min"), check_binary),
+}

@@ -1,4 +1,4 @@
-"""A model file as the second reader sees it: nodes, names, attributes, and what is constant, with its codes."""
+"""The second reader's view of a model file: nodes, names, attributes, and constants with their codes."""
 
 from __future__ import annotations
 
@@ -19,16 +19,21 @@ from hlsgen.numerics.fixed import Array
 LAYOUT = ("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Identity")
 #: Names of roundings in the files, in capitals -> how numpy rounds so.
 ROUNDINGS: dict[str, Callable[[Array], Array]] = {
-    "ROUND": np.round, "HALF_EVEN": np.round, "CEIL": np.ceil, "FLOOR": np.floor, "DOWN": np.trunc, "ROUND_TO_ZERO": np.trunc,
+    "ROUND": np.round,
+    "HALF_EVEN": np.round,
+    "CEIL": np.ceil,
+    "FLOOR": np.floor,
+    "DOWN": np.trunc,
+    "ROUND_TO_ZERO": np.trunc,
     "UP": lambda x: np.sign(x) * np.ceil(np.abs(x)),
     "HALF_UP": lambda x: np.sign(x) * np.floor(np.abs(x) + np.asarray(0.5, x.dtype)),
     "HALF_DOWN": lambda x: np.sign(x) * np.ceil(np.abs(x) - np.asarray(0.5, x.dtype)),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A constant tensor; behind a quantizer real = (codes - zero) * scale, all of one shape. `kind`: of the codes."""
+    """A constant tensor. After a quantizer: real = (codes - zero) * scale, all of one shape. `kind`: type of the codes."""
 
     array: Array
     codes: Array | None = None
@@ -36,10 +41,10 @@ class Numbers:
     zero: Array | None = None
     kind: str = ""
 
-    def change(self, how: Callable[[Array], Array]) -> Numbers:
-        """The same with elements at other places."""
-        codes, scale, zero = (None if x is None else np.asarray(how(x)) for x in (self.codes, self.scale, self.zero))
-        return Numbers(np.asarray(how(self.array)), codes, scale, zero, self.kind)
+    def change(self, move: Callable[[Array], Array]) -> Numbers:
+        """The same constant with its elements moved by `move`."""
+        codes, scale, zero = (None if x is None else np.asarray(move(x)) for x in (self.codes, self.scale, self.zero))
+        return Numbers(np.asarray(move(self.array)), codes, scale, zero, self.kind)
 
     @property
     def real(self) -> Array:
@@ -50,7 +55,7 @@ class Numbers:
 
 
 class ModelFile:
-    """computing: numbers of the nodes between input and output, in order. names: as diagnostics have them.
+    """A model file. computing: indices of the nodes between input and output, in order. names: as in diagnostics.
 
     opset: version of the standard operators.
     """
@@ -77,69 +82,72 @@ class ModelFile:
             else:
                 self._fold(n)
         needed = set(self.outputs)
-        wanted = []
+        computing = []
         for n in reversed(range(len(self.nodes))):
             if needed & set(self.nodes[n].output):
                 needed |= set(self.nodes[n].input)
-                wanted += [n] if computed & set(self.nodes[n].input) else []
-        self.computing = wanted[::-1]
+                computing += [n] if computed & set(self.nodes[n].input) else []
+        self.computing = computing[::-1]
         self.computed = computed
 
     def constant(self, n: int, i: int) -> Numbers | None:
-        """Input i of node n, if it is there and known."""
+        """Input i of node n as a constant, or None if it is missing or not constant."""
         names = self.nodes[n].input
         return self.constants.get(names[i]) if i < len(names) else None
 
-    def given(self, n: int, i: int) -> bool:
-        """Whether node n has an input i."""
+    def has_input(self, n: int, i: int) -> bool:
+        """True if node n has an input i."""
         return i < len(self.nodes[n].input) and bool(self.nodes[n].input[i])
 
     def is_used(self, name: str) -> bool:
-        """Whether the graph's output depends on a tensor."""
+        """True if the graph's output depends on a tensor."""
         return name in self.outputs or any(n in self.computing for n in self.users.get(name, []))
 
-    def before(self, n: int, i: int = 0) -> int:
-        """The node that computes input i of node n, in front of all that only renames; -1 if there is none."""
+    def upstream_node(self, n: int, i: int = 0) -> int:
+        """The node that computes input i of node n, skipping layout operators; -1 if there is none."""
         while True:
             n = self.producer.get(self.nodes[n].input[i], -1)
             if n < 0 or self.nodes[n].op_type not in LAYOUT:
                 return n
             i = 0
 
-    def after(self, n: int, through: tuple[str, ...] = ()) -> list[int]:
-        """The nodes that follow, one taker each, up to the first one that is none of `through` and does not only rename."""
-        found: list[int] = []
+    def downstream_nodes(self, n: int, through: tuple[str, ...] = ()) -> list[int]:
+        """The chain of single consumers after node n, up to the first node that moves or computes elements.
+
+        Nodes of `through` are passed like layout operators.
+        """
+        chain: list[int] = []
         while True:
             users = self.users.get(self.nodes[n].output[0], [])
             if len(users) != 1 or self.nodes[n].output[0] in self.outputs:
-                return found
+                return chain
             n = users[0]
-            found.append(n)
+            chain.append(n)
             if self.nodes[n].op_type not in (*LAYOUT, *through):
-                return found
+                return chain
 
     def _fold(self, n: int) -> None:
-        """Makes the output of a node of constants known, if it is of a kind that is known here."""
+        """Compute the output of a node whose inputs are constants, if its operator is supported here."""
         node, attributes = self.nodes[n], self.attributes[n]
         fold = _FOLDS.get(node.op_type)
-        given = [self.constants.get(name) for name in node.input if name]
-        if fold is None or None in given:
+        inputs = [self.constants.get(name) for name in node.input if name]
+        if fold is None or None in inputs:
             return
         with np.errstate(all="ignore"):
-            found = fold(given, attributes)
-        if found is not None:
-            self.constants[node.output[0]] = found
+            folded = fold(inputs, attributes)
+        if folded is not None:
+            self.constants[node.output[0]] = folded
 
 
 def _names(nodes: list[onnx.NodeProto]) -> list[str]:
-    """Nodes without a name, or with one that an earlier node has, are called by what they compute."""
-    counts, seen, names = Counter(node.name for node in nodes), {""}, []
+    """Names of the nodes; a node without a name, or with an earlier node's name, is named after its output."""
+    counts, used_names, names = Counter(node.name for node in nodes), {""}, []
     for n, node in enumerate(nodes):
         name = node.name
-        if name in seen:
+        if name in used_names:
             name = _plain(f"{node.op_type} -> {node.output[0] if node.output else '?'}")
             name = f"{name} ({n})" if counts[name] else name
-        seen.add(name)
+        used_names.add(name)
         names.append(_plain(name))
     return names
 
@@ -172,19 +180,19 @@ def _array(tensor: onnx.TensorProto) -> Array:
 
 # --------------------------------------------------------------------------- constants
 
-Given = list[Any]
+FoldInputs = list[Any]
 Attributes = dict[str, Any]
 
 
 def code_range(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
-    """(lowest, highest) code of so many bits."""
+    """(lowest, highest) code of this many bits."""
     if signed:
         return -(2 ** (bits - 1)) + narrow, 2 ** (bits - 1) - 1
     return 0, 2**bits - 1 - narrow
 
 
 def kind_of(array: Array) -> str:
-    """The ONNX type of integers, such as int4."""
+    """The ONNX type of integers, for example int4."""
     return str(array.dtype.name)
 
 
@@ -195,27 +203,32 @@ def limits(kind: str) -> tuple[int, int]:
 
 
 def along(values: Array, rank: int, axis: int) -> Array:
-    """One number, or numbers along an axis, with a rank."""
+    """One number, or numbers along an axis, reshaped to a rank."""
     if values.size == 1:
         return values.reshape((1,) * rank)
-    form = [1] * rank
-    form[axis] = values.size
-    return values.reshape(form)
+    shape = [1] * rank
+    shape[axis] = values.size
+    return values.reshape(shape)
 
 
-def _constant(given: Given, attributes: Attributes) -> Numbers | None:
-    for key, kind in (("value_float", np.float32), ("value_floats", np.float32), ("value_int", np.int64), ("value_ints", np.int64)):  # fmt: skip
+def _constant(inputs: FoldInputs, attributes: Attributes) -> Numbers | None:
+    for key, kind in (
+        ("value_float", np.float32),
+        ("value_floats", np.float32),
+        ("value_int", np.int64),
+        ("value_ints", np.int64),
+    ):
         if key in attributes:
             return Numbers(np.asarray(attributes[key], kind))
     return Numbers(attributes["value"]) if attributes.get("value") is not None else None
 
 
-def _quant(given: Given, attributes: Attributes) -> Numbers | None:
-    """IntQuant: clamp(x / scale + zero), rounded."""
-    if len(given) != 4 or given[3].array.size != 1:
+def _quant(inputs: FoldInputs, attributes: Attributes) -> Numbers | None:
+    """IntQuant: the codes are clamp(x / scale + zero), rounded."""
+    if len(inputs) != 4 or inputs[3].array.size != 1:
         return None
-    x, scale, zero = (part.array for part in given[:3])
-    bits, signed, narrow = int(given[3].array.ravel()[0]), attributes.get("signed", 1), attributes.get("narrow", 0)
+    x, scale, zero = (part.array for part in inputs[:3])
+    bits, signed, narrow = int(inputs[3].array.ravel()[0]), attributes.get("signed", 1), attributes.get("narrow", 0)
     rounding = ROUNDINGS.get(str(attributes.get("rounding_mode", "ROUND")).upper())
     if rounding is None or (bits == 1 and signed):
         return None
@@ -224,18 +237,18 @@ def _quant(given: Given, attributes: Attributes) -> Numbers | None:
     return _decoded(codes, scale, zero, "")
 
 
-def _bipolar(given: Given, attributes: Attributes) -> Numbers | None:
-    x, scale = given[0].array, given[1].array
+def _bipolar(inputs: FoldInputs, attributes: Attributes) -> Numbers | None:
+    x, scale = inputs[0].array, inputs[1].array
     codes = np.where(x >= 0, 1.0, -1.0)
     return _decoded(codes, scale, np.zeros(1), "")
 
 
-def _dequantize(given: Given, attributes: Attributes) -> Numbers | None:
-    codes, scale = given[0].array, given[1].array
-    zero = given[2].array if len(given) > 2 else np.zeros(1)
+def _dequantize(inputs: FoldInputs, attributes: Attributes) -> Numbers | None:
+    codes, scale = inputs[0].array, inputs[1].array
+    zero = inputs[2].array if len(inputs) > 2 else np.zeros(1)
     size, axis = attributes.get("block_size", 0), attributes.get("axis", 1)
     if codes.dtype.kind not in "iu" and not codes.dtype.name.startswith(("int", "uint")):
-        return None  # floats of 8 or 4 bits: not read twice
+        return None  # floats of 8 or 4 bits: only the frontend reads them
     if size:
         blocks = np.arange(codes.shape[axis]) // size
         scale, zero = (part.take(blocks, axis=axis) if part.size > 1 else part for part in (scale, zero))
@@ -244,10 +257,10 @@ def _dequantize(given: Given, attributes: Attributes) -> Numbers | None:
     return _decoded(codes.astype(np.int64), scale, zero.astype(np.int64), kind_of(codes))
 
 
-def _quantize(given: Given, attributes: Attributes) -> Numbers | None:
-    if len(given) != 3 or attributes.get("block_size"):
+def _quantize(inputs: FoldInputs, attributes: Attributes) -> Numbers | None:
+    if len(inputs) != 3 or attributes.get("block_size"):
         return None
-    x, scale, zero = (part.array for part in given)
+    x, scale, zero = (part.array for part in inputs)
     lo, hi = limits(kind_of(zero))
     scale_, zero_ = (along(part, x.ndim, attributes.get("axis", 1)) for part in (scale, zero))
     codes = np.clip(np.round(x / scale_) + zero_.astype(np.int64), lo, hi)
@@ -255,33 +268,40 @@ def _quantize(given: Given, attributes: Attributes) -> Numbers | None:
 
 
 def _decoded(codes: Array, scale: Array, zero: Array, kind: str) -> Numbers:
-    """Of a negative scale codes and zero point get the other sign."""
-    spread, point = (np.broadcast_to(part, codes.shape) for part in (scale, zero))
-    real = ((codes - point).astype(spread.dtype) * spread).astype(spread.dtype)
-    sign = np.where(spread < 0, -1, 1)
-    return Numbers(np.asarray(real), codes.astype(np.float64) * sign, np.abs(spread), point * sign, kind)
+    """The decoded constant. A negative scale is made positive: codes and zero point change their sign."""
+    scales, zeros = (np.broadcast_to(part, codes.shape) for part in (scale, zero))
+    real = ((codes - zeros).astype(scales.dtype) * scales).astype(scales.dtype)
+    sign = np.where(scales < 0, -1, 1)
+    return Numbers(np.asarray(real), codes.astype(np.float64) * sign, np.abs(scales), zeros * sign, kind)
 
 
-def _transposed(given: Given, attributes: Attributes) -> Numbers | None:
-    return given[0].change(lambda x: x.transpose(attributes.get("perm") or None))  # type: ignore[no-any-return]
+def _transposed(inputs: FoldInputs, attributes: Attributes) -> Numbers | None:
+    return inputs[0].change(lambda x: x.transpose(attributes.get("perm") or None))  # type: ignore[no-any-return]
 
 
-def _reshaped(given: Given, attributes: Attributes) -> Numbers | None:
-    if len(given) != 2 or attributes.get("allowzero"):
+def _reshaped(inputs: FoldInputs, attributes: Attributes) -> Numbers | None:
+    if len(inputs) != 2 or attributes.get("allowzero"):
         return None
-    own = given[0].array.shape
-    target = [own[n] if size == 0 else int(size) for n, size in enumerate(given[1].array.tolist())]
-    return given[0].change(lambda x: x.reshape(target))  # type: ignore[no-any-return]
+    old_shape = inputs[0].array.shape
+    target = [old_shape[n] if size == 0 else int(size) for n, size in enumerate(inputs[1].array.tolist())]
+    return inputs[0].change(lambda x: x.reshape(target))  # type: ignore[no-any-return]
 
 
-def _triangle(given: Given, attributes: Attributes) -> Numbers | None:
+def _triangle(inputs: FoldInputs, attributes: Attributes) -> Numbers | None:
     keep = np.triu if attributes.get("upper", 1) else np.tril
-    diagonal = int(given[1].array.ravel()[0]) if len(given) > 1 else 0
-    return Numbers(keep(given[0].array, diagonal))
+    diagonal = int(inputs[1].array.ravel()[0]) if len(inputs) > 1 else 0
+    return Numbers(keep(inputs[0].array, diagonal))
 
 
-_FOLDS: dict[str, Callable[[Given, Attributes], Numbers | None]] = {
-    "Constant": _constant, "Identity": lambda given, attributes: given[0], "Quant": _quant, "IntQuant": _quant,
-    "BipolarQuant": _bipolar, "DequantizeLinear": _dequantize, "QuantizeLinear": _quantize, "Transpose": _transposed,
-    "Reshape": _reshaped, "Trilu": _triangle,
-}  # fmt: skip
+_FOLDS: dict[str, Callable[[FoldInputs, Attributes], Numbers | None]] = {
+    "Constant": _constant,
+    "Identity": lambda inputs, attributes: inputs[0],
+    "Quant": _quant,
+    "IntQuant": _quant,
+    "BipolarQuant": _bipolar,
+    "DequantizeLinear": _dequantize,
+    "QuantizeLinear": _quantize,
+    "Transpose": _transposed,
+    "Reshape": _reshaped,
+    "Trilu": _triangle,
+}

@@ -1,4 +1,4 @@
-"""Second reading of normalizations: kind, axes, epsilon, gamma, beta; of one node, or of several that compute one."""
+"""Second reading of normalizations, of one node or of several nodes: kind, axes, epsilon, gamma, beta."""
 
 from __future__ import annotations
 
@@ -7,120 +7,129 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hlsgen.certify.second_reading.steps import Found, Told, differ, parameters
+from hlsgen.certify.second_reading.steps import Differences, ImportedSteps, differ, parameters
 from hlsgen.ir import Normalize, NormKind, Step
 from hlsgen.ir.ops import Add, Mul
 
 _RMS = ("RMSNormalization", "SimplifiedLayerNormalization")
-#: What takes part in a normalization that was taken apart, from its last node back to its input.
+#: Operators of a decomposed normalization, from its last node back to its input.
 _PARTS = frozenset("ReduceMean Sub Pow Mul Add Sqrt Div Reciprocal Cast Identity".split())
 
 
-def _own(found: Found, n: int) -> Step | None:
-    own = found.steps(n, Normalize)
-    return own[0] if len(own) == 1 else None
+def _normalize_step(imported: ImportedSteps, n: int) -> Step | None:
+    steps = imported.steps(n, Normalize)
+    return steps[0] if len(steps) == 1 else None
 
 
-def _one_node(found: Found, n: int) -> Told:
-    """Trailing axes, and gamma and beta of their shape."""
-    step, attributes = _own(found, n), found.file.attributes[n]
-    if step is None or found.file.attributes[n].get("stash_type", 1) != 1:
+def _one_node(imported: ImportedSteps, n: int) -> Differences:
+    """Compare the trailing axes, and gamma and beta of their shape."""
+    step, attributes = _normalize_step(imported, n), imported.file.attributes[n]
+    if step is None or imported.file.attributes[n].get("stash_type", 1) != 1:
         return None
-    shape = found.taken(n)[0]
+    shape = imported.input_shapes(n)[0]
     axis = attributes.get("axis", -1) % len(shape)
-    rms = found.file.nodes[n].op_type in _RMS and not _centred(found, n, math.prod(shape[axis:]))
-    told = _normalize(step, NormKind.RMS if rms else NormKind.LAYER, attributes.get("epsilon", 1e-5))
-    told += differ("elements of a row", step.shape[-1], math.prod(shape[axis:]))
-    terms = found.steps(n, Mul, Add)
-    wanted = parameters(found, n, len(shape), *range(1, 3 if found.file.given(n, 2) else 2))
-    if wanted is None or [type(term.op) for term in terms] != [Mul, Add][: len(wanted)]:
+    rms = imported.file.nodes[n].op_type in _RMS and not _centred(imported, n, math.prod(shape[axis:]))
+    differences = _compare_normalization(step, NormKind.RMS if rms else NormKind.LAYER, attributes.get("epsilon", 1e-5))
+    differences += differ("elements of a row", step.shape[-1], math.prod(shape[axis:]))
+    terms = imported.steps(n, Mul, Add)
+    expected = parameters(imported, n, len(shape), *range(1, 3 if imported.file.has_input(n, 2) else 2))
+    if expected is None or [type(term.op) for term in terms] != [Mul, Add][: len(expected)]:
         return None
-    for what, term, value in zip(("gamma", "beta"), terms, wanted, strict=False):
-        told += differ(what, term.op.value, value)  # type: ignore[union-attr]
-    return told
+    for parameter, term, value in zip(("gamma", "beta"), terms, expected, strict=False):
+        differences += differ(parameter, term.op.value, value)  # type: ignore[union-attr]
+    return differences
 
 
-def _centred(found: Found, n: int, length: int) -> bool:
-    """Whether what a node normalizes is x less its mean over rows of that length: onnxruntime fuses the rest of a
-    LayerNormalization alone. Covers both nodes."""
-    file = found.file
+def _centred(imported: ImportedSteps, n: int, length: int) -> bool:
+    """True if a node normalizes x minus its mean over rows of this length. Covers both nodes.
+
+    onnxruntime fuses only the last part of such a LayerNormalization.
+    """
+    file = imported.file
     sub = file.producer.get(file.nodes[n].input[0], -1)
-    if sub < 0 or found.steps(sub) or file.nodes[sub].op_type != "Sub":
+    if sub < 0 or imported.steps(sub) or file.nodes[sub].op_type != "Sub":
         return False
     mean = file.producer.get(file.nodes[sub].input[1], -1)
-    if mean < 0 or found.steps(mean) or file.nodes[mean].op_type != "ReduceMean":
+    if mean < 0 or imported.steps(mean) or file.nodes[mean].op_type != "ReduceMean":
         return False
-    given = file.constant(mean, 1)
-    axes = file.attributes[mean].get("axes", []) if given is None else given.array.ravel().tolist()
-    shape = found.taken(n)[0]
+    axes_input = file.constant(mean, 1)
+    axes = file.attributes[mean].get("axes", []) if axes_input is None else axes_input.array.ravel().tolist()
+    shape = imported.input_shapes(n)[0]
     if not axes or math.prod(shape[a] for a in axes) != length or not file.attributes[mean].get("keepdims", 1):
         return False
-    made = [file.producer.get(file.nodes[m].input[0], -1) for m in (mean, sub)]
-    decoded = all(m >= 0 and file.nodes[m].op_type == "DequantizeLinear" for m in made)
-    same = decoded and list(file.nodes[made[0]].input) == list(file.nodes[made[1]].input)
-    if file.nodes[mean].input[0] != file.nodes[sub].input[0] and not same:
+    producers = [file.producer.get(file.nodes[m].input[0], -1) for m in (mean, sub)]
+    decoded = all(m >= 0 and file.nodes[m].op_type == "DequantizeLinear" for m in producers)
+    same_codes = decoded and list(file.nodes[producers[0]].input) == list(file.nodes[producers[1]].input)
+    if file.nodes[mean].input[0] != file.nodes[sub].input[0] and not same_codes:
         return False
-    found.covered |= {sub, mean}
+    imported.covered |= {sub, mean}
     return True
 
 
-def _normalize(step: Step, kind: NormKind, epsilon: float) -> list[str]:
+def _compare_normalization(step: Step, kind: NormKind, epsilon: float) -> list[str]:
     assert isinstance(step.op, Normalize)
-    told = (
+    differences = (
         []
         if step.op.kind is kind
         else [f"a normalization {step.op.kind.value} was imported, the file has {kind.value}."]
     )
-    return [*told, *differ("epsilon", np.float32(step.op.epsilon), np.float32(epsilon))]
+    return [*differences, *differ("epsilon", np.float32(step.op.epsilon), np.float32(epsilon))]
 
 
-def _apart(found: Found, n: int) -> Told:
-    """Div or Mul at the end of a normalization of several nodes: covers them."""
-    step, file = _own(found, n), found.file
+def _decomposed(imported: ImportedSteps, n: int) -> Differences:
+    """Div or Mul at the end of a normalization of several nodes. Covers them."""
+    step, file = _normalize_step(imported, n), imported.file
     if step is None:
         return None
-    parts, border = _between(found, n)
-    if parts is None or len(border) != 1:
+    nodes, border = _fused_nodes(imported, n)
+    if nodes is None or len(border) != 1:
         return None
-    kinds = [file.nodes[m].op_type for m in parts]
-    sums = [(m, i) for m in parts if file.nodes[m].op_type == "Add" for i in (0, 1) if file.constant(m, i) is not None]
-    means = [m for m in parts if file.nodes[m].op_type == "ReduceMean"]
-    if len(sums) != 1 or len(means) not in (1, 2) or (len(means) == 2) != ("Sub" in kinds):
+    kinds = [file.nodes[m].op_type for m in nodes]
+    epsilon_inputs = [
+        (m, i) for m in nodes if file.nodes[m].op_type == "Add" for i in (0, 1) if file.constant(m, i) is not None
+    ]
+    means = [m for m in nodes if file.nodes[m].op_type == "ReduceMean"]
+    if len(epsilon_inputs) != 1 or len(means) not in (1, 2) or (len(means) == 2) != ("Sub" in kinds):
         return None
-    epsilon = file.constant(*sums[0])
+    epsilon = file.constant(*epsilon_inputs[0])
     assert epsilon is not None
-    told = _normalize(step, NormKind.LAYER if "Sub" in kinds else NormKind.RMS, float(epsilon.array.ravel()[0]))
-    shape = found.taken(n)[0]
+    differences = _compare_normalization(
+        step, NormKind.LAYER if "Sub" in kinds else NormKind.RMS, float(epsilon.array.ravel()[0])
+    )
+    shape = imported.input_shapes(n)[0]
     for m in means:
-        given = file.constant(m, 1)
-        axes = file.attributes[m].get("axes", []) if given is None else given.array.ravel().tolist()
-        told += differ("elements of a row", step.shape[-1], math.prod(shape[a] for a in axes))
-    for m in parts:
+        axes_input = file.constant(m, 1)
+        axes = file.attributes[m].get("axes", []) if axes_input is None else axes_input.array.ravel().tolist()
+        differences += differ("elements of a row", step.shape[-1], math.prod(shape[a] for a in axes))
+    for m in nodes:
         powers = file.constant(m, 1) if file.nodes[m].op_type == "Pow" else None
         if powers is not None and float(powers.array.ravel()[0]) not in (2.0, 0.5, -0.5):
-            told += ["a power is none of a normalization."]
-    found.covered |= set(parts)
-    return told
+            differences += ["a power is none of a normalization."]
+    imported.covered |= set(nodes)
+    return differences
 
 
-def _between(found: Found, n: int) -> tuple[list[int] | None, set[str]]:
-    """The nodes of which none has a step of its own, from node n back, and the tensors that they take."""
-    file, parts, border, waiting = found.file, [n], set[str](), [n]
-    while waiting:
-        m = waiting.pop()
+def _fused_nodes(imported: ImportedSteps, n: int) -> tuple[list[int] | None, set[str]]:
+    """The nodes from node n back that have no step of their own, and the tensors that they read."""
+    file, nodes, border, worklist = imported.file, [n], set[str](), [n]
+    while worklist:
+        m = worklist.pop()
         for name in file.nodes[m].input:
-            before = file.producer.get(name, -1)
-            if name not in file.computed or before in parts:
+            producer = file.producer.get(name, -1)
+            if name not in file.computed or producer in nodes:
                 continue
-            if before < 0 or found.steps(before) or file.nodes[before].op_type not in _PARTS:
+            if producer < 0 or imported.steps(producer) or file.nodes[producer].op_type not in _PARTS:
                 border.add(name)
                 continue
-            parts.append(before)
-            waiting.append(before)
-    return (parts if len(parts) > 1 else None), border
+            nodes.append(producer)
+            worklist.append(producer)
+    return (nodes if len(nodes) > 1 else None), border
 
 
-#: Operator -> its second reading, where the node ends a normalization.
-ROWS: dict[str, Callable[[Found, int], Told]] = {
-    "LayerNormalization": _one_node, **dict.fromkeys(_RMS, _one_node), "Div": _apart, "Mul": _apart,
-}  # fmt: skip
+#: Operator -> its second reading if the node ends a normalization.
+ROWS: dict[str, Callable[[ImportedSteps, int], Differences]] = {
+    "LayerNormalization": _one_node,
+    **dict.fromkeys(_RMS, _one_node),
+    "Div": _decomposed,
+    "Mul": _decomposed,
+}

@@ -1,4 +1,4 @@
-"""The imported Model, found by the names of the nodes, and how its numbers are compared with those of the file."""
+"""Access to the imported Model by the names of the file's nodes, and comparison of its numbers with the file's."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hlsgen.certify.second_reading.protobuf import ModelFile
 from hlsgen.ir import Model, Shape, Step
 from hlsgen.numerics.fixed import Array
 
-#: What a comparison says: nothing that differs, what differs, or None where the form is not known.
-Told = list[str] | None
+#: Result of a check: the differences found (empty if equal), or None if the node has an unknown form.
+Differences = list[str] | None
 
 
-class Found:
-    """The steps of a Model by the node that they come from. `covered`: nodes that were compared."""
+class ImportedSteps:
+    """The steps of a Model, grouped by the node that they come from. `covered`: nodes that were compared."""
 
     def __init__(self, file: ModelFile, model: Model) -> None:
         self.file, self.model = file, model
@@ -27,52 +27,52 @@ class Found:
             self.named.setdefault(name, []).append(step)
 
     def steps(self, n: int, *kinds: type[Any]) -> list[Step]:
-        """The steps of node n, of these kinds if some are given."""
-        own = self.named.get(self.file.names[n], [])
-        return [step for step in own if isinstance(step.op, kinds)] if kinds else own
+        """The steps of node n; only steps of the given kinds if there are any."""
+        steps = self.named.get(self.file.names[n], [])
+        return [step for step in steps if isinstance(step.op, kinds)] if kinds else steps
 
     def only(self, n: int, *kinds: type[Any]) -> Step | None:
-        """The one step that node n consists of, if it is of these kinds."""
-        own = self.steps(n)
-        return own[0] if len(own) == 1 and isinstance(own[0].op, kinds) else None
+        """The single step of node n, if it is of these kinds; else None."""
+        steps = self.steps(n)
+        return steps[0] if len(steps) == 1 and isinstance(steps[0].op, kinds) else None
 
-    def outside(self, n: int) -> list[int]:
-        """The values that the steps of node n take from other nodes, each once."""
-        own = {number for number, step in enumerate(self.model.steps, 1) if any(step is s for s in self.steps(n))}
-        return list(dict.fromkeys(i for step in self.steps(n) for i in step.inputs if i not in own))
+    def external_inputs(self, n: int) -> list[int]:
+        """The values that the steps of node n read from other nodes, each once."""
+        results = {number for number, step in enumerate(self.model.steps, 1) if any(step is s for s in self.steps(n))}
+        return list(dict.fromkeys(i for step in self.steps(n) for i in step.inputs if i not in results))
 
-    def taken(self, n: int) -> list[Shape]:
-        """Their shapes."""
-        return [self.model.steps[i - 1].shape if i else self.model.input_shape for i in self.outside(n)]
+    def input_shapes(self, n: int) -> list[Shape]:
+        """The shapes of `external_inputs`."""
+        return [self.model.steps[i - 1].shape if i else self.model.input_shape for i in self.external_inputs(n)]
 
-    def source(self, step: Step) -> Shape:
-        """The shape of what a step takes."""
+    def input_shape(self, step: Step) -> Shape:
+        """The shape of a step's first input."""
         return self.model.steps[step.inputs[0] - 1].shape if step.inputs[0] else self.model.input_shape
 
 
 def aligned(values: Array, rank: int) -> Array:
-    """A constant that broadcasts from the right, with a rank."""
+    """A constant that broadcasts from the right, reshaped to a rank."""
     while values.ndim > rank and values.shape[0] == 1:
         values = values[0]
     return values.reshape((1,) * (rank - values.ndim) + values.shape)
 
 
-def parameters(found: Found, n: int, rank: int, *places: int) -> list[Array] | None:
-    """Constant inputs that broadcast from the right; None if one is not known."""
-    parts = [found.file.constant(n, i) for i in places]
+def parameters(imported: ImportedSteps, n: int, rank: int, *inputs: int) -> list[Array] | None:
+    """Constant inputs that broadcast from the right; Returns None if one is not known."""
+    parts = [imported.file.constant(n, i) for i in inputs]
     return None if None in parts else [aligned(part.array, rank) for part in parts if part is not None]
 
 
-def differ(what: str, found: Any, wanted: Any) -> Iterator[str]:
-    """What differs between two numbers, or arrays that broadcast."""
-    one, other = np.asarray(found), np.asarray(wanted)
+def differ(quantity: str, imported: Any, expected: Any) -> Iterator[str]:
+    """Describe the first difference between two numbers, or two arrays that broadcast."""
+    imported_array, expected_array = np.asarray(imported), np.asarray(expected)
     try:
-        a, b = np.broadcast_arrays(one, other)
+        imported_values, expected_values = np.broadcast_arrays(imported_array, expected_array)
     except ValueError:
-        yield f"{what} of shape {list(one.shape)} was imported, the file has {list(other.shape)}."
+        yield f"{quantity} of shape {list(imported_array.shape)} was imported, the file has {list(expected_array.shape)}."
         return
-    wrong = np.argwhere(a != b)
-    if len(wrong):
-        at = tuple(wrong[0].tolist())
+    unequal = np.argwhere(imported_values != expected_values)
+    if len(unequal):
+        at = tuple(unequal[0].tolist())
         place = f" (at {list(at)})" if at else ""
-        yield f"{what} {a[at]} was imported, the file has {b[at]}{place}."
+        yield f"{quantity} {imported_values[at]} was imported, the file has {expected_values[at]}{place}."
