@@ -146,7 +146,7 @@ class Checker:
 
     def _end(self, number: int, _offset: int, value: Value, cell: Cell, wire: str, frame: PortFrame) -> None:
         """The same of one port, for a value of the graph."""
-        stream = self._taken(cell, [wire])[0]
+        stream = self._consume(cell, [wire])[0]
         readable(cell.name, stream, value.type, stream.bits, None)
         self.elements.expect(cell.name, stream, number, self.layout.orders[number])
         filled = stream.filled.ravel()
@@ -173,7 +173,7 @@ class Checker:
             if not self.back.sent(name, stream, self.elements.numbers):
                 self.streams[name] = stream
 
-    def _taken(self, cell: Cell, names: list[str]) -> list[StreamContents]:
+    def _consume(self, cell: Cell, names: list[str]) -> list[StreamContents]:
         missing = [name for name in names if name not in self.streams]
         if missing:
             raise broken(cell.name, f"certificate.json lists it before what sends {missing[0]}.")
@@ -207,7 +207,7 @@ class Checker:
         for cell in cells:
             if isinstance(layer, Delay):
                 self._assume(layer, self.elements.numbers[i + 1], self.network.takes[cell.name])
-            taken = self._taken(cell, list(self.network.takes[cell.name]))
+            taken = self._consume(cell, list(self.network.takes[cell.name]))
             self.taken[cell.name] = taken[0].lanes, taken[0].width
             if cell.module == "hg_unfold":
                 sent = unrolled_windows.unfold(cell, taken[0])

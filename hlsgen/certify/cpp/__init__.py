@@ -1,1 +1,1 @@
-"""The checker of cores in C++: their text is read back, and each process is proven to do what its layer does."""
+"""The checker of C++ cores: reads their text back and proves that each process computes its part of a layer."""

@@ -1,8 +1,8 @@
-"""Processes that give each element a code, said as instances of the modules whose contract is the same.
+"""Reads processes that give each element a code as instances of the modules with the same contract.
 
-The head of each header says what its function computes. It is what a module of the Verilog library computes, of which
-the checker has a model; the arrays are put together to that module's memories. What the types of C++ might cut is held
-to be wide enough, for every number in the bits of the input.
+The head of each header defines its function. A module of the Verilog library computes the same, and the
+checker has a model of it. The arrays are combined into that module's memories. The types of C++ are proven to be wide
+enough, for every number in the bits of the input.
 """
 
 from __future__ import annotations
@@ -18,27 +18,33 @@ from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.netlist_reader import ParameterValue, broken
 from hlsgen.numerics.fixed import Array, IntType
 
-#: Roundings of rounding.hpp, by the numbers that they have in modules.
+#: Roundings of rounding.hpp; the index is the MODE of a module.
 _MODES = ("half_even", "up", "down", "away", "to_zero", "half_away", "half_to_zero")
-#: Those of ap_fixed.
+#: Roundings of ap_fixed -> MODE of a module.
 _FIXED_MODES = {"AP_RND_CONV": 0, "AP_TRN": 2, "AP_TRN_ZERO": 4, "AP_RND_INF": 5, "AP_RND_ZERO": 6}
-#: Larger types are not computed with.
-_MOST_BITS = 62
+#: Larger types are rejected.
+_MAX_BITS = 62
 
 
-def ends_of(call: Call) -> tuple[int, IntType, dict[str, ParameterValue]]:
-    """Lanes, all numbers in the bits of an input element, and the parameters that every module has."""
-    taken, sent = call.takes[0], call.gives[0]
-    if len(call.takes) != 1 or len(call.gives) != 1 or taken.lanes != sent.lanes:
-        raise broken(call.name, f"{call.function} has {taken.lanes} lanes on one side, {sent.lanes} on the other.")
-    low, high = (-(1 << (taken.bits - 1)), (1 << (taken.bits - 1)) - 1) if taken.signed else (0, (1 << taken.bits) - 1)
-    ends: dict[str, ParameterValue] = {
-        "LANES": taken.lanes,
-        "IN_W": taken.bits,
-        "IN_SIGNED": int(taken.signed),
-        "OUT_W": sent.bits,
+def lane_parameters(call: Call) -> tuple[int, IntType, dict[str, ParameterValue]]:
+    """Lanes, the range of numbers in the bits of an input element, and the parameters that every module has."""
+    in_beats, out_beats = call.inputs[0], call.outputs[0]
+    if len(call.inputs) != 1 or len(call.outputs) != 1 or in_beats.lanes != out_beats.lanes:
+        raise broken(
+            call.name, f"{call.function} has {in_beats.lanes} lanes at its input, {out_beats.lanes} at its output."
+        )
+    low, high = (
+        (-(1 << (in_beats.bits - 1)), (1 << (in_beats.bits - 1)) - 1)
+        if in_beats.signed
+        else (0, (1 << in_beats.bits) - 1)
+    )
+    parameters: dict[str, ParameterValue] = {
+        "LANES": in_beats.lanes,
+        "IN_W": in_beats.bits,
+        "IN_SIGNED": int(in_beats.signed),
+        "OUT_W": out_beats.bits,
     }
-    return taken.lanes, IntType(low, high), ends
+    return in_beats.lanes, IntType(low, high), parameters
 
 
 def folds_of(call: Call) -> tuple[int, tuple[int, ...]]:
@@ -47,17 +53,17 @@ def folds_of(call: Call) -> tuple[int, tuple[int, ...]]:
     return folds, (folds * call.number("ROUNDS", 1),)
 
 
-def takes_tables(call: Call, ends: str) -> None:
-    """The process takes exactly these tables, in this order. Raises HG055."""
-    if call.tables != tuple(f"{call.name}_{end}" for end in ends.split()):
-        raise broken(call.name, f"{call.function} takes the tables {call.tables}, not {ends}.")
+def check_tables(call: Call, suffixes: str) -> None:
+    """Check that the process has exactly these tables, in this order. Raises HG055."""
+    if call.tables != tuple(f"{call.name}_{end}" for end in suffixes.split()):
+        raise broken(call.name, f"{call.function} has the tables {call.tables}, not {suffixes}.")
 
 
-def holds(call: Call, name: str, *values: int) -> None:
-    """The argument is an ap_int that holds all these numbers. Raises HG055."""
+def check_type_holds(call: Call, name: str, *values: int) -> None:
+    """Check that the argument is an ap_int that holds all these numbers. Raises HG055."""
     match = re.fullmatch(r"ap_int<(\d{1,2})>", call.arguments.get(name, ""))
     bits = int(match[1]) if match else 0
-    if not 1 <= bits <= _MOST_BITS or min(values) < -(1 << (bits - 1)) or max(values) >= 1 << (bits - 1):
+    if not 1 <= bits <= _MAX_BITS or min(values) < -(1 << (bits - 1)) or max(values) >= 1 << (bits - 1):
         raise broken(call.name, f"{name} is {call.arguments.get(name)}, for numbers of {min(values)}..{max(values)}.")
 
 
@@ -69,56 +75,56 @@ def mode_of(call: Call) -> int:
 
 
 def bounds_of(call: Call) -> dict[str, ParameterValue]:
-    bits, least = call.gives[0].bits, -(1 << 62)
-    low, high = call.number("LOW", least), call.number("HIGH", least)
+    bits, minimum = call.outputs[0].bits, -(1 << 62)
+    low, high = call.number("LOW", minimum), call.number("HIGH", minimum)
     if not -(1 << bits) <= low <= high < 1 << bits:
-        raise broken(call.name, f"its bounds {low}..{high} are more than its code has.")
+        raise broken(call.name, f"its bounds {low}..{high} do not fit its code.")
     return {"LOW": sized(bits + 1, low), "HIGH": sized(bits + 1, high)}
 
 
 def bits_of(*values: Array) -> int:
-    """Bits of the two's complement that holds all these."""
+    """Bits of the smallest two's complement type that holds all these numbers."""
     return IntType(min(-1, *(int(v.min()) for v in values)), max(0, *(int(v.max()) for v in values))).bits
 
 
 def _sums(call: Call, x: IntType, factor: Array, *addends: Array) -> list[int]:
-    """The least and greatest x * factor + addend."""
+    """Extreme values of x * factor + addend."""
     del call
     return [
         a * f + b
         for a in (x.lo, x.hi)
         for f in (int(factor.min()), int(factor.max()))
-        for b in (int(side(addend)) for addend in addends for side in (np.min, np.max))
+        for b in (int(extreme(addend)) for addend in addends for extreme in (np.min, np.max))
     ]
 
 
-def _steps(call: Call, tables: Tables) -> Meaning:
-    """thresholds and compare: the code counts comparisons, one after the other or all at once."""
+def _thresholds(call: Call, tables: Tables) -> Meaning:
+    """hg::thresholds and hg::compare: the code counts comparisons, in a sequence or all at once."""
     call.only("STEPS FOLDS ROUNDS BASE")
-    lanes, x, ends = ends_of(call)
+    lanes, x, parameters = lane_parameters(call)
     folds, beats = folds_of(call)
     falls = len(call.tables) == 2
-    takes_tables(call, "thresholds falling" if falls else "thresholds")
+    check_tables(call, "thresholds falling" if falls else "thresholds")
     steps = call.number("STEPS", 1)
-    table = tables.array(call, "thresholds", folds, lanes, steps)
+    thresholds = tables.array(call, "thresholds", folds, lanes, steps)
     falling = tables.array(call, "falling", folds, lanes) if falls else np.zeros((folds, lanes), np.int64)
-    order = np.diff(table, axis=2) * np.where(falling == 1, -1, 1)[:, :, None]
+    order = np.diff(thresholds, axis=2) * np.where(falling == 1, -1, 1)[:, :, None]
     if (order < 0).any() or not np.isin(falling, (0, 1)).all():
         raise broken(call.name, "its thresholds are not in the order of the codes.")
     if not x.signed:
-        table = np.maximum(table, 0)  # every x reaches these
-    width = max(x.bits, bits_of(table))
-    fields = table.reshape(folds, -1), np.repeat(falling, steps, axis=1)
+        thresholds = np.maximum(thresholds, 0)  # every x reaches these
+    width = max(x.bits, bits_of(thresholds))
+    fields = thresholds.reshape(folds, -1), np.repeat(falling, steps, axis=1)
     file = tables.put(f"{call.name}.steps", [(fields[0], width), (fields[1], 1)])
     return instance(
         call,
         "hg_compare",
         beats,
-        **ends,
+        **parameters,
         FOLDS=folds,
         STEPS=steps,
         T_W=width,
-        OFFSET=sized(call.gives[0].bits, call.number("BASE", -(1 << 40))),
+        OFFSET=sized(call.outputs[0].bits, call.number("BASE", -(1 << 40))),
         FALLING=1,
         FILE=file,
     )
@@ -126,16 +132,16 @@ def _steps(call: Call, tables: Tables) -> Meaning:
 
 def _shift(call: Call, tables: Tables) -> Meaning:
     call.only("SUM MODE LEFT SHIFT LOW HIGH FOLDS ROUNDS")
-    lanes, x, ends = ends_of(call)
+    lanes, x, parameters = lane_parameters(call)
     folds, beats = folds_of(call)
-    takes_tables(call, "offset")
+    check_tables(call, "offset")
     offset = tables.array(call, "offset", folds, lanes)
-    left, shift = call.number("LEFT"), call.number("SHIFT")
-    if max(left, shift) > _MOST_BITS:
-        raise broken(call.name, "it shifts more bits than its model.")
-    sums = _sums(call, IntType(x.lo << left, x.hi << left), np.array([1]), offset)
+    left_shift, shift = call.number("LEFT"), call.number("SHIFT")
+    if max(left_shift, shift) > _MAX_BITS:
+        raise broken(call.name, "it shifts by more bits than its model supports.")
+    sums = _sums(call, IntType(x.lo << left_shift, x.hi << left_shift), np.array([1]), offset)
     room = 1 << shift
-    holds(
+    check_type_holds(
         call,
         "SUM",
         *sums,
@@ -149,9 +155,9 @@ def _shift(call: Call, tables: Tables) -> Meaning:
         call,
         "hg_shift",
         beats,
-        **ends,
+        **parameters,
         **_offsets(call, tables, offset),
-        LEFT=left,
+        LEFT=left_shift,
         SHIFT=shift,
         MODE=mode_of(call),
         **bounds_of(call),
@@ -175,78 +181,84 @@ _RESULT = re.compile(r"ap_(u?)fixed<(\d{1,2}),(-?\d{1,3}),(AP_\w+),(AP_SAT|AP_SA
 
 def _quantize(call: Call, tables: Tables) -> Meaning:
     """An assignment of ap_fixed numbers: hg_shift with the same rounding and the bounds of the type."""
-    plain = not call.tables
-    call.only("SUM RESULT BEATS" if plain else "SUM RESULT FOLDS ROUNDS")
-    lanes, x, ends = ends_of(call)
-    takes_tables(call, "" if plain else "offset")
-    folds, beats = (1, (call.number("BEATS", 1),)) if plain else folds_of(call)
-    offset = np.zeros((1, lanes), np.int64) if plain else tables.array(call, "offset", folds, lanes)
-    of_sum, result = _SUM.fullmatch(call.arguments["SUM"]), _RESULT.fullmatch(call.arguments["RESULT"])
-    if of_sum is None or result is None or result[4] not in _FIXED_MODES:
+    no_offset = not call.tables
+    call.only("SUM RESULT BEATS" if no_offset else "SUM RESULT FOLDS ROUNDS")
+    lanes, x, parameters = lane_parameters(call)
+    check_tables(call, "" if no_offset else "offset")
+    folds, beats = (1, (call.number("BEATS", 1),)) if no_offset else folds_of(call)
+    offset = np.zeros((1, lanes), np.int64) if no_offset else tables.array(call, "offset", folds, lanes)
+    sum_type, result_type = _SUM.fullmatch(call.arguments["SUM"]), _RESULT.fullmatch(call.arguments["RESULT"])
+    if sum_type is None or result_type is None or result_type[4] not in _FIXED_MODES:
         raise broken(call.name, f"assigns {call.arguments['SUM']} to {call.arguments['RESULT']}.")
-    sent, bits = call.gives[0], int(result[2])
-    shift = int(of_sum[1]) - int(of_sum[2]) - (bits - int(result[3]))
-    signed = not result[1]
-    if (bits, signed) != (sent.bits, sent.signed) or shift < 0 or (not signed and result[5] != "AP_SAT"):
-        raise broken(call.name, f"{call.arguments['RESULT']} is not what it sends, or has more bits behind the point.")
+    out_beats, bits = call.outputs[0], int(result_type[2])
+    shift = int(sum_type[1]) - int(sum_type[2]) - (bits - int(result_type[3]))
+    signed = not result_type[1]
+    if (bits, signed) != (out_beats.bits, out_beats.signed) or shift < 0 or (not signed and result_type[5] != "AP_SAT"):
+        raise broken(
+            call.name,
+            f"{call.arguments['RESULT']} is not the type of its output, or has more fraction bits than the sum.",
+        )
     sums = _sums(call, x, np.array([1]), offset)
-    wide = int(of_sum[1])
-    if not 1 <= wide <= _MOST_BITS or min(sums) < -(1 << (wide - 1)) or max(sums) >= 1 << (wide - 1):
+    sum_bits = int(sum_type[1])
+    if not 1 <= sum_bits <= _MAX_BITS or min(sums) < -(1 << (sum_bits - 1)) or max(sums) >= 1 << (sum_bits - 1):
         raise broken(call.name, f"{call.arguments['SUM']} does not hold {min(sums)}..{max(sums)}.")
     high = (1 << (bits - signed)) - 1
-    low = 0 if not signed else -high if result[5] == "AP_SAT_SYM" else -high - 1
+    low = 0 if not signed else -high if result_type[5] == "AP_SAT_SYM" else -high - 1
     return instance(
         call,
         "hg_shift",
         beats,
-        **ends,
+        **parameters,
         **_offsets(call, tables, offset),
         LEFT=0,
         SHIFT=shift,
-        MODE=_FIXED_MODES[result[4]],
+        MODE=_FIXED_MODES[result_type[4]],
         LOW=sized(bits + 1, low),
         HIGH=sized(bits + 1, high),
     )
 
 
-def _scale(ends_: str) -> Callable[[Call, Tables], Meaning]:
-    """The functions of scale.hpp, by what they take behind multiplier and addend."""
+def _scale(more_arrays: str) -> Callable[[Call, Tables], Meaning]:
+    """The functions of scale.hpp, by their arrays after multiplier and addend."""
 
-    def made(call: Call, tables: Tables) -> Meaning:
+    def read(call: Call, tables: Tables) -> Meaning:
         call.only("SUM SHIFT LOW HIGH FOLDS ROUNDS")
-        lanes, x, ends = ends_of(call)
+        lanes, x, parameters = lane_parameters(call)
         folds, beats = folds_of(call)
-        takes_tables(call, f"multiplier addend {ends_}")
-        own = {end: tables.array(call, end, folds, lanes) for end in ("multiplier", "addend", *ends_.split())}
+        check_tables(call, f"multiplier addend {more_arrays}")
+        arrays = {end: tables.array(call, end, folds, lanes) for end in ("multiplier", "addend", *more_arrays.split())}
         shift, mirrored = call.number("SHIFT"), call.function == "hg::scale_mirrored"
-        if shift > _MOST_BITS:
-            raise broken(call.name, "it shifts more bits than its model.")
-        sums = _sums(call, x, own["multiplier"], own["addend"], own.get("below", own["addend"]))
+        if shift > _MAX_BITS:
+            raise broken(call.name, "it shifts by more bits than its model supports.")
+        sums = _sums(call, x, arrays["multiplier"], arrays["addend"], arrays.get("below", arrays["addend"]))
         if mirrored:
-            sums += _sums(call, x, -own["multiplier"], own["addend"])
+            sums += _sums(call, x, -arrays["multiplier"], arrays["addend"])
         room = 1 << shift
         bounds = call.number("LOW", -(1 << 62)), call.number("HIGH", -(1 << 62))
-        both = [*sums, *(-s for s in sums)]
-        holds(call, "SUM", *(s + d for s in both for d in (-room, room)), *bounds)
-        if not np.isin(own.get("odd", 0), (0, 1)).all():
+        signed_sums = [*sums, *(-s for s in sums)]
+        check_type_holds(call, "SUM", *(s + d for s in signed_sums for d in (-room, room)), *bounds)
+        if not np.isin(arrays.get("odd", 0), (0, 1)).all():
             raise broken(call.name, "a tie goes to the odd code or to the even one: 1 or 0.")
-        m_bits, r_bits = bits_of(own["multiplier"]), bits_of(*(own[e] for e in ("addend", "below") if e in own))
-        if mirrored and ((own["addend"] < 0) | (own["addend"] >= room)).any():
+        m_bits, r_bits = (
+            bits_of(arrays["multiplier"]),
+            bits_of(*(arrays[e] for e in ("addend", "below") if e in arrays)),
+        )
+        if mirrored and ((arrays["addend"] < 0) | (arrays["addend"] >= room)).any():
             raise broken(call.name, "the addend of a mirrored function is less than a unit.")
-        fields = [(own["multiplier"], m_bits), (own["addend"], r_bits)]
+        fields = [(arrays["multiplier"], m_bits), (arrays["addend"], r_bits)]
         mode, symmetric = 0, 1 if mirrored else 0
-        if "odd" in own:
-            mode, fields = 3, [*fields, (own["odd"], 1)]
-        if "below" in own:
-            if bits_of(own["centre"]) > x.bits + 1:
+        if "odd" in arrays:
+            mode, fields = 3, [*fields, (arrays["odd"], 1)]
+        if "below" in arrays:
+            if bits_of(arrays["centre"]) > x.bits + 1:
                 raise broken(call.name, "its centre is no input.")
-            symmetric, fields = 2, [*fields, (own["below"], r_bits), (own["centre"], x.bits + 1)]
+            symmetric, fields = 2, [*fields, (arrays["below"], r_bits), (arrays["centre"], x.bits + 1)]
         file = tables.put(f"{call.name}.factors", fields)
         return instance(
             call,
             "hg_scale",
             beats,
-            **ends,
+            **parameters,
             FOLDS=folds,
             M_W=m_bits,
             R_W=r_bits,
@@ -261,40 +273,40 @@ def _scale(ends_: str) -> Callable[[Call, Tables], Meaning]:
             FILE=file,
         )
 
-    return made
+    return read
 
 
 def _scale_f32(call: Call, tables: Tables) -> Meaning:
     call.only("SUM CODE U_BITS M_BITS MOST_LEFT SHIFT LOW HIGH FOLDS ROUNDS")
-    lanes, x, ends = ends_of(call)
+    lanes, x, parameters = lane_parameters(call)
     folds, beats = folds_of(call)
     names = ("mantissa", "left", "offset", "zero_point")
-    takes_tables(call, " ".join(names))
-    mantissa, left, offset, zero = (tables.array(call, end, folds, lanes) for end in names)
-    bits, m_bits, most, shift = (call.number(n) for n in ("U_BITS", "M_BITS", "MOST_LEFT", "SHIFT"))
-    if not 1 <= min(bits, m_bits) <= max(bits, m_bits) <= _MOST_BITS:
-        raise broken(call.name, f"U_BITS and M_BITS are {bits} and {m_bits}, 1 to {_MOST_BITS} in its model.")
+    check_tables(call, " ".join(names))
+    mantissa, left_shift, offset, zero = (tables.array(call, end, folds, lanes) for end in names)
+    bits, m_bits, max_left, shift = (call.number(n) for n in ("U_BITS", "M_BITS", "MOST_LEFT", "SHIFT"))
+    if not 1 <= min(bits, m_bits) <= max(bits, m_bits) <= _MAX_BITS:
+        raise broken(call.name, f"U_BITS and M_BITS are {bits} and {m_bits}, 1 to {_MAX_BITS} in its model.")
     if (
-        min(mantissa.min(), left.min()) < 0
+        min(mantissa.min(), left_shift.min()) < 0
         or int(mantissa.max()) >> m_bits
-        or left.max() > most
-        or max(most, shift) > 60
+        or left_shift.max() > max_left
+        or max(max_left, shift) > 60
     ):
-        raise broken(call.name, "its mantissas or shifts are more than M_BITS and MOST_LEFT.")
+        raise broken(call.name, "its mantissas or shifts exceed M_BITS or MOST_LEFT.")
     sums = _sums(call, x, np.array([1]), offset)
-    holds(call, "SUM", *sums, *(-s for s in sums))
-    whole = 1 << max(1, bits + 1 + m_bits - shift)
-    holds(call, "CODE", *(int(z) + d for z in (zero.min(), zero.max(), 0) for d in (-whole, whole)))
+    check_type_holds(call, "SUM", *sums, *(-s for s in sums))
+    max_code = 1 << max(1, bits + 1 + m_bits - shift)
+    check_type_holds(call, "CODE", *(int(z) + d for z in (zero.min(), zero.max(), 0) for d in (-max_code, max_code)))
     widths = bits_of(offset), bits_of(zero)
-    fields = [(mantissa, m_bits), (offset, widths[0]), (left, most.bit_length()), (zero, widths[1])]
+    fields = [(mantissa, m_bits), (offset, widths[0]), (left_shift, max_left.bit_length()), (zero, widths[1])]
     return instance(
         call,
         "hg_scale_f32",
         beats,
-        **ends,
+        **parameters,
         FOLDS=folds,
         OFFSET_W=widths[0],
-        LEFT=most,
+        LEFT=max_left,
         U_W=bits,
         M_W=m_bits,
         SHIFT=shift,
@@ -307,10 +319,10 @@ def _scale_f32(call: Call, tables: Tables) -> Meaning:
     )
 
 
-#: Name of a function -> the instance that a call of it stands for.
+#: Name of a function -> how a call of it is read as an instance.
 CODES: dict[str, Callable[[Call, Tables], Meaning]] = {
-    "hg::thresholds": _steps,
-    "hg::compare": _steps,
+    "hg::thresholds": _thresholds,
+    "hg::compare": _thresholds,
     "hg::shift": _shift,
     "hg::quantize": _quantize,
     "hg::scale": _scale(""),

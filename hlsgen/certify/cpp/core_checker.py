@@ -1,4 +1,4 @@
-"""Proves that the C++ of a build computes what its model does: the text is read back, and each process is proven."""
+"""Proves that the C++ of a build computes its model. The text is read back, and each process is proven."""
 
 from __future__ import annotations
 
@@ -30,21 +30,23 @@ from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.library import headers_used, library_text
 
 _NAME = re.compile(r"(?!hg(?:_|$))[A-Za-z_]\w*", re.ASCII)
-#: What a core consists of besides the headers of the library.
-_OWN = ("{top}.cpp", "{top}.hpp", "weights.hpp")
+#: Files of a core in addition to the headers of the library.
+_CORE_FILES = ("{top}.cpp", "{top}.hpp", "weights.hpp")
 
 
 class CppChecker(Checker):
-    """The same walk; and every process takes as many beats a frame as its arguments say."""
+    """The same walk as in Verilog. Each process also consumes as many beats a frame as its arguments state."""
 
     meanings: dict[str, Meaning]
 
-    def _taken(self, cell: Cell, names: list[str]) -> list[StreamContents]:
-        found = super()._taken(cell, names)
-        wanted = self.meanings[cell.name].beats
-        if tuple(stream.beats for stream in found) != wanted:
-            raise broken(cell.name, f"takes {wanted} beats a frame; there are {[s.beats for s in found]}.")
-        return found
+    def _consume(self, cell: Cell, names: list[str]) -> list[StreamContents]:
+        streams = super()._consume(cell, names)
+        expected_beats = self.meanings[cell.name].beats
+        if tuple(stream.beats for stream in streams) != expected_beats:
+            raise broken(
+                cell.name, f"consumes {expected_beats} beats a frame; its streams have {[s.beats for s in streams]}."
+            )
+        return streams
 
 
 def check_cpp(
@@ -56,7 +58,7 @@ def check_cpp(
     summaries: list[Summary],
     labels: Labels = SINGLE,
 ) -> None:
-    """Proves the core in hls/; adds what was proven of each layer. Raises HG055, or collects it."""
+    """Prove the core in hls/ and append a summary of each proven layer. Raises HG055, or collects it."""
     folder, certificate = directory / "hls", read_json(directory / "hls" / "certificate.json")
     if certificate is None:
         raise broken("hls/certificate.json", "cannot be read as JSON: an object, without equal keys.")
@@ -69,38 +71,38 @@ def check_cpp(
     check_model(directory, "hls/certificate.json", certificate, graph.model.runtime, collector)
     with collector.catching():
         _check_files(directory, top, certificate, core, manifest.get("files"), collector)
-    _listed(entries, core)
+    _check_listed(entries, core)
     checker.start()
     for i, entry in zip(hardware_layers(graph), entries, strict=True):
         proof = checker.layer(i, entry)
         with collector.catching():
-            found = proof()
-            last = checker.last.get(found.layer)
-            summaries.append(replace(found, module=core.calls[last].function) if last else found)
+            summary = proof()
+            last_process = checker.last.get(summary.layer)
+            summaries.append(replace(summary, module=core.calls[last_process].function) if last_process else summary)
     checker.end()
-    if set(tables.found) - tables.used and not collector.errors:
-        collector.error("HG055", "hls/weights.hpp", f"{min(set(tables.found) - tables.used)} is used by nobody.")
+    if set(tables.constants) - tables.used and not collector.errors:
+        collector.error("HG055", "hls/weights.hpp", f"{min(set(tables.constants) - tables.used)} is never used.")
 
 
 def _check_files(
     directory: Path, top: str, certificate: dict[str, Any], core: CoreText, listed: Any, collector: Collector
 ) -> None:
-    """The files that a compiler reads for the core are those that the certificate lists, headers as installed.
+    """Check that the files of the core are the ones that the certificate lists, and that headers are as installed.
 
-    `listed`: what the manifest says of all files of the build.
+    `listed`: the hashes of all files of the build in the manifest.
     """
     headers = headers_used({f"{name}.hpp" for name in (*core.headers, "ports")})
-    wanted = {f"hls/{name.format(top=top)}" for name in _OWN} | {f"hls/hg/{name}" for name in headers}
-    if set(certificate["cpp"]) != wanted:
-        odd = sorted(set(certificate["cpp"]) ^ wanted)
+    expected = {f"hls/{name.format(top=top)}" for name in _CORE_FILES} | {f"hls/hg/{name}" for name in headers}
+    if set(certificate["cpp"]) != expected:
+        odd = sorted(set(certificate["cpp"]) ^ expected)
         raise broken("hls/certificate.json", f"lists other files than the core consists of: {odd[:4]}.")
     hashes = {**certificate["cpp"], "hls/certificate.json": sha256(directory / "hls" / "certificate.json")}
     if not isinstance(listed, dict) or any(listed.get(name) != value for name, value in hashes.items()):
         collector.error("HG055", "manifest.json", "lists other hashes of the core than hls/certificate.json.")
-    found = {f"hls/hg/{path.name}" for path in (directory / "hls" / "hg").glob("*")}
-    for name in sorted(found - wanted):
+    present = {f"hls/hg/{path.name}" for path in (directory / "hls" / "hg").glob("*")}
+    for name in sorted(present - expected):
         collector.error("HG055", name, "is included by nothing.", "Remove it: a compiler may find it first.")
-    for name in sorted(wanted):
+    for name in sorted(expected):
         path = directory / name
         if path.is_symlink() or not path.is_file() or sha256(path) != certificate["cpp"][name]:
             collector.error("HG055", name, "has another hash than in hls/certificate.json, or is no plain file.")
@@ -108,31 +110,33 @@ def _check_files(
             collector.error("HG055", name, "is not the header of this version of hlsgen.")
 
 
-def _listed(entries: list[dict[str, Any]], core: CoreText) -> None:
-    """The certificate lists the processes, with their functions, arguments and tables. Raises HG055."""
+def _check_listed(entries: list[dict[str, Any]], core: CoreText) -> None:
+    """Check that the certificate lists the processes, with their functions, arguments and tables. Raises HG055."""
     listed = [x for entry in entries for x in entry["instances"]]
     if sorted(x["instance"] for x in listed) != sorted(core.calls):
         raise broken("hls/certificate.json", "lists other processes than the core calls.")
     for x in listed:
         call = core.calls[x["instance"]]
-        own = (call.function, call.arguments, list(call.tables))
-        said = {name: str(value).replace(" ", "") for name, value in x["parameters"].items()}
-        if (x["module"], said, x["memories"]) != own:
-            raise broken(call.name, f"hls/certificate.json says {x['module']} {said}, the core {own[0]} {own[1]}.")
+        in_core = (call.function, call.arguments, list(call.tables))
+        parameters = {name: str(value).replace(" ", "") for name, value in x["parameters"].items()}
+        if (x["module"], parameters, x["memories"]) != in_core:
+            raise broken(
+                call.name, f"hls/certificate.json says {x['module']} {parameters}, the core {in_core[0]} {in_core[1]}."
+            )
 
 
 def open_core(
     folder: Path, top: str, graph: Graph, layout: StreamOrder, entries: list[dict[str, Any]], labels: Labels = SINGLE
 ) -> tuple[CppChecker, Tables, CoreText]:
-    """The checker of the core in hls/, its constants, and its text. Raises HG055."""
+    """The checker of the core in hls/, its constants and its text. Raises HG055."""
     core = read_core(folder, top, labels)
     constants = read_constants(folder / "weights.hpp", "hls/weights.hpp", f"{top.upper()}_WEIGHTS_HPP")
     tables = Tables(folder, constants)
     meanings = state_meanings(core, loops.check(graph))
     steps = {name: loop.steps for loop in core.loops for name in loop.links}
     for name in core.calls.keys() - meanings.keys():
-        found = meaning_of(core.calls[name], tables)
-        meanings[name] = replace(found, beats=tuple(beats * steps.get(name, 1) for beats in found.beats))
+        meaning = meaning_of(core.calls[name], tables)
+        meanings[name] = replace(meaning, beats=tuple(beats * steps.get(name, 1) for beats in meaning.beats))
     into, out = [_input(call) for call in core.inputs], [_output(call) for call in core.outputs]
     meanings |= {cell.name: Meaning(cell, (cell.number("BEATS", 1),)) for cell in out}
     netlist = Netlist(
@@ -150,13 +154,13 @@ def open_core(
 
 
 def _input(call: Call) -> Cell:
-    """An input port as the instance that it stands for."""
-    return _port("hg_axis_in", "hg::port_in", call, call.takes[0], call.gives[0])
+    """An input port as an instance."""
+    return _port("hg_axis_in", "hg::port_in", call, call.inputs[0], call.outputs[0])
 
 
 def _output(call: Call) -> Cell:
-    """An output port as the instance that it stands for."""
-    return _port("hg_axis_out", "hg::port_out", call, call.gives[0], call.takes[0])
+    """An output port as an instance."""
+    return _port("hg_axis_out", "hg::port_out", call, call.outputs[0], call.inputs[0])
 
 
 def _port(module: str, function: str, call: Call, word: Beats, beats: Beats) -> Cell:

@@ -18,10 +18,10 @@ _ENABLE = "AXIS_ENABLE_DATA | AXIS_ENABLE_LAST"
 
 @dataclass(frozen=True)
 class CoreText:
-    """What a core consists of. `wires`: streams and their beats; `links`: process -> streams that it takes and sends.
+    """The parts of a core. `wires`: streams and their beats; `links`: process -> streams that it consumes and sends.
 
-    `inputs`, `outputs`: the processes at the ports. `loops`: what is called for each step. Their processes and streams are
-    among the others; a state comes back on the stream that `way_back` names.
+    `inputs`, `outputs`: the processes at the ports. `loops`: the loops over steps; their processes and streams are
+    included in the other fields. A state returns on the stream that `feedback_stream` names.
     """
 
     calls: dict[str, Call]
@@ -35,7 +35,7 @@ class CoreText:
 
 @dataclass(frozen=True)
 class _Port:
-    """A port: its name, the process behind or in front of it, and the type of its words."""
+    """A port: its name, the process next to it, and the type of its words."""
 
     name: str
     process: str
@@ -43,8 +43,10 @@ class _Port:
 
 
 def read_core(folder: Path, top: str, labels: Labels = SINGLE) -> CoreText:
-    """The core in folder/TOP.cpp and folder/TOP.hpp. `labels`: what ends the names of its ports. Raises HG055 for
-    anything that is never emitted."""
+    """Read the core in folder/TOP.cpp and folder/TOP.hpp. `labels`: the suffixes of its port names.
+
+    Raises HG055 for any text that hlsgen never emits.
+    """
     into = [_Port(f"s_axis{end}", f"take_frame{end}", f"{top}_input{end}_t") for end in labels[0]]
     out = [_Port(f"m_axis{end}", f"send_frame{end}", f"{top}_output{end}_t") for end in labels[1]]
     words = _read_ports(source(folder / f"{top}.hpp", f"hls/{top}.hpp"), f"hls/{top}.hpp", top, into, out)
@@ -75,28 +77,28 @@ def read_core(folder: Path, top: str, labels: Labels = SINGLE) -> CoreText:
     wires, links = _top(reader, top, types, calls, loops, (into, out), ends)
     for loop in loops:
         if set(loop.wires) & set(wires) or set(loop.links) & set(links):
-            raise broken(reader.name, f"{loop.name} has streams or processes that are used elsewhere as well.")
+            raise broken(reader.name, f"{loop.name} has streams or processes that are also used elsewhere.")
         wires |= loop.wires
         links |= loop.links
         for state in loop.states:
-            back = way_back(state)
-            wires[back] = calls[state.recall].gives[0]
-            links[state.recall] = (state.initial, back), links[state.recall][1]
-            links[state.remember] = links[state.remember][0], (back,)
+            feedback = feedback_stream(state)
+            wires[feedback] = calls[state.recall].outputs[0]
+            links[state.recall] = (state.initial, feedback), links[state.recall][1]
+            links[state.remember] = links[state.remember][0], (feedback,)
     if set(links) != {*calls, *(call.name for call in (*ends[0], *ends[1]))}:
         raise broken(reader.name, "a process is never called.")
     return CoreText(calls, wires, links, *ends, tuple(headers), loops)
 
 
-def way_back(state: LoopState) -> str:
-    """The name of the stream that a state comes back on, which is an array in C++. No other has a space in its name."""
+def feedback_stream(state: LoopState) -> str:
+    """Name of the stream on which a state returns; in C++ it is an array. No other name contains a space."""
     return f"{state.recall} back"
 
 
 def _functions(
     reader: Reader, types: Mapping[str, Beats], words: Mapping[str, tuple[str, Beats]]
 ) -> tuple[dict[str, Call], tuple[LoopText, ...]]:
-    """All processes, and the loops behind them."""
+    """All processes, and the loops after them."""
     calls, loops = dict[str, Call](), list[LoopText]()
     names = set(types)
     while reader.peek() == "static":
@@ -116,22 +118,22 @@ def _functions(
 def _read_ports(
     text: str, name: str, top: str, into: Sequence[_Port], out: Sequence[_Port]
 ) -> dict[str, tuple[str, Beats]]:
-    """For the process of each port the type of its words, and their bits."""
+    """The type of the words of each port, and their bits, by the process of the port."""
     guard, ports = f"{top.upper()}_HPP", (*into, *out)
     words = "".join(
         rf"typedef hls::axis_data<ap_uint<(\d{{1,5}})>, {re.escape(_ENABLE)}> {port.word};\n" for port in ports
     )
     streams = r",\s+".join(f"hls::stream<{port.word}> &{port.name}" for port in ports)
-    form = (
+    pattern = (
         rf"#ifndef {guard}\n#define {guard}\n\n(?:#define AP_INT_MAX_W (\d{{1,5}})\n)?#include \"hg/ports.hpp\"\n\n"
         rf"{words}\nvoid {top}\({streams}\);\n\n#endif\n"
     )
-    match = re.fullmatch(form, text)
+    match = re.fullmatch(pattern, text)
     if match is None:
-        raise broken(name, "is not as it is emitted.")
-    bits = [int(found) for found in match.groups()[1:]]
+        raise broken(name, "is not what hlsgen emits.")
+    bits = [int(width) for width in match.groups()[1:]]
     if max(bits) > int(match[1] or 1024):
-        raise broken(name, f"ap_int has {match[1] or 1024} bits at most, a port has {max(bits)}.")
+        raise broken(name, f"ap_int has at most {match[1] or 1024} bits, a port has {max(bits)}.")
     return {port.process: (port.word, Beats(n, False, 1)) for port, n in zip(ports, bits, strict=True)}
 
 
@@ -144,50 +146,55 @@ def _top(
     ports: tuple[Sequence[_Port], Sequence[_Port]],
     ends: tuple[tuple[Call, ...], tuple[Call, ...]],
 ) -> tuple[dict[str, Beats], dict[str, tuple[tuple[str, ...], tuple[str, ...]]]]:
-    """The streams, and who takes and sends them: each is sent before it is taken, by one process each."""
-    both = (*ports[0], *ports[1])
-    reader.all(f"void {top} ( {' , '.join(f'hls::stream < {port.word} > & {port.name}' for port in both)} ) {{")
-    for port in both:
+    """The streams and the two processes at each: every stream is sent before it is consumed."""
+    all_ports = (*ports[0], *ports[1])
+    reader.all(f"void {top} ( {' , '.join(f'hls::stream < {port.word} > & {port.name}' for port in all_ports)} ) {{")
+    for port in all_ports:
         reader.line(f"#pragma HLS INTERFACE axis port={port.name}")
     reader.line("#pragma HLS INTERFACE ap_ctrl_none port=return")
     reader.line("#pragma HLS DATAFLOW disable_start_propagation")
-    wires = read_streams(reader, types, {port.name: port for port in both})
-    ports_in = {port.name: call.takes[0] for port, call in zip(ports[0], ends[0], strict=True)}
-    last = {call.name: {port.name: call.gives[0]} for port, call in zip(ports[1], ends[1], strict=True)}
-    first = {call.name: (port.name,) for port, call in zip(ports[0], ends[0], strict=True)}
+    wires = read_streams(reader, types, {port.name: port for port in all_ports})
+    ports_in = {port.name: call.inputs[0] for port, call in zip(ports[0], ends[0], strict=True)}
+    port_outputs = {call.name: {port.name: call.outputs[0]} for port, call in zip(ports[1], ends[1], strict=True)}
+    port_inputs = {call.name: (port.name,) for port, call in zip(ports[0], ends[0], strict=True)}
     links: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-    every = calls | {call.name: call for call in (*ends[0], *ends[1])}
-    own = {loop.name: loop for loop in loops}
-    done = set[str]()
+    all_calls = calls | {call.name: call for call in (*ends[0], *ends[1])}
+    loop_by_name = {loop.name: loop for loop in loops}
+    called_loops = set[str]()
     wiring = Wiring(reader, wires, ports_in)
     while reader.peek() != "}":
         name = reader.identifier()
-        given = read_names(reader)
+        names = read_names(reader)
         reader.next(";")
-        if name in links or name in done or name not in every.keys() | own.keys():
+        if name in links or name in called_loops or name not in all_calls.keys() | loop_by_name.keys():
             raise broken(reader.name, f"{name} is called, which is no process, or twice.")
-        if name in own:
-            _call_loop(wiring, own[name], given)
-            done.add(name)
+        if name in loop_by_name:
+            _call_loop(wiring, loop_by_name[name], names)
+            called_loops.add(name)
             continue
-        call = every[name]
-        taken, sent = tuple(given[: len(call.takes)]), tuple(given[len(call.takes) :])
-        wiring.take(name, taken, call.takes)
-        if call.keeps or (name in first and taken != first[name]):
-            raise broken(reader.name, f"{name} takes {taken}, not its port, or is part of a loop.")
-        wiring.send(name, sent, call.gives, last.get(name))
-        links[name] = taken, sent
+        call = all_calls[name]
+        in_names, out_names = tuple(names[: len(call.inputs)]), tuple(names[len(call.inputs) :])
+        wiring.take(name, in_names, call.inputs)
+        if call.state_array or (name in port_inputs and in_names != port_inputs[name]):
+            raise broken(reader.name, f"{name} reads {in_names}, not its port, or is part of a loop.")
+        wiring.send(name, out_names, call.outputs, port_outputs.get(name))
+        links[name] = in_names, out_names
     reader.next("}")
-    leaving = {port.name for port in ports[1]}
-    if reader.peek() or set(wiring.open) != leaving or done != set(own) or wiring.sent != {*wires, *leaving}:
-        raise broken(reader.name, "a stream is taken by nobody, or a loop is never called.")
+    output_names = {port.name for port in ports[1]}
+    if (
+        reader.peek()
+        or set(wiring.open) != output_names
+        or called_loops != set(loop_by_name)
+        or wiring.sent != {*wires, *output_names}
+    ):
+        raise broken(reader.name, "a stream is never read, or a loop is never called.")
     return wires, links
 
 
-def _call_loop(wiring: Wiring, loop: LoopText, given: list[str]) -> None:
-    """The call of a loop, with streams of the names that it has for them."""
-    if given != list(loop.parameters):
-        raise broken(wiring.reader.name, f"{loop.name} is called with {given}, not {list(loop.parameters)}.")
-    taken = tuple(name for name in given if name not in loop.gives)
-    wiring.take(loop.name, taken, tuple(loop.parameters[name] for name in taken))
-    wiring.send(loop.name, loop.gives, tuple(loop.parameters[name] for name in loop.gives))
+def _call_loop(wiring: Wiring, loop: LoopText, names: list[str]) -> None:
+    """Check the call of a loop: the streams have the names of its parameters."""
+    if names != list(loop.parameters):
+        raise broken(wiring.reader.name, f"{loop.name} is called with {names}, not {list(loop.parameters)}.")
+    in_names = tuple(name for name in names if name not in loop.outputs)
+    wiring.take(loop.name, in_names, tuple(loop.parameters[name] for name in in_names))
+    wiring.send(loop.name, loop.outputs, tuple(loop.parameters[name] for name in loop.outputs))

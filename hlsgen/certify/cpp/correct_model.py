@@ -1,4 +1,4 @@
-"""The model of hg::correct: hg_correct, but that codes in front of the comparison are numbers, and do not wrap."""
+"""The model of hg::correct. It is hg_correct, except that codes before the comparison are numbers and do not wrap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hlsgen.numerics.fixed import Array
 
 
 class CppCorrectModel(CorrectModel):
-    """`rest` is a table of the codes from LOW on, of CODES entries; codes beyond have its ends."""
+    """`finer` is a table of CODES entries for the codes from LOW on; other codes use its first or last entry."""
 
     names = CorrectModel.names | {"LOW", "CODES", "FINER", "C_W"}
 

@@ -10,14 +10,14 @@ from hlsgen.certify.netlist_reader import Cell, ParameterValue, SizedConstant
 
 @dataclass(frozen=True)
 class Meaning:
-    """A process as an instance. `beats`: of each stream that it takes, in a frame."""
+    """A process as an instance. `beats`: the beats a frame of each input stream."""
 
     cell: Cell
     beats: tuple[int, ...]
 
 
 def instance(call: Call, module: str, beats: tuple[int, ...], **parameters: ParameterValue) -> Meaning:
-    """The instance that a call stands for."""
+    """The instance that a call means."""
     return Meaning(Cell(module, call.name, parameters, {}), beats)
 
 

@@ -1,4 +1,4 @@
-"""Reads processes back: heads of functions, the call of a library function in each, streams, and who takes and sends them."""
+"""Reads processes back: the heads of functions, the library call in each process, streams, and their two ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hlsgen.certify.cpp.tokens import Beats, Reader
 from hlsgen.certify.netlist_reader import broken
 
-#: Functions that are processes between streams of their own: what calls them is a dataflow region.
+#: Functions that contain a network of processes: their caller is a dataflow region.
 _NETWORKS = frozenset(
     f"hg::{name}"
     for name in (
@@ -25,8 +25,8 @@ _NETWORKS = frozenset(
 
 
 @dataclass(frozen=True)
-class Kept:
-    """An array for a state, as a parameter: so many beats; `const` if it is read."""
+class StateArray:
+    """The array of a state, as a parameter: its number of beats; `const` if the process only reads it."""
 
     beats: Beats
     count: int
@@ -35,24 +35,24 @@ class Kept:
 
 @dataclass(frozen=True)
 class Call:
-    """A process: the function that it calls, the values of its arguments as they are written, its tables.
+    """A process: the library function that it calls, the arguments as they are written, its tables.
 
-    `takes`, `gives`: beats of its streams, in order. `keeps`: the state that it reads or writes.
+    `inputs`, `outputs`: beats of its streams, in order. `state_array`: the state that it reads or writes.
     """
 
     name: str
     function: str
     arguments: dict[str, str]
     tables: tuple[str, ...]
-    takes: tuple[Beats, ...]
-    gives: tuple[Beats, ...]
-    keeps: Kept | None = None
+    inputs: tuple[Beats, ...]
+    outputs: tuple[Beats, ...]
+    state_array: StateArray | None = None
 
-    def number(self, name: str, least: int = 0) -> int:
-        """An argument that is a plain integer, not below `least`. Raises HG055."""
+    def number(self, name: str, minimum: int = 0) -> int:
+        """An argument that is a plain integer, at least `least`. Raises HG055."""
         text = self.arguments.get(name, "")
         match = re.fullmatch(r"(-?\d{1,18})(?:LL)?", text, re.ASCII)
-        if match is None or int(match[1]) < least:
+        if match is None or int(match[1]) < minimum:
             raise broken(self.name, f"argument {name} of {self.function} is {text or 'missing'}.")
         return int(match[1])
 
@@ -63,48 +63,48 @@ class Call:
         return text == "true"
 
     def only(self, names: str) -> None:
-        """The arguments are exactly these, in this order. Raises HG055."""
+        """Check that the arguments are exactly these, in this order. Raises HG055."""
         if list(self.arguments) != names.split():
             raise broken(self.name, f"{self.function} has the arguments {list(self.arguments)}, not {names.split()}.")
 
 
 @dataclass(frozen=True)
 class Head:
-    """The head of a function: its name, and its parameters, in order."""
+    """The head of a function: its name, and its parameters in order."""
 
     name: str
-    parameters: dict[str, Beats | Kept]
+    parameters: dict[str, Beats | StateArray]
 
     @property
     def streams(self) -> dict[str, Beats]:
         return {name: beats for name, beats in self.parameters.items() if isinstance(beats, Beats)}
 
     @property
-    def kept(self) -> dict[str, Kept]:
-        return {name: kept for name, kept in self.parameters.items() if isinstance(kept, Kept)}
+    def arrays(self) -> dict[str, StateArray]:
+        return {name: array for name, array in self.parameters.items() if isinstance(array, StateArray)}
 
 
 def read_head(reader: Reader, types: Mapping[str, Beats], words: Mapping[str, tuple[str, Beats]]) -> Head:
-    """From `static void` to the first directive. `words`: of processes at ports, the type of the port."""
+    """Read from `static void` to the first directive. `words`: the word type of each process at a port."""
     reader.all("static void")
     name = reader.identifier()
-    known = dict(types) | (dict([words[name]]) if name in words else {})
-    found: dict[str, Beats | Kept] = {}
+    known_types = dict(types) | (dict([words[name]]) if name in words else {})
+    parameters: dict[str, Beats | StateArray] = {}
     reader.next("(")
     while True:
-        own, parameter = _parameter(reader, name, known)
-        if own in found:
-            raise broken(reader.name, f"{name} has two parameters {own}.")
-        found[own] = parameter
+        parameter_name, parameter = _parameter(reader, name, known_types)
+        if parameter_name in parameters:
+            raise broken(reader.name, f"{name} has two parameters {parameter_name}.")
+        parameters[parameter_name] = parameter
         if reader.next(",", ")") == ")":
             break
     reader.next("{")
     reader.line("#pragma HLS INLINE off")
-    return Head(name, found)
+    return Head(name, parameters)
 
 
-def _parameter(reader: Reader, name: str, types: Mapping[str, Beats]) -> tuple[str, Beats | Kept]:
-    """Name and type of a parameter: a stream, or an array."""
+def _parameter(reader: Reader, name: str, types: Mapping[str, Beats]) -> tuple[str, Beats | StateArray]:
+    """Name and type of a parameter: a stream or an array."""
     if reader.peek() == "hls::stream":
         reader.all("hls::stream <")
         type_ = known_type(reader, name, types)
@@ -115,89 +115,91 @@ def _parameter(reader: Reader, name: str, types: Mapping[str, Beats]) -> tuple[s
         reader.next()
     type_ = known_type(reader, name, types)
     reader.all("( &")
-    own = reader.identifier()
+    array_name = reader.identifier()
     reader.all(") [")
     count = reader.number()
     reader.next("]")
-    return own, Kept(type_, count, const)
+    return array_name, StateArray(type_, count, const)
 
 
 def known_type(reader: Reader, name: str, types: Mapping[str, Beats]) -> Beats:
-    """A type of beats."""
-    found = types.get(reader.identifier())
-    if found is None:
-        raise broken(reader.name, f"{name} has a stream, or an array, of no known type.")
-    return found
+    """A type of beats that was declared before. Raises HG055."""
+    beats = types.get(reader.identifier())
+    if beats is None:
+        raise broken(reader.name, f"{name} has a stream or an array of an unknown type.")
+    return beats
 
 
 def read_names(reader: Reader) -> list[str]:
-    """What a call gives, with the brackets around."""
+    """The arguments of a call, with the parentheses."""
     reader.next("(")
-    given = [reader.identifier()]
+    arguments = [reader.identifier()]
     while reader.next(",", ")") == ",":
-        given.append(reader.identifier())
-    return given
+        arguments.append(reader.identifier())
+    return arguments
 
 
 def read_process(reader: Reader, head: Head) -> Call:
-    """The rest of a process: the call of a function of the library, which may be a network of processes itself."""
+    """Read the body of a process: the call of a library function, which may be a network of processes."""
     name = head.name
     network = reader.peek() == "#pragma HLS DATAFLOW disable_start_propagation"
     if network:
         reader.next()
     function = reader.identifier()
     if network != (function in _NETWORKS):
-        raise broken(reader.name, f"{name} calls {function}, and is {'' if network else 'no '}dataflow region.")
+        raise broken(reader.name, f"{name} calls {function}, and is {'a' if network else 'no'} dataflow region.")
     arguments: dict[str, str] = {}
     if reader.peek() == "<":
         reader.next("<")
         while True:
-            value, depth = list[str](), 0
+            tokens, depth = list[str](), 0
             while depth or not reader.peek().startswith("/*"):
-                value.append(reader.next())
-                depth += (value[-1] == "<") - (value[-1] == ">")
+                tokens.append(reader.next())
+                depth += (tokens[-1] == "<") - (tokens[-1] == ">")
             title = reader.next()[3:-3]
-            if title in arguments or not value:
+            if title in arguments or not tokens:
                 raise broken(reader.name, f"{name}: argument {title} is given twice, or empty.")
-            arguments[title] = "".join(value).replace(" ", "")
+            arguments[title] = "".join(tokens).replace(" ", "")
             if reader.next(",", ">") == ">":
                 break
-    given = read_names(reader)
+    call_arguments = read_names(reader)
     reader.all("; }")
-    streams, kept = head.streams, head.kept
-    taken = [n for n in streams if n in ("s", "a", "b")]
-    sent = [n for n in streams if n not in taken]
-    wanted = sent == (["m"] if len(sent) == 1 else [f"m{n}" for n in range(len(sent))]) and taken in (["s"], ["a", "b"])
-    if kept:
-        wanted = list(head.parameters) in (["found", "m"], ["s", "left"])
-    if not wanted or given[: len(head.parameters)] != list(head.parameters):
+    streams, arrays = head.streams, head.arrays
+    in_names = [n for n in streams if n in ("s", "a", "b")]
+    out_names = [n for n in streams if n not in in_names]
+    in_order = out_names == (
+        ["m"] if len(out_names) == 1 else [f"m{n}" for n in range(len(out_names))]
+    ) and in_names in (["s"], ["a", "b"])
+    if arrays:
+        in_order = list(head.parameters) in (["found", "m"], ["s", "left"])
+    if not in_order or call_arguments[: len(head.parameters)] != list(head.parameters):
         raise broken(reader.name, f"{name} does not pass its streams on in order.")
-    tables = tuple(given[len(head.parameters) :])
+    tables = tuple(call_arguments[len(head.parameters) :])
     call = Call(
         name,
         function,
         arguments,
         tables,
-        tuple(streams[n] for n in taken),
-        tuple(streams[n] for n in sent),
-        next(iter(kept.values()), None),
+        tuple(streams[n] for n in in_names),
+        tuple(streams[n] for n in out_names),
+        next(iter(arrays.values()), None),
     )
-    if call.keeps:
-        _state(call, call.keeps)
+    if call.state_array:
+        _check_state_array(call, call.state_array)
     return call
 
 
-def _state(call: Call, kept: Kept) -> None:
-    """A process that sends a state from its array, or keeps it there. Raises HG055."""
+def _check_state_array(call: Call, array: StateArray) -> None:
+    """Check a process that emits a state from its array, or stores it there. Raises HG055."""
     call.only("BEATS")
-    reads = not call.takes
-    wanted = ("hg::recall" if reads else "hg::remember", (), (kept.beats,), reads, kept.count)
-    if (call.function, call.tables, (*call.takes, *call.gives), kept.const, call.number("BEATS", 1)) != wanted:
-        raise broken(call.name, f"{call.function} does not fit its array of {kept.count} beats.")
+    reads = not call.inputs
+    expected = ("hg::recall" if reads else "hg::remember", (), (array.beats,), reads, array.count)
+    if (call.function, call.tables, (*call.inputs, *call.outputs), array.const, call.number("BEATS", 1)) != expected:
+        raise broken(call.name, f"{call.function} does not fit its array of {array.count} beats.")
 
 
-def read_streams(reader: Reader, types: Mapping[str, Beats], others: Mapping[str, object]) -> dict[str, Beats]:
-    """The streams that a function declares, none of them with a name of `others`."""
+def read_streams(reader: Reader, types: Mapping[str, Beats], used_names: Mapping[str, object]) -> dict[str, Beats]:
+    """The streams that a function declares. Raises HG055 if a name is already used, also in `others`."""
     wires: dict[str, Beats] = {}
     while reader.peek() == "hls::stream":
         reader.all("hls::stream <")
@@ -206,32 +208,45 @@ def read_streams(reader: Reader, types: Mapping[str, Beats], others: Mapping[str
         name = reader.identifier()
         reader.all(f'( "{name}" ) ;')
         match = re.fullmatch(rf"#pragma HLS STREAM variable={name} depth=([1-9]\d*)", reader.next())
-        if match is None or type_ not in types or name in wires or name in others:
-            raise broken(reader.name, f"{name} is no stream of its own of a known type, with its depth.")
+        if match is None or type_ not in types or name in wires or name in used_names:
+            raise broken(reader.name, f"{name} is no new stream of a known type with a depth.")
         wires[name] = types[type_]
     return wires
 
 
 class Wiring:
-    """Calls in order: each takes streams that were sent before and that nobody has taken, and sends streams of its own."""
+    """Follows the calls in order: each consumes streams that were sent before and are not consumed yet, and sends its
+    own.
+    """
 
-    def __init__(self, reader: Reader, wires: Mapping[str, Beats], there: Mapping[str, Beats]) -> None:
+    def __init__(self, reader: Reader, wires: Mapping[str, Beats], open_streams: Mapping[str, Beats]) -> None:
         self.reader, self.wires = reader, wires
-        self.open = dict(there)
+        self.open = dict(open_streams)
         self.sent = set[str]()
 
-    def take(self, name: str, given: tuple[str, ...], wanted: tuple[Beats, ...]) -> None:
-        """Raises HG055."""
-        if tuple(self.open.pop(n, None) for n in given) != wanted:
-            text = f"{name} takes {given}: not sent before, taken by another, or of another type."
+    def take(self, name: str, streams: tuple[str, ...], expected: tuple[Beats, ...]) -> None:
+        """Consume streams. Raises HG055 if a stream was not sent before, is consumed twice, or has another type."""
+        if tuple(self.open.pop(n, None) for n in streams) != expected:
+            text = f"{name} reads {streams}: not sent before, read by another process, or of another type."
             raise broken(self.reader.name, text)
 
     def send(
-        self, name: str, given: tuple[str, ...], wanted: tuple[Beats, ...], known: Mapping[str, Beats] | None = None
+        self,
+        name: str,
+        streams: tuple[str, ...],
+        expected: tuple[Beats, ...],
+        allowed: Mapping[str, Beats] | None = None,
     ) -> None:
-        """Raises HG055. `known`: streams that it may send, if these are not all."""
-        known = self.wires if known is None else known
-        if tuple(known.get(n) for n in given) != wanted or self.sent & set(given) or len(set(given)) < len(given):
-            raise broken(self.reader.name, f"{name} sends {given}: sent by another, or of another type.")
-        self.open |= {n: known[n] for n in given}
-        self.sent |= set(given)
+        """Send streams. Raises HG055 if a stream is sent twice or has another type.
+
+        `known`: streams that it may send, if not all.
+        """
+        allowed = self.wires if allowed is None else allowed
+        if (
+            tuple(allowed.get(n) for n in streams) != expected
+            or self.sent & set(streams)
+            or len(set(streams)) < len(streams)
+        ):
+            raise broken(self.reader.name, f"{name} writes {streams}: written by another process, or of another type.")
+        self.open |= {n: allowed[n] for n in streams}
+        self.sent |= set(streams)

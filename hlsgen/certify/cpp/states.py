@@ -1,8 +1,8 @@
-"""The ends of a loop's states, said as the instances that stand there in a netlist.
+"""The ends of a loop's states, as instances of a netlist.
 
-A loop calls its processes once for each step, with the beats of that step. None keeps anything between its calls, and all
-their counters are back at their start, so what they do in all steps is what an instance does with the beats of a frame. The array
-that a step leaves and the next one finds is the stream that comes back: the states of all steps but the last one.
+A loop calls its processes once for each step, with the beats of that step. No process keeps anything between its calls,
+and all counters are back at their start. Therefore the calls of all steps do the same as an instance with the beats of a
+frame. The array between two steps is the feedback stream: the states of all steps except the last one.
 """
 
 from __future__ import annotations
@@ -13,19 +13,23 @@ from hlsgen.certify.netlist_reader import broken
 
 
 def state_meanings(core: CoreText, states: int) -> dict[str, Meaning]:
-    """The processes that send and keep states, of which the model has so many. Raises HG055."""
-    found: dict[str, Meaning] = {}
+    """The processes that emit and store states. `states`: how many the model has. Raises HG055."""
+    meanings: dict[str, Meaning] = {}
     for loop in core.loops:
         for state in loop.states:
-            call, kept = core.calls[state.recall], core.calls[state.remember].keeps
-            if kept is None or call.keeps is None or (call.keeps.beats, call.keeps.count) != (kept.beats, kept.count):
-                raise broken(call.name, "a step leaves another array than it finds.")
-            beats, count, others = kept.beats, kept.count, kept.count * (loop.steps - 1)
+            call, array = core.calls[state.recall], core.calls[state.remember].state_array
+            if (
+                array is None
+                or call.state_array is None
+                or (call.state_array.beats, call.state_array.count) != (array.beats, array.count)
+            ):
+                raise broken(call.name, "a step writes another array than it reads.")
+            beats, count, later_beats = array.beats, array.count, array.count * (loop.steps - 1)
             signed = int(beats.signed)
-            found[state.recall] = instance(
+            meanings[state.recall] = instance(
                 call,
                 "hg_concat",
-                (count, others),
+                (count, later_beats),
                 UNIT_A=beats.bits,
                 A_SIGNED=signed,
                 UNIT_B=beats.bits,
@@ -33,9 +37,9 @@ def state_meanings(core: CoreText, states: int) -> dict[str, Meaning]:
                 UNIT_OUT=beats.bits,
                 LANES=beats.lanes,
                 BEATS_A=count,
-                BEATS_B=others,
+                BEATS_B=later_beats,
             )
-            found[state.remember] = instance(
+            meanings[state.remember] = instance(
                 core.calls[state.remember],
                 "hg_take",
                 (count * loop.steps,),
@@ -53,6 +57,6 @@ def state_meanings(core: CoreText, states: int) -> dict[str, Meaning]:
                 C1=count,
                 CS=1,
             )
-    if len(found) != 2 * states:
-        raise broken("hls", f"the core keeps {len(found) // 2} states, the model {states}.")
-    return found
+    if len(meanings) != 2 * states:
+        raise broken("hls", f"the core keeps {len(meanings) // 2} states, the model {states}.")
+    return meanings

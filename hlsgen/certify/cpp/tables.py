@@ -1,4 +1,4 @@
-"""The arrays of weights.hpp, as the models of the modules read them."""
+"""The arrays of weights.hpp in the form in which the models of the modules read them."""
 
 from __future__ import annotations
 
@@ -13,48 +13,50 @@ from hlsgen.numerics.fixed import Array
 
 
 class Tables(Memories):
-    """Arrays in the place of memory files: as they are, or put together from several as a module has them."""
+    """Arrays in the place of memory files: unchanged, or several combined into the memory of a module."""
 
-    def __init__(self, folder: Path, found: dict[str, Constants]) -> None:
+    def __init__(self, folder: Path, constants: dict[str, Constants]) -> None:
         super().__init__(folder)
-        self.found = found
-        self.made: dict[str, tuple[list[int], int]] = {}
+        self.constants = constants
+        self.memories: dict[str, tuple[list[int], int]] = {}
 
-    def array(self, call: Call, end: str, *shape: int) -> Array:
-        """The array of a process whose name ends so, int64 or float32, of this shape; -1 stands for any extent. Raises HG055."""
-        name = f"{call.name}_{end}"
-        if name not in call.tables or name not in self.found:
-            raise broken(call.name, f"takes the tables {call.tables}, not {name} of weights.hpp.")
+    def array(self, call: Call, suffix: str, *shape: int) -> Array:
+        """The array `PROCESS_end` with this shape, int64 or float32; -1 means any extent. Raises HG055."""
+        name = f"{call.name}_{suffix}"
+        if name not in call.tables or name not in self.constants:
+            raise broken(call.name, f"has the tables {call.tables}, not {name} of weights.hpp.")
         self.used.add(name)
-        values = self.found[name].values
+        values = self.constants[name].values
         if len(values.shape) != len(shape) or any(n not in (-1, m) for n, m in zip(shape, values.shape, strict=True)):
-            raise broken(name, f"has the extents {values.shape}, {call.function} needs {shape}.")
+            raise broken(name, f"has the shape {values.shape}, {call.function} needs {shape}.")
         return values
 
     def put(self, name: str, fields: list[tuple[Array, int]]) -> str:
-        """A memory with a word for each row of arrays (words, lanes): in each lane all fields (values, bits), the first in
-        the low bits. Gives its name."""
+        """Build a memory with a word for each row of arrays (words, lanes), and return its name.
+
+        Each lane holds all fields (values, bits), the first in the low bits.
+        """
         words: Array = np.zeros(len(fields[0][0]), object)
         place, width = 0, sum(bits for _, bits in fields)
         for values, bits in fields:
             for lane in range(values.shape[1]):
                 words = words | ((values[:, lane].astype(object) & ((1 << bits) - 1)) << (lane * width + place))
             place += bits
-        self.made[name] = [int(word) for word in words], width * fields[0][0].shape[1]
+        self.memories[name] = [int(word) for word in words], width * fields[0][0].shape[1]
         return name
 
     def words(self, name: str, count: int, width: int, *, even: bool = True) -> list[int]:
         del even
-        words, bits = self.made.get(name, ([], 0))
+        words, bits = self.memories.get(name, ([], 0))
         if len(words) != count or bits > width:
             raise broken(name, f"has {len(words)} words of {bits} bits; the process reads {count} of {width}.")
         return words
 
     def fields(self, name: str, count: int, lanes: int, width: int) -> Array:
-        found = self.found.get(name)
-        if found is None:
+        constants = self.constants.get(name)
+        if constants is None:
             return super().fields(name, count, lanes, width)
-        if found.values.size != count * lanes or found.bits > width:
+        if constants.values.size != count * lanes or constants.bits > width:
             raise broken(name, f"is no table of {count} x {lanes} numbers of {width} bits.")
         self.used.add(name)
-        return found.values.reshape(count, lanes) & ((1 << width) - 1)
+        return constants.values.reshape(count, lanes) & ((1 << width) - 1)

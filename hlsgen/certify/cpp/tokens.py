@@ -1,4 +1,4 @@
-"""Tokens of emitted C++: only what is emitted. Everything else is an error, so no text can mean what nobody read."""
+"""Tokens of the emitted C++. Any other text is an error, so everything that has a meaning is read."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hlsgen.certify.netlist_reader import broken
 
-#: Larger sources are none of ours.
-_MOST_BYTES = 1 << 29
+#: hlsgen never emits larger sources.
+_MAX_BYTES = 1 << 29
 _TOKEN = re.compile(
     r"[ \n]+|(?P<token>\#[^\n]*|/\* [A-Z]\w* \*/|-?\d+(?:U?LL)?|[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*|\"\w+\"|\+\+|[][(){}<>,;&=])",
     re.ASCII,
@@ -18,14 +18,14 @@ _COMMENT = re.compile(r"(?m)^//[^\n]*\n", re.ASCII)
 
 
 def source(path: Path, name: str) -> str:
-    """A file of plain printable ASCII, without its comments, which stand on lines of their own. Raises HG055."""
+    """The text of a file of printable ASCII, without its comments, which are on lines of their own. Raises HG055."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             raise broken(name, f"has {path.stat().st_size} bytes.")
         data = path.read_bytes()
     except OSError:
         raise broken(name, "cannot be read.") from None
-    # A backslash, or ??/ that C++14 reads as one, would join lines.
+    # A backslash would join lines; C++14 reads ??/ as a backslash.
     odd = re.search(rb"[^\n -~]|\\|\?\?", data)
     if odd or not data.endswith(b"\n"):
         line = data.count(b"\n", 0, odd.start()) + 1 if odd else 0
@@ -34,7 +34,7 @@ def source(path: Path, name: str) -> str:
 
 
 class Reader:
-    """Tokens of a file, one after the other."""
+    """The tokens of a file, read in order."""
 
     def __init__(self, text: str, name: str) -> None:
         self.name, self.tokens, self.at = name, list[str](), 0
@@ -42,7 +42,7 @@ class Reader:
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None:
-                raise broken(name, f"has what is never emitted: {text[at : at + 40]!r}.")
+                raise broken(name, f"has text that hlsgen never emits: {text[at : at + 40]!r}.")
             if match["token"]:
                 self.tokens.append(match["token"])
             at = match.end()
@@ -50,37 +50,37 @@ class Reader:
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
-    def next(self, *wanted: str) -> str:
-        """The next token, one of `wanted` if given."""
+    def next(self, *expected: str) -> str:
+        """The next token; one of `expected` if given. Raises HG055."""
         token = self.peek()
-        if not token or (wanted and token not in wanted):
-            raise broken(self.name, f"{token or 'the end'!r} stands where {' or '.join(wanted) or 'more'} is expected.")
+        if not token or (expected and token not in expected):
+            raise broken(self.name, f"{token or 'the end'!r} is where {' or '.join(expected) or 'more'} is expected.")
         self.at += 1
         return token
 
     def all(self, text: str) -> None:
-        """Tokens, separated by spaces."""
+        """Read tokens that are separated by spaces."""
         for token in text.split():
             self.next(token)
 
     def line(self, text: str) -> None:
-        """A directive, which is one token."""
+        """Read a directive, which is one token."""
         self.next(text)
 
     def identifier(self) -> str:
         token = self.next()
         if not re.fullmatch(r"[A-Za-z_]\w*(?:::\w+)*", token, re.ASCII):
-            raise broken(self.name, f"{token!r} stands where a name is expected.")
+            raise broken(self.name, f"{token!r} is where a name is expected.")
         return token
 
     def number(self) -> int:
         token = self.next()
         if not re.fullmatch(r"-?\d{1,20}(U?LL)?", token, re.ASCII):
-            raise broken(self.name, f"{token!r} stands where a number is expected.")
+            raise broken(self.name, f"{token!r} is where a number is expected.")
         return int(token.rstrip("UL"))
 
     def integers(self) -> tuple[int, bool]:
-        """(bits, signed) of ap_int or ap_uint."""
+        """(bits, signed) of an ap_int or ap_uint."""
         kind = self.next("ap_int", "ap_uint")
         self.next("<")
         bits = self.number()
@@ -92,7 +92,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Beats:
-    """The type of the beats of a stream: `lanes` elements of so many bits."""
+    """The type of the beats of a stream: `lanes` elements of `bits` bits."""
 
     bits: int
     signed: bool

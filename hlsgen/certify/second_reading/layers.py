@@ -11,7 +11,7 @@ from hlsgen.certify.second_reading.probes import run_steps
 from hlsgen.certify.second_reading.protobuf import Numbers, kind_of
 from hlsgen.certify.second_reading.quantizers import quantizer
 from hlsgen.certify.second_reading.steps import Differences, ImportedSteps, aligned, differ
-from hlsgen.certify.second_reading.windows import geometry, same_window, spatial_sizes
+from hlsgen.certify.second_reading.windows import compare_window, geometry, spatial_sizes
 from hlsgen.ir import Conv, ConvInteger, MatMul, MatMulInteger, Pool, Reduction, Step
 from hlsgen.ir.ops import Add, Mul, QuantizeLinear
 from hlsgen.numerics.fixed import Array
@@ -49,7 +49,7 @@ def _window(imported: ImportedSteps, n: int, op: Any, kernel: list[int]) -> list
     place = geometry(attributes, sizes, kernel)
     if place is None or list(attributes.get("kernel_shape", kernel)) != kernel:
         return None
-    return same_window(op.window, kernel, place)
+    return compare_window(op.window, kernel, place)
 
 
 def _compare_geometry(imported: ImportedSteps, n: int, op: Any) -> list[str] | None:
