@@ -90,8 +90,8 @@ def _softmax(call: Call, tables: Tables) -> Meaning:
 def _masks(call: Call, tables: Tables, stem: str, x: IntType, masked: bool) -> dict[str, ParameterValue]:
     """The mask as a memory. Raises HG055.
 
-    An excluded element gets the code GONE. It is at least LAST below all codes, and below the 0 of added lanes. So it
-    is never the largest of a row, and its distance is the largest that is counted.
+    An excluded element gets the code GONE. It is at least LAST below all codes, and below the 0 of added lanes. It is
+    therefore never the largest of a row, and its distance is the largest that is counted.
     """
     if not masked:
         return {}
