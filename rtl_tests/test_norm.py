@@ -102,7 +102,7 @@ def test_moments(simulate: Callable[..., None], simulator: str, case: Case) -> N
 def test_root(simulate: Callable[..., None], simulator: str, case: Case) -> None:
     """One row at a time."""
     unit = parts(case)[1][1]
-    unit = replace(unit, ways=1)
+    unit = replace(unit, rows_in_flight=1)
     before, behind = words_of_rows(case, codes(case, 40))
     job = Stream(
         {"s_data": before}, {"m_data": behind}, latency=latency(unit), capacity=1, continuous="output",
@@ -116,10 +116,10 @@ def test_root(simulate: Callable[..., None], simulator: str, case: Case) -> None
 def test_rows_follow_each_other(simulate: Callable[..., None], case: int, gap: int) -> None:
     """As near as the unit allows, with as many rows under way as that makes."""
     unit = replace(parts(CASES[case])[1][1], gap=gap)
-    unit = replace(unit, ways=-(-(unit.cycles + 1) // gap))
-    before, behind = words_of_rows(CASES[case], codes(CASES[case], 2 * unit.ways + 20))
+    unit = replace(unit, rows_in_flight=-(-(unit.cycles + 1) // gap))
+    before, behind = words_of_rows(CASES[case], codes(CASES[case], 2 * unit.rows_in_flight + 20))
     job = Stream(
-        {"s_data": before}, {"m_data": behind}, latency=latency(unit), capacity=unit.ways, continuous="output", gap=gap,
+        {"s_data": before}, {"m_data": behind}, latency=latency(unit), capacity=unit.rows_in_flight, continuous="output", gap=gap,
         short=70,
     )  # fmt: skip
     simulate("icarus", "hg_norm_root", parameters(bind_root(unit)), job)

@@ -18,7 +18,7 @@ from hlsgen.cycle_model.run_wires import Wire
 from hlsgen.cycle_model.runs import Runs
 from hlsgen.cycle_model.units import TimingModel, least
 from hlsgen.cycle_model.wiring import OUTPUT
-from hlsgen.dataflow.ends import divided, enters, leaves, taken
+from hlsgen.dataflow.ends import consumed_stream, divided, enters, leaves
 from hlsgen.dataflow.units import Fifo, Fork, Node
 from hlsgen.numerics.fixed import Array
 
@@ -165,7 +165,7 @@ def _asked(nodes: Sequence[Node], fork: int, join: int, needs: Needs) -> dict[st
         wires = [OUTPUT + node.name] if leaves(node) else node.outputs
         ways = [asked[wire] for wire in wires if wire in asked]
         if n == join or ways:
-            for wire, need in zip(node.inputs or (taken(node),), needs.of(node), strict=True):
+            for wire, need in zip(node.inputs or (consumed_stream(node),), needs.of(node), strict=True):
                 asked[wire] = need if n == join else need[np.maximum.reduce(ways)]
     return asked
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hlsgen.dataflow.units import Crop, PadBorder, Stream, TiledPool, regrouped
+from hlsgen.dataflow.units import Crop, PadBorder, Stream, TiledPool, regrouping_step
 from hlsgen.numerics.fixed import Array
 
 #: A depth that no stream reaches.
@@ -260,7 +260,7 @@ def take(wire: Wire, result: Wire, keeps: Sequence[bool]) -> Process:
 def width_beats(source: Stream, result: Stream) -> tuple[list[int], list[int], list[int]]:
     """(enters, leaves, rooms) of `width` for the hg_width between two streams."""
     take, send = source.lanes, result.lanes
-    step, more = regrouped(source, result)
+    step, more = regrouping_step(source, result)
     room = send if step in (take, send) else 2 * send - step
     sides = []
     for stream in (source, result):

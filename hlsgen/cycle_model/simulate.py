@@ -20,7 +20,7 @@ from hlsgen.cycle_model.units import Latency, TimingModel, exact
 from hlsgen.cycle_model.wiring import INPUT as INPUT
 from hlsgen.cycle_model.wiring import OUTPUT as OUTPUT
 from hlsgen.cycle_model.wiring import Blocked, Bounds, Ended, Moves
-from hlsgen.dataflow.ends import divided, taken
+from hlsgen.dataflow.ends import consumed_stream, divided
 from hlsgen.dataflow.units import Fifo, Node
 from hlsgen.numerics.fixed import Array
 
@@ -147,7 +147,7 @@ class Simulation:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The streams in front of the input ports."""
-        return tuple(taken(node) for node in divided(self.nodes)[0])
+        return tuple(consumed_stream(node) for node in divided(self.nodes)[0])
 
     def feed(self, frames: int, pace: int | None = None, rows: bool = False) -> None:
         """Offers more frames at the input and runs them; pace as in `simulate`. Raises Ended at the bounds."""

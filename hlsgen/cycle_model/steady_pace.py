@@ -19,7 +19,7 @@ import numpy as np
 from hlsgen.cycle_model.beat_counts import Needs
 from hlsgen.cycle_model.line_buffers import runs_of
 from hlsgen.cycle_model.units import Latency, busy, step_of
-from hlsgen.dataflow.ends import enters, leaves, taken
+from hlsgen.dataflow.ends import consumed_stream, enters, leaves
 from hlsgen.dataflow.units import (
     Fifo,
     Fork,
@@ -99,8 +99,8 @@ class _Schedule:
         """The next node, behind all from which it takes beats."""
         if enters(node):
             beats = np.arange(node.source.beats, dtype=float)
-            self.offered[taken(node)] = beats * ((self.interval or node.source.beats) / node.source.beats)
-        wires = node.inputs or (taken(node),)
+            self.offered[consumed_stream(node)] = beats * ((self.interval or node.source.beats) / node.source.beats)
+        wires = node.inputs or (consumed_stream(node),)
         offered = [self.offered.pop(wire) for wire in wires]
         if isinstance(node.unit, Fifo):
             (out,), (arrived,) = node.outputs, offered

@@ -141,7 +141,7 @@ def busy(node: Node) -> int:
         case NormMoments() | NormScale():
             return beats
         case NormRoot():
-            return max(beats, beats * (unit.cycles + 1) // unit.ways)
+            return max(beats, beats * (unit.cycles + 1) // unit.rows_in_flight)
         case _:
             assert_never(unit)
 
@@ -216,7 +216,7 @@ def _exact(
         case NormMoments():
             return processes.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
         case NormRoot():
-            return processes.fifo(wire, result, unit.ways, latency(unit))
+            return processes.fifo(wire, result, unit.rows_in_flight, latency(unit))
         case NormScale():
             return processes.join(wire, more[0], result, latency(unit), every=unit.beats)
         case JoinStreams() | ConcatChannels():
@@ -275,7 +275,7 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
         case NormMoments():
             return run_processes.pipeline(latency(unit), Pattern([0] * (unit.beats - 1) + [1]))
         case NormRoot():
-            return run_norms.ways(unit.ways, latency(unit))
+            return run_norms.ways(unit.rows_in_flight, latency(unit))
         case NormScale():
             return run_norms.rows(latency(unit), unit.beats)
         case WidthConverter():

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Generic, Protocol, TypeVar
 
 from hlsgen.cycle_model.units import traits
-from hlsgen.dataflow.ends import divided, enters, taken
+from hlsgen.dataflow.ends import consumed_stream, divided, enters
 from hlsgen.dataflow.units import INPUT as INPUT
 from hlsgen.dataflow.units import Node, Port, Stream
 from hlsgen.numerics.fixed import Array
@@ -107,11 +107,11 @@ class Wiring(Generic[W]):
 
     def __init__(self, nodes: Sequence[Node], make: Callable[[str, bool], W]) -> None:
         first, _, last = divided(nodes)
-        self.wires = {taken(node): make(taken(node), False) for node in first}
+        self.wires = {consumed_stream(node): make(consumed_stream(node), False) for node in first}
         for node in nodes:
             for name in node.outputs or (OUTPUT,):
                 self.wires[name] = make(name, _stands_still(node))
-        self.inputs = [(self.wires[taken(node)], node.source.beats) for node in first]
+        self.inputs = [(self.wires[consumed_stream(node)], node.source.beats) for node in first]
         self.enters = [node.source for node in first]
         self.sinks = [(self.wires[(node.outputs or (OUTPUT,))[0]], node.result.beats) for node in last]
         sources: list[list[W]] = [[] for _ in first]

@@ -1,4 +1,4 @@
-"""Matrices with weights that never change: as products, or where that is cheaper as a graph of adders or counters, or tables of sums."""
+"""Implements matrices with constant weights as products or, if cheaper, as adder graphs, counters or DA tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def append_matrix(b: NetworkBuilder, name: str, unit: MatVec, flow: NamedStream,
 
 
 def _adders(b: NetworkBuilder, unit: MatVec, stream: Stream, i: int) -> AdderMatVec | None:
-    """The unit as adders; None if its weights change, or are for multiplier blocks, or there are too many."""
+    """The unit as an adder graph.
+
+    Returns None if the weights change, are for DSP blocks, or are too many.
+    """
     fixed = b.adders_pay is not None and b.targets.wires(b.graph.layers[i].name)
     if not fixed or unit.folds > 1 or unit.windows > 1:
         return None
@@ -44,11 +47,12 @@ def _adders(b: NetworkBuilder, unit: MatVec, stream: Stream, i: int) -> AdderMat
 
 @lru_cache(maxsize=64)
 def _graph(weights: bytes, rows: int, low: int, high: int) -> AdderGraph:
-    """One graph for all networks that are tried."""
+    """The adder graph of a matrix, cached for all networks that are tried."""
     matrix = np.frombuffer(weights, np.int64).reshape(rows, -1)
     return find(matrix, [(low, high)] * matrix.shape[1])
 
 
 @lru_cache(maxsize=64)
 def _agreements(weights: bytes, rows: int) -> AgreementGraph:
+    """The counters of a binary matrix, cached for all networks that are tried."""
     return agreements(np.frombuffer(weights, np.int64).reshape(rows, -1))

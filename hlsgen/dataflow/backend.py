@@ -1,4 +1,4 @@
-"""What a target is: functions that make files of a Network and say beforehand what they cost."""
+"""The interface of a target: functions that emit files from a Network and estimate its costs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from hlsgen.rescale import Choice, Prices
 
 @dataclass(frozen=True)
 class Request:
-    """What a build asks for besides the network.
+    """The options of an emission besides the network.
 
     `top`: name of the top level. `clock`, `reset`: names of its ports. `keep`: with tkeep. `control`: with a port for
     control and status. `weights`: one of the target's `memories`. `prefer`: "lut" or "dsp" for multiplications.
-    `block`: bits of the wider factor of a multiplier block.
-    `loadable`: weights can be written at run time. `model`: name and SHA-256 of the model's file, for files that state
-    them.
+    `block`: bits of the wider factor of a DSP block. `loadable`: weights can be written at run time. `model`: name and
+    SHA-256 of the model's file, for files that state them.
     """
 
     title: str
@@ -43,11 +42,11 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Emitted:
-    """What a target makes of a network.
+    """The files and descriptions that a target emits for a network.
 
-    `files`: text by relative path. `top`, `weights`: what the manifest says of the top level and of weights that
-    can be written at run time. `design`: the target's own description, for those who run it. `note`: a line that
-    goes with cycles and estimate.
+    `files`: text by relative path. `top`, `weights`: entries of the manifest for the top level and for weights that can
+    be written at run time. `design`: the target's own description, for simulators. `note`: a line shown beside cycles
+    and estimate.
     """
 
     files: dict[str, str]
@@ -59,21 +58,22 @@ class Emitted:
 
 @dataclass(frozen=True)
 class Backend:
-    """A target. All functions give the same for the same arguments.
+    """A target. All functions are pure: equal arguments give equal results.
 
-    `memories`: kinds of weight memories that can be asked for.
-    `prices`: by which realizations of quantizers are chosen. `folding_price`: compares foldings.
-    `folded_cost`: what the multiplying layers of a folding cost, roughly, before there are nodes. `network_cost`: what
-    nodes and realizations cost.
-    `size_buffers`: nodes with the depths of all FIFOs and windows, and the cycles that they take then.
-    `emit`: all files of the target. `load_pieces`: other weights of a unit, in the layer's order, as pieces of 32
-    bits in the order in which its memory takes them; None if weights cannot be written at run time.
-    `without`: options of a build that it does not have, by the names of their fields, and why.
-    `reserved`: whether a name that is legal otherwise is none for its top level.
-    `adders_pay`: whether a node of products costs more than one with AdderMatVec in its place; None: there is none.
-    `tables_of`: tables of sums that a MatVec costs less with; None: there are none.
-    `blocks`: the layers of a folding whose products are to be in no more than so many multiplier blocks, so that they
-    save most; None: it has no choice.
+    - `memories`: kinds of weight memories that a user can request.
+    - `prices`: prices by which realizations of quantizers are chosen. `folding_price`: compares foldings.
+    - `folded_cost`: rough cost of the multiplying layers of a folding, before there are nodes. `network_cost`: cost of
+      nodes and realizations.
+    - `size_buffers`: the nodes with the depths of all FIFOs and windows, and their timing.
+    - `emit`: all files of the target.
+    - `load_pieces`: other weights of a unit, in the layer's order, as 32-bit pieces in the order in which its memory
+      accepts them; None if weights cannot be written at run time.
+    - `unsupported`: build options that the target does not have, by field name, and the reason.
+    - `reserved`: True for a legal name that its top level cannot have.
+    - `adders_pay`: True if a node of products costs more than one with AdderMatVec in its place; None: there is none.
+    - `tables_of`: the distributed arithmetic tables that make a MatVec cheaper; None: there are none.
+    - `blocks`: the layers of a folding that get the available DSP blocks, chosen for the largest saving; None: no
+      choice.
     """
 
     memories: tuple[str, ...]
@@ -87,5 +87,5 @@ class Backend:
     adders_pay: Callable[[Node, Node], bool] | None = None
     tables_of: Callable[[Node, Targets], SumTables | None] | None = None
     blocks: Callable[[Mapping[str, Workload], Folding, Targets, int], frozenset[str]] | None = None
-    without: Mapping[str, str] = field(default_factory=dict)
+    unsupported: Mapping[str, str] = field(default_factory=dict)
     reserved: Callable[[str], bool] = lambda name: False

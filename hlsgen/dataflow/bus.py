@@ -1,7 +1,7 @@
-"""How a frame lies on a port: words of tdata, and the slots of bytes in them that hold the beats of the core.
+"""How a frame lies on a port: words of tdata, and the byte slots in them that hold the beats of the core.
 
-The bus carries the bytes of a frame's beats in order, the lowest first. Each beat has a slot of whole bytes, filled up with
-zeros. A beat that fits a word has a slot of the next power of two of bytes, so a word holds 1, 2, 4 ... slots; a longer
+The bus carries the bytes of a frame's beats in order, the lowest first. Each beat has a slot of whole bytes, filled up
+with zeros. If a beat fits a word, its slot has a power of two of bytes, so a word holds 1, 2, 4 ... slots. A longer
 beat begins and ends with a word. A frame begins a new word.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Bits that tdata can have where a width is asked for.
+#: Widths of tdata in bits that a user can request.
 WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
 #: The widths that `auto` chooses from.
 AUTO_WIDTHS = (32, 64, 128, 256, 512)
@@ -19,7 +19,8 @@ AUTO_WIDTHS = (32, 64, 128, 256, 512)
 class BusLayout:
     """A frame on a port.
 
-    `width`: bits of tdata. `beats`: of the core, a frame. `beat_bits`: of each of them. `slot_bytes`: what a beat takes.
+    `width`: bits of tdata. `beats`: beats a frame of the core. `beat_bits`: bits of a beat. `slot_bytes`: bytes of a
+    slot.
     """
 
     width: int
@@ -57,12 +58,12 @@ class BusLayout:
 
     @property
     def plain(self) -> bool:
-        """Whether every word is a beat."""
+        """True if every word is a beat."""
         return self.slots == self.parts == 1
 
 
 def bus_layout(beat_bits: int, beats: int, width: int | None) -> BusLayout:
-    """The layout of frames of so many beats. `width`: one of WIDTHS; None: tdata is a beat in whole bytes."""
+    """The layout of frames of `beats` beats. `width`: one of WIDTHS, or None if tdata is a beat in whole bytes."""
     size = -(-beat_bits // 8)
     if width is None:
         return BusLayout(8 * size, beats, beat_bits, size)

@@ -24,23 +24,27 @@ from hlsgen.ir import (
 )
 from hlsgen.rescale import Preference, Prices
 
-#: Multiplications a cycle that the default folding aims at: some 6,000 LUT at 4 bits, 17,000 at 8.
+#: Multiplications a cycle that the default folding aims at: about 6,000 LUT at 4 bits, 17,000 at 8.
 DEFAULT_PARALLELISM = 256
-#: Most multiplications a cycle of a layer that the search makes of several windows at once.
+#: Most multiplications a cycle of a layer that the search folds to several windows at once.
 MOST_PRODUCTS = 1 << 14
-#: Most taps of a pool that works on all of them at once.
+#: Most taps of a pool that processes all taps at once.
 MOST_TAPS = 64
 
 
 @dataclass(frozen=True)
 class Targets:
-    """What the user asks for. `folding` maps layer names to {"pe": ..., "simd": ...}, `realize`
-    quantizers to a realization. `loadable`: weights can be written at run time.
-    `control`: there is a port for control and status. `bus`: bits of tdata of both ports,
-    0: as few as keep the interval, None: those of a beat. `family`: the devices in whose kinds costs and budget are.
-    `block`: bits of the wider factor of a multiplier block: rows may share one that has room for two.
-    `blocks`: layers whose products are in blocks, None: all, if blocks are preferred. `plain`: quantizers take none.
-    `pipelining`: for the clock that is asked for. `settled`: weights are where they cost least, whatever the budget."""
+    """The user's requirements.
+
+    - `folding` maps layer names to {"pe": ..., "simd": ...}, `realize` maps quantizers to a realization.
+    - `loadable`: weights can be written at run time. `control`: there is a port for control and status.
+    - `bus`: bits of tdata of both ports; 0: as few as the interval allows; None: the width of a beat.
+    - `family`: the device family whose resources costs and budget count.
+    - `block`: bits of the wider factor of a DSP block: rows may share a block that has room for two.
+    - `blocks`: layers with products in DSP blocks; None: all, if DSP blocks are preferred.
+    - `plain`: quantizers use no DSP blocks.
+    - `pipelining`: for the target clock. `settled`: weights are in their cheapest memory, regardless of the budget.
+    """
 
     cycles: int | None = None
     lanes: int | None = None
@@ -61,29 +65,30 @@ class Targets:
 
     @property
     def free_memories(self) -> bool:
-        """Whether each memory of weights may be what the budget wants."""
+        """True if the kind of each weight memory may be chosen to meet the budget."""
         return self.weights == "auto" and not self.loadable and not self.settled
 
     @property
     def wires_weights(self) -> bool:
-        """Whether weights of all layers may be part of the circuit."""
+        """True if weights of all layers may be part of the circuit."""
         return not self.loadable and self.prefer != "dsp"
 
     def in_blocks(self, layer: str) -> bool:
-        """Whether products of that layer are in multiplier blocks, if they are worth it."""
+        """True if products of that layer are in DSP blocks, as far as they are worth it."""
         return self.prefer == "dsp" and (self.blocks is None or layer in self.blocks)
 
     def wires(self, layer: str) -> bool:
-        """Whether weights of that layer may be part of the circuit."""
+        """True if weights of that layer may be part of the circuit."""
         return not self.loadable and not self.in_blocks(layer)
 
     def preference(self, layer: str, prices: Prices) -> Preference:
-        """How the quantizer of that name is to be realized; the name "" stands for all."""
+        """The requested implementation of the quantizer with this name; the name "" applies to all."""
         return Preference("lut" if self.plain else self.prefer, self.realize.get(layer, self.realize.get("")), prices)
 
 
 def choose_folding(graph: Graph, targets: Targets, price: FoldingPrice) -> Folding:
-    """(PE, SIMD) of each layer that multiplies: what the user says, which is legal, or the cheapest for the target."""
+    """(PE, SIMD) of each layer that multiplies: the user's choice, which must be legal, or the cheapest for the
+    target."""
     target = max(targets.cycles or default_target(graph), least_cycles(graph, targets))
     if not targets.wires_weights:
         price = replace(price, constants=None)
@@ -91,79 +96,78 @@ def choose_folding(graph: Graph, targets: Targets, price: FoldingPrice) -> Foldi
         price = _with_blocks(price, targets.block)
 
     def options(work: Workload) -> list[tuple[int, int]]:
-        given = targets.folding.get(work.layer.name)
-        return fitting(work, target) if given is None else [(given["pe"], given["simd"])]
+        requested = targets.folding.get(work.layer.name)
+        return fitting(work, target) if requested is None else [(requested["pe"], requested["simd"])]
 
     return cheapest(graph, works_of(graph), options, target, price)
 
 
 @lru_cache(maxsize=16)
 def _with_blocks(price: FoldingPrice, factor: int) -> FoldingPrice:
-    """Prices of layers whose products are in multiplier blocks."""
+    """Prices of layers with products in DSP blocks."""
     blocks = price.blocks
     return price if blocks is None else replace(price, layer=lambda work, pe, simd: blocks(work, pe, simd, factor))
 
 
 def check_folding(graph: Graph, folding: dict[str, dict[str, int]], problems: Collector) -> None:
-    """Adds HG041 for each entry of a layer that the graph does not have, or of a PE and SIMD that it cannot have."""
+    """Adds HG041 for each entry of a layer that the graph does not have, or of an illegal PE and SIMD."""
     layers = works_of(graph)
-    for name, given in folding.items():
+    for name, requested in folding.items():
         if name not in layers:
             problems.error("HG041", name, "no such linear layer.", "Layers: " + (", ".join(layers) or "none") + ".")
-        elif not layers[name].legal(given["pe"], given["simd"]):
-            message = f"pe = {given['pe']}, simd = {given['simd']}."
+        elif not layers[name].legal(requested["pe"], requested["simd"]):
+            message = f"pe = {requested['pe']}, simd = {requested['simd']}."
             problems.error("HG041", name, message, f"Possible: {_possible(layers[name])}.")
 
 
 def _possible(work: Workload) -> str:
-    """All foldings, in words."""
-    most = work.taps * work.columns
+    """All legal foldings, in words."""
+    max_simd = work.taps * work.columns
     text = f"pe 1 to {work.rows}, simd 1 to {work.columns}"
     if work.unrolls and work.groups > 1:
-        text += f"; pe {work.rows} to {work.outputs} in steps of {work.rows} with simd {most}"
+        text += f"; pe {work.rows} to {work.outputs} in steps of {work.rows} with simd {max_simd}"
     elif work.unrolls:
-        text += f"; simd {work.taps} to {most} in steps of {work.taps}"
-    if several := work.several:
-        text += f"; {', '.join(map(str, several[:8]))}{' ...' if len(several) > 8 else ''} times pe {work.outputs} with simd {most}"
+        text += f"; simd {work.taps} to {max_simd} in steps of {work.taps}"
+    if window_counts := work.window_counts:
+        counts = ", ".join(map(str, window_counts[:8])) + (" ..." if len(window_counts) > 8 else "")
+        text += f"; {counts} times pe {work.outputs} with simd {max_simd}"
     return text
 
 
 def default_target(graph: Graph) -> int:
-    """Cycles a frame at the default number of multiplications a cycle, and no more than a window a cycle."""
+    """Cycles a frame at the default number of multiplications a cycle, and at most one window a cycle."""
     works = works_of(graph).values()
     macs = sum(work.macs for work in works)
-    return max(
-        -(-macs // DEFAULT_PARALLELISM), pixels_moved(graph),
-        *(max(work.places, work.arrivals // work.groups) for work in works),
-    )  # fmt: skip
+    pixels = (max(work.places, work.arrivals // work.groups) for work in works)
+    return max(-(-macs // DEFAULT_PARALLELISM), pixels_moved(graph), *pixels)
 
 
 def pixels_moved(graph: Graph) -> int:
-    """Pixels of the largest image of which something is taken, or to which something is added."""
+    """Pixels of the largest image that a Rearrange layer reads or produces."""
     moves = [layer for layer in graph.layers if isinstance(layer, Rearrange)]
     return max([1, *(v.size // v.shape[-1] for layer in moves for v in (layer.source, layer.result))])
 
 
 def least_cycles(graph: Graph, targets: Targets) -> int:
-    """Cycles a frame that some layer or the bus needs in any case: more speed of the others is of no use."""
-    least = 1
+    """Lower bound of the cycles a frame, from the slowest layer or the bus: faster layers would not help."""
+    min_cycles = 1
     if targets.bus:
         ports = (*graph.streamed_inputs, *graph.streamed_outputs)
-        least = max(-(-_port_bits(value) // targets.bus) for _, _, value in ports)
+        min_cycles = max(-(-_port_bits(value) // targets.bus) for _, _, value in ports)
     for layer in graph.layers:
         match layer:
             case Linear() | MatrixProduct() | Convolution() if layer.name not in targets.folding:
                 work = work_of(layer)
-                least = max(least, work.cycles(*fastest(work)))
+                min_cycles = max(min_cycles, work.cycles(*fastest(work)))
             case SoftmaxRows(in_order=in_order, result=result):
-                least = max(least, result.size if in_order else result.size // result.shape[-1])
+                min_cycles = max(min_cycles, result.size if in_order else result.size // result.shape[-1])
             case Rearrange(op=Pad()):
-                least = max(least, *(value.size // value.shape[-1] for value in (layer.source, layer.result)))
+                min_cycles = max(min_cycles, *(value.size // value.shape[-1] for value in (layer.source, layer.result)))
             case Pooling() if at_once(layer) is None:
-                least = max(least, layer.source.size // layer.source.shape[-1])
+                min_cycles = max(min_cycles, layer.source.size // layer.source.shape[-1])
             case _:
                 pass
-    return least
+    return min_cycles
 
 
 def _port_bits(value: Value) -> int:
@@ -172,42 +176,42 @@ def _port_bits(value: Value) -> int:
 
 
 def at_once(layer: Pooling) -> list[int] | None:
-    """Counts of windows of a pool that can be worked on at once, all taps of them; None if not even one."""
+    """Numbers of windows of a pool that can be processed at once with all their taps, or None if not even one."""
     if layer.window.taps > MOST_TAPS:
         return None
     height, width, channels = layer.source.shape[-3:]
-    most = MOST_PRODUCTS // (layer.window.taps * channels)
-    return [1, *(n for n in several_windows(layer.window, height, width) if n <= most)]
+    max_windows = MOST_PRODUCTS // (layer.window.taps * channels)
+    return [1, *(n for n in several_windows(layer.window, height, width) if n <= max_windows)]
 
 
 def fastest(work: Workload) -> tuple[int, int]:
-    """(PE, SIMD) of the fewest cycles that the search takes."""
-    counts = [1, *_several(work)] if work.unrolls or work.several else []
-    whole = [(n * work.outputs, work.taps * work.columns) for n in counts]
-    return min((work.cycles(*x), *x) for x in [(work.rows, work.columns), *whole])[1:]
+    """(PE, SIMD) with the fewest cycles that the search considers."""
+    counts = [1, *_window_counts(work)] if work.unrolls or work.window_counts else []
+    full_windows = [(n * work.outputs, work.taps * work.columns) for n in counts]
+    return min((work.cycles(*x), *x) for x in [(work.rows, work.columns), *full_windows])[1:]
 
 
-def _several(work: Workload) -> list[int]:
-    """Counts of windows at once, above 1, that the search tries."""
+def _window_counts(work: Workload) -> list[int]:
+    """Numbers of windows at once, above 1, that the search tries."""
     products = work.outputs * work.taps * work.columns
-    return [n for n in work.several if n * products <= MOST_PRODUCTS]
+    return [n for n in work.window_counts if n * products <= MOST_PRODUCTS]
 
 
 def fitting(work: Workload, target: int) -> list[tuple[int, int]]:
-    """(PE, SIMD) that do a frame in `target` cycles; the fastest one if none does."""
+    """(PE, SIMD) pairs that process a frame in `target` cycles; the fastest pair if none does."""
     fits = [x for x in work.foldings() if work.cycles(*x) <= target]
     if fits:
         return fits + work.uneven(target)
-    whole = [(n * work.outputs, work.taps * work.columns) for n in _several(work)]
-    return [next((x for x in whole if work.cycles(*x) <= target), fastest(work))]
+    full_windows = [(n * work.outputs, work.taps * work.columns) for n in _window_counts(work)]
+    return [next((x for x in full_windows if work.cycles(*x) <= target), fastest(work))]
 
 
-def even_paces(work: Workload) -> set[int]:
-    """Cycles a frame of the foldings that the search tries and that have no empty rows or columns."""
-    whole = [(n * work.outputs, work.taps * work.columns) for n in _several(work)]
-    return {work.cycles(*pair) for pair in [*work.foldings(), *whole]}
+def even_intervals(work: Workload) -> set[int]:
+    """Cycles a frame of the foldings that the search tries, except those with empty rows or columns."""
+    full_windows = [(n * work.outputs, work.taps * work.columns) for n in _window_counts(work)]
+    return {work.cycles(*pair) for pair in [*work.foldings(), *full_windows]}
 
 
-def paces(work: Workload) -> set[int]:
-    """The same, of foldings with empty rows or columns too."""
-    return even_paces(work) | {work.cycles(*pair) for pair in work.all_uneven()}
+def intervals(work: Workload) -> set[int]:
+    """Cycles a frame of all foldings that the search tries, with empty rows or columns too."""
+    return even_intervals(work) | {work.cycles(*pair) for pair in work.all_uneven()}

@@ -1,7 +1,7 @@
-"""What each layer of a network computes, said for a certificate: kinds, types, sums, thresholds and codes.
+"""Statements for a certificate about the function of each layer: kinds, types, sums, thresholds and codes.
 
-Statements, not proofs: `hlsgen.certify` holds them against the model and the emitted files. docs/certificate.md says what
-the fields mean.
+They are statements, not proofs: `hlsgen.certify` compares them with the model and the emitted files.
+docs/certificate.md describes the fields.
 """
 
 from __future__ import annotations
@@ -42,35 +42,46 @@ from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import Choice, FloatJoin, FloatUnits, JoinPlan, ThresholdTable
 
-#: Version of the file's form.
+#: Version of the file format.
 FORMAT = 2
-#: What the layers are called.
+#: Names of the kinds of layers in the certificate.
 KINDS: dict[type[Layer], str] = {
-    Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
-    Concatenation: "concatenation", BinaryMap: "merge", FloatJoint: "float joint", PackBytes: "pair", ArgMaxLayer: "argmax",
-    SoftmaxRows: "softmax", NormRows: "normalization", MatrixProduct: "product",
-    IntegerRows: "integer rows", Delay: "state",
-}  # fmt: skip
+    Map: "quantizer",
+    Linear: "linear",
+    Convolution: "convolution",
+    Pooling: "pool",
+    Rearrange: "rearrangement",
+    Concatenation: "concatenation",
+    BinaryMap: "merge",
+    FloatJoint: "float joint",
+    PackBytes: "pair",
+    ArgMaxLayer: "argmax",
+    SoftmaxRows: "softmax",
+    NormRows: "normalization",
+    MatrixProduct: "product",
+    IntegerRows: "integer rows",
+    Delay: "state",
+}
 
 
 def layer_statements(network: Network, instance: Callable[[Node], dict[str, Any] | None]) -> Iterator[dict[str, Any]]:
-    """An entry for each layer. `instance` says what realizes a node, None if nothing of its own does."""
-    chains: dict[int, list[dict[str, Any]]] = {}
-    found: list[dict[str, Any]] = []
+    """An entry for each layer. `instance` describes the implementation of a node, or is None if there is none."""
+    instances_of: dict[int, list[dict[str, Any]]] = {}
+    instances: list[dict[str, Any]] = []
     for node in network.inner:
-        own = instance(node)
-        found += [own] if own is not None else []
+        entry = instance(node)
+        instances += [entry] if entry is not None else []
         if node.position >= 0:
-            chains[node.position], found = found, []
-    if chains:
-        chains[max(chains)] += found
+            instances_of[node.position], instances = instances, []
+    if instances_of:
+        instances_of[max(instances_of)] += instances
     for i, layer in enumerate(network.graph.layers):
         if isinstance(layer, View | TakeInput | GiveOutputs):
             continue
         yield {
             "layer": layer.name,
             "kind": KINDS[type(layer)],
-            "instances": chains[i],
+            "instances": instances_of[i],
             "inputs": [_type(source.type) for source in sources_of(layer)],
             "output": _type(layer.result.type),
             **_meaning(network, i, layer),
@@ -78,10 +89,12 @@ def layer_statements(network: Network, instance: Callable[[Node], dict[str, Any]
 
 
 def _type(type_: IntType) -> dict[str, Any]:
+    """The certificate's entry of a type."""
     return {"bits": type_.bits, "signed": type_.signed, "lo": type_.lo, "hi": type_.hi}
 
 
 def _meaning(network: Network, i: int, layer: Layer) -> dict[str, Any]:
+    """The fields that describe the function of a layer."""
     match layer:
         case Linear(weight=weight, lo=lo, hi=hi):
             return {"rows": weight.shape[0], "columns": weight.shape[1], "lo": lo.tolist(), "hi": hi.tolist()}
@@ -89,8 +102,8 @@ def _meaning(network: Network, i: int, layer: Layer) -> dict[str, Any]:
             sums = {"lo": lo.tolist(), "hi": hi.tolist()}
             return {"weights": list(weight.shape), "groups": layer.groups, **_window(layer.window, layer.pad), **sums}
         case MatrixProduct(factors=factors, offsets=offsets):
-            own = {"factors": list(factors), "offsets": list(offsets)}
-            return {"columns": layer.depth, **own, "lo": [layer.interval.lo], "hi": [layer.interval.hi]}
+            operands = {"factors": list(factors), "offsets": list(offsets)}
+            return {"columns": layer.depth, **operands, "lo": [layer.interval.lo], "hi": [layer.interval.hi]}
         case Pooling():
             return {"reduction": layer.kind.value, **_window(layer.window, layer.pad)}
         case Map():
@@ -99,33 +112,44 @@ def _meaning(network: Network, i: int, layer: Layer) -> dict[str, Any]:
             return _function(network.choices[layer.name], f.index, {"interval": np.stack([f.lo, f.hi], axis=1)})
         case BinaryMap():
             first, second = (value_range(network.graph, j) for j in layer.inputs)
-            both = binary_function.specialize(layer, network.orders[i + 1], (first, second))
+            joint = binary_function.specialize(layer, network.orders[i + 1], (first, second))
             choice = network.choices[layer.name]
             assert choice.plan is not None
-            ends = {"a": np.stack([both.lo[0], both.hi[0]], axis=1), "b": np.stack([both.lo[1], both.hi[1]], axis=1)}
+            ends = {
+                "a": np.stack([joint.lo[0], joint.hi[0]], axis=1),
+                "b": np.stack([joint.lo[1], joint.hi[1]], axis=1),
+            }
             steps = choice.steps
             if steps is not None:
                 ends["interval"] = np.stack([steps.lo, steps.hi], axis=1)
-            return {"way": _way(choice.plan), **_function(choice, both.index, ends)}
+            return {"way": _join_kind(choice.plan), **_function(choice, joint.index, ends)}
         case _:
             return {}
 
 
-def _way(plan: JoinPlan | FloatJoin) -> str:
+def _join_kind(plan: JoinPlan | FloatJoin) -> str:
+    """The operation that joins two streams."""
     if isinstance(plan, FloatJoin):
         return "float32"
     return "packed" if plan.packed else "product" if plan.factors is None else "sum"
 
 
-def _window(place: Window, pad: int) -> dict[str, Any]:
+def _window(window: Window, pad: int) -> dict[str, Any]:
     return {
-        "kernel": list(place.kernel), "strides": list(place.strides), "dilations": list(place.dilations),
-        "pads": list(place.pads), "pad": pad,
-    }  # fmt: skip
+        "kernel": list(window.kernel),
+        "strides": list(window.strides),
+        "dilations": list(window.dilations),
+        "pads": list(window.pads),
+        "pad": pad,
+    }
 
 
 def _function(choice: Choice, index: Array, ends: dict[str, Array]) -> dict[str, Any]:
-    """`index`: the set of each element of the stream; `ends` (sets, 2): intervals, by name."""
+    """The statement about a quantizer function.
+
+    `index`: index of the channel parameters of each element of the stream. `ends` (parameter sets, 2): intervals by
+    name.
+    """
     form, span = _form(choice), period(index)
     sets = []
     for s in range(int(index.max()) + 1):
@@ -138,15 +162,15 @@ def _function(choice: Choice, index: Array, ends: dict[str, Array]) -> dict[str,
 
 
 def _form(choice: Choice) -> str:
-    """ "steps": they are listed; "operations": the modules are the model's operations, one by one;
-    "constants": too many steps to list, parameters and memories are the function."""
+    """ "steps": the thresholds are listed. "operations": the modules are the model's operations, one by one.
+    "constants": too many thresholds to list; parameters and memories define the function."""
     if isinstance(choice.realization, FloatUnits):
         return "operations"
     return "steps" if choice.steps is not None else "constants"
 
 
 def _runs(steps: ThresholdTable, s: int) -> dict[str, list[int]]:
-    """Where set s changes inside its interval, and its codes from the low end on."""
+    """Thresholds of parameter set s inside its interval, and its codes from the low end on."""
     starts = np.unique(np.append(steps.inner(s), steps.lo[s]))
     codes = steps.values[np.searchsorted(steps.table[:, s], starts, side="right"), s]
     keep = np.append(True, codes[1:] != codes[:-1])
@@ -154,7 +178,7 @@ def _runs(steps: ThresholdTable, s: int) -> dict[str, list[int]]:
 
 
 def period(index: Array) -> int:
-    """The shortest period of a table of sets that divides its length."""
+    """The shortest period of an index table that divides its length."""
     for n in range(1, len(index) + 1):
         if len(index) % n == 0 and (index.reshape(-1, n) == index[:n]).all():
             return n

@@ -1,4 +1,4 @@
-"""Layers become units, one function a layer: quantizers, matrices, joins, and both ports."""
+"""Lowers layers to units, one function per layer: quantizers, matrices, two-operand nodes, and the ports."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ from hlsgen.rescale import (
 from hlsgen.rescale.binary import float_join, search
 from hlsgen.rescale.realize.float_ops import FloatCompare, ToCode
 
-#: Lanes that the names of threshold files can tell apart.
+#: Number of lanes that the names of threshold files can distinguish.
 MAX_LANES = 9999
 
 
 def start(b: NetworkBuilder) -> None:
-    """The input ports."""
+    """Appends the input ports."""
     for number, _, value in b.graph.streamed_inputs:
         layer = b.graph.layers[number - 1] if number else None
         port = layer.port if isinstance(layer, TakeInput) else ""
@@ -103,21 +103,21 @@ def start(b: NetworkBuilder) -> None:
         b.deliver(number, b.append(name, Port(), [NamedStream(outside(port), stream)], stream, position=number - 1))
 
 
-def _taker(graph: Graph, value: int) -> Layer | None:
-    """The first layer that takes an input, and is no function."""
-    same = {value}
+def _first_consumer(graph: Graph, value: int) -> Layer | None:
+    """The first layer that consumes an input, not counting functions of single elements and views."""
+    aliases = {value}
     for i, layer in enumerate(graph.layers):
-        if same.isdisjoint(layer.inputs):
+        if aliases.isdisjoint(layer.inputs):
             continue
         if not isinstance(layer, Map | View):
             return None if isinstance(layer, GiveOutputs) else layer
-        same.add(i + 1)
+        aliases.add(i + 1)
     return None
 
 
 def _input_lanes(b: NetworkBuilder, number: int, value: Value) -> tuple[int, int]:
-    """(lanes, group) of an input: what the first layer takes that is no function."""
-    size, first = value.size, _taker(b.graph, number)
+    """(lanes, group) of an input, as its first consumer requires."""
+    size, first = value.size, _first_consumer(b.graph, number)
     match first:
         case Linear():
             pe, simd = b.folding[first.name]
@@ -134,27 +134,28 @@ def _input_lanes(b: NetworkBuilder, number: int, value: Value) -> tuple[int, int
             return pixels * dense_lanes(channels, work.elements(pe, simd), pixels * b.target * channels // size), size
         case _:
             pass
-    least = -(-size // b.target) if b.folding else 1
-    lanes = b.targets.lanes or (-(-size // b.targets.cycles) if b.targets.cycles else least)
+    min_lanes = -(-size // b.target) if b.folding else 1
+    lanes = b.targets.lanes or (-(-size // b.targets.cycles) if b.targets.cycles else min_lanes)
     if not 1 <= lanes <= MAX_LANES:
         raise fail("HG040", "--lanes", f"{lanes} lanes.", "Supported: 1 to 9999.")
     if first is None:
         return min(lanes, size), size
     channels = first.result.shape[-1] if isinstance(first, BinaryMap | FloatJoint | PackBytes) else _channels(first)
-    even = max(d for d in divisors(channels) if d <= lanes)
-    if b.targets.lanes is None and size // even > b.target:
-        even = next((d for d in divisors(size) if size // d <= b.target and d <= MAX_LANES), even)
-    return even, size
+    full_lanes = max(d for d in divisors(channels) if d <= lanes)
+    if b.targets.lanes is None and size // full_lanes > b.target:
+        full_lanes = next((d for d in divisors(size) if size // d <= b.target and d <= MAX_LANES), full_lanes)
+    return full_lanes, size
 
 
 def _channels(layer: object) -> int:
+    """Elements along the innermost axis of the layer's input."""
     source = layer.sources[0] if isinstance(layer, Concatenation) else getattr(layer, "source", None)
     assert source is not None
     return int(source.shape[-1])
 
 
 def finish(b: NetworkBuilder) -> list[Node]:
-    """All nodes, with the output ports."""
+    """All nodes, after appending the output ports."""
     last = len(b.graph.layers) - 1
     outputs = b.graph.layers[last] if b.graph.layers else None
     if isinstance(outputs, GiveOutputs):
@@ -180,9 +181,9 @@ def _without_gaps(b: NetworkBuilder, flow: NamedStream, name: str) -> NamedStrea
 
 
 def lower_layer(b: NetworkBuilder, i: int) -> None:
-    """The nodes of layer i."""
+    """Appends the nodes of layer i."""
     layer = b.graph.layers[i]
-    number = sum(not isinstance(before, View) for before in b.graph.layers[:i])
+    number = sum(not isinstance(earlier, View) for earlier in b.graph.layers[:i])
     match layer:
         case View() | TakeInput() | GiveOutputs():
             return
@@ -203,13 +204,13 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
         case Concatenation():
             flow = concatenate(b, i, layer, f"cat{number}")
         case BinaryMap():
-            flow = _merge(b, i, layer, f"add{number}")
+            flow = _binary_map(b, i, layer, f"add{number}")
         case FloatJoint():
-            flow = _joint(b, i, layer, f"add{number}")
+            flow = _float_joint(b, i, layer, f"add{number}")
         case PackBytes():
             flow = _packing(b, i, layer, f"pack{number}")
         case ArgMaxLayer():
-            flow = _winner(b, i, layer, f"top{number}")
+            flow = _argmax(b, i, layer, f"top{number}")
         case SoftmaxRows():
             flow = _softmax(b, i, layer, f"soft{number}")
         case IntegerRows():
@@ -222,7 +223,7 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
     close(b, i + 1)
 
 
-def _winner(b: NetworkBuilder, i: int, layer: ArgMaxLayer, name: str) -> NamedStream:
+def _argmax(b: NetworkBuilder, i: int, layer: ArgMaxLayer, name: str) -> NamedStream:
     count = layer.source.shape[-1]
     flow = b.take(i, 0, name)
     flow = b.dense(flow, flow.stream.lanes, count, f"{name}_width")
@@ -240,7 +241,7 @@ def _integer_rows(b: NetworkBuilder, i: int, layer: IntegerRows, name: str) -> N
 
 
 def _softmax(b: NetworkBuilder, i: int, layer: SoftmaxRows, name: str) -> NamedStream:
-    """As many lanes as the target needs; one where the sum is taken in order."""
+    """As many lanes as the target needs; one if the sum is taken in order."""
     count, size, source = layer.source.shape[-1], layer.source.size, layer.source.type
     flow = b.take(i, 0, name)
     if layer.in_order:
@@ -251,18 +252,18 @@ def _softmax(b: NetworkBuilder, i: int, layer: SoftmaxRows, name: str) -> NamedS
         lanes = max(d for d in divisors(count) if d <= flow.stream.lanes)
     flow = b.converted(flow, lanes, count, f"{name}_width")
     mask = None if layer.mask is None else _period(layer.mask.reshape(-1)[b.layout.orders[i + 1]], count)
-    gone = mask is not None and bool((mask == GONE).any())
-    closed = gone or len(layer.powers) <= source.hi - source.lo
+    masks_out = mask is not None and bool((mask == GONE).any())
+    closed = masks_out or len(layer.powers) <= source.hi - source.lo
     parts = None
     if layer.step is not None and len(layer.powers) + closed > TABLE:
-        parts = factors(layer.step, layer.powers, source.hi - source.lo, TABLE, zero=gone)
+        parts = factors(layer.step, layer.powers, source.hi - source.lo, TABLE, zero=masks_out)
         assert parts is not None, "more powers than products of two words can be"
     unit = SoftmaxUnit(layer.powers, layer.numerators, layer.in_order, closed, lanes, count // lanes, parts, mask)
     return b.append(name, unit, [flow], replace(flow.stream, type=FLOAT_WORD), layer.name, i)
 
 
 def _period(mask: Array, count: int) -> Array:
-    """The elements of as many rows of a stream as it takes before they repeat."""
+    """The shortest sequence of whole vectors whose repetition gives the mask of a stream."""
     rows = mask.reshape(-1, count)
     return next(rows[:n].reshape(-1) for n in divisors(len(rows)) if (rows.reshape(-1, n, count) == rows[:n]).all())
 
@@ -271,7 +272,7 @@ def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:
     flow = b.take(i, 0, name)
     interval = value_range(b.graph, layer.inputs[0]) or (None, None)
     f = b.once(("function", i), lambda: specialize(layer, b.layout.orders[i + 1], *interval))
-    choice, table = _realized(b, i, f, flow.stream, b.targets.preference(layer.name, b.prices))
+    choice, table = _realization(b, i, f, flow.stream, b.targets.preference(layer.name, b.prices))
     b.choices[layer.name] = choice
     if isinstance(choice.realization, FloatUnits):
         return _float_units(b, i, layer, name, choice.realization, table, flow)
@@ -281,47 +282,58 @@ def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:
     return _rescale(b, i, layer.name, name, choice, table, flow, layer.result.type)
 
 
-def _realized(
+def _realization(
     b: NetworkBuilder, i: int, f: StepFunction, stream: Stream, preference: Preference
 ) -> tuple[Choice, Array]:
-    """The hardware of a function, and the set of each lane in each beat: (folds, lanes).
+    """The hardware of a function, and (folds, lanes): the channel parameters of each lane in each beat.
 
-    What beats differ in is in memories, so channels with the same constants are one set then. A lane that is the same in
-    all beats keeps the interval of its own channel, which takes less.
+    Beats differ by the contents of memories, so channels with the same constants share one set of parameters. A lane
+    with the same parameters in all beats keeps the interval of its own channel, which is cheaper.
     """
     table = fold_table(f.index, stream)
-    if len(table) > 1 and (once := merged(f)).sets < f.sets:
-        # What is possible on the interval of each channel may not be on that around all of them.
+    if len(table) > 1 and (shared := merged(f)).sets < f.sets:
+        # A realization may exist on the interval of each channel, and not on the interval around all of them.
         with suppress(HlsgenError):
-            whole = fold_table(once.index, stream)
-            return b.choice_once(i, whole, preference, lambda: choose_realization(once, whole, preference)), whole
+            merged_table = fold_table(shared.index, stream)
+            choice = b.choice_once(
+                i, merged_table, preference, lambda: choose_realization(shared, merged_table, preference)
+            )
+            return choice, merged_table
     return b.choice_once(i, table, preference, lambda: choose_realization(f, table, preference)), table
 
 
 def _rescale(
     b: NetworkBuilder, i: int, layer: str, name: str, choice: Choice, table: Array, flow: NamedStream, type_: IntType
-) -> NamedStream:  # fmt: skip
-    found = choice.realization
-    assert not isinstance(found, FloatUnits)
+) -> NamedStream:
+    """The stream after the units of a realization of integers."""
+    realization = choice.realization
+    assert not isinstance(realization, FloatUnits)
     result = replace(flow.stream, type=type_)
-    if isinstance(found, Shared):
-        index = replace(flow.stream, type=found.index)
-        flow = b.append(f"{name}_set", RescaleUnit(found.offset, table), [flow], index, layer)
-        found, table = found.function, np.zeros((1, table.shape[1]), np.int64)
-    if isinstance(found, Indexed):
-        index = replace(flow.stream, type=found.index)
-        flow = b.append(f"{name}_search", RescaleUnit(found.search, table), [flow], index, layer)
-        found = found.codes
-    return b.append(name, RescaleUnit(found, table), [flow], result, layer, i)
+    if isinstance(realization, Shared):
+        index = replace(flow.stream, type=realization.index)
+        flow = b.append(f"{name}_set", RescaleUnit(realization.offset, table), [flow], index, layer)
+        realization, table = realization.function, np.zeros((1, table.shape[1]), np.int64)
+    if isinstance(realization, Indexed):
+        index = replace(flow.stream, type=realization.index)
+        flow = b.append(f"{name}_search", RescaleUnit(realization.search, table), [flow], index, layer)
+        realization = realization.codes
+    return b.append(name, RescaleUnit(realization, table), [flow], result, layer, i)
 
 
 def _float_units(
-    b: NetworkBuilder, i: int, layer: Map | BinaryMap, name: str, found: FloatUnits, table: Array, flow: NamedStream
+    b: NetworkBuilder,
+    i: int,
+    layer: Map | BinaryMap,
+    name: str,
+    realization: FloatUnits,
+    table: Array,
+    flow: NamedStream,
 ) -> NamedStream:
+    """The stream after the units of float32 operations."""
     plain = flow.stream
     word, end = replace(plain, type=FLOAT_WORD), replace(plain, type=layer.result.type)
-    for n, unit in enumerate(found.units):
-        last = n == len(found.units) - 1
+    for n, unit in enumerate(realization.units):
+        last = n == len(realization.units) - 1
         to, position = (end, i) if last else (word, -1)
         match unit:
             case FloatCompare(thresholds):
@@ -341,15 +353,15 @@ def _float_units(
 def _linear(b: NetworkBuilder, i: int, layer: Linear, name: str) -> NamedStream:
     pe, simd = b.folding[layer.name]
     rows, columns = layer.weight.shape
-    found = vectors(b.layout.of_input(b.graph, i), layer.source.shape)
-    assert found is not None
+    vector_orders = vectors(b.layout.of_input(b.graph, i), layer.source.shape)
+    assert vector_orders is not None
     windows, product = work_of(layer).windows(pe), product_of(layer)
     flow = b.take(i, 0, name)
     zeros = product is not Product.INTEGER
     flow = b.converted(flow, windows * simd, windows * columns, f"{name}_width", zeros=zeros)
     unit = MatVec(
         weight=layer.weight.reshape(rows, 1, columns),
-        order=found[1],
+        order=vector_orders[1],
         product=product,
         pe=pe // windows,
         simd=simd,
@@ -360,82 +372,92 @@ def _linear(b: NetworkBuilder, i: int, layer: Linear, name: str) -> NamedStream:
     return append_matrix(b, name, unit, flow, result, i)
 
 
-def _both(b: NetworkBuilder, i: int, name: str) -> list[NamedStream]:
-    """Two inputs in the same beats."""
+def _operands(b: NetworkBuilder, i: int, name: str) -> list[NamedStream]:
+    """Both inputs with the same lanes and groups, each buffered."""
     first, second = (b.take(i, n, name) for n in (0, 1))
     if first.stream.lanes > second.stream.lanes and second.stream.group % second.stream.lanes == 0:
         first = b.converted(first, second.stream.lanes, second.stream.group, f"{name}_width0")
     second = b.converted(second, first.stream.lanes, first.stream.group, f"{name}_width1")
-    return [b.waiting(flow, f"{name}_wait{n}") for n, flow in enumerate((first, second))]
+    return [b.buffered(flow, f"{name}_wait{n}") for n, flow in enumerate((first, second))]
 
 
 def _packing(b: NetworkBuilder, i: int, layer: PackBytes, name: str) -> NamedStream:
-    flows = _both(b, i, name)
+    flows = _operands(b, i, name)
     result = replace(flows[0].stream, type=layer.result.type)
     return b.append(name, JoinStreams(None, packed=True), flows, result, layer.name, i)
 
 
-def _merge(b: NetworkBuilder, i: int, layer: BinaryMap, name: str) -> NamedStream:
-    flows = _both(b, i, name)
+def _binary_map(b: NetworkBuilder, i: int, layer: BinaryMap, name: str) -> NamedStream:
+    flows = _operands(b, i, name)
     first, second = (value_range(b.graph, j) for j in layer.inputs)
-    found = b.once(("join", i), lambda: search.find(layer, b.layout.orders[i + 1], (first, second)))
-    if isinstance(found, str):
-        return _float_merge(b, i, layer, name, flows, found)
-    table = fold_table(found.index, flows[0].stream)
+    join = b.once(("join", i), lambda: search.find(layer, b.layout.orders[i + 1], (first, second)))
+    if isinstance(join, str):
+        return _float_binary_map(b, i, layer, name, flows, join)
+    table = fold_table(join.index, flows[0].stream)
     preference = b.targets.preference(layer.name, b.prices)
-    choice = b.choice_once(i, table, preference, lambda: choose_join(found, table, preference))
+    choice = b.choice_once(i, table, preference, lambda: choose_join(join, table, preference))
     b.choices[layer.name] = choice
     plan = choice.plan
     assert isinstance(plan, JoinPlan)
-    for n, own in enumerate(plan.tables):
-        if own is not None:
+    for n, lookup in enumerate(plan.tables):
+        if lookup is not None:
             result = replace(flows[n].stream, type=plan.operands[n])
-            flows[n] = b.append(f"{name}_table{n}", RescaleUnit(own, table), [flows[n]], result, layer.name)
+            flows[n] = b.append(f"{name}_table{n}", RescaleUnit(lookup, table), [flows[n]], result, layer.name)
     joined = replace(flows[0].stream, type=plan.type)
     unit = JoinStreams(plan.factors, plan.zeros, plan.packed)
     flow = b.append(f"{name}_join", unit, flows, joined, layer.name)
     return _rescale(b, i, layer.name, name, choice, table, flow, layer.result.type)
 
 
-def _joint(b: NetworkBuilder, i: int, layer: FloatJoint, name: str) -> NamedStream:
-    """float32 of both operands, joined."""
+def _float_joint(b: NetworkBuilder, i: int, layer: FloatJoint, name: str) -> NamedStream:
+    """Both operands as float32, joined."""
     first, second = (value_range(b.graph, j) for j in layer.inputs)
     f = binary_function.specialize(binary_function.of_floats(layer), b.layout.orders[i + 1], (first, second))
     operands = float_join.operands(f)
     if isinstance(operands, str):
         raise fail(
-            "HG037", layer.name, f"no hardware was found for this function of two tensors, in float32: {operands}.",
+            "HG037",
+            layer.name,
+            f"no hardware was found for this function of two tensors, in float32: {operands}.",
             "Quantize both tensors before they are joined.",
-        )  # fmt: skip
-    flows = _both(b, i, name)
+        )
+    flows = _operands(b, i, name)
     return _float_join(b, layer, name, name, flows, operands, fold_table(f.index, flows[0].stream), i)
 
 
 def _float_join(
-    b: NetworkBuilder, layer: BinaryMap | FloatJoint, name: str, stem: str, flows: list[NamedStream],
-    operands: tuple[FloatUnits, FloatUnits], table: Array, position: int,
-) -> NamedStream:  # fmt: skip
-    """The units of both operands, and the one that joins them."""
+    b: NetworkBuilder,
+    layer: BinaryMap | FloatJoint,
+    name: str,
+    stem: str,
+    flows: list[NamedStream],
+    operands: tuple[FloatUnits, FloatUnits],
+    table: Array,
+    position: int,
+) -> NamedStream:
+    """The stream after the units of both operands and the unit that joins them."""
     word = replace(flows[0].stream, type=FLOAT_WORD)
     for side, units in enumerate(operands):
         for n, unit in enumerate(units.units):
-            own = f"{stem}_{'ab'[side]}{n}"
-            flows[side] = b.append(own, FloatUnit(unit, table), [flows[side]], word, layer.name)
+            node_name = f"{stem}_{'ab'[side]}{n}"
+            flows[side] = b.append(node_name, FloatUnit(unit, table), [flows[side]], word, layer.name)
     return b.append(name, JoinStreams(floats=layer.kind), flows, word, layer.name, position)
 
 
-def _float_merge(
+def _float_binary_map(
     b: NetworkBuilder, i: int, layer: BinaryMap, name: str, flows: list[NamedStream], why: str
-) -> NamedStream:  # fmt: skip
-    """Both operands and what joins them in float32. `why`: the reason why no integer is made of both codes."""
+) -> NamedStream:
+    """Both operands and their join in float32. `why`: the reason why the codes cannot be joined as integers."""
     first, second = (value_range(b.graph, j) for j in layer.inputs)
     f = binary_function.specialize(layer, b.layout.orders[i + 1], (first, second))
     plan = b.once(("float join", i), lambda: float_join.find(f))
     if isinstance(plan, str):
         raise fail(
-            "HG037", layer.name, f"no hardware was found for this function of two tensors. {why}; in float32: {plan}.",
+            "HG037",
+            layer.name,
+            f"no hardware was found for this function of two tensors. {why}; in float32: {plan}.",
             "Quantize both tensors to fewer bits before they are joined.",
-        )  # fmt: skip
+        )
     table = fold_table(f.index, flows[0].stream)
     preference = b.targets.preference(layer.name, b.prices)
     tried = (Trial("integers", why),)

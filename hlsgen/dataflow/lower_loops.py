@@ -1,4 +1,4 @@
-"""States of loops become units: the initial state in front of what comes back, which waits in a FIFO."""
+"""Lowers states of loops: the initial state, then the states that return through a FIFO."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hlsgen.ir import Delay, Linear
 
 
 def delay(b: NetworkBuilder, i: int, layer: Delay, name: str) -> NamedStream:
-    """All states that steps find. The stream that comes back is sent by units that `close` adds later."""
+    """The states at the start of all steps. `close` later adds the producers of the returning stream."""
     size, lanes = layer.source.size, _lanes(b, layer)
-    first = b.waiting(b.converted(b.take(i, 0, name), lanes, size, f"{name}_width"), f"{name}_wait")
+    first = b.buffered(b.converted(b.take(i, 0, name), lanes, size, f"{name}_width"), f"{name}_wait")
     back = NamedStream(f"{name}_back", stream_of(layer.result.type, lanes, size * (layer.steps - 1), size))
     result = stream_of(layer.result.type, lanes, layer.result.size, size)
     beats = size // lanes
@@ -23,7 +23,7 @@ def delay(b: NetworkBuilder, i: int, layer: Delay, name: str) -> NamedStream:
 
 
 def close(b: NetworkBuilder, value: int) -> None:
-    """The way back for all states that this value holds, without that of the last step."""
+    """Appends the feedback path of all states that this value holds, without the state after the last step."""
     for i, layer in enumerate(b.graph.layers[:value]):
         if isinstance(layer, Delay) and i in b.open and b.root(layer.delayed) == value:
             back = b.open.pop(i)
@@ -39,7 +39,7 @@ def close(b: NetworkBuilder, value: int) -> None:
 
 
 def _lanes(b: NetworkBuilder, layer: Delay) -> int:
-    """As many as the widest of the matrices takes that have as many columns as the state."""
+    """The widest SIMD of the matrices with as many columns as the state, at most its size."""
     size = layer.source.size
     widest = [b.folding[x.name][1] for x in b.graph.layers if isinstance(x, Linear) and x.weight.shape[1] == size]
     return max(d for d in divisors(size) if d <= max(widest, default=1))

@@ -1,4 +1,4 @@
-"""What only moves elements becomes units: slices, borders, repetitions, concatenations."""
+"""Lowers layers that only move elements: slices, borders, repetitions, concatenations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from hlsgen.numerics.fixed import IntType
 
 
 def rearrange(b: NetworkBuilder, i: int, layer: Rearrange, name: str) -> NamedStream:
-    """Repeat, Pad or Slice. Raises HG034."""
+    """The stream after Repeat, Pad or Slice. Raises HG034."""
     flow = b.take(i, 0, name)
     match layer.op:
         case Repeat(rows, columns):
@@ -52,16 +52,19 @@ def rearrange(b: NetworkBuilder, i: int, layer: Rearrange, name: str) -> NamedSt
             assert_never(layer.op)
 
 
-def _check_type(given: IntType, wanted: IntType, name: str) -> None:
-    """Whether elements pass as they are. Raises HG034."""
-    if (given.bits, given.signed) != (wanted.bits, wanted.signed):
+def _check_type(source: IntType, result: IntType, name: str) -> None:
+    """Raises HG034 if elements cannot pass unchanged."""
+    if (source.bits, source.signed) != (result.bits, result.signed):
         raise fail("HG034", name, "the border's code is outside of the input's type.", "Pad with a quantized value.")
 
 
 def _repeat(
     b: NetworkBuilder, i: int, layer: Rearrange, name: str, flow: NamedStream, rows: int, columns: int
 ) -> NamedStream:
-    """Rows from a buffer; columns too, or as wires, of several pixels in a beat, if the target needs it."""
+    """Repeats rows by a buffer.
+
+    Columns are repeated by a buffer too or, if the target needs it, as wires with several pixels in a beat.
+    """
     (height, width, channels), size = layer.source.shape[-3:], layer.result.size
     lanes = min(flow.stream.lanes, channels)
     if size // channels * -(-channels // lanes) > b.target:
@@ -78,10 +81,10 @@ def _repeat(
             steps.append((Reorder(beats, ((rows, 0), (beats, 1))), result))
         if columns > 1 or not steps:
             steps.append((SelectLanes(tuple(places.tolist())), replace(result, lanes=len(places), group=len(places))))
-        for n, (part, sent) in enumerate(steps):
+        for n, (part, sent_stream) in enumerate(steps):
             last = n == len(steps) - 1
-            own = name if last else f"{name}_rows"
-            flow = b.append(own, part, [flow], sent, layer.name if last else "", i if last else -1)
+            node_name = name if last else f"{name}_rows"
+            flow = b.append(node_name, part, [flow], sent_stream, layer.name if last else "", i if last else -1)
         return flow
     flow = b.converted(flow, lanes, channels, f"{name}_width")
     folds = flow.stream.group_beats
@@ -95,7 +98,8 @@ def _repeat(
 
 def _slice(
     b: NetworkBuilder, i: int, layer: Rearrange, name: str, flow: NamedStream, ranges: tuple[tuple[int, int, int], ...]
-) -> NamedStream:  # fmt: skip
+) -> NamedStream:
+    """A slice as a crop of beats, or of wires if the innermost axis is cut and the target needs it. Raises HG010."""
     shape = layer.source.shape
     axes = axes_of(b.layout.of_input(b.graph, i), shape)
     assert axes is not None
@@ -103,7 +107,7 @@ def _slice(
     merged: list[tuple[int, int, int, int]] = []
     for size, start, stop, step in levels:
         if merged and (start, stop, step) == (0, size, 1):
-            # Full in the inner axis: whole pieces of the outer one, if that keeps neighbours.
+            # The inner axis is complete: merge it with the outer one if that has a step of 1.
             outer = merged[-1]
             if outer[3] == 1:
                 merged[-1] = (outer[0] * size, outer[1] * size, outer[2] * size, 1)
@@ -118,7 +122,7 @@ def _slice(
     if flow.elements // lanes > b.target:
         lanes = next((d for d in divisors(common) if flow.elements // d <= b.target), common)
         if flow.elements // lanes > b.target and size == shape[axes[-1]]:
-            return _picked(b, i, layer, name, flow, merged)
+            return _slice_lanes(b, i, layer, name, flow, merged)
     flow = b.dense(flow, lanes, flow.elements, f"{name}_width")
     lanes = flow.stream.lanes
     merged[-1] = (size // lanes, start // lanes, stop // lanes, step)
@@ -128,19 +132,19 @@ def _slice(
     return b.append(name, unit, [flow], result, layer.name, i)
 
 
-def _picked(
+def _slice_lanes(
     b: NetworkBuilder, i: int, layer: Rearrange, name: str, flow: NamedStream, levels: list[tuple[int, int, int, int]]
-) -> NamedStream:  # fmt: skip
-    """A slice of the innermost level as wires, of several pieces in a beat if the target needs it."""
+) -> NamedStream:
+    """A slice of the innermost level as wires, with several pieces in a beat if the target needs it."""
     size, *inner = levels[-1]
     outer, count = levels[:-1], flow.elements // size
-    whole = all((start, stop, step) == (0, length, 1) for length, start, stop, step in outer)
-    pieces = next(d for d in divisors(count) if count // d <= b.target) if whole else 1
+    outer_uncut = all((start, stop, step) == (0, length, 1) for length, start, stop, step in outer)
+    pieces = next(d for d in divisors(count) if count // d <= b.target) if outer_uncut else 1
     flow = b.converted(flow, pieces * size, pieces * size, f"{name}_width")
-    if not whole:
-        kept = [len(range(*level[1:])) for level in outer]
+    if not outer_uncut:
+        kept_sizes = [len(range(*level[1:])) for level in outer]
         cut = Crop((outer[0][0], outer[1][0], 1), outer[0][1:], outer[1][1:], (0, 1, 1))
-        result = replace(flow.stream, beats=math.prod(kept))
+        result = replace(flow.stream, beats=math.prod(kept_sizes))
         flow = b.append(f"{name}_rows", cut, [flow], result)
     places = np.arange(pieces * size).reshape(pieces, size)[:, slice(*inner)].ravel()
     result = Stream(layer.result.type, len(places), flow.stream.beats, len(places))
@@ -148,7 +152,7 @@ def _picked(
 
 
 def concatenate(b: NetworkBuilder, i: int, layer: Concatenation, name: str) -> NamedStream:
-    """Beats of the one, then of the other; side by side in each beat if that is too slow."""
+    """Beats of one input after the beats of another; side by side in each beat if that is too slow."""
     shapes = [s.shape for s in layer.sources]
     orders = [b.layout.of_input(b.graph, i, n) for n in range(len(shapes))]
     axes = common_axes(orders, shapes)
@@ -157,37 +161,37 @@ def concatenate(b: NetworkBuilder, i: int, layer: Concatenation, name: str) -> N
     flows = [b.take(i, n, name) for n in range(len(shapes))]
     lanes = max(d for d in divisors(math.gcd(*inner)) if d <= max(f.stream.lanes for f in flows))
     if axes[-1] == layer.axis and layer.result.size // lanes > b.target:
-        return _beside(b, i, layer, name, flows, inner)
+        return _concat_channels(b, i, layer, name, flows, inner)
     flows = [
-        b.waiting(b.converted(f, lanes, size, f"{name}_width{n}"), f"{name}_wait{n}")
+        b.buffered(b.converted(f, lanes, size, f"{name}_width{n}"), f"{name}_wait{n}")
         for n, (f, size) in enumerate(zip(flows, inner, strict=True))
     ]
-    flow, done = flows[0], inner[0]
-    for n, (other, size) in enumerate(zip(flows[1:], inner[1:], strict=True), 1):
+    flow, joined_size = flows[0], inner[0]
+    for n, (appended, size) in enumerate(zip(flows[1:], inner[1:], strict=True), 1):
         last = n == len(flows) - 1
-        result = stream_of(layer.result.type, lanes, flow.elements + other.elements, done + size)
-        unit = ConcatBeats((done // lanes, size // lanes))
-        own = name if last else f"{name}_{n}"
-        flow = b.append(own, unit, [flow, other], result, layer.name, i if last else -1)
-        done += size
+        result = stream_of(layer.result.type, lanes, flow.elements + appended.elements, joined_size + size)
+        unit = ConcatBeats((joined_size // lanes, size // lanes))
+        node_name = name if last else f"{name}_{n}"
+        flow = b.append(node_name, unit, [flow, appended], result, layer.name, i if last else -1)
+        joined_size += size
     return flow
 
 
-def _beside(
+def _concat_channels(
     b: NetworkBuilder, i: int, layer: Concatenation, name: str, flows: list[NamedStream], channels: list[int]
 ) -> NamedStream:
-    """Whole pixels of both sides in a beat, as many as the target needs."""
+    """Whole pixels of all inputs in a beat, as many as the target needs."""
     places = layer.result.size // sum(channels)
     pixels = next(d for d in divisors(places) if places // d <= b.target)
     sides = [
-        b.waiting(b.converted(f, pixels * own, pixels * own, f"{name}_width{n}"), f"{name}_wait{n}")
-        for n, (f, own) in enumerate(zip(flows, channels, strict=True))
+        b.buffered(b.converted(f, pixels * count, pixels * count, f"{name}_width{n}"), f"{name}_wait{n}")
+        for n, (f, count) in enumerate(zip(flows, channels, strict=True))
     ]
-    flow, done = sides[0], channels[0]
-    for n, (other, own) in enumerate(zip(sides[1:], channels[1:], strict=True), 1):
-        last, both = n == len(sides) - 1, pixels * (done + own)
-        result = Stream(layer.result.type, both, places // pixels, both)
+    flow, joined_channels = sides[0], channels[0]
+    for n, (appended, count) in enumerate(zip(sides[1:], channels[1:], strict=True), 1):
+        last, lanes = n == len(sides) - 1, pixels * (joined_channels + count)
+        result = Stream(layer.result.type, lanes, places // pixels, lanes)
         at = (name, layer.name, i) if last else (f"{name}_{n}", layer.name, -1)
-        flow = b.append(at[0], ConcatChannels((done, own), pixels), [flow, other], result, *at[1:])
-        done += own
+        flow = b.append(at[0], ConcatChannels((joined_channels, count), pixels), [flow, appended], result, *at[1:])
+        joined_channels += count
     return flow

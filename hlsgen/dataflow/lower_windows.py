@@ -1,4 +1,4 @@
-"""Convolutions and pools become units: tap by tap, with all taps at once, with several windows at once."""
+"""Lowers convolutions and pools: tap by tap, all taps at once, or several windows at once."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from hlsgen.numerics.fixed import Array
 
 
 def convolution(b: NetworkBuilder, i: int, layer: Convolution, name: str) -> NamedStream:
-    """Tap by tap, or with all taps at once if the folding says so."""
+    """A convolution tap by tap, or with all taps at once if the folding says so."""
     pe, simd = b.folding[layer.name]
     height, width, channels = layer.source.shape[-3:]
     rows, columns = len(layer.weight) // layer.groups, layer.weight.shape[3]
-    found = vectors(b.layout.of_input(b.graph, i), layer.source.shape)
-    assert found is not None
+    vector_orders = vectors(b.layout.of_input(b.graph, i), layer.source.shape)
+    assert vector_orders is not None
     flow = b.take(i, 0, name)
     if work_of(layer).at_once(pe, simd):
-        return _unrolled(b, i, layer, name, flow, found[1])
+        return _unrolled(b, i, layer, name, flow, vector_orders[1])
     depthwise = is_depthwise(layer)
     if depthwise:
         product, simd, rows = product_of(layer), pe, channels
         flow = b.converted(flow, pe, channels, f"{name}_width")
     else:
-        # Outside of the image every lane has the pad's code, those without an element too.
+        # Outside of the image every lane has the pad's code, even a lane without an element.
         product = product_of(layer, empty_zero=not (layer.pad and columns % simd))
         flow = b.converted(flow, simd, columns, f"{name}_width", zeros=product is not Product.INTEGER)
     unit = ConvUnit(
         weight=_by_taps(layer),
-        order=found[1] if layer.groups == 1 else np.arange(columns),
+        order=vector_orders[1] if layer.groups == 1 else np.arange(columns),
         product=product,
         window=layer.window,
         height=height,
@@ -66,13 +66,13 @@ def convolution(b: NetworkBuilder, i: int, layer: Convolution, name: str) -> Nam
 
 
 def _unrolled(b: NetworkBuilder, i: int, layer: Convolution, name: str, flow: NamedStream, order: Array) -> NamedStream:
-    """All taps of a window at once, or of several windows; `order`: of the channels in a pixel."""
+    """All taps of a window at once, or of several windows; `order`: order of the channels in a pixel."""
     (pe, simd), work = b.folding[layer.name], work_of(layer)
-    channels, own, windows = layer.source.shape[-1], work.elements(pe, simd), work.windows(pe)
+    channels, lanes, windows = layer.source.shape[-1], work.elements(pe, simd), work.windows(pe)
     grouped = layer.groups > 1
-    product = product_of(layer, empty_zero=grouped or not (layer.pad and channels % own))
+    product = product_of(layer, empty_zero=grouped or not (layer.pad and channels % lanes))
     zeros = product is not Product.INTEGER and not grouped
-    flow = _unfolded(b, name, layer, flow, own, windows, pixels_in_a_beat(b, layer), zeros=zeros)
+    flow = _unfolded(b, name, layer, flow, lanes, windows, pixels_in_a_beat(b, layer), zeros=zeros)
     if grouped:
         rows = len(layer.weight) // layer.groups
         unit: Unit = GroupedMatVec(weight=_by_taps(layer), product=product, pe=pe, rows=rows)
@@ -93,32 +93,39 @@ def _unrolled(b: NetworkBuilder, i: int, layer: Convolution, name: str, flow: Na
 
 
 def pixels_in_a_beat(b: NetworkBuilder, layer: Convolution) -> int:
-    """Pixels of a row in a beat: those that the target needs."""
+    """Pixels of a row in a beat, as many as the target needs."""
     pe, simd = b.folding[layer.name]
     work = work_of(layer)
-    if not (work.at_once(pe, simd) and work.whole(pe, simd)):
+    if not (work.at_once(pe, simd) and work.does_window_a_cycle(pe, simd)):
         return 1
     return _fitting(b, layer, work.side_by_side(work.windows(pe)))
 
 
 def _fitting(b: NetworkBuilder, layer: Convolution | Pooling, pixels: list[int]) -> int:
-    """The fewest with which an image comes in fast enough, or else the most."""
+    """The fewest `pixels` with which an image arrives fast enough, or else the most."""
     height, width, _ = layer.source.shape[-3:]
     return next((p for p in pixels if height * -(-width // p) <= b.target), pixels[-1])
 
 
 def _side_by_side(layer: Convolution | Pooling, lanes: int, windows: int) -> Stream:
-    """Results with so many windows of a row in a beat."""
+    """The stream of results with `windows` windows of a row in a beat."""
     across, channels = layer.result.shape[-2:]
     group = channels * (windows if across % windows == 0 else across)
     return stream_of(layer.result.type, lanes, layer.result.size, group)
 
 
 def _unfolded(
-    b: NetworkBuilder, name: str, layer: Convolution | Pooling, flow: NamedStream, lanes: int, windows: int, pixels: int, *,
+    b: NetworkBuilder,
+    name: str,
+    layer: Convolution | Pooling,
+    flow: NamedStream,
+    lanes: int,
+    windows: int,
+    pixels: int,
+    *,
     zeros: bool = False,
-) -> NamedStream:  # fmt: skip
-    """Beats of all taps of a word of so many elements; or of several windows, whose channels come in one beat."""
+) -> NamedStream:
+    """Beats of all taps of a word of `lanes` elements; or of several windows, with all channels in one beat."""
     height, width, channels = layer.source.shape[-3:]
     group = channels * (pixels if width % pixels == 0 else width)
     flow = b.converted(flow, pixels * lanes, group, f"{name}_width", zeros=zeros)
@@ -131,18 +138,18 @@ def _unfolded(
 
 
 def pooling(b: NetworkBuilder, i: int, layer: Pooling, name: str) -> NamedStream:
-    """In the way that takes the fewest lanes and is fast enough."""
+    """The pool with the fewest lanes that is fast enough."""
     height, width, channels = layer.source.shape[-3:]
     flow = b.take(i, 0, name)
-    simple = layer.window.side_by_side(height, width)
-    places = height * width if simple else layer.result.size // channels * layer.window.taps
+    tiled = layer.window.side_by_side(height, width)
+    places = height * width if tiled else layer.result.size // channels * layer.window.taps
     lanes = [flow.stream.lanes, *divisors(channels)]
     fits = [x for x in lanes if places * -(-channels // x) <= b.target and x <= channels]
     if not fits and (counts := at_once(layer)):
         return _pooled_at_once(b, i, layer, name, flow, lanes, counts)
     flow = b.converted(flow, fits[0] if fits else channels, channels, f"{name}_width")
     folds = flow.stream.group_beats
-    if simple:
+    if tiled:
         unit: Unit = TiledPool(layer.kind, layer.window.kernel, height, width, folds)
     else:
         unit = PoolUnit(layer.kind, layer.window, height, width, folds, layer.pad, 0)
@@ -152,8 +159,8 @@ def pooling(b: NetworkBuilder, i: int, layer: Pooling, name: str) -> NamedStream
 
 def _pooled_at_once(
     b: NetworkBuilder, i: int, layer: Pooling, name: str, flow: NamedStream, lanes: list[int], counts: list[int]
-) -> NamedStream:  # fmt: skip
-    """All taps of a window at once; of several windows, if the target needs them."""
+) -> NamedStream:
+    """All taps of a window at once, or of several windows if the target needs it."""
     (height, width, channels), (down, across, _) = layer.source.shape[-3:], layer.result.shape[-3:]
     places = max(down * across, height * width)
     fits = [x for x in lanes if places * -(-channels // x) <= b.target and x <= channels]
@@ -168,6 +175,6 @@ def _pooled_at_once(
 
 
 def _by_taps(layer: Convolution) -> Array:
-    """Its weights as int64 (outputs, taps, columns)."""
+    """The layer's weights as int64 (outputs, taps, columns)."""
     outputs, height, width, columns = layer.weight.shape
     return layer.weight.reshape(outputs, height * width, columns)

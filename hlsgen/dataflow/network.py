@@ -1,4 +1,4 @@
-"""The network of a graph, which is the same for every target, and the cycles that it takes."""
+"""The network of a graph, the same for every target, and its timing in cycles."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hlsgen.rescale import Choice
 
 @dataclass(frozen=True, eq=False)
 class CorePort:
-    """A port of the core, which is `node`: elements of `value` in this order.
+    """A port of the core, which is `node`. It carries elements of `value` in this order.
 
-    They are those from `offset` on of the graph's input or output, of which a frame consists. `number`: of that value.
+    They are the elements from `offset` on of a frame of the graph's input or output. `number`: index of that value.
     """
 
     node: Node
@@ -30,27 +30,27 @@ class CorePort:
 
     @property
     def name(self) -> str:
-        """s_axis or m_axis; of several, with the name of the tensor behind it."""
+        """s_axis or m_axis; if there are several, followed by the name of the tensor."""
         return self.node.name
 
     @property
     def label(self) -> str:
-        """What ends the name, "" of an only one."""
+        """The suffix of the name, "" for a single port."""
         return self.name[len("s_axis") :]
 
     @property
     def stream(self) -> Stream:
-        """The stream inside."""
+        """The stream inside the core."""
         return self.node.result
 
     @property
     def early(self) -> bool:
-        """Whether the core's ready is kept from the taker's at the input, see Port."""
+        """True if the input port cuts the ready path to the core's consumer, see Port."""
         return isinstance(self.node.unit, Port) and self.node.unit.early
 
     @property
     def on_bus(self) -> bool:
-        """Whether the port is on a bus that the options ask for."""
+        """True if the port is on a bus that the options request."""
         return isinstance(self.node.unit, Port) and self.node.unit.bus is not None
 
     @property
@@ -59,7 +59,8 @@ class CorePort:
         return layout_of(self.node)
 
     def part(self, codes: Array) -> Array:
-        """What goes through this port of codes (frames, *shape) of the graph's input or output: (frames, elements)."""
+        """The elements (frames, elements) that pass this port, from codes (frames, *shape) of the graph's input or
+        output."""
         return codes.reshape(len(codes), -1)[:, self.offset : self.offset + self.value.size]
 
 
@@ -68,8 +69,8 @@ class Network:
     """All nodes in the order of the data, with the input ports first and the output ports last.
 
     `layout`: order of the elements of every value in its streams. `folding`: PE and SIMD of every layer that
-    multiplies and the lanes of the input, as folding.yaml has them. `choices`: the realization of every
-    quantizer, by the name of its layer.
+    multiplies, and the lanes of the input, as in folding.yaml. `choices`: the realization of every quantizer, by the
+    name of its layer.
     """
 
     graph: Graph
@@ -87,13 +88,13 @@ class Network:
     def inputs(self) -> tuple[CorePort, ...]:
         """The input ports."""
         ports = zip(divided(self.nodes)[0], self.graph.streamed_inputs, strict=True)
-        return tuple(CorePort(node, *what, self.orders[what[0]]) for node, what in ports)
+        return tuple(CorePort(node, *piece, self.orders[piece[0]]) for node, piece in ports)
 
     @property
     def outputs(self) -> tuple[CorePort, ...]:
         """The output ports."""
         ports = zip(divided(self.nodes)[2], self.graph.streamed_outputs, strict=True)
-        return tuple(CorePort(node, *what, self.orders[what[0]]) for node, what in ports)
+        return tuple(CorePort(node, *piece, self.orders[piece[0]]) for node, piece in ports)
 
     @property
     def inner(self) -> list[Node]:
@@ -102,28 +103,28 @@ class Network:
 
 
 def on_bus(nodes: Sequence[Node], width: int) -> list[Node]:
-    """The nodes with all ports on buses of so many bits."""
-    return [
-        replace(node, unit=Port(bus_layout(node.result.bits, node.result.beats, width)))
-        if isinstance(node.unit, Port) else node
-        for node in nodes
-    ]  # fmt: skip
+    """The nodes with all ports on buses of `width` bits."""
+
+    def widened(node: Node) -> Node:
+        return replace(node, unit=Port(bus_layout(node.result.bits, node.result.beats, width)))
+
+    return [widened(node) if isinstance(node.unit, Port) else node for node in nodes]
 
 
 def layout_of(node: Node) -> BusLayout:
     """How a frame lies on a port."""
-    own = node.unit.bus if isinstance(node.unit, Port) else None
-    return own or bus_layout(node.result.bits, node.result.beats, None)
+    bus = node.unit.bus if isinstance(node.unit, Port) else None
+    return bus or bus_layout(node.result.bits, node.result.beats, None)
 
 
 @dataclass(frozen=True)
 class Timing:
-    """What a frame takes in cycles, with a source that always has a beat and a sink that takes at once.
+    """Cycles of a frame, with a source that always offers a beat and a sink that is always ready.
 
-    `latency`: from the first beat that is taken to the last output beat. `interval`: between two frames.
-    `critical`: names of FIFOs that cannot be one beat smaller without costing cycles. `spare`: the share of all depths
-    that was added since the network is too large for a search. `exact`: False if it is too large to be simulated as well:
-    then `latency` is an estimate, and `interval` what the slowest unit needs, which it may be more than.
+    `latency`: from the first input beat to the last output beat. `interval`: cycles between two frames. `critical`:
+    names of FIFOs that cannot be one beat smaller without costing cycles. `spare`: the share that was added to all
+    depths because the network is too large for a search. `exact`: False if the network is too large to simulate. Then
+    `latency` is an estimate, and `interval` is a lower bound: the interval of the slowest unit.
     """
 
     latency: int
@@ -134,12 +135,15 @@ class Timing:
 
     @property
     def cycles(self) -> dict[str, int | bool]:
-        """As they are written for programs: `estimated` only where they are not exact."""
+        """The fields as written for programs: `estimated` only if the cycles are not exact."""
         return {"latency": self.latency, "interval": self.interval, **({} if self.exact else {"estimated": True})}
 
 
 def bus_streams(bus: BusLayout) -> tuple[Stream, Stream]:
-    """The words of a frame and its beats, in elements of which both are made: beats or, if they are longer, words."""
+    """The streams of bus words and of beats, both in elements that make up both.
+
+    An element is a beat or, if a beat is longer than a word, a word.
+    """
     type_ = IntType(0, (1 << (bus.beat_bits if bus.parts == 1 else bus.width)) - 1)
     elements = bus.beats * bus.parts
     return Stream(type_, bus.slots, bus.words, elements), Stream(type_, bus.parts, bus.beats, elements)

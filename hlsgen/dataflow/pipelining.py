@@ -1,4 +1,4 @@
-"""How deep units are pipelined: registers between adders, and memories that are too slow for the clock as tables."""
+"""Pipeline depth of units: registers between adders, and memories too slow for the clock as LUTs."""
 
 from __future__ import annotations
 
@@ -17,43 +17,47 @@ from hlsgen.dataflow.units import (
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.rescale import Correct, FloatScale, Scale, Shift, Thresholds
 
-#: Bits of weights that are tables where block memories are too slow, at 16 bits a LUT4 or less; more of no more than so many
-#: words, of which a bit is one function without logic in front.
-TABLE_BITS, SHALLOW_WORDS, SHALLOW_BITS = 8192, 128, 32768
+#: Most bits of a weight memory in LUTs if block RAM is too slow, at 16 bits a LUT4 or less.
+TABLE_BITS = 8192
+#: A memory of at most this number of words may have more bits: each bit is one function without logic before it.
+SHALLOW_WORDS, SHALLOW_BITS = 128, 32768
 
 
 @dataclass(frozen=True)
 class Pipelining:
-    """`every`: adders one behind the other between registers. `tables`: memories of weights that are not too large become
-    tables, others blocks, if no kind of memory was asked for."""
+    """Requirements of the clock on units.
 
-    every: int = 2
+    `adders_per_stage`: adders in series between registers. `tables`: weight memories whose kind the user did not
+    request become LUTs if they are small, else block RAM.
+    """
+
+    adders_per_stage: int = 2
     tables: bool = False
 
 
-#: What units have if no clock is asked for.
+#: The pipelining without a target clock.
 PLAIN = Pipelining()
 
 
 def pipelined(unit: Unit, depth: Pipelining) -> Unit:
-    """The unit with these registers; it computes the same."""
+    """The unit with this pipelining; its function does not change."""
     if depth == PLAIN:
         return unit
     match unit:
         case MatVec() | ConvUnit() | GroupedMatVec():
-            return replace(unit, every=depth.every, memory=_memory(unit) if depth.tables else "")
+            return replace(unit, adders_per_stage=depth.adders_per_stage, memory=_memory(unit) if depth.tables else "")
         case AdderMatVec() | DynamicMatVec() | NormMoments():
-            return replace(unit, every=depth.every)
-        case RescaleUnit(found=Correct() | Scale() | FloatScale() | Shift() | Thresholds() as found):
-            return replace(unit, found=replace(found, every=depth.every))
+            return replace(unit, adders_per_stage=depth.adders_per_stage)
+        case RescaleUnit(realization=Correct() | Scale() | FloatScale() | Shift() | Thresholds() as realization):
+            return replace(unit, realization=replace(realization, every=depth.adders_per_stage))
         case _:
             return unit
 
 
 def _memory(unit: MatVec | ConvUnit | GroupedMatVec) -> str:
-    """Tables or blocks, and never logic in which functions of the address are mixed with what follows."""
+    """LUTs or block RAM, never logic that mixes functions of the address with the next operation."""
     words = weight_words(unit)
-    most = SHALLOW_BITS if words <= SHALLOW_WORDS else TABLE_BITS
-    if words * unit.lanes * weight_bits(unit) <= most:
+    most_bits = SHALLOW_BITS if words <= SHALLOW_WORDS else TABLE_BITS
+    if words * unit.lanes * weight_bits(unit) <= most_bits:
         return "tables"
     return "blocks" if words > 1 else ""

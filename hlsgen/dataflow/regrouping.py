@@ -1,4 +1,4 @@
-"""How a stream gets other beats: by which width converters, one behind the other."""
+"""Chooses the chain of width converters between two lane counts."""
 
 from __future__ import annotations
 
@@ -9,25 +9,32 @@ from hlsgen.dataflow.units import Stream, stream_of
 from hlsgen.dataflow.workload import divisors
 
 
-def regrouped_streams(own: Stream, elements: int, lanes: int, group: int, target: int) -> list[Stream]:
-    """Results of the converters that make beats of `lanes` elements, in groups of `group`.
+def regrouped_streams(source: Stream, elements: int, lanes: int, group: int, target: int) -> list[Stream]:
+    """Result streams of the converters that make beats of `lanes` elements, in groups of `group`.
 
-    Two, where neither beat is whole beats of the other and a frame goes through the largest beat that divides both
-    within `target` cycles: a multiplexer and registers with enables, in place of a store with a place for every element.
+    There are two converters if neither beat is a multiple of the other, and a frame passes in beats of the greatest
+    common divisor within `target` cycles. A multiplexer and registers with enables then replace a store with a place
+    for every element.
     """
-    between = math.gcd(own.lanes, lanes)
-    result = stream_of(own.type, lanes, elements, group)
-    whole = own.group % between == 0 and group % between == 0
+    common_lanes = math.gcd(source.lanes, lanes)
+    result = stream_of(source.type, lanes, elements, group)
+    aligned = source.group % common_lanes == 0 and group % common_lanes == 0
     tail = group % lanes or lanes
-    if between in (own.lanes, lanes) or not whole or tail <= between or elements // between > target:
+    if (
+        common_lanes in (source.lanes, lanes)
+        or not aligned
+        or tail <= common_lanes
+        or elements // common_lanes > target
+    ):
         return [result]
-    return [replace(stream_of(own.type, between, elements, own.group), group=group), result]
+    return [replace(stream_of(source.type, common_lanes, elements, source.group), group=group), result]
 
 
 def dense_lanes(group: int, lanes: int, beats: int) -> int:
-    """Elements in the beats of what comes in groups of so many, without gaps, for a taker of so many lanes.
+    """Elements a beat, without gaps, of a stream in groups of `group`, for a consumer of `lanes` lanes.
 
-    The most that divide both, if so many fit into `beats` for each group; else the most that are not more.
+    The greatest common divisor of both, if a group then fits into `beats` beats; else the largest divisor of the group
+    that is not above `lanes`.
     """
-    both = math.gcd(group, lanes)
-    return both if group // both <= beats else max(d for d in divisors(group) if d <= lanes)
+    common_lanes = math.gcd(group, lanes)
+    return common_lanes if group // common_lanes <= beats else max(d for d in divisors(group) if d <= lanes)

@@ -1,4 +1,4 @@
-"""What a network costs, and what it may cost."""
+"""The cost of a network, and its budget."""
 
 from __future__ import annotations
 
@@ -9,43 +9,46 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cost:
-    """LUT sites, DSP blocks, block memories of 18 Kbit, registers."""
+    """LUTs, DSP blocks, block RAMs of 18 Kbit, registers."""
 
     lut: float = 0.0
     dsp: int = 0
     bram: int = 0
     ff: float = 0.0
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.lut + other.lut, self.dsp + other.dsp, self.bram + other.bram, self.ff + other.ff)
+    def __add__(self, cost: Cost) -> Cost:
+        return Cost(self.lut + cost.lut, self.dsp + cost.dsp, self.bram + cost.bram, self.ff + cost.ff)
 
     def as_dict(self) -> dict[str, int]:
-        """In whole numbers, as manifests and summaries have it."""
+        """Rounded to integers, as in manifests and summaries."""
         return {"lut": round(self.lut), "ff": round(self.ff), "bram18": self.bram, "dsp": self.dsp}
 
 
 def front(parts: Sequence[Sequence[tuple[int, float]]]) -> dict[int, tuple[float, tuple[int, ...]]]:
-    """By blocks in all, fewest first: the least price of all parts and the number of what each is; no price is as high as one of
-    fewer blocks. parts: (blocks, price) of all that each can be. Exact, part by part."""
-    ways: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
-    for kinds in parts:
-        found: dict[int, tuple[float, tuple[int, ...]]] = {}
-        for taken, (sum_, picks) in ways.items():
-            for n, (blocks, price) in enumerate(kinds):
-                way = sum_ + price, (*picks, n)
-                found[taken + blocks] = min(found.get(taken + blocks, way), way)
-        ways, least = {}, math.inf
-        for taken in sorted(found):
-            if found[taken][0] < least:
-                ways[taken], least = found[taken], found[taken][0]
-    return ways
+    """The Pareto front of total blocks and total price, by total blocks, fewest first.
+
+    An entry is the lowest total price and the index of the chosen option of each part. An entry with more blocks has a
+    lower price. `parts`: the (blocks, price) options of each part. Exact: extends the front part by part.
+    """
+    pareto: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    for options in parts:
+        cheapest: dict[int, tuple[float, tuple[int, ...]]] = {}
+        for used_blocks, (total, picks) in pareto.items():
+            for n, (blocks, price) in enumerate(options):
+                entry = total + price, (*picks, n)
+                cheapest[used_blocks + blocks] = min(cheapest.get(used_blocks + blocks, entry), entry)
+        pareto, lowest_price = {}, math.inf
+        for used_blocks in sorted(cheapest):
+            if cheapest[used_blocks][0] < lowest_price:
+                pareto[used_blocks], lowest_price = cheapest[used_blocks], cheapest[used_blocks][0]
+    return pareto
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a network may cost at most; None: anything.
+    """The maximum cost of a network; None: no limit.
 
-    `lut_per_ff`: LUT that a register takes the place of, on average, where each cell has one of both behind the other.
+    `lut_per_ff`: LUTs that a register displaces, on average, on devices whose cells have a LUT followed by a register.
     """
 
     lut: int | None = None
@@ -56,16 +59,20 @@ class Budget:
 
     @property
     def limits(self) -> tuple[int | None, int | None, int | None, int | None]:
-        """LUT, DSP blocks, block memories, registers."""
+        """Limits of LUTs, DSP blocks, block RAMs, registers."""
         return self.lut, self.dsp, self.bram, self.ff
 
     @property
-    def given(self) -> bool:
+    def is_limited(self) -> bool:
         return any(limit is not None for limit in self.limits)
 
     def excess(self, cost: Cost) -> float:
-        """Greatest ratio of cost to budget; 1 or less if it fits. None of a kind that may not be used is 0."""
-        taken = cost.lut + self.lut_per_ff * cost.ff, cost.dsp, cost.bram, cost.ff
-        pairs = zip(taken, self.limits, strict=True)
-        ratios = (have / most if most else have and 1 + have for have, most in pairs if most is not None)
+        """Greatest ratio of cost to budget; 1 or less if it fits. No use of a resource with limit 0 counts as 0."""
+        used = cost.lut + self.lut_per_ff * cost.ff, cost.dsp, cost.bram, cost.ff
+        pairs = zip(used, self.limits, strict=True)
+        ratios = (
+            used_amount / limit if limit else used_amount and 1 + used_amount
+            for used_amount, limit in pairs
+            if limit is not None
+        )
         return max(ratios, default=0.0)

@@ -1,4 +1,4 @@
-"""Widths of the numbers in units on rows of integers, from the range of the codes that they take."""
+"""Bit widths in units on vectors of integers, from the range of their input codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hlsgen.numerics.fixed import Array, IntType
 
 @dataclass(frozen=True)
 class ShareSizes:
-    """Bits of weights, numbers, sums."""
+    """Bits of weights, numerators and sums."""
 
     weight: int
     number: int
@@ -22,14 +22,14 @@ class ShareSizes:
     @staticmethod
     def of(share: Share, source: IntType, count: int) -> ShareSizes:
         used = slice(0, source.hi + 1)
-        most = int(share.weights[used].max())
-        weight, number = max(1, most.bit_length()), max(1, int(share.numbers[used].max()).bit_length())
-        return ShareSizes(weight, number, max(weight + 1, (most * count).bit_length()))
+        max_weight = int(share.weights[used].max())
+        weight, number = max(1, max_weight.bit_length()), max(1, int(share.numbers[used].max()).bit_length())
+        return ShareSizes(weight, number, max(weight + 1, (max_weight * count).bit_length()))
 
 
 @dataclass(frozen=True)
 class NormSizes:
-    """Bits of the sum, the sum of squares, mean, root, weight, bias, number that is divided, quotient."""
+    """Bits of the sum, the sum of squares, mean, root, weight, bias, dividend, quotient."""
 
     sum: int
     squares: int
@@ -42,35 +42,40 @@ class NormSizes:
 
     @staticmethod
     def of(norm: IntegerNorm, source: IntType, count: int) -> NormSizes:
-        far = max(abs(source.lo), abs(source.hi))
-        # How far an element may be from the mean, and the least root that a row with it can have.
-        reach = np.arange(1, (source.hi - source.lo if norm.centred else far) + 1)
-        least = integer_root(reach * reach // count + 1)
+        magnitude = max(abs(source.lo), abs(source.hi))
+        deviation = source.hi - source.lo if norm.centred else magnitude
+        # All distances of an element from the mean, and the smallest root of a vector that has such an element.
+        distance = np.arange(1, deviation + 1)
+        smallest_root = integer_root(distance * distance // count + 1)
         weight, bias = (int(np.abs(part).max()) for part in (norm.weight, norm.bias))
-        most = (int((reach * weight // least).max(initial=0)) + bias + 1 >> norm.shift) + 1
-        mean = max(1, far.bit_length()) if norm.centred else 1
-        variance = count * (source.hi - source.lo if norm.centred else far) ** 2
+        quotient = (int((distance * weight // smallest_root).max(initial=0)) + bias + 1 >> norm.shift) + 1
+        mean = max(1, magnitude.bit_length()) if norm.centred else 1
+        variance = count * deviation**2
         root = math.isqrt(variance // count + 1).bit_length()
-        squares = max(count * far * far, variance) + count
+        squares = max(count * magnitude * magnitude, variance) + count
         w_bits, b_bits = (IntType(-max(1, part), max(1, part)).bits for part in (weight, bias))
-        own = max(source.bits, mean) + 2 + w_bits
+        scaled_bits = max(source.bits, mean) + 2 + w_bits
         return NormSizes(
-            sum=max(source.bits + 2, IntType(-count * far - 1, count * far).bits + 1),
-            squares=max(2 * source.bits + 1, squares.bit_length() + 2), mean=mean, root=root, weight=w_bits, bias=b_bits,
-            number=max(own, b_bits + root + 1) + 2,
-            quotient=max(norm.type.bits, IntType(-most - 1, most).bits),
-        )  # fmt: skip
+            sum=max(source.bits + 2, IntType(-count * magnitude - 1, count * magnitude).bits + 1),
+            squares=max(2 * source.bits + 1, squares.bit_length() + 2),
+            mean=mean,
+            root=root,
+            weight=w_bits,
+            bias=b_bits,
+            number=max(scaled_bits, b_bits + root + 1) + 2,
+            quotient=max(norm.type.bits, IntType(-quotient - 1, quotient).bits),
+        )
 
 
 def filled(table: Array, source: IntType) -> Array:
-    """An entry for each code of so many bits; those that do not occur are 0."""
-    found = np.zeros(1 << source.bits, np.int64)
-    found[: source.hi + 1] = table[: source.hi + 1]
-    return found
+    """The table with an entry for each code of the source's width; codes that do not occur have 0."""
+    padded = np.zeros(1 << source.bits, np.int64)
+    padded[: source.hi + 1] = table[: source.hi + 1]
+    return padded
 
 
 def lag(function: RowFunction, source: IntType, count: int) -> int:
-    """Cycles from the last beat of a row to the number that all its elements need."""
+    """Cycles from the last beat of a vector to the number that all its elements need."""
     match function:
         case BelowLargest():
             return 1

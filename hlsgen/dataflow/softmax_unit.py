@@ -1,4 +1,4 @@
-"""The unit that computes Softmax of rows."""
+"""The unit that computes Softmax of vectors."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from hlsgen.numerics.exponential_factors import PowerFactors
 from hlsgen.numerics.fixed import Array
 
-#: Most words of a table.
+#: Most words of a lookup table.
 TABLE = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxUnit:
-    """Softmax of rows of `beats` beats of `lanes` codes, sent as float32; the tables are those of the layer.
+    """Softmax of vectors of `beats` beats of `lanes` codes, emitted as float32.
 
-    `last`: the index of their last word, which all larger differences have; it is 0 if `closed`, else no difference
-    is larger. `factors`: what the powers are products of, if they are too many for a table. `mask`: of the elements of
-    some rows, one after the other, which repeats behind them.
+    `powers`, `numerators`: the lookup tables of the layer. `closed`: all differences from the index `last` on have the
+    entry 0; else no difference is larger. `factors`: the factors of the powers, if these are too many for one lookup
+    table. `mask`: the elements of the masks of some vectors in order, which then repeats.
     """
 
     powers: Array
@@ -35,29 +35,32 @@ class SoftmaxUnit:
 
     @property
     def last(self) -> int:
+        """Index of the last entry, which all larger differences use."""
         return len(self.powers) - 1 + self.closed if self.factors is None else self.factors.last
 
     @property
     def fraction(self) -> int:
-        """Bits behind the binary point with which all powers are exact, of 1 or less."""
+        """Bits after the binary point with which all powers, at most 1, are exact."""
         if self.factors is not None:
             return min(149, 24 - math.frexp(float(self.powers[-1]))[1])
         return max(Fraction(power).denominator.bit_length() - 1 for power in self.powers.tolist())
 
     @property
     def delay(self) -> int:
-        """Enabled cycles that a difference, or its power, waits for the sum of its row."""
+        """Enabled cycles for which a difference, or its power, is delayed until the sum of its vector is known."""
         if self.in_order:
             return self.beats
         return 16 + self.beats + (self.lanes - 1).bit_length() + (self.factors is not None)
 
     @property
     def tiny(self) -> bool:
-        """Whether a share can be below the smallest normal float32, and not 0."""
-        least = np.float32(1) / np.float32(self.lanes * self.beats)
-        return not self.in_order and Fraction(float(self.powers[-1])) * Fraction(float(least)) < Fraction(1, 1 << 126)
+        """True if a result can be below the smallest normal float32, and not 0."""
+        smallest_share = np.float32(1) / np.float32(self.lanes * self.beats)
+        return not self.in_order and Fraction(float(self.powers[-1])) * Fraction(float(smallest_share)) < Fraction(
+            1, 1 << 126
+        )
 
     @property
     def scaling(self) -> int:
-        """Cycles of the division or product behind the sum."""
+        """Cycles of the division or product after the sum."""
         return 18 if self.in_order else 5 if self.tiny else 3

@@ -1,4 +1,4 @@
-"""The units that a frame passes, and the streams between them. Pure data, the same for every target."""
+"""Units of a pipeline and the streams between them. Pure data, the same for every target."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ FLOAT_WORD = IntType(0, 0xFFFFFFFF)
 
 @dataclass(frozen=True)
 class Stream:
-    """`beats` a frame of `lanes` elements of a type.
+    """A frame of `beats` beats, each with `lanes` elements of one type.
 
-    Every `group` elements (the channels of a pixel, or the whole frame) begin a new beat; lanes behind
-    the last element of a group hold anything.
+    Every `group` elements (the channels of a pixel, or the whole frame) begin a new beat. The lanes after the last
+    element of a group may hold any value.
     """
 
     type: IntType
@@ -63,29 +63,35 @@ class Stream:
 
 
 def stream_of(type_: IntType, lanes: int, elements: int, group: int) -> Stream:
-    """The stream of a frame of so many elements."""
+    """The stream of a frame with `elements` elements in groups of `group`."""
     return Stream(type_, lanes, elements // group * -(-group // lanes), group)
 
 
-def regrouped(source: Stream, result: Stream) -> tuple[int, int]:
-    """(step, more) of a change of lanes: all that is stored is whole steps of so many elements; groups that are equal
-    and end within a beat count `more` elements."""
-    both = math.gcd(source.lanes, result.lanes)
+def regrouping_step(source: Stream, result: Stream) -> tuple[int, int]:
+    """(step, padding) of a width converter.
+
+    The converter stores elements in whole steps of `step` elements. Equal groups that end within a beat count
+    `padding` additional elements.
+    """
+    common_lanes = math.gcd(source.lanes, result.lanes)
     if source.group % source.lanes == 0 and result.group % result.lanes == 0:
-        return both, 0
+        return common_lanes, 0
     if source.group == result.group:
-        return both, -source.group % both
-    return math.gcd(both, source.group, result.group), 0
+        return common_lanes, -source.group % common_lanes
+    return math.gcd(common_lanes, source.group, result.group), 0
 
 
-#: The stream that the input port takes.
+#: The stream that the input port consumes.
 INPUT = "input"
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of the core: AXI4-Stream outside. `bus`: how a frame lies on it if a word is no beat. `early`:
-    the input port keeps the core's ready from the taker's, with two beats, and not the output port; without bus."""
+    """An input or output of the core, an AXI4-Stream outside.
+
+    `bus`: how a frame lies on the port if a word is not a beat. `early`: the input port buffers two beats, which cuts
+    the ready path between the core and its consumer. Only input ports without a bus have it.
+    """
 
     bus: BusLayout | None = None
     early: bool = False
@@ -93,7 +99,7 @@ class Port:
 
 @dataclass(frozen=True)
 class FloatKeyUnit:
-    """The bits of a float32 become an integer that sorts as the number does."""
+    """Converts the bits of a float32 to an integer that sorts in the same order as the number."""
 
 
 @dataclass(frozen=True)
@@ -103,13 +109,14 @@ class WidthConverter:
 
 @dataclass(frozen=True, eq=False)
 class RescaleUnit:
-    """A realization of step functions; table (folds, lanes): the set of each lane. `open`: without its last register.
+    """A realization of monotone quantizer functions.
 
-    `ahead`: cycles of the joined unit in front of it, whose stages advance with its own. `flips`: bits of a beat that come
-    inverted, the lowest first.
+    table (folds, lanes): the channel parameters that each lane uses. `open`: without its last register. `ahead`:
+    latency in cycles of the joined upstream unit, whose stages share this unit's enable. `flips`: the bits of a beat
+    that arrive inverted, the lowest first.
     """
 
-    found: Single
+    realization: Single
     table: Array
     open: bool = False
     ahead: int = 0
@@ -118,7 +125,7 @@ class RescaleUnit:
 
 @dataclass(frozen=True, eq=False)
 class FloatUnit:
-    """One float32 operation; table (folds, lanes) holds the constant set of each lane."""
+    """One float32 operation; table (folds, lanes): the constants that each lane uses."""
 
     unit: FloatOp
     table: Array
@@ -126,7 +133,7 @@ class FloatUnit:
 
 @dataclass(frozen=True)
 class PoolUnit:
-    """Of `folds` words a pixel, each the maximum or sum over the window, one tap a cycle."""
+    """A pool with one tap a cycle. Each of the `folds` words of a pixel is the maximum or sum over the window."""
 
     kind: Reduction
     window: Window
@@ -143,8 +150,10 @@ class PoolUnit:
 
 @dataclass(frozen=True)
 class TiledPool:
-    """A pool over windows of `kernel` pixels that lie side by side on images of height x width pixels of `folds`
-    words; what is behind the last whole window is left over."""
+    """A pool over adjacent windows of `kernel` pixels, on images of height x width pixels of `folds` words.
+
+    The pixels after the last full window are ignored.
+    """
 
     kind: Reduction
     kernel: tuple[int, int]
@@ -159,16 +168,17 @@ class TiledPool:
 
     @property
     def words(self) -> int:
-        """Results so far that it keeps at once."""
+        """Partial results that it keeps at once."""
         return self.folds * (self.size[1] if self.kernel[0] > 1 else 1)
 
 
 @dataclass(frozen=True)
 class SlidingWindow:
-    """Windows of images of height x width pixels of `folds` words, all taps of a fold in a beat.
+    """Windows of images of height x width pixels of `folds` words; a beat has all taps of a fold.
 
-    A beat has, tap by tap, the elements of a word. `rows`, `columns`: pixels that there is room for.
-    Or a word is `pixels` of a row, a beat has, tap by tap, `windows` of a row; `columns` counts words then.
+    A beat holds, tap by tap, the elements of a word. `rows`, `columns`: size of the buffer in pixels. If `pixels` is
+    above 1, a word is `pixels` pixels of a row, and `columns` counts words. A beat then holds, tap by tap, `windows`
+    windows of a row.
     """
 
     window: Window
@@ -183,22 +193,20 @@ class SlidingWindow:
 
     @property
     def across(self) -> int:
-        """Words of a row, a pixel taken as one word."""
+        """Words in a row, if a word is one pixel."""
         return -(-self.width // self.pixels)
 
     @property
     def span(self) -> Window:
-        """What a beat is put together from, as a window on those words."""
-        (tall, wide), (down, right), (top, left, bottom, _) = self.window.reach, self.window.strides, self.window.pads
-        columns, step, words = (
-            self.window.size(self.height, self.width)[1],
-            self.windows * right,
-            -(-left // self.pixels),
-        )
-        kernel = (words * self.pixels - left + step - right + wide - 1) // self.pixels + 1
+        """The words that make up a beat, as a window on words."""
+        (kernel_height, kernel_width), (down, right) = self.window.reach, self.window.strides
+        top, left_pad, bottom, _ = self.window.pads
+        columns = self.window.size(self.height, self.width)[1]
+        step, words = self.windows * right, -(-left_pad // self.pixels)
+        kernel = (words * self.pixels - left_pad + step - right + kernel_width - 1) // self.pixels + 1
         stride = step // self.pixels
-        rest = (-(-columns // self.windows) - 1) * stride + kernel - words - self.across
-        return Window((tall, kernel), (down, stride), (1, 1), (top, words, bottom, rest))
+        right_pad = (-(-columns // self.windows) - 1) * stride + kernel - words - self.across
+        return Window((kernel_height, kernel), (down, stride), (1, 1), (top, words, bottom, right_pad))
 
     @property
     def depth(self) -> int:
@@ -207,20 +215,20 @@ class SlidingWindow:
 
     @property
     def period(self) -> int:
-        """Cycles of a window."""
+        """Cycles per window."""
         return self.folds
 
     def with_depth(self, words: int) -> SlidingWindow:
-        """With room for at least so many words: more rows or, of a kernel of one row, more kernels."""
-        places, (tall, wide) = -(-words // self.folds), self.span.kernel
-        if tall == 1:
-            return replace(self, rows=1, columns=wide * max(1, -(-places // wide)))
-        return replace(self, rows=max(tall, -(-places // self.across)), columns=self.across)
+        """The unit with a buffer of at least `words` words: more rows or, for a kernel of one row, more kernels."""
+        places, (kernel_height, kernel_width) = -(-words // self.folds), self.span.kernel
+        if kernel_height == 1:
+            return replace(self, rows=1, columns=kernel_width * max(1, -(-places // kernel_width)))
+        return replace(self, rows=max(kernel_height, -(-places // self.across)), columns=self.across)
 
 
 @dataclass(frozen=True)
 class ReduceTree:
-    """The maximum or sum over so many taps in each beat."""
+    """The maximum or sum over `taps` taps in each beat."""
 
     kind: Reduction
     taps: int
@@ -228,21 +236,24 @@ class ReduceTree:
 
 @dataclass(frozen=True)
 class Fork:
-    """The same stream to several takers."""
+    """Copies a stream to `count` consumers."""
 
     count: int
 
 
 @dataclass(frozen=True)
 class Fifo:
-    """Room for `depth` beats that wait."""
+    """A FIFO for `depth` beats."""
 
     depth: int
 
 
 @dataclass(frozen=True)
 class Slice:
-    """Two registers, so that ready does not follow from the taker's; one, for a beat every other cycle, if not `full`."""
+    """A register slice that cuts the combinational ready path.
+
+    It has two registers or, if not `full`, one; then it passes a beat every other cycle.
+    """
 
     full: bool = True
 
@@ -253,8 +264,13 @@ class Slice:
 
 @dataclass(frozen=True)
 class JoinStreams:
-    """Elements of two streams become one: a * factors[0] + b * factors[1]; or (a - zeros[0]) * (b - zeros[1]) where factors is
-    None; or, packed, a in the low and b in the high bits; or, with `floats`, the sum, difference or product of float32."""
+    """Combines the elements of two streams a and b into one.
+
+    - `factors`: a * factors[0] + b * factors[1].
+    - `factors` None: (a - zeros[0]) * (b - zeros[1]).
+    - `packed`: a in the low and b in the high bits.
+    - `floats`: the float32 sum, difference or product.
+    """
 
     factors: tuple[int, int] | None = None
     zeros: tuple[int, int] = (0, 0)
@@ -264,9 +280,9 @@ class JoinStreams:
 
 @dataclass(frozen=True)
 class ConcatBeats:
-    """beats[0] beats of the first stream, then beats[1] of the second, and again.
+    """Repeats: beats[0] beats of the first stream, then beats[1] beats of the second.
 
-    The streams' types may differ from the result's: every element is extended.
+    The streams' types may differ from the result's type: every element is extended.
     """
 
     beats: tuple[int, int]
@@ -274,7 +290,7 @@ class ConcatBeats:
 
 @dataclass(frozen=True)
 class ConcatChannels:
-    """Of `pixels` pixels lanes[0] elements of the first and lanes[1] of the second stream."""
+    """For each of `pixels` pixels: lanes[0] elements of the first and lanes[1] of the second stream."""
 
     lanes: tuple[int, int]
     pixels: int
@@ -282,15 +298,17 @@ class ConcatChannels:
 
 @dataclass(frozen=True)
 class SelectLanes:
-    """Of every beat the elements with these places."""
+    """Selects the elements at these places from every beat."""
 
     places: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Crop:
-    """Of images of height x width pixels of `folds` beats, what the ranges (start, stop, step)
-    of rows, columns and beats keep."""
+    """Crops images of height x width pixels of `folds` beats (`sizes`).
+
+    The result has the rows, columns and beats in the ranges (start, stop, step).
+    """
 
     sizes: tuple[int, int, int]
     rows: tuple[int, int, int]
@@ -300,8 +318,7 @@ class Crop:
 
 @dataclass(frozen=True)
 class PadBorder:
-    """A border of pixels (top, left, bottom, right) around images of height x width pixels of
-    `folds` beats."""
+    """Adds a border of pixels (top, left, bottom, right) to images of height x width pixels of `folds` beats."""
 
     height: int
     width: int
@@ -312,8 +329,10 @@ class PadBorder:
 
 @dataclass(frozen=True)
 class Reorder:
-    """Stores blocks of `block` beats and sends, for each, the beats that nested loops address:
-    the sum of counter * stride over `loops` (extent, stride), the outermost first."""
+    """Stores blocks of `block` beats and emits each block in the order that nested loops address.
+
+    The address is the sum of counter * stride over `loops` (extent, stride), the outermost loop first.
+    """
 
     block: int
     loops: tuple[tuple[int, int], ...]
@@ -321,10 +340,11 @@ class Reorder:
 
 @dataclass(frozen=True)
 class DynamicMatVec:
-    """Sums of products of two streams: PE sums of SIMD products a beat, `folds` beats a sum.
+    """Dot products of two streams: PE sums of SIMD products a beat, `folds` beats a sum.
 
-    The first stream brings SIMD codes a beat for all sums, the second PE * SIMD: those of a sum side by side
-    (`rows_first`), or those of the same column. An operand is code * factor + offset, within `operands`. `every`, `blocks`: see MatVec.
+    The first stream has SIMD codes a beat, used by all sums. The second has PE * SIMD codes a beat: adjacent codes
+    belong to one sum if `rows_first`, else to one column. An operand is code * factor + offset, within `operands`.
+    `adders_per_stage`, `blocks`: see MatVec.
     """
 
     pe: int
@@ -334,27 +354,27 @@ class DynamicMatVec:
     offsets: tuple[int, int]
     operands: tuple[IntType, IntType]
     rows_first: bool
-    every: int = 2
+    adders_per_stage: int = 2
     blocks: Blocks | None = None
 
     @property
     def word(self) -> IntType:
-        """The type of the second operand as a signed number, as a multiplier takes it."""
+        """The type of the second operand as a signed number, the input of a multiplier."""
         return IntType(min(-1, self.operands[1].lo), max(0, self.operands[1].hi))
 
 
 @dataclass(frozen=True)
 class ArgMaxUnit:
-    """The position of the largest of the elements in so many beats."""
+    """The position of the largest element in `beats` beats."""
 
     beats: int
 
 
 @dataclass(frozen=True, eq=False)
 class RowsUnit:
-    """A function of rows of `beats` beats, `count` elements with codes of `source`; a row leaves when it is complete.
+    """A function of vectors of `beats` beats, `count` elements with codes of `source`.
 
-    Its first beat is read `lag` cycles later than it could be by then.
+    A vector is emitted when it is complete. Its first beat is read `lag` cycles later.
     """
 
     function: RowFunction
@@ -399,17 +419,17 @@ Unit = (
     | NormScale
     | SoftmaxUnit
 )
-#: Units that keep pixels of an image until no window needs them any more.
+#: Units that keep the pixels of an image until no later window needs them.
 WindowUnit = ConvUnit | PoolUnit | SlidingWindow
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A unit between streams: `inputs` and `outputs` are their names, `sources` the streams it takes, all
-    its outputs carry `result`.
+    """A unit between streams.
 
-    `layer`: name of the model node it works for, "" for plumbing. `position`: index of the graph's
-    layer whose result this node delivers, -1 if none.
+    `inputs`, `outputs`: names of its streams. `sources`: the streams that it consumes. All outputs carry `result`.
+    `layer`: name of the model node that the unit belongs to, "" for plumbing. `position`: index of the graph's layer
+    whose result this node delivers, -1 if none.
     """
 
     name: str
@@ -423,12 +443,12 @@ class Node:
 
     @property
     def source(self) -> Stream:
-        """The stream that it takes, the first one of several."""
+        """The stream that it consumes, the first of several."""
         return self.sources[0]
 
 
 def buffer_bits(node: Node) -> int:
-    """Bits of the elements that a unit keeps for later, with its depth; beats on their way through are not counted."""
+    """Bits of the elements that a unit buffers, with its depth. Pipeline registers are not counted."""
     match unit := node.unit:
         case Fifo() | ConvUnit() | PoolUnit() | SlidingWindow():
             return unit.depth * node.source.bits

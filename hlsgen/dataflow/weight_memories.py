@@ -1,4 +1,4 @@
-"""Which weights are in tables and which in block memories, where a network is over its budget otherwise."""
+"""Chooses which weights are in LUTs and which in block RAM if a network would be over its budget otherwise."""
 
 from __future__ import annotations
 
@@ -9,38 +9,44 @@ from hlsgen.dataflow.resources import Budget, Cost, front
 from hlsgen.dataflow.units import ConvUnit, GroupedMatVec, MatVec, Node
 from hlsgen.dataflow.weighted_units import weight_words
 
-#: What `memory` of a unit can be, besides "": whichever takes least.
+#: Values of a unit's `memory` besides "", the cheapest kind.
 KINDS = ("tables", "blocks")
 
 
 def placed(nodes: Sequence[Node], cost: Callable[[Sequence[Node]], Cost], budget: Budget) -> list[Node]:
-    """The nodes with the weights of each in tables or in blocks, so that all of them are within the budget with the fewest
-    tables; if nothing is, as close to it as can be. `cost`: of nodes. Nodes that are within it stay as they are."""
+    """The nodes with the weights of each in LUTs or in block RAM, so that they meet the budget with the fewest LUTs.
+
+    If no choice meets the budget, the closest one. `cost`: cost of nodes. Nodes that meet it already are not changed.
+    """
     total = cost(nodes)
     if budget.excess(total) <= 1:
         return list(nodes)
     free = {n: _kinds(node) for n, node in enumerate(nodes) if _is_free(node)}
-    _, picks = chosen(total, [(cost([nodes[n]]), [cost([one]) for one in kinds]) for n, kinds in free.items()], budget)
+    _, picks = chosen(
+        total, [(cost([nodes[n]]), [cost([variant]) for variant in kinds]) for n, kinds in free.items()], budget
+    )
     changed = dict(zip(free, picks, strict=True))
     return [free[n][changed[n]] if n in free else node for n, node in enumerate(nodes)]
 
 
 def chosen(total: Cost, parts: Sequence[tuple[Cost, Sequence[Cost]]], budget: Budget) -> tuple[Cost, list[int]]:
-    """The number of what each part is to be, and the total then: within the budget with the fewest tables, or close to it.
+    """(total cost, index of the kind of each part): within the budget with the fewest LUTs, or closest to it.
 
-    total: of the network with all parts as they are. parts: what each costs as it is, and as what it can be.
+    `total`: cost of the network with all parts unchanged. `parts`: cost of each part unchanged, and as each kind.
     """
-    ways = front([[(kind.bram - own.bram, kind.lut - own.lut) for kind in kinds] for own, kinds in parts])
+    picks = front(
+        [[(kind.bram - unchanged.bram, kind.lut - unchanged.lut) for kind in kinds] for unchanged, kinds in parts]
+    )
 
-    def cost(blocks: int) -> Cost:
-        return total + Cost(lut=ways[blocks][0], bram=blocks)
+    def cost(block_rams: int) -> Cost:
+        return total + Cost(lut=picks[block_rams][0], bram=block_rams)
 
-    best = min(ways, key=lambda blocks: (max(1.0, budget.excess(cost(blocks))), ways[blocks][0]))
-    return cost(best), list(ways[best][1])
+    best = min(picks, key=lambda block_rams: (max(1.0, budget.excess(cost(block_rams))), picks[block_rams][0]))
+    return cost(best), list(picks[best][1])
 
 
 def _is_free(node: Node) -> bool:
-    """Whether weights of a node are in a memory that may become another kind: not if the clock needs tables."""
+    """True if the kind of a node's weight memory is free to choose; false if the clock requires LUTs."""
     unit = node.unit
     if not isinstance(unit, MatVec | ConvUnit | GroupedMatVec) or unit.memory == "tables":
         return False

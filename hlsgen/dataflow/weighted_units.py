@@ -1,4 +1,5 @@
-"""The units that multiply codes by weights. The weights are the layer's own: how a memory holds them is up to a target."""
+"""The units that multiply codes by weights. They hold the layer's weights; a target decides how a memory stores
+them."""
 
 from __future__ import annotations
 
@@ -16,29 +17,29 @@ from hlsgen.numerics.fixed import Array, IntType
 class Product(Enum):
     """How a unit multiplies codes and weights.
 
-    Where a weight is a bit it cannot be 0. The lanes of a beat that have no element must hold the code 0 there.
+    A weight of one bit cannot be 0. The lanes of a beat without an element must then hold the code 0.
     """
 
     INTEGER = "integer"  # any weights
     BIPOLAR = "bipolar"  # weights of -1 and 1, a bit each
-    AGREEMENTS = "agreements"  # codes and weights are bits, and those that are equal are counted
+    AGREEMENTS = "agreements"  # codes and weights are bits; counts equal bits
 
 
 def product_of(layer: Linear | Convolution, *, empty_zero: bool = True) -> Product:
-    """The narrowest form that the layer's weights allow; `empty_zero`: empty lanes can be made to hold 0."""
+    """The narrowest product that the layer's weights allow; `empty_zero`: empty lanes can be made to hold 0."""
     if layer.binary:
         return Product.AGREEMENTS
     return Product.BIPOLAR if empty_zero and (np.abs(layer.weight) == 1).all() else Product.INTEGER
 
 
 def worth_a_block(x: IntType, bits: int, product: Product) -> bool:
-    """Whether products of codes and weights of `bits` go to multiplier blocks, where those are to be used."""
+    """True if products of codes and weights of `bits` bits go to DSP blocks, if these are preferred."""
     return product is Product.INTEGER and bits > 2 and x.bits > 2
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Products in multiplier blocks. `factor`: bits of the wider factor of a block. `x`: the type of a code."""
+    """Products in DSP blocks. `factor`: bits of the wider factor of a block. `x`: the type of a code."""
 
     factor: int
     x: IntType
@@ -46,10 +47,10 @@ class Blocks:
 
 @dataclass(frozen=True)
 class SumTables:
-    """Weights that never change as tables of their sums: there are no products, and no memory of weights.
+    """Constant weights as distributed arithmetic (DA) tables: there are no products, and no weight memory.
 
-    `first`: codes of the first table of each four, of which the others have one less. `x_bits`: of a code. `cut`: a register
-    stands between tables and what adds them.
+    `first`: codes of the first DA table of each four; the others have one less. `x_bits`: bits of a code. `cut`: there
+    is a register between the tables and their adders.
     """
 
     first: int
@@ -61,11 +62,11 @@ class SumTables:
 class MatVec:
     """Products of a matrix with `vectors` vectors a frame.
 
-    weight int64 (rows, taps, columns) as the layer has it; order int64 (columns,): the column that comes k-th.
-    PE rows and SIMD elements are worked on at once. A vector comes in `col_folds` beats, each with SIMD / taps
-    columns of every tap in turn, and is used `row_folds` times. Or `windows` vectors come in a beat: then
-    the same columns of all of them, tap by tap. `every`, `memory`: see `pipelining` and `weight_memories`. `sums`: tables of sums instead of products.
-    `blocks`: where products are in blocks.
+    weight int64 (rows, taps, columns) as in the layer; order int64 (columns,): the column that arrives k-th. PE rows
+    and SIMD elements are processed at once. A vector arrives in `col_folds` beats, each with SIMD / taps columns of
+    every tap in turn, and is used `row_folds` times. If `windows` is above 1, a beat has the same columns of that
+    number of vectors, tap by tap. `adders_per_stage`, `memory`: see `pipelining` and `weight_memories`. `sums`: DA
+    tables instead of products. `blocks`: products in DSP blocks.
     """
 
     weight: Array
@@ -75,7 +76,7 @@ class MatVec:
     simd: int
     vectors: int
     windows: int = 1
-    every: int = 2
+    adders_per_stage: int = 2
     memory: str = ""
     sums: SumTables | None = None
     blocks: Blocks | None = None
@@ -94,43 +95,44 @@ class MatVec:
 
     @property
     def folds(self) -> int:
-        """Cycles of a vector."""
+        """Cycles per vector."""
         return self.row_folds * self.col_folds
 
     @property
     def lanes(self) -> int:
-        """Weights that are used in a cycle."""
+        """Weights used in a cycle."""
         return self.pe * self.simd
 
 
 @dataclass(frozen=True, eq=False)
 class AdderMatVec:
-    """The same products as those of a matrix that works on whole vectors, one a beat, with weights that never change.
+    """The products of a matrix with constant weights that processes whole vectors, one a beat.
 
-    `every`: see Pipelining. `behind`: picoseconds in front of the first register of a unit that takes sums of adders
-    before they are in registers; None: they are in registers. `before`: picoseconds from a register to the codes of adders.
-    `joined`: it stands still with the quantizer behind it only. `bare`: sums leave without inverters, see `inverted_bits`.
+    `adders_per_stage`: see Pipelining. `consumer_ps`: delay of the consumer before its first register, in picoseconds,
+    if the sums reach it unregistered; it is None if they are registered. `producer_ps`: picoseconds from a register to
+    the input codes. `joined`: it shares its enable with the next quantizer only. `bare`: sums leave without inverters,
+    see `inverted_bits`.
     """
 
     matrix: MatVec
     graph: AdderGraph | AgreementGraph
-    every: int = 2
-    behind: int | None = None
-    before: int = 0
+    adders_per_stage: int = 2
+    consumer_ps: int | None = None
+    producer_ps: int = 0
     joined: bool = False
     bare: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class ConvUnit:
-    """A convolution tap by tap, on images of height x width pixels that it keeps as long as a window needs them.
+    """A convolution tap by tap, on images of height x width pixels that it buffers while a window needs them.
 
-    weight int64 (outputs, taps, columns) as the layer has it, with the columns of a group; order int64
-    (columns,): the column that comes k-th. A pixel is `groups` * `folds` words of SIMD elements. Every group of
-    a window is read `repeat` times, for PE outputs each time: (kernel row, kernel column, fold), one word a
-    cycle. If `depthwise`, every element is a group: then SIMD = PE, `groups` counts words, and each lane has a
-    sum of its own. `pad`: the code outside of the image. `depth`: words in the buffer.
-    `every`, `memory`: see `pipelining` and `weight_memories`. `blocks`: where products are in blocks.
+    weight int64 (outputs, taps, columns) as in the layer, with the columns of a group; order int64 (columns,): the
+    column that arrives k-th. A pixel is `groups` * `folds` words of SIMD elements. Every group of a window is read
+    `repeat` times, for PE outputs each time: (kernel row, kernel column, fold), one word a cycle. If `depthwise`, every
+    element is a group: then SIMD = PE, `groups` counts words, and each lane has its own sum. `pad`: the code outside of
+    the image. `depth`: words in the buffer. `adders_per_stage`, `memory`: see `pipelining` and `weight_memories`.
+    `blocks`: products in DSP blocks.
     """
 
     weight: Array
@@ -147,34 +149,35 @@ class ConvUnit:
     depthwise: bool
     pad: int
     depth: int
-    every: int = 2
+    adders_per_stage: int = 2
     memory: str = ""
     blocks: Blocks | None = None
 
     @property
     def period(self) -> int:
-        """Cycles of a window."""
+        """Cycles per window."""
         return self.groups * self.repeat * self.window.taps * self.folds
 
     @property
     def lanes(self) -> int:
-        """Weights that are used in a cycle."""
+        """Weights used in a cycle."""
         return self.pe if self.depthwise else self.pe * self.simd
 
 
 @dataclass(frozen=True, eq=False)
 class GroupedMatVec:
-    """Sums over groups of elements with all their taps at once: PE / rows groups, or those of several windows.
+    """Sums over groups of elements with all their taps at once: PE / rows groups, or groups of several windows.
 
-    weight int64 (outputs, taps, columns) as the layer has it, `rows` outputs and `columns` elements a tap belong
-    to a group. Depthwise: groups of one element. `every`, `memory`: see `pipelining` and `weight_memories`. `blocks`: where products are in blocks.
+    weight int64 (outputs, taps, columns) as in the layer; `rows` outputs and `columns` elements a tap belong to a
+    group. Depthwise: groups of one element. `adders_per_stage`, `memory`: see `pipelining` and `weight_memories`.
+    `blocks`: products in DSP blocks.
     """
 
     weight: Array
     product: Product
     pe: int
     rows: int = 1
-    every: int = 2
+    adders_per_stage: int = 2
     memory: str = ""
     blocks: Blocks | None = None
 
@@ -192,12 +195,12 @@ class GroupedMatVec:
 
     @property
     def folds(self) -> int:
-        """Beats of a window."""
+        """Beats per window."""
         return -(-len(self.weight) // self.pe)
 
     @property
     def lanes(self) -> int:
-        """Weights that are used in a cycle."""
+        """Weights used in a cycle."""
         return self.pe * self.simd
 
 
@@ -206,12 +209,12 @@ WeightedUnit = MatVec | ConvUnit | GroupedMatVec
 
 
 def weight_bits(unit: WeightedUnit) -> int:
-    """Bits of a weight: one, or those of the two's complement that holds all of them and 0."""
+    """Bits of a weight: one, or the two's complement width that holds all weights and 0."""
     if unit.product is not Product.INTEGER:
         return 1
     return IntType(min(-1, int(unit.weight.min())), max(0, int(unit.weight.max()))).bits
 
 
 def weight_words(unit: WeightedUnit) -> int:
-    """Sets of `lanes` weights that a frame uses one after the other, again and again."""
+    """Words of `lanes` weights that a frame uses in a repeating sequence."""
     return unit.period if isinstance(unit, ConvUnit) else unit.folds

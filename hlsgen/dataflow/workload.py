@@ -1,4 +1,4 @@
-"""What a layer that multiplies has to do, and how its work can be divided on rows and columns."""
+"""The work of a layer that multiplies, and how it can be divided into rows and columns."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def divisors(n: int) -> list[int]:
 
 @lru_cache(maxsize=1 << 12)
 def shares(n: int) -> list[int]:
-    """For every number of rounds, the least that does n in so many."""
+    """For each number of rounds, the smallest share of n a round."""
     return sorted({-(-n // rounds) for rounds in range(1, n + 1)})
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A layer that multiplies: `places` windows or vectors a frame, `groups` independent groups of `rows` sums
-    over `taps` x `columns` elements; PE divides the work on rows, SIMD that on columns.
+    """A layer that multiplies.
 
-    Depthwise: the channels are the rows, there is one column. `arrivals`: vectors of `columns` elements
-    that come in. `ends`: no other layer takes its sums. `bits`: a quantizer makes a bit of each sum. A PE of n * `rows` works on n windows (of a row) or vectors,
-    whole ones.
+    `places` windows or vectors a frame have `groups` independent groups of `rows` sums over `taps` x `columns`
+    elements. PE divides the rows, SIMD the columns. Depthwise: the channels are the rows, and there is one column.
+    `arrivals`: input vectors of `columns` elements. `ends`: no other layer consumes its sums. `bits`: a quantizer maps
+    each sum to one bit. A PE of n * `rows` processes n whole windows (of a row) or vectors at once.
     """
 
     layer: Linear | MatrixProduct | Convolution
@@ -56,8 +56,11 @@ class Workload:
 
     @property
     def unrolls(self) -> bool:
-        """Whether all taps of a window, or all groups, can be worked on at once. One group: with an SIMD of taps * 1
-        ... taps * columns. Several: with that of all columns, and a PE of rows * 1 ... rows * groups."""
+        """True if all taps of a window, or all groups, can be processed at once.
+
+        SIMD of one group is then taps * 1 ... taps * columns. If there are several groups, SIMD is all columns, and PE
+        is rows * 1 ... rows * groups.
+        """
         layer = self.layer
         return isinstance(layer, Convolution) and self.taps * self.groups > 1
 
@@ -67,7 +70,7 @@ class Workload:
         return self.groups * self.rows
 
     def at_once(self, pe: int, simd: int) -> bool:
-        """Whether all taps of a window are worked on at once, of one group or more; or several windows."""
+        """True if all taps of a window are processed at once, of one group or more; or several windows."""
         return simd > self.columns or pe > self.rows
 
     def columns_at_once(self, simd: int) -> int:
@@ -75,7 +78,7 @@ class Workload:
         return simd // self.taps if simd > self.columns else simd
 
     def elements(self, pe: int, simd: int) -> int:
-        """Elements of a pixel that come in a beat."""
+        """Elements of a pixel that arrive in a beat."""
         if self.depthwise:
             return min(pe, self.rows)
         if self.groups > 1 and self.at_once(pe, simd):
@@ -83,7 +86,7 @@ class Workload:
         return self.columns_at_once(simd)
 
     def arriving(self, pe: int, simd: int) -> int:
-        """Elements behind which a new beat begins, of those that come in."""
+        """Group of the input stream: the number of elements after which a new beat begins."""
         if isinstance(self.layer, Convolution) and (self.depthwise or self.at_once(pe, simd)):
             return self.layer.source.shape[-1]
         return self.columns
@@ -92,37 +95,38 @@ class Workload:
         """Windows or vectors at once."""
         return max(1, pe // self.outputs)
 
-    def whole(self, pe: int, simd: int) -> bool:
-        """Whether every window is worked on whole, in a cycle or less."""
+    def does_window_a_cycle(self, pe: int, simd: int) -> bool:
+        """True if every window is processed in a cycle or less."""
         return pe >= self.outputs and simd == self.taps * self.columns and (self.unrolls or self.groups == 1)
 
     def single(self, pe: int, simd: int) -> bool:
-        """Whether every cycle does one window with all weights."""
-        return pe == self.outputs and self.whole(pe, simd)
+        """True if every cycle processes one window with all weights."""
+        return pe == self.outputs and self.does_window_a_cycle(pe, simd)
 
     def side_by_side(self, windows: int) -> list[int]:
-        """Pixels that can come in a beat for so many windows of a row at once."""
+        """Numbers of pixels a beat that are possible with `windows` windows of a row at once."""
         assert isinstance(self.layer, Convolution)
         height, width, _ = self.layer.source.shape[-3:]
         return pixels_at_once(self.layer.window, height, width, windows)
 
     def legal(self, pe: int, simd: int) -> bool:
+        """True if the layer can be folded to this PE and SIMD."""
         if isinstance(self.layer, MatrixProduct):
             return pe > 0 and simd > 0 and self.rows % pe == 0 and self.columns % simd == 0
-        most = self.taps * self.columns
+        max_simd = self.taps * self.columns
         if pe > self.outputs:
-            return pe % self.outputs == 0 and simd == most and self.windows(pe) in self.several
+            return pe % self.outputs == 0 and simd == max_simd and self.windows(pe) in self.window_counts
         if pe < 1 or simd < 1:
             return False
         if not self.at_once(pe, simd):
             return True
         if self.groups > 1:
-            return self.unrolls and simd == most and pe % self.rows == 0
-        return pe <= self.rows and self.unrolls and simd <= most and simd % self.taps == 0
+            return self.unrolls and simd == max_simd and pe % self.rows == 0
+        return pe <= self.rows and self.unrolls and simd <= max_simd and simd % self.taps == 0
 
     @property
-    def several(self) -> list[int]:
-        """Counts, above 1, of windows that can be worked on at once."""
+    def window_counts(self) -> list[int]:
+        """Numbers of windows, above 1, that can be processed at once."""
         layer = self.layer
         if isinstance(layer, Linear):
             return divisors(self.places)[1:]
@@ -132,34 +136,35 @@ class Workload:
         return several_windows(layer.window, height, width)
 
     def foldings(self) -> list[tuple[int, int]]:
-        """(PE, SIMD) of a window at a time, without rows or columns that are empty."""
-        found = [(pe, simd) for pe in divisors(self.rows) for simd in divisors(self.columns)]
+        """(PE, SIMD) pairs of one window at a time, without empty rows or columns."""
+        pairs = [(pe, simd) for pe in divisors(self.rows) for simd in divisors(self.columns)]
         if self.unrolls and self.groups > 1:
-            found += [(groups * self.rows, self.taps * self.columns) for groups in divisors(self.groups)]
+            pairs += [(groups * self.rows, self.taps * self.columns) for groups in divisors(self.groups)]
         elif self.unrolls:
-            whole = [self.taps * d for d in divisors(self.columns) if self.taps * d > self.columns]
-            found += [(pe, simd) for pe in divisors(self.rows) for simd in whole]
-        return found
+            all_taps = [self.taps * d for d in divisors(self.columns) if self.taps * d > self.columns]
+            pairs += [(pe, simd) for pe in divisors(self.rows) for simd in all_taps]
+        return pairs
 
     def uneven(self, target: int) -> list[tuple[int, int]]:
-        """(PE, SIMD) of which one does not divide the rows or the columns: weights of 0 fill the last round.
+        """(PE, SIMD) pairs where one does not divide the rows or the columns: weights of 0 fill the last round.
 
-        For each PE the least SIMD that does a frame in `target` cycles, of columns of a tap and of all taps.
+        For each PE: the smallest SIMD that processes a frame in `target` cycles, among columns of a tap and of all
+        taps.
         """
-        found = []
+        pairs = []
         for pe in shares(self.rows):
             for simds in self._uneven_columns():
                 n = bisect_left(simds, -target, key=lambda simd: -self.cycles(pe, simd))
                 if n < len(simds) and (self.rows % pe or self.columns % self.columns_at_once(simds[n])):
-                    found.append((pe, simds[n]))
-        return found
+                    pairs.append((pe, simds[n]))
+        return pairs
 
     def all_uneven(self) -> list[tuple[int, int]]:
-        """(PE, SIMD) that `uneven` may give for some target."""
+        """All (PE, SIMD) pairs that `uneven` can return for some target."""
         return [(pe, simd) for pe in shares(self.rows) for simds in self._uneven_columns() for simd in simds]
 
     def _uneven_columns(self) -> list[list[int]]:
-        """SIMD of columns of a tap and, where these are worked on at once, of all taps; ascending."""
+        """Lists of SIMD, ascending: columns of a tap and, if these can be processed at once, of all taps."""
         if isinstance(self.layer, MatrixProduct):
             return []
         padded = isinstance(self.layer, Convolution) and self.layer.pad != 0
@@ -178,9 +183,12 @@ class Workload:
         return self.groups * self.taps * (padded - self.rows * self.columns)
 
     def cycles(self, pe: int, simd: int) -> int:
-        """Of a frame: sums, and words that come in (of a window with strides more than are used)."""
+        """Cycles a frame: the larger of the cycles for sums and of the input words.
+
+        A window with strides may have more input words than it uses.
+        """
         at_once, layer = self.at_once(pe, simd), self.layer
-        if isinstance(layer, Convolution) and at_once and self.whole(pe, simd):
+        if isinstance(layer, Convolution) and at_once and self.does_window_a_cycle(pe, simd):
             (height, width, _), windows = layer.source.shape[-3:], self.windows(pe)
             down, across, _ = layer.result.shape[-3:]
             pixels = windows * layer.window.strides[1] if windows > 1 else max(self.side_by_side(1))
@@ -195,21 +203,21 @@ class Workload:
 
 
 def pixels_at_once(window: Window, height: int, width: int, windows: int) -> list[int]:
-    """Pixels of a row that can come in a beat where so many windows of a row are worked on at once."""
+    """Numbers of pixels a beat that are possible with `windows` windows of a row at once."""
     even = even_rows(window, height, width)
     return [p for p in divisors(windows * window.strides[1]) if even(p)]
 
 
 def several_windows(window: Window, height: int, width: int) -> list[int]:
-    """How many windows of a row can be worked on at once, with as many pixels of a row in a beat as they advance."""
+    """Numbers of windows of a row that can be processed at once, with their stride in pixels a beat."""
     even, step, across = even_rows(window, height, width), window.strides[1], window.size(height, width)[1]
     return [n for n in range(2, across + 1) if even(n * step)]
 
 
 def even_rows(window: Window, height: int, width: int) -> Callable[[int], bool]:
-    """Whether rows can come in beats of so many pixels, each row with beats of its own.
+    """Tells if rows can arrive in beats of a number of pixels, each row in its own beats.
 
-    What is behind its end in the last beat may be anything: then no tap may lie there.
+    The pixels of the last beat after the end of a row are arbitrary, so no tap may read them.
     """
     columns = window.size(height, width)[1]
     beyond = (columns - 1) * window.strides[1] + window.reach[1] - window.pads[1] > width
@@ -217,11 +225,12 @@ def even_rows(window: Window, height: int, width: int) -> Callable[[int], bool]:
 
 
 def is_depthwise(layer: Convolution) -> bool:
-    """One input and one output channel a group."""
+    """True for one input and one output channel a group."""
     return layer.groups > 1 and layer.weight.shape[3] == 1 and len(layer.weight) == layer.groups
 
 
 def work_of(layer: Linear | MatrixProduct | Convolution) -> Workload:
+    """The work of a layer that multiplies."""
     if isinstance(layer, MatrixProduct):
         vectors = math.prod(layer.result.shape[:-1])
         return Workload(layer, vectors, 1, layer.result.shape[-1], 1, layer.depth, vectors)
@@ -237,9 +246,9 @@ def work_of(layer: Linear | MatrixProduct | Convolution) -> Workload:
 
 
 def works_of(graph: Graph) -> dict[str, Workload]:
-    """All layers that multiply, by name."""
-    taken = {value for layer in graph.layers for value in layer.inputs}
-    # Values that quantizers take, in other shapes too: whether all of those have two codes.
+    """The work of all layers that multiply, by name."""
+    consumed = {value for layer in graph.layers for value in layer.inputs}
+    # For values that quantizers consume, possibly through views: True if all these quantizers have two codes.
     quantized: dict[int, bool] = {}
     for i, layer in reversed(list(enumerate(graph.layers))):
         two = isinstance(layer, Map) and layer.result.type.bits == 1
@@ -247,7 +256,7 @@ def works_of(graph: Graph) -> dict[str, Workload]:
         for value in layer.inputs:
             quantized[value] = quantized.get(value, True) and two
     return {
-        x.name: replace(work_of(x), ends=i + 1 not in taken, bits=quantized.get(i + 1, False))
+        x.name: replace(work_of(x), ends=i + 1 not in consumed, bits=quantized.get(i + 1, False))
         for i, x in enumerate(graph.layers)
         if isinstance(x, Linear | MatrixProduct | Convolution)
     }

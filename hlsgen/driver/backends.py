@@ -15,7 +15,7 @@ from hlsgen.verilog.backend import VERILOG
 HLS = replace(
     VERILOG, emit=emit_cpp, prices=PRICES, memories=("auto",), load_pieces=None, adders_pay=None, tables_of=None, blocks=None,
     folding_price=replace(VERILOG.folding_price, constants=None), reserved=is_reserved,
-    without={
+    unsupported={
         "loadable": "its weights are constants",
         "reset_active_low": "the HLS tool makes the reset port",
         **dict.fromkeys(("clock_name", "reset_name"), "the HLS tool makes clock and reset"),

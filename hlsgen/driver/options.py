@@ -346,7 +346,7 @@ class Options:
         if self.clock_mhz is None or self.clock_mhz <= (device.plain_mhz if device else CLOCK_MHZ):
             return PLAIN
         slow = device is not None and self.clock_mhz > device.family.bram_mhz
-        return Pipelining(every=1, tables=slow and not self.loadable)
+        return Pipelining(adders_per_stage=1, tables=slow and not self.loadable)
 
     @property
     def asked_budget(self) -> Budget:
@@ -356,7 +356,7 @@ class Options:
     @property
     def searches(self) -> bool:
         """Whether the fastest network is wanted that a budget or a device allows."""
-        asked = self.asked_budget.given or (self.device is not None and not self.folding)
+        asked = self.asked_budget.is_limited or (self.device is not None and not self.folding)
         return asked and self.target_cycles is None
 
     @property
@@ -411,8 +411,8 @@ def check_options(options: Options) -> None:
             text = f"{options.top!r} means something else in the files of target {name}."
             problems.error("HG040", "--top", text, "Choose another name.")
         for one in declared(Options):
-            if one.name in backend.without and getattr(options, one.name) != one.default:
-                text = f"target {name} does not have it: {backend.without[one.name]}."
+            if one.name in backend.unsupported and getattr(options, one.name) != one.default:
+                text = f"target {name} does not have it: {backend.unsupported[one.name]}."
                 problems.error("HG040", one.declaration.flag or one.name, text, "Leave the option out.")
     if options.separate and options.recurrence == "once":
         text = "cannot be with --recurrence once."

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hlsgen.dataflow.backend import Backend
 from hlsgen.dataflow.builder import NetworkBuilder
 from hlsgen.dataflow.bus import AUTO_WIDTHS
-from hlsgen.dataflow.folding import Targets, choose_folding, even_paces, least_cycles, paces
+from hlsgen.dataflow.folding import Targets, choose_folding, even_intervals, intervals, least_cycles
 from hlsgen.dataflow.lower import MAX_LANES, finish, lower_layer, start
 from hlsgen.dataflow.network import Network, Timing, layout_of, on_bus
 from hlsgen.dataflow.units import Node, Port
@@ -106,7 +106,7 @@ class _Planner:
     def chosen(self) -> _Planned:
         """The network that is asked for: at a rate, or the fastest within the budget."""
         budget, cycles = self.targets.budget, self.targets.cycles
-        if not budget.given:
+        if not budget.is_limited:
             folding = choose_folding(self.graph, self.targets, self.backend.folding_price)
             builder = self.laid(folding, self.targets)
             return _Planned(builder, folding, *self.sized(builder))
@@ -122,13 +122,13 @@ class _Planner:
         if not self.works:
             sizes = {value.size for _, _, value in self.graph.streamed_inputs}
             return sorted({-(-size // lanes) for size in sizes for lanes in shares(size) if lanes <= MAX_LANES})
-        return self._reachable({cycles for work in self.works.values() for cycles in paces(work)})
+        return self._reachable({cycles for work in self.works.values() for cycles in intervals(work)})
 
     def even_rates(self) -> list[int]:
         """Those at which a layer has no empty rows or columns: these are cheap for their speed."""
         if not self.works:
             return []
-        return self._reachable({cycles for work in self.works.values() for cycles in even_paces(work)})
+        return self._reachable({cycles for work in self.works.values() for cycles in even_intervals(work)})
 
     def _reachable(self, rates: set[int]) -> list[int]:
         least = least_cycles(self.graph, self.targets)

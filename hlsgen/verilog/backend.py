@@ -81,7 +81,7 @@ def _tables_of(node: Node, targets: Targets) -> SumTables | None:
     sizes = [unit_sizes(replace(unit, sums=SumTables(first, x.bits))) for first in firsts]
     best = min(sizes, key=lambda own: word_tables(unit.simd, x.bits, own, small=small), default=None)
     numbers = unit.simd, x.bits, weight_bits(unit), unit.product, unit.folds
-    cut = small and targets.pipelining.every == 1
+    cut = small and targets.pipelining.adders_per_stage == 1
     return SumTables(best.first, x.bits, cut) if best and tables_pay(*numbers, best, small=small) else None
 
 

@@ -19,7 +19,7 @@ def without_inverters(nodes: Sequence[Node]) -> list[Node]:
     taken = {
         node.inputs[0]
         for node in nodes
-        if isinstance(node.unit, RescaleUnit) and isinstance(node.unit.found, Shift) and flips.get(node.inputs[0])
+        if isinstance(node.unit, RescaleUnit) and isinstance(node.unit.realization, Shift) and flips.get(node.inputs[0])
     }
     result: list[Node] = []
     for node in nodes:

@@ -59,7 +59,7 @@ def latency(unit: Unit) -> int:
         case Port() | FloatKeyUnit() | WidthConverter() | Fifo() | Slice() | Reorder() | ConcatChannels():
             return 1
         case RescaleUnit():
-            found = unit.found
+            found = unit.realization
             return found.latency(len(unit.table)) if isinstance(found, Thresholds) else found.latency - unit.open
         case FloatUnit():
             match unit.unit:
@@ -78,11 +78,11 @@ def latency(unit: Unit) -> int:
         case MatVec():
             return 2 + _stages(unit, unit.simd, unit.pe) + 1
         case DynamicMatVec():
-            return _products(unit.simd, unit.word.bits, unit.every, unit.blocks, unit.pe) + 1
+            return _products(unit.simd, unit.word.bits, unit.adders_per_stage, unit.blocks, unit.pe) + 1
         case AdderMatVec():
             if isinstance(unit.graph, AgreementGraph):
-                return unit.graph.latency(unit.every)
-            return schedule(unit.graph, unit.every, unit.behind, unit.before).latency
+                return unit.graph.latency(unit.adders_per_stage)
+            return schedule(unit.graph, unit.adders_per_stage, unit.consumer_ps, unit.producer_ps).latency
         case ConvUnit():
             simd, rows = (1, 1) if unit.depthwise else (unit.simd, unit.pe)
             return 2 + _stages(unit, simd, rows) + 1
@@ -95,7 +95,7 @@ def latency(unit: Unit) -> int:
         case RowsUnit():
             return _rows(unit)
         case NormMoments(rows, beats):
-            return 5 + _levels(rows.length // beats) // unit.every
+            return 5 + _levels(rows.length // beats) // unit.adders_per_stage
         case NormRoot():
             return unit.cycles
         case NormScale():
@@ -131,13 +131,13 @@ def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int, rows: int) -> in
         first, tree, merge = unit.sums.first, -(-simd // (4 * unit.sums.first - 3)), unit.sums.x_bits
         return (
             unit.sums.cut
-            + (2 if simd < 2 * first else 3 if unit.sums.cut or unit.every > 1 else 4)
-            + sum(-(-_levels(terms) // unit.every) for terms in (tree, merge))
+            + (2 if simd < 2 * first else 3 if unit.sums.cut or unit.adders_per_stage > 1 else 4)
+            + sum(-(-_levels(terms) // unit.adders_per_stage) for terms in (tree, merge))
         )
     if unit.product is Product.AGREEMENTS:
         alone = isinstance(unit, GroupedMatVec) or (isinstance(unit, MatVec) and unit.col_folds == 1)
-        return 2 + -(-_levels(-(-(simd + alone) // 4)) // unit.every)
-    return _products(simd, weight_bits(unit), unit.every, unit.blocks, rows)
+        return 2 + -(-_levels(-(-(simd + alone) // 4)) // unit.adders_per_stage)
+    return _products(simd, weight_bits(unit), unit.adders_per_stage, unit.blocks, rows)
 
 
 def _products(simd: int, bits: int, every: int, blocks: Blocks | None, rows: int) -> int:

@@ -32,7 +32,7 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
     """
     unit, source, result = node.unit, node.source, node.result
     ff = {"control": 8.0, "in": float(source.bits), "out": float(result.bits)}
-    found = unit.found if isinstance(unit, RescaleUnit) else None
+    found = unit.realization if isinstance(unit, RescaleUnit) else None
     if isinstance(unit, RescaleUnit) and isinstance(found, Thresholds):
         folds, lanes = unit.table.shape
         levels, bits = found.bits, source.type.bits

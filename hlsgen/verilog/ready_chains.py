@@ -146,7 +146,10 @@ def _cuts(nodes: Sequence[Node], longest: int) -> set[str]:
     """The streams on which slices have to stand."""
     chain: dict[str, int] = {}  # of each stream, units that its ready goes through
     cut: set[str] = set()
-    short, fast = _short(nodes), any(isinstance(node.unit, AdderMatVec) and node.unit.every == 1 for node in nodes)
+    short, fast = (
+        _short(nodes),
+        any(isinstance(node.unit, AdderMatVec) and node.unit.adders_per_stage == 1 for node in nodes),
+    )
     converted = {wire for node in nodes if isinstance(node.unit, WidthConverter) for wire in node.inputs}
     for node in reversed(nodes):
         own = hops(node.unit)
@@ -177,11 +180,11 @@ def _opened(nodes: Sequence[Node]) -> list[Node]:
         if isinstance(node.unit, Slice) or (isinstance(node.unit, Port) and leaves(node) and _cuts_ready(node.unit))
     }
     shifts = {
-        node.inputs[0]: ROUNDING if node.unit.found.shift else CLAMPING
+        node.inputs[0]: ROUNDING if node.unit.realization.shift else CLAMPING
         for node in nodes
         if isinstance(node.unit, RescaleUnit)
-        and isinstance(node.unit.found, Shift)
-        and node.unit.found.shift <= FEW_BITS
+        and isinstance(node.unit.realization, Shift)
+        and node.unit.realization.shift <= FEW_BITS
     }
     reads = {
         node.outputs[0]
@@ -199,13 +202,17 @@ def _cuts_ready(port: Port) -> bool:
 def _open(node: Node, slices: set[str], shifts: dict[str, int], reads: set[str]) -> Unit:
     """A quantizer to few bits in front of slices and output ports, adders also in front of hg_shift that drops few bits."""
     match node.unit:
-        case RescaleUnit(found=Correct()) as unit if node.result.type.bits <= SHORT_CODE and slices >= {*node.outputs}:
+        case RescaleUnit(realization=Correct()) as unit if node.result.type.bits <= SHORT_CODE and slices >= {
+            *node.outputs
+        }:
             return replace(unit, open=True)
         case AdderMatVec(graph=AdderGraph()) as unit:
             behind = MULTIPLEXER if slices >= {*node.outputs} else shifts.get(node.outputs[0])
-            unit = replace(unit, behind=behind, before=READ if reads & {*node.inputs} else 0)
+            unit = replace(unit, consumer_ps=behind, producer_ps=READ if reads & {*node.inputs} else 0)
             found = replace(unit, graph=_deeper(unit.graph))
-            now, then = (schedule(own.graph, own.every, own.behind, own.before) for own in (unit, found))
+            now, then = (
+                schedule(own.graph, own.adders_per_stage, own.consumer_ps, own.producer_ps) for own in (unit, found)
+            )
             soon = then.latency <= now.latency and then.limit <= max(now.limit, SOON)
             return found if soon and then.graph.bits < now.graph.bits else unit
         case _:
@@ -223,7 +230,7 @@ def _joined(nodes: Sequence[Node]) -> list[Node]:
         node.name: adders[node.inputs[0]]
         for node in nodes
         if node.inputs and node.inputs[0] in adders
-        if isinstance(node.unit, RescaleUnit) and isinstance(node.unit.found, Shift)
+        if isinstance(node.unit, RescaleUnit) and isinstance(node.unit.realization, Shift)
     }
     joined = {node.inputs[0] for node in nodes if node.name in ahead}
     result: list[Node] = []
@@ -251,7 +258,7 @@ def _goes_far(node: Node) -> bool:
 
 def _fast_window(unit: Unit) -> bool:
     """Whether a unit with a window has a register after every adder."""
-    return isinstance(unit, ConvUnit) and unit.every == 1
+    return isinstance(unit, ConvUnit) and unit.adders_per_stage == 1
 
 
 def _short(nodes: Sequence[Node]) -> set[str]:

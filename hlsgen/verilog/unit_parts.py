@@ -49,7 +49,7 @@ from hlsgen.dataflow.units import (
     TiledPool,
     WeightedUnit,
     WidthConverter,
-    regrouped,
+    regrouping_step,
 )
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
@@ -66,7 +66,7 @@ from hlsgen.verilog.weight_packing import weight_style
 
 def regrouping(source: Stream, result: Stream) -> Parts:
     """hg_width."""
-    step, _ = regrouped(source, result)
+    step, _ = regrouping_step(source, result)
     if step == result.lanes:
         # A multiplexer of the parts of a beat.
         lut = {"control": 8.0, "data": result.bits * (1 + source.lanes // step / 3)}
@@ -203,7 +203,11 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
         case DynamicMatVec():
             return _products(node, unit, 0 if unit.blocks is None else dsp, family)
         case AdderMatVec(graph=AgreementGraph() as graph):
-            registers = {"counts": float(graph.registers(unit.every)), "control": 8.0, "out": float(result.bits)}
+            registers = {
+                "counts": float(graph.registers(unit.adders_per_stage)),
+                "control": 8.0,
+                "out": float(result.bits),
+            }
             return Parts("AdderMatVec", {"counts": COUNTER * graph.bits, "control": 10.0}, registers)
         case AdderMatVec():
             return Parts("AdderMatVec", {"sums": 10.0 + unit.graph.bits}, {"sums": float(unit.graph.bits), **beats})

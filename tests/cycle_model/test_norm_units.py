@@ -27,7 +27,7 @@ def network(rng: random.Random) -> list[Node]:
         stream_of(IntType(0, 255), 1, rows, 1),
         stream_of(IntType(0, 0xFFFFFFFF), lanes, data.beats * lanes, data.group),
     )
-    depth = beats * (root.ways + 1) + 20 + rng.randint(0, 40)
+    depth = beats * (root.rows_in_flight + 1) + 20 + rng.randint(0, 40)
     return [
         Node("s_axis", Port(), (INPUT,), (data,), ("s_axis",), data),
         Node("split", Fork(2), ("s_axis",), (data,), ("a", "b"), data),

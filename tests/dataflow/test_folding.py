@@ -38,7 +38,7 @@ def random_folding(works: dict[str, Workload], rng: np.random.Generator) -> dict
             pe, simd = (pe, simd * work.taps) if work.groups == 1 else (
                 int(rng.integers(1, work.groups + 1)) * work.rows, work.taps * work.columns
             )  # fmt: skip
-        few = [n for n in work.several if n * work.outputs * work.taps * work.columns <= 2000]
+        few = [n for n in work.window_counts if n * work.outputs * work.taps * work.columns <= 2000]
         if few and rng.random() < 0.4:
             pe, simd = int(rng.choice(few)) * work.outputs, work.taps * work.columns
         found[name] = {"pe": pe, "simd": simd}

@@ -67,7 +67,7 @@ def layers(*, cycles: int, tmp_path: Path, **options: Any) -> hlsgen.Build:
 
 
 def depths(build: hlsgen.Build) -> set[int]:
-    return {node.unit.every for node in build.network.nodes if isinstance(node.unit, Units)}
+    return {node.unit.adders_per_stage for node in build.network.nodes if isinstance(node.unit, Units)}
 
 
 @pytest.mark.cases(1)
@@ -78,7 +78,7 @@ def test_layers_are_exact_to_the_cycle(cycles: int, tmp_path: Path) -> None:
     """Wired in as adders, and with weights in memory; more latency, and no longer interval."""
     plain, build = (layers(cycles=cycles, tmp_path=tmp_path, **options) for options in ({}, FAST))
     assert (depths(plain), depths(build)) == ({2}, {1})
-    found = [node.unit.found for node in build.network.nodes if isinstance(node.unit, RescaleUnit)]
+    found = [node.unit.realization for node in build.network.nodes if isinstance(node.unit, RescaleUnit)]
     assert [one.every for one in found if isinstance(one, Scale)] == [1]
     assert build.timing.interval == plain.timing.interval
     assert build.timing.latency > plain.timing.latency

@@ -15,7 +15,7 @@ from hlsgen.dataflow.units import (
     Reorder,
     SelectLanes,
     Stream,
-    regrouped,
+    regrouping_step,
 )
 from hlsgen.hls.process import Process, process
 from hlsgen.numerics.fixed import IntType
@@ -24,7 +24,7 @@ from hlsgen.numerics.fixed import IntType
 def bind_width(source: Stream, result: Stream) -> Process:
     """The function that changes the number of lanes: whole beats become one, one becomes several, or neither."""
     about = f"{source.lanes} to {result.lanes} elements a beat"
-    step, _ = regrouped(source, result)
+    step, _ = regrouping_step(source, result)
     if step == result.lanes:
         return process("narrow", about, header="width", GROUP=source.group, GROUPS=source.groups)
     if step == source.lanes:

@@ -33,7 +33,7 @@ def bind_root(node: Node, unit: NormRoot) -> Process:
     constants = Rom(np.array(values, np.int64), IntType(0, (1 << _PART) - 1), "[factor, addend, start][part]")
     return process(
         "norm_root", "1 / sqrt", {"constants": constants}, header="norm", M_BITS=unit.moment_bits, S_BITS=unit.sum_bits,
-        E_BITS=own.step_bits, W_BITS=bits, STEPS=own.steps, AT_ONCE=min(own.steps, unit.ways), ROWS=node.result.beats,
+        E_BITS=own.step_bits, W_BITS=bits, STEPS=own.steps, AT_ONCE=min(own.steps, unit.rows_in_flight), ROWS=node.result.beats,
     )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
         case WidthConverter():
             return bind_width(source, result)
         case RescaleUnit():
-            return bind_realization(unit.found, unit.table, source, result, fraction)
+            return bind_realization(unit.realization, unit.table, source, result, fraction)
         case MatVec():
             return bind_matrix(node, unit)
         case AdderMatVec():

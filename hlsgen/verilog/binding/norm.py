@@ -12,7 +12,9 @@ def bind_moments(unit: NormMoments, source: Stream) -> Binding:
     parameters = _integers(unit.rows, unit.beats, source)
     parameters |= {"CENTERED": int(unit.rows.centered), "S_W": unit.rows.sum_bits, "M_W": unit.moment_bits}
     about = "variance" if unit.rows.centered else "mean square"
-    return Binding("hg_norm_moments", parameters | {"EVERY": unit.every}, f"{about} of {unit.rows.length} elements")
+    return Binding(
+        "hg_norm_moments", parameters | {"EVERY": unit.adders_per_stage}, f"{about} of {unit.rows.length} elements"
+    )
 
 
 def bind_root(unit: NormRoot) -> Binding:
@@ -20,7 +22,7 @@ def bind_root(unit: NormRoot) -> Binding:
     return Binding("hg_norm_root", {
         "M_W": unit.moment_bits, "S_W": unit.sum_bits, "E_W": own.step_bits, "W_W": bits, "STEPS": own.steps,
         "SERIAL": int(unit.serial), "SHIFT": 0 if unit.serial else own.factor.bit_length() - 1, "FACTOR": Bits(bits, own.factor),
-        "ADDEND": Bits(bits, own.addend), "START": Bits(bits, own.start), "WAYS": unit.ways,
+        "ADDEND": Bits(bits, own.addend), "START": Bits(bits, own.start), "WAYS": unit.rows_in_flight,
         "GAP": unit.gap,
     }, f"1 / sqrt, {unit.roots} at a time")  # fmt: skip
 

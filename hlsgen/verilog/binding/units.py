@@ -73,7 +73,7 @@ def bind_node(node: Node, style: int = 0) -> Binding:
         case WidthConverter():
             return _width(node)
         case RescaleUnit():
-            bound = bind(unit.found, unit.table, source.type, result.type, name)
+            bound = bind(unit.realization, unit.table, source.type, result.type, name)
             more: dict[str, Parameter] = {"OPEN": 1} if unit.open else {}
             more |= {"FLIP": Bits(source.bits, unit.flips)} if unit.flips else {}
             return replace(bound, parameters=bound.parameters | more)
@@ -237,7 +237,7 @@ def _matrix(node: Node, unit: MatVec, style: int) -> Binding:
         "ROW_FOLDS": unit.row_folds,
     }
     several = _several(WINDOWS=unit.windows, TAPS=unit.taps) if unit.windows > 1 else {}
-    parameters = folds | _weights(node, unit, style) | {"EVERY": unit.every} | several
+    parameters = folds | _weights(node, unit, style) | {"EVERY": unit.adders_per_stage} | several
     about = f"{unit.row_folds * unit.pe} x {unit.col_folds * unit.simd}, {_kind(unit)}"
     if unit.sums is not None:
         sizes = unit_sizes(unit)
@@ -255,7 +255,7 @@ def _product(node: Node, unit: DynamicMatVec) -> Binding:
         "A_W": a.bits, "A_SIGNED": int(a.signed), "A_SHIFT": shift_a, "A_OFFSET": unit.offsets[0],
         "X_W": x.bits, "X_SIGNED": int(x.signed),
         "B_W": b.bits, "B_SIGNED": int(b.signed), "B_SHIFT": shift_b, "B_OFFSET": unit.offsets[1],
-        "W_W": unit.word.bits, "ACC_W": node.result.type.bits, "EVERY": unit.every,
+        "W_W": unit.word.bits, "ACC_W": node.result.type.bits, "EVERY": unit.adders_per_stage,
     }, f"{unit.pe} sums of {unit.folds * unit.simd} products of two streams")  # fmt: skip
 
 
@@ -263,9 +263,11 @@ def _adders(node: Node, unit: AdderMatVec) -> Binding:
     graph, bits = unit.graph, (node.source.type.bits, node.result.type.bits)
     if isinstance(graph, AgreementGraph):
         about = f"{len(graph.rows)} x {graph.columns}, {len(graph.counters.counters)} counters a row"
-        return Binding("counts", {}, about, text=lambda name: count_module_text(name, graph, unit.every, bits[1]))
+        return Binding(
+            "counts", {}, about, text=lambda name: count_module_text(name, graph, unit.adders_per_stage, bits[1])
+        )
     about = f"{len(graph.outputs)} x {len(graph.inputs)}, {len(graph.adders)} adders"
-    pipeline = schedule(graph, unit.every, unit.behind, unit.before)
+    pipeline = schedule(graph, unit.adders_per_stage, unit.consumer_ps, unit.producer_ps)
     kind = {"joined": unit.joined, "bare": unit.bare}
     return Binding("adders", {}, about, text=lambda name: module_text(name, pipeline, *bits, **kind))
 
@@ -277,18 +279,18 @@ def _convolution(node: Node, unit: ConvUnit, style: int) -> Binding:
     rest: dict[str, Parameter] = {"DEPTH": unit.depth, "X_W": bits, "PAD": _code(unit.pad, bits)}
     rest |= _weights(node, unit, style)
     if unit.depthwise:
-        rest |= {} if unit.every == 2 else {"EVERY": unit.every}
+        rest |= {} if unit.adders_per_stage == 2 else {"EVERY": unit.adders_per_stage}
         parameters = {"PE": unit.pe, **place, "GROUPS": unit.groups, "REPEAT": unit.repeat, **rest}
         return Binding("hg_dwconv", parameters, f"depthwise, {about}", _memory(node, unit))
     folds: dict[str, Parameter] = {"GROUPS": unit.groups, "FOLDS": unit.folds, "REPEAT": unit.repeat}
-    parameters = {"SIMD": unit.simd, "PE": unit.pe, **place, **folds, **rest, "EVERY": unit.every}
+    parameters = {"SIMD": unit.simd, "PE": unit.pe, **place, **folds, **rest, "EVERY": unit.adders_per_stage}
     return Binding("hg_conv", parameters, about, _memory(node, unit))
 
 
 def _groups(node: Node, unit: GroupedMatVec, style: int) -> Binding:
     folds: dict[str, Parameter] = {"PE": unit.pe, "TAPS": unit.taps, "FOLDS": unit.folds}
     several = _several(ROWS=unit.rows, COLUMNS=unit.columns)
-    parameters = folds | _weights(node, unit, style) | {"EVERY": unit.every} | several
+    parameters = folds | _weights(node, unit, style) | {"EVERY": unit.adders_per_stage} | several
     what = "depthwise" if unit.rows == unit.columns == 1 else f"groups of {unit.rows} x {unit.columns}"
     return Binding("hg_dwmvu", parameters, f"{what}, {unit.taps} taps, {_kind(unit)}", _memory(node, unit))
 
