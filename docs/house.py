@@ -1,7 +1,7 @@
-"""The packages of hlsgen as a drawing and as a table, both made from the code: `python docs/house.py`.
+"""Draw the packages of hlsgen and list them in a table, both from the code: `python docs/house.py`.
 
-Writes docs/images/house.svg, and the tables of docs/architecture.md between its two markers. A package stands above
-all that it imports. Arrows that a longer way implies are left out. The sentences are those of the docstrings.
+Writes docs/images/house.svg, and the table of docs/architecture.md between its two markers. Each package is drawn above
+all packages that it imports. An arrow is left out if a longer path implies it. The sentences are the docstrings'.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def sentence(path: Path) -> str:
 
 
 def packages() -> dict[str, Path]:
-    """Folders and single modules below hlsgen/, by name; the library's face is called hlsgen."""
-    found = {p.parent.name: p for p in sorted(PACKAGE.glob("*/__init__.py"))}
-    found |= {p.stem: p for p in sorted(PACKAGE.glob("*.py")) if not p.stem.startswith("__")}
-    return {**found, "hlsgen": PACKAGE / "__init__.py"}
+    """Packages and single modules of hlsgen/ by name; the public interface is called hlsgen."""
+    path_by_name = {p.parent.name: p for p in sorted(PACKAGE.glob("*/__init__.py"))}
+    path_by_name |= {p.stem: p for p in sorted(PACKAGE.glob("*.py")) if not p.stem.startswith("__")}
+    return {**path_by_name, "hlsgen": PACKAGE / "__init__.py"}
 
 
 def modules(name: str, path: Path) -> list[Path]:
@@ -39,34 +39,34 @@ def modules(name: str, path: Path) -> list[Path]:
 
 def imports(path: Path, names: set[str]) -> set[str]:
     """The packages that a file imports from."""
-    found: set[str] = set()
+    imported: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "hlsgen":
             parts = (node.module or "").split(".")
-            found |= {parts[1]} if len(parts) > 1 else {a.name if a.name in names else "hlsgen" for a in node.names}
+            imported |= {parts[1]} if len(parts) > 1 else {a.name if a.name in names else "hlsgen" for a in node.names}
         elif isinstance(node, ast.Import) and any(a.name == "hlsgen" for a in node.names):
-            found.add("hlsgen")
-    return found
+            imported.add("hlsgen")
+    return imported
 
 
 def uses() -> dict[str, set[str]]:
     """Package -> the packages that it imports."""
-    all_ = packages()
+    path_by_name = packages()
     return {
-        name: set().union(*(imports(file, set(all_)) for file in modules(name, path))) - {name}
-        for name, path in all_.items()
+        name: set().union(*(imports(file, set(path_by_name)) for file in modules(name, path))) - {name}
+        for name, path in path_by_name.items()
     }
 
 
 def floors(graph: dict[str, set[str]]) -> dict[str, int]:
-    """The height of each package: one above the highest that it imports."""
+    """The height of each package: one above the highest package that it imports."""
     heights: dict[str, int] = {}
 
-    def height(name: str, above: tuple[str, ...]) -> int:
-        if name in above:
-            raise SystemExit(f"packages import each other in a circle: {' -> '.join((*above, name))}")
+    def height(name: str, importers: tuple[str, ...]) -> int:
+        if name in importers:
+            raise SystemExit(f"packages import each other in a circle: {' -> '.join((*importers, name))}")
         if name not in heights:
-            heights[name] = 1 + max((height(other, (*above, name)) for other in sorted(graph[name])), default=-1)
+            heights[name] = 1 + max((height(lower, (*importers, name)) for lower in sorted(graph[name])), default=-1)
         return heights[name]
 
     for name in graph:
@@ -74,23 +74,23 @@ def floors(graph: dict[str, set[str]]) -> dict[str, int]:
     return heights
 
 
-def direct(graph: dict[str, set[str]]) -> set[tuple[str, str]]:
-    """The arrows that no longer way implies."""
+def shortest_edges(graph: dict[str, set[str]]) -> set[tuple[str, str]]:
+    """The imports that no longer path implies (the transitive reduction)."""
 
-    def reached(name: str) -> set[str]:
-        return set().union(graph[name], *(reached(other) for other in graph[name]))
+    def reachable(name: str) -> set[str]:
+        return set().union(graph[name], *(reachable(lower) for lower in graph[name]))
 
     return {
-        (name, other)
-        for name, others in graph.items()
-        for other in others
-        if not any(other in reached(between) for between in others - {other})
+        (name, lower)
+        for name, imported in graph.items()
+        for lower in imported
+        if not any(lower in reachable(middle) for middle in imported - {lower})
     }
 
 
 def draw(folder: Path) -> None:
-    """house.svg."""
-    graph, all_ = uses(), packages()
+    """Write house.svg."""
+    graph, path_by_name = uses(), packages()
     heights = floors(graph)
     top = max(heights.values())
     rows = [sorted(name for name, height in heights.items() if height == top - n) for n in range(top + 1)]
@@ -101,43 +101,34 @@ def draw(folder: Path) -> None:
         for level, row in enumerate(rows)
         for n, name in enumerate(row)
     }
-    for name, other in sorted(direct(graph)):
-        (x, y), (u, v) = place[name], place[other]
+    for name, lower in sorted(shortest_edges(graph)):
+        (x, y), (u, v) = place[name], place[lower]
         shift = (u - x) / (widest * ACROSS) * WIDTH / 2
         svg.line([(x + WIDTH / 2 + shift, y + HEIGHT), (u + WIDTH / 2 - shift, v)], "#9aa0a6", 1.2, arrow=True)
     for name, (x, y) in place.items():
-        files = modules(name, all_[name])
         svg.box(x, y, WIDTH, HEIGHT, PALE)
         svg.text(x + 8, y + 18, name, size=14)
-        svg.text(x + WIDTH - 8, y + 18, f"{len(files)} module{'s' * (len(files) > 1)}", "end", 11, "#777")
-        for n, line in enumerate(textwrap.wrap(sentence(all_[name]), 39)[:3]):
+        for n, line in enumerate(textwrap.wrap(sentence(path_by_name[name]), 39)[:3]):
             svg.text(x + 8, y + 36 + 14 * n, line, size=11)
     svg.save("house.svg", folder)
 
 
-def tables() -> str:
-    """Every package with its modules, as Markdown, from the top of the house to its ground."""
-    heights, all_ = floors(uses()), packages()
-    parts = []
-    for name in sorted(all_, key=lambda name: (-heights[name], name)):
-        path = all_[name]
-        folder = path.name == "__init__.py" and name != "hlsgen"
-        title = f"{name}/" if folder else "__init__.py" if name == "hlsgen" else f"{name}.py"
-        parts.append(f"**`{title}`** {sentence(path)}\n")
-        rows = [p for p in modules(name, path) if p != path]
-        if rows:
-            table = [
-                f"| `{p.relative_to(path.parent).as_posix().replace('__init__.py', '')}` | {sentence(p)} |"
-                for p in rows
-            ]
-            parts.append("\n".join(["| module | what it holds |", "|---|---|", *table]) + "\n")
-    return "\n".join(parts)
+def table() -> str:
+    """Every package in a Markdown table, from the top of the house to its ground."""
+    heights, path_by_name = floors(uses()), packages()
+    lines = ["| package | purpose |", "|---|---|"]
+    for name in sorted(path_by_name, key=lambda name: (-heights[name], name)):
+        path = path_by_name[name]
+        is_folder = path.name == "__init__.py" and name != "hlsgen"
+        title = f"{name}/" if is_folder else "__init__.py" if name == "hlsgen" else f"{name}.py"
+        lines.append(f"| `{title}` | {sentence(path)} |")
+    return "\n".join(lines)
 
 
 def page(text: str) -> str:
-    """The page with the tables of today."""
-    before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n\n{tables()}\n{END}{rest.split(END)[1]}"
+    """The page with the table of today."""
+    start, remainder = text.split(BEGIN)
+    return f"{start}{BEGIN}\n\n{table()}\n\n{END}{remainder.split(END)[1]}"
 
 
 if __name__ == "__main__":

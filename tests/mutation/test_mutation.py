@@ -69,14 +69,6 @@ def test_scores_of_the_page() -> None:
     assert sorted([*SCORES, *waiting]) == sorted(UNITS)
 
 
-def test_scores_of_the_readme() -> None:
-    """README.md has the sums."""
-    text = " ".join((RTL.parents[1] / "README.md").read_text().split())
-    made, run, killed, equivalent_, surviving = (sum(numbers) for numbers in zip(*SCORES.values(), strict=True))
-    assert f"of {made} mutants of its {len(SCORES)} modules {run} were run" in text
-    assert f"{killed} killed, {equivalent_} equivalent, {surviving} surviving" in text
-
-
 @pytest.mark.sim
 def test_equivalence() -> None:
     """A changed text that computes the same is proven the same; one that does not, is not."""
