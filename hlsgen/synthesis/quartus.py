@@ -1,4 +1,4 @@
-"""Quartus, where it is on PATH: its scripts, and what its reports say. Tested with a stand-in only: we have no Quartus."""
+"""Scripts for Quartus, if it is on PATH, and readers of its reports. Tested with a substitute: we have no Quartus."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hlsgen.synthesis.vendor_tool import route_by
 
 #: The vendor of its devices, and its program.
 VENDOR, PROGRAM = "Intel", "quartus_sh"
-#: What the scripts and the fitter write.
+#: Files that the scripts and the fitter write.
 UTILIZATION, TIMING = "core.fit.rpt", "timing.txt"
 FILES = (UTILIZATION, TIMING, "core.sta.rpt")
-#: Every port but the clock is a virtual pin: cores have more ports than devices have pins.
+#: All ports except the clock are virtual pins: cores have more ports than devices have pins.
 _SCRIPT = """\
 package require ::quartus::project
 package require ::quartus::flow
@@ -49,10 +49,10 @@ foreach_in_collection path [get_timing_paths -setup -npaths 1] {{
 close $out
 project_close
 """
-#: Without multiplier blocks.
+#: Settings that keep Quartus from using DSP blocks.
 _NO_DSP = ("AUTO_DSP_RECOGNITION OFF", 'DSP_BLOCK_BALANCING "LOGIC ELEMENTS"')
-#: Rows of the report of the fitter, by kind, and what a unit of them is worth in those of devices.yaml. A block of Cyclone V
-#: is two multipliers of 18 x 18 bits; two elements of 9 bits of the others are one.
+#: Rows of the fitter's report for each kind of resource, with the number of units of devices.yaml that one unit is.
+#: A DSP block of Cyclone V is two multipliers of 18 x 18 bits; elsewhere two 9-bit elements are one multiplier.
 _ROWS = (
     (("Logic utilization (in ALMs)", 1.0), ("Total logic elements", 1.0)),
     (("Total registers", 1.0),),
@@ -62,6 +62,7 @@ _ROWS = (
 
 
 def on_path() -> bool:
+    """True if Quartus is on PATH."""
     return shutil.which(PROGRAM) is not None
 
 
@@ -75,7 +76,7 @@ def route(
     folder: Path,
     seconds: float,
 ) -> Routed:
-    """Places and routes a core whose ports are no pins. Raises HG052, HG053."""
+    """Places and routes a core with virtual pins. Raises HG052, HG053."""
     period = 1000 / clock_mhz
     (folder / "clock.sdc").write_text(
         f"create_clock -name {clock} -period {period:.3f} [get_ports {clock}]\n", encoding="utf-8"
@@ -83,10 +84,8 @@ def route(
     ports = [name for _, _, name in ports_of(top, (folder / f"{top}.v").read_text(encoding="utf-8")) if name != clock]
     options = [f"set_global_assignment -name {option}" for option in (() if dsp else _NO_DSP)]
     options += [f"set_instance_assignment -name VIRTUAL_PIN ON -to {name}" for name in ports]
-    script = _SCRIPT.format(
-        part=device.part, top=top, options="\n".join(options),
-        sources="\n".join(f"set_global_assignment -name VERILOG_FILE {name}" for name in files),
-    )  # fmt: skip
+    sources = "\n".join(f"set_global_assignment -name VERILOG_FILE {name}" for name in files)
+    script = _SCRIPT.format(part=device.part, top=top, options="\n".join(options), sources=sources)
     (folder / "synth.tcl").write_text(script, encoding="utf-8")
     (folder / "path.tcl").write_text(_PATH, encoding="utf-8")
     arguments = ["-t", "synth.tcl"]
@@ -96,22 +95,25 @@ def route(
 
 
 def read_reports(utilization: str, timing: str, period: float) -> Routed:
-    """The counts, the clock that slack and period leave, and where the slowest path begins and ends. Raises ValueError."""
+    """Reads the counts, the clock from slack and period, and both ends of the slowest path. Raises ValueError.
+
+    period: of the target clock, in ns.
+    """
     counts = [_count(utilization, rows) for rows in _ROWS]
     fmax, path = slowest(timing, period, _instance)
     return Routed((counts[0], counts[1], counts[2], counts[3]), fmax, path)
 
 
 def _count(report: str, rows: Sequence[tuple[str, float]]) -> int:
-    """The number of the first of these rows that is there. Raises ValueError."""
-    for name, worth in rows:
-        found = re.search(rf"^;\s*{re.escape(name)}\s*;\s*([\d,]+)", report, re.MULTILINE)
-        if found:
-            return -int(-int(found[1].replace(",", "")) * worth // 1)
-    raise ValueError(f"no row {' or '.join(name for name, _ in rows)} in the report of the fitter")
+    """The count in the first of these rows that the report has. Raises ValueError if it has none."""
+    for name, units in rows:
+        row = re.search(rf"^;\s*{re.escape(name)}\s*;\s*([\d,]+)", report, re.MULTILINE)
+        if row:
+            return -int(-int(row[1].replace(",", "")) * units // 1)
+    raise ValueError(f"the fitter's report has no row {' or '.join(name for name, _ in rows)}")
 
 
 def _instance(node: str) -> str:
-    """The instance of the core's top level that a node is in, "" for none: module:instance|module:instance|register."""
-    first, _, rest = node.partition("|")
-    return first.rpartition(":")[2] if rest else ""
+    """The top-level instance that contains a node, "" for none. A node is module:instance|module:instance|register."""
+    first, _, inner_path = node.partition("|")
+    return first.rpartition(":")[2] if inner_path else ""

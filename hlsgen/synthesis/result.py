@@ -1,4 +1,4 @@
-"""What a synthesis has found, next to the estimate."""
+"""The measurements of a synthesis, beside the estimate."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from hlsgen.diagnostics import Diagnostic
 
 @dataclass(frozen=True)
 class PathPart:
-    """A piece of the slowest path: the layer and library module it is in ("" for ports and plumbing), nanoseconds of it,
-    and of these what wires take."""
+    """A piece of the slowest path.
+
+    layer, module: the layer and library module that contain it, "" for ports and connecting logic. delay_ns: its whole
+    delay. routing_ns: the part of that delay in wires.
+    """
 
     layer: str
     module: str
@@ -24,11 +27,13 @@ class PathPart:
 
 @dataclass(frozen=True)
 class Synthesis:
-    """Counts in the kinds of the device (as `hlsgen devices` names them), measured and estimated.
+    """Resource counts in the kinds of the device (as `hlsgen devices` names them), measured and estimated.
 
-    placed: it was placed and routed; else the counts are those of the netlist, and fmax_mhz is None.
-    fits: the device has what it takes. interval: cycles between frames. files_sha256: of what was synthesized.
-    bitstream: its path, if one was made. why: what kept it from being placed, if it is not.
+    - placed: it was placed and routed. If not, the counts come from the netlist and fmax_mhz is None.
+    - interval: cycles between frames.
+    - files_sha256: hashes of the synthesized files.
+    - why: reason for not placing, if it was not placed.
+    - bitstream: path of the bitstream, if one was made.
     """
 
     device: Device
@@ -50,20 +55,21 @@ class Synthesis:
 
     @property
     def problems(self) -> list[Diagnostic]:
-        """HG070 for each kind of which the device has less."""
+        """HG070 for each kind of resource that the device has too few of."""
         return over(self.device, {"lut": self.lut, "ff": self.ff, "bram": self.bram, "dsp": self.dsp})
 
     @property
     def fits(self) -> bool:
+        """True if the device has enough of every kind of resource."""
         return not self.problems
 
     @property
     def frames_per_second(self) -> float | None:
-        """At the frequency that was reached."""
+        """The frame rate at the measured frequency; None without one."""
         return None if self.fmax_mhz is None else self.fmax_mhz * 1e6 / self.interval
 
     def as_dict(self) -> dict[str, Any]:
-        """What is saved, and printed with --json."""
+        """The record that is saved, and printed with --json."""
         device = self.device
         return {
             "device": device.name,
@@ -92,11 +98,11 @@ class Synthesis:
 
 
 def over(device: Device, counts: Mapping[str, int]) -> list[Diagnostic]:
-    """HG070 for each count that the device does not have."""
+    """HG070 for each count that exceeds the device."""
     names = {"lut": device.family.lut, "ff": "registers", "bram": device.family.bram, "dsp": device.family.dsp}
-    hint = "Choose a larger device, or build with --device of this one, or a lower rate."
+    hint = "Choose a larger device, build with --device for this one, or lower the rate."
     return [
-        Diagnostic("HG070", device.name, f"{count} {names[kind]} are needed, {getattr(device, kind)} are there.", hint)
+        Diagnostic("HG070", device.name, f"{count} {names[kind]} are needed, it has {getattr(device, kind)}.", hint)
         for kind, count in counts.items()
         if count > getattr(device, kind)
     ]

@@ -1,4 +1,4 @@
-"""`hlsgen synth`: a build directory through the tools, and the result beside the files of the build."""
+"""`hlsgen synth`: synthesizes a build directory and saves the results in it."""
 
 from __future__ import annotations
 
@@ -18,26 +18,31 @@ from hlsgen.synthesis.synthesize import Order, synthesize
 def synth_directory(
     directory: Path, name: str, order: Order, output: Path | None, progress: Callable[[str], None]
 ) -> Synthesis:
-    """Synthesizes what lies in `directory`, if it is what the model gives; saves results/synth-NAME.json there.
+    """Synthesizes the build in `directory`, if its files are those of the model; saves results/synth-NAME.json there.
 
-    output: a folder that takes what the tools wrote as well: netlist, report, log, bitstream. Without it the bitstream
-    goes to results/. Raises HG001, HG040, HG050, HG051, HG052, HG053.
+    output: a folder for the files that the tools wrote: netlist, report, log, bitstream. If it is None, only the
+    bitstream is kept, in results/. Raises HG001, HG040, HG050, HG051, HG052, HG053.
     """
     target = device(name)
     build = reopen(directory)
-    found, written = synthesize(build, core_files(build, directory, allow_changed=False), target, order, progress)
-    place = directory / RESULTS if output is None else output
-    kept = {_named(n, name): data for n, data in written.items() if output is not None or n.endswith(_BITSTREAMS)}
-    write_files(place, kept)
-    stream = next((n for n in kept if n.endswith(_BITSTREAMS)), None)
-    found = replace(found, bitstream=None if stream is None else str(place / stream))
-    text = json.dumps(found.as_dict(), indent=2) + "\n"
+    synthesis, written = synthesize(build, core_files(build, directory, allow_changed=False), target, order, progress)
+    folder = directory / RESULTS if output is None else output
+    kept_files = {
+        _with_device(file, name): data
+        for file, data in written.items()
+        if output is not None or file.endswith(_BITSTREAMS)
+    }
+    write_files(folder, kept_files)
+    bitstream = next((file for file in kept_files if file.endswith(_BITSTREAMS)), None)
+    synthesis = replace(synthesis, bitstream=None if bitstream is None else str(folder / bitstream))
+    text = json.dumps(synthesis.as_dict(), indent=2) + "\n"
     write_files(directory / RESULTS, {f"synth-{name}.json": text.encode()})
-    return found
+    return synthesis
 
 
 _BITSTREAMS = (".bit", ".bin", ".fs")
 
 
-def _named(file: str, name: str) -> str:
+def _with_device(file: str, name: str) -> str:
+    """The file name with the device's name before the suffix."""
     return f"{Path(file).stem}-{name}{Path(file).suffix}"

@@ -1,4 +1,4 @@
-"""The slowest path as the scripts for vendors' tools write it: a line for each of slack, delay, begin and end."""
+"""The slowest path as the scripts for vendor tools write it: a line each for slack, delay, start and end."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from collections.abc import Callable
 
 from hlsgen.synthesis.nextpnr import Segment
 
-#: The words that lines begin with.
+#: First word of each line.
 SLACK, DELAY, FROM, END = "slack", "delay", "from", "to"
 
 
 def slowest(text: str, period: float, instance: Callable[[str], str]) -> tuple[float | None, tuple[Segment, ...]]:
-    """The clock in MHz that slack and period leave, and begin and end of the path by instances. None: there is no path.
+    """The clock in MHz that slack and period allow, and the path's start and end; None and () if there is no path.
 
-    instance: that of a pin, by its name. Raises ValueError.
+    period: of the target clock, in ns. instance: maps a pin's name to its instance. Raises ValueError.
     """
-    said = dict(line.split(None, 1) for line in text.splitlines() if len(line.split(None, 1)) == 2)
-    if not {SLACK, DELAY, FROM, END} <= set(said):
+    value_by_word = dict(line.split(None, 1) for line in text.splitlines() if len(line.split(None, 1)) == 2)
+    if not {SLACK, DELAY, FROM, END} <= set(value_by_word):
         return None, ()
-    first, last = (instance(said[end].strip()) for end in (FROM, END))
-    path = [Segment(first, round(float(said[DELAY]), 3), 0.0)] + ([Segment(last, 0.0, 0.0)] if last != first else [])
-    return 1000 / (period - float(said[SLACK])), tuple(path)
+    first, last = (instance(value_by_word[end].strip()) for end in (FROM, END))
+    path = [Segment(first, round(float(value_by_word[DELAY]), 3), 0.0)] + (
+        [Segment(last, 0.0, 0.0)] if last != first else []
+    )
+    return 1000 / (period - float(value_by_word[SLACK])), tuple(path)

@@ -1,4 +1,4 @@
-"""A build through the tools: its Verilog through Yosys and nextpnr, or Vivado or Quartus; its C++ through Vitis."""
+"""Synthesizes a build: Verilog by Yosys and nextpnr, or by Vivado or Quartus; C++ by Vitis."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from hlsgen.synthesis.programs import available, run, run_yosys, tool_version
 from hlsgen.synthesis.result import PathPart, Synthesis, over
 from hlsgen.synthesis.yosys import NETLIST, passes
 
-#: Larger netlists are not read.
+#: Larger netlists are rejected.
 MAX_NETLIST_BYTES = 1 << 31
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be done: seconds that each tool may take, the seed of placement, a bitstream or not.
+    """Settings of a synthesis. seconds: limit for each tool. seed: of the placement. bitstream: make one.
 
-    place: place and route, where there is a nextpnr for the device.
+    place: place and route, if there is a nextpnr or a vendor tool for the device.
     """
 
     seconds: float = 3600.0
@@ -43,20 +43,28 @@ class Order:
 def synthesize(
     build: Build, files: Mapping[str, bytes], device: Device, order: Order, progress: Callable[[str], None]
 ) -> tuple[Synthesis, dict[str, bytes]]:
-    """What the files of a build take, by relative path; and the files that the tools wrote: netlist, report, bitstream.
+    """Synthesizes the files of a build; returns the measurements and the files that the tools wrote.
 
-    A build of C++ alone goes through Vitis. Raises HG040 if the device has no open bitstream; HG052, HG053.
+    files: by relative path. The written files are netlist, report, log, bitstream. A build with C++ only is synthesized
+    by Vitis. Raises HG040 if no bitstream can be made for the device; HG052, HG053.
     """
-    began, family = time.monotonic(), device.family
+    family = device.family
     if order.bitstream and not family.pack:
-        known = "ECP5, iCE40 and Gowin have."
-        raise fail("HG040", "--bitstream", f"{device.name} has no open tools that make one.", f"Devices of {known}")
+        text = f"{device.name} has no open tools that make one."
+        raise fail("HG040", "--bitstream", text, "Devices of ECP5, iCE40 and Gowin have.")
     if "hls" in build.designs and "verilog" not in build.designs:
         return _by_vitis(build, files, device, order, progress)
-    top = build.design.top
     for tool in (vivado, quartus):
         if order.place and family.vendor == tool.VENDOR and tool.on_path():
             return _by_vendor(tool, build, files, device, order, progress)
+    return _by_open_tools(build, files, device, order, progress)
+
+
+def _by_open_tools(
+    build: Build, files: Mapping[str, bytes], device: Device, order: Order, progress: Callable[[str], None]
+) -> tuple[Synthesis, dict[str, bytes]]:
+    """As `synthesize`, by Yosys, nextpnr and the packer of the family."""
+    began, family, top = time.monotonic(), device.family, build.design.top
     place = order.place and bool(family.place)
     if order.bitstream and not place:
         raise fail("HG040", "--bitstream", "needs placement and routing.", "Leave --no-place out.")
@@ -64,12 +72,12 @@ def synthesize(
         if not available(program):
             raise fail("HG052", program, "is not installed.", "pip install 'hlsgen[synth]', or put it on PATH.")
     pins = place and (order.bitstream or not nextpnr.places_without_pins(device))
-    rtl = {name: data for name, data in files.items() if name.startswith("rtl/")}
+    rtl = _rtl(files)
     versions = {"yosys": tool_version("yosys")} if available("yosys") else {}
     written: dict[str, bytes] = {}
     with work_folder("yosys") as work:
         folder = write_core(rtl, work) / "rtl"
-        names = sorted(Path(name).name for name in rtl if name.endswith(".v"))
+        names = _verilog_names(rtl)
         if pins:
             text = harness.harness(top, rtl[f"rtl/{top}.v"].decode(), _clock(build))
             (folder / harness.FILE).write_text(text, encoding="utf-8")
@@ -78,57 +86,102 @@ def synthesize(
             top = harness.TOP
         progress(f"yosys: {family.synthesis.split()[0]}")
         run_yosys(passes(device, names, top, dsp=build.options.prefer == "dsp"), folder, order.seconds)
-        netlist = _netlist(folder)
-        module = netlist["modules"][top]
-        if family.name == "ecp5" and output_registers.absorb(module):
-            (folder / NETLIST).write_text(json.dumps(netlist), encoding="utf-8")
-        found = size(netlist["modules"], top, family.name)
-        luts, registers = harness.own_cells(module) if pins else (0, 0)
-        found = Size(found.lut - luts, found.ff - registers, found.bram, found.dsp)
-        del netlist, module
-        routed, why = None, "" if place else "no open placer for this family" if not family.place else "not asked for"
-        counts = {"lut": found.lut, "ff": found.ff, "bram": found.bram, "dsp": found.dsp}
-        if place and over(device, counts):
-            why = "it does not fit"
-        elif place:
+        core, harness_size = _sizes(folder, top, family.name, pins)
+        why = _reason_not_placed(device, order, core)
+        routed = None
+        if not why:
             versions[family.place] = tool_version(family.place)
-            progress(f"{family.place}: {found.lut} {family.lut}")
-            arguments = nextpnr.arguments(
-                device, build.options.clock_mhz or device.clock_mhz, order.seed, bitstream=order.bitstream, pins=pins
-            )
-            done = run(family.place, arguments, folder, order.seconds)
-            if done.code:
-                raise failed(family.place, "placement and routing failed", done.log)
-            report = (folder / nextpnr.REPORT).read_text(encoding="utf-8")
-            written[nextpnr.REPORT] = report.encode()
-            written["nextpnr.log"] = done.log.encode()
-            routed = nextpnr.read_report(report, family.name)
-            lut, ff, bram, dsp = routed.used
-            # A logic cell of an iCE40 holds a table or a register: those of the harness have a cell each.
-            spent = max(luts, registers) if family.name == "ice40" else luts
-            found = Size(
-                found.lut if lut is None else lut - spent,
-                found.ff if ff is None else ff - registers,
-                found.bram if bram is None else bram,
-                found.dsp if dsp is None else dsp,
-            )
+            progress(f"{family.place}: {core.lut} {family.lut}")
+            routed, reports = _place(build, device, order, folder, pins)
+            written |= reports
+            core = _placed_size(core, harness_size, routed, family.name)
         if order.bitstream and routed is not None:
             versions[family.pack] = tool_version(family.pack)
             progress(family.pack)
-            name = f"{build.design.top}.{nextpnr.SUFFIX[family.pack]}"
-            done = run(family.pack, nextpnr.pack_arguments(device, name), folder, order.seconds)
-            if done.code or not (folder / name).is_file():
-                raise failed(family.pack, "no bitstream", done.log)
+            bitstream = f"{build.design.top}.{nextpnr.SUFFIX[family.pack]}"
+            written[bitstream] = _pack(device, order, folder, bitstream)
+        for name in (NETLIST, *((harness.FILE,) if pins else ())):
             written[name] = (folder / name).read_bytes()
-        written[NETLIST] = (folder / NETLIST).read_bytes()
-        for name in (harness.FILE,) if pins else ():
-            written[name] = (folder / name).read_bytes()
-    return Synthesis(
-        device, found.lut, found.ff, found.bram, found.dsp, device_estimate(build, device), build.timing.interval,
-        routed is not None, routed.fmax_mhz if routed else None, _named(build, routed), round(time.monotonic() - began, 1),
-        versions, {name: hashlib.sha256(data).hexdigest() for name, data in sorted(rtl.items())},
-        {"seed": order.seed, "prefer": build.options.prefer, "harness": pins}, why,
-    ), written  # fmt: skip
+    synthesis = Synthesis(
+        device,
+        core.lut,
+        core.ff,
+        core.bram,
+        core.dsp,
+        device_estimate(build, device),
+        build.timing.interval,
+        routed is not None,
+        routed.fmax_mhz if routed else None,
+        _path_parts(build, routed),
+        round(time.monotonic() - began, 1),
+        versions,
+        _hashes(rtl),
+        {"seed": order.seed, "prefer": build.options.prefer, "harness": pins},
+        why,
+    )
+    return synthesis, written
+
+
+def _sizes(folder: Path, top: str, family: str, pins: bool) -> tuple[Size, Size]:
+    """Sizes of the core and of the harness in the netlist that Yosys wrote. Raises HG053.
+
+    On the ECP5, registers first move into block RAMs, and the netlist is written again.
+    """
+    netlist = _netlist(folder)
+    module = netlist["modules"][top]
+    if family == "ecp5" and output_registers.absorb(module):
+        (folder / NETLIST).write_text(json.dumps(netlist), encoding="utf-8")
+    total = size(netlist["modules"], top, family)
+    luts, registers = harness.harness_cells(module) if pins else (0, 0)
+    core = Size(total.lut - luts, total.ff - registers, total.bram, total.dsp)
+    return core, Size(luts, registers, 0, 0)
+
+
+def _reason_not_placed(device: Device, order: Order, core: Size) -> str:
+    """Reason for not placing a core; empty if it is to be placed."""
+    if not device.family.place:
+        return "no open placer for this family"
+    if not order.place:
+        return "--no-place"
+    counts = {"lut": core.lut, "ff": core.ff, "bram": core.bram, "dsp": core.dsp}
+    return "it does not fit" if over(device, counts) else ""
+
+
+def _place(
+    build: Build, device: Device, order: Order, folder: Path, pins: bool
+) -> tuple[nextpnr.Routed, dict[str, bytes]]:
+    """Places and routes the netlist; returns the contents of the report, and report and log. Raises HG053."""
+    program = device.family.place
+    clock_mhz = build.options.clock_mhz or device.clock_mhz
+    arguments = nextpnr.arguments(device, clock_mhz, order.seed, bitstream=order.bitstream, pins=pins)
+    ended = run(program, arguments, folder, order.seconds)
+    if ended.code:
+        raise failed(program, "placement and routing failed", ended.log)
+    report = (folder / nextpnr.REPORT).read_text(encoding="utf-8")
+    written = {nextpnr.REPORT: report.encode(), "nextpnr.log": ended.log.encode()}
+    return nextpnr.read_report(report, device.family.name), written
+
+
+def _placed_size(netlist_size: Size, harness_size: Size, routed: nextpnr.Routed, family: str) -> Size:
+    """The size of the core by nextpnr's counts without the harness; the netlist's counts if nextpnr has none."""
+    lut, ff, bram, dsp = routed.used
+    # A logic cell of an iCE40 holds a LUT or a register: each LUT or register of the harness has a cell.
+    harness_luts = max(harness_size.lut, harness_size.ff) if family == "ice40" else harness_size.lut
+    return Size(
+        netlist_size.lut if lut is None else lut - harness_luts,
+        netlist_size.ff if ff is None else ff - harness_size.ff,
+        netlist_size.bram if bram is None else bram,
+        netlist_size.dsp if dsp is None else dsp,
+    )
+
+
+def _pack(device: Device, order: Order, folder: Path, bitstream: str) -> bytes:
+    """Packs the routed design into a bitstream, the file `bitstream` in `folder`. Raises HG053."""
+    program = device.family.pack
+    ended = run(program, nextpnr.pack_arguments(device, bitstream), folder, order.seconds)
+    if ended.code or not (folder / bitstream).is_file():
+        raise failed(program, "no bitstream", ended.log)
+    return (folder / bitstream).read_bytes()
 
 
 def _by_vendor(
@@ -139,37 +192,52 @@ def _by_vendor(
     order: Order,
     progress: Callable[[str], None],
 ) -> tuple[Synthesis, dict[str, bytes]]:
-    """As `synthesize`, by `tool` alone: module vivado or quartus."""
-    began, rtl = time.monotonic(), {name: data for name, data in files.items() if name.startswith("rtl/")}
+    """As `synthesize`, by a vendor's tool: `tool` is module vivado or quartus."""
+    began, rtl = time.monotonic(), _rtl(files)
     with work_folder(tool.PROGRAM) as work:
         folder = write_core(rtl, work) / "rtl"
-        names = sorted(Path(name).name for name in rtl if name.endswith(".v"))
         progress(f"{tool.PROGRAM}: {device.part}")
-        dsp = build.options.prefer == "dsp"
+        use_dsp = build.options.prefer == "dsp"
         routed = tool.route(
-            device, names, build.design.top, _clock(build), device.clock_mhz, dsp, folder, order.seconds
-        )  # fmt: skip
+            device,
+            _verilog_names(rtl),
+            build.design.top,
+            _clock(build),
+            device.clock_mhz,
+            use_dsp,
+            folder,
+            order.seconds,
+        )
         written = {name: (folder / name).read_bytes() for name in tool.FILES if (folder / name).is_file()}
-    lut, ff, bram, dsp_blocks = (count or 0 for count in routed.used)
-    return Synthesis(
-        device, lut, ff, bram, dsp_blocks, device_estimate(build, device), build.timing.interval, True, routed.fmax_mhz,
-        _named(build, routed), round(time.monotonic() - began, 1), {tool.PROGRAM: shutil.which(tool.PROGRAM) or ""},
-        {name: hashlib.sha256(data).hexdigest() for name, data in sorted(rtl.items())},
+    lut, ff, bram, dsp = (count or 0 for count in routed.used)
+    synthesis = Synthesis(
+        device,
+        lut,
+        ff,
+        bram,
+        dsp,
+        device_estimate(build, device),
+        build.timing.interval,
+        True,
+        routed.fmax_mhz,
+        _path_parts(build, routed),
+        round(time.monotonic() - began, 1),
+        {tool.PROGRAM: shutil.which(tool.PROGRAM) or ""},
+        _hashes(rtl),
         {"seed": order.seed, "prefer": build.options.prefer, "harness": False},
-    ), written  # fmt: skip
+    )
+    return synthesis, written
 
 
 def _by_vitis(
     build: Build, files: Mapping[str, bytes], device: Device, order: Order, progress: Callable[[str], None]
 ) -> tuple[Synthesis, dict[str, bytes]]:
-    """As `synthesize`, of a build of C++ alone, by Vitis HLS: its estimates."""
+    """As `synthesize`, for a build with C++ only: estimates of Vitis HLS."""
     if device.family.vendor != "AMD":
-        text = f"the build has C++ alone; {device.name} is not of AMD, for whose devices Vitis synthesizes C++."
+        text = f"the build has C++ only; {device.name} is not an AMD device, and Vitis synthesizes C++ only for these."
         raise fail("HG040", "--device", text, "Build with --target verilog,hls.")
     if not vitis_hls.on_path():
-        text = (
-            "the build has C++ alone, and Vitis, which would synthesize it, is not on PATH; it has not seen this code."
-        )
+        text = "the build has C++ only, and Vitis is not on PATH. This code has not been run through Vitis."
         hint = "Source settings64.sh of Vitis first, or build with --target verilog,hls."
         raise fail("HG052", vitis_hls.PROGRAM, text, hint)
     began = time.monotonic()
@@ -177,17 +245,40 @@ def _by_vitis(
     vectors = {name: build.files[name] for name in ("tb/input.hex", "tb/expected.hex")}
     progress(f"vitis: {device.part}")
     counts, period, report = vitis_hls.synthesize_cpp(cpp | vectors, device, device.clock_mhz, order.seconds)
-    return Synthesis(
-        device, *counts, device_estimate(build, device), build.timing.interval, False, None, (),
-        round(time.monotonic() - began, 1), {"vitis": shutil.which(vitis_hls.PROGRAM) or ""},
-        {name: hashlib.sha256(data).hexdigest() for name, data in sorted(cpp.items())},
+    synthesis = Synthesis(
+        device,
+        *counts,
+        device_estimate(build, device),
+        build.timing.interval,
+        False,
+        None,
+        (),
+        round(time.monotonic() - began, 1),
+        {"vitis": shutil.which(vitis_hls.PROGRAM) or ""},
+        _hashes(cpp),
         {"seed": order.seed, "prefer": build.options.prefer, "harness": False},
-        f"Vitis HLS estimates all of it, and a period of {period:g} ns",
-    ), {"csynth.xml": report}  # fmt: skip
+        f"Vitis HLS estimates these counts, and a clock period of {period:g} ns",
+    )
+    return synthesis, {"csynth.xml": report}
+
+
+def _rtl(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files in rtl/, by relative path."""
+    return {name: data for name, data in files.items() if name.startswith("rtl/")}
+
+
+def _verilog_names(rtl: Mapping[str, bytes]) -> list[str]:
+    """Names of the Verilog files, without folder."""
+    return sorted(Path(name).name for name in rtl if name.endswith(".v"))
+
+
+def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:
+    """SHA-256 of each file, by relative path."""
+    return {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
 
 
 def _clock(build: Build) -> str:
-    """The name of the clock port."""
+    """The name of the core's clock port."""
     return str(json.loads(build.files["manifest.json"])["top"]["clock"])
 
 
@@ -195,16 +286,22 @@ def _netlist(folder: Path) -> dict[str, dict[str, dict[str, dict[str, object]]]]
     """The netlist that Yosys wrote. Raises HG053."""
     file = folder / NETLIST
     if not file.is_file() or file.stat().st_size > MAX_NETLIST_BYTES:
-        raise failed("yosys", "no netlist that can be read", "")
-    found: dict[str, dict[str, dict[str, dict[str, object]]]] = json.loads(file.read_bytes())
-    return found
+        raise failed("yosys", "it wrote no netlist, or one that is too large to read", "")
+    netlist: dict[str, dict[str, dict[str, dict[str, object]]]] = json.loads(file.read_bytes())
+    return netlist
 
 
-def _named(build: Build, routed: nextpnr.Routed | None) -> tuple[PathPart, ...]:
-    """The slowest path by layers and modules of the build."""
+def _path_parts(build: Build, routed: nextpnr.Routed | None) -> tuple[PathPart, ...]:
+    """The slowest path by layers and library modules of the build; empty without one."""
     layers = {node.name: node.layer for node in build.network.nodes}
     modules = {instance.name: instance.module for instance in build.design.instances}
     return tuple(
-        PathPart(layers.get(s.instance, ""), modules.get(s.instance, ""), s.instance, s.delay_ns, s.routing_ns)
-        for s in (routed.path if routed else ())
+        PathPart(
+            layers.get(segment.instance, ""),
+            modules.get(segment.instance, ""),
+            segment.instance,
+            segment.delay_ns,
+            segment.routing_ns,
+        )
+        for segment in (routed.path if routed else ())
     )

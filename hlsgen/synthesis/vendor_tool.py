@@ -1,4 +1,4 @@
-"""What runs of vendors' programs have in common: they are found on PATH, run a script in a folder, and leave two reports."""
+"""Runs a vendor's program: found on PATH, run with a script in a folder, it leaves two reports."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def route_by(
     reports: tuple[str, str],
     read: Callable[[str, str], Routed],
 ) -> Routed:
-    """Runs the program in the folder and reads its reports of utilization and timing. Raises HG052, HG053."""
+    """Runs the program in the folder and reads its reports on utilization and timing. Raises HG052, HG053."""
     command = [shutil.which(program) or program, *arguments]
-    done = run_tool(command, folder, os.environ, tool, seconds, tool, "If it only is slow: a greater --timeout.")
+    ended = run_tool(command, folder, os.environ, tool, seconds, tool, "If it is only slow: a larger --timeout.")
     try:
-        if done.code:
-            raise ValueError(f"{program} ended with {done.code}")
+        if ended.code:
+            raise ValueError(f"{program} ended with exit code {ended.code}")
         utilization, timing = ((folder / name).read_text(encoding="utf-8", errors="replace") for name in reports)
         return read(utilization, timing)
     except (OSError, ValueError) as error:
-        raise failed(tool, str(error), done.log) from None
+        raise failed(tool, str(error), ended.log) from None

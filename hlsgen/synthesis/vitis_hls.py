@@ -1,4 +1,4 @@
-"""Vitis HLS, where it is on PATH: synthesis of a build's C++, and what its report says. Tested with a stand-in only."""
+"""Synthesizes a build's C++ with Vitis HLS, if it is on PATH, and reads its report. Tested with a substitute only."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from hlsgen.devices import Device
 from hlsgen.simulation.child_process import failed, run_tool, work_folder
 from hlsgen.simulation.core_copy import write_core
 
-#: Its program, and where the report lies below the folder that it is told to work in.
+#: Its program, and the path of the report in its working folder.
 PROGRAM, REPORT = "v++", "hls/syn/report/csynth.xml"
 _CONFIG = "hls_config.cfg"
-_MOST_BYTES = 1 << 26
+_MAX_REPORT_BYTES = 1 << 26
 _COUNTS = ("LUT", "FF", "BRAM_18K", "DSP")
 
 
 def on_path() -> bool:
+    """True if Vitis is on PATH."""
     return shutil.which(PROGRAM) is not None
 
 
 def synthesize_cpp(
     files: Mapping[str, bytes], device: Device, clock_mhz: float, seconds: float
 ) -> tuple[tuple[int, int, int, int], float, bytes]:
-    """(LUT, FF, block memories of 18 Kbit, DSP), the clock period in ns that Vitis expects, and its report.
+    """(LUT, FF, block RAMs of 18 Kbit, DSP), the clock period in ns that Vitis expects, and its report.
 
-    files: hls/ and what its configuration names, by relative path. All of it is Vitis' estimate: nothing is placed.
-    Raises HG052, HG053.
+    files: hls/ and the files that its configuration names, by relative path. All numbers are Vitis' estimates: nothing
+    is placed. Raises HG052, HG053.
     """
     with work_folder("vitis") as work:
         folder = write_core(files, work) / "hls"
@@ -39,28 +40,28 @@ def synthesize_cpp(
         text = re.sub(r"^clock=.*$", f"clock={1000 / clock_mhz:.3f}ns", text, count=1, flags=re.MULTILINE)
         (folder / _CONFIG).write_text(text, encoding="utf-8")
         command = [shutil.which(PROGRAM) or PROGRAM, "-c", "--mode", "hls", "--config", _CONFIG, "--work_dir", "work"]
-        done = run_tool(
-            command, folder, os.environ, "vitis", seconds, "the synthesis", "If it only is slow: a greater --timeout."
+        ended = run_tool(
+            command, folder, os.environ, "vitis", seconds, "the synthesis", "If it is only slow: a larger --timeout."
         )
         try:
-            if done.code:
-                raise ValueError(f"v++ ended with {done.code}")
+            if ended.code:
+                raise ValueError(f"v++ ended with exit code {ended.code}")
             report = _read(folder / "work" / REPORT)
             return *read_report(report), report
         except (OSError, ValueError) as error:
-            raise failed("vitis", str(error), done.log) from None
+            raise failed("vitis", str(error), ended.log) from None
 
 
 def _read(path: Path) -> bytes:
-    if path.stat().st_size > _MOST_BYTES:
-        raise ValueError(f"the report has more than {_MOST_BYTES} bytes")
+    if path.stat().st_size > _MAX_REPORT_BYTES:
+        raise ValueError(f"the report has more than {_MAX_REPORT_BYTES} bytes")
     return path.read_bytes()
 
 
 def read_report(report: bytes) -> tuple[tuple[int, int, int, int], float]:
-    """Counts of LUT, FF, block memories and DSP, and the expected period in ns, of csynth.xml. Raises ValueError."""
+    """(LUT, FF, block RAMs, DSP) and the expected clock period in ns, from csynth.xml. Raises ValueError."""
     if b"<!DOCTYPE" in report or b"<!ENTITY" in report:
-        raise ValueError("the report has definitions of its own")
+        raise ValueError("the report has XML entity or document type definitions")
     try:
         root = ElementTree.fromstring(report)
     except ElementTree.ParseError as error:

@@ -1,4 +1,4 @@
-"""Vivado, where it is on PATH: its script, and what its reports say. Tested with a stand-in only: we have no Vivado."""
+"""Script for Vivado, if it is on PATH, and a reader of its reports. Tested with a substitute: we have no Vivado."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hlsgen.synthesis.vendor_tool import route_by
 
 #: The vendor of its devices, and its program.
 VENDOR, PROGRAM = "AMD", "vivado"
-#: What the script writes.
+#: Files that the script writes.
 UTILIZATION, TIMING = "utilization.rpt", "timing.txt"
 FILES = (UTILIZATION, TIMING, "timing.rpt", "vivado.log")
 _SCRIPT = """\
@@ -43,6 +43,7 @@ _ROWS = (
 
 
 def on_path() -> bool:
+    """True if Vivado is on PATH."""
     return shutil.which(PROGRAM) is not None
 
 
@@ -56,13 +57,17 @@ def route(
     folder: Path,
     seconds: float,
 ) -> Routed:
-    """Places and routes a core out of context. Counts of block memories are of 18 Kbit. Raises HG052, HG053."""
+    """Places and routes a core out of context. A block RAM count is in units of 18 Kbit. Raises HG052, HG053."""
     period = 1000 / clock_mhz
     (folder / "clock.xdc").write_text(f"create_clock -period {period:.3f} [get_ports {clock}]\n", encoding="utf-8")
     script = _SCRIPT.format(
-        files=" ".join(files), top=top, part=device.part, dsp="" if dsp else " -max_dsp 0", utilization=UTILIZATION,
+        files=" ".join(files),
+        top=top,
+        part=device.part,
+        dsp="" if dsp else " -max_dsp 0",
+        utilization=UTILIZATION,
         timing=TIMING,
-    )  # fmt: skip
+    )
     (folder / "synth.tcl").write_text(script, encoding="utf-8")
     arguments = ["-mode", "batch", "-nojournal", "-source", "synth.tcl"]
     return route_by(
@@ -71,12 +76,15 @@ def route(
 
 
 def read_reports(utilization: str, timing: str, period: float) -> Routed:
-    """The counts, the clock that slack and period leave, and where the slowest path begins and ends. Raises ValueError."""
+    """Reads the counts, the clock from slack and period, and both ends of the slowest path. Raises ValueError.
+
+    period: of the target clock, in ns.
+    """
     counts = []
-    for pattern, times in _ROWS:
-        found = re.search(rf"^\|\s*{pattern}\s*\|\s*([\d.]+)\s*\|", utilization, re.MULTILINE)
-        if found is None:
-            raise ValueError(f"no row {pattern} in the report of utilization")
-        counts.append(round(float(found[1]) * times))
+    for pattern, units in _ROWS:
+        row = re.search(rf"^\|\s*{pattern}\s*\|\s*([\d.]+)\s*\|", utilization, re.MULTILINE)
+        if row is None:
+            raise ValueError(f"the utilization report has no row {pattern}")
+        counts.append(round(float(row[1]) * units))
     fmax, path = slowest(timing, period, lambda pin: instance_of(pin.replace("/", ".")))
     return Routed((counts[0], counts[1], counts[2], counts[3]), fmax, path)

@@ -1,4 +1,4 @@
-"""The clock model of the benchmarks: what a register in a multiplier block ends."""
+"""The clock model of the benchmarks: timing of the registers in a DSP block."""
 
 from __future__ import annotations
 
@@ -18,22 +18,26 @@ SPEC.loader.exec_module(timing)
 
 
 def netlist(port: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """A register in front of a port of a multiplier block."""
+    """A register that drives a port of a DSP block."""
     cells = {
         "register": {
-            "type": "FDRE", "parameters": {}, "port_directions": {"C": "input", "D": "input", "Q": "output"},
+            "type": "FDRE",
+            "parameters": {},
+            "port_directions": {"C": "input", "D": "input", "Q": "output"},
             "connections": {"C": [2], "D": ["0"], "Q": [3]},
         },
         "block": {
-            "type": "DSP48E1", "parameters": parameters, "port_directions": {"CLK": "input", port: "input", "P": "output"},
+            "type": "DSP48E1",
+            "parameters": parameters,
+            "port_directions": {"CLK": "input", port: "input", "P": "output"},
             "connections": {"CLK": [2], port: [3], "P": [4]},
         },
-    }  # fmt: skip
+    }
     return {"ports": {"clk": {"direction": "input", "bits": [2]}}, "cells": cells, "netnames": {"q": {"bits": [3]}}}
 
 
 @pytest.mark.parametrize(
-    "port, own, setup",
+    "port, parameters, setup",
     [
         ("A", {"AREG": 1}, 0.36),
         ("A", {"AREG": 0, "USE_DPORT": "TRUE"}, 1.7),
@@ -45,7 +49,7 @@ def netlist(port: str, parameters: dict[str, Any]) -> dict[str, Any]:
         ("D", {"DREG": 0, "USE_DPORT": "TRUE"}, 1.7),
     ],
 )
-def test_registers_of_multiplier_blocks(port: str, own: dict[str, Any], setup: float) -> None:
-    """From the clock through a net to the first register in the block."""
-    path = timing.longest_path(netlist(port, own))
+def test_registers_of_dsp_blocks(port: str, parameters: dict[str, Any], setup: float) -> None:
+    """The path runs from the clock through one net to the first register in the DSP block."""
+    path = timing.longest_path(netlist(port, parameters))
     assert (path.ns, path.start) == (round(0.456 + 0.5 + setup, 2), "q[0]")

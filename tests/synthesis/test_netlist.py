@@ -1,4 +1,4 @@
-"""Counts of cells, written by hand, and which passes make netlists without multiplier blocks."""
+"""Cell counts of netlists written by hand, and passes that make netlists without DSP blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hlsgen.synthesis.netlist import Size, size
 from hlsgen.synthesis.yosys import passes
 
 
-def netlist(*cells: tuple[str, dict[str, list[int]]]) -> dict[str, Any]:
+def netlist(*cells: tuple[str, dict[str, list[Any]]]) -> dict[str, Any]:
     named = {f"c{n}": {"type": kind, "connections": connections} for n, (kind, connections) in enumerate(cells)}
     return {"top": {"cells": named}}
 
@@ -24,44 +24,56 @@ def netlist(*cells: tuple[str, dict[str, list[int]]]) -> dict[str, Any]:
         ("gowin", "LUT3 LUT4 ALU DFFRE SDPB pROMX9 MULT18X18 MULT9X9 MULT9X9 MUX2_LUT5", Size(3, 1, 2, 2)),
         ("xc7", "LUT1 LUT6 SRL16E RAM64M FDRE FDSE RAMB18E1 RAMB36E1 DSP48E1 MUXF7", Size(7, 2, 3, 1)),
         ("xcup", "LUT6 RAM32M16 FDRE RAMB18E2 RAMB36E2 DSP48E2", Size(9, 1, 3, 1)),
-        ("cyclonev", "MISTRAL_ALUT6 MISTRAL_ALUT3 MISTRAL_ALUT_ARITH MISTRAL_FF MISTRAL_M10K MISTRAL_MUL18X18", Size(2, 1, 1, 1)),
+        (
+            "cyclonev",
+            "MISTRAL_ALUT6 MISTRAL_ALUT3 MISTRAL_ALUT_ARITH MISTRAL_FF MISTRAL_M10K MISTRAL_MUL18X18",
+            Size(2, 1, 1, 1),
+        ),
         ("max10", "fiftyfivenm_lcell_comb dffeas altsyncram", Size(1, 1, 1, 0)),
     ],
-)  # fmt: skip
+)
 def test_counts(family: str, kinds: str, expected: Size) -> None:
     cells = ((kind, {"O": [n]} if kind.startswith("LUT") else {}) for n, kind in enumerate(kinds.split()))
     assert size(netlist(*cells), "top", family) == expected
 
 
-def test_ways_into_carry_chains() -> None:
-    """Of four inputs S a table drives one alone and one with another chain; constants need none."""
+def test_carry_inputs_that_cost_a_lut() -> None:
+    """Two inputs S cost one: wire 9 without a LUT, and the second use of LUT 8. Constants cost none."""
     cells = netlist(
-        ("LUT2", {"O": [7]}), ("LUT2", {"O": [8]}), ("CARRY4", {"S": [7, 8, 9, "0"]}),  # type: ignore[list-item]
-        ("CARRY4", {"S": [8, "0", "0", "0"]}),  # type: ignore[list-item]
-    )  # fmt: skip
+        ("LUT2", {"O": [7]}),
+        ("LUT2", {"O": [8]}),
+        ("CARRY4", {"S": [7, 8, 9, "0"]}),
+        ("CARRY4", {"S": [8, "0", "0", "0"]}),
+    )
     assert size(cells, "top", "xc7").lut == 2 + 2
 
 
-def test_carry_chains_have_ends() -> None:
-    """Of the ECP5: two chains of two cells and of one, and a memory with its write port."""
+def test_ends_of_ecp5_carry_chains_are_counted() -> None:
+    """The netlist has a chain of two cells, a chain of one, and a memory with its write port."""
     cells = netlist(
-        ("CCU2C", {"CIN": ["0"], "COUT": [5]}), ("CCU2C", {"CIN": [5], "COUT": [6]}), ("CCU2C", {"CIN": [7], "COUT": []}),  # type: ignore[list-item]
-        ("TRELLIS_DPR16X4", {}), ("LUT4", {}),
-    )  # fmt: skip
+        ("CCU2C", {"CIN": ["0"], "COUT": [5]}),
+        ("CCU2C", {"CIN": [5], "COUT": [6]}),
+        ("CCU2C", {"CIN": [7], "COUT": []}),
+        ("TRELLIS_DPR16X4", {}),
+        ("LUT4", {}),
+    )
     assert size(cells, "top", "ecp5").lut == 3 * 2 + 2 * 4 + 6 + 1
 
 
 @pytest.mark.parametrize("name", devices())
-def test_multiplier_blocks_are_refused_or_taken(name: str) -> None:
-    """iCE40 takes them when it is told, all others unless they are told not to."""
-    one = devices()[name]
-    with_, without = (passes(one, ["a.v", "b.v"], "core", dsp=dsp)[-2:] for dsp in (True, False))
-    assert ("-dsp" in " ".join(with_).split()) == (one.family.name == "ice40")
-    assert ("-nodsp" in " ".join(without).split()) == (one.family.name != "ice40")
+def test_dsp_blocks_are_used_or_not(name: str) -> None:
+    """Yosys uses DSP blocks of the iCE40 only if an option says so. For other families an option forbids them."""
+    device = devices()[name]
+    with_, without = (passes(device, ["a.v", "b.v"], "core", dsp=dsp)[-2:] for dsp in (True, False))
+    assert ("-dsp" in " ".join(with_).split()) == (device.family.name == "ice40")
+    assert ("-nodsp" in " ".join(without).split()) == (device.family.name != "ice40")
     assert "-nodsp" not in " ".join(with_)
     assert " ".join(without).split()[-1] in ("core", "netlist.json")
 
 
 def test_files_come_first() -> None:
-    one = devices()["ecp5-25k"]
-    assert passes(one, ["a.v", "b.v"], "core", dsp=False)[:2] == ["read_verilog -defer a.v", "read_verilog -defer b.v"]
+    device = devices()["ecp5-25k"]
+    assert passes(device, ["a.v", "b.v"], "core", dsp=False)[:2] == [
+        "read_verilog -defer a.v",
+        "read_verilog -defer b.v",
+    ]

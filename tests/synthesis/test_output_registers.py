@@ -1,4 +1,4 @@
-"""Which registers become those of a block memory of the ECP5: a netlist of one block, and what must not be changed."""
+"""Registers that move into an ECP5 block RAM: a netlist of one block RAM, and changes that must prevent the move."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from hlsgen.synthesis.output_registers import absorb
 
 CLOCK, ENABLE, OTHER, ADDRESS = 2, 3, 4, 5
-#: Outputs of the block, and of the registers behind them.
-WORD, TAKEN = (10, 11, 12), (20, 21, 22)
+#: Outputs of the block RAM, and of the registers after them.
+WORD, REGISTERED = (10, 11, 12), (20, 21, 22)
 
 
 def register(source: int, output: int) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def register(source: int, output: int) -> dict[str, Any]:
 
 
 def module(width: int) -> dict[str, Any]:
-    """A block that is read in words of 36 bits, in both halves, or of 18 at its second port; registers; a table behind them."""
+    """A block RAM, registers after it, and a LUT. Words have 36 bits in both halves, or 18 bits at the second port."""
     names = ("DOA0", "DOB0", "DOB17") if width == 36 else ("DOB0", "DOB1", "DOB17")
     nets: dict[str, list[Any]] = {name: [bit] for name, bit in zip(names, WORD, strict=True)}
     nets |= {"DOB9": [], "DOA9": [19], "CLKA": ["0"], "CLKB": [CLOCK], "CEB": [OTHER], "ADB5": [ADDRESS]}
@@ -33,27 +33,33 @@ def module(width: int) -> dict[str, Any]:
     block = {
         "type": "DP16KD",
         "parameters": {
-            "DATA_WIDTH_A": f"{width:032b}", "DATA_WIDTH_B": f"{width:032b}", "REGMODE_A": "NOREG", "REGMODE_B": "NOREG",
-            "CLKAMUX": "CLKA", "CLKBMUX": "CLKB",
+            "DATA_WIDTH_A": f"{width:032b}",
+            "DATA_WIDTH_B": f"{width:032b}",
+            "REGMODE_A": "NOREG",
+            "REGMODE_B": "NOREG",
+            "CLKAMUX": "CLKA",
+            "CLKBMUX": "CLKB",
         },
         "port_directions": {name: "output" if name.startswith("DO") else "input" for name in nets},
         "connections": nets,
-    }  # fmt: skip
-    table = {
-        "type": "LUT4", "parameters": {}, "port_directions": {"A": "input", "Z": "output"},
+    }
+    lut = {
+        "type": "LUT4",
+        "parameters": {},
+        "port_directions": {"A": "input", "Z": "output"},
         "connections": {"A": [20], "Z": [30]},
-    }  # fmt: skip
-    cells = {"memory": block, **{f"r{n}": register(*bits) for n, bits in enumerate(zip(WORD, TAKEN, strict=True))}}
+    }
+    cells = {"memory": block, **{f"r{n}": register(*bits) for n, bits in enumerate(zip(WORD, REGISTERED, strict=True))}}
     ports = {"out": {"direction": "output", "bits": [21, 22, 30]}}
-    return {"cells": {**cells, "table": table}, "ports": ports}
+    return {"cells": {**cells, "lut": lut}, "ports": ports}
 
 
 @pytest.mark.parametrize("width", [18, 36])
 def test_registers_move(width: int) -> None:
-    """Of 36 bits both halves have registers and the enable, of 18 only the port that is read."""
+    """Words of 36 bits use registers and enables of both halves, words of 18 bits only the half that is read."""
     netlist = module(width)
     assert absorb(netlist) == 3
-    assert set(netlist["cells"]) == {"memory", "table"}
+    assert set(netlist["cells"]) == {"memory", "lut"}
     block = netlist["cells"]["memory"]
     halves = "AB" if width == 36 else "B"
     for half in "AB":
@@ -61,11 +67,11 @@ def test_registers_move(width: int) -> None:
         assert block["parameters"][f"REGMODE_{half}"] == ("OUTREG" if moved else "NOREG")
         assert block["connections"][f"OCE{half}"] == ([ENABLE] if moved else ["0"])
     names = ("DOA0", "DOB0", "DOB17") if width == 36 else ("DOB0", "DOB1", "DOB17")
-    assert [block["connections"][name] for name in names] == [[bit] for bit in TAKEN]
+    assert [block["connections"][name] for name in names] == [[bit] for bit in REGISTERED]
     assert absorb(netlist) == 0
 
 
-def test_without_enable() -> None:
+def test_registers_without_enable_move() -> None:
     netlist = module(18)
     for n in range(3):
         netlist["cells"][f"r{n}"]["parameters"]["CEMUX"] = "1"
@@ -74,7 +80,7 @@ def test_without_enable() -> None:
 
 
 def reader(netlist: dict[str, Any]) -> None:
-    netlist["cells"]["table"]["connections"]["A"] = [WORD[1]]
+    netlist["cells"]["lut"]["connections"]["A"] = [WORD[1]]
 
 
 def port(netlist: dict[str, Any]) -> None:
@@ -86,12 +92,12 @@ def inverted(netlist: dict[str, Any]) -> None:
         netlist["cells"][f"r{n}"]["parameters"]["CEMUX"] = "INV"
 
 
-def nets(cell: str, **given: Any) -> Callable[[dict[str, Any]], None]:
-    return lambda netlist: netlist["cells"][cell]["connections"].update(given)
+def nets(cell: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda netlist: netlist["cells"][cell]["connections"].update(changes)
 
 
-def parameters(cell: str, **given: Any) -> Callable[[dict[str, Any]], None]:
-    return lambda netlist: netlist["cells"][cell]["parameters"].update(given)
+def parameters(cell: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda netlist: netlist["cells"][cell]["parameters"].update(changes)
 
 
 @pytest.mark.parametrize("width", [18, 36])
@@ -114,12 +120,12 @@ def parameters(cell: str, **given: Any) -> Callable[[dict[str, Any]], None]:
         parameters("memory", CLKBMUX="INV"),
         parameters("memory", REGMODE_B="OUTREG"),
     ],
-)  # fmt: skip
-def test_others_stay(change: Callable[[dict[str, Any]], None], width: int) -> None:
+)
+def test_other_registers_stay(change: Callable[[dict[str, Any]], None], width: int) -> None:
     netlist = module(width)
     change(netlist)
     if "M" in netlist["cells"]["r1"]["connections"]:
         netlist["cells"]["r1"]["port_directions"]["M"] = "input"
-    before = copy.deepcopy(netlist)
+    original = copy.deepcopy(netlist)
     assert absorb(netlist) == 0
-    assert netlist == before
+    assert netlist == original

@@ -1,4 +1,4 @@
-"""Quartus on PATH, by a stand-in: which scripts run, where, and what its reports become. No Quartus has run here."""
+"""Quartus on PATH, as a substitute: the scripts that run, and results from its reports. No Quartus has run here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import hlsgen
 from hlsgen import HlsgenError, Options
 from hlsgen.synthesis.quartus import read_reports
 
-#: Rows of the fitter's report: of a family with ALMs, and of one with logic elements.
+#: Rows of the fitter's report, for a family with ALMs and one with logic elements.
 CYCLONE_V = """
 ; Fitter Summary                                                                ;
 ; Logic utilization (in ALMs)     ; 1,709 / 32,070 ( 5 % )                      ;
@@ -44,20 +44,20 @@ exit {code}
 
 @pytest.mark.parametrize(("report", "counts"), [(CYCLONE_V, (1709, 915, 24, 14)), (MAX_10, (2754, 653, 44, 3))])
 def test_reports(report: str, counts: tuple[int, int, int, int]) -> None:
-    """Two multipliers are in a block of Cyclone V, two elements of 9 bits in a multiplier of MAX 10."""
-    found = read_reports(report, TIMING, 10.0)
-    assert found.used == counts
-    assert found.fmax_mhz == pytest.approx(80.0)
-    assert [(part.instance, part.delay_ns) for part in found.path] == [("mv0", 12.25), ("q1", 0.0)]
+    """A DSP block of Cyclone V has two multipliers; a multiplier of MAX 10 has two elements of 9 bits."""
+    routed = read_reports(report, TIMING, 10.0)
+    assert routed.used == counts
+    assert routed.fmax_mhz == pytest.approx(80.0)
+    assert [(part.instance, part.delay_ns) for part in routed.path] == [("mv0", 12.25), ("q1", 0.0)]
 
 
 def test_a_path_between_registers_of_the_top_level() -> None:
-    found = read_reports(MAX_10, TIMING.replace("hg_mvu:mv0|hg_mac:mac|", "").replace("hg_threshold:q1|", ""), 10.0)
-    assert [part.instance for part in found.path] == [""]
+    routed = read_reports(MAX_10, TIMING.replace("hg_mvu:mv0|hg_mac:mac|", "").replace("hg_threshold:q1|", ""), 10.0)
+    assert [part.instance for part in routed.path] == [""]
 
 
 def test_reports_that_are_cut_off() -> None:
-    with pytest.raises(ValueError, match="no row M10K blocks or M9Ks"):
+    with pytest.raises(ValueError, match="has no row M10K blocks or M9Ks"):
         read_reports(MAX_10.split("; M9Ks")[0], TIMING, 10.0)
     assert read_reports(MAX_10, "", 10.0).fmax_mhz is None
 
@@ -76,13 +76,13 @@ def installed(folder: Path, code: int) -> None:
     (folder / "quartus_sh").chmod(0o755)
 
 
-def test_its_numbers_are_taken(built: Path) -> None:
+def test_results_come_from_its_reports(built: Path) -> None:
     installed(built, 0)
-    found = hlsgen.synth(built / "out", "cyclonev-5csema5", output=built / "files")
-    assert (found.lut, found.ff, found.bram, found.dsp, found.placed) == (1709, 915, 24, 14, True)
-    assert found.fmax_mhz == pytest.approx(80.0)
+    synthesis = hlsgen.synth(built / "out", "cyclonev-5csema5", output=built / "files")
+    assert (synthesis.lut, synthesis.ff, synthesis.bram, synthesis.dsp, synthesis.placed) == (1709, 915, 24, 14, True)
+    assert synthesis.fmax_mhz == pytest.approx(80.0)
     layers = {node.name: node.layer for node in hlsgen.check(built / "m.onnx").network.nodes}
-    assert [(part.instance, part.layer) for part in found.critical_path] == [
+    assert [(part.instance, part.layer) for part in synthesis.critical_path] == [
         ("mv0", layers["mv0"]),
         ("q1", layers["q1"]),
     ]
@@ -102,7 +102,7 @@ def test_its_numbers_are_taken(built: Path) -> None:
     assert json.loads((built / "out" / "results" / "synth-cyclonev-5csema5.json").read_text())["placed"]
 
 
-def test_multiplier_blocks_are_for_prefer_dsp(built: Path) -> None:
+def test_dsp_blocks_are_used_with_prefer_dsp(built: Path) -> None:
     installed(built, 0)
     hlsgen.build(built / "m.onnx", built / "dsp", Options(target_cycles=16, top="core", prefer="dsp"))
     hlsgen.synth(built / "dsp", "max10-10m50")
@@ -111,17 +111,17 @@ def test_multiplier_blocks_are_for_prefer_dsp(built: Path) -> None:
     assert "AUTO_DSP_RECOGNITION" not in log
 
 
-def test_its_failure_is_said(built: Path) -> None:
+def test_its_error_is_shown(built: Path) -> None:
     installed(built, 1)
-    text = r"HG053 quartus: quartus_sh ended with 1: Error \(119013\): Current license file"
+    text = r"HG053 quartus: quartus_sh ended with exit code 1: Error \(119013\): Current license file"
     with pytest.raises(HlsgenError, match=text):
         hlsgen.synth(built / "out", "max10-10m50")
     assert not (built / "out" / "results").exists()
 
 
 @pytest.mark.slow
-def test_it_is_for_devices_of_intel(built: Path) -> None:
-    """Cores for others go through Yosys, though Quartus is there."""
+def test_other_devices_go_through_yosys(built: Path) -> None:
+    """Quartus is on PATH, but not used for a device of AMD."""
     installed(built, 1)
     assert not hlsgen.synth(built / "out", "xc7a35t").placed
     assert not (built / "log").exists()

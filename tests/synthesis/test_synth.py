@@ -1,4 +1,4 @@
-"""`hlsgen synth`: one core through Yosys and nextpnr; what is refused; where results go. Tools by stand-ins elsewhere."""
+"""`hlsgen synth`: one core through Yosys and nextpnr, rejected requests, saved results. Other tools are substitutes."""
 
 from __future__ import annotations
 
@@ -37,45 +37,45 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(*arguments: object, code: int = 0) -> dict[str, Any]:
-    shown = CliRunner().invoke(app, ["synth", *map(str, arguments), "--json"])
-    assert shown.exit_code == code, shown.output
-    data: dict[str, Any] = json.loads(shown.stdout)
-    return data
+    ran = CliRunner().invoke(app, ["synth", *map(str, arguments), "--json"])
+    assert ran.exit_code == code, ran.output
+    printed: dict[str, Any] = json.loads(ran.stdout)
+    return printed
 
 
 @needs_tools
 @pytest.mark.sim
 def test_a_core_is_placed_and_becomes_a_bitstream(built: Path, tmp_path: Path) -> None:
-    found = call(built, "--device", "ecp5-12k", "--bitstream", "--output", tmp_path / "files")
-    assert found["ok"]
-    assert found["placed"]
-    assert 20 < found["fmax_mhz"] < 400
+    synthesis = call(built, "--device", "ecp5-12k", "--bitstream", "--output", tmp_path / "files")
+    assert synthesis["ok"]
+    assert synthesis["placed"]
+    assert 20 < synthesis["fmax_mhz"] < 400
     manifest = json.loads((built / "manifest.json").read_text())
-    assert found["frames_per_second"] == pytest.approx(found["fmax_mhz"] * 1e6 / manifest["cycles"]["interval"])
-    assert 50 < found["lut"] < 3000
-    assert found["dsp"] == found["estimate"]["dsp"] == 0
-    assert found["ff"] / 2 < found["estimate"]["ff"] < found["ff"] * 2
+    assert synthesis["frames_per_second"] == pytest.approx(synthesis["fmax_mhz"] * 1e6 / manifest["cycles"]["interval"])
+    assert 50 < synthesis["lut"] < 3000
+    assert synthesis["dsp"] == synthesis["estimate"]["dsp"] == 0
+    assert synthesis["ff"] / 2 < synthesis["estimate"]["ff"] < synthesis["ff"] * 2
     layers = {row["name"] for row in manifest["layers"]}
-    assert {part["layer"] for part in found["critical_path"]} <= layers | {""}
-    assert any(part["module"].startswith("hg_") or part["instance"] for part in found["critical_path"])
-    period = sum(part["delay_ns"] for part in found["critical_path"])
-    assert period == pytest.approx(1000 / found["fmax_mhz"], abs=0.05)
+    assert {part["layer"] for part in synthesis["critical_path"]} <= layers | {""}
+    assert any(part["module"].startswith("hg_") or part["instance"] for part in synthesis["critical_path"])
+    period = sum(part["delay_ns"] for part in synthesis["critical_path"])
+    assert period == pytest.approx(1000 / synthesis["fmax_mhz"], abs=0.05)
     hashes = manifest["files"]
-    assert found["files_sha256"] == {name: hashes[name] for name in hashes if name.startswith("rtl/")}
+    assert synthesis["files_sha256"] == {name: hashes[name] for name in hashes if name.startswith("rtl/")}
     # The registers of the harness are not the core's.
     netlist = json.loads((tmp_path / "files" / "netlist-ecp5-12k.json").read_text())["modules"]["hg_harness"]
-    assert found["ff"] < sum(cell["type"] == "TRELLIS_FF" for cell in netlist["cells"].values())
-    stream = Path(found["bitstream"])
-    assert stream == tmp_path / "files" / "top-ecp5-12k.bit"
+    assert synthesis["ff"] < sum(cell["type"] == "TRELLIS_FF" for cell in netlist["cells"].values())
+    bitstream = Path(synthesis["bitstream"])
+    assert bitstream == tmp_path / "files" / "top-ecp5-12k.bit"
     # Comments, then the preamble of an ECP5.
-    assert b"\xff\xff\xbd\xb3" in stream.read_bytes()[:400]
+    assert b"\xff\xff\xbd\xb3" in bitstream.read_bytes()[:400]
     saved = json.loads((built / "results" / "synth-ecp5-12k.json").read_text())
-    assert saved == {name: value for name, value in found.items() if name not in ("ok", "diagnostics")}
+    assert saved == {name: value for name, value in synthesis.items() if name not in ("ok", "diagnostics")}
     assert hlsgen.certify(built).ok
 
 
 class Tools:
-    """Stand-ins for the tools: Yosys gives a netlist of the cells that are wanted, nextpnr a recorded report."""
+    """Substitutes for the tools: Yosys writes a netlist of the given cells, nextpnr a recorded report."""
 
     def __init__(
         self, monkeypatch: pytest.MonkeyPatch, cells: Sequence[str] = (), code: int = 0, log: str = ""
@@ -108,44 +108,47 @@ class Tools:
 
 @pytest.mark.parametrize(("name", "suffix"), [("ice40-up5k", "bin"), ("gowin-gw1n-9", "fs")])
 def test_other_families(name: str, suffix: str, built: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Placed between three pins, and packed by the program of the family."""
+    """The core is placed in the harness with three pins, and packed by the program of the family."""
     tools = Tools(monkeypatch)
-    found = hlsgen.synth(built, name, bitstream=True, output=tmp_path / "files", seed=5)
-    assert [program for program, _ in tools.calls] == ["yosys", found.device.family.place, found.device.family.pack]
+    synthesis = hlsgen.synth(built, name, bitstream=True, output=tmp_path / "files", seed=5)
+    assert [program for program, _ in tools.calls] == [
+        "yosys",
+        synthesis.device.family.place,
+        synthesis.device.family.pack,
+    ]
     assert "read_verilog -defer hg_harness.v" in tools.calls[0][1]
     assert tools.calls[1][1][tools.calls[1][1].index("--seed") + 1] == "5"
     assert (tmp_path / "files" / f"top-{name}.{suffix}").read_bytes() == b"stream"
     assert {f"rtl/{n}" for n in tools.files} >= {f"rtl/{path.name}" for path in (built / "rtl").iterdir()}
-    assert found.fmax_mhz is not None
+    assert synthesis.fmax_mhz is not None
 
 
-def test_not_placed(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_open_placer_only_the_netlist_is_counted(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tools = Tools(monkeypatch, ["LUT6", "FDRE", "RAMB36E1"])
-    shown = CliRunner().invoke(app, ["synth", str(built), "--device", "xc7a35t"])
-    assert shown.exit_code == 0
-    assert "not placed: no open placer" in shown.stdout
+    ran = CliRunner().invoke(app, ["synth", str(built), "--device", "xc7a35t"])
+    assert ran.exit_code == 0
+    assert "not placed: no open placer" in ran.stdout
     assert [program for program, _ in tools.calls] == ["yosys"]
     saved = json.loads((built / "results" / "synth-xc7a35t.json").read_text())
     assert (saved["lut"], saved["ff"], saved["bram"], saved["placed"], saved["fmax_mhz"]) == (1, 1, 2, False, None)
 
 
-def test_what_does_not_fit(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is said, saved, and not placed."""
+def test_a_core_that_does_not_fit_is_reported_and_not_placed(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tools = Tools(monkeypatch, ["SB_RAM40_4K"] * 31)
-    found = call(built, "--device", "ice40-up5k", code=1)
-    assert [(d["code"], d["message"]) for d in found["diagnostics"]] == [("HG070", "31 EBR are needed, 30 are there.")]
-    assert not found["fits"]
+    printed = call(built, "--device", "ice40-up5k", code=1)
+    assert [(d["code"], d["message"]) for d in printed["diagnostics"]] == [("HG070", "31 EBR are needed, it has 30.")]
+    assert not printed["fits"]
     assert [program for program, _ in tools.calls] == ["yosys"]
     assert not json.loads((built / "results" / "synth-ice40-up5k.json").read_text())["placed"]
 
 
-def test_a_tool_that_fails(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_failing_tool_is_shown(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Tools(monkeypatch, code=125, log="Info: x\nERROR: Unable to place cell 'a'\n0 warnings, 1 error\n")
     with pytest.raises(HlsgenError, match="HG053 nextpnr-ecp5: placement and routing failed: ERROR: Unable to place"):
         hlsgen.synth(built, "ecp5-25k")
 
 
-def test_multipliers_are_taken_if_the_build_says_so(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dsp_blocks_are_used_if_the_build_prefers_them(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tools = Tools(monkeypatch)
     model = built.parent / "m.onnx"
     hlsgen.synth(built, "ecp5-25k")
@@ -155,7 +158,7 @@ def test_multipliers_are_taken_if_the_build_says_so(built: Path, monkeypatch: py
     assert ["-nodsp" in text for text in lines] == [True, False]
 
 
-def test_only_what_the_model_gives(built: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_changed_file_is_not_synthesized(built: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     tools = Tools(monkeypatch)
     hlsgen.build(built.parent / "m.onnx", tmp_path / "out", Options(target_cycles=16, top="top"))
     top = tmp_path / "out" / "rtl" / "top.v"
@@ -174,22 +177,22 @@ def test_only_what_the_model_gives(built: Path, monkeypatch: pytest.MonkeyPatch,
         (["--device", "ecp5-25k", "--timeout", "0"], "--timeout"),
         (["--device", "ecp5-25k", "--seed", "-1"], "--seed"),
     ],
-)  # fmt: skip
-def test_wrong_usage(arguments: list[str], node: str, built: Path) -> None:
+)
+def test_wrong_options_are_rejected(arguments: list[str], node: str, built: Path) -> None:
     assert [d["node"] for d in call(built, *arguments, code=2)["diagnostics"]] == [node]
 
 
-def test_tools_that_are_not_there(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tool_is_named(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "_packaged", lambda program: None)
     monkeypatch.setenv("PATH", "")
-    found = call(built, "--device", "ecp5-25k", code=1)["diagnostics"]
-    assert [(d["code"], d["node"]) for d in found] == [("HG052", "nextpnr-ecp5")]
-    found = call(built, "--device", "xc7a35t", code=1)["diagnostics"]
-    assert [(d["code"], d["node"]) for d in found] == [("HG052", "yosys")]
+    diagnostics = call(built, "--device", "ecp5-25k", code=1)["diagnostics"]
+    assert [(d["code"], d["node"]) for d in diagnostics] == [("HG052", "nextpnr-ecp5")]
+    diagnostics = call(built, "--device", "xc7a35t", code=1)["diagnostics"]
+    assert [(d["code"], d["node"]) for d in diagnostics] == [("HG052", "yosys")]
 
 
-def test_tools_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without the packages, programs of these names run; Yosys gets its lines in a file."""
+def test_tools_on_path_run_without_the_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """If the packages are missing, programs of these names on PATH run. Yosys reads its lines from a file."""
     monkeypatch.setattr(programs, "_packaged", lambda program: None)
     for name in ("yosys", "nextpnr-himbaechel"):
         (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {tmp_path}/log; cat synth.ys >> {tmp_path}/log\n')
@@ -208,7 +211,7 @@ def test_tools_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         programs.run_yosys(["one"], tmp_path, 1)
 
 
-def test_results_follow_no_link(tmp_path: Path) -> None:
+def test_results_are_not_written_through_links(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "results").symlink_to("elsewhere")
     with pytest.raises(HlsgenError, match="HG001"):
@@ -228,19 +231,19 @@ def test_the_harness_has_all_ports(built: Path) -> None:
     assert f".s_axis_tdata(hg_pins_in[{width}:1])" in text
     for name in ("rst", "s_axis_tvalid", "s_axis_tready", "m_axis_tdata", "m_axis_tready", "frame_error"):
         assert f".{name}(" in text
-    with pytest.raises(ValueError, match="no ports"):
+    with pytest.raises(ValueError, match="ports of module other cannot be read"):
         harness("other", text, "clk")
     attributes = (
         'module a (\n    (* X = "y" *)\n    (* Z *) input wire clk,\n    input wire [3:0] x,\n    output wire y\n);\n'
     )
-    found = harness("a", attributes, "clk")
-    assert ".x(hg_pins_in[3:0])" in found
-    assert ".clk(clk)" in found
+    verilog = harness("a", attributes, "clk")
+    assert ".x(hg_pins_in[3:0])" in verilog
+    assert ".clk(clk)" in verilog
 
 
-def test_hashes_say_whether_a_result_still_holds(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_has_the_hashes_of_its_files(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Tools(monkeypatch)
-    found = hlsgen.synth(built, "ecp5-25k")
-    data = (built / "rtl" / "top.v").read_bytes()
-    assert found.files_sha256["rtl/top.v"] == hashlib.sha256(data).hexdigest()
-    assert replace(found, fmax_mhz=None).frames_per_second is None
+    synthesis = hlsgen.synth(built, "ecp5-25k")
+    top = (built / "rtl" / "top.v").read_bytes()
+    assert synthesis.files_sha256["rtl/top.v"] == hashlib.sha256(top).hexdigest()
+    assert replace(synthesis, fmax_mhz=None).frames_per_second is None

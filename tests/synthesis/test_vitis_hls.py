@@ -1,4 +1,4 @@
-"""`hlsgen synth` of C++ with a program of the name of Vitis': what it is asked for, and what becomes of its report."""
+"""`hlsgen synth` of C++ with a substitute for Vitis: its command line, and results from its report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import hlsgen
 from hlsgen.synthesis.vitis_hls import read_report
 
 DIGITS = ROOT / "examples" / "digits" / "digits_mlp.onnx"
-#: The entries of Vitis' report that are read, between others.
+#: A report of Vitis with the entries that are read, and others.
 XML = """<profile>
 <ReportVersion><Version>2024.1</Version></ReportVersion>
 <PerformanceEstimates><SummaryOfTimingAnalysis><unit>ns</unit>
@@ -38,7 +38,7 @@ def built(tmp_path: Path) -> Path:
 
 
 def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, dsp: int = 3, end: str = "") -> Path:
-    """A stand-in on PATH; gives the file in which it notes what it is asked for."""
+    """Puts a substitute for Vitis on PATH; returns the file that records its command line."""
     (folder / "bin").mkdir()
     (folder / "csynth.xml").write_text(XML.format(dsp=dsp))
     text = PROGRAM.format(log=folder / "log", xml=folder / "csynth.xml", end=end)
@@ -50,42 +50,44 @@ def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, dsp: int = 3, end: 
 
 def test_counts_and_clock(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = installed(tmp_path, monkeypatch)
-    found = hlsgen.synth(built, "xc7z020", output=tmp_path / "files")
-    assert (found.lut, found.ff, found.bram, found.dsp, found.fits) == (1702, 2001, 4, 3, True)
-    assert not found.placed
-    assert found.why == "Vitis HLS estimates all of it, and a period of 7.3 ns"
+    synthesis = hlsgen.synth(built, "xc7z020", output=tmp_path / "files")
+    assert (synthesis.lut, synthesis.ff, synthesis.bram, synthesis.dsp, synthesis.fits) == (1702, 2001, 4, 3, True)
+    assert not synthesis.placed
+    assert synthesis.why == "Vitis HLS estimates these counts, and a clock period of 7.3 ns"
     assert log.read_text().splitlines() == [
-        "v++ -c --mode hls --config hls_config.cfg --work_dir work", "part=xc7z020clg400-1", "clock=10.000ns",
-    ]  # fmt: skip
+        "v++ -c --mode hls --config hls_config.cfg --work_dir work",
+        "part=xc7z020clg400-1",
+        "clock=10.000ns",
+    ]
     saved = json.loads((built / "results" / "synth-xc7z020.json").read_text())
     assert (saved["lut"], saved["fmax_mhz"]) == (1702, None)
     assert "hls/digits_mlp.cpp" in saved["files_sha256"]
     assert (tmp_path / "files" / "csynth-xc7z020.xml").read_text() == XML.format(dsp=3)
 
 
-def test_what_does_not_fit(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_core_that_does_not_fit_is_reported(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(tmp_path, monkeypatch, dsp=221)
-    found = hlsgen.synth(built, "xc7z020")
-    assert [str(problem.code) for problem in found.problems] == ["HG070"]
+    synthesis = hlsgen.synth(built, "xc7z020")
+    assert [str(problem.code) for problem in synthesis.problems] == ["HG070"]
 
 
-def test_a_synthesis_that_fails(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_vitis_is_shown(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(tmp_path, monkeypatch, end='echo "ERROR: [HLS 200-1] no such thing"; exit 3')
     with pytest.raises(
-        hlsgen.HlsgenError, match=r"HG053 vitis: v\+\+ ended with 3: ERROR: \[HLS 200-1\] no such thing"
+        hlsgen.HlsgenError, match=r"HG053 vitis: v\+\+ ended with exit code 3: ERROR: \[HLS 200-1\] no such thing"
     ):
         hlsgen.synth(built, "xc7z020")
     assert not (built / "results").exists()
 
 
-def test_without_vitis(built: Path) -> None:
-    with pytest.raises(hlsgen.HlsgenError, match=r"HG052 v\+\+: .*it has not seen this code"):
+def test_a_missing_vitis_is_reported(built: Path) -> None:
+    with pytest.raises(hlsgen.HlsgenError, match=r"HG052 v\+\+: .*Vitis is not on PATH"):
         hlsgen.synth(built, "xc7z020")
 
 
-def test_devices_of_others(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_devices_of_other_vendors_are_rejected(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(tmp_path, monkeypatch)
-    with pytest.raises(hlsgen.HlsgenError, match=r"HG040 --device: .*ecp5-25k is not of AMD"):
+    with pytest.raises(hlsgen.HlsgenError, match=r"HG040 --device: .*ecp5-25k is not an AMD device"):
         hlsgen.synth(built, "ecp5-25k")
 
 
@@ -93,6 +95,6 @@ def test_devices_of_others(built: Path, tmp_path: Path, monkeypatch: pytest.Monk
     "text",
     ["", "<profile/>", XML.format(dsp="many"), XML.replace("LUT>", "TUL>"), f"<!DOCTYPE a [<!ENTITY b 'c'>]>{XML}"],
 )
-def test_what_is_no_report(text: str) -> None:
+def test_other_texts_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"report|invalid literal"):
         read_report(text.encode())

@@ -1,4 +1,4 @@
-"""Vivado on PATH, by a stand-in: which script runs, where, and what its reports become. No Vivado has run here."""
+"""Vivado on PATH, as a substitute: the script that runs, and results from its reports. No Vivado has run here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import hlsgen
 from hlsgen import HlsgenError, Options
 from hlsgen.synthesis.vivado import read_reports
 
-#: As report_utilization writes its tables.
+#: A report in the format of report_utilization.
 UTILIZATION = """
 +-------------------------+------+-------+------------+-----------+-------+
 |        Site Type        | Used | Fixed | Prohibited | Available | Util% |
@@ -38,10 +38,10 @@ exit {code}
 
 @pytest.mark.parametrize("word", ["Slice", "CLB"])
 def test_reports(word: str) -> None:
-    found = read_reports(UTILIZATION.format(word), TIMING, 10.0)
-    assert found.used == (812, 640, 5, 3)
-    assert found.fmax_mhz == pytest.approx(80.0)
-    assert [(part.instance, part.delay_ns) for part in found.path] == [("mv0", 12.25), ("q1", 0.0)]
+    routed = read_reports(UTILIZATION.format(word), TIMING, 10.0)
+    assert routed.used == (812, 640, 5, 3)
+    assert routed.fmax_mhz == pytest.approx(80.0)
+    assert [(part.instance, part.delay_ns) for part in routed.path] == [("mv0", 12.25), ("q1", 0.0)]
 
 
 def test_reports_that_are_cut_off() -> None:
@@ -64,14 +64,14 @@ def installed(folder: Path, code: int) -> None:
     (folder / "vivado").chmod(0o755)
 
 
-def test_its_numbers_are_taken(built: Path) -> None:
+def test_results_come_from_its_reports(built: Path) -> None:
     installed(built, 0)
-    found = hlsgen.synth(built / "out", "xc7a35t", output=built / "files")
-    assert (found.lut, found.ff, found.bram, found.dsp, found.placed) == (812, 640, 5, 3, True)
-    assert found.fmax_mhz == pytest.approx(80.0)
-    assert found.frames_per_second == pytest.approx(80e6 / found.interval)
+    synthesis = hlsgen.synth(built / "out", "xc7a35t", output=built / "files")
+    assert (synthesis.lut, synthesis.ff, synthesis.bram, synthesis.dsp, synthesis.placed) == (812, 640, 5, 3, True)
+    assert synthesis.fmax_mhz == pytest.approx(80.0)
+    assert synthesis.frames_per_second == pytest.approx(80e6 / synthesis.interval)
     layers = {node.name: node.layer for node in hlsgen.check(built / "m.onnx").network.nodes}
-    assert [(part.instance, part.layer) for part in found.critical_path] == [
+    assert [(part.instance, part.layer) for part in synthesis.critical_path] == [
         ("mv0", layers["mv0"]),
         ("q1", layers["q1"]),
     ]
@@ -85,14 +85,16 @@ def test_its_numbers_are_taken(built: Path) -> None:
     assert json.loads((built / "out" / "results" / "synth-xc7a35t.json").read_text())["placed"]
 
 
-def test_its_failure_is_said(built: Path) -> None:
+def test_its_error_is_shown(built: Path) -> None:
     installed(built, 1)
-    with pytest.raises(HlsgenError, match=r"HG053 vivado: vivado ended with 1: ERROR: \[Common 17-345\] no licence"):
+    with pytest.raises(
+        HlsgenError, match=r"HG053 vivado: vivado ended with exit code 1: ERROR: \[Common 17-345\] no licence"
+    ):
         hlsgen.synth(built / "out", "xc7a35t")
     assert not (built / "out" / "results").exists()
 
 
-def test_cpp_alone_is_for_vitis(built: Path) -> None:
+def test_builds_with_cpp_only_need_vitis(built: Path) -> None:
     hlsgen.build(built / "m.onnx", built / "cpp", Options(target="hls"))
-    with pytest.raises(HlsgenError, match=r"HG052 v\+\+: the build has C\+\+ alone.*has not seen this code"):
+    with pytest.raises(HlsgenError, match=r"HG052 v\+\+: the build has C\+\+ only.*Vitis is not on PATH"):
         hlsgen.synth(built / "cpp", "xc7a35t")
