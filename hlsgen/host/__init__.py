@@ -1,1 +1,1 @@
-"""Code for the processor beside the hardware, in Python and C: bytes of the bus, and what of the model stays with it."""
+"""Code for the processor beside the core, in Python and C: bus bytes, and the pre- and postprocessing of the model."""

@@ -1,4 +1,5 @@
-"""The head and the tail as functions in C that compute one element of a tensor each."""
+"""Host preprocessing (the head) and postprocessing (the tail) as C functions that each compute one element of a
+tensor."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlsgen.host.c_ops import Body
-from hlsgen.host.c_values import STORED, Constants, Value, code_dtype, held, literal, permuted
-from hlsgen.host.plan import Done, Head, Joined, Tail, Tensor
+from hlsgen.host.c_values import STORED, Constants, Value, code_dtype, computing_type, literal, permuted
+from hlsgen.host.plan import Head, HostStep, Joined, Tail, Tensor
 from hlsgen.host.text import plain
 from hlsgen.ir import ArgMax, Encoding, Fixed, FloatKey, Reshape, Shape, Transpose
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
@@ -18,7 +19,12 @@ from hlsgen.numerics.fixed import IntType
 
 @dataclass(frozen=True)
 class Function:
-    """A static function: its result's C type, its name, its statements. The last one of a part gives what the part gives."""
+    """A static C function.
+
+    result: C type of the result. source: its parameters before the element's number. The last function of a part
+    returns
+    the elements of the part's result.
+    """
 
     result: str
     name: str
@@ -27,115 +33,129 @@ class Function:
 
 
 class _Part:
-    """Functions that follow each other: a new one behind each step that needs many elements for one."""
+    """The functions of one head or tail. A new function begins after each step that reads many elements for one."""
 
-    def __init__(self, prefix: str, source: str, constants: Constants, first: str, dtype: str) -> None:
+    def __init__(self, prefix: str, source: str, constants: Constants, read_expression: str, dtype: str) -> None:
         self.prefix, self.source, self.constants = prefix, source, constants
         self.functions: list[Function] = []
-        self._read, self._dtype = first, dtype
+        self._read_expression, self._dtype = read_expression, dtype
 
-    def run(self, tensor: Tensor, steps: Sequence[Done], encoding: Encoding | None) -> tuple[Body, Value]:
-        """All steps, decoded in front of them; the body of the last function and the value that it holds so far."""
+    def run(self, tensor: Tensor, steps: Sequence[HostStep], encoding: Encoding | None) -> tuple[Body, Value]:
+        """Emits all steps, after decoding the codes. Returns the open body of the last function, and its value so
+        far."""
         start = 0
-        for n, done in enumerate(steps):
-            if isinstance(done.step.op, ArgMax):
-                body, value = self._stretch(tensor, steps[start:n], encoding)
+        for n, host_step in enumerate(steps):
+            if isinstance(host_step.step.op, ArgMax):
+                body, value = self._elementwise(tensor, steps[start:n], encoding)
                 self.close(body, value)
-                self._arg_max(done)
-                tensor, start, encoding = done.given, n + 1, None
-        return self._stretch(tensor, steps[start:], encoding)
+                self._arg_max(host_step)
+                tensor, start, encoding = host_step.output, n + 1, None
+        return self._elementwise(tensor, steps[start:], encoding)
 
-    def _stretch(self, tensor: Tensor, steps: Sequence[Done], encoding: Encoding | None) -> tuple[Body, Value]:
-        """Steps that need one element for one. Elements are numbered from the last tensor to the first."""
+    def _elementwise(self, tensor: Tensor, steps: Sequence[HostStep], encoding: Encoding | None) -> tuple[Body, Value]:
+        """Emits steps that read one element for one. Element numbers are computed from the last tensor to the first."""
         body = Body(self.constants)
         places, at = ["i"], "i"
         for n in reversed(range(len(steps))):
             op = steps[n].step.op
             if isinstance(op, Transpose):
                 at = f"i{n}"
-                body.lines.append(f"const size_t {at} = {permuted(steps[n].taken.shape, op.perm, places[0])};")
+                body.lines.append(f"const size_t {at} = {permuted(steps[n].input.shape, op.perm, places[0])};")
             places.insert(0, at)
-        value = body.new(self._read.replace("@", places[0]), self._dtype)
+        value = body.new(self._read_expression.replace("@", places[0]), self._dtype)
         if encoding is not None:
             value = body.decode(encoding, value, tensor.shape, places[0])
-        for n, done in enumerate(steps):
-            op = done.step.op
+        for n, host_step in enumerate(steps):
+            op = host_step.step.op
             if isinstance(op, Reshape | Transpose):
                 continue
             assert isinstance(op, (*FLOATS, *QUANTIZERS)), op
-            body.lines.append(f"/* {plain(done.step.name)}: {type(op).__name__} */")
-            value = body.apply(op, value, done.taken.shape, places[n])  # type: ignore[arg-type]
+            body.lines.append(f"/* {plain(host_step.step.name)}: {type(op).__name__} */")
+            value = body.apply(op, value, host_step.input.shape, places[n])  # type: ignore[arg-type]
         return body, value
 
-    def close(self, body: Body, value: Value, more: str = "") -> None:
-        """Ends a function with a value, which the next one reads; `more`: another parameter of it."""
+    def close(self, body: Body, value: Value, extra_parameter: str = "") -> None:
+        """Ends the function with a value that the next function reads."""
         name = f"{self.prefix}_{len(self.functions)}"
-        lines = _used([*body.lines, f"return {value.text};"])
-        self.functions.append(Function(held(value.dtype), name, self.source + more, lines))
-        self._read, self._dtype = f"{name}(source, @)", value.dtype
+        lines = _without_unused([*body.lines, f"return {value.text};"])
+        self.functions.append(Function(computing_type(value.dtype), name, self.source + extra_parameter, lines))
+        self._read_expression, self._dtype = f"{name}(source, @)", value.dtype
 
     def join(self, joined: Joined, sides: Sequence[str]) -> None:
-        """Ends a function with what joins two values of one dtype, which the next one reads; `sides`: what gives them."""
+        """Emits a function that joins two values of one dtype; `sides`: expressions of the values, "@" the element."""
         body = Body(self.constants)
         values = [body.new(side.replace("@", "i"), self._dtype) for side in sides]
         body.lines.append(f"/* {plain(joined.name)}: {joined.kind.value} */")
         self.close(body, body.join(joined.kind, *values))
 
-    def _arg_max(self, done: Done) -> None:
-        length, type_ = done.taken.shape[-1], held(self._dtype)
-        whole = type_ == "int64_t"
-        larger = "next > top" if whole else "top == top && !(next <= top)"
+    def _arg_max(self, host_step: HostStep) -> None:
+        """Emits a function that returns the index of the largest of a row's elements."""
+        length, type_ = host_step.input.shape[-1], computing_type(self._dtype)
+        is_integer = type_ == "int64_t"
+        larger = "next > top" if is_integer else "top == top && !(next <= top)"
         lines = [
-            f"{type_} top = {self._read.replace('@', f'i * {length}')};", "int64_t best = 0;",
-            f"/* The first of equal ones{'' if whole else '; NaN is the largest'}. */",
+            f"{type_} top = {self._read_expression.replace('@', f'i * {length}')};",
+            "int64_t best = 0;",
+            f"/* The first of equal elements{'' if is_integer else '; NaN is the largest'}. */",
             f"for (size_t n = 1; n < {length}; n++) {{",
-            f"    const {type_} next = {self._read.replace('@', f'i * {length} + n')};",
-            f"    if ({larger}) {{", "        top = next;", "        best = (int64_t)n;", "    }", "}", "return best;",
-        ]  # fmt: skip
+            f"    const {type_} next = {self._read_expression.replace('@', f'i * {length} + n')};",
+            f"    if ({larger}) {{",
+            "        top = next;",
+            "        best = (int64_t)n;",
+            "    }",
+            "}",
+            "return best;",
+        ]
         name = f"{self.prefix}_{len(self.functions)}"
         self.functions.append(Function("int64_t", name, self.source, tuple(lines)))
-        self._read, self._dtype = f"{name}(source, @)", "int64"
+        self._read_expression, self._dtype = f"{name}(source, @)", "int64"
 
 
-def _used(lines: list[str]) -> tuple[str, ...]:
-    """Without variables that nothing behind them reads, as in front of a constant."""
-    kept: list[str] = []
+def _without_unused(lines: list[str]) -> tuple[str, ...]:
+    """The lines without variables that no later line reads, for example before a constant.
+
+    If neither `source` nor `i` is read, a cast to void keeps compilers from warning.
+    """
+    used_lines: list[str] = []
     text = ""
     for line in reversed(lines):
-        made = re.match(r"const \w+ (\w+) = ", line)
-        if not made or re.search(rf"\b{made[1]}\b", text):
-            kept.append(line)
+        declaration = re.match(r"const \w+ (\w+) = ", line)
+        if not declaration or re.search(rf"\b{declaration[1]}\b", text):
+            used_lines.append(line)
             text += line + "\n"
     unread = [f"(void){name};" for name in ("source", "i") if not re.search(rf"\b{name}\b", text)]
-    return (*unread, *reversed(kept))
+    return (*unread, *reversed(used_lines))
 
 
 def head_functions(
     head: Head, prefix: str, constants: Constants, encoding: Encoding, type_: IntType, shape: Shape
 ) -> list[Function]:
-    """From the model's input to codes; those of an input without quantizer count values that are no codes."""
+    """C functions from the model's input to codes.
+
+    If the input has no quantizer, they count values that are not exactly a code.
+    """
     source = f"const {STORED[head.start.dtype]} *source"
     if head.pairs:
         source = f"const {STORED[head.start.dtype]} *source, const {STORED[head.start.dtype]} *second"
-    first = "source[@]" if held(head.start.dtype) != "int64_t" else "(int64_t)source[@]"
+    read_expression = "source[@]" if computing_type(head.start.dtype) != "int64_t" else "(int64_t)source[@]"
     if head.pairs:
-        first = "((int64_t)source[@] & 255) | (((int64_t)second[@] & 255) << 8)"
-    part = _Part(prefix, source, constants, first, "int64" if head.pairs else head.start.dtype)
+        read_expression = "((int64_t)source[@] & 255) | (((int64_t)second[@] & 255) << 8)"
+    part = _Part(prefix, source, constants, read_expression, "int64" if head.pairs else head.start.dtype)
     body, value = part.run(head.start, head.steps, None)
-    more = ""
+    extra_parameter = ""
     if head.encode is not None:
         body.lines.append(f"/* input quantizer: {type(head.encode).__name__} */")
         value = body.quantize(head.encode, value, shape, "i")
     elif isinstance(encoding, FloatKey):
         value = body.new(f"(int64_t)hg_bits_of_f32({body.to(value, 'float32').text})", "int64")
     elif not head.pairs:
-        value, more = _held_by_port(body, value, encoding, type_), ", size_t *wrong"
-    part.close(body, value, more)
+        value, extra_parameter = _nearest_code(body, value, encoding, type_), ", size_t *wrong"
+    part.close(body, value, extra_parameter)
     return part.functions
 
 
-def _held_by_port(body: Body, value: Value, encoding: Encoding, type_: IntType) -> Value:
-    """The nearest code of a fixed-point input; values that are not exactly one are counted."""
+def _nearest_code(body: Body, value: Value, encoding: Encoding, type_: IntType) -> Value:
+    """The nearest code of an integer or fixed-point input. The code counts values that are not exactly a code."""
     lo, hi = (literal(n, "int64") for n in (type_.lo, type_.hi))
     if isinstance(encoding, Fixed) and value.family != "int":
         scaled = body.new(f"ldexp((double){value.text}, {encoding.fraction})", "float64")
@@ -143,30 +163,28 @@ def _held_by_port(body: Body, value: Value, encoding: Encoding, type_: IntType) 
         body.lines.append(f"*wrong += !({scaled.text} == (double){code.text});")
         return code
     shift = encoding.fraction if isinstance(encoding, Fixed) else 0
-    whole = body.new(f"hg_mul_int({value.text}, (int64_t)1 << {shift})", "int64") if shift else value
-    code = body.new(f"hg_clamp_int({whole.text}, {lo}, {hi})", "int64")
-    body.lines.append(f"*wrong += {whole.text} != {code.text};")
+    scaled_integer = body.new(f"hg_mul_int({value.text}, (int64_t)1 << {shift})", "int64") if shift else value
+    code = body.new(f"hg_clamp_int({scaled_integer.text}, {lo}, {hi})", "int64")
+    body.lines.append(f"*wrong += {scaled_integer.text} != {code.text};")
     return code
 
 
 def tail_functions(
-    tail: Tail, prefix: str, constants: Constants, type_: IntType, first: str = "source[@]"
-) -> list[Function]:  # fmt: skip
-    """From codes to the model's output; `first`: what reads a code."""
+    tail: Tail, prefix: str, constants: Constants, type_: IntType, read_code: str = "source[@]"
+) -> list[Function]:
+    """C functions from codes to the model's output; `read_code`: expression that reads code number "@"."""
     source = f"const {STORED[code_dtype(type_)]} *source"
     if tail.joined is None:
-        part = _Part(prefix, source, constants, f"(int64_t){first}", "int64")
+        part = _Part(prefix, source, constants, f"(int64_t){read_code}", "int64")
         body, value = part.run(tail.decoded, tail.steps, tail.encoding)
     else:
-        left, right = tail.joined.sides
-        behind = f"source[{math.prod(left.decoded.shape)} + @]"
-        both = [
-            tail_functions(left, f"{prefix}_left", constants, type_),
-            tail_functions(right, f"{prefix}_right", constants, type_, behind),
-        ]
-        sides = [f"{functions[-1].name}(source, @)" for functions in both]
+        left_tail, right_tail = tail.joined.sides
+        read_right_code = f"source[{math.prod(left_tail.decoded.shape)} + @]"
+        left_functions = tail_functions(left_tail, f"{prefix}_left", constants, type_)
+        right_functions = tail_functions(right_tail, f"{prefix}_right", constants, type_, read_right_code)
+        sides = [f"{functions[-1].name}(source, @)" for functions in (left_functions, right_functions)]
         part = _Part(prefix, source, constants, "", tail.decoded.dtype)
-        part.functions += [function for functions in both for function in functions]
+        part.functions += [*left_functions, *right_functions]
         part.join(tail.joined, sides)
         body, value = part.run(tail.decoded, tail.steps, None)
     part.close(body, body.to(value, tail.end.dtype))

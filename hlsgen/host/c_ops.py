@@ -1,14 +1,15 @@
-"""Operations of the head and the tail as statements in C, each computed as the model has it: one rounding an operation."""
+"""Operations of head and tail as C statements that round as the model does: once per operation."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.host.c_values import Constants, Value, held, literal
+from hlsgen.host.c_values import Constants, Value, computing_type, literal
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, Shape, ThresholdCount
 from hlsgen.ir.evaluate import UNCLAMPED, decoding
 from hlsgen.ir.ops import (
@@ -45,41 +46,51 @@ from hlsgen.ir.ops import (
 from hlsgen.numerics.fixed import Array
 
 _RELATIONS = {
-    Relation.GREATER: ">", Relation.LESS: "<", Relation.NOT_LESS: ">=", Relation.NOT_GREATER: "<=", Relation.EQUAL: "==",
-}  # fmt: skip
+    Relation.GREATER: ">",
+    Relation.LESS: "<",
+    Relation.NOT_LESS: ">=",
+    Relation.NOT_GREATER: "<=",
+    Relation.EQUAL: "==",
+}
 _JOINS = {
-    BinaryKind.ADD: "add", BinaryKind.SUB: "sub", BinaryKind.MUL: "mul", BinaryKind.DIV: "div",
-    BinaryKind.MAX: "max", BinaryKind.MIN: "min",
-}  # fmt: skip
+    BinaryKind.ADD: "add",
+    BinaryKind.SUB: "sub",
+    BinaryKind.MUL: "mul",
+    BinaryKind.DIV: "div",
+    BinaryKind.MAX: "max",
+    BinaryKind.MIN: "min",
+}
+#: Bounds for integers made from floats: sums with other constants then stay within int64_t.
+_WITHIN_62_BITS = "-((int64_t)1 << 62), (int64_t)1 << 62"
 
 
 @dataclass
 class Body:
-    """The statements of a function that computes one element of a tensor."""
+    """The statements of a C function that computes one element of a tensor."""
 
     constants: Constants
     lines: list[str] = field(default_factory=list)
     values: int = 0
 
     def new(self, text: str, dtype: str) -> Value:
-        """A variable with the value of an expression."""
+        """Declares a variable with the value of an expression."""
         self.values += 1
         name = f"v{self.values}"
-        self.lines.append(f"const {held(dtype)} {name} = {text};")
+        self.lines.append(f"const {computing_type(dtype)} {name} = {text};")
         return Value(name, dtype)
 
     def call(self, name: str, dtype: str, *values: Value) -> Value:
-        """What a function of the helpers gives for values of this dtype; integers wrap."""
+        """Calls the helper function of this name for this dtype. Sums, differences and products of integers wrap."""
         family = Value("", dtype).family
-        found = f"hg_{name}_{family}({', '.join(self.to(v, dtype).text for v in values)})"
-        return self.new(_wrapped(found, dtype) if name in ("add", "sub", "mul") else found, dtype)
+        text = f"hg_{name}_{family}({', '.join(self.to(v, dtype).text for v in values)})"
+        return self.new(_wrapped(text, dtype) if name in ("add", "sub", "mul") else text, dtype)
 
     def to(self, value: Value, dtype: str) -> Value:
-        """Converted as numpy does, integers wrap; floats are not converted to integers."""
+        """Converts a value as numpy does: integers wrap. Floats are not converted to integers."""
         if value.dtype == dtype:
             return value
         if dtype in ("float32", "float64"):
-            return Value(f"({held(dtype)}){value.text}", dtype)
+            return Value(f"({computing_type(dtype)}){value.text}", dtype)
         if dtype == "bool":
             return Value(f"(int64_t)({value.text} != 0)", dtype)
         return Value(_wrapped(value.text, dtype), dtype)
@@ -87,59 +98,62 @@ class Body:
     # ------------------------------------------------------------------ operations
 
     def apply(self, op: Elementwise, x: Value, shape: Shape, at: str) -> Value:
-        """Element `at` of a tensor of this shape, behind an operation."""
+        """Element `at` of a tensor of this shape after an operation; `x`: that element before it."""
 
-        def own(values: Array) -> Value:
+        def constant(values: Array) -> Value:
             return self.constants.entry(values, str(values.dtype), shape, at)
 
         match op:
             case Mul(value) | Add(value) | Div(value) | Max(value) | Min(value):
-                c = own(value)
+                c = constant(value)
                 return self.call(type(op).__name__.lower(), str(np.result_type(x.dtype, c.dtype)), x, c)
             case Fma(factor, value):
-                return self.call("fma", "float32", x, own(factor), own(value))
+                return self.call("fma", "float32", x, constant(factor), constant(value))
             case Cast(dtype):
                 return self.new(self.to(x, dtype).text, dtype)
             case Dequantize(scale, zero_point):
-                difference = self.call("sub", "int64", Value(x.text, "int64"), own(zero_point))
-                c = own(scale)
+                difference = self.call("sub", "int64", Value(x.text, "int64"), constant(zero_point))
+                c = constant(scale)
                 dtype = str(np.result_type(np.float32, c.dtype))
                 return self.call("mul", dtype, self.to(difference, "float32"), c)
             case Activation():
                 return self._activation(op, x)
             case Slope(value):
-                product = self.call("mul", x.dtype, x, own(value))
+                product = self.call("mul", x.dtype, x, constant(value))
                 return self.new(f"{x.text} >= 0 ? {x.text} : {product.text}", x.dtype)
             case Compare(kind, value):
-                a, b = self._both(x, own(value))
+                a, b = self._promoted(x, constant(value))
                 return self.new(f"{a.text} {_RELATIONS[kind]} {b.text}", "bool")
             case Constant(value):
-                return own(value)
+                return constant(value)
             case Lookup(values):
                 name, place, row = self.constants.column(values, str(values.dtype), shape, at)
                 index = f"hg_place_{x.family}({x.text}, {len(values)})"
                 index = index if row == 1 else f"{index} * {row} + {place}"
                 return self.new(f"{name}[{index}]", str(values.dtype))
-            case BinaryOf(kind, ways):
-                left, right = (self.chain(way, x, shape, at) for way in ways)
-                return self.join(kind, left, right)
-            case Where(ways):
-                condition, yes, no = (self.chain(way, x, shape, at) for way in ways)
-                a, b = self._both(yes, no)
+            case BinaryOf(kind, branches):
+                left_operand, right_operand = (self.chain(branch, x, shape, at) for branch in branches)
+                return self.join(kind, left_operand, right_operand)
+            case Where(branches):
+                condition, if_true, if_false = (self.chain(branch, x, shape, at) for branch in branches)
+                a, b = self._promoted(if_true, if_false)
                 return self.new(f"{condition.text} ? {a.text} : {b.text}", a.dtype)
             case _:
                 assert isinstance(op, QUANTIZERS)
                 return self.decode(decoding(op), self.quantize(op, x, shape, at), shape, at)
 
-    def join(self, kind: BinaryKind, left: Value, right: Value) -> Value:
-        return self.call(_JOINS[kind], left.dtype, left, right)
+    def join(self, kind: BinaryKind, left_operand: Value, right_operand: Value) -> Value:
+        """The result of a binary operation on two values of one dtype."""
+        return self.call(_JOINS[kind], left_operand.dtype, left_operand, right_operand)
 
     def chain(self, ops: tuple[Elementwise, ...], x: Value, shape: Shape, at: str) -> Value:
+        """Element `at` after these successive operations."""
         for op in ops:
             x = self.apply(op, x, shape, at)
         return x
 
-    def _both(self, a: Value, b: Value) -> tuple[Value, Value]:
+    def _promoted(self, a: Value, b: Value) -> tuple[Value, Value]:
+        """Both values, converted to the dtype that numpy computes with."""
         dtype = str(np.result_type(a.dtype, b.dtype))
         return self.to(a, dtype), self.to(b, dtype)
 
@@ -170,50 +184,55 @@ class Body:
                 return self.new(f"hg_{op.kind.lower()}_{x.family}({x.text})", x.dtype)
 
     def _zero_to_one(self, x: Value) -> Value:
-        zero, one = (Value(literal(n, x.dtype), x.dtype) for n in (0, 1))
-        return self.call("min", x.dtype, self.call("max", x.dtype, x, zero), one)
+        """A value, limited to 0 to 1."""
+        zero, unit = (Value(literal(n, x.dtype), x.dtype) for n in (0, 1))
+        return self.call("min", x.dtype, self.call("max", x.dtype, x, zero), unit)
 
     # ------------------------------------------------------------------ quantizers
 
     def quantize(self, op: Quantizer, x: Value, shape: Shape, at: str) -> Value:
-        """The code of a value, of dtype int64."""
+        """The code of a value, as int64."""
 
-        def own(values: Any) -> Value:
+        def constant(values: Any) -> Value:
             values = np.asarray(values)
             return self.constants.entry(values, str(values.dtype), shape, at)
 
-        def two(name: str, a: Value, b: Value) -> Value:
+        def binary(name: str, a: Value, b: Value) -> Value:
             return self.call(name, str(np.result_type(a.dtype, b.dtype)), a, b)
 
         match op:
             case IntQuant(scale, zero, type_, mode):
                 return self._to_code(
-                    two("add", two("div", x, own(scale)), own(zero)), type_.lo, type_.hi, mode.name, True
+                    binary("add", binary("div", x, constant(scale)), constant(zero)),
+                    type_.lo,
+                    type_.hi,
+                    mode.name,
+                    True,
                 )
             case Bipolar(_, divisor):
-                return self.new(f"{two('div', x, own(divisor)).text} >= 0", "int64")
+                return self.new(f"{binary('div', x, constant(divisor)).text} >= 0", "int64")
             case SignedBit(scale, zero):
-                y = two("add", two("div", x, own(scale)), own(zero))
+                y = binary("add", binary("div", x, constant(scale)), constant(zero))
                 return self.new(f"{y.text} >= 0 ? 1 : -1", "int64")
             case Trunc():
-                y = two("add", two("div", x, own(op.scale)), own(op.zero_point))
-                y = two("div", self.new(f"hg_round_{y.family}({y.text})", y.dtype), own(op.divisor))
+                y = binary("add", binary("div", x, constant(op.scale)), constant(op.zero_point))
+                y = binary("div", self.new(f"hg_round_{y.family}({y.text})", y.dtype), constant(op.divisor))
                 type_ = op.type or UNCLAMPED
                 return self._to_code(y, type_.lo, type_.hi, op.mode.name, op.type is not None)
             case MultiThreshold(thresholds):
                 return self._count(x, thresholds, shape, at)
             case QuantizeLinear(scale, zero, type_, _, mode):
-                y, z = two("div", x, own(scale)), own(zero)
-                # Within 2^62 and the range of the sum, which int64_t holds.
-                whole = f"hg_limit_{y.family}(hg_{mode.name.lower()}_{y.family}({y.text}), -((int64_t)1 << 62), (int64_t)1 << 62)"
-                total = self.new(f"{whole} + {z.text}", "int64")
+                y, z = binary("div", x, constant(scale)), constant(zero)
+                # Limited to 2^62, the sum with the zero point fits int64_t.
+                rounded = f"hg_{mode.name.lower()}_{y.family}({y.text})"
+                total = self.new(f"hg_limit_{y.family}({rounded}, {_WITHIN_62_BITS}) + {z.text}", "int64")
                 return self.new(
                     f"hg_clamp_int({total.text}, {literal(type_.lo, 'int64')}, {literal(type_.hi, 'int64')})", "int64"
                 )
             case Requantize():
-                return self._requantize(op, x, own)
+                return self._requantize(op, x, constant)
             case FloatQuant():
-                y = two("div", x, own(op.scale))
+                y = binary("div", x, constant(op.scale))
                 largest = literal(np.dtype(y.dtype).type(op.largest), y.dtype)
                 mode_ = f"hg_{op.mode.name.lower()}_{y.family}"
                 numbers = f"{op.mantissa}, {op.minimum_exponent}, {largest}, {int(op.signed)}"
@@ -222,6 +241,7 @@ class Body:
                 raise AssertionError(f"{op}: left to the user")
 
     def _to_code(self, y: Value, lo: int, hi: int, mode: str, clamped: bool) -> Value:
+        """`y` rounded to an integer from lo to hi. clamped: `y` is also limited before it is rounded."""
         low, high = (literal(np.dtype(y.dtype).type(n), y.dtype) for n in (lo, hi))
         if clamped:
             y = self.new(f"hg_clamp_{y.family}({y.text}, {low}, {high})", y.dtype)
@@ -229,6 +249,7 @@ class Body:
         return self.new(f"hg_limit_{y.family}({rounded}, {literal(lo, 'int64')}, {literal(hi, 'int64')})", "int64")
 
     def _count(self, x: Value, thresholds: Array, shape: Shape, at: str) -> Value:
+        """The number of thresholds that `x` reaches."""
         dtype = str(np.result_type(x.dtype, thresholds.dtype))
         name, place, row = self.constants.column(thresholds, str(thresholds.dtype), shape, at)
         self.values += 1
@@ -237,77 +258,79 @@ class Body:
             Value(f"{name}[{n}]" if row == 1 else f"{name}[{n} * {row} + {place}]", str(thresholds.dtype)), dtype
         )
         self.lines += [
-            f"int64_t {count} = 0;", f"for (size_t {n} = 0; {n} < {len(thresholds)}; {n}++)",
+            f"int64_t {count} = 0;",
+            f"for (size_t {n} = 0; {n} < {len(thresholds)}; {n}++)",
             f"    {count} += {self.to(x, dtype).text} >= {entry.text};",
-        ]  # fmt: skip
+        ]
         return Value(count, "int64")
 
-    def _requantize(self, op: Requantize, x: Value, own: Any) -> Value:
-        multiplier, add, shift, zero = (own(a).text for a in (op.multiplier, op.add, op.shift, op.zero_point))
-        part = "0"
-        whole = x.text
+    def _requantize(self, op: Requantize, x: Value, constant: Callable[[Any], Value]) -> Value:
+        """The code of a Requantize; `constant` gives the element's constant of an array."""
+        multiplier, add, shift, zero = (constant(a).text for a in (op.multiplier, op.add, op.shift, op.zero_point))
+        fraction_product = "0"
+        integer_part = x.text
         if x.family != "int":
             low = self.new(f"hg_floor_{x.family}({x.text})", x.dtype)
-            rest = self.to(self.call("sub", x.dtype, x, low), "float64")
-            product = self.call("mul", "float64", rest, self.to(Value(multiplier, "int64"), "float64"))
-            far = "-((int64_t)1 << 62), (int64_t)1 << 62"
-            part = self.new(f"hg_limit_f64(hg_floor_f64({product.text}), {far})", "int64").text
-            whole = self.new(f"hg_limit_{x.family}({low.text}, {far})", "int64").text
+            remainder = self.to(self.call("sub", x.dtype, x, low), "float64")
+            product = self.call("mul", "float64", remainder, self.to(Value(multiplier, "int64"), "float64"))
+            fraction_product = self.new(f"hg_limit_f64(hg_floor_f64({product.text}), {_WITHIN_62_BITS})", "int64").text
+            integer_part = self.new(f"hg_limit_{x.family}({low.text}, {_WITHIN_62_BITS})", "int64").text
+        product_text = f"hg_mul_int({integer_part}, {multiplier})"
         bits = f"(int){shift}"
         match op.convention:
             case Convention.DOUBLE:
-                found = f"hg_double_rounding(hg_add_int({whole}, {add}), {multiplier}, {bits})"
+                shifted = f"hg_double_rounding(hg_add_int({integer_part}, {add}), {multiplier}, {bits})"
             case Convention.FLOOR:
-                found = (
-                    f"hg_shift_right(hg_add_int(hg_add_int(hg_mul_int({whole}, {multiplier}), {part}), {add}), {bits})"
-                )
+                total = f"hg_add_int(hg_add_int({product_text}, {fraction_product}), {add})"
+                shifted = f"hg_shift_right({total}, {bits})"
             case Convention.SINGLE:
                 half = f"({shift} > 0 ? (int64_t)1 << ({shift} - 1) : 0)"
-                found = (
-                    f"hg_shift_right(hg_add_int(hg_add_int(hg_mul_int({whole}, {multiplier}), {add}), {half}), {bits})"
-                )
+                total = f"hg_add_int(hg_add_int({product_text}, {add}), {half})"
+                shifted = f"hg_shift_right({total}, {bits})"
             case _:
                 assert_never(op.convention)
         lo, hi = literal(op.type.lo, "int64"), literal(op.type.hi, "int64")
-        return self.new(f"hg_clamp_int({found} + {zero}, {lo}, {hi})", "int64")
+        return self.new(f"hg_clamp_int({shifted} + {zero}, {lo}, {hi})", "int64")
 
     # ------------------------------------------------------------------ codes
 
     def decode(self, encoding: Encoding, code: Value, shape: Shape, at: str) -> Value:
         """The value of a code."""
 
-        def own(values: Any) -> Value:
+        def constant(values: Any) -> Value:
             values = np.asarray(values)
             return self.constants.entry(values, str(values.dtype), shape, at)
 
-        def two(name: str, a: Value, b: Value) -> Value:
+        def binary(name: str, a: Value, b: Value) -> Value:
             return self.call(name, str(np.result_type(a.dtype, b.dtype)), a, b)
 
         match encoding:
             case Affine(scale, zero):
-                difference = two("sub", self.to(code, "float32"), own(zero))
-                product = two("mul", difference, own(scale))
+                difference = binary("sub", self.to(code, "float32"), constant(zero))
+                product = binary("mul", difference, constant(scale))
                 return self.new(self.to(product, "float32").text, "float32")
             case ThresholdCount(scale, bias):
-                product = self.call("mul", "float32", code, own(np.float32(scale)))
-                return self.call("add", "float32", product, own(np.float32(bias)))
+                product = self.call("mul", "float32", code, constant(np.float32(scale)))
+                return self.call("add", "float32", product, constant(np.float32(bias)))
             case Accumulator(factor, offset, scale):
-                whole = f"{code.text} * {factor}" if factor != 1 else code.text
-                total = self.new(f"{whole} + {own(offset).text}", "int64")
-                return self.new(f"hg_product_f32({total.text}, {own(np.asarray(scale, np.float64)).text})", "float32")
+                scaled_code = f"{code.text} * {factor}" if factor != 1 else code.text
+                total = self.new(f"{scaled_code} + {constant(offset).text}", "int64")
+                return self.new(
+                    f"hg_product_f32({total.text}, {constant(np.asarray(scale, np.float64)).text})", "float32"
+                )
             case Fixed(fraction):
                 return self.new(f"(float)ldexp((double){code.text}, {-fraction})", "float32")
             case FloatKey():
                 return self.new(f"hg_f32_of_key({code.text})", "float32")
             case IntegerEncoding(dtype, offset):
-                total = self.call("add", "int64", code, own(offset))
+                total = self.call("add", "int64", code, constant(offset))
                 return self.new(self.to(total, dtype).text, dtype)
             case _:
                 assert_never(encoding)
 
 
 def _wrapped(text: str, dtype: str) -> str:
-    """An int64_t as the integers of a dtype hold it."""
+    """An int64_t expression, wrapped to the range of an integer dtype."""
     if dtype in ("int64", "bool", "float32", "float64"):
         return text
     kind = "unsigned" if dtype.startswith("u") else "signed"

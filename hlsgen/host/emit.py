@@ -1,4 +1,5 @@
-"""The files of host/: the bus and the model's own numbers in Python and C, and vectors with which both test themselves."""
+"""Writes the files of host/: codecs for the bus and the model's numbers, in Python and C, and vectors for a
+self-test."""
 
 from __future__ import annotations
 
@@ -27,9 +28,12 @@ from hlsgen.numerics.fixed import Array, IntType
 
 @dataclass(frozen=True, eq=False)
 class Port:
-    """A port as templates see it. `label` ends its name; `offset`: of its first element in the frame of all codes.
+    """A port as the templates see it.
 
-    `order`: its element at each place of the stream. `index`: that of the frame there, in C; `ordered`: all, in Python.
+    - label: suffix of its names; "" for a single port.
+    - offset: position of its first element in the frame of all codes.
+    - order: its element at each place of the stream.
+    - index: C expression for the frame's element at `place` of the stream. ordered: Python expression for all of them.
     """
 
     name: str
@@ -52,21 +56,22 @@ class Port:
 
     @property
     def axes(self) -> list[int] | None:
-        """The axes that the stream runs through, the outermost first; None if it runs in no such order."""
+        """The axes in the order in which the stream runs through them, the outermost first, or None for another
+        order."""
         return axes_of(self.order, self.shape)
 
     @property
-    def straight(self) -> bool:
-        """Whether the stream has the elements in their own order."""
+    def in_order(self) -> bool:
+        """True if the stream has the elements in row-major order."""
         return bool((self.order == np.arange(len(self.order))).all())
 
-    def indexed(self, constants: Constants, arrays: Arrays) -> Port:
-        """With `index` and `ordered`."""
+    def with_indices(self, constants: Constants, arrays: Arrays) -> Port:
+        """The port with `index` and `ordered`."""
         place, ordered = "place", "None"
-        if not self.straight and self.axes is not None:
+        if not self.in_order and self.axes is not None:
             place = permuted(self.shape, tuple(self.axes), place)
             ordered = f"np.arange({self.elements}).reshape({self.shape}).transpose({tuple(self.axes)}).ravel()"
-        elif not self.straight:
+        elif not self.in_order:
             place, ordered = f"{constants.array(self.order, 'uint32')}[{place}]", arrays(self.order)
         return replace(self, index=f"{self.offset} + {place}" if self.offset else place, ordered=ordered)
 
@@ -84,21 +89,24 @@ class Frame:
         return math.prod(self.shape)
 
     @property
-    def several(self) -> bool:
-        """Whether the ports have names of their own."""
+    def has_labels(self) -> bool:
+        """True if the ports have names of their own."""
         return any(port.label for port in self.ports)
 
     @property
-    def stored(self) -> str:
+    def c_type(self) -> str:
         """The C type of a code."""
         return STORED[code_dtype(self.type)]
 
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """An input or output as templates see it: its tensor, what host code does of it, and where its codes lie in the frame.
+    """An input or output as the templates see it.
 
-    `label` ends the names of its functions; "" of an only one. `functions` in C, `lines` in Python.
+    - tensor: its name. label: suffix of the names of its functions; "" for a single input or output.
+    - plan: steps that host code runs.
+    - offset: position of its first code in the frame.
+    - functions: in C. lines: statements in Python.
     """
 
     tensor: str
@@ -117,106 +125,124 @@ class End:
 def host_files(
     network: Network, name: str, title: str, inputs: Array, outputs: Array, seed: int | None = None
 ) -> dict[str, bytes]:
-    """Relative path -> content. `inputs`, `outputs`: codes of some frames at both ports, for the self-test; `seed`: of hard
-    numbers in it, None for those of every build."""
+    """The files of host/, by relative path.
+
+    inputs, outputs: codes of some frames at both ports, for the self-test. seed: of numbers that are hard to quantize.
+    If
+    it is None, the self-test has the fixed numbers of every build.
+    """
     graph = network.graph
     constants, arrays = Constants(name), Arrays()
     output = _frame(graph.output.shape, network.outputs)
     heads, tails = _heads(graph, name, constants, arrays), _tails(graph, name, constants, arrays, output)
-    both = {"input": _frame(graph.input.shape, network.inputs), "output": output}
-    ports = {
-        which: replace(frame, ports=[port.indexed(constants, arrays) for port in frame.ports])
-        for which, frame in both.items()
+    frames = {"input": _frame(graph.input.shape, network.inputs), "output": output}
+    frames_by_direction = {
+        direction: replace(frame, ports=[port.with_indices(constants, arrays) for port in frame.ports])
+        for direction, frame in frames.items()
     }
-    before, behind = [plan_head(own) for own in by_input(graph)], plan_outputs(graph)
-    vectors = self_test_vectors(network, before, behind, inputs, outputs, seed)
-    shared = {
-        "name": name, "title": plain(title), "model": graph.model, "plain": plain, "stored": STORED,
-        "frames": vectors.frames, "product": math.prod, "heads": heads, "tails": tails, "makes_codes": bool(heads),
-        "head": before[0], "tail": behind[0].tail, "many_in": bool(graph.inputs),
-        "many_out": len(behind) > 1 or bool(graph.model.outputs),
-        "left_in": [left for plan in before for left in plan.left],
-        "left_out": [left for output in behind for left in output.tail.left], **ports,
-    }  # fmt: skip
-    c, python = _c_values(heads, tails, constants, ports["output"]), _python_values(heads, tails, arrays)
+    head_plans, output_plans = [plan_head(part) for part in by_input(graph)], plan_outputs(graph)
+    vectors = self_test_vectors(network, head_plans, output_plans, inputs, outputs, seed)
+    template_values = {
+        "name": name,
+        "title": plain(title),
+        "model": graph.model,
+        "plain": plain,
+        "stored": STORED,
+        "frames": vectors.frames,
+        "product": math.prod,
+        "heads": heads,
+        "tails": tails,
+        "makes_codes": bool(heads),
+        "head": head_plans[0],
+        "tail": output_plans[0].tail,
+        "many_in": bool(graph.inputs),
+        "many_out": len(output_plans) > 1 or bool(graph.model.outputs),
+        "user_steps_before": [step for head in head_plans for step in head.user_steps],
+        "user_steps_after": [step for output in output_plans for step in output.tail.user_steps],
+        **frames_by_direction,
+    }
+    c_values = _c_values(heads, tails, constants, frames_by_direction["output"])
+    python_values = _python_values(heads, tails, arrays)
     texts = {
-        f"{name}.h": render("host/host.h.j2", **shared),
-        f"{name}.c": render("host/host.c.j2", **shared, **c),
-        f"{name}_selftest.c": render("host/selftest.c.j2", **shared),
-        f"{name}.py": render("host/host.py.j2", **shared, **python),
+        f"{name}.h": render("host/host.h.j2", **template_values),
+        f"{name}.c": render("host/host.c.j2", **template_values, **c_values),
+        f"{name}_selftest.c": render("host/selftest.c.j2", **template_values),
+        f"{name}.py": render("host/host.py.j2", **template_values, **python_values),
     }
     files = {f"host/{file}": text.encode() for file, text in texts.items()}
     return {**files, f"host/{name}_vectors.bin": vectors.data}
 
 
 def _frame(shape: Shape, ports: Sequence[CorePort]) -> Frame:
-    """Of all ports of one direction."""
+    """The frame of all ports of one direction."""
     types = [port.stream.type for port in ports]
-    held = IntType(min(type_.lo for type_ in types), max(type_.hi for type_ in types))
-    found = [Port(p.name, p.label, p.offset, p.stream, p.layout, p.value.shape, p.order) for p in ports]
-    return Frame(shape, held, found)
+    code_type = IntType(min(type_.lo for type_ in types), max(type_.hi for type_ in types))
+    host_ports = [Port(p.name, p.label, p.offset, p.stream, p.layout, p.value.shape, p.order) for p in ports]
+    return Frame(shape, code_type, host_ports)
 
 
 def _heads(graph: Graph, name: str, constants: Constants, arrays: Arrays) -> list[End]:
-    """Every part of the input; none if the codes of one are made by the user."""
-    found, offset = [], 0
-    views = by_input(graph)
-    plans = [plan_head(own) for own in views]
-    tensors = _part_names([own.model.input_name for own in views], plans)
+    """All parts of the input; none if the user makes the codes of one of them."""
+    ends, offset = [], 0
+    part_graphs = by_input(graph)
+    plans = [plan_head(part) for part in part_graphs]
+    tensors = _part_names([part.model.input_name for part in part_graphs], plans)
     labels = _labels(tensors)
     if not all(plan.makes_codes for plan in plans):
         return []
-    for own, plan, tensor, label in zip(views, plans, tensors, labels, strict=True):
-        value, prefix = own.input, f"{name}_head_of{label}" if label else f"{name}_head"
+    for part, plan, tensor, label in zip(part_graphs, plans, tensors, labels, strict=True):
+        value, prefix = part.input, f"{name}_head_of{label}" if label else f"{name}_head"
         functions = head_functions(plan, prefix, constants, value.encoding, value.type, value.shape)
         lines = head_lines(plan, arrays, value.encoding, value.type)
-        found.append(End(tensor, label, plan, offset, value.shape, functions, lines))
+        ends.append(End(tensor, label, plan, offset, value.shape, functions, lines))
         offset += value.size
-    return found
+    return ends
 
 
 def _tails(graph: Graph, name: str, constants: Constants, arrays: Arrays, frame: Frame) -> list[End]:
-    """Every output."""
-    found, outputs = [], plan_outputs(graph)
-    labels = _labels([own.tensor for own in outputs])
-    for own, label in zip(outputs, labels, strict=True):
+    """All outputs; `frame`: the frame of their codes."""
+    ends, outputs = [], plan_outputs(graph)
+    labels = _labels([output.tensor for output in outputs])
+    for output, label in zip(outputs, labels, strict=True):
         prefix = f"{name}_tail_of{label}" if label else f"{name}_tail"
-        functions = tail_functions(own.tail, prefix, constants, frame.type)
-        lines = tail_lines(own.tail, arrays)
-        found.append(End(own.tensor, label, own.tail, own.offset, own.shape, functions, lines))
-    return found
+        functions = tail_functions(output.tail, prefix, constants, frame.type)
+        lines = tail_lines(output.tail, arrays)
+        ends.append(End(output.tensor, label, output.tail, output.offset, output.shape, functions, lines))
+    return ends
 
 
 def _part_names(inputs: list[str], plans: list[Head]) -> list[str]:
-    """A name for the tensor that each head takes: that of its input, and of the last step that is left to the user.
+    """A name for the tensor that each head reads: the name of its input.
 
-    An input of several quantizers has as many.
+    An input with several quantizers has several heads: their names also have the last step that is left to the user,
+    or a number.
     """
-    found: list[str] = []
-    for number, (name, plan) in enumerate(zip(inputs, plans, strict=True)):
-        several = inputs.count(name) > 1 and plan.left
-        found.append(f"{name} behind {plan.left[-1][0]}" if several else name)
-        same = found[:-1].count(found[-1])
-        if same:
-            found[-1] = f"{found[-1]} ({number + 1})"
-    return found
+    names: list[str] = []
+    for number, (input_name, plan) in enumerate(zip(inputs, plans, strict=True)):
+        if inputs.count(input_name) > 1 and plan.user_steps:
+            name = f"{input_name} behind {plan.user_steps[-1][0]}"
+        else:
+            name = input_name
+        names.append(f"{name} ({number + 1})" if name in names else name)
+    return names
 
 
 def _labels(tensors: list[str]) -> list[str]:
-    """Endings of the names of functions in C, of one tensor none."""
+    """Suffixes of the names of C functions, one for each tensor; "" for a single tensor."""
     if len(tensors) < 2:
         return [""]
-    found: list[str] = []
+    labels: list[str] = []
     for tensor in tensors:
         label = "_" + (re.sub(r"\W", "_", tensor, flags=re.ASCII) or "x")
         label = f"_{label}" if label.startswith("_of") else label
-        while label in found:
+        while label in labels:
             label += "_"
-        found.append(label)
-    return found
+        labels.append(label)
+    return labels
 
 
 def _c_values(heads: list[End], tails: list[End], constants: Constants, output: Frame) -> dict[str, object]:
+    """Values for the C template alone."""
     functions = [function for end in (*heads, *tails) for function in end.functions]
     text = "\n".join(line for function in functions for line in function.lines)
     text += "hg_signed(" if any(port.signed for port in output.ports) else ""
@@ -224,5 +250,6 @@ def _c_values(heads: list[End], tails: list[End], constants: Constants, output: 
 
 
 def _python_values(heads: list[End], tails: list[End], arrays: Arrays) -> dict[str, object]:
+    """Values for the Python template alone."""
     text = "\n".join(line for end in (*heads, *tails) for line in end.lines)
     return {"constants": arrays.lines, "helpers": python_functions(text)}

@@ -1,4 +1,4 @@
-"""What host code does of the head and the tail of a graph, and which steps it leaves to the user."""
+"""Splits float pre- and postprocessing into steps that generated host code runs and steps left to the user."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from hlsgen.interpreter.host_steps import run_step
-from hlsgen.ir import ArgMax, BinaryKind, Encoding, Graph, GraphEnd, HostOp, Op, Reshape, Shape, Step, Transpose, Value
+from hlsgen.ir import (
+    ArgMax,
+    BinaryKind,
+    Encoding,
+    Graph,
+    GraphEnd,
+    GraphInput,
+    HostOp,
+    Op,
+    Reshape,
+    Shape,
+    Step,
+    Transpose,
+    Value,
+)
 from hlsgen.ir.evaluate import decode
 from hlsgen.ir.ops import (
     Activation,
@@ -27,41 +41,44 @@ from hlsgen.ir.ops import (
 )
 from hlsgen.numerics import activations
 
-#: Operations with more constants than this are left to the user.
+#: A step with more constants than this is left to the user.
 MAX_CONSTANTS = 1 << 18
-#: Types of numbers that host code computes with.
+#: Dtypes that host code computes with.
 DTYPES = frozenset("float32 float64 bool int8 int16 int32 int64 uint8 uint16 uint32".split())
+#: Reasons for steps that host code could run.
+_BEFORE_USER_STEP, _AFTER_USER_STEP = "a later step is left to you", "an earlier step is left to you"
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor between steps: the shape of a frame, and the numpy dtype."""
+    """A tensor between steps: shape of a frame, and numpy dtype."""
 
     shape: Shape
     dtype: str
 
 
 @dataclass(frozen=True, eq=False)
-class Done:
-    """A step that host code does, with the tensors that it takes and gives."""
+class HostStep:
+    """A step that host code runs, with its input and output tensor."""
 
     step: Step
-    taken: Tensor
-    given: Tensor
+    input: Tensor
+    output: Tensor
 
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """From `start` to the codes of the input port.
+    """Host preprocessing: the steps from `start` to the codes of the input port.
 
-    `left`: steps in front of `start`, and why host code does not have them. `encode`: the quantizer at the end, if there
-    is one. `pairs`: two tensors of that type come in, as low and high byte of a code. None of it if not even the
-    codes are made: then `makes_codes` is False.
+    - user_steps: (step, reason) of the steps before `start`, which the user runs.
+    - encode: the quantizer at the end, if there is one.
+    - pairs: the input is two tensors of this type, the low and the high byte of a code.
+    - makes_codes: False if host code cannot make the codes; then it has no steps.
     """
 
-    left: tuple[tuple[str, str], ...]
+    user_steps: tuple[tuple[str, str], ...]
     start: Tensor
-    steps: tuple[Done, ...]
+    steps: tuple[HostStep, ...]
     encode: Quantizer | None
     pairs: bool
     makes_codes: bool
@@ -69,22 +86,24 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """From the codes of the output port, decoded if `encoding` is not None, to `end`. `left`: steps behind it, and why.
+    """Host postprocessing: the steps from the codes of the output port to `end`.
 
-    With `joined`, the codes are those of two parts, one behind the other, and `decoded` is what comes of both.
+    - encoding: decodes the codes, or None if they are already the numbers.
+    - user_steps: (step, reason) of the steps after `end`, which the user runs.
+    - joined: the codes are two concatenated parts, and `decoded` is the result of joining them.
     """
 
     encoding: Encoding | None
     decoded: Tensor
-    steps: tuple[Done, ...]
+    steps: tuple[HostStep, ...]
     end: Tensor
-    left: tuple[tuple[str, str], ...]
+    user_steps: tuple[tuple[str, str], ...]
     joined: Joined | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """Two parts, each behind a tail of its own, and what joins them."""
+    """A binary operation on the results of two tails."""
 
     name: str
     kind: BinaryKind
@@ -93,7 +112,8 @@ class Joined:
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """What host code makes of the codes from `offset` of the frame on, in that shape, and the name of the tensor."""
+    """An output tensor, and the tail that computes it from the codes at `offset` of the frame, which have this
+    shape."""
 
     tensor: str
     offset: int
@@ -102,161 +122,188 @@ class Output:
 
 
 def by_input(graph: Graph) -> tuple[Graph, ...]:
-    """The graph as each of several parts of its port sees it: as if there were no other."""
+    """One graph for each part of the input port, with this part as its only input."""
     if not graph.inputs:
         return (graph,)
-    return tuple(
-        replace(
-            graph, head=part.steps, encode=part.encode, input=part.value, inputs=(),
-            model=replace(
-                graph.model, input_name=one.name, input_shape=one.shape, input_dtype=one.dtype, input_type=one.type, inputs=()
-            ),
-        )
-        for one, part in ((graph.model.sources[part.source], part) for part in graph.inputs)
-    )  # fmt: skip
+    return tuple(_with_input(graph, part) for part in graph.inputs)
+
+
+def _with_input(graph: Graph, part: GraphInput) -> Graph:
+    """The graph with this part of the port as its only input."""
+    source = graph.model.sources[part.source]
+    model = replace(
+        graph.model,
+        input_name=source.name,
+        input_shape=source.shape,
+        input_dtype=source.dtype,
+        input_type=source.type,
+        inputs=(),
+    )
+    return replace(graph, head=part.steps, encode=part.encode, input=part.value, inputs=(), model=model)
 
 
 def plan_head(graph: Graph) -> Head:
-    """What host code does in front of the port of the only input."""
+    """Plans the preprocessing of a graph with one input."""
     model = graph.model
-    done = _typed(graph.head, Tensor(model.input_shape, model.input_dtype))
-    reasons = [why_left(d) for d in done]
+    input_tensor = Tensor(model.input_shape, model.input_dtype)
+    steps = _typed(graph.head, input_tensor)
+    reasons = [why_left_to_user(step) for step in steps]
     first = max((n + 1 for n, reason in enumerate(reasons) if reason), default=0)
-    last = done[-1].given if done else Tensor(model.input_shape, model.input_dtype)
-    left = [(d.step.name, reason or "stands in front of one") for d, reason in zip(done[:first], reasons, strict=False)]
-    start = done[first].taken if first < len(done) else last
-    reason = _of_type(last.dtype) or (_of_op(graph.encode, last.dtype, "int64") if graph.encode is not None else "")
+    last = steps[-1].output if steps else input_tensor
+    user_steps = [
+        (step.step.name, reason or _BEFORE_USER_STEP) for step, reason in zip(steps[:first], reasons, strict=False)
+    ]
+    start = steps[first].input if first < len(steps) else last
+    reason = _type_problem(last.dtype)
+    if not reason and graph.encode is not None:
+        reason = _op_problem(graph.encode, last.dtype, "int64")
     if reason:
-        left += [(d.step.name, "stands in front of one") for d in done[first:]]
+        user_steps += [(step.step.name, _BEFORE_USER_STEP) for step in steps[first:]]
         name = "input quantizer" if graph.encode is not None else model.input_name
-        return Head((*left, (name, reason)), last, (), None, False, False)
-    return Head(tuple(left), start, tuple(done[first:]), graph.encode, bool(model.second_input), True)
+        return Head((*user_steps, (name, reason)), last, (), None, False, False)
+    return Head(tuple(user_steps), start, tuple(steps[first:]), graph.encode, bool(model.second_input), True)
 
 
 def plan_tail(graph: Graph) -> Tail:
-    """What host code does behind the port of the only output."""
+    """Plans the postprocessing of a graph with one output."""
     model = graph.model
     return _tail(graph.output, graph.output_is_index, graph.tail, model.output_name, model.output_dtype)
 
 
 def plan_outputs(graph: Graph) -> tuple[Output, ...]:
-    """What host code makes of every output. Of two parts that it cannot join each."""
+    """Plans the postprocessing of each output. If host code cannot join two parts, each part is an output."""
     if not graph.outputs:
         return (Output(graph.model.output_name, 0, graph.output.shape, plan_tail(graph)),)
-    found, names = list[Output](), iter(graph.part_names)
+    outputs, names = list[Output](), iter(graph.part_names)
     for end in graph.ends:
-        own = [(next(names), part) for part in end.parts]
+        named_parts = [(next(names), part) for part in end.parts]
         dtype = end.output.dtype if end.joint is None else ""
-        tails = [_tail(part.value, part.is_index, part.steps, name, dtype) for name, part in own]
-        if end.joint is not None and not any(tail.left for tail in tails):
+        tails = [_tail(part.value, part.is_index, part.steps, name, dtype) for name, part in named_parts]
+        if end.joint is not None and not any(tail.user_steps for tail in tails):
             size = sum(part.value.size for part in end.parts)
-            found.append(Output(end.output.name, end.parts[0].offset, (size,), _joined(end, (tails[0], tails[1]))))
+            outputs.append(Output(end.output.name, end.parts[0].offset, (size,), _joined(end, (tails[0], tails[1]))))
             continue
         if end.joint is not None:
-            behind = tuple((name, "follows one") for name in (end.joint.name, *(s.name for s in end.joint.steps)))
-            tails = [replace(tail, left=(*tail.left, *behind)) for tail in tails]
-        found += [Output(n, part.offset, part.value.shape, tail) for (n, part), tail in zip(own, tails, strict=True)]
-    return tuple(found)
+            joint_steps = (end.joint.name, *(step.name for step in end.joint.steps))
+            user_steps = tuple((name, _AFTER_USER_STEP) for name in joint_steps)
+            tails = [replace(tail, user_steps=(*tail.user_steps, *user_steps)) for tail in tails]
+        outputs += [
+            Output(name, part.offset, part.value.shape, tail)
+            for (name, part), tail in zip(named_parts, tails, strict=True)
+        ]
+    return tuple(outputs)
 
 
 def _joined(end: GraphEnd, sides: tuple[Tail, Tail]) -> Tail:
+    """The tail of an output that joins two parts."""
     assert end.joint is not None
     joined = Joined(end.joint.name, end.joint.kind, sides)
-    return _behind(None, sides[0].end, end.joint.steps, end.output.name, end.output.dtype, joined)
+    return _tail_from(None, sides[0].end, end.joint.steps, end.output.name, end.output.dtype, joined)
 
 
-def _tail(value: Value, is_index: bool, steps: tuple[Step, ...], name: str, output: str) -> Tail:
-    """Behind codes; `output`: the dtype of the tensor of that name, "" of one that stays as it is."""
+def _tail(value: Value, is_index: bool, steps: tuple[Step, ...], name: str, output_dtype: str) -> Tail:
+    """The tail from the codes of a value to the tensor `name`; `output_dtype` "": the dtype stays as it is."""
     shape = value.shape
     encoding = None if is_index else value.encoding
     dtype = "int64" if encoding is None else str(decode(encoding, np.zeros((1, *shape), np.int64)).dtype)
-    if _of_type(dtype):
-        left = [("output codes", f"their type: {_of_type(dtype)}"), *((s.name, "follows one") for s in steps)]
-        return Tail(None, Tensor(shape, "int64"), (), Tensor(shape, "int64"), tuple(left))
-    return _behind(encoding, Tensor(shape, dtype), steps, name, output)
+    if _type_problem(dtype):
+        codes = Tensor(shape, "int64")
+        user_steps = [("output codes", f"their type: {_type_problem(dtype)}")]
+        user_steps += [(step.name, _AFTER_USER_STEP) for step in steps]
+        return Tail(None, codes, (), codes, tuple(user_steps))
+    return _tail_from(encoding, Tensor(shape, dtype), steps, name, output_dtype)
 
 
-def _behind(
-    encoding: Encoding | None, decoded: Tensor, steps: tuple[Step, ...], name: str, dtype: str,
+def _tail_from(
+    encoding: Encoding | None,
+    decoded: Tensor,
+    steps: tuple[Step, ...],
+    name: str,
+    output_dtype: str,
     joined: Joined | None = None,
-) -> Tail:  # fmt: skip
-    done = _typed(steps, decoded)
-    stop = next((n for n, d in enumerate(done) if why_left(d)), len(done))
-    behind = [(d.step.name, why_left(d) or "follows one") for d in done[stop:]]
-    end = done[stop - 1].given if stop else decoded
-    output = Tensor(end.shape, dtype or end.dtype)
-    if not behind and output.dtype != end.dtype:
-        reason = _of_op(Cast(output.dtype), end.dtype, output.dtype) or _of_type(output.dtype)
+) -> Tail:
+    """The tail from a decoded tensor to the tensor `name`; `output_dtype` "": the dtype stays as it is."""
+    typed = _typed(steps, decoded)
+    stop = next((n for n, step in enumerate(typed) if why_left_to_user(step)), len(typed))
+    user_steps = [(step.step.name, why_left_to_user(step) or _AFTER_USER_STEP) for step in typed[stop:]]
+    end = typed[stop - 1].output if stop else decoded
+    output = Tensor(end.shape, output_dtype or end.dtype)
+    if not user_steps and output.dtype != end.dtype:
+        reason = _op_problem(Cast(output.dtype), end.dtype, output.dtype) or _type_problem(output.dtype)
         if reason:
-            behind.append((name, reason))
+            user_steps.append((name, reason))
         else:
             end = output
-    return Tail(encoding, decoded, tuple(done[:stop]), end, tuple(behind), joined)
+    return Tail(encoding, decoded, tuple(typed[:stop]), end, tuple(user_steps), joined)
 
 
 def left_to_user(graph: Graph) -> dict[str, list[str]]:
-    """The names of the steps that host code does not have, in front of the head and behind the tail."""
+    """Names of the steps that the user runs, by "head" and "tail"."""
     heads, tails = map(plan_head, by_input(graph)), (output.tail for output in plan_outputs(graph))
-    return {"head": _left(heads), "tail": _left(tails)}
+    return {"head": _user_step_names(heads), "tail": _user_step_names(tails)}
 
 
-def _left(parts: Iterable[Head | Tail]) -> list[str]:
-    return list(dict.fromkeys(name for part in parts for name, _ in part.left))
+def _user_step_names(parts: Iterable[Head | Tail]) -> list[str]:
+    """Names of the steps left to the user, without repetitions."""
+    return list(dict.fromkeys(name for part in parts for name, _ in part.user_steps))
 
 
-def _typed(steps: tuple[Step, ...], tensor: Tensor) -> list[Done]:
-    """Steps with the types of their tensors, by running them on zeros."""
-    found, x = [], np.zeros((1, *tensor.shape), tensor.dtype)
+def _typed(steps: tuple[Step, ...], tensor: Tensor) -> list[HostStep]:
+    """Steps with the types of their tensors, found by running them on zeros."""
+    typed, x = [], np.zeros((1, *tensor.shape), tensor.dtype)
     for step in steps:
         x = run_step(step, x)
-        given = Tensor(x.shape[1:], str(x.dtype))
-        found.append(Done(step, tensor, given))
-        tensor = given
-    return found
+        output = Tensor(x.shape[1:], str(x.dtype))
+        typed.append(HostStep(step, tensor, output))
+        tensor = output
+    return typed
 
 
-def why_left(done: Done) -> str:
-    """Why host code does not have a step; empty if it does."""
-    return _of_op(done.step.op, done.taken.dtype, done.given.dtype)
+def why_left_to_user(host_step: HostStep) -> str:
+    """The reason why host code cannot run a step; empty if it can."""
+    return _op_problem(host_step.step.op, host_step.input.dtype, host_step.output.dtype)
 
 
-def _of_type(dtype: str) -> str:
+def _type_problem(dtype: str) -> str:
+    """The reason why host code cannot compute with a dtype; empty if it can."""
     return "" if dtype in DTYPES else f"computes in {dtype}"
 
 
-def _of_op(op: Op, taken: str, given: str) -> str:
-    """Why host code does not have an operation on these types; empty if it does."""
+def _op_problem(op: Op, input_dtype: str, output_dtype: str) -> str:
+    """The reason why host code cannot run an operation on these dtypes; empty if it can."""
     if isinstance(op, HostOp):
-        return f"{op.op_type} has no definition to the last bit"
+        return f"{op.op_type} has no bit-exact definition"
     if isinstance(op, Activation) and op.kind in activations.SMOOTH:
-        return f"{op.kind} is rounded differently by every library"
+        return f"libraries round {op.kind} differently"
     if isinstance(op, Pair | FixedAdd):
         return "adds or multiplies two quantized inputs"
     if isinstance(op, IntegerActivation | IntegerRatio):
         return "is an integer function that hardware computes"
     if isinstance(op, BinaryOf | Where):
-        return next(filter(None, (_of_way(way, taken) for way in op.ways)), "") or _of_type(given)
-    arrays = [value for value in (getattr(op, f.name) for f in fields(op)) if isinstance(value, np.ndarray)]
+        problems = (_chain_problem(branch, input_dtype) for branch in op.ways)
+        return next(filter(None, problems), "") or _type_problem(output_dtype)
+    arrays = [constant for constant in (getattr(op, f.name) for f in fields(op)) if isinstance(constant, np.ndarray)]
     if sum(array.size for array in arrays) > MAX_CONSTANTS:
         return f"has more than {MAX_CONSTANTS} constants"
-    problem = next(filter(None, map(_of_type, [taken, given, *(str(a.dtype) for a in arrays)])), "")
-    whole = np.dtype(taken).kind != "f"
+    dtypes = [input_dtype, output_dtype, *(str(array.dtype) for array in arrays)]
+    problem = next(filter(None, map(_type_problem, dtypes)), "")
+    of_integers = np.dtype(input_dtype).kind != "f"
     if problem or isinstance(op, Reshape | Transpose | ArgMax):
         return problem
-    if isinstance(op, Cast) and not whole and np.dtype(given).kind != "f":
-        return "converts numbers to integers"
-    literal = isinstance(op, Activation) and op.kind not in activations.OF_INTEGERS
-    if whole and (isinstance(op, Div | Fma | Slope) or literal):
+    if isinstance(op, Cast) and not of_integers and np.dtype(output_dtype).kind != "f":
+        return "converts floats to integers"
+    needs_floats = isinstance(op, Activation) and op.kind not in activations.OF_INTEGERS
+    if of_integers and (isinstance(op, Div | Fma | Slope) or needs_floats):
         return f"{type(op).__name__} of integers"
-    return "takes numbers that are no integers" if isinstance(op, Dequantize) and not whole else ""
+    return "dequantizes floats that are not integers" if isinstance(op, Dequantize) and not of_integers else ""
 
 
-def _of_way(ops: tuple[Op, ...], taken: str) -> str:
-    """The same of operations one after the other."""
-    x = np.zeros((1,) * 8, taken)
+def _chain_problem(ops: tuple[Op, ...], input_dtype: str) -> str:
+    """The reason why host code cannot run one of these successive operations; empty if it can run all."""
+    x = np.zeros((1,) * 8, input_dtype)
     for op in ops:
         y = run_step(Step("", op, (), ()), x)
-        reason = _of_op(op, str(x.dtype), str(y.dtype))
+        reason = _op_problem(op, str(x.dtype), str(y.dtype))
         if reason:
             return reason
         x = y

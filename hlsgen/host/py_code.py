@@ -1,4 +1,4 @@
-"""The head and the tail as statements in Python, with numpy: `x` goes from step to step."""
+"""Host preprocessing (the head) and postprocessing (the tail) as numpy statements that replace `x` step by step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.host.plan import Done, Head, Tail
+from hlsgen.host.plan import Head, HostStep, Tail
 from hlsgen.host.text import plain
 from hlsgen.ir import (
     Accumulator,
@@ -58,21 +58,33 @@ from hlsgen.ir.ops import (
 from hlsgen.numerics.fixed import Array, IntType
 
 _RELATIONS = {
-    Relation.GREATER: ">", Relation.LESS: "<", Relation.NOT_LESS: ">=", Relation.NOT_GREATER: "<=", Relation.EQUAL: "==",
-}  # fmt: skip
+    Relation.GREATER: ">",
+    Relation.LESS: "<",
+    Relation.NOT_LESS: ">=",
+    Relation.NOT_GREATER: "<=",
+    Relation.EQUAL: "==",
+}
 _JOINS = {
-    BinaryKind.ADD: "{} + {}", BinaryKind.SUB: "{} - {}", BinaryKind.MUL: "{} * {}", BinaryKind.DIV: "{} / {}",
-    BinaryKind.MAX: "np.maximum({}, {})", BinaryKind.MIN: "np.minimum({}, {})",
-}  # fmt: skip
+    BinaryKind.ADD: "{} + {}",
+    BinaryKind.SUB: "{} - {}",
+    BinaryKind.MUL: "{} * {}",
+    BinaryKind.DIV: "{} / {}",
+    BinaryKind.MAX: "np.maximum({}, {})",
+    BinaryKind.MIN: "np.minimum({}, {})",
+}
 _ACTIVATIONS = {
-    "Abs": "np.abs(x)", "Sqrt": "np.sqrt(x)", "Ceil": "np.ceil(x)", "Floor": "np.floor(x)", "Round": "np.round(x)",
+    "Abs": "np.abs(x)",
+    "Sqrt": "np.sqrt(x)",
+    "Ceil": "np.ceil(x)",
+    "Floor": "np.floor(x)",
+    "Round": "np.round(x)",
     "Sign": "np.sign(x)",
-}  # fmt: skip
+}
 _PER_LINE = 8
 
 
 def number(value: float) -> str:
-    """A number of any type, exactly."""
+    """An exact Python literal of a number."""
     if isinstance(value, float) and not math.isfinite(value):
         return "np.nan" if math.isnan(value) else "np.inf" if value > 0 else "-np.inf"
     return repr(value)
@@ -80,13 +92,16 @@ def number(value: float) -> str:
 
 @dataclass
 class Arrays:
-    """Constants, declared once each."""
+    """Constants of the generated module, each declared once."""
 
     lines: list[str] = field(default_factory=list)
     names: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
 
     def __call__(self, values: Any, table: bool = False) -> str:
-        """The name of an array of at least one axis with these values and this dtype; single numbers get only one."""
+        """The name of an array with these values and this dtype; declares it if there is none yet.
+
+        It has at least one axis. A single number has exactly one, except if `table` is set.
+        """
         array: Array = np.atleast_1d(np.asarray(values))
         if array.size == 1 and not table:
             array = array.reshape(1)
@@ -102,7 +117,7 @@ class Arrays:
 
 
 def head_lines(head: Head, arrays: Arrays, encoding: Encoding, type_: IntType) -> list[str]:
-    """Statements from the model's input in `x` to codes in `x`."""
+    """Statements from the model's input in `x` to its codes in `x`."""
     lines = _steps(head.steps, arrays)
     if head.encode is not None:
         lines += [f"# input quantizer: {type(head.encode).__name__}", f"x = {_quantized(head.encode, 'x', arrays)}"]
@@ -115,10 +130,11 @@ def head_lines(head: Head, arrays: Arrays, encoding: Encoding, type_: IntType) -
             ]
         case Fixed(fraction):
             lines += [
-                f"x = np.ldexp(x.astype(np.float64), {fraction})", "near = np.rint(x) if round_input else x",
+                f"x = np.ldexp(x.astype(np.float64), {fraction})",
+                "near = np.rint(x) if round_input else x",
                 f"_check_input((near == np.round(near)) & (near >= {type_.lo}) & (near <= {type_.hi}))",
                 "x = near.astype(np.int64)",
-            ]  # fmt: skip
+            ]
         case _ if not head.pairs:
             lines += ["x = x.astype(np.int64)", f"_check_input((x >= {type_.lo}) & (x <= {type_.hi}))"]
     return lines
@@ -128,29 +144,34 @@ def tail_lines(tail: Tail, arrays: Arrays) -> list[str]:
     """Statements from codes in `x` to the model's output in `x`."""
     lines = [] if tail.encoding is None else [f"x = {_decoded(tail.encoding, 'x', arrays)}"]
     if tail.joined is not None:
-        left, right = tail.joined.sides
-        cut = math.prod(left.decoded.shape)
+        left_tail, right_tail = tail.joined.sides
+        left_size = math.prod(left_tail.decoded.shape)
+        left_codes = f"x[:, :{left_size}].reshape(-1, *{left_tail.decoded.shape})"
+        right_codes = f"x[:, {left_size}:].reshape(-1, *{right_tail.decoded.shape})"
         lines = [
-            f"x, other = x[:, :{cut}].reshape(-1, *{left.decoded.shape}), x[:, {cut}:].reshape(-1, *{right.decoded.shape})",
-            *tail_lines(left, arrays), "x, other = other, x", *tail_lines(right, arrays),
+            f"x, other = {left_codes}, {right_codes}",
+            *tail_lines(left_tail, arrays),
+            "x, other = other, x",
+            *tail_lines(right_tail, arrays),
             f"# {plain(tail.joined.name)}: {tail.joined.kind.value}",
             f"x = {_JOINS[tail.joined.kind].format('other', 'x')}",
-        ]  # fmt: skip
+        ]
     return [*lines, *_steps(tail.steps, arrays), f'x = x.astype("{tail.end.dtype}")']
 
 
-def _steps(steps: Sequence[Done], arrays: Arrays) -> list[str]:
+def _steps(steps: Sequence[HostStep], arrays: Arrays) -> list[str]:
+    """Statements of the steps of a head or tail."""
     lines = []
-    for done in steps:
-        op = done.step.op
-        lines.append(f"# {plain(done.step.name)}: {type(op).__name__}")
+    for host_step in steps:
+        op = host_step.step.op
+        lines.append(f"# {plain(host_step.step.name)}: {type(op).__name__}")
         match op:
             case Reshape():
-                lines.append(f"x = x.reshape(len(x), {', '.join(map(str, done.given.shape))})")
+                lines.append(f"x = x.reshape(len(x), {', '.join(map(str, host_step.output.shape))})")
             case Transpose(perm):
                 lines.append(f"x = x.transpose(0, {', '.join(str(axis + 1) for axis in perm)})")
             case ArgMax():
-                shape = ", ".join(map(str, done.given.shape))
+                shape = ", ".join(map(str, host_step.output.shape))
                 lines.append(f"x = np.argmax(x, axis=-1).reshape(len(x){f', {shape}' if shape else ''})")
             case _:
                 lines.append(f"x = {_applied(op, 'x', arrays)}")  # type: ignore[arg-type]
@@ -158,13 +179,14 @@ def _steps(steps: Sequence[Done], arrays: Arrays) -> list[str]:
 
 
 def _chain(ops: tuple[Elementwise, ...], x: str, arrays: Arrays) -> str:
+    """An expression for these successive operations."""
     for op in ops:
         x = _applied(op, x, arrays)
     return x
 
 
 def _applied(op: Elementwise, x: str, arrays: Arrays) -> str:
-    """An expression for an operation on the array that an expression gives."""
+    """An expression for an operation on the array that expression `x` gives."""
     match op:
         case Mul(value):
             return f"({x} * {arrays(value)})"
@@ -193,16 +215,18 @@ def _applied(op: Elementwise, x: str, arrays: Arrays) -> str:
             return f"np.broadcast_to({name}, np.broadcast_shapes({name}.shape, ({x}).shape))"
         case Lookup(values):
             return f"_lookup({arrays(values, table=True)}, {x})"
-        case BinaryOf(kind, ways):
-            return f"(lambda x: {_JOINS[kind].format(*(_chain(way, 'x', arrays) for way in ways))})({x})"
-        case Where(ways):
-            return f"(lambda x: np.where({', '.join(_chain(way, 'x', arrays) for way in ways)}))({x})"
+        case BinaryOf(kind, branches):
+            operands = (_chain(branch, "x", arrays) for branch in branches)
+            return f"(lambda x: {_JOINS[kind].format(*operands)})({x})"
+        case Where(branches):
+            return f"(lambda x: np.where({', '.join(_chain(branch, 'x', arrays) for branch in branches)}))({x})"
         case _:
             assert isinstance(op, QUANTIZERS)
             return _decoded(decoding(op), _quantized(op, x, arrays), arrays)
 
 
 def _activated(op: Activation, x: str) -> str:
+    """An expression for an activation function."""
     a, b = (f"x.dtype.type({number(float(v))})" for v in (op.alpha, op.beta))
     match op.kind:
         case "LeakyRelu":
@@ -218,6 +242,7 @@ def _activated(op: Activation, x: str) -> str:
 
 
 def _quantized(op: Quantizer, x: str, arrays: Arrays) -> str:
+    """An expression for the codes of a quantizer."""
     match op:
         case IntQuant(scale, zero, type_, mode):
             return f'_to_codes({x} / {arrays(scale)} + {arrays(zero)}, {type_.lo}, {type_.hi}, "{mode.name}")'
@@ -233,8 +258,8 @@ def _quantized(op: Quantizer, x: str, arrays: Arrays) -> str:
         case MultiThreshold(thresholds):
             return f"_count({x}, {arrays(thresholds, table=True)})"
         case QuantizeLinear(scale, zero, type_, _, mode):
-            whole = f'_limited(_rounded({x} / {arrays(scale)}, "{mode.name}"), -(1 << 62), 1 << 62)'
-            return f"np.clip({whole} + {arrays(zero)}, {type_.lo}, {type_.hi})"
+            rounded = f'_limited(_rounded({x} / {arrays(scale)}, "{mode.name}"), -(1 << 62), 1 << 62)'
+            return f"np.clip({rounded} + {arrays(zero)}, {type_.lo}, {type_.hi})"
         case Requantize():
             constants = ", ".join(map(arrays, (op.multiplier, op.add, op.shift)))
             shifted = f'_shifted({x}, {constants}, "{op.convention.value}")'
@@ -247,6 +272,7 @@ def _quantized(op: Quantizer, x: str, arrays: Arrays) -> str:
 
 
 def _decoded(encoding: Encoding, x: str, arrays: Arrays) -> str:
+    """An expression for the values of codes."""
     match encoding:
         case Affine(scale, zero):
             return f"(({x}.astype(np.float32) - {arrays(zero)}) * {arrays(scale)}).astype(np.float32)"

@@ -1,4 +1,4 @@
-"""Words of a model in the comments of host code: names of nodes may hold anything."""
+"""Makes names from a model safe in comments of host code: node names may hold any character."""
 
 from __future__ import annotations
 
@@ -6,5 +6,9 @@ import re
 
 
 def plain(text: str) -> str:
-    """Letters, digits and a few signs, which end no comment and no string in C, Python, Tcl, YAML or Make."""
+    """The text with letters, digits and a few signs; others become "_". It ends no comment or string of a generated
+    file.
+
+    The files are in C, Python, Tcl, YAML or Make.
+    """
     return re.sub(r"[^A-Za-z0-9_.,:()+= /-]|/(?=/)|\*/", "_", text)[:200]

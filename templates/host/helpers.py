@@ -1,10 +1,13 @@
-"""Functions of host code in Python, each a block between empty lines, taken as they are needed (hlsgen/host/blocks.py)."""
+"""Helper functions of host code in Python; hlsgen/host/blocks.py selects the functions that are called.
+
+Empty lines separate the functions.
+"""
 
 import numpy as np
 
 
 def _rounded(x, mode):
-    """To an integer in x's own dtype; the halves are added and taken off in it."""
+    """Rounds to an integer in the dtype of x; 0.5 is added or subtracted in that dtype."""
     if mode == "HALF_UP":
         return np.sign(x) * np.floor(np.abs(x) + x.dtype.type(0.5))
     if mode == "HALF_DOWN":
@@ -15,13 +18,13 @@ def _rounded(x, mode):
 
 
 def _limited(whole, lo, hi):
-    """Whole numbers as int64 within lo and hi; NaN is lo."""
+    """Whole numbers as int64, limited to lo and hi; NaN becomes lo."""
     near = np.clip(np.where(np.isnan(whole), -np.inf, whole), -(2.0**62), 2.0**62)
     return np.clip(near.astype(np.int64), lo, hi)
 
 
 def _to_codes(y, lo, hi, mode):
-    """Limited in y's dtype, rounded, and limited again; NaN is lo."""
+    """Limits in the dtype of y, rounds, and limits again; NaN becomes lo."""
     low, high = y.dtype.type(lo), y.dtype.type(hi)
     y = np.where(y > high, high, y)
     y = np.where(y < low, low, y)
@@ -29,7 +32,7 @@ def _to_codes(y, lo, hi, mode):
 
 
 def _count(x, thresholds):
-    """How many thresholds, along their first axis, x has reached."""
+    """The number of thresholds, along their first axis, that x reaches."""
     count = np.zeros(np.broadcast_shapes(x.shape, thresholds.shape[1:]), np.int64)
     for threshold in thresholds:
         count += x >= threshold
@@ -37,7 +40,7 @@ def _count(x, thresholds):
 
 
 def _minifloat(y, mantissa, minimum, largest, signed, mode):
-    """Minifloats in steps of 2^(minimum - mantissa): to the step of the number's own binade, then limited."""
+    """Codes of minifloats: y rounded to the step of its binade, then limited; in units of 2^(minimum - mantissa)."""
     info = np.finfo(y.dtype)
     y = np.clip(np.where(np.isnan(y), -info.max, y), -info.max, info.max)
     part, power = np.frexp(np.abs(y) + info.tiny)
@@ -51,7 +54,7 @@ def _minifloat(y, mantissa, minimum, largest, signed, mode):
 
 
 def _lookup(values, x):
-    """values[x], each element in a table of its own; beyond the ends the nearest end, NaN is 0."""
+    """values[x] with a table for each element; the nearest end if x is outside, entry 0 for NaN."""
     place = np.clip(np.nan_to_num(x), 0, len(values) - 1).astype(np.int64)
     own = values.shape[1:]
     table = values.reshape(len(values), *(1,) * (x.ndim - len(own)), *own)
@@ -60,7 +63,7 @@ def _lookup(values, x):
 
 
 def _fma(x, factor, value):
-    """x * factor + value in float32 with one rounding: rounded to odd in float64 first (TwoSum)."""
+    """x * factor + value in float32, rounded once: TwoSum in float64, rounded to odd first."""
     product, addend = np.broadcast_arrays(x.astype(np.float64) * factor.astype(np.float64), value.astype(np.float64))
     total = product + addend
     part = total - product
@@ -68,7 +71,7 @@ def _fma(x, factor, value):
 
 
 def _product(whole, scale):
-    """Integers below 2^53 times a float64 with at most 48 bits, as float32 with one rounding (Dekker)."""
+    """Integers below 2^53 times a float64 with at most 48 bits, rounded once to float32 (Dekker)."""
     a, b = np.broadcast_arrays(whole.astype(np.float64), scale)
     product = a * b
     ah, bh = _high_half(a), _high_half(b)
@@ -83,20 +86,20 @@ def _high_half(x):
 
 
 def _rounded_once(value, error):
-    """A float64 with a known error as float32, rounded to odd between."""
+    """Rounds value + error, both float64, to float32 once: the float64 is rounded to odd first."""
     even = value.view(np.int64) % 2 == 0
     odd = np.where((error != 0) & even, np.nextafter(value, np.where(error > 0, np.inf, -np.inf)), value)
     return odd.astype(np.float32)
 
 
 def _float_of_key(key):
-    """The float32 whose place in the order of all of them this is."""
+    """The float32 with this position in the order of all float32 numbers."""
     bits = np.where(key >= 0x80000000, key - 0x80000000, 0xFFFFFFFF - key)
     return np.where(key < 0x007FFFFF, 0x7FC00000, bits).astype(np.uint32).view(np.float32)
 
 
 def _shifted(x, multiplier, add, shift, convention):
-    """x * multiplier, brought back by shift bits: rounded down, once, or twice as gemmlowp does."""
+    """x * multiplier / 2^shift: rounded down, to nearest, or twice as gemmlowp does."""
     whole = np.floor(x)
     part = np.floor((x - whole).astype(np.float64) * multiplier).astype(np.int64)
     x = whole.astype(np.int64)

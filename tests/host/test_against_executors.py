@@ -1,4 +1,4 @@
-"""Host code in C against qonnx's own quantizer and onnxruntime's QuantizeLinear, on the numbers themselves."""
+"""Host code in C compared with qonnx's quantizer and onnxruntime's QuantizeLinear."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCALES = np.array([0.5, 0.1, 3.0, 0.25, 1 / 3, 7.7], np.float32)
 
 
 def numbers(seed: int) -> Any:
-    """Ties of every scale, their neighbours, and others."""
+    """Ties for each scale, their neighbours, and random numbers."""
     rng = np.random.default_rng(seed)
     ties = (rng.integers(-60, 60, (FRAMES, *SHAPE)) / 2 * SCALES).astype(np.float32)
     x = np.where(rng.random(ties.shape) < 0.5, ties, rng.normal(0, 20, ties.shape)).astype(np.float32)
@@ -43,33 +43,33 @@ def core(op: IntQuant | QuantizeLinear) -> Any:
 
 
 def in_c(ops: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The numbers that come of all numbers, through codes and back, in C."""
+    """The numbers after quantizing and decoding in C."""
     cores = {name: core(op) for name, op in ops.items()}
     x = numbers(1)
-    frames = {name: ([x], encode_input(made.graph, x)) for name, made in cores.items()}
-    given = run_in_c(cores, frames, folder)
+    frames = {name: ([x], encode_input(core_under_test.graph, x)) for name, core_under_test in cores.items()}
+    results = run_in_c(cores, frames, folder)
     for name in ops:
-        np.testing.assert_array_equal(given[name].codes, given[name].read)
-    return {name: given[name].numbers for name in ops}
+        np.testing.assert_array_equal(results[name].codes, results[name].read)
+    return {name: results[name].numbers for name in ops}
 
 
-def test_qonnx(tmp_path: Path) -> None:
-    """All modes; signed, unsigned and narrow; a zero point."""
-    forms = [(4, True, False, 0), (3, False, False, 2), (8, True, True, 0), (2, False, True, 1)]
-    cases = {f"{mode.name.lower()}{n}": (mode, form) for mode in Rounding for n, form in enumerate(forms)}
+def test_int_quant_equals_qonnx(tmp_path: Path) -> None:
+    """All rounding modes; signed, unsigned and narrow; zero points."""
+    formats = [(4, True, False, 0), (3, False, False, 2), (8, True, True, 0), (2, False, True, 1)]
+    cases = {f"{mode.name.lower()}{n}": (mode, format_) for mode in Rounding for n, format_ in enumerate(formats)}
     scale = const(SCALES, 2)
     ops = {
         name: IntQuant(scale, const(zero, 2), int_type(bits, signed, narrow), mode)
         for name, (mode, (bits, signed, narrow, zero)) in cases.items()
     }
-    got = in_c(ops, tmp_path)
+    results = in_c(ops, tmp_path)
     for name, (mode, (bits, signed, narrow, zero)) in cases.items():
-        wanted = quant(numbers(1), scale, np.float32(zero), np.float32(bits), signed, narrow, mode.name)
-        np.testing.assert_array_equal(got[name], wanted.astype(np.float32), err_msg=name)
+        expected = quant(numbers(1), scale, np.float32(zero), np.float32(bits), signed, narrow, mode.name)
+        np.testing.assert_array_equal(results[name], expected.astype(np.float32), err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
-def test_onnxruntime(dtype: str, tmp_path: Path) -> None:
+def test_quantize_linear_equals_onnxruntime(dtype: str, tmp_path: Path) -> None:
     info = np.iinfo(dtype)
     zero = np.full(6, (int(info.max) + int(info.min)) // 3, dtype)
     tensors = [
@@ -84,12 +84,12 @@ def test_onnxruntime(dtype: str, tmp_path: Path) -> None:
         tensors[1:],
         [numpy_helper.from_array(SCALES, "s"), numpy_helper.from_array(zero, "z")],
     )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    onnx.checker.check_model(made)
-    session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
-    (wanted,) = session.run(None, {"x": numbers(1).reshape(-1, 6)})
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.checker.check_model(model)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"x": numbers(1).reshape(-1, 6)})
     op = QuantizeLinear(
         const(SCALES, 2), zero.astype(np.int64).reshape(1, 6), IntType(int(info.min), int(info.max)), dtype
     )
-    got = in_c({"q": op}, tmp_path)["q"]
-    np.testing.assert_array_equal(got.reshape(-1, 6), wanted)
+    results = in_c({"q": op}, tmp_path)["q"]
+    np.testing.assert_array_equal(results.reshape(-1, 6), expected)

@@ -1,4 +1,4 @@
-"""Host code in C and Python, both against the interpreter: every operation and quantizer, all types, many streams."""
+"""Host code in C and Python compared with the interpreter: all operations and quantizers, all types, many streams."""
 
 from __future__ import annotations
 
@@ -78,11 +78,18 @@ def each(values: Any, dtype: Any = F32) -> Array:
 
 
 def graph_of(
-    head: list[tuple[Op, tuple[int, ...]]] = (), encode: Any = None, input_: Value | None = None,
-    output: Value | None = None, tail: list[tuple[Op, tuple[int, ...]]] = (), dtype: str = "float32",
-    out: str = "float32", shape: tuple[int, ...] = SHAPE, second: str | None = None, index: bool = False,
-) -> Graph:  # fmt: skip
-    """A graph with nothing between its ports, which only host code looks at."""
+    head: list[tuple[Op, tuple[int, ...]]] = (),
+    encode: Any = None,
+    input_: Value | None = None,
+    output: Value | None = None,
+    tail: list[tuple[Op, tuple[int, ...]]] = (),
+    dtype: str = "float32",
+    out: str = "float32",
+    shape: tuple[int, ...] = SHAPE,
+    second: str | None = None,
+    index: bool = False,
+) -> Graph:
+    """A graph without nodes between its ports: only host code is generated for it."""
     steps = [tuple(Step(f"s{n}", op, s, (n,)) for n, (op, s) in enumerate(part, 1)) for part in (head, tail)]
     model = Model("m", "x", shape, dtype, False, None, (*steps[0], *steps[1]), "y", out, second)
     if input_ is None:
@@ -91,18 +98,23 @@ def graph_of(
     return Graph(model, steps[0], encode, input_, (), output, steps[1], index)
 
 
-def tail_of(*ops: Op | tuple[Op, tuple[int, ...]], out: str = "float32", **more: Any) -> Graph:
+def tail_of(*ops: Op | tuple[Op, tuple[int, ...]], out: str = "float32", **graph_options: Any) -> Graph:
     shape, steps = SHAPE, []
     for op in ops:
         op, shape = op if isinstance(op, tuple) else (op, shape)
         steps.append((op, shape))
-    return graph_of(encode=quant(), tail=steps, out=out, **more)
+    return graph_of(encode=quant(), tail=steps, out=out, **graph_options)
 
 
 def quant(
-    mode: Rounding = Rounding.ROUND, bits: int = 4, signed: bool = True, narrow: bool = False, zero: Any = 0.0,
-    scale: Any = CHANNELS, dtype: Any = F32,
-) -> IntQuant:  # fmt: skip
+    mode: Rounding = Rounding.ROUND,
+    bits: int = 4,
+    signed: bool = True,
+    narrow: bool = False,
+    zero: Any = 0.0,
+    scale: Any = CHANNELS,
+    dtype: Any = F32,
+) -> IntQuant:
     return IntQuant(each(scale, dtype), each(zero), int_type(bits, signed, narrow), mode)
 
 
@@ -110,16 +122,22 @@ def affine(shape: tuple[int, ...], lo: int = -128, hi: int = 127) -> Value:
     return Value(shape, IntType(lo, hi), Affine(const(0.25, len(shape)), const(0.0, len(shape))))
 
 
-def whole(dtype: str, lo: int, hi: int) -> Value:
+def integers(dtype: str, lo: int, hi: int) -> Value:
     return Value(SHAPE, IntType(lo, hi), IntegerEncoding(dtype, np.zeros((1, 1, 1), np.int64)))
 
 
 def elementwise() -> Iterator[tuple[str, Elementwise]]:
-    """Operations on float32, with constants of each channel."""
+    """Operations on float32, with a constant for each channel."""
     c = each(CHANNELS)
     yield from [
-        ("mul", Mul(c)), ("add", Add(c)), ("div", Div(c)), ("max", Max(c)), ("min", Min(each(-CHANNELS))),
-        ("fma", Fma(c, each(CHANNELS[::-1]))), ("double", Cast("float64")), ("slope", Slope(c)),
+        ("mul", Mul(c)),
+        ("add", Add(c)),
+        ("div", Div(c)),
+        ("max", Max(c)),
+        ("min", Min(each(-CHANNELS))),
+        ("fma", Fma(c, each(CHANNELS[::-1]))),
+        ("double", Cast("float64")),
+        ("slope", Slope(c)),
         ("constant", Constant(each(CHANNELS))),
         ("lookup", Lookup(np.arange(5 * C, dtype=F32).reshape(5, 1, 1, C) * F32(0.3))),
         ("table", Lookup(np.array([3.5, -1, 0.1], F32).reshape(3, 1, 1, 1))),
@@ -127,7 +145,7 @@ def elementwise() -> Iterator[tuple[str, Elementwise]]:
         ("quotient", BinaryOf(BinaryKind.DIV, ((Mul(c),), (Activation("Abs"), Add(each(0.3)))))),
         ("difference", BinaryOf(BinaryKind.SUB, ((Mul(c),), (Activation("Abs"),)))),
         ("where", Where(((Compare(Relation.GREATER, c),), (Mul(c),), (Constant(each(-CHANNELS)),)))),
-    ]  # fmt: skip
+    ]
     for kind in ("Abs", "Sqrt", "HardSwish", "Ceil", "Floor", "Round", "Sign"):
         yield kind.lower(), Activation(kind)
     yield "leaky", Activation("LeakyRelu", 0.1)
@@ -206,7 +224,7 @@ def cases() -> Iterator[tuple[str, Core]]:
     yield "pixels", core_of(graph_of(pixels, quant(), dtype="uint8"), lanes=3)
     decoded = [(Dequantize(each(CHANNELS), np.int64(3).reshape(1, 1, 1)), SHAPE)]
     yield "codes_in", core_of(graph_of(decoded, quant(), dtype="int8"), lanes=3)
-    # Products of 25 bits, which are the middle of two float32, and a little more or less: one rounding, not two.
+    # Products of 25 bits, halfway between two float32, plus or minus a little: only one rounding gives these sums.
     factors = np.array([4097, 4099, 4133, 5001, 5555, 4096 * 2.0**-12 * (1 - 2.0**-18)]) / 4096
     little = np.array([1e-20, -1e-20, 1e-20, -1e-20, 1e-20, 1 + 2.0**-23])
     fine = quant(bits=32, scale=2.0**-23)
@@ -215,12 +233,12 @@ def cases() -> Iterator[tuple[str, Core]]:
     yield "port_float32", core_of(graph_of(input_=Value(SHAPE, IntType(0, KEY_POS_INF), FloatKey())), lanes=3)
     yield "port_fixed", core_of(graph_of(input_=Value(SHAPE, IntType(-64, 63), Fixed(3))), lanes=5, group=6)
     yield "port_ufixed", core_of(graph_of(input_=Value(SHAPE, IntType(0, 255), Fixed(9)), dtype="float64"), lanes=3)
-    yield "port_int8", core_of(graph_of(input_=whole("int8", -100, 100), dtype="int8"), lanes=3)
-    yield "port_int32", core_of(graph_of(input_=whole("int32", -(1 << 31), (1 << 31) - 1), dtype="int32"))
+    yield "port_int8", core_of(graph_of(input_=integers("int8", -100, 100), dtype="int8"), lanes=3)
+    yield "port_int32", core_of(graph_of(input_=integers("int32", -(1 << 31), (1 << 31) - 1), dtype="int32"))
     pairs = Value(SHAPE, IntType(0, 65535), IntegerEncoding("uint16", np.zeros((1, 1, 1), np.int64)))
     yield "pairs_i", core_of(graph_of(input_=pairs, dtype="int8", second="b"), lanes=2)
     yield "pairs_u", core_of(graph_of(input_=pairs, dtype="uint8", second="b"), lanes=2)
-    # Words of the bus that hold several beats, the last one not all of them, and beats of several words.
+    # Bus words with several beats, an incomplete last word, and beats of several words.
     yield "bus_of_slots", core_of(graph_of(encode=quant(bits=5)), lanes=5, width=64)
     yield "bus_of_bytes", core_of(graph_of(encode=quant(bits=8)), lanes=1, width=32)
     yield "bus_of_parts", core_of(graph_of(encode=quant(bits=7)), lanes=12, width=32)
@@ -310,18 +328,21 @@ def cases() -> Iterator[tuple[str, Core]]:
 
 
 def tie_scales(code: int) -> Array:
-    """Scales of 48 bits: code * scale is so near the middle of two float32 that float64 has the middle, on either side."""
-    found: list[float] = []
+    """Scales of 48 bits for which code * scale is close to the middle of two float32, above or below.
+
+    float64 rounds the product to the middle itself.
+    """
+    scales: list[float] = []
     middle = (1 << 25) - 1
-    while len(found) < C:
+    while len(scales) < C:
         middle -= 2  # 25 bits, the last one 1
-        wide = middle << (code.bit_length() + 22)
-        scale = (wide + code // 2) // code
-        rest = scale * code - wide
-        # To even is the other direction than that of the rest.
-        if scale >> 48 == 0 and 0 < abs(rest) < wide >> 55 and (middle >> 1 & 1) == (rest < 0):
-            found.append(float(scale) * 2.0**-70)
-    return np.array(found)
+        halfway = middle << (code.bit_length() + 22)
+        scale = (halfway + code // 2) // code
+        remainder = scale * code - halfway
+        # Rounding the middle to even goes the other way than the remainder.
+        if scale >> 48 == 0 and 0 < abs(remainder) < halfway >> 55 and (middle >> 1 & 1) == (remainder < 0):
+            scales.append(float(scale) * 2.0**-70)
+    return np.array(scales)
 
 
 ALL = dict(cases())
@@ -346,7 +367,10 @@ SPECIAL = [
 
 
 def numbers_for(name: str, core: Core) -> list[Array]:
-    """Frames for the head: ties and both sides of them, special values; what a port without quantizer holds, and not."""
+    """Frames for the head: ties and both sides of them, special values.
+
+    If the port has no quantizer, some frames are exact codes and some are not.
+    """
     head, rng = plan_head(core.graph), np.random.default_rng(zlib.crc32(name.encode()))
     dtype, shape = np.dtype(head.start.dtype), (FRAMES, *head.start.shape)
     if dtype.kind in "iu":
@@ -375,8 +399,8 @@ def numbers_for(name: str, core: Core) -> list[Array]:
     scale = np.resize(CHANNELS, shape)
     ties = np.round(rng.normal(0, 9, shape) * 2) / 2 * scale
     x = np.where(rng.random(shape) < 0.5, ties, rng.normal(0, 5, shape)).astype(dtype)
-    near = rng.random(shape) < 0.3
-    x = np.where(near, np.nextafter(x, dtype.type(np.inf) * rng.choice([-1, 1], shape).astype(dtype)), x)
+    beside_tie = rng.random(shape) < 0.3
+    x = np.where(beside_tie, np.nextafter(x, dtype.type(np.inf) * rng.choice([-1, 1], shape).astype(dtype)), x)
     x = np.where(rng.random(shape) < 0.1, rng.choice(np.array(SPECIAL, dtype), shape), x)
     if isinstance(core.graph.encode, Requantize):
         x = np.clip(np.nan_to_num(x), -(2.0**30), 2.0**30)  # beyond, numpy's integers depend on the processor
@@ -396,7 +420,7 @@ def codes_for(name: str, core: Core) -> Array:
 class Ran:
     folder: Path
     frames: dict[str, tuple[list[Array], Array]]
-    given: dict[str, Given]
+    results: dict[str, Given]
 
 
 @pytest.fixture(scope="module")
@@ -406,14 +430,14 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return Ran(folder, frames, run_in_c(ALL, frames, folder))
 
 
-def same(got: Array, wanted: Array) -> None:
-    assert got.shape == wanted.shape
-    assert got.dtype == wanted.dtype
-    np.testing.assert_array_equal(got, wanted)
+def assert_same(actual: Array, expected: Array) -> None:
+    assert actual.shape == expected.shape
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual, expected)
 
 
-def wanted_codes(core: Core, numbers: list[Array], rounded: bool = False) -> Array:
-    """By the interpreter, for each frame that the input holds; in C and Python float32 bits stand for keys."""
+def expected_codes(core: Core, numbers: list[Array], rounded: bool = False) -> Array:
+    """Codes of the interpreter. For a float32 port, float32 bits, which host code uses instead of keys."""
     graph = core.graph
     x = (
         numbers[0]
@@ -428,7 +452,7 @@ def wanted_codes(core: Core, numbers: list[Array], rounded: bool = False) -> Arr
 
 
 def holds(core: Core, numbers: list[Array]) -> Array:
-    """Which frames a port without quantizer holds exactly."""
+    """A mask of the frames that the codes of the input represent exactly."""
     graph, kind = core.graph, core.graph.input.encoding
     if graph.encode is not None or isinstance(kind, FloatKey) or len(numbers) == 2 or graph.head:
         return np.ones(FRAMES, bool)
@@ -439,55 +463,55 @@ def holds(core: Core, numbers: list[Array]) -> Array:
 
 @pytest.mark.parametrize("name", ALL)
 def test_c_and_python_equal_the_interpreter(name: str, ran: Ran) -> None:
-    core, given, (numbers, codes) = ALL[name], ran.given[name], ran.frames[name]
+    core, c_results, (numbers, codes) = ALL[name], ran.results[name], ran.frames[name]
     host = module_of(ran.folder, name)
     fit = holds(core, numbers)
     assert fit.any()
-    wanted = wanted_codes(core, [x[fit] for x in numbers])
-    keyed = encode_input(core.graph, numbers[0]) if isinstance(core.graph.input.encoding, FloatKey) else wanted
-    same(given.codes[fit], wanted)
-    same(given.data[fit], bytes_of(core, keyed))
-    assert ((given.wrong.ravel() == 0) == fit).all()
-    same(host.head(*(x[fit] for x in numbers)), wanted)
-    assert host.pack(wanted) == given.data[fit].tobytes()
+    codes_in = expected_codes(core, [x[fit] for x in numbers])
+    keyed = encode_input(core.graph, numbers[0]) if isinstance(core.graph.input.encoding, FloatKey) else codes_in
+    assert_same(c_results.codes[fit], codes_in)
+    assert_same(c_results.data[fit], bytes_of(core, keyed))
+    assert ((c_results.wrong.ravel() == 0) == fit).all()
+    assert_same(host.head(*(x[fit] for x in numbers)), codes_in)
+    assert host.pack(codes_in) == c_results.data[fit].tobytes()
     if not fit.all():
         with pytest.raises(ValueError, match="no codes of the input"):
             host.head(numbers[0])
-    same(given.read, codes)
-    sent = bytes_out(core, codes).tobytes()
-    same(host.unpack(sent), codes)
-    results = decode_output(core.graph, codes)
-    same(given.numbers, results)
-    same(host.tail(codes), results)
-    same(host.decode(sent), results)
-    assert not plan_head(core.graph).left
-    assert not plan_tail(core.graph).left
+    assert_same(c_results.read, codes)
+    output_bytes = bytes_out(core, codes).tobytes()
+    assert_same(host.unpack(output_bytes), codes)
+    expected_numbers = decode_output(core.graph, codes)
+    assert_same(c_results.numbers, expected_numbers)
+    assert_same(host.tail(codes), expected_numbers)
+    assert_same(host.decode(output_bytes), expected_numbers)
+    assert not plan_head(core.graph).user_steps
+    assert not plan_tail(core.graph).user_steps
 
 
-def test_rounded_inputs(ran: Ran) -> None:
-    """C gives the nearest code and counts; Python does so if asked."""
-    core, given, (numbers, _) = ALL["port_fixed"], ran.given["port_fixed"], ran.frames["port_fixed"]
+def test_inputs_can_be_rounded_to_codes(ran: Ran) -> None:
+    """C makes the nearest code and counts the numbers that were no code; Python rounds if `round_input` is set."""
+    core, c_results, (numbers, _) = ALL["port_fixed"], ran.results["port_fixed"], ran.frames["port_fixed"]
     scaled = numbers[0] * 8.0
     inside = ((np.rint(scaled) >= -64) & (np.rint(scaled) <= 63)).reshape(FRAMES, -1).all(axis=1)
     assert inside.any()
-    wanted = wanted_codes(core, [numbers[0][inside]], rounded=True)
-    same(given.codes[inside], wanted)
-    same(module_of(ran.folder, "port_fixed").head(numbers[0][inside], round_input=True), wanted)
-    assert (given.codes >= -64).all()
-    assert (given.codes <= 63).all()
+    nearest_codes = expected_codes(core, [numbers[0][inside]], rounded=True)
+    assert_same(c_results.codes[inside], nearest_codes)
+    assert_same(module_of(ran.folder, "port_fixed").head(numbers[0][inside], round_input=True), nearest_codes)
+    assert (c_results.codes >= -64).all()
+    assert (c_results.codes <= 63).all()
     wrong = (scaled != np.round(scaled)) | (scaled < -64) | (scaled > 63)
-    same(given.wrong.ravel(), wrong.reshape(FRAMES, -1).sum(axis=1).astype(np.uint64))
+    assert_same(c_results.wrong.ravel(), wrong.reshape(FRAMES, -1).sum(axis=1).astype(np.uint64))
 
 
 @pytest.mark.parametrize(
     "name", ["q_half_up_4s", "moves", "port_float32", "pairs_i", "t_arg_max", "t_sum_1_1099511627776"]
 )
-def test_self_tests(name: str, ran: Ran) -> None:
+def test_self_tests_pass(name: str, ran: Ran) -> None:
     c, python = self_tests(ran.folder, name)
     assert c == python == f"{name}: 3 frames, 0 differences\n"
 
 
-def test_self_test_sees_a_changed_byte(ran: Ran) -> None:
+def test_a_changed_byte_fails_the_self_test(ran: Ran) -> None:
     name = "q_half_up_4s"
     host = module_of(ran.folder, name)
     data = bytearray((ran.folder / "host" / f"{name}_vectors.bin").read_bytes())

@@ -1,4 +1,4 @@
-"""Bytes of the bus of whole builds: `hlsgen pack` and `unpack`, both host codes, and the vectors of the test bench."""
+"""Bus bytes of whole builds: `hlsgen pack` and `unpack`, both host codes, and the vectors of the test bench."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ Array = Any
 
 
 def two_inputs() -> onnx.ModelProto:
-    one = [numpy_helper.from_array(np.asarray(v), k) for k, v in [("s", np.float32(0.1)), ("z", np.uint8(3))]]
+    quantizer_constants = [
+        numpy_helper.from_array(np.asarray(v), k) for k, v in [("s", np.float32(0.1)), ("z", np.uint8(3))]
+    ]
     node = helper.make_node("QLinearAdd", ["a", "s", "z", "b", "s", "z", "s", "z"], ["c"], domain="com.microsoft")
     tensors = [helper.make_tensor_value_info(n, TensorProto.UINT8, [1, 6]) for n in "abc"]
-    graph = helper.make_graph([node], "pair", tensors[:2], tensors[2:], one)
+    graph = helper.make_graph([node], "pair", tensors[:2], tensors[2:], quantizer_constants)
     opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
@@ -70,49 +72,49 @@ def inputs_of(build: hlsgen.Build, frames: int = 9) -> Any:
     return (rng.integers(-40, 40, shape) / 8).astype(np.float32)
 
 
-def test_all_agree(built: tuple[str, Path, hlsgen.Build]) -> None:
+def test_python_c_and_the_commands_agree(built: tuple[str, Path, hlsgen.Build]) -> None:
     _, folder, build = built
     name = next(iter(build.tops.values()))
     host, x = module_of(folder, name), inputs_of(build)
     arrays = list(x.values()) if isinstance(x, dict) else [x]
     data = hlsgen.pack(folder, x)
     assert host.encode(*arrays) == data
-    # The bytes are the words of the test bench, and what it expects unpacks to what the interpreter gives.
+    # The bytes are the words of the test bench. Its expected words unpack to the results of the interpreter.
     bench = [bytes.fromhex(line)[::-1] for line in (folder / "tb" / "input.hex").read_text().split()]
-    sent = b"".join(bytes.fromhex(line)[::-1] for line in (folder / "tb" / "expected.hex").read_text().split())
+    expected_bytes = b"".join(bytes.fromhex(line)[::-1] for line in (folder / "tb" / "expected.hex").read_text().split())
     assert len(bench[0]) * build.network.inputs[0].stream.beats == len(data) // 9
     assert b"".join(bench) == host.pack(_codes(host, b"".join(bench)))
-    codes = hlsgen.unpack(folder, sent, codes=True)
-    np.testing.assert_array_equal(host.unpack(sent), codes)
-    values = hlsgen.unpack(folder, sent)
-    np.testing.assert_array_equal(host.decode(sent).reshape(values.shape), values)
-    assert values.dtype == host.decode(sent).dtype
+    codes = hlsgen.unpack(folder, expected_bytes, codes=True)
+    np.testing.assert_array_equal(host.unpack(expected_bytes), codes)
+    values = hlsgen.unpack(folder, expected_bytes)
+    np.testing.assert_array_equal(host.decode(expected_bytes).reshape(values.shape), values)
+    assert values.dtype == host.decode(expected_bytes).dtype
     c, python = self_tests(folder, name)
     assert c == python
     assert c.endswith(" 0 differences\n")
 
 
 def _codes(host: Any, data: bytes) -> Array:
-    """Codes of input words, by the rule of docs/commands.md, bit by bit."""
+    """Codes of input words, bit by bit, by the rule of docs/commands.md."""
     port, order = host._INPUT, host._INPUT_ORDER
     frames = np.frombuffer(data, np.uint8).reshape(-1, port["beats"], port["slot"])
     size = int(np.prod(host.INPUT_SHAPE))
-    result = np.zeros((len(frames), size), np.int64)
+    codes = np.zeros((len(frames), size), np.int64)
     for place in range(size):
         group, inner = divmod(place, port["group"])
         beat = group * -(-port["group"] // port["lanes"]) + inner // port["lanes"]
         code = np.zeros(len(frames), np.int64)
         for bit in range(port["bits"]):
-            at = inner % port["lanes"] * port["bits"] + bit
-            code |= (frames[:, beat, at // 8].astype(np.int64) >> at % 8 & 1) << bit
+            bit_place = inner % port["lanes"] * port["bits"] + bit
+            code |= (frames[:, beat, bit_place // 8].astype(np.int64) >> bit_place % 8 & 1) << bit
         signed = host.INPUT_CODES[0] < 0
         code -= (code >> (port["bits"] - 1) << port["bits"]) if signed else 0
-        result[:, place if order is None else order[place]] = code
-    return result.reshape(-1, *host.INPUT_SHAPE)
+        codes[:, place if order is None else order[place]] = code
+    return codes.reshape(-1, *host.INPUT_SHAPE)
 
 
-def test_reference_run_through_bytes(tmp_path: Path) -> None:
-    """pack, the integers of the interpreter, unpack: the model's outputs; with ArgMax behind, also in C of a program."""
+def test_head_and_tail_around_the_interpreter_give_the_model(tmp_path: Path) -> None:
+    """The head's codes, run by the interpreter, then the tail, give the model's outputs; the model ends with ArgMax."""
     hlsgen.build(save(classifier(), tmp_path / "m.onnx"), tmp_path / "out")
     build = hlsgen.check(tmp_path / "m.onnx")
     x = inputs_of(build, 20)
@@ -120,14 +122,14 @@ def test_reference_run_through_bytes(tmp_path: Path) -> None:
     from hlsgen.interpreter.graph import run_output
 
     codes = run_output(build.graph, host.head(x))
-    got = host.tail(codes)
-    np.testing.assert_array_equal(got.ravel(), hlsgen.run(tmp_path / "out", x).ravel())
-    assert got.dtype == np.int64
+    classes = host.tail(codes)
+    np.testing.assert_array_equal(classes.ravel(), hlsgen.run(tmp_path / "out", x).ravel())
+    assert classes.dtype == np.int64
 
 
 @pytest.mark.parametrize("flags", ["-O3 -std=gnu99 -march=native -ffp-contract=fast", "-x c++ -std=c++11 -O1"])
-def test_compilers_that_fuse_and_compilers_of_cpp(flags: str, tmp_path: Path) -> None:
-    """Products and sums are not joined; the header is for C++, too."""
+def test_fusing_compilers_and_cpp_compilers(flags: str, tmp_path: Path) -> None:
+    """Compilers do not fuse products and sums. C++ can include the header."""
     model = ROOT / "examples" / "digits" / "digits_mlp_float_scales.onnx"
     build = hlsgen.check(model, hlsgen.Options(top="top"))
     for name in ("host/top.c", "host/top.h"):
@@ -153,17 +155,17 @@ def test_compilers_that_fuse_and_compilers_of_cpp(flags: str, tmp_path: Path) ->
     codes = rng.integers(lo, hi + 1, (2000, *build.graph.output.shape))
     from hlsgen.interpreter.graph import decode_output
 
-    wanted = decode_output(build.graph, codes)
+    expected = decode_output(build.graph, codes)
     assert b"int16_t top_output_code" in build.files["host/top.h"]
-    got = np.zeros((len(codes), size), np.float32)
+    results = np.zeros((len(codes), size), np.float32)
     narrow = np.ascontiguousarray(codes.reshape(len(codes), -1).astype(np.int16))
     for n in range(len(codes)):
-        loaded.top_tail(narrow[n].ctypes.data_as(ctypes.c_void_p), got[n].ctypes.data_as(ctypes.c_void_p))
-    np.testing.assert_array_equal(got, wanted.reshape(got.shape))
+        loaded.top_tail(narrow[n].ctypes.data_as(ctypes.c_void_p), results[n].ctypes.data_as(ctypes.c_void_p))
+    np.testing.assert_array_equal(results, expected.reshape(results.shape))
 
 
-def test_steps_left_to_the_user(tmp_path: Path) -> None:
-    """Softmax, Sigmoid and what follows; Resize in front. The files and the manifest say so."""
+def test_steps_left_to_the_user_are_named(tmp_path: Path) -> None:
+    """Softmax, and Sigmoid with the step after it, are left to the user. The files and the manifest say so."""
     net = (
         mlp()
         .then("Add", np.float32(0.5), name="bias")
@@ -172,8 +174,8 @@ def test_steps_left_to_the_user(tmp_path: Path) -> None:
     )
     build = hlsgen.build(save(net.model(), tmp_path / "m.onnx"), tmp_path / "out")
     assert json.loads(build.files["manifest.json"])["host"]["left"] == {"head": [], "tail": ["sig", "twice"]}
-    assert b"LEFT TO YOU, behind: sig (Sigmoid is rounded differently by every library)" in build.files["host/m.h"]
-    assert b"LEFT TO YOU, behind: twice (follows one)" in build.files["host/m.py"]
+    assert b"LEFT TO YOU, after the tail: sig (libraries round Sigmoid differently)" in build.files["host/m.h"]
+    assert b"LEFT TO YOU, after the tail: twice (an earlier step is left to you)" in build.files["host/m.py"]
     self_tests(tmp_path / "out", "m")
     data = b"".join(bytes.fromhex(line)[::-1] for line in build.files["tb/expected.hex"].decode().split())
     logits = module_of(tmp_path / "out", "m").decode(data)
@@ -183,11 +185,11 @@ def test_steps_left_to_the_user(tmp_path: Path) -> None:
     soft = Net((1, 4)).then("Softmax", axis=1, name="soft").quant(name="q").linear(3, 4)
     build = hlsgen.check(save(soft.model(), tmp_path / "s.onnx"))
     assert json.loads(build.files["manifest.json"])["host"]["left"] == {"head": ["soft"], "tail": []}
-    assert b"LEFT TO YOU, in front: soft (Softmax has no definition to the last bit)" in build.files["host/s.h"]
+    assert b"LEFT TO YOU, before the head: soft (Softmax has no bit-exact definition)" in build.files["host/s.h"]
 
 
-def test_no_head(tmp_path: Path) -> None:
-    """A tensor of half precision in front: no head, or one that begins behind the Cast."""
+def test_half_precision_has_no_head(tmp_path: Path) -> None:
+    """A float16 input has no head; if a Cast follows it, the head begins after the Cast."""
     net = Net((1, 4), TensorProto.FLOAT16).quant(name="q").linear(3, 4)
     build = hlsgen.build(save(net.model(), tmp_path / "m.onnx"), tmp_path / "none")
     assert json.loads(build.files["manifest.json"])["host"]["left"]["head"] == ["input quantizer"]
@@ -199,7 +201,7 @@ def test_no_head(tmp_path: Path) -> None:
     self_tests(tmp_path / "half", "h")
 
 
-def test_commands(tmp_path: Path) -> None:
+def test_commands_agree_with_the_host_code(tmp_path: Path) -> None:
     hlsgen.build(save(mlp().model(), tmp_path / "m.onnx"), tmp_path / "out")
     x = np.random.default_rng(1).normal(0, 2, (5, 4)).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
@@ -217,16 +219,18 @@ def test_commands(tmp_path: Path) -> None:
     host = module_of(tmp_path / "out", "m")
     data = (tmp_path / "out" / "tb" / "expected.hex").read_text().split()
     (tmp_path / "out.bin").write_bytes(b"".join(bytes.fromhex(line)[::-1] for line in data))
-    for more in ([], ["--codes"]):
-        found = runner.invoke(app, ["unpack", out, str(tmp_path / "out.bin"), "-o", str(tmp_path / "y.npy"), *more])
-        assert found.exit_code == 0, found.output
+    for options in ([], ["--codes"]):
+        unpacked = runner.invoke(
+            app, ["unpack", out, str(tmp_path / "out.bin"), "-o", str(tmp_path / "y.npy"), *options]
+        )
+        assert unpacked.exit_code == 0, unpacked.output
         y = np.load(tmp_path / "y.npy")
-        wanted = (
+        expected = (
             host.unpack((tmp_path / "out.bin").read_bytes())
-            if more
+            if options
             else host.decode((tmp_path / "out.bin").read_bytes())
         )
-        np.testing.assert_array_equal(y.reshape(wanted.shape), wanted)
+        np.testing.assert_array_equal(y.reshape(expected.shape), expected)
     (tmp_path / "out.bin").write_bytes(b"123")
     short = runner.invoke(app, ["unpack", out, str(tmp_path / "out.bin"), "-o", str(tmp_path / "z.npy"), "--json"])
     assert short.exit_code == 1
@@ -239,7 +243,7 @@ def test_commands(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["pc_float_int16bias_ts", "asym_channel_ts", "flatten_dropout_argmax"])
-def test_files_of_brevitas(name: str, tmp_path: Path) -> None:
+def test_brevitas_models_leave_no_step_to_the_user(name: str, tmp_path: Path) -> None:
     build = hlsgen.build(DATA / f"{name}.onnx", tmp_path / "out")
     assert not any(json.loads(build.files["manifest.json"])["host"]["left"].values())
     self_tests(tmp_path / "out", name)
