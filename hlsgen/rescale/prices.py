@@ -1,4 +1,4 @@
-"""The prices by which realizations are compared: a target sets its own, and the Verilog library's stand here."""
+"""The prices by which realizations are compared: a target sets its own, and the Verilog library's are defined here."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ from hlsgen.rescale.realize.thresholds import Thresholds
 Single = Shift | Thresholds | Comparators | Rank | Table | Scale | FloatScale | Correct | PairAdd | PairScale
 Realization = Single | Indexed | Shared | FloatUnits
 
-#: LUT, DSP blocks, bits of block memory.
+#: LUT, DSP blocks, bits of block RAM.
 Price = tuple[float, int, int]
 
 
 @dataclass(frozen=True)
 class Prices:
-    """What hardware costs on a target.
+    """The cost of hardware on a target.
 
-    `realization(found, table, source, result, dsp)` prices a realization in a stream. `table` int64 (folds, lanes)
-    gives the sets of its lanes, `source` and `result` the types of the codes that come and go, and `dsp` says whether
-    DSP blocks are preferred. `join(plan, table, dsp)` prices what joins two streams in front of a realization.
-    `counts` says, for each preference "lut" and "dsp", what one DSP block and one block memory of 18 Kbit count in LUT.
+    `realization(realization, table, source, result, dsp)` prices a realization in a stream. `table` int64 (folds,
+    lanes) gives the sets of its lanes. `source` and `result` are the types of the input and output codes. `dsp` says
+    whether DSP blocks are preferred. `join(plan, table, dsp)` prices the join of two streams before a realization.
+    `counts` maps the preferences "lut" and "dsp" to the LUT that one DSP block and one block RAM of 18 Kbit count as.
     """
 
     realization: Callable[[Realization, Array, IntType, IntType, bool], Price]
@@ -59,35 +59,35 @@ class Prices:
     counts: Mapping[str, tuple[float, float]]
 
 
-def library_price(found: Realization, table: Array, source: IntType, result: IntType, dsp: bool) -> Price:
+def library_price(realization: Realization, table: Array, source: IntType, result: IntType, dsp: bool) -> Price:
     """The price of a module of the Verilog library, fitted to synthesis for 7 series. Arguments as in `Prices`."""
-    match found:
+    match realization:
         case Shift():
-            return shift.cost(found, table, source, result)
+            return shift.cost(realization, table, source, result)
         case Scale():
-            return scale.cost(found, table, source, result, dsp)
+            return scale.cost(realization, table, source, result, dsp)
         case FloatScale():
-            return float_scale.cost(found, table, source, result, dsp)
+            return float_scale.cost(realization, table, source, result, dsp)
         case Correct():
-            return correct.cost(found, table, source, result)
+            return correct.cost(realization, table, source, result)
         case Comparators():
-            return compare.cost(found, table, source, result)
+            return compare.cost(realization, table, source, result)
         case Thresholds():
-            return thresholds.cost(found, table, source, result)
+            return thresholds.cost(realization, table, source, result)
         case Rank():
-            return rank.cost(found, table, source, result)
+            return rank.cost(realization, table, source, result)
         case Table():
-            return table_.cost(found, table, source, result)
+            return table_.cost(realization, table, source, result)
         case Indexed():
-            return indexed.cost(found, table, source, result)
+            return indexed.cost(realization, table, source, result)
         case Shared():
-            return shared.cost(found, table, source, result)
+            return shared.cost(realization, table, source, result)
         case PairAdd() | PairScale():
-            return pair.cost(found, table, source, result)
+            return pair.cost(realization, table, source, result)
         case FloatUnits():
-            return float_units.cost(found, table)
+            return float_units.cost(realization, table)
         case _:
-            assert_never(found)
+            assert_never(realization)
 
 
 #: The prices of the Verilog library.

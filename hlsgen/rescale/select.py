@@ -1,7 +1,7 @@
 """Chooses the hardware for a step function: the cheapest of all realizations that are proven equal to it.
 
-Each module of `realize` has a `find` that returns a realization with its proof done, or the reason, as text, why
-there is none. This module asks all that apply, prices what they return, and takes the cheapest.
+Each module of `realize` has a `find`. It returns a proven realization, or the reason, as text, why there is none. This
+module calls every `find` that applies, prices the realizations, and takes the cheapest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from hlsgen.rescale.realize.rank import Rank
 from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.threshold_table import ThresholdTable
 
-#: Names of realizations, as options and reports have them, and what each is.
+#: Names of realizations, as used by options and reports, and a description of each.
 KINDS = {
     "shift": "power-of-two shift with one of seven roundings",
     "scale": "multiplication, addition, shift",
@@ -47,29 +47,29 @@ KINDS = {
     "correct": "coarse guess from the high bits, corrected by one threshold from a memory",
     "compare": "comparators, one for every threshold",
     "thresholds": "binary search over thresholds in memory",
-    "indexed": "binary search, and a table of the codes",
-    "shared-table": "offset for each set from a memory, and one table of all sets",
-    "shared-indexed": "offset for each set from a memory, and one binary search and table of all sets",
-    "rank": "cascade of small tables over the input's bits",
-    "table": "table of all codes",
+    "indexed": "binary search, and a lookup table of the codes",
+    "shared-table": "offset per channel from a memory, and one lookup table shared by all channels",
+    "shared-indexed": "offset per channel from a memory, one binary search and lookup table shared by all channels",
+    "rank": "cascade of small lookup tables over the input's bits",
+    "table": "lookup table of all codes",
     "pair": "sum or product of two operands",
     "float-units": "the float32 operations themselves",
 }
-#: Bits of one block memory.
+#: Bits of one block RAM.
 BLOCK_BITS = 18 * 1024
-#: At most so many thresholds, of all sets together, are written into memories.
+#: At most this many thresholds, over all sets, are written into memories.
 MAX_WIDE = 1 << 20
-#: With more thresholds than this, of all sets together, `correct` is only tried where nothing else is possible: its
-#: search takes milliseconds a set, and its tables have a column for each.
+#: Above this many thresholds, over all sets, `correct` is only tried if nothing else is possible. Its search takes
+#: milliseconds a set, and its tables have a column for each.
 MAX_CORRECT = 1 << 16
 
 
 @dataclass(frozen=True)
 class Preference:
-    """What the user asks for.
+    """The user's wishes, and the target's prices.
 
-    `prefer`: "lut" or "dsp", which of both to spend. `forced`: a name of KINDS, the only realization allowed, or None.
-    `prices`: those of the target.
+    `prefer`: "lut" or "dsp", the resource to spend. `forced`: a name of KINDS, the only realization allowed, or None.
+    `prices`: the prices of the target.
     """
 
     prefer: str = "lut"
@@ -79,7 +79,7 @@ class Preference:
 
 @dataclass(frozen=True)
 class Trial:
-    """A realization that was tried. `why` is empty if it was found, and then the cost is given; else the reason."""
+    """A realization that was tried: its cost, or, if there is none, the reason in `why`."""
 
     name: str
     why: str
@@ -90,10 +90,11 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The realization that was chosen, and everything that was tried.
+    """The chosen realization, and everything that was tried.
 
-    `function`: what was proven, of one stream. `steps` are the steps that it was proven on, or None if these are too many
-    to list. For two streams, `plan` says how they are joined, and the realization is that of the function behind the join.
+    `function`: the function of one stream that was proven. `steps` are the steps used in the proof, or None if they are
+    too many to list. For two streams, `plan` says how they are joined, and the realization computes the function after
+    the join.
     """
 
     name: str
@@ -107,53 +108,54 @@ class Choice:
 def choose_realization(f: StepFunction, table: Array, preference: Preference = Preference()) -> Choice:
     """The cheapest hardware that is proven equal to f.
 
-    `table` int64 (folds, lanes): which set of f each lane computes in each fold, as `dataflow.builder.fold_table`
-    gives it. Raises HG037 if no realization is possible, or the forced one is not.
+    `table` int64 (folds, lanes): the set of f that each lane computes in each fold, from `dataflow.builder.fold_table`.
+    Raises HG037 if no realization is possible, or the forced one is not.
     """
     return replace(_cheapest(f.name, [_Task.of(f, table, preference)], preference), function=f)
 
 
-def choose_join(found: JoinSearch, table: Array, preference: Preference = Preference()) -> Choice:
-    """The cheapest join plan together with the hardware for the function behind it.
+def choose_join(search: JoinSearch, table: Array, preference: Preference = Preference()) -> Choice:
+    """The cheapest join plan together with the hardware for the function after it.
 
-    `table` int64 (folds, lanes): which set of `found.index` each lane computes in each fold. Raises HG037 if no
+    `table` int64 (folds, lanes): the set of `search.index` that each lane computes in each fold. Raises HG037 if no
     realization is possible, or the forced one is not.
     """
     tasks = []
-    for plan in found.plans:
+    for plan in search.plans:
         if isinstance(plan.function, StepFunction):
             task = _Task.of(plan.function, table, preference)
         else:
-            task = _Task(None, plan.function, None, plan.type, found.result, table, preference)
+            task = _Task(None, plan.function, None, plan.type, search.result, table, preference)
         tasks.append(replace(task, plan=plan))
-    return _cheapest(found.name, tasks, preference)
+    return _cheapest(search.name, tasks, preference)
 
 
 def choose_float_join(
-    plan: FloatJoin, table: Array, preference: Preference = Preference(), before: tuple[Trial, ...] = ()
+    plan: FloatJoin, table: Array, preference: Preference = Preference(), earlier_trials: tuple[Trial, ...] = ()
 ) -> Choice:
-    """A join in float32, with the hardware for the function behind it. `before`: what was tried instead.
+    """A join in float32, with the hardware for the function after it.
 
-    Raises HG037 if no realization is possible, or the forced one is not.
+    `earlier_trials`: the plans that were rejected before. Raises HG037 if no realization is possible, or the forced one
+    is not.
     """
-    behind = choose_realization(plan.function, table, preference)
-    units = [float_units.cost(own, table)[0] for own in plan.operands]
-    whole = sum(units) + JOIN_LUT[plan.kind] * table.shape[1]
-    name = f"{behind.name} of {plan}"
+    choice = choose_realization(plan.function, table, preference)
+    unit_luts = [float_units.cost(operand, table)[0] for operand in plan.operands]
+    join_lut = sum(unit_luts) + JOIN_LUT[plan.kind] * table.shape[1]
+    name = f"{choice.name} of {plan}"
     trials = [
-        replace(t, name=f"{t.name} of {plan}", lut=None if t.lut is None else t.lut + whole) for t in behind.trials
+        replace(t, name=f"{t.name} of {plan}", lut=None if t.lut is None else t.lut + join_lut) for t in choice.trials
     ]
-    return Choice(name, behind.realization, behind.steps, (*before, *trials), plan)
+    return Choice(name, choice.realization, choice.steps, (*earlier_trials, *trials), plan)
 
 
 def _cheapest(name: str, tasks: list[_Task], preference: Preference) -> Choice:
-    """The candidate of all tasks with the lowest price, its DSP blocks and memory counted in LUT. Raises HG037."""
+    """The cheapest candidate of all tasks, its DSP blocks and memory counted in LUT. Raises HG037 if there is none."""
     trials: list[Trial] = []
     best: tuple[float, str, Realization, _Task] | None = None
     prices = preference.prices
     per_dsp, per_block = prices.counts[preference.prefer]
     for task in tasks:
-        before, of = (
+        join_price, plan_suffix = (
             ((0.0, 0, 0), "")
             if task.plan is None
             else (prices.join(task.plan, task.table, task.dsp), f" of {task.plan}")
@@ -162,47 +164,49 @@ def _cheapest(name: str, tasks: list[_Task], preference: Preference) -> Choice:
             if preference.forced not in (None, kind):
                 continue
             if kind == "correct" and best is not None and task.large:
-                trials.append(
-                    Trial(kind + of, f"not tried with more than {MAX_CORRECT} thresholds of all sets together")
-                )
+                trials.append(Trial(kind + plan_suffix, f"not tried with more than {MAX_CORRECT} thresholds in total"))
                 continue
-            found = attempt()
-            if isinstance(found, str):
-                trials.append(Trial(kind + of, found))
+            realization = attempt()
+            if isinstance(realization, str):
+                trials.append(Trial(kind + plan_suffix, realization))
                 continue
-            price = prices.realization(found, task.table, task.source, task.result, task.dsp)
-            lut, dsp, memory = (x + y for x, y in zip(price, before, strict=True))
-            trials.append(Trial(kind + of, "", round(float(lut), 1), int(dsp), int(memory)))
+            price = prices.realization(realization, task.table, task.source, task.result, task.dsp)
+            lut, dsp, memory = (x + y for x, y in zip(price, join_price, strict=True))
+            trials.append(Trial(kind + plan_suffix, "", round(float(lut), 1), int(dsp), int(memory)))
             score = lut + per_dsp * dsp + per_block * memory / BLOCK_BITS
             if best is None or score < best[0]:
-                best = score, kind + of, found, task
+                best = score, kind + plan_suffix, realization, task
     if best is None:
         raise _impossible(name, trials, preference)
-    _, kind, realization, task = best
-    return Choice(kind, realization, task.listed, tuple(trials), task.plan)
+    _, chosen_name, chosen, chosen_task = best
+    return Choice(chosen_name, chosen, chosen_task.listed, tuple(trials), chosen_task.plan)
 
 
 def _impossible(name: str, trials: list[Trial], preference: Preference) -> HlsgenError:
     """HG037 with the reason of every trial."""
     reasons = "; ".join(f"{t.name}: {t.why}" for t in trials)
     if preference.forced is not None:
-        reasons = reasons or "it is none for functions of this kind"
+        reasons = reasons or "it does not apply to functions of this kind"
         return fail(
-            "HG037", name, f"the realization {preference.forced!r} is impossible here. {reasons}.",
-            "Leave --realize out for this quantizer: then all that are possible are tried.",
-        )  # fmt: skip
+            "HG037",
+            name,
+            f"the implementation {preference.forced!r} is impossible here. {reasons}.",
+            "Leave --realize out for this quantizer: then all implementations are tried.",
+        )
     return fail(
-        "HG037", name, f"no hardware was found for this function. {reasons}.",
-        "Use a narrower quantizer in front of it, or fewer bits behind it.",
-    )  # fmt: skip
+        "HG037",
+        name,
+        f"no hardware was found for this function. {reasons}.",
+        "Use a narrower quantizer before this function, or an output quantizer with fewer bits.",
+    )
 
 
 def _no_rank_for_folded_sets(_: ThresholdTable) -> Rank | str:
-    """Why `rank` is not tried with several folds."""
+    """The reason why `rank` is not tried with several folds."""
     return "its tables would change from beat to beat"
 
 
-#: A realization, or why there is none.
+#: Returns a realization, or the reason why there is none.
 Attempt = Callable[[], "Realization | str"]
 
 
@@ -211,14 +215,14 @@ class _Task:
     """One function that needs hardware, in every form that is known of it.
 
     `f`: the model's own operations, or None if only the steps are known. `steps`: the steps, a table of all codes, or
-    the reason why the steps cannot be listed. `wide`: the steps where they are too many for a certificate but few
-    enough for memories, else None. `source`, `result`: types of the codes that come and go. `table` int64 (folds,
-    lanes). `plan`: how two streams are joined in front of it, or None.
+    the reason why the steps cannot be listed. `wide_steps`: the steps if they are too many for a certificate but few enough
+    for memories, else None. `source`, `result`: types of the input and output codes. `table` int64 (folds, lanes).
+    `plan`: the join of two streams before the function, or None.
     """
 
     f: StepFunction | None
     steps: ThresholdTable | Table | str
-    wide: ThresholdTable | None
+    wide_steps: ThresholdTable | None
     source: IntType
     result: IntType
     table: Array
@@ -227,7 +231,7 @@ class _Task:
 
     @staticmethod
     def of(f: StepFunction, table: Array, preference: Preference) -> _Task:
-        """The task of f. It accepts up to 65535 steps a set for memories, fewer with many sets (MAX_WIDE)."""
+        """The task of f, with up to 65535 steps a set for memories, fewer with many sets (MAX_WIDE)."""
         steps = trace(f, MAX_STEPS, min((1 << 16) - 1, MAX_WIDE // f.sets))
         if isinstance(steps, ThresholdTable) and steps.steps > MAX_STEPS:
             reason = f"it has {steps.steps} steps; at most {MAX_STEPS}"
@@ -236,12 +240,12 @@ class _Task:
 
     @property
     def dsp(self) -> bool:
-        """Whether multiplications take DSP blocks."""
+        """Whether multiplications use DSP blocks."""
         return self.preference.prefer == "dsp"
 
     @property
     def large(self) -> bool:
-        """Whether there are so many thresholds that the realization with the dearest search comes last."""
+        """Whether `correct`, which has the slowest search, is tried last because of the number of thresholds."""
         return isinstance(self.steps, ThresholdTable) and self.steps.sets * self.steps.steps > MAX_CORRECT
 
     @property
@@ -249,63 +253,65 @@ class _Task:
         """The steps that the certificate lists, if they are few enough."""
         return self.steps if isinstance(self.steps, ThresholdTable) else None
 
-    def on_steps(self, find: Callable[[ThresholdTable], Realization | str], wide: bool = False) -> Attempt:
-        """The attempt to realize the steps by `find`. With `wide`, `find` takes any number of steps."""
+    def on_steps(self, find: Callable[[ThresholdTable], Realization | str], accepts_wide: bool = False) -> Attempt:
+        """An attempt to realize the steps with `find`. If `accepts_wide`, `find` accepts any number of steps."""
 
-        def found() -> Realization | str:
-            steps = self.wide or self.steps if wide else self.steps
+        def attempt() -> Realization | str:
+            steps = self.wide_steps or self.steps if accepts_wide else self.steps
             if isinstance(steps, ThresholdTable):
                 return find(steps)
-            return steps if isinstance(steps, str) else "only a table of all codes is known"
+            return steps if isinstance(steps, str) else "only a lookup table of all codes is known"
 
-        return found
+        return attempt
 
     def candidates(self) -> list[tuple[str, Attempt]]:
         """Every realization that applies to this function, as its name and an attempt that is not yet made."""
-        found = self._in_order()
-        return sorted(found, key=lambda candidate: candidate[0] == "correct") if self.large else found
+        candidates = self._in_order()
+        return sorted(candidates, key=lambda candidate: candidate[0] == "correct") if self.large else candidates
 
     def _in_order(self) -> list[tuple[str, Attempt]]:
         f, folds, dsp = self.f, len(self.table), self.dsp
         if isinstance(self.steps, Table):
-            known = self.steps
-            return [("table", lambda: known)]
+            lookup = self.steps
+            return [("table", lambda: lookup)]
         if f is not None and isinstance(f.quantizer, Pair):
             return [("pair", partial(pair.find, f))]
-        found: list[tuple[str, Attempt]] = [
+        candidates: list[tuple[str, Attempt]] = [
             ("scale", self.on_steps(partial(scale.find, dsp=dsp))),
             ("correct", self.on_steps(partial(correct.find, folded=folds > 1))),
             ("compare", self.on_steps(compare.find)),
-            ("thresholds", self.on_steps(thresholds.find, wide=True)),
+            ("thresholds", self.on_steps(thresholds.find, accepts_wide=True)),
             ("rank", self.on_steps(rank.find if folds == 1 else _no_rank_for_folded_sets)),
             ("table", self.on_steps(partial(table_.find, folds=folds))),
             ("indexed", self.on_steps(partial(indexed.find, folds=folds))),
         ]
         if len(np.unique(self.table)) < folds:
-            found += [
+            candidates += [
                 ("shared-table", self.on_steps(shared.find_table)),
                 ("shared-indexed", self.on_steps(shared.find_indexed)),
             ]
         if f is None:
-            return found
-        known_ = self.wide or self.listed
-        found = [
+            return candidates
+        listed_steps = self.wide_steps or self.listed
+        candidates = [
             ("shift", partial(shift.find, f)),
-            found[0],
-            ("float-scale", partial(float_scale_match.find, f, known_, dsp=dsp)),
-            *found[1:],
+            candidates[0],
+            ("float-scale", partial(float_scale_match.find, f, listed_steps, dsp=dsp)),
+            *candidates[1:],
         ]
         if isinstance(self.steps, str) or self.preference.forced == "float-units":
-            found.append(("float-units", partial(_float_units, f) if self.plan is None else _no_float_units_of_two))
-        return found
+            candidates.append(
+                ("float-units", partial(_float_units, f) if self.plan is None else _no_float_units_of_two)
+            )
+        return candidates
 
 
 def _no_float_units_of_two() -> str:
-    return "float32 units take one tensor"
+    return "float32 units have one input tensor"
 
 
 def _float_units(f: StepFunction) -> Realization | str:
-    """The float32 units of f, or the message of the error why there are none."""
+    """The float32 units of f, or the error message if there are none."""
     try:
         return float_units.build(f)
     except HlsgenError as error:

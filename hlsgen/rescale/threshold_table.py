@@ -1,4 +1,4 @@
-"""A table of thresholds and codes: the explicit form of step functions, from which realizations start.
+"""A table of thresholds and codes: the explicit form of step functions, from which realizations are built.
 
 Example: thresholds 3 and 6 with values 0, 1, 2 are the function that is 0 below 3, 1 from 3 on, and 2 from 6 on.
 """
@@ -19,10 +19,10 @@ class ThresholdTable:
     """`sets` step functions: f(x) = values[number of thresholds that x reaches] for lo <= x <= hi.
 
     `lo`, `hi` int64 (sets,). `table` int64 (steps, sets): the thresholds, ascending in every column. x reaches a
-    threshold T if x >= T. All lie in lo..hi + 1: a threshold lo is always reached, hi + 1 never. Equal thresholds
-    jump over several values. `values` int64 (steps + 1, sets): the code for each number of thresholds reached.
+    threshold T if x >= T. All lie in lo..hi + 1: a threshold lo is always reached, hi + 1 never. Equal thresholds jump
+    over several values. `values` int64 (steps + 1, sets): the code for each number of thresholds reached.
 
-    Monotone functions have the dense form where possible, with one threshold for each code: values are base + k in
+    Monotone functions have the dense form if possible, with one threshold for each code. Then values are base + k in
     sets that rise, and base + steps - k in sets that fall. All other functions are lists of runs.
     """
 
@@ -62,12 +62,12 @@ class ThresholdTable:
 
     @cached_property
     def changed(self) -> Array:
-        """Whether the code changes at each threshold, bool (steps, sets). Only those inside of the interval count."""
-        other: Array = self.table[1:] != self.table[:-1]
+        """Whether the code changes at each threshold, bool (steps, sets); False for thresholds outside the interval."""
+        next_differs: Array = self.table[1:] != self.table[:-1]
         place, edge = np.arange(self.steps)[:, None], np.ones((1, self.sets), np.bool_)
-        # Of equal thresholds, the number of those below the first one, and up to the last one.
-        below = np.maximum.accumulate(np.where(np.concatenate([edge, other]), place, 0))
-        up_to = np.where(np.concatenate([other, edge]), place, self.steps)[::-1]
+        # For equal thresholds: how many lie below the first of them, and how many up to the last of them.
+        below = np.maximum.accumulate(np.where(np.concatenate([edge, next_differs]), place, 0))
+        up_to = np.where(np.concatenate([next_differs, edge]), place, self.steps)[::-1]
         up_to = np.minimum.accumulate(up_to)[::-1] + 1
         inside = (self.table > self.lo) & (self.table <= self.hi)
         sets = np.arange(self.sets)
@@ -79,23 +79,23 @@ class ThresholdTable:
         return np.asarray(column[(column > self.lo[s]) & (column <= self.hi[s])])
 
     def index(self, codes: Array) -> Array:
-        """int64 inputs (..., sets) -> number of thresholds reached, int64 (..., sets)."""
+        """Number of thresholds reached, int64 (..., sets), for int64 inputs (..., sets)."""
         flat = np.broadcast_to(codes, (*codes.shape[:-1], self.sets)).reshape(-1, self.sets)
-        found = np.empty(flat.shape, np.int64)
+        counts = np.empty(flat.shape, np.int64)
         for s in range(self.sets):
-            found[:, s] = np.searchsorted(self.table[:, s], flat[:, s], side="right")
-        return found.reshape(*codes.shape[:-1], self.sets)
+            counts[:, s] = np.searchsorted(self.table[:, s], flat[:, s], side="right")
+        return counts.reshape(*codes.shape[:-1], self.sets)
 
     def apply(self, codes: Array) -> Array:
-        """int64 inputs (..., sets) -> codes, int64 (..., sets)."""
+        """Codes, int64 (..., sets), for int64 inputs (..., sets)."""
         index = self.index(codes)
         return np.asarray(self.values[index, np.arange(self.sets)])
 
     def corners(self) -> Array:
         """Inputs, int64 (points, sets), that decide whether another function is equal to this one.
 
-        They are both ends and both sides of every threshold. If the other function is monotone between neighbouring
-        thresholds and agrees at these inputs, it agrees everywhere: this one is constant in between.
+        They are both ends and both sides of every threshold. This function is constant between neighbouring thresholds.
+        So another one that is monotone there and agrees at these inputs agrees everywhere.
         """
         inside = np.clip(self.table, self.lo, self.hi)
         below = np.clip(self.table - 1, self.lo, self.hi)

@@ -1,9 +1,9 @@
 """Join plans that are proven by arithmetic, for operands whose float operations are all exact.
 
-An operand whose every intermediate value is a number of its dtype is rounded nowhere: it is exactly
-slope * code + start. The sum or product of two such lines is rounded once, in the operation that joins them. So it is
-a function of one integer, the weighted sum or the product of the codes. No pair of codes has to be evaluated, so this
-works for operands of any width.
+An operand is rounded nowhere if its every intermediate value is a number of its dtype. Then it is exactly slope * code
++ start. The sum or product of two such lines is rounded once, in the operation that joins them. So it is a function of
+one integer, the weighted sum or the product of the codes. No pair of codes has to be evaluated, so this works for
+operands of any width.
 
 Example: 0.5 * a + 0.25 * b in float32, for codes of eight bits. Both products are exact. The slopes are 2 and 1 times
 the unit 0.25, so the sum is (2 * a + b) * 0.25, rounded once: t = 2 * a + b.
@@ -27,10 +27,10 @@ from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale.binary import factor_ratio
 
-#: `product_to_float32` takes scales of at most so many significant bits, and sums of at most so many bits.
+#: `product_to_float32` accepts scales of at most this many significant bits, and sums of at most this many bits.
 _SCALE_BITS, _SUM_BITS = 48, 53
 _FLOAT32 = np.dtype(np.float32)
-#: A line, and the type that has to hold it.
+#: A line, and the dtype that must represent it.
 TypedAffine = tuple["AffineFunction", "np.dtype[Any]"]
 
 
@@ -47,9 +47,9 @@ class AffineFunction:
         """All values, multiplied by `factor`."""
         return AffineFunction(self.slope * factor, self.start * factor, self.lo, self.hi)
 
-    def plus(self, value: Fraction) -> AffineFunction:
-        """All values, with `value` added."""
-        return AffineFunction(self.slope, self.start + value, self.lo, self.hi)
+    def plus(self, addend: Fraction) -> AffineFunction:
+        """All values, with `addend` added."""
+        return AffineFunction(self.slope, self.start + addend, self.lo, self.hi)
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
@@ -58,39 +58,39 @@ class AffineFunction:
         return low, high
 
     def fits(self, dtype: np.dtype[Any]) -> bool:
-        """Whether that type represents all values exactly. It may say no where the exact answer is yes."""
+        """Whether `dtype` represents all values exactly. May return False although it does."""
         (low, high), units = self.ends, (self.slope.denominator, self.start.denominator)
         if dtype.kind in "iu":
             info = np.iinfo(dtype)
             return max(units) == 1 and info.min <= low and high <= info.max
-        unit, largest, form = max(units), max(-low, high), np.finfo(dtype)
-        if any(u & (u - 1) for u in units) or unit.bit_length() - 1 > form.nmant - int(form.minexp):
+        unit, largest, float_info = max(units), max(-low, high), np.finfo(dtype)
+        if any(u & (u - 1) for u in units) or unit.bit_length() - 1 > float_info.nmant - int(float_info.minexp):
             return False
-        return largest * unit <= 1 << (form.nmant + 1) and largest <= int(form.max)
+        return largest * unit <= 1 << (float_info.nmant + 1) and largest <= int(float_info.max)
 
 
 def exact_line(source: Encoding, ops: tuple[Elementwise, ...], lo: int, hi: int) -> TypedAffine | None:
     """The line that a decoding and a chain compute for codes lo..hi, and its dtype; None if any value is rounded.
 
-    The constants are those of one set, shape (lead..., 1). An assertion compares the line at `lo` with `evaluate`.
+    The constants belong to one set, shape (lead..., 1). An assertion compares the line at `lo` with `evaluate`.
     """
-    every = [value for item in (source, *ops) for value in constants(item).values()]
-    if not all(np.isfinite(value).all() for value in every):
+    all_constants = [value for stage in (source, *ops) for value in constants(stage).values()]
+    if not all(np.isfinite(value).all() for value in all_constants):
         return None
     decoded = list(_decoded(source, AffineFunction(Fraction(1), Fraction(0), lo, hi)))
-    if not decoded or not all(one.fits(dtype) for one, dtype in decoded):
+    if not decoded or not all(line.fits(dtype) for line, dtype in decoded):
         return None
-    current = decoded[-1]
+    typed_line = decoded[-1]
     x = decode(source, np.full(1, lo))
     for op in ops:
         x = apply(op, x)
-        after = list(_applied(op, *current))
-        if not after or not all(one.fits(dtype) for one, dtype in after):
+        typed_lines = list(_applied(op, *typed_line))
+        if not typed_lines or not all(line.fits(dtype) for line, dtype in typed_lines):
             return None
-        current = after[-1]
-        assert current[1] == x.dtype
-        assert current[0].slope * lo + current[0].start == Fraction(x[0].item())
-    return current
+        typed_line = typed_lines[-1]
+        assert typed_line[1] == x.dtype
+        assert typed_line[0].slope * lo + typed_line[0].start == Fraction(x[0].item())
+    return typed_line
 
 
 def _fraction(value: Any) -> Fraction:
@@ -99,7 +99,7 @@ def _fraction(value: Any) -> Fraction:
 
 
 def _decoded(source: Encoding, x: AffineFunction) -> Iterator[TypedAffine]:
-    """Every value that a decoding computes, in order, the last one its result. None at all if it is no line."""
+    """Every value that a decoding computes, in order, the last one its result. Empty if the decoding is no line."""
     match source:
         case Affine(scale, zero):
             yield x, _FLOAT32
@@ -119,7 +119,7 @@ def _decoded(source: Encoding, x: AffineFunction) -> Iterator[TypedAffine]:
 
 
 def _applied(op: Elementwise, x: AffineFunction, dtype: np.dtype[Any]) -> Iterator[TypedAffine]:
-    """Every value that an operation computes from a line, in order. None at all if its result is no line."""
+    """Every value that an operation computes from a line, in order. Empty if its result is no line."""
     match op:
         case Mul(value) if value.dtype == dtype:
             yield x.times(_fraction(value)), dtype
@@ -154,33 +154,38 @@ class AffineJoin:
 
 
 def find(f: BinaryFunction) -> AffineJoin | str:
-    """The join of a sum, difference or product of two exact lines; else the reason, as text, why it is none.
+    """The join of a sum, difference or product of two exact lines; else the reason, as text, why there is none.
 
     All sets must have the same dtype and the same factors or zero points, as one module joins the streams of all.
     """
     if f.kind not in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL):
         return f"{f.kind.value} is no sum or product"
     if any(isinstance(op, Activation) and _tells_zeros_apart(op) for op in f.ops):
-        return "an operation behind it tells -0.0 from 0.0"
+        return "a later operation distinguishes -0.0 from 0.0"
     pairs, dtypes = [], set()
     for s in range(f.sets):
-        one = f.take(np.array([s]))
-        both = [exact_line(one.sources[i], one.branches[i], int(one.lo[i, 0]), int(one.hi[i, 0])) for i in (0, 1)]
-        if both[0] is None or both[1] is None:
-            return f"operand {'ab'[both[0] is not None]} is no line, or rounded, in front of the joint"
-        (a, kind), (b, other) = both[0], both[1]
-        if kind != other or (kind.kind == "f" and kind != _FLOAT32):
-            return f"operands of {kind} and {other}"
-        dtypes.add(kind)
+        single_set = f.take(np.array([s]))
+        lines = [
+            exact_line(
+                single_set.sources[i], single_set.branches[i], int(single_set.lo[i, 0]), int(single_set.hi[i, 0])
+            )
+            for i in (0, 1)
+        ]
+        if lines[0] is None or lines[1] is None:
+            return f"operand {'ab'[lines[0] is not None]} is not linear in its code, or is rounded before the join"
+        (a, first_dtype), (b, second_dtype) = lines[0], lines[1]
+        if first_dtype != second_dtype or (first_dtype.kind == "f" and first_dtype != _FLOAT32):
+            return f"operands of {first_dtype} and {second_dtype}"
+        dtypes.add(first_dtype)
         pairs.append((a, b.times(Fraction(-1)) if f.kind == BinaryKind.SUB else b))
-    (dtype,) = dtypes
+    (common_dtype,) = dtypes
     if f.kind == BinaryKind.MUL:
-        return _product_join(f, pairs, dtype)
-    return _sum_join(f, pairs, dtype)
+        return _product_join(f, pairs, common_dtype)
+    return _sum_join(f, pairs, common_dtype)
 
 
 def _tells_zeros_apart(op: Activation) -> bool:
-    """Whether it maps 0.0 and -0.0 to different values: an integer t = 0 cannot say which of both it was."""
+    """True if it maps 0.0 and -0.0 to different values: the integer t = 0 represents both zeros."""
     plus, minus = apply(op, np.array([0.0, -0.0], np.float32))
     return bool(plus != minus)
 
@@ -188,7 +193,10 @@ def _tells_zeros_apart(op: Activation) -> bool:
 def _sum_join(
     f: BinaryFunction, pairs: list[tuple[AffineFunction, AffineFunction]], dtype: np.dtype[Any]
 ) -> AffineJoin | str:
-    """The join of a sum of lines. Floats: t times a unit, plus a constant that is a binary fraction of that unit."""
+    """The join of a sum of lines.
+
+    Floats are t times a unit, plus a constant that is a binary fraction of that unit.
+    """
     first, second = pairs[0]
     if dtype.kind in "iu":
         if any((a.slope, b.slope) != (first.slope, second.slope) for a, b in pairs):
@@ -220,10 +228,10 @@ def _product_join(
     if any(not x.slope for pair in pairs for x in pair):
         return "an operand is constant"
     zeros = {tuple(-x.start / x.slope for x in pair) for pair in pairs}
-    both = next(iter(zeros))
-    if len(zeros) > 1 or any(zero.denominator != 1 for zero in both):
+    zero_pair = next(iter(zeros))
+    if len(zeros) > 1 or any(zero.denominator != 1 for zero in zero_pair):
         return "no integer zero points of all channels"
-    za, zb = (int(zero) for zero in both)
+    za, zb = (int(zero) for zero in zero_pair)
     units = [a.slope * b.slope for a, b in pairs]
     intervals = []
     for a, b in pairs:
@@ -231,7 +239,7 @@ def _product_join(
         intervals.append((min(ends), max(ends)))
     if dtype.kind in "iu":
         if any(unit != 1 for unit in units):
-            return "a factor in integers"
+            return "an integer operand has a factor other than 1"
         source = IntegerEncoding(dtype.name, np.zeros(f.sets, np.int64))
         return _join_of(f, None, (za, zb), source, intervals)
     return _scaled_join(f, None, (za, zb), 1, [0] * f.sets, units, intervals)
@@ -244,9 +252,14 @@ def _interval(factors: tuple[int, int], a: AffineFunction, b: AffineFunction) ->
 
 
 def _scaled_join(
-    f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], denominator: int, offsets: list[int],
-    units: list[Fraction], intervals: list[tuple[int, int]],
-) -> AffineJoin | str:  # fmt: skip
+    f: BinaryFunction,
+    factors: tuple[int, int] | None,
+    zeros: tuple[int, int],
+    denominator: int,
+    offsets: list[int],
+    units: list[Fraction],
+    intervals: list[tuple[int, int]],
+) -> AffineJoin | str:
     """The join whose value is (t * denominator + offset) * unit, rounded once to float32; one offset and unit a set."""
     scale = np.array([float(unit) for unit in units])
     if not (np.abs(scale) > 2.0**-500).all() or any(
@@ -257,9 +270,12 @@ def _scaled_join(
 
 
 def _join_of(
-    f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], source: Encoding,
+    f: BinaryFunction,
+    factors: tuple[int, int] | None,
+    zeros: tuple[int, int],
+    source: Encoding,
     intervals: list[tuple[int, int]],
-) -> AffineJoin | str:  # fmt: skip
+) -> AffineJoin | str:
     """The join with t in `intervals`, one a set, decoded by `source`; text if its numbers are too large."""
     if max(abs(x) for x in (*(factors or ()), *zeros)) > factor_ratio.MAX_FACTOR:
         return f"a factor or zero point above {factor_ratio.MAX_FACTOR}"

@@ -1,10 +1,10 @@
 """The simplest weights of a sum of two codes that orders all pairs of codes as the function does.
 
-The sum fa * a + fb * b can be followed by steps if every pair with a lower code has a lower sum. Only the ratio
-r = fb / fa matters. Two pairs that the sum misplaces at some ratio exclude that ratio, and all others on one side of
-it: a bound. So the search starts at the ratio 1 or -1, lets the pairs that are misplaced most set bounds, and goes on
-with the simplest fraction between the bounds, until nothing is misplaced or no ratio is left. No ratio is excluded
-without two pairs that prove it, so "no weighted sum" is a proof.
+Steps can follow the sum fa * a + fb * b if every pair with a lower code has a lower sum. Only the ratio r = fb / fa
+matters. If the sum misplaces two pairs at some ratio, they exclude that ratio and all others on one side of it: a
+bound. The search starts at the ratio 1 or -1. The pairs that are misplaced most set bounds. The search goes on with the
+simplest fraction between the bounds, until nothing is misplaced or no ratio remains. No ratio is excluded without two
+pairs that prove it, so "no weighted sum" is a proof.
 
 Example: code = round(0.5 * a + 0.25 * b) for a and b in 0..2, ties to even. At r = 1 the pairs (0, 2) with code 0 and
 (1, 1) with code 1 have the same sum, and so r < 1. At r = -1 the pair (1, 0) with code 0 is above (1, 1) with code 1,
@@ -23,7 +23,7 @@ from hlsgen.numerics.fixed import Array
 #: Largest weight of a sum, and largest factor of any join.
 MAX_FACTOR = 1 << 24
 _MAX_ROUNDS = 2000
-#: More than any sum: stands for a pair that does not exist.
+#: More than any sum: marks a pair that does not exist.
 _FAR = 1 << 60
 
 
@@ -53,20 +53,20 @@ class Bounds:
 
 
 def _simplest(above: Fraction, below: Fraction | None) -> Fraction:
-    """The same for above >= 0 and no integer shortcut: one step of the continued fraction a call."""
-    whole = above.numerator // above.denominator
-    if below is None or whole + 1 < below:
-        return Fraction(whole + 1)
-    rest = above - whole
-    return whole + 1 / _simplest(1 / (below - whole), None if rest == 0 else 1 / rest)
+    """`Bounds.simplest` for above >= 0 and no integer inside: one step of the continued fraction a call."""
+    integer_part = above.numerator // above.denominator
+    if below is None or integer_part + 1 < below:
+        return Fraction(integer_part + 1)
+    remainder = above - integer_part
+    return integer_part + 1 / _simplest(1 / (below - integer_part), None if remainder == 0 else 1 / remainder)
 
 
 @dataclass(frozen=True, eq=False)
 class RatioStaircase:
     """The border of each code in the plane of a and b, for one set whose codes do not fall with a.
 
-    `reached` int64 (thresholds, codes of b): the first place in a at which the code is at least the threshold's.
-    `places`, the number of codes of a, where it never is. `across` int64 (codes of b,): the places in b.
+    `reached` int64 (thresholds, codes of b): the first place in a at which the code is at least the threshold's. It is
+    `places`, the number of codes of a, if the code never is. `across` int64 (codes of b,): the places in b.
     """
 
     reached: Array
@@ -78,9 +78,10 @@ class RatioStaircase:
 
     @staticmethod
     def of(codes: Array, rising: bool) -> RatioStaircase | None:
-        """Of the codes (a, b) of every pair, negated where they fall with a; None if they neither rise nor fall.
+        """The staircase of the codes (a, b) of every pair; None if they neither rise nor fall with a.
 
-        Where a does not matter, they are negated so that they rise with b, or, if not `rising`, fall with b.
+        Codes that fall with a are negated. Codes that do not depend on a are negated if needed, so that they rise with
+        b, or, if not `rising`, fall with b.
         """
         difference = np.diff(codes, axis=0)
         rises, falls = bool((difference >= 0).all()), bool((difference <= 0).all())
@@ -102,9 +103,9 @@ class RatioStaircase:
         return RatioStaircase(low, len(codes))
 
     def tighten(self, ratio: Fraction, bounds: Bounds) -> bool:
-        """Whether a + ratio * b separates the pairs below each threshold from those that reach it.
+        """Whether a + ratio * b separates the pairs below each threshold from the pairs that reach it.
 
-        Where it does not, the two pairs that are misplaced most narrow `bounds`, so that the ratio lies outside.
+        If it does not, the two pairs that are misplaced most narrow `bounds`, so that the ratio lies outside.
         """
         a, b = ratio.denominator, ratio.numerator
         shifted = b * self.across
@@ -136,17 +137,17 @@ def factors(codes: list[Array], falling: bool) -> tuple[int, int] | str:
         if stairs is None:
             return f"set {number} neither rises nor falls with the first operand"
         sets.append(stairs)
-    bounds, left = Bounds(), list(range(len(sets)))
+    bounds, set_order = Bounds(), list(range(len(sets)))
     ratio = Fraction(-1 if falling else 1)
     for _ in range(_MAX_ROUNDS):
-        misplaced = next((s for s in left if not sets[s].tighten(ratio, bounds)), None)
+        misplaced = next((s for s in set_order if not sets[s].tighten(ratio, bounds)), None)
         if misplaced is None:
             return ratio.denominator, ratio.numerator
         if bounds.empty:
             return f"set {misplaced}: the codes are in no order of a weighted sum"
-        # The one that was misplaced first, as it most probably is again.
-        left.remove(misplaced)
-        left.insert(0, misplaced)
+        # The set that failed is tried first, as it most probably fails again.
+        set_order.remove(misplaced)
+        set_order.insert(0, misplaced)
         ratio = bounds.simplest()
         if max(ratio.denominator, abs(ratio.numerator)) > MAX_FACTOR:
             return f"a weighted sum with factors above {MAX_FACTOR}"

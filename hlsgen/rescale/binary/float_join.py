@@ -1,11 +1,11 @@
-"""The join plan of last resort: both operands as float32 numbers, which a float32 unit adds, subtracts or multiplies.
+"""The join plan of last resort: a float32 unit adds, subtracts or multiplies both operands as float32 numbers.
 
-It computes what the file says, operation by operation, so it needs no search and no bound on the pairs of codes: the
-sum of two layers of any widths and scales, as a recurrent cell has it. What follows the joint is a function of one
-float32 number and is realized as that of a float32 input.
+It computes the operations of the model one by one, so it needs no search and no bound on the pairs of codes. It covers
+the sum of two layers of any widths and scales, as in a recurrent cell. The operations after the join are a function of
+one float32 number, realized like a function of a float32 input.
 
-Example: W x + R h + b, both products with scales of their own. Each sum goes through hg_f32_decode, which multiplies
-it with its scale and rounds once; hg_f32_join adds both and rounds once; thresholds on order keys do the rest.
+Example: W x + R h + b, both products with scales of their own. Each sum goes through hg_f32_decode, which multiplies it
+with its scale and rounds once. hg_f32_join adds both and rounds once. Thresholds on order keys do the rest.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale.realize import float_units
 from hlsgen.rescale.realize.float_ops import FloatUnits
 
-#: What hg_f32_join computes, as a formula.
+#: The operation of hg_f32_join, as a formula.
 SIGNS = {BinaryKind.ADD: "+", BinaryKind.SUB: "-", BinaryKind.MUL: "*"}
-#: LUT of a lane of it.
+#: LUT of one lane of hg_f32_join.
 JOIN_LUT = {BinaryKind.ADD: 450.0, BinaryKind.SUB: 450.0, BinaryKind.MUL: 900.0}
 _KEYS = IntType(0, KEY_POS_INF)
 
 
 @dataclass(frozen=True, eq=False)
 class FloatJoin:
-    """`operands`: the units that make float32 numbers of both codes. `kind`: what joins them.
+    """`operands`: the units that convert both codes to float32. `kind`: the operation that joins them.
 
     `function`: the model's own operations on the result, an order key.
     """
@@ -49,17 +49,17 @@ class FloatJoin:
 
 def find(f: BinaryFunction) -> FloatJoin | str:
     """The plan, or the reason, as text, why there is none."""
-    both = operands(f)
-    if isinstance(both, str):
-        return both
+    units = operands(f)
+    if isinstance(units, str):
+        return units
     keys = np.zeros(f.sets, np.int64)
-    behind = StepFunction(
+    function = StepFunction(
         f.name, FloatKey(), f.ops, f.quantizer, f.index, keys, keys + KEY_POS_INF, _KEYS, f.output_type
     )
-    plus, minus = (behind.evaluate(keys + float_to_key(np.float32(zero))) for zero in (0.0, -0.0))
+    plus, minus = (function.evaluate(keys + float_to_key(np.float32(zero))) for zero in (0.0, -0.0))
     if (plus != minus).any():
-        return "an operation behind it tells -0.0 from 0.0"
-    return FloatJoin(both, f.kind, behind)
+        return "a later operation distinguishes -0.0 from 0.0"
+    return FloatJoin(units, f.kind, function)
 
 
 def operands(f: BinaryFunction) -> tuple[FloatUnits, FloatUnits] | str:
@@ -73,8 +73,15 @@ def operands(f: BinaryFunction) -> tuple[FloatUnits, FloatUnits] | str:
 
 
 def _operand(f: BinaryFunction, side: int) -> StepFunction:
-    """What is done to one operand in front of the joint, as a function; its quantizer counts for nothing."""
+    """The operations on one operand before the join, as a function; its quantizer is not used."""
     return StepFunction(
-        f.name, f.sources[side], f.branches[side], f.quantizer, f.index, f.lo[side], f.hi[side], f.input_types[side],
+        f.name,
+        f.sources[side],
+        f.branches[side],
+        f.quantizer,
+        f.index,
+        f.lo[side],
+        f.hi[side],
+        f.input_types[side],
         f.output_type,
-    )  # fmt: skip
+    )

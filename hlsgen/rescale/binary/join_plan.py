@@ -18,7 +18,7 @@ from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.realize.table import cost as table_cost
 from hlsgen.rescale.threshold_table import ThresholdTable
 
-#: What follows the join: its steps, the model's own operations on t, or a table of all t.
+#: The function after the join: its steps, the model's own operations on t, or a lookup table of all t.
 Function = ThresholdTable | StepFunction | Table
 
 
@@ -26,9 +26,9 @@ Function = ThresholdTable | StepFunction | Table
 class JoinPlan:
     """Parameters of module hg_join, and the function that follows it.
 
-    A stream with a table in `tables` goes through it first. `operands` are the types of what then enters the join.
-    The join computes t = a * factors[0] + b * factors[1], or, if `factors` is None, (a - zeros[0]) * (b - zeros[1]).
-    If `packed`, t has the bits of a in its low bits and those of b above them. `type` holds every t.
+    A stream with a lookup table in `tables` goes through it first. `operands` are the types that then enter the join.
+    The join computes t = a * factors[0] + b * factors[1], or, if `factors` is None, (a - zeros[0]) * (b - zeros[1]). If
+    `packed`, t has the bits of a in its low bits and the bits of b above them. `type` holds every t.
     """
 
     factors: tuple[int, int] | None
@@ -56,32 +56,43 @@ class JoinPlan:
             return "{b, a}"
         a, b = ("a" if self.tables[0] is None else "A(a)"), ("b" if self.tables[1] is None else "B(b)")
         if self.factors is None:
-            return " ".join(x if not z else f"({x} {'-' if z > 0 else '+'} {abs(z)})" for x, z in zip((a, b), self.zeros, strict=True))  # fmt: skip
+            shifted = [
+                f"({x} {'-' if zero > 0 else '+'} {abs(zero)})" if zero else x
+                for x, zero in zip((a, b), self.zeros, strict=True)
+            ]
+            return " ".join(shifted)
         terms = [(f, x) for f, x in zip(self.factors, (a, b), strict=True) if f]
         text = " ".join(f"{'-' if f < 0 else '+'} {x if abs(f) == 1 else f'{abs(f)} {x}'}" for f, x in terms)
         return text.removeprefix("+ ") or "0"
 
     def cost(self, table: Array, dsp: bool) -> tuple[float, int, int]:
-        """(LUT, DSP blocks, bits of block memory) of tables and join. `table` int64 (folds, lanes): sets of lanes."""
+        """(LUT, DSP blocks, bits of block RAM) of the lookup tables and the join.
+
+        `table` int64 (folds, lanes): sets of the lanes.
+        """
         lanes = table.shape[1]
-        lut, blocks, memory = 0.0, 0, 0
-        for found, type_ in zip(self.tables, self.operands, strict=True):
-            if found is not None:
-                logic, _, bits = table_cost(found, table, IntType(0, (1 << found.bits) - 1), type_)
+        lut, dsp_blocks, memory = 0.0, 0, 0
+        for lookup, type_ in zip(self.tables, self.operands, strict=True):
+            if lookup is not None:
+                logic, _, bits = table_cost(lookup, table, IntType(0, (1 << lookup.bits) - 1), type_)
                 lut, memory = lut + logic, memory + bits
         widths = [type_.bits + 1 for type_ in self.operands]
         if self.packed:
-            return lut, blocks, memory
+            return lut, dsp_blocks, memory
         if self.factors is None:
-            logic, blocks = multiplier_cost.cost(widths[0], widths[1], lanes, None, dsp)
-            return lut + logic + lanes * sum(w for w, z in zip(widths, self.zeros, strict=True) if z), blocks, memory
+            logic, dsp_blocks = multiplier_cost.cost(widths[0], widths[1], lanes, None, dsp)
+            return (
+                lut + logic + lanes * sum(w for w, z in zip(widths, self.zeros, strict=True) if z),
+                dsp_blocks,
+                memory,
+            )
         digits = [multiplier_cost.digits(factor) for factor in self.factors]
         rows = sum(max(0, n - 1) * (w + 2.0) for n, w in zip(digits, widths, strict=True))
-        return lut + lanes * (rows + self.type.bits * all(self.factors)), blocks, memory
+        return lut + lanes * (rows + self.type.bits * all(self.factors)), dsp_blocks, memory
 
 
 def direct_plan(
     f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], type_: IntType, function: Function
 ) -> JoinPlan:
-    """The plan that joins the codes themselves, without tables in front."""
+    """The plan that joins the codes themselves, without lookup tables before the join."""
     return JoinPlan(factors, zeros, False, (None, None), f.input_types, type_, function)

@@ -1,15 +1,14 @@
 """Functions of two streams: every proven plan that reduces both codes to one integer, and the steps over it.
 
-A function of two codes a and b would need a table of all pairs. A join plan is cheaper: it computes one integer t from
-both codes, and then t goes through a step function as the codes of any other layer do. t is a weighted sum, a
-product, the sum or product of two tables, or both codes side by side.
+A function of two codes a and b would need a lookup table of all pairs. A join plan is cheaper: it computes one integer
+t from both codes, and t then goes through a step function like the codes of any other layer. t is a weighted sum, a
+product, the sum or product of two lookup tables, or both codes side by side.
 
-Two modules find plans, and each proves its own: `affine` by exact arithmetic on the operations, however many pairs
-there are, and `exhaustive` by evaluating all pairs, where there are not too many. `select.choose_join` takes the
-cheapest plan.
+Two modules find plans, and each proves its own. `affine` uses exact arithmetic on the operations, for any number of
+pairs. `exhaustive` evaluates all pairs, if there are not too many. `select.choose_join` takes the cheapest plan.
 
-Example: code = round(0.5 * a + 0.25 * b) for a and b in 0..2. With t = 2 * a + b it is round(t / 4), so steps at
-t = 3 and t = 6 give the code of each of the nine pairs.
+Example: code = round(0.5 * a + 0.25 * b) for a and b in 0..2. With t = 2 * a + b it is round(t / 4), so steps at t = 3
+and t = 6 give the code of each of the nine pairs.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from hlsgen.rescale.binary.join_plan import JoinPlan, direct_plan
 
 #: At most this many pairs of codes, of all sets together, are evaluated.
 MAX_PAIRS = 1 << 25
-#: At most this many are evaluated where the sum itself is the code, so that no plan can be better.
+#: At most this many are evaluated if the sum itself is the code, so that no plan can be better.
 _FEW_PAIRS = 1 << 12
 
 
@@ -35,7 +34,7 @@ _FEW_PAIRS = 1 << 12
 class JoinSearch:
     """The plans for one layer.
 
-    `index` int64 (elements,): which set of constants each element of the stream uses. `sources`: types of both
+    `index` int64 (elements,): the set of constants that each element of the stream uses. `sources`: types of both
     operands' codes. `result`: type of the resulting codes. `plans`: at least one, each proven.
     """
 
@@ -49,8 +48,8 @@ class JoinSearch:
 def find(layer: BinaryMap, order: Array, reach: tuple[Reach | None, Reach | None] = (None, None)) -> JoinSearch | str:
     """All plans that are worth a comparison of their cost, or, as text, the reasons why there is none.
 
-    `order` int64 (elements,) is the order of the stream of the result. `reach` gives the least and the greatest code
-    of each operand's elements, as in `ir.binary_function.specialize`.
+    `order` int64 (elements,) is the order of the result's stream. `reach` gives the least and the greatest code of each
+    operand's elements, as in `ir.binary_function.specialize`.
     """
     f = specialize(layer, order, reach)
     plans, reasons = [], []
@@ -76,7 +75,7 @@ def find(layer: BinaryMap, order: Array, reach: tuple[Reach | None, Reach | None
 
 def _is_sum_itself(f: StepFunction) -> bool:
     """Whether the code is t itself: integers in, no operations, a quantizer of scale 1 and zero point 0."""
-    end = f.quantizer
-    if not isinstance(f.source, IntegerEncoding) or not isinstance(end, QuantizeLinear) or f.ops:
+    quantizer = f.quantizer
+    if not isinstance(f.source, IntegerEncoding) or not isinstance(quantizer, QuantizeLinear) or f.ops:
         return False
-    return bool((end.scale == 1).all() and not end.zero_point.any())
+    return bool((quantizer.scale == 1).all() and not quantizer.zero_point.any())

@@ -1,8 +1,8 @@
 """Steps over the sum or product t of two codes: where the thresholds may lie, and which place is the cheapest.
 
-Only some t occur, so a threshold may lie anywhere between the last t with a lower code and the first t with a higher
-one. The code is right at every t that occurs wherever it lies, so the choice is free: thresholds on one straight
-line, which need a multiplication only, or thresholds with many trailing zeros, which need less logic.
+Only some t occur. A threshold may lie anywhere between the last t with a lower code and the first t with a higher one,
+and the code is right at every t that occurs. The choice is free: thresholds on one straight line, which need a
+multiplication only, or thresholds with many trailing zeros, which need less logic.
 
 Example: t is 0, 2, 4 or 6 with the codes 0, 0, 1, 1. The threshold of code 1 may be 3 or 4. Of these, 4 has two
 trailing zeros: a comparison with it does not look at the two lowest bits of t.
@@ -29,7 +29,7 @@ class Samples:
 
     @staticmethod
     def of(t: Array, codes: Array) -> Samples | None:
-        """From the sum and the code of every pair, in any one shape; None if equal sums have different codes."""
+        """The samples of all pairs' sums and codes, arrays of one shape; None if equal sums have different codes."""
         t, codes = t.ravel(), codes.ravel()
         low, span = int(t.min()), int(t.max()) - int(t.min()) + 1
         if span <= 4 * len(t) + 1024:
@@ -38,8 +38,8 @@ class Samples:
             table[t - low], occurs[t - low] = codes, True
             if (table[t - low] != codes).any():
                 return None
-            found = np.flatnonzero(occurs)
-            return Samples(found + low, table[found].astype(np.int64))
+            offsets = np.flatnonzero(occurs)
+            return Samples(offsets + low, table[offsets].astype(np.int64))
         order = np.argsort(t, kind="stable")
         t, codes = t[order], codes[order]
         first = np.append(True, t[1:] != t[:-1])
@@ -60,40 +60,38 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class ThresholdRanges:
-    """Where the thresholds of rising functions may lie. Row k belongs to code base + 1 + k, column s to set s.
+    """The range of each threshold of rising functions. Row k belongs to code base + 1 + k, column s to set s.
 
-    `lo`, `hi` int64 (sets,): least and greatest t. `least`, `most` int64 (steps, sets): every threshold of
-    least..most gives the right codes. Both are lo where the code is always reached, and hi + 1 where it never is.
+    `lo`, `hi` int64 (sets,): least and greatest t. `least`, `most` int64 (steps, sets): every threshold of least..highest
+    gives the right codes. Both are lo if the code is always reached, and hi + 1 if it never is.
     """
 
     lo: Array
     hi: Array
     base: int
-    least: Array
-    most: Array
+    lowest: Array
+    highest: Array
 
     @staticmethod
     def of(samples: list[Samples], low: int, high: int) -> ThresholdRanges:
-        """Of functions that rise, with one row for each code of low + 1..high."""
-        wanted = np.arange(low + 1, max(high, low + 1) + 1)
+        """The ranges of functions that rise, with one row for each code of low + 1..high."""
+        codes = np.arange(low + 1, max(high, low + 1) + 1)
         lo, hi = (np.array([int(p.t[end]) for p in samples]) for end in (0, -1))
-        least, most = np.empty((2, len(wanted), len(samples)), np.int64)
+        lowest, highest = np.empty((2, len(codes), len(samples)), np.int64)
         for s, p in enumerate(samples):
-            first = np.searchsorted(p.code, wanted)
-            most[:, s] = np.append(p.t, hi[s] + 1)[first]
-            least[:, s] = np.where(first == 0, lo[s], p.t[first - 1] + 1)
-            least[:, s] = np.where(first == len(p.t), hi[s] + 1, least[:, s])
-        return ThresholdRanges(lo, hi, low, least, most)
+            first = np.searchsorted(p.code, codes)
+            highest[:, s] = np.append(p.t, hi[s] + 1)[first]
+            lowest[:, s] = np.where(first == 0, lo[s], p.t[first - 1] + 1)
+            lowest[:, s] = np.where(first == len(p.t), hi[s] + 1, lowest[:, s])
+        return ThresholdRanges(lo, hi, low, lowest, highest)
 
     @property
     def stairs(self) -> StaircasePoints:
-        """The points that a line must pass so that its thresholds lie in least..most."""
-        steps = len(self.most)
-        found = StaircasePoints.of(self.most, self.base, self.lo, self.hi, self.base, self.base + steps)
-        return StaircasePoints(
-            found.x, found.k, found.at,
-            np.concatenate([self.least - 1, found.y[-1:]]), found.l, found.under, found.origin,
-        )  # fmt: skip
+        """The points that a line must pass so that its thresholds lie in least..highest."""
+        steps = len(self.highest)
+        points = StaircasePoints.of(self.highest, self.base, self.lo, self.hi, self.base, self.base + steps)
+        y = np.concatenate([self.lowest - 1, points.y[-1:]])
+        return StaircasePoints(points.x, points.k, points.at, y, points.l, points.under, points.origin)
 
     def fit_line(self) -> tuple[Array, int] | None:
         """(slopes (sets,), shift) with which floor((slope * t + r) / 2^shift) is the function for some r.
@@ -101,33 +99,33 @@ class ThresholdRanges:
         None if a set has no such line, or its arithmetic exceeds 64 bits.
         """
         span = int((self.hi - self.lo).max()) + 2
-        if span * (len(self.most) + 2) >= 1 << MAX_PRODUCT:
+        if span * (len(self.highest) + 2) >= 1 << MAX_PRODUCT:
             return None
-        found = multipliers(slopes(self.stairs))
-        return None if isinstance(found, str) else found
+        line = multipliers(slopes(self.stairs))
+        return None if isinstance(line, str) else line
 
     def thresholds_on_line(self, slope: Array, shift: int) -> Array | None:
-        """The thresholds (steps, sets) of floor((slope * t + r) / 2^shift), with an r that keeps them in least..most.
+        """The thresholds (steps, sets) of floor((slope * t + r) / 2^shift), with an r that keeps them in least..highest.
 
         None if no r does, or the arithmetic exceeds 64 bits.
         """
-        top = max(abs(self.base), abs(self.base + len(self.most))) + 2
+        top = max(abs(self.base), abs(self.base + len(self.highest))) + 2
         reach = int(np.maximum(np.abs(self.lo), np.abs(self.hi)).max()) + 1
         if top << shift >= 1 << MAX_PRODUCT or reach * int(slope.max()) >= 1 << MAX_PRODUCT:
             return None
         stairs = self.stairs
-        least, most = stairs.offsets(slope, shift)
-        if (least > most).any():
+        lowest, highest = stairs.offsets(slope, shift)
+        if (lowest > highest).any():
             return None
-        addend = simplest(np.maximum(least, -(1 << MAX_PRODUCT)), np.minimum(most, 1 << MAX_PRODUCT))
-        whole = stairs.k[:-1] << shift
-        table = np.where(slope > 0, -((addend - whole) // np.maximum(slope, 1)), self.most)
-        return np.clip(table, self.least, self.most)
+        addend = simplest(np.maximum(lowest, -(1 << MAX_PRODUCT)), np.minimum(highest, 1 << MAX_PRODUCT))
+        scaled_codes = stairs.k[:-1] << shift
+        table = np.where(slope > 0, -((addend - scaled_codes) // np.maximum(slope, 1)), self.highest)
+        return np.clip(table, self.lowest, self.highest)
 
     def thresholds(self, line: tuple[Array, int] | None) -> Array:
-        """Thresholds (steps, sets): those of the line if one is given and fits, else those with most trailing zeros."""
+        """Thresholds (steps, sets): on the line if one is given and fits, else with as many trailing zeros as possible."""
         table = None if line is None else self.thresholds_on_line(*line)
-        return roundest(self.least, self.most) if table is None else table
+        return roundest(self.lowest, self.highest) if table is None else table
 
     def to_table(self, name: str, table: Array, falling: Array) -> ThresholdTable:
         """The steps with the thresholds `table`. `falling` bool (sets,): these sets are functions of -t here."""
@@ -137,20 +135,20 @@ class ThresholdRanges:
         return ThresholdTable(name, lo, hi, np.where(falling, 1 - table[::-1], table), values)
 
 
-def roundest(least: Array, most: Array) -> Array:
-    """Elementwise, the number of least..most with the most trailing zeros. Of several, the one nearest to 0."""
-    found = np.where((least <= 0) & (most >= 0), 0, np.where(least > 0, least, most))
-    done = found == 0
+def roundest(lowest: Array, highest: Array) -> Array:
+    """Elementwise, the number of least..highest with the most trailing zeros. Ties go to the one nearest to 0."""
+    rounded = np.where((lowest <= 0) & (highest >= 0), 0, np.where(lowest > 0, lowest, highest))
+    final = rounded == 0
     for zeros in range(62, 0, -1):
-        up, down = -(-least >> zeros) << zeros, most >> zeros << zeros
-        fits = ~done & (up <= most)
-        found = np.where(fits, np.where(least > 0, up, down), found)
-        done |= fits
-    return found
+        up, down = -(-lowest >> zeros) << zeros, highest >> zeros << zeros
+        fits = ~final & (up <= highest)
+        rounded = np.where(fits, np.where(lowest > 0, up, down), rounded)
+        final |= fits
+    return rounded
 
 
 def threshold_ranges(samples: list[Samples]) -> tuple[ThresholdRanges, Array] | str:
-    """The freedom of every threshold, and bool (sets,): which sets fall, and so are given as functions of -t.
+    """The range of every threshold, and bool (sets,): the sets that fall, and so are given as functions of -t.
 
     Returns the reason as text if a set neither rises nor falls, or there are more than MAX_STEPS steps.
     """
@@ -165,7 +163,7 @@ def threshold_ranges(samples: list[Samples]) -> tuple[ThresholdRanges, Array] | 
 
 
 def runs(name: str, samples: list[Samples]) -> ThresholdTable | str:
-    """The steps of functions in any order of codes: a threshold wherever the code changes. Text: too many steps."""
+    """The steps of functions with codes in any order: a threshold at each change of the code. Text if too many."""
     places = [np.flatnonzero(np.diff(p.code)) + 1 for p in samples]
     size = max(1, *map(len, places)) if places else 1
     if size > MAX_STEPS:

@@ -9,7 +9,7 @@ import numpy as np
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.threshold_table import ThresholdTable
 
-#: Beyond this many steps any other realization takes less.
+#: Beyond this many steps any other realization is smaller.
 MAX_STEPS = 31
 
 
@@ -27,7 +27,7 @@ class Comparators:
     latency: int = 2
 
     def apply(self, codes: Array) -> Array:
-        """What the hardware computes: codes (..., sets) -> codes."""
+        """The codes that the hardware computes: codes (..., sets) -> codes."""
         count = np.zeros(np.broadcast_shapes(codes.shape, self.falling.shape), np.int64)
         for row in self.table:
             count += (codes >= row) ^ self.falling
@@ -35,9 +35,9 @@ class Comparators:
 
 
 def find(steps: ThresholdTable) -> Comparators | str:
-    """The comparators, if every set rises or falls by one at each threshold; else the reason, as text, why not.
+    """The comparators, if every set rises or falls by one at each threshold; else the reason, as text.
 
-    Such a function is its thresholds, so the construction is the proof. Rows that no set changes at are left out.
+    The thresholds define such a function, so the construction is the proof. Rows at which no set changes are left out.
     """
     base, places = int(steps.values.min()), np.arange(steps.steps + 1)[:, None]
     falling = np.asarray(steps.values[0] > steps.values[-1])
@@ -49,33 +49,33 @@ def find(steps: ThresholdTable) -> Comparators | str:
     never = ((steps.lo < table) ^ falling).all(axis=1) & ((steps.hi < table) ^ falling).all(axis=1)
     table, base = table[~(from_lo | never)], base + int(from_lo.sum())
     if not 1 <= len(table) <= MAX_STEPS:
-        return f"it has {len(table)} thresholds that matter, not 1 to {MAX_STEPS}"
-    found = Comparators(table, falling, base)
+        return f"it has {len(table)} thresholds at which the code changes, not 1 to {MAX_STEPS}"
+    comparators = Comparators(table, falling, base)
     corners = steps.corners()
-    if (found.apply(corners) != steps.apply(corners)).any():
+    if (comparators.apply(corners) != steps.apply(corners)).any():
         raise AssertionError(f"{steps.name}: the comparisons differ from the function")
-    return found
+    return comparators
 
 
-def threshold_bits(found: Comparators, source: IntType) -> int:
-    """Bits of a threshold: those of x, and one more if a threshold lies above the type of x."""
-    return source.bits + (int(found.table.max()) >= 1 << (source.bits - source.signed))
+def threshold_bits(comparators: Comparators, source: IntType) -> int:
+    """Bits of a threshold: as many as x has, and one more if a threshold lies above the type of x."""
+    return source.bits + (int(comparators.table.max()) >= 1 << (source.bits - source.signed))
 
 
-def cost(found: Comparators, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """(LUT, DSP blocks, bits of block memory): comparators, the exclusive or of each code bit, the memory."""
+def cost(comparators: Comparators, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block RAM): comparators, the exclusive or of each code bit, the memory."""
     folds, lanes = table.shape
-    width = threshold_bits(found, source)
-    codes = (found.base + np.arange(len(found.table) + 1)) & ((1 << result.bits) - 1)
+    width = threshold_bits(comparators, source)
+    codes = (comparators.base + np.arange(len(comparators.table) + 1)) & ((1 << result.bits) - 1)
     turns = [np.count_nonzero(np.diff((codes >> bit) & 1)) for bit in range(result.bits)]
     sites = 1.0 + lanes * sum(-(-(n - 1) // 5) for n in turns if n > 1)
     if folds == 1:
         # Trailing zeros of a constant need no logic.
-        image = (found.table & ((1 << width) - 1))[:, table[0]]
+        image = (comparators.table & ((1 << width) - 1))[:, table[0]]
         digits = width - np.log2(np.maximum(image & -image, 1))
         return sites + float(np.where(image == 0, 0, np.maximum(1, 1 + 0.3 * (digits - 6))).sum()), 0, 0
-    sites += lanes * len(found.table) * 0.7 * width
-    bits = lanes * len(found.table) * (width + bool(found.falling[table].any()))
+    sites += lanes * len(comparators.table) * 0.7 * width
+    bits = lanes * len(comparators.table) * (width + bool(comparators.falling[table].any()))
     if bits * folds >= 1 << 14 and folds > 64:
         return sites, 0, bits * folds
     return sites + bits * (0.0 if folds <= 4 else max(1.0, folds / 64)), 0, 0

@@ -1,8 +1,8 @@
-"""Finds starts of the buckets from which the thresholds of a set look the same, for the realization `correct`.
+"""Finds starts of the buckets relative to which the thresholds look the same, for the realization `correct`.
 
 Each bucket may have a start of its own, and all buckets share one list of thresholds `level`. start + level must give
-every threshold of the function, up to the bits that are stored apart. These are difference constraints, which
-relaxation solves as in the algorithm of Bellman and Ford.
+every threshold of the function, up to the bits that are stored apart. These are difference constraints, solved by
+relaxation as in the algorithm of Bellman and Ford.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from hlsgen.numerics.fixed import Array
 #: Widths of a bucket's number that are tried with logic, and the most cells of a fit with a single bucket.
 _BUCKETS = (5, 4, 3, 6, 7)
 _MAX_CELLS = 512
-#: More than any input: stands for a threshold that does not exist.
+#: More than any input: marks a threshold that does not exist.
 _NONE = 1 << 58
-#: At most so many numbers of tables are relaxed at once, so that they stay in the caches.
+#: At most this many table entries are relaxed at once, so that they stay in the caches.
 _TOGETHER = 1 << 17
 
 
 @dataclass(frozen=True)
 class Grid:
-    """What starts and thresholds are multiples of: bits behind the point, bits of the finer part, grain of starts."""
+    """The grid of starts and thresholds: fraction bits, bits of the finer part, grain of starts."""
 
     fraction: int
     rest_bits: int
@@ -34,12 +34,12 @@ class Grid:
 
     @property
     def step(self) -> int:
-        """What thresholds are multiples of."""
+        """Thresholds are multiples of this."""
         return 1 << self.rest_bits
 
     @property
     def slack(self) -> int:
-        """By how much less than this a threshold may lie too low."""
+        """A threshold may be too low by less than this."""
         return 1 << max(self.fraction, self.rest_bits)
 
 
@@ -47,7 +47,7 @@ def _finer(rests: range) -> list[Grid]:
     return [Grid(0, rest, 1 << grain) for rest in rests for grain in range(rest, -1, -1)]
 
 
-#: Grids in the order in which they are tried, the cheapest first; those of a list together.
+#: Grids in the order in which they are tried, the cheapest first. The grids of one list are tried together.
 _GRIDS = (
     [Grid(fraction, 0, 1) for fraction in range(9)],
     _finer(range(1, 6)),
@@ -58,7 +58,7 @@ _GRIDS = (
 
 @dataclass(frozen=True, eq=False)
 class Buckets:
-    """What a set is fitted for: its thresholds `inner` int64, ascending, and buckets of 2^coarse inputs on first..last."""
+    """The thresholds `inner` int64, ascending, of a set, and buckets of 2^coarse inputs on first..last."""
 
     inner: Array
     first: int
@@ -67,12 +67,12 @@ class Buckets:
 
     @property
     def numbers(self) -> Array:
-        """Of all buckets, int64 (buckets,)."""
+        """The numbers of all buckets, int64 (buckets,)."""
         return np.arange(self.first >> self.coarse, (self.last >> self.coarse) + 1)
 
     @staticmethod
     def of(inner: Array, first: int, last: int, bits: int) -> Buckets:
-        """With the smallest buckets whose numbers have so many bits."""
+        """The smallest buckets whose numbers have at most `bits` bits."""
         coarse = next(c for c in range(64) if (last >> c) - (first >> c) < 1 << bits)
         return Buckets(inner, first, last, coarse)
 
@@ -81,10 +81,11 @@ class Buckets:
 class Fit:
     """Buckets and thresholds of one set.
 
-    Buckets are numbered from that of input `first` on, 2^coarse inputs each. `start` int64 (buckets,) is what x is
-    seen from, `before` int64 (buckets,) how many thresholds lie below. `level` int64 (columns,): the shared
-    thresholds of y = x - start, ascending. start and level are in units of 2^-fraction. `rest` int64 (thresholds,):
-    low bits of each threshold, `rest_bits` wide. Inputs beyond `last` reach `above` thresholds of the last bucket.
+    Buckets are numbered from the bucket of input `first` on, 2^coarse inputs each. `start` int64 (buckets,) is
+    subtracted from x, `thresholds_below` int64 (buckets,) counts the thresholds below the bucket. `level` int64
+    (columns,): the shared thresholds of y = x - start, ascending. start and level are in units of 2^-fraction. `rest`
+    int64 (thresholds,): low bits of each threshold, `rest_bits` wide. Inputs beyond `last` reach `above` thresholds of
+    the last bucket.
     """
 
     first: int
@@ -94,9 +95,9 @@ class Fit:
     fraction: int
     rest_bits: int
     start: Array
-    before: Array
+    thresholds_below: Array
     level: Array
-    rest: Array
+    low_bits: Array
 
     @cached_property
     def ends(self) -> tuple[int, int]:
@@ -108,7 +109,7 @@ class Fit:
 
     @property
     def length(self) -> int:
-        """By how much the greatest y is above the least one, in units of 2^-fraction."""
+        """The distance from the least to the greatest y, in units of 2^-fraction."""
         return self.ends[1] - self.ends[0]
 
     @cached_property
@@ -129,69 +130,68 @@ Solution = tuple[Grid, Array, Array]
 
 
 def _solve(tables: Sequence[Array], grids: Sequence[Grid]) -> list[Solution | None]:
-    """For each table the first grid that has a solution, and its start (buckets,) and level (columns,); None if none
-    has.
+    """The first grid with a solution for each table, with its start (buckets,) and level (columns,); else None.
 
     A solution has scaled - slack < start + level <= scaled, where `scaled` is the table with the grid's fraction bits.
-    Each table int64 (buckets, columns), _NONE where there is no threshold, and no constraint. Starts are multiples of
-    the grain, levels of the step. Relaxation goes from above to the greatest solution whose start is at least 0 in the
-    bucket with the most thresholds; it is done for all tables and grids at once, each pair on a row of its own.
+    Each table is int64 (buckets, columns), _NONE where there is no threshold, and no constraint. Starts are multiples
+    of the grain, levels of the step. Relaxation goes from above to the greatest solution whose start is at least 0 in
+    the bucket with the most thresholds. It runs for all tables and grids at once, each pair on a row of its own.
     """
     buckets, columns = (max(table.shape[axis] for table in tables) for axis in (0, 1))
     padded = np.full((len(tables), buckets, columns), _NONE)
     for place, table in zip(padded, tables, strict=True):
         place[: table.shape[0], : table.shape[1]] = table
-    known = (padded < _NONE)[:, None]
-    # Rows of an array: of table `owner` and grid `number`.
+    exists = (padded < _NONE)[:, None]
+    # Array rows belong to table `owner` and grid `number`.
     owner: Array = np.repeat(np.arange(len(tables)), len(grids))
     number: Array = np.tile(np.arange(len(grids)), len(tables))
     step, grain, slack, fraction = (
         np.array([getattr(grid, name) for grid in grids])[number] for name in ("step", "grain", "slack", "fraction")
     )
     scaled = padded[:, None] << fraction[: len(grids), None, None]
-    # What does not exist is never the least of a row or column.
-    above, below = (np.where(known, scaled, end).reshape(-1, buckets, columns) for end in (2 * _NONE, -2 * _NONE))
-    widest = known[:, 0].sum(axis=2).argmax(axis=1)[owner]
+    # A threshold that does not exist is never the least of a row or column.
+    above, below = (np.where(exists, scaled, end).reshape(-1, buckets, columns) for end in (2 * _NONE, -2 * _NONE))
+    widest = exists[:, 0].sum(axis=2).argmax(axis=1)[owner]
     # The longest path, twice for the rounding to the grids.
-    turns = np.array([2 * sum(table.shape) for table in tables])
-    back = np.full((len(owner), buckets), _NONE)  # -start
+    round_limit = np.array([2 * sum(table.shape) for table in tables])
+    back = np.full((len(owner), buckets), _NONE)  # Holds -start.
     back[np.arange(len(owner)), widest] = 0
-    going: Array = np.ones(len(owner), np.bool_)
+    active: Array = np.ones(len(owner), np.bool_)
     best = np.full(len(tables), len(grids))
-    found: list[Solution | None] = [None] * len(tables)
-    for turn in range(int(turns.max())):
-        going &= (back[np.arange(len(owner)), widest] >= -np.maximum(step, grain)) & (number < best[owner])
-        going &= turn < turns[owner]
-        left = np.count_nonzero(going)
-        if not left:
+    solutions: list[Solution | None] = [None] * len(tables)
+    for round_number in range(int(round_limit.max())):
+        active &= (back[np.arange(len(owner)), widest] >= -np.maximum(step, grain)) & (number < best[owner])
+        active &= round_number < round_limit[owner]
+        active_rows = np.count_nonzero(active)
+        if not active_rows:
             break
-        if 4 * left <= 3 * len(going):
-            owner, number, step, grain, slack, above, below, widest, back, going = (
-                x[going] for x in (owner, number, step, grain, slack, above, below, widest, back, going)
+        if 4 * active_rows <= 3 * len(active):
+            owner, number, step, grain, slack, above, below, widest, back, active = (
+                x[active] for x in (owner, number, step, grain, slack, above, below, widest, back, active)
             )
         level = (above + back[:, :, None]).min(axis=1) & -step[:, None]
         tight = ((level[:, None, :] - below).min(axis=2) + (slack - 1)[:, None]) & -grain[:, None]
         tight = np.minimum(back, tight)
-        for row in np.flatnonzero(going & (tight == back).all(axis=1)):
-            going[row], own = False, int(owner[row])
-            if number[row] < best[own]:
-                best[own], (high, wide) = number[row], tables[own].shape
-                found[own] = grids[int(number[row])], -back[row, :high], level[row, :wide]
+        for row in np.flatnonzero(active & (tight == back).all(axis=1)):
+            active[row], table_number = False, int(owner[row])
+            if number[row] < best[table_number]:
+                best[table_number], (height, width) = number[row], tables[table_number].shape
+                solutions[table_number] = grids[int(number[row])], -back[row, :height], level[row, :width]
         back = tight
-    return found
+    return solutions
 
 
 def _solved(tables: Sequence[Array]) -> list[Solution | None]:
-    """The solution of each table on the cheapest grid that has one; None if none has."""
-    found: list[Solution | None] = [None] * len(tables)
+    """The solution of each table on the cheapest grid that has one; None if no grid has one."""
+    solutions: list[Solution | None] = [None] * len(tables)
     for grids in _GRIDS:
-        left = [i for i, solution in enumerate(found) if solution is None]
-        while left:
-            count = max(1, _TOGETHER // (len(grids) * max(tables[i].size for i in left)))
-            some, left = left[:count], left[count:]
-            for i, solution in zip(some, _solve([tables[i] for i in some], grids), strict=True):
-                found[i] = solution
-    return found
+        unsolved = [i for i, solution in enumerate(solutions) if solution is None]
+        while unsolved:
+            count = max(1, _TOGETHER // (len(grids) * max(tables[i].size for i in unsolved)))
+            batch, unsolved = unsolved[:count], unsolved[count:]
+            for i, solution in zip(batch, _solve([tables[i] for i in batch], grids), strict=True):
+                solutions[i] = solution
+    return solutions
 
 
 def _roundest(low: int, high: int) -> int:
@@ -203,50 +203,50 @@ def _roundest(low: int, high: int) -> int:
 def _spread(inner: Array, numbers: Array, coarse: int, folded: bool) -> tuple[Array, Array, Array]:
     """The thresholds `inner` by bucket: (buckets, columns), _NONE where there is none.
 
-    Also (buckets,) each: how many thresholds lie below the bucket, and the column of its first one. That is 0, but
-    if `folded` the thresholds of the last bucket with any are aligned at the last column.
+    Also (buckets,) each: the number of thresholds below the bucket, and the column of its first one. That column is 0.
+    If `folded`, the thresholds of the last bucket with any are aligned at the last column.
     """
     begin = np.searchsorted(inner, numbers << coarse)
     end = np.searchsorted(inner, (numbers + 1) << coarse)
     columns = int((end - begin).max())
     shift = np.where(folded & (end == len(inner)) & (end > begin) & (begin > 0), columns - (end - begin), 0)
     index = begin[:, None] + np.arange(columns) - shift[:, None]
-    known = (index >= begin[:, None]) & (index < end[:, None])
-    return np.where(known, inner[np.clip(index, 0, len(inner) - 1)], _NONE), begin, shift
+    exists = (index >= begin[:, None]) & (index < end[:, None])
+    return np.where(exists, inner[np.clip(index, 0, len(inner) - 1)], _NONE), begin, shift
 
 
-def fit_buckets(wanted: Sequence[Buckets], folded: bool) -> list[Fit | None]:
-    """The fit of each set for its buckets, with the cheapest grid that has one; None if none has."""
-    spread = [_spread(w.inner, w.numbers, w.coarse, folded) for w in wanted]
+def fit_buckets(buckets_by_set: Sequence[Buckets], folded: bool) -> list[Fit | None]:
+    """The fit of each set for its buckets, with the cheapest grid that has one; None if no grid has one."""
+    spread = [_spread(buckets.inner, buckets.numbers, buckets.coarse, folded) for buckets in buckets_by_set]
     solved = _solved([table for table, _, _ in spread])
     return [
-        None if solution is None else _fitted(w, *parts, *solution)
-        for w, parts, solution in zip(wanted, spread, solved, strict=True)
+        None if solution is None else _fitted(buckets, *parts, *solution)
+        for buckets, parts, solution in zip(buckets_by_set, spread, solved, strict=True)
     ]
 
 
-def _fitted(wanted: Buckets, table: Array, begin: Array, shift: Array, grid: Grid, start: Array, level: Array) -> Fit:
-    """The fit of a solution."""
-    inner, numbers, first, last, coarse = wanted.inner, wanted.numbers, wanted.first, wanted.last, wanted.coarse
-    known = table < _NONE
+def _fitted(buckets: Buckets, table: Array, begin: Array, shift: Array, grid: Grid, start: Array, level: Array) -> Fit:
+    """The fit of `buckets` that a solution on a grid gives."""
+    inner, numbers, first, last, coarse = buckets.inner, buckets.numbers, buckets.first, buckets.last, buckets.coarse
+    exists = table < _NONE
     fraction, rest_bits, grain = grid.fraction, grid.rest_bits, grid.grain
-    # Buckets without thresholds lie below the first one.
+    # A bucket without thresholds lies below the first level.
     lowest = (((numbers + 1) << coarse) - 1 << fraction) - int(level[0]) + 1
-    start = np.where(known.any(axis=1), start, -(-lowest // grain) * grain)
+    start = np.where(exists.any(axis=1), start, -(-lowest // grain) * grain)
     y = (np.maximum(numbers << coarse, first) << fraction) - start
     move = min(int(y.min()), int(level[0])) >> rest_bits << rest_bits
     start, level = start + move, level - move
-    rest = np.zeros(len(inner), np.int64)
+    low_bits = np.zeros(len(inner), np.int64)
     if rest_bits:
         at = (begin - shift)[:, None] + np.arange(table.shape[1])
-        rest[at[known]] = (table - start[:, None] - level)[known]
-    before = begin - shift
-    above = len(inner) - int(before[-1])
-    return Fit(first, last, coarse, above, fraction, rest_bits, start, before, level, rest)
+        low_bits[at[exists]] = (table - start[:, None] - level)[exists]
+    thresholds_below = begin - shift
+    above = len(inner) - int(thresholds_below[-1])
+    return Fit(first, last, coarse, above, fraction, rest_bits, start, thresholds_below, level, low_bits)
 
 
 def fit_flat(inner: Array, first: int, last: int) -> Fit:
-    """The fit with a start of 0 everywhere: the cells are those of x itself."""
+    """The fit with a start of 0 everywhere: its cells are cells of x itself."""
     coarse = max(first.bit_length(), last.bit_length(), 1)
     zero = np.zeros((last >> coarse) - (first >> coarse) + 1, np.int64)
     none = np.zeros(len(inner), np.int64)
@@ -254,7 +254,7 @@ def fit_flat(inner: Array, first: int, last: int) -> Fit:
 
 
 def fit_constant(first: int, last: int, coarse: int) -> Fit:
-    """The fit of a set without a step: every y lies in front of the only threshold."""
+    """The fit of a set without a step: every y lies before the only threshold."""
     start = np.arange(first >> coarse, (last >> coarse) + 1) << coarse
     zero = np.zeros(1, np.int64)
     return Fit(first, last, coarse, 0, 0, 0, start, np.zeros(len(start), np.int64), zero + (1 << coarse), zero)
@@ -262,11 +262,11 @@ def fit_constant(first: int, last: int, coarse: int) -> Fit:
 
 def candidates(inner: Sequence[Array], lo: Sequence[int], hi: Sequence[int]) -> list[list[Fit]]:
     """Fits for each set on lo..hi with tables of its own; `inner` int64: its thresholds, ascending."""
-    found: list[list[Fit]] = [[] for _ in inner]
+    fits: list[list[Fit]] = [[] for _ in inner]
     ends = {}
     for s, (column, low, high) in enumerate(zip(inner, lo, hi, strict=True)):
         if not len(column):
-            found[s].append(fit_constant(low, high, max(low.bit_length(), high.bit_length(), 1)))
+            fits[s].append(fit_constant(low, high, max(low.bit_length(), high.bit_length(), 1)))
             continue
         # Beyond first and last, less than the distance of thresholds away, the code is fixed.
         gap = int(np.diff(column).min()) if len(column) > 1 else high - low + 1
@@ -274,11 +274,11 @@ def candidates(inner: Sequence[Array], lo: Sequence[int], hi: Sequence[int]) -> 
         first = low if low > bottom - gap else _roundest(bottom - gap, bottom)
         last = high if high < top + gap else _roundest(top, top + gap) - 1
         if (last - first) // gap < _MAX_CELLS:
-            found[s].append(fit_flat(column, first, last))
+            fits[s].append(fit_flat(column, first, last))
         ends[s] = first, last
     for bits in _BUCKETS:
-        wanted = {s: Buckets.of(inner[s], first, last, bits) for s, (first, last) in ends.items()}
-        for s, fit in zip(wanted, fit_buckets(list(wanted.values()), False), strict=True):
+        buckets_by_set = {s: Buckets.of(inner[s], first, last, bits) for s, (first, last) in ends.items()}
+        for s, fit in zip(buckets_by_set, fit_buckets(list(buckets_by_set.values()), False), strict=True):
             if fit is not None:
-                found[s].append(fit)
-    return found
+                fits[s].append(fit)
+    return fits

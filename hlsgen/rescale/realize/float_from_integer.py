@@ -1,4 +1,4 @@
-"""Turns the integer operations in front of a conversion to float32 into float32 units, where that is exact."""
+"""Turns the integer operations before a conversion to float32 into float32 units, if that is exact."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hlsgen.ir.ops import Add, Cast, Dequantize, Elementwise, Max, Min, Mul
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatOp, to_float
 
-#: float32 represents all integers up to here.
+#: float32 represents all integers up to this one.
 _EXACT = 1 << 24
 _UNITS = {Add: "ADD", Max: "MAX", Min: "MIN", Mul: "MUL"}
 
@@ -17,9 +17,9 @@ _UNITS = {Add: "ADD", Max: "MAX", Min: "MIN", Mul: "MUL"}
 def convert(
     source: IntegerEncoding, type_: IntType, lo: Array, hi: Array, ops: tuple[Elementwise, ...]
 ) -> tuple[list[FloatOp], int] | None:
-    """The units that turn codes lo..hi, int64 (sets,), into float32, and how many of `ops` they do.
+    """The units that turn codes lo..hi, int64 (sets,), into float32, and the number of `ops` that they cover.
 
-    None if an integer wraps, if the chain has no conversion, or if an operation that float32 has to do exceeds 2^24.
+    Returns None if an integer wraps, if the chain has no conversion, or if an operation in float32 exceeds 2^24.
     Constants that are added first join the conversion, which rounds once.
     """
     sets, dtype = len(lo), source.dtype
@@ -45,26 +45,26 @@ def convert(
             case Add(value) if not units:
                 offset, ends = offset + value.astype(np.int64), ends + value.astype(np.int64)
             case Add(value) | Max(value) | Min(value) | Mul(value):
-                wide = value.astype(np.int64)
-                after = _ends(op, ends, wide)
-                if max(int(np.abs(x).max()) for x in (ends, wide, after)) > _EXACT:
+                constant = value.astype(np.int64)
+                new_ends = _ends(op, ends, constant)
+                if max(int(np.abs(x).max()) for x in (ends, constant, new_ends)) > _EXACT:
                     return None
                 units = units or [to_float(type_, offset)]
                 units.append(Arithmetic(_UNITS[type(op)], value.astype(np.float32)))
-                ends = after
+                ends = new_ends
             case _:
                 return None
     return None
 
 
 def _within(ends: Array, dtype: str) -> bool:
-    """Whether the type holds both ends of all sets."""
+    """True if the type holds both ends of all sets."""
     info = np.iinfo(dtype)
     return bool(ends.min() >= info.min and ends.max() <= info.max)
 
 
 def _ends(op: Elementwise, ends: Array, value: Array) -> Array:
-    """The least and the greatest number behind an operation, int64 (2, sets)."""
+    """The least and the greatest number after an operation, int64 (2, sets)."""
     match op:
         case Add():
             return ends + value

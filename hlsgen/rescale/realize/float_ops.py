@@ -1,4 +1,4 @@
-"""The hardware units that a pipeline of float32 operations consists of, as data."""
+"""Data types of the hardware units in a pipeline of float32 operations."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ FloatOp = Arithmetic | RoundToFloat | ToFloat | ToCode | FloatCompare
 
 @dataclass(frozen=True, eq=False)
 class FloatUnits:
-    """A pipeline of float32 units. It takes codes, or the bits of float32 numbers, and gives codes."""
+    """A pipeline of float32 units. It consumes codes, or the bits of float32 numbers, and produces codes."""
 
     units: tuple[FloatOp, ...]
 
 
 def to_float(type_: IntType, offset: Array) -> ToFloat:
     """The unit that converts code + offset to float32, rounded once; `offset` int64 (sets,)."""
-    one = np.ones_like(offset)
-    return ToFloat(type_, 0, offset, one, one - 1)
+    ones = np.ones_like(offset)
+    return ToFloat(type_, 0, offset, ones, ones - 1)

@@ -1,7 +1,7 @@
 """Realization `float-scale`: one float32 product between integers, computed in integers with the same roundings.
 
-code = clamp(zero_point + rne(fl32(fl32(x + offset) * scale))). fl32 rounds to float32, rne to the nearest integer,
-ties to even. Rounding twice differs from rounding once only near ties, and the hardware treats those apart.
+code = clamp(zero_point + rne(fl32(fl32(x + offset) * scale))). fl32 rounds to float32, rne to the nearest integer, ties
+to even. Rounding twice differs from rounding once only near ties, which the hardware treats separately.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hlsgen.rescale.threshold_table import ThresholdTable
 
 #: Significant bits of float32.
 _KEEP = 24
-#: Codes without zero point below 2^22 have ties that float32 can tell from their neighbours.
+#: Codes without zero point below 2^22 have ties that float32 can distinguish from their neighbours.
 _TIE_BITS = 22
 _MAX_LEFT = 31
 _MAX_SHIFT = 80
@@ -38,7 +38,7 @@ class FloatScale:
     bits: int
     low: int
     high: int
-    #: Multiplier blocks instead of rows of adders.
+    #: DSP blocks instead of rows of adders.
     dsp: bool = False
     #: Rows of adders between registers.
     every: int = 2
@@ -49,7 +49,7 @@ class FloatScale:
 
     @property
     def stages(self) -> int:
-        """Pipeline registers of the product; with DSP blocks one, or two for several."""
+        """Pipeline registers of the product; one if it uses a single DSP block, two if several."""
         return (1 if self.bits < 18 else 2) if self.dsp else -(-(self.mantissa_bits + 1) // (2 * self.every))
 
     @property
@@ -57,25 +57,25 @@ class FloatScale:
         return self.stages + (9 if self.bits > _KEEP else 7)
 
     def apply(self, codes: Array) -> Array:
-        """What the hardware computes: codes (..., sets) -> codes.
+        """The codes that the hardware computes: codes (..., sets) -> codes.
 
         It rounds the product once, straight to an integer q or q + 1. Rounding to float32 first would turn products
-        within d of q + 1/2 into ties, where d is half a unit in the last place of float32 at q + 1/2. Ties go to the
-        even neighbour, so these products do too.
+        within d of q + 1/2 into ties. d is half a unit in the last place of float32 at q + 1/2. Ties go to the even
+        neighbour, so these products do too.
         """
-        wide = max(self.bits + max(_KEEP + 1, int(self.left.max())), self.shift) > 60
-        total = (codes + self.offset).astype(object if wide else np.int64)
+        exceeds_int64 = max(self.bits + max(_KEEP + 1, int(self.left.max())), self.shift) > 60
+        total = (codes + self.offset).astype(object if exceeds_int64 else np.int64)
         top = (1 << self.bits) - 1
-        # The bound first, so that the shift does not overflow.
+        # Clamp first, so that the shift does not overflow.
         size = np.minimum(np.minimum(abs(total), top) << self.left, top)
         product = _significant(size, self.bits) * self.mantissa
         code = product >> self.shift
-        rest, half = product & ((1 << self.shift) - 1), 1 << (self.shift - 1)
+        fraction, half = product & ((1 << self.shift) - 1), 1 << (self.shift - 1)
         small = np.minimum(code, 1 << _TIE_BITS).astype(np.int64)
         place = self.shift - 25 + np.frexp(small.astype(np.float64))[1]
         ties = (place >= 0) & (small < 1 << _TIE_BITS)
         d = np.where(ties, np.ones_like(product) << np.where(ties, place, 0).astype(product.dtype), 0)
-        up = np.where(code & 1 == 1, rest >= half - d, rest > half + d)
+        up = np.where(code & 1 == 1, fraction >= half - d, fraction > half + d)
         code = np.where(total < 0, -(code + up), code + up) + self.zero_point
         return np.asarray(np.clip(code, self.low, self.high).astype(np.int64))
 
@@ -94,12 +94,12 @@ def _significant(size: Array, bits: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class MonotoneTarget:
     """The monotone function on lo..hi that a product must equal; arrays int64 (sets,).
 
-    `first`, `last`: the codes at lo and hi. `bottom`: the input in front of the first change; `top`: the input of the
-    last change; both are lo if nothing changes. `points()` gives inputs (n, sets) with their codes, in chunks. A
-    monotone function that agrees at all of them is equal.
+    `first`, `last`: the codes at lo and hi. `bottom`: the input before the first change; `top`: the input of the last
+    change; both are lo if nothing changes. `points()` gives inputs (n, sets) with their codes, in chunks. A monotone
+    function that agrees at all of them is equal.
     """
 
     lo: Array
@@ -111,10 +111,10 @@ class Wanted:
     points: Callable[[], Iterable[tuple[Array, Array]]]
 
     @staticmethod
-    def of(steps: ThresholdTable) -> Wanted:
+    def of(steps: ThresholdTable) -> MonotoneTarget:
         """The function of these steps, which must be monotone."""
         inside = (steps.table > steps.lo) & (steps.table <= steps.hi)
-        some = inside.any(axis=0)
+        has_changes = inside.any(axis=0)
         lowest = np.where(inside, steps.table, steps.hi + 1).min(axis=0, initial=int(steps.hi.max()) + 1) - 1
         highest = np.where(inside, steps.table, steps.lo).max(axis=0, initial=int(steps.lo.min()))
 
@@ -122,25 +122,25 @@ class Wanted:
             corners = steps.corners()
             yield corners, steps.apply(corners)
 
-        ends = np.where(some, lowest, steps.lo), np.where(some, highest, steps.lo)
-        return Wanted(steps.lo, steps.hi, steps.first, steps.last, *ends, points)
+        ends = np.where(has_changes, lowest, steps.lo), np.where(has_changes, highest, steps.lo)
+        return MonotoneTarget(steps.lo, steps.hi, steps.first, steps.last, *ends, points)
 
 
 def find(
-    wanted: ThresholdTable | Wanted, scale: Array, offset: Array, zero_point: Array, dsp: bool = False
-) -> FloatScale | str:  # fmt: skip
-    """The product with these parameters, if it is proven equal to `wanted`; else the reason, as text.
+    target: ThresholdTable | MonotoneTarget, scale: Array, offset: Array, zero_point: Array, dsp: bool = False
+) -> FloatScale | str:
+    """The product with these parameters, if it is proven equal to `target`; else the reason, as text.
 
     `scale` float32 (sets,); `offset`, `zero_point` int64 (sets,). `dsp` builds it from DSP blocks. The proof: every
-    step of the product is monotone, and so is `wanted`, so agreement at the points of `wanted` decides.
+    step of the product is monotone, and so is `target`, so agreement at the points of `target` decides.
     """
-    wanted = Wanted.of(wanted) if isinstance(wanted, ThresholdTable) else wanted
+    target = MonotoneTarget.of(target) if isinstance(target, ThresholdTable) else target
     if scale.dtype != np.float32 or not (np.isfinite(scale) & (scale >= np.finfo(np.float32).tiny)).all():
         return "a scale that is no positive normal float32"
     fraction, exponent = np.frexp(scale)
     mantissa = (fraction * np.float32(1 << _KEEP)).astype(np.int64)
     zeros = np.array([digits_below(int(m)) for m in mantissa])
-    # scale = mantissa / 2^places, with an odd mantissa, and then all with the most places.
+    # scale = mantissa / 2^places with an odd mantissa. Then all sets get the most places.
     mantissa, places = mantissa >> zeros, _KEEP - exponent.astype(np.int64) - zeros
     shift = max(1, int(places.max()))
     widest = int(mantissa.max()).bit_length()
@@ -149,21 +149,21 @@ def find(
     left = shift - places - widen
     if shift > _MAX_SHIFT or int(left.max()) > _MAX_LEFT:
         return f"a shift of {shift} places to the right or {int(left.max())} to the left"
-    first, last = wanted.first, wanted.last
+    first, last = target.first, target.last
     low, high = int(np.minimum(first, last).min()), int(np.maximum(first, last).max())
     if max(abs(low), abs(high)) + int(np.abs(zero_point).max()) >= 1 << _TIE_BITS:
         return f"codes of more than {_TIE_BITS} bits"
-    bits = _reach(wanted, offset, left)
-    found = FloatScale(mantissa << widen, left, shift, offset, zero_point, bits, low, high, dsp)
-    for x, codes in wanted.points():
-        right = found.apply(x)
-        wrong = (right != codes).any(axis=0)
+    bits = _reach(target, offset, left)
+    realization = FloatScale(mantissa << widen, left, shift, offset, zero_point, bits, low, high, dsp)
+    for x, codes in target.points():
+        computed = realization.apply(x)
+        wrong = (computed != codes).any(axis=0)
         if wrong.any():
             s = int(wrong.argmax())
-            p = int((right != codes)[:, s].argmax())
+            p = int((computed != codes)[:, s].argmax())
             product = f"rne(float32({x[p, s]} + {offset[s]}) * {scale[s]}) + {zero_point[s]}"
-            return f"set {s}: {product} is {right[p, s]}, not {codes[p, s]}"
-    return found
+            return f"set {s}: {product} is {computed[p, s]}, not {codes[p, s]}"
+    return realization
 
 
 def digits_below(value: int) -> int:
@@ -171,31 +171,35 @@ def digits_below(value: int) -> int:
     return (value & -value).bit_length() - 1
 
 
-def _reach(wanted: Wanted, offset: Array, left: Array) -> int:
+def _reach(target: MonotoneTarget, offset: Array, left: Array) -> int:
     """Bits that hold |x + offset| << left for all inputs from `bottom` to `top`.
 
     The code is constant beyond these, so that all other inputs may saturate. A set without changes needs the bits of
     its input nearest to 0.
     """
-    nearest = np.clip(0, wanted.lo + offset, wanted.hi + offset)
-    ends = np.where(wanted.top > wanted.lo, np.stack([wanted.bottom, wanted.top]) + offset, nearest)
+    nearest = np.clip(0, target.lo + offset, target.hi + offset)
+    ends = np.where(target.top > target.lo, np.stack([target.bottom, target.top]) + offset, nearest)
     sizes = np.abs(ends).max(axis=0)
     return max(1, max(int(size).bit_length() + int(t) for size, t in zip(sizes, left, strict=True)))
 
 
-def cost(found: FloatScale, table: Array, source: IntType, result: IntType, dsp: bool) -> tuple[float, int, int]:
-    """(LUT, DSP blocks, bits of block memory): the sum and shift in front of the product, the product, the ties."""
+def cost(realization: FloatScale, table: Array, source: IntType, result: IntType, dsp: bool) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block RAM): the sum and shift before the product, the product, the ties."""
     folds, lanes = table.shape
-    u_bits, bits, left = found.bits + 1 + (found.bits > _KEEP), found.mantissa_bits + 1, int(found.left.max())
-    constants = found.mantissa[table[0]] if folds == 1 else None
-    lut, blocks = product.cost(u_bits, bits, lanes, constants, dsp)
+    u_bits, bits, left = (
+        realization.bits + 1 + (realization.bits > _KEEP),
+        realization.mantissa_bits + 1,
+        int(realization.left.max()),
+    )
+    constants = realization.mantissa[table[0]] if folds == 1 else None
+    lut, dsp_blocks = product.cost(u_bits, bits, lanes, constants, dsp)
     width = source.bits + 1
-    each = width * float(found.offset.any()) + (width + left) * left.bit_length() / 2 + u_bits
-    each += 2.7 * found.bits if found.bits > _KEEP else 0
-    whole = u_bits + bits - found.shift
-    each += 40 + 2 * whole + result.bits + (8 if dsp else 20)
-    zero_bits = int(np.abs(found.zero_point).max()).bit_length() + 1
-    each += 0 if folds == 1 else zero_bits if dsp else bits + zero_bits
-    offset_bits = int(np.abs(found.offset).max()).bit_length() + 1
+    lane_lut = width * float(realization.offset.any()) + (width + left) * left.bit_length() / 2 + u_bits
+    lane_lut += 2.7 * realization.bits if realization.bits > _KEEP else 0
+    integer_bits = u_bits + bits - realization.shift
+    lane_lut += 40 + 2 * integer_bits + result.bits + (8 if dsp else 20)
+    zero_bits = int(np.abs(realization.zero_point).max()).bit_length() + 1
+    lane_lut += 0 if folds == 1 else zero_bits if dsp else bits + zero_bits
+    offset_bits = int(np.abs(realization.offset).max()).bit_length() + 1
     logic, block = product.memory(folds, lanes, bits + offset_bits + left.bit_length() + zero_bits)
-    return lut + lanes * each + logic, blocks, block
+    return lut + lanes * lane_lut + logic, dsp_blocks, block

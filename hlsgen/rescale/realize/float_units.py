@@ -1,7 +1,7 @@
 """Realization `float-units`: the float32 operations of the chain themselves, a hardware unit each.
 
-It is large, but needs neither steps nor a search: each unit computes what the model's operation computes. So it is the
-last resort for functions with too many steps.
+It is large, but needs neither steps nor a search: each unit computes the operation of the model. It is the last resort
+for functions with too many steps.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ from hlsgen.rescale.realize.thresholds import Thresholds
 
 __all__ = ["Arithmetic", "FloatCompare", "FloatOp", "FloatUnits", "RoundToFloat", "ToCode", "ToFloat", "build", "cost"]
 
-#: Mode of `ToCode` that takes the sign.
+#: Mode of `ToCode` that returns the sign bit.
 BIPOLAR_MODE = 7
 #: Most thresholds of a MultiThreshold.
 MAX_COMPARE = 4095
-#: Bound of codes and zero points together, where a zero point is added to a rounded number.
+#: Bound of codes and zero points together, for zero points that are added to a rounded number.
 _MAX_CODE = 1 << 22
 
 
 def build(f: StepFunction) -> FloatUnits:
-    """The units of f, one operation after the other. Raises HG037 for an operation that float32 units cannot do."""
+    """The units of f, one for each operation in order. Raises HG037 for an operation that float32 units cannot do."""
     return _of_all_sets(f, [*_values(f), *_quantize(f, f.quantizer)])
 
 
 def values(f: StepFunction) -> FloatUnits:
-    """The units that give the float32 number in front of the quantizer of f. Raises HG037 as `build`."""
+    """The units that compute the float32 number before the quantizer of f. Raises HG037 as `build`."""
     return _of_all_sets(f, _values(f))
 
 
@@ -79,21 +79,21 @@ def _values(f: StepFunction) -> list[FloatOp]:
             continue
         type_, zero = code_type(op), np.zeros(f.sets, np.int64)
         units += _quantize(f, op)
-        more, used = _enter(f, decoding(op), type_, zero + type_.lo, zero + type_.hi, f.ops[at:])
-        units, at = units + more, at + used
+        entry_units, covered = _enter(f, decoding(op), type_, zero + type_.lo, zero + type_.hi, f.ops[at:])
+        units, at = units + entry_units, at + covered
     return units
 
 
 def _enter(
     f: StepFunction, meaning: Encoding, type_: IntType, lo: Array, hi: Array, ops: tuple[Elementwise, ...]
 ) -> tuple[list[FloatOp], int]:
-    """The units that turn codes lo..hi, int64 (sets,), into float32, and how many of `ops` they do as well."""
+    """The units that turn codes lo..hi, int64 (sets,), into float32, and the number of `ops` that they cover as well."""
     if not isinstance(meaning, IntegerEncoding):
         return _decode(f, meaning, type_), 0
-    found = float_from_integer.convert(meaning, type_, lo, hi, ops)
-    if found is None:
+    conversion = float_from_integer.convert(meaning, type_, lo, hi, ops)
+    if conversion is None:
         raise fail("HG037", f.name, "there is no float32 unit for integer arithmetic.")
-    return found
+    return conversion
 
 
 #: LUT of a lane of each arithmetic unit, and of any other unit, from synthesis by Yosys.
@@ -101,10 +101,10 @@ _LUT = {"ADD": 450.0, "MUL": 900.0, "DIV": 1100.0, "MAX": 60.0, "MIN": 60.0}
 _OTHER_LUT = 350.0
 
 
-def cost(found: FloatUnits, table: Array) -> tuple[float, int, int]:
-    """(LUT, DSP blocks, bits of block memory), of hardware without DSP blocks."""
-    each = [_LUT[unit.op] if isinstance(unit, Arithmetic) else _OTHER_LUT for unit in found.units]
-    return sum(each) * table.shape[1], 0, 0
+def cost(realization: FloatUnits, table: Array) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block RAM), of hardware without DSP blocks."""
+    lane_luts = [_LUT[unit.op] if isinstance(unit, Arithmetic) else _OTHER_LUT for unit in realization.units]
+    return sum(lane_luts) * table.shape[1], 0, 0
 
 
 def _of_all_sets(f: StepFunction, units: list[FloatOp]) -> FloatUnits:
@@ -138,7 +138,7 @@ def _operation(f: StepFunction, op: Float) -> list[FloatOp]:
 
 
 def _divide(f: StepFunction, value: Array) -> list[FloatOp]:
-    """The units of x / value. For powers of two, a product with the reciprocal is exactly the same, and smaller."""
+    """The units of x / value. A power of two becomes a product with the reciprocal, which is equal and smaller."""
     _only_float32(f, value)
     if (value == 1).all():
         return []
@@ -184,7 +184,7 @@ def _quantize(f: StepFunction, op: Quantizer) -> list[FloatOp]:
 
 
 def _quantize_linear(f: StepFunction, op: QuantizeLinear) -> list[FloatOp]:
-    """The units of QuantizeLinear, which adds its zero point behind the rounding. Below 2^22 that sum is exact."""
+    """The units of QuantizeLinear, which adds its zero point after the rounding. Below 2^22 that sum is exact."""
     _only_float32(f, op.scale)
     zero = np.broadcast_to(op.zero_point, f.sets)
     if max(abs(op.type.lo), abs(op.type.hi)) + int(np.abs(zero).max()) >= _MAX_CODE:
@@ -198,7 +198,7 @@ def _quantize_linear(f: StepFunction, op: QuantizeLinear) -> list[FloatOp]:
 def _compare(f: StepFunction, thresholds: Array, base: int) -> FloatCompare:
     """The unit that counts the thresholds that x reaches, by order keys.
 
-    A threshold may be wider than float32. The next float32 at or above it decides alike for every float32 x.
+    A threshold may be wider than float32. The next float32 at or above it gives the same result for every float32 x.
     """
     with np.errstate(over="ignore"):
         single = thresholds.astype(np.float32)
@@ -221,14 +221,14 @@ def _add(value: Array) -> list[FloatOp]:
 
 
 def _decode(f: StepFunction, meaning: Encoding, type_: IntType) -> list[FloatOp]:
-    """The units that turn codes into the float32 numbers for which they stand."""
-    zero_ = np.zeros(f.sets, np.int64)
-    plain = to_float(type_, zero_)
+    """The units that turn codes into the float32 numbers that they represent."""
+    zeros = np.zeros(f.sets, np.int64)
+    plain = to_float(type_, zeros)
     match meaning:
         case FloatKey():
             return []
         case Fixed(fraction):
-            return [ToFloat(type_, 0, zero_, zero_ + 1, zero_ - fraction)]
+            return [ToFloat(type_, 0, zeros, zeros + 1, zeros - fraction)]
         case Affine(scale, zero):
             _only_float32(f, scale)
             _only_float32(f, zero)
@@ -254,6 +254,8 @@ def _only_float32(f: StepFunction, value: Array) -> None:
     if value.dtype == np.float32:
         return
     raise fail(
-        "HG037", f.name, f"a parameter of type {value.dtype} makes numpy compute in float64, with too many codes.",
+        "HG037",
+        f.name,
+        f"a parameter of type {value.dtype} makes numpy compute in float64, with too many codes.",
         "Store scale and zero point as float32.",
-    )  # fmt: skip
+    )

@@ -1,4 +1,4 @@
-"""Realization `indexed`: a binary search for the run of inputs that holds x, then a table with the code of each run."""
+"""Realization `indexed`: a binary search for the run of inputs that holds x, then a lookup of the run's code."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Indexed:
 
     @property
     def index(self) -> IntType:
-        """The type of what goes from the search to the table."""
+        """The type of the number that goes from the search to the lookup table."""
         return IntType(0, len(self.search.table))
 
     def apply(self, codes: Array) -> Array:
-        """What the hardware computes: codes (..., sets) -> codes."""
+        """The codes that the hardware computes: codes (..., sets) -> codes."""
         return self.codes.apply(self.search.apply(codes))
 
 
@@ -37,7 +37,7 @@ def find(steps: ThresholdTable, folds: int = 1) -> Indexed | str:
     Thresholds and codes are stored as they are, so there is nothing to prove.
     """
     if not isinstance(thresholds.find(steps), str):
-        return "it rises or falls through all codes: thresholds alone do it"
+        return "it rises or falls through all codes: thresholds alone suffice"
     search = Thresholds(steps.table, np.zeros(steps.sets, np.bool_), 0)
     index = np.repeat(np.arange(1, steps.steps + 1)[:, None], steps.sets, axis=1)
     zero = np.zeros(steps.sets, np.int64)
@@ -45,8 +45,8 @@ def find(steps: ThresholdTable, folds: int = 1) -> Indexed | str:
     return codes if isinstance(codes, str) else Indexed(search, codes)
 
 
-def cost(found: Indexed, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """(LUT, DSP blocks, bits of block memory) of the search and the table together."""
-    first = thresholds.cost(found.search, table, source, found.index)
-    second = table_.cost(found.codes, table, found.index, result)
+def cost(realization: Indexed, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block RAM) of the search and the lookup table together."""
+    first = thresholds.cost(realization.search, table, source, realization.index)
+    second = table_.cost(realization.codes, table, realization.index, result)
     return first[0] + second[0], first[1] + second[1], first[2] + second[2]

@@ -6,7 +6,7 @@ import numpy as np
 
 from hlsgen.numerics.fixed import Array
 
-#: A memory of this many bits or more becomes block memory.
+#: A memory of this many bits or more becomes block RAM.
 _BLOCK = 1 << 14
 
 
@@ -17,8 +17,8 @@ def digits(value: int) -> int:
 
 def low_zeros(*values: Array) -> int:
     """The number of low bits that are zero in all values."""
-    together = int(np.bitwise_or.reduce(np.concatenate([v.ravel() for v in values])))
-    return (together & -together).bit_length() - 1 if together else 0
+    all_bits = int(np.bitwise_or.reduce(np.concatenate([v.ravel() for v in values])))
+    return (all_bits & -all_bits).bit_length() - 1 if all_bits else 0
 
 
 def rows(bits: int) -> int:
@@ -26,7 +26,7 @@ def rows(bits: int) -> int:
     return -(-bits // 2)
 
 
-def blocks(x_bits: int, bits: int) -> int:
+def dsp_blocks(x_bits: int, bits: int) -> int:
     """DSP48 blocks of a signed product of numbers of these widths."""
     small, great = sorted((x_bits, bits))
     return 1 if small <= 18 and great <= 25 else -(-small // 17) * -(-great // 24)
@@ -35,7 +35,7 @@ def blocks(x_bits: int, bits: int) -> int:
 def cost(x_bits: int, bits: int, lanes: int, constants: Array | None, dsp: bool) -> tuple[float, int]:
     """(LUT, DSP blocks) of one product in each lane. `constants` int64 (lanes,): the multipliers, if they are fixed."""
     if dsp:
-        count = blocks(x_bits, bits)
+        count = dsp_blocks(x_bits, bits)
         return (0.0 if count == 1 else (x_bits + bits) * 1.5) * lanes, count * lanes
     if constants is None:
         return lanes * rows(bits) * (x_bits + 3.3), 0
@@ -43,7 +43,7 @@ def cost(x_bits: int, bits: int, lanes: int, constants: Array | None, dsp: bool)
 
 
 def memory(folds: int, lanes: int, bits: int) -> tuple[float, int]:
-    """(LUT, bits of block memory) of a memory of constants, `bits` bits for each lane and fold."""
+    """(LUT, bits of block RAM) of a memory of constants, `bits` bits for each lane and fold."""
     if folds == 1:
         return 0.0, 0
     if folds * lanes * bits >= _BLOCK:

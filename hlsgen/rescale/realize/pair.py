@@ -31,7 +31,7 @@ class PairAdd:
         return 7
 
     def apply(self, codes: Array) -> Array:
-        """What the hardware computes."""
+        """The codes that the hardware computes."""
         return np.asarray(self.parameters.apply(*operands(self.pair, codes)).astype(np.int64))
 
 
@@ -60,7 +60,7 @@ class PairScale:
         return Rounding.ROUND if self.even else Rounding.FLOOR
 
     def apply(self, codes: Array) -> Array:
-        """What the hardware computes."""
+        """The codes that the hardware computes."""
         a, b = operands(self.pair, codes)
         if self.product:
             za, zb, _ = self.pair.zeros
@@ -73,7 +73,7 @@ class PairScale:
 def find(f: StepFunction) -> PairAdd | PairScale | Table | str:
     """The hardware of a `Pair`, proven on all 65536 pairs of operands; or, as text, that f is no such function.
 
-    Where no multipliers follow the float rounding near ties, it is a table of all pairs.
+    If no multipliers reproduce the float rounding near ties, it is a lookup table of all pairs.
     """
     if not isinstance(f.quantizer, Pair) or f.ops or not isinstance(f.source, IntegerEncoding):
         return "it is no function of two operands"
@@ -81,27 +81,27 @@ def find(f: StepFunction) -> PairAdd | PairScale | Table | str:
     if pair.fixed is not None:
         return PairAdd(pair, pair.fixed)
     codes = np.arange(f.input_type.hi + 1)
-    wanted = f.evaluate(codes[:, None])[:, 0]
+    expected = f.evaluate(codes[:, None])[:, 0]
     for shift in _SHIFTS:
         even = _candidate(pair, shift)
-        if (even.apply(codes) == wanted).all():
+        if (even.apply(codes) == expected).all():
             return even
-        down = _rounded_down(even, codes, wanted)
+        down = _rounded_down(even, codes, expected)
         if down is not None:
             return down
-    return Table(TableMode.DIRECT, wanted[:, None], np.zeros(1, np.int64))
+    return Table(TableMode.DIRECT, expected[:, None], np.zeros(1, np.int64))
 
 
-def _rounded_down(even: PairScale, codes: Array, wanted: Array) -> PairScale | None:
-    """The same multipliers with rounding down and an offset that is right for every pair; None if there is none."""
+def _rounded_down(even: PairScale, codes: Array, expected: Array) -> PairScale | None:
+    """The same multipliers with rounding down and an offset that is right for every pair, or None."""
     exact = replace(even, offset=0, shift=0, pair=replace(even.pair, type=IntType(-(1 << 62), 1 << 62))).apply(codes)
     low, high, shift = even.pair.type.lo, even.pair.type.hi, even.shift
-    least = ((wanted << shift) - exact)[wanted > low].max(initial=-(1 << 50))
-    most = (((wanted + 1) << shift) - 1 - exact)[wanted < high].min(initial=1 << 50)
-    if least > most:
+    lowest_offset = ((expected << shift) - exact)[expected > low].max(initial=-(1 << 50))
+    highest_offset = (((expected + 1) << shift) - 1 - exact)[expected < high].min(initial=1 << 50)
+    if lowest_offset > highest_offset:
         return None
-    found = replace(even, offset=int((least + most) // 2), even=False)
-    return found if (found.apply(codes) == wanted).all() else None
+    floored = replace(even, offset=int((lowest_offset + highest_offset) // 2), even=False)
+    return floored if (floored.apply(codes) == expected).all() else None
 
 
 def _candidate(pair: Pair, shift: int) -> PairScale:
@@ -116,13 +116,15 @@ def _candidate(pair: Pair, shift: int) -> PairScale:
     return PairScale(pair, False, round(ra * 2**shift), round(rb * 2**shift), offset, shift, True)
 
 
-def cost(found: PairAdd | PairScale | Table, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """(LUT, DSP blocks, bits of block memory), of hardware without DSP blocks."""
-    if isinstance(found, Table):
-        return table_cost(found, table, source, result)
-    if isinstance(found, PairAdd):
+def cost(
+    realization: PairAdd | PairScale | Table, table: Array, source: IntType, result: IntType
+) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block RAM), of hardware without DSP blocks."""
+    if isinstance(realization, Table):
+        return table_cost(realization, table, source, result)
+    if isinstance(realization, PairAdd):
         return 420.0 * table.shape[1], 0, 0
-    bits = [abs(m).bit_length() for m in (found.first, found.second)]
-    digits = sum(bin(abs(m) ^ (abs(m) * 3)).count("1") for m in (found.first, found.second))
-    lut = digits * 12.0 + max(bits) + 2 * result.bits + (70 if found.product else 0)
+    bits = [abs(m).bit_length() for m in (realization.first, realization.second)]
+    digits = sum(bin(abs(m) ^ (abs(m) * 3)).count("1") for m in (realization.first, realization.second))
+    lut = digits * 12.0 + max(bits) + 2 * result.bits + (70 if realization.product else 0)
     return lut * table.shape[1], 0, 0

@@ -1,11 +1,12 @@
-"""Realization `rank`: any step function as a cascade of small tables over the bits of the input, lowest bits first.
+"""Realization `rank`: a step function as a cascade of small lookup tables over the input's bits, lowest bits first.
 
-The state behind the low k bits is the number of thresholds whose low k bits they reach (equal low parts count once).
-The next bits and this state give the next state, as a comparison of longer numbers needs no more of the lower bits
-than how they compare. The last state gives the code.
+The state after the low k bits is the number of thresholds whose low k bits they reach (equal low parts count once). The
+next bits and this state give the next state: to compare longer numbers, only the result of comparing the lower bits is
+needed. The last state gives the code.
 
-Example: thresholds 3 (binary 011) and 6 (110). The low bits 1 and 0 of x compare with 3 and 2 only, so the state is
-0 for 0 and 1, 1 for 2, and 2 for 3. With the top bit 0 the states give the codes 0, 0, 1; with 1 they give 1, 2, 2.
+Example: thresholds 3 (binary 011) and 6 (110). The low bits 1 and 0 of x compare with 3 and 2 only, so the state is 0
+for 0 and 1, 1 for 2, and 2 for 3. If the top bit is 0, the states give the codes 0, 0, 1; if it is 1, they give 1, 2,
+2.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hlsgen.rescale.threshold_table import ThresholdTable
 #: Beyond these, the tables are larger than any other realization.
 MAX_STATE_BITS = 10
 MAX_TABLE_BITS = 1 << 16
-#: A delay of this many cycles takes a LUT as shift register, a shorter one flip-flops only.
+#: A delay of this many cycles is a shift register in a LUT, a shorter one only flip-flops.
 _SHIFT_REGISTER = 3
 
 
@@ -29,7 +30,7 @@ _SHIFT_REGISTER = 3
 class Rank:
     """Parameters of module hg_rank. Level i maps the state and the next chunks[i] bits of x to the next state.
 
-    The last level gives the code. Bits of x below `low` do not matter. `states`: bits of the state behind every level
+    The last level gives the code. Bits of x below `low` do not matter. `states`: bits of the state after every level
     but the last. tables[i] int64 (2^(state bits + chunks[i]), sets): the state is in the low bits of the address.
     """
 
@@ -43,13 +44,13 @@ class Rank:
         return len(self.chunks)
 
     def apply(self, codes: Array) -> Array:
-        """What the hardware computes: codes (..., sets) -> codes."""
-        rest = codes >> self.low
+        """The codes that the hardware computes: codes (..., sets) -> codes."""
+        remaining_bits = codes >> self.low
         state: Array = np.zeros_like(codes)
         column = np.arange(self.tables[0].shape[1])
         for chunk, bits, table in zip(self.chunks, (0, *self.states), self.tables, strict=True):
-            state = table[((rest & ((1 << chunk) - 1)) << bits) | state, column]
-            rest = rest >> chunk
+            state = table[((remaining_bits & ((1 << chunk) - 1)) << bits) | state, column]
+            remaining_bits = remaining_bits >> chunk
         return state
 
 
@@ -63,7 +64,7 @@ def changes(steps: ThresholdTable, s: int) -> tuple[Array, Array]:
 
 
 def find(steps: ThresholdTable) -> Rank | str:
-    """The cascade of tables, which exists for every step function; or, as text, why it is too large.
+    """The cascade of lookup tables, which exists for every step function; or, as text, why it is too large.
 
     The proof is by induction over the levels. Inputs whose low k bits lie between neighbouring low parts of thresholds
     are in one state. `_next` checks, at both ends of each such range and for every value of the next bits, that they
@@ -71,14 +72,14 @@ def find(steps: ThresholdTable) -> Rank | str:
     """
     domain = IntType(int(steps.lo.min()), int(steps.hi.max()))
     bits = domain.bits
-    # Of the offset binary image of x: the same bits, the sign inverted.
+    # The offset binary image of x has the same bits, the sign inverted.
     image = 1 << (bits - 1) if domain.signed else 0
     sets = [changes(steps, s) for s in range(steps.sets)]
-    most = max(len(thresholds) for thresholds, _ in sets)
-    if most.bit_length() > MAX_STATE_BITS:
-        return f"{most} thresholds need a state of more than {MAX_STATE_BITS} bits"
+    threshold_count = max(len(thresholds) for thresholds, _ in sets)
+    if threshold_count.bit_length() > MAX_STATE_BITS:
+        return f"{threshold_count} thresholds need a state of more than {MAX_STATE_BITS} bits"
     starts = [[_starts(thresholds + image, k) for thresholds, _ in sets] for k in range(bits)]
-    state_bits = [max((len(start) - 1).bit_length() for start in each) for each in starts]
+    state_bits = [max((len(start) - 1).bit_length() for start in starts_by_set) for starts_by_set in starts]
     code_bits = IntType(int(steps.values.min()), int(steps.values.max())).bits
     low = max(k for k in range(bits) if state_bits[k] == 0)
     chunks = _chunks(low, [*state_bits, code_bits])
@@ -97,11 +98,11 @@ def find(steps: ThresholdTable) -> Rank | str:
             else:
                 table[:, s] = codes[_next(starts[k][s], thresholds + image, k, end - k, state, image)]
         tables.append(table)
-    found = Rank(low, chunks, states, tuple(tables))
+    cascade = Rank(low, chunks, states, tuple(tables))
     corners = steps.corners()
-    if (found.apply(corners) != steps.apply(corners)).any():
+    if (cascade.apply(corners) != steps.apply(corners)).any():
         raise AssertionError(f"{steps.name}: the cascade differs from the function")
-    return found
+    return cascade
 
 
 def _starts(thresholds: Array, k: int) -> Array:
@@ -110,21 +111,24 @@ def _starts(thresholds: Array, k: int) -> Array:
 
 
 def _next(starts: Array, targets: Array, k: int, chunk: int, bits: int, flip: int) -> Array:
-    """The table of one level: how many `targets` the low k + chunk bits reach, by chunk and state of the low k bits.
+    """The table of one level: the number of `targets` that the low k + chunk bits reach, by chunk and state.
 
-    An assertion compares the least and the greatest value of each state. States that do not occur repeat the last
-    one. `flip`: bits of the value to invert, for the sign.
+    The state is the one of the low k bits. An assertion compares the least and the greatest value of each state. States
+    that do not occur repeat the last one. `flip`: bits of the value to invert, for the sign.
     """
     ends = np.append(starts[1:], 1 << k) - 1
     high = (np.arange(1 << chunk)[:, None] << k) ^ flip
-    least = np.searchsorted(targets, high + starts, side="right")
-    if (least != np.searchsorted(targets, high + ends, side="right")).any():
+    counts = np.searchsorted(targets, high + starts, side="right")
+    if (counts != np.searchsorted(targets, high + ends, side="right")).any():
         raise AssertionError("a state of the cascade holds inputs that differ")
-    return np.asarray(least[:, np.minimum(np.arange(1 << bits), len(starts) - 1)].reshape(-1))
+    return np.asarray(counts[:, np.minimum(np.arange(1 << bits), len(starts) - 1)].reshape(-1))
 
 
 def _chunks(low: int, state_bits: list[int]) -> tuple[int, ...]:
-    """How many bits of x each level takes, for the fewest LUTs. state_bits[k]: of the result behind k bits of x."""
+    """The number of bits of x that each level consumes, for the fewest LUTs.
+
+    state_bits[k]: bits of the result after k bits of x.
+    """
     top = len(state_bits) - 1
 
     @cache
@@ -133,34 +137,34 @@ def _chunks(low: int, state_bits: list[int]) -> tuple[int, ...]:
             return 0.0, ()
         choices = []
         for end in range(k + 1, min(top, k + max(8 - state_bits[k], 2)) + 1):
-            here = state_bits[end] * _luts(state_bits[k] + end - k) + (end - k) * (level >= _SHIFT_REGISTER)
-            # Flip-flops decide between equal numbers of LUTs.
-            rest, chunks = best(end, level + 1)
-            choices.append((here + rest + 0.01 * (state_bits[end] + top - end), (end - k, *chunks)))
+            level_luts = state_bits[end] * _luts(state_bits[k] + end - k) + (end - k) * (level >= _SHIFT_REGISTER)
+            # Flip-flops break ties between equal numbers of LUTs.
+            remaining_luts, chunks = best(end, level + 1)
+            choices.append((level_luts + remaining_luts + 0.01 * (state_bits[end] + top - end), (end - k, *chunks)))
         return min(choices)
 
     return best(low, 0)[1]
 
 
 def _luts(inputs: int) -> float:
-    """Six-input LUTs of a table with one bit of result; measured where that takes several."""
+    """Six-input LUTs of a table with one result bit; measured if that takes several LUTs."""
     if inputs <= 6:
         return float(inputs > 1)
     return (1.0 if inputs == 7 else 1.15) * (1 << (inputs - 6))
 
 
-def cost(found: Rank, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """(LUT, DSP blocks, bits of block memory): the tables, and shift registers for the bits of x that wait."""
-    delayed = sum(found.chunks[_SHIFT_REGISTER:])
+def cost(cascade: Rank, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block RAM): the lookup tables, and shift registers for the delayed bits of x."""
+    delayed = sum(cascade.chunks[_SHIFT_REGISTER:])
     mask = (1 << result.bits) - 1
     sites = 1.0
     for s, lanes in zip(*np.unique(table, return_counts=True), strict=True):
-        sites += lanes * (delayed + sum(_table_luts(column[:, s] & mask) for column in found.tables))
+        sites += lanes * (delayed + sum(_table_luts(column[:, s] & mask) for column in cascade.tables))
     return sites, 0, 0
 
 
 def _table_luts(column: Array) -> float:
-    """LUTs of one table, counting for each result bit the address bits on which it depends."""
+    """LUTs of one lookup table, counting for each result bit the address bits on which it depends."""
     width = len(column).bit_length() - 1
     total = 0.0
     for bit in range(int(column.max()).bit_length()):

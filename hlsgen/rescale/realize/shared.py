@@ -1,7 +1,7 @@
-"""Realizations `shared-table`, `shared-indexed`: one function of all sets; an offset from a memory tells them apart.
+"""Realizations `shared-table`, `shared-indexed`: one function for all sets, and an offset from a memory for each set.
 
 Example: beats 0, 1 use set 0, beats 2, 3 set 1, of inputs 0..255. The memory holds the offsets 0, 0, 256, 256. The
-function behind the sum is set 0 on 0..255, and set 1 on 256..511. It is stored once, not once a beat.
+function of the sum is set 0 on 0..255, and set 1 on 256..511. It is stored once, not once a beat.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hlsgen.rescale.realize.shift import Shift
 from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.threshold_table import ThresholdTable
 
-#: Sums of an input and its offset have at most so many bits.
+#: Sums of an input and its offset have at most this many bits.
 _MAX_BITS = 48
 
 
@@ -34,18 +34,18 @@ class Shared:
     function: Table | Indexed
 
     def apply(self, codes: Array) -> Array:
-        """What the hardware computes: codes (..., sets) -> codes."""
+        """The codes that the hardware computes: codes (..., sets) -> codes."""
         return self.function.apply(self.offset.apply(codes)[..., None])[..., 0]
 
 
 def find_table(steps: ThresholdTable) -> Shared | str:
-    """An offset and a table of all codes, or the reason, as text, why it is too large. Of two sets or more."""
+    """An offset and a lookup table of all codes, for two or more sets; else the reason, as text, why it is too large."""
     offset, index, joined = _joined(steps)
     return _proven(steps, offset, index, table_.find(joined)) if index.bits <= _MAX_BITS else _too_wide(index)
 
 
 def find_indexed(steps: ThresholdTable) -> Shared | str:
-    """An offset, a binary search and a table of codes, or the reason, as text, why there are none. Of two sets or more."""
+    """An offset, a binary search and a lookup of codes, for two or more sets; else the reason, as text."""
     offset, index, joined = _joined(steps)
     return _proven(steps, offset, index, indexed.find(joined)) if index.bits <= _MAX_BITS else _too_wide(index)
 
@@ -81,17 +81,17 @@ def _proven(steps: ThresholdTable, offset: Shift, index: IntType, function: Tabl
     """
     if isinstance(function, str):
         return function
-    found, corners = Shared(offset, index, function), steps.corners()
-    if (found.apply(corners) != steps.apply(corners)).any():
+    realization, corners = Shared(offset, index, function), steps.corners()
+    if (realization.apply(corners) != steps.apply(corners)).any():
         raise AssertionError(f"{steps.name}: the shared function differs from its sets")
-    return found
+    return realization
 
 
-def cost(found: Shared, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """(LUT, DSP blocks, bits of block memory) of the sum and the function together."""
-    once = np.zeros((1, table.shape[1]), np.int64)
-    first = shift.cost(found.offset, table, source, found.index)
-    behind = found.function
-    price = indexed.cost if isinstance(behind, Indexed) else table_.cost
-    second = price(behind, once, found.index, result)  # type: ignore[arg-type]
+def cost(realization: Shared, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block RAM) of the sum and the function together."""
+    single_fold = np.zeros((1, table.shape[1]), np.int64)
+    first = shift.cost(realization.offset, table, source, realization.index)
+    function = realization.function
+    price = indexed.cost if isinstance(function, Indexed) else table_.cost
+    second = price(function, single_fold, realization.index, result)  # type: ignore[arg-type]
     return first[0] + second[0], first[1] + second[1], first[2] + second[2]

@@ -1,7 +1,7 @@
-"""Realization `table`: a table of the codes of all inputs, of the window in which they change, or of half a window.
+"""Realization `table`: a lookup table of all inputs' codes, of the window in which they change, or of half a window.
 
 Example: a function that is 0 below 1000, 7 from 1030 on, and rises in between. A window of 32 inputs from 999 on holds
-all changes. Inputs outside of it take its first or last entry. If f(2029 - x) = 7 - f(x), half the entries will do.
+all changes. Inputs outside it get its first or last entry. If f(2029 - x) = 7 - f(x), half the entries suffice.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize.rank import changes
 from hlsgen.rescale.threshold_table import ThresholdTable
 
-#: Most address bits of a table.
+#: Most address bits of a lookup table.
 MAX_ADDRESS_BITS = 12
-#: Most entries of a table, over all sets.
+#: Most entries of a lookup table, over all sets.
 _MAX_ENTRIES = 1 << 24
 #: Inputs of one vectorized evaluation, over all sets.
 _CHUNK = 1 << 21
-#: A memory of up to so many bits is made of LUTs.
+#: A memory of up to this many bits is made of LUTs.
 _LUT_BITS = 1 << 13
 #: Bits of block RAM that are worth as much as a LUT.
 _BITS_OF_A_LUT = 128
 
 
 class TableMode(IntEnum):
-    """What the table holds. The number is parameter MODE of module hg_table."""
+    """The contents of the lookup table. The number is parameter MODE of module hg_table."""
 
     DIRECT = 0
     WINDOW = 1
@@ -60,7 +60,7 @@ class Table:
         return (2, 4, 5)[self.mode]
 
     def apply(self, codes: Array) -> Array:
-        """What the hardware computes: codes (..., sets) -> codes."""
+        """The codes that the hardware computes: codes (..., sets) -> codes."""
         last, column = len(self.entries) - 1, np.arange(self.entries.shape[1])
         if self.mode == TableMode.DIRECT:
             return np.asarray(self.entries[codes & last, column])
@@ -74,13 +74,14 @@ class Table:
 
 
 def find(steps: ThresholdTable, folds: int = 1) -> Table | str:
-    """The cheapest table, or the reason, as text, why all are too large. `folds`: number of sets that a lane stores.
+    """The cheapest lookup table, or the reason, as text, why all are too large.
 
-    The proof: `_equal` compares every x of lo..hi whose index is not clamped, and one more on either side. Beyond, the
-    table is constant, and so are the steps, as its size was chosen so. The corners of the steps are compared as well.
+    `folds`: number of sets that a lane stores. The proof: `_equal` compares every x of lo..hi whose index is not
+    clamped, and one more on either side. Beyond, the table is constant, and so are the steps, by the choice of its
+    size. The corners of the steps are compared as well.
     """
-    found = [table for table in (_direct(steps), _window(steps), *_halves(steps)) if isinstance(table, Table)]
-    if not found:
+    tables = [table for table in (_direct(steps), _window(steps), *_halves(steps)) if isinstance(table, Table)]
+    if not tables:
         return (
             f"neither the inputs nor the steps of some set lie within 2^{MAX_ADDRESS_BITS} inputs"
             if steps.sets << MAX_ADDRESS_BITS <= _MAX_ENTRIES
@@ -93,7 +94,7 @@ def find(steps: ThresholdTable, folds: int = 1) -> Table | str:
         sites, _, memory = cost(table, np.zeros((folds, 1), np.int64), source, result)
         return sites + memory / _BITS_OF_A_LUT
 
-    best = min(found, key=score)
+    best = min(tables, key=score)
     if not _equal(best, steps):
         raise AssertionError(f"{steps.name}: the table differs from its function")
     return best
@@ -106,7 +107,7 @@ def _fits(steps: ThresholdTable, largest: int) -> int | None:
 
 
 def _direct(steps: ThresholdTable) -> Table | None:
-    """The table of all inputs, or None if it is too large."""
+    """The lookup table of all inputs, or None if it is too large."""
     bits = _fits(steps, int((steps.hi - steps.lo).max()))
     if bits is None:
         return None
@@ -117,7 +118,7 @@ def _direct(steps: ThresholdTable) -> Table | None:
 
 
 def _window(steps: ThresholdTable) -> Table | None:
-    """The table of the inputs from the one before the first change to that of the last; None if it is too large."""
+    """The lookup table from the input before the first change to the last change; None if it is too large."""
     first, last = _span(steps)
     bits = _fits(steps, int((last - first).max()))
     if bits is None:
@@ -130,16 +131,18 @@ def _window(steps: ThresholdTable) -> Table | None:
 
 
 def _span(steps: ThresholdTable) -> tuple[Array, Array]:
-    """The input before the first change and that of the last change, int64 (sets,) each; lo if there is none."""
+    """The input before the first change and the input of the last one, int64 (sets,) each; lo if there is none."""
     changed = steps.changed
-    some = changed.any(axis=0)
+    has_changes = changed.any(axis=0)
     begin, end = changed.argmax(axis=0), steps.steps - 1 - changed[::-1].argmax(axis=0)
     sets = np.arange(steps.sets)
-    return np.where(some, steps.table[begin, sets] - 1, steps.lo), np.where(some, steps.table[end, sets], steps.lo)
+    return np.where(has_changes, steps.table[begin, sets] - 1, steps.lo), np.where(
+        has_changes, steps.table[end, sets], steps.lo
+    )
 
 
 def _halves(steps: ThresholdTable) -> Iterator[Table]:
-    """Tables of f(x) for x >= center, if every set is point-symmetric: f(mirror - x) = total - f(x).
+    """Lookup tables of f(x) for x >= center, if every set is point-symmetric: f(mirror - x) = total - f(x).
 
     Each set has a mirror of its own, mirror = 2 * center - 1 + even. All sets share `total` and `even`.
     """
@@ -153,7 +156,7 @@ def _halves(steps: ThresholdTable) -> Iterator[Table]:
         if not shared:
             return
     for odd, total in sorted(shared):
-        # A set that is constant has its center at lo, so that nothing is below.
+        # A constant set has its center at lo, so that no input is below it.
         mirror = np.array(
             [
                 2 * int(steps.lo[s]) - odd if constant[s] else _first(candidates[s], odd, total)
@@ -166,7 +169,7 @@ def _halves(steps: ThresholdTable) -> Iterator[Table]:
 
 def _first(candidates: list[tuple[int, int]], odd: int, total: int) -> int:
     """The first mirror with that total and parity."""
-    return next(mirror for mirror, each in candidates if mirror & 1 == odd and each == total)
+    return next(mirror for mirror, candidate_total in candidates if mirror & 1 == odd and candidate_total == total)
 
 
 def _mirrors(steps: ThresholdTable, s: int) -> list[tuple[int, int]]:
@@ -201,12 +204,12 @@ def _half(steps: ThresholdTable, mirror: Array, even: bool, total: int) -> Table
     """The half table with these mirrors, int64 (sets,), or None if it is too large."""
     center = -(-mirror // 2)
     first, last = _span(steps)
-    # Index of the first input and of the last one: beyond them nothing changes.
+    # Index of the first input and of the last one: nothing changes beyond them.
     ends = [np.where(x >= center, x - center, mirror - x - center) for x in (first, last)]
     bits = _fits(steps, int(np.maximum(*ends).max()))
     if bits is None:
         return None
-    # Above hi, the image below the center tells the entry; if there is none, the entry is not used.
+    # Above hi, the image below the center gives the entry; if there is none, the entry is not used.
     x = center + np.arange(1 << bits)[:, None]
     upper = steps.apply(np.minimum(x, steps.hi))
     lower = total - steps.apply(np.clip(mirror - x, steps.lo, steps.hi))
@@ -214,7 +217,7 @@ def _half(steps: ThresholdTable, mirror: Array, even: bool, total: int) -> Table
 
 
 def _equal(table: Table, steps: ThresholdTable) -> bool:
-    """Whether the table is proven equal to the steps, as `find` says."""
+    """True if the lookup table is proven equal to the steps, as described in `find`."""
     size = len(table.entries) + 1
     start = np.where(table.mode == TableMode.HALF, table.center - size, table.center - 1)
     start, stop = np.maximum(start, steps.lo), np.minimum(table.center + size, steps.hi)
@@ -230,16 +233,16 @@ def _equal(table: Table, steps: ThresholdTable) -> bool:
     return bool((table.apply(corners) == steps.apply(corners)).all())
 
 
-def cost(found: Table, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """(LUT, DSP blocks, bits of block memory): the memory, and the arithmetic of its index."""
+def cost(realization: Table, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block RAM): the memory, and the arithmetic of its index."""
     folds, lanes = table.shape
     sites = 0.0
-    if found.mode != TableMode.DIRECT:
-        width = max(source.bits, found.bits) + 1
-        sites += width * bool(found.center.any()) + found.bits + (width - found.bits) / 5
-        if found.mode == TableMode.HALF:
-            sites += 1.5 * (found.bits + 1) * found.even + result.bits
-    words = folds << found.bits
+    if realization.mode != TableMode.DIRECT:
+        width = max(source.bits, realization.bits) + 1
+        sites += width * bool(realization.center.any()) + realization.bits + (width - realization.bits) / 5
+        if realization.mode == TableMode.HALF:
+            sites += 1.5 * (realization.bits + 1) * realization.even + result.bits
+    words = folds << realization.bits
     memory = words * result.bits
     if memory <= _LUT_BITS:
         return lanes * (sites + memory / 64 * (1.0 if words <= 256 else 1.4)), 0, 0

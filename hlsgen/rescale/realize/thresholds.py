@@ -16,7 +16,7 @@ class Thresholds:
 
     code = base + the number of thresholds with x >= table[k] in rising sets, x < table[k] in falling ones. `table`
     int64 (steps, sets), lo <= table <= hi + 1, ascending in rising sets, descending in falling ones. `falling` bool
-    (sets,). `every`: 1 for a clock that takes two more registers behind memories of more than 64 words, else 2.
+    (sets,). `every`: 1 for a target clock that needs two more registers after memories of more than 64 words, else 2.
     """
 
     table: Array
@@ -26,20 +26,23 @@ class Thresholds:
 
     @property
     def bits(self) -> int:
-        """Number of comparisons that the binary search makes one after the other."""
+        """Number of comparisons that the binary search makes in series."""
         return max(1, len(self.table).bit_length())
 
     def registers(self, folds: int) -> int:
-        """Registers in front of memories of more than 64 words, which are several tables deep, and second and third ones behind them."""
-        in_front = sum(folds << level > 64 for level in range(1, self.bits))
-        return in_front + 2 * (self.every == 1) * sum(folds << level > 64 for level in range(self.bits))
+        """Registers around memories of more than 64 words, which are several LUTs deep.
+
+        One register is before each such memory, and two more after it if `every` is 1.
+        """
+        before = sum(folds << level > 64 for level in range(1, self.bits))
+        return before + 2 * (self.every == 1) * sum(folds << level > 64 for level in range(self.bits))
 
     def latency(self, folds: int) -> int:
-        """Cycles, of a lane with so many sets."""
+        """Cycles of a lane with this many sets."""
         return self.bits + 1 + self.registers(folds)
 
     def apply(self, codes: Array) -> Array:
-        """What the hardware computes: codes (..., sets) -> codes."""
+        """The codes that the hardware computes: codes (..., sets) -> codes."""
         count = np.zeros(np.broadcast_shapes(codes.shape, self.falling.shape), np.int64)
         for row in self.table:
             count += (codes >= row) ^ self.falling
@@ -59,13 +62,13 @@ def find(steps: ThresholdTable) -> Thresholds | str:
     return Thresholds(np.where(falling, steps.table[::-1], steps.table), falling, low)
 
 
-def cost(found: Thresholds, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """(LUT, DSP blocks, bits of block memory): for each level of the search, a comparator and a memory."""
+def cost(realization: Thresholds, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block RAM): for each level of the search, a comparator and a memory."""
     del result
     folds, lanes = table.shape
     width = source.bits + 1
     lut, memory = 0.0, 0
-    for level in range(found.bits):
+    for level in range(realization.bits):
         words = folds << level
         if words * width >= 1 << 14:
             memory += lanes * words * width
