@@ -104,7 +104,7 @@ def _bisect(
 
 
 def _dense(f: StepFunction, max_steps: int) -> ThresholdTable | None:
-    """The steps of a monotone function, one for each code between its ends; None if they exceed `max_steps`."""
+    """The steps of a monotone function, one for each code between its ends, or None if they exceed `max_steps`."""
     first, last = f.evaluate(f.lo), f.evaluate(f.hi)
     low, high = int(min(first.min(), last.min())), int(max(first.max(), last.max()))
     if high - low > max_steps:
@@ -179,7 +179,7 @@ def _too_many(max_steps: int) -> str:
 
 
 def _surely_too_many(f: StepFunction, max_steps: int) -> bool:
-    """Whether evenly spaced inputs of the set with the longest interval already show more than `max_steps` changes."""
+    """True if evenly spaced inputs of the set with the longest interval already show more than `max_steps` changes."""
     s = int((f.hi - f.lo).argmax())
     lo, hi = int(f.lo[s]), int(f.hi[s])
     x = lo + (np.arange(2 * max_steps + 2) * np.int64(max(1, (hi - lo) // (2 * max_steps + 1))))

@@ -101,7 +101,7 @@ def _codes(f: StepFunction, column: Array, low: Array, high: Array) -> tuple[Arr
 
 
 def _has_intervals(f: StepFunction) -> bool:
-    """Whether all operations of f have interval arithmetic: operations on floats, and on integers that do not wrap."""
+    """True if all operations of f have interval arithmetic: operations on floats, and on integers that do not wrap."""
     type_ = IntType(int(f.lo.min()), int(f.hi.max()))
     if isinstance(f.source, IntegerEncoding) and not decoding_direction(f.source, type_).monotone.all():
         return False
@@ -109,7 +109,7 @@ def _has_intervals(f: StepFunction) -> bool:
 
 
 def _all_have_intervals(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic]) -> bool:
-    """Whether all operations of a chain on values of that dtype have interval arithmetic."""
+    """True if all operations of a chain on values of that dtype have interval arithmetic."""
     x = np.zeros(1, dtype)
     for op in ops:
         after = apply(op, x)
@@ -146,7 +146,7 @@ def _after(op: Elementwise, x: _Range) -> _Range:
         case BinaryOf(kind, (left, right)):
             return _binary(kind, _chain(left, x), _chain(right, x))
         case Where((condition, yes, no)):
-            return _where(_chain(condition, x), _chain(yes, x), _chain(no, x))
+            return _select(_chain(condition, x), _chain(yes, x), _chain(no, x))
         case _:
             interval = Interval(x.low, x.high)
             turns = turning(op, interval)
@@ -178,7 +178,7 @@ def _binary(kind: BinaryKind, x: _Range, y: _Range) -> _Range:
             assert_never(kind)
 
 
-def _where(condition: _Range, yes: _Range, no: _Range) -> _Range:
+def _select(condition: _Range, yes: _Range, no: _Range) -> _Range:
     """Bounds of a selection: the selected operand's if the condition is certain, else the hull of both operands."""
     always, never = condition.low, ~condition.high
     low = np.where(always, yes.low, np.where(never, no.low, np.minimum(yes.low, no.low)))

@@ -1,11 +1,11 @@
 """Cuts the inputs of an operation chain into pieces on which the chain is proven monotone.
 
-A composition of monotone functions is monotone. So only the operations that turn, jump or wrap matter. The inputs are
-cut where the value before such an operation passes its turning point, jump or wrap. Up to that operation the piece is
-monotone, so bisection finds the cut.
+A composition of monotone functions is monotone. Therefore only the operations that turn, jump or wrap matter. The
+inputs are cut where the value before such an operation passes its turning point, jump or wrap. Up to that operation the
+piece is monotone, so bisection finds the cut.
 
-Example: |x - 3| for codes x in 0..9. The value before Abs is x - 3, which is monotone, and Abs turns at 0. So the
-pieces are 0..2 and 3..9.
+Example: |x - 3| for codes x in 0..9. The value before Abs is x - 3, which is monotone, and Abs turns at 0. The pieces
+are 0..2 and 3..9.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Side = Callable[[Array], Array]
 def edges(f: StepFunction) -> Array | None:
     """The edges of pieces, int64 (pieces + 1, sets), ascending: f is monotone on edge[i] <= x < edge[i + 1].
 
-    None if an operation is not known well enough, or there are more than MAX_PIECES pieces. A piece may be empty.
-    Rounding and float operations with a finite constant are monotone. Pieces are cut where an activation turns, a value
-    becomes NaN (0 times infinity), or an integer wraps. So a piece is NaN everywhere or nowhere.
+    Returns None if an operation is not known well enough, or there are more than MAX_PIECES pieces. A piece may be
+    empty. Rounding and float operations with a finite constant are monotone. Pieces are cut where an activation turns,
+    a value becomes NaN (0 times infinity), or an integer wraps. Each piece is NaN everywhere or nowhere.
     """
     cuts = np.stack([f.lo, f.hi + 1])
     if isinstance(f.source, FloatKey):
@@ -62,7 +62,7 @@ def edges(f: StepFunction) -> Array | None:
 
 
 def _sides(op: Elementwise, values: Side, cuts: Array) -> Iterator[Side] | None:
-    """Conditions whose changes are the cuts that one operation on `values` needs; None if they are not known."""
+    """Conditions whose changes are the cuts that one operation on `values` needs, or None if they are not known."""
     x = _reached(values, cuts)
     turns = turning(op, x)
     if turns.known.all():
@@ -120,7 +120,7 @@ def _without_empty(cuts: Array) -> Array:
 
 
 def _wraps(values: Side, addend: Array, dtype: np.dtype[np.integer], cuts: Array) -> Iterator[Side] | None:
-    """Conditions that values + addend has wrapped n times in that type; None if too often, or in 64 bits."""
+    """Conditions that values + addend has wrapped n times in that type, or None if too often, or in 64 bits."""
     info = np.iinfo(dtype)
     if info.bits > 32:
         return None
@@ -142,7 +142,7 @@ def _wraps(values: Side, addend: Array, dtype: np.dtype[np.integer], cuts: Array
 def _binades(op: FloatQuant, values: Side) -> Iterator[Side] | None:
     """Conditions that change where a minifloat changes its sign or its step, the only places where it can fall.
 
-    None without mantissa bits: then it can fall inside every binade.
+    Returns None without mantissa bits: then it can fall inside every binade.
     """
     if not op.mantissa:
         return None

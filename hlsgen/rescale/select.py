@@ -197,7 +197,7 @@ def _impossible(name: str, trials: list[Trial], preference: Preference) -> Hlsge
         "HG037",
         name,
         f"no hardware was found for this function. {reasons}.",
-        "Use a narrower quantizer before this function, or an output quantizer with fewer bits.",
+        "Use a narrower quantizer before this function, or fewer output bits.",
     )
 
 
@@ -240,12 +240,12 @@ class _Task:
 
     @property
     def dsp(self) -> bool:
-        """Whether multiplications use DSP blocks."""
+        """True if multiplications use DSP blocks."""
         return self.preference.prefer == "dsp"
 
     @property
     def large(self) -> bool:
-        """Whether `correct`, which has the slowest search, is tried last because of the number of thresholds."""
+        """True if `correct`, which has the slowest search, is tried last because of the number of thresholds."""
         return isinstance(self.steps, ThresholdTable) and self.steps.sets * self.steps.steps > MAX_CORRECT
 
     @property

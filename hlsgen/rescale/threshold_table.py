@@ -42,7 +42,7 @@ class ThresholdTable:
 
     @cached_property
     def rising(self) -> bool:
-        """Whether every set is base + number of thresholds reached, with one base for all sets."""
+        """True if every set is base + number of thresholds reached, with one base for all sets."""
         return bool((self.values == self.values.min() + np.arange(self.steps + 1)[:, None]).all())
 
     @property
@@ -62,7 +62,7 @@ class ThresholdTable:
 
     @cached_property
     def changed(self) -> Array:
-        """Whether the code changes at each threshold, bool (steps, sets); False for thresholds outside the interval."""
+        """True if the code changes at each threshold, bool (steps, sets); False for thresholds outside the interval."""
         next_differs: Array = self.table[1:] != self.table[:-1]
         place, edge = np.arange(self.steps)[:, None], np.ones((1, self.sets), np.bool_)
         # For equal thresholds: how many lie below the first of them, and how many up to the last of them.

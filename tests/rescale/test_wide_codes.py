@@ -166,7 +166,7 @@ def test_products_without_a_list_of_steps(bits: int) -> None:
     wanted = float_scale_match.unlisted(f, scale, offset, zero)
     assert not isinstance(steps, str)
     assert not isinstance(wanted, str)
-    listed = float_scale_match.Wanted.of(steps)
+    listed = float_scale_match.MonotoneTarget.of(steps)
     for name in ("lo", "hi", "first", "last", "bottom", "top"):
         assert (getattr(wanted, name) == getattr(listed, name)).all(), name
     seen = np.concatenate([x for x, _ in wanted.points()])
@@ -240,10 +240,10 @@ def test_few_steps_over_many_codes() -> None:
 
 def test_forced_where_it_is_impossible() -> None:
     f = wide(2)
-    for kind, reason in (("pair", "it is none for functions of this kind"), ("scale", "scale: it has ")):
+    for kind, reason in (("pair", "it does not apply to functions of this kind"), ("scale", "scale: it has ")):
         with pytest.raises(HlsgenError) as error:
             choose_realization(f, np.array([[0, 1]]), Preference(forced=kind))
         (found,) = error.value.diagnostics
         assert found.code == "HG037"
-        assert found.message.startswith(f"the realization {kind!r} is impossible here. {reason}")
+        assert found.message.startswith(f"the implementation {kind!r} is impossible here. {reason}")
         assert "Leave --realize out" in str(found.hint)

@@ -85,7 +85,7 @@ def correct(found: Correct, table: Array, source: Stream) -> Process:
         "count": of_entries(found.count, table, "cell"),
         "level": of_entries(found.level, table, "cell"),
         "sure": of_entries(found.sure.astype(np.int64), table, "cell"),
-        "rest": of_entries(found.rest, table, "code"),
+        "rest": of_entries(found.low_bits, table, "code"),
     }
     return process(
         "correct", f"{len(found.start)} buckets, {len(found.level)} cells", roms,

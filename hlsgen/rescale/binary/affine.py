@@ -58,7 +58,7 @@ class AffineFunction:
         return low, high
 
     def fits(self, dtype: np.dtype[Any]) -> bool:
-        """Whether `dtype` represents all values exactly. May return False although it does."""
+        """True if `dtype` represents all values exactly. May return False although it does."""
         (low, high), units = self.ends, (self.slope.denominator, self.start.denominator)
         if dtype.kind in "iu":
             info = np.iinfo(dtype)
@@ -70,7 +70,7 @@ class AffineFunction:
 
 
 def exact_line(source: Encoding, ops: tuple[Elementwise, ...], lo: int, hi: int) -> TypedAffine | None:
-    """The line that a decoding and a chain compute for codes lo..hi, and its dtype; None if any value is rounded.
+    """The line that a decoding and a chain compute for codes lo..hi, and its dtype, or None if any value is rounded.
 
     The constants belong to one set, shape (lead..., 1). An assertion compares the line at `lo` with `evaluate`.
     """

@@ -95,7 +95,7 @@ class AllPairs:
     # ----------------------------------------------------------------------- sums and products
 
     def _samples(self, factors: tuple[int, int] | None, zeros: tuple[int, int]) -> list[Samples] | None:
-        """For each set, the code at every t; None if equal t have different codes.
+        """For each set, the code at every t, or None if equal t have different codes.
 
         t is the sum with `factors`, or, if these are None, the product of the codes less `zeros`.
         """
@@ -173,7 +173,7 @@ class AllPairs:
                 return
 
     def _ranges(self, factors: tuple[int, int]) -> tuple[ThresholdRanges, Array] | None:
-        """`threshold_ranges` over that weighted sum; None if the codes are no monotone function of it."""
+        """`threshold_ranges` over that weighted sum, or None if the codes are no monotone function of it."""
         samples = self._samples(factors, (0, 0))
         ranges_or_reason = None if samples is None else threshold_ranges(samples)
         return None if isinstance(ranges_or_reason, str) else ranges_or_reason
@@ -181,7 +181,7 @@ class AllPairs:
     def _mean_slopes(self) -> tuple[float, float] | None:
         """The growth of the sum of the operands' values, on average over set 0, as each code grows by one.
 
-        It only guides guesses. None if a value is not finite or an operand does not change.
+        It only guides guesses. Returns None if a value is not finite or an operand does not change.
         """
         spans = []
         for values, sign in ((self.x, 1), (self.y, -1 if self.f.kind == BinaryKind.SUB else 1)):
@@ -307,7 +307,7 @@ class AllPairs:
         return JoinPlan(factors, (0, 0), False, *tables_and_types, _domain(steps), steps)
 
     def _samples_of_words(self, words: list[Array]) -> list[Samples] | None:
-        """For each set, the code at every sum, difference or product of the words; None if equal ones differ."""
+        """For each set, the code at every sum, difference or product of the words, or None if equal ones differ."""
         samples_by_set: dict[int, Samples] = {}
         for s in sorted(range(self.f.sets), key=lambda s: s != self.failed):
             n, m = self.sizes[s]

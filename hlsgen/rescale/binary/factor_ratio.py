@@ -78,7 +78,7 @@ class RatioStaircase:
 
     @staticmethod
     def of(codes: Array, rising: bool) -> RatioStaircase | None:
-        """The staircase of the codes (a, b) of every pair; None if they neither rise nor fall with a.
+        """The staircase of the codes (a, b) of every pair, or None if they neither rise nor fall with a.
 
         Codes that fall with a are negated. Codes that do not depend on a are negated if needed, so that they rise with
         b, or, if not `rising`, fall with b.
@@ -103,7 +103,7 @@ class RatioStaircase:
         return RatioStaircase(low, len(codes))
 
     def tighten(self, ratio: Fraction, bounds: Bounds) -> bool:
-        """Whether a + ratio * b separates the pairs below each threshold from the pairs that reach it.
+        """True if a + ratio * b separates the pairs below each threshold from the pairs that reach it.
 
         If it does not, the two pairs that are misplaced most narrow `bounds`, so that the ratio lies outside.
         """

@@ -1,7 +1,7 @@
 """A join plan: how the codes of two streams become one integer t, and the function of t that follows.
 
-Example: factors (2, 1) and a table with thresholds 3 and 6 say t = 2 * a + b, and the code counts the thresholds
-that t reaches. The codes a = 1 and b = 2 give t = 4 and the code 1.
+Example: factors (2, 1) and a table with thresholds 3 and 6 describe t = 2 * a + b. The code counts the thresholds that
+t reaches. The codes a = 1 and b = 2 give t = 4 and the code 1.
 """
 
 from __future__ import annotations

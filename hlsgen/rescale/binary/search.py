@@ -1,13 +1,13 @@
 """Functions of two streams: every proven plan that reduces both codes to one integer, and the steps over it.
 
 A function of two codes a and b would need a lookup table of all pairs. A join plan is cheaper: it computes one integer
-t from both codes, and t then goes through a step function like the codes of any other layer. t is a weighted sum, a
+t from both codes, and t then goes through a step function like any other code. The integer t is a weighted sum, a
 product, the sum or product of two lookup tables, or both codes side by side.
 
 Two modules find plans, and each proves its own. `affine` uses exact arithmetic on the operations, for any number of
 pairs. `exhaustive` evaluates all pairs, if there are not too many. `select.choose_join` takes the cheapest plan.
 
-Example: code = round(0.5 * a + 0.25 * b) for a and b in 0..2. With t = 2 * a + b it is round(t / 4), so steps at t = 3
+Example: code = round(0.5 * a + 0.25 * b) for a and b in 0..2. The sum t = 2 * a + b gives round(t / 4). Steps at t = 3
 and t = 6 give the code of each of the nine pairs.
 """
 
@@ -74,7 +74,7 @@ def find(layer: BinaryMap, order: Array, reach: tuple[Reach | None, Reach | None
 
 
 def _is_sum_itself(f: StepFunction) -> bool:
-    """Whether the code is t itself: integers in, no operations, a quantizer of scale 1 and zero point 0."""
+    """True if the code is t itself: integers in, no operations, a quantizer of scale 1 and zero point 0."""
     quantizer = f.quantizer
     if not isinstance(f.source, IntegerEncoding) or not isinstance(quantizer, QuantizeLinear) or f.ops:
         return False

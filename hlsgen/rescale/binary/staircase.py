@@ -1,10 +1,10 @@
 """Steps over the sum or product t of two codes: where the thresholds may lie, and which place is the cheapest.
 
-Only some t occur. A threshold may lie anywhere between the last t with a lower code and the first t with a higher one,
-and the code is right at every t that occurs. The choice is free: thresholds on one straight line, which need a
+Only some t occur. A threshold may lie anywhere between the last t with a lower code and the first t with a higher one:
+the code is right at every t that occurs. The choice is free: thresholds on one straight line, which need a
 multiplication only, or thresholds with many trailing zeros, which need less logic.
 
-Example: t is 0, 2, 4 or 6 with the codes 0, 0, 1, 1. The threshold of code 1 may be 3 or 4. Of these, 4 has two
+Example: t is 0, 2, 4 or 6 with the codes 0, 0, 1, 1. The threshold of code 1 may be 3 or 4. The threshold 4 has two
 trailing zeros: a comparison with it does not look at the two lowest bits of t.
 """
 
@@ -29,7 +29,7 @@ class Samples:
 
     @staticmethod
     def of(t: Array, codes: Array) -> Samples | None:
-        """The samples of all pairs' sums and codes, arrays of one shape; None if equal sums have different codes."""
+        """The samples of all pairs' sums and codes, arrays of one shape, or None if equal sums have different codes."""
         t, codes = t.ravel(), codes.ravel()
         low, span = int(t.min()), int(t.max()) - int(t.min()) + 1
         if span <= 4 * len(t) + 1024:
@@ -96,7 +96,7 @@ class ThresholdRanges:
     def fit_line(self) -> tuple[Array, int] | None:
         """(slopes (sets,), shift) with which floor((slope * t + r) / 2^shift) is the function for some r.
 
-        None if a set has no such line, or its arithmetic exceeds 64 bits.
+        Returns None if a set has no such line, or its arithmetic exceeds 64 bits.
         """
         span = int((self.hi - self.lo).max()) + 2
         if span * (len(self.highest) + 2) >= 1 << MAX_PRODUCT:
@@ -107,7 +107,7 @@ class ThresholdRanges:
     def thresholds_on_line(self, slope: Array, shift: int) -> Array | None:
         """The thresholds (steps, sets) of floor((slope * t + r) / 2^shift), with an r that keeps them in least..highest.
 
-        None if no r does, or the arithmetic exceeds 64 bits.
+        Returns None if no r does, or the arithmetic exceeds 64 bits.
         """
         top = max(abs(self.base), abs(self.base + len(self.highest))) + 2
         reach = int(np.maximum(np.abs(self.lo), np.abs(self.hi)).max()) + 1

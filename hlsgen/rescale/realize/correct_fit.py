@@ -1,8 +1,8 @@
 """Finds starts of the buckets relative to which the thresholds look the same, for the realization `correct`.
 
-Each bucket may have a start of its own, and all buckets share one list of thresholds `level`. start + level must give
-every threshold of the function, up to the bits that are stored apart. These are difference constraints, solved by
-relaxation as in the algorithm of Bellman and Ford.
+Each bucket may have a start of its own, and all buckets share one list of thresholds, `level`. The sum of start and
+level must give every threshold of the function, up to the bits that are stored apart. These are difference constraints,
+solved by relaxation as in the algorithm of Bellman and Ford.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Grid:
         return 1 << max(self.fraction, self.rest_bits)
 
 
-def _finer(rests: range) -> list[Grid]:
-    return [Grid(0, rest, 1 << grain) for rest in rests for grain in range(rest, -1, -1)]
+def _finer(widths: range) -> list[Grid]:
+    return [Grid(0, rest_bits, 1 << grain) for rest_bits in widths for grain in range(rest_bits, -1, -1)]
 
 
 #: Grids in the order in which they are tried, the cheapest first. The grids of one list are tried together.
@@ -182,7 +182,7 @@ def _solve(tables: Sequence[Array], grids: Sequence[Grid]) -> list[Solution | No
 
 
 def _solved(tables: Sequence[Array]) -> list[Solution | None]:
-    """The solution of each table on the cheapest grid that has one; None if no grid has one."""
+    """The solution of each table on the cheapest grid that has one, or None if no grid has one."""
     solutions: list[Solution | None] = [None] * len(tables)
     for grids in _GRIDS:
         unsolved = [i for i, solution in enumerate(solutions) if solution is None]
@@ -216,7 +216,7 @@ def _spread(inner: Array, numbers: Array, coarse: int, folded: bool) -> tuple[Ar
 
 
 def fit_buckets(buckets_by_set: Sequence[Buckets], folded: bool) -> list[Fit | None]:
-    """The fit of each set for its buckets, with the cheapest grid that has one; None if no grid has one."""
+    """The fit of each set for its buckets, with the cheapest grid that has one, or None if no grid has one."""
     spread = [_spread(buckets.inner, buckets.numbers, buckets.coarse, folded) for buckets in buckets_by_set]
     solved = _solved([table for table, _, _ in spread])
     return [

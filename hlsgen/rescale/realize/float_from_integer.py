@@ -27,7 +27,7 @@ def convert(
     ends = np.stack([lo, hi]) + offset
     units: list[FloatOp] = []
     for n, op in enumerate(ops):
-        if not _within(ends, dtype):
+        if not _fits(ends, dtype):
             return None
         match op:
             case Cast("float32"):
@@ -57,7 +57,7 @@ def convert(
     return None
 
 
-def _within(ends: Array, dtype: str) -> bool:
+def _fits(ends: Array, dtype: str) -> bool:
     """True if the type holds both ends of all sets."""
     info = np.iinfo(dtype)
     return bool(ends.min() >= info.min and ends.max() <= info.max)

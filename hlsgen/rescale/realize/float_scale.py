@@ -86,11 +86,11 @@ def _significant(size: Array, bits: int) -> Array:
     for length in range(_KEEP, bits):
         drop += (size >> length != 0).astype(np.int64)
     drop = drop.astype(size.dtype)
-    kept = size >> drop
-    twice = (size - (kept << drop)) * 2
-    unit = (kept - kept + 1) << drop
-    up = (twice > unit) | ((twice == unit) & (kept & 1 == 1))
-    return np.asarray((kept + up) << drop)
+    significant = size >> drop
+    twice = (size - (significant << drop)) * 2
+    unit = (significant - significant + 1) << drop
+    up = (twice > unit) | ((twice == unit) & (significant & 1 == 1))
+    return np.asarray((significant + up) << drop)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,15 +146,15 @@ def find(
     widest = int(mantissa.max()).bit_length()
     room = widest - np.array([int(m).bit_length() for m in mantissa])
     widen = np.minimum(room, shift - places)
-    left = shift - places - widen
-    if shift > _MAX_SHIFT or int(left.max()) > _MAX_LEFT:
-        return f"a shift of {shift} places to the right or {int(left.max())} to the left"
+    left_shift = shift - places - widen
+    if shift > _MAX_SHIFT or int(left_shift.max()) > _MAX_LEFT:
+        return f"a shift of {shift} places to the right or {int(left_shift.max())} to the left"
     first, last = target.first, target.last
     low, high = int(np.minimum(first, last).min()), int(np.maximum(first, last).max())
     if max(abs(low), abs(high)) + int(np.abs(zero_point).max()) >= 1 << _TIE_BITS:
         return f"codes of more than {_TIE_BITS} bits"
-    bits = _reach(target, offset, left)
-    realization = FloatScale(mantissa << widen, left, shift, offset, zero_point, bits, low, high, dsp)
+    bits = _reach(target, offset, left_shift)
+    realization = FloatScale(mantissa << widen, left_shift, shift, offset, zero_point, bits, low, high, dsp)
     for x, codes in target.points():
         computed = realization.apply(x)
         wrong = (computed != codes).any(axis=0)
@@ -171,7 +171,7 @@ def digits_below(value: int) -> int:
     return (value & -value).bit_length() - 1
 
 
-def _reach(target: MonotoneTarget, offset: Array, left: Array) -> int:
+def _reach(target: MonotoneTarget, offset: Array, left_shift: Array) -> int:
     """Bits that hold |x + offset| << left for all inputs from `bottom` to `top`.
 
     The code is constant beyond these, so that all other inputs may saturate. A set without changes needs the bits of
@@ -180,13 +180,13 @@ def _reach(target: MonotoneTarget, offset: Array, left: Array) -> int:
     nearest = np.clip(0, target.lo + offset, target.hi + offset)
     ends = np.where(target.top > target.lo, np.stack([target.bottom, target.top]) + offset, nearest)
     sizes = np.abs(ends).max(axis=0)
-    return max(1, max(int(size).bit_length() + int(t) for size, t in zip(sizes, left, strict=True)))
+    return max(1, max(int(size).bit_length() + int(t) for size, t in zip(sizes, left_shift, strict=True)))
 
 
 def cost(realization: FloatScale, table: Array, source: IntType, result: IntType, dsp: bool) -> tuple[float, int, int]:
     """(LUT, DSP blocks, bits of block RAM): the sum and shift before the product, the product, the ties."""
     folds, lanes = table.shape
-    u_bits, bits, left = (
+    u_bits, bits, left_bits = (
         realization.bits + 1 + (realization.bits > _KEEP),
         realization.mantissa_bits + 1,
         int(realization.left.max()),
@@ -194,12 +194,12 @@ def cost(realization: FloatScale, table: Array, source: IntType, result: IntType
     constants = realization.mantissa[table[0]] if folds == 1 else None
     lut, dsp_blocks = product.cost(u_bits, bits, lanes, constants, dsp)
     width = source.bits + 1
-    lane_lut = width * float(realization.offset.any()) + (width + left) * left.bit_length() / 2 + u_bits
+    lane_lut = width * float(realization.offset.any()) + (width + left_bits) * left_bits.bit_length() / 2 + u_bits
     lane_lut += 2.7 * realization.bits if realization.bits > _KEEP else 0
     integer_bits = u_bits + bits - realization.shift
     lane_lut += 40 + 2 * integer_bits + result.bits + (8 if dsp else 20)
     zero_bits = int(np.abs(realization.zero_point).max()).bit_length() + 1
     lane_lut += 0 if folds == 1 else zero_bits if dsp else bits + zero_bits
     offset_bits = int(np.abs(realization.offset).max()).bit_length() + 1
-    logic, block = product.memory(folds, lanes, bits + offset_bits + left.bit_length() + zero_bits)
+    logic, block = product.memory(folds, lanes, bits + offset_bits + left_bits.bit_length() + zero_bits)
     return lut + lanes * lane_lut + logic, dsp_blocks, block

@@ -239,10 +239,10 @@ def _decode(f: StepFunction, meaning: Encoding, type_: IntType) -> list[FloatOp]
             return [plain, Arithmetic("MUL", factor), *_add(start)]
         case Accumulator():
             mantissa, exponent = np.frexp(np.broadcast_to(meaning.scale, f.sets))
-            whole = (mantissa * 2.0**48).astype(np.int64)
+            integer_mantissa = (mantissa * 2.0**48).astype(np.int64)
             shift = meaning.factor.bit_length() - 1
             offset = np.broadcast_to(meaning.offset, f.sets)
-            return [ToFloat(type_, shift, offset, whole, exponent.astype(np.int64) - 48)]
+            return [ToFloat(type_, shift, offset, integer_mantissa, exponent.astype(np.int64) - 48)]
         case IntegerEncoding():
             raise AssertionError("integers are converted with the operations that follow")
         case _:

@@ -83,7 +83,7 @@ class Scale:
 
 
 def find(steps: ThresholdTable, dsp: bool = False) -> Scale | str:
-    """A scale proven equal to the steps, or, as text, why none of the three kinds of rounding gives one.
+    """A scale proven equal to the steps, or, as text, the reason why each of the three kinds of rounding fails.
 
     `dsp` builds it from DSP blocks.
     """

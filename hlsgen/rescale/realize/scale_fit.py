@@ -110,10 +110,10 @@ class Slopes:
         """True if any slope is between the bounds."""
         return self.below is None or self.above < self.below
 
-    def intersect(self, other: Slopes) -> Slopes:
+    def intersect(self, bounds: Slopes) -> Slopes:
         """The slopes that lie between both pairs of bounds."""
-        upper = max(self, other, key=lambda s: s.above)
-        bounded = [s for s in (self, other) if s.below is not None]
+        upper = max(self, bounds, key=lambda s: s.above)
+        bounded = [s for s in (self, bounds) if s.below is not None]
         lower = min(bounded, key=lambda s: s.below or 0) if bounded else self
         return Slopes(upper.above, lower.below, upper.why_above, lower.why_below)
 
@@ -233,16 +233,16 @@ def simplest(lowest: Array, highest: Array) -> Array:
     raise AssertionError("an empty interval")
 
 
-def mirrored(right: tuple[Array, Array], left: tuple[Array, Array], shift: int) -> Array | None:
-    """Addends within `right` that, with their `shift` low bits inverted, lie within `left`; or None.
+def mirrored(right_window: tuple[Array, Array], left_window: tuple[Array, Array], shift: int) -> Array | None:
+    """Addends within `right_window` that, with their `shift` low bits inverted, lie within `left_window`; or None.
 
-    `right` and `left` are pairs (least, greatest) of int64 (columns,), for inputs right and left of the centre.
+    `right_window` and `left_window` are pairs (least, greatest) of int64 (columns,), for inputs right and left of the centre.
     """
     unit = 1 << shift
-    for high in (right[0] >> shift, right[1] >> shift, np.zeros_like(right[0])):
+    for high in (right_window[0] >> shift, right_window[1] >> shift, np.zeros_like(right_window[0])):
         turn = (2 * high + 1) * unit - 1
-        lowest = np.maximum(np.maximum(right[0], turn - left[1]), high * unit)
-        highest = np.minimum(np.minimum(right[1], turn - left[0]), high * unit + unit - 1)
+        lowest = np.maximum(np.maximum(right_window[0], turn - left_window[1]), high * unit)
+        highest = np.minimum(np.minimum(right_window[1], turn - left_window[0]), high * unit + unit - 1)
         if (lowest <= highest).all():
             return simplest(lowest, highest)
     return None

@@ -121,11 +121,11 @@ def _candidates(f: StepFunction, first: Array, last: Array, low: int, high: int)
                 candidates.append(Shift(0, shift, mode, offset, low, high))
     else:
         # Every input has a code of its own: code = x * 2^left + offset.
-        left = round(-float(np.log2(max(reach, 2.0**-32))))
-        offset = f.evaluate(f.lo) - (f.lo << left)
+        left_shift = round(-float(np.log2(max(reach, 2.0**-32))))
+        offset = f.evaluate(f.lo) - (f.lo << left_shift)
         inner = np.clip(np.zeros_like(f.lo), f.lo, f.hi)
-        offset = np.where(first == low, f.evaluate(inner) - (inner << left), offset)
-        candidates.append(Shift(left, 0, Rounding.FLOOR, offset, low, high))
+        offset = np.where(first == low, f.evaluate(inner) - (inner << left_shift), offset)
+        candidates.append(Shift(left_shift, 0, Rounding.FLOOR, offset, low, high))
     return candidates
 
 

@@ -80,7 +80,7 @@ def find(steps: ThresholdTable, folds: int = 1) -> Table | str:
     clamped, and one more on either side. Beyond, the table is constant, and so are the steps, by the choice of its
     size. The corners of the steps are compared as well.
     """
-    tables = [table for table in (_direct(steps), _window(steps), *_halves(steps)) if isinstance(table, Table)]
+    tables = [table for table in (_full_table(steps), _window(steps), *_halves(steps)) if isinstance(table, Table)]
     if not tables:
         return (
             f"neither the inputs nor the steps of some set lie within 2^{MAX_ADDRESS_BITS} inputs"
@@ -106,7 +106,7 @@ def _fits(steps: ThresholdTable, largest: int) -> int | None:
     return bits if bits <= MAX_ADDRESS_BITS and steps.sets << bits <= _MAX_ENTRIES else None
 
 
-def _direct(steps: ThresholdTable) -> Table | None:
+def _full_table(steps: ThresholdTable) -> Table | None:
     """The lookup table of all inputs, or None if it is too large."""
     bits = _fits(steps, int((steps.hi - steps.lo).max()))
     if bits is None:
@@ -118,7 +118,7 @@ def _direct(steps: ThresholdTable) -> Table | None:
 
 
 def _window(steps: ThresholdTable) -> Table | None:
-    """The lookup table from the input before the first change to the last change; None if it is too large."""
+    """The lookup table from the input before the first change to the last change, or None if it is too large."""
     first, last = _span(steps)
     bits = _fits(steps, int((last - first).max()))
     if bits is None:

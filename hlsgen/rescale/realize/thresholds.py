@@ -34,8 +34,8 @@ class Thresholds:
 
         One register is before each such memory, and two more after it if `every` is 1.
         """
-        before = sum(folds << level > 64 for level in range(1, self.bits))
-        return before + 2 * (self.every == 1) * sum(folds << level > 64 for level in range(self.bits))
+        input_registers = sum(folds << level > 64 for level in range(1, self.bits))
+        return input_registers + 2 * (self.every == 1) * sum(folds << level > 64 for level in range(self.bits))
 
     def latency(self, folds: int) -> int:
         """Cycles of a lane with this many sets."""

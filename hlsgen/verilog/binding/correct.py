@@ -39,9 +39,9 @@ def bind(found: Correct, table: Array, source: IntType, result: IntType, name: s
 def _memories(found: Correct, table: Array, result: IntType, name: str) -> Iterator[tuple[str, str]]:
     codes = (1 << result.bits) - 1
     counts = found.count | (found.sure.astype(np.int64) << found.count_bits)
-    rest = np.zeros((codes + 1 if found.rest_bits else 0, found.rest.shape[1]), np.int64)
+    rest = np.zeros((codes + 1 if found.rest_bits else 0, found.low_bits.shape[1]), np.int64)
     if found.rest_bits:
-        rest[(found.low + np.arange(len(found.rest))) & codes] = found.rest
+        rest[(found.low + np.arange(len(found.low_bits))) & codes] = found.low_bits
     for lane in range(table.shape[1]):
         sets = table[:, lane]
         size, cell = int(found.size[sets[0]]), int(found.cell[sets[0]])

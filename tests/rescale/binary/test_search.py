@@ -348,11 +348,11 @@ def test_wide_sums_by_arithmetic() -> None:
     for layer, reason in (
         (
             merge(BinaryKind.ADD, (wide, wide), (rounded, Fixed(1)), quant(1e4, BYTE)),
-            "operand a is no line, or rounded",
+            "operand a is not linear in its code, or is rounded",
         ),
         (
             merge(BinaryKind.ADD, (wide, wide), (Fixed(1), affine(0.1)), quant(1e4, BYTE)),
-            "operand b is no line, or rounded",
+            "operand b is not linear in its code, or is rounded",
         ),
         (
             merge(BinaryKind.ADD, (wide, wide), (Fixed(1), Fixed(1)), quant(1, BYTE), (Activation("Reciprocal"),)),
@@ -463,5 +463,5 @@ def test_trials_name_the_sum() -> None:
 def test_float32_units_take_one_tensor() -> None:
     """Asked for by name, they are refused for two tensors, with the reason."""
     model = ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx"
-    with pytest.raises(HlsgenError, match=r"HG037 residual_quant.*float32 units take one tensor"):
+    with pytest.raises(HlsgenError, match=r"HG037 residual_quant.*float32 units have one input tensor"):
         hlsgen.check(model, hlsgen.Options(realize={"": "float-units"}))

@@ -174,7 +174,7 @@ def test_proof_sees_every_change(noise: int, folded: bool) -> None:
     x = np.arange(-(2**13), 2**13)[:, None]
     assert equal(result, steps)
     wrong = 0
-    for name in ("start", "code", "count", "level", "sure", "rest", "first", "last", "above"):
+    for name in ("start", "code", "count", "level", "sure", "low_bits", "first", "last", "above"):
         values = getattr(result, name)
         for index in np.ndindex(values.shape):
             changed = values.copy()
@@ -211,7 +211,7 @@ def test_skipped_fits_change_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(4)
     ]
     quick = [find(steps, True) for steps in cases]
-    bound = correct._least
+    bound = correct._least_memory
     skipped = 0
 
     def counted(*arguments: Any) -> int:
@@ -231,7 +231,7 @@ def test_skipped_fits_change_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     bounds: list[int] = []
     build = correct._build
     fits = correct._folded_fits
-    monkeypatch.setattr(correct, "_least", counted)
+    monkeypatch.setattr(correct, "_least_memory", counted)
     monkeypatch.setattr(correct, "_build", built)
     # Each bound is asked for, also that of the first fit.
     monkeypatch.setattr(correct, "_folded_fits", lambda *a: bounds.clear() or fits(*a[:-1], 1 << 60))

@@ -168,8 +168,8 @@ def test_compare_refuses_many_thresholds_and_none() -> None:
     many = ThresholdTable("f", np.array([0]), np.array([99]), np.arange(1, 33)[:, None], np.arange(33)[:, None])
     none = ThresholdTable("f", np.array([0]), np.array([99]), np.array([[0]]), np.array([[4], [5]]))
     assert isinstance(compare.find(most), Comparators)
-    assert compare.find(many) == "it has 32 thresholds that matter, not 1 to 31"
-    assert compare.find(none) == "it has 0 thresholds that matter, not 1 to 31"
+    assert compare.find(many) == "it has 32 thresholds at which the code changes, not 1 to 31"
+    assert compare.find(none) == "it has 0 thresholds at which the code changes, not 1 to 31"
 
 
 def a_table(steps: ThresholdTable, folds: int = 1) -> Table:

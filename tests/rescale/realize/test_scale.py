@@ -94,7 +94,7 @@ def test_sign_put_back_where_no_line_goes() -> None:
     assert isinstance(found, Scale)
     assert not found.mirrored
     every(found, steps)
-    assert find_symmetric(steps, 701) == "no code 701 to put a sign to"
+    assert find_symmetric(steps, 701) == "the code 701 at the centre of symmetry does not occur"
     # Intervals that end near 0: the lines change there all the same.
     table = np.clip(round_shift(x * 2, 3, Rounding.DOWN), -200, 200)
     steps = tabulated(np.concatenate([table, table, table], axis=1), -900)
@@ -183,7 +183,7 @@ def test_the_proof_catches_a_wrong_constant(attempt: Callable[[ThresholdTable], 
     assert isinstance(attempt(steps), Scale)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "simplest", lambda least, most: most + 1)
-        assert attempt(steps) == "set 0 differs"
+        assert attempt(steps) == "set 0 differs from the scale"
 
 
 def test_cost() -> None:
