@@ -215,9 +215,9 @@ class _Task:
     """One function that needs hardware, in every form that is known of it.
 
     `f`: the model's own operations, or None if only the steps are known. `steps`: the steps, a table of all codes, or
-    the reason why the steps cannot be listed. `wide_steps`: the steps if they are too many for a certificate but few enough
-    for memories, else None. `source`, `result`: types of the input and output codes. `table` int64 (folds, lanes).
-    `plan`: the join of two streams before the function, or None.
+    the reason why the steps cannot be listed. `wide_steps`: the steps if they are too many for a certificate but few
+    enough for memories, else None. `source`, `result`: types of the input and output codes. `table` int64 (folds,
+    lanes). `plan`: the join of two streams before the function, or None.
     """
 
     f: StepFunction | None

@@ -62,8 +62,8 @@ class Samples:
 class ThresholdRanges:
     """The range of each threshold of rising functions. Row k belongs to code base + 1 + k, column s to set s.
 
-    `lo`, `hi` int64 (sets,): least and greatest t. `least`, `most` int64 (steps, sets): every threshold of least..highest
-    gives the right codes. Both are lo if the code is always reached, and hi + 1 if it never is.
+    `lo`, `hi` int64 (sets,): least and greatest t. `lowest`, `highest` int64 (steps, sets): every threshold of
+    lowest..highest gives the right codes. Both are lo if the code is always reached, and hi + 1 if it never is.
     """
 
     lo: Array
@@ -87,7 +87,7 @@ class ThresholdRanges:
 
     @property
     def stairs(self) -> StaircasePoints:
-        """The points that a line must pass so that its thresholds lie in least..highest."""
+        """The points that a line must pass so that its thresholds lie in lowest..highest."""
         steps = len(self.highest)
         points = StaircasePoints.of(self.highest, self.base, self.lo, self.hi, self.base, self.base + steps)
         y = np.concatenate([self.lowest - 1, points.y[-1:]])
@@ -105,7 +105,7 @@ class ThresholdRanges:
         return None if isinstance(line, str) else line
 
     def thresholds_on_line(self, slope: Array, shift: int) -> Array | None:
-        """The thresholds (steps, sets) of floor((slope * t + r) / 2^shift), with an r that keeps them in least..highest.
+        """The thresholds (steps, sets) of floor((slope * t + r) / 2^shift), with an r that keeps them in range.
 
         Returns None if no r does, or the arithmetic exceeds 64 bits.
         """
@@ -123,7 +123,7 @@ class ThresholdRanges:
         return np.clip(table, self.lowest, self.highest)
 
     def thresholds(self, line: tuple[Array, int] | None) -> Array:
-        """Thresholds (steps, sets): on the line if one is given and fits, else with as many trailing zeros as possible."""
+        """Thresholds (steps, sets): on the line if one is given and fits, else the roundest ones."""
         table = None if line is None else self.thresholds_on_line(*line)
         return roundest(self.lowest, self.highest) if table is None else table
 
@@ -136,7 +136,7 @@ class ThresholdRanges:
 
 
 def roundest(lowest: Array, highest: Array) -> Array:
-    """Elementwise, the number of least..highest with the most trailing zeros. Ties go to the one nearest to 0."""
+    """Elementwise, the number of lowest..highest with the most trailing zeros. Ties go to the one nearest to 0."""
     rounded = np.where((lowest <= 0) & (highest >= 0), 0, np.where(lowest > 0, lowest, highest))
     final = rounded == 0
     for zeros in range(62, 0, -1):

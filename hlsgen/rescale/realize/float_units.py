@@ -87,7 +87,7 @@ def _values(f: StepFunction) -> list[FloatOp]:
 def _enter(
     f: StepFunction, meaning: Encoding, type_: IntType, lo: Array, hi: Array, ops: tuple[Elementwise, ...]
 ) -> tuple[list[FloatOp], int]:
-    """The units that turn codes lo..hi, int64 (sets,), into float32, and the number of `ops` that they cover as well."""
+    """The units that turn codes lo..hi, int64 (sets,), into float32, and the number of `ops` that they cover."""
     if not isinstance(meaning, IntegerEncoding):
         return _decode(f, meaning, type_), 0
     conversion = float_from_integer.convert(meaning, type_, lo, hi, ops)

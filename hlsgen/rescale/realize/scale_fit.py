@@ -236,7 +236,8 @@ def simplest(lowest: Array, highest: Array) -> Array:
 def mirrored(right_window: tuple[Array, Array], left_window: tuple[Array, Array], shift: int) -> Array | None:
     """Addends within `right_window` that, with their `shift` low bits inverted, lie within `left_window`; or None.
 
-    `right_window` and `left_window` are pairs (least, greatest) of int64 (columns,), for inputs right and left of the centre.
+    `right_window` and `left_window` are pairs (least, greatest) of int64 (columns,), for inputs right and left of the
+    centre.
     """
     unit = 1 << shift
     for high in (right_window[0] >> shift, right_window[1] >> shift, np.zeros_like(right_window[0])):

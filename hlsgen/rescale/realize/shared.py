@@ -39,7 +39,7 @@ class Shared:
 
 
 def find_table(steps: ThresholdTable) -> Shared | str:
-    """An offset and a lookup table of all codes, for two or more sets; else the reason, as text, why it is too large."""
+    """An offset and a lookup table of all codes, for two or more sets; else the reason, as text."""
     offset, index, joined = _joined(steps)
     return _proven(steps, offset, index, table_.find(joined)) if index.bits <= _MAX_BITS else _too_wide(index)
 
