@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hlsgen.explore.points import Point
     from hlsgen.ir import Graph
     from hlsgen.numerics.fixed import Array
+    from hlsgen.quantization import Quantized, QuantizeOptions
     from hlsgen.simulation.verdict import Verdict
     from hlsgen.synthesis.result import Synthesis
 
@@ -46,6 +47,7 @@ __all__ = [
     "HlsgenError",
     "Options",
     "Point",
+    "QuantizeOptions",
     "Report",
     "Verdict",
     "build",
@@ -55,6 +57,7 @@ __all__ = [
     "layers",
     "pack",
     "package",
+    "quantize",
     "report",
     "run",
     "synth",
@@ -67,6 +70,7 @@ _CLASSES = {
     "Certified": "hlsgen.certify",
     "Options": "hlsgen.driver.options",
     "Point": "hlsgen.explore.points",
+    "QuantizeOptions": "hlsgen.quantization",
     "Report": "hlsgen.driver.results",
     "Verdict": "hlsgen.simulation.verdict",
 }
@@ -122,6 +126,27 @@ def build(
     check_output(directory)
     result = compile_model(Path(model), options or Options(), progress)
     return replace(result, warnings=[*result.warnings, *write_build(result, directory)])
+
+
+def quantize(
+    model: str | PathLike[str],
+    sample: Array | Mapping[str, Array],
+    output: str | PathLike[str],
+    options: QuantizeOptions | None = None,
+) -> Quantized:
+    """Writes `output`, an ONNX file with QuantizeLinear and DequantizeLinear, made from a float model by onnxruntime.
+
+    A dynamically quantized model gets constant scales instead. sample: inputs of the model, frames along the first axis; by
+    name where there are several. The result compares the outputs of both models on the sample. Raises HG001 to HG004, HG010,
+    HG040, HG052, HG054.
+    """
+    from hlsgen.file_writing import replaced_file
+    from hlsgen.quantization import QuantizeOptions, quantize_model
+
+    result = quantize_model(Path(model), sample, options or QuantizeOptions())
+    with replaced_file(Path(output)) as stream:
+        stream.write(result.model.SerializeToString())
+    return result
 
 
 def run(

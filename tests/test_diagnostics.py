@@ -1066,7 +1066,7 @@ def test_repeated_diagnostics_share_a_line(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli.app, ["check", str(path)])
     assert result.stderr.count("DynamicQuantizeLinear is not supported") == 1
     assert "dynamic0, dynamic1, dynamic2 and 2 more" in result.stderr
-    assert "quantize_static" in result.stderr
+    assert "hlsgen quantize" in result.stderr
     answer = json.loads(CliRunner().invoke(cli.app, ["check", str(path), "--json"]).stdout)
     assert len([d for d in answer["diagnostics"] if "DynamicQuantizeLinear" in d["message"]]) == 5
 

@@ -26,6 +26,7 @@ from hlsgen.diagnostics import HlsgenError, fail
 COMMANDS = {
     "check": "Say what stands in the way of a build, all of it; or what becomes of each layer.",
     "build": "Write Verilog or C++ for HLS, testbench and manifest.",
+    "quantize": "Quantize a float model with a sample of its inputs, or freeze the scales of a dynamically quantized one.",
     "run": "The model's own inputs to the model's own outputs, through the hardware.",
     "pack": "The model's inputs as the bytes that a processor sends to the core.",
     "unpack": "The bytes that the core sends as the model's outputs.",

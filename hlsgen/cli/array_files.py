@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import stat
-import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from hlsgen.diagnostics import HlsgenError, fail
+from hlsgen.file_writing import replaced_file
 from hlsgen.numerics.fixed import Array
 
 _HINT = "Save the array with numpy.save."
@@ -54,7 +52,7 @@ def write_array(path: Path, array: Array, tensor: str) -> None:
     if path.suffix == ".npz":
         write_arrays(path, {tensor: array})
         return
-    with whole(path) as stream:
+    with replaced_file(path) as stream:
         np.lib.format.write_array(stream, array)
 
 
@@ -70,7 +68,7 @@ def write_outputs(path: Path, arrays: Any, tensor: str) -> None:
 
 def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
     """A .npz file; names may be any text. Raises HG001."""
-    with whole(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+    with replaced_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w") as member:
                 np.lib.format.write_array(member, array)
@@ -91,37 +89,5 @@ def port_files(path: Path, ports: Iterable[str]) -> dict[str, Path]:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """A file with these bytes. Raises HG001."""
-    with whole(path) as stream:
+    with replaced_file(path) as stream:
         stream.write(data)
-
-
-@contextmanager
-def whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file that has its name only when all is written; before, and after an error, what was there. Raises HG001.
-
-    What is no regular file (a device, a pipe) is written directly.
-    """
-    target, temporary = Path(os.path.realpath(path)), None
-    try:
-        found = target.stat() if target.exists() else None
-        if found is not None and not stat.S_ISREG(found.st_mode):
-            with target.open("wb") as stream:
-                yield stream
-            return
-        number, temporary = tempfile.mkstemp(prefix=".hlsgen-", dir=target.parent)
-        with open(number, "wb") as stream:
-            yield stream
-        os.chmod(temporary, stat.S_IMODE(found.st_mode) if found else 0o666 & ~_umask())
-        os.replace(temporary, target)
-        temporary = None
-    except OSError as error:
-        raise fail("HG001", str(path), f"cannot be written: {error.strerror or error}.") from None
-    finally:
-        if temporary is not None:
-            os.unlink(temporary)
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

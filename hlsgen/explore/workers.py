@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from hlsgen.diagnostics import fail
 from hlsgen.explore.work import begin
+from hlsgen.installation import install_command
 
 T = TypeVar("T")
 #: Seconds that a cluster may take to answer.
@@ -82,7 +83,7 @@ def cluster(address: str) -> Iterator[Executor]:
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
-        hint = "pip install 'hlsgen[cluster]'."
+        hint = f"{install_command('cluster')}."
         raise fail("HG052", "--cluster", "needs dask.distributed, which is not installed.", hint) from None
     try:
         client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)

@@ -364,8 +364,8 @@ _FUSED_ATTENTION = (
     "before attention is fused, with quantizers in front of both products (docs/attention.md)."
 )
 _DYNAMIC = (
-    "Its scale depends on the data of each frame, so no integers are defined. Quantize the float model statically, with "
-    "a sample of inputs: onnxruntime.quantization.quantize_static with a CalibrationDataReader writes a model that builds."
+    "Its scale depends on the data of each frame, so no integers are defined. `hlsgen quantize MODEL --calibrate X.npy "
+    "-o QUANTIZED` sets its scales by a sample of inputs, or quantizes the float model."
 )
 _HINTS = {
     **dict.fromkeys(("QAttention", "QOrderedAttention", "LongformerAttention", "PackedAttention"), _FUSED_ATTENTION),

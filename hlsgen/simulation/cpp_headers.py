@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hlsgen.diagnostics import fail
+from hlsgen.installation import install_command
 
 #: Integers by the headers of Vitis, and by those of Catapult.
 DIALECTS = ("ap", "ac")
@@ -20,4 +21,4 @@ def include_folders(dialect: str) -> list[Path]:
         folder = Path(root) / _FOLDERS[dialect]
         if (folder / _HEADERS[dialect]).is_file():
             return [folder]
-    raise fail("HG052", _HEADERS[dialect], "is not installed.", "pip install 'hlsgen[csim]', which brings the headers.")
+    raise fail("HG052", _HEADERS[dialect], "is not installed.", f"{install_command('csim')}, which brings the headers.")

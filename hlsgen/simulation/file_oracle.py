@@ -21,6 +21,7 @@ import onnx
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.frontend.load import read_model
 from hlsgen.frontend.onnx_graph import name_all
+from hlsgen.installation import install_command
 from hlsgen.interpreter import graph as reference
 from hlsgen.interpreter.model import resumed
 from hlsgen.interpreter.tensor import Tensor, of_codes, plain
@@ -41,7 +42,7 @@ from hlsgen.simulation.whole_file import WholeFile, open_file
 #: Differences of each reason that are kept with their numbers.
 _SHOWN = 10
 #: How to get the runtimes.
-_INSTALL = "pip install 'hlsgen[oracle]'"
+_INSTALL = install_command("oracle")
 #: How far an explained code is from ours at most, in steps.
 _NEAR = 64
 _FIXED_POINT = "a sum in fixed point, as --add has it"

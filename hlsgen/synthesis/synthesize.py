@@ -15,6 +15,7 @@ from hlsgen.devices import Device
 from hlsgen.diagnostics import fail
 from hlsgen.driver.compile import Build
 from hlsgen.driver.summary import device_estimate
+from hlsgen.installation import install_command
 from hlsgen.simulation.child_process import failed, work_folder
 from hlsgen.simulation.core_copy import write_core
 from hlsgen.synthesis import harness, nextpnr, output_registers, quartus, vitis_hls, vivado
@@ -70,7 +71,7 @@ def _by_open_tools(
         raise fail("HG040", "--bitstream", "needs placement and routing.", "Leave --no-place out.")
     for program in [*([family.place] if place else []), *([family.pack] if order.bitstream else [])]:
         if not available(program):
-            raise fail("HG052", program, "is not installed.", "pip install 'hlsgen[synth]', or put it on PATH.")
+            raise fail("HG052", program, "is not installed.", f"{install_command('synth')}, or put it on PATH.")
     pins = place and (order.bitstream or not nextpnr.places_without_pins(device))
     rtl = _rtl(files)
     versions = {"yosys": tool_version("yosys")} if available("yosys") else {}

@@ -71,7 +71,7 @@ CASES: dict[str, tuple[str, str, Callable[[], onnx.ModelProto]]] = {
     "scale per nothing": ("HG023", "axis", lambda: net(F32, ("QuantizeLinear", [None, np.ones(3, np.float32), ZERO]))),
     "two scales": ("HG023", "axis", lambda: net(F32, ("QuantizeLinear", [None, np.ones((2, 4), np.float32), ZERO]))),
     "dequantized floats": ("HG026", "float32", lambda: net(F32, DEQUANTIZE, QUANTIZE)),
-    "dynamic quantization": ("HG010", "statically", lambda: net(F32, ("DynamicQuantizeLinear", [None]))),
+    "dynamic quantization": ("HG010", "hlsgen quantize", lambda: net(F32, ("DynamicQuantizeLinear", [None]))),
     "float weights": ("HG026", "float32", lambda: net(I8, ("MatMulInteger", [None, W.astype(np.float32)]))),
     "integer layer of sums": ("HG026", "int32", lambda: net(I32, MATMUL)),
     "columns": ("HG023", "columns", lambda: net(I8, ("MatMulInteger", [None, np.ones((5, 3), np.int8)]))),

@@ -409,7 +409,21 @@ def test_refused_builds(cores: Path, tmp_path: Path) -> None:
 def test_the_workflow_installs_what_verify_needs(target: str, extras: str, tmp_path: Path) -> None:
     save(image(), tmp_path / "m.onnx")
     build = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(target=target))
-    assert f"'hlsgen[{extras}]==".encode() in package_files(build, ["ci"], None, None)[".github/workflows/m.yml"]
+    workflow = package_files(build, ["ci"], None, None)[".github/workflows/m.yml"].decode()
+    wheel = f"hlsgen-{hlsgen.__version__}-py3-none-any.whl"
+    assert f"pip install './wheels/{wheel}[{extras}]'" in workflow
+    assert "pip wheel" in workflow
+    assert yaml.safe_load(workflow)["jobs"]
+
+
+def test_the_workflow_of_an_installed_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pip can install the same commit again: no wheel is needed."""
+    save(image(), tmp_path / "m.onnx")
+    url = {"url": "https://host/hlsgen", "vcs_info": {"vcs": "git", "commit_id": "12ab"}}
+    monkeypatch.setattr("hlsgen.installation._direct_url", lambda: url)
+    workflow = package_files(hlsgen.check(tmp_path / "m.onnx"), ["ci"], None, None)[".github/workflows/m.yml"].decode()
+    assert "pip install 'hlsgen[sim,oracle] @ git+https://host/hlsgen@12ab'" in workflow
+    assert "wheel" not in workflow
 
 
 @needs_ghdl

@@ -1,0 +1,72 @@
+"""How far the outputs of a quantized model are from those of the model that it was made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from hlsgen.diagnostics import fail
+from hlsgen.numerics.fixed import Array
+from hlsgen.quantization.samples import Feed
+
+
+@dataclass(frozen=True)
+class OutputComparison:
+    """One output of two models on the same frames.
+
+    largest, mean: absolute differences, in the units of the output. snr_db: power of the output over power of the
+    difference, in decibels; infinite if they are equal. same_class: the share of frames whose largest element has the same
+    index, for outputs of shape (frames, classes); None for others. equal: the share of equal elements of an integer output;
+    None for others.
+    """
+
+    name: str
+    largest: float
+    mean: float
+    snr_db: float
+    same_class: float | None
+    equal: float | None
+
+
+def open_session(model: onnx.ModelProto) -> Any:
+    """An onnxruntime session on the CPU, which prints no warnings. Raises HG003 if onnxruntime cannot load the model."""
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(3)
+    try:
+        return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    except Exception as error:  # the classes of onnxruntime's errors have no common public base
+        raise fail("HG003", model.graph.name, f"onnxruntime cannot load it: {one_line(error)}") from None
+
+
+def run_model(model: onnx.ModelProto, feeds: list[Feed]) -> dict[str, Array]:
+    """Outputs of a model in onnxruntime by name, stacked along a new first axis for the feeds."""
+    session = open_session(model)
+    names = [output.name for output in session.get_outputs()]
+    runs = [session.run(names, feed) for feed in feeds]
+    return {name: np.stack([run[number] for run in runs]) for number, name in enumerate(names)}
+
+
+def one_line(error: Exception) -> str:
+    """The text of an error in one line, or its class."""
+    return " ".join(str(error).split())[:300] or type(error).__name__
+
+
+def compare_outputs(reference: dict[str, Array], quantized: dict[str, Array]) -> list[OutputComparison]:
+    """Compares outputs of the same names and shapes."""
+    return [_compared(name, reference[name], quantized[name]) for name in reference]
+
+
+def _compared(name: str, reference: Array, quantized: Array) -> OutputComparison:
+    exact, rounded = reference.astype(np.float64), quantized.astype(np.float64)
+    difference = np.abs(exact - rounded)
+    noise, signal = float((difference**2).sum()), float((exact**2).sum())
+    snr_db = float("inf") if noise == 0 else 10 * float(np.log10(signal / noise)) if signal else float("-inf")
+    equal = float((difference == 0).mean()) if reference.dtype.kind in "iub" else None
+    same_class = None
+    if equal is None and exact.ndim == 3 and exact.shape[-1] > 1:  # (runs, frames, classes)
+        same_class = float((exact.argmax(-1) == rounded.argmax(-1)).mean())
+    return OutputComparison(name, float(difference.max()), float(difference.mean()), snr_db, same_class, equal)
