@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cpp_bench import DIALECTS, Case, case_of, run_cases
 
-from hlsgen.cycle_model.line_buffers import least_depth
+from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.dataflow.units import (
     ConvUnit,
     GroupedMatVec,
@@ -47,7 +47,7 @@ def sliding(
     pad = type_.hi - 1
     codes = rng.integers(type_.lo, type_.hi + 1, (FRAMES, *size, folds, lanes))
     unit = SlidingWindow(window, *size, folds, pad, 0, 0, pixels, windows)
-    unit = unit.with_depth(least_depth(unit) + more)
+    unit = unit.with_depth(min_depth(unit) + more)
     words = rng.integers(type_.lo, type_.hi + 1, (FRAMES, size[0], unit.across * pixels, folds, lanes))
     words[:, :, : size[1]] = codes
     if pixels > 1:
@@ -94,7 +94,7 @@ def conv(
     unit = ConvUnit(
         weight, order, product, window, *size, groups, folds, repeat, pe, simd, depthwise=False, pad=pad, depth=0
     )
-    unit = replace(unit, depth=least_depth(unit) + more)
+    unit = replace(unit, depth=min_depth(unit) + more)
     codes = np.empty_like(words[..., :columns])
     codes[..., order] = words[..., :columns]
     patches = np.stack(taps(codes.reshape(FRAMES, *size, -1), window, pad), axis=3)
@@ -116,7 +116,7 @@ def depthwise(size: tuple[int, int], window: Window, groups: int, pe: int, produ
     unit = ConvUnit(
         weight, np.arange(1), product, window, *size, groups, 1, 1, pe, pe, depthwise=True, pad=3, depth=0
     )  # fmt: skip
-    unit = replace(unit, depth=least_depth(unit) + more)
+    unit = replace(unit, depth=min_depth(unit) + more)
     y = np.einsum("...tc,ct->...c", np.stack(taps(codes, window, 3), axis=3), weight[:, :, 0])
     return made(unit, codes.reshape(-1, pe), type_, y.reshape(-1, pe))
 
@@ -127,7 +127,7 @@ def pool(size: tuple[int, int], window: Window, folds: int, lanes: int, kind: Re
     codes = rng.integers(type_.lo, type_.hi + 1, (FRAMES, *size, folds * lanes))
     codes[-1] = np.minimum(codes[-1], type_.lo + 2)  # a border of other codes than the lowest would be the largest
     unit = PoolUnit(kind, window, *size, folds, type_.lo, 0)
-    unit = replace(unit, depth=least_depth(unit) + more)
+    unit = replace(unit, depth=min_depth(unit) + more)
     parts = np.stack(taps(codes, window, type_.lo))
     y = parts.max(axis=0) if kind is Reduction.MAX else parts.sum(axis=0)
     return made(unit, codes.reshape(-1, lanes), type_, y.reshape(-1, lanes))

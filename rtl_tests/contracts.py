@@ -577,7 +577,7 @@ def _tap(g: Geometry, y: int, x: int, word: int, bits: int, code: int) -> list[B
 
 def window(unit: int, g: Geometry, more: int = 0, code: int = 1, late: int = 0) -> Case:
     """hg_window, `more` words deeper than needed. Its enable is what takes beats."""
-    depth = g.least_depth() + more
+    depth = g.min_depth() + more
     newest, oldest = g.newest(), g.oldest()
     sent: list[list[Bit]] = []
     owner = []
@@ -614,7 +614,7 @@ def unfold(unit: int, g: Geometry, columns: int = 0, windows: int = 1, pixels: i
     step = windows * g.sw // pixels
     span = replace(g, width=across, kw=reach // pixels + 1, dw=1, sw=step, pl=left, out_w=beats)
     newest, oldest = span.newest(), span.oldest()
-    assert depth >= span.least_depth()
+    assert depth >= span.min_depth()
     sent: list[list[Bit]] = []
     owner = []
     for oy in range(g.out_h):

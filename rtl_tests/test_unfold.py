@@ -111,7 +111,7 @@ class Case:
 
 def ring(g: Geometry, more: int = 0) -> int:
     """COLUMNS of a kernel of one row: the least one, and so many pixels more."""
-    return -(-(-(-g.least_depth() // g.folds) + more) // g.kw) * g.kw
+    return -(-(-(-g.min_depth() // g.folds) + more) // g.kw) * g.kw
 
 
 IMAGE = Geometry(6, 5, 3, 3, 1, 1, 1, 1, 1, 1, 6, 5, 1, 2, 1)
@@ -293,14 +293,14 @@ def predicted(case: Case, due: Sequence[int], ready: Sequence[bool]) -> tuple[li
     offers: list[int] = []
     lost, moved = 0, True
     while moved:
-        known = len(wire.taken), len(result.due)
+        known = len(wire.consumed), len(result.due)
         next(unit)
         while len(offers) < len(result.due) and result.due[len(offers)] + lost < len(ready):
             offers.append(result.due[len(offers)] + lost)
-            result.taken.append(next((t for t in range(offers[-1], len(ready)) if ready[t]), len(ready)))
-            lost += result.taken[-1] - offers[-1]
-        moved = known != (len(wire.taken), len(result.due)) or len(offers) > len(result.taken)
-    return wire.taken, offers, result.taken
+            result.consumed.append(next((t for t in range(offers[-1], len(ready)) if ready[t]), len(ready)))
+            lost += result.consumed[-1] - offers[-1]
+        moved = known != (len(wire.consumed), len(result.due)) or len(offers) > len(result.consumed)
+    return wire.consumed, offers, result.consumed
 
 
 def test_timing_model(tmp_path: Path) -> None:

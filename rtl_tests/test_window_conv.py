@@ -16,8 +16,8 @@ SIGNAL = replace(IMAGE, height=1, width=19, kh=1, sh=1, pt=0, out_h=1, kw=4, sw=
 POINT = replace(IMAGE, height=1, width=1, kh=1, kw=1, pt=0, pl=0, out_h=1, out_w=1, folds=1, repeat=1)
 #: All that is worth a name; random ones follow.
 NAMED = [
-    Case("conv", IMAGE, IMAGE.least_depth(), 3, 2, 4, 1, -3, 3),
-    Case("conv", SIGNAL, SIGNAL.least_depth(), 5, 1, 3, 0, 2, 1, 1, 1),
+    Case("conv", IMAGE, IMAGE.min_depth(), 3, 2, 4, 1, -3, 3),
+    Case("conv", SIGNAL, SIGNAL.min_depth(), 5, 1, 3, 0, 2, 1, 1, 1),
     Case("conv", POINT, 1, 1, 1, 1, 0, 0, 1, 2, 2, 0),
     Case("conv", replace(POINT, height=7, width=4, sh=2, sw=3, out_h=3, out_w=1), 3, 2, 1, 4, 1, 0, 4),
     Case("conv", replace(IMAGE, pt=9, pl=9, out_h=17, out_w=18, folds=1), 64, 2, 2, 2, 1, 1, 2, 0, 2, 1),
@@ -35,7 +35,7 @@ def random_case(seed: int) -> Case:
     module = str(rng.choice(["conv", "conv", "conv", "dwconv", "pool"]))
     loops = {"conv": (3, 3, 3), "dwconv": (3, 1, 3), "pool": (4, 1, 1)}[module]
     geometry = random_geometry(rng, loops, beyond=bool(rng.random() < 0.3))
-    least = geometry.least_depth()
+    least = geometry.min_depth()
     depth = int(rng.choice([least, least, least + 1, least + 3, 1 << least.bit_length(), 2 * geometry.words + 5]))
     mode = int(rng.integers(0, {"conv": 3, "dwconv": 2, "pool": 2}[module]))
     pe = int(rng.integers(1, 4))
@@ -112,7 +112,7 @@ def test_random(simulator: str, first: int, count: int, tmp_path: Path) -> None:
 def test_least_depth(tmp_path: Path) -> None:
     """With the least depth every image comes out; with a word less the unit waits forever."""
     cases = [random_case(seed) for seed in range(200, 220)]
-    cases = [replace(case, depth=case.geometry.least_depth()) for case in cases if case.geometry.least_depth() > 1]
+    cases = [replace(case, depth=case.geometry.min_depth()) for case in cases if case.geometry.min_depth() > 1]
     cases = [case for case in cases if case.geometry.windows * case.geometry.period < 600][:10]
     assert len(cases) == 10
     smaller = [replace(case, depth=case.depth - 1) for case in cases]

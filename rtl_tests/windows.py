@@ -77,7 +77,7 @@ class Geometry:
             words.append((row * self.width + (min(max(x, 0), self.width) if keep else 0)) * self.pixel)
         return words
 
-    def least_depth(self) -> int:
+    def min_depth(self) -> int:
         return max(new - old for new, old in zip(self.newest(), self.oldest(), strict=True)) + 1
 
     def taps(self) -> Iterator[list[int]]:

@@ -1,4 +1,4 @@
-"""A port on a bus, as the cycle model has it: the port itself, which moves words, and a width converter."""
+"""A port on a bus in the cycle model: the port itself, which moves words, and a width converter."""
 
 from __future__ import annotations
 
@@ -10,35 +10,38 @@ from hlsgen.dataflow.ends import divided, enters
 from hlsgen.dataflow.network import bus_streams
 from hlsgen.dataflow.units import Node, Port, WidthConverter
 
-#: What is added to the name of a port for its stream of words.
+#: Suffix of a port's name for its stream of words.
 _WORDS = "_words"
 
 
-def apart(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes, with each port on a bus as two. Elements are slots, or words where a beat takes several."""
-    found: list[Node] = []
+def split_ports(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes, with each port on a bus as two nodes.
+
+    Elements are slots, or words if a beat takes several words.
+    """
+    result: list[Node] = []
     for node in nodes:
         bus, wire = _bus(node), node.name + _WORDS
         if bus is None:
-            found.append(node)
+            result.append(node)
             continue
         words, beats = bus_streams(bus)
         if enters(node):
-            found.append(replace(node, name=wire, unit=Port(), sources=(words,), outputs=(wire,), result=words))
-            found.append(replace(node, unit=WidthConverter(), inputs=(wire,), sources=(words,), result=beats))
+            result.append(replace(node, name=wire, unit=Port(), sources=(words,), outputs=(wire,), result=words))
+            result.append(replace(node, unit=WidthConverter(), inputs=(wire,), sources=(words,), result=beats))
         else:
-            found.append(Node(wire, WidthConverter(), node.inputs, (beats,), (wire,), words))
-            found.append(replace(node, unit=Port(), inputs=(wire,), sources=(words,), result=words))
-    return found
+            result.append(Node(wire, WidthConverter(), node.inputs, (beats,), (wire,), words))
+            result.append(replace(node, unit=Port(), inputs=(wire,), sources=(words,), result=words))
+    return result
 
 
-def together(nodes: Sequence[Node], ports: Sequence[Node]) -> list[Node]:
-    """The nodes of `apart`, perhaps with others between them, with the ports that there were before."""
+def merge_ports(nodes: Sequence[Node], ports: Sequence[Node]) -> list[Node]:
+    """The nodes of `split_ports`, possibly with others inserted, with the original ports again."""
     first, _, last = divided(ports)
     by_name = {node.name: node for node in nodes}
-    own = {name for node in (*first, *last) for name in (node.name, node.name + _WORDS)}
-    ends = [replace(node, inputs=by_name.get(node.name + _WORDS, by_name[node.name]).inputs) for node in last]
-    return [*first, *(node for node in nodes if node.name not in own), *ends]
+    port_names = {name for node in (*first, *last) for name in (node.name, node.name + _WORDS)}
+    output_ports = [replace(node, inputs=by_name.get(node.name + _WORDS, by_name[node.name]).inputs) for node in last]
+    return [*first, *(node for node in nodes if node.name not in port_names), *output_ports]
 
 
 def _bus(node: Node) -> BusLayout | None:

@@ -1,10 +1,10 @@
-"""Units with a memory from which they send words more than once: windows of an image, blocks, vectors.
+"""Units with a memory from which they read words more than once: windows of an image, blocks, vectors.
 
-Such a unit has two sides, and each has its own function here. The reading side starts a window as soon as its
-last word is stored. The writing side takes a word as soon as its place in the memory is free. Each side goes as
-far as the other one and the wires allow; the process yields when neither gets any further.
+Such a unit has two sides, each with its own function here. The reading side starts a window as soon as its last word is
+stored. The writing side consumes a word as soon as its place in the memory is free. Each side continues as far as the
+other side and the wires allow; the process yields when neither can continue.
 
-Both sides translate between cycles and enabled cycles (see `processes`), each with an `EnableClock` of its own.
+Both sides translate between cycles and enabled cycles (see `processes`), each with its own `EnableClock`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from hlsgen.numerics.fixed import Array
 
 @dataclass
 class Buffer:
-    """The memory of a unit that sends one window (one block) after the other.
+    """The memory of a unit that emits one window (one block) after the other.
 
-    A frame is `words` words. Window v of a frame may start when word needs[v] of the frame is stored. Until the
-    window is sent, the words from keeps[v] on stay in the memory, which has room for `depth` words. A window takes
-    `period` enabled cycles; it starts no earlier than `lag` cycles after it could by what is stored. starts[v] is the enabled cycle in which window v (of all frames) began.
+    A frame is `words` words. Window v of a frame may start when word needs[v] of the frame is stored. Until the window
+    is emitted, the words from keeps[v] on stay in the memory, which has room for `depth` words. A window takes `period`
+    enabled cycles; it starts at least `lag` cycles after its last word is stored. Entry v of `starts` is the enabled
+    cycle in which window v (of all frames) began.
     """
 
     needs: Sequence[int]
@@ -40,50 +41,50 @@ class Buffer:
     starts: list[int] = field(default_factory=list)
 
     def needed(self, window: int) -> int:
-        """The last word, of all frames, that a window, of all frames, needs."""
+        """The last word that a window needs; windows and words are counted over all frames."""
         frame, place = divmod(window, len(self.needs))
         return frame * self.words + self.needs[place]
 
-    def kept(self, window: int) -> int:
-        """The first word, of all frames, that has to stay until a window, of all frames, is sent."""
+    def oldest_kept(self, window: int) -> int:
+        """The first word that has to stay until a window is emitted; windows and words are counted over all frames."""
         frame, place = divmod(window, len(self.keeps))
         return frame * self.words + self.keeps[place]
 
 
 class EnableClock:
-    """Translates between the cycles and the enabled cycles of a unit, by the beats that it sends.
+    """Translates between the cycles and the enabled cycles of a unit, by the beats that it emits.
 
-    The unit stands still from the cycle in which it offers a beat to the cycle in which the beat is taken. So
-    `lost`, the cycles in which it stood still, is taken - due of the last beat that was passed. A clock passes
-    beats in order: the questions to it must come in the order of time.
+    The unit stalls from the cycle in which it offers a beat to the cycle in which the beat is consumed. The stalled
+    cycles `lost` are therefore consumed - due of the last passed beat. A clock passes beats in order: its calls must be
+    in the order of time.
     """
 
-    __slots__ = ("due", "lost", "passed", "taken")
+    __slots__ = ("consumed", "due", "lost", "passed")
 
     def __init__(self, result: Wire) -> None:
-        self.due, self.taken = result.due, result.taken
+        self.due, self.consumed = result.due, result.consumed
         self.passed = self.lost = 0
 
     def enabled(self, cycle: int) -> int | None:
-        """The number of the first enabled cycle that is not before `cycle`; None if that is not known yet."""
-        due, taken = self.due, self.taken
+        """The number of the first enabled cycle that is not before `cycle`, or None if it is not known yet."""
+        due, consumed = self.due, self.consumed
         while self.passed < len(due) and due[self.passed] + self.lost <= cycle:
-            if self.passed == len(taken):
+            if self.passed == len(consumed):
                 return None
-            left = taken[self.passed]
-            self.lost = left - due[self.passed]
+            departure = consumed[self.passed]
+            self.lost = departure - due[self.passed]
             self.passed += 1
-            if left > cycle:
-                cycle = left
+            if departure > cycle:
+                cycle = departure
         return cycle - self.lost
 
     def cycle(self, enabled: int) -> int | None:
-        """The cycle in which an enabled cycle is over; None if that is not known yet."""
-        due, taken = self.due, self.taken
+        """The cycle in which an enabled cycle ends, or None if it is not known yet."""
+        due, consumed = self.due, self.consumed
         while self.passed < len(due) and due[self.passed] <= enabled:
-            if self.passed == len(taken):
+            if self.passed == len(consumed):
                 return None
-            self.lost = taken[self.passed] - due[self.passed]
+            self.lost = consumed[self.passed] - due[self.passed]
             self.passed += 1
         return enabled + self.lost
 
@@ -92,7 +93,7 @@ class WindowReader:
     """The reading side of `windows`."""
 
     def __init__(self, wire: Wire, result: Wire, buffer: Buffer, first: int, step: int) -> None:
-        self.taken, self.due, self.buffer = wire.taken, result.due, buffer
+        self.consumed, self.due, self.buffer = wire.consumed, result.due, buffer
         self.first, self.step = first, step
         self.clock = EnableClock(result)
         self.needed = buffer.needed(0)
@@ -100,9 +101,9 @@ class WindowReader:
     def start_windows(self) -> bool:
         """Starts all windows whose start is known; False if there are none."""
         buffer, starts = self.buffer, self.buffer.starts
-        before = len(starts)
-        while self.needed < len(self.taken):
-            stored = self.taken[self.needed] + 1 + buffer.lag
+        started_before = len(starts)
+        while self.needed < len(self.consumed):
+            stored = self.consumed[self.needed] + 1 + buffer.lag
             start = starts[-1] + buffer.period if starts else 0
             if stored - self.clock.lost > start:
                 enabled = self.clock.enabled(stored)
@@ -112,7 +113,7 @@ class WindowReader:
             starts.append(start)
             self.due.extend(range(start + self.first, start + self.first + buffer.period, self.step))
             self.needed = buffer.needed(len(starts))
-        return len(starts) > before
+        return len(starts) > started_before
 
 
 class WindowWriter:
@@ -122,37 +123,37 @@ class WindowWriter:
         self.wire, self.buffer = wire, buffer
         self.clock = EnableClock(result)
         #: The first window that still needs words when the next word is written, and the first of these words.
-        self.window, self.kept = 0, buffer.kept(0)
-        #: Windows that are known to be sent, and the first cycle after the last one of them.
-        self.sent, self.free = 0, 0
+        self.window, self.oldest_kept = 0, buffer.oldest_kept(0)
+        #: Windows that are known to be emitted, and the first cycle after the last one of them.
+        self.emitted, self.free = 0, 0
 
     def store_words(self) -> bool:
-        """Takes all words whose cycle is known; False if there are none."""
-        wire, taken, buffer = self.wire, self.wire.taken, self.buffer
-        before = len(taken)
-        while len(taken) < len(wire.due):
-            overwritten = len(taken) - buffer.depth
-            while self.kept <= overwritten and self.window < len(buffer.starts):
+        """Consumes all words whose cycle is known; False if there are none."""
+        wire, consumed, buffer = self.wire, self.wire.consumed, self.buffer
+        stored_before = len(consumed)
+        while len(consumed) < len(wire.due):
+            overwritten = len(consumed) - buffer.depth
+            while self.oldest_kept <= overwritten and self.window < len(buffer.starts):
                 self.window += 1
-                self.kept = buffer.kept(self.window)
-            if self.kept <= overwritten:  # by a window that has not even started
+                self.oldest_kept = buffer.oldest_kept(self.window)
+            if self.oldest_kept <= overwritten:  # by a window that has not started
                 break
-            if self.sent < self.window:
+            if self.emitted < self.window:
                 end = self.clock.cycle(buffer.starts[self.window - 1] + buffer.period - 1)
                 if end is None:
                     break
-                self.sent, self.free = self.window, end + 1
+                self.emitted, self.free = self.window, end + 1
             cycle = next_offer(wire)
-            taken.append(cycle if cycle > self.free else self.free)
-        return len(taken) > before
+            consumed.append(cycle if cycle > self.free else self.free)
+        return len(consumed) > stored_before
 
 
 def windows(wire: Wire, result: Wire, buffer: Buffer, first: int, step: int) -> Process:
-    """hg_conv, hg_dwconv, hg_pool, hg_gather: the unit has an enable, the memory in front of it is written without.
+    """hg_conv, hg_dwconv, hg_pool, hg_gather: the unit has an enable; its memory is written without the enable.
 
-    A window gives a beat every `step` enabled cycles of its period. The first one comes `first` enabled cycles
-    after the window began. A word is written no earlier than in the cycle after the last window that needs its
-    place has sent its last word.
+    A window emits a beat every `step` enabled cycles of its period. The first beat is due `first` enabled cycles after
+    the window began. A word is written no earlier than in the cycle after the last window that needs its place has read
+    its last word.
     """
     reader, writer = WindowReader(wire, result, buffer, first, step), WindowWriter(wire, result, buffer)
     while True:
@@ -163,44 +164,45 @@ def windows(wire: Wire, result: Wire, buffer: Buffer, first: int, step: int) -> 
 
 
 class VectorReader:
-    """The reading side of `matrix`. `sent`: enabled cycle in which each beat is multiplied for the last time."""
+    """The reading side of `matrix`. `multiplied_at`: enabled cycle in which each beat is multiplied for the last
+    time."""
 
     def __init__(self, wire: Wire, result: Wire, length: int, repeat: int, tail: int) -> None:
-        self.taken, self.due = wire.taken, result.due
+        self.consumed, self.due = wire.consumed, result.due
         self.length, self.repeat, self.tail = length, repeat, tail
         self.clock = EnableClock(result)
-        self.sent: list[int] = []
-        #: Beats that were read for the first time, and the last enabled cycle in which the multipliers have work.
+        self.multiplied_at: list[int] = []
+        #: Beats that were read at least once, and the last enabled cycle in which the multipliers are busy.
         self.read, self.busy = 0, -1
 
     def multiply_beats(self) -> bool:
         """Reads all beats whose cycle is known; False if there are none."""
         length, passes = self.length, self.repeat
-        before = self.read
-        while self.read < len(self.taken):
+        read_before = self.read
+        while self.read < len(self.consumed):
             # A beat needs two cycles from the port to the multipliers.
-            enabled = self.clock.enabled(self.taken[self.read] + 2)
+            enabled = self.clock.enabled(self.consumed[self.read] + 2)
             if enabled is None:
                 break
             self.busy = max(enabled, self.busy + 1)
             self.read += 1
             if passes == 1:
-                self.sent.append(self.busy)
+                self.multiplied_at.append(self.busy)
             if self.read % length == 0:
                 # The vector is complete: its first pass ends now, the other passes follow without a gap.
                 self.due.extend(range(self.busy + self.tail, self.busy + self.tail + passes * length, length))
                 self.busy += (passes - 1) * length
                 if passes > 1:
-                    self.sent.extend(range(self.busy - length + 1, self.busy + 1))
-        return self.read > before
+                    self.multiplied_at.extend(range(self.busy - length + 1, self.busy + 1))
+        return self.read > read_before
 
 
 class VectorWriter:
-    """The writing side of `matrix`. `sent`: see VectorReader."""
+    """The writing side of `matrix`. `multiplied_at`: see VectorReader."""
 
-    def __init__(self, wire: Wire, result: Wire, length: int, repeat: int, sent: list[int]) -> None:
-        self.wire, self.sent, self.repeated = wire, sent, repeat > 1
-        # A repeated beat is freed while it is multiplied for the last time; without memory, a cycle later.
+    def __init__(self, wire: Wire, result: Wire, length: int, repeat: int, multiplied_at: list[int]) -> None:
+        self.wire, self.multiplied_at, self.repeated = wire, multiplied_at, repeat > 1
+        # A repeated beat is freed while it is multiplied for the last time; a unit without memory does a cycle later.
         self.early = repeat > 1 and length > 1
         self.depth = 4 if repeat == 1 and length > 2 else 2 * length
         self.clock = EnableClock(result)
@@ -208,36 +210,36 @@ class VectorWriter:
     def _read(self, beat: int) -> int:
         """The last enabled cycle in which the place of a beat must not be overwritten."""
         if self.repeated:
-            return self.sent[beat] - self.early
-        return self.sent[beat - 1] if beat else -1
+            return self.multiplied_at[beat] - self.early
+        return self.multiplied_at[beat - 1] if beat else -1
 
     def store_beats(self) -> bool:
-        """Takes all beats whose cycle is known; False if there are none."""
-        wire, taken, sent = self.wire, self.wire.taken, self.sent
-        before = len(taken)
-        while len(taken) < len(wire.due):
+        """Consumes all beats whose cycle is known; False if there are none."""
+        wire, consumed, multiplied_at = self.wire, self.wire.consumed, self.multiplied_at
+        stored_before = len(consumed)
+        while len(consumed) < len(wire.due):
             cycle = next_offer(wire)
-            overwritten = len(taken) - self.depth
+            overwritten = len(consumed) - self.depth
             if overwritten >= 0:
-                # Its place is read when the beat before it goes on to the multipliers, or later.
-                if len(sent) < overwritten + self.repeated:
+                # Its place is read when the previous beat enters the multipliers, or later.
+                if len(multiplied_at) < overwritten + self.repeated:
                     break
                 end = self.clock.cycle(self._read(overwritten))
                 if end is None:
                     break
                 cycle = max(cycle, end + 1)
-            taken.append(cycle)
-        return len(taken) > before
+            consumed.append(cycle)
+        return len(consumed) > stored_before
 
 
 def matrix(wire: Wire, result: Wire, length: int, repeat: int, tail: int) -> Process:
-    """hg_mvu: vectors of `length` beats, each of them sent `repeat` times.
+    """hg_mvu: vectors of `length` beats, each of them read `repeat` times.
 
-    The sum of a pass over a vector is offered `tail` enabled cycles after the last beat of the pass is multiplied.
-    The register between memory and multipliers fills in lost cycles too.
+    The sum of a pass over a vector is offered `tail` enabled cycles after the last beat of the pass is multiplied. The
+    register between memory and multipliers fills in lost cycles too.
     """
     reader = VectorReader(wire, result, length, repeat, tail)
-    writer = VectorWriter(wire, result, length, repeat, reader.sent)
+    writer = VectorWriter(wire, result, length, repeat, reader.multiplied_at)
     while True:
         multiplied = reader.multiply_beats()
         stored = writer.store_beats()
@@ -247,19 +249,19 @@ def matrix(wire: Wire, result: Wire, length: int, repeat: int, tail: int) -> Pro
 
 @lru_cache(maxsize=4096)
 def window_runs(window: Window, height: int, width: int, folds: int) -> tuple[Runs, Runs]:
-    """Which words of an image each window needs: the `needs` and `keeps` of a Buffer, one of each a window.
+    """The words of an image that each window needs: `needs` and `keeps` of a Buffer, an entry of each per window.
 
-    The module hg_window counts the same way. A pixel is `folds` words. Not to be changed: it is made only once.
+    The module hg_window counts in the same way. A pixel is `folds` words. The result is cached and must not be changed.
     """
     rows, columns = window.size(height, width)
-    (tall, wide), (down, across), (top, left, *_) = window.reach, window.strides, window.pads
-    lefts = [ox * across - left for ox in range(columns)]
-    last = Runs.of((min(max(x + wide - 1, 0), width - 1) + 1) * folds - 1 for x in lefts)
+    (kernel_height, kernel_width), (down, across), (top, left_pad, *_) = window.reach, window.strides, window.pads
+    lefts = [ox * across - left_pad for ox in range(columns)]
+    last = Runs.of((min(max(x + kernel_width - 1, 0), width - 1) + 1) * folds - 1 for x in lefts)
     first = Runs.of(min(max(x, 0), width) * folds for x in lefts)
     needs, keeps = Runs(), Runs()
     for oy in range(rows):
         y = oy * down - top
-        needs.extend(last, min(max(y + tall - 1, 0), height - 1) * width * folds)
+        needs.extend(last, min(max(y + kernel_height - 1, 0), height - 1) * width * folds)
         oldest = min(max(y, 0), height) * width * folds
         if y < height and (y + down > 0 or oy == rows - 1):
             keeps.extend(first, oldest)
@@ -279,26 +281,30 @@ def runs_of(unit: WindowUnit) -> tuple[Runs, Runs, int]:
 
 
 def words_of(unit: WindowUnit) -> tuple[list[int], list[int], int]:
-    """The same as `runs_of`, one by one."""
+    """The same as `runs_of`, as lists."""
     needs, keeps, words = runs_of(unit)
     return needs.array().tolist(), keeps.array().tolist(), words
 
 
-def least_depth(unit: WindowUnit) -> int:
-    """The least depth, in words, with which the memory of a unit holds every window: less is a deadlock."""
+def min_depth(unit: WindowUnit) -> int:
+    """The smallest depth, in words, with which the memory of a unit holds every window: less is a deadlock."""
     needs, keeps, _ = runs_of(unit)
     return int((needs.array() - keeps.array()).max()) + 1
 
 
-def span(taken: Array, ends: Array, keeps: Array, words: int, due: Array, gone: Array) -> int:
-    """The most words that the memory ever spans, from the oldest that stays to the newest: a depth that is enough.
+def span(consumed: Array, ends: Array, keeps: Array, words: int, due: Array, departures: Array) -> int:
+    """The most words that the memory ever spans, from the oldest kept word to the newest: a sufficient depth.
 
-    All int64. taken (words,): the cycle in which each word was written. ends (windows,): the last enabled cycle of
-    each window. keeps, words: as in Buffer. due, gone (beats,): when the beats that the unit sends are due, and taken.
+    All arrays are int64.
+
+    - consumed (words,): the cycle in which each word was written.
+    - ends (windows,): the last enabled cycle of each window.
+    - keeps, words: as in Buffer.
+    - due, departures (beats,): the cycles in which the emitted beats are due, and consumed.
     """
-    lost: Array = np.concatenate([[0], gone - due])
+    lost: Array = np.concatenate([[0], departures - due])
     last = ends + lost[np.searchsorted(due, ends, "right")]
-    window = np.searchsorted(last, taken)
+    window = np.searchsorted(last, consumed)
     frame, place = np.divmod(window, len(keeps))
-    kept = frame * words + keeps[place]
-    return int((np.arange(len(taken)) - kept).max(initial=0)) + 1
+    oldest_kept = frame * words + keeps[place]
+    return int((np.arange(len(consumed)) - oldest_kept).max(initial=0)) + 1

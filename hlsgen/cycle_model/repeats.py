@@ -1,7 +1,8 @@
-"""What a unit does again: rows of an image and whole frames, found where it is as it was before, only later.
+"""Finds repeated behaviour of a unit: rows of an image and whole frames that repeat with later times.
 
-What a unit does next follows from its state and from what reaches it. If both are as they were some beats ago, it does
-what it did then. So those runs are copied instead of computed. Which beats are looked at is only a matter of speed.
+The next actions of a unit follow from its state and its inputs. If both equal an earlier state and its inputs, the unit
+repeats its earlier actions. Their runs are then copied instead of computed. The choice of the beats that are compared
+affects only speed.
 """
 
 from __future__ import annotations
@@ -11,19 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hlsgen.cycle_model.runs import ENDLESS, Runs, agreed
+from hlsgen.cycle_model.runs import ENDLESS, Runs, common_prefix
 
-#: Steps that a unit has to make between two looks; with fewer there is nothing to gain.
+#: Steps that a unit must make between two comparisons; with fewer there is nothing to gain.
 LEAST_STEPS = 16
-#: How many earlier places with the same state are tried, and how many repetitions are found at a time.
+#: How many earlier places with the same state are compared, and the most repetitions found at a time.
 PLACES, MOST_TIMES = 3, 256
 
 
 class Read(NamedTuple):
-    """A sequence that the unit goes on to read at number `at`.
+    """A sequence that the unit reads next at number `at`.
 
-    Times count from `base`. `ahead`: how many numbers of it that belong to beats that are in the unit.
-    `floor`: numbers up to `base` are all alike.
+    Times are relative to `base`. `ahead`: count of its numbers that belong to beats in the unit. `floor`: all numbers
+    up to `base` count as equal.
     """
 
     runs: Runs
@@ -34,23 +35,25 @@ class Read(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A sequence that the unit made so far, and from where its times count."""
+    """A sequence that the unit has written so far, and the base of its times."""
 
     runs: Runs
     base: int
 
 
 class _Place(NamedTuple):
+    """A state of a unit, and the positions and bases of its sequences."""
+
     state: tuple[int, ...]
     reads: tuple[tuple[int, int], ...]
     writes: tuple[tuple[int, int], ...]
 
 
 class Repeats:
-    """The places at which a unit was looked at, each after a multiple of `stride` beats.
+    """The places at which a unit was compared, each after a multiple of `stride` beats.
 
-    `at`: the beat in front of which `due` is to be called next; no run is to go beyond it. `steps`: what was computed
-    since then, which the unit counts.
+    `at`: the beat before which `due` must be called next; no run may extend beyond it. `steps`: the steps since then,
+    counted by the unit.
     """
 
     __slots__ = ("_gap", "_places", "_stride", "at", "steps")
@@ -61,12 +64,12 @@ class Repeats:
         self.at = stride or ENDLESS
 
     def due(self, k: int) -> bool:
-        """Whether `jump` is worth a call in front of beat k."""
+        """True if calling `jump` before beat k is worth it."""
         enough, self.steps = self.steps >= LEAST_STEPS, 0
         if enough:
             self._gap = self._stride
             return True
-        # Long runs: they are not to be cut.
+        # The runs are long: do not cut them.
         self._gap *= 2
         self.at = (k // self._gap + 1) * self._gap
         return False
@@ -74,68 +77,71 @@ class Repeats:
     def jump(
         self, k: int, phase: Hashable, state: tuple[int, ...], reads: Sequence[Read], writes: Sequence[Written]
     ) -> tuple[int, ...] | None:
-        """The state after all that repeats, which is added to `writes`; None if nothing does.
+        """The state after all repetitions, which are added to `writes`, or None if nothing repeats.
 
-        `phase`: all that the unit does depends on, but for the times and numbers in `state`, which may all be more by
-        what they grew since. The first of these is k.
+        `phase`: everything that the behaviour depends on, except the times and numbers in `state`. These may all be
+        larger by their growth since the earlier place. The first of them is k.
         """
         places = self._places.setdefault(phase, [])
-        here = _Place(state, tuple((r.at, r.base) for r in reads), tuple((w.runs.count, w.base) for w in writes))
-        found = None
+        current_place = _Place(
+            state, tuple((r.at, r.base) for r in reads), tuple((w.runs.count, w.base) for w in writes)
+        )
+        jumped = None
         for place in reversed(places):
-            times = _times(place, reads)
-            if times:
+            repetitions = _times(place, reads)
+            if repetitions:
                 for (count, base), written in zip(place.writes, writes, strict=True):
-                    written.runs.repeat(count, written.base - base, times)
-                found = tuple(now + times * (now - then) for now, then in zip(state, place.state, strict=True))
+                    written.runs.repeat(count, written.base - base, repetitions)
+                jumped = tuple(now + repetitions * (now - then) for now, then in zip(state, place.state, strict=True))
                 break
-        places.append(here)
+        places.append(current_place)
         if len(places) > PLACES:
             del places[0]
-        self.at = ((found[0] if found else k) // self._stride + 1) * self._stride
-        return found
+        self.at = ((jumped[0] if jumped else k) // self._stride + 1) * self._stride
+        return jumped
 
 
-def foreseen(guess: Runs, taken: Runs, period: int, frame: int) -> Runs:
-    """The next guess when beats are taken, if `taken` followed from `guess`: what is certain, and then that again.
+def foreseen(guess: Runs, consumed: Runs, period: int, frame: int) -> Runs:
+    """The next guess of consumption times, if `consumed` followed from `guess`: the certain part, then its repetition.
 
-    What both say is certain, and so is the beat after it. If the last two periods of it are alike, the rest of the frame
-    will be. A guess need not be right; one that is saves the rounds in which a wait after the other would turn up.
+    The beats on which both agree are certain, and so is the beat after them. If the last two periods of them are alike,
+    the rest of the frame is assumed to repeat them. A guess need not be right. A right guess saves the rounds in which
+    one stall after the other would be found.
     """
-    known = agreed(guess, taken) + 1
-    if not period or known < 2 * period or known > taken.count:
-        return taken
-    times = ((known - 1) // frame * frame + frame - known) // period
+    certain = common_prefix(guess, consumed) + 1
+    if not period or certain < 2 * period or certain > consumed.count:
+        return consumed
+    times = ((certain - 1) // frame * frame + frame - certain) // period
     if not times:
-        return taken
-    made = taken.first(known)
-    ends = made.numbers(np.array([known - 1 - period, known - 1], np.int64))
-    more = int(ends[1] - ends[0])
-    if made.equal(known - 2 * period, known - period, more, period) < period:
-        return taken
-    made.repeat(known - period, more, times)
-    late = max(0, made.last() - int(taken.numbers(np.array([made.count - 1], np.int64))[0]))
-    for first, step, count in taken.since(made.count, -late) if made.count < taken.count else ():
-        made.append(first, step, count)
-    return made
+        return consumed
+    guessed = consumed.first(certain)
+    period_ends = guessed.numbers(np.array([certain - 1 - period, certain - 1], np.int64))
+    period_cycles = int(period_ends[1] - period_ends[0])
+    if guessed.equal(certain - 2 * period, certain - period, period_cycles, period) < period:
+        return consumed
+    guessed.repeat(certain - period, period_cycles, times)
+    delay = max(0, guessed.last() - int(consumed.numbers(np.array([guessed.count - 1], np.int64))[0]))
+    for first, step, count in consumed.since(guessed.count, -delay) if guessed.count < consumed.count else ():
+        guessed.append(first, step, count)
+    return guessed
 
 
 def _times(place: _Place, reads: Sequence[Read]) -> int:
-    """How often all that was read between a place and now comes again from now on."""
-    most = MOST_TIMES
+    """How often everything that was read between a place and now repeats from now on."""
+    limit = MOST_TIMES
     for trial in (1, MOST_TIMES):
-        most = min(most, trial)
+        limit = min(limit, trial)
         for (index, base), read in zip(place.reads, reads, strict=True):
             period = read.at - index
             if not period or index >= read.runs.count:
                 # Nothing of it was read.
                 continue
             floors = (base, read.base) if read.floor else None
-            wanted = most * period + read.ahead
-            equal = read.runs.equal(index, read.at, read.base - base, wanted, floors)
-            most = min(most, (equal - read.ahead) // period)
-            if most <= 0:
+            required = limit * period + read.ahead
+            equal = read.runs.equal(index, read.at, read.base - base, required, floors)
+            limit = min(limit, (equal - read.ahead) // period)
+            if limit <= 0:
                 return 0
         if trial == 1:
-            most = MOST_TIMES
-    return most
+            limit = MOST_TIMES
+    return limit

@@ -1,13 +1,13 @@
-"""Simulates a network in runs of beats, by guessing when beats are taken until all guesses are right.
+"""Simulates a network in runs of beats, by guessing the times at which beats are consumed until all guesses are right.
 
-A unit can be computed for whole frames at once if all that it depends on is known: when beats reach it, and when
-those that it sends are taken. The latter follows from the units behind it, which come later. So the first guess is
-that each beat is taken as soon as it is offered. Where the taker says something else, that is the next guess, and the
-unit is computed again, and so on in both directions.
+A unit can be computed for whole frames at once if two things are known: the times at which beats reach it, and the
+times at which its output beats are consumed. The latter depend on the downstream units, which are computed later. Hence
+the first guess is that each beat is consumed as soon as it is offered. If the consumer reports another time, that is
+the next guess, and the unit is computed again, and so on in both directions.
 
-Every time depends only on earlier ones. So there is exactly one way in which beats can move: guesses that all turn out
-to be right are it. In networks that seldom stand still they are right after a few rounds. Where beats wait for each
-other in many small steps, or for ever, the search ends without a result, and `beat_network` has to do it.
+Every time depends only on earlier times. Hence there is exactly one way in which beats can move, and guesses that all
+turn out to be right describe it. In networks that seldom stall they are right after a few rounds. If beats wait for
+each other in many small steps, or forever, the search ends without a result, and `beat_network` has to do it.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from hlsgen.cycle_model.line_buffers import span
 from hlsgen.cycle_model.repeats import foreseen
 from hlsgen.cycle_model.run_processes import Machine
 from hlsgen.cycle_model.run_wires import Wire
-from hlsgen.cycle_model.runs import ENDLESS, Cursor, Runs, alike, same
+from hlsgen.cycle_model.runs import ENDLESS, Cursor, Runs, alike, runs_equal
 from hlsgen.cycle_model.units import TimingModel
-from hlsgen.cycle_model.wiring import Blocked, Bounds, Ended, Wiring, offers, stride
+from hlsgen.cycle_model.wiring import Blocked, Bounds, BudgetExceeded, Wiring, offers, stride
 from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.units import Node, WindowUnit
 from hlsgen.numerics.fixed import Array
 
-#: What a computation of a unit costs, in runs, besides those that it gives.
+#: Cost of computing a unit, in runs, besides the runs of its result.
 UNIT = 4
-#: The search is given up when it has cost so much for each beat of all frames, beyond what is always allowed.
+#: The search is abandoned at a cost of SHARE for each beat of all frames, in addition to FEW.
 SHARE, FEW = 0.25, 2000
-#: How often what follows from a guess is the next one as it is.
+#: Number of wrong guesses of a wire after which the next guess extrapolates the reported times.
 PLAIN = 6
-#: A run takes about as long as so many beats, one by one.
+#: Time to compute a run, relative to a beat of the beat-by-beat simulation.
 RUN = 3
-#: A step of a unit with a memory about as long as so many beats. Only bounds on large networks count it.
+#: Time of a step of a unit with a memory, relative to a beat. Only bounds on large networks count it.
 STEP = 12
 
 
 class RunNetwork:
-    """The wires between the units, and the machine of each unit. See `wiring.Moves` for what it answers.
+    """The wires between the units, and the machine of each unit, as an `Engine` of `wiring`.
 
-    `cost` counts what was computed so far, in runs, and `steps` those of units with a memory.
+    `cost` counts the computed runs so far, and `steps` the steps of units with a memory.
     """
 
     def __init__(
         self, nodes: Sequence[Node], model: TimingModel, ready: Sequence[bool] = (), bounds: Bounds | None = None
     ) -> None:
         self.nodes, self.wiring, self.frames, self.bounds = nodes, Wiring(nodes, Wire), 0, bounds
-        self.known = model.known
+        self.cache = model.cache
         self.machines: list[Machine] = [model.machine(node, enters(node)) for node in nodes]
         self.machines += [run_processes.source for _ in self.wiring.inputs]
         self.machines += [run_processes.sink(ready) for _ in self.wiring.sinks]
@@ -63,68 +63,68 @@ class RunNetwork:
                 wire.stride, wire.frame = stride(node.result.beats, node.result.groups), node.result.beats
         for (wire, _), stream in zip(self.wiring.inputs, self.wiring.enters, strict=True):
             wire.stride, wire.frame = stride(stream.beats, stream.groups), stream.beats
-        self.kinds = [self.known.kind(machine) for machine in self.machines]
+        self.kinds = [self.cache.kind(machine) for machine in self.machines]
         self.starts: dict[int, Runs] = {}
         self.dirty = [False] * len(self.machines)
-        #: Guesses that are foreseen may be too late, which no bound on the first frame allows. Without latencies, what is
-        #: guessed too late can be right as well, as nothing depends on earlier times only.
+        #: Foreseen guesses may be too late, which a bound on the first frame does not allow. In a model without
+        #: latencies, a guess that is too late could turn out to be right, as times may depend on equal times.
         self.foresees = model.enables and (bounds is None or bounds.latest >= ENDLESS)
         self.groups = self._grouped()
         self.cost = self.steps = 0
 
     def _grouped(self) -> list[list[int]]:
-        """The units, those together that hold each other up at once: no FIFO or memory of windows is between them."""
+        """Groups of units that stall each other in the same cycle: no FIFO or window memory is between them."""
         group = list(range(len(self.machines)))
         for wire in self.wiring.wires.values():
             if not self.machines[wire.consumer].stores:
-                one, other = group[wire.producer], group[wire.consumer]
-                group = [one if number == other else number for number in group]
+                producer_group, consumer_group = group[wire.producer], group[wire.consumer]
+                group = [producer_group if number == consumer_group else number for number in group]
         members: dict[int, list[int]] = {}
         for unit, number in enumerate(group):
             members.setdefault(number, []).append(unit)
         return sorted(members.values())
 
-    def feed(self, frames: int, pace: int | None, rows: bool = False) -> bool:
+    def feed(self, frames: int, interval: int | None, rows: bool = False) -> bool:
         for (wire, _), stream in zip(self.wiring.inputs, self.wiring.enters, strict=True):
             for frame in range(self.frames, self.frames + frames):
-                for first, step, count in offers(stream, pace, rows):
-                    wire.due.append(frame * (pace or 0) + first, step, count)
+                for first, step, count in offers(stream, interval, rows):
+                    wire.due.append(frame * (interval or 0) + first, step, count)
             self.dirty[wire.consumer] = True
         self.frames += frames
         if not self._settle():
             return False
-        return all(wire.taken.count == self.frames * beats for wire, beats in self.wiring.sinks)
+        return all(wire.consumed.count == self.frames * beats for wire, beats in self.wiring.sinks)
 
     def _settle(self) -> bool:
         """Computes units until all guesses are right; False if that takes too long.
 
-        Guesses begin too early, and move backwards. So a frame that is late by guesses that are not right yet is.
-        Raises Ended at the bounds.
+        Guesses begin too early, and become later. Hence a frame that is late by unfinished guesses is late in the end
+        too. Raises BudgetExceeded at the bounds.
         """
         beats = self.frames * sum(node.result.beats for node in self.nodes)
-        most = self.cost + FEW + UNIT * 4 * len(self.machines) + int(SHARE * beats)
+        max_cost = self.cost + FEW + UNIT * 4 * len(self.machines) + int(SHARE * beats)
         if self.bounds is not None:
-            most = min(most, self.bounds.work // RUN)
+            max_cost = min(max_cost, self.bounds.work // RUN)
         while any(self.dirty):
             for order in (self.groups, reversed(self.groups)):
                 for group in order:
-                    if not self._agree(group, most):
+                    if not self._agree(group, max_cost):
                         return False
             if self.bounds is not None and max(self.ends()[:1], default=0) > self.bounds.latest:
-                raise Ended
+                raise BudgetExceeded
         return True
 
-    def _agree(self, group: Sequence[int], most: int) -> bool:
-        """Computes units of a group until their guesses of each other are right; False at `most` cost.
+    def _agree(self, group: Sequence[int], max_cost: int) -> bool:
+        """Computes units of a group until their guesses of each other are right; False at the cost `max_cost`.
 
-        The next one is always the first unit, on the way through the network, that has to be computed again.
+        The next unit is always the first one, in the order of the network, that has to be computed again.
         """
         dirty, at = self.dirty, 0
         while at < len(group):
             unit = group[at]
             at += 1
             if dirty[unit]:
-                if self.cost > most or (self.bounds is not None and self.work() > self.bounds.work):
+                if self.cost > max_cost or (self.bounds is not None and self.work() > self.bounds.work):
                     return False
                 self._compute(unit)
                 if any(dirty[wire.producer] for wire in self.wiring.ins[unit]):
@@ -132,56 +132,57 @@ class RunNetwork:
         return True
 
     def _compute(self, unit: int) -> None:
+        """Computes a unit, and marks the units whose inputs or guesses change."""
         ins, outs = self.wiring.ins[unit], self.wiring.outs[unit]
         self.dirty[unit] = False
         self.cost += UNIT
-        every_taken, every_due, starts, steps = self.known.moved(self.kinds[unit], self.machines[unit], ins, outs)
+        consumed_by_wire, due_by_wire, starts, steps = self.cache.run(self.kinds[unit], self.machines[unit], ins, outs)
         self.steps += steps
         if starts is not None:
             self.starts[unit] = starts
-        for wire, taken in zip(ins, every_taken, strict=True):
-            wire.taken = taken
-            self.cost += len(taken.starts)
-            if same(taken, wire.due):
+        for wire, consumed in zip(ins, consumed_by_wire, strict=True):
+            wire.consumed = consumed
+            self.cost += len(consumed.starts)
+            if runs_equal(consumed, wire.due):
                 wire.foreseen = False
                 if wire.guess is not None:
                     wire.guess, self.dirty[wire.producer] = None, True
-            elif wire.guess is None or not same(taken, wire.guess):
+            elif wire.guess is None or not runs_equal(consumed, wire.guess):
                 wire.guesses += 1
-                guess = taken
+                guess = consumed
                 if wire.guesses > PLAIN and wire.guess is not None and self.foresees:
-                    guess = foreseen(wire.guess, taken, wire.stride, wire.frame)
-                wire.guess, wire.foreseen, self.dirty[wire.producer] = guess, guess is not taken, True
+                    guess = foreseen(wire.guess, consumed, wire.stride, wire.frame)
+                wire.guess, wire.foreseen, self.dirty[wire.producer] = guess, guess is not consumed, True
             else:
                 wire.foreseen = False
-        for wire, due in zip(outs, every_due, strict=True):
+        for wire, due in zip(outs, due_by_wire, strict=True):
             self.cost += len(due.starts)
-            if not same(due, wire.due):
+            if not runs_equal(due, wire.due):
                 wire.due, self.dirty[wire.consumer] = due, True
             elif wire.foreseen and not self.dirty[wire.consumer]:
-                # The consumer would say what it said before.
-                wire.guess, wire.foreseen, self.dirty[unit] = wire.taken, False, True
+                # The consumer would report the same times as before.
+                wire.guess, wire.foreseen, self.dirty[unit] = wire.consumed, False, True
 
     def ends(self) -> tuple[int, ...]:
-        every = []
+        ends_by_port = []
         for wire, beats in self.wiring.sinks:
-            cursor = Cursor(wire.taken)
-            every.append([cursor.read(k)[0] for k in range(beats - 1, wire.taken.count, beats)])
-        return tuple(map(max, zip(*every, strict=False)))
+            cursor = Cursor(wire.consumed)
+            ends_by_port.append([cursor.read(k)[0] for k in range(beats - 1, wire.consumed.count, beats)])
+        return tuple(map(max, zip(*ends_by_port, strict=False)))
 
     def blocked(self) -> tuple[Blocked, ...]:
-        raise AssertionError("all frames are through")
+        raise AssertionError("all frames have passed")
 
     def alike(self, frames: int, last: int, period: int, cycles: int) -> bool:
         for wire in self.wiring.wires.values():
-            taken, beats = wire.taken, wire.taken.count // frames
-            begin, lag = taken.count - (last + period) * beats, period * beats
-            if not alike(Cursor(taken), Cursor(taken), begin, begin + last * beats, lag, cycles):
+            consumed, beats = wire.consumed, wire.consumed.count // frames
+            begin, lag = consumed.count - (last + period) * beats, period * beats
+            if not alike(Cursor(consumed), Cursor(consumed), begin, begin + last * beats, lag, cycles):
                 return False
         return True
 
     def moved(self) -> int:
-        return sum(wire.taken.count for wire in self.wiring.wires.values())
+        return sum(wire.consumed.count for wire in self.wiring.wires.values())
 
     def work(self) -> int:
         counted = self.bounds is not None and (self.bounds.strict or self.bounds.only_runs)
@@ -190,22 +191,22 @@ class RunNetwork:
     def names(self) -> tuple[str, ...]:
         return tuple(self.wiring.wires)
 
-    def taken(self, name: str, stop: int | None = None) -> Array:
-        return self.wiring.wires[name].taken.array(stop)
+    def consumed(self, name: str, stop: int | None = None) -> Array:
+        return self.wiring.wires[name].consumed.array(stop)
 
     def offered(self, name: str) -> Array:
         wire = self.wiring.wires[name]
-        taken, due = wire.taken.array(), wire.due.array(wire.taken.count + 1)
-        before = taken[: len(due) - 1]
-        due[1:] = due[1:] + before - due[:-1] if wire.frozen else np.maximum(due[1:], before + 1)
+        consumed, due = wire.consumed.array(), wire.due.array(wire.consumed.count + 1)
+        previous = consumed[: len(due) - 1]
+        due[1:] = due[1:] + previous - due[:-1] if wire.frozen else np.maximum(due[1:], previous + 1)
         return due
 
     def spans(self) -> dict[str, int]:
-        found = {}
+        spans = {}
         for n, node in enumerate(self.nodes):
             memory, out = self.machines[n].memory, self.wiring.outs[n][0]
             if memory is not None and isinstance(node.unit, WindowUnit):
-                taken, gone = self.wiring.ins[n][0].taken.array(), out.taken.array()
-                ends, due = self.starts[n].array() + memory.period - 1, out.due.array(len(gone))
-                found[node.name] = span(taken, ends, memory.keeps.array(), memory.words, due, gone)
-        return found
+                consumed, departures = self.wiring.ins[n][0].consumed.array(), out.consumed.array()
+                ends, due = self.starts[n].array() + memory.period - 1, out.due.array(len(departures))
+                spans[node.name] = span(consumed, ends, memory.keeps.array(), memory.words, due, departures)
+        return spans

@@ -1,4 +1,4 @@
-"""Streams between units as runs of beats, and when the beats on them can be taken; see `run_processes`."""
+"""Streams between units as runs of beats, and the times at which their beats can be consumed; see `run_processes`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ Progression = tuple[int, int]
 class Wire:
     """A stream between two units, as in `processes.Wire`.
 
-    `stride`: beats after which units may look for repeats. `frame`: beats of a frame. `guesses`: how many were wrong.
-    `foreseen`: whether the guess is more than the consumer said, and it has to say whether it is right.
+    `stride`: beats after which units may look for repeats. `frame`: beats of a frame. `guesses`: number of wrong
+    guesses. `foreseen`: the guess extends the times that the consumer reported, so the consumer has to confirm it.
     """
 
     __slots__ = (
+        "consumed",
         "consumer",
         "due",
         "foreseen",
@@ -29,12 +30,11 @@ class Wire:
         "name",
         "producer",
         "stride",
-        "taken",
     )
 
     def __init__(self, name: str, frozen: bool) -> None:
         self.name, self.frozen = name, frozen
-        self.due, self.taken = Runs(), Runs()
+        self.due, self.consumed = Runs(), Runs()
         self.guess: Runs | None = None
         self.producer = self.consumer = -1
         self.stride = self.frame = self.guesses = 0
@@ -42,47 +42,53 @@ class Wire:
 
 
 class Arrivals:
-    """When the beats of a wire can be taken, by the consumer that says when it took those before."""
+    """The times at which the beats of a wire can be consumed, given the times at which the earlier ones were."""
 
-    __slots__ = ("cursor", "frozen", "late")
+    __slots__ = ("cursor", "frozen", "lateness")
 
     def __init__(self, wire: Wire) -> None:
-        self.frozen, self.cursor, self.late = wire.frozen, Cursor(wire.due), 0
+        self.frozen, self.cursor, self.lateness = wire.frozen, Cursor(wire.due), 0
 
-    def took(self, k: int, cycle: int) -> None:
-        """Beat k was taken."""
+    def consume(self, k: int, cycle: int) -> None:
+        """Records that beat k was consumed in this cycle."""
         if self.frozen:
-            self.late = cycle - self.cursor.read(k)[0]
+            self.lateness = cycle - self.cursor.read(k)[0]
 
     def read(self, k: int, base: int) -> Read:
-        """The beats from number k on, in front of which `base` is the time."""
-        return Read(self.cursor.runs, k, base - self.late, floor=not self.frozen)
+        """The beats from number k on, with times relative to `base`."""
+        return Read(self.cursor.runs, k, base - self.lateness, floor=not self.frozen)
 
     def earliest(
-        self, k: int, least: int, fixed: list[Progression], gap: int = 1, most: int = ENDLESS
+        self, k: int, lower_bound: int, fixed: list[Progression], gap: int = 1, max_count: int = ENDLESS
     ) -> tuple[int, int, int]:
-        """`runs.latest` for the beats from number k on, with what else they wait for."""
-        first, pace, count = self.cursor.read(k)
-        first += self.late
-        if most < count:
-            count = most
+        """`runs.latest` for the beats from number k on, with the other constraints on them."""
+        first, spacing, count = self.cursor.read(k)
+        first += self.lateness
+        if max_count < count:
+            count = max_count
         if fixed:
-            own = [(first, pace)]
-            return latest(least, gap, count, fixed, own) if self.frozen else latest(least, gap, count, own + fixed)
-        # As `latest`, in one go.
-        if first >= least or self.frozen:
-            return (first if first > least else least), (pace if pace > gap else gap), count
-        if pace > gap:
-            count = min(count, (least - first) // (pace - gap) + 1)
-        return least, gap, count
+            arrival_runs = [(first, spacing)]
+            return (
+                latest(lower_bound, gap, count, fixed, arrival_runs)
+                if self.frozen
+                else latest(lower_bound, gap, count, arrival_runs + fixed)
+            )
+        # The same as `latest` without `fixed`, faster.
+        if first >= lower_bound or self.frozen:
+            return (first if first > lower_bound else lower_bound), (spacing if spacing > gap else gap), count
+        if spacing > gap:
+            count = min(count, (lower_bound - first) // (spacing - gap) + 1)
+        return lower_bound, gap, count
 
 
-def together(arrivals: Sequence[Arrivals], k: int, most: int) -> tuple[int, list[Progression], list[Progression]]:
-    """(count, fixed, moving) of the beats from number k on that are taken together, for `runs.latest`."""
+def joint_constraints(
+    arrivals: Sequence[Arrivals], k: int, max_count: int
+) -> tuple[int, list[Progression], list[Progression]]:
+    """(count, fixed, moving) of the beats from number k on that are consumed together, for `runs.latest`."""
     fixed: list[Progression] = []
     moving: list[Progression] = []
     for arrival in arrivals:
         first, step, count = arrival.cursor.read(k)
-        most = min(most, count)
-        (moving if arrival.frozen else fixed).append((first + arrival.late, step))
-    return most, fixed, moving
+        max_count = min(max_count, count)
+        (moving if arrival.frozen else fixed).append((first + arrival.lateness, step))
+    return max_count, fixed, moving

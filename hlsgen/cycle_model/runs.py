@@ -1,7 +1,7 @@
-"""Times of beats as arithmetic progressions, and what follows for beats that wait for several things at once.
+"""Times of beats as arithmetic progressions, and the progression of beats that wait for several things at once.
 
-Beats mostly come at a steady pace: a pixel a cycle for a whole frame, or a burst for each pixel. So a sequence of
-times is kept as runs, each of them first + i * step for some beats, and costs as much as it has runs.
+Beats mostly come with even spacing: a pixel a cycle for a whole frame, or a burst for each pixel. A sequence of times
+is therefore stored as runs, each of them first + i * step for a number of beats. Its cost is the number of runs.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from hlsgen.numerics.fixed import Array
 
-#: More than any number of beats or cycles.
+#: Larger than any number of beats or cycles.
 ENDLESS = 1 << 60
-#: Runs that are compared one by one until those of two sequences begin at the same numbers, and then at once.
+#: Runs compared one by one until two sequences have runs that begin at the same numbers, then in bulk.
 FEW, MANY = 32, 2048
 
 
@@ -35,16 +35,16 @@ class Runs:
         return self.count
 
     def append(self, first: int, step: int, count: int) -> None:
-        """Adds first + i * step for i in range(count), to the last run if it goes on like that."""
+        """Adds first + i * step for i in range(count), to the last run if they continue it."""
         if self.starts:
-            held = self.count - self.starts[-1]
+            last_count = self.count - self.starts[-1]
             gap = first - self.firsts[-1]
-            if held == 1:
+            if last_count == 1:
                 if count == 1 or step == gap:
                     self.steps[-1] = gap
                     self.count += count
                     return
-            elif gap == held * self.steps[-1] and (count == 1 or step == self.steps[-1]):
+            elif gap == last_count * self.steps[-1] and (count == 1 or step == self.steps[-1]):
                 self.count += count
                 return
         self.firsts.append(first)
@@ -52,24 +52,24 @@ class Runs:
         self.starts.append(self.count)
         self.count += count
 
-    def extend(self, other: Runs, more: int) -> None:
-        """Adds the numbers of another sequence, each `more` higher."""
-        stops = [*other.starts[1:], other.count]
-        for first, step, start, stop in zip(other.firsts, other.steps, other.starts, stops, strict=True):
-            self.append(first + more, step, stop - start)
+    def extend(self, appended: Runs, offset: int) -> None:
+        """Adds the numbers of another sequence, each increased by `offset`."""
+        stops = [*appended.starts[1:], appended.count]
+        for first, step, start, stop in zip(appended.firsts, appended.steps, appended.starts, stops, strict=True):
+            self.append(first + offset, step, stop - start)
 
     def since(self, k: int, base: int) -> tuple[tuple[int, int, int], ...]:
         """The runs from number k on, each as (first - base, step, count)."""
-        found = []
+        runs = []
         at = bisect_right(self.starts, k) - 1
         while k < self.count:
             stop = self.starts[at + 1] if at + 1 < len(self.starts) else self.count
-            found.append((self.firsts[at] + (k - self.starts[at]) * self.steps[at] - base, self.steps[at], stop - k))
+            runs.append((self.firsts[at] + (k - self.starts[at]) * self.steps[at] - base, self.steps[at], stop - k))
             k, at = stop, at + 1
-        return tuple(found)
+        return tuple(runs)
 
-    def repeat(self, begin: int, more: int, times: int) -> None:
-        """Adds the numbers from number `begin` on so many times, each time `more` higher."""
+    def repeat(self, begin: int, offset: int, times: int) -> None:
+        """Repeats the numbers from number `begin` on `times` times, each time increased by `offset`."""
         at = bisect_right(self.starts, begin) - 1
         stop, period = len(self.starts), self.count - begin
         if not period:
@@ -77,39 +77,39 @@ class Runs:
         ends = [*self.starts[at + 1 : stop], self.count]
         first = self.firsts[at] + (begin - self.starts[at]) * self.steps[at]
         step, count = self.steps[at], ends[0] - begin
-        if stop == at + 1 and (period == 1 or more == step * period):
-            self.append(first + more, more if period == 1 else step, period * times)
+        if stop == at + 1 and (period == 1 or offset == step * period):
+            self.append(first + offset, offset if period == 1 else step, period * times)
             return
         firsts, steps, starts = self.firsts[at + 1 : stop], self.steps[at + 1 : stop], self.starts[at + 1 : stop]
         for time in range(1, times + 1):
-            late, later = time * more, time * period
-            self.append(first + late, step, count)
+            time_offset, count_offset = time * offset, time * period
+            self.append(first + time_offset, step, count)
             if firsts:
-                self.firsts += [number + late for number in firsts]
+                self.firsts += [number + time_offset for number in firsts]
                 self.steps += steps
-                self.starts += [number + later for number in starts]
-                self.count = begin + later + period
+                self.starts += [number + count_offset for number in starts]
+                self.count = begin + count_offset + period
 
-    def equal(self, early: int, late: int, more: int, most: int, floors: tuple[int, int] | None = None) -> int:
-        """How many of the numbers from `early` on are those from `late` on less `more`; `most` at the most.
+    def equal(self, early: int, late: int, offset: int, limit: int, floors: tuple[int, int] | None = None) -> int:
+        """How many numbers from `early` on equal the numbers from `late` on minus `offset`; at most `limit`.
 
-        `floors`: numbers up to the first are equal to numbers from `late` on that are up to the second one. It may be
-        more where runs begin at other places for long.
+        `floors`: numbers up to the first floor equal numbers from `late` on that are up to the second floor. The count
+        may be too small if runs begin at different places for long.
         """
         starts, firsts, steps, total = self.starts, self.firsts, self.steps, self.count
-        most = min(most, total - late)
-        done, few = 0, FEW
+        limit = min(limit, total - late)
+        equal_count, trials = 0, FEW
         a, b = bisect_right(starts, early) - 1, bisect_right(starts, late) - 1
         last = len(starts) - 1
-        while done < most and few:
-            few -= 1
-            i, j = early + done, late + done
+        while equal_count < limit and trials:
+            trials -= 1
+            i, j = early + equal_count, late + equal_count
             if i == starts[a] and j == starts[b]:
-                runs = self._equal_runs(a, b, more, late + most)
+                runs = self._equal_runs(a, b, offset, late + limit)
                 if runs:
                     a, b = a + runs, b + runs
-                    done = (starts[b] if b <= last else total) - late
-                    few = FEW
+                    equal_count = (starts[b] if b <= last else total) - late
+                    trials = FEW
                     continue
             stop_a, stop_b = starts[a + 1] if a < last else total, starts[b + 1] if b < last else total
             x, y = firsts[a] + (i - starts[a]) * steps[a], firsts[b] + (j - starts[b]) * steps[b]
@@ -119,93 +119,95 @@ class Runs:
                     count = min(count, (floors[0] - x) // steps[a] + 1)
                 if steps[b] > 0:
                     count = min(count, (floors[1] - y) // steps[b] + 1)
-            elif y - x != more:
+            elif y - x != offset:
                 break
             elif steps[a] != steps[b]:
                 count = 1
-            done += count
+            equal_count += count
             a += i + count == stop_a
             b += j + count == stop_b
-        return min(done, most)
+        return min(equal_count, limit)
 
-    def _equal_runs(self, a: int, b: int, more: int, stop: int) -> int:
-        """How many runs from a on are those from b on less `more`; of those that begin before number `stop`."""
+    def _equal_runs(self, a: int, b: int, offset: int, stop: int) -> int:
+        """How many runs from a on equal the runs from b on minus `offset`, among runs that begin before number
+        `stop`."""
         if self._table is None or len(self._table[0]) != len(self.starts):
             starts = np.array([*self.starts, self.count], np.int64)
             self._table = np.array(self.firsts, np.int64), np.array(self.steps, np.int64), np.diff(starts)
         firsts, steps, counts = self._table
-        end, done, size = min(len(firsts), bisect_right(self.starts, stop)), 0, 32
-        while b + done < end:
-            size = min(size, end - b - done)
-            early, late = slice(a + done, a + done + size), slice(b + done, b + done + size)
-            fine = (firsts[late] - firsts[early] == more) & (steps[late] == steps[early])
-            fine &= counts[late] == counts[early]
-            if not fine.all():
-                return done + int(fine.argmin())
-            done += size
+        end, equal_count, size = min(len(firsts), bisect_right(self.starts, stop)), 0, 32
+        while b + equal_count < end:
+            size = min(size, end - b - equal_count)
+            early, late = slice(a + equal_count, a + equal_count + size), slice(b + equal_count, b + equal_count + size)
+            matches = (firsts[late] - firsts[early] == offset) & (steps[late] == steps[early])
+            matches &= counts[late] == counts[early]
+            if not matches.all():
+                return equal_count + int(matches.argmin())
+            equal_count += size
             size = min(2 * size, MANY)
-        return done
+        return equal_count
 
     def last(self) -> int:
         """The last number; the sequence is not empty."""
         return self.firsts[-1] + (self.count - 1 - self.starts[-1]) * self.steps[-1]
 
     def content(self, base: int = 0) -> Hashable:
-        """Equal for sequences of the same runs, each number less by `base`."""
+        """A key that is equal for sequences with the same runs, relative to `base`."""
         return tuple([first - base for first in self.firsts]), tuple(self.steps), tuple(self.starts), self.count
 
     def first(self, count: int) -> Runs:
-        """The first so many numbers."""
-        made = Runs()
+        """The first `count` numbers."""
+        prefix = Runs()
         at = bisect_right(self.starts, count - 1) if count else 0
-        made.firsts, made.steps, made.starts = self.firsts[:at], self.steps[:at], self.starts[:at]
-        made.count = min(count, self.count)
-        return made
+        prefix.firsts, prefix.steps, prefix.starts = self.firsts[:at], self.steps[:at], self.starts[:at]
+        prefix.count = min(count, self.count)
+        return prefix
 
     def later(self, cycles: int) -> Runs:
-        """The same numbers, each higher by so many; not to be appended to."""
-        made = Runs()
-        made.firsts = [first + cycles for first in self.firsts]
-        made.steps, made.starts, made.count = self.steps, self.starts, self.count
-        return made
+        """The same numbers, each increased by `cycles`. The result must not be appended to."""
+        shifted = Runs()
+        shifted.firsts = [first + cycles for first in self.firsts]
+        shifted.steps, shifted.starts, shifted.count = self.steps, self.starts, self.count
+        return shifted
 
     def numbers(self, places: Array) -> Array:
         """The numbers at these places, int64."""
         starts = np.array(self.starts, np.int64)
         run = np.searchsorted(starts, places, "right") - 1
-        found: Array = np.array(self.firsts, np.int64)[run]
-        found += (places - starts[run]) * np.array(self.steps, np.int64)[run]
-        return found
+        numbers: Array = np.array(self.firsts, np.int64)[run]
+        numbers += (places - starts[run]) * np.array(self.steps, np.int64)[run]
+        return numbers
 
     def array(self, stop: int | None = None) -> Array:
-        """All numbers, or those in front of number `stop`, int64."""
+        """All numbers, or the numbers before index `stop`, int64."""
         starts = np.array(self.starts, np.int64)
         counts = np.diff(np.append(starts, self.count))
         place = np.arange(self.count) - np.repeat(starts, counts)
-        every: Array = np.repeat(np.array(self.firsts, np.int64), counts)
-        every += place * np.repeat(np.array(self.steps, np.int64), counts)
-        return every[:stop]
+        numbers: Array = np.repeat(np.array(self.firsts, np.int64), counts)
+        numbers += place * np.repeat(np.array(self.steps, np.int64), counts)
+        return numbers[:stop]
 
     @staticmethod
     def of(numbers: Iterable[int]) -> Runs:
-        made = Runs()
+        """The runs of a sequence of numbers."""
+        runs = Runs()
         for number in numbers:
-            made.append(number, 0, 1)
-        return made
+            runs.append(number, 0, 1)
+        return runs
 
 
 class Cursor:
-    """Reads a sequence forwards."""
+    """Reads a sequence in forward direction."""
 
     __slots__ = ("_first", "_start", "_step", "_stop", "at", "runs")
 
     def __init__(self, runs: Runs) -> None:
         self.runs, self.at = runs, 0
-        # Of a run that others follow, which thus stays as it is.
+        # The cached run. Another run follows it, so it cannot grow.
         self._first = self._step = self._start = self._stop = 0
 
     def read(self, k: int) -> tuple[int, int, int]:
-        """(number k, step, how many numbers of this run are left, number k included)."""
+        """(number k, step, count of numbers left in this run, including number k)."""
         if k < self._stop:
             step = self._step
             return self._first + (k - self._start) * step, step, self._stop - k
@@ -227,9 +229,9 @@ class Cursor:
 
 
 class Pattern:
-    """Values that repeat for ever, as runs of equal ones."""
+    """Values that repeat forever, as runs of equal values."""
 
-    __slots__ = ("at", "left", "parts")
+    __slots__ = ("at", "parts", "remaining")
 
     def __init__(self, values: Iterable[int]) -> None:
         self.parts: list[tuple[int, int]] = []
@@ -240,13 +242,13 @@ class Pattern:
                 self.parts.append((value, 1))
         if len(self.parts) == 1:
             self.parts = [(self.parts[0][0], ENDLESS)]
-        self.at, self.left = 0, self.parts[0][1]
+        self.at, self.remaining = 0, self.parts[0][1]
 
     def begin(self) -> Pattern:
-        """The same from its start."""
-        made = Pattern.__new__(Pattern)
-        made.parts, made.at, made.left = self.parts, 0, self.parts[0][1]
-        return made
+        """The same pattern from its start."""
+        pattern = Pattern.__new__(Pattern)
+        pattern.parts, pattern.at, pattern.remaining = self.parts, 0, self.parts[0][1]
+        return pattern
 
     @property
     def value(self) -> int:
@@ -254,37 +256,38 @@ class Pattern:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where in the pattern the next value is."""
-        return (self.at, self.left) if len(self.parts) > 1 else (0, 0)
+        """The position of the next value in the pattern."""
+        return (self.at, self.remaining) if len(self.parts) > 1 else (0, 0)
 
     @property
     def first(self) -> bool:
-        """Whether the next value is the first one of the pattern."""
-        return self.at == 0 and self.left == self.parts[0][1]
+        """True if the next value is the first of the pattern."""
+        return self.at == 0 and self.remaining == self.parts[0][1]
 
     def skip(self, count: int) -> None:
-        """Goes on by at most `left` values."""
-        self.left -= count
-        if not self.left:
+        """Advances by at most `remaining` values."""
+        self.remaining -= count
+        if not self.remaining:
             self.at = self.at + 1 if self.at + 1 < len(self.parts) else 0
-            self.left = self.parts[self.at][1]
+            self.remaining = self.parts[self.at][1]
 
 
 def alike(early: Cursor, late: Cursor, start: int, stop: int, lag: int, cycles: int) -> bool:
-    """Whether numbers start + lag .. stop + lag - 1 of `late` are those `lag` in front of them in `early`, + cycles."""
+    """True if the numbers start + lag .. stop + lag - 1 of `late` are the numbers `lag` places earlier in `early`, +
+    cycles."""
     k = start
     while k < stop:
-        a, step_a, left_a = early.read(k)
-        b, step_b, left_b = late.read(k + lag)
-        count = min(left_a, left_b, stop - k)
+        a, step_a, remaining_a = early.read(k)
+        b, step_b, remaining_b = late.read(k + lag)
+        count = min(remaining_a, remaining_b, stop - k)
         if b - a != cycles or (count > 1 and step_a != step_b):
             return False
         k += count
     return True
 
 
-def agreed(a: Runs, b: Runs) -> int:
-    """So many numbers at the beginning of two sequences are the same, or some more."""
+def common_prefix(a: Runs, b: Runs) -> int:
+    """A lower bound of the number of equal numbers at the beginning of two sequences."""
     count = min(a.count, b.count)
     if not count:
         return 0
@@ -297,42 +300,42 @@ def agreed(a: Runs, b: Runs) -> int:
     return int(places[differ[0] - 1]) + 1 if differ[0] else 0
 
 
-def same(a: Runs, b: Runs) -> bool:
-    """Whether two sequences hold the same numbers."""
+def runs_equal(a: Runs, b: Runs) -> bool:
+    """True if two sequences hold the same numbers."""
     if a.count != b.count:
         return False
-    # Mostly the runs are the same, too, or something is different soon.
+    # Usually the runs are equal too, or the sequences differ early.
     if a.starts == b.starts and a.firsts == b.firsts and a.steps == b.steps:
         return True
     if len(a.starts) < FEW or len(b.starts) < FEW:
         return alike(Cursor(a), Cursor(b), 0, a.count, 0, 0)
     if not alike(Cursor(a), Cursor(b), 0, min(a.starts[FEW - 1], b.starts[FEW - 1]), 0, 0):
         return False
-    # Between two of these places both go on at one pace.
+    # Between two of these places both sequences have a constant step.
     begins = np.union1d(np.array(a.starts, np.int64), np.array(b.starts, np.int64))
     places = np.concatenate([begins, begins[1:] - 1, [a.count - 1]])
     return bool((a.numbers(places) == b.numbers(places)).all())
 
 
 def latest(
-    least: int, gap: int, count: int, fixed: Iterable[tuple[int, int]], moving: Iterable[tuple[int, int]] = ()
+    lower_bound: int, gap: int, count: int, fixed: Iterable[tuple[int, int]], moving: Iterable[tuple[int, int]] = ()
 ) -> tuple[int, int, int]:
-    """(first, step, m): the first m <= count of beats that each come as soon as nothing keeps them back.
+    """(first, step, m): the first m <= count of beats that each come as soon as all constraints allow.
 
-    No beat comes before `least`, and each at least `gap` after the one before. `fixed`: (first, step), beat i comes no
-    earlier than first + i * step. `moving`: (first, step), the first beat comes no earlier than `first`, and each at
-    least `step` after the one before.
+    No beat comes before `lower_bound`, and each at least `gap` after the previous beat. `fixed`: (first, step), beat i
+    comes no earlier than first + i * step. `moving`: (first, step), the first beat comes no earlier than `first`, and
+    each at least `step` after the previous beat.
     """
     step = gap
-    for first, pace in moving:
-        least = max(least, first)
-        step = max(step, pace)
+    for first, spacing in moving:
+        lower_bound = max(lower_bound, first)
+        step = max(step, spacing)
     for first, _ in fixed:
-        least = max(least, first)
-    for first, pace in fixed:
-        if first == least and pace > step:
-            step = pace
-    for first, pace in fixed:
-        if pace > step:
-            count = min(count, (least - first) // (pace - step) + 1)
-    return least, step, count
+        lower_bound = max(lower_bound, first)
+    for first, spacing in fixed:
+        if first == lower_bound and spacing > step:
+            step = spacing
+    for first, spacing in fixed:
+        if spacing > step:
+            count = min(count, (lower_bound - first) // (spacing - step) + 1)
+    return lower_bound, step, count

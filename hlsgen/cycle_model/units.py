@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing_extensions import assert_never
 
 from hlsgen.cycle_model import least_processes, processes, run_buffers, run_norms, run_processes
-from hlsgen.cycle_model.known_moves import Known
 from hlsgen.cycle_model.line_buffers import Buffer, matrix, runs_of, windows, words_of
+from hlsgen.cycle_model.move_cache import MoveCache
 from hlsgen.cycle_model.processes import ENDLESS, Process, Wire
 from hlsgen.cycle_model.run_processes import Machine
 from hlsgen.cycle_model.runs import Pattern, Runs
@@ -74,7 +74,7 @@ class TimingModel:
     `machine`: the same as `process`, of a node; True: the input port. `unlimited`: FIFOs and the memories of windows
     have room for everything. `enables`: units stand still as their traits say; else only those with windows do.
     `holds`: the most input beats that are in a unit at a time; what it does next follows from when they came.
-    `known`: what machines did so far, in all simulations of this model.
+    `cache`: results of machines so far, in all simulations of this model.
     """
 
     process: Processes
@@ -82,7 +82,7 @@ class TimingModel:
     unlimited: bool = False
     enables: bool = True
     holds: Callable[[Unit], int] = room
-    known: Known = field(default_factory=Known)
+    cache: MoveCache = field(default_factory=MoveCache)
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ def _exact(
         case NormRoot():
             return processes.fifo(wire, result, unit.rows_in_flight, latency(unit))
         case NormScale():
-            return processes.join(wire, more[0], result, latency(unit), every=unit.beats)
+            return processes.join(wire, more[0], result, latency(unit), beats_per_second=unit.beats)
         case JoinStreams() | ConcatChannels():
             return processes.join(wire, more[0], result, latency(unit))
         case DynamicMatVec():
@@ -275,7 +275,7 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
         case NormMoments():
             return run_processes.pipeline(latency(unit), Pattern([0] * (unit.beats - 1) + [1]))
         case NormRoot():
-            return run_norms.ways(unit.rows_in_flight, latency(unit))
+            return run_norms.root(unit.rows_in_flight, latency(unit))
         case NormScale():
             return run_norms.rows(latency(unit), unit.beats)
         case WidthConverter():

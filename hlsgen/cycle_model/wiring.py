@@ -1,4 +1,4 @@
-"""Streams between the units of a network, and what is asked of a simulation, beat by beat or in runs."""
+"""Streams between the units of a network, and the interface of its simulation engines, beat by beat or in runs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from hlsgen.dataflow.units import INPUT as INPUT
 from hlsgen.dataflow.units import Node, Port, Stream
 from hlsgen.numerics.fixed import Array
 
-#: The stream that the output port sends.
+#: The stream that the output port emits.
 OUTPUT = "output"
-#: Beats of a pixel from which on units look for repeats of it.
+#: Beats of a pixel from which on units look for repeated pixels, not rows.
 PIXEL = 32
 
 
 @dataclass(frozen=True)
 class Blocked:
-    """A node that waits for ever: for a beat on a stream or, if `full`, for the consumer to take one from it."""
+    """A node that waits forever: for a beat on a stream or, if `full`, for the consumer of a stream."""
 
     node: str
     stream: str
@@ -32,15 +32,17 @@ class Blocked:
         return f"{self.node} waits for {'room in' if self.full else 'a beat on'} {self.stream}"
 
 
-class Ended(Exception):
-    """A simulation was ended: its first frame is later than it may be, or it takes more work than it may."""
+class BudgetExceeded(Exception):
+    """A simulation was stopped: its first frame is later than allowed, or it takes more work than allowed."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What ends a simulation in runs. `latest`: the last cycle for the end of the first frame. `work`: see `Moves`.
+    """The limits of a simulation in runs. `latest`: the last cycle for the end of the first frame. `work`: see
+    `Engine`.
 
-    `only_runs`: it ends as well where it would have to go on beat by beat. `strict`: going on beat by beat is bounded, too.
+    `only_runs`: it also stops if it would have to continue beat by beat. `strict`: the beat-by-beat part is bounded
+    too.
     """
 
     latest: int
@@ -51,9 +53,9 @@ class Bounds:
 
 @lru_cache(maxsize=1024)
 def stride(beats: int, groups: int) -> int:
-    """Beats after which units may look for repeats: those of a pixel or, if it has few, of about a row of an image.
+    """Beats after which units may look for repeats: a pixel or, if it has few beats, about a row of an image.
 
-    A stream of one group says nothing of pixels; it is looked at as if each beat was one.
+    A stream of one group says nothing about pixels; each of its beats is treated as a pixel.
     """
     pixel = beats // groups
     if groups > 1 and pixel >= PIXEL:
@@ -65,26 +67,27 @@ def stride(beats: int, groups: int) -> int:
     return beats // rows if rows > 1 else beats // max(1, math.isqrt(beats))
 
 
-def offers(stream: Stream, pace: int | None, rows: bool) -> list[tuple[int, int, int]]:
-    """When an input port offers a frame, as (first, step, count) each: evenly, one every `pace` cycles, or at once.
+def offers(stream: Stream, interval: int | None, rows: bool) -> list[tuple[int, int, int]]:
+    """The times at which an input port offers a frame, as (first, step, count): evenly within `interval`, or at once.
 
-    `rows`: as evenly as rows of the image can begin at one pace, and the beats of a row come at one pace.
+    `rows`: rows of the image begin as evenly as a constant step allows, and the beats of a row have a constant step
+    too.
     """
     beats = stream.beats
-    if pace is None:
+    if interval is None:
         return [(0, 0, beats)]
-    if pace % beats == 0:
-        return [(0, pace // beats, beats)]
+    if interval % beats == 0:
+        return [(0, interval // beats, beats)]
     if not rows:
-        return [(k * pace // beats, 0, 1) for k in range(beats)]
+        return [(k * interval // beats, 0, 1) for k in range(beats)]
     row = stride(beats, stream.groups)
     count = beats // row if beats % row == 0 else 1
-    every, row = pace // count, beats // count
-    return [(n * every, every // row, row) for n in range(count)]
+    row_interval, row = interval // count, beats // count
+    return [(n * row_interval, row_interval // row, row) for n in range(count)]
 
 
 class AnyWire(Protocol):
-    """What the wires of both kinds of simulation have."""
+    """The common attributes of the wires of both engines."""
 
     producer: int
     consumer: int
@@ -93,16 +96,16 @@ class AnyWire(Protocol):
 W = TypeVar("W", bound=AnyWire)
 
 
-def _stands_still(node: Node) -> bool:
-    """Whether the node stands still while the beat that it offers waits. Of the ports it is the one that cuts no ready."""
+def _stalls(node: Node) -> bool:
+    """True if the node stalls while its offered beat waits. A port stalls unless it cuts the ready path."""
     return enters(node) != node.unit.early if isinstance(node.unit, Port) else traits(node.unit).enable
 
 
 class Wiring(Generic[W]):
-    """The wires of a network, by name, and those of each unit: of all nodes, then of the sources and of the sinks.
+    """The wires of a network by name, and the wires of each unit: of all nodes, then of the sources, then of the sinks.
 
-    `inputs`, `sinks`: the wires behind the sources and in front of the sinks, each with its beats a frame.
-    `enters`: the streams behind the sources.
+    `inputs`, `sinks`: the wires after the sources and before the sinks, each with its beats a frame. `enters`: the
+    streams after the sources.
     """
 
     def __init__(self, nodes: Sequence[Node], make: Callable[[str, bool], W]) -> None:
@@ -110,7 +113,7 @@ class Wiring(Generic[W]):
         self.wires = {consumed_stream(node): make(consumed_stream(node), False) for node in first}
         for node in nodes:
             for name in node.outputs or (OUTPUT,):
-                self.wires[name] = make(name, _stands_still(node))
+                self.wires[name] = make(name, _stalls(node))
         self.inputs = [(self.wires[consumed_stream(node)], node.source.beats) for node in first]
         self.enters = [node.source for node in first]
         self.sinks = [(self.wires[(node.outputs or (OUTPUT,))[0]], node.result.beats) for node in last]
@@ -126,39 +129,41 @@ class Wiring(Generic[W]):
                 wire.producer = unit
 
 
-class Moves(Protocol):
+class Engine(Protocol):
     """A simulation of the nodes of a network."""
 
-    def feed(self, frames: int, pace: int | None, rows: bool = False) -> bool:
-        """Offers more frames, one every `pace` cycles or, for None, always. False: it cannot say what happens.
+    def feed(self, frames: int, interval: int | None, rows: bool = False) -> bool:
+        """Offers more frames, one every `interval` cycles or, for None, always. Returns False if it finds no result.
 
         `rows`: see `offers`.
         """
 
     def ends(self) -> tuple[int, ...]:
-        """Cycle of the last output beat of each frame that is through, at all output ports."""
+        """Cycle of the last output beat of each complete frame, at all output ports."""
 
     def blocked(self) -> tuple[Blocked, ...]:
-        """The nodes of a deadlock, each waiting for the next one, if not all frames are through."""
+        """The nodes of a deadlock, each waiting for the next one, if a frame is incomplete."""
 
     def alike(self, frames: int, last: int, period: int, cycles: int) -> bool:
-        """Whether, of so many frames, the `last` ones moved on all streams exactly `cycles` cycles after those that
-        lie `period` frames back."""
+        """True if the last of `frames` frames repeat earlier ones.
+
+        On all streams, the `last` frames moved exactly `cycles` cycles after the frames `period` frames earlier.
+        """
 
     def moved(self) -> int:
-        """How many beats moved, on all streams together."""
+        """Number of beats that moved, on all streams together."""
 
     def work(self) -> int:
-        """How much was computed so far: as much as so many beats, one by one."""
+        """Work so far, in beats of the beat-by-beat simulation."""
 
     def names(self) -> tuple[str, ...]:
-        """Of all streams."""
+        """Names of all streams."""
 
-    def taken(self, name: str, stop: int | None = None) -> Array:
-        """The cycles in which the beats of a stream were taken, or the first `stop` of them, int64."""
+    def consumed(self, name: str, stop: int | None = None) -> Array:
+        """The cycles in which the beats of a stream were consumed, or the first `stop` of them, int64."""
 
     def offered(self, name: str) -> Array:
         """The cycles in which the beats of a stream were offered, int64, as far as they are known."""
 
     def spans(self) -> dict[str, int]:
-        """The most words that each memory of windows ever spans, from the oldest that stays to the newest."""
+        """The most words that each window memory ever spans, from the oldest kept word to the newest."""

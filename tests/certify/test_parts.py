@@ -17,7 +17,7 @@ from hlsgen.certify.monotone_ops import ACTIVATIONS
 from hlsgen.certify.netlist_reader import Cell, SizedConstant, parse
 from hlsgen.certify.port_wiring import PortOptions
 from hlsgen.certify.stream_contents import ANYTHING, EMPTY, StreamContents, constant
-from hlsgen.cycle_model.line_buffers import least_depth
+from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.dataflow.units import PoolUnit
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.ir import Accumulator, Affine, FloatKey, IntegerEncoding, Pooling, Value
@@ -52,7 +52,7 @@ def test_least_depth(seed: int) -> None:
     result = Value((1, *size, 2), IntType(0, 3), source.encoding)
     layer = Pooling("p", Reduction.MAX, place, 0, source, result, (0,))
     rows, columns = line_buffer.sizes(layer)
-    assert 2 * line_buffer.depth(rows, columns) == least_depth(PoolUnit(Reduction.MAX, place, height, width, 2, 0, 0))
+    assert 2 * line_buffer.depth(rows, columns) == min_depth(PoolUnit(Reduction.MAX, place, height, width, 2, 0, 0))
     places = itertools.product(range(size[0]), range(kernel[0]), range(size[1]), range(kernel[1]))
     outside = [
         not (

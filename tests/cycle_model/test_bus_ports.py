@@ -10,7 +10,7 @@ from paths import DATA
 
 import hlsgen
 from hlsgen.cycle_model import simulate as model
-from hlsgen.cycle_model.bus_ports import apart, together
+from hlsgen.cycle_model.bus_ports import merge_ports, split_ports
 from hlsgen.dataflow.network import on_bus
 from hlsgen.dataflow.units import Fifo, Node, Port, WidthConverter
 from hlsgen.verilog.latency import latency
@@ -32,21 +32,21 @@ def test_apart_and_together() -> None:
     for options in OPTIONS:
         nodes = list(hlsgen.check(DATA / "floor_ceil.onnx", hlsgen.Options(**options)).network.nodes)
         buses = [node.unit.bus for node in (nodes[0], nodes[-1]) if isinstance(node.unit, Port)]
-        parts = apart(nodes)
+        parts = split_ports(nodes)
         assert len(parts) == len(nodes) + sum(bus is not None and not bus.plain for bus in buses)
         assert all(node.unit == Port() for node in (parts[0], parts[-1])) or any(bus and bus.plain for bus in buses)
         assert (parts[0].source.beats, parts[-1].result.beats) == tuple(bus.words for bus in buses if bus)
-        assert shown(apart(parts)) == shown(parts)
-        assert shown(together(parts, nodes)) == shown(nodes)
+        assert shown(split_ports(parts)) == shown(parts)
+        assert shown(merge_ports(parts, nodes)) == shown(nodes)
 
 
 def test_a_fifo_that_is_put_in_front_of_the_output_stays() -> None:
     nodes = on_bus(hlsgen.check(DATA / "floor_ceil.onnx", hlsgen.Options(target_cycles=1)).network.nodes, 8)
-    *others, convert, port = apart(nodes)
+    *others, convert, port = split_ports(nodes)
     assert isinstance(convert.unit, WidthConverter)
     wire = convert.inputs[0]
     waits = Node(f"{wire}_wait", Fifo(3), (wire,), convert.sources, (f"{wire}_wait",), nodes[-2].result)
-    found = together([*others, waits, replace(convert, inputs=waits.outputs), port], nodes)
+    found = merge_ports([*others, waits, replace(convert, inputs=waits.outputs), port], nodes)
     assert shown(found) == shown([*nodes[:-1], waits, replace(nodes[-1], inputs=waits.outputs)])
 
 

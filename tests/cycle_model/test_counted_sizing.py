@@ -11,17 +11,17 @@ from network_bench import play
 from networks import Image, Net, Random, large
 
 from hlsgen.cycle_model import fifo_sizing
-from hlsgen.cycle_model.beat_counts import Needs, safe_depths, with_waits
+from hlsgen.cycle_model.beat_counts import Needs, safe_depths, with_wait_fifos
 from hlsgen.cycle_model.counted_sizing import counted
 from hlsgen.cycle_model.deadlock import find_deadlock
-from hlsgen.cycle_model.fifo_shrinking import LEAST_FIFO, with_depths
+from hlsgen.cycle_model.fifo_shrinking import MIN_FIFO_DEPTH, with_depths
 from hlsgen.cycle_model.fifo_sizing import size
-from hlsgen.cycle_model.line_buffers import least_depth
+from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.cycle_model.processes import ENDLESS, Wire
 from hlsgen.cycle_model.run_network import STEP, RunNetwork
 from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Budget, Simulation, measure, simulate
 from hlsgen.cycle_model.units import exact, least
-from hlsgen.cycle_model.wiring import Bounds, Ended
+from hlsgen.cycle_model.wiring import Bounds, BudgetExceeded
 from hlsgen.dataflow.units import Fifo, Fork, JoinStreams, Node, Reorder, WindowUnit
 from hlsgen.verilog.latency import latency
 
@@ -37,9 +37,9 @@ KINDS = {
 
 def least_of(nodes: list[Node]) -> list[Node]:
     """With FIFOs where branches meet; all buffers have the least depth."""
-    nodes = with_waits(nodes, LEAST_FIFO)
-    depths = {s.name: least_depth(s.unit) for s in nodes if isinstance(s.unit, WindowUnit)}
-    return with_depths(nodes, depths | {s.name: LEAST_FIFO for s in nodes if isinstance(s.unit, Fifo)})
+    nodes = with_wait_fifos(nodes, MIN_FIFO_DEPTH)
+    depths = {s.name: min_depth(s.unit) for s in nodes if isinstance(s.unit, WindowUnit)}
+    return with_depths(nodes, depths | {s.name: MIN_FIFO_DEPTH for s in nodes if isinstance(s.unit, Fifo)})
 
 
 @pytest.mark.parametrize("kinds", ["all", "branches", "moved"])
@@ -50,8 +50,8 @@ def test_counted_depths_exclude_deadlocks(kinds: str) -> None:
         nodes = least_of(Random(seed, KINDS[kinds]).network(6))
         safe = safe_depths(nodes, Needs())
         assert not safe or any(isinstance(node.unit, Fork) for node in nodes)
-        assert not find_deadlock(with_depths(nodes, {name: max(LEAST_FIFO, d) for name, d in safe.items()})), seed
-        if max(safe.values(), default=0) > LEAST_FIFO:
+        assert not find_deadlock(with_depths(nodes, {name: max(MIN_FIFO_DEPTH, d) for name, d in safe.items()})), seed
+        if max(safe.values(), default=0) > MIN_FIFO_DEPTH:
             networks += 1
             half += bool(find_deadlock(with_depths(nodes, {name: max(1, d // 2) for name, d in safe.items()})))
     assert networks > 15
@@ -71,7 +71,7 @@ def test_what_a_node_needs() -> None:
                 process, _ = least().process(node, wires[:1], wires[1:], False)
                 for _ in range(2 * (beats + node.result.beats) + 2):
                     next(process)
-                    wires[1].taken[:] = wires[1].due
+                    wires[1].consumed[:] = wires[1].due
                 assert len(wires[1].due) == (need[1:] <= beats).sum(), (seed, node.unit, beats)
                 found += 1
     assert found > 100
@@ -165,8 +165,8 @@ def test_a_budget_is_spent() -> None:
     """By each simulation; with nothing left there is no other."""
     nodes, budget = least_of(Random(1, SIMPLE).network(3)), Budget(10_000)
     find_deadlock(nodes, budget)
-    assert 0 < budget.left < 10_000
-    with pytest.raises(Ended):
+    assert 0 < budget.remaining < 10_000
+    with pytest.raises(BudgetExceeded):
         find_deadlock(nodes, Budget(0))
 
 
@@ -177,11 +177,11 @@ def test_windows_that_wait_at_each_beat_take_of_the_budget() -> None:
         for bounds in (None, Bounds(ENDLESS, 10**9, strict=True)):
             network = Simulation(nodes, exact(latency), ready, bounds)
             network.feed(2)
-            assert isinstance(network.moves, RunNetwork)
+            assert isinstance(network.engine, RunNetwork)
             work[ready, bounds is None] = network.work()
     assert work[(True, False), False] > work[(True, False), True] + STEP * 2 * 600
     assert work[(True,), False] < work[(True, False), False] / 2
-    with pytest.raises(Ended):
+    with pytest.raises(BudgetExceeded):
         Simulation(nodes, exact(latency), (True, False), Bounds(ENDLESS, STEP * 2 * 600, strict=True)).feed(2)
 
 

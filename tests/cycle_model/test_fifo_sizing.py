@@ -14,7 +14,7 @@ from hlsgen.cycle_model import fifo_sizing
 from hlsgen.cycle_model.deadlock import find_deadlock
 from hlsgen.cycle_model.fifo_shrinking import Cycles, Search, with_depths
 from hlsgen.cycle_model.fifo_sizing import size
-from hlsgen.cycle_model.line_buffers import least_depth
+from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.cycle_model.simulate import INPUT, OUTPUT, measure, simulate
 from hlsgen.dataflow.units import (
     ConcatBeats,
@@ -89,7 +89,7 @@ def test_classifier(tmp_path: Path) -> None:
     )
     for node in sized.nodes:
         if isinstance(node.unit, ConvUnit | PoolUnit):
-            assert node.unit.depth >= least_depth(node.unit)
+            assert node.unit.depth >= min_depth(node.unit)
 
 
 def slower(nodes: list[Node], limit: tuple[int, int]) -> bool:
@@ -129,7 +129,7 @@ def test_random_networks(tmp_path: Path) -> None:
         assert measure(sized.nodes, latency) == (sized.latency, sized.interval)
         kept = {node.name for node in sized.nodes}
         assert all(node.name in kept or isinstance(node.unit, Fifo) for node in nodes)
-        windows = {s.name: least_depth(s.unit) for s in nodes if isinstance(s.unit, ConvUnit | PoolUnit)}
+        windows = {s.name: min_depth(s.unit) for s in nodes if isinstance(s.unit, ConvUnit | PoolUnit)}
         now, before = depths(sized.nodes), depths(quick.nodes)
         assert all(least <= now[name] <= before[name] for name, least in windows.items())
         # Not only where all of them can have the least depth.

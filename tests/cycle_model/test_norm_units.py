@@ -53,7 +53,7 @@ def test_the_same_times(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(beats.ends()) == 4
         equal += found
         for name in beats.names() if found else ():
-            assert runs.taken(name).tolist() == beats.taken(name).tolist(), (seed, name)
+            assert runs.consumed(name).tolist() == beats.consumed(name).tolist(), (seed, name)
             assert runs.offered(name).tolist() == beats.offered(name).tolist(), (seed, name)
     assert equal >= 25
 

@@ -59,7 +59,7 @@ def test_the_same_times_as_beat_by_beat(kind: str) -> None:
             continue
         equal += 1
         for name in beats.names():
-            assert runs.taken(name).tolist() == beats.taken(name).tolist(), (seed, name)
+            assert runs.consumed(name).tolist() == beats.consumed(name).tolist(), (seed, name)
             assert runs.offered(name).tolist() == beats.offered(name).tolist(), (seed, name)
         assert runs.spans() == beats.spans()
     assert equal >= 8
@@ -88,14 +88,14 @@ def test_what_is_computed_follows_what_is_different(layers: int, height: int, wi
     nodes = large(layers, height, width)
     network = Simulation(nodes, exact(latency))
     network.feed(3)
-    assert isinstance(network.moves, RunNetwork)
-    assert network.moves.cost < 40 * len(nodes)
+    assert isinstance(network.engine, RunNetwork)
+    assert network.engine.cost < 40 * len(nodes)
     assert network.result()[1] == height * width
-    assert network.moves.moved() > 3 * layers * height * width
+    assert network.engine.moved() > 3 * layers * height * width
     network = Simulation(nodes, least())
     network.feed(1, height * width)
-    assert isinstance(network.moves, RunNetwork)
-    assert network.moves.cost < 40 * len(nodes)
+    assert isinstance(network.engine, RunNetwork)
+    assert network.engine.cost < 40 * len(nodes)
 
 
 @pytest.mark.usefixtures("patient")
@@ -123,7 +123,7 @@ def test_what_repeats_is_as_if_it_were_computed(kind: str, monkeypatch: pytest.M
             again = RunNetwork(nodes, make(), ready)
             if plain.feed(2, pace) and again.feed(2, pace) and plain.feed(3, pace) and again.feed(3, pace):
                 for name in plain.names():
-                    assert again.taken(name).tolist() == plain.taken(name).tolist(), (seed, name)
+                    assert again.consumed(name).tolist() == plain.consumed(name).tolist(), (seed, name)
                     assert again.offered(name).tolist() == plain.offered(name).tolist(), (seed, name)
     assert skipped > 100
 
@@ -171,7 +171,9 @@ def test_windows_that_wait_repeat_as_if_they_were_computed(monkeypatch: pytest.M
                     enters.due.append(frame * kept.words * (pace + gap), pace, kept.words)
                 enters.stride, leaves.guess = apart, guess
                 moved.append(machine.run([enters], [leaves]))
-            plain, again = ([runs.array().tolist() for runs in (*m.taken, *m.due, m.starts or Runs())] for m in moved)
+            plain, again = (
+                [runs.array().tolist() for runs in (*m.consumed, *m.due, m.starts or Runs())] for m in moved
+            )
             assert again == plain, kept
             skipped += moved[1].steps < moved[0].steps // 2
             guess, last, late = Runs(), -1, 0

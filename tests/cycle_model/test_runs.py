@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hlsgen.cycle_model.runs import Cursor, Runs, same
+from hlsgen.cycle_model.runs import Cursor, Runs, runs_equal
 
 
 def random_runs(rng: random.Random) -> tuple[Runs, list[int]]:
@@ -24,7 +24,7 @@ def test_same_numbers_however_they_are_divided() -> None:
     outcomes = set()
     for a, left in sequences:
         for b, right in sequences:
-            assert same(a, b) == (left == right)
+            assert runs_equal(a, b) == (left == right)
             outcomes.add((left == right, a.starts == b.starts, a.firsts == b.firsts, a.steps == b.steps))
     parts = {(False, False, True, True), (False, True, False, True), (False, True, True, False)}
     assert parts | {(True, True, True, True), (True, False, False, False)} <= outcomes

@@ -12,7 +12,7 @@ import pytest
 from network_bench import play
 from networks import SHIFT, Image, Net, Random, convolution, matrix, with_early_ports
 
-from hlsgen.cycle_model.line_buffers import least_depth
+from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Trace, measure, simulate
 from hlsgen.dataflow.units import (
     AdderMatVec,
@@ -46,14 +46,14 @@ def compare(nodes: Sequence[Node], pace: int | None, ready: Sequence[bool], work
 
     Streams of adders are not compared: see `test_units_that_stand_still_with_their_taker`.
     """
-    flow = simulate(nodes, frames, latency, pace=pace, ready=ready)
+    flow = simulate(nodes, frames, latency, interval=pace, ready=ready)
     beats = nodes[0].source.beats
     due = [f * (pace or 0) + k * (pace or 0) // beats for f in range(frames) for k in range(beats)]
-    cycles = max(int(times[-1]) for times in flow.taken.values() if len(times)) + 60
+    cycles = max(int(times[-1]) for times in flow.consumed.values() if len(times)) + 60
     offered, taken = play(nodes, due, ready, cycles, work)
     inside = {name for node in nodes if isinstance(node.unit, AdderMatVec) for name in node.outputs}
-    for name in flow.taken.keys() - inside:
-        assert flow.taken[name].tolist() == taken[name], name
+    for name in flow.consumed.keys() - inside:
+        assert flow.consumed[name].tolist() == taken[name], name
         assert [cycle for cycle in flow.offered[name].tolist() if cycle < cycles] == offered[name], name
     return flow
 
@@ -116,7 +116,7 @@ def test_the_seeds_reach_everything() -> None:
     blocked = full_fifos = full_windows = 0
     for seed in range(60):
         nodes = Random(seed, WINDOWS).network(6)
-        flow = simulate(nodes, FRAMES, latency, pace=case(seed)[0], ready=case(seed)[1])
+        flow = simulate(nodes, FRAMES, latency, interval=case(seed)[0], ready=case(seed)[1])
         blocked += bool(flow.deadlock)
         for node in nodes:
             if isinstance(node.unit, Fifo):
@@ -195,7 +195,7 @@ def residual(depth: int, rows: int = 5, more: int = 0) -> list[Node]:
     left, right = net.add(Fork(2), [x], x, 2)
     window = Window((3, 3), pads=(1, 1, 1, 1))
     unit = convolution(window, rows, 6, folds=2, repeat=2, pe=2, simd=2)
-    left = net.add(replace(unit, depth=least_depth(unit) + more), [left], x)[0]
+    left = net.add(replace(unit, depth=min_depth(unit) + more), [left], x)[0]
     right = net.add(Fifo(depth), [right], x)[0]
     return net.finish(net.add(JoinStreams((1, 1)), [left, right], x)[0])
 
@@ -204,9 +204,9 @@ def residual(depth: int, rows: int = 5, more: int = 0) -> list[Node]:
 def test_latency_and_interval(tmp_path: Path) -> None:
     nodes = residual(40, more=8)
     flow = compare(nodes, None, [], tmp_path, frames=5)
-    ends = flow.taken[OUTPUT][59::60]
+    ends = flow.consumed[OUTPUT][59::60]
     assert (flow.ends, flow.deadlock) == (tuple(ends.tolist()), ())
-    assert (flow.latency, flow.interval) == (ends[0] - flow.taken[INPUT][0], ends[-1] - ends[-2])
+    assert (flow.latency, flow.interval) == (ends[0] - flow.consumed[INPUT][0], ends[-1] - ends[-2])
     assert measure(nodes, latency) == (flow.latency, flow.interval)
     assert flow.interval == 5 * 6 * 36
 
@@ -280,19 +280,19 @@ def test_occupancy_is_the_depth_that_is_needed() -> None:
         kinds = ("conv", "pool", "same", "shift", "depthwise", *("fifo",) * (seed % 2))
         nodes = Random(seed, kinds).network(6)
         ready = [True] * 4 + [False] * 9 * (seed % 3)
-        free = simulate(nodes, FRAMES, latency, pace=90, unlimited=True, ready=ready)
+        free = simulate(nodes, FRAMES, latency, interval=90, unlimited=True, ready=ready)
         for name, held in free.occupancy.items():
             nodes = with_depth(nodes, name, held)
-        same = simulate(nodes, FRAMES, latency, pace=90, ready=ready)
-        assert all((same.taken[name] == free.taken[name]).all() for name in free.taken)
+        same = simulate(nodes, FRAMES, latency, interval=90, ready=ready)
+        assert all((same.consumed[name] == free.consumed[name]).all() for name in free.consumed)
         assert same.occupancy == free.occupancy
         for node in nodes:
             if isinstance(node.unit, Fifo | ConvUnit | PoolUnit):
-                least = 1 if isinstance(node.unit, Fifo) else least_depth(node.unit)
+                least = 1 if isinstance(node.unit, Fifo) else min_depth(node.unit)
                 if node.unit.depth > least:
                     less = with_depth(nodes, node.name, node.unit.depth - 1)
-                    fewer = simulate(less, FRAMES, latency, pace=90, ready=ready)
-                    assert any(not np.array_equal(fewer.taken[name], free.taken[name]) for name in free.taken)
+                    fewer = simulate(less, FRAMES, latency, interval=90, ready=ready)
+                    assert any(not np.array_equal(fewer.consumed[name], free.consumed[name]) for name in free.consumed)
                     tested += 1
     assert tested > 10
 
@@ -301,4 +301,4 @@ def test_more_frames_change_nothing_before() -> None:
     nodes = Random(4, WINDOWS).network(6)
     few, many = simulate(nodes, 2, latency), simulate(nodes, 5, latency)
     assert not few.deadlock
-    assert all((many.taken[name][: len(few.taken[name])] == few.taken[name]).all() for name in few.taken)
+    assert all((many.consumed[name][: len(few.consumed[name])] == few.consumed[name]).all() for name in few.consumed)

@@ -128,8 +128,8 @@ def test_beat_by_beat_and_in_runs(tmp_path: Path, name: str, monkeypatch: pytest
     monkeypatch.setattr(simulate, "SMALL", 0)
     fast = simulate.simulate(build.network.nodes, 6, latency)
     assert slow.ends == fast.ends
-    assert set(slow.taken) == set(fast.taken)
-    assert all((slow.taken[wire] == fast.taken[wire]).all() for wire in slow.taken)
+    assert set(slow.consumed) == set(fast.consumed)
+    assert all((slow.consumed[wire] == fast.consumed[wire]).all() for wire in slow.consumed)
     assert (slow.latency, ends_of(build, 6)) == (build.timing.latency, [end - slow.begin for end in slow.ends])
 
 
@@ -140,7 +140,7 @@ def test_no_pauses_of_any_port_stop_the_core(tmp_path: Path, name: str) -> None:
     rng = np.random.default_rng(5)
     frames = 5
     for trial in range(8):
-        network = BeatNetwork(simulate.apart(build.network.nodes), (exact(latency), least())[trial % 2])
+        network = BeatNetwork(simulate.split_ports(build.network.nodes), (exact(latency), least())[trial % 2])
         ends = len(network.nodes) + len(network.wiring.inputs)
         for n, (wire, _) in enumerate(network.wiring.sinks):
             ready = rng.random(int(rng.integers(2, 900))) < rng.choice([0.01, 0.5])

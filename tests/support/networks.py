@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hlsgen.adder_graph import find
-from hlsgen.cycle_model.line_buffers import least_depth
+from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.dataflow.units import (
     AdderMatVec,
     ArgMaxUnit,
@@ -227,7 +227,7 @@ class Random:
     def windowed(self, unit: ConvUnit | PoolUnit, x: Image, to: Image) -> Image:
         """With a buffer that is large enough, or larger."""
         to.height, to.width = unit.window.size(x.height, x.width)
-        depth = least_depth(unit) + self.rng.choice([0, 0, 1, 3, 20])
+        depth = min_depth(unit) + self.rng.choice([0, 0, 1, 3, 20])
         return self.net.add(replace(unit, depth=depth), [x], to)[0]
 
     def gather(self, x: Image) -> Image:

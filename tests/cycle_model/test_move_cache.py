@@ -1,4 +1,4 @@
-"""hlsgen.cycle_model.known_moves: what repeats is computed once, and is the same as if it were computed."""
+"""hlsgen.cycle_model.move_cache: what repeats is computed once, and is the same as if it were computed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_equal_blocks_are_computed_once() -> None:
     for layers in (5, 40):
         network = Simulation(large(layers, 60, 60), exact(latency))
         network.feed(2)
-        counts.append(network.model.known.computed)
+        counts.append(network.model.cache.computed)
     assert counts[0] == counts[1] < 40
 
 
@@ -33,9 +33,9 @@ def test_a_block_that_was_computed_before_moves_as_if_it_was_not() -> None:
     alone.kinds = [-1] * len(alone.kinds)
     assert alone.feed(1, None)
     assert alone.feed(2, None)
-    assert alone.known.computed > 2 * model.known.computed
+    assert alone.cache.computed > 2 * model.cache.computed
     for name in alone.names():
-        assert together.taken(name).tolist() == alone.taken(name).tolist(), name
+        assert together.consumed(name).tolist() == alone.consumed(name).tolist(), name
         assert together.offered(name).tolist() == alone.offered(name).tolist(), name
     assert together.spans() == alone.spans()
 
