@@ -1,12 +1,12 @@
-// hg_add3: a sum of three numbers and a carry.
+// hg_add3: Sum of three numbers and a carry.
 //
-// Purpose     a sum of generated modules of adders. A full adder for each bit makes two numbers of three, and
-//             a carry chain adds these. Written so, each bit has one table between the numbers and the chain:
-//             of a + b + c tools make two for some bits, one behind the other.
-// Parameters  WIDTH  bits of the numbers and of the sum
-//             CARRY  0 to 2; the complement of a sum is that of the complements, with 2 - CARRY
-// Latency     combinational
-// Contract    sum = a + b + c + CARRY modulo 2^WIDTH
+// Purpose     Adder of the generated adder modules. A full adder per bit reduces three numbers to two, and
+//             a carry chain adds these two. Each bit then needs one LUT before the chain. For a + b + c,
+//             tools use two LUTs in series for some bits.
+// Parameters  WIDTH  Bits of the numbers and of the sum.
+//             CARRY  0 to 2. The complement of a sum is the sum of the complements with carry 2 - CARRY.
+// Latency     Combinational.
+// Contract    sum = a + b + c + CARRY modulo 2^WIDTH.
 `default_nettype none
 module hg_add3 #(
     parameter integer WIDTH = 8,
@@ -22,8 +22,8 @@ module hg_add3 #(
     wire [WIDTH+1:0] total;
     generate
         if (CARRY == 2) begin : two
-            // The two lowest bits beside the chain: were its first carry always 1, its first bit would be
-            // the complement of what leads into it, and tools would put an inverter between.
+            // The two lowest bits stay out of the chain. With a constant first carry of 1, the first sum
+            // bit would be the complement of its input. Tools would insert an inverter there.
             wire over = parity[1] | majority[0];
             wire [WIDTH:0] above = {majority[WIDTH:1], over} - ~{parity[WIDTH+1:2], over};
             assign total = {above[WIDTH:1], ~(parity[1] ^ majority[0]), parity[0]};

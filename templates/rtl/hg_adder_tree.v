@@ -1,13 +1,14 @@
-// hg_adder_tree: sum of N equally wide numbers, pipelined.
+// hg_adder_tree: Sum of N equally wide numbers, pipelined.
 //
-// Purpose     the reduction inside dot products and popcounts.
-// Parameters  N       number of terms
-//             IN_W    bits of a term
-//             SIGNED  1: terms are two's complement, 0: unsigned
-//             EVERY   a register after so many adder levels (0: combinational)
-//             CLOSED  1: one as well after the levels that are left
-// Latency     EVERY ? ceil(log2(N)) / EVERY, rounded down (CLOSED: up) : 0 cycles, all advancing on en
-// Contract    exact: the sum has IN_W + ceil(log2(N)) bits.
+// Purpose     Reduction inside dot products and popcounts.
+// Parameters  N       Number of terms.
+//             IN_W    Bits of a term.
+//             SIGNED  1: terms are two's complement; 0: unsigned.
+//             EVERY   Adder levels per pipeline register (0: combinational).
+//             CLOSED  1: the remaining levels after the last full group also end in a register.
+// Latency     EVERY ? ceil(log2(N)) / EVERY, rounded down (CLOSED: up) : 0 cycles. All registers advance on
+//             en.
+// Contract    Exact: the sum has IN_W + ceil(log2(N)) bits.
 `default_nettype none
 module hg_adder_tree #(
     parameter integer N      = 5,
@@ -40,7 +41,8 @@ module hg_adder_tree #(
                 for (i = 0; i < COUNT; i = i + 1) begin : add
                     wire [W-2:0] a = level[l-1].value[2*i*(W-1) +: W-1];
                     if (2*i + 1 == FROM) begin : single
-                        // No shift register from level to level: it would be slow to read for an addition.
+                        // Avoid a shift register between levels: its output is too slow to feed an
+                        // addition.
                         wire [W-2:0] late;
                         hg_delay #(.WIDTH(W-1), .CYCLES(PIPED)) pipe (.clk(clk), .en(en), .d(a), .q(late));
                         assign value[i*W +: W] = {(SIGNED != 0) && late[W-2], late};

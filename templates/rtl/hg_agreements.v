@@ -1,15 +1,17 @@
-// hg_agreements: rows of hg_popcount that take the same x.
+// hg_agreements: Rows of hg_popcount that share the same x.
 //
-// Purpose     the sums of hg_mac for binary layers.
-// Parameters  SIMD      bits of x and of a row of w
-//             ROWS      rows
-//             EVERY     see hg_popcount
-//             CONSTANT  1: w never changes
-//             ALONE     0: of 4 * n positions, one is left for the user's adder; 1: none is
-// Latency     1 + that of hg_popcount from x, all advancing on en; w comes a cycle after its x
-// Contract    exact. Row r of w at bit r * SIMD. All rows share the two registers of x, which are kept: tools
-//             make one of two that are alike. One does where w is wired into the tables. The lowest bit of
-//             each row of counts is hg_popcount's `one`, the others are its count: their sum is the number.
+// Purpose     Sums of hg_mac for binary layers.
+// Parameters  SIMD      Bits of x and of a row of w.
+//             ROWS      Number of rows.
+//             EVERY     Pipeline registers, see hg_popcount.
+//             CONSTANT  1: w never changes.
+//             ALONE     0: of 4 * n positions, one is left for the user's adder; 1: none is left.
+// Latency     1 + the latency of hg_popcount from x, all advancing on en. Word w arrives one cycle after
+//             its x.
+// Contract    Exact. Row r of w is at bit r * SIMD. All rows share the two registers of x. These are marked
+//             to be kept, because tools merge two equal registers. One register suffices where w is wired
+//             into the LUTs. The lowest bit of each row of counts is hg_popcount's `one`. The other bits
+//             are its count, and the result is the sum of both.
 `default_nettype none
 module hg_agreements #(
     parameter integer SIMD     = 8,
@@ -24,7 +26,7 @@ module hg_agreements #(
     input  wire [ROWS*SIMD-1:0]                       w,
     output wire [ROWS*(3+$clog2((SIMD+ALONE+3)/4))-1:0] counts
 );
-    localparam integer ALL    = SIMD + ALONE;  // with one that never agrees: the one that is left
+    localparam integer ALL    = SIMD + ALONE;  // plus one position that never agrees: the one left over
     localparam integer TERMS  = (ALL + 3) / 4;
     localparam integer THREES = (ALL < 3 * TERMS) ? ALL : 3 * TERMS;
     localparam integer W      = 3 + $clog2(TERMS);

@@ -1,13 +1,13 @@
-// hg_argmax: position of the largest element of a vector.
+// hg_argmax: Position of the largest element of a vector.
 //
-// Purpose     classification output.
-// Parameters  LANES      elements of a beat
-//             BEATS      beats of a vector
-//             IN_W       bits of an element
-//             IN_SIGNED  1: elements are two's complement, 0: unsigned
-//             INDEX_W    bits of the position, at least ceil(log2(LANES * BEATS))
-// Latency     2 cycles after the last beat of a vector; one beat a cycle
-// Contract    of equal elements the first wins.
+// Purpose     Classification output.
+// Parameters  LANES      Elements of a beat.
+//             BEATS      Beats of a vector.
+//             IN_W       Bits of an element.
+//             IN_SIGNED  1: elements are two's complement; 0: unsigned.
+//             INDEX_W    Bits of the position, at least ceil(log2(LANES * BEATS)).
+// Latency     2 cycles after the last beat of a vector; one beat per cycle.
+// Contract    The first of several equal largest elements wins.
 `default_nettype none
 module hg_argmax #(
     parameter integer LANES     = 2,

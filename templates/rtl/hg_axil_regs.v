@@ -1,20 +1,20 @@
-// hg_axil_regs: registers of 32 bits behind an AXI4-Lite port.
+// hg_axil_regs: 32-bit registers with an AXI4-Lite port.
 //
-// Purpose     words 0 .. WORDS - 1 can be written and read, the STATUS words after them only read.
-// Parameters  WORDS   writable words
-//             STATUS  read-only words
-//             ADDR_W  bits of the byte address, 3 at least, enough for all words
-//             RESET   values after reset, word 0 in the low bits
-//             MASK    bits that exist; the others read as zero and ignore writes
-// Latency     write: 2 cycles from the later of address and data to the new value and the response;
-//             read: 1 cycle
-// Contract    one write and one read at a time; address and data of a write come in any order. wstrb
-//             selects bytes. Response OKAY, or SLVERR for an address beyond the last word and for a
-//             write to a read-only word, which changes nothing; such a read gives 0. The two low
-//             address bits are ignored. A new value is visible in the cycle in which bvalid rises.
-//             awready, wready and arready are low during reset: what is offered then waits, and is
-//             the first access after it. No output depends on another input within a cycle. There is
-//             no prot port: it has no meaning here.
+// Purpose     Words 0 .. WORDS - 1 are writable and readable. The STATUS words after them are read-only.
+// Parameters  WORDS   Writable words.
+//             STATUS  Read-only words.
+//             ADDR_W  Bits of the byte address, at least 3, enough for all words.
+//             RESET   Values after reset, word 0 in the low bits.
+//             MASK    Implemented bits; the others read as zero and ignore writes.
+// Latency     Write: 2 cycles from the later of address and data to the new value and the response. Read: 1
+//             cycle.
+// Contract    One write and one read at a time. Address and data of a write arrive in any order; wstrb
+//             selects bytes. The response is OKAY, or SLVERR for an address beyond the last word or a write
+//             to a read-only word. Such a write changes nothing; such a read returns 0. The two low address
+//             bits are ignored. A new value is visible in the cycle in which bvalid rises. During reset
+//             awready, wready and arready are low. A request offered during reset waits and is the first
+//             access after it. No output depends combinationally on an input other than rst. There is no
+//             prot port: it has no meaning here.
 `default_nettype none
 module hg_axil_regs #(
     parameter integer          WORDS  = 2,
@@ -52,7 +52,7 @@ module hg_axil_regs #(
     reg [32*WORDS-1:0] values_reg;
     assign values = values_reg;
 
-    // Write: address and data wait for each other, then for the previous response to be taken.
+    // Write: address and data wait for each other, then for the previous response to be accepted.
     reg [INDEX_W-1:0] aw_reg;
     reg [31:0]        w_reg;
     reg [3:0]         strb_reg;

@@ -1,21 +1,22 @@
-// hg_axil_weights: weights of a core's units behind an AXI4-Lite port.
+// hg_axil_weights: AXI4-Lite port that reloads the weights of a core's units.
 //
-// Purpose     turns writes into pieces on the load bus, to which the hg_load of every unit listens.
-// Parameters  UNITS  units on the bus, numbered from 0, at most 65536
-// Registers   0x0 UNIT  write: chooses a unit, whose next piece is the first one of its word 0;
-//                       read: the unit that is chosen
-//             0x4 DATA  write only: the next 32 bits for that unit, low bits of a word first
-//             0x8 INFO  read only: 0x4847 in the high half, UNITS - 1 in the low half
-// Latency     write: 2 cycles from the later of address and data to the bus and the response;
-//             read: 1 cycle
-// Contract    one write and one read at a time; address and data of a write come in any order.
-//             SLVERR, and nothing happens: a write of less than 4 bytes, of a unit beyond the last
-//             one, of DATA before a unit is chosen, and any other access than those above (such a
-//             read gives 0). load = {valid, start, unit[15:0], data[31:0]}. The two low address bits
-//             are ignored. awready, wready and arready are low during reset: what is offered then
-//             waits, and is the first access after it. No output depends on another input within a
-//             cycle. No prot port: it has no meaning here. Words go to memories that a frame may be
-//             using: load while no frame is in the core.
+// Purpose     Turns writes into 32-bit pieces on the load bus. The hg_load of every unit listens to this
+//             bus.
+// Parameters  UNITS  Units on the bus, numbered from 0, at most 65536.
+// Registers   0x0 UNIT  write: selects a unit; its next piece is the first piece of its word 0.
+//                       read: the selected unit.
+//             0x4 DATA  write only: the next 32 bits for that unit, low bits of a word first.
+//             0x8 INFO  read only: 0x4847 in the high half, UNITS - 1 in the low half.
+// Latency     Write: 2 cycles from the later of address and data to the bus and the response. Read: 1
+//             cycle.
+// Contract    One write and one read at a time. Address and data of a write arrive in any order. These
+//             writes get SLVERR and have no effect: fewer than 4 bytes, a unit beyond the last one, DATA
+//             before a unit is selected. All accesses other than those listed above also get SLVERR, and
+//             such a read returns 0. The bus is load = {valid, start, unit[15:0], data[31:0]}. The two low
+//             address bits are ignored. During reset awready, wready and arready are low. A request offered
+//             during reset waits and is the first access after it. No output depends combinationally on an
+//             input other than rst. There is no prot port: it has no meaning here. Words go straight to
+//             memories that a frame may be using. Load only while no frame is in the core.
 `default_nettype none
 module hg_axil_weights #(
     parameter integer UNITS = 1
@@ -45,7 +46,7 @@ module hg_axil_weights #(
     localparam [1:0]  UNIT = 2'd0, DATA = 2'd1, INFO = 2'd2;
     localparam integer HIGHEST = UNITS - 1;
 
-    // Write: address and data wait for each other, then for the previous response to be taken.
+    // Write: address and data wait for each other, then for the previous response to be accepted.
     reg [1:0]  aw_reg;
     reg [31:0] w_reg;
     reg [3:0]  strb_reg;
@@ -58,7 +59,7 @@ module hg_axil_weights #(
     assign s_axil_bvalid  = bvalid_reg;
     assign s_axil_bresp   = bresp_reg;
 
-    // The bus, from registers.
+    // The load bus, driven by registers.
     reg [15:0] unit_reg;
     reg [31:0] data_reg;
     reg        chosen_reg, start_reg, valid_reg;
@@ -66,7 +67,7 @@ module hg_axil_weights #(
     wire       start = whole && aw_reg == UNIT && w_reg <= HIGHEST;
     wire       piece = whole && aw_reg == DATA && chosen_reg;
     assign load = {valid_reg, start_reg, unit_reg, data_reg};
-    // Before the first reset nothing comes to the bus that nobody has written.
+    // Initial values: before the first reset, nothing reaches the bus unless it was written.
     initial {chosen_reg, start_reg, valid_reg, aw_full_reg, w_full_reg, bvalid_reg} = 6'd0;
 
     always @(posedge clk) begin

@@ -1,15 +1,16 @@
 // hg_axis_in: AXI4-Stream input port of a core.
 //
-// Purpose     drops the byte padding, registers the stream, checks tlast.
-// Parameters  WIDTH   payload bits of a beat, the low bits of tdata
-//             TDATA_W bits of tdata, WIDTH rounded up to whole bytes
-//             BEATS   beats of a frame
-//             CUT     0: a register, for cores with registers between m_axis_tready and m_ready;
-//                     1: two beats in a small memory (hg_fifo) cut the path of ready here
-// Latency     1 cycle, full throughput; tready depends on rst, without CUT on m_ready too, of the same cycle
-// Contract    beats are counted, tlast is not needed; frame_error is set, until reset, when a
-//             beat is accepted whose tlast does not match the count. tready is low during reset:
-//             a beat that is offered then waits, and is the first one after it.
+// Purpose     Drops the byte padding, registers the stream and checks tlast.
+// Parameters  WIDTH    Payload bits of a beat, the low bits of tdata.
+//             TDATA_W  Bits of tdata: WIDTH rounded up to whole bytes.
+//             BEATS    Beats of a frame.
+//             CUT      0: one register, for cores with registers between m_axis_tready and m_ready. 1: two
+//                      beats in a small memory (hg_fifo) break the ready path here.
+// Latency     1 cycle, full throughput. In the same cycle tready depends on rst, and without CUT also on
+//             m_ready.
+// Contract    Beats are counted; tlast is not needed. When an accepted beat's tlast does not match the
+//             count, frame_error is set until reset. During reset tready is low. A beat offered during
+//             reset waits and is the first one after it.
 `default_nettype none
 module hg_axis_in #(
     parameter integer WIDTH   = 12,
@@ -31,7 +32,7 @@ module hg_axis_in #(
     localparam integer BW = (BEATS <= 1) ? 1 : $clog2(BEATS);
     localparam [BW-1:0] LAST = BEATS[BW-1:0] - 1'b1;
 
-    // A beat that was accepted is looked at: nothing of that depends on the port.
+    // Check the beat after it was accepted, so that this logic does not load the port.
     reg  tlast_reg;
     wire ready, seen, done;
     generate
@@ -46,7 +47,7 @@ module hg_axis_in #(
             assign done = seen_reg;
             always @(posedge clk) seen_reg <= s_axis_tvalid && s_axis_tready;
         end else begin : one
-            // One register and no multiplexer: a wide port costs flip-flops only.
+            // One register and no multiplexer: a wide port costs only flip-flops.
             reg [WIDTH-1:0] data_reg;
             reg             valid_reg;
             assign seen    = valid_reg;

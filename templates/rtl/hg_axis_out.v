@@ -1,14 +1,14 @@
 // hg_axis_out: AXI4-Stream output port of a core.
 //
-// Purpose     pads to whole bytes, registers the stream, makes tlast.
-// Parameters  WIDTH   payload bits of a beat, the low bits of tdata; the padding is zero
-//             TDATA_W bits of tdata, WIDTH rounded up to whole bytes
-//             BEATS   beats of a frame
-//             CUT     1: a skid buffer, s_ready follows from a register; 0: a register and no
-//                     multiplexers, s_ready depends on m_axis_tready, for cores whose input port
-//                     cuts that path
-// Latency     1 cycle, full throughput
-// Contract    tlast marks the last beat of every frame.
+// Purpose     Pads to whole bytes, registers the stream and generates tlast.
+// Parameters  WIDTH    Payload bits of a beat, the low bits of tdata. The padding is zero.
+//             TDATA_W  Bits of tdata: WIDTH rounded up to whole bytes.
+//             BEATS    Beats of a frame.
+//             CUT      1: a skid buffer; s_ready comes from a register. 0: one register and no
+//                      multiplexers; s_ready depends on m_axis_tready. Use 0 for cores whose input port
+//                      breaks that path.
+// Latency     1 cycle, full throughput.
+// Contract    The last beat of every frame has tlast = 1.
 `default_nettype none
 module hg_axis_out #(
     parameter integer WIDTH   = 12,

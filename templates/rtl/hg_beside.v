@@ -1,14 +1,14 @@
-// hg_beside: pixels of two streams side by side.
+// hg_beside: Concatenates the pixels of two streams.
 //
-// Purpose     joins tensors along the channels, a beat of both a cycle: of each of PIXELS pixels the LANES_A
-//             elements of a, then the LANES_B elements of b.
-// Parameters  UNIT_A, A_SIGNED  elements of a: bits, 1: two's complement, 0: unsigned
-//             UNIT_B, B_SIGNED  elements of b
-//             UNIT_OUT          bits of an element of m, none narrower than that of a or b
-//             LANES_A, LANES_B  elements of a pixel
-//             PIXELS            pixels of a beat
-// Latency     1 enabled cycle (m_ready || !m_valid); takes both beats in the same cycle
-// Contract    elements are sign or zero extended, otherwise unchanged.
+// Purpose     Joins tensors along the channels, one beat of each per cycle. For each of PIXELS pixels, m
+//             holds the LANES_A elements of a, then the LANES_B elements of b.
+// Parameters  UNIT_A, A_SIGNED  Bits of an element of a; 1: two's complement, 0: unsigned.
+//             UNIT_B, B_SIGNED  The same for b.
+//             UNIT_OUT        Bits of an element of m, at least UNIT_A and UNIT_B.
+//             LANES_A, LANES_B  Elements of a pixel.
+//             PIXELS          Pixels of a beat.
+// Latency     1 enabled cycle (m_ready || !m_valid). Both beats are consumed in the same cycle.
+// Contract    Elements are sign- or zero-extended, otherwise unchanged.
 `default_nettype none
 module hg_beside #(
     parameter integer UNIT_A   = 3,

@@ -1,16 +1,18 @@
 // hg_bus_in: AXI4-Stream input port of a core, on a bus of any width.
 //
-// Purpose     takes the beats of the core out of the words of the bus, checks tlast.
-// Parameters  WIDTH    bits of a beat of the core
-//             TDATA_W  bits of a word
-//             SLOT     bits that a beat takes on the bus: a part of a word (TDATA_W / 2, / 4 ...), a word,
-//                      or whole words; the beat is in the low bits of its slot, the rest is ignored
-//             BEATS    beats of a frame; each frame begins a new word
-// Latency     that of hg_axis_in and, unless every word is a beat, of hg_width behind it: a beat of
-//             several words in the second cycle after its last word, the first beat of a word in the
-//             second cycle after that. A beat and a word a cycle, without gaps.
-// Contract    words are counted, tlast is not needed; frame_error is set, until reset, when a word is
-//             accepted whose tlast does not match the count. tready is low during reset.
+// Purpose     Unpacks the core's beats from the bus words and checks tlast.
+// Parameters  WIDTH    Bits of a beat of the core.
+//             TDATA_W  Bits of a word.
+//             SLOT     Bits that a beat occupies on the bus: a part of a word (TDATA_W / 2, / 4 ...), one
+//                      word, or whole words. The beat is in the low bits of its slot; the other bits are
+//                      ignored.
+//             BEATS    Beats of a frame. Each frame begins a new word.
+// Latency     The latency of hg_axis_in. Unless every word is one beat, hg_width follows it. A beat of
+//             several words then appears in the second cycle after its last word. The first beat of a word
+//             appears in the second cycle after that word. The rate is one beat and one word per cycle,
+//             without gaps.
+// Contract    Words are counted; tlast is not needed. When an accepted word's tlast does not match the
+//             count, frame_error is set until reset. During reset tready is low.
 `default_nettype none
 module hg_bus_in #(
     parameter integer WIDTH   = 12,
@@ -32,7 +34,7 @@ module hg_bus_in #(
     localparam integer SLOTS = (SLOT < TDATA_W) ? TDATA_W / SLOT : 1;  // beats of a word
     localparam integer PARTS = (SLOT > TDATA_W) ? SLOT / TDATA_W : 1;  // words of a beat
     localparam integer WORDS = (BEATS + SLOTS - 1) / SLOTS * PARTS;
-    localparam integer KEPT  = (PARTS > 1) ? TDATA_W : SLOTS * WIDTH;  // bits of a word that count
+    localparam integer KEPT  = (PARTS > 1) ? TDATA_W : SLOTS * WIDTH;  // payload bits of a word
 
     // The padding of slots is not stored.
     wire [KEPT-1:0] word, taken;

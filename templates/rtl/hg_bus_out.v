@@ -1,15 +1,17 @@
 // hg_bus_out: AXI4-Stream output port of a core, on a bus of any width.
 //
-// Purpose     puts the beats of the core into the words of the bus, makes tlast.
-// Parameters  WIDTH    bits of a beat of the core
-//             TDATA_W  bits of a word
-//             SLOT     bits that a beat takes on the bus: a part of a word (TDATA_W / 2, / 4 ...), a word,
-//                      or whole words; the beat is in the low bits of its slot, the rest is zero
-//             BEATS    beats of a frame; each frame begins a new word
-// Latency     that of hg_axis_out and, unless every word is a beat, of hg_width in front of it: the first
-//             word of a beat in the second cycle after it, a word of several beats in the second cycle
-//             after the last of them. A beat and a word a cycle, without gaps.
-// Contract    tlast marks the last word of every frame; its slots behind the last beat are zero.
+// Purpose     Packs the core's beats into bus words and generates tlast.
+// Parameters  WIDTH    Bits of a beat of the core.
+//             TDATA_W  Bits of a word.
+//             SLOT     Bits that a beat occupies on the bus: a part of a word (TDATA_W / 2, / 4 ...), one
+//                      word, or whole words. The beat is in the low bits of its slot; the other bits are
+//                      zero.
+//             BEATS    Beats of a frame. Each frame begins a new word.
+// Latency     The latency of hg_axis_out. Unless every word is one beat, hg_width precedes it. The first
+//             word of a beat then appears in the second cycle after it. A word of several beats appears in
+//             the second cycle after its last beat. The rate is one beat and one word per cycle, without
+//             gaps.
+// Contract    The last word of every frame has tlast = 1. Its slots after the last beat are zero.
 `default_nettype none
 module hg_bus_out #(
     parameter integer WIDTH   = 12,
@@ -30,7 +32,7 @@ module hg_bus_out #(
     localparam integer SLOTS = (SLOT < TDATA_W) ? TDATA_W / SLOT : 1;  // beats of a word
     localparam integer PARTS = (SLOT > TDATA_W) ? SLOT / TDATA_W : 1;  // words of a beat
     localparam integer WORDS = (BEATS + SLOTS - 1) / SLOTS * PARTS;
-    localparam integer KEPT  = (PARTS > 1) ? TDATA_W : SLOTS * WIDTH;  // bits of a word that count
+    localparam integer KEPT  = (PARTS > 1) ? TDATA_W : SLOTS * WIDTH;  // payload bits of a word
 
     wire [KEPT-1:0] made, word;
     wire            made_valid, made_ready;

@@ -1,21 +1,21 @@
-// hg_chain: sums of COUNT products for one row, or for some whose products fit beside each other in a block.
+// hg_chain: Sums of COUNT products in a chain of DSP blocks, for one row or for rows that share each block.
 //
-// Purpose     of hg_dot_chain: a chain of multiplier blocks. Rows share a block where one product has room
-//             for several: x * (w0 + w1 * 2^F) = x * w0 + (x * w1) * 2^F.
-// Parameters  COUNT     products, up to 8
-//             START     cycles until the first one; START + COUNT is up to 8
-//             ROWS      rows
-//             SHARED    1: as late as if there were several rows
-//             X_W       bits of a code x
-//             X_SIGNED  1: x is two's complement, 0: unsigned
-//             W_W       bits of a weight w, two's complement, 2 or more
-//             GUARD     F = X_W + W_W + GUARD; a block multiplies x with (ROWS - 1) * F + W_W + 1 bits
-//             CONSTANT  1: w never changes
-// Latency     START + COUNT + 1 from x, with SHARED 2 more; all advancing on en. The k-th x comes
-//             START + k - 1 cycles later, if that is more than 0, and w one cycle before x
-// Contract    exact two's complement sums of X_W + W_W + 3 bits; of several rows for up to 4 * 2^GUARD
-//             products, or 8 * 2^GUARD - 1 with X_SIGNED: so they have at most two bits more than a field.
-//             Row r, column k of w at bit (r * COUNT + k) * W_W.
+// Purpose     One chain of hg_dot_chain. Rows share a block where one product has room for several: x * (w0
+//             + w1 * 2^F) = x * w0 + (x * w1) * 2^F.
+// Parameters  COUNT     Products, up to 8.
+//             START     Cycles until the first product. START + COUNT is at most 8.
+//             ROWS      Number of rows.
+//             SHARED    1: the latency is that of several rows, even if ROWS is 1.
+//             X_W       Bits of a code x.
+//             X_SIGNED  1: x is two's complement; 0: unsigned.
+//             W_W       Bits of a weight w, two's complement, at least 2.
+//             GUARD     F = X_W + W_W + GUARD. A block multiplies x with (ROWS - 1) * F + W_W + 1 bits.
+//             CONSTANT  1: w never changes.
+// Latency     START + COUNT + 1 from x, with SHARED 2 more; all advancing on en. The k-th x arrives START +
+//             k - 1 cycles later, if that is more than 0. Each w arrives one cycle before its x.
+// Contract    Exact two's complement sums of X_W + W_W + 3 bits. For several rows they hold for up to 4 *
+//             2^GUARD products, or 8 * 2^GUARD - 1 with X_SIGNED. A sum then has at most two bits more than
+//             a field. Row r, column k of w is at bit (r * COUNT + k) * W_W.
 `default_nettype none
 module hg_chain #(
     parameter integer COUNT    = 4,
@@ -39,7 +39,7 @@ module hg_chain #(
     localparam integer P_W   = (ROWS - 1) * F + C_W, ALL_W = ROWS * W_W;
     localparam integer HIGHS = (ROWS == 1) ? 1 : ROWS - 1, H_W = (ROWS == 1) ? W_W + 1 : K_W - F;
 
-    // The weights of all rows but the first, in one number.
+    // The weights of all rows but the first, as one number.
     function signed [H_W-1:0] high_weights;
         input [HIGHS*W_W-1:0] ws;
         integer i;
@@ -53,15 +53,15 @@ module hg_chain #(
         end
     endfunction
 
-    // The sum of a number and a product, modulo 4.
+    // A number plus a product, modulo 4.
     function [1:0] with_product;
         input [1:0] s, a, b;
         with_product = s ^ {(a[1] && b[0]) ^ (a[0] && b[1]) ^ (s[0] && a[0] && b[0]), a[0] && b[0]};
     endfunction
 
-    // The sums of the rows: of each but the last one the low bits are a field of the blocks' sum, less what
-    // the fields below have passed on, -2 to 1. `side` has two bits of the sums behind: so that is known
-    // modulo 4, of all fields at once.
+    // Separate the sums of the rows. For each row except the last, the low bits are a field of the blocks'
+    // sum. The field must be corrected by the carry from the fields below, -2 to 1. `side` holds two bits
+    // of each following sum, which gives this carry modulo 4, for all fields at once.
     function [ROWS*C_W-1:0] apart;
         input [P_W-1:0] all;
         input [2*HIGHS-1:0] side;
@@ -86,7 +86,7 @@ module hg_chain #(
     generate
         for (k = 0; k < COUNT; k = k + 1) begin : block
             localparam integer PLACE = START + k;
-            // As late as the sum of the block before; the last registers are those of the block.
+            // Delayed to match the sum of the previous block. The last registers are the block's own.
             wire [ALL_W-1:0]        given, late;
             wire signed [K_W-1:0]   factor;
             wire signed [X_W:0]     code;
@@ -102,7 +102,7 @@ module hg_chain #(
             if (CONSTANT != 0) begin : fixed
                 assign late = given;
             end else begin : changing
-                // In two parts, so that no shift register comes of it: for each row it would take tables.
+                // Two parts, so that no shift register is inferred: it would cost LUTs for each row.
                 localparam integer FREE = (ROWS == 1) ? 1 : 0, HELD = (PLACE > FREE) ? PLACE - FREE : 0;
                 wire [ALL_W-1:0] half, most;
                 hg_delay #(.WIDTH(ALL_W), .CYCLES(HELD/2)) one (.clk(clk), .en(en), .d(given), .q(half));

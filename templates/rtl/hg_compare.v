@@ -1,21 +1,21 @@
-// hg_compare: monotone integer function by comparing with all its thresholds at once.
+// hg_compare: Monotone integer function: compares with all thresholds at once.
 //
 // Purpose     code = OFFSET + number of thresholds T[k] with x >= T[k], per channel.
-// Parameters  LANES      elements of a beat
-//             FOLDS      sets of channels; beat i uses set i mod FOLDS
-//             IN_W       bits of x
-//             IN_SIGNED  1: x is two's complement, 0: unsigned
-//             STEPS      thresholds of a channel
-//             T_W        bits of a threshold, at least IN_W; two's complement if x is
-//             OUT_W      bits of the code (low bits of the sum)
-//             OFFSET     code below the first threshold (low bits of it)
-//             FALLING    1: the top bit of a threshold word set means that the channel falls: the
-//                        comparison is x < T[k]; 0: no such bit
-//             FILE       $readmemh file of FOLDS words of LANES * STEPS words of T_W + FALLING bits,
-//                        T[0] of lane 0 in the low bits
-// Latency     2 cycles, one beat a cycle
-// Contract    T[0] is the first threshold in the order of the codes: thresholds ascend, those of a
-//             channel that falls descend. One set (FOLDS = 1) makes comparisons with constants.
+// Parameters  LANES      Elements of a beat.
+//             FOLDS      Sets of channel parameters; beat i uses set i mod FOLDS.
+//             IN_W       Bits of x.
+//             IN_SIGNED  1: x is two's complement; 0: unsigned.
+//             STEPS      Thresholds of a channel.
+//             T_W        Bits of a threshold, at least IN_W; two's complement if x is.
+//             OUT_W      Bits of the code (low bits of the sum).
+//             OFFSET     Code below the first threshold (its low bits).
+//             FALLING    1: a set top bit of a threshold word means that the channel falls. The comparison
+//                        is then x < T[k]. 0: there is no such bit.
+//             FILE       $readmemh file of FOLDS words of LANES * STEPS words of T_W + FALLING bits, T[0]
+//                        of lane 0 in the low bits.
+// Latency     2 cycles, one beat per cycle.
+// Contract    T[0] is the first threshold in the order of the codes. Thresholds ascend; those of a falling
+//             channel descend. A single set (FOLDS = 1) gives comparisons with constants.
 `default_nettype none
 module hg_compare #(
     parameter integer     LANES     = 2,
@@ -70,7 +70,7 @@ module hg_compare #(
         end
     endgenerate
 
-    // Bit by bit, because synthesis makes an adder of >= before it knows the words of a memory.
+    // Bit by bit: synthesis maps >= to an adder before it knows the words of a memory.
     function at_least(input [T_W-1:0] x, input [T_W-1:0] t);
         integer i;
         begin
@@ -81,8 +81,8 @@ module hg_compare #(
         end
     endfunction
 
-    // The comparisons are ones followed by zeros, so a bit of the code is the exclusive or of those
-    // at which it changes.
+    // The comparisons are ones followed by zeros. A bit of the code is therefore the exclusive or of the
+    // comparisons at which it changes.
     function [OUT_W-1:0] count(input [STEPS-1:0] reached);
         integer i;
         reg [OUT_W-1:0] code, next;
@@ -97,7 +97,7 @@ module hg_compare #(
         end
     endfunction
 
-    localparam [T_W-1:0] SIGN = {(IN_SIGNED != 0), {T_W-1{1'b0}}};   // of two's complement, inverted
+    localparam [T_W-1:0] SIGN = {(IN_SIGNED != 0), {T_W-1{1'b0}}};   // inverted sign bit of two's complement
     genvar g, k;
     generate
         for (g = 0; g < LANES; g = g + 1) begin : lane

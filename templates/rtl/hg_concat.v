@@ -1,14 +1,14 @@
-// hg_concat: beats of one stream, then beats of another, and again.
+// hg_concat: Beats of one stream, then beats of another, repeatedly.
 //
-// Purpose     joins tensors along an axis: BEATS_A beats of a, BEATS_B beats of b, repeatedly.
-// Parameters  UNIT_A, A_SIGNED  elements of a: bits, 1: two's complement, 0: unsigned
-//             UNIT_B, B_SIGNED  elements of b
-//             UNIT_OUT          bits of an element of m, none narrower than that of a or b
-//             LANES             elements of a beat
-//             BEATS_A, BEATS_B  beats of a turn, each at least 1
-// Latency     0: m_valid follows the valid, and its ready follows m_ready, of the stream whose turn
-//             it is; the other's ready is 0. The turn changes in the cycle after its last beat.
-// Contract    elements are sign or zero extended, otherwise unchanged.
+// Purpose     Joins tensors along an axis: BEATS_A beats of a, then BEATS_B beats of b, repeatedly.
+// Parameters  UNIT_A, A_SIGNED  Bits of an element of a; 1: two's complement, 0: unsigned.
+//             UNIT_B, B_SIGNED  The same for b.
+//             UNIT_OUT        Bits of an element of m, at least UNIT_A and UNIT_B.
+//             LANES           Elements of a beat.
+//             BEATS_A, BEATS_B  Beats of a turn, each at least 1.
+// Latency     0. The stream whose turn it is drives m_valid and sees m_ready. The other stream's ready is
+//             0. The turn changes in the cycle after its last beat.
+// Contract    Elements are sign- or zero-extended, otherwise unchanged.
 `default_nettype none
 module hg_concat #(
     parameter integer UNIT_A   = 3,

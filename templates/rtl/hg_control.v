@@ -1,17 +1,20 @@
-// hg_control: control and status of a core, behind an AXI4-Lite port.
+// hg_control: Control and status of a core, with an AXI4-Lite port.
 //
-// Purpose     says what the core is, and counts frames and errors.
-// Parameters  VERSION  of the compiler: major, minor and patch level, 8 bits each
-//             MODEL    first 32 bits of the SHA-256 of the model's file
-//             INPUTS   input ports; the first one is at bit 0 of in_*
-//             OUTPUTS  output ports; likewise
-//             WORDS    words of a frame at each input port, 32 bits each, the first one at the bottom
-// Registers   0 CONTROL, bit 0: while it is 1, both counters stand at 0; 4 VERSION; 8 MODEL;
-//             12 FRAMES, that have left all output ports; 16 ERRORS, frames of an input port with a word
-//             whose tlast did not match the count, at all ports together.
-//             4 to 16 can only be read. Counters stop at the top.
-// Latency     that of hg_axil_regs; a counter shows a frame in the second cycle after its last word
-// Contract    watches all ports (*_valid, *_ready, *_last), and changes nothing there. Reset clears all.
+// Purpose     Identifies the core and counts frames and errors.
+// Parameters  VERSION  Compiler version: major, minor and patch level, 8 bits each.
+//             MODEL    First 32 bits of the SHA-256 of the model file.
+//             INPUTS   Input ports. The first port is at bit 0 of in_*.
+//             OUTPUTS  Output ports. The first port is at bit 0 of out_*.
+//             WORDS    Words of a frame at each input port, 32 bits each, the first port in the low bits.
+// Registers   0 CONTROL: while bit 0 is 1, both counters are held at 0.
+//             4 VERSION.
+//             8 MODEL.
+//             12 FRAMES: frames that have left all output ports.
+//             16 ERRORS: input frames with a word whose tlast did not match the count, over all ports.
+//             Registers 4 to 16 are read-only. Counters saturate.
+// Latency     The latency of hg_axil_regs. A counter shows a frame in the second cycle after its last word.
+// Contract    Observes all ports (*_valid, *_ready, *_last) and changes nothing there. Reset clears all
+//             registers.
 `default_nettype none
 module hg_control #(
     parameter [31:0]  VERSION = 32'h0,
@@ -61,7 +64,7 @@ module hg_control #(
         .values(control), .status({errors_reg, frames_reg, MODEL, VERSION})
     );
 
-    // Ports are looked at a cycle later: nothing here is in their paths.
+    // Ports are observed one cycle later, to stay out of their paths.
     wire [INPUTS-1:0] wrong;
     genvar g;
     generate
@@ -90,7 +93,8 @@ module hg_control #(
         end
     endgenerate
 
-    // A frame counts when it has left the last output port; ahead_reg: those that have left this one before.
+    // A frame counts when it has left the last output port. Per port, ahead_reg counts the frames that left
+    // there early.
     reg  [OUTPUTS-1:0] sent_reg;
     wire [OUTPUTS-1:0] there;
     wire               done = &there;

@@ -1,21 +1,22 @@
-// hg_conv: folded convolution unit, PE outputs by SIMD inputs a cycle.
+// hg_conv: Folded convolution unit: PE outputs by SIMD inputs per cycle.
 //
-// Purpose     for every window of the images that come in (see hg_window), group g < GROUPS and
-//             r < REPEAT: a beat of PE sums over kernel and the FOLDS * SIMD channels of the group.
-// Parameters  SIMD, PE       input elements and outputs worked on in a cycle
-//             HEIGHT, WIDTH, KH, KW, SH, SW, DH, DW, PT, PL, OUT_H, OUT_W, GROUPS, FOLDS, REPEAT,
-//             DEPTH, PAD     see hg_window; a word is SIMD codes of X_W bits
-//             X_W, X_SIGNED  codes, see hg_dot_pairs
-//             W_W, MODE, ACC_W, EVERY  see hg_mac; the caller proves that every final sum fits
-//             FILE           $readmemh file of GROUPS * REPEAT * KH * KW * FOLDS words, in the order
-//                            of use; lane p, column s at bit (p * SIMD + s) * W_W
-//             STYLE          kind of memory, see hg_weights
-//             DSP            see hg_mac
-//             LOADABLE       1: words can be written over `load`, see hg_load; 0: it is ignored
-//             UNIT           number of the unit on the load bus
-// Latency     2 + latency of hg_mac, in enabled cycles (m_ready || !m_valid), from the
-//             issue of the last word of a sum (hg_window) to its beat; one word a cycle
-// Contract    exact modulo 2^ACC_W. Beats of a window: g outer, r inner; first output in the low bits.
+// Purpose     For every input window (see hg_window), group g < GROUPS and r < REPEAT, emits a beat of PE
+//             sums. Each sum covers the kernel and the FOLDS * SIMD channels of the group.
+// Parameters  SIMD, PE        Input elements and outputs processed per cycle.
+//             HEIGHT, WIDTH, KH, KW, SH, SW, DH, DW, PT, PL, OUT_H, OUT_W, GROUPS, FOLDS, REPEAT, DEPTH,
+//                             PAD: See hg_window. A word is SIMD codes of X_W bits.
+//             X_W, X_SIGNED   Codes, see hg_dot_pairs.
+//             W_W, MODE, ACC_W, EVERY  See hg_mac. The caller proves that every final sum fits.
+//             FILE            $readmemh file of GROUPS * REPEAT * KH * KW * FOLDS words, in the order of
+//                             use. Lane p, column s is at bit (p * SIMD + s) * W_W.
+//             STYLE           Memory type, see hg_weights.
+//             DSP             See hg_mac.
+//             LOADABLE        1: words can be written over `load`, see hg_load; 0: the bus is ignored.
+//             UNIT            Number of the unit on the load bus.
+// Latency     2 + latency of hg_mac, in enabled cycles (m_ready || !m_valid). It counts from the issue of
+//             the last word of a sum (hg_window) to its beat. One word per cycle.
+// Contract    Exact modulo 2^ACC_W. Beats of a window: g outer, r inner. The first output is in the low
+//             bits.
 `default_nettype none
 module hg_conv #(
     parameter integer SIMD     = 2,
@@ -64,7 +65,7 @@ module hg_conv #(
 
     wire                   en = m_ready || !m_valid;
     wire                   free;
-    wire                   near = m_ready || free;  // en, for what lies in front of the products
+    wire                   near = m_ready || free;  // en, for the stages upstream of the products
     wire [SIMD*X_W-1:0]    x;
     wire [PE*SIMD*W_W-1:0] w;
     wire                   next_valid, x_valid, x_last;
@@ -79,7 +80,7 @@ module hg_conv #(
         .next_valid(next_valid), .x(x), .x_valid(x_valid), .x_last(x_last)
     );
 
-    // Words that replace those of the file.
+    // Words received over the load bus, replacing the words of the file.
     wire                   we;
     wire [AW-1:0]          waddr;
     wire [PE*SIMD*W_W-1:0] wdata;
@@ -96,7 +97,7 @@ module hg_conv #(
         .clk(clk), .rst(rst), .step(step), .index(turn), .next(unused_next)
     );
 
-    // The weights of a word are read at the edge at which it becomes x.
+    // The weights of a word are read at the edge at which the word enters x.
     hg_weights #(
         .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (

@@ -1,37 +1,40 @@
-// hg_correct: monotone functions by a coarse guess of the code, corrected by one comparison.
+// hg_correct: Monotone functions: a coarse guess of the code, corrected by one comparison.
 //
-// Purpose     The high bits of x are a bucket, which has a code and a start; the high bits of
-//             y = x - start are a cell, which has a count and a threshold. Then
-//                 code = bucket's code + cell's count + (y >= cell's threshold).
-// Parameters  LANES      elements of a beat
-//             FOLDS      sets of channels; beat i uses set i mod FOLDS
-//             IN_W       bits of x
-//             IN_SIGNED  1: x is two's complement, 0: unsigned
-//             OUT_W      bits of the code; sums of codes are modulo 2^OUT_W
-//             FRACTION   fraction bits of starts and thresholds
-//             REST       bits of a finer part of the threshold, which the code gives; 0: none
-//             COUNT      bits of a count
-//             SHAPES     4 bytes a lane, from the low one: bits of a bucket's number, BUCKET; bits of
-//                        a cell's number, CELL; the lowest bit of the bucket's number in x; that of
-//                        the cell's number in y, not counting FRACTION, FINE
-//             FIRST      IN_W bits a lane: x < FIRST has the bucket of FIRST, count 0, and reached
-//             LAST       IN_W bits a lane: x > LAST has the bucket of LAST, count ABOVE, and reached
-//             ABOVE      COUNT bits a lane
-//             OPEN       1: the code has no register of its own, for a taker that has one
-//             DEEP       1: tables of cells have registers behind them, with FOLDS = 1 and REST = 0 only:
-//                        else nothing is elaborated
-//             FILE       file name stem; files of each lane (four digits), with THRESHOLD = FINE +
-//                        FRACTION bits:
-//                        FILE_<lane>_00.mem  FOLDS * 2^BUCKET words {code, start}; the start has
-//                                            CELL + THRESHOLD bits
-//                        FILE_<lane>_01.mem  FOLDS * 2^CELL words {always reached, count, threshold}
-//                        FILE_<lane>_02.mem  if REST > 0: FOLDS * 2^OUT_W words, OR-ed to the
-//                                            threshold above its fraction
-//                        With FOLDS = 1 a file has a word for each bit, of that bit of all words.
-// Latency     3 cycles, 1 more if REST > 0 or DEEP, 2 more if FOLDS > 1, 1 less if OPEN; one beat a cycle
-// Contract    With FOLDS = 1 the tables are logic, one LUT for each bit of start and threshold if
-//             BUCKET and CELL are at most 5. Else they are memories with a registered read, the set
-//             in the high bits of the address.
+// Purpose     The high bits of x select a bucket, which has a code and a start. The high bits of y = x -
+//             start select a cell, which has a count and a threshold. Then code = bucket's code + cell's
+//             count + (y >= cell's threshold).
+// Parameters  LANES      Elements of a beat.
+//             FOLDS      Sets of channel parameters; beat i uses set i mod FOLDS.
+//             IN_W       Bits of x.
+//             IN_SIGNED  1: x is two's complement; 0: unsigned.
+//             OUT_W      Bits of the code. Sums of codes are modulo 2^OUT_W.
+//             FRACTION   Fraction bits of starts and thresholds.
+//             REST       Bits of a finer part of the threshold, selected by the code; 0: none.
+//             COUNT      Bits of a count.
+//             SHAPES     4 bytes per lane, listed from the low byte. BUCKET: bits of a bucket number. CELL:
+//                        bits of a cell number. COARSE: lowest bit of the bucket number in x. FINE: lowest
+//                        bit of the cell number in y, not counting FRACTION.
+//             FIRST      IN_W bits per lane. An x < FIRST uses the bucket of FIRST, count 0, threshold
+//                        reached.
+//             LAST       IN_W bits per lane. An x > LAST uses the bucket of LAST, count ABOVE, threshold
+//                        reached.
+//             ABOVE      COUNT bits per lane.
+//             OPEN       1: the code has no output register, because the consumer has one.
+//             DEEP       1: cell lookup tables have an output register. Requires FOLDS = 1 and REST = 0;
+//                        otherwise elaboration stops.
+//             FILE       File name stem of the memory files of each lane (four digits). A threshold has
+//                        THRESHOLD = FINE + FRACTION bits.
+//                         FILE_<lane>_00.mem  FOLDS * 2^BUCKET words {code, start}; the start has
+//                                             CELL + THRESHOLD bits.
+//                         FILE_<lane>_01.mem  FOLDS * 2^CELL words {always reached, count, threshold}.
+//                         FILE_<lane>_02.mem  If REST > 0: FOLDS * 2^OUT_W words, OR-ed to the
+//                                             threshold above its fraction.
+//                         With FOLDS = 1, word i of a file holds bit i of all entries.
+// Latency     3 cycles, 1 more if REST > 0 or DEEP, 2 more if FOLDS > 1, 1 less if OPEN. One beat per
+//             cycle.
+// Contract    With FOLDS = 1 the lookup tables are logic. If BUCKET and CELL are at most 5, each bit of
+//             start and threshold is one LUT. With FOLDS > 1 they are memories with a registered read and
+//             the set in the high address bits.
 `default_nettype none
 module hg_correct #(
     parameter integer            LANES     = 2,
@@ -73,7 +76,7 @@ module hg_correct #(
     wire [FW-1:0] fold, unused_next;
     hg_index #(.N(FOLDS)) turn (.clk(clk), .rst(rst), .step(s_valid && en), .index(fold), .next(unused_next));
 
-    // The channel set travels with the beat: folds[k] is that of the beat k cycles ago.
+    // The channel set travels with the beat: folds[k] is the set of the beat k cycles ago.
     reg  [3*FW-1:0] folds_reg;
     wire [4*FW-1:0] folds = {folds_reg, fold};
     always @(posedge clk) begin

@@ -1,16 +1,16 @@
-// hg_correct_lane: a lane of hg_correct.
+// hg_correct_lane: One lane of hg_correct.
 //
 // Purpose     code = bucket's code + cell's count + (y >= cell's threshold), see hg_correct.
-// Parameters  FOLD_W     bits of the number of a channel set
-//             BUCKET     bits of a bucket's number
-//             CELL       bits of a cell's number
-//             COARSE     lowest bit of the bucket's number in x
-//             FINE       lowest bit of the cell's number in y, not counting FRACTION
-//             FILE       stem of the files FILE_00.mem, FILE_01.mem, FILE_02.mem
-//             others     as in hg_correct, for this lane
-// Latency     that of hg_correct, in cycles with en = 1
-// Contract    folds holds the channel sets of the beats 0, 1, 2, 3 cycles ago, the first one in the
-//             low bits. No register has a reset. Signals end with the stage of their value.
+// Parameters  FOLD_W  Bits of the number of a channel set.
+//             BUCKET  Bits of a bucket number.
+//             CELL    Bits of a cell number.
+//             COARSE  Lowest bit of the bucket number in x.
+//             FINE    Lowest bit of the cell number in y, not counting FRACTION.
+//             FILE    Stem of the files FILE_00.mem, FILE_01.mem, FILE_02.mem.
+//             others  As in hg_correct, for this lane.
+// Latency     The latency of hg_correct, in cycles with en = 1.
+// Contract    Port folds holds the channel sets of the beats 0, 1, 2, 3 cycles ago, the first one in the
+//             low bits. No register has a reset. Signal names end with the stage of their value.
 `default_nettype none
 module hg_correct_lane #(
     parameter integer     FOLDS     = 2,
@@ -42,10 +42,11 @@ module hg_correct_lane #(
     localparam integer T_W = FINE + FRACTION;       // bits of this lane's thresholds
     localparam integer Y_W = T_W + CELL;
     localparam integer A_W = OUT_W + Y_W, B_W = 1 + COUNT + T_W, W_W = IN_W + COARSE + BUCKET + X_W;
-    // Tables are logic, and all inputs above LAST have one code: a reset, where that sum is a chain.
+    // Lookup tables are logic, and all inputs above LAST have one code: a reset replaces them where the sum
+    // is a carry chain.
     localparam integer TOPPED = (FOLDS == 1 && REST == 0 && OUT_W > 4) ? 1 : 0;
 
-    // Inputs beyond FIRST and LAST, and the bucket.
+    // Inputs outside FIRST .. LAST, and the bucket.
     localparam [W_W-1:0]  FIRST_WIDE = {{W_W-IN_W{(IN_SIGNED != 0) && FIRST[IN_W-1]}}, FIRST};
     localparam [W_W-1:0]  LAST_WIDE  = {{W_W-IN_W{(IN_SIGNED != 0) && LAST[IN_W-1]}}, LAST};
     wire [W_W-1:0]    wide     = {{W_W-IN_W{(IN_SIGNED != 0) && x[IN_W-1]}}, x};
@@ -56,7 +57,7 @@ module hg_correct_lane #(
     wire [BUCKET-1:0] bucket0  = (TOPPED != 0) ? raw0 : side0[0] ? FIRST_WIDE[COARSE +: BUCKET]
                                : side0[1] ? LAST_WIDE[COARSE +: BUCKET] : raw0;
 
-    // y, from the bucket's start.
+    // y, relative to the bucket's start.
     wire [Y_W-1:0]    start1;
     wire [X_W-1:0]    x1;
     wire [Y_W:0]      y1 = {{FRACTION+1{1'b0}}, x1} << FRACTION;
@@ -66,10 +67,10 @@ module hg_correct_lane #(
 
     // Count and threshold of the cell.
     wire [CELL-1:0]  cell2 = y2_reg[T_W +: CELL];
-    wire [T_W-1:0]   y3, y_low, level;    // y_low of the stage that compares
+    wire [T_W-1:0]   y3, y_low, level;    // y_low of the comparing stage
     wire [1:0]       side3;
     wire [B_W-1:0]   b3;
-    wire [OUT_W-1:0] code3, top;    // of the bucket, at stage 4 if `direct` without FOLDS; above LAST
+    wire [OUT_W-1:0] code3, top;    // the bucket's code (stage 4 if `direct` without FOLDS); code above LAST
     wire             sure3  = side3[0] || (side3[1] && TOPPED == 0) || b3[B_W-1];
     wire [COUNT-1:0] count3 = side3[0] ? {COUNT{1'b0}} : (side3[1] && TOPPED == 0) ? ABOVE : b3[T_W +: COUNT];
     wire [OUT_W+COUNT-1:0] sum3 = {{COUNT{1'b0}}, code3} + {{OUT_W{1'b0}}, count3};
@@ -102,7 +103,7 @@ module hg_correct_lane #(
             assign {start1, x1, side1} = {a1_reg[Y_W-1:0], x1_reg, side1_reg};
             assign {b3, y3, side3, code3, top} = {b3_reg, y3_reg, side3_reg, code3_reg, {OUT_W{1'b0}}};
         end else begin : tables
-            // The start of an input beyond FIRST and LAST does not matter.
+            // The start of an input outside FIRST .. LAST does not matter.
             reg  [BUCKET-1:0] bucket2_reg, bucket4_reg;
             wire [BUCKET-1:0] bucket3;
             wire [B_W-1:0]    b2;
@@ -128,7 +129,7 @@ module hg_correct_lane #(
         end
     endgenerate
 
-    // The comparison, then the sum.
+    // Compare, then add.
     localparam integer PART = (FOLDS == 1 && REST == 0 && DEEP == 0 && CELL <= 3) ? 6 - CELL : 1;
     wire             passed, above4;
     hg_correct_reach #(.WIDTH(T_W), .PART(PART)) reach (.y(y_low), .level(level), .reached(passed));

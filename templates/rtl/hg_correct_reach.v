@@ -1,11 +1,12 @@
-// hg_correct_reach: the comparison of hg_correct_lane.
+// hg_correct_reach: Comparison of hg_correct_lane.
 //
 // Purpose     reached = y >= level, unsigned.
-// Parameters  WIDTH  bits of both
-//             PART   bits of a link of the carry chain. A link of several takes two LUT, if the level is a
-//                    table: so more than two pay where PART and its bits of address are six inputs
-// Latency     0
-// Contract    none
+// Parameters  WIDTH  Bits of both operands.
+//             PART   Bits per link of the carry chain. A link of several bits costs two LUTs if the level
+//                    is a lookup table. More than two bits pay off where PART plus the address bits of that
+//                    table are six inputs.
+// Latency     0.
+// Contract    None.
 `default_nettype none
 module hg_correct_reach #(
     parameter integer WIDTH = 8,
@@ -17,7 +18,7 @@ module hg_correct_reach #(
 );
     localparam integer PARTS = (WIDTH + PART - 1) / PART;
 
-    // a > b, or a >= b with `same`.
+    // a > b, or a >= b if `same`.
     function beyond(input [PART-1:0] a, input [PART-1:0] b, input same);
         integer i;
         begin

@@ -1,12 +1,12 @@
-// hg_correct_side: inputs of hg_correct_lane beyond its buckets.
+// hg_correct_side: Detects inputs of hg_correct_lane outside its buckets.
 //
 // Purpose     side[0] = x < FIRST, side[1] = x > LAST.
-// Parameters  IN_W       bits of x
-//             IN_SIGNED  1: x is two's complement, 0: unsigned
-//             FIRST      the bits of the least x in a bucket
-//             LAST       those of the greatest
-// Latency     0
-// Contract    none
+// Parameters  IN_W       Bits of x.
+//             IN_SIGNED  1: x is two's complement; 0: unsigned.
+//             FIRST      Bits of the smallest x in a bucket.
+//             LAST       Bits of the largest x in a bucket.
+// Latency     0.
+// Contract    None.
 `default_nettype none
 module hg_correct_side #(
     parameter integer    IN_W      = 10,
@@ -20,7 +20,7 @@ module hg_correct_side #(
     localparam [IN_W:0]   FLIP = {(IN_SIGNED != 0), {IN_W{1'b0}}};
     localparam [IN_W-1:0] SIGN = FLIP[IN_W:1];
 
-    // a < b: with a constant, a chain of AND and OR from the constant's lowest one up.
+    // a < b. With a constant: a chain of AND and OR, starting at the constant's lowest one.
     function less(input [IN_W-1:0] a, input [IN_W-1:0] b);
         integer i;
         begin

@@ -1,12 +1,12 @@
-// hg_correct_sum: the last sum of hg_correct_lane.
+// hg_correct_sum: Last sum of hg_correct_lane.
 //
 // Purpose     code = base + more + reached, or `top` if above.
-// Parameters  OUT_W  bits of all of them; sums are modulo 2^OUT_W
-//             SHORT  1: without a carry chain, for few bits that depend on little: the table of a bit
-//                    has room for what the taker of an open code does with it
-//             OPEN   1: the code is in no register
-// Latency     1 cycle with en = 1, 0 if OPEN
-// Contract    the register has no reset.
+// Parameters  OUT_W  Bits of all operands. Sums are modulo 2^OUT_W.
+//             SHORT  1: no carry chain, for few bits with few inputs. The LUT of a bit then has room for
+//                    the logic of an open code's consumer.
+//             OPEN   1: the code is not registered.
+// Latency     1 cycle with en = 1; 0 if OPEN.
+// Contract    The register has no reset.
 `default_nettype none
 module hg_correct_sum #(
     parameter integer OUT_W = 4,

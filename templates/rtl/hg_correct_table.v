@@ -1,13 +1,13 @@
-// hg_correct_table: a table as logic.
+// hg_correct_table: Lookup table as logic.
 //
-// Purpose     word = entry number `address` of a constant table.
-// Parameters  ADDR_W     bits of the address
-//             WIDTH      bits of an entry
-//             FILE       $readmemh file of WIDTH words of 2^ADDR_W bits: word i is bit i of all
-//                        entries, that of entry 0 in the low bit
-// Latency     0 cycles
-// Contract    never a memory block: with at most six bits of address one LUT for each bit, or less
-//             where a LUT that reads it has room for the address.
+// Purpose     word = entry number `address` of a constant lookup table.
+// Parameters  ADDR_W  Bits of the address.
+//             WIDTH   Bits of an entry.
+//             FILE    $readmemh file of WIDTH words of 2^ADDR_W bits. Word i holds bit i of all entries,
+//                     entry 0 in the low bit.
+// Latency     0 cycles.
+// Contract    Never a memory block. With at most six address bits, each bit is one LUT, or less where a
+//             consuming LUT has room for the address.
 `default_nettype none
 module hg_correct_table #(
     parameter integer ADDR_W = 2,

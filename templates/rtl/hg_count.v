@@ -1,12 +1,13 @@
-// hg_count: how many bits of x are 1, plus a number and a carry.
+// hg_count: Number of ones in x, plus a number and a carry.
 //
-// Purpose     a counter of generated modules that count agreements. The number of x is tables of five bits,
-//             which fit into those of the carry chain that adds it: nine bits become four with three tables.
-// Parameters  COUNTED  bits of x, at most five
-//             PLACES   bits of a; those of a number up to COUNTED at least
-//             SUM_W    bits of the sum, at most PLACES + 1: it is modulo 2^SUM_W
-// Latency     combinational
-// Contract    sum = a + carry + count of x
+// Purpose     Counter of the generated modules that count agreements. The count of x is a LUT of five
+//             inputs per bit, merged into the LUTs of the carry chain that adds it. Three LUTs reduce nine
+//             bits to four.
+// Parameters  COUNTED  Bits of x, at most five.
+//             PLACES   Bits of a, at least those of a number up to COUNTED.
+//             SUM_W    Bits of the sum, at most PLACES + 1. The sum is modulo 2^SUM_W.
+// Latency     Combinational.
+// Contract    sum = a + carry + count of x.
 `default_nettype none
 module hg_count #(
     parameter integer COUNTED = 5,
@@ -26,7 +27,8 @@ module hg_count #(
         end
     endgenerate
 
-    // Gates: of a table tools would make a memory, into which registers in front go; of a sum, more carries.
+    // Written as gates: tools turn an array into a memory that absorbs upstream registers, and a sum into
+    // more carries.
     wire       odd  = bits[0] ^ bits[1] ^ bits[2];
     wire       most = (bits[0] & bits[1]) | (bits[0] & bits[2]) | (bits[1] & bits[2]);
     wire       one  = bits[3] ^ bits[4];
@@ -35,8 +37,8 @@ module hg_count #(
     wire [2:0] all  = {(most & two) | (most & over) | (two & over), most ^ two ^ over, odd ^ one};
     wire [PLACES-1:0] count = all[PLACES-1:0];
 
-    // Minus a complement, so that tools do not swap the operands: the chain takes a as it is, and the carry
-    // from the place below.
+    // Subtract a complement, so that tools do not swap the operands. The chain then uses a unchanged and
+    // the carry from the place below.
     wire [PLACES+1:0] total = {1'b0, a, carry} - {1'b1, ~count, ~carry};
     assign sum = total[SUM_W:1];
     wire unused = &{1'b0, all, total};

@@ -1,12 +1,13 @@
-// hg_delay: a word some cycles later.
+// hg_delay: Delays a word.
 //
-// Purpose     lets what belongs together meet, in dot products.
-// Parameters  WIDTH   bits
-//             CYCLES  0: at once
-// Latency     CYCLES, all advancing on en
-// Contract    q is d of CYCLES enabled edges before. Tools make shift registers of three and more that follow
-//             each other, which take tables and are slow to read. So some are kept: up to five are all
-//             registers, and of more the last is one.
+// Purpose     Aligns related values in dot products.
+// Parameters  WIDTH   Bits of the word.
+//             CYCLES  Delay; 0: none.
+// Latency     CYCLES, all advancing on en.
+// Contract    q is the d of CYCLES enabled edges before. Tools infer shift registers from three and more
+//             registers in series. These cost LUTs and are slow to read. Some registers are therefore
+//             marked to be kept. Delays up to five are all registers; of longer ones the last stage is a
+//             register.
 `default_nettype none
 module hg_delay #(
     parameter integer WIDTH  = 8,

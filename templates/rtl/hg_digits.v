@@ -1,15 +1,16 @@
-// hg_digits: a number of its digits with radix 4 or 2.
+// hg_digits: Sum of digits of radix 4 or 2, weighted by place.
 //
-// Purpose     the end of a dot product that sums digits of the weights, or bits of the codes, by themselves.
-// Parameters  N       digits; one may be of any size
-//             PLACE   bits from one digit to the next, 1 or 2
-//             MINUS   1: the last one is taken away; N is 2 at least then
-//             IN_W    bits of a digit
-//             SIGNED  1: digits are two's complement, 0: unsigned
-//             OUT_W   bits of the sum
-//             EVERY   a register after so many adder levels, at least 1, and one at the end
-// Latency     ceil(log2(N)) / EVERY, rounded up, all advancing on en
-// Contract    the sum of digit k times 2^(k * PLACE), modulo 2^OUT_W.
+// Purpose     End of a dot product that sums the digits of the weights, or the bits of the codes,
+//             separately.
+// Parameters  N       Digits. A digit may be of any size.
+//             PLACE   Bits from one digit to the next, 1 or 2.
+//             MINUS   1: the last digit is subtracted; N is then at least 2.
+//             IN_W    Bits of a digit.
+//             SIGNED  1: digits are two's complement; 0: unsigned.
+//             OUT_W   Bits of the sum.
+//             EVERY   Adder levels per pipeline register, at least 1. One register is at the end.
+// Latency     ceil(log2(N)) / EVERY, rounded up, all advancing on en.
+// Contract    The sum of digit k times 2^(k * PLACE), modulo 2^OUT_W.
 `default_nettype none
 module hg_digits #(
     parameter integer N      = 2,
@@ -27,7 +28,7 @@ module hg_digits #(
 );
     localparam integer LEVELS = $clog2(N);
 
-    // Level l holds numbers of 2^l digits. 1 + 4 is less than 2^3, 1 + 4 + 16 + 64 than 2^7, 1 + 2 than 2^2.
+    // Level l holds numbers of 2^l digits. Bounds: 1 + 4 < 2^3, 1 + 4 + 16 + 64 < 2^7, 1 + 2 < 2^2.
     genvar l, i;
     generate
         for (l = 0; l <= LEVELS; l = l + 1) begin : level
@@ -44,12 +45,13 @@ module hg_digits #(
                 for (i = 0; i < COUNT; i = i + 1) begin : add
                     wire [V-1:0] low = level[l-1].value[2*i*V +: V];
                     if (2*i + 1 == FROM) begin : single
-                        // No shift register from level to level: it would be slow to read for an addition.
+                        // Avoid a shift register between levels: its output is too slow to feed an
+                        // addition.
                         wire [V-1:0] late;
                         hg_delay #(.WIDTH(V), .CYCLES(PIPED)) pipe (.clk(clk), .en(en), .d(low), .q(late));
                         assign value[i*W +: W] = {{W-V{(SIGNED != 0) && late[V-1]}}, late};
                     end else begin : both
-                        // The last digit is by itself until something is added in front of it.
+                        // The last digit stays separate until it is added to another number.
                         localparam integer AWAY = (MINUS != 0 && ((2*i + 1) << (l - 1)) == N - 1) ? 1 : 0;
                         wire [V-1:0] high      = level[l-1].value[(2*i+1)*V +: V];
                         wire [W-1:0] low_wide  = {{W-V{(SIGNED != 0) && low[V-1]}}, low};

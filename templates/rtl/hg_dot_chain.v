@@ -1,21 +1,22 @@
-// hg_dot_chain: ROWS dot products of the same SIMD codes, in multiplier blocks that pass their sums on.
+// hg_dot_chain: ROWS dot products of the same SIMD codes, in cascaded DSP blocks.
 //
-// Purpose     rows of hg_mac in blocks that have registers and an adder behind the product, as those of
-//             Xilinx: each adds its product to the sum of the block before, one cycle later.
-// Parameters  SIMD      columns
-//             ROWS      rows
-//             EACH      rows that share a block, see hg_chain
-//             X_W       bits of a code x
-//             X_SIGNED  1: x is two's complement, 0: unsigned
-//             W_W       bits of a weight w, two's complement, 2 or more
-//             GUARD     see hg_chain
-//             CONSTANT  1: w never changes
-//             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
-// Latency     from x: 1, or 3 with EACH > 1, and a cycle for each block of a chain, of up to 8; and
-//             ceil(log2(chains)) / EVERY of a tree, rounded up; all advancing on en. w comes one enabled
-//             cycle before the x that it belongs to
-// Contract    exact two's complement sums of X_W + W_W + 1 + ceil(log2(SIMD)) bits. Row r, column s of w at
-//             bit (r * SIMD + s) * W_W. All chains are equally long but the last one, which begins later.
+// Purpose     Rows of hg_mac in blocks that have registers and an adder after the product, as on Xilinx
+//             devices. Each block adds its product to the sum of the previous block, one cycle later.
+// Parameters  SIMD      Columns.
+//             ROWS      Number of rows.
+//             EACH      Rows that share a block, see hg_chain.
+//             X_W       Bits of a code x.
+//             X_SIGNED  1: x is two's complement; 0: unsigned.
+//             W_W       Bits of a weight w, two's complement, at least 2.
+//             GUARD     See hg_chain.
+//             CONSTANT  1: w never changes.
+//             EVERY     Pipeline registers, see hg_adder_tree. Here 0 means 1.
+// Latency     From x: 1, or 3 with EACH > 1; plus a cycle for each of up to 8 blocks of a chain; plus
+//             ceil(log2(chains)) / EVERY of a tree, rounded up. All registers advance on en. Each w arrives
+//             one enabled cycle before its x.
+// Contract    Exact two's complement sums of X_W + W_W + 1 + ceil(log2(SIMD)) bits. Row r, column s of w is
+//             at bit (r * SIMD + s) * W_W. All chains have equal length except the last one, which begins
+//             later.
 `default_nettype none
 module hg_dot_chain #(
     parameter integer SIMD     = 4,
@@ -34,7 +35,8 @@ module hg_dot_chain #(
     input  wire [ROWS*SIMD*W_W-1:0]                 w,
     output wire [ROWS*(X_W+W_W+1+$clog2(SIMD))-1:0] sums
 );
-    // Products that fit a field and two more bits; all but the largest of signed codes take a bit less.
+    // Products whose sum fits a field and two more bits. All but the most negative signed code need a bit
+    // less.
     localparam integer REACH  = (EACH == 1) ? 8 : (X_SIGNED != 0) ? (8 << GUARD) - 1 : 4 << GUARD;
     localparam integer MOST   = (REACH > 8) ? 8 : REACH;
     localparam integer CHAINS = (SIMD + MOST - 1) / MOST;
@@ -52,7 +54,8 @@ module hg_dot_chain #(
         for (c = 0; c < COUNT; c = c + 1) begin : chain
             localparam integer OWN   = (SIMD - c*LONG < LONG) ? SIMD - c*LONG : LONG;
             localparam integer START = LONG - OWN;
-            // Codes as late as their blocks, but for the registers of blocks. All rows share them.
+            // Codes delayed to match their blocks, except for the registers of the blocks. All rows share
+            // them.
             wire [OWN*X_W-1:0] late;
             for (k = 0; k < OWN; k = k + 1) begin : column
                 localparam integer PLACE = START + k;

@@ -1,20 +1,20 @@
-// hg_dot_packed: dot products of the same codes with the weights of several rows, in common blocks.
+// hg_dot_packed: Dot products of the same codes with the weights of several rows, in shared DSP blocks.
 //
-// Purpose     rows of hg_mac whose products are so short that one product has room for several of them:
-//             x * (w0 + w1 * 2^F) = x * w0 + (x * w1) * 2^F.
-// Parameters  SIMD      columns
-//             ROWS      rows, 2 or more
-//             X_W       bits of a code x
-//             X_SIGNED  1: x is two's complement, 0: unsigned
-//             W_W       bits of a weight w, two's complement, 2 or more
-//             GUARD     0 to 2: sums of 2^GUARD products before they are taken apart. F = X_W + W_W + GUARD;
-//                       a block multiplies x with (ROWS - 1) * F + W_W + 1 bits
-//             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here, and with 1 a block has a register
-//                       behind it before anything is added
-// Latency     that of hg_dot_plain from x; w comes one enabled cycle before the x that it belongs to
-// Contract    exact two's complement sums of X_W + W_W + 1 + ceil(log2(SIMD)) bits. Row r, column s of w at
-//             bit (r * SIMD + s) * W_W. A product of a row fits F - GUARD bits; what is left of it of the
-//             row behind is a borrow of 1, which is its sign bit.
+// Purpose     Rows of hg_mac with products so short that one block product has room for several of them: x
+//             * (w0 + w1 * 2^F) = x * w0 + (x * w1) * 2^F.
+// Parameters  SIMD      Columns.
+//             ROWS      Rows, at least 2.
+//             X_W       Bits of a code x.
+//             X_SIGNED  1: x is two's complement; 0: unsigned.
+//             W_W       Bits of a weight w, two's complement, at least 2.
+//             GUARD     0 to 2: 2^GUARD products are summed before they are separated. F = X_W + W_W +
+//                       GUARD. A block multiplies x with (ROWS - 1) * F + W_W + 1 bits.
+//             EVERY     Pipeline registers, see hg_adder_tree. Here 0 means 1. With 1, a block has an
+//                       output register before any addition.
+// Latency     The latency of hg_dot_plain from x. Each w arrives one enabled cycle before its x.
+// Contract    Exact two's complement sums of X_W + W_W + 1 + ceil(log2(SIMD)) bits. Row r, column s of w is
+//             at bit (r * SIMD + s) * W_W. A product of a row fits F - GUARD bits. It passes a borrow of 1
+//             to the next row, equal to its sign bit.
 `default_nettype none
 module hg_dot_packed #(
     parameter integer SIMD     = 4,
@@ -42,11 +42,12 @@ module hg_dot_packed #(
     localparam integer OUT_W  = X_W + W_W + 1 + $clog2(SIMD);
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
     localparam integer CYCLES = (STEP > 1) ? ((SIMD <= 2) ? 1 : 2) : (SIMD > 4) ? 4 : SIMD;
-    // Products in a sum right behind the blocks; whether what is behind it is in cycles of its own.
+    // Products summed directly after the blocks (ONE), and whether later additions take separate cycles
+    // (SPREAD).
     localparam integer ONE    = (STEP == 1) ? 1 : SUB;
     localparam integer SPREAD = (STEP == 1 && SIMD >= 4) ? 1 : 0;
 
-    // The weights of a column in one number.
+    // The weights of a column as one number.
     function signed [K_W-1:0] packed_weights;
         input [ROWS*W_W-1:0] ws;
         integer i;
@@ -74,7 +75,7 @@ module hg_dot_packed #(
         end
     endfunction
 
-    // The sum of so many products; where there are fewer, x is zero.
+    // The sum of ONE products; where there are fewer, x is zero.
     function signed [P_W-1:0] products;
         input [ONE*X_W-1:0] xs;
         input [ONE*K_W-1:0] ks;
@@ -90,7 +91,7 @@ module hg_dot_packed #(
         end
     endfunction
 
-    // Columns that are no multiple of four are followed by zeros.
+    // Zeros extend the columns to a multiple of four.
     wire [4*GROUPS*X_W:0]      x_all = {{4*GROUPS*X_W-SIMD*X_W+1{1'b0}}, x};
     reg  [4*GROUPS*K_W-1:0]    k_reg;
     wire [GROUPS*ROWS*T_W-1:0] parts;
@@ -151,7 +152,7 @@ module hg_dot_packed #(
             ) tree (
                 .clk(clk), .en(en), .terms(parts[r*GROUPS*T_W +: GROUPS*T_W]), .sum(total)
             );
-            // As many registers as the other forms have, which sum digits here.
+            // Match the register count of the other dot products, which sum digits here.
             wire [S_W+OUT_W-1:0] extended = {{OUT_W{total[S_W-1]}}, total};
             wire [DIGITS*OUT_W+OUT_W-1:0] digits = {{DIGITS*OUT_W{1'b0}}, extended[OUT_W-1:0]};
             hg_digits #(

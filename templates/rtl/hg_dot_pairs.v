@@ -1,18 +1,19 @@
 // hg_dot_pairs: ROWS dot products of the same SIMD codes with SIMD weights each, two codes at a time.
 //
-// Purpose     rows of hg_mac with weights that change.
-// Parameters  SIMD      terms
-//             ROWS      dot products
-//             X_W       bits of a code x
-//             X_SIGNED  1: x is two's complement, 0: unsigned
-//             W_W       bits of a weight w; two's complement, but W_W = 1 means bit 0 = -1, bit 1 = +1
-//             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
-// Latency     1, and a cycle for two bits of a weight, or for each bit from three terms on, twice that with
-//             EVERY = 1, rounded up; and ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, rounded up; all
-//             advancing on en
-// Contract    exact two's complement sums of X_W + W_W + 1 + ceil(log2(SIMD)) bits. Row r, column s of w at
-//             bit (r * SIMD + s) * W_W. Rows share the sums of two codes next to each other, see hg_pair_row.
-//             Every third register of those that wait is kept, see hg_delay.
+// Purpose     Rows of hg_mac with weights that change.
+// Parameters  SIMD      Terms.
+//             ROWS      Dot products.
+//             X_W       Bits of a code x.
+//             X_SIGNED  1: x is two's complement; 0: unsigned.
+//             W_W       Bits of a weight w in two's complement. With W_W = 1, bit 0 means -1 and bit 1
+//                       means +1.
+//             EVERY     Pipeline registers, see hg_adder_tree. Here 0 means 1.
+// Latency     1; plus a cycle for every two bits of a weight, or from three terms on for each bit, twice
+//             that with EVERY = 1, rounded up; plus ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, rounded
+//             up. All registers advance on en.
+// Contract    Exact two's complement sums of X_W + W_W + 1 + ceil(log2(SIMD)) bits. Row r, column s of w is
+//             at bit (r * SIMD + s) * W_W. Rows share the sums of two adjacent codes, see hg_pair_row.
+//             Every third delay register is marked to be kept, see hg_delay.
 `default_nettype none
 module hg_dot_pairs #(
     parameter integer SIMD     = 4,
@@ -35,7 +36,7 @@ module hg_dot_pairs #(
     localparam integer ALL_W = COUNT * 3 * T_W;
     localparam integer SUM_W = X_W + W_W + 1 + $clog2(SIMD);
 
-    // Pairs of the last TURNS words; a code without another one is with 0.
+    // Pairs of the last TURNS words. An odd last code is paired with 0.
     wire [(2*COUNT+1)*X_W-1:0] padded = {{(2*COUNT+1-SIMD)*X_W{1'b0}}, x};
     wire [ALL_W-1:0]           next;
     wire [TURNS*ALL_W-1:0]     pairs;

@@ -1,19 +1,20 @@
-// hg_dot_plain: dot product of SIMD codes with SIMD weights, as products that the tools map.
+// hg_dot_plain: Dot product of SIMD codes with SIMD weights, as products that the tools map.
 //
-// Purpose     a row of hg_mac with weights that never change, of which tools make shifts and adders, or with
-//             multiplier blocks.
-// Parameters  SIMD      terms
-//             X_W       bits of a code x
-//             X_SIGNED  1: x is two's complement, 0: unsigned
-//             W_W       bits of a weight w; two's complement, but W_W = 1 means bit 0 = -1, bit 1 = +1
-//             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here, and with 1 a multiplier block
-//                       has a register behind it before anything is added
-//             DSP       1: products in multiplier blocks, 0: in tables: said by attributes of Vivado,
-//                       Quartus and Synplify; Yosys has an option, -nodsp
-// Latency     1 for SIMD up to 2, else 2, or with EVERY = 1 one for each of up to four terms; and
-//             ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, and that of hg_digits for two bits of a weight
-//             each, each rounded up; all advancing on en
-// Contract    exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits.
+// Purpose     A row of hg_mac with constant weights, which tools turn into shifts and adders, or with DSP
+//             blocks.
+// Parameters  SIMD      Terms.
+//             X_W       Bits of a code x.
+//             X_SIGNED  1: x is two's complement; 0: unsigned.
+//             W_W       Bits of a weight w in two's complement. With W_W = 1, bit 0 means -1 and bit 1
+//                       means +1.
+//             EVERY     Pipeline registers, see hg_adder_tree. Here 0 means 1. With 1, a DSP block has an
+//                       output register before any addition.
+//             DSP       1: products in DSP blocks; 0: in LUTs. Attributes request this in Vivado, Quartus
+//                       and Synplify. Yosys needs the option -nodsp.
+// Latency     1 for SIMD up to 2, otherwise 2, or with EVERY = 1 one for each of up to four terms; plus
+//             ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, rounded up; plus that of hg_digits for two bits
+//             of a weight each, rounded up. All registers advance on en.
+// Contract    Exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits.
 `default_nettype none
 module hg_dot_plain #(
     parameter integer SIMD     = 4,
@@ -35,7 +36,7 @@ module hg_dot_plain #(
     localparam integer S_W    = P_W + $clog2(GROUPS);
     localparam integer OUT_W  = X_W + W_W + 1 + $clog2(SIMD);
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
-    // Products of constants are summed two by two where there are cycles for it.
+    // Products of constants are summed in pairs where there are cycles for it.
     localparam integer CYCLES = (STEP > 1) ? ((SIMD <= 2) ? 1 : 2) : (SIMD > 4) ? 4 : SIMD;
     localparam integer PAIRS  = (STEP == 1 && SIMD > 2 && DSP == 0) ? 1 : 0;
     localparam integer E_W    = X_W + W_W + 1;  // bits of one product
@@ -68,7 +69,7 @@ module hg_dot_plain #(
             localparam integer OWN = 1 + PAIRS + ((STEP == 1 && DSP != 0) ? $clog2(COUNT) : 0);
             wire signed [P_W-1:0] part;
             if (DSP != 0 && STEP == 1) begin : apart
-                // A block has a register behind it before anything is added.
+                // A block has an output register before any addition.
                 wire [COUNT*E_W-1:0] made;
                 for (i = 0; i < COUNT; i = i + 1) begin : block
                     (* use_dsp = "yes", multstyle = "dsp", syn_multstyle = "block_mult" *)
@@ -127,7 +128,7 @@ module hg_dot_plain #(
     ) tree (
         .clk(clk), .en(en), .terms(parts), .sum(total)
     );
-    // As many registers as the other forms have, which sum digits here.
+    // Match the register count of the other dot products, which sum digits here.
     wire [(DIGITS+1)*OUT_W-1:0] digits = {{DIGITS*OUT_W{1'b0}}, total[OUT_W-1:0]};
     hg_digits #(
         .N(DIGITS), .IN_W(OUT_W), .SIGNED(1), .OUT_W(OUT_W), .EVERY(STEP)

@@ -1,11 +1,11 @@
-// hg_dot_words: dot products of SIMD codes with rows of weights, which are one of a few words.
+// hg_dot_words: Dot products of SIMD codes with rows of weights that take only a few different words.
 //
-// Purpose     rows of hg_mac without weights that take the same codes: each is an hg_words_row.
-// Parameters  ROWS   rows, of which the first has number ROW
-//             SIMD, X_W, X_SIGNED, ADDR_W, FIRST, T_W, S_W, OUT_W, EVERY, CUT, FILE, ROW  see hg_words_row
-// Latency     that of a row, from the first two tables of its codes; all advancing on en
-// Contract    the sum of row r at bit r * OUT_W, exact modulo 2^OUT_W. What tables read a cycle or two later
-//             waits here, once for all rows.
+// Purpose     Rows of hg_mac that share the same codes and store no weights: each row is an hg_words_row.
+// Parameters  ROWS            Number of rows; the first one has number ROW.
+//             SIMD, X_W, X_SIGNED, ADDR_W, FIRST, T_W, S_W, OUT_W, EVERY, CUT, FILE, ROW  See hg_words_row.
+// Latency     The latency of a row, from the first two DA tables of its codes; all advancing on en.
+// Contract    The sum of row r is at bit r * OUT_W, exact modulo 2^OUT_W. Codes that DA tables read a cycle
+//             or two later are delayed here, once for all rows.
 `default_nettype none
 module hg_dot_words #(
     parameter integer ROWS     = 1,
@@ -30,7 +30,7 @@ module hg_dot_words #(
 );
     localparam integer REST  = FIRST - 1;
     localparam integer SPAN  = FIRST + 3 * REST;
-    // How many cycles later the last table of four reads.
+    // Cycles after which the last DA table of four reads.
     localparam integer TURNS = (CUT != 0) ? 0 : (EVERY <= 1) ? 2 : 1;
     localparam integer MOST  = (SIMD < 2 * FIRST) ? 0 : TURNS;
 

@@ -1,21 +1,22 @@
-// hg_dwconv: depthwise convolution unit, each of PE elements with a weight of its own.
+// hg_dwconv: Depthwise convolution unit: each of PE elements has its own weight.
 //
-// Purpose     for every window of the images that come in (see hg_window), group g < GROUPS and
-//             r < REPEAT: a beat of PE sums over the kernel, element by element.
-// Parameters  PE             elements of a word, worked on in a cycle
-//             HEIGHT, WIDTH, KH, KW, SH, SW, DH, DW, PT, PL, OUT_H, OUT_W, GROUPS, REPEAT, DEPTH,
-//             PAD            see hg_window; a word is PE codes of X_W bits, a pixel GROUPS words
-//             X_W, X_SIGNED  codes, see hg_dot_pairs
-//             W_W, MODE, ACC_W, EVERY  see hg_mac; the caller proves that every final sum fits
-//             FILE           $readmemh file of GROUPS * REPEAT * KH * KW words, in the order of use;
-//                            lane p at bit p * W_W
-//             STYLE          kind of memory, see hg_weights
-//             DSP            see hg_mac
-//             LOADABLE       1: words can be written over `load`, see hg_load; 0: it is ignored
-//             UNIT           number of the unit on the load bus
-// Latency     2 + latency of hg_mac, in enabled cycles (m_ready || !m_valid), from the issue of the last
-//             word of a sum (hg_window) to its beat; one word a cycle
-// Contract    exact modulo 2^ACC_W. Beats of a window: g outer, r inner; first element in the low bits.
+// Purpose     For every input window (see hg_window), group g < GROUPS and r < REPEAT, emits a beat of PE
+//             sums over the kernel, element by element.
+// Parameters  PE              Elements of a word, processed per cycle.
+//             HEIGHT, WIDTH, KH, KW, SH, SW, DH, DW, PT, PL, OUT_H, OUT_W, GROUPS, REPEAT, DEPTH, PAD: See
+//                             hg_window. A word is PE codes of X_W bits, a pixel GROUPS words.
+//             X_W, X_SIGNED   Codes, see hg_dot_pairs.
+//             W_W, MODE, ACC_W, EVERY  See hg_mac. The caller proves that every final sum fits.
+//             FILE            $readmemh file of GROUPS * REPEAT * KH * KW words, in the order of use. Lane
+//                             p is at bit p * W_W.
+//             STYLE           Memory type, see hg_weights.
+//             DSP             See hg_mac.
+//             LOADABLE        1: words can be written over `load`, see hg_load; 0: the bus is ignored.
+//             UNIT            Number of the unit on the load bus.
+// Latency     2 + latency of hg_mac, in enabled cycles (m_ready || !m_valid). It counts from the issue of
+//             the last word of a sum (hg_window) to its beat. One word per cycle.
+// Contract    Exact modulo 2^ACC_W. Beats of a window: g outer, r inner. The first element is in the low
+//             bits.
 `default_nettype none
 module hg_dwconv #(
     parameter integer PE       = 2,
@@ -62,7 +63,7 @@ module hg_dwconv #(
 
     wire              en = m_ready || !m_valid;
     wire              free;
-    wire              near = m_ready || free;  // en, for what lies in front of the products
+    wire              near = m_ready || free;  // en, for the stages upstream of the products
     wire [PE*X_W-1:0] x;
     wire [PE*W_W-1:0] w;
     wire              next_valid, x_valid, x_last;
@@ -77,7 +78,7 @@ module hg_dwconv #(
         .next_valid(next_valid), .x(x), .x_valid(x_valid), .x_last(x_last)
     );
 
-    // Words that replace those of the file.
+    // Words received over the load bus, replacing the words of the file.
     wire              we;
     wire [AW-1:0]     waddr;
     wire [PE*W_W-1:0] wdata;
@@ -94,7 +95,7 @@ module hg_dwconv #(
         .clk(clk), .rst(rst), .step(step), .index(turn), .next(unused_next)
     );
 
-    // The weights of a word are read at the edge at which it becomes x.
+    // The weights of a word are read at the edge at which the word enters x.
     hg_weights #(
         .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (

@@ -1,26 +1,25 @@
-// hg_dwmvu: grouped and depthwise convolution of whole windows, PE sums at once.
+// hg_dwmvu: Grouped and depthwise convolution of whole windows: PE sums at once.
 //
-// Purpose     behind hg_unfold: for every beat, of TAPS taps of PE / ROWS groups of COLUMNS elements, ROWS
-//             sums of each group over its elements of all taps. Beat i uses word i mod FOLDS of the weights.
-// Parameters  PE             sums of a beat, a multiple of ROWS
-//             TAPS           taps of a window
-//             FOLDS          words of weights
-//             X_W, X_SIGNED  codes, see hg_dot_pairs
-//             W_W, MODE      see hg_mac
-//             ACC_W          bits of a sum; the caller proves that every sum fits
-//             FILE           $readmemh file of FOLDS words; of sum p the weight of tap t, column c at bit
-//                            ((p * TAPS + t) * COLUMNS + c) * W_W
-//             STYLE          kind of memory, see hg_weights
-//             DSP            see hg_mac
-//             EVERY          pipeline registers in the adder trees, see hg_adder_tree
-//             LOADABLE       1: words can be written over `load`, see hg_load; 0: it is ignored
-//             UNIT           number of the unit on the load bus
-//             ROWS, COLUMNS  sums and elements of a group; depthwise: 1 of each
-// Latency     1 + latency of hg_mac in enabled cycles (m_ready || !m_valid); one
-//             beat a cycle
-// Contract    exact modulo 2^ACC_W. Tap t, group g, column c of s_data at bit
-//             ((t * PE / ROWS + g) * COLUMNS + c) * X_W; row r of group g of m_data at bit
-//             (g * ROWS + r) * ACC_W.
+// Purpose     Follows hg_unfold. A beat holds TAPS taps of PE / ROWS groups of COLUMNS elements. Every beat
+//             gives ROWS sums per group over its elements of all taps. Beat i uses word i mod FOLDS of the
+//             weights.
+// Parameters  PE             Sums of a beat, a multiple of ROWS.
+//             TAPS           Taps of a window.
+//             FOLDS          Words of weights.
+//             X_W, X_SIGNED  Codes, see hg_dot_pairs.
+//             W_W, MODE      See hg_mac.
+//             ACC_W          Bits of a sum. The caller proves that every sum fits.
+//             FILE           $readmemh file of FOLDS words. For sum p, the weight of tap t, column c is at
+//                            bit ((p * TAPS + t) * COLUMNS + c) * W_W.
+//             STYLE          Memory type, see hg_weights.
+//             DSP            See hg_mac.
+//             EVERY          Pipeline registers in the adder trees, see hg_adder_tree.
+//             LOADABLE       1: words can be written over `load`, see hg_load; 0: the bus is ignored.
+//             UNIT           Number of the unit on the load bus.
+//             ROWS, COLUMNS  Sums and elements of a group; 1 of each for depthwise.
+// Latency     1 + latency of hg_mac in enabled cycles (m_ready || !m_valid); one beat per cycle.
+// Contract    Exact modulo 2^ACC_W. Tap t, group g, column c of s_data is at bit ((t * PE / ROWS + g) *
+//             COLUMNS + c) * X_W. Row r of group g of m_data is at bit (g * ROWS + r) * ACC_W.
 `default_nettype none
 module hg_dwmvu #(
     parameter integer PE       = 2,
@@ -55,10 +54,10 @@ module hg_dwmvu #(
 
     wire en = m_ready || !m_valid;
     wire free;
-    wire near = m_ready || free;  // en, for what is in front
+    wire near = m_ready || free;  // en, for the stages upstream
     assign s_ready = near;
 
-    // The weights of a beat are read at the edge at which it is taken.
+    // The weights of a beat are read at the edge at which it is accepted.
     reg [TAPS*GROUPS*PIECE-1:0] x_reg;
     reg                         x_valid_reg;
     always @(posedge clk) begin
@@ -69,7 +68,7 @@ module hg_dwmvu #(
         if (rst) x_valid_reg <= 1'b0;
     end
 
-    // hg_mac takes the elements of a sum side by side.
+    // hg_mac needs the elements of a sum adjacent.
     wire [PE*SIMD*X_W-1:0] x;
     genvar p, t;
     generate
@@ -80,7 +79,7 @@ module hg_dwmvu #(
         end
     endgenerate
 
-    // Words that replace those of the file.
+    // Words received over the load bus, replacing the words of the file.
     wire                   we;
     wire [AW-1:0]          waddr;
     wire [PE*SIMD*W_W-1:0] w, wdata;

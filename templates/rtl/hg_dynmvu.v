@@ -1,24 +1,25 @@
-// hg_dynmvu: folded products of a matrix and vectors that both come in streams.
+// hg_dynmvu: Folded products of a matrix and vectors that both arrive as streams.
 //
-// Purpose     m[p] = sum over FOLDS beats and SIMD lanes s of x[s] * w[p][s], where
-//             x = a * 2^A_SHIFT + A_OFFSET and w = b * 2^B_SHIFT + B_OFFSET: PE sums by SIMD products a cycle
-// Parameters  SIMD, PE      products of a sum, and sums, worked on in a cycle
-//             FOLDS         beats of a sum
-//             ROWS_FIRST    lane of b for sum p, product s: 1: p * SIMD + s; 0: s * PE + p
-//             A_W, A_SIGNED codes of a: bits, 1: two's complement, 0: unsigned
-//             A_SHIFT       code by which power of two, before
-//             A_OFFSET      this is added
-//             X_W, X_SIGNED what comes of a; the caller proves that it fits
-//             B_W, B_SIGNED, B_SHIFT, B_OFFSET  the same of b
-//             W_W           what comes of b, two's complement; the caller proves that it fits
-//             ACC_W         bits of a sum, two's complement; the caller proves that it fits
-//             EVERY         pipeline registers in the adder trees, see hg_adder_tree
-//             DSP           see hg_mac
-// Latency     that of hg_mac from the last beats of a sum; one beat a cycle. Both beats are taken in the
-//             same cycle; all registers advance in cycles in which the output is free or taken, else they
-//             stand still. a_ready depends on b_valid and b_ready on a_valid.
-// Contract    exact modulo 2^ACC_W. The beats that come at once belong together: SIMD codes of a for all
-//             sums, and PE * SIMD of b. Sums come in the order of their beats, m[0] in the low bits.
+// Purpose     m[p] = sum over FOLDS beats and SIMD lanes s of x[s] * w[p][s]. Here x = a * 2^A_SHIFT +
+//             A_OFFSET and w = b * 2^B_SHIFT + B_OFFSET. Computes PE sums by SIMD products per cycle.
+// Parameters  SIMD, PE        Products per sum, and sums, processed per cycle.
+//             FOLDS           Beats of a sum.
+//             ROWS_FIRST      Lane of b for sum p, product s. 1: p * SIMD + s; 0: s * PE + p.
+//             A_W, A_SIGNED   Bits of a code of a; 1: two's complement, 0: unsigned.
+//             A_SHIFT         Power of two by which a code is multiplied, before
+//             A_OFFSET        this constant is added.
+//             X_W, X_SIGNED   Type of the resulting x. The caller proves that it fits.
+//             B_W, B_SIGNED, B_SHIFT, B_OFFSET  The same for b.
+//             W_W             Bits of the resulting w, two's complement. The caller proves that it fits.
+//             ACC_W           Bits of a sum, two's complement. The caller proves that it fits.
+//             EVERY           Pipeline registers in the adder trees, see hg_adder_tree.
+//             DSP             See hg_mac.
+// Latency     The latency of hg_mac from the last beats of a sum; one beat per cycle. Both beats are
+//             consumed in the same cycle. All registers advance in cycles in which the output is free or
+//             accepted; otherwise they stall. Signal a_ready depends on b_valid, and b_ready on a_valid.
+// Contract    Exact modulo 2^ACC_W. Beats that arrive together belong together: SIMD codes of a for all
+//             sums, and PE * SIMD codes of b. Sums are emitted in the order of their beats, m[0] in the low
+//             bits.
 `default_nettype none
 module hg_dynmvu #(
     parameter integer       SIMD       = 2,
@@ -59,7 +60,7 @@ module hg_dynmvu #(
 
     wire en   = m_ready || !m_valid;
     wire free;
-    wire near = m_ready || free;  // en, for what is in front
+    wire near = m_ready || free;  // en, for the stages upstream
     wire both = a_valid && b_valid;
 
     assign a_ready = near && b_valid;

@@ -1,12 +1,12 @@
-// hg_eltwise_add: quantized add with multipliers and a shift, a stream of pairs of int8 vectors.
+// hg_eltwise_add: Quantized add with multipliers and a shift, for a stream of pairs of int8 vectors.
 //
-// Purpose     c = quantized sum of a and b in every lane; hg_eltwise_add_fn says which function.
-// Parameters  LANES   pairs of a beat
-//             USER_W  bits of the sideband that accompanies a beat
-// Latency     7 cycles, one beat a cycle
-// Contract    exact for all values. a of lane k is byte k of s_data, b is byte LANES + k. The parameters
-//             zp0 .. shift belong to the beat: they are sampled with it and may change from beat to
-//             beat. Tied to constants they, and the registers that carry them, cost nothing.
+// Purpose     c = quantized sum of a and b in every lane. hg_eltwise_add_fn defines the function.
+// Parameters  LANES   Pairs of a beat.
+//             USER_W  Bits of the sideband that accompanies a beat.
+// Latency     7 cycles, one beat per cycle.
+// Contract    Exact for all values. Operand a of lane k is byte k of s_data, b is byte LANES + k. The
+//             parameters zp0 .. shift belong to the beat. They are sampled with it and may change from beat
+//             to beat. If tied to constants, they and the registers that carry them cost nothing.
 `default_nettype none
 module hg_eltwise_add #(
     parameter integer LANES  = 2,
@@ -41,7 +41,7 @@ module hg_eltwise_add #(
         if (rst) valid_reg <= 7'd0;
     end
 
-    // What a stage further down needs travels along; the oldest in the high bits.
+    // Parameters of later stages travel along, the oldest in the high bits.
     reg [31:0]         scale_reg;
     reg [3*8-1:0]      so_reg;
     reg [4*8-1:0]      shift_reg;

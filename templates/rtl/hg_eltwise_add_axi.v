@@ -1,26 +1,27 @@
-// hg_eltwise_add_axi: quantized add of two int8 AXI4-Streams into a third.
+// hg_eltwise_add_axi: Quantized add of two int8 AXI4-Streams into a third.
 //
-// Purpose     hg_eltwise_add behind AXI4-Stream ports, with its parameters constant or in registers.
-// Parameters  LANES      elements, hence bytes, of a beat
-//             REGISTERS  1: the parameters are AXI4-Lite registers, 0: constants, and the port is dead
-//             ZP0 .. SHIFT  the constants, or the values after reset
-// Latency     9 cycles, one beat a cycle
-// Contract    The k-th beats of both inputs are added, however they are offset in time. tlast ends a
-//             frame of any length from one beat; tlast and tkeep of s0 go to the output with their
-//             beat. frame_error is set, until reset, when beats meet whose tlast or tkeep differ.
-//             Registers, byte addresses (hg_axil_regs says how accesses work):
+// Purpose     Wraps hg_eltwise_add in AXI4-Stream ports, with constant or register parameters.
+// Parameters  LANES         Elements, hence bytes, of a beat.
+//             REGISTERS     1: the parameters are AXI4-Lite registers; 0: constants, and the port is
+//                           inactive.
+//             ZP0 .. SHIFT  The constants, or the values after reset.
+// Latency     9 cycles, one beat per cycle.
+// Contract    The k-th beats of both inputs are added, independent of their relative timing. A frame of one
+//             or more beats ends with tlast. Ports tlast and tkeep of s0 accompany their beat to the
+//             output. If the tlast or tkeep of two paired beats differ, frame_error is set until reset.
+//             Registers, byte addresses (hg_axil_regs defines the accesses):
 //               0x00  zp0 [15:0], zp1 [31:16]                     int16, int16
 //               0x04  s0 [15:0], s1 [31:16]                       uint16, uint16
 //               0x08  zpo [15:0], so [23:16], shift [31:24]       int16, uint8, int8
 //               0x0C  hold [0]
 //               0x10  frame_error [0], inside a frame [1]         read only
-//             A frame uses from its first to its last beat the values that the registers hold when
-//             its first two beats meet: what is written during a frame counts from the next frame
-//             on, and a write counts for every frame whose first beat is sent after its response.
-//             While hold is 1 frames go on with the last values taken: to change several registers
-//             at once between frames that follow each other, set hold, write, clear hold.
-//             All ready outputs are low during reset: what is offered then waits, and is the first
-//             beat or access after it. No output depends on another input within a cycle.
+//             A frame uses the register values at the time when its first two beats meet, for all of
+//             its beats. A write during a frame takes effect in the next frame. A write takes effect
+//             for every frame whose first beat is sent after its response. While hold is 1, frames
+//             continue with the last sampled values. To change several registers at once between
+//             back-to-back frames: set hold, write, clear hold.
+//             All ready outputs are low during reset. A request offered during reset waits and is the
+//             first beat or access after it. No output depends combinationally on an input other than rst.
 `default_nettype none
 module hg_eltwise_add_axi #(
     parameter integer LANES     = 2,
@@ -73,7 +74,7 @@ module hg_eltwise_add_axi #(
     localparam integer BEAT_W = 8*LANES + USER_W;
     localparam [95:0] CONSTANTS = {SHIFT, SO, ZPO, S1, S0, ZP1, ZP0};
 
-    // The two inputs, each registered; a pair leaves when both are there.
+    // The two inputs, each registered. A pair leaves when both are present.
     wire [BEAT_W-1:0] beat0, beat1;
     wire valid0, valid1, ready, ready0, ready1;
     assign s0_axis_tready = ready0 && !rst;
@@ -95,7 +96,7 @@ module hg_eltwise_add_axi #(
     wire [USER_W-1:0] user0 = beat0[8*LANES +: USER_W];
     wire [USER_W-1:0] user1 = beat1[8*LANES +: USER_W];
 
-    // first: the next pair is the first of its frame.
+    // first: the next pair begins a frame.
     reg  first_reg, error_reg;
     wire first_next = take ? user0[LANES] : first_reg;
     assign frame_error = error_reg;

@@ -1,17 +1,16 @@
-// hg_eltwise_add_fn: quantized add with multipliers and a shift, one pair of int8 codes.
+// hg_eltwise_add_fn: Quantized add with multipliers and a shift, for one pair of int8 codes.
 //
 // Purpose     A = wrap32((a + zp0) * s0), B = wrap32((b + zp1) * s1),
 //             t = wrap32(sat32(A + B) * so),
 //             h = sat16(round(t / 2^shift)), half to even, for shift >= 0,
 //             h = sat16(wrap32(t * 2^-shift)) for shift < 0,
 //             c = sat8(sat16(h - zpo)).
-// Parameters  PIPE  0 combinational (clk and en unused), 1 pipelined
-// Latency     0 (PIPE = 0), 7 (PIPE = 1)
-// Contract    exact for every value of every port: a, b, c int8; zp0, zp1, zpo int16; s0, s1 uint16;
-//             so uint8; shift int8, where shifts of 32 and more in either direction give h = 0.
-//             The products wrap, the sum saturates. Pipelined, each parameter is taken in the cycle
-//             of its stage: zp0, zp1 with a and b; s0, s1 one enabled cycle later; so three; shift
-//             four; zpo six.
+// Parameters  PIPE  0: combinational (clk and en unused); 1: pipelined.
+// Latency     0 (PIPE = 0), 7 (PIPE = 1).
+// Contract    Exact for every value of every port. Types: a, b, c int8; zp0, zp1, zpo int16; s0, s1 uint16;
+//             so uint8; shift int8. Shifts of 32 and more in either direction give h = 0. The products
+//             wrap; the sum saturates. If pipelined, each parameter is sampled in the cycle of its stage:
+//             zp0, zp1 with a and b; s0, s1 one enabled cycle later; so three; shift four; zpo six.
 `default_nettype none
 module hg_eltwise_add_fn #(
     parameter integer PIPE = 0
@@ -58,16 +57,17 @@ module hg_eltwise_add_fn #(
     assign ws = w * so_s;
     wire [31:0] t;
 
-    // 5. One rotation to the right by shift mod 32 serves both directions. Shifting right by n, the top
-    //    n bits of the word are what fell out, the others the quotient; shifting left by 32 - n, the top
-    //    n bits are what stays.
+    // 5. One right rotation by shift mod 32 serves both directions. For a right shift by n, the top n bits
+    // of the word are the shifted-out bits, the others the quotient. For a left shift by 32 - n, the top n
+    // bits are the remaining ones.
     wire [4:0]  n       = shift[4:0];
     wire [63:0] twice   = {t, t} >> n;
     wire [31:0] turned  = twice[31:0];
     wire [31:0] top     = ~(32'hFFFFFFFF >> n);
     wire [31:0] outside = turned & top;
     wire        left    = shift[7];
-    wire        far     = shift[6:5] != {2{left}};   // by -32, n and so all that stays is nothing
+    // |shift| >= 32, except -32: there n = 0, and nothing remains anyway.
+    wire        far     = shift[6:5] != {2{left}};
     wire [31:0] whole   = left ? outside : (turned & ~top) | (t[31] ? top : 32'd0);
     wire        half    = !left && outside[31];
     wire        rest    = outside[30:0] != 31'd0;
@@ -76,14 +76,14 @@ module hg_eltwise_add_fn #(
     wire [31:0] f;
     wire        up;
 
-    // 6. Rounding and saturation to 16 bits. A quotient outside 16 bits saturates with or without
-    //    the carry of rounding.
+    // 6. Rounding and saturation to 16 bits. A quotient outside 16 bits saturates with or without the carry
+    // of rounding.
     wire        fits  = (&f[31:15]) || !(|f[31:15]);
     wire [16:0] near  = {f[15], f[15:0]} + {16'd0, up};
     wire [15:0] h_next = !fits ? {f[31], {15{!f[31]}}} : (near[16] != near[15]) ? 16'h7FFF : near[15:0];
     wire [15:0] h;
 
-    // 7. Output zero point. Saturation to 16 and then to 8 bits is saturation to 8 bits.
+    // 7. Output zero point. Saturation to 16 and then to 8 bits equals saturation to 8 bits.
     wire [16:0] d     = {h[15], h} - {zpo[15], zpo};
     wire        in_byte = (&d[16:7]) || !(|d[16:7]);
     wire [7:0]  c_next = in_byte ? d[7:0] : {d[16], {7{!d[16]}}};

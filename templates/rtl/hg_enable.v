@@ -1,10 +1,10 @@
-// hg_enable: whether a unit takes a step, as a table of its own.
+// hg_enable: Step enable of a unit, as a separate LUT.
 //
-// Purpose     the enable of registers that lie far from what decides it: the number of a word of weights.
-// Parameters  WAYS  signals of which one is enough
-// Latency     0
-// Contract    step is able && (|ready || !valid). A module of its own: tools that map a flat design take the
-//             part of it that others need as well from a table of theirs, with a wire more.
+// Purpose     Enable of registers with high fan-out far from their cause: the number of a word of weights.
+// Parameters  WAYS  Signals of which one is enough.
+// Latency     0.
+// Contract    step is able && (|ready || !valid). A separate module, because tools that map a flat design
+//             share a subexpression with other logic and add a routing hop.
 `default_nettype none
 (* keep_hierarchy = "yes" *)
 module hg_enable #(

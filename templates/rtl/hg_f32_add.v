@@ -1,8 +1,10 @@
-// Purpose:    float32 addition, y = a + b.
-// Parameters: PIPE 0 combinational (clk and en unused), 1 pipelined
-// Latency:    0 (PIPE=0), 6 (PIPE=1)
-// Numeric contract: IEEE-754 binary32, round to nearest even, subnormals in and out,
-//             infinities; x + (-x) is +0; every NaN result is 32'h7FC00000.
+// hg_f32_add: float32 addition.
+//
+// Purpose     y = a + b.
+// Parameters  PIPE  0: combinational (clk and en unused); 1: pipelined.
+// Latency     0 (PIPE = 0), 6 (PIPE = 1).
+// Contract    IEEE-754 binary32, round to nearest even, subnormals in and out, infinities. x + (-x) is +0.
+//             Every NaN result is 32'h7FC00000.
 `default_nettype none
 
 module hg_f32_add #(
@@ -14,7 +16,7 @@ module hg_f32_add #(
     input  wire [31:0] b,
     output wire [31:0] y
 );
-  // Stage 1. Order by magnitude; NaN is above infinity, so `big` holds any NaN.
+  // Stage 1. Order by magnitude. NaN is above infinity, so `big` holds any NaN.
   wire swap = b[30:0] > a[30:0];
   wire [31:0] big = swap ? b : a;
   wire [31:0] lesser = swap ? a : b;
@@ -39,9 +41,9 @@ module hg_f32_add #(
   wire [23:0] big_1, lesser_1;
   assign {sign_1, inf_1, nan_1, sub_1, e_1, distance_1, big_1, lesser_1} = s1;
 
-  // Stage 2. Align the smaller one to 24 bits, guard, round and sticky. At a distance of 26
-  // or more it is below a quarter of the last place of `big` and changes no rounding, so
-  // the sticky bit needs no more than 25 bits below.
+  // Stage 2. Align the smaller operand to 24 bits, guard, round and sticky. At a distance of 26 or more it
+  // is below a quarter of the last place of `big` and changes no rounding. The sticky bit therefore needs
+  // no more than 25 bits below.
   wire [48:0] wide = {lesser_1, 25'd0} >> distance_1[4:0];
   wire far = (distance_1[7:5] != 3'd0);
   wire [26:0] aligned = far ? 27'd0 : {wide[48:23], wide[22:0] != 23'd0};
@@ -54,7 +56,7 @@ module hg_f32_add #(
   wire [26:0] aligned_2;
   assign {sign_2, inf_2, nan_2, sub_2, e_2, big_2, aligned_2} = s2;
 
-  // Stage 3. Add or subtract; the top bit of the sum weighs one exponent more than `big`.
+  // Stage 3. Add or subtract. The top bit of the sum weighs one exponent more than `big`.
   wire [27:0] operand = sub_2 ? ~{1'b0, aligned_2} : {1'b0, aligned_2};
   wire [27:0] sum = {1'b0, big_2, 3'd0} + operand + {27'd0, sub_2};
   wire [8:0] e_top = {1'b0, e_2} + 9'd1;

@@ -1,17 +1,17 @@
-// Purpose:    streaming integer to float32, y = ((x << SHIFT) + B) * M * 2^E, with the
-//             constants of every channel from a ROM.
-// Parameters: IN_W, IN_SIGNED  the input integers
-//             SHIFT            left shift before B is added
-//             B_W              width of the signed B
-//             M_W              width of the unsigned M, 1..48
-//             LANES            elements a beat, lane 0 in the low bits
-//             FOLDS            words in the ROM, used in turn, one an accepted beat
-//             FILE             $readmemh file, one word a line, lane 0 in the low bits; a
-//                              lane is {E[11:0], M[M_W-1:0], B[B_W-1:0]}, E signed
-// Latency:    8: a beat accepted at clock edge t can leave at edge t + 8. One beat a cycle;
-//             no bubbles.
-// Numeric contract: hg_f32_scale: one rounding, to nearest even. The sum is as wide as its
-//             operands need, at most 64 bits, and never overflows.
+// hg_f32_decode: Streaming integer to float32, with constants per channel.
+//
+// Purpose     y = ((x << SHIFT) + B) * M * 2^E, with the constants of every channel from a ROM.
+// Parameters  IN_W, IN_SIGNED  Type of the input integers.
+//             SHIFT           Left shift before B is added.
+//             B_W             Width of the signed B.
+//             M_W             Width of the unsigned M, 1..48.
+//             LANES           Elements of a beat, lane 0 in the low bits.
+//             FOLDS           Words in the ROM, used in turn, one per accepted beat.
+//             FILE            $readmemh file, one word per line, lane 0 in the low bits. A lane is
+//                             {E[11:0], M[M_W-1:0], B[B_W-1:0]} with signed E.
+// Latency     8: a beat accepted at clock edge t can leave at edge t + 8. One beat per cycle, no bubbles.
+// Contract    As hg_f32_scale: one rounding, to nearest even. The sum is as wide as its operands need, at
+//             most 64 bits, and never overflows.
 `default_nettype none
 
 module hg_f32_decode #(
@@ -49,7 +49,7 @@ module hg_f32_decode #(
   reg [LANES*C_W-1:0] rom[0:FOLDS-1];
   initial if (FILE != "") $readmemh(FILE, rom);
 
-  // Control: the whole pipeline moves, or none of it.
+  // Control: the whole pipeline advances or stalls.
   reg [LATENCY-1:0] valid_reg;
   wire [FOLD_W-1:0] fold, unused_next;
   wire en = m_ready || !m_valid;

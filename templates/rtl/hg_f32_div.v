@@ -1,9 +1,10 @@
-// Purpose:    float32 division, y = a / b, by a restoring array of 26 quotient rows.
-// Parameters: PIPE 0 combinational (clk and en unused), 1 pipelined, two rows a stage
-// Latency:    0 (PIPE=0), 18 (PIPE=1): 2 to normalise, 13 for the rows, 3 to pack
-// Numeric contract: IEEE-754 binary32, correctly rounded to nearest even, subnormals in and
-//             out, infinities; x / 0 is infinity, 0 / 0 and inf / inf are NaN; every NaN
-//             result is 32'h7FC00000.
+// hg_f32_div: float32 division.
+//
+// Purpose     y = a / b, by a restoring array of 26 quotient rows.
+// Parameters  PIPE  0: combinational (clk and en unused); 1: pipelined, two rows per stage.
+// Latency     0 (PIPE = 0), 18 (PIPE = 1): 2 to normalize, 13 for the rows, 3 to pack.
+// Contract    IEEE-754 binary32, correctly rounded to nearest even, subnormals in and out, infinities. x /
+//             0 is infinity; 0 / 0 and inf / inf are NaN. Every NaN result is 32'h7FC00000.
 `default_nettype none
 
 module hg_f32_div #(
@@ -64,7 +65,7 @@ module hg_f32_div #(
   wire [23:0] sig_b = {b[30:23] != 8'd0, b[22:0]};
   wire [7:0] e_a = {a[30:24], a[23] | ~sig_a[23]};
   wire [7:0] e_b = {b[30:24], b[23] | ~sig_b[23]};
-  // An infinite divisor gives zero: so does a zero dividend.
+  // An infinite divisor gives zero, like a zero dividend.
   wire [23:0] dividend = b_top ? 24'd0 : sig_a;
 
   wire [76:0] s1_next = {
@@ -77,7 +78,7 @@ module hg_f32_div #(
   wire [23:0] sig_a_1, sig_b_1;
   assign {sign_1, inf_1, nan_1, e_a_1, e_b_1, z_a, z_b, sig_a_1, sig_b_1} = s1;
 
-  // Stage 2. Normalise.
+  // Stage 2. Normalize.
   wire [12:0] e_top = {5'd0, e_a_1} - {8'd0, z_a} - {5'd0, e_b_1} + {8'd0, z_b} + 13'd127;
   wire [23:0] norm_a = sig_a_1 << z_a;
   wire [23:0] norm_b = sig_b_1 << z_b;

@@ -1,14 +1,14 @@
-// Purpose:    streaming float32 to integer code: clamp, round, saturate, with the bounds of
-//             every channel from a ROM.
-// Parameters: MODE              rounding, as in hg_f32_to_code
-//             OUT_W, OUT_SIGNED the codes
-//             LANES             elements a beat, lane 0 in the low bits
-//             FOLDS             words in the ROM, used in turn, one an accepted beat
-//             FILE              $readmemh file, one word a line, lane 0 in the low bits; a
-//                               lane is {hi[31:0], lo[31:0]}, both float32
-// Latency:    6: a beat accepted at clock edge t can leave at edge t + 6. One beat a cycle;
-//             no bubbles.
-// Numeric contract: hg_f32_to_code.
+// hg_f32_encode: Streaming float32 to integer code, with bounds per channel.
+//
+// Purpose     Clamps, rounds and saturates, with the bounds of every channel from a ROM.
+// Parameters  MODE            Rounding, as in hg_f32_to_code.
+//             OUT_W, OUT_SIGNED  Type of the codes.
+//             LANES           Elements of a beat, lane 0 in the low bits.
+//             FOLDS           Words in the ROM, used in turn, one per accepted beat.
+//             FILE            $readmemh file, one word per line, lane 0 in the low bits. A lane is
+//                             {hi[31:0], lo[31:0]}, both float32.
+// Latency     6: a beat accepted at clock edge t can leave at edge t + 6. One beat per cycle, no bubbles.
+// Contract    As hg_f32_to_code.
 `default_nettype none
 
 module hg_f32_encode #(
@@ -40,7 +40,7 @@ module hg_f32_encode #(
   reg [LANES*64-1:0] rom[0:FOLDS-1];
   initial if (FILE != "") $readmemh(FILE, rom);
 
-  // Control: the whole pipeline moves, or none of it.
+  // Control: the whole pipeline advances or stalls.
   reg [LATENCY-1:0] valid_reg;
   wire [FOLD_W-1:0] fold, unused_next;
   wire en = m_ready || !m_valid;

@@ -1,11 +1,13 @@
-// Purpose:    streaming float32 operation of two streams, element by element.
-// Parameters: OP    0 ADD a + b, 1 MUL a * b, 5 SUB a - b
-//             LANES elements a beat, lane 0 in the low bits
-// Latency:    ADD and SUB 7, MUL 6: beats accepted at clock edge t can leave at edge t + latency.
-//             One beat a cycle; no bubbles. Both beats are taken in the same cycle; all registers
-//             advance in cycles in which the output is free or taken, else they stand still.
-//             a_ready depends on b_valid and b_ready on a_valid.
-// Contract:   hg_f32_add, hg_f32_mul; a - b is a + (-b).
+// hg_f32_join: Streaming float32 operation on two streams, element by element.
+//
+// Purpose     Adds, multiplies or subtracts the elements of two streams.
+// Parameters  OP     0: ADD a + b; 1: MUL a * b; 5: SUB a - b.
+//             LANES  Elements of a beat, lane 0 in the low bits.
+// Latency     ADD and SUB 7, MUL 6: beats accepted at clock edge t can leave at edge t + latency. One beat
+//             per cycle, no bubbles. Both beats are consumed in the same cycle. All registers advance in
+//             cycles in which the output is free or accepted; otherwise they stall. Signal a_ready depends
+//             on b_valid, and b_ready on a_valid.
+// Contract    As hg_f32_add and hg_f32_mul; a - b is a + (-b).
 `default_nettype none
 
 module hg_f32_join #(
@@ -32,7 +34,7 @@ module hg_f32_join #(
     end
   endgenerate
 
-  // Control: the whole pipeline moves, or none of it.
+  // Control: the whole pipeline advances or stalls.
   reg [LATENCY-1:0] valid_reg;
   wire en = m_ready || !m_valid;
   assign a_ready = en && b_valid;

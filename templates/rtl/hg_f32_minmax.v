@@ -1,9 +1,11 @@
-// Purpose:    float32 maximum or minimum of a and b.
-// Parameters: PIPE 0 combinational (clk and en unused), 1 pipelined
-//             MAX  1 maximum, 0 minimum
-// Latency:    0 (PIPE=0), 1 (PIPE=1)
-// Numeric contract: NaN (32'h7FC00000) if either operand is NaN; -0 is below +0, so
-//             max(-0, +0) is +0 and min(-0, +0) is -0.
+// hg_f32_minmax: float32 maximum or minimum.
+//
+// Purpose     y = maximum or minimum of a and b.
+// Parameters  PIPE  0: combinational (clk and en unused); 1: pipelined.
+//             MAX   1: maximum; 0: minimum.
+// Latency     0 (PIPE = 0), 1 (PIPE = 1).
+// Contract    NaN (32'h7FC00000) if either operand is NaN. -0 is below +0: max(-0, +0) is +0 and min(-0,
+//             +0) is -0.
 `default_nettype none
 
 module hg_f32_minmax #(

@@ -1,8 +1,10 @@
-// Purpose:    float32 multiplication, y = a * b.
-// Parameters: PIPE 0 combinational (clk and en unused), 1 pipelined
-// Latency:    0 (PIPE=0), 5 (PIPE=1)
-// Numeric contract: IEEE-754 binary32, round to nearest even, subnormals in and out,
-//             infinities; inf * 0 is NaN; every NaN result is 32'h7FC00000.
+// hg_f32_mul: float32 multiplication.
+//
+// Purpose     y = a * b.
+// Parameters  PIPE  0: combinational (clk and en unused); 1: pipelined.
+// Latency     0 (PIPE = 0), 5 (PIPE = 1).
+// Contract    IEEE-754 binary32, round to nearest even, subnormals in and out, infinities. inf * 0 is NaN.
+//             Every NaN result is 32'h7FC00000.
 `default_nettype none
 
 module hg_f32_mul #(
@@ -14,8 +16,8 @@ module hg_f32_mul #(
     input  wire [31:0] b,
     output wire [31:0] y
 );
-  // Stage 1. Significands times the two halves of b's; 24 x 12 bits fit one DSP each.
-  // Subnormal operands are not normalised here: the packer shifts the product.
+  // Stage 1. Significand of a times the two halves of the significand of b; 24 x 12 bits fit one DSP each.
+  // Subnormal operands are not normalized here: the packer shifts the product.
   wire a_normal = (a[30:23] != 8'd0);
   wire b_normal = (b[30:23] != 8'd0);
   wire a_top = (a[30:23] == 8'hFF);
@@ -43,7 +45,7 @@ module hg_f32_mul #(
   wire [35:0] high_1, low_1;
   assign {sign_1, inf_1, nan_1, e_sum_1, high_1, low_1} = s1;
 
-  // Stage 2. Product; its top bit, 2^47, has the biased exponent e_a + e_b - 126.
+  // Stage 2. Product. Its top bit, 2^47, has the biased exponent e_a + e_b - 126.
   wire [47:0] product = {high_1, 12'd0} + {12'd0, low_1};
   wire [12:0] e_top = {4'd0, e_sum_1} - 13'd126;
 

@@ -1,15 +1,17 @@
-// Purpose:    normalise, round and pack the exact (or sticky-extended) magnitude of a
-//             float operation into IEEE-754 binary32. Shared by add, mul, div and scale.
-// Parameters: PIPE 0 combinational, 1 pipelined
-//             N    width of sig, N + PRE >= 27 and N + PRE <= 256
-//             PRE  zero bits put above sig before normalising: 25 when e_top can be
-//                  below 1 (the result can underflow), 0 when it cannot
-// Latency:    0 (PIPE=0), 3 (PIPE=1)
-// Numeric contract: the value is (-1)^sign * sig * 2^(e_top - 127 - (N-1)), that is, e_top
-//             is the biased exponent of the weight of the top bit of sig. y is its round to
-//             nearest even, with subnormal results and overflow to infinity. A low bit of
-//             sig may stand for "anything non-zero below" (sticky) where it lies below the
-//             guard bit. nan has priority over inf; both override the value.
+// hg_f32_pack: Packs the magnitude of a float operation into float32.
+//
+// Purpose     Normalizes, rounds and packs an exact (or sticky-extended) magnitude into IEEE-754 binary32.
+//             Shared by add, mul, div and scale.
+// Parameters  PIPE  0: combinational; 1: pipelined.
+//             N     Width of sig, N + PRE >= 27 and N + PRE <= 256.
+//             PRE   Zero bits put above sig before normalizing: 25 if e_top can be below 1 (the result can
+//                   underflow), otherwise 0.
+// Latency     0 (PIPE = 0), 3 (PIPE = 1).
+// Contract    The value is (-1)^sign * sig * 2^(e_top - 127 - (N-1)): e_top is the biased exponent of the
+//             weight of sig's top bit. Output y is the value rounded to nearest even, with subnormal
+//             results and overflow to infinity. A low bit of sig may mean "anything non-zero below"
+//             (sticky) if it lies below the guard bit. Input nan has priority over inf; both override the
+//             value.
 `default_nettype none
 
 module hg_f32_pack #(
@@ -26,9 +28,9 @@ module hg_f32_pack #(
     input  wire [N-1:0]       sig,
     output wire [31:0]        y
 );
-  localparam NB  = (N + PRE + 15) / 16;     // blocks of 16 bits
+  localparam NB  = (N + PRE + 15) / 16;     // groups of 16 bits
   localparam VP  = NB * 16;                 // sig, left-justified below PRE zeros
-  localparam K   = (VP <= 48) ? VP : 48;    // what the coarse shift keeps exactly
+  localparam K   = (VP <= 48) ? VP : 48;    // width that the coarse shift keeps exactly
   localparam S1W = VP + 16 + 4 + 12 + 3;
   localparam S2W = K + 1 + 4 + 13 + 3;
   localparam signed [12:0] PRE_S = PRE;
@@ -40,8 +42,8 @@ module hg_f32_pack #(
     end
   endgenerate
 
-  // Stage 1. room: how far sig may move left before its exponent field would pass 1. A mark
-  // at that place makes the leading-zero count of `seen` equal min(zeros, room).
+  // Stage 1. room: how far sig may move left before its exponent field would pass 1. A mark at that place
+  // makes the leading-zero count of `seen` equal min(zeros, room).
   wire signed [12:0] e_pre = $signed(e_top) + $signed(PRE_S);
   wire signed [12:0] e_less = $signed(e_pre) - $signed(13'sd1);
   wire [11:0] room = e_less[12] ? 12'd0 : e_less[11:0];
@@ -73,7 +75,7 @@ module hg_f32_pack #(
   wire [VP-1:0] v_1;
   assign {sign_1, inf_1, nan_1, room_1, coarse_1, block_1, v_1} = s1;
 
-  // Stage 2. The zeros inside the leading block, and the shift by whole blocks.
+  // Stage 2. The zeros inside the leading 16-bit group, and the shift by whole groups.
   reg [3:0] fine;
   reg [7:0] b8;
   reg [3:0] b4;
@@ -85,7 +87,7 @@ module hg_f32_pack #(
     fine[1] = (b4[3:2] == 2'd0);
     fine[0] = fine[1] ? ~b4[1] : ~b4[3];
   end
-  wire unused_b4 = b4[0];  // zeros above a one are all that is counted
+  wire unused_b4 = b4[0];  // only the zeros above a one are counted
   wire [VP-1:0] vc = v_1 << {coarse_1, 4'd0};
   wire [K-1:0] kept = vc[VP-1-:K];
   wire lost;
@@ -106,8 +108,8 @@ module hg_f32_pack #(
   wire [K-1:0] kept_2;
   assign {sign_2, inf_2, nan_2, e_c_2, fine_2, lost_2, kept_2} = s2;
 
-  // Stage 3. The last shift, and the rounding. A carry out of the fraction moves into the
-  // exponent by itself: subnormal to normal, and the largest finite number to infinity.
+  // Stage 3. The last shift, and the rounding. A carry out of the fraction moves into the exponent by
+  // itself: subnormal to normal, and the largest finite number to infinity.
   wire [K-1:0] vf = kept_2 << fine_2;
   wire [12:0] e = e_c_2 - {9'd0, fine_2} + 13'd1;
   wire normal = vf[K-1];

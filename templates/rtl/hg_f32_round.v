@@ -1,14 +1,15 @@
-// Purpose:    round a float32 to an integer-valued float32.
-// Parameters: PIPE 0 combinational (clk and en unused), 1 pipelined
-//             MODE 0 ROUND (half to even), 1 CEIL, 2 FLOOR, 3 UP (away from zero),
-//                  4 DOWN (toward zero), 5 HALF_UP, 6 HALF_DOWN
-// Latency:    0 (PIPE=0), 2 (PIPE=1)
-// Numeric contract: HALF_UP is sign(x) * floor(fl32(|x| + 0.5)) and HALF_DOWN is
-//             sign(x) * ceil(fl32(|x| - 0.5)), where fl32 rounds to float32 (nearest even).
-//             That sum is inexact only where noted below, so both are an exact rounding
-//             with those cases added: 0.5 - 2^-25 rounds HALF_UP to 1, and an odd
-//             integer in [2^23, 2^24) moves by one. Zero results keep the sign of x;
-//             infinities stay; NaN gives 32'h7FC00000.
+// hg_f32_round: Rounds a float32 to an integer-valued float32.
+//
+// Purpose     y = integer nearest to x in the direction of MODE.
+// Parameters  PIPE  0: combinational (clk and en unused); 1: pipelined.
+//             MODE  0: ROUND (half to even); 1: CEIL; 2: FLOOR; 3: UP (away from zero); 4: DOWN (toward
+//                   zero); 5: HALF_UP; 6: HALF_DOWN.
+// Latency     0 (PIPE = 0), 2 (PIPE = 1).
+// Contract    HALF_UP is sign(x) * floor(fl32(|x| + 0.5)) and HALF_DOWN is sign(x) * ceil(fl32(|x| - 0.5)).
+//             Here fl32 rounds to float32 (nearest even). That sum is exact except in two cases, so both
+//             modes are an exact rounding with these cases added: 0.5 - 2^-25 rounds HALF_UP to 1, and an
+//             odd integer in [2^23, 2^24) moves by one. Zero results keep the sign of x. Infinities stay.
+//             NaN gives 32'h7FC00000.
 `default_nettype none
 
 module hg_f32_round #(
@@ -26,7 +27,7 @@ module hg_f32_round #(
     end
   endgenerate
 
-  // Stage 1. The fraction bits below the integer's unit, and what to do with them.
+  // Stage 1. The fraction bits below the integer's unit, and how they round.
   wire sign = x[31];
   wire [7:0] e = x[30:23];
   wire nan = (x[30:0] > 31'h7F800000);
@@ -35,7 +36,7 @@ module hg_f32_round #(
   wire [7:0] n = 8'd150 - e;   // fraction bits, 1..23 when neither
   wire [22:0] mask = whole ? 23'd0 : ~(23'h7FFFFF << n[4:0]);
   wire [22:0] below_half = {1'b0, mask[22:1]};
-  // Bit 23 of x is the low exponent bit: 1 for 1 <= |x| < 2, as is the hidden bit there.
+  // Bit 23 of x is the low exponent bit: 1 for 1 <= |x| < 2, like the hidden bit there.
   wire odd_bit = ((x[23:0] & {mask, 1'b1} & ~{1'b0, mask}) != 24'd0);
   wire odd = !below_one && odd_bit && (!whole || e == 8'd150);
   wire half_bit = ((x[22:0] & mask & ~below_half) != 23'd0);
@@ -51,7 +52,7 @@ module hg_f32_round #(
       (MODE == 4) ? 1'b0 :
       (MODE == 5) ? half || just_below_half || (whole && odd) :
       half && rest;
-  // HALF_DOWN takes one from an odd integer above 2^23 by clearing its low bit.
+  // HALF_DOWN subtracts one from an odd integer above 2^23 by clearing its low bit.
   wire [22:0] clear = (MODE == 6) ? mask | {22'd0, whole && odd} : mask;
 
   wire [57:0] s1_next = {nan, below_one, inc, clear, x};

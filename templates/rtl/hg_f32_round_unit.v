@@ -1,9 +1,10 @@
-// Purpose:    streaming rounding of float32 elements to integer-valued float32.
-// Parameters: MODE  as in hg_f32_round
-//             LANES elements a beat, lane 0 in the low bits
-// Latency:    2: a beat accepted at clock edge t can leave at edge t + 2. One beat a cycle;
-//             no bubbles.
-// Numeric contract: hg_f32_round.
+// hg_f32_round_unit: Streaming rounding of float32 elements to integer-valued float32.
+//
+// Purpose     Applies hg_f32_round to every element.
+// Parameters  MODE   As in hg_f32_round.
+//             LANES  Elements of a beat, lane 0 in the low bits.
+// Latency     2: a beat accepted at clock edge t can leave at edge t + 2. One beat per cycle, no bubbles.
+// Contract    As hg_f32_round.
 `default_nettype none
 
 module hg_f32_round_unit #(
@@ -27,7 +28,7 @@ module hg_f32_round_unit #(
     end
   endgenerate
 
-  // Control: the whole pipeline moves, or none of it.
+  // Control: the whole pipeline advances or stalls.
   reg [LATENCY-1:0] valid_reg;
   wire en = m_ready || !m_valid;
   assign s_ready = en;

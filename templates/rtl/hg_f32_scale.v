@@ -1,11 +1,13 @@
-// Purpose:    integer to float32 with an exact scale, y = v * m * 2^e.
-// Parameters: PIPE 0 combinational (clk and en unused), 1 pipelined
-//             W    width of the signed integer v, 1..64
-//             M_W  width of the unsigned multiplier m, 1..48
-// Latency:    0 (PIPE=0), 6 (PIPE=1)
-// Numeric contract: the exact product is rounded once, to nearest even, with subnormal
-//             results and overflow to infinity. v = 0 or m = 0 gives +0. e is a signed
-//             12-bit integer. m = 1 and e = 0 is the plain conversion.
+// hg_f32_scale: Integer to float32 with an exact scale.
+//
+// Purpose     y = v * m * 2^e.
+// Parameters  PIPE  0: combinational (clk and en unused); 1: pipelined.
+//             W     Width of the signed integer v, 1..64.
+//             M_W   Width of the unsigned multiplier m, 1..48.
+// Latency     0 (PIPE = 0), 6 (PIPE = 1).
+// Contract    The exact product is rounded once, to nearest even, with subnormal results and overflow to
+//             infinity. v = 0 or m = 0 gives +0. Input e is a signed 12-bit integer. m = 1 and e = 0 is the
+//             plain conversion.
 `default_nettype none
 
 module hg_f32_scale #(

@@ -1,12 +1,15 @@
-// Purpose:    clamp a float32, round it and saturate the integer to a code.
-// Parameters: PIPE 0 combinational (clk and en unused), 1 pipelined
-//             MODE 0..6 as in hg_f32_round; 7 BIPOLAR
-//             OUT_W width of the code, 1..33; OUT_SIGNED 1 two's complement, 0 unsigned
-// Latency:    0 (PIPE=0), 5 (PIPE=1)
-// Numeric contract: y = x; y = hi if y > hi; y = lo if y < lo; the integer round(y) is then
-//             saturated to OUT_W bits. lo <= hi, neither is NaN, both may be infinite (no
-//             clamp). A NaN x gives the code of lo. BIPOLAR is (x >= 0) ? 1 : 0 on the
-//             unclamped x, 0 for NaN and 1 for -0, saturated the same way.
+// hg_f32_to_code: Clamps a float32, rounds it and saturates the integer to a code.
+//
+// Purpose     code = saturate(round(clamp(x, lo, hi))).
+// Parameters  PIPE        0: combinational (clk and en unused); 1: pipelined.
+//             MODE        0..6 as in hg_f32_round; 7: BIPOLAR.
+//             OUT_W       Width of the code, 1..33.
+//             OUT_SIGNED  1: two's complement; 0: unsigned.
+// Latency     0 (PIPE = 0), 5 (PIPE = 1).
+// Contract    y = x; y = hi if y > hi; y = lo if y < lo. The integer round(y) is then saturated to OUT_W
+//             bits. lo <= hi. Neither bound is NaN; both may be infinite (no clamp). A NaN x gives the code
+//             of lo. BIPOLAR is (x >= 0) ? 1 : 0 on the unclamped x, 0 for NaN and 1 for -0, saturated the
+//             same way.
 `default_nettype none
 
 module hg_f32_to_code #(
@@ -45,7 +48,7 @@ module hg_f32_to_code #(
   wire [31:0] y_next = (MODE == 7) ? bipolar : above ? hi : below ? lo : x;
   wire [31:0] y;
 
-  // Stages 2 and 3. Round; BIPOLAR is a whole number already.
+  // Stages 2 and 3. Round. BIPOLAR is already an integer.
   wire [31:0] r;
   hg_f32_round #(
       .PIPE(PIPE),
@@ -57,7 +60,7 @@ module hg_f32_to_code #(
       .y  (r)
   );
 
-  // Stage 4. The integer's magnitude: 33 bits hold all below 2^33.
+  // Stage 4. The integer's magnitude: 33 bits hold all values below 2^33.
   wire [7:0] right = 8'd159 - r[30:23];
   wire beyond = (r[30:23] >= 8'd160);
   wire [32:0] shifted = {1'b1, r[22:0], 9'd0} >> right[5:0];
@@ -66,7 +69,7 @@ module hg_f32_to_code #(
   wire [34:0] s4_next = {r[31], magnitude};
   wire [34:0] s4;
 
-  // Stage 5. Saturate and give it its sign.
+  // Stage 5. Saturate and apply the sign.
   wire [33:0] bound = s4[34] ? MIN_CODE : MAX_CODE;
   wire [33:0] bounded = (s4[33:0] > bound) ? bound : s4[33:0];
   wire [33:0] value = s4[34] ? -bounded : bounded;

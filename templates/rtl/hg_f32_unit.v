@@ -1,11 +1,13 @@
-// Purpose:    streaming float32 operation of every element with a constant from a ROM.
-// Parameters: OP    0 ADD x + c, 1 MUL x * c, 2 DIV x / c, 3 MAX(x, c), 4 MIN(x, c)
-//             LANES elements a beat, lane 0 in the low bits
-//             FOLDS words in the ROM, used in turn, one an accepted beat
-//             FILE  $readmemh file, a word of LANES * 32 bits a line, lane 0 in the low bits
-// Latency:    ADD 7, MUL 6, DIV 19, MAX and MIN 2: a beat accepted at clock edge t can leave
-//             at edge t + latency. One beat a cycle; no bubbles.
-// Numeric contract: hg_f32_add, hg_f32_mul, hg_f32_div, hg_f32_minmax.
+// hg_f32_unit: Streaming float32 operation of every element with a constant from a ROM.
+//
+// Purpose     Applies one float32 operation with constants per channel.
+// Parameters  OP     0: ADD x + c; 1: MUL x * c; 2: DIV x / c; 3: MAX(x, c); 4: MIN(x, c).
+//             LANES  Elements of a beat, lane 0 in the low bits.
+//             FOLDS  Words in the ROM, used in turn, one per accepted beat.
+//             FILE   $readmemh file, a word of LANES * 32 bits per line, lane 0 in the low bits.
+// Latency     ADD 7, MUL 6, DIV 19, MAX and MIN 2: a beat accepted at clock edge t can leave at edge t +
+//             latency. One beat per cycle, no bubbles.
+// Contract    As hg_f32_add, hg_f32_mul, hg_f32_div, hg_f32_minmax.
 `default_nettype none
 
 module hg_f32_unit #(
@@ -35,7 +37,7 @@ module hg_f32_unit #(
   reg [LANES*32-1:0] rom[0:FOLDS-1];
   initial if (FILE != "") $readmemh(FILE, rom);
 
-  // Control: the whole pipeline moves, or none of it.
+  // Control: the whole pipeline advances or stalls.
   reg [LATENCY-1:0] valid_reg;
   wire [FOLD_W-1:0] fold, unused_next;
   wire en = m_ready || !m_valid;

@@ -1,14 +1,14 @@
-// hg_fifo: synchronous first-word-fall-through FIFO for a valid/ready stream.
+// hg_fifo: Synchronous first-word-fall-through FIFO for a valid/ready stream.
 //
-// Purpose     decouples the rates of two units.
-// Parameters  WIDTH  bits of a beat
-//             DEPTH  beats it can hold, at least 1
-// Latency     1 cycle; full throughput. Beat k is offered 1 cycle after it was taken or after beat
-//             k-1 left; s_ready is 1 from the cycle after beat k-DEPTH left (of DEPTH 1: a beat
-//             every other cycle).
-// Contract    beats leave in order and unchanged; s_ready and m_valid are registers. A small memory
-//             is read in the cycle in which it is needed (distributed RAM), a large one a cycle
-//             ahead (block RAM), with the same timing.
+// Purpose     Decouples the rates of two units.
+// Parameters  WIDTH  Bits of a beat.
+//             DEPTH  Capacity in beats, at least 1.
+// Latency     1 cycle, full throughput. Beat k is offered 1 cycle after it was accepted or after beat k-1
+//             left. Signal s_ready is 1 from the cycle after beat k-DEPTH left. With DEPTH 1 the rate is a
+//             beat every other cycle.
+// Contract    Beats leave in order and unchanged. Outputs s_ready and m_valid are registers. A small memory
+//             is read in the cycle in which its word is needed (distributed RAM). A large one is read one
+//             cycle ahead (block RAM), with the same timing.
 `default_nettype none
 module hg_fifo #(
     parameter integer WIDTH = 8,
@@ -33,7 +33,7 @@ module hg_fifo #(
     reg [WIDTH-1:0] mem [0:DEPTH-1];
     reg [AW-1:0]    write_reg, read_reg;
     reg [CW-1:0]    count_reg;
-    reg             ready_reg, some_reg;    // count_reg is not DEPTH, not 0
+    reg             ready_reg, some_reg;    // count_reg is not DEPTH; is not 0
 
     wire push = s_valid && s_ready;
     wire pop  = m_valid && m_ready;
@@ -49,7 +49,7 @@ module hg_fifo #(
 
     generate
         if (LARGE != 0) begin : ahead
-            // The word that is offered in the next cycle; what is just being written goes past.
+            // The word offered in the next cycle. A word that is being written bypasses the memory.
             reg [WIDTH-1:0] word_reg, past_reg;
             reg             goes_past_reg;
             always @(posedge clk) begin

@@ -1,10 +1,10 @@
-// hg_float_key: float32 bits to an unsigned key in the order of the numbers.
+// hg_float_key: float32 bits to an unsigned key in numeric order.
 //
-// Purpose     lets integer comparisons work on float32: a < b as numbers implies key(a) < key(b).
-// Parameters  LANES  elements of a beat
-// Latency     1 cycle, one beat a cycle
-// Contract    key = ~bits for negative numbers, bits + 2^31 otherwise; -0.0 is one below +0.0;
-//             every NaN has key 0, below -infinity.
+// Purpose     Lets integer comparisons work on float32: a < b as numbers implies key(a) < key(b).
+// Parameters  LANES  Elements of a beat.
+// Latency     1 cycle, one beat per cycle.
+// Contract    key = ~bits for negative numbers, bits + 2^31 otherwise. -0.0 is one below +0.0. Every NaN
+//             has key 0, below -infinity.
 `default_nettype none
 module hg_float_key #(
     parameter integer LANES = 1

@@ -1,12 +1,12 @@
-// hg_fork: one stream to several takers.
+// hg_fork: One stream to several consumers.
 //
-// Purpose     every output carries every beat of the input.
-// Parameters  WIDTH  bits of a beat
-//             COUNT  outputs; m_valid[i] and m_ready[i] belong to output i, m_data to all
-// Latency     0: m_valid follows s_valid and s_ready follows m_ready of the same cycle
-// Contract    every output takes a beat at its own time: m_valid[i] = s_valid until output i took
-//             the beat, then 0 until the next one. The input is taken in the cycle in which the
-//             last output takes it; s_ready does not depend on s_valid, m_valid not on m_ready.
+// Purpose     Every output carries every beat of the input.
+// Parameters  WIDTH  Bits of a beat.
+//             COUNT  Outputs. m_valid[i] and m_ready[i] belong to output i, m_data to all.
+// Latency     0: m_valid follows s_valid and s_ready follows m_ready in the same cycle.
+// Contract    Every output consumes a beat at its own time: m_valid[i] = s_valid until output i consumed
+//             the beat, then 0 until the next one. The input is consumed in the cycle in which the last
+//             output consumes it. Signal s_ready does not depend on s_valid, and m_valid not on m_ready.
 `default_nettype none
 module hg_fork #(
     parameter integer WIDTH = 8,

@@ -1,18 +1,18 @@
-// hg_gather: stores blocks of a stream and sends their beats in the order of nested loops.
+// hg_gather: Stores fixed-length runs of a stream and emits their beats in the order of nested loops.
 //
-// Purpose     transposing and repeating: for counters of all loops, the outermost slowest, the beat
-//             with number sum(counter[d] * stride[d]) of the block.
-// Parameters  WIDTH    bits of a beat
-//             BLOCK    beats of a block that comes in
-//             DIMS     loops
-//             EXTENTS  32 bits for each loop, the outermost in the low bits: how often it goes round
-//             STRIDES  32 bits for each loop, alike, from 0 on; every sum is less than BLOCK
-// Latency     beat 0 of a block is read 1 cycle after its last beat was taken or right behind the last
-//             beat of the block before, one beat a cycle; it is offered 1 cycle after that. Reading
-//             goes on in cycles in which the output is free or taken, else it stands still.
-//             Beats of block b+2 are taken from the cycle after the last read of block b, those of
-//             the first two at once; s_ready depends on registers only.
-// Contract    a block gives prod(extents) beats, unchanged. Memory of 2 * BLOCK beats.
+// Purpose     Transposing and repeating. For counters of all loops, the outermost slowest, emits beat
+//             number sum(counter[d] * stride[d]) of the stored run ("block").
+// Parameters  WIDTH    Bits of a beat.
+//             BLOCK    Beats of an input block.
+//             DIMS     Loops.
+//             EXTENTS  32 bits per loop, the outermost in the low bits: its number of iterations.
+//             STRIDES  32 bits per loop in the same order, each at least 0. Every sum is less than BLOCK.
+// Latency     Beat 0 of a block is read 1 cycle after its last beat was accepted, or directly after the
+//             last beat of the previous block. Beats are read one per cycle and offered 1 cycle after the
+//             read. Reading continues in cycles in which the output is free or accepted; otherwise it
+//             stalls. Beats of block b+2 are accepted from the cycle after the last read of block b. Beats
+//             of the first two blocks are accepted at once. Signal s_ready depends on registers only.
+// Contract    A block gives prod(extents) beats, unchanged. The memory holds 2 * BLOCK beats.
 `default_nettype none
 module hg_gather #(
     parameter integer          WIDTH   = 4,
@@ -36,7 +36,7 @@ module hg_gather #(
     localparam integer MIDDLE = BLOCK - 1;
     localparam integer FINAL  = WORDS - 1;
 
-    // How far the address moves when that loop goes on and all loops inside of it begin again.
+    // Change of the address when this loop advances and all inner loops restart.
     function [AW-1:0] jump(input integer loop);
         integer d;
         reg [31:0] sum;
@@ -51,8 +51,8 @@ module hg_gather #(
     (* ram_style = "auto" *) reg [WIDTH-1:0] mem [0:WORDS-1];
     reg [WIDTH-1:0] data_reg;
     reg             valid_reg;
-    reg [1:0]       full_reg;               // of both halves of the memory
-    reg             into_reg, from_reg;     // the half that is written, read
+    reg [1:0]       full_reg;               // per half of the memory
+    reg             into_reg, from_reg;     // the half that is written; read
     reg [AW-1:0]    write_reg, read_reg;
 
     wire en    = m_ready || !valid_reg;
@@ -66,7 +66,7 @@ module hg_gather #(
 
     genvar k;
     generate
-        for (k = 0; k < DIMS; k = k + 1) begin : loop   // from the innermost one out
+        for (k = 0; k < DIMS; k = k + 1) begin : loop   // from the innermost loop outwards
             localparam integer d = DIMS - 1 - k;
             localparam integer EXTENT = EXTENTS[d*32 +: 32];
             localparam integer W = (EXTENT <= 1) ? 1 : $clog2(EXTENT);
@@ -74,7 +74,7 @@ module hg_gather #(
             localparam [AW-1:0] JUMP = jump(d);
             reg  [W-1:0] count_reg;
             wire         last = count_reg == LAST;
-            wire          inner_end;    // this is the last round of all loops inside of this one
+            wire          inner_end;    // last iteration of all inner loops
             wire [AW-1:0] inner_move;
             if (k == 0) begin : innermost
                 assign inner_end  = 1'b1;

@@ -1,12 +1,12 @@
-// hg_index: the place of a beat in a round of beats.
+// hg_index: Position of a beat in a repeating sequence.
 //
-// Purpose     counts 0, 1, ... N - 1 and begins anew, as the address of a table.
-// Parameters  N  beats of a round
-// Latency     1 cycle: `index` moves on at each edge with `step`; `next` is what it is after an edge
-//             with `step` or `rst`, and does not depend on `step`, which comes late
-// Contract    `index` is a plain register behind a counter that runs one ahead. Where a counter itself
-//             is the address of a table, Yosys finds its bits again in the carry chain of the counter
-//             and maps both as one function of more inputs than a LUT has.
+// Purpose     Counts 0, 1, ... N - 1 and restarts, as the address of a parameter memory.
+// Parameters  N  Beats of a sequence.
+// Latency     1 cycle: `index` advances at each edge with `step`. Output `next` is its value after an edge
+//             with `step` or `rst`. It does not depend on `step`, which arrives late.
+// Contract    `index` is a plain register that follows a counter running one ahead. If the counter itself
+//             were the address, Yosys would find its bits in the counter's carry chain. It would then map
+//             both as one function of more inputs than a LUT has.
 `default_nettype none
 module hg_index #(
     parameter integer N = 4

@@ -1,20 +1,21 @@
-// hg_join: two streams to one, element by element.
+// hg_join: Two streams to one, element by element.
 //
-// Purpose     MODE 0: m = FA * a + FB * b
+// Purpose     Combines one element of each stream.
+//             MODE 0: m = FA * a + FB * b
 //             MODE 1: m = (a - ZA) * (b - ZB)
 //             MODE 2: m = {b, a}, a in the low bits; OUT_W = A_W + B_W
-// Parameters  LANES          elements of a beat, of both inputs and the output
-//             A_W, A_SIGNED  elements of a: bits, 1: two's complement, 0: unsigned
-//             B_W, B_SIGNED  elements of b
-//             OUT_W          bits of an element of m (two's complement)
-//             MODE           see above
-//             FA, FB         factors of MODE 0, at most 32 bits
-//             ZA, ZB         zero points of MODE 1
-//             STYLE          multiplier of MODE 1: 0 a block, 1 rows of adders, see hg_multiply
-// Latency     2 cycles, one beat a cycle. Both beats are taken in the same cycle; all registers
-//             advance in cycles in which the output is free or taken, else they stand still.
-//             a_ready depends on b_valid and b_ready on a_valid.
-// Contract    exact modulo 2^OUT_W; the caller proves that every result fits.
+// Parameters  LANES          Elements of a beat, of both inputs and the output.
+//             A_W, A_SIGNED  Bits of an element of a; 1: two's complement, 0: unsigned.
+//             B_W, B_SIGNED  The same for b.
+//             OUT_W          Bits of an element of m (two's complement).
+//             MODE           See above.
+//             FA, FB         Factors of MODE 0, at most 32 bits.
+//             ZA, ZB         Zero points of MODE 1.
+//             STYLE          Multiplier of MODE 1. 0: a DSP block; 1: rows of adders, see hg_multiply.
+// Latency     2 cycles, one beat per cycle. Both beats are consumed in the same cycle. All registers
+//             advance in cycles in which the output is free or accepted; otherwise they stall. Signal
+//             a_ready depends on b_valid, and b_ready on a_valid.
+// Contract    Exact modulo 2^OUT_W. The caller proves that every result fits.
 `default_nettype none
 module hg_join #(
     parameter integer       LANES    = 2,

@@ -1,12 +1,12 @@
-// hg_keep_in: checks tkeep at the input port of a core.
+// hg_keep_in: Checks tkeep at the input port of a core.
 //
-// Purpose     finds words of which a byte that counts is not kept.
-// Parameters  BYTES  bytes of a word
-//             LAST   those of the last word of a frame that count, the low ones; of all others all do
-// Latency     frame_error in the cycle after the word
-// Contract    watches the port, and changes nothing there. The last word is the one with tlast: one that
-//             is wrong is an error anyhow. frame_error is set, until reset, when error_in is or when a
-//             word with too few bytes is accepted; bytes more than those that count may be kept.
+// Purpose     Detects words in which a payload byte is not kept.
+// Parameters  BYTES  Bytes of a word.
+//             LAST   Payload bytes of the last word of a frame, the low ones. All other words are full.
+// Latency     frame_error in the cycle after the word.
+// Contract    Observes the port and changes nothing there. The last word is the one with tlast; a wrong
+//             tlast is an error anyhow. The register frame_error is set, until reset, when error_in is set
+//             or a word with too few bytes is accepted. Bytes beyond the payload may be kept.
 `default_nettype none
 module hg_keep_in #(
     parameter integer BYTES = 4,

@@ -1,10 +1,10 @@
 // hg_keep_out: tkeep of the output port of a core.
 //
-// Purpose     says which bytes of a word count.
-// Parameters  BYTES  bytes of a word
-//             LAST   those of the last word of a frame that count, the low ones; of all others all do
-// Latency     0
-// Contract    depends on tlast only.
+// Purpose     Marks the payload bytes of a word.
+// Parameters  BYTES  Bytes of a word.
+//             LAST   Payload bytes of the last word of a frame, the low ones. All other words are full.
+// Latency     0.
+// Contract    Depends on tlast only.
 `default_nettype none
 module hg_keep_out #(
     parameter integer BYTES = 4,

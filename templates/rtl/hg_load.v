@@ -1,17 +1,17 @@
-// hg_load: words of a memory that come over the load bus.
+// hg_load: Words of a memory received over the load bus.
 //
-// Purpose     one unit's end of the bus of hg_axil_weights: puts words of any width together from
-//             pieces of 32 bits and writes them to hg_weights, word 0 first.
-// Parameters  UNIT      number of the unit, below 65536
-//             WORDS     words of the memory
-//             WIDTH     bits of a word: ceil(WIDTH / 32) pieces, the low bits first; the bits of the
-//                       last piece beyond the word are ignored
-//             LOADABLE  0: nothing is ever written, and there is no logic
-// Latency     1 cycle from a word's last piece to `we`
-// Contract    load = {valid, start, unit[15:0], data[31:0]}: `start` with this unit's number begins at
-//             word 0, each `valid` with it brings a piece. Nothing is written before a start, nothing
-//             after the last word until the next one, and nothing while rst is 1. Initial values keep
-//             the memory as its file has it from power-up to the first reset.
+// Purpose     One unit's end of the bus of hg_axil_weights. It assembles words of any width from pieces of
+//             32 bits and writes them to hg_weights, word 0 first.
+// Parameters  UNIT      Number of the unit, below 65536.
+//             WORDS     Words of the memory.
+//             WIDTH     Bits of a word: ceil(WIDTH / 32) pieces, the low bits first. Bits of the last piece
+//                       beyond the word are ignored.
+//             LOADABLE  0: nothing is ever written, and there is no logic.
+// Latency     1 cycle from a word's last piece to `we`.
+// Contract    The bus is load = {valid, start, unit[15:0], data[31:0]}. `start` with this unit's number
+//             begins at word 0, and each `valid` with it brings a piece. Nothing is written before a start,
+//             after the last word until the next start, or while rst is 1. Initial values protect the
+//             file's contents from power-up to the first reset.
 `default_nettype none
 module hg_load #(
     parameter integer UNIT     = 0,

@@ -1,9 +1,9 @@
-// hg_loop: whether a step is the last one of a loop.
+// hg_loop: Marks the last step of a loop.
 //
-// Purpose     counts the steps of a loop that begins anew behind its last one.
-// Parameters  N  steps of the loop
-// Latency     `last` belongs to the next step and is a register
-// Contract    none
+// Purpose     Counts the steps of a loop that restarts after its last step.
+// Parameters  N  Steps of the loop.
+// Latency     Output `last` belongs to the next step and is a register.
+// Contract    None.
 `default_nettype none
 module hg_loop #(
     parameter integer N = 4

@@ -1,21 +1,24 @@
-// hg_mac: rows of dot products, each summed over the words of a reduction.
+// hg_mac: Rows of dot products, each summed over the words of a reduction.
 //
-// Purpose     the arithmetic of hg_mvu, hg_conv and hg_dwconv.
-// Parameters  SIMD, PE      columns and rows worked on in a cycle
-//             SHARED        1: all rows take the same SIMD codes; 0: each row has its own
-//             X_W, X_SIGNED codes, see hg_dot_pairs
-//             W_W           bits of a weight
-//             MODE, ACC_W, EVERY  see hg_mvu
-//             CONSTANT, ALONE  1: w never changes; each word is a reduction of its own
-//             DSP           0: products in tables; else in multiplier blocks with so many bits in one factor,
-//                           of 25 and more in hg_dot_chain; rows whose products fit side by side share one
-//             FIRST, T_W, S_W, CUT, FILE  FIRST > 0: tables of sums and no products, see hg_dot_words; w is
-//                           the number of a word, of WORD_W bits; CONSTANT and DSP are 0, MODE is not 2
-// Latency     1 + that of the dot product or hg_popcount + 1 enabled cycles, from a reduction's last word
-// Contract    exact modulo 2^ACC_W. Everything moves on `en`; the user stops it while m_valid
-//             and nobody takes. m_free is !m_valid, from a register of its own, for an enable that need not
-//             wait for one that goes far: that of what is in front, and `en_totals`, which is en.
-//             Lane p, column s of w at bit (p * SIMD + s) * W_W, of x (not SHARED) at (p * SIMD + s) * X_W.
+// Purpose     Arithmetic of hg_mvu, hg_conv and hg_dwconv.
+// Parameters  SIMD, PE        Columns and rows processed per cycle.
+//             SHARED          1: all rows use the same SIMD codes; 0: each row has its own.
+//             X_W, X_SIGNED   Codes, see hg_dot_pairs.
+//             W_W             Bits of a weight.
+//             MODE, ACC_W, EVERY  See hg_mvu.
+//             CONSTANT, ALONE  CONSTANT = 1: w never changes. ALONE = 1: each word is a complete reduction.
+//             DSP             0: products in LUTs. Otherwise: products in DSP blocks with DSP bits in one
+//                             factor; from 25 bits on in hg_dot_chain. Rows whose products fit side by side
+//                             share a block.
+//             FIRST, T_W, S_W, CUT, FILE  FIRST > 0: DA tables instead of products, see hg_dot_words. Then
+//                             w is the number of a word, of WORD_W bits; CONSTANT and DSP are 0, and MODE
+//                             is not 2.
+// Latency     1 + the latency of the dot product or hg_popcount + 1 enabled cycles, from a reduction's last
+//             word.
+// Contract    Exact modulo 2^ACC_W. All registers advance on `en`. The user must stall it while m_valid is
+//             not accepted. Output m_free is a duplicate register of !m_valid for low-fan-out enables
+//             upstream. Input `en_totals` equals en. Lane p, column s of w is at bit (p * SIMD + s) * W_W.
+//             Without SHARED, lane p, column s of x is at bit (p * SIMD + s) * X_W.
 `default_nettype none
 module hg_mac #(
     parameter integer SIMD     = 4,
@@ -49,7 +52,7 @@ module hg_mac #(
     output wire                                        m_valid,
     output wire                                        m_free
 );
-    // Weights as the dot products take them: 0 and -1 in one bit would mean something else there.
+    // Weights as the dot products expect them: a one-bit weight of 0 or -1 would mean something else there.
     localparam integer V_W    = (MODE == 0 && W_W == 1) ? 2 : W_W;
     localparam integer TERMS  = (SIMD + ((MODE == 2) ? ALONE : 0) + 3) / 4;
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
@@ -62,26 +65,26 @@ module hg_mac #(
     localparam integer SUMS   = FOUR + CUT + CHAINS + ($clog2(X_W) + STEP - 1) / STEP;
     localparam integer TURNS  = (V_W * ((SIMD > 2) ? 2 : 1) + PER - 1) / PER;
     localparam integer BLOCKS = 1 + CYCLES + TREE + MERGE, TWOS = 2 + TURNS + TREE;
-    // Rows that share a multiplier block, and the products that it may sum before they are taken apart.
+    // Rows that share a DSP block, and the products that it may sum before they are separated.
     localparam integer FIELD = X_W + V_W, FIT = (DSP > V_W + 1) ? 1 + (DSP - V_W - 1) / FIELD : 1;
     localparam integer MOST  = (MODE != 0 || SHARED == 0) ? 1 : (FIT > 3) ? 3 : FIT;
     localparam integer SHARE = (PE + MOST - 1) / MOST, ROWS = (PE + SHARE - 1) / SHARE, REST = PE % ROWS;
     localparam integer SPARE = (ROWS > 1) ? (DSP - V_W - 1) / (ROWS - 1) - FIELD : 0;
     localparam integer GUARD = (SPARE > 2) ? 2 : SPARE;
-    // Chains of blocks, as hg_dot_chain makes them.
+    // Chains of DSP blocks, as hg_dot_chain builds them.
     localparam integer CHAINED = (MODE == 0 && FIRST == 0 && DSP >= 25) ? 1 : 0;
     localparam integer REACH = (ROWS == 1) ? 8 : (X_SIGNED != 0) ? (8 << GUARD) - 1 : 4 << GUARD;
     localparam integer LONG  = (REACH > 8) ? 8 : REACH, LINES = (SIMD + LONG - 1) / LONG;
     localparam integer EACH  = (SIMD + LINES - 1) / LINES, HEAP = $clog2((SIMD + EACH - 1) / EACH);
     localparam integer ALONG = ((ROWS == 1) ? 2 : 4) + EACH + (HEAP + STEP - 1) / STEP;
-    // How else products are made changes no latency: one form waits for the other.
+    // The two product implementations have the same latency: the faster one is delayed.
     localparam integer PAIRED = (MODE != 2 && FIRST == 0 && CONSTANT == 0 && DSP == 0) ? 1 : 0;
     localparam integer LONGER = (BLOCKS > TWOS) ? BLOCKS : TWOS, FORM = (PAIRED != 0) ? TWOS : BLOCKS;
     localparam integer STAGES = (FIRST != 0) ? SUMS : (MODE == 2) ? COUNT : (CHAINED != 0) ? ALONG : LONGER;
     localparam integer WAIT   = (FIRST + CHAINED != 0 || MODE == 2) ? 0 : LONGER - FORM;
     localparam integer SUM_W  = (MODE == 2) ? 3 + $clog2(TERMS) : X_W + V_W + 1 + $clog2(SIMD);
 
-    // What the sum that leaves the pipeline belongs to.
+    // Control flags of the sum that leaves the pipeline.
     reg [STAGES-1:0] valid_reg, last_reg;
     wire [STAGES:0]  valid_in = {valid_reg, x_valid}, last_in = {last_reg, x_last};
     reg              first_reg, m_valid_reg, m_free_reg;
@@ -103,13 +106,13 @@ module hg_mac #(
     localparam integer SETS  = (PAIRED + CHAINED + FIRST == 0 && MODE != 2) ? 0 : (SHARED != 0) ? 1 : PE;
     localparam integer PLAIN = (SETS != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
 
-    // Codes and weights in registers: what comes from memories and ready chains ends here.
+    // Codes and weights in registers: paths from memories and ready chains end here.
     localparam integer X_ALL = ((SHARED != 0) ? 1 : PE) * SIMD, ROW_V = SIMD * V_W;
     localparam integer V_ALL = (FIRST != 0) ? WORD_W : PE * ROW_V;
-    reg  [X_ALL*X_W-1:0]   x_reg;  // whole: simulators look at all of a vector for each part that is assigned
+    reg  [X_ALL*X_W-1:0]   x_reg;  // one vector: simulators re-evaluate all of it for each part assigned
     wire [V_ALL-1:0]       v, w_now;
     wire [PE*SUM_W-1:0]    made, sums;
-    // Rows that share blocks or count have codes and weights of their own.
+    // Rows that share blocks or count agreements have codes and weights of their own.
     wire unused = &{1'b0, valid_in[STAGES], last_in[STAGES], w_now, x_reg};
     always @(posedge clk) if (en) x_reg <= x;
     hg_delay #(.WIDTH(PE*SUM_W), .CYCLES(WAIT)) late (.clk(clk), .en(en), .d(made), .q(sums));
@@ -172,7 +175,8 @@ module hg_mac #(
             ) dot (.clk(clk), .en(en), .x(x_row), .w(w_now[p*ROW_V +: ROW_V]), .sum(made[p*SUM_W +: SUM_W]));
         end
         for (p = 0; p < PE; p = p + 1) begin : row
-            localparam integer LOW = (MODE == 2) ? 1 : 0;  // below a count, a position: the carry of the sum
+            // In MODE 2 the lowest bit is a position, added as the carry of the sum
+            localparam integer LOW = (MODE == 2) ? 1 : 0;
             wire [SUM_W-1:0]       sum = sums[p*SUM_W +: SUM_W];
             wire [SUM_W+ACC_W-1:0] extended = {{ACC_W+LOW{(MODE != 2) && sum[SUM_W-1]}}, sum[SUM_W-1:LOW]};
             wire [ACC_W:0]         one = {{ACC_W{1'b0}}, (MODE == 2) && sum[0]};

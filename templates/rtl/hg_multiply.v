@@ -1,17 +1,16 @@
-// hg_multiply: signed product, pipelined, in a multiplier block or in rows of adders.
+// hg_multiply: Signed product, pipelined, in a DSP block or in rows of adders.
 //
 // Purpose     y = x * m, the multiplier of the rescaling units.
-// Parameters  X_W     bits of x (two's complement)
-//             M_W     bits of m (two's complement)
-//             STYLE   0 a plain product, for a multiplier block
-//                     1 rows of adders, one for two bits of m (Booth, radix 4): a row is one
-//                       carry chain of X_W + 3 bits with six-input logic
-//                     2 m is the constant M: a row for each nonzero digit of its canonical
-//                       signed-digit form; port m is not used
-//             STAGES  registers from x to y, at least 1; the rows are spread evenly over them
-//             M       the constant of STYLE 2
-// Latency     STAGES cycles, all advancing on en
-// Contract    exact two's complement product of X_W + M_W bits.
+// Parameters  X_W     Bits of x (two's complement).
+//             M_W     Bits of m (two's complement).
+//             STYLE   0: a plain product, for a DSP block. 1: rows of adders, one for two bits of m (Booth,
+//                     radix 4). A row is one carry chain of X_W + 3 bits with six-input logic. 2: m is the
+//                     constant M, with a row for each nonzero digit of its canonical signed-digit form;
+//                     port m is not used.
+//             STAGES  Registers from x to y, at least 1. The rows are spread evenly over them.
+//             M       The constant of STYLE 2.
+// Latency     STAGES cycles, all advancing on en.
+// Contract    Exact two's complement product of X_W + M_W bits.
 `default_nettype none
 module hg_multiply #(
     parameter integer   X_W    = 8,
@@ -28,13 +27,13 @@ module hg_multiply #(
 );
     localparam integer Y_W = X_W + M_W;
 
-    // Digits of M: bit i of DIGITS says that digit i is not zero, bit i of MINUS that it is -1.
+    // Digits of M: bit i of DIGITS is 1 if digit i is not zero, bit i of MINUS if it is -1.
     localparam [M_W+1:0] WIDE   = {{2{M[M_W-1]}}, M};
     localparam [M_W+1:0] HALF   = {M[M_W-1], WIDE[M_W+1:1]};
     localparam [M_W+1:0] DIGITS = HALF ^ (WIDE + HALF);
     localparam [M_W+1:0] MINUS  = HALF & DIGITS;
 
-    // Position of the nonzero digit number `rank`, or, for rank = -1, how many there are.
+    // Position of the nonzero digit number `rank`, or for rank = -1 the number of nonzero digits.
     function integer position(input integer rank);
         integer i, found;
         begin
@@ -81,7 +80,7 @@ module hg_multiply #(
                 assign begin_sum = stage[s-1].sum_reg;
             end
             for (e = 0; e < COUNT; e = e + 1) begin : row
-                // The row adds to bits AT and up; the bits above it are its sign.
+                // The row adds to bits AT and up; the bits above the row are its sign.
                 localparam integer AT = (STYLE == 1) ? 2 * (FROM + e) : position(FROM + e);
                 wire [Y_W-1:0]      so_far, next_sum;
                 if (e == 0) begin : above

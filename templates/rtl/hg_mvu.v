@@ -1,30 +1,31 @@
-// hg_mvu: folded matrix-vector unit, PE rows by SIMD columns a cycle.
+// hg_mvu: Folded matrix-vector unit: PE rows by SIMD columns per cycle.
 //
 // Purpose     acc[r] = sum over c of w[r][c] * x[c] for every vector x of the stream.
-// Parameters  SIMD, PE      columns and rows worked on in a cycle
-//             COL_FOLDS     beats of a vector (columns / SIMD)
-//             ROW_FOLDS     output beats of a vector (rows / PE)
-//             X_W, X_SIGNED codes, see hg_dot_pairs
-//             W_W           bits of a weight
-//             MODE          0: two's complement weights; 1: bipolar weights, one bit each;
-//                           2: bipolar weights and binary codes, acc = agreements (popcount)
-//             ACC_W         bits of an accumulator (two's complement; unsigned in MODE 2); the
-//                           caller proves that every final sum fits
-//             FILE          $readmemh file of ROW_FOLDS * COL_FOLDS words, in the order of use;
-//                           lane p, column s at bit (p * SIMD + s) * W_W
-//             FIRST, T_W, S_W, CUT  FIRST > 0: sums in tables, no words and products, see hg_dot_words;
-//                           LOADABLE and DSP are 0 then, and WINDOWS is 1
-//             STYLE         kind of memory, see hg_weights
-//             DSP           see hg_mac
-//             LOADABLE      1: words can be written over `load`, see hg_load; 0: it is ignored
-//             UNIT          number of the unit on the load bus
-//             EVERY         pipeline registers in the adder trees, see hg_adder_tree
-//             WINDOWS       vectors that come in a beat; COL_FOLDS and ROW_FOLDS are 1 if more than one
-//             TAPS          pieces of a vector of which those of all WINDOWS lie side by side: element c of
-//                           piece t of vector n at (t * WINDOWS + n) * (SIMD / TAPS) + c
-// Latency     2 (hg_replay) + latency of hg_mac, counted from the last beat of
-//             a vector; one beat a cycle without gaps
-// Contract    exact modulo 2^ACC_W. Output beats: rows in order, first row in the low bits; vector by vector.
+// Parameters  SIMD, PE        Columns and rows processed per cycle.
+//             COL_FOLDS       Beats of a vector (columns / SIMD).
+//             ROW_FOLDS       Output beats of a vector (rows / PE).
+//             X_W, X_SIGNED   Codes, see hg_dot_pairs.
+//             W_W             Bits of a weight.
+//             MODE            0: two's complement weights. 1: bipolar weights, one bit each. 2: bipolar
+//                             weights and binary codes; acc = agreements (popcount).
+//             ACC_W           Bits of an accumulator (two's complement; unsigned in MODE 2). The caller
+//                             proves that every final sum fits.
+//             FILE            $readmemh file of ROW_FOLDS * COL_FOLDS words, in the order of use. Lane p,
+//                             column s is at bit (p * SIMD + s) * W_W.
+//             FIRST, T_W, S_W, CUT  FIRST > 0: DA tables instead of weight words and products, see
+//                             hg_dot_words. LOADABLE and DSP are then 0, and WINDOWS is 1.
+//             STYLE           Memory type, see hg_weights.
+//             DSP             See hg_mac.
+//             LOADABLE        1: words can be written over `load`, see hg_load; 0: the bus is ignored.
+//             UNIT            Number of the unit on the load bus.
+//             EVERY           Pipeline registers in the adder trees, see hg_adder_tree.
+//             WINDOWS         Vectors of an input beat. COL_FOLDS and ROW_FOLDS are 1 if WINDOWS > 1.
+//             TAPS            Pieces of a vector. Equal pieces of all WINDOWS vectors are adjacent: element
+//                             c of piece t of vector n is at (t * WINDOWS + n) * (SIMD / TAPS) + c.
+// Latency     2 (hg_replay) + latency of hg_mac, counted from the last beat of a vector. One beat per cycle
+//             without gaps.
+// Contract    Exact modulo 2^ACC_W. Output beats: rows in order, first row in the low bits, vector by
+//             vector.
 `default_nettype none
 module hg_mvu #(
     parameter integer SIMD      = 4,
@@ -65,10 +66,10 @@ module hg_mvu #(
 
     wire [WINDOWS-1:0]          valid, free;
     wire                        en = m_ready || !m_valid;
-    wire                        near = m_ready || free[0];  // en, for what lies in front of the products
+    wire                        near = m_ready || free[0];  // en, for the stages upstream of the products
     wire [WINDOWS*SIMD*X_W-1:0] x;
     wire                        x_valid, x_last, x_able;
-    wire [AW-1:0]               index;     // the number of the word of the next beat
+    wire [AW-1:0]               index;     // word number of the next beat
     wire [((FIRST != 0) ? AW : PE*SIMD*W_W)-1:0] w;
 
     hg_replay #(
@@ -80,7 +81,7 @@ module hg_mvu #(
         .able(x_able), .index(index)
     );
 
-    // The weights of a beat, or the number of their word, are read at the edge at which it becomes x.
+    // The weights of a beat, or their word number, are read at the edge at which the beat enters x.
     wire read = near || !x_valid;
     generate
         if (FIRST != 0) begin : words
@@ -89,7 +90,7 @@ module hg_mvu #(
             assign w = word_reg;
             wire unused_words = &{1'b0, load, x_able};
         end else begin : memory
-            // Words that replace those of the file.
+            // Words received over the load bus, replacing the words of the file.
             wire                   we;
             wire [AW-1:0]          waddr;
             wire [PE*SIMD*W_W-1:0] wdata;

@@ -1,12 +1,11 @@
-// hg_next: what a counter is after a step.
+// hg_next: Next value of a counter.
 //
 // Purpose     next = 0 if wrap, else at - 1 if down, else at + 1.
-// Parameters  W      bits of the counter
-//             SMALL  most bits without a carry chain
-// Latency     0
-// Contract    sums are modulo 2^W. Each bit of a small counter is a table of its bits, and whether they are
-//             those of the last value is in the same table: a carry chain would take tables in front of it
-//             and behind it.
+// Parameters  W      Bits of the counter.
+//             SMALL  Largest number of bits without a carry chain.
+// Latency     0.
+// Contract    Sums are modulo 2^W. Each bit of a small counter is a LUT of the counter's bits, which also
+//             detects the last value. A carry chain would need LUTs before and after it.
 `default_nettype none
 module hg_next #(
     parameter integer W     = 4,

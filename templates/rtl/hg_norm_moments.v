@@ -1,19 +1,20 @@
-// hg_norm_moments: moment and sum of each row of integers.
+// hg_norm_moments: Moment and sum of each row of integers.
 //
-// Purpose     what a row is divided by, before its root: of N = LANES * BEATS integers q the sum S, and
-//             CENTERED 1: N * sum(q^2) - S^2; CENTERED 0: N * sum(q^2), S is 0.
-// Parameters  LANES          codes of a beat
-//             BEATS          beats of a row
-//             X_W, X_SIGNED  a code: bits, 1: two's complement, 0: unsigned
-//             SHIFT, OFFSET  q = code * 2^SHIFT + OFFSET
-//             Q_W            bits of q (two's complement)
-//             CENTERED       see above
-//             S_W            bits of the sum (two's complement)
-//             M_W            bits of the moment (unsigned)
-//             EVERY          levels of the adder trees between registers
+// Purpose     Computes the divisor of a row, before its root. For N = LANES * BEATS integers q it gives the
+//             sum S and the moment. CENTERED = 1: moment = N * sum(q^2) - S^2. CENTERED = 0: moment = N *
+//             sum(q^2), and S is 0.
+// Parameters  LANES          Codes of a beat.
+//             BEATS          Beats of a row.
+//             X_W, X_SIGNED  Bits of a code; 1: two's complement, 0: unsigned.
+//             SHIFT, OFFSET  q = code * 2^SHIFT + OFFSET.
+//             Q_W            Bits of q (two's complement).
+//             CENTERED       See above.
+//             S_W            Bits of the sum (two's complement).
+//             M_W            Bits of the moment (unsigned).
+//             EVERY          Levels of the adder trees between registers.
 // Latency     5 + ceil(log2(LANES)) / EVERY (rounded down) enabled cycles (m_ready || !m_valid) after the
-//             last beat of a row; one beat a cycle
-// Contract    m = {moment, sum}, exact modulo 2^M_W and 2^S_W; the caller proves that both fit.
+//             last beat of a row. One beat per cycle.
+// Contract    m = {moment, sum}, exact modulo 2^M_W and 2^S_W. The caller proves that both fit.
 `default_nettype none
 module hg_norm_moments #(
     parameter integer          LANES    = 2,
@@ -49,7 +50,7 @@ module hg_norm_moments #(
     assign s_ready = en;
     assign m_valid = valid_out_reg;
 
-    // Which beats are on their way through integers, squares and trees.
+    // Control flags of the beats in the integer, square and tree stages.
     reg [BW-1:0] beat_reg;
     reg [TREE+1:0] valid_reg, first_reg, last_reg;
     always @(posedge clk) begin

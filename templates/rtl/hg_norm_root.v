@@ -1,22 +1,23 @@
-// hg_norm_root: the reciprocal square root of each moment, rounded to 24 bits.
+// hg_norm_root: Reciprocal square root of each moment, rounded to 24 bits.
 //
-// Purpose     what the elements of a row are multiplied by: 1 / sqrt of an integer and a constant. With
-//             W = moment * FACTOR + ADDEND, k steps give floor(sqrt(START * 4^k / W)), one bit a step, until
-//             that has 25 bits; then significand * 2^(1-k) is sqrt(START / W) rounded to nearest even.
-// Parameters  M_W     bits of a moment (unsigned)
-//             S_W     bits of the sum, which goes past
-//             E_W     bits of the number of steps
-//             W_W     bits of W
-//             STEPS   after so many the root of the largest W has 25 bits
-//             SERIAL  1: the product with FACTOR is made DIGIT bits at a time; 0: FACTOR is 2^SHIFT
-//             FACTOR, SHIFT, ADDEND, START  constants; START < ADDEND
-//             WAYS    rows under way
-//             GAP     least cycles from a row to the next one: DIGIT = ceil(M_W / GAP), and there are as many
-//                     roots at work as GAP needs
-// Latency     STEPS + 5 cycles, ceil(M_W / DIGIT) + 2 more if SERIAL; row k is taken when row k - WAYS has
-//             left in a cycle before, GAP cycles or more behind row k - 1
-// Contract    m = {steps, significand, sum}. Rows leave in order; s_ready and m_valid depend on registers
-//             only. START * 4^STEPS >= 2^48 * W for all W.
+// Purpose     Computes the factor of a row's elements, 1 / sqrt of an integer, times a constant. With W =
+//             moment * FACTOR + ADDEND, k steps give floor(sqrt(START * 4^k / W)), one bit per step, until
+//             this has 25 bits. Then significand * 2^(1-k) is sqrt(START / W) rounded to nearest even.
+// Parameters  M_W             Bits of a moment (unsigned).
+//             S_W             Bits of the sum, which is passed on unchanged.
+//             E_W             Bits of the number of steps.
+//             W_W             Bits of W.
+//             STEPS           Steps after which the root of the largest W has 25 bits.
+//             SERIAL          1: the product with FACTOR is computed DIGIT bits at a time; 0: FACTOR is
+//                             2^SHIFT.
+//             FACTOR, SHIFT, ADDEND, START  Constants; START < ADDEND.
+//             WAYS            Largest number of rows in progress.
+//             GAP             Least cycles from a row to the next one. DIGIT = ceil(M_W / GAP), and GAP
+//                             determines the number of parallel root units.
+// Latency     STEPS + 5 cycles, ceil(M_W / DIGIT) + 2 more if SERIAL. Row k is accepted after the cycle in
+//             which row k - WAYS has left, and at least GAP cycles after row k - 1.
+// Contract    m = {steps, significand, sum}. Rows leave in order. Signals s_ready and m_valid depend on
+//             registers only. START * 4^STEPS >= 2^48 * W for all W.
 `default_nettype none
 module hg_norm_root #(
     parameter integer         M_W    = 12,
@@ -43,7 +44,7 @@ module hg_norm_root #(
 );
     localparam integer N_W    = (WAYS <= 1) ? 1 : $clog2(WAYS);
     localparam integer C_W    = $clog2(WAYS + 1);
-    localparam integer NEED   = (STEPS + 1 + GAP) / GAP;  // a root works for STEPS + 2 cycles
+    localparam integer NEED   = (STEPS + 1 + GAP) / GAP;  // a root unit is busy for STEPS + 2 cycles
     localparam integer ROOTS  = (NEED < WAYS) ? NEED : WAYS;
     localparam integer R_W    = (ROOTS <= 1) ? 1 : $clog2(ROOTS);
     localparam integer G_W    = $clog2(GAP + 1);
@@ -51,7 +52,7 @@ module hg_norm_root #(
     localparam [N_W-1:0] LAST = WAYS[N_W-1:0] - 1'b1;
     localparam [R_W-1:0] END  = ROOTS[R_W-1:0] - 1'b1;
 
-    // Rows under way, the sums of which wait here, and as many results.
+    // Rows in progress: their sums are stored here, and as many results.
     reg  [S_W-1:0]    sums [0:WAYS-1];
     reg  [E_W+23:0]   results [0:WAYS-1];
     reg  [N_W-1:0]   in_reg, done_reg, out_reg;
@@ -92,7 +93,7 @@ module hg_norm_root #(
         .clk(clk), .rst(rst), .moment(s_data[M_W+S_W-1:S_W]), .s_valid(push), .w(w), .m_valid(load)
     );
 
-    // Roots take turns.
+    // Root units take turns.
     wire [W_W+1:0]          triple = {2'b00, w} + {1'b0, w, 1'b0};
     wire [ROOTS*(E_W+26)-1:0] found;
     reg  [R_W-1:0]          turn_reg, pick_reg;
@@ -119,7 +120,7 @@ module hg_norm_root #(
         end
     end
 
-    // Rounding; 2^24 to the half of it, with a step less.
+    // Rounding. 2^24 becomes half of it, with one step fewer.
     wire        rest;
     wire [24:0] root;
     wire [E_W-1:0] steps;

@@ -1,9 +1,9 @@
-// hg_norm_root_start: what the root of a row is taken of.
+// hg_norm_root_start: Radicand of a row's root.
 //
-// Purpose     the front of hg_norm_root, one for all its ways: W = moment * FACTOR + ADDEND.
-// Parameters  as those of hg_norm_root
-// Latency     1 cycle, ceil(M_W / DIGIT) + 2 more if SERIAL
-// Contract    exact; a moment every GAP cycles or fewer. w is there in the cycle of m_valid.
+// Purpose     First stage of hg_norm_root, shared by all its root units: W = moment * FACTOR + ADDEND.
+// Parameters  all  As in hg_norm_root.
+// Latency     1 cycle, ceil(M_W / DIGIT) + 2 more if SERIAL.
+// Contract    Exact; a moment every GAP cycles or fewer. Output w is valid in the cycle of m_valid.
 `default_nettype none
 module hg_norm_root_start #(
     parameter integer   M_W    = 12,

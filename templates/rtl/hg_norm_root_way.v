@@ -1,10 +1,11 @@
-// hg_norm_root_way: the reciprocal square root of one number, bit by bit.
+// hg_norm_root_way: Reciprocal square root of one number, bit by bit.
 //
-// Purpose     one of the ways of hg_norm_root.
-// Parameters  E_W, W_W, START  as those of hg_norm_root
-// Latency     k steps are done k cycles after load, until the root has 25 bits
-// Contract    m = {rest, steps, root}: root = floor(sqrt(START * 4^steps / w)); rest, a cycle later: root^2
-//             times w is less. w and triple, its triple, are there with load. START is less than w.
+// Purpose     One root unit of hg_norm_root.
+// Parameters  E_W, W_W, START  As in hg_norm_root.
+// Latency     k steps are done k cycles after load, until the root has 25 bits.
+// Contract    m = {rest, steps, root} with root = floor(sqrt(START * 4^steps / w)). One cycle later, rest =
+//             1 if root^2 times w is less than START * 4^steps. Inputs w and triple = 3 * w are valid with
+//             load. START is less than w.
 `default_nettype none
 module hg_norm_root_way #(
     parameter integer   E_W   = 6,

@@ -1,20 +1,20 @@
-// hg_norm_scale: the elements of each row less its mean, times one number, rounded to float32.
+// hg_norm_scale: Elements of each row minus the row's mean, times one factor, rounded to float32.
 //
-// Purpose     the last step of a normalization: round((N * q - sum) * significand * 2^(BIAS - 126 - steps))
-//             for each of the N = LANES * BEATS integers q of a row.
-// Parameters  LANES          codes of a beat
-//             BEATS          beats of a row
-//             X_W, X_SIGNED  a code: bits, 1: two's complement, 0: unsigned
-//             SHIFT, OFFSET  q = code * 2^SHIFT + OFFSET
-//             Q_W            bits of q (two's complement)
-//             S_W            bits of the sum (two's complement)
-//             E_W            bits of steps
-//             A_W            bits of the magnitude of N * q - sum
-//             BIAS           see above
-// Latency     8 enabled cycles (m_ready || !m_valid); one beat a cycle
-// Contract    b = {steps, significand, sum}: one beat a row, which is taken with the last beat of a. m: bits
-//             of float32, to nearest even; the caller proves that no result other than 0 is outside of the
-//             normal numbers. a_ready depends on b_valid and b_ready on a_valid.
+// Purpose     Last step of a normalization: round((N * q - sum) * significand * 2^(BIAS - 126 - steps)) for
+//             each of the N = LANES * BEATS integers q of a row.
+// Parameters  LANES          Codes of a beat.
+//             BEATS          Beats of a row.
+//             X_W, X_SIGNED  Bits of a code; 1: two's complement, 0: unsigned.
+//             SHIFT, OFFSET  q = code * 2^SHIFT + OFFSET.
+//             Q_W            Bits of q (two's complement).
+//             S_W            Bits of the sum (two's complement).
+//             E_W            Bits of steps.
+//             A_W            Bits of the magnitude of N * q - sum.
+//             BIAS           See above.
+// Latency     8 enabled cycles (m_ready || !m_valid). One beat per cycle.
+// Contract    b = {steps, significand, sum}: one beat per row, consumed with the last beat of a. Output m
+//             holds float32 bits, rounded to nearest even. The caller proves that every result other than 0
+//             is a normal number. Signal a_ready depends on b_valid, and b_ready on a_valid.
 `default_nettype none
 module hg_norm_scale #(
     parameter integer          LANES    = 2,
@@ -66,7 +66,7 @@ module hg_norm_scale #(
         end
     end
 
-    // What the row has for all its elements, beside them.
+    // Row constants, delayed alongside the row's elements.
     reg [S_W-1:0] sum_reg;
     reg [23:0]    factor1_reg, factor2_reg, factor3_reg, factor4_reg;
     reg [E_W-1:0] steps1_reg, steps2_reg, steps3_reg, steps4_reg, steps5_reg, steps6_reg;
@@ -85,7 +85,7 @@ module hg_norm_scale #(
         steps6_reg  <= steps5_reg;
     end
 
-    // Zeros in front of the highest one.
+    // Leading zeros.
     function [L_W-1:0] zeros(input [A_W-1:0] x);
         integer i;
         begin

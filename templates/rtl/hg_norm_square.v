@@ -1,9 +1,9 @@
-// hg_norm_square: the square of an integer.
+// hg_norm_square: Square of an integer.
 //
-// Purpose     squares of codes, in tables of few inputs: multiplier blocks are for wider numbers.
-// Parameters  Q_W  bits of q (two's complement), 1 to 9 in tables; a product beyond
-// Latency     0
-// Contract    exact
+// Purpose     Squares codes in LUTs with few inputs. DSP blocks are for wider numbers.
+// Parameters  Q_W  Bits of q (two's complement). 1 to 9 bits use LUTs; wider ones use a product.
+// Latency     0.
+// Contract    Exact.
 `default_nettype none
 module hg_norm_square #(
     parameter integer Q_W = 8
@@ -15,7 +15,8 @@ module hg_norm_square #(
     localparam integer H_W  = (Q_W > 9) ? 1 : (Q_W > 5) ? Q_W - 4 : Q_W;
     localparam integer PART = H_W + 2;
 
-    // Tables of words of 32 bits: of high, of it and a number of 0 to 3 beside it, of low.
+    // Lookup tables with words of 32 bits: squares of high, of high extended by a number of 0 to 3, and of
+    // low.
     function [(32<<H_W)-1:0] squares(input zero);
         integer k;
         begin

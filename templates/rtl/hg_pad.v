@@ -1,15 +1,15 @@
-// hg_pad: a border of constant pixels around an image.
+// hg_pad: Adds a border of constant pixels around an image.
 //
-// Purpose     padding of images of HEIGHT x COLUMNS pixels of FOLDS beats.
-// Parameters  UNIT                      bits of an element
-//             LANES                     elements of a beat
-//             HEIGHT, COLUMNS, FOLDS    the image that comes in
-//             TOP, LEFT, BOTTOM, RIGHT  rows and columns of the border
-//             VALUE                     every element of the border
-// Latency     0: inside of the image m_valid follows s_valid and s_ready follows m_ready of the same
-//             cycle. In the border s_ready is 0 and m_valid 1; only the first beat that leaves for an
-//             image waits for s_valid, so nothing is sent for an image that does not come.
-// Contract    beats of the image leave in order and unchanged. Images follow each other.
+// Purpose     Padding of images of HEIGHT x COLUMNS pixels of FOLDS beats.
+// Parameters  UNIT            Bits of an element.
+//             LANES           Elements of a beat.
+//             HEIGHT, COLUMNS, FOLDS  Size of the input image.
+//             TOP, LEFT, BOTTOM, RIGHT  Rows and columns of the border.
+//             VALUE           Value of every element of the border.
+// Latency     0: inside the image m_valid follows s_valid and s_ready follows m_ready in the same cycle. In
+//             the border s_ready is 0 and m_valid is 1. Only the first beat emitted for an image waits for
+//             s_valid. Nothing is emitted for an image that does not arrive.
+// Contract    Beats of the image leave in order and unchanged. Images follow each other.
 `default_nettype none
 module hg_pad #(
     parameter integer    UNIT    = 3,
@@ -34,11 +34,11 @@ module hg_pad #(
 );
     wire       take = m_valid && m_ready;
     wire [2:0] last;   // axis g is at its end
-    // step[g]: axis g moves on at the end of this cycle
+    // step[g]: axis g advances at the end of this cycle.
     wire [3:0] step = {take && (&last), take && last[1] && last[0], take && last[0], take};
     wire [2:0] inner;
     wire       image = &inner;
-    reg        begun_reg;   // a beat has left for this image
+    reg        begun_reg;   // a beat of this image has been emitted
 
     assign m_data  = image ? s_data : {LANES{VALUE}};
     assign m_valid = s_valid || (begun_reg && !image);

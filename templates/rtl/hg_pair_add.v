@@ -1,10 +1,10 @@
-// hg_pair_add: quantized add of two operands that travel in one element.
+// hg_pair_add: Quantized add of two operands packed in one element.
 //
-// Purpose     c = quantized sum of a and b in every lane; hg_eltwise_add_fn says which function.
-// Parameters  LANES  elements of a beat
-//             ZP0, ZP1, ZPO, S0, S1, SO, SH  constants of the function
-// Latency     7 cycles, one beat a cycle
-// Contract    exact integers. An element is a in its low and b in its high byte.
+// Purpose     c = quantized sum of a and b in every lane. hg_eltwise_add_fn defines the function.
+// Parameters  LANES           Elements of a beat.
+//             ZP0, ZP1, ZPO, S0, S1, SO, SH  Constants of the function.
+// Latency     7 cycles, one beat per cycle.
+// Contract    Exact integers. Operand a is the low byte of an element, b the high byte.
 `default_nettype none
 module hg_pair_add #(
     parameter integer LANES = 2,

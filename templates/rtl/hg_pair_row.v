@@ -1,21 +1,23 @@
-// hg_pair_row: sum of products, bit by bit of the weights and two codes at a time.
+// hg_pair_row: Sum of products, bit by bit of the weights and two codes at a time.
 //
-// Purpose     a row of hg_dot_pairs. A bit of two weights says which of 0, a, b and a + b is added: a
-//             function of five bits, which fits into the table of the adder that sums it.
-// Parameters  SIMD      terms
-//             X_W       bits of a code x
-//             X_SIGNED  1: x is two's complement, 0: unsigned
-//             W_W       bits of a weight w; two's complement, but W_W = 1 means bit 0 = -1, bit 1 = +1
-//             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
-//             TURNS     cycles in which pairs are taken, see hg_dot_pairs
-// Latency     TURNS from pairs, and 1 + TURNS from w; and ceil(log2(ceil(SIMD / 4))) / EVERY of a tree,
-//             rounded up; all advancing on en
-// Contract    exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits. pairs has what
-//             hg_dot_pairs makes of the codes that come one cycle before, the newest at bit 0: of pair k
-//             a + b at bit 3 * (X_W + 1) * k, next above a, then b, each of X_W + 1 bits; if W_W = 1, a - b
-//             for a. Four terms are summed from the lowest bit of their weights upwards: what lies below a
-//             bit is done, and the pairs are added to what is above. 2a - ~2b = 2 (a + b) + 1 makes tools
-//             put the choice among a pair into the table of the adder. Bits that wait: see hg_delay.
+// Purpose     One row of hg_dot_pairs. One bit of each of two weights selects which of 0, a, b and a + b is
+//             added. This is a function of five bits, which fits into the LUT of the adder that sums it.
+// Parameters  SIMD      Terms.
+//             X_W       Bits of a code x.
+//             X_SIGNED  1: x is two's complement; 0: unsigned.
+//             W_W       Bits of a weight w in two's complement. With W_W = 1, bit 0 means -1 and bit 1
+//                       means +1.
+//             EVERY     Pipeline registers, see hg_adder_tree. Here 0 means 1.
+//             TURNS     Cycles in which pairs are consumed, see hg_dot_pairs.
+// Latency     TURNS from pairs, and 1 + TURNS from w; plus ceil(log2(ceil(SIMD / 4))) / EVERY of a tree,
+//             rounded up. All registers advance on en.
+// Contract    Exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits. Input pairs holds the
+//             pair sums that hg_dot_pairs computes from the codes of one cycle before, the newest at bit 0.
+//             Pair k is at bit 3 * (X_W + 1) * k: a + b, above it a, then b, each of X_W + 1 bits. If W_W =
+//             1, a - b replaces a. Four terms are summed from the lowest weight bit upwards: the result
+//             bits below the current weight bit are final, and the pairs are added to the bits above. The
+//             identity 2a - ~2b = 2 (a + b) + 1 makes tools merge the selection within a pair into the
+//             adder's LUT. For delayed bits see hg_delay.
 `default_nettype none
 module hg_pair_row #(
     parameter integer SIMD     = 4,
@@ -52,7 +54,7 @@ module hg_pair_row #(
                 localparam integer BIT  = r / EACH;
                 localparam integer PAIR = g * EACH + r % EACH;
                 localparam integer LAST = (BIT == W_W - 1) ? 1 : 0;
-                // Bits of what is added to, above those that are done.
+                // Bits of the upper addend, above the final bits.
                 localparam integer U_W  = (r == 0) ? T_W + BOTH : (r < 3 && BOTH == 0) ? T_W + 1 : S_W;
                 wire [G_W-1:0] so_far;
                 wire [U_W-1:0] upper;
@@ -84,7 +86,8 @@ module hg_pair_row #(
                         assign added = {so_far[U_W-1:0], 1'b0} - ~{wide[U_W-1:0], !first};
                         wire unused_wide = &{1'b0, wide[U_W], b};
                     end else begin : bits
-                        // The first choice goes into a register: as gates, of which tools make no reset.
+                        // Register the first selection. Written as gates, so that tools do not infer a
+                        // reset.
                         wire [T_W-1:0] gated = ({T_W{first && second}} & s) | ({T_W{first && !second}} & a)
                                              | ({T_W{!first && second}} & b);
                         wire [T_W-1:0] some = (r == 0) ? gated
@@ -103,7 +106,7 @@ module hg_pair_row #(
                 end else begin : none
                     assign upper = so_far[BIT +: U_W];
                 end
-                // Above it, what the sign of the sum is, if it can have one.
+                // Above it, the sign of the sum, if it can be negative.
                 wire sign = (X_SIGNED != 0 || LAST != 0) && upper[U_W-1];
                 wire [2*G_W-1:0] wide_sum;
                 if (BIT == 0) begin : whole

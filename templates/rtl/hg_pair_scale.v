@@ -1,19 +1,19 @@
-// hg_pair_scale: scaled sum or product of two operands that travel in one element.
+// hg_pair_scale: Scaled sum or product of two operands packed in one element.
 //
 // Purpose     code = clamp(round((a * MA + b * MB + R) / 2^SHIFT), LOW, HIGH), or with PRODUCT
-//             code = clamp(round(((a - ZA) * (b - ZB) * MA + R) / 2^SHIFT), LOW, HIGH)
-// Parameters  LANES      elements of a beat
-//             SIGNED     1: operands are two's complement, 0: unsigned
-//             PRODUCT    1: product, 0: sum
-//             ZA, ZB     zero points of the operands (two's complement of 9 bits), for the product
-//             M_W        bits of the multipliers MA, MB (two's complement)
-//             R_W, R     bits of the offset, and the offset (two's complement)
-//             SHIFT      right shift, at least 1
-//             EVEN       1: rounded half to even, 0: rounded down
-//             OUT_W      bits of the code
-//             LOW, HIGH  clamp bounds (two's complement of OUT_W + 1 bits)
-// Latency     5 cycles, one beat a cycle
-// Contract    exact integers. An element is a in its low and b in its high byte.
+//             code = clamp(round(((a - ZA) * (b - ZB) * MA + R) / 2^SHIFT), LOW, HIGH).
+// Parameters  LANES      Elements of a beat.
+//             SIGNED     1: operands are two's complement; 0: unsigned.
+//             PRODUCT    1: product; 0: sum.
+//             ZA, ZB     Zero points of the operands for the product (two's complement of 9 bits).
+//             M_W        Bits of the multipliers MA, MB (two's complement).
+//             R_W, R     Bits of the offset, and the offset (two's complement).
+//             SHIFT      Right shift, at least 1.
+//             EVEN       1: round half to even; 0: round down.
+//             OUT_W      Bits of the code.
+//             LOW, HIGH  Clamp bounds (two's complement of OUT_W + 1 bits).
+// Latency     5 cycles, one beat per cycle.
+// Contract    Exact integers. Operand a is the low byte of an element, b the high byte.
 `default_nettype none
 module hg_pair_scale #(
     parameter integer   LANES   = 2,

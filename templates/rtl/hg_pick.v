@@ -1,10 +1,10 @@
-// hg_pick: elements of every beat, some of them, several times, or in another order.
+// hg_pick: Selects, repeats or reorders the elements of every beat.
 //
-// Purpose     element i of m is element MAP[i] of s.
-// Parameters  UNIT      bits of an element
-//             IN, OUT   elements of a beat of s and of m
-//             MAP       OUT numbers of 32 bits, that of element 0 in the low bits, each less than IN
-// Latency     0: wires
+// Purpose     Element i of m is element MAP[i] of s.
+// Parameters  UNIT     Bits of an element.
+//             IN, OUT  Elements of a beat of s and of m.
+//             MAP      OUT numbers of 32 bits, each less than IN, the number for element 0 in the low bits.
+// Latency     0: wires.
 // Contract    m_valid is s_valid, s_ready is m_ready.
 `default_nettype none
 module hg_pick #(

@@ -1,16 +1,16 @@
-// hg_pool: largest element or sum of every window, channel by channel.
+// hg_pool: Largest element or sum of every window, channel by channel.
 //
-// Purpose     for every window of the images that come in (see hg_window) and g < GROUPS: a beat of
-//             LANES results over the kernel, element by element.
-// Parameters  LANES          elements of a word
-//             HEIGHT, WIDTH, KH, KW, SH, SW, DH, DW, PT, PL, OUT_H, OUT_W, GROUPS, DEPTH,
-//             PAD            see hg_window; a word is LANES codes of X_W bits, a pixel GROUPS words
-//             X_W, X_SIGNED  codes; X_SIGNED = 1: two's complement
-//             SUM            0: maximum, 1: sum
-//             ACC_W          bits of a result, at least X_W; the caller proves that every sum fits
+// Purpose     For every input window (see hg_window) and g < GROUPS, emits a beat of LANES results over the
+//             kernel, element by element.
+// Parameters  LANES           Elements of a word.
+//             HEIGHT, WIDTH, KH, KW, SH, SW, DH, DW, PT, PL, OUT_H, OUT_W, GROUPS, DEPTH, PAD: See
+//                             hg_window. A word is LANES codes of X_W bits, a pixel GROUPS words.
+//             X_W, X_SIGNED   Codes; X_SIGNED = 1: two's complement.
+//             SUM             0: maximum; 1: sum.
+//             ACC_W           Bits of a result, at least X_W. The caller proves that every sum fits.
 // Latency     3 enabled cycles (m_ready || !m_valid) from the issue of the last word of a result
-//             (hg_window) to its beat; one word a cycle
-// Contract    exact (sums modulo 2^ACC_W); results have the sign of the codes.
+//             (hg_window) to its beat. One word per cycle.
+// Contract    Exact (sums modulo 2^ACC_W). Results have the sign of the codes.
 `default_nettype none
 module hg_pool #(
     parameter integer LANES    = 2,

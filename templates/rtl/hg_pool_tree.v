@@ -1,15 +1,15 @@
-// hg_pool_tree: largest element or sum of whole windows, channel by channel.
+// hg_pool_tree: Largest element or sum of whole windows, channel by channel.
 //
-// Purpose     behind hg_unfold: for every beat, of TAPS taps of LANES elements, LANES results over the
-//             taps, element by element.
-// Parameters  LANES          elements of a tap
-//             TAPS           taps of a window
-//             X_W, X_SIGNED  codes; X_SIGNED = 1: two's complement
-//             SUM            0: maximum, 1: sum
-//             ACC_W          bits of a result, at least X_W; the caller proves that every sum fits
-// Latency     ceil(log2(TAPS)), at least 1, enabled cycles (m_ready || !m_valid); one beat a cycle
-// Contract    exact (sums modulo 2^ACC_W); results have the sign of the codes. Tap t, lane g of s_data at
-//             bit (t * LANES + g) * X_W.
+// Purpose     Follows hg_unfold. For every beat of TAPS taps of LANES elements, emits LANES results over
+//             the taps, element by element.
+// Parameters  LANES          Elements of a tap.
+//             TAPS           Taps of a window.
+//             X_W, X_SIGNED  Codes; X_SIGNED = 1: two's complement.
+//             SUM            0: maximum; 1: sum.
+//             ACC_W          Bits of a result, at least X_W. The caller proves that every sum fits.
+// Latency     ceil(log2(TAPS)), at least 1, enabled cycles (m_ready || !m_valid). One beat per cycle.
+// Contract    Exact (sums modulo 2^ACC_W). Results have the sign of the codes. Tap t, lane g of s_data is
+//             at bit (t * LANES + g) * X_W.
 `default_nettype none
 module hg_pool_tree #(
     parameter integer LANES    = 2,

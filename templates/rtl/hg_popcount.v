@@ -1,13 +1,14 @@
-// hg_popcount: number of positions in which x and w agree (XNOR, then popcount).
+// hg_popcount: Number of positions in which x and w agree (XNOR, then popcount).
 //
-// Purpose     the multiplying part of one processing element of hg_mvu for binary layers.
-// Parameters  SIMD   bits of x and of w
-//             EVERY  a register after so many levels of adders (0: none)
-// Latency     1 + ceil(log2(SIMD / 4)) / EVERY cycles, both quotients rounded up, all advancing on en
-// Contract    count + one is exact. Three positions are a term of two bits, a six-input table each: x_again
-//             is x once more, from registers of its own, or tools share an XNOR of the two and take three
-//             tables. The adder of two terms takes a single position as its carry: all of its sums occur.
-//             The single position that is left, `one`, is for the carry of the user's adder.
+// Purpose     Multiplying part of one processing element of hg_mvu for binary layers.
+// Parameters  SIMD   Bits of x and of w.
+//             EVERY  Adder levels per pipeline register (0: none).
+// Latency     1 + ceil(log2(SIMD / 4)) / EVERY cycles, both quotients rounded up, all advancing on en.
+// Contract    The sum count + one is exact. Three positions form a term of two bits, one six-input LUT
+//             each. Input x_again duplicates x from separate registers; otherwise tools share an XNOR
+//             between the two bits and use three LUTs. The adder of two terms uses a single position as its
+//             carry, which is possible because all its sums occur. The single remaining position, `one`, is
+//             for the carry of the user's adder.
 `default_nettype none
 module hg_popcount #(
     parameter integer SIMD  = 8,
@@ -26,7 +27,7 @@ module hg_popcount #(
     localparam integer LEVELS = $clog2(TERMS);
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
 
-    // What agrees, and nothing behind it: 3 * TERMS positions in terms, TERMS - 1 that are carries, and one.
+    // Agreements only: 3 * TERMS positions in terms, TERMS - 1 carries, and one more.
     wire [4*TERMS:0]   same;  // the highest bit is 0, for SIMD = 4 * TERMS
     wire [4*TERMS-1:0] same_again;
     assign same       = {{4*TERMS+1-SIMD{1'b0}}, ~(x ^ w)};
@@ -48,7 +49,7 @@ module hg_popcount #(
                 end
             end else begin : sums
                 localparam integer FROM = (TERMS + (1 << (l - 1)) - 1) >> (l - 1);
-                // One carry an adder, those of the levels before come first.
+                // One carry per adder. Carries of earlier levels are first.
                 wire [FROM-COUNT-1:0] carry;
                 hg_delay #(.WIDTH(FROM - COUNT), .CYCLES((EVERY == 0) ? 0 : (l - 1) / STEP)) late (
                     .clk(clk), .en(en), .d(carry_reg[TERMS-FROM +: FROM-COUNT]), .q(carry)
@@ -57,7 +58,8 @@ module hg_popcount #(
                     wire [W-2:0] a = level[l-1].value[2*i*(W-1) +: W-1];
                     if (2*i + 1 < FROM) begin : pair
                         wire [W-2:0] b = level[l-1].value[(2*i+1)*(W-1) +: W-1];
-                        (* keep *) wire [W-1:0] sum;  // or tools add several numbers at once, in more tables
+                        // Otherwise tools add several numbers at once, in more LUTs
+                        (* keep *) wire [W-1:0] sum;
                         assign sum = {1'b0, a} + {1'b0, b} + {{W-1{1'b0}}, carry[i]};
                         assign next[i*W +: W] = sum;
                     end else begin : single

@@ -1,24 +1,24 @@
-// hg_rank: any step function by a cascade of small tables, from the low bits of x up.
+// hg_rank: Any monotone quantizer function, as a cascade of small lookup tables from the low bits of x up.
 //
-// Purpose     code = f(x). The state after the low k bits of x is how many of the thresholds' low
-//             k bits they reach; a level looks up the next state by the state and more bits of x,
-//             the last level the code.
-// Parameters  LANES      elements of a beat
-//             IN_W       bits of x
-//             OUT_W      bits of the code
-//             LOW        lowest bit of x that matters
-//             LEVELS     tables of a lane
-//             CHUNKS     a byte for each level, the first in the low byte: bits of x that it takes
-//             STATES     a byte for each level: bits of its result; OUT_W in the last one
-//             TABLE_W    bits of the largest table
-//             FILE       file name stem; FILE_<lane>.mem (four digits) holds a word of TABLE_W bits
-//                        for each level: its table, the entry of address 0 in the low bits; an
-//                        address is the bits of x above the state
-// Latency     LEVELS cycles, one beat a cycle
-// Contract    each lane has one function; LOW and CHUNKS add up to at most IN_W. A table with an
-//             address of six bits is one LUT for each bit of its result; registers on both sides
-//             keep it so. A table is a word, not a memory, because synthesis turns parts of a small
-//             memory with a registered read into enables and resets, which takes more LUTs.
+// Purpose     code = f(x). The state after the low k bits of x counts the thresholds whose low k bits are
+//             reached. A level looks up the next state by the state and more bits of x; the last level
+//             looks up the code.
+// Parameters  LANES    Elements of a beat.
+//             IN_W     Bits of x.
+//             OUT_W    Bits of the code.
+//             LOW      Lowest bit of x that matters.
+//             LEVELS   Lookup tables per lane.
+//             CHUNKS   A byte per level, the first in the low byte: bits of x that the level consumes.
+//             STATES   A byte per level: bits of its result; OUT_W in the last one.
+//             TABLE_W  Bits of the largest lookup table.
+//             FILE     File name stem. FILE_<lane>.mem (four digits) holds a word of TABLE_W bits per
+//                      level: its lookup table, the entry of address 0 in the low bits. An address is the
+//                      bits of x above the state.
+// Latency     LEVELS cycles, one beat per cycle.
+// Contract    Each lane has one function. LOW and CHUNKS add up to at most IN_W. A lookup table with six
+//             address bits is one LUT per result bit; registers on both sides keep it so. It is a word, not
+//             a memory: synthesis turns parts of a small memory with a registered read into enables and
+//             resets, which costs more LUTs.
 `default_nettype none
 module hg_rank #(
     parameter integer        LANES   = 2,
@@ -52,7 +52,7 @@ module hg_rank #(
         if (rst) valid_reg <= {LEVELS{1'b0}};
     end
 
-    // Lowest bit of x that the levels below `level` leave.
+    // Lowest bit of x that the levels below `level` do not consume.
     function integer position(input integer level);
         integer i;
         begin

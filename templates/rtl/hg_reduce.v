@@ -1,22 +1,22 @@
-// hg_reduce: largest element or sum of every window, channel by channel, of windows side by side.
+// hg_reduce: Largest element or sum of every window, channel by channel, for adjacent windows.
 //
-// Purpose     pools whose windows do not overlap and leave no gaps, over the whole image too: instead
-//             of pixels it keeps one result so far for each window of a row of windows (of the
-//             current window, if KH is 1). Results come as those of hg_pool do: windows in raster
-//             order, for each one f < FOLDS, a beat of LANES results.
-// Parameters  LANES          elements of a word
-//             X_W, X_SIGNED  codes; X_SIGNED = 1: two's complement
-//             SUM            0: maximum, 1: sum
-//             ACC_W          bits of a result, at least X_W; the caller proves that every sum fits
-//             HEIGHT, WIDTH  pixels of an image, in raster order; a pixel is FOLDS words
-//             KH, KW         pixels of a window
-//             OUT_H, OUT_W   windows: OUT_H * KH <= HEIGHT, OUT_W * KW <= WIDTH; pixels behind them
-//                            are taken and dropped
-//             FOLDS          words of a pixel
-// Latency     2 enabled cycles (m_ready || !m_valid) from the word that completes a result to its
-//             beat; one word a cycle
-// Contract    exact (sums modulo 2^ACC_W); results have the sign of the codes. Images follow each
-//             other without gaps.
+// Purpose     Pools whose windows neither overlap nor leave gaps, including pools over the whole image. It
+//             stores no pixels, but one partial result per window of a row of windows (of the current
+//             window, if KH is 1). Results have the order of hg_pool: windows in raster order, for each f <
+//             FOLDS a beat of LANES results.
+// Parameters  LANES          Elements of a word.
+//             X_W, X_SIGNED  Codes; X_SIGNED = 1: two's complement.
+//             SUM            0: maximum; 1: sum.
+//             ACC_W          Bits of a result, at least X_W. The caller proves that every sum fits.
+//             HEIGHT, WIDTH  Pixels of an image, in raster order. A pixel is FOLDS words.
+//             KH, KW         Pixels of a window.
+//             OUT_H, OUT_W   Windows: OUT_H * KH <= HEIGHT, OUT_W * KW <= WIDTH. Pixels beyond them are
+//                            consumed and dropped.
+//             FOLDS          Words of a pixel.
+// Latency     2 enabled cycles (m_ready || !m_valid) from the word that completes a result to its beat. One
+//             word per cycle.
+// Contract    Exact (sums modulo 2^ACC_W). Results have the sign of the codes. Images follow each other
+//             without gaps.
 `default_nettype none
 module hg_reduce #(
     parameter integer LANES    = 2,
@@ -49,8 +49,8 @@ module hg_reduce #(
     assign s_ready = en;
     assign m_valid = m_valid_reg;
 
-    // Place of the word that is taken.
-    wire pixel;  // it is the last one of its pixel
+    // Position of the accepted word.
+    wire pixel;  // the word is the last one of its pixel
     wire keep_x, first_x, last_x, end_x, keep_y, first_y, last_y, end_y;
 
     hg_loop #(.N(FOLDS)) folds (.clk(clk), .rst(rst), .step(take), .last(pixel));
@@ -63,7 +63,7 @@ module hg_reduce #(
         .keep(keep_y), .first(first_y), .last(last_y), .end_of(end_y)
     );
 
-    // The word joins what it adds to, and the result goes to memory and output alike.
+    // Combine the word with the partial result. The new result goes to memory and output alike.
     reg                    valid_reg, first_reg, last_reg;
     reg  [LANES*X_W-1:0]   x_reg;
     reg  [LANES*ACC_W-1:0] result_reg;
@@ -93,7 +93,7 @@ module hg_reduce #(
             reg [LANES*ACC_W-1:0] mem [0:WORDS-1];
             reg [LANES*ACC_W-1:0] word_reg;
             reg [AW-1:0]          addr_reg, write_reg;
-            reg                   past_reg;  // the word that is read is just being written
+            reg                   past_reg;  // the word being read is being written in this cycle
             assign so_far = past_reg ? result_reg : word_reg;
             always @(posedge clk) begin
                 if (en) begin

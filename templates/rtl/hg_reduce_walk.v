@@ -1,11 +1,12 @@
-// hg_reduce_walk: where the current pixel stands in the windows along one axis of an image.
+// hg_reduce_walk: Position of the current pixel in the windows along one axis of an image.
 //
-// Purpose     rows, and columns, of hg_reduce.
-// Parameters  SIZE    pixels along the axis, at least COUNT * KERNEL
-//             KERNEL  pixels of a window; windows do not overlap and leave no gaps
-//             COUNT   windows; what lies behind them is in none
-// Latency     0: the outputs hold for the current pixel, `step` goes to the next one at the clock edge
-// Contract    first, last: of a window, if `keep`; end_of: last pixel of the axis, the first follows.
+// Purpose     Rows and columns of hg_reduce.
+// Parameters  SIZE    Pixels along the axis, at least COUNT * KERNEL.
+//             KERNEL  Pixels of a window. Windows neither overlap nor leave gaps.
+//             COUNT   Windows. Pixels after them belong to no window.
+// Latency     0: the outputs describe the current pixel; `step` moves to the next one at the clock edge.
+// Contract    If `keep`, first and last mark the ends of a window. Output end_of marks the last pixel of
+//             the axis; the first one follows.
 `default_nettype none
 module hg_reduce_walk #(
     parameter integer SIZE   = 7,

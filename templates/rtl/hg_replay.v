@@ -1,16 +1,15 @@
-// hg_replay: vector buffer that sends every vector of LENGTH beats REPEAT times.
+// hg_replay: Vector buffer that emits every vector of LENGTH beats REPEAT times.
 //
-// Purpose     feeds a folded matrix-vector unit: the next vector is stored while the current one
-//             is repeated.
-// Parameters  WIDTH   bits of a beat
-//             LENGTH  beats of a vector
-//             REPEAT  how often a vector is sent
-// Latency     2 cycles; one beat a cycle, no gap between repetitions or vectors
-// Contract    room for two vectors; a beat is freed while it is sent for the last time or, if
-//             LENGTH is 1 and REPEAT is not (then there is no memory), when it was sent for the
-//             last time. s_ready and m_* depend on registers only. `last` marks the last beat of a
-//             repetition; able: a beat comes to the output at an edge with m_ready || !m_valid, which is
-//             number `index` of the LENGTH * REPEAT that a vector is sent as.
+// Purpose     Feeds a folded matrix-vector unit: stores the next vector while the current one is repeated.
+// Parameters  WIDTH   Bits of a beat.
+//             LENGTH  Beats of a vector.
+//             REPEAT  Passes over a vector.
+// Latency     2 cycles. One beat per cycle, no gap between repetitions or vectors.
+// Contract    Room for two vectors. A beat is freed while it is emitted for the last time. If LENGTH is 1
+//             and REPEAT is not, there is no memory, and the beat is freed after that. Signals s_ready and
+//             m_* depend on registers only. `last` marks the last beat of a pass. `able` announces a beat:
+//             it enters the output at an edge with m_ready || !m_valid. This beat is number `index` of the
+//             LENGTH * REPEAT beats of a vector.
 `default_nettype none
 module hg_replay #(
     parameter integer WIDTH  = 8,
@@ -31,11 +30,11 @@ module hg_replay #(
 );
     localparam integer BEATS = LENGTH * REPEAT;
     localparam integer IW    = (BEATS <= 1) ? 1 : $clog2(BEATS);
-    localparam integer FROM  = (REPEAT > 1) ? BEATS - LENGTH : 1;   // the first beat of the last pass
+    localparam integer FROM  = (REPEAT > 1) ? BEATS - LENGTH : 1;   // first beat of the last pass
 
     reg [WIDTH-1:0] data_reg;
     reg             valid_reg;
-    reg             late_reg;     // the next beat is one of the last pass
+    reg             late_reg;     // the next beat belongs to the last pass
 
     wire push    = s_valid && s_ready;
     wire advance = m_ready || !valid_reg, read = advance && able;
@@ -52,10 +51,10 @@ module hg_replay #(
 
     generate
         if (LENGTH == 1 && REPEAT > 1) begin : register
-            // The vector that is sent, and one that waits for it.
+            // The vector being emitted, and the one that waits for it.
             reg [WIDTH-1:0] wait_reg;
-            reg             waits_reg, ready_reg;   // not ready_reg: both are there
-            reg             end_reg;                // the pass that is sent is the last one
+            reg             waits_reg, ready_reg;   // ready_reg = 0: both are occupied
+            reg             end_reg;                // the current pass is the last one
             wire            done = m_ready && end_reg;
             wire            load = !valid_reg || done;
 
@@ -89,26 +88,28 @@ module hg_replay #(
             localparam [CW-1:0] NONE = {CW{1'b0}}, ONE = NONE + 1'b1, TWO = ONE + 1'b1;
             localparam [LW-1:0] LAST_BEAT = LENGTH[LW-1:0] - 1'b1;
 
-            // A beat that counts is never read at the edge at which its place is written.
+            // A beat in use is never read at the edge at which its address is written.
             (* no_rw_check *) reg [WIDTH-1:0] mem [0:DEPTH-1];
             reg [AW-1:0]    write_reg;
-            // Counts are those of a cycle before: s_valid and m_ready, which come late, are in registers.
+            // Counts lag one cycle: s_valid and m_ready, which arrive late, enter through registers.
             reg [CW-1:0]    fill_reg;     // beats stored and not freed, before pushed_reg and freed_reg
             reg [CW-1:0]    fresh_reg;    // beats stored and never read, before pushed_reg and first_reg
             reg             pushed_reg, freed_reg, first_reg, last_reg;
-            reg             ready_reg;    // there are not DEPTH beats
-            reg             some_reg;     // there is one that was never read
+            reg             ready_reg;    // fewer than DEPTH beats are stored
+            reg             some_reg;     // a stored beat was never read
             reg             again_reg;    // all beats of this pass were read before
-            reg             able_reg;     // there is a beat to read: one of these two
-            wire [AW-1:0]   place;        // of the beat that comes next
-            wire [LW-1:0]   beat;         // its number in a pass
+            reg             able_reg;     // a beat can be read: some_reg or again_reg
+            wire [AW-1:0]   place;        // address of the next beat
+            wire [LW-1:0]   beat;         // its number within a pass
 
             wire end_pass = REPEAT < 2 || late_reg, again = REPEAT > 1 && again_reg;
             wire first    = advance && some_reg && !again;
-            wire free     = ((REPEAT > 1) ? late_reg : some_reg) && advance;  // in the last pass, again
+            // In the last pass again_reg is 1: every advance reads a beat.
+            wire free     = ((REPEAT > 1) ? late_reg : some_reg) && advance;
             wire nearly   = fill_reg == ((pushed_reg == freed_reg) ? NEARLY : freed_reg ? FULL : ALMOST);
             wire empties  = !again && fresh_reg == ((pushed_reg == first_reg) ? ONE : first_reg ? TWO : NONE);
-            // A table each, in front of what comes late: for some_reg, able_reg, if the output moves or not.
+            // Precompute both next states of ready_reg, some_reg and able_reg, so that late signals only
+            // select one (one LUT level).
             (* keep *) wire stays, ends, left, held, more, less;
             wire end_beat = beat == LAST_BEAT;
             assign stays = push ? !nearly : ready_reg, ends = able_reg && end_beat;
@@ -140,7 +141,8 @@ module hg_replay #(
                 if (pushed_reg != freed_reg) fill_reg  <= fill_next;
                 if (pushed_reg != first_reg) fresh_reg <= fresh_next;
                 {pushed_reg, freed_reg, first_reg} <= {push, free, first};
-                // m_ready comes late: whatever does not depend on it is kept apart, a table before the last.
+                // m_ready arrives late: logic independent of it stays in a separate LUT before the last
+                // one.
                 ready_reg <= free || stays;
                 some_reg  <= advance ? left : held;
                 able_reg  <= advance ? more : less;
@@ -152,7 +154,8 @@ module hg_replay #(
                 end
             end
 
-            // A pass is read from one half of the memory. A single pass goes around in it.
+            // A pass reads one half of the memory. With a single pass, addresses wrap around the whole
+            // memory.
             reg half_reg;
             always @(posedge clk) begin
                 if (advance && ends && end_pass) half_reg <= !half_reg;

@@ -1,9 +1,9 @@
-// hg_reset: reset input of a core.
+// hg_reset: Reset input of a core.
 //
-// Purpose     gives the core its synchronous, active-high reset.
-// Parameters  ACTIVE_LOW  1: the port is low during reset
-// Latency     1 cycle
-// Contract    the port is sampled with clk; hold it for at least two cycles.
+// Purpose     Gives the core its synchronous, active-high reset.
+// Parameters  ACTIVE_LOW  1: the port is low during reset.
+// Latency     1 cycle.
+// Contract    The port is sampled with clk. Hold it for at least two cycles.
 `default_nettype none
 module hg_reset #(
     parameter integer ACTIVE_LOW = 0

@@ -1,10 +1,10 @@
-// hg_rotate: items in a circle, turned.
+// hg_rotate: Rotates N items.
 //
-// Purpose     output i is input (i + turn) mod N: rows and columns of hg_unfold.
-// Parameters  N      items
-//             WIDTH  bits of an item
-// Latency     combinational: ceil(log2(N)) levels of 2:1 multiplexers, two of them a table of six inputs
-// Contract    turn < N. Item 0 in the low bits.
+// Purpose     Output i is input (i + turn) mod N: rows and columns of hg_unfold.
+// Parameters  N      Items.
+//             WIDTH  Bits of an item.
+// Latency     Combinational: ceil(log2(N)) levels of 2:1 multiplexers, two of them per six-input LUT.
+// Contract    turn < N. Item 0 is in the low bits.
 `default_nettype none
 module hg_rotate #(
     parameter integer N     = 3,
@@ -16,7 +16,7 @@ module hg_rotate #(
 );
     localparam integer LEVELS = $clog2(N);
 
-    // Level l turns by 2^(l - 1), or not.
+    // Level l rotates by 2^(l - 1) or not at all.
     genvar l, i;
     generate
         for (l = 0; l <= LEVELS; l = l + 1) begin : level

@@ -1,18 +1,20 @@
-// hg_rows_buffer: keeps rows of a stream until a number that is computed from the whole row is known.
+// hg_rows_buffer: Stores rows of a stream until a statistic of the whole row is known.
 //
-// Purpose     the middle of units on rows: the caller computes the number while the beats go by; every beat
-//             of the row leaves with it.
-// Parameters  WIDTH   bits of a beat
-//             BLOCK   beats of a row
-//             STAT_W  bits of the number
-//             LAG     cycles from that in which the last beat of a row is taken to that in which `stat` is
-//                     the row's number, at least 1; they pass whatever happens
-// Latency     beat 0 of a row is read 1 + LAG cycles after its last beat was taken or right behind the last
-//             beat of the row before, one beat a cycle; it is at m_data 1 cycle after that. Reading goes
-//             on in cycles with `en`, else it stands still. Beats of row r+2 are taken from the cycle after
-//             the last read of row r, those of the first two at once; s_ready depends on registers only.
-// Contract    take, first, last: a beat is taken in this cycle; it is the first, last of its row. issue: a
-//             beat is read in this cycle. Beats leave unchanged and in order. Memory of 2 * BLOCK beats.
+// Purpose     Middle part of units on rows. The caller computes the statistic as the beats pass by. Every
+//             beat of the row leaves with it.
+// Parameters  WIDTH   Bits of a beat.
+//             BLOCK   Beats of a row.
+//             STAT_W  Bits of the statistic.
+//             LAG     Cycles from accepting the last beat of a row until `stat` is the row's statistic, at
+//                     least 1. They pass even while the output stalls.
+// Latency     Beat 0 of a row is read 1 + LAG cycles after its last beat was accepted, or directly after
+//             the last beat of the previous row. Beats are read one per cycle and are on m_data 1 cycle
+//             after the read. Reading continues in cycles with `en`; otherwise it stalls. Beats of row r+2
+//             are accepted from the cycle after the last read of row r. Beats of the first two rows are
+//             accepted at once. Signal s_ready depends on registers only.
+// Contract    take, first, last: a beat is accepted in this cycle; it is the first, last of its row. issue:
+//             a beat is read in this cycle. Beats leave unchanged and in order. The memory holds 2 * BLOCK
+//             beats.
 `default_nettype none
 module hg_rows_buffer #(
     parameter integer WIDTH  = 8,
@@ -43,7 +45,7 @@ module hg_rows_buffer #(
     reg [WIDTH-1:0]  data_reg;
     reg [STAT_W-1:0] stat0_reg, stat1_reg, stat_reg;
     reg              valid_reg;
-    // Of both halves: its beats are written or read; they are complete, with their number.
+    // Per half: its beats are being written or read; it is complete, with its statistic.
     reg [1:0]        busy_reg, full_reg;
     reg              into_reg, done_reg, from_reg;  // the half that is written, completed, read
     reg [LAG-1:0]    wait_reg;

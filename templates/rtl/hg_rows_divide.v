@@ -1,11 +1,11 @@
-// hg_rows_divide: quotients of LANES numbers by one number, rounded down.
+// hg_rows_divide: Quotients of LANES numbers by one divisor, rounded down.
 //
-// Purpose     the division in units on rows.
-// Parameters  LANES  numbers
-//             BITS   bits of a quotient
-//             DEN_W  bits of the divisor
-// Latency     BITS cycles with `en`; one set a cycle
-// Contract    numbers of BITS + DEN_W bits, less than den * 2^BITS; den is not 0. Exact.
+// Purpose     Division in units on rows.
+// Parameters  LANES  Numbers.
+//             BITS   Bits of a quotient.
+//             DEN_W  Bits of the divisor.
+// Latency     BITS cycles with `en`; LANES quotients per cycle.
+// Contract    Numbers have BITS + DEN_W bits and are less than den * 2^BITS; den is not 0. Exact.
 `default_nettype none
 module hg_rows_divide #(
     parameter integer LANES = 2,
@@ -20,7 +20,7 @@ module hg_rows_divide #(
 );
     localparam integer W = BITS + DEN_W;
 
-    // Stage s finds the bit BITS - 1 - s; the rest takes the place of the number.
+    // Stage s finds bit BITS - 1 - s. The remainder replaces the number.
     wire [(BITS+1)*LANES*W-1:0]    rest;
     wire [(BITS+1)*LANES*BITS-1:0] found;
     wire [(BITS+1)*DEN_W-1:0]      dens;

@@ -1,12 +1,12 @@
-// hg_rows_max: how far each element of a row is below the largest one.
+// hg_rows_max: Distance of each element of a row to the largest one.
 //
-// Purpose     the first half of a softmax of integers.
-// Parameters  LANES      elements of a beat
-//             BEATS      beats of a row
-//             IN_W       bits of an element
-//             IN_SIGNED  1: elements are two's complement, 0: unsigned
-//             OUT_W      bits of a difference, which is not negative; the caller proves that it fits
-// Latency     2 cycles after a beat is read, see hg_rows_buffer with LAG = 1; one beat a cycle
+// Purpose     First half of a softmax of integers.
+// Parameters  LANES      Elements of a beat.
+//             BEATS      Beats of a row.
+//             IN_W       Bits of an element.
+//             IN_SIGNED  1: elements are two's complement; 0: unsigned.
+//             OUT_W      Bits of a distance, which is not negative. The caller proves that it fits.
+// Latency     2 cycles after a beat is read, see hg_rows_buffer with LAG = 1. One beat per cycle.
 // Contract    m = largest element of the row - s, in the order of s.
 `default_nettype none
 module hg_rows_max #(
@@ -39,7 +39,7 @@ module hg_rows_max #(
     reg  [IN_W-1:0]       top, top_reg, best_reg;
     integer               k;
 
-    // The largest of a beat, then of the beats of the row so far.
+    // The largest element of a beat, then of the beats of the row so far.
     always @* begin
         top = s_data[IN_W-1:0];
         for (k = 1; k < LANES; k = k + 1)

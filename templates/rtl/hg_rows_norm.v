@@ -1,24 +1,26 @@
-// hg_rows_norm: layer or root-mean-square normalization of rows of integers, weight and bias by place.
+// hg_rows_norm: Layer or root-mean-square normalization of rows of integers, with weight and bias per
+// position.
 //
 // Purpose     Deeploy's iLayerNorm and iRMSNorm.
-// Parameters  LANES      elements of a beat
-//             BEATS      beats of a row; it has LANES * BEATS elements
-//             IN_W       bits of an element
-//             IN_SIGNED  1: elements are two's complement, 0: unsigned
-//             CENTERED   1: the mean is taken off, 0: it is not
-//             SUM_W, SQ_W, MEAN_W, ROOT_W  see hg_rows_root; SUM_W > IN_W + 1, SQ_W > 2 * IN_W
-//             WEIGHT_W, BIAS_W  bits of weights and biases, signed
-//             ACC_W      bits of the numbers that are divided, signed; more than any of their products has
-//             SHIFT      bits that fall away at the end
-//             BITS       bits of a quotient, signed
-//             OUT_W      bits of a result, signed, at most BITS
-//             WRAPS      1: results keep their low bits, 0: they saturate
-//             FILE       BEATS words: of lane g the weight at bit g * (BIAS_W + WEIGHT_W), the bias above it
+// Parameters  LANES           Elements of a beat.
+//             BEATS           Beats of a row, which has LANES * BEATS elements.
+//             IN_W            Bits of an element.
+//             IN_SIGNED       1: elements are two's complement; 0: unsigned.
+//             CENTERED        1: the mean is subtracted; 0: it is not.
+//             SUM_W, SQ_W, MEAN_W, ROOT_W  See hg_rows_root. SUM_W > IN_W + 1, SQ_W > 2 * IN_W.
+//             WEIGHT_W, BIAS_W  Bits of weights and biases, signed.
+//             ACC_W           Bits of the dividends, signed; more than any of their products has.
+//             SHIFT           Bits dropped at the end.
+//             BITS            Bits of a quotient, signed.
+//             OUT_W           Bits of a result, signed, at most BITS.
+//             WRAPS           1: results keep their low bits; 0: they saturate.
+//             FILE            BEATS words. The weight of lane g is at bit g * (BIAS_W + WEIGHT_W), the bias
+//                             above it.
 // Latency     6 + BITS cycles after a beat is read, see hg_rows_buffer with LAG = 3 + latency of
-//             hg_rows_root; one beat a cycle
-// Contract    with mean and root of hg_rows_root, t = (s - mean) * weight:
-//             m = (t / root, truncated, + bias) >> SHIFT, rounded down, in the order of s.
-//             The caller proves that ACC_W and BITS suffice.
+//             hg_rows_root. One beat per cycle.
+// Contract    With mean and root of hg_rows_root, t = (s - mean) * weight. Then m = (t / root, truncated, +
+//             bias) >> SHIFT, rounded down, in the order of s. The caller proves that ACC_W and BITS
+//             suffice.
 `default_nettype none
 module hg_rows_norm #(
     parameter integer LANES     = 2,
@@ -102,7 +104,7 @@ module hg_rows_norm #(
         .first(first), .last(last), .stat({mean, root}), .en(en), .issue(issue), .m_data(data),
         .m_stat({row_mean, row_root}), .m_valid(valid));
 
-    // The root goes along for the division.
+    // The root accompanies the beat to the division.
     (* rom_style = "auto" *) reg [LANES*PLACE-1:0] places [0:BEATS-1];
     initial if (FILE != "") $readmemh(FILE, places);
     reg [BW-1:0]          place_reg;
@@ -141,7 +143,7 @@ module hg_rows_norm #(
             wire signed [ROOT_W:0]     root1 = $signed({1'b0, root1_reg});
             wire signed [T_W-1:0]      t = x1_reg * weight;
             wire signed [B_W-1:0]      b = bias * root1;
-            // A number below 0 is rounded up, to 0: root - 1 more.
+            // Truncation rounds a negative number up, toward 0: add root - 1.
             wire [ROOT_W-1:0]          up   = t_reg[ACC_W-1] ? root2_reg - 1'b1 : {ROOT_W{1'b0}};
             wire signed [ACC_W-1:0]    all  = t_reg + $signed({{ACC_W-ROOT_W{1'b0}}, up}) + b_reg;
             wire [A_W-1:0]             wide = {{A_W-ACC_W{a_reg[ACC_W-1]}}, a_reg};

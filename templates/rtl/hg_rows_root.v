@@ -1,16 +1,16 @@
-// hg_rows_root: mean and standard deviation of integers from their sums.
+// hg_rows_root: Mean and standard deviation of integers from their sums.
 //
-// Purpose     the number that a row is divided by in hg_rows_norm.
-// Parameters  COUNT     elements of a row, N
-//             CENTERED  0: the mean is 0
-//             SUM_W     bits of the sum, signed; of it twice, and of N times the mean
-//             SQ_W      bits of the sum of squares plus N, and one more
-//             MEAN_W    bits of the mean without its sign
-//             ROOT_W    bits of the root
-// Latency     ROOT_W cycles, MEAN_W + 2 more with CENTERED; a row every cycle. Nothing makes it wait.
-// Contract    mean = sum / N, truncated; with V = sum of squares - mean * (2 * sum - N * mean), which is
-//             the sum of (x - mean)^2, root = the largest r with N * (r * r - 1) <= V, which is
-//             the root of V / N + 1, rounded down twice. Exact.
+// Purpose     Divisor of a row in hg_rows_norm.
+// Parameters  COUNT     Elements of a row, N.
+//             CENTERED  0: the mean is 0.
+//             SUM_W     Bits of the sum, signed; also of twice the sum, and of N times the mean.
+//             SQ_W      Bits of the sum of squares plus N, and one more.
+//             MEAN_W    Bits of the mean without its sign.
+//             ROOT_W    Bits of the root.
+// Latency     ROOT_W cycles, MEAN_W + 2 more with CENTERED. One row per cycle, never stalled.
+// Contract    mean = sum / N, truncated. V = sum of squares - mean * (2 * sum - N * mean), which is the sum
+//             of (x - mean)^2. root = the largest r with N * (r * r - 1) <= V, which is the root of V / N +
+//             1, rounded down twice. Exact.
 `default_nettype none
 module hg_rows_root #(
     parameter integer COUNT    = 8,
@@ -32,7 +32,7 @@ module hg_rows_root #(
     localparam integer C_W = ((SQ_W > SUM_W) ? SQ_W : SUM_W) + 1;
     localparam [C_W+31:0] N = {{C_W{1'b0}}, COUNT[31:0]};  // sums can have more bits than an integer
 
-    // What is left of V + N, and N * the root so far, in front of each step.
+    // Before each step: the remainder of V + N, and N * the root so far.
     wire [(ROOT_W+1)*SQ_W-1:0]       left, scaled;
     wire [(ROOT_W+1)*ROOT_W-1:0]     roots;
     wire [(ROOT_W+1)*(MEAN_W+1)-1:0] means;

@@ -1,16 +1,17 @@
-// hg_rows_share: numbers of a table, divided by the sum of other numbers over the row.
+// hg_rows_share: Table values divided by the sum of other table values over the row.
 //
-// Purpose     the second half of a softmax of integers.
-// Parameters  LANES     elements of a beat
-//             BEATS     beats of a row
-//             IN_W      bits of an element d, unsigned
-//             WEIGHT_W  bits of a weight
-//             NUMBER_W  bits of a number
-//             SUM_W     bits of the sum, more than WEIGHT_W; the caller proves that it fits
-//             OUT_W     bits of a quotient; the caller proves that it fits
-//             FILE      stem: FILE_0000.mem has 2^IN_W weights, FILE_0001.mem as many numbers
-// Latency     2 + OUT_W cycles after a beat is read, see hg_rows_buffer with LAG = 2; one beat a cycle
-// Contract    m = number[d] / (sum of weight[d] over the row), rounded down, in the order of s. No sum is 0.
+// Purpose     Second half of a softmax of integers.
+// Parameters  LANES     Elements of a beat.
+//             BEATS     Beats of a row.
+//             IN_W      Bits of an element d, unsigned.
+//             WEIGHT_W  Bits of a weight.
+//             NUMBER_W  Bits of a number.
+//             SUM_W     Bits of the sum, more than WEIGHT_W. The caller proves that it fits.
+//             OUT_W     Bits of a quotient. The caller proves that it fits.
+//             FILE      Stem: FILE_0000.mem has 2^IN_W weights, FILE_0001.mem as many numbers.
+// Latency     2 + OUT_W cycles after a beat is read, see hg_rows_buffer with LAG = 2. One beat per cycle.
+// Contract    m = number[d] / (sum of weight[d] over the row), rounded down, in the order of s. No sum is
+//             0.
 `default_nettype none
 module hg_rows_share #(
     parameter integer LANES    = 2,

@@ -1,30 +1,30 @@
-// hg_scale: rescaling by a multiplier and a shift, rounded and clamped.
+// hg_scale: Rescaling by a multiplier and a shift, rounded and clamped.
 //
-// Purpose     code = clamp(round((x * M + R) / 2^SHIFT), LOW, HIGH), M and R per channel.
-// Parameters  LANES      elements of a beat
-//             FOLDS      sets of channels; beat i uses set i mod FOLDS
-//             IN_W       bits of x
-//             IN_SIGNED  1: x is two's complement, 0: unsigned
-//             M_W        bits of the multiplier M (two's complement)
-//             R_W        bits of the addend R (two's complement) in units of 2^R_LSB
-//             R_LSB      low bits of R that are zero and not stored
-//             SHIFT      right shift
-//             MODE       0 floor, 1 half to even, 2 half to odd, 3 the word's ODD bit chooses
-//                        between half to even (0) and half to odd (1)
-//             SYMMETRIC  0: one R; 1: where x < 0 the low SHIFT bits of R are inverted, so that
-//                        the function is floor((|x| * M + R) / 2^SHIFT) with the sign of x;
-//                        2: where x < C, R2 in place of R
-//             STYLE      0 multiplier blocks, 1 rows of adders, 2 constant M (see hg_multiply)
-//             STAGES     registers of the product
-//             CONSTANTS  STYLE 2: M of each lane, lane 0 in the low bits; FOLDS is 1
-//             OUT_W      bits of the code
-//             LOW, HIGH  clamp bounds (two's complement of OUT_W + 1 bits)
-//             FILE       $readmemh file of FOLDS words, LANES fields each. A lane's field has M at
-//                        the bottom, then R, then ODD (MODE 3), then R2 (as R) and C (two's
-//                        complement of IN_W + 1 bits; both SYMMETRIC 2)
-// Latency     3 + STAGES cycles for MODE 0, else 4 + STAGES; one beat a cycle
-// Contract    exact integers. With STYLE 0 the registers before and behind product and sum are
-//             plain, so that a multiplier block can take them.
+// Purpose     code = clamp(round((x * M + R) / 2^SHIFT), LOW, HIGH), with M and R per channel.
+// Parameters  LANES      Elements of a beat.
+//             FOLDS      Sets of channel parameters; beat i uses set i mod FOLDS.
+//             IN_W       Bits of x.
+//             IN_SIGNED  1: x is two's complement; 0: unsigned.
+//             M_W        Bits of the multiplier M (two's complement).
+//             R_W        Bits of the addend R (two's complement) in units of 2^R_LSB.
+//             R_LSB      Low bits of R that are zero and not stored.
+//             SHIFT      Right shift.
+//             MODE       0: floor; 1: half to even; 2: half to odd; 3: the word's ODD bit selects half to
+//                        even (0) or half to odd (1).
+//             SYMMETRIC  0: one R. 1: where x < 0 the low SHIFT bits of R are inverted. The function is
+//                        then floor((|x| * M + R) / 2^SHIFT) with the sign of x. 2: where x < C, R2
+//                        replaces R.
+//             STYLE      0: DSP blocks; 1: rows of adders; 2: constant M (see hg_multiply).
+//             STAGES     Registers of the product.
+//             CONSTANTS  STYLE 2: M of each lane, lane 0 in the low bits. FOLDS is 1.
+//             OUT_W      Bits of the code.
+//             LOW, HIGH  Clamp bounds (two's complement of OUT_W + 1 bits).
+//             FILE       $readmemh file of FOLDS words, LANES fields each. A lane's field holds, from the
+//                        low bits: M, R, ODD (MODE 3), R2 (as R) and C (two's complement of IN_W + 1 bits).
+//                        R2 and C exist only with SYMMETRIC 2.
+// Latency     3 + STAGES cycles for MODE 0, otherwise 4 + STAGES. One beat per cycle.
+// Contract    Exact integers. With STYLE 0 the registers before and after product and sum are plain, so
+//             that a DSP block can absorb them.
 `default_nettype none
 module hg_scale #(
     parameter integer         LANES     = 2,
@@ -56,7 +56,7 @@ module hg_scale #(
 );
     localparam integer DEPTH = STAGES + ((MODE == 0) ? 3 : 4);
     localparam integer FW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
-    // A lane's field.
+    // Fields of a lane.
     localparam integer ODD_P = M_W + R_W;
     localparam integer R2_P  = ODD_P + ((MODE == 3) ? 1 : 0);
     localparam integer C_P   = R2_P + R_W;
@@ -67,7 +67,7 @@ module hg_scale #(
     localparam integer A_W   = (R_W + R_LSB > SHIFT) ? R_W + R_LSB : SHIFT + 1;
     localparam integer S_W   = ((P_W > A_W) ? P_W : A_W) + 1;
     localparam integer Q_W   = S_W - SHIFT + 1;   // room for the carry of rounding up
-    localparam integer D_W   = R_W + 2;           // what waits for the product: ODD, invert, R
+    localparam integer D_W   = R_W + 2;           // delayed to match the product: ODD, invert, R
 
     reg [DEPTH-1:0]  valid_reg;
     wire             en = m_ready || !valid_reg[DEPTH-1];

@@ -1,24 +1,24 @@
-// hg_scale_f32: an integer times a float32, rounded to a code, exactly as float32 arithmetic has it.
+// hg_scale_f32: Integer times float32, rounded to a code, exactly as float32 arithmetic computes it.
 //
-// Purpose     code = clamp(Z + rne(f32(f32(x + B) * s)), LOW, HIGH) with s = M * 2^(T - SHIFT);
-//             B, s and Z per channel; f32 and rne round to nearest even.
-// Parameters  LANES      elements of a beat
-//             FOLDS      sets of channels; beat i uses set i mod FOLDS
-//             IN_W       bits of x
-//             IN_SIGNED  1: x is two's complement, 0: unsigned
-//             OFFSET_W   bits of the offset B (two's complement); 0: none
-//             LEFT       greatest left shift T; 0: none
-//             U_W        bits of |x + B| * 2^T, which saturates
-//             M_W        bits of M (unsigned), at most 24
-//             SHIFT      right shift of the product, at least 1
-//             Z_W        bits of the zero point Z (two's complement); 0: none
-//             STYLE, STAGES, CONSTANTS, OUT_W, LOW, HIGH   as in hg_scale; CONSTANTS are unsigned
-//             FILE       $readmemh file of FOLDS words, LANES fields each. A lane's field has M at
-//                        the bottom, then B, T (the fewest bits that hold LEFT) and Z
-// Latency     7 + STAGES cycles, 2 more if U_W > 24; one beat a cycle
-// Contract    exact where |code - Z| < 2^22 and where saturation does not change the code. The
-//             product's float32 rounding is only seen where it makes a tie: at a distance of at
-//             most d = half a unit in the last place from q + 1/2.
+// Purpose     code = clamp(Z + rne(f32(f32(x + B) * s)), LOW, HIGH) with s = M * 2^(T - SHIFT). B, s and Z
+//             are per channel; f32 and rne round to nearest even.
+// Parameters  LANES           Elements of a beat.
+//             FOLDS           Sets of channel parameters; beat i uses set i mod FOLDS.
+//             IN_W            Bits of x.
+//             IN_SIGNED       1: x is two's complement; 0: unsigned.
+//             OFFSET_W        Bits of the offset B (two's complement); 0: none.
+//             LEFT            Largest left shift T; 0: none.
+//             U_W             Bits of |x + B| * 2^T, which saturates.
+//             M_W             Bits of M (unsigned), at most 24.
+//             SHIFT           Right shift of the product, at least 1.
+//             Z_W             Bits of the zero point Z (two's complement); 0: none.
+//             STYLE, STAGES, CONSTANTS, OUT_W, LOW, HIGH: As in hg_scale. CONSTANTS are unsigned.
+//             FILE            $readmemh file of FOLDS words, LANES fields each. A lane's field holds, from
+//                             the low bits: M, B, T (the fewest bits that hold LEFT) and Z.
+// Latency     7 + STAGES cycles, 2 more if U_W > 24. One beat per cycle.
+// Contract    Exact where |code - Z| < 2^22 and where saturation does not change the code. The product's
+//             float32 rounding matters only where it creates a tie: at a distance of at most d = half a
+//             unit in the last place from q + 1/2.
 `default_nettype none
 module hg_scale_f32 #(
     parameter integer         LANES     = 2,
@@ -53,7 +53,7 @@ module hg_scale_f32 #(
     localparam integer FW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
     localparam integer T_W  = $clog2(LEFT + 1);
     localparam integer W_W  = M_W + OFFSET_W + T_W + Z_W;
-    // Its parts, with at least one bit.
+    // The fields, with at least one bit each.
     localparam integer BB_W = (OFFSET_W > 0) ? OFFSET_W : 1;
     localparam integer TT_W = (T_W > 0) ? T_W : 1;
     localparam integer ZZ_W = (Z_W > 0) ? Z_W : 1;
@@ -97,7 +97,7 @@ module hg_scale_f32 #(
             wire [TT_W-1:0] t = word[T_P +: TT_W] & {TT_W{T_W > 0}};
             wire [ZZ_W-1:0] z = word[Z_P +: ZZ_W] & {ZZ_W{Z_W > 0}};
 
-            // x + B, shifted and saturated, its magnitude.
+            // x + B, shifted and saturated, and its magnitude.
             wire signed [IN_W:0]  xs = {(IN_SIGNED != 0) && x[IN_W-1], x};
             reg  signed [B_W-1:0] sum_reg;
             reg  [TT_W-1:0]       t_reg;
@@ -116,7 +116,7 @@ module hg_scale_f32 #(
                 size_reg  <= full ? {U_W{1'b1}} : (low_reg ^ {U_W{minus_reg}}) + {{U_W-1{1'b0}}, minus_reg};
             end
 
-            // To 24 significant bits.
+            // Round to 24 significant bits.
             wire [V_W-1:0] u;
             if (EXTRA == 0) begin : exact
                 assign u = size_reg;
@@ -141,7 +141,7 @@ module hg_scale_f32 #(
                 .clk(clk), .en(en), .x({1'b0, u}), .m({1'b0, m_wait_reg[(2+EXTRA)*M_W +: M_W]}), .y(product)
             );
 
-            // d as one bit of the fraction's upper END bits; whether any bit is set below these.
+            // d as one bit of the fraction's upper END bits; whether any lower bit is set.
             wire [P_W+V_W+M_W+1:0] wide_p = {{P_W{1'b0}}, product};
             wire [Q_W-1:0]         q      = wide_p[SHIFT +: Q_W];
             reg  [Q_W-1:0]         q_reg, whole_reg;

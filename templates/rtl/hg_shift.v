@@ -1,23 +1,23 @@
-// hg_shift: rescaling by a power of two, rounded and clamped.
+// hg_shift: Rescaling by a power of two, rounded and clamped.
 //
-// Purpose     code = clamp(round((x * 2^LEFT + B) / 2^SHIFT), LOW, HIGH), B per channel.
-// Parameters  LANES      elements of a beat
-//             FOLDS      sets of channels; beat i uses set i mod FOLDS
-//             IN_W       bits of x
-//             IN_SIGNED  1: x is two's complement, 0: unsigned
-//             LEFT       left shift of x
-//             B_W        bits of the offset B (two's complement)
-//             SHIFT      right shift
-//             MODE       0 half to even, 1 ceil, 2 floor, 3 away from zero, 4 toward zero,
-//                        5 half away from zero, 6 half toward zero
-//             OUT_W      bits of the code
-//             LOW, HIGH  clamp bounds (two's complement of OUT_W + 1 bits)
-//             FILE       $readmemh file of FOLDS words of LANES * B_W bits
-//             ADD        0: all B are 0, there is no file
-//             SPLIT      1: a register between rounding and clamping
-//             FLIP       bits of s_data that come inverted
-// Latency     1 + ADD + SPLIT cycles, one beat a cycle
-// Contract    exact integers.
+// Purpose     code = clamp(round((x * 2^LEFT + B) / 2^SHIFT), LOW, HIGH), with B per channel.
+// Parameters  LANES      Elements of a beat.
+//             FOLDS      Sets of channel parameters; beat i uses set i mod FOLDS.
+//             IN_W       Bits of x.
+//             IN_SIGNED  1: x is two's complement; 0: unsigned.
+//             LEFT       Left shift of x.
+//             B_W        Bits of the offset B (two's complement).
+//             SHIFT      Right shift.
+//             MODE       0: half to even; 1: ceil; 2: floor; 3: away from zero; 4: toward zero; 5: half
+//                        away from zero; 6: half toward zero.
+//             OUT_W      Bits of the code.
+//             LOW, HIGH  Clamp bounds (two's complement of OUT_W + 1 bits).
+//             FILE       $readmemh file of FOLDS words of LANES * B_W bits.
+//             ADD        0: all B are 0, and there is no file.
+//             SPLIT      1: a register between rounding and clamping.
+//             FLIP       Bits of s_data that arrive inverted.
+// Latency     1 + ADD + SPLIT cycles, one beat per cycle.
+// Contract    Exact integers.
 `default_nettype none
 module hg_shift #(
     parameter integer     LANES     = 2,
@@ -82,7 +82,7 @@ module hg_shift #(
         end
     endgenerate
 
-    // Rounding: quotient is the floor, half and rest describe the fraction.
+    // Rounding: quotient is the floor; half and rest describe the fraction.
     function up(input neg, input odd, input half, input rest);
         case (MODE)
             0: up = half && (rest || odd);
@@ -95,7 +95,7 @@ module hg_shift #(
         endcase
     endfunction
 
-    // Whether a + inc > b, two's complement: with a constant, a chain of AND and OR from the lowest bit up.
+    // a + inc > b, two's complement. With a constant: a chain of AND and OR from the lowest bit up.
     localparam integer C_W = Q_W + OUT_W + 1;
     localparam [C_W-1:0] LOW_S  = {{Q_W{LOW[OUT_W]}}, LOW};
     localparam [C_W-1:0] HIGH_S = {{Q_W{HIGH[OUT_W]}}, HIGH};
@@ -141,8 +141,8 @@ module hg_shift #(
             end
             wire inc = up(sum[S_W-1], floor[0], half, rest);
 
-            // Rounding and clamping do not wait for each other: what is below LOW before it is rounded is in
-            // the tables in front of the carry chain, what is above HIGH sets or resets the register.
+            // Rounding and clamping work in parallel. The LUTs before the carry chain handle values below
+            // LOW before rounding. A set or reset of the register handles values above HIGH.
             wire [C_W-1:0]   wide = {{OUT_W+1{floor[Q_W-1]}}, floor};
             wire             low = !beyond(wide, UNDER, 1'b0), high = beyond(wide, HIGH_S, inc);
             wire [OUT_W-1:0] base = low ? LOW_S[OUT_W-1:0] : wide[OUT_W-1:0];

@@ -1,10 +1,10 @@
-// hg_significant: an unsigned integer rounded to so many significant bits, to nearest even.
+// hg_significant: Unsigned integer rounded to KEEP significant bits, to nearest even.
 //
-// Purpose     what the conversion of an integer to a float keeps of it.
-// Parameters  W     bits of x
-//             KEEP  significant bits, less than W; 24 for float32
-// Latency     2 cycles, advancing on en
-// Contract    exact; the result is an integer of W + 1 bits whose low bits are zero.
+// Purpose     Precision that an integer keeps when converted to a float.
+// Parameters  W     Bits of x.
+//             KEEP  Significant bits, less than W; 24 for float32.
+// Latency     2 cycles, advancing on en.
+// Contract    Exact. The result is an integer of W + 1 bits whose low bits are zero.
 `default_nettype none
 module hg_significant #(
     parameter integer W    = 30,
@@ -15,7 +15,7 @@ module hg_significant #(
     input  wire [W-1:0] x,
     output wire [W:0]   y
 );
-    // With i low bits to drop: what is kept, and one in the place of its last bit if it rounds up.
+    // For i dropped low bits: the remaining value, and the round-up increment in its last place.
     reg [W-1:0] kept, kept_reg;
     reg [W-1:0] up, up_reg;
     reg [W:0]   y_reg;

@@ -1,11 +1,11 @@
-// hg_slice: register slice for a valid/ready stream.
+// hg_slice: Register slice for a valid/ready stream.
 //
-// Purpose     cuts the combinational path of data, valid and ready.
-// Parameters  WIDTH  bits of a beat
-//             FULL   1: a beat a cycle (skid buffer); 0: every other cycle, one register and no
-//                    multiplexers
-// Latency     1 cycle
-// Contract    beats leave in order and unchanged; m_data holds still while m_valid && !m_ready.
+// Purpose     Breaks the combinational paths of data, valid and ready.
+// Parameters  WIDTH  Bits of a beat.
+//             FULL   1: one beat per cycle (skid buffer). 0: a beat every other cycle, with one register
+//                    and no multiplexers.
+// Latency     1 cycle.
+// Contract    Beats leave in order and unchanged. Output m_data is stable while m_valid && !m_ready.
 `default_nettype none
 module hg_slice #(
     parameter integer WIDTH = 8,
@@ -29,7 +29,8 @@ module hg_slice #(
     generate
         if (FULL != 0) begin : two
             reg [WIDTH-1:0] skid_reg;
-            // free_reg is !full_reg, itself a register, as it goes far; all are 0 where registers start at 0.
+            // free_reg is !full_reg as a separate register, because of its high fan-out. All are 0 where
+            // registers start at 0.
             reg             full_reg, free_reg;
             assign s_ready = free_reg;
             always @(posedge clk) begin
@@ -47,7 +48,7 @@ module hg_slice #(
                 end
             end
         end else begin : one
-            reg free_reg;  // !valid_reg, for what is in front
+            reg free_reg;  // !valid_reg, for the stages upstream
             assign s_ready = free_reg;
             always @(posedge clk) begin
                 if (!valid_reg) data_reg <= s_data;

@@ -1,28 +1,30 @@
 // hg_softmax: Softmax of rows of codes, as float32.
 //
-// Purpose     with d = largest code of the row - code: numerator[d] * fl(1 / sum of power[d]), where the sum
-//             is exact and rounded once; IN_ORDER: numerator[d] / sum, 0 below 2^-24, where the sum is
-//             rounded after each addition, from the first element to the last.
-// Parameters  LANES      elements of a beat; 1 if IN_ORDER
-//             BEATS      beats of a row
-//             IN_W       bits of a code
-//             IN_SIGNED  1: codes are two's complement, 0: unsigned
-//             LAST       index of the last word of both tables; larger distances have it
-//             W          bits of a power: fixed point, or 32 for float32 if IN_ORDER
-//             FRACTION   bits of a power behind its binary point, if not IN_ORDER
-//             IN_ORDER   0 or 1
-//             TINY       1: shares other than 0 can be below the smallest normal number; not if IN_ORDER
-//             DSP        0: products in tables; else in multiplier blocks, and large tables in block memory
-//             LOW        0 (if IN_ORDER), or bits of the low part of a distance; the power is a product
-//             M_W        bits of a mantissa of its factors
-//             MASKS      0, or words of FILE_mask.mem (hg_softmax_rows)
-//             FILE       file name stem of the tables (hg_softmax_powers)
-// Latency     beat 0 of a row is read 1 cycle after its last beat was taken or right behind the last beat
-//             of the row before; it is offered 25 + BEATS + ceil(log2(LANES)) enabled cycles after the
-//             read, 2 more if TINY, 24 + BEATS if IN_ORDER, 10 later if LOW. One beat a cycle. Row b+2
-//             is taken behind the last read of row b.
-// Contract    exact. Reading and all behind it stands still while m_valid and nobody takes; s_ready depends
-//             on registers only. power[0] is the largest power, 1 if not IN_ORDER; sums are finite.
+// Purpose     d = largest code of the row - code. The result is numerator[d] * fl(1 / sum of power[d]),
+//             where the sum is exact and rounded once. With IN_ORDER it is numerator[d] / sum, 0 below
+//             2^-24. The sum is then rounded after each addition, from the first element to the last.
+// Parameters  LANES      Elements of a beat; 1 if IN_ORDER.
+//             BEATS      Beats of a row.
+//             IN_W       Bits of a code.
+//             IN_SIGNED  1: codes are two's complement; 0: unsigned.
+//             LAST       Index of the last word of both lookup tables. Larger distances use it.
+//             W          Bits of a power: fixed point, or 32 for float32 if IN_ORDER.
+//             FRACTION   Fraction bits of a power, if not IN_ORDER.
+//             IN_ORDER   0 or 1.
+//             TINY       1: shares other than 0 can be below the smallest normal number; not if IN_ORDER.
+//             DSP        0: products in LUTs. Otherwise: products in DSP blocks, and large lookup tables in
+//                        block RAM.
+//             LOW        0 (if IN_ORDER), or bits of the low part of a distance; the power is then a
+//                        product.
+//             M_W        Bits of a mantissa of the product's factors.
+//             MASKS      0, or words of FILE_mask.mem (hg_softmax_rows).
+//             FILE       File name stem of the lookup tables (hg_softmax_powers).
+// Latency     Beat 0 of a row is read 1 cycle after its last beat was accepted, or directly after the last
+//             beat of the previous row. It is offered 25 + BEATS + ceil(log2(LANES)) enabled cycles after
+//             the read; 2 more if TINY; 24 + BEATS if IN_ORDER; 10 later if LOW. One beat per cycle. Row
+//             b+2 is accepted after the last read of row b.
+// Contract    Exact. Reading and all later stages stall while m_valid is not accepted. Signal s_ready
+//             depends on registers only. power[0] is the largest power, 1 if not IN_ORDER. Sums are finite.
 `default_nettype none
 module hg_softmax #(
     parameter integer LANES     = 2,
@@ -51,7 +53,7 @@ module hg_softmax #(
 );
     localparam integer D_W    = (LAST < 1) ? 1 : $clog2(LAST + 1);
     localparam integer LEVELS = (IN_ORDER != 0) ? 0 : $clog2(LANES);
-    // Enabled cycles that what waits for a sum spends in its memory.
+    // Enabled cycles that a buffered element spends in its memory, waiting for a sum.
     localparam integer DELAY  = (IN_ORDER != 0) ? BEATS : 16 + BEATS + LEVELS + ((LOW != 0) ? 1 : 0);
     localparam integer HELD_W = (LOW != 0) ? 31 : D_W;
     localparam integer TW     = (DELAY <= 1) ? 1 : $clog2(DELAY);
@@ -138,7 +140,7 @@ module hg_softmax #(
         .m_valid(total_valid)
     );
 
-    // Meanwhile the distances, or their powers, wait; then the third pass.
+    // Meanwhile, buffer the distances or their powers. Then the third pass.
     (* ram_style = "auto" *) reg [LANES*HELD_W-1:0] wait_mem [0:DELAY-1];
     reg  [TW-1:0]    place_reg;
     reg  [31:0]      total_reg;

@@ -1,20 +1,22 @@
-// hg_softmax_powers: the power of e of every distance, for the sum of its row and again behind that.
+// hg_softmax_powers: Power of e of every distance: once for the row's sum, and again after it.
 //
-// Purpose     the tables of a Softmax.
-// Parameters  LANES     elements of a beat
-//             D_W       bits of a distance
-//             LAST      largest distance
-//             W         bits of a power
-//             FRACTION  bits of a power behind its binary point; of use if LOW
-//             LOW, M_W  of hg_softmax_product; LOW = 0: tables of all distances
-//             HELD_W    bits of what waits: D_W, or 31 if LOW
-//             BLOCK     1: tables of distances in block memory
-//             FILE      file name stem; FILE_power.mem and FILE_numerator.mem hold LAST + 1 words each, of W
-//                       and of 32 bits; if LOW, FILE_high.mem and FILE_low.mem are of hg_softmax_product
-// Latency     from distance, advancing on en: 2 cycles to power, 0 to held; if LOW, 12 to power, 11 to held;
-//             power_valid, power_first, power_last come with power. From waited 2 cycles to numerator, 0 if
-//             LOW
-// Contract    the words of a distance; waited is what held was.
+// Purpose     Lookup tables of a Softmax.
+// Parameters  LANES     Elements of a beat.
+//             D_W       Bits of a distance.
+//             LAST      Largest distance.
+//             W         Bits of a power.
+//             FRACTION  Fraction bits of a power; used if LOW.
+//             LOW, M_W  As in hg_softmax_product. LOW = 0: lookup tables of all distances.
+//             HELD_W    Bits of a buffered element: D_W, or 31 if LOW.
+//             BLOCK     1: lookup tables of distances in block RAM.
+//             FILE      File name stem. FILE_power.mem and FILE_numerator.mem hold LAST + 1 words each, of
+//                       W and of 32 bits. If LOW, FILE_high.mem and FILE_low.mem belong to
+//                       hg_softmax_product.
+// Latency     From distance, advancing on en: 2 cycles to power, 0 to held. If LOW: 12 to power, 11 to
+//             held. Signals power_valid, power_first, power_last accompany power. From waited: 2 cycles to
+//             numerator, 0 if LOW.
+// Contract    Returns the words of a distance. Input waited is the held output after its time in the
+//             caller's buffer.
 `default_nettype none
 module hg_softmax_powers #(
     parameter integer LANES    = 2,

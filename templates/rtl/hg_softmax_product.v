@@ -1,21 +1,23 @@
-// hg_softmax_product: powers of e of distances, each the product of a word for the high part of a distance
-// and a word for its low part, rounded to float32.
+// hg_softmax_product: Powers of e of distances, each a product of two lookup table words, rounded to
+// float32.
 //
-// Purpose     powers of e in a Softmax of more distances than a table holds.
-// Parameters  LANES     elements of a beat
-//             D_W       bits of a distance
-//             LOW       bits of its low part, less than D_W
-//             HIGHS     words for high parts; a distance is less than HIGHS << LOW
-//             M_W       bits of a mantissa, 16 or more
-//             W         bits of a fixed-point number, FRACTION + 1
-//             FRACTION  of them behind its binary point, 23 to 149
-//             FILE      file name stem; FILE_high.mem holds HIGHS words {shift, mantissa} of 8 and M_W bits,
-//                       mantissa * 2^(1 - M_W - shift), the top bit of a mantissa is set, or all of it is 0;
-//                       FILE_low.mem 2^LOW words of M_W + 1 bits, more than 1/2 to 1 of 2^M_W
-// Latency     11 cycles to value, 12 to fixed, all advancing on en
-// Contract    value: float32 without its sign, nearest to the exact product, ties to even; fixed: the same
-//             number, exact if it is 0 or 2^-FRACTION is no more than the place of its last bit. Shifts
-//             are at most 151.
+// Purpose     Powers of e in a Softmax with more distances than a lookup table holds. One word is for the
+//             high part of a distance, the other for its low part.
+// Parameters  LANES     Elements of a beat.
+//             D_W       Bits of a distance.
+//             LOW       Bits of its low part, less than D_W.
+//             HIGHS     Words for high parts. A distance is less than HIGHS << LOW.
+//             M_W       Bits of a mantissa, at least 16.
+//             W         Bits of a fixed-point number, FRACTION + 1.
+//             FRACTION  Its fraction bits, 23 to 149.
+//             FILE      File name stem. FILE_high.mem holds HIGHS words {shift, mantissa} of 8 and M_W
+//                       bits, meaning mantissa * 2^(1 - M_W - shift). The top bit of a mantissa is set, or
+//                       all of it is 0. FILE_low.mem holds 2^LOW words of M_W + 1 bits, more than 1/2 to 1
+//                       of 2^M_W.
+// Latency     11 cycles to value, 12 to fixed, all advancing on en.
+// Contract    Output value is float32 without its sign, nearest to the exact product, ties to even. Output
+//             fixed is the same number. It is exact if it is 0 or 2^-FRACTION is no more than the place of
+//             its last bit. Shifts are at most 151.
 `default_nettype none
 module hg_softmax_product #(
     parameter integer LANES    = 1,
@@ -75,7 +77,8 @@ module hg_softmax_product #(
             assign high_part[i*H_W +: H_W] = distance[i*D_W + LOW +: H_W];
             assign low_part[i*LOW +: LOW]  = distance[i*D_W +: LOW];
 
-            // The product, its shift beside it; the top bit of the product, or the one below it, is set.
+            // The product, and its shift in parallel. The top bit of the product, or the one below it, is
+            // set.
             wire [P_W+2:0]        product;
             reg  [8*STAGES-1:0]   shift_reg;
             wire [8*STAGES+7:0]   shift_in = {shift_reg, high[i*(M_W+8) + M_W +: 8]};
@@ -110,7 +113,7 @@ module hg_softmax_product #(
             );
             assign value[31*i +: 31] = rounded[30:0];
 
-            // As fixed point: the mantissa moves left by its exponent.
+            // Convert to fixed point: shift the mantissa left by its exponent.
             wire       normal = rounded[30:23] != 8'd0;
             wire [7:0] left   = {rounded[30:24], rounded[23] || !normal} - LEAST;
             reg  [W:0]   fixed_reg;

@@ -1,12 +1,13 @@
-// hg_softmax_reciprocal: the reciprocal of a number of 24 bits, to as many bits as its rounding needs.
+// hg_softmax_reciprocal: Reciprocal of a 24-bit number, to as many bits as its rounding needs.
 //
-// Purpose     division by the sum of a row, once for all its elements. Two bits of the quotient a cycle,
-//             without restoring, in as few stages as the distance of numbers allows: each has GAP cycles.
-// Parameters  GAP  enabled cycles from a number to the next one, or fewer
-// Latency     13 cycles, advancing on en
-// Contract    s is 2^23 or more; 2^24 + m = floor(2^48 / s), but 2^25 - 1 for s = 2^23. So 2^47 / s rounded
-//             to 24 bits is floor((2^24 + m + 1) / 2): there are no ties, as no other s divides 2^48.
-//             m_data is there in the enabled cycle in which m_valid is 1, and in no other one.
+// Purpose     Division by the sum of a row, once for all its elements. It is non-restoring, two quotient
+//             bits per cycle. It uses as few stages as the distance of numbers allows: each number has GAP
+//             cycles.
+// Parameters  GAP  Least enabled cycles from a number to the next one.
+// Latency     13 cycles, advancing on en.
+// Contract    Input s is at least 2^23. 2^24 + m = floor(2^48 / s), but 2^25 - 1 for s = 2^23. Hence 2^47 /
+//             s rounded to 24 bits is floor((2^24 + m + 1) / 2): there are no ties, as no other s divides
+//             2^48. Output m_data is valid only in the enabled cycle in which m_valid is 1.
 `default_nettype none
 module hg_softmax_reciprocal #(
     parameter integer GAP = 3
@@ -23,7 +24,7 @@ module hg_softmax_reciprocal #(
     localparam integer PART   = (GAP < STEPS) ? GAP : STEPS;  // steps of a stage
     localparam integer STAGES = (STEPS + PART - 1) / PART;
 
-    // What is left, of -s to s - 1: twice that less s, or with s where it is negative.
+    // Next remainder, -s to s - 1: twice the remainder minus s, or plus s where it is negative.
     function [24:0] one_bit(input [24:0] left, input [23:0] divisor);
         reg less;
         begin

@@ -1,21 +1,22 @@
-// hg_softmax_rows: stores rows of codes and sends the distance of every code to the largest of its row.
+// hg_softmax_rows: Stores rows of codes and emits the distance of every code to the largest of its row.
 //
-// Purpose     the first pass of a Softmax, with room for two rows.
-// Parameters  LANES      elements of a beat
-//             BEATS      beats of a row
-//             IN_W       bits of a code
-//             IN_SIGNED  1: codes are two's complement, 0: unsigned
-//             LAST       largest distance that is sent; what is farther away has it as well
-//             D_W        bits of a distance, ceil(log2(LAST + 1)), 1 or more
-//             MASKS      0, or words of FILE_mask.mem, one for each beat, again and again; 2 bits for each
-//                        element: 0 it counts, 1 as if it had the least code, 2 it has distance LAST and is
-//                        never the largest
-//             FILE       file name stem
-// Latency     beat 0 of a row is read 1 cycle after its last beat was taken or right behind the last beat
-//             of the row before, one beat an enabled cycle; its distances are there 3 enabled cycles
-//             after the read. Beats of row b+2 are taken from the cycle after the last read of row b.
-// Contract    the side of m advances on en; s_ready depends on registers only. The beats of a row come in
-//             consecutive enabled cycles; m_first and m_last mark the first and the last of them.
+// Purpose     First pass of a Softmax, with room for two rows.
+// Parameters  LANES      Elements of a beat.
+//             BEATS      Beats of a row.
+//             IN_W       Bits of a code.
+//             IN_SIGNED  1: codes are two's complement; 0: unsigned.
+//             LAST       Largest emitted distance; larger ones are limited to it.
+//             D_W        Bits of a distance, ceil(log2(LAST + 1)), at least 1.
+//             MASKS      0, or words of FILE_mask.mem, one per beat, used cyclically. Each element has 2
+//                        bits. 0: the element counts. 1: it is replaced by the least code. 2: it has
+//                        distance LAST and is never the largest.
+//             FILE       File name stem.
+// Latency     Beat 0 of a row is read 1 cycle after its last beat was accepted, or directly after the last
+//             beat of the previous row. One beat is read per enabled cycle. Its distances are valid 3
+//             enabled cycles after the read. Beats of row b+2 are accepted from the cycle after the last
+//             read of row b.
+// Contract    The output side advances on en. Signal s_ready depends on registers only. The beats of a row
+//             leave in consecutive enabled cycles; m_first and m_last mark the first and the last of them.
 `default_nettype none
 module hg_softmax_rows #(
     parameter integer LANES     = 2,
@@ -50,14 +51,14 @@ module hg_softmax_rows #(
                 > $signed({(IN_SIGNED != 0) && b[IN_W-1], b});
     endfunction
 
-    // Codes as the mask says; above them in the memory which elements are gone.
+    // Codes after masking. Above them in the memory: flags of masked-out elements.
     localparam integer GONE_W = (MASKS != 0) ? LANES : 0;
     localparam integer ROW_W  = LANES * IN_W + GONE_W;
     wire [LANES*IN_W-1:0] code;
     wire [ROW_W-1:0]      word;
     (* ram_style = "auto" *) reg [ROW_W-1:0] mem [0:WORDS-1];
-    reg [1:0]    full_reg;               // of both halves of the memory
-    reg          into_reg, from_reg;     // the half that is written, read
+    reg [1:0]    full_reg;               // per half of the memory
+    reg          into_reg, from_reg;     // the half that is written; read
     reg [AW-1:0] write_reg, read_reg;
 
     wire take    = s_valid && s_ready;
@@ -68,13 +69,13 @@ module hg_softmax_rows #(
     wire begins  = read_reg == (from_reg ? SECOND[AW-1:0] : {AW{1'b0}});
     assign s_ready = !full_reg[into_reg];
 
-    // The largest code of a beat, then of its row. That of a row is kept until the row four behind it
-    // comes: of the rows between, two are in the memory, and one may wait behind it.
+    // The largest code of a beat, then of its row. The maximum of a row is kept until the fourth row after
+    // it arrives. Of the rows between, two are in the memory, and one may wait after it.
     reg [IN_W-1:0] top_reg;
     reg [IN_W-1:0] best_reg [0:3];
     reg [1:0]      row_reg, top_row_reg, out_reg, out1_reg;
     reg            top_valid_reg, top_first_reg;
-    reg [LANES*IN_W-1:0] top;  // a tree: the largest of more and more elements is in the first of them
+    reg [LANES*IN_W-1:0] top;  // a tree: the first element holds the maximum of ever more elements
     integer g, apart;
     always @* begin
         top = code;
@@ -92,7 +93,7 @@ module hg_softmax_rows #(
         if (take) mem[write_reg] <= word;
     end
 
-    // Reading: the word, then it and the largest of its row, then the distances.
+    // Reading: the word, then the word with the maximum of its row, then the distances.
     reg [ROW_W-1:0]      data_reg, data2_reg;
     reg [IN_W-1:0]       max_reg;
     reg [2:0]            valid_reg, first_reg, last_reg;
@@ -116,7 +117,7 @@ module hg_softmax_rows #(
             localparam [IN_W:0]   LEAST = {IN_SIGNED != 0, {IN_W{1'b0}}};
             (* rom_style = "auto" *) reg [2*LANES-1:0] masks [0:MASKS-1];
             initial if (FILE != "") $readmemh({FILE, "_mask.mem"}, masks);
-            reg  [2*LANES-1:0] mask_reg;  // of the next beat
+            reg  [2*LANES-1:0] mask_reg;  // mask of the next beat
             reg  [MW-1:0]      beat_reg;
             wire [MW-1:0]      after = (beat_reg == ENDS[MW-1:0]) ? {MW{1'b0}} : beat_reg + 1'b1;
             wire [MW-1:0]      next  = rst ? {MW{1'b0}} : take ? after : beat_reg;

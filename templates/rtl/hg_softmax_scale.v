@@ -1,12 +1,12 @@
-// hg_softmax_scale: the elements of a beat times the reciprocal of the sum of their row, as float32.
+// hg_softmax_scale: Elements of a beat times the reciprocal of their row's sum, as float32.
 //
-// Purpose     the last step of a Softmax.
-// Parameters  LANES  elements of a beat
-//             TINY   1: products can be below the smallest normal number, 2^-126
-//             DSP    0: products in tables, else in multiplier blocks; of use if not TINY
-// Latency     3 cycles, 5 if TINY; advancing on en
-// Contract    y = fl(a * b), to nearest even. a is float32, 0 to 1, b float32 and normal, 1 or less. If not
-//             TINY, a product is 0 or normal, and so is a.
+// Purpose     Last step of a Softmax.
+// Parameters  LANES  Elements of a beat.
+//             TINY   1: products can be below the smallest normal number, 2^-126.
+//             DSP    0: products in LUTs; otherwise in DSP blocks. Used if not TINY.
+// Latency     3 cycles, 5 if TINY, advancing on en.
+// Contract    y = fl(a * b), to nearest even. Input a is float32, 0 to 1. Input b is float32 and normal, at
+//             most 1. If not TINY, a product is 0 or normal, and so is a.
 `default_nettype none
 module hg_softmax_scale #(
     parameter integer LANES = 2,
@@ -19,7 +19,7 @@ module hg_softmax_scale #(
     input  wire [31:0]         b,
     output wire [LANES*32-1:0] y
 );
-    // A block multiplies by 17 bits; in tables both products are equally deep.
+    // A DSP block multiplies by 17 bits. In LUTs both partial products have equal depth.
     localparam integer LOW = (DSP != 0) ? 17 : 12;
     genvar i;
     generate
@@ -70,7 +70,8 @@ module hg_softmax_scale #(
                 reg [47-LOW:0] top_reg;
                 assign product = {top_reg, end_reg};
 
-                // Of 2^46 to 2^48: the fraction behind the highest bit; rounding carries into the exponent.
+                // A product in 2^46 to 2^48: the fraction after the highest bit. Rounding carries into the
+                // exponent.
                 wire        wide = product[47];
                 wire [22:0] fraction = wide ? product[46:24] : product[45:23];
                 wire        half = wide ? product[23] : product[22];

@@ -1,16 +1,16 @@
-// hg_softmax_sum: what the elements of a row of a Softmax are multiplied with, or divided by.
+// hg_softmax_sum: Factor or divisor of the elements of a Softmax row.
 //
-// Purpose     IN_ORDER = 0: fl(1 / sum of the words of a row), where the sum is exact, rounded once; words
-//             are fixed point. IN_ORDER = 1: the sum of float32 words, rounded after each addition, from
-//             the first to the last.
-// Parameters  LANES     words of a beat; 1 if IN_ORDER
-//             BEATS     beats of a row
-//             W         bits of a word; 32 if IN_ORDER
-//             FRACTION  bits of a word behind its binary point, if not IN_ORDER
-//             IN_ORDER  0 or 1
-// Latency     from the last beat of a row, advancing on en: 17 + ceil(log2(LANES)) cycles; 1 if IN_ORDER
-// Contract    the result, float32, is there in the enabled cycle in which m_valid is 1, and in no other one.
-//             Sums are 1 or more if not IN_ORDER, and finite.
+// Purpose     IN_ORDER = 0: fl(1 / sum of the words of a row), where the sum is exact and rounded once.
+//             Words are fixed point. IN_ORDER = 1: the sum of float32 words, rounded after each addition,
+//             from the first to the last.
+// Parameters  LANES     Words of a beat; 1 if IN_ORDER.
+//             BEATS     Beats of a row.
+//             W         Bits of a word; 32 if IN_ORDER.
+//             FRACTION  Fraction bits of a word, if not IN_ORDER.
+//             IN_ORDER  0 or 1.
+// Latency     From the last beat of a row, advancing on en: 17 + ceil(log2(LANES)) cycles; 1 if IN_ORDER.
+// Contract    The float32 result is valid only in the enabled cycle in which m_valid is 1. Sums are finite,
+//             and at least 1 if not IN_ORDER.
 `default_nettype none
 module hg_softmax_sum #(
     parameter integer LANES    = 2,
@@ -32,13 +32,14 @@ module hg_softmax_sum #(
     localparam integer LEVELS = (IN_ORDER != 0) ? 0 : $clog2(LANES);
     localparam integer STAGES = (IN_ORDER != 0) ? 1 : 17 + LEVELS;
     localparam integer SUM_W  = W + $clog2(LANES * BEATS);
-    // The highest bit of a sum is one of its first PLACES: shifted by up to MORE bits, 24 and a half stay.
+    // The highest bit of a sum is one of its first PLACES. After a shift by up to MORE bits, 24 and a half
+    // bits remain.
     localparam integer PLACES = (IN_ORDER != 0) ? 1 : SUM_W - FRACTION;
     localparam integer MORE   = PLACES - 1;
     localparam integer KEPT   = MORE + 25;
     localparam integer WIDE   = (SUM_W <= KEPT) ? KEPT + 1 : SUM_W;
     localparam integer E_W    = $clog2(PLACES + 1);
-    localparam integer WAIT   = 13;  // of hg_softmax_reciprocal
+    localparam integer WAIT   = 13;  // latency of hg_softmax_reciprocal
 
     reg  [STAGES-1:0] done_reg;
     wire [STAGES:0]   done_in = {done_reg, s_valid && s_last};
@@ -97,7 +98,7 @@ module hg_softmax_sum #(
             end
             always @(posedge clk) if (en && valid) sum_reg <= wide_beat + (first ? {SUM_W{1'b0}} : sum_reg);
 
-            // Zeros in front, and the sum without them.
+            // Leading zeros, and the sum without them.
             wire [WIDE-1:0] whole = {sum_reg, {WIDE-SUM_W{1'b0}}};
             reg  [E_W-1:0]  zeros;
             integer k;
@@ -117,11 +118,11 @@ module hg_softmax_sum #(
                 assign rest = moved[KEPT-26:0] != {MORE{1'b0}};
             end
 
-            // Rounded to 24 bits, 2^24 to the half of it; then its reciprocal, and the exponent of that.
+            // Round to 24 bits; 2^24 becomes half of it. Then compute the reciprocal and its exponent.
             wire            up = high_reg[0] && (high_reg[1] || rest_reg);
             wire [24:0]     rounded = {1'b0, high_reg[24:1]} + {24'd0, up};
             reg  [23:0]     divisor_reg;
-            reg  [E_W-1:0]  size_reg;  // of the sum: 2^size to 2^(size + 1)
+            reg  [E_W-1:0]  size_reg;  // exponent of the sum: 2^size to 2^(size + 1)
             reg  [WAIT*E_W-1:0] sizes_reg;
             wire [WAIT*E_W+E_W-1:0] sizes = {sizes_reg, size_reg};
             wire [23:0]     quotient;

@@ -1,15 +1,15 @@
-// hg_softmax_table: the word of a distance, for every lane from a memory of its own.
+// hg_softmax_table: Word of a distance, from a separate memory for every lane.
 //
-// Purpose     powers of e in a Softmax.
-// Parameters  LANES  elements of a beat
-//             D_W    bits of a distance
-//             WORDS  words; a distance is less
-//             W      bits of a word
-//             BLOCK  1: block memory, 0: the tools choose
-//             FILE   file name stem; FILE with TAIL behind it is the $readmemh file of the words
-//             TAIL   end of the file's name
-// Latency     2 cycles, advancing on en: a registered read and a register behind it, as block RAM has
-// Contract    exact.
+// Purpose     Powers of e in a Softmax.
+// Parameters  LANES  Elements of a beat.
+//             D_W    Bits of a distance.
+//             WORDS  Words. A distance is less than WORDS.
+//             W      Bits of a word.
+//             BLOCK  1: block RAM; 0: the tools choose.
+//             FILE   File name stem. The stem followed by TAIL is the $readmemh file of the words.
+//             TAIL   End of the file name.
+// Latency     2 cycles, advancing on en: a registered read and an output register, as in block RAM.
+// Contract    Exact.
 `default_nettype none
 module hg_softmax_table #(
     parameter integer LANES = 2,

@@ -1,11 +1,11 @@
-// hg_stages: control of a pipeline with an enable.
+// hg_stages: Control of a pipeline with an enable.
 //
-// Purpose     says which stages of generated arithmetic hold a beat, and when they advance.
-// Parameters  STAGES    registers from s to m
-//             JOINED    1: the stages advance with those of the taker only, as if they were its own
-// Latency     STAGES enabled cycles; one beat a cycle
-// Contract    the data registers beside it advance on en. They stand still while m_valid and nobody takes.
-//             JOINED: the taker's ready does not wait for m_valid.
+// Purpose     Tracks which stages of generated arithmetic hold a beat, and when they advance.
+// Parameters  STAGES  Registers from s to m.
+//             JOINED  1: the stages advance only with those of the consumer, as if they belonged to it.
+// Latency     STAGES enabled cycles; one beat per cycle.
+// Contract    The data registers alongside advance on en. They stall while m_valid is not accepted. With
+//             JOINED, the consumer's ready must not wait for m_valid.
 `default_nettype none
 module hg_stages #(
     parameter integer STAGES = 3,

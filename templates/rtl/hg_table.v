@@ -1,24 +1,23 @@
-// hg_table: integer function by look-up.
+// hg_table: Integer function by look-up.
 //
-// Purpose     code = f(x), per channel, from a memory of all its values, or of those in a window
-//             outside of which it is constant, or of one half of a window with point symmetry.
-// Parameters  LANES      elements of a beat
-//             FOLDS      sets of channels; beat i uses set i mod FOLDS
-//             IN_W       bits of x
-//             IN_SIGNED  1: x is two's complement, 0: unsigned
-//             OUT_W      bits of the code
-//             MODE       0: index = low ADDR_W bits of x
-//                        1: index = clamp(x - center, 0, 2^ADDR_W - 1)
-//                        2: as 1 where x >= center; below, code = SUM - value, and the index is
-//                           min(center - x - 1 + EVEN, 2^ADDR_W - 1)
-//             ADDR_W     bits of the index, in mode 0 at most IN_W
-//             CENTERED   0: center = 0 for all channels, no memory for it
-//             C_W        bits of a center (two's complement)
-//             EVEN, SUM  of mode 2
-//             FILE       file name stem; FILE_<lane>.mem (four digits) holds FOLDS * 2^ADDR_W codes,
-//                        FILE.mem (if CENTERED) FOLDS words of LANES * C_W bits
-// Latency     2, 4 or 5 cycles in mode 0, 1 or 2, one beat a cycle
-// Contract    exact; the memory has a registered read and a register behind it, as block RAM has.
+// Purpose     code = f(x), per channel, from a memory. The memory holds all values, or the values in a
+//             window outside of which f is constant, or one half of a window with point symmetry.
+// Parameters  LANES      Elements of a beat.
+//             FOLDS      Sets of channel parameters; beat i uses set i mod FOLDS.
+//             IN_W       Bits of x.
+//             IN_SIGNED  1: x is two's complement; 0: unsigned.
+//             OUT_W      Bits of the code.
+//             MODE       0: index = low ADDR_W bits of x. 1: index = clamp(x - center, 0, 2^ADDR_W - 1). 2:
+//                        as 1 where x >= center. Below it, code = SUM - value, and the index is min(center
+//                        - x - 1 + EVEN, 2^ADDR_W - 1).
+//             ADDR_W     Bits of the index, in mode 0 at most IN_W.
+//             CENTERED   0: center = 0 for all channels, without a memory for it.
+//             C_W        Bits of a center (two's complement).
+//             EVEN, SUM  Constants of mode 2.
+//             FILE       File name stem. FILE_<lane>.mem (four digits) holds FOLDS * 2^ADDR_W codes.
+//                        FILE.mem (if CENTERED) holds FOLDS words of LANES * C_W bits.
+// Latency     2, 4 or 5 cycles in mode 0, 1 or 2. One beat per cycle.
+// Contract    Exact. The memory has a registered read and an output register, as in block RAM.
 `default_nettype none
 module hg_table #(
     parameter integer     LANES     = 2,
@@ -65,7 +64,7 @@ module hg_table #(
         if (rst) valid_reg <= {STAGES{1'b0}};
     end
 
-    wire [FW-1:0]        read_fold;   // of the beat that is looked up
+    wire [FW-1:0]        read_fold;   // channel set of the beat that is looked up
     wire [LANES*C_W-1:0] center;
     genvar g;
     generate

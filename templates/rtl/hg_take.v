@@ -1,15 +1,15 @@
-// hg_take: keeps some rows, columns and beats of an image.
+// hg_take: Keeps some rows, columns and beats of an image.
 //
-// Purpose     slicing: what the ranges START, START + STEP, ... below STOP of all axes keep.
-// Parameters  WIDTH                   bits of a beat
-//             HEIGHT, COLUMNS, FOLDS  the image: rows, pixels of a row, beats of a pixel
-//             Y0, Y1, YS              rows: START, STOP, STEP; at least one is kept, STOP at most
-//                                     HEIGHT, STEP at least 1
-//             X0, X1, XS              columns
-//             C0, C1, CS              beats of a pixel
-// Latency     0: of a beat that is kept, m_valid follows s_valid and s_ready follows m_ready; any
-//             other is taken in the cycle in which it is offered, whatever m_ready is.
-// Contract    beats that are kept leave in order and unchanged. Images follow each other.
+// Purpose     Slicing: keeps START, START + STEP, ... below STOP of every axis.
+// Parameters  WIDTH           Bits of a beat.
+//             HEIGHT, COLUMNS, FOLDS  The image: rows, pixels of a row, beats of a pixel.
+//             Y0, Y1, YS      Rows: START, STOP, STEP. At least one row is kept. STOP is at most HEIGHT,
+//                             STEP at least 1.
+//             X0, X1, XS      Columns.
+//             C0, C1, CS      Beats of a pixel.
+// Latency     0: for a kept beat, m_valid follows s_valid and s_ready follows m_ready. Any other beat is
+//             consumed in the cycle in which it is offered, independent of m_ready.
+// Contract    Kept beats leave in order and unchanged. Images follow each other.
 `default_nettype none
 module hg_take #(
     parameter integer WIDTH   = 4,
@@ -37,7 +37,7 @@ module hg_take #(
 );
     wire       take = s_valid && s_ready;
     wire [2:0] last;   // axis g is at its end
-    // step[g]: axis g moves on at the end of this cycle
+    // step[g]: axis g advances at the end of this cycle.
     wire [3:0] step = {take && (&last), take && last[1] && last[0], take && last[0], take};
     wire [2:0] keeps;
 
@@ -70,7 +70,7 @@ module hg_take #(
                 assign keeps[g] = 1'b1;
                 wire unused = &{1'b0, START_W, END_W, STEP_W};
             end else begin : some
-                reg [W-1:0] next_reg;   // the next place that is kept
+                reg [W-1:0] next_reg;   // next position that is kept
                 assign keeps[g] = place_reg == next_reg;
                 always @(posedge clk) begin
                     if (step[g] && keeps[g]) next_reg <= (next_reg == END_W) ? START_W : next_reg + STEP_W;

@@ -1,26 +1,26 @@
-// hg_threshold: monotone integer function by binary search over thresholds.
+// hg_threshold: Monotone integer function by binary search over thresholds.
 //
-// Purpose     code = OFFSET + number of thresholds T[k] with x >= T[k], per channel; the exact
-//             step function of any monotone quantizer.
-// Parameters  LANES      elements of a beat
-//             FOLDS      sets of channels; beat i uses set i mod FOLDS
-//             IN_W       bits of x
-//             IN_SIGNED  1: x is two's complement, 0: unsigned
-//             BITS       comparisons; a channel has 2^BITS - 1 thresholds, ascending
-//             OUT_W      bits of the code (low bits of the sum)
-//             OFFSET     code below the first threshold
-//             FALLING    1: the top bit of a threshold word set means that the channel falls:
-//                        thresholds descend and the comparison is x < T[k]; 0: no such bit
-//             FILE       file name stem; FILE_<lane>_<level>.mem (four digits, two digits) holds
-//                        FOLDS * 2^level words: T of search node n of set f at f * 2^level + n
-//             EVERY      1: words of memories of more than 64 words go through two more registers: one
-//                        that block memories have at their outputs, and one on the way from there
-// Latency     BITS + 1 cycles, one more for each level but the first of more than 64 words, and with
-//             EVERY = 1 two more for each level of more than 64 words; one beat a cycle
-// Contract    thresholds are two's complement of IN_W + 1 bits (IN_W + 2 for unsigned x), so that
-//             "always" and "never" can be said. Each level is a memory with a registered read,
-//             as block or table RAM. Where that takes several tables one behind the other, the
-//             comparison in front of it has a register.
+// Purpose     code = OFFSET + number of thresholds T[k] with x >= T[k], per channel: the exact function of
+//             any monotone quantizer.
+// Parameters  LANES      Elements of a beat.
+//             FOLDS      Sets of channel parameters; beat i uses set i mod FOLDS.
+//             IN_W       Bits of x.
+//             IN_SIGNED  1: x is two's complement; 0: unsigned.
+//             BITS       Comparisons. A channel has 2^BITS - 1 thresholds, ascending.
+//             OUT_W      Bits of the code (low bits of the sum).
+//             OFFSET     Code below the first threshold.
+//             FALLING    1: a set top bit of a threshold word means that the channel falls. Its thresholds
+//                        descend, and the comparison is x < T[k]. 0: there is no such bit.
+//             FILE       File name stem. FILE_<lane>_<level>.mem (four digits, two digits) holds FOLDS *
+//                        2^level words: T of search node n of set f at f * 2^level + n.
+//             EVERY      1: words of memories of more than 64 words pass two more registers: one that block
+//                        RAMs have at their outputs, and one on the way from there.
+// Latency     BITS + 1 cycles, plus one for each level except the first of more than 64 words. With EVERY =
+//             1, plus two for each level of more than 64 words. One beat per cycle.
+// Contract    Thresholds are two's complement of IN_W + 1 bits (IN_W + 2 for unsigned x), so that "always"
+//             and "never" can be expressed. Each level is a memory with a registered read, in block or
+//             distributed RAM. Where the memory needs several LUTs in series, the comparison before it has
+//             a register.
 `default_nettype none
 module hg_threshold #(
     parameter integer LANES     = 2,
@@ -47,7 +47,7 @@ module hg_threshold #(
     localparam integer T_W  = IN_W + ((IN_SIGNED != 0) ? 1 : 2);
     localparam integer W_W  = T_W + FALLING;
 
-    // Registers in front of the memory of a level, or of the code.
+    // Registers before the memory of a level, or before the code.
     function integer depth(input integer level);
         integer k;
         begin
@@ -95,8 +95,8 @@ module hg_threshold #(
                     $readmemh({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], "_", L1, L0, ".mem"}, rom);
                 reg  [W_W-1:0]       word_reg;
                 reg  [IN_W-1:0]      x_reg;
-                reg  [BITS-1:0]      node_reg;   // comparisons so far, first one on top
-                // What is compared.
+                reg  [BITS-1:0]      node_reg;   // comparisons so far, the first one in the top bit
+                // Operands of the comparison.
                 wire [W_W-1:0]       word;
                 wire [IN_W-1:0]      held;
                 wire [BITS-1:0]      way;

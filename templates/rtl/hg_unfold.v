@@ -1,34 +1,33 @@
-// hg_unfold: line buffer that sends every window of images that follow each other whole, one a cycle or more.
+// hg_unfold: Line buffer that emits every window of back-to-back images, one or more per cycle.
 //
-// Purpose     the input side of layers that work on all taps at once. For each window, in raster order,
-//             for f < FOLDS: a beat of KH * KW words: tap t = kh * KW + kw at bit t * LANES * UNIT is word f
-//             of pixel (oy * SH - PT + kh * DH, ox * SW - PL + kw * DW), or PAD outside of the image.
-//             With WINDOWS > 1: a beat for windows ox = WINDOWS * i + n of a row, n < WINDOWS; tap t of
-//             window n at bit (t * WINDOWS + n) * LANES * UNIT. Windows with ox >= OUT_W hold anything.
-// Parameters  UNIT, LANES    bits of an element, elements of a word
-//             HEIGHT, WIDTH  pixels of an image, in raster order; a pixel is FOLDS words
-//             KH, KW, SH, SW, PT, PL  kernel, stride, padding at top and left
-//             OUT_H, OUT_W   windows of an image
-//             FOLDS          words of a pixel
-//             ROWS           KH > 1: rows of WIDTH pixels that are stored, at least TALL; else 1
-//             COLUMNS        KH > 1: words of a row; else words that are stored, a multiple of SPAN
-//             PAD            code of the elements outside
-//             PIXELS         pixels of a row that come in a word, channels of one after the other; rows
-//                            begin with a word of their own
-//             WINDOWS        windows of a row in a beat; WINDOWS * SW is a multiple of PIXELS
-//             DH, DW         dilation
-// Latency     A beat is issued in each enabled cycle (m_ready || !m_valid) in which hg_window_flow says that
-//             its window is complete; it is on m_data 2 enabled cycles after its issue.
-//             Words are taken, enabled or not, as hg_window_flow says with
-//             DEPTH = ROWS * COLUMNS * FOLDS.
-// Contract    that DEPTH is as hg_window_flow needs it (it is if KH > 1). s_ready depends on registers only.
-//             FOLDS is 1 if PIXELS or WINDOWS is more; PIXELS divides WIDTH, or no tap of a window lies
-//             beyond the right edge.
-//             A beat is put together from SPAN words of TALL = (KH - 1) * DH + 1 rows; SPAN is
-//             (KW - 1) * DW + 1 if PIXELS is 1 and WINDOWS, too.
-//             ROWS * SPAN memories with one write port and one registered read: row r (counted over all
-//             images) is in slot r mod ROWS, word x of it (KH is 1: word x of all) in column bank x mod SPAN;
-//             or, where a whole slot fits into a LUTRAM, every word of a beat has a copy of its own.
+// Purpose     Input side of layers that process all taps at once. For each window, in raster order, and
+//             each f < FOLDS, it emits a beat of KH * KW words. Tap t = kh * KW + kw is at bit t * LANES *
+//             UNIT. It is word f of pixel (oy * SH - PT + kh * DH, ox * SW - PL + kw * DW), or PAD outside
+//             the image. With WINDOWS > 1, a beat holds the windows ox = WINDOWS * i + n of a row, n <
+//             WINDOWS. Tap t of window n is then at bit (t * WINDOWS + n) * LANES * UNIT. Windows with ox
+//             >= OUT_W are undefined.
+// Parameters  UNIT, LANES     Bits of an element, elements of a word.
+//             HEIGHT, WIDTH   Pixels of an image, in raster order. A pixel is FOLDS words.
+//             KH, KW, SH, SW, PT, PL  Kernel, stride, padding at top and left.
+//             OUT_H, OUT_W    Windows of an image.
+//             FOLDS           Words of a pixel.
+//             ROWS            KH > 1: stored rows of WIDTH pixels, at least TALL; otherwise 1.
+//             COLUMNS         KH > 1: words of a row; otherwise stored words, a multiple of SPAN.
+//             PAD             Code of the elements outside.
+//             PIXELS          Pixels of a row in an input word, the channels of one after those of the
+//                             other. Each row begins a new word.
+//             WINDOWS         Windows of a row in a beat. WINDOWS * SW is a multiple of PIXELS.
+//             DH, DW          Dilation.
+// Latency     A beat is issued in each enabled cycle (m_ready || !m_valid) in which hg_window_flow reports
+//             its window complete. It is on m_data 2 enabled cycles after its issue. Words are accepted,
+//             enabled or not, according to hg_window_flow with DEPTH = ROWS * COLUMNS * FOLDS.
+// Contract    DEPTH must satisfy hg_window_flow (it does if KH > 1). Signal s_ready depends on registers
+//             only. FOLDS is 1 if PIXELS or WINDOWS exceeds 1. PIXELS divides WIDTH, or no tap of a window
+//             lies beyond the right edge. A beat is assembled from SPAN words of TALL = (KH - 1) * DH + 1
+//             rows. SPAN is (KW - 1) * DW + 1 if PIXELS and WINDOWS are 1. There are ROWS * SPAN memories
+//             with one write port and one registered read. Row r (counted over all images) is in slot r mod
+//             ROWS. Word x of the row (KH = 1: word x of all) is in column bank x mod SPAN. Where a whole
+//             slot fits into a LUTRAM, every word of a beat has its own copy instead.
 `default_nettype none
 module hg_unfold #(
     parameter integer UNIT    = 4,
@@ -63,21 +62,21 @@ module hg_unfold #(
 );
     localparam integer ONE  = LANES * UNIT;
     localparam integer WORD = PIXELS * ONE;
-    // The same in words: of a row, from one beat to the next, left of the image, of a beat; beats of a row.
-    // Tap 0 of window 0 is pixel SKEW of those words.
+    // The same in words: of a row (ACROSS), from one beat to the next (STEP), left of the image (LEFT), of
+    // a beat (SPAN); beats of a row (BEATS). Tap 0 of window 0 is pixel SKEW of those words.
     localparam integer ACROSS = (WIDTH + PIXELS - 1) / PIXELS, STEP = WINDOWS * SW / PIXELS;
     localparam integer LEFT = (PL + PIXELS - 1) / PIXELS, SKEW = LEFT * PIXELS - PL;
     localparam integer SPAN = (SKEW + (WINDOWS - 1) * SW + (KW - 1) * DW) / PIXELS + 1;
     localparam integer TALL = (KH - 1) * DH + 1;
     localparam integer BEATS = (OUT_W + WINDOWS - 1) / WINDOWS;
-    // Column banks: 1 if copies take less than turning columns.
+    // Column banks: 1 if copies cost less than rotating columns.
     localparam integer BANKS = (COLUMNS * FOLDS <= ((SPAN < 3) ? 32 : 64)) ? 1 : SPAN;
     localparam integer BANK  = ((COLUMNS + BANKS - 1) / BANKS) * FOLDS;
     localparam integer AW    = (BANK <= 1) ? 1 : $clog2(BANK);
     localparam integer HB    = (ROWS <= 1) ? 1 : $clog2(ROWS);
     localparam integer WB    = (BANKS <= 1) ? 1 : $clog2(BANKS);
 
-    // Bits of a signed position: those of the last taps, of the image and of the kernel.
+    // Bits of a signed position: enough for the last taps, the image and the kernel.
     localparam integer Y_LAST = (OUT_H - 1) * SH + TALL - 1 - PT;
     localparam integer X_LAST = (BEATS - 1) * STEP + SPAN - 1 - LEFT;
     localparam integer Y_MOST = (Y_LAST > HEIGHT) ? Y_LAST : HEIGHT;
@@ -114,7 +113,7 @@ module hg_unfold #(
         .clk(clk), .rst(rst), .take(take), .began(ended), .ended(ended), .room(s_ready), .complete(complete)
     );
 
-    // What the words that were read belong to.
+    // Control flags and position of the words that were read.
     reg          next_valid_reg, m_valid_reg;
     reg [HB-1:0] next_y_reg;
     reg [WB-1:0] next_x_reg;

@@ -1,17 +1,18 @@
-// hg_unfold_store: the memories of hg_unfold.
+// hg_unfold_store: Memories of hg_unfold.
 //
-// Purpose     ROWS * SPAN memories: word x of row r (counted over all images) is in slot r mod ROWS, column
-//             bank x mod BANKS of it; with one bank, in all memories of the slot.
-// Parameters  WORD             bits of a word
-//             FOLDS            words of a pixel
-//             ROWS, COLUMNS    as in hg_unfold
-//             SPAN             memories of a slot
-//             BANKS            column banks: SPAN, or 1 if every memory has a copy of all columns
-//             BANK             words of a memory
-//             ADDR_W           bits of an address
-// Latency     a word that is taken can be read from the next edge on; `stored` has, 1 enabled cycle later,
-//             the word of each memory at the place of its column, slot by slot
-// Contract    a word is never read at the edge at which its place is written, but where it is not used.
+// Purpose     ROWS * SPAN memories. Word x of row r (counted over all images) is in slot r mod ROWS, column
+//             bank x mod BANKS. With one bank, it is in all memories of the slot.
+// Parameters  WORD           Bits of a word.
+//             FOLDS          Words of a pixel.
+//             ROWS, COLUMNS  As in hg_unfold.
+//             SPAN           Memories of a slot.
+//             BANKS          Column banks: SPAN, or 1 if every memory has a copy of all columns.
+//             BANK           Words of a memory.
+//             ADDR_W         Bits of an address.
+// Latency     An accepted word can be read from the next edge on. After 1 enabled cycle, `stored` holds the
+//             word of each memory, at the position of its column, slot by slot.
+// Contract    A word is never read at the edge at which its address is written, unless the read value is
+//             unused.
 `default_nettype none
 module hg_unfold_store #(
     parameter integer WORD    = 8,

@@ -1,18 +1,18 @@
-// hg_unfold_walk: the windows that hg_unfold issues: where they are in the banks, and what lies outside.
+// hg_unfold_walk: Windows that hg_unfold issues: their place in the banks, and the taps outside the image.
 //
-// Purpose     counts folds, windows, rows of windows and images.
-// Parameters  HEIGHT to FOLDS  as in hg_unfold
-//             ROWS      as in hg_unfold
-//             BANKS     column banks: KW, or 1 if every tap has a copy of all columns
-//             BANK      words of a bank
-//             ADDR_W    bits of an address in a bank
-//             TURN_H, TURN_W   bits of a row slot and of a column bank
-//             ROW_W, COLUMN_W  bits of a signed row and column
-// Latency     the outputs describe the beat that `issue` issues at this edge; the next one follows
-// Contract    places: the addresses of the KW column banks, or of the copies for taps kw = 0, 1, ...
-//             row slot turn_y and column bank turn_x hold tap 0.
-//             outside_y, outside_x: tap kh, kw is outside of the image. window_end: last beat of a window.
-//             Only counters, and sums with constants.
+// Purpose     Counts folds, windows, rows of windows and images.
+// Parameters  HEIGHT to FOLDS  As in hg_unfold.
+//             ROWS            As in hg_unfold.
+//             BANKS           Column banks: KW, or 1 if every tap has a copy of all columns.
+//             BANK            Words of a bank.
+//             ADDR_W          Bits of an address in a bank.
+//             TURN_H, TURN_W  Bits of a row slot and of a column bank.
+//             ROW_W, COLUMN_W  Bits of a signed row and column.
+// Latency     The outputs describe the beat that `issue` issues at this edge; the next beat follows.
+// Contract    Output places: the addresses of the KW column banks, or of the copies for taps kw = 0, 1, ...
+//             Row slot turn_y and column bank turn_x hold tap 0. Outputs outside_y, outside_x: tap kh, kw
+//             is outside the image. Output window_end: last beat of a window. Uses only counters, and sums
+//             with constants.
 `default_nettype none
 module hg_unfold_walk #(
     parameter integer HEIGHT   = 4,
@@ -48,16 +48,16 @@ module hg_unfold_walk #(
     function integer wrap(input integer v, input integer m);
         wrap = ((v % m) + m) % m;
     endfunction
-    function integer down(input integer v);  // columns to places in a bank, rounded down
+    function integer down(input integer v);  // columns to addresses in a bank, rounded down
         down = (v - wrap(v, BANKS)) / BANKS;
     endfunction
 
     // Loops.
     localparam integer Y_0 = KH - 1 - PT, Y_LAST = Y_0 + (OUT_H - 1) * SH;
     localparam integer X_0 = KW - 1 - PL, X_LAST = X_0 + (OUT_W - 1) * SW;
-    reg signed [ROW_W-1:0]    row_reg;      // of the last tap, as column_reg
+    reg signed [ROW_W-1:0]    row_reg;      // of the last tap, as is column_reg
     reg signed [COLUMN_W-1:0] column_reg;
-    // Whether row and column have their last values, as registers: much is chosen by them.
+    // Registers that mark the last values of row and column: they have high fan-out.
     localparam integer X_BEFORE = X_LAST - SW, Y_BEFORE = Y_LAST - SH;
     wire before_last_x = column_reg == $signed(X_BEFORE[COLUMN_W-1:0]);
     wire before_last_y = row_reg == $signed(Y_BEFORE[ROW_W-1:0]);
@@ -66,7 +66,7 @@ module hg_unfold_walk #(
     wire row_end   = window_end && x_last_reg;
     wire image_end = row_end && y_last_reg;
 
-    // Row slot of tap 0: a step at the end of a row (R) and of an image (I).
+    // Row slot of tap 0, with a step at the end of a row (R) and of an image (I).
     localparam integer H_0 = wrap(-PT, ROWS), H_R = wrap(SH, ROWS);
     localparam integer H_I = wrap(HEIGHT - (OUT_H - 1) * SH, ROWS);
     reg  [TURN_H-1:0] turn_y_reg;
@@ -75,8 +75,8 @@ module hg_unfold_walk #(
     wire [TURN_H:0]   h_cut  = {1'b0, turn_y_reg} + ({1'b0, h_step} - ROWS[TURN_H:0]);
     assign turn_y = turn_y_reg;
 
-    // Columns from the first tap of a window to that of the next: the same row (X), R, I. A row begins at
-    // place 0 of its slot; without slots (KH is 1), pixels are counted on.
+    // Columns from the first tap of a window to that of the next: in the same row (X), R, I. A row begins
+    // at address 0 of its slot. Without slots (KH is 1), the pixel count continues.
     localparam integer BACK = (OUT_W - 1) * SW;
     localparam integer C_0  = ((KH == 1) ? -PT * WIDTH : 0) - PL;
     localparam integer C_R  = ((KH == 1) ? SH * WIDTH : 0) - BACK;
@@ -87,7 +87,8 @@ module hg_unfold_walk #(
     wire [TURN_W-1:0] w_step = image_end ? W_I[TURN_W-1:0] : row_end ? W_R[TURN_W-1:0] : W_X[TURN_W-1:0];
     wire [TURN_W-1:0] w_sum  = turn_x_reg + w_step;
     wire [TURN_W-1:0] w_cut  = turn_x_reg + (w_step - BANKS[TURN_W-1:0]);
-    // Whether a step goes around, for each column bank: no carry chain in front of that of the address.
+    // Flags of steps that wrap around, per column bank. They avoid a carry chain before that of the
+    // address.
     localparam [(1<<TURN_W)-1:0] EACH = {(1<<TURN_W){1'b1}};
     localparam [(1<<TURN_W)-1:0] OVER_X = EACH << (BANKS - W_X), OVER_R = EACH << (BANKS - W_R);
     localparam [(1<<TURN_W)-1:0] OVER_I = EACH << (BANKS - W_I);
@@ -95,7 +96,7 @@ module hg_unfold_walk #(
     wire carry = image_end ? over_i : row_end ? over_r : over_x;
     assign turn_x = turn_x_reg;
 
-    // Address of the column bank of tap 0; addresses of rows outside their slots are of no matter.
+    // Address of the column bank of tap 0. Addresses of rows outside their slots do not matter.
     localparam integer PLACES = (KH == 1) ? BANK : (1 << ADDR_W);
     localparam [0:0]   EVEN   = PLACES == (1 << ADDR_W);
     localparam integer A_0  = wrap(down(C_0) * FOLDS, PLACES);
@@ -114,7 +115,8 @@ module hg_unfold_walk #(
     wire [ADDR_W:0]   a_cut  = {1'b0, address_reg} + ({1'b0, a_step} - PLACES[ADDR_W:0]);
     wire [ADDR_W-1:0] a_new  = (EVEN || a_cut[ADDR_W]) ? a_sum : a_cut[ADDR_W-1:0];
 
-    // A column bank before that of tap 0 holds the pixel one place ahead; a copy, that of its tap.
+    // A column bank before that of tap 0 holds the pixel one address ahead. A copy holds the pixel of its
+    // tap.
     genvar t;
     generate
         for (t = 0; t < KW; t = t + 1) begin : bank
@@ -151,7 +153,7 @@ module hg_unfold_walk #(
         end
     end
 
-    // Only taps that can be outside are compared.
+    // Compare only the taps that can be outside.
     generate
         for (t = 0; t < KH; t = t + 1) begin : rows
             localparam integer FIRST = KH - 1 - t, BEYOND = HEIGHT + FIRST;  // of the last tap

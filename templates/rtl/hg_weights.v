@@ -1,16 +1,16 @@
-// hg_weights: memory of weights.
+// hg_weights: Memory of weights.
 //
-// Purpose     the words of a weight file; optionally rewritten at run time.
-// Parameters  FILE      $readmemh file of WORDS words
-//             WORDS     words
-//             WIDTH     bits of a word
-//             STYLE     0: the tools choose, 1: tables (LUTRAM if LOADABLE), 2: block memory,
-//                       3: tables in modules of their own, see hg_weights_table; as 1 if LOADABLE
-//             LOADABLE  1: the write port works, 0: it is ignored
-// Latency     1 cycle: `data` is the word with the number `addr` at the last edge with `en`
-// Contract    addr counts 0, 1, ... WORDS - 1 and begins anew, from `rst` and with every `step`: tables in
-//             modules of their own have it in registers of their own. waddr < WORDS. A word that is
-//             written and read at the same edge reads as it was before.
+// Purpose     Words of a weight file, optionally rewritten at run time.
+// Parameters  FILE      $readmemh file of WORDS words.
+//             WORDS     Words.
+//             WIDTH     Bits of a word.
+//             STYLE     0: the tools choose. 1: LUTs (LUTRAM if LOADABLE). 2: block RAM. 3: LUTs in
+//                       separate modules, see hg_weights_table; as 1 if LOADABLE.
+//             LOADABLE  1: the write port works; 0: it is ignored.
+// Latency     1 cycle: `data` is word number `addr` of the last edge with `en`.
+// Contract    Input addr counts 0, 1, ... WORDS - 1 and restarts; it starts from `rst` and advances with
+//             every `step`. The separate modules of STYLE 3 keep it in registers of their own. waddr <
+//             WORDS. A word that is written and read at the same edge returns its old value.
 `default_nettype none
 module hg_weights #(
     parameter         FILE     = "",
@@ -29,7 +29,7 @@ module hg_weights #(
     input  wire [((WORDS <= 1) ? 1 : $clog2(WORDS))-1:0] waddr,
     input  wire [WIDTH-1:0]                              wdata
 );
-    // Columns of a table.
+    // Columns per hg_weights_table.
     localparam integer SHARE = 256;
     wire write = (LOADABLE != 0) && we;
     genvar g;

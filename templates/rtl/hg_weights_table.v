@@ -1,13 +1,13 @@
-// hg_weights_table: some columns of a memory of weights, as logic that is mapped by itself.
+// hg_weights_table: Some columns of a memory of weights, as separately mapped logic.
 //
-// Purpose     what hg_weights is made of with STYLE = 3.
-// Parameters  FILE         $readmemh file of WORDS words of WIDTH bits
-//             WORDS        words
-//             WIDTH        bits of a word in the file
-//             FROM, COUNT  the bits of it that are here
-// Latency     1 cycle, as hg_weights
-// Contract    a module of its own, with an address of its own: tools that map a flat design share logic among
-//             columns, however far apart they are, as long as the longest path of the design allows it.
+// Purpose     Part of hg_weights with STYLE = 3.
+// Parameters  FILE         $readmemh file of WORDS words of WIDTH bits.
+//             WORDS        Words.
+//             WIDTH        Bits of a word in the file.
+//             FROM, COUNT  First bit and number of the bits in this module.
+// Latency     1 cycle, as hg_weights.
+// Contract    A separate module with its own address. Tools that map a flat design share logic among
+//             columns, however distant, as long as the design's longest path allows it.
 `default_nettype none
 (* keep_hierarchy = "yes" *)
 module hg_weights_table #(

@@ -1,26 +1,26 @@
-// hg_width: stream width converter between beats of IN and beats of OUT elements.
+// hg_width: Stream width converter between beats of IN and beats of OUT elements.
 //
-// Purpose     regroups a stream of elements; any ratio, integer or not (a gearbox). Both sides may
-//             divide it into groups, each of which begins a new beat.
-// Parameters  UNIT       bits of an element
-//             IN         elements of an input beat
-//             OUT        elements of an output beat
-//             IN_GROUP   elements of a group of the input: in its last beat, lanes behind the last
-//                        element are ignored; IN is as good as any multiple of it
-//             OUT_GROUP  elements of a group of the output: such lanes of its last beat are 0
-// Latency     an output beat is offered 1 cycle after the beat with its last element was taken, or
-//             1 cycle after the beat before it was taken. s_ready is 1 in a cycle if and only if
-//             count <= ROOM, where count = elements taken - elements sent before this cycle; both
-//             in whole beats, so m_ready of this cycle does not matter. With
+// Purpose     Regroups a stream of elements at any ratio, integer or not (a gearbox). Both sides may divide
+//             the stream into groups, each of which begins a new beat.
+// Parameters  UNIT       Bits of an element.
+//             IN         Elements of an input beat.
+//             OUT        Elements of an output beat.
+//             IN_GROUP   Elements of an input group. In its last beat, lanes after the last element are
+//                        ignored. IN is equivalent to any multiple of it.
+//             OUT_GROUP  Elements of an output group. Such lanes of its last beat are 0.
+// Latency     An output beat is offered 1 cycle after the beat with its last element was accepted, or 1
+//             cycle after the previous output beat was accepted. Signal s_ready is 1 in a cycle if and only
+//             if count <= ROOM. Here count = elements accepted - elements emitted before this cycle. Both
+//             count whole beats, so m_ready of this cycle does not matter. The constants are:
 //               STEP = gcd(IN, OUT) if no group ends within a beat, or if the groups are equal;
-//                      gcd(IN, OUT, IN_GROUP, OUT_GROUP) otherwise
-//               ROOM = OUT if STEP is IN or OUT, else 2 * OUT - STEP
+//                      gcd(IN, OUT, IN_GROUP, OUT_GROUP) otherwise.
+//               ROOM = OUT if STEP is IN or OUT, else 2 * OUT - STEP.
 //             Equal groups that end within a beat count as if rounded up to a multiple of STEP, on
-//             both sides (the last beats have that many elements more). Where an output beat is made
-//             of two or more whole input beats (hg_width_widen), the first of these is always taken
-//             and the others while no beat is offered: this differs behind shorter last beats only.
-// Contract    elements keep their order, first element in the low bits; a frame must be whole beats
-//             and groups on both sides (nothing is flushed).
+//             both sides (the last beats have that many elements more). If an output beat consists of
+//             two or more whole input beats (hg_width_widen), the first of these is always accepted.
+//             The others are accepted while no beat is offered. This differs only after shorter last beats.
+// Contract    Elements keep their order, first element in the low bits. A frame must be whole beats and
+//             groups on both sides (nothing is flushed).
 `default_nettype none
 module hg_width #(
     parameter integer UNIT      = 1,
@@ -57,7 +57,7 @@ module hg_width #(
     localparam integer EQUAL = (WHOLE == 0 && IN_GROUP == OUT_GROUP) ? 1 : 0;
     localparam integer STEP  = (WHOLE != 0 || EQUAL != 0) ? BOTH : gcd(BOTH, gcd(IN_GROUP, OUT_GROUP));
     localparam integer ROUND = (EQUAL != 0) ? (STEP - IN_GROUP % STEP) % STEP : 0;
-    // Beats of a group, and elements of its last beat: taken or sent, and real.
+    // Beats of a group, and elements of its last beat: processed, and real.
     localparam integer IN_BEATS  = (IN_GROUP + IN - 1) / IN;
     localparam integer OUT_BEATS = (OUT_GROUP + OUT - 1) / OUT;
     localparam integer IN_TAIL   = IN_GROUP + ROUND - (IN_BEATS - 1) * IN;
@@ -66,7 +66,7 @@ module hg_width #(
 
     wire [OUT*UNIT-1:0] beat;
 
-    // Which beat of a group comes next, where that matters.
+    // Position of the next beat in its group, where that matters.
     wire in_last, out_last;
     generate
         if (IN_TAIL == IN || IN_BEATS == 1) begin : in_alike

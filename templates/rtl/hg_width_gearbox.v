@@ -1,12 +1,13 @@
-// hg_width_gearbox: beats of OUT from beats of IN steps, at any ratio.
+// hg_width_gearbox: Beats of OUT steps from beats of IN steps, at any ratio.
 //
-// Purpose     of hg_width, where neither side is whole beats of the other.
-// Parameters  WIDTH     bits of a step
-//             IN, OUT   steps of an input and of an output beat
-//             IN_TAIL   steps that are taken from an input beat with s_last
-//             OUT_TAIL  steps that leave with an output beat with m_last
-// Latency     as hg_width says
-// Contract    m_last says which output beat comes next; s_last, m_last depend on registers only.
+// Purpose     Part of hg_width, for ratios where no side is whole beats of the other.
+// Parameters  WIDTH     Bits of a step.
+//             IN, OUT   Steps of an input and of an output beat.
+//             IN_TAIL   Steps used of an input beat with s_last.
+//             OUT_TAIL  Steps that leave with an output beat with m_last.
+// Latency     As in hg_width.
+// Contract    Input m_last describes the next output beat. Inputs s_last and m_last depend on registers
+//             only.
 `default_nettype none
 module hg_width_gearbox #(
     parameter integer WIDTH    = 2,
@@ -26,8 +27,8 @@ module hg_width_gearbox #(
     output wire                 m_valid,
     input  wire                 m_ready
 );
-    // The store holds whole steps, the oldest in the low bits. It accepts an input beat
-    // whenever fewer than two output beats are complete, so neither side waits for the other.
+    // The store holds whole steps, the oldest in the low bits. It accepts an input beat whenever fewer than
+    // two output beats are complete, so neither side waits for the other.
     localparam integer ROOM  = (IN == 1 || OUT == 1) ? OUT : 2 * OUT - 1;
     localparam integer STEPS = ROOM + IN;
     localparam integer CW    = $clog2(STEPS + 1);
@@ -49,8 +50,8 @@ module hg_width_gearbox #(
     assign m_data  = store_reg[OUT*WIDTH-1:0];
     assign s_ready = count_reg <= ROOM[CW-1:0];
 
-    // The new elements go behind those that are kept, at most ROOM: an input beat of one step to the
-    // place with that number, a longer one is shifted there by the bits of `kept`.
+    // New elements are appended after the kept ones, at most ROOM. An input beat of one step goes to the
+    // place with that number. A longer one is shifted there by the bits of `kept`.
     wire [STEPS*WIDTH-1:0] placed, store_next;
     wire [STEPS-1:0]       stays;
     genvar g;

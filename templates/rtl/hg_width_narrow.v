@@ -1,12 +1,12 @@
-// hg_width_narrow: beats that are whole parts of the input beats, one after the other.
+// hg_width_narrow: Splits input beats into output beats.
 //
-// Purpose     of hg_width: COUNT output beats from an input beat, the low bits first.
-// Parameters  WIDTH  bits of an output beat
-//             COUNT  output beats in an input beat
-//             TAIL   of these, those that come from an input beat with s_last, if COUNT is more
-// Latency     as hg_width says: 1 cycle, then a beat a cycle
-// Contract    s_ready and m_* depend on registers only. COUNT of 1 is a skid buffer. TAIL is COUNT if
-//             s_last is always 1.
+// Purpose     Part of hg_width: COUNT output beats from an input beat, the low bits first.
+// Parameters  WIDTH  Bits of an output beat.
+//             COUNT  Output beats in an input beat.
+//             TAIL   Output beats from an input beat with s_last, at most COUNT.
+// Latency     As in hg_width: 1 cycle, then one beat per cycle.
+// Contract    Outputs s_ready and m_* depend on registers only. COUNT of 1 is a skid buffer. TAIL is COUNT
+//             if s_last is always 1.
 `default_nettype none
 module hg_width_narrow #(
     parameter integer WIDTH = 4,
@@ -26,10 +26,11 @@ module hg_width_narrow #(
     localparam integer CW = (COUNT <= 1) ? 1 : $clog2(COUNT);
     localparam integer COUNT_1 = COUNT - 1, TAIL_1 = TAIL - 1;
 
-    // The first part of a beat goes to the output at once if that is free; the beat stays for the others.
+    // The first part of a beat goes to the output at once if that is free. The beat is stored for the other
+    // parts.
     reg [COUNT*WIDTH-1:0] rest_reg;
     reg [WIDTH-1:0]       data_reg;
-    reg [CW-1:0]          part_reg, end_reg;    // the next part, the last one
+    reg [CW-1:0]          part_reg, end_reg;    // the next part; the last one
     reg                   rests_reg, valid_reg;
 
     wire          advance = m_ready || !valid_reg;

@@ -1,17 +1,16 @@
-// hg_width_widen: beats that are put together from whole input beats.
+// hg_width_widen: Assembles output beats from whole input beats.
 //
-// Purpose     of hg_width: COUNT input beats side by side, the first in the low bits.
-// Parameters  WIDTH  bits of an input beat
-//             COUNT  input beats in an output beat, at least 2
-//             TAIL   input beats in the last output beat of a group, 2 to COUNT; what is behind them
-//                    is not defined
-//             BEATS  output beats of a group
-// Latency     1 cycle from the last input beat of an output beat
-// Contract    the first beat waits in a register of its own while an output beat is offered, and is
-//             always taken; the others are taken while none is offered. They shift what is there. Where
-//             last output beats are shorter, they come in at one of two ends, with multiplexers; where
-//             enables of all places take less, places have these instead.
-//             s_ready and m_* are registers.
+// Purpose     Part of hg_width: COUNT input beats side by side, the first in the low bits.
+// Parameters  WIDTH  Bits of an input beat.
+//             COUNT  Input beats in an output beat, at least 2.
+//             TAIL   Input beats in the last output beat of a group, 2 to COUNT. Bits after them are
+//                    undefined.
+//             BEATS  Output beats of a group.
+// Latency     1 cycle from the last input beat of an output beat.
+// Contract    The first beat is always accepted: it waits in a separate register while an output beat is
+//             offered. The others are accepted while none is offered; they shift the stored beats. Shorter
+//             last output beats enter at one of two ends, through multiplexers. Where write enables of all
+//             places cost less, the places have these instead. Outputs s_ready and m_* are registers.
 `default_nettype none
 module hg_width_widen #(
     parameter integer WIDTH = 4,
@@ -32,11 +31,11 @@ module hg_width_widen #(
     localparam integer COUNT_1 = COUNT - 1, TAIL_1 = TAIL - 1;
     localparam [0:0] TWO_ENDS = TAIL < COUNT && BEATS > 1;
 
-    reg [WIDTH-1:0] first_reg;    // the input beat before; with enables, the first of an output beat
+    reg [WIDTH-1:0] first_reg;    // the previous input beat; with enables, the first of an output beat
     reg [CW-1:0]    place_reg;
     reg             begun_reg;    // place_reg is not 0
     reg             valid_reg;
-    reg             ready_reg;    // not begun_reg, or not valid_reg
+    reg             ready_reg;    // begun_reg or valid_reg is 0
 
     wire last, short;
     wire [CW-1:0] place_next;
@@ -89,7 +88,8 @@ module hg_width_widen #(
             wire unused = &{1'b0, all[WIDTH-1:0], some[WIDTH-1:0]};
             always @(posedge clk) begin
                 if (push) first_reg <= s_data;
-                // It is ready then: with these registers the many enables are a table away.
+                // Here s_ready is 1. Testing these registers instead of `push` saves a LUT level for the
+                // many enables.
                 if (s_valid && begun_reg && !valid_reg) begin
                     data_reg <= all[(MOST+1)*WIDTH-1:WIDTH];
                     if (short) data_reg[TAIL*WIDTH-1:0] <= some[(TAIL+1)*WIDTH-1:WIDTH];

@@ -1,25 +1,25 @@
-// hg_window: line buffer that sends the words of every window of images that follow each other.
+// hg_window: Line buffer that emits the words of every window of back-to-back images.
 //
-// Purpose     the input side of hg_conv, hg_dwconv and hg_pool. For each window, in raster order:
-//             for g < GROUPS, r < REPEAT, kh < KH, kw < KW, f < FOLDS: word g * FOLDS + f of pixel
-//             (oy * SH - PT + kh * DH, ox * SW - PL + kw * DW), or PAD outside of the image.
-// Parameters  UNIT, LANES    bits of an element, elements of a word
-//             HEIGHT, WIDTH  pixels of an image; a pixel is GROUPS * FOLDS words
-//             KH, KW, SH, SW, DH, DW, PT, PL  kernel, stride, dilation, padding at top and left
-//             OUT_H, OUT_W   windows of an image
-//             GROUPS, FOLDS, REPEAT  see above
-//             DEPTH          words of the buffer
-//             PAD            code of the elements outside
-//             LATE           en comes late, see hg_window_count
-// Latency     A window has P = GROUPS * REPEAT * KH * KW * FOLDS words; one word is issued in each
-//             enabled cycle (en) unless it is the first one of its window, which waits until
-//             hg_window_flow says that the window is complete. So the first word of window v is
-//             issued in the first enabled cycle that comes after the one in which its newest word
-//             was taken, and is P or more enabled cycles after the first word of window v - 1.
-//             A word is in the memory's output register (`next_valid`) one enabled cycle after its
-//             issue, and x (`x_valid`) two. Words are taken, whatever `en` is, as hg_window_flow says.
-// Contract    DEPTH as hg_window_flow needs it. s_ready depends on registers only. x_last: the last
-//             word of each KH * KW * FOLDS.
+// Purpose     Input side of hg_conv, hg_dwconv and hg_pool. Emits for each window, in raster order, and for
+//             g < GROUPS, r < REPEAT, kh < KH, kw < KW, f < FOLDS one word. It is word g * FOLDS + f of
+//             pixel (oy * SH - PT + kh * DH, ox * SW - PL + kw * DW), or PAD outside the image.
+// Parameters  UNIT, LANES     Bits of an element, elements of a word.
+//             HEIGHT, WIDTH   Pixels of an image. A pixel is GROUPS * FOLDS words.
+//             KH, KW, SH, SW, DH, DW, PT, PL  Kernel, stride, dilation, padding at top and left.
+//             OUT_H, OUT_W    Windows of an image.
+//             GROUPS, FOLDS, REPEAT  See above.
+//             DEPTH           Words of the buffer.
+//             PAD             Code of the elements outside.
+//             LATE            1: en arrives late, see hg_window_count.
+// Latency     A window has P = GROUPS * REPEAT * KH * KW * FOLDS words. One word is issued in each enabled
+//             cycle (en), except that the first word of a window waits until hg_window_flow reports the
+//             window complete. The first word of window v is thus issued in the first enabled cycle after
+//             the one in which its newest word was accepted. It is also P or more enabled cycles after the
+//             first word of window v - 1. A word is in the memory's output register (`next_valid`) one
+//             enabled cycle after its issue, and in x (`x_valid`) two cycles after. Words are accepted,
+//             independent of `en`, according to hg_window_flow.
+// Contract    DEPTH must satisfy hg_window_flow. Signal s_ready depends on registers only. Output x_last
+//             marks the last word of each KH * KW * FOLDS.
 `default_nettype none
 module hg_window #(
     parameter integer UNIT   = 4,
@@ -56,7 +56,7 @@ module hg_window #(
 );
     localparam integer AW = (DEPTH <= 1) ? 1 : $clog2(DEPTH);
     localparam [AW-1:0] TOP = DEPTH[AW-1:0] - 1'b1;
-    // Bits of a signed position: those of the taps and of the image.
+    // Bits of a signed position: enough for the taps and the image.
     localparam integer Y_LAST = (OUT_H - 1) * SH + (KH - 1) * DH - PT;
     localparam integer X_LAST = (OUT_W - 1) * SW + (KW - 1) * DW - PL;
     localparam integer Y_TOP  = (Y_LAST > HEIGHT) ? Y_LAST : HEIGHT;
@@ -68,9 +68,9 @@ module hg_window #(
     wire start, outside, reduction_end, window_end, complete;
     wire take  = s_valid && s_ready;
     wire next  = complete || !start;
-    wire issue = en && next;   // en comes late
-    // Only a window of one word ends with the word that waits for it. Of more, the next window is waited for
-    // while the others follow.
+    wire issue = en && next;   // en arrives late
+    // A window of one word can end only when that word is available. For longer windows, the next window's
+    // words may arrive while the current words are issued.
     localparam [0:0] MORE = GROUPS * REPEAT * KH * KW * FOLDS > 1;
     wire ended = en && window_end && (complete || MORE);
     reg  began_reg;
@@ -94,7 +94,7 @@ module hg_window #(
         .room(s_ready), .complete(complete)
     );
 
-    // A word is never read at the edge at which its place is written.
+    // A word is never read at the edge at which its address is written.
     (* no_rw_check *) reg [UNIT*LANES-1:0] mem [0:DEPTH-1];
     reg [UNIT*LANES-1:0] next_reg, x_reg;
     reg [AW-1:0]         write_reg;

@@ -1,12 +1,12 @@
-// hg_window_count: one of the counts of hg_window_flow.
+// hg_window_count: One of the counts of hg_window_flow.
 //
-// Purpose     count of words that moves by `step` to the next window.
-// Parameters  W     bits of the count
-//             FROM  what it is after reset, W bits
-//             LATE  go comes late: it chooses one of two sums, instead of what is added
-// Latency     count belongs to the cycles before this one: `take` adds 1, `go` adds step
-// Contract    modulo 2^W. The words that are taken come in as a carry, out of the lowest bit: one chain of
-//             carries for both.
+// Purpose     Word count that moves by `step` to the next window.
+// Parameters  W     Bits of the count.
+//             FROM  Value after reset, W bits.
+//             LATE  1: go arrives late. It then selects one of two sums, instead of the addend.
+// Latency     The count covers the cycles before this one: `take` adds 1, `go` adds step.
+// Contract    Modulo 2^W. Accepted words enter as a carry out of the lowest bit: one carry chain serves
+//             both.
 `default_nettype none
 module hg_window_count #(
     parameter integer W    = 6,

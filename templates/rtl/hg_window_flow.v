@@ -1,22 +1,23 @@
-// hg_window_flow: when hg_window takes a word and when a window is complete.
+// hg_window_flow: Decides when hg_window accepts a word and when a window is complete.
 //
-// Purpose     counts words against the newest and the oldest word that the current window needs.
-//             With (y0, x0) = (oy * SH - PT, ox * SW - PL), the place of its first tap,
+// Purpose     Counts words relative to the newest and the oldest word that the current window needs. With
+//             (y0, x0) = (oy * SH - PT, ox * SW - PL), the position of its first tap:
 //             newest: last word of pixel (clamp(y0 + SPAN_Y, 0, HEIGHT - 1),
 //                     clamp(x0 + SPAN_X, 0, WIDTH - 1));
 //             oldest: first word of pixel number
 //                     clamp(y0, 0, HEIGHT) * WIDTH + (keep ? clamp(x0, 0, WIDTH) : 0), where
-//                     keep = y0 < HEIGHT && (y0 + SH > 0 || oy == OUT_H - 1);
-//             both counted from the first word after reset.
-// Parameters  HEIGHT, WIDTH, SH, SW, PT, PL, OUT_H, OUT_W, DEPTH  as in hg_window
-//             SPAN_Y, SPAN_X   places from the first to the last tap
-//             PIXEL            words of a pixel
-//             LATE             as in hg_window_count
-// Latency     room: fewer than DEPTH words from the oldest on were taken (`take`) before this cycle;
-//             complete: the newest word was taken before this cycle. Both are about the next window behind
-//             the edge at which `ended` is 1 for room, `began` for complete.
-// Contract    depends on registers only. Needs DEPTH > newest - oldest for every window. began comes before
-//             ended of the same window, or with it.
+//                     keep = y0 < HEIGHT && (y0 + SH > 0 || oy == OUT_H - 1).
+//             Both are counted from the first word after reset.
+// Parameters  HEIGHT, WIDTH, SH, SW, PT, PL, OUT_H, OUT_W, DEPTH: As in hg_window.
+//             SPAN_Y, SPAN_X  Positions from the first to the last tap.
+//             PIXEL           Words of a pixel.
+//             LATE            As in hg_window_count.
+// Latency     Output room: before this cycle, fewer than DEPTH words from the oldest on were accepted
+//             (`take`). Output complete: the newest word was accepted before this cycle. After the edge
+//             with `ended` = 1, room describes the next window. After the edge with `began` = 1, complete
+//             describes the next window.
+// Contract    Depends on registers only. Needs DEPTH > newest - oldest for every window. `began` precedes
+//             or accompanies `ended` of the same window.
 `default_nettype none
 module hg_window_flow #(
     parameter integer HEIGHT = 4,
@@ -59,8 +60,8 @@ module hg_window_flow #(
         oldest = clamp(oy * SH - PT, HEIGHT) * LINE + keeps(oy) * clamp(ox * SW - PL, WIDTH) * PIXEL;
     endfunction
 
-    // Words of the first window; more from the last window of an image to the first of the next one, and
-    // from the first window to the second.
+    // Words of the first window. Further words from the last window of an image to the first of the next
+    // one, and from the first window to the second.
     localparam integer NEED_0 = newest(0, 0) + 1;
     localparam integer NEED_I = IMAGE + newest(0, 0) - newest(OY_L, OX_L);
     localparam integer FREE_I = IMAGE - oldest(OY_L, OX_L);
@@ -80,7 +81,7 @@ module hg_window_flow #(
     localparam integer MINUS_NEED_0 = -NEED_0, MINUS_NEED_I = -NEED_I, MINUS_FREE_I = -FREE_I;
     localparam integer MINUS_NEED_1 = -NEED_1, MINUS_FREE_1 = -FREE_1, MINUS_DEPTH = -DEPTH;
 
-    // The window behind the current one.
+    // The window after the current one.
     localparam integer XW = (OUT_W == 1) ? 1 : $clog2(OUT_W);
     localparam integer YW = (OUT_H == 1) ? 1 : $clog2(OUT_H);
     reg  [XW-1:0] ox_reg;
@@ -93,7 +94,7 @@ module hg_window_flow #(
     hg_next #(.W(XW)) columns (.at(ox_reg), .down(1'b0), .wrap(row_end), .next(ox_next));
     hg_next #(.W(YW)) rows (.at(oy_reg), .down(1'b0), .wrap(last_row), .next(oy_next));
 
-    // Its steps: by how much it needs more than it has, and frees, when the one behind it comes.
+    // Its steps to the following window: additional words needed, and words freed.
     wire [CW-1:0] need_x, need_y, free_x, free_y;
     wire          keep, unused_nx, unused_ny, unused_fx;
     hg_window_step #(
@@ -117,8 +118,8 @@ module hg_window_flow #(
     wire [CW-1:0] free = image_end ? MINUS_FREE_I[CW-1:0] : row_end ? free_y : free_x & {CW{keep_x}};
 
     // Counts, and steps from the current window to the next.
-    wire [CW-1:0] have;     // words taken - words up to the newest
-    wire [CW-1:0] over;     // words taken - words before the oldest - DEPTH
+    wire [CW-1:0] have;     // words accepted - words up to the newest
+    wire [CW-1:0] over;     // words accepted - words before the oldest - DEPTH
     reg  [CW-1:0] need_reg, free_reg;
     hg_window_count #(.W(CW), .FROM(MINUS_NEED_0[CW-1:0]), .LATE(LATE)) have_count (
         .clk(clk), .rst(rst), .take(take), .go(began), .step(need_reg), .count(have)

@@ -1,13 +1,13 @@
-// hg_window_step: how far a position moves that is clamped to an image.
+// hg_window_step: Movement of a position that is clamped to an image.
 //
-// Purpose     the steps of the counts in hg_window_flow without arithmetic: with
+// Purpose     Steps of the counts in hg_window_flow without arithmetic. With
 //             q = FIRST + n * STRIDE, n < COUNT, and
 //             d = clamp(q + STRIDE, 0, LIMIT) - clamp(q, 0, LIMIT),
 //             step = d * UNIT + OFFSET if d > 0, else REST.
-// Parameters  FIRST, STRIDE, COUNT, LIMIT, UNIT, OFFSET, REST  see above
-//             INDEX_W, STEP_W  bits of n, and of step, which is two's complement
-// Latency     combinational
-// Contract    exact modulo 2^STEP_W; only comparisons with constants. `moves`: d > 0.
+// Parameters  FIRST, STRIDE, COUNT, LIMIT, UNIT, OFFSET, REST: See above.
+//             INDEX_W, STEP_W  Bits of n, and of step, which is two's complement.
+// Latency     Combinational.
+// Contract    Exact modulo 2^STEP_W, with comparisons with constants only. Output `moves`: d > 0.
 `default_nettype none
 module hg_window_step #(
     parameter integer FIRST   = -1,
@@ -24,8 +24,8 @@ module hg_window_step #(
     output wire [STEP_W-1:0]  step,
     output wire               moves
 );
-    // LOW is the last position below 0 and HIGH the last one below LIMIT: between them, positions
-    // move by STRIDE; from them, by D_LOW and D_HIGH; before LOW and after HIGH, not at all.
+    // LOW is the last position below 0 and HIGH the last one below LIMIT. Between them, positions move by
+    // STRIDE; from them, by D_LOW and D_HIGH; before LOW and after HIGH, not at all.
     localparam integer LAST   = FIRST + (COUNT - 1) * STRIDE;
     localparam integer REM    = ((FIRST % STRIDE) + STRIDE) % STRIDE;
     localparam integer LOW    = REM - STRIDE;
@@ -41,7 +41,7 @@ module hg_window_step #(
     localparam [0:0] HAS_HIGH = FIRST <= HIGH && HIGH <= LAST;
     localparam [0:0] BEYOND   = LAST < LOW || HIGH < FIRST;
 
-    // Whether a < b, in gates: a carry chain adds the step, and none stands in front of that.
+    // a < b, in gates: a carry chain adds the step, and no other chain should precede it.
     function less(input [INDEX_W-1:0] a, input [INDEX_W-1:0] b);
         integer i;
         begin

@@ -1,11 +1,12 @@
-// hg_window_walk: the order of the words that hg_window issues.
+// hg_window_walk: Order of the words that hg_window issues.
 //
-// Purpose     loops over the words of windows: place in the buffer, pixel, and what it ends.
-// Parameters  HEIGHT to DEPTH  as in hg_window
-//             ADDR_W, ROW_W, COLUMN_W  bits of an address, and of a signed row and column
-// Latency     the outputs describe the word that `issue` issues at this edge; the next one follows
-// Contract    address modulo DEPTH, counted on for pixels outside of the image, too; only counters
-//             and sums with constants. start: first word of a window; *_end: last word of a
+// Purpose     Loops over the words of windows. Gives the place in the buffer, the pixel, and the loops that
+//             the word ends.
+// Parameters  HEIGHT to DEPTH  As in hg_window.
+//             ADDR_W, ROW_W, COLUMN_W  Bits of an address, and of a signed row and column.
+// Latency     The outputs describe the word that `issue` issues at this edge; the next word follows.
+// Contract    The address is modulo DEPTH and also counts pixels outside the image. Uses only counters and
+//             sums with constants. Output start: first word of a window. Outputs *_end: last word of a
 //             reduction, of a window.
 `default_nettype none
 module hg_window_walk #(
@@ -43,19 +44,20 @@ module hg_window_walk #(
     localparam integer Y_LAST = (OUT_H - 1) * SH + SPAN_Y - PT;
     localparam integer X_LAST = (OUT_W - 1) * SW + SPAN_X - PL;
 
-    // Counters of the loops. w_end: with the last fold, this word ends the loop kw; and so on outwards.
+    // Counters of the loops. w_end: with the last fold, this word ends the loop kw; likewise for the outer
+    // loops.
     reg start_reg;
     reg signed [COLUMN_W-1:0] x_reg;
     reg signed [ROW_W-1:0]    y_reg;
-    // Whether a loop is at its last step, and x and y at their last values, as registers: the way to the next
+    // Registers that mark the last step of each loop and the last values of x and y: the path to the next
     // address begins at them.
     wire f_end, w_end, h_last, r_last, g_last;
     reg  x_last_reg, y_last_reg;
     wire h_end = w_end && h_last, r_end = h_end && r_last, g_end = r_end && g_last;
     wire x_end = g_end && x_last_reg, y_end = x_end && y_last_reg;
 
-    // Steps of the pixel, X and Y, and of the address, at the end of the loop with that letter;
-    // I: of an image.
+    // Steps of the pixel, X and Y, and of the address, at the end of the loop with that letter. I: of an
+    // image.
     function integer wrap(input integer v);
         wrap = ((v % DEPTH) + DEPTH) % DEPTH;
     endfunction
@@ -79,7 +81,7 @@ module hg_window_walk #(
                                : w_end ? X_H[COLUMN_W-1:0] : DW[COLUMN_W-1:0];
     wire [ROW_W-1:0]    y_step = y_end ? Y_I[ROW_W-1:0] : x_end ? Y_Y[ROW_W-1:0]
                                : h_end ? Y_R[ROW_W-1:0] : DH[ROW_W-1:0];
-    // Whether x and y go to their last values. These are the greatest: no step of less than 0 leads there.
+    // Next x and y are their last values. These are the largest, so no negative step leads there.
     localparam integer X_TAP = X_LAST - DW, X_WINDOW = X_LAST - X_X;
     localparam integer Y_TAP = Y_LAST - DH, Y_WINDOW = Y_LAST - Y_Y;
     wire x_next_last = x_end ? X_Y == 0
@@ -89,7 +91,7 @@ module hg_window_walk #(
                      : x_end ? Y_Y >= 0 && y_reg == $signed(Y_WINDOW[ROW_W-1:0])
                      : h_end ? KH == 1 && y_last_reg : y_reg == $signed(Y_TAP[ROW_W-1:0]);
 
-    // The step, and the step less DEPTH, which is the right one if it stays positive.
+    // The step, and the step minus DEPTH. The latter is the right one if its result stays positive.
     localparam integer C_F = A_F - DEPTH, C_W = A_W - DEPTH, C_H = A_H - DEPTH, C_R = A_R - DEPTH;
     localparam integer C_G = A_G - DEPTH, C_X = A_X - DEPTH, C_Y = A_Y - DEPTH, C_I = A_I - DEPTH;
     reg  [ADDR_W-1:0] address_reg;
@@ -134,7 +136,7 @@ module hg_window_walk #(
         end
     end
 
-    // Only the sides of the image that have padding are compared.
+    // Compare only the sides of the image that have padding.
     localparam integer BOTTOM = HEIGHT, RIGHT = WIDTH;
     wire above = PT > 0 && y_reg[ROW_W-1];
     wire below = Y_LAST >= HEIGHT && y_reg >= $signed(BOTTOM[ROW_W-1:0]);

@@ -1,33 +1,35 @@
-// hg_words_row: dot product of SIMD codes with SIMD weights, which are one of a few words that never change.
+// hg_words_row: Dot product of SIMD codes with SIMD weights that take only a few different words.
 //
-// Purpose     a row of hg_dot_words: distributed arithmetic. Tables hold the sums of the weights of
-//             a few codes: a bit of each of these codes and the number of the word say which sum. What the
-//             tables say of all bits of one place is added; the sums of the places are added shifted.
-// Parameters  SIMD      terms
-//             X_W       bits of a code x
-//             X_SIGNED  1: x is two's complement, of 2 bits at least, 0: unsigned
-//             ADDR_W    bits of the number of a word
-//             FIRST     codes of the first table of each four, at least 2; the others have one less
-//             T_W       bits of an entry, two's complement
-//             S_W       bits of a sum of entries, at least T_W; the caller proves that those of all
-//                       tables fit, whatever the word is and the bits of the codes are
-//             OUT_W     bits of the sum
-//             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
-//             CUT       1: a register between tables and what adds them, where LUTs are too small for both
-//             FILE, ROW $readmemh file FILE_<ROW>.mem (four digits) with T_W words of 2^(FIRST + ADDR_W)
-//                       bits for each table: word i of a table is bit i of all entries, that of entry 0 in
-//                       the low bit. The number of an entry is a bit of each of the table's codes, that of
-//                       the first one lowest, and, below, that of the word: what rows could share is then
-//                       functions of the word alone, and tools put no table in front of another
-// Latency     CUT and that of the sum of four tables: 1 of two, else 2, or 3 with EVERY 1 and no CUT; and
-//             ceil(log2(tables / 4)) / EVERY of a tree, and ceil(log2(X_W)) / EVERY, each rounded up; all
-//             advancing on en
-// Contract    exact modulo 2^OUT_W. A LUT of six inputs has room for a table with FIRST + ADDR_W = 6; with
-//             five for one and the bit that it is added to: so adding takes nothing more, and tables are
-//             added one behind the other: codes of the third of four come a cycle after those of the first
-//             two, those of the fourth with it or, with EVERY 1, a cycle later; with each comes the number
-//             of the word, in words 1 and 2. With CUT all come together: two and two are added, then
-//             these sums.
+// Purpose     One row of hg_dot_words, as distributed arithmetic. A DA table holds the sums of the weights
+//             of a few codes. One bit of each of these codes, and the word number, select the sum. The
+//             selected sums of all DA tables for one bit position are added. The sums of all bit positions
+//             are then added with shifts.
+// Parameters  SIMD       Terms.
+//             X_W        Bits of a code x.
+//             X_SIGNED   1: x is two's complement, of at least 2 bits; 0: unsigned.
+//             ADDR_W     Bits of the number of a word.
+//             FIRST      Codes of the first DA table of each four, at least 2. The others have one less.
+//             T_W        Bits of an entry, two's complement.
+//             S_W        Bits of a sum of entries, at least T_W. The caller proves that the sums of all DA
+//                        tables fit, for every word and all bits of the codes.
+//             OUT_W      Bits of the sum.
+//             EVERY      Pipeline registers, see hg_adder_tree. Here 0 means 1.
+//             CUT        1: a register between DA tables and their adders, where LUTs are too small for
+//                        both.
+//             FILE, ROW  $readmemh file FILE_<ROW>.mem (four digits) with T_W words of 2^(FIRST + ADDR_W)
+//                        bits for each DA table. Word i of a DA table is bit i of all entries, entry 0 in
+//                        the low bit. The number of an entry is, from the low bits: the word number, then a
+//                        bit of each of the DA table's codes, the first code lowest. Logic that rows can
+//                        share then depends on the word number alone, and tools put no LUT before another.
+// Latency     CUT, plus the latency of the sum of four DA tables: 1 for two, otherwise 2, or 3 with EVERY 1
+//             and no CUT; plus ceil(log2(tables / 4)) / EVERY of a tree, and ceil(log2(X_W)) / EVERY, each
+//             rounded up. All registers advance on en.
+// Contract    Exact modulo 2^OUT_W. A six-input LUT has room for a DA table bit with FIRST + ADDR_W = 6, or
+//             for one with 5 and the bit to which it is added. Adding therefore costs nothing more, and DA
+//             tables are added in series. Codes of the third of four arrive one cycle after those of the
+//             first two. Codes of the fourth arrive with the third or, with EVERY 1, one cycle later. The
+//             word number accompanies each, in words 1 and 2. With CUT all arrive together: pairs are
+//             added, then their sums.
 `default_nettype none
 module hg_words_row #(
     parameter integer SIMD     = 4,
@@ -67,7 +69,8 @@ module hg_words_row #(
     reg [DEPTH-1:0] rom [0:TABLES*T_W-1];
     initial if (FILE != "") $readmemh({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], ".mem"}, rom);
 
-    // Bit j of each code, and what a table says then: its columns are words of the file.
+    // Bit j of each code, and the DA table entry for these bits. Columns of a DA table are words of the
+    // file.
     function [FIRST-1:0] taken(input [FIRST*X_W-1:0] codes, input integer place);
         integer k;
         for (k = 0; k < FIRST; k = k + 1) taken[k] = codes[k*X_W+place];
@@ -81,7 +84,7 @@ module hg_words_row #(
         end
     endfunction
 
-    // What each table says of each place: number (t, j) at bit (t * X_W + j) * T_W.
+    // The entry of each DA table for each bit position: number (t, j) is at bit (t * X_W + j) * T_W.
     wire [TABLES*X_W*T_W-1:0] read, entries;
     wire unused_words = &{1'b0, words};
     hg_delay #(.WIDTH(TABLES*X_W*T_W), .CYCLES(CUT)) cut (.clk(clk), .en(en), .d(read), .q(entries));
@@ -109,7 +112,7 @@ module hg_words_row #(
         end
     endgenerate
 
-    // Sums of four tables, and of all of them, place by place.
+    // Sums of four DA tables, then of all of them, per bit position.
     wire [X_W*S_W-1:0] totals;
     generate
         for (j = 0; j < X_W; j = j + 1) begin : plane
@@ -130,7 +133,7 @@ module hg_words_row #(
                     assign value[t] = all[P_W-1:0];
                     wire unused_wide = &{1'b0, all};
                 end
-                // a - ~b is a + b + 1: it makes tools put the table into the LUT of the adder.
+                // a - ~b is a + b + 1: tools then merge the DA table into the LUT of the adder.
                 reg  [TWO_W-1:0] two_reg;
                 (* keep *) wire [TWO_W:0] two;
                 assign two = {value[0][TWO_W-1:0], 1'b0} - ~{value[1][TWO_W-1:0], 1'b0};

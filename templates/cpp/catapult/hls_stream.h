@@ -1,4 +1,4 @@
-// The streams of the core in Catapult: ac_channel by another name.
+// The streams of the core in Catapult: aliases of ac_channel.
 #ifndef HG_CATAPULT_HLS_STREAM_H
 #define HG_CATAPULT_HLS_STREAM_H
 
@@ -15,7 +15,7 @@ public:
     explicit stream(const char * = "") {}
 };
 
-// Streams inside of functions say how many values they hold.
+// Stream with a declared capacity, for streams inside functions.
 template <typename T, int DEPTH>
 class stream : public stream<T, 0> {
 public:

@@ -1,4 +1,4 @@
-// Stand-in of ap_axi_sdata.h for C simulation without a vendor's tools. Only what the core uses: TDATA and TLAST.
+// Replacement of ap_axi_sdata.h for C simulation without vendor tools. It has only TDATA and TLAST, as the core needs.
 #ifndef HG_CSIM_AP_AXI_SDATA_H
 #define HG_CSIM_AP_AXI_SDATA_H
 

@@ -1,5 +1,5 @@
-// Stand-in of hls_stream.h for C simulation without a vendor's tools: a read of an empty stream, and values that are
-// left in a stream, end the program instead of giving made-up values. Only what the core uses.
+// Replacement of hls_stream.h for C simulation without vendor tools. It has only the members that the core uses. The
+// program aborts on a read of an empty stream, and on values that remain in a stream.
 #ifndef HG_CSIM_HLS_STREAM_H
 #define HG_CSIM_HLS_STREAM_H
 
@@ -8,21 +8,21 @@
 #include <cstdlib>
 #include <vector>
 
-// Whether a stream just now seems empty, as if values came later.
+// If true, empty() reports an empty stream, as if the values arrived later.
 #ifndef HG_PAUSE
 #define HG_PAUSE false
 #endif
 
 namespace hls {
 
-// What a stream holds, and how much it may hold; 0: any number.
+// Number of values in a stream, and its capacity; 0: unlimited.
 struct level {
     const char *name;
     std::size_t held, depth;
 };
 
-// Lets other processes go on until a stream is no longer full, or no longer empty. False where there are none: a stream
-// then takes any number of values.
+// Yields to other processes until a stream is no longer full, or no longer empty. Returns false if there are no other
+// processes: a stream then holds any number of values.
 #ifndef HG_WAIT
 #define HG_WAIT(level, full) false
 #endif
@@ -73,7 +73,7 @@ public:
     }
 };
 
-// Streams inside of functions say how many values they hold. Without processes they hold any number.
+// Stream with a declared capacity, for streams inside functions. Without processes the capacity is unlimited.
 template <typename T, int DEPTH>
 class stream : public stream<T, 0> {
 public:

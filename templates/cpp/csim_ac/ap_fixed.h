@@ -1,4 +1,4 @@
-// The fixed-point numbers of the core by ac_types: the modes of the same names do the same.
+// The fixed-point numbers of the core, mapped to ac_types. Modes with the same names behave identically.
 #ifndef HG_CSIM_AC_AP_FIXED_H
 #define HG_CSIM_AC_AP_FIXED_H
 

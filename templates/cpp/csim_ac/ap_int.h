@@ -1,4 +1,4 @@
-// The integers of the core by ac_types: the second dialect.
+// The integers of the core, mapped to ac_types.
 #ifndef HG_CSIM_AC_AP_INT_H
 #define HG_CSIM_AC_AP_INT_H
 

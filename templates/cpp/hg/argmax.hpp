@@ -1,9 +1,9 @@
 // argmax: position of the largest element of a vector.
 //
-// Purpose     classification output.
-// Parameters  BEATS    beats of a vector
-//             VECTORS  vectors of a frame
-// Contract    of equal elements the first wins.
+// Purpose     Classification output.
+// Parameters  BEATS    Beats of a vector.
+//             VECTORS  Vectors of a frame.
+// Contract    The first of several equal largest elements wins.
 #ifndef HG_ARGMAX_HPP
 #define HG_ARGMAX_HPP
 

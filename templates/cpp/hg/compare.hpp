@@ -1,13 +1,14 @@
-// compare: step functions of few steps, a comparator for each.
+// compare: monotone functions with few thresholds, one comparator per threshold.
 //
-// Purpose     code = BASE + the number of thresholds that x reaches (x >= t), or, where falling is 1, of those that it
-//             does not reach.
-// Parameters  STEPS    thresholds of a function
-//             FOLDS    beats after which the functions of the lanes begin again
-//             ROUNDS   how often a frame goes through them
-//             BASE     the least code
-// Tables      thresholds[FOLDS][N][STEPS] in any order, falling[FOLDS][N]: none if all functions rise
-// Contract    all comparisons at once, and their sum.
+// Purpose     code = BASE + the number of thresholds that x reaches (x >= t). Where falling is 1, thresholds that x
+//             does not reach are counted instead.
+// Parameters  STEPS   Thresholds of a function.
+//             FOLDS   Beats after which the functions of the lanes repeat.
+//             ROUNDS  Number of such rounds in a frame.
+//             BASE    The least code.
+// Tables      thresholds[FOLDS][N][STEPS] in any order, falling[FOLDS][N]. There is no `falling` if all functions
+//             rise.
+// Contract    All comparisons run in parallel, then their sum.
 #ifndef HG_COMPARE_HPP
 #define HG_COMPARE_HPP
 

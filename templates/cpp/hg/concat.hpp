@@ -1,9 +1,9 @@
-// concat, beside: two tensors become one.
+// concat, beside: concatenate two tensors.
 //
-// Purpose     concat: BEATS_A beats of a, then BEATS_B beats of b, TURNS times. beside: of each of PIXELS pixels of a
-//             beat LANES_A elements of a, then LANES_B of b.
-// Parameters  BEATS   beats of a frame; the others see above
-// Contract    elements get the type Y, which holds them, and are unchanged.
+// Purpose     concat: BEATS_A beats of a, then BEATS_B beats of b, TURNS times. beside: for each of PIXELS pixels of
+//             a beat, LANES_A elements of a, then LANES_B of b.
+// Parameters  BEATS  Beats of a frame. For the others see above.
+// Contract    Elements are converted to type Y, which holds them, and are otherwise unchanged.
 #ifndef HG_CONCAT_HPP
 #define HG_CONCAT_HPP
 

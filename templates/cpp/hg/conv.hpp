@@ -1,15 +1,15 @@
-// conv, depthwise: convolutions tap by tap, a word of the window in a cycle.
+// conv, depthwise: convolutions tap by tap, one word of the window per cycle.
 //
-// Purpose     for every window and group, REPEAT beats of PE sums over the kernel: conv over the FOLDS words of SIMD
-//             elements of the group, depthwise over each element of its own.
-// Parameters  PRODUCT   multiply, bipolar or agreements
-//             WINDOW    window<...>
-//             GROUPS, FOLDS, REPEAT, DEPTH  as in windows.hpp; a pixel is GROUPS * FOLDS words
-//             PAD       code of the elements outside of the image
-// Tables      conv: weights[GROUPS * REPEAT * KH * KW * FOLDS][PE][SIMD], depthwise: weights[GROUPS * KH * KW][PE], in
-//             the order of use
-// Contract    Y holds every sum. What is added on the way may wrap, the sum does not. A word is read when the next
-//             window needs it, or in passing, if it is there and there is room for it.
+// Purpose     For every window and group, emit REPEAT beats of PE sums over the kernel. conv sums over the FOLDS
+//             words of SIMD elements of the group; depthwise sums each element separately.
+// Parameters  PRODUCT         multiply, bipolar or agreements.
+//             WINDOW          window<...>.
+//             GROUPS, FOLDS, REPEAT, DEPTH  As in windows.hpp. A pixel is GROUPS * FOLDS words.
+//             PAD             Code of the elements outside the image.
+// Tables      conv: weights[GROUPS * REPEAT * KH * KW * FOLDS][PE][SIMD], depthwise: weights[GROUPS * KH * KW][PE],
+//             in the order of use.
+// Contract    Y holds every sum. Partial sums may wrap; the final sum does not. A word is read when the next window
+//             needs it, or earlier if it is available and there is room for it.
 #ifndef HG_CONV_HPP
 #define HG_CONV_HPP
 

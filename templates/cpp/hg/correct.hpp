@@ -1,20 +1,20 @@
-// correct: step functions whose thresholds lie evenly, by a guess that one comparison corrects. No multiplication.
+// correct: monotone functions with evenly spaced thresholds, by a guess that one comparison corrects. No
+// multiplication.
 //
-// Purpose     the high bits of x are its bucket, which has a start and a first code. y = x - start looks the same in
-//             all buckets. The high bits of y are its cell, which holds at most one threshold: its level, in the low
-//             bits.
+// Purpose     The high bits of x select its bucket, which has a start and a first code. y = x - start looks the same
+//             in all buckets. The high bits of y select its cell, which holds at most one threshold. `level` is that
+//             threshold in the low bits.
 //             code = code of the bucket + count of the cell + (level reached, or sure)
-// Parameters  Y_BITS    low bits of y that matter
-//             FRACTION  bits of y behind the point of x
-//             LOW       the code that rest begins with
-//             FOLDS     beats after which the functions of the lanes begin again
-//             ROUNDS    how often a frame goes through them
-// Tables      shape[N][8]: of each lane, coarse and fine (the lowest bits of x and of y that belong to a bucket and
-//             to a cell), bits of the number of a bucket and of a cell, the first and the last x that buckets count,
-//             the count of those beyond, 0
-//             start, code[FOLDS][N][buckets]; count, level, sure[FOLDS][N][cells]
-//             rest[FOLDS][N][codes]: the low bits of the threshold behind a code, in units of x
-// Contract    exact integers.
+// Parameters  Y_BITS    Low bits of y that matter.
+//             FRACTION  Fraction bits of y.
+//             LOW       Code at which the array `rest` begins.
+//             FOLDS     Beats after which the functions of the lanes repeat.
+//             ROUNDS    Number of such rounds in a frame.
+// Tables      shape[N][8], per lane: coarse and fine (the lowest bits of x and of y that belong to a bucket and to a
+//             cell); bits of the number of a bucket and of a cell; the first and the last x with a bucket; the count
+//             for larger x; 0. start, code[FOLDS][N][buckets]; count, level, sure[FOLDS][N][cells].
+//             rest[FOLDS][N][codes]: the low bits of the threshold after a code, in units of x.
+// Contract    Exact integers.
 #ifndef HG_CORRECT_HPP
 #define HG_CORRECT_HPP
 

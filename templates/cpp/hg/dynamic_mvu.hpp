@@ -1,12 +1,12 @@
-// dynamic_mvu: products of a matrix and vectors that both come in streams, PE sums and SIMD products at once.
+// dynamic_mvu: products of a matrix and vectors that both arrive as streams, PE sums and SIMD products at once.
 //
 // Purpose     m[p] = sum over FOLDS beats and SIMD lanes i of (a[i] * FA + OA) * (b[p, i] * FB + OB).
-// Parameters  FACTOR     type of FA, OA, FB, OB
-//             PE, SIMD   sums, and products of a sum, that are worked on at once
-//             FOLDS      beats of a sum
-//             ROWS_FIRST whether b[p, i] is at place p * SIMD + i, else at i * PE + p
-//             SUMS       beats of a frame that it sends
-// Contract    Y holds every sum. What is added on the way may wrap, the sum does not.
+// Parameters  FACTOR      Type of FA, OA, FB, OB.
+//             PE, SIMD    Sums, and products per sum, that are processed at once.
+//             FOLDS       Beats of a sum.
+//             ROWS_FIRST  true: b[p, i] is at index p * SIMD + i; false: at i * PE + p.
+//             SUMS        Output beats of a frame.
+// Contract    Y holds every sum. Partial sums may wrap; the final sum does not.
 #ifndef HG_DYNAMIC_MVU_HPP
 #define HG_DYNAMIC_MVU_HPP
 

@@ -1,25 +1,25 @@
 // float32 arithmetic: units whose elements are the bits of float32 numbers.
 //
-// Purpose     float_key       numbers become integers that sort as they do
-//             f32_unit        x + c, x * c, x / c, max(x, c) or min(x, c): OP is f32_add, f32_mul, ...
-//             f32_join        a + b, a - b or a * b of two streams: OP is f32_add, f32_sub, f32_mul
-//             f32_round       a number is rounded to an integer, which stays a float32
-//             f32_convert     float32(x * 2^SHIFT + offset), * scale
-//             f32_decode      (x * 2^SHIFT + offset) * mantissa * 2^exponent, rounded once
-//             f32_encode      a number is clamped to low..high, rounded to an integer, and saturated to the type of y
-//             f32_sign        1 if x >= 0, else 0
-// Parameters  MODE    a rounding of rounding.hpp
-//             SUM     holds x * 2^SHIFT + offset
-//             M_BITS  bits of a mantissa
-//             FOLDS   beats after which the constants of the lanes begin again
-//             ROUNDS  how often a frame goes through them
-//             BEATS   beats of a frame, where there are no constants
-// Tables      each [FOLDS][N]
+// Purpose     float_key    Converts numbers to integers with the same order.
+//             f32_unit     x + c, x * c, x / c, max(x, c) or min(x, c): OP is f32_add, f32_mul, ...
+//             f32_join     a + b, a - b or a * b of two streams: OP is f32_add, f32_sub, f32_mul.
+//             f32_round    Rounds a number to an integer, which stays a float32.
+//             f32_convert  float32(x * 2^SHIFT + offset), * scale.
+//             f32_decode   (x * 2^SHIFT + offset) * mantissa * 2^exponent, rounded once.
+//             f32_encode   Clamps a number to low..high, rounds it to an integer, and saturates it to the type of y.
+//             f32_sign     1 if x >= 0, else 0.
+// Parameters  MODE    A rounding of rounding.hpp.
+//             SUM     Holds x * 2^SHIFT + offset.
+//             M_BITS  Bits of a mantissa.
+//             FOLDS   Beats after which the constants of the lanes repeat.
+//             ROUNDS  Number of such rounds in a frame.
+//             BEATS   Beats of a frame, where there are no constants.
+// Tables      Each [FOLDS][N].
 // Contract    IEEE 754 float32: rounding to nearest, ties to even, with subnormal and infinite numbers. NaN is
-//             0x7FC00000 where it is a result, key 0, and the code of low. -0 is below +0 in max and min. f32_round
+//             0x7FC00000 as a result, key 0, and the code of low. -0 is below +0 in max and min. Function f32_round
 //             keeps the sign of zero. Rounding half away and half to zero adds and subtracts 0.5 in float32, as QONNX
-//             does. No operations may be fused or reordered. Floating-point cores that flush subnormal numbers to
-//             zero, as those of many FPGA vendors do, differ for these numbers alone.
+//             does. Operations must not be fused or reordered. Many FPGA vendors' floating-point cores flush
+//             subnormal numbers to zero. They differ for these numbers alone.
 #ifndef HG_FLOAT32_HPP
 #define HG_FLOAT32_HPP
 
@@ -42,7 +42,7 @@ inline float f32_of(const ap_uint<32> &bits) {
     return word.number;
 }
 
-// The bits of a number; NaN is always the same.
+// The bits of a number. All NaN become 0x7FC00000.
 inline ap_uint<32> f32_bits(float x) {
     f32_word word;
     word.number = x;
@@ -86,7 +86,7 @@ struct f32_min {
     }
 };
 
-// A number rounded to an integer. The sign is set apart.
+// Rounds a number to an integer. The sign is handled separately.
 template <rounding MODE>
 float f32_rounded(float x) {
     f32_word word;
@@ -94,7 +94,7 @@ float f32_rounded(float x) {
     const bool negative = (word.bits >> 31) != 0;
     const float size = negative ? -x : x;
     const float moved = MODE == round_half_away ? size + 0.5f : MODE == round_half_to_zero ? size - 0.5f : size;
-    // From 2^23 on all numbers are integers; NaN is in this branch, too.
+    // From 2^23 on all numbers are integers. NaN takes this branch, too.
     if (!(moved < 8388608.0f)) return negative ? -moved : moved;
     const int whole = static_cast<int>(moved);
     const float rest = moved - static_cast<float>(whole);
@@ -130,14 +130,14 @@ ap_uint<32> f32_scaled(bool negative, const ap_uint<BITS> &size, int exponent) {
 #pragma HLS UNROLL
         if ((size >> bit) != 0) length = bit + 1;
     }
-    // The place of the last of 24 bits, or that of subnormal numbers.
+    // Exponent of the last of 24 bits, or of the last bit of subnormal numbers.
     const int unit = length + exponent - 24 > -149 ? length + exponent - 24 : -149;
     const int drop = unit - exponent + 24 < BITS + 25 ? unit - exponent + 24 : BITS + 25;
     typedef ap_uint<BITS + 26> wide;
     const wide all = wide(size) << 24, kept = all >> drop;
     const wide rest = all - wide(kept << drop), half = wide(1) << (drop - 1);
     const bool up = rest > half || (rest == half && (kept & 1) != 0);
-    // The carry of the fraction goes into the exponent.
+    // The carry of the fraction increments the exponent.
     const long long place = unit < 128 ? unit + 149 : 255;
     const long long bits = place * 8388608LL + kept.to_int64() + (up ? 1 : 0);
     const long long bounded = bits < f32_infinite ? bits : f32_infinite;
@@ -262,7 +262,7 @@ void f32_encode(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const fl
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const float number = f32_of(x[n]);
-                // NaN is not above the lower bound either.
+                // This also maps NaN to the lower bound.
                 const float inside = !(number >= low[fold][n])  ? low[fold][n]
                                      : number > high[fold][n] ? high[fold][n]
                                                               : number;

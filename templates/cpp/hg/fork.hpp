@@ -1,8 +1,8 @@
-// fork: the same stream to several takers.
+// fork: one stream to several consumers.
 //
-// Purpose     every beat of s goes to all of `takers`.
-// Parameters  BEATS  beats of a frame
-// Contract    every taker gets all beats, unchanged, in their order.
+// Purpose     Every beat of s goes to all of `takers`.
+// Parameters  BEATS  Beats of a frame.
+// Contract    Every consumer receives all beats, unchanged, in their order.
 #ifndef HG_FORK_HPP
 #define HG_FORK_HPP
 

@@ -1,13 +1,13 @@
 // grouped: grouped and depthwise convolutions of whole windows, PE sums at once.
 //
-// Purpose     of every beat, TAPS taps of PE / ROWS groups of COLUMNS elements, ROWS sums of each group over its
-//             elements of all taps: element c of group g of tap t is at place (t * PE / ROWS + g) * COLUMNS + c.
-//             Beat i uses fold i % FOLDS of the weights.
-// Parameters  PRODUCT   multiply, bipolar or agreements
-//             TAPS, ROWS, COLUMNS  see above; depthwise: one row and column
-//             FOLDS     beats of a window
-//             WINDOWS   windows of a frame, or groups of them that share a beat
-// Tables      weights[FOLDS][PE][TAPS * COLUMNS]
+// Purpose     A beat holds TAPS taps of PE / ROWS groups of COLUMNS elements. Every beat gives ROWS sums per group
+//             over its elements of all taps. Element c of group g of tap t is at index (t * PE / ROWS + g) * COLUMNS
+//             + c. Beat i uses fold i % FOLDS of the weights.
+// Parameters  PRODUCT         multiply, bipolar or agreements.
+//             TAPS, ROWS, COLUMNS  See above. Depthwise: one row and one column.
+//             FOLDS           Beats of a window.
+//             WINDOWS         Windows of a frame, or groups of windows that share a beat.
+// Tables      weights[FOLDS][PE][TAPS * COLUMNS].
 // Contract    Y holds every sum.
 #ifndef HG_GROUPED_HPP
 #define HG_GROUPED_HPP

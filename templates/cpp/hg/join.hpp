@@ -1,10 +1,10 @@
 // join_sum, join_product, join_pair: two streams to one, element by element.
 //
-// Purpose     join_sum: a * FA + b * FB. join_product: (a - ZA) * (b - ZB). join_pair: a in the low bits, b in the high
-//             ones.
-// Parameters  FACTOR  type of the factors or zeros
-//             FA, FB, ZA, ZB  see above
-//             BEATS   beats of a frame
+// Purpose     join_sum: a * FA + b * FB. join_product: (a - ZA) * (b - ZB). join_pair: a in the low bits, b in the
+//             high bits.
+// Parameters  FACTOR          Type of the factors or zero points.
+//             FA, FB, ZA, ZB  See above.
+//             BEATS           Beats of a frame.
 // Contract    Y holds every result.
 #ifndef HG_JOIN_HPP
 #define HG_JOIN_HPP

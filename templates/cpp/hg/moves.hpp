@@ -1,18 +1,20 @@
-// pick, take, pad, gather: elements, beats and blocks of a stream in another order, some of them, or with a border.
+// pick, take, pad, gather: select, reorder or repeat elements and beats of a stream, or add a border.
 //
-// Purpose     pick: element n of every beat is element PLACES[n] of the one that comes in. take: what the ranges of all
-//             axes of an image keep. pad: a border of pixels around an image. gather: stores blocks and sends their
-//             beats in the order of nested loops: beat number sum(counter[d] * stride[d]) of the block.
-// Parameters  BEATS     beats of a frame
-//             PLACES    list<...>
-//             ROWS, COLUMNS, FOLDS  take: range<size, start, stop, step> of rows, columns and beats of a pixel
-//             HEIGHT, WIDTH, WORDS  pad: pixels of the image and beats of a pixel
-//             TOP, LEFT, BOTTOM, RIGHT  pad: rows and columns of the border
-//             VALUE     pad: every element of the border
-//             BLOCK, BLOCKS  gather: beats of a block that comes in, blocks of a frame
-//             EXTENTS, STRIDES  gather: list<...> of the loops, the outermost first
-// Contract    elements are unchanged. gather has room for two blocks, if there are two. A beat is read when the block
-//             that is sent next needs it, or in passing, if it is there and there is room for it.
+// Purpose     pick    Element n of every beat is element PLACES[n] of the input beat.
+//             take    Keeps the elements within the ranges of all axes of an image.
+//             pad     Adds a border of pixels around an image.
+//             gather  Stores blocks of BLOCK beats and emits their beats in the order of nested loops: beat number
+//                     sum(counter[d] * stride[d]) of the block.
+// Parameters  BEATS           Beats of a frame.
+//             PLACES          list<...>.
+//             ROWS, COLUMNS, FOLDS  take: range<size, start, stop, step> of rows, columns and beats of a pixel.
+//             HEIGHT, WIDTH, WORDS  pad: pixels of the image and beats of a pixel.
+//             TOP, LEFT, BOTTOM, RIGHT  pad: rows and columns of the border.
+//             VALUE           pad: value of every element of the border.
+//             BLOCK, BLOCKS   gather: beats of an input block, blocks of a frame.
+//             EXTENTS, STRIDES  gather: list<...> of the loops, the outermost first.
+// Contract    Elements are unchanged. gather has room for two blocks, if a frame has two. It reads a beat when the
+//             next emitted block needs it, or earlier if the beat is available and there is room for it.
 #ifndef HG_MOVES_HPP
 #define HG_MOVES_HPP
 
@@ -44,7 +46,7 @@ void pick(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
     }
 }
 
-// An axis of SIZE places, of which START, START + STEP, ... below STOP are kept.
+// An axis of SIZE positions, of which START, START + STEP, ... below STOP are kept.
 template <int SIZE, int START, int STOP, int STEP>
 struct range {
     int at, wanted;
@@ -106,7 +108,8 @@ void gather(hls::stream<T> &s, hls::stream<T> &m) {
 #pragma HLS UNROLL
         counts[d] = 0;
     }
-    int taken = 0, free = 0, sent = 0, half = 0, at = 0;  // beats; beats of all blocks that were sent
+    // Counters of beats; `at`: of beats of all blocks that were emitted
+    int taken = 0, free = 0, sent = 0, half = 0, at = 0;
     while (sent < BLOCK * BLOCKS) {
 #pragma HLS PIPELINE II=1 style=flp
         const bool sends = taken >= sent + BLOCK, room = taken < sent + size;
@@ -115,7 +118,7 @@ void gather(hls::stream<T> &s, hls::stream<T> &m) {
             bool end = true;
             for (int d = loops - 1; d >= 0; d--) {
 #pragma HLS UNROLL
-                // All loops inside of this one are over: it goes on or is over, too.
+                // All inner loops have ended: this one advances, or ends too.
                 const bool over = counts[d] == EXTENTS::at(d) - 1;
                 if (end) {
                     at += over ? -(EXTENTS::at(d) - 1) * STRIDES::at(d) : STRIDES::at(d);

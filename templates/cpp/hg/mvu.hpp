@@ -1,17 +1,16 @@
 // mvu: a matrix times vectors, PE rows and SIMD columns at once. mvu_beside: times several vectors at once.
 //
-// Purpose     mvu: every vector is read once, in COL_FOLDS beats, and kept for the ROW_FOLDS groups of PE rows.
-//             mvu_beside: a beat has WINDOWS whole vectors in TAPS pieces: piece t of vector n is at place
-//             t * WINDOWS + n. The sums of one vector come after those of the other.
-// Parameters  PRODUCT    multiply, bipolar or agreements
-//             PE, SIMD   rows and columns that are worked on at once
-//             ROW_FOLDS, COL_FOLDS  groups of them
-//             VECTORS    vectors of a frame
-//             BEATS      beats of a frame
-// Tables      mvu: weights[ROW_FOLDS * COL_FOLDS][PE][SIMD], the groups of columns inside of those of rows: in hardware
-//             one memory with a word for each fold.
-//             mvu_beside: weights[1][PE][SIMD]
-// Contract    Y holds every sum of a whole row. What is added on the way may wrap, the sum does not.
+// Purpose     mvu reads every vector once, in COL_FOLDS beats, and keeps it for the ROW_FOLDS groups of PE rows. In
+//             mvu_beside, a beat has WINDOWS whole vectors in TAPS pieces: piece t of vector n is at index t *
+//             WINDOWS + n. The sums of each vector follow those of the previous one.
+// Parameters  PRODUCT         multiply, bipolar or agreements.
+//             PE, SIMD        Rows and columns that are processed at once.
+//             ROW_FOLDS, COL_FOLDS  Groups of rows and of columns.
+//             VECTORS         Vectors of a frame.
+//             BEATS           Beats of a frame.
+// Tables      mvu: weights[ROW_FOLDS * COL_FOLDS][PE][SIMD], with the column groups as the inner index. In hardware,
+//             this is one memory with a word for each fold. mvu_beside: weights[1][PE][SIMD].
+// Contract    Y holds every sum of a whole row. Partial sums may wrap; the final sum does not.
 #ifndef HG_MVU_HPP
 #define HG_MVU_HPP
 

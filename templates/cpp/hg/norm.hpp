@@ -1,21 +1,21 @@
-// norm: normalization of rows of integers q = code * 2^SHIFT + OFFSET, N of them in a row.
+// norm: normalization of rows of N integers q = code * 2^SHIFT + OFFSET.
 //
-// Purpose     norm_moments  one beat a row, {moment, sum}: N * sum(q^2) - sum(q)^2 and sum(q), if CENTERED,
-//                           else N * sum(q^2) and 0
-//             norm_root     one beat a row, {steps, significand, sum}: with W = moment * factor + addend, k steps give
-//                           floor(sqrt(start * 4^k / W)), a bit a step, until that has 25 bits;
-//                           significand * 2^(1 - steps) is sqrt(start / W), rounded to 24 bits, ties to even
-//             norm_scale    (N * q - sum) * significand * 2^(BIAS - 126 - steps), rounded to float32
-// Parameters  Q                   holds q, signed
-//             S_BITS              bits of a sum, signed
-//             M_BITS, W_BITS      bits of a moment, and of W
-//             E_BITS              bits of steps
-//             A_BITS              bits of the size of N * q - sum
-//             STEPS               the most steps
-//             AT_ONCE             steps in a cycle
-//             BEATS, ROWS         beats of a row, rows of a frame
-// Tables      constants[3][PARTS] of norm_root: factor, addend, start, 32 bits in a part, the lowest first
-// Contract    exact; start < addend. Everything fits in its bits. norm_scale rounds in integers, ties to even.
+// Purpose     norm_moments  One beat per row, {moment, sum}. If CENTERED: N * sum(q^2) - sum(q)^2 and sum(q).
+//                           Otherwise: N * sum(q^2) and 0.
+//             norm_root     One beat per row, {steps, significand, sum}. With W = moment * factor + addend, k steps
+//                           give floor(sqrt(start * 4^k / W)), one bit per step, until this has 25 bits. Then
+//                           significand * 2^(1 - steps) is sqrt(start / W), rounded to 24 bits, ties to even.
+//             norm_scale    (N * q - sum) * significand * 2^(BIAS - 126 - steps), rounded to float32.
+// Parameters  Q               Holds q, signed.
+//             S_BITS          Bits of a sum, signed.
+//             M_BITS, W_BITS  Bits of a moment, and of W.
+//             E_BITS          Bits of steps.
+//             A_BITS          Bits of the magnitude of N * q - sum.
+//             STEPS           Largest number of steps.
+//             AT_ONCE         Steps per cycle.
+//             BEATS, ROWS     Beats of a row, rows of a frame.
+// Tables      constants[3][PARTS] of norm_root: factor, addend, start, in parts of 32 bits, the lowest part first.
+// Contract    Exact; start < addend. Every value fits in its bits. norm_scale rounds in integers, ties to even.
 #ifndef HG_NORM_HPP
 #define HG_NORM_HPP
 
@@ -82,7 +82,7 @@ void norm_root(hls::stream<vec<X, 1> > &s, hls::stream<vec<Y, 1> > &m, const C (
     ap_uint<S_BITS> sum = 0;
     ap_uint<25> root = 0;
     ap_uint<E_BITS> steps = 0;
-    // Of t = start * 4^steps: rest = t - root^2 * w, product = root * w.
+    // With t = start * 4^steps: rest = t - root^2 * w, product = root * w.
     wide w = 0, rest = 0, product = 0;
     int turn = 0;
     for (int n = 0; n < ROWS * turns; n++) {
@@ -99,7 +99,7 @@ void norm_root(hls::stream<vec<X, 1> > &s, hls::stream<vec<Y, 1> > &m, const C (
         for (int k = 0; k < AT_ONCE; k++) {
 #pragma HLS UNROLL
             if ((root >> 24) == 0) {
-                // (2 root + 1)^2 * w is more than (2 root)^2 * w by that:
+                // Difference of (2 root + 1)^2 * w and (2 root)^2 * w.
                 const wide more = wide(wide(product << 2) + w), left = wide(rest << 2);
                 const bool one = left >= more;
                 rest = one ? wide(left - more) : left;

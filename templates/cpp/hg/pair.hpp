@@ -1,15 +1,15 @@
-// pair_add, pair_scale: the quantized sum or product of two operands that come in one element.
+// pair_add, pair_scale: quantized sum or product of two operands packed in one element.
 //
-// Purpose     pair_add    ((a + ZP0) * S0 + (b + ZP1) * S1) * SO / 2^SHIFT, rounded half to even, - ZPO
-//             pair_scale  clamp(round((a * FIRST + b * SECOND + OFFSET) / 2^SHIFT), LOW, HIGH)
-//             pair_scale_product  clamp(round(((a - ZA) * (b - ZB) * FIRST + OFFSET) / 2^SHIFT), LOW, HIGH)
-// Parameters  A      ap_int<8> or ap_uint<8> of the operands
-//             SUM    holds what is shifted
-//             MODE   a rounding of rounding.hpp
-//             BEATS  beats of a frame
-// Contract    exact integers. An element is a in its low and b in its high byte. In pair_add products keep their low 32
-//             bits, sums saturate to 32, the result of the shift to 16 and the code to 8 bits; a negative SHIFT goes to
-//             the left.
+// Purpose     pair_add            ((a + ZP0) * S0 + (b + ZP1) * S1) * SO / 2^SHIFT, rounded half to even, - ZPO.
+//             pair_scale          clamp(round((a * FIRST + b * SECOND + OFFSET) / 2^SHIFT), LOW, HIGH).
+//             pair_scale_product  clamp(round(((a - ZA) * (b - ZB) * FIRST + OFFSET) / 2^SHIFT), LOW, HIGH).
+// Parameters  A      ap_int<8> or ap_uint<8>, the type of the operands.
+//             SUM    Holds the value before the shift.
+//             MODE   A rounding of rounding.hpp.
+//             BEATS  Beats of a frame.
+// Contract    Exact integers. Operand a is the low byte of an element, b the high byte. In pair_add, products keep
+//             their low 32 bits. Its sums saturate to 32 bits, the result of the shift to 16, and the code to 8. A
+//             negative SHIFT shifts left.
 #ifndef HG_PAIR_HPP
 #define HG_PAIR_HPP
 

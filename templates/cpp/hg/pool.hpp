@@ -1,11 +1,11 @@
-// pool: largest element or sum of every window, channel by channel, a word of the window in a cycle.
+// pool: largest element or sum of every window, channel by channel, one word of the window per cycle.
 //
-// Purpose     for every window, GROUPS beats of results over the kernel, element by element.
-// Parameters  REDUCE    maximum or total
-//             WINDOW    window<...>
-//             GROUPS, DEPTH  as in windows.hpp; a pixel is GROUPS words
-//             PAD       code of the elements outside of the image
-// Contract    Y holds every result. A word is read when the next window needs it, or in passing, if it is there and
+// Purpose     For every window, emits GROUPS beats of results over the kernel, element by element.
+// Parameters  REDUCE         maximum or total.
+//             WINDOW         window<...>.
+//             GROUPS, DEPTH  As in windows.hpp. A pixel is GROUPS words.
+//             PAD            Code of the elements outside the image.
+// Contract    Y holds every result. A word is read when the next window needs it, or earlier if it is available and
 //             there is room for it.
 #ifndef HG_POOL_HPP
 #define HG_POOL_HPP

@@ -1,9 +1,9 @@
 // pool_tree: largest element or sum of whole windows, channel by channel.
 //
-// Purpose     of every beat, TAPS taps of N elements, N results over the taps, element by element.
-// Parameters  REDUCE  maximum or total
-//             TAPS    taps of a window
-//             BEATS   beats of a frame
+// Purpose     For every beat of TAPS taps of N elements, emits N results over the taps, element by element.
+// Parameters  REDUCE  maximum or total.
+//             TAPS    Taps of a window.
+//             BEATS   Beats of a frame.
 // Contract    Y holds every result.
 #ifndef HG_POOL_TREE_HPP
 #define HG_POOL_TREE_HPP

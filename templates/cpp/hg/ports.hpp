@@ -1,10 +1,10 @@
-// AXI4-Stream at both ends of the core.
+// AXI4-Stream ports of the core.
 //
-// Purpose     port_in: words of the input port become beats of elements; port_out: the other way round.
-// Parameters  WORD  ap_uint of the port, whole bytes; the first element is in the low bits
-//             BEATS beats of a frame
-// Contract    port_out sets TLAST in the last beat of a frame, and the bits behind the elements are 0. port_in does not
-//             look at TLAST: frames have a fixed number of beats.
+// Purpose     port_in converts words of the input port to beats of elements. port_out does the reverse.
+// Parameters  WORD   ap_uint of the port, whole bytes. The first element is in the low bits.
+//             BEATS  Beats of a frame.
+// Contract    port_out sets TLAST in the last beat of a frame; the bits above the elements are 0. port_in ignores
+//             TLAST: frames have a fixed number of beats.
 #ifndef HG_PORTS_HPP
 #define HG_PORTS_HPP
 

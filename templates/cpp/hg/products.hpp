@@ -1,8 +1,8 @@
-// How a unit multiplies codes and weights.
+// Products of codes and weights.
 //
-// Purpose    multiply: any weights. bipolar: weights of 1 and -1, a bit each. agreements: codes and weights are bits,
-//            and those that are equal are counted.
-// Contract   of(x, w) is exact in the type that it returns.
+// Purpose     multiply: any weights. bipolar: weights of 1 and -1, one bit each. agreements: codes and weights are
+//             bits; equal ones are counted.
+// Contract    of(x, w) is exact in the type that it returns.
 #ifndef HG_PRODUCTS_HPP
 #define HG_PRODUCTS_HPP
 

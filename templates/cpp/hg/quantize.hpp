@@ -1,16 +1,16 @@
-// quantize: a fixed-point number is assigned to one of fewer bits, which rounds and saturates it.
+// quantize: rounds and saturates a fixed-point number by assigning it to a type with fewer bits.
 //
-// Purpose     y = x + offset, where x and y are the numbers that the codes of the streams stand for.
-// Parameters  SUM     ap_fixed of x + offset: its last bit is that of the codes that come
-//             RESULT  ap_fixed or ap_ufixed of y, with its rounding and overflow: its last bit is that of the codes
-//                     that leave
-//             FOLDS   beats after which the offsets of the lanes begin again
-//             ROUNDS  how often a frame goes through them
-//             BEATS   beats of a frame, where there are no offsets
-// Tables      offset[FOLDS][N], in units of the last bit of x
-// Contract    the roundings of QONNX are: ROUND AP_RND_CONV, FLOOR AP_TRN, CEIL AP_TRN with an offset that is one step
-//             of x less than one of y, DOWN AP_TRN_ZERO, HALF_UP AP_RND_INF, HALF_DOWN AP_RND_ZERO. UP is none of
-//             ap_fixed: shift.hpp has it.
+// Purpose     y = x + offset, where x and y are the numbers that the codes of the streams represent.
+// Parameters  SUM     ap_fixed of x + offset. Its last bit is the last bit of the input codes.
+//             RESULT  ap_fixed or ap_ufixed of y, with its rounding and overflow. Its last bit is the last bit of the
+//                     output codes.
+//             FOLDS   Beats after which the offsets of the lanes repeat.
+//             ROUNDS  Number of such rounds in a frame.
+//             BEATS   Beats of a frame, where there are no offsets.
+// Tables      offset[FOLDS][N], in units of the last bit of x.
+// Contract    The roundings of QONNX map to: ROUND AP_RND_CONV, FLOOR AP_TRN, DOWN AP_TRN_ZERO, HALF_UP AP_RND_INF,
+//             HALF_DOWN AP_RND_ZERO. CEIL maps to AP_TRN with an offset of one step of y minus one step of x. UP has
+//             no equivalent in ap_fixed: shift.hpp implements it.
 #ifndef HG_QUANTIZE_HPP
 #define HG_QUANTIZE_HPP
 
@@ -18,7 +18,7 @@
 
 namespace hg {
 
-// Width and place of the point of a fixed-point type, and the conversions from and to the integer of the same bits.
+// Width and binary point of a fixed-point type, and conversions from and to the integer with the same bits.
 template <typename T>
 struct fixed_point;
 template <int W, int I, ap_q_mode Q, ap_o_mode O>

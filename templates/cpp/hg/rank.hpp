@@ -1,12 +1,13 @@
-// rank: any step function as a cascade of small tables over the bits of x, low bits first.
+// rank: any monotone function as a cascade of small lookup tables over the bits of x, low bits first.
 //
-// Purpose     a level maps the state behind it and the next bits of x to the next state; the last one gives the code.
-// Parameters  LEVELS  tables of a function
-//             LOW     low bits of x that do not matter
-//             BEATS   beats of a frame
-// Tables      bits[LEVELS][2]: bits of the state that a level takes, and of x
-//             tables[LEVELS][N][SIZE]: the state is in the low bits of the index; behind its last entry a table has 0
-// Contract    exact integers. Each lane has one function.
+// Purpose     A level maps the previous state and the next bits of x to the next state. The last level gives the
+//             code.
+// Parameters  LEVELS  Lookup tables of a function.
+//             LOW     Low bits of x that do not matter.
+//             BEATS   Beats of a frame.
+// Tables      bits[LEVELS][2]: bits of the state that a level uses, and of x. tables[LEVELS][N][SIZE]: the state is
+//             in the low bits of the index. Entries after the last one are 0.
+// Contract    Exact integers. Each lane has one function.
 #ifndef HG_RANK_HPP
 #define HG_RANK_HPP
 

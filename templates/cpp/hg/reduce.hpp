@@ -1,13 +1,13 @@
-// reduce: largest element or sum of every window, channel by channel, of windows side by side.
+// reduce: largest element or sum of every window, channel by channel, for adjacent windows.
 //
-// Purpose     instead of pixels it keeps one result so far for each window of a row of windows. Windows leave in raster
-//             order, for each of them FOLDS beats of results.
-// Parameters  REDUCE        maximum or total
-//             HEIGHT, WIDTH pixels of an image
-//             KH, KW        pixels of a window
-//             OUT_H, OUT_W  windows; pixels behind them are taken and dropped
-//             FOLDS         words of a pixel
-// Contract    Y holds every result; a word a cycle.
+// Purpose     Stores no pixels, but one partial result for each window of a row of windows. Windows leave in raster
+//             order, each as FOLDS beats of results.
+// Parameters  REDUCE         maximum or total.
+//             HEIGHT, WIDTH  Pixels of an image.
+//             KH, KW         Pixels of a window.
+//             OUT_H, OUT_W   Windows. Pixels after them are consumed and dropped.
+//             FOLDS          Words of a pixel.
+// Contract    Y holds every result. One word per cycle.
 #ifndef HG_REDUCE_HPP
 #define HG_REDUCE_HPP
 
@@ -16,7 +16,7 @@
 
 namespace hg {
 
-// Where a pixel stands in the windows along one axis of an image.
+// Position of a pixel in the windows along one axis of an image.
 template <int SIZE, int KERNEL, int COUNT>
 struct window_axis {
     int at, tap, window;
@@ -38,7 +38,7 @@ void reduce(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
     const int columns = KH == 1 ? 1 : OUT_W;
     vec<Y, N> kept[columns * FOLDS];
 #pragma HLS AGGREGATE variable=kept
-    // A result that was just written is not read from `kept`, but from `found`.
+    // A result that was just written is read from `found`, not from `kept`.
 #pragma HLS DEPENDENCE variable=kept type=inter direction=RAW distance=2 dependent=true
     Y found[N];
 #pragma HLS ARRAY_PARTITION variable=found complete

@@ -1,7 +1,7 @@
-// What pools do with two elements.
+// Reductions of pools.
 //
-// Purpose    maximum: the larger one. total: their sum.
-// Contract   of(a, b) is exact if Y holds it.
+// Purpose     maximum: the larger of two elements. total: their sum.
+// Contract    of(a, b) is exact if Y holds it.
 #ifndef HG_REDUCTIONS_HPP
 #define HG_REDUCTIONS_HPP
 

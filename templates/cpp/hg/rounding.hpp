@@ -1,9 +1,9 @@
-// How numbers are rounded to integers, and clamped.
+// Rounding to integers, and clamping.
 //
-// Purpose    round_shift<MODE, SHIFT>(x) = round(x / 2^SHIFT), clamp<LOW, HIGH>(x). MODE: the roundings of QONNX.
-//            round_half_even ROUND, round_up CEIL, round_down FLOOR, round_away UP, round_to_zero DOWN,
-//            round_half_away HALF_UP, round_half_to_zero HALF_DOWN.
-// Contract   exact integers. The type of x has more than SHIFT bits, and is signed unless no x is negative.
+// Purpose     round_shift<MODE, SHIFT>(x) = round(x / 2^SHIFT), clamp<LOW, HIGH>(x). MODE is a rounding of QONNX:
+//             round_half_even ROUND, round_up CEIL, round_down FLOOR, round_away UP, round_to_zero DOWN,
+//             round_half_away HALF_UP, round_half_to_zero HALF_DOWN.
+// Contract    Exact integers. The type of x has more than SHIFT bits, and is signed unless no x is negative.
 #ifndef HG_ROUNDING_HPP
 #define HG_ROUNDING_HPP
 
@@ -21,7 +21,7 @@ enum rounding {
     round_half_to_zero
 };
 
-// Whether rounding goes up from the floor, for what is behind the point: exactly a half, more, or anything at all.
+// Returns true if rounding goes up from the floor. tie, above, any: the fraction is a half; more than a half; not 0.
 inline bool rounds_up(rounding mode, bool negative, bool odd, bool tie, bool above, bool any) {
     switch (mode) {
         case round_half_even: return above || (tie && odd);

@@ -1,26 +1,27 @@
-// Rows of whole numbers: what is computed of each element with a number that the whole row gives.
+// Rows of integers: functions of each element and a statistic of its whole row.
 //
-// Purpose     rows_max    m = largest element of the row - s
-//             rows_share  m = numbers[s] / sum of weights[s] over the row, rounded down
-//             rows_norm   m = (t / root, truncated, + bias) >> SHIFT, rounded down, with t = (s - mean) * weight. mean
-//                         is sum of s / N, truncated, or 0; root is floor(sqrt(v)), where v is the sum of
-//                         (s - mean)^2 / N, rounded down, + 1
-//             row_largest and row_below of rows_max and of Softmax: the largest element of each row, and its beats,
-//             which wait for it; then how far each element is below it, at most LAST
-// Parameters  LAST      distance that larger ones become; larger than all in rows_max
-//             BEATS     beats of a row; N is BEATS times the lanes
-//             ROWS      rows of a frame
-//             SUM       holds the sum of weights, or of the elements
-//             SQUARES   holds the sum of squares, unsigned
-//             ROOT      holds the root, unsigned
-//             NUMBER    holds t and the quotient with its bias
-//             CENTERED  whether the mean is taken off
-//             SHIFT     bits that fall away at the end
-//             WRAPS     whether a result keeps its low bits, else it saturates
-// Tables      weights[WORDS], numbers[WORDS] of rows_share; weights[BEATS][N], biases[BEATS][N] of rows_norm
-// Contract    exact integers. A row goes through processes of its own, a beat a cycle: the last of them begins with it
-//             when it is complete, and the next rows come in meanwhile. No sum of weights is 0. rows_max, rows_share
-//             and rows_norm are inlined: what calls them is the dataflow region of their processes, so that
+// Purpose     rows_max                m = largest element of the row - s.
+//             rows_share              m = numbers[s] / sum of weights[s] over the row, rounded down.
+//             rows_norm               m = (t / root, truncated, + bias) >> SHIFT, rounded down, with t = (s - mean) *
+//                                     weight. mean is sum of s / N, truncated, or 0. root is floor(sqrt(v)), where v
+//                                     is the sum of (s - mean)^2 / N, rounded down, + 1.
+//             row_largest, row_below  Parts of rows_max and of Softmax. row_largest emits the largest element of each
+//                                     row, and buffers the row's beats until then. row_below emits the distance of
+//                                     each element to the largest, at most LAST.
+// Parameters  LAST      Limit of the distances; larger than all distances in rows_max.
+//             BEATS     Beats of a row. N is BEATS times the lanes.
+//             ROWS      Rows of a frame.
+//             SUM       Holds the sum of weights, or of the elements.
+//             SQUARES   Holds the sum of squares, unsigned.
+//             ROOT      Holds the root, unsigned.
+//             NUMBER    Holds t and the quotient with its bias.
+//             CENTERED  true: the mean is subtracted.
+//             SHIFT     Bits dropped at the end.
+//             WRAPS     true: a result keeps its low bits; false: it saturates.
+// Tables      weights[WORDS], numbers[WORDS] of rows_share; weights[BEATS][N], biases[BEATS][N] of rows_norm.
+// Contract    Exact integers. A row passes through several processes, one beat per cycle. The last process begins
+//             with a row when the row is complete. The next rows arrive meanwhile. No sum of weights is 0. rows_max,
+//             rows_share and rows_norm are inlined: the caller is the dataflow region of their processes, so that
 //             frames overlap.
 #ifndef HG_ROWS_HPP
 #define HG_ROWS_HPP
@@ -131,7 +132,7 @@ struct row_sums {
     SQUARES squares;
 };
 
-// What all elements of a row need. MEAN is a type of elements: no mean lies outside of them.
+// Statistics shared by all elements of a row. MEAN is the type of the elements, which holds every mean.
 template <typename MEAN, typename ROOT>
 struct row_moments {
     MEAN mean;
@@ -168,7 +169,7 @@ void row_root(hls::stream<row_sums<SUM, SQUARES> > &sums, hls::stream<row_moment
         const row_sums<SUM, SQUARES> row = sums.read();
         row_moments<X, ROOT> found;
         found.mean = CENTERED ? X(row.sum / COUNT) : X(0);
-        // The sum of (x - mean)^2
+        // The sum of (x - mean)^2.
         const SQUARES apart = SQUARES(row.squares - found.mean * (row.sum * 2 - found.mean * COUNT));
         const SQUARES v = SQUARES(apart / COUNT + 1);
         found.root = 0;

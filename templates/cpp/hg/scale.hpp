@@ -1,16 +1,17 @@
 // scale: rescaling by a multiplier and a shift, rounded and clamped.
 //
-// Purpose     scale           code = clamp(floor((x * multiplier + addend) / 2^SHIFT), LOW, HIGH)
-//             scale_nearest   the same rounded to nearest, a tie to the odd code where odd is 1, else to the even one
-//             scale_sides     as scale, with the addend `below` where x < centre
-//             scale_mirrored  floor((|x| * multiplier + addend) / 2^SHIFT) with the sign of x, clamped
-// Parameters  SUM        holds x * multiplier + addend, and the code before it is clamped
-//             SHIFT      bits to the right
-//             LOW, HIGH  bounds of the code
-//             FOLDS      beats after which the functions of the lanes begin again
-//             ROUNDS     how often a frame goes through them
-// Tables      each [FOLDS][N]
-// Contract    exact integers. One multiplication of an element.
+// Purpose     scale           code = clamp(floor((x * multiplier + addend) / 2^SHIFT), LOW, HIGH).
+//             scale_nearest   The same rounded to nearest. A tie goes to the odd code where odd is 1, otherwise to
+//                             the even one.
+//             scale_sides     As scale, with the addend `below` where x < centre.
+//             scale_mirrored  floor((|x| * multiplier + addend) / 2^SHIFT) with the sign of x, clamped.
+// Parameters  SUM        Holds x * multiplier + addend, and the code before it is clamped.
+//             SHIFT      Right shift.
+//             LOW, HIGH  Bounds of the code.
+//             FOLDS      Beats after which the functions of the lanes repeat.
+//             ROUNDS     Number of such rounds in a frame.
+// Tables      Each [FOLDS][N].
+// Contract    Exact integers. One multiplication per element.
 #ifndef HG_SCALE_HPP
 #define HG_SCALE_HPP
 
@@ -55,7 +56,7 @@ void scale_nearest(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const
 #pragma HLS UNROLL
                 const SUM sum = x[n] * multiplier[fold][n] + addend[fold][n];
                 const SUM one = odd[fold][n] != 0 ? 1 : 0;
-                // A tie goes to the odd code as it goes to the even one when codes are one more.
+                // Rounding a tie to odd equals rounding to even with all codes increased by one.
                 const SUM code = round_shift<round_half_even, SHIFT>(SUM(sum + SUM(one << SHIFT))) - one;
                 y[n] = Y(clamp<LOW, HIGH>(code));
             }

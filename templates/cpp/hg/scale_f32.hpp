@@ -1,20 +1,20 @@
-// scale_f32: a product as float32 has it, in integers.
+// scale_f32: float32 product and rounding, computed in integers.
 //
 // Purpose     code = clamp(zero_point + round(float32(float32(x + offset) * scale)), LOW, HIGH), ties to even, with
-//             scale = mantissa * 2^(left - SHIFT)
-// Parameters  SUM        holds x + offset
-//             CODE       holds the code before it is clamped
-//             U_BITS     bits at which |x + offset| * 2^left saturates, which changes no code
-//             M_BITS     bits of the mantissa
-//             MOST_LEFT  the largest left
-//             SHIFT      bits to the right
-//             LOW, HIGH  bounds of the code
-//             FOLDS      beats after which the functions of the lanes begin again
-//             ROUNDS     how often a frame goes through them
-// Tables      each [FOLDS][N]
-// Contract    as IEEE 754 float32 with rounding to nearest, ties to even, without subnormal numbers. The product is
-//             rounded once, from q straight to an integer. Rounding it to float32 before would make ties of the
-//             products at most d from q + 1/2, where d is half a unit in the last place of float32 at q + 1/2.
+//             scale = mantissa * 2^(left - SHIFT).
+// Parameters  SUM        Holds x + offset.
+//             CODE       Holds the code before it is clamped.
+//             U_BITS     Bits at which |x + offset| * 2^left saturates, which changes no code.
+//             M_BITS     Bits of the mantissa.
+//             MOST_LEFT  The largest left shift.
+//             SHIFT      Right shift.
+//             LOW, HIGH  Bounds of the code.
+//             FOLDS      Beats after which the functions of the lanes repeat.
+//             ROUNDS     Number of such rounds in a frame.
+// Tables      Each [FOLDS][N].
+// Contract    As IEEE 754 float32 with rounding to nearest, ties to even, without subnormal numbers. The product is
+//             rounded once, from q straight to an integer. Prior rounding to float32 would turn products at most d
+//             from q + 1/2 into ties. Here d is half a unit in the last place of float32 at q + 1/2.
 #ifndef HG_SCALE_F32_HPP
 #define HG_SCALE_F32_HPP
 
@@ -22,7 +22,7 @@
 
 namespace hg {
 
-// An integer of at most 24 significant bits, the nearest one, ties to even: as the conversion to float32.
+// Rounds an integer to 24 significant bits, to nearest, ties to even, like the conversion to float32.
 template <int BITS>
 ap_uint<BITS + 1> significant(const ap_uint<BITS> &x) {
     ap_uint<BITS + 1> found = x;

@@ -1,14 +1,14 @@
 // shift: rescaling by a power of two, rounded and clamped.
 //
-// Purpose     code = clamp(round((x * 2^LEFT + offset) / 2^SHIFT), LOW, HIGH)
-// Parameters  SUM         holds x * 2^LEFT + offset, and the code before it is clamped
-//             MODE        a rounding of rounding.hpp
-//             LEFT, SHIFT bits to the left in front of the sum, and to the right behind it
-//             LOW, HIGH   bounds of the code
-//             FOLDS       beats after which the offsets of the lanes begin again
-//             ROUNDS      how often a frame goes through them
-// Tables      offset[FOLDS][N]
-// Contract    exact integers. quantize.hpp does the same by ap_fixed, where ap_fixed has the rounding.
+// Purpose     code = clamp(round((x * 2^LEFT + offset) / 2^SHIFT), LOW, HIGH).
+// Parameters  SUM          Holds x * 2^LEFT + offset, and the code before it is clamped.
+//             MODE         A rounding of rounding.hpp.
+//             LEFT, SHIFT  Left shift before the sum, and right shift after it.
+//             LOW, HIGH    Bounds of the code.
+//             FOLDS        Beats after which the offsets of the lanes repeat.
+//             ROUNDS       Number of such rounds in a frame.
+// Tables      offset[FOLDS][N].
+// Contract    Exact integers. quantize.hpp does the same by ap_fixed, where ap_fixed has the rounding.
 #ifndef HG_SHIFT_HPP
 #define HG_SHIFT_HPP
 

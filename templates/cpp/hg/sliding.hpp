@@ -1,18 +1,19 @@
-// sliding: line buffer that sends every window of an image whole.
+// sliding: line buffer that emits whole windows of an image.
 //
-// Purpose     for every window, FOLDS beats of all its taps: tap t = kh * KW + kw has the elements of word f of its
-//             pixel, or PAD outside of the image. With WINDOWS > 1 a beat is WINDOWS neighbours of a row: tap t of
-//             window n is at place t * WINDOWS + n. What is behind the last window of a row may be anything.
-// Parameters  WINDOW    window<...>, in pixels
-//             FOLDS     words of a pixel
-//             ROWS      rows that are stored; 1 if the kernel has one row
-//             COLUMNS   words of a row, or, if the kernel has one row, words that are stored: a multiple of `span`
-//             PAD       code of the elements outside
-//             PIXELS    pixels of a row that come in a word; rows begin with a word of their own
-//             WINDOWS   windows of a row in a beat; WINDOWS * SW is a multiple of PIXELS
-// Contract    ROWS * span memories, of which each is read and written once a cycle: row r is in slot r % ROWS, word x
-//             of it in bank x % span. A word is read when the next window needs it, or in passing, if it is there and
-//             there is room for it.
+// Purpose     For every window, emits FOLDS beats of all its taps. Tap t = kh * KW + kw has the elements of word f of
+//             its pixel, or PAD outside the image. With WINDOWS > 1, a beat holds WINDOWS adjacent windows of a row.
+//             Tap t of window n is then at index t * WINDOWS + n. Elements after the last window of a row are
+//             undefined.
+// Parameters  WINDOW   window<...>, in pixels.
+//             FOLDS    Words of a pixel.
+//             ROWS     Stored rows; 1 if the kernel has one row.
+//             COLUMNS  Words of a row. If the kernel has one row: stored words, a multiple of `span`.
+//             PAD      Code of the elements outside the image.
+//             PIXELS   Pixels of a row in an input word. Each row begins a new word.
+//             WINDOWS  Windows of a row in a beat. WINDOWS * SW is a multiple of PIXELS.
+// Contract    ROWS * span memories, each read and written once per cycle. Row r is in slot r % ROWS, and word x of it
+//             in bank x % span. A word is read when the next window needs it, or earlier if it is available and there
+//             is room for it.
 #ifndef HG_SLIDING_HPP
 #define HG_SLIDING_HPP
 

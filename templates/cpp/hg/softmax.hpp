@@ -1,25 +1,27 @@
 // softmax: Softmax of rows of codes, as float32.
 //
-// Purpose     with d = largest code of the row - code: numerators[d] by the sum of powers[d] of the row, as SUM has it
-//             exact_sum     numerator * (1 / sum), each rounded once, of a sum that is exact and rounded once
-//             sum_in_order  numerator / sum, 0 below 2^-24; the sum is rounded after each element, from first to last
+// Purpose     With d = largest code of the row - code, divides numerators[d] by the sum of powers[d] of the row. SUM
+//             selects the arithmetic:
+//             exact_sum     numerator * (1 / sum), each rounded once, of a sum that is exact and rounded once.
+//             sum_in_order  numerator / sum, 0 below 2^-24. The sum is rounded after each element, from first to
+//                           last.
 //             softmax_products with exact_sum: powers[d] = numerators[d] = high[d >> LOW] * low[the LOW low bits of d],
-//             rounded to float32; high is mantissas * 2^(1 - M_BITS - shifts), low is lows * 2^-M_BITS
-// Parameters  SUM       one of them
-//             LAST      index of the last entry of both tables; larger distances have it
-//             BITS      bits of an exact sum
-//             FRACTION  bits of it, and of powers, behind the binary point
-//             LOW       low bits of a distance
-//             M_BITS    bits of a mantissa
-//             BEATS     beats of a row
-//             ROWS      rows of a frame
-// Tables      powers[LAST + 1], numerators[LAST + 1], not negative, or mantissas[HIGHS], shifts[HIGHS], lows[1 << LOW]
-// Contract    IEEE 754 float32, to nearest, ties to even. Powers for exact_sum are at most 1, that of distance 0 is 1,
-//             and FRACTION bits hold them. A row goes through processes of its own, a beat a cycle; sum_in_order needs
-//             an addition of float32 in a cycle for that. Sums are normal; products are rounded in integers, subnormal
-//             ones, too.
-//             softmax and softmax_products are inlined: what calls them is the dataflow region of their processes, so
-//             that frames overlap.
+//             rounded to float32. high is mantissas * 2^(1 - M_BITS - shifts), low is lows * 2^-M_BITS.
+// Parameters  SUM       exact_sum or sum_in_order.
+//             LAST      Index of the last entry of both lookup tables. Larger distances use it.
+//             BITS      Bits of an exact sum.
+//             FRACTION  Fraction bits of the sum and of powers.
+//             LOW       Low bits of a distance.
+//             M_BITS    Bits of a mantissa.
+//             BEATS     Beats of a row.
+//             ROWS      Rows of a frame.
+// Tables      powers[LAST + 1], numerators[LAST + 1], not negative, or mantissas[HIGHS], shifts[HIGHS], lows[1 <<
+//             LOW].
+// Contract    IEEE 754 float32, to nearest, ties to even. Powers for exact_sum are at most 1, the power of distance 0
+//             is 1, and FRACTION bits hold them. A row passes through several processes, one beat per cycle. For this
+//             rate, sum_in_order needs a float32 addition in one cycle. Sums are normal numbers. Products are rounded
+//             in integers, subnormal ones, too. softmax and softmax_products are inlined: the caller is the dataflow
+//             region of their processes, so that frames overlap.
 #ifndef HG_SOFTMAX_HPP
 #define HG_SOFTMAX_HPP
 

@@ -1,15 +1,15 @@
-// softmax_mask: Softmax of rows of codes, some elements of which a mask takes out.
+// softmax_mask: Softmax of rows of codes, some elements of which are masked out.
 //
-// Purpose     softmax_masked and softmax_products_masked: functions of softmax.hpp, behind
-//             row_mask  an element that counts keeps its code, one that is gone has the code GONE, and so a distance of
-//                       LAST or more; an even one has code 0, as all others of its row that are not gone
-// Parameters  CODE      holds codes and GONE
-//             GONE      LAST below the least code and below 0, or less
-//             MASKS     words of the mask, of a beat each, which begin again behind the last one
-//             others    those of softmax.hpp
-// Tables      masks[MASKS][N]: 0 counts, 1 is even, 2 is gone; in front of it those of softmax.hpp
-// Contract    that of softmax.hpp. A row has elements that count or even ones, not both; where one is gone, the power
-//             and the numerator of LAST are 0. Both are inlined, as those are.
+// Purpose     softmax_masked and softmax_products_masked: functions of softmax.hpp, preceded by row_mask. In
+//             row_mask, a counting element keeps its code. A masked-out element gets the code GONE, and so a distance
+//             of LAST or more. An `even` element gets code 0, like all others of its row that are not masked out.
+// Parameters  CODE    Holds codes and GONE.
+//             GONE    At most LAST below the least code and below 0.
+//             MASKS   Words of the mask, one per beat, used cyclically.
+//             others  As in softmax.hpp.
+// Tables      masks[MASKS][N]: 0 counts, 1 is even, 2 is masked out. They precede the arrays of softmax.hpp.
+// Contract    As in softmax.hpp. A row has counting elements or even ones, not both. If an element is masked out, the
+//             power and the numerator of LAST are 0. Both functions are inlined, as in softmax.hpp.
 #ifndef HG_SOFTMAX_MASK_HPP
 #define HG_SOFTMAX_MASK_HPP
 
@@ -17,7 +17,7 @@
 
 namespace hg {
 
-// What a mask says of an element.
+// Values of a mask word.
 enum mask_word { mask_counts, mask_even, mask_gone };
 
 template <typename CODE, int GONE, int BEATS, int ROWS, int MASKS, typename X, int N, typename K>

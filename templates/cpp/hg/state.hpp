@@ -1,10 +1,10 @@
-// recall, remember, renew: what a step of a loop leaves to the next one.
+// recall, remember, renew: loop-carried state.
 //
-// Purpose     recall: sends the state that a step finds. remember: keeps the one that it leaves. renew: what was left
-//             becomes what the next step finds.
-// Parameters  BEATS   beats of a state
-// Contract    a step is a dataflow region with two arrays for each state: the one that it finds has one reader, the one
-//             that it leaves one writer. Elements are unchanged.
+// Purpose     recall emits the state at the start of an iteration. remember stores the state at its end. renew makes
+//             the stored state that of the next iteration.
+// Parameters  BEATS  Beats of a state.
+// Contract    An iteration is a dataflow region with two arrays for each state. The array read by it has one reader,
+//             and the array written by it has one writer. Elements are unchanged.
 #ifndef HG_STATE_HPP
 #define HG_STATE_HPP
 

@@ -1,16 +1,15 @@
 // table: codes from a memory.
 //
-// Purpose     table         of all inputs: the index is the low bits of x
-//             table_window  of the inputs from centre on; those in front of it and behind it take the first or last
-//                           code
-//             table_half    of the inputs from centre on, as table_window; below it the index is the distance of the
-//                           mirror image, centre - x - 1 + EVEN, and the code is TOTAL - entry
-// Parameters  SIZE         entries of a function, a power of two
-//             FOLDS        beats after which the functions of the lanes begin again
-//             ROUNDS       how often a frame goes through them
-//             EVEN, TOTAL  what the function is mirrored at
-// Tables      entries[FOLDS][N][SIZE], centre[FOLDS][N]
-// Contract    exact integers. A memory for each lane.
+// Purpose     table         All inputs: the index is the low bits of x.
+//             table_window  The inputs from centre on. Inputs before and after the window use the first or last code.
+//             table_half    The inputs from centre on, as table_window. Below it the index is the distance of the
+//                           mirror image, centre - x - 1 + EVEN, and the code is TOTAL - entry.
+// Parameters  SIZE         Entries of a function, a power of two.
+//             FOLDS        Beats after which the functions of the lanes repeat.
+//             ROUNDS       Number of such rounds in a frame.
+//             EVEN, TOTAL  Constants of the mirror symmetry.
+// Tables      entries[FOLDS][N][SIZE], centre[FOLDS][N].
+// Contract    Exact integers. One memory per lane.
 #ifndef HG_TABLE_HPP
 #define HG_TABLE_HPP
 

@@ -1,14 +1,14 @@
-// thresholds: step functions, by binary search of a table of thresholds.
+// thresholds: monotone functions, by binary search over thresholds.
 //
-// Purpose     code = BASE + the number of thresholds that x reaches (x >= t), or, where falling is 1, of those that it
-//             does not reach.
-// Parameters  STEPS    thresholds of a function
-//             FOLDS    beats after which the functions of the lanes begin again
-//             ROUNDS   how often a frame goes through them
-//             BASE     the least code
-// Tables      thresholds[FOLDS][N][STEPS], ascending, or descending where falling is 1; falling[FOLDS][N]: none if all
-//             functions rise
-// Contract    one comparison for each bit of the code, one after the other: they are the stages of the pipeline.
+// Purpose     code = BASE + the number of thresholds that x reaches (x >= t). Where falling is 1, thresholds that x
+//             does not reach are counted instead.
+// Parameters  STEPS   Thresholds of a function.
+//             FOLDS   Beats after which the functions of the lanes repeat.
+//             ROUNDS  Number of such rounds in a frame.
+//             BASE    The least code.
+// Tables      thresholds[FOLDS][N][STEPS], ascending, or descending where falling is 1; falling[FOLDS][N]. There is
+//             no `falling` if all functions rise.
+// Contract    One comparison per bit of the code, in series: they are the stages of the pipeline.
 #ifndef HG_THRESHOLDS_HPP
 #define HG_THRESHOLDS_HPP
 

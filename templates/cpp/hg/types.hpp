@@ -1,9 +1,10 @@
 // Types that all processes share.
 //
-// Purpose    vec<T, N>: one beat of a stream, N elements side by side. HG_ROM: the type of constants. sum_type<T>: that
-//            of sums which become a T.
-// Contract   C++14 for HLS. A process takes exactly the beats of one frame from its streams and sends those of one.
-//            A library function keeps nothing between frames.
+// Purpose     vec<T, N>    One beat of a stream: N elements side by side.
+//             HG_ROM       The type of constants.
+//             sum_type<T>  The type of sums that become a T.
+// Contract    C++14 for HLS. A process consumes exactly the beats of one frame from its streams and emits the beats
+//             of one frame. A library function keeps no state between frames.
 #ifndef HG_TYPES_HPP
 #define HG_TYPES_HPP
 
@@ -11,8 +12,8 @@
 #include <ap_int.h>
 #include <hls_stream.h>
 
-// Constants have their exact type in hardware. C simulation gives them a native type C of the same values: compilers
-// need a thousand times longer for arrays of class types. HG_EXACT asks for the exact type there, too.
+// Constants have their exact type in hardware. C simulation gives them a native type C with the same values:
+// compilers need a thousand times longer for arrays of class types. HG_EXACT selects the exact type there, too.
 #if defined(__SYNTHESIS__) || defined(HG_EXACT)
 #define HG_ROM(C, T) T
 #else
@@ -28,7 +29,7 @@ struct vec {
     const T &operator[](int i) const { return e[i]; }
 };
 
-// Elements that one stream carries, T: bits of a port, code: the type of the numbers.
+// Elements of a stream with element type T. bits: width of a port; code: type of the numbers.
 template <typename T>
 struct traits;
 template <int W>
@@ -42,8 +43,8 @@ struct traits<ap_uint<W> > {
     static const bool is_signed = false;
 };
 
-// Sums have their exact type in hardware, too. What wraps on the way, wraps in each of them: C simulation adds modulo
-// 2^32, many times faster, of which T takes the low bits.
+// Sums have their exact type in hardware, too, and partial sums may wrap in it. C simulation adds modulo 2^32, many
+// times faster. T takes the low bits.
 #if defined(__SYNTHESIS__) || defined(HG_EXACT)
 template <typename T>
 struct sum_type {
@@ -62,7 +63,7 @@ template <typename T>
 struct sum_type : narrow_sum<(traits<T>::width <= 32), T> {};
 #endif
 
-// A number as a part of a sum of that type.
+// A number as an addend of a sum of type SUM.
 template <typename SUM>
 struct part_of {
     template <typename X>

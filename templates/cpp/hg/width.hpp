@@ -1,14 +1,14 @@
-// widen, narrow, gearbox: the same elements in beats of another number of lanes.
+// widen, narrow, gearbox: regroup elements into beats with another number of lanes.
 //
-// Purpose     widen: beats of OUT elements from several of IN, OUT a multiple of IN. narrow: the other way round.
+// Purpose     widen: beats of OUT elements from several of IN elements; OUT is a multiple of IN. narrow: the reverse.
 //             gearbox: any two widths.
-// Parameters  GROUP      elements after which a new beat begins on both sides
-//             GROUPS     groups of a frame
-//             STEP       gearbox: what is stored is whole steps of so many elements; it divides IN and OUT
-//             GROUP_IN, GROUP_OUT  the same as GROUP, on either side; if they are no whole steps, they are equal
-//             GROUPS_OUT groups that leave in a frame
-// Contract    a beat of the wider side a cycle. A beat is read only when the next one to be sent needs it. Lanes behind
-//             the last element of a group are not looked at, and are 0 on the other side.
+// Parameters  GROUP           Elements after which a new beat begins on both sides.
+//             GROUPS          Groups of a frame.
+//             STEP            gearbox: the elements are stored in steps of STEP elements. It divides IN and OUT.
+//             GROUP_IN, GROUP_OUT  The same as GROUP, per side. If they are no whole steps, they are equal.
+//             GROUPS_OUT      Output groups of a frame.
+// Contract    One beat of the wider side per cycle. A beat is read only when the next output beat needs it. Lanes
+//             after the last element of a group are ignored at the input and 0 at the output.
 #ifndef HG_WIDTH_HPP
 #define HG_WIDTH_HPP
 
@@ -90,7 +90,7 @@ void gearbox(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
     const int beats = GROUPS_OUT * beats_out::count, room = (IN + OUT) / STEP - 1;
     T kept[room][STEP];
 #pragma HLS ARRAY_PARTITION variable=kept complete dim=0
-    int count = 0, taken = 0, sent = 0;  // steps that are kept, the oldest one first; beats of a group
+    int count = 0, taken = 0, sent = 0;  // stored steps, the oldest first; beats of a group
     for (int beat = 0; beat < beats;) {
 #pragma HLS PIPELINE II=1 style=flp
         const bool last = sent == beats_out::count - 1;

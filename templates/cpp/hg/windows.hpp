@@ -1,17 +1,19 @@
-// Windows of an image: what sliding, conv and pool share.
+// Windows of an image, shared by sliding, conv and pool.
 //
-// Purpose     window: kernel, stride, dilation and padding on an image. window_flow: which words of the image the
-//             current window waits for, and which it still needs. window_words: the words of all windows, one by one.
-// Parameters  HEIGHT, WIDTH            pixels of an image, which come in raster order
-//             KH, KW, SH, SW, DH, DW   kernel, stride, dilation
-//             PT, PL                   padding at top and left
-//             OUT_H, OUT_W             windows of an image
-//             PIXEL                    words of a pixel
-//             GROUPS, FOLDS, REPEAT    for each window and group, REPEAT times all taps, of each the FOLDS words of the
-//                                      group
-//             DEPTH                    words of the ring buffer: at least those from the oldest to the newest that a
-//                                      window needs
-// Contract    windows come in raster order. Places are counted in words, so that nothing is multiplied.
+// Purpose     window        Kernel, stride, dilation and padding on an image.
+//             window_flow   Counts the words of the image that the current window still lacks, and those that it
+//                           still needs.
+//             window_words  The words of all windows, one by one.
+// Parameters  HEIGHT, WIDTH   Pixels of an image, which arrive in raster order.
+//             KH, KW, SH, SW, DH, DW  Kernel, stride, dilation.
+//             PT, PL          Padding at top and left.
+//             OUT_H, OUT_W    Windows of an image.
+//             PIXEL           Words of a pixel.
+//             GROUPS, FOLDS, REPEAT  For each window and group, all taps REPEAT times, each as the FOLDS words of the
+//                             group.
+//             DEPTH           Words of the ring buffer: at least those from the oldest to the newest that a window
+//                             needs.
+// Contract    Windows are emitted in raster order. Positions are counted in words, to avoid multiplication.
 #ifndef HG_WINDOWS_HPP
 #define HG_WINDOWS_HPP
 
@@ -28,8 +30,8 @@ struct window {
 
 constexpr int wrapped(int value, int size) { return (value % size + size) % size; }
 
-// Counts windows. y, x: row and column of the first tap, in words of an image and of a row. `need`: words of the image
-// that must be there. `keep`: the first word that this or a later window needs.
+// Counts windows. y, x: row and column of the first tap, in words of an image and of a row. `need`: number of the
+// image's words that must have arrived. `keep`: the first word that this or a later window needs.
 template <typename WINDOW, int PIXEL>
 struct window_flow {
     static const int row = WINDOW::width * PIXEL, words = WINDOW::height * row;
@@ -58,12 +60,12 @@ private:
     }
 };
 
-// The words of windows. `at`: place in the ring buffer. `word`: its number in the window. first, last: of a sum.
+// The words of windows. `at`: position in the ring buffer. `word`: its number in the window. first, last: of a sum.
 template <typename WINDOW, int GROUPS, int FOLDS, int REPEAT, int DEPTH>
 class window_words {
     static const int pixel = GROUPS * FOLDS, row = WINDOW::width * pixel;
-    // How far the place moves from the last word of a tap, of a row of taps, of a sum, of a group, of a window and of a
-    // row of windows to the first word of the next one.
+    // Position changes from the last word of a tap, of a row of taps, of a sum, of a group, of a window and of a row
+    // of windows, to the first word of the next one.
     static const int fold_back = FOLDS - 1, row_back = (WINDOW::kernel_w - 1) * WINDOW::dilation_w * pixel + fold_back;
     static const int sum_back = (WINDOW::kernel_h - 1) * WINDOW::dilation_h * row + row_back;
     static const int window_back = sum_back + (GROUPS - 1) * FOLDS;
