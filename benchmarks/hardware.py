@@ -69,11 +69,12 @@ def todays_digest(path: Path, name: str, folder: Path) -> str:
 
 
 def digest(files: list[Path]) -> str:
-    """Of all Verilog and memory files of a build, without comments."""
-    found = hashlib.sha256()
+    """Digest of all Verilog and memory files of a build, independent of comments and white space."""
+    sha256 = hashlib.sha256()
     for path in sorted(files[0].parent.iterdir()):
-        found.update(path.name.encode() + re.sub(rb"//[^\n]*", b"", path.read_bytes()))
-    return found.hexdigest()[:16]
+        words = re.sub(rb"//[^\n]*", b"", path.read_bytes()).split()
+        sha256.update(path.name.encode() + b"\n" + b" ".join(words))
+    return sha256.hexdigest()[:16]
 
 
 def share(netlist: Netlist, times: int, first: bool, last: bool) -> Size:
