@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -45,7 +46,7 @@ def test_predicted_cycles_are_those_of_today() -> None:
         (page, tuple(map(int, pair))) for page in PAGES for pair in re.findall(form, page.read_text(encoding="utf-8"))
     ]
     assert len(shown) > 4
-    assert [one for one in shown if one[1] not in cycles] == []
+    assert [(page, pair) for page, pair in shown if pair not in cycles] == []
 
 
 def test_library_page_has_every_module_and_parameter() -> None:
@@ -70,6 +71,33 @@ def test_the_table_of_layers_is_what_is_printed(page: str, model: str, options: 
     lines = [line.rstrip() for line in printed.splitlines()]
     table = lines[: next(n for n, line in enumerate(lines) if line.startswith("estimate")) + 1]
     assert "\n".join(table) in (ROOT / "docs" / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.sweep
+def test_the_table_of_foldings() -> None:
+    """Foldings, interval, latency and estimate for several targets, in docs/streaming.md."""
+    page = (ROOT / "docs" / "streaming.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \|((?: \d+ x \d+ \|){4}) (\d+) \| (\d+) \| (\d+) LUT \|$", page, re.M)
+    assert len(rows) > 3
+    for target, foldings, *numbers in rows:
+        build = hlsgen.check(ROOT / "examples/digits_cnn/digits_cnn.onnx", hlsgen.Options(target_cycles=int(target)))
+        manifest = json.loads(build.files["manifest.json"])
+        layers = {layer["name"]: layer for layer in manifest["layers"] if "pe" in layer}
+        names = ("conv1", "depthwise", "pointwise", "conv2")
+        assert re.findall(r"\d+ x \d+", foldings) == [f"{layers[n]['pe']} x {layers[n]['simd']}" for n in names]
+        expected = [build.timing.interval, build.timing.latency, manifest["estimate"]["lut"]]
+        assert [int(number) for number in numbers] == expected
+
+
+def test_the_example_of_fifo_depths(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The Python example of docs/streaming.md prints its comments; its last line raises ValueError."""
+    page = (ROOT / "docs" / "streaming.md").read_text(encoding="utf-8")
+    (code,) = [block for block in re.findall(r"^```python\n(.*?)^```", page, re.M | re.S) if "measure" in block]
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(ValueError, match="waits for"):
+        exec(code, {})
+    comments = re.findall(r"print\(.*\)  # (.*)", code)
+    assert capsys.readouterr().out.splitlines() == comments[:-1]
 
 
 @pytest.mark.sweep
