@@ -21,7 +21,7 @@ import hlsgen
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
 #: Packages of others, and the parts of a manifest.
-OTHERS = {"concurrent", "onnx", "qonnx", "finn", "com", "host", "input", "output", "numpy"}
+OTHERS = {"concurrent", "torch", "onnx", "qonnx", "finn", "com", "host", "input", "output", "numpy"}
 #: Files of a build and of a user, which no page takes for those of the repository.
 DATA = r"\.(jsonl|json|html|yaml|onnx|mem|hex|f|npy|npz|hpp|cpp|cfg|tcl|h)"
 BUILT = {"rtl/digits_mlp.v", "rtl/digits_cnn.v", "report.md"} | {
