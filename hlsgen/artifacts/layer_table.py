@@ -29,8 +29,7 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     Delay,
-    FloatJoint,
-    GiveOutputs,
+    FloatBinary,
     IntegerRows,
     Layer,
     Linear,
@@ -41,7 +40,8 @@ from hlsgen.ir import (
     Pooling,
     Rearrange,
     SoftmaxRows,
-    TakeInput,
+    StreamedInput,
+    StreamedOutputs,
     View,
     sources_of,
 )
@@ -112,13 +112,13 @@ def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> d
             row |= {"kind": "concat", "lanes": nodes[-1].source.lanes}
         case Delay():
             row |= {"kind": "state", "lanes": nodes[-1].source.lanes}
-        case FloatJoint():
+        case FloatBinary():
             row |= {"kind": f"{layer.kind.value} of float32", "lanes": nodes[-1].source.lanes}
         case PackBytes():
             row |= {"kind": "pair", "lanes": nodes[-1].source.lanes}
         case View():
             row |= {"kind": "rename"}
-        case TakeInput() | GiveOutputs():
+        case StreamedInput() | StreamedOutputs():
             row |= {"kind": "port"}
         case ArgMaxLayer():
             row |= {"kind": "argmax"}

@@ -125,7 +125,7 @@ def _stream(port: CorePort, keep: bool) -> dict[str, Any]:
 
 def _input_parts(graph: Graph) -> list[dict[str, Any]]:
     """Of several parts of the input, where each lies in the frame, what its codes mean, and what the host does first."""
-    named = ((graph.model.sources[part.source], part) for part in graph.inputs)
+    named = ((graph.model.all_inputs[part.source], part) for part in graph.inputs)
     return [
         {
             "tensor": one.name,
@@ -144,10 +144,10 @@ def _input_parts(graph: Graph) -> list[dict[str, Any]]:
 def _output_parts(graph: Graph) -> list[dict[str, Any]]:
     """Of several outputs, or parts of one, where each lies in the frame, what its codes mean, and what the host does then."""
     found, names = [], iter(graph.part_names)
-    for end in graph.ends:
+    for end in graph.output_assemblies:
         one = end.output
         for part in end.parts:
-            joint = end.joint
+            joint = end.host_binary
             about = {
                 "tensor": next(names),
                 "tensor_shape": list(part.value.shape if joint else one.shape),
@@ -202,11 +202,13 @@ def host_steps(graph: Graph, part: str) -> list[dict[str, Any]]:
     if part == "head" and graph.encode is not None:
         found.append({"node": "input quantizer", **_host_op(graph.encode)})
     names = iter(graph.part_names if part == "tail" else ())
-    for end in graph.ends if part == "tail" else ():
+    for end in graph.output_assemblies if part == "tail" else ():
         taken = [next(names) for _ in end.parts]
-        if end.joint is not None:
-            found.append({"node": end.joint.name, "op": "Binary", "kind": end.joint.kind.value, "tensors": taken})
-            found += [{"node": s.name, **_host_op(s.op)} for s in end.joint.steps]
+        if end.host_binary is not None:
+            found.append(
+                {"node": end.host_binary.name, "op": "Binary", "kind": end.host_binary.kind.value, "tensors": taken}
+            )
+            found += [{"node": s.name, **_host_op(s.op)} for s in end.host_binary.steps]
     return found
 
 

@@ -224,7 +224,7 @@ def _check(
 
 def _labels(graph: Graph, separate: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What ends the names of the ports."""
-    into = [graph.model.sources[part.source].name for part in graph.inputs]
+    into = [graph.model.all_inputs[part.source].name for part in graph.inputs]
     out = [one.name for one in manifest_.output_parts(graph)]
     return labels_of(into, separate), labels_of(out, separate)
 

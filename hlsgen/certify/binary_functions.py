@@ -17,7 +17,7 @@ from hlsgen.certify.netlist_reader import Cell, Memories, broken
 from hlsgen.certify.proof import MAX_EVERY, RunLengths, prove, read_as, runs_in
 from hlsgen.certify.quantizers import QuantizerHardware, Summary, reachable, same
 from hlsgen.certify.stream_contents import Elements, StreamContents, readable
-from hlsgen.ir import BinaryMap, FloatJoint, IntegerEncoding
+from hlsgen.ir import BinaryMap, FloatBinary, IntegerEncoding
 from hlsgen.ir.binary_function import BinaryFunction, specialize
 from hlsgen.ir.evaluate import KEY_POS_INF
 from hlsgen.ir.ops import QuantizeLinear
@@ -114,13 +114,13 @@ class BinaryHardware:
 
 def check_binary_map(
     q: QuantizerHardware,
-    layer: BinaryMap | FloatJoint,
+    layer: BinaryMap | FloatBinary,
     reach: tuple[ValueRange | None, ValueRange | None],
     elements: Elements,
     memories: Memories,
 ) -> Summary:
     """Proves that the hardware computes a function of two tensors. Raises HG055."""
-    if isinstance(layer, FloatJoint):
+    if isinstance(layer, FloatBinary):
         return check_joint(q, layer, reach, elements, memories)
     f = specialize(layer, q.order, reach)
     places = q.places(f.index, layer.result.shape)
@@ -176,7 +176,7 @@ def _pairs(
                 t = hardware.join.apply(u[at : at + step, None], v[None, :])
                 low.append(int(t.min()))
                 high.append(int(t.max()))
-                model = one.behind(x[at : at + step, None], y[None, :])[..., 0]
+                model = one.combine(x[at : at + step, None], y[None, :])[..., 0]
                 code = hardware.code(fold, lane, t, f.output_type)
                 wrong = np.argwhere(model != code)
                 evaluated += t.size

@@ -34,9 +34,8 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     Delay,
-    FloatJoint,
+    FloatBinary,
     FloatKey,
-    GiveOutputs,
     Graph,
     IntegerRows,
     Layer,
@@ -48,7 +47,8 @@ from hlsgen.ir import (
     Pooling,
     Rearrange,
     SoftmaxRows,
-    TakeInput,
+    StreamedInput,
+    StreamedOutputs,
     Value,
     View,
 )
@@ -65,7 +65,7 @@ KINDS: dict[type[Layer], str] = {
     Rearrange: "rearrangement",
     Concatenation: "concatenation",
     BinaryMap: "merge",
-    FloatJoint: "float joint",
+    FloatBinary: "float joint",
     PackBytes: "pair",
     ArgMaxLayer: "argmax",
     MatrixProduct: "product",
@@ -220,7 +220,7 @@ class Checker:
                 proof = partial(self._prove_normalized, layer, own, entry)
             elif cell is not own[-1]:
                 sent = self._partly(layer, cell, taken)
-            elif isinstance(layer, Map | BinaryMap | FloatJoint):
+            elif isinstance(layer, Map | BinaryMap | FloatBinary):
                 sent, proof = self._function(i, layer, tuple(own), self._partly(layer, cell, taken), entry)
             else:
                 sent, proof = self._computed(i, layer, cell, taken, entry)
@@ -271,7 +271,7 @@ class Checker:
             return replace(a, bits=join.out_bits, units=(*a.units, *b.units, cell), operands=(a, b))
         if cell.module == "hg_f32_join":
             a, b = taken
-            if not isinstance(layer, BinaryMap | FloatJoint):
+            if not isinstance(layer, BinaryMap | FloatBinary):
                 raise broken(layer.name, f"{cell.name} joins two streams, the layer has one.")
             for side in (a, b):
                 fits(cell, side, cell.number("LANES", 1), 32)
@@ -287,7 +287,7 @@ class Checker:
     def _function(
         self,
         i: int,
-        layer: Map | BinaryMap | FloatJoint,
+        layer: Map | BinaryMap | FloatBinary,
         own: tuple[Cell, ...],
         stream: StreamContents,
         entry: dict[str, Any],
@@ -460,4 +460,4 @@ def _shown(cell: Cell) -> dict[str, int | str]:
 
 def hardware_layers(graph: Graph) -> list[int]:
     """Indices of the layers that have hardware."""
-    return [i for i, layer in enumerate(graph.layers) if not isinstance(layer, View | TakeInput | GiveOutputs)]
+    return [i for i, layer in enumerate(graph.layers) if not isinstance(layer, View | StreamedInput | StreamedOutputs)]

@@ -14,8 +14,8 @@ from hlsgen.certify.netlist_reader import Cell, Memories, broken
 from hlsgen.certify.proof import prove
 from hlsgen.certify.quantizers import QuantizerHardware, Summary, reachable
 from hlsgen.certify.stream_contents import Elements, StreamContents, readable
-from hlsgen.ir import BinaryMap, Concatenation, Delay, FloatJoint, FloatKey, Layer, Map, Rearrange, sources_of
-from hlsgen.ir.binary_function import BinaryFunction, of_floats, specialize
+from hlsgen.ir import BinaryMap, Concatenation, Delay, FloatBinary, FloatKey, Layer, Map, Rearrange, sources_of
+from hlsgen.ir.binary_function import BinaryFunction, specialize, with_placeholder_quantizer
 from hlsgen.ir.evaluate import KEY_POS_INF, float_to_key
 from hlsgen.ir.ops import BinaryKind
 from hlsgen.ir.step_function import StepFunction
@@ -28,7 +28,7 @@ _OPS = {BinaryKind.ADD: 0, BinaryKind.MUL: 1, BinaryKind.SUB: 5}
 
 def check_takes_floats(layer: Layer, own: list[Cell]) -> None:
     """Only quantizers, moves and joints of float32 take float32. Raises HG055."""
-    joins = isinstance(layer, BinaryMap | FloatJoint) and any(cell.module == "hg_f32_join" for cell in own)
+    joins = isinstance(layer, BinaryMap | FloatBinary) and any(cell.module == "hg_f32_join" for cell in own)
     if joins or isinstance(layer, Map | Rearrange | Concatenation | Delay):
         return
     if any(isinstance(source.encoding, FloatKey) for source in sources_of(layer)):
@@ -44,13 +44,13 @@ def check_operation(cell: Cell, kind: BinaryKind) -> None:
 
 def check_joint(
     q: QuantizerHardware,
-    layer: FloatJoint,
+    layer: FloatBinary,
     reach: tuple[ValueRange | None, ValueRange | None],
     elements: Elements,
     memories: Memories,
 ) -> Summary:
     """Proves float32 of two tensors, joined, behind which no quantizer stands. Raises HG055."""
-    f = specialize(of_floats(layer), q.order, reach)
+    f = specialize(with_placeholder_quantizer(layer), q.order, reach)
     places = q.places(f.index, layer.result.shape)
     for side in (0, 1):
         numbers = elements.numbers[layer.inputs[side]][q.order]

@@ -14,7 +14,7 @@ import numpy as np
 
 from hlsgen.certify.monotone_ops import ACTIVATIONS, NEAR, decode_known, quantizer_known
 from hlsgen.ir import FloatKey, IntegerEncoding
-from hlsgen.ir.evaluate import apply, code_type, decode, join, quantize
+from hlsgen.ir.evaluate import apply, apply_binary, code_type, decode, quantize
 from hlsgen.ir.ops import (
     QUANTIZERS,
     Activation,
@@ -165,7 +165,7 @@ def _pair(joint: BinaryKind, x: _Bounds, y: _Bounds) -> _Bounds:
     """Each joint is monotone in each operand alone, a quotient where its divisor keeps its sign: bounds are at corners."""
     if joint is BinaryKind.DIV and not ((y.low > 0) | (y.high < 0)).all():
         raise _Unknown
-    return _Bounds.of([join(joint, a, b) for a in (x.low, x.high) for b in (y.low, y.high)], x.sure & y.sure)
+    return _Bounds.of([apply_binary(joint, a, b) for a in (x.low, x.high) for b in (y.low, y.high)], x.sure & y.sure)
 
 
 def _either(condition: _Bounds, yes: _Bounds, no: _Bounds) -> _Bounds:

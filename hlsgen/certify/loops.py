@@ -14,7 +14,7 @@ from hlsgen.ir import (
     BinaryMap,
     Concatenation,
     Delay,
-    FloatJoint,
+    FloatBinary,
     Graph,
     Layer,
     Linear,
@@ -51,7 +51,7 @@ def check(graph: Graph) -> int:
 
 def _by_row(layer: Layer) -> bool:
     match layer:
-        case Map() | BinaryMap() | FloatJoint() | PackBytes():
+        case Map() | BinaryMap() | FloatBinary() | PackBytes():
             return True
         case Linear():
             return len(layer.source.shape) > 1

@@ -246,7 +246,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
 
 def _inputs(graph: Graph, checker: Checker) -> dict[str, Any]:
     """The input, or `inputs` with a port each."""
-    sources = [graph.model.sources[part.source] for part in graph.inputs]
+    sources = [graph.model.all_inputs[part.source] for part in graph.inputs]
     if len(checker.network.inputs) > 1:
         return {"inputs": _separate(checker, 0, sources, graph.inputs, "head")}
     second = graph.model.second_input
@@ -276,7 +276,7 @@ def output_parts(graph: Graph) -> list[ModelOutput]:
         ModelOutput(graph.model.output_name, graph.model.steps[-1].shape, graph.model.output_dtype),
     )
     found, left = [], list(graph.outputs)
-    for output, joint in zip(outputs, graph.joints, strict=True):
+    for output, joint in zip(outputs, graph.host_binaries, strict=True):
         count = 1 if joint is None else 2
         for number in range(count):
             shape = left.pop(0).value.shape
@@ -287,7 +287,7 @@ def output_parts(graph: Graph) -> list[ModelOutput]:
 def _tail(graph: Graph) -> list[dict[str, Any]]:
     """What the host does behind the only output, or what it makes of two parts."""
     found, names = [_step(step.name, step.op) for step in graph.tail], [one.name for one in output_parts(graph)]
-    for joint in graph.joints:
+    for joint in graph.host_binaries:
         taken = [names.pop(0) for _ in range(1 if joint is None else 2)]
         if joint is not None:
             found.append({"node": joint.name, "op": "Binary", "kind": joint.kind.value, "tensors": taken})

@@ -20,8 +20,7 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     Delay,
-    FloatJoint,
-    GiveOutputs,
+    FloatBinary,
     IntegerRows,
     Layer,
     Linear,
@@ -32,7 +31,8 @@ from hlsgen.ir import (
     Pooling,
     Rearrange,
     SoftmaxRows,
-    TakeInput,
+    StreamedInput,
+    StreamedOutputs,
     View,
     sources_of,
 )
@@ -43,7 +43,7 @@ ESTIMATE = {
     for name in ("lut", "ff", "bram18", "dsp")
 }
 #: Layers without hardware.
-_WITHOUT = (View, TakeInput, GiveOutputs)
+_WITHOUT = (View, StreamedInput, StreamedOutputs)
 #: Units with weights.
 _WEIGHTED = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Realization -> the modules that it is made of; of those in _FREE some.
@@ -115,13 +115,13 @@ def _row(
             return row | {"kind": "concat"} | lanes
         case Delay():
             return row | {"kind": "state"} | lanes
-        case FloatJoint():
+        case FloatBinary():
             return row | {"kind": f"{layer.kind.value} of float32"} | lanes
         case PackBytes():
             return row | {"kind": "pair"} | lanes
         case View():
             return row | {"kind": "rename"}
-        case TakeInput() | GiveOutputs():
+        case StreamedInput() | StreamedOutputs():
             return row | {"kind": "port"}
         case ArgMaxLayer():
             return row | {"kind": "argmax"}

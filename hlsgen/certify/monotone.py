@@ -108,7 +108,7 @@ class _Walk:
     def _values(self, position: int, codes: Array, chosen: Array | slice = slice(None)) -> Array:
         """In front of operation `position`, at one input of each (chosen) piece."""
         function = self.f.take(self.s[chosen], self.lo[chosen], self.hi[chosen])
-        return np.asarray(function.before(position, codes[None])[0])
+        return np.asarray(function.after_ops(position, codes[None])[0])
 
     def _open(self) -> Array:
         return ~self.every & (self.lo < self.hi) & ~self.same

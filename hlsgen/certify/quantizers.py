@@ -23,9 +23,9 @@ from hlsgen.certify.models.tables import CorrectModel, RankModel, TableModel
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
 from hlsgen.certify.proof import RunLengths, ascending, prove
 from hlsgen.certify.stream_contents import Elements, StreamContents, readable
-from hlsgen.ir import FloatJoint, Layer, Map, Shape
+from hlsgen.ir import FloatBinary, Layer, Map, Shape
 from hlsgen.ir.evaluate import constants, float_to_key
-from hlsgen.ir.step_function import StepFunction, merged, specialize
+from hlsgen.ir.step_function import StepFunction, merge_equal_sets, specialize
 from hlsgen.ir.value_ranges import ValueRange
 from hlsgen.numerics.fixed import Array, IntType
 
@@ -158,7 +158,7 @@ def check_map(
     intervals = np.stack([f.lo, f.hi], axis=1).tolist()
     same(layer.name, "certificate.json, interval of set", [s["interval"] for s in entries], intervals)
     reachable(layer, f.index, f.lo, f.hi, elements, elements.numbers[layer.inputs[0]][q.order])
-    if f.is_float and any(isinstance(other, FloatJoint) for other in elements.graph.layers):
+    if f.is_float and any(isinstance(other, FloatBinary) for other in elements.graph.layers):
         _check_zeros(layer, f)
     total = int((f.hi - f.lo + 1).sum())
     if any(cell.module.startswith("hg_f32_") for cell in q.units):
@@ -192,7 +192,7 @@ def check_map(
 
 def _merged(layer: Map, f: StepFunction) -> StepFunction:
     """The functions with those that have the same constants as one. Raises HG055 if any constant is another one then."""
-    found = merged(f)
+    found = merge_equal_sets(f)
     old, new = np.unique(np.stack([f.index, found.index]), axis=1)
     before, after = f.take(old, f.lo[old], f.hi[old]), found.take(new, found.lo[new], found.hi[new])
     pairs = zip(

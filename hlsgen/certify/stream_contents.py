@@ -12,7 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.certify.netlist_reader import Cell, broken
-from hlsgen.ir import Concatenation, Delay, GiveOutputs, Graph, Pad, Rearrange, Repeat, TakeInput, Transpose, View
+from hlsgen.ir import (
+    Concatenation,
+    Delay,
+    Graph,
+    Pad,
+    Rearrange,
+    Repeat,
+    StreamedInput,
+    StreamedOutputs,
+    Transpose,
+    View,
+)
 from hlsgen.numerics.fixed import Array, IntType
 
 #: The number in a lane of unknown value, and in an empty lane that is 0.
@@ -109,9 +120,9 @@ class Elements:
             case View(op=op, source=source):
                 x = self.numbers[layer.inputs[0]].reshape(source.shape)
                 return np.asarray((x.transpose(op.perm) if isinstance(op, Transpose) else x).ravel())
-            case TakeInput(offset=offset, result=result):
+            case StreamedInput(offset=offset, result=result):
                 return self.numbers[0][offset : offset + result.size]
-            case GiveOutputs():
+            case StreamedOutputs():
                 return np.concatenate([self.numbers[j] for j in layer.inputs])
             case Concatenation(axis=axis, sources=sources):
                 parts = zip(layer.inputs, sources, strict=True)

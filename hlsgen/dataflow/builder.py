@@ -32,7 +32,7 @@ from hlsgen.dataflow.weighted_units import weight_bits, worth_a_block
 from hlsgen.dataflow.workload import Folding, divisors, work_of
 from hlsgen.diagnostics import fail
 from hlsgen.ir import Convolution, Delay, Graph, Linear, MatrixProduct, View
-from hlsgen.ir.stream_order import StreamOrder, block, nest
+from hlsgen.ir.stream_order import StreamOrder, block_length, loop_nest
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import Choice, Preference, Prices
 
@@ -132,7 +132,7 @@ class NetworkBuilder:
         """The n-th input of layer i, in the order that the layer requires."""
         value = self.graph.layers[i].inputs[n]
         flow = self._stream_for(value, i, n)
-        required_order = self.layout.wanted.get((i, n))
+        required_order = self.layout.reorderings.get((i, n))
         if required_order is None:
             return flow
         layer = self.graph.layers[i].name
@@ -166,8 +166,8 @@ class NetworkBuilder:
         lanes = max(x for x in divisors(math.gcd(flow.stream.lanes, len(source_order))) if _keeps_beats(address, x))
         flow = self.converted(flow, lanes, len(source_order), f"{name}_width")
         beats = address[::lanes] // lanes
-        length = block(beats, len(beats))
-        loops = nest(beats[:length])
+        length = block_length(beats, len(beats))
+        loops = loop_nest(beats[:length])
         if loops is None:
             raise fail(
                 "HG035",

@@ -20,8 +20,7 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     Delay,
-    FloatJoint,
-    GiveOutputs,
+    FloatBinary,
     IntegerRows,
     Layer,
     Linear,
@@ -32,7 +31,8 @@ from hlsgen.ir import (
     Pooling,
     Rearrange,
     SoftmaxRows,
-    TakeInput,
+    StreamedInput,
+    StreamedOutputs,
     View,
     binary_function,
     sources_of,
@@ -53,7 +53,7 @@ KINDS: dict[type[Layer], str] = {
     Rearrange: "rearrangement",
     Concatenation: "concatenation",
     BinaryMap: "merge",
-    FloatJoint: "float joint",
+    FloatBinary: "float joint",
     PackBytes: "pair",
     ArgMaxLayer: "argmax",
     SoftmaxRows: "softmax",
@@ -76,7 +76,7 @@ def layer_statements(network: Network, instance: Callable[[Node], dict[str, Any]
     if instances_of:
         instances_of[max(instances_of)] += instances
     for i, layer in enumerate(network.graph.layers):
-        if isinstance(layer, View | TakeInput | GiveOutputs):
+        if isinstance(layer, View | StreamedInput | StreamedOutputs):
             continue
         yield {
             "layer": layer.name,

@@ -44,9 +44,8 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     Delay,
-    FloatJoint,
+    FloatBinary,
     FloatKey,
-    GiveOutputs,
     Graph,
     IntegerRows,
     Layer,
@@ -58,13 +57,14 @@ from hlsgen.ir import (
     Pooling,
     Rearrange,
     SoftmaxRows,
-    TakeInput,
+    StreamedInput,
+    StreamedOutputs,
     Value,
     View,
     binary_function,
 )
-from hlsgen.ir.graph import GONE
-from hlsgen.ir.stream_order import vectors
+from hlsgen.ir.graph import MASK_REMOVED
+from hlsgen.ir.stream_order import vector_layout
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.numerics.exponential_factors import factors
 from hlsgen.numerics.fixed import Array, IntType
@@ -80,7 +80,7 @@ from hlsgen.rescale import (
     choose_float_join,
     choose_join,
     choose_realization,
-    merged,
+    merge_equal_sets,
     specialize,
 )
 from hlsgen.rescale.binary import float_join, search
@@ -94,7 +94,7 @@ def start(b: NetworkBuilder) -> None:
     """Appends the input ports."""
     for number, _, value in b.graph.streamed_inputs:
         layer = b.graph.layers[number - 1] if number else None
-        port = layer.port if isinstance(layer, TakeInput) else ""
+        port = layer.port if isinstance(layer, StreamedInput) else ""
         lanes, group = _input_lanes(b, number, value)
         stream = stream_of(value.type, lanes, value.size, group)
         if isinstance(value.encoding, FloatKey):
@@ -110,7 +110,7 @@ def _first_consumer(graph: Graph, value: int) -> Layer | None:
         if aliases.isdisjoint(layer.inputs):
             continue
         if not isinstance(layer, Map | View):
-            return None if isinstance(layer, GiveOutputs) else layer
+            return None if isinstance(layer, StreamedOutputs) else layer
         aliases.add(i + 1)
     return None
 
@@ -140,7 +140,7 @@ def _input_lanes(b: NetworkBuilder, number: int, value: Value) -> tuple[int, int
         raise fail("HG040", "--lanes", f"{lanes} lanes.", "Supported: 1 to 9999.")
     if first is None:
         return min(lanes, size), size
-    channels = first.result.shape[-1] if isinstance(first, BinaryMap | FloatJoint | PackBytes) else _channels(first)
+    channels = first.result.shape[-1] if isinstance(first, BinaryMap | FloatBinary | PackBytes) else _channels(first)
     full_lanes = max(d for d in divisors(channels) if d <= lanes)
     if b.targets.lanes is None and size // full_lanes > b.target:
         full_lanes = next((d for d in divisors(size) if size // d <= b.target and d <= MAX_LANES), full_lanes)
@@ -158,7 +158,7 @@ def finish(b: NetworkBuilder) -> list[Node]:
     """All nodes, after appending the output ports."""
     last = len(b.graph.layers) - 1
     outputs = b.graph.layers[last] if b.graph.layers else None
-    if isinstance(outputs, GiveOutputs):
+    if isinstance(outputs, StreamedOutputs):
         names = [f"m_axis_{port}" for port in outputs.ports]
         flows = [b.take(last, n, name) for n, name in enumerate(names)]
     else:
@@ -185,7 +185,7 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
     layer = b.graph.layers[i]
     number = sum(not isinstance(earlier, View) for earlier in b.graph.layers[:i])
     match layer:
-        case View() | TakeInput() | GiveOutputs():
+        case View() | StreamedInput() | StreamedOutputs():
             return
         case Map():
             flow = _map(b, i, layer, f"q{number}")
@@ -205,7 +205,7 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
             flow = concatenate(b, i, layer, f"cat{number}")
         case BinaryMap():
             flow = _binary_map(b, i, layer, f"add{number}")
-        case FloatJoint():
+        case FloatBinary():
             flow = _float_joint(b, i, layer, f"add{number}")
         case PackBytes():
             flow = _packing(b, i, layer, f"pack{number}")
@@ -252,7 +252,7 @@ def _softmax(b: NetworkBuilder, i: int, layer: SoftmaxRows, name: str) -> NamedS
         lanes = max(d for d in divisors(count) if d <= flow.stream.lanes)
     flow = b.converted(flow, lanes, count, f"{name}_width")
     mask = None if layer.mask is None else _period(layer.mask.reshape(-1)[b.layout.orders[i + 1]], count)
-    masks_out = mask is not None and bool((mask == GONE).any())
+    masks_out = mask is not None and bool((mask == MASK_REMOVED).any())
     closed = masks_out or len(layer.powers) <= source.hi - source.lo
     parts = None
     if layer.step is not None and len(layer.powers) + closed > TABLE:
@@ -291,7 +291,7 @@ def _realization(
     with the same parameters in all beats keeps the interval of its own channel, which is cheaper.
     """
     table = fold_table(f.index, stream)
-    if len(table) > 1 and (shared := merged(f)).sets < f.sets:
+    if len(table) > 1 and (shared := merge_equal_sets(f)).sets < f.sets:
         # A realization may exist on the interval of each channel, and not on the interval around all of them.
         with suppress(HlsgenError):
             merged_table = fold_table(shared.index, stream)
@@ -353,7 +353,7 @@ def _float_units(
 def _linear(b: NetworkBuilder, i: int, layer: Linear, name: str) -> NamedStream:
     pe, simd = b.folding[layer.name]
     rows, columns = layer.weight.shape
-    vector_orders = vectors(b.layout.of_input(b.graph, i), layer.source.shape)
+    vector_orders = vector_layout(b.layout.of_input(b.graph, i), layer.source.shape)
     assert vector_orders is not None
     windows, product = work_of(layer).windows(pe), product_of(layer)
     flow = b.take(i, 0, name)
@@ -409,10 +409,12 @@ def _binary_map(b: NetworkBuilder, i: int, layer: BinaryMap, name: str) -> Named
     return _rescale(b, i, layer.name, name, choice, table, flow, layer.result.type)
 
 
-def _float_joint(b: NetworkBuilder, i: int, layer: FloatJoint, name: str) -> NamedStream:
+def _float_joint(b: NetworkBuilder, i: int, layer: FloatBinary, name: str) -> NamedStream:
     """Both operands as float32, joined."""
     first, second = (value_range(b.graph, j) for j in layer.inputs)
-    f = binary_function.specialize(binary_function.of_floats(layer), b.layout.orders[i + 1], (first, second))
+    f = binary_function.specialize(
+        binary_function.with_placeholder_quantizer(layer), b.layout.orders[i + 1], (first, second)
+    )
     operands = float_join.operands(f)
     if isinstance(operands, str):
         raise fail(
@@ -427,7 +429,7 @@ def _float_joint(b: NetworkBuilder, i: int, layer: FloatJoint, name: str) -> Nam
 
 def _float_join(
     b: NetworkBuilder,
-    layer: BinaryMap | FloatJoint,
+    layer: BinaryMap | FloatBinary,
     name: str,
     stem: str,
     flows: list[NamedStream],

@@ -14,7 +14,7 @@ from hlsgen.dataflow.builder import NamedStream, NetworkBuilder
 from hlsgen.dataflow.units import DynamicMatVec, Reorder, stream_of
 from hlsgen.diagnostics import fail
 from hlsgen.ir import MatrixProduct, Shape
-from hlsgen.ir.stream_order import block, matrix_axes, nest, vectors
+from hlsgen.ir.stream_order import block_length, loop_nest, matrix_axes, vector_layout
 from hlsgen.numerics.fixed import Array
 
 
@@ -24,7 +24,7 @@ def product(b: NetworkBuilder, i: int, layer: MatrixProduct, name: str) -> Named
     left_value, right_value = layer.sources
     columns, outputs = layer.depth, right_value.shape[-1]
     folds, row_folds = columns // simd, outputs // pe
-    left_vectors = vectors(b.layout.of_input(b.graph, i), left_value.shape)
+    left_vectors = vector_layout(b.layout.of_input(b.graph, i), left_value.shape)
     assert left_vectors is not None
     # The left operand: vectors, each of them repeated.
     flow = b.buffered(b.take(i, 0, name), f"{name}_wait0")
@@ -85,8 +85,8 @@ def _repeated(b: NetworkBuilder, layer: MatrixProduct, flow: NamedStream, addres
     beats = flow.stream.beats
     if np.array_equal(address, np.arange(beats)):
         return flow
-    length = block(address, beats)
-    loops = nest(address[: len(address) // (beats // length)])
+    length = block_length(address, beats)
+    loops = loop_nest(address[: len(address) // (beats // length)])
     if loops is None:
         raise fail(
             "HG035",

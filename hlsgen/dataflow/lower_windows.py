@@ -23,7 +23,7 @@ from hlsgen.dataflow.units import (
 from hlsgen.dataflow.weighted_units import product_of
 from hlsgen.dataflow.workload import divisors, is_depthwise, pixels_at_once, work_of
 from hlsgen.ir import Convolution, Pooling
-from hlsgen.ir.stream_order import vectors
+from hlsgen.ir.stream_order import vector_layout
 from hlsgen.numerics.fixed import Array
 
 
@@ -32,7 +32,7 @@ def convolution(b: NetworkBuilder, i: int, layer: Convolution, name: str) -> Nam
     pe, simd = b.folding[layer.name]
     height, width, channels = layer.source.shape[-3:]
     rows, columns = len(layer.weight) // layer.groups, layer.weight.shape[3]
-    vector_orders = vectors(b.layout.of_input(b.graph, i), layer.source.shape)
+    vector_orders = vector_layout(b.layout.of_input(b.graph, i), layer.source.shape)
     assert vector_orders is not None
     flow = b.take(i, 0, name)
     if work_of(layer).at_once(pe, simd):
@@ -141,7 +141,7 @@ def pooling(b: NetworkBuilder, i: int, layer: Pooling, name: str) -> NamedStream
     """The pool with the fewest lanes that is fast enough."""
     height, width, channels = layer.source.shape[-3:]
     flow = b.take(i, 0, name)
-    tiled = layer.window.side_by_side(height, width)
+    tiled = layer.window.is_tiling(height, width)
     places = height * width if tiled else layer.result.size // channels * layer.window.taps
     lanes = [flow.stream.lanes, *divisors(channels)]
     fits = [x for x in lanes if places * -(-channels // x) <= b.target and x <= channels]

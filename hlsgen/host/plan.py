@@ -13,10 +13,10 @@ from hlsgen.ir import (
     BinaryKind,
     Encoding,
     Graph,
-    GraphEnd,
     GraphInput,
     HostOp,
     Op,
+    OutputAssembly,
     Reshape,
     Shape,
     Step,
@@ -130,7 +130,7 @@ def by_input(graph: Graph) -> tuple[Graph, ...]:
 
 def _with_input(graph: Graph, part: GraphInput) -> Graph:
     """The graph with this part of the port as its only input."""
-    source = graph.model.sources[part.source]
+    source = graph.model.all_inputs[part.source]
     model = replace(
         graph.model,
         input_name=source.name,
@@ -175,16 +175,16 @@ def plan_outputs(graph: Graph) -> tuple[Output, ...]:
     if not graph.outputs:
         return (Output(graph.model.output_name, 0, graph.output.shape, plan_tail(graph)),)
     outputs, names = list[Output](), iter(graph.part_names)
-    for end in graph.ends:
+    for end in graph.output_assemblies:
         named_parts = [(next(names), part) for part in end.parts]
-        dtype = end.output.dtype if end.joint is None else ""
+        dtype = end.output.dtype if end.host_binary is None else ""
         tails = [_tail(part.value, part.is_index, part.steps, name, dtype) for name, part in named_parts]
-        if end.joint is not None and not any(tail.user_steps for tail in tails):
+        if end.host_binary is not None and not any(tail.user_steps for tail in tails):
             size = sum(part.value.size for part in end.parts)
             outputs.append(Output(end.output.name, end.parts[0].offset, (size,), _joined(end, (tails[0], tails[1]))))
             continue
-        if end.joint is not None:
-            joint_steps = (end.joint.name, *(step.name for step in end.joint.steps))
+        if end.host_binary is not None:
+            joint_steps = (end.host_binary.name, *(step.name for step in end.host_binary.steps))
             user_steps = tuple((name, _AFTER_USER_STEP) for name in joint_steps)
             tails = [replace(tail, user_steps=(*tail.user_steps, *user_steps)) for tail in tails]
         outputs += [
@@ -194,11 +194,11 @@ def plan_outputs(graph: Graph) -> tuple[Output, ...]:
     return tuple(outputs)
 
 
-def _joined(end: GraphEnd, sides: tuple[Tail, Tail]) -> Tail:
+def _joined(end: OutputAssembly, sides: tuple[Tail, Tail]) -> Tail:
     """The tail of an output that joins two parts."""
-    assert end.joint is not None
-    joined = Joined(end.joint.name, end.joint.kind, sides)
-    return _tail_from(None, sides[0].end, end.joint.steps, end.output.name, end.output.dtype, joined)
+    assert end.host_binary is not None
+    joined = Joined(end.host_binary.name, end.host_binary.kind, sides)
+    return _tail_from(None, sides[0].end, end.host_binary.steps, end.output.name, end.output.dtype, joined)
 
 
 def _tail(value: Value, is_index: bool, steps: tuple[Step, ...], name: str, output_dtype: str) -> Tail:

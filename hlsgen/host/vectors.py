@@ -14,7 +14,7 @@ from hlsgen.host.plan import Head, Output, Tail, by_input
 from hlsgen.interpreter.graph import encoded
 from hlsgen.interpreter.host_steps import run_step
 from hlsgen.ir import FloatKey, Graph, GraphInput
-from hlsgen.ir.evaluate import decode, decoding, join
+from hlsgen.ir.evaluate import apply_binary, decode, decoding
 from hlsgen.numerics.fixed import Array
 from hlsgen.testbench.sample_vectors import port_words
 
@@ -103,7 +103,7 @@ def tail_numbers(tail: Tail, codes: Array) -> Array:
     """The numbers that the tail computes from codes of the output."""
     if tail.joined is not None:
         sides = _sides(*tail.joined.sides, codes)
-        x = join(tail.joined.kind, *(tail_numbers(side, side_codes) for side, side_codes in sides))
+        x = apply_binary(tail.joined.kind, *(tail_numbers(side, side_codes) for side, side_codes in sides))
     else:
         x = codes if tail.encoding is None else decode(tail.encoding, codes)
     for host_step in tail.steps:

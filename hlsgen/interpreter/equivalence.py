@@ -151,7 +151,7 @@ def model_inputs(model: Model, graph: Graph, codes: Array) -> Array:
     """Numbers for the model's input, as many frames as codes, about where these lie; of several as `packed` has them."""
     if graph.inputs:
         parts = []
-        for number, one in enumerate(model.sources):
+        for number, one in enumerate(model.all_inputs):
             part = nearest_part(graph, number)
             own = codes[:, part.offset : part.offset + part.value.size].reshape(-1, *part.value.shape)
             own = np.clip(own, part.value.type.lo, part.value.type.hi)

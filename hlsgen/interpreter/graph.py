@@ -25,13 +25,11 @@ from hlsgen.ir import (
     Delay,
     Encoding,
     Fixed,
-    FloatJoint,
+    FloatBinary,
     FloatKey,
-    GiveOutputs,
     Graph,
-    GraphEnd,
     GraphOutput,
-    HostJoint,
+    HostBinary,
     IntegerEncoding,
     IntegerRows,
     Layer,
@@ -42,6 +40,7 @@ from hlsgen.ir import (
     ModelInput,
     NormKind,
     NormRows,
+    OutputAssembly,
     PackBytes,
     Pad,
     Pooling,
@@ -50,11 +49,12 @@ from hlsgen.ir import (
     Slice,
     SoftmaxRows,
     Step,
-    TakeInput,
+    StreamedInput,
+    StreamedOutputs,
     Value,
     View,
 )
-from hlsgen.ir.evaluate import apply, decode, float_to_key, join, own_shapes, quantize
+from hlsgen.ir.evaluate import apply, apply_binary, constant_shapes, decode, float_to_key, quantize
 from hlsgen.ir.ops import Elementwise, Quantizer
 from hlsgen.ir.row_functions import row_values
 from hlsgen.numerics.fixed import Array
@@ -69,7 +69,7 @@ _FRAMES = 1 << 21
 def packed(graph: Graph, arrays: Mapping[str, Array]) -> Array:
     """All inputs of a model in one array, (frames, *input_shape): of a `Pair` its pairs. Raises HG054."""
     model = graph.model
-    sources = model.sources
+    sources = model.all_inputs
     if model.second_input:
         sources = (*sources, replace(sources[0], name=model.second_input))
     names = [source.name for source in sources]
@@ -107,7 +107,7 @@ def each_input(model: Model, x: Array) -> list[Array]:
 
 def frames_of(graph: Graph, x: Array) -> Array:
     """Checks the model's only input and gives it in the model's dtype, (frames, *input_shape); see `frames_of_input`."""
-    return frames_of_input(graph.model.sources[0], x)
+    return frames_of_input(graph.model.all_inputs[0], x)
 
 
 def frames_of_input(source: ModelInput, x: Array) -> Array:
@@ -163,7 +163,7 @@ def encode_input(graph: Graph, x: Array, rounded: bool = False) -> Array:
     """
     if not graph.inputs:
         return encoded(graph.model.input_name, graph.head, graph.encode, graph.input, x, rounded)
-    sources, given = graph.model.sources, each_input(graph.model, x)
+    sources, given = graph.model.all_inputs, each_input(graph.model, x)
     codes = [
         encoded(
             sources[part.source].name, part.steps, part.encode, part.value, given[part.source], rounded
@@ -214,7 +214,7 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
         case BinaryMap():
             items = [*(s.encoding for s in layer.sources), *layer.branches[0], *layer.branches[1], *layer.ops]
             return _chunked(lambda x, y: _merge(layer, x, y), [*items, layer.quantizer], *sources)
-        case FloatJoint():
+        case FloatBinary():
             items = [*(s.encoding for s in layer.sources), *layer.branches[0], *layer.branches[1]]
             return _chunked(lambda x, y: _float_joint(layer, x, y), items, *sources)
         case Linear():
@@ -240,9 +240,9 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
             raise AssertionError("what a state was depends on more than its source")
         case PackBytes():
             return (sources[0] & 0xFF) | ((sources[1] & 0xFF) << 8)
-        case TakeInput(offset=offset, result=result):
+        case StreamedInput(offset=offset, result=result):
             return codes[:, offset : offset + result.size].reshape(-1, *result.shape)
-        case GiveOutputs():
+        case StreamedOutputs():
             return np.concatenate([source.reshape(len(source), -1) for source in sources], axis=1)
         case View():
             return rearranged(layer.op, codes, layer.result.shape)
@@ -263,7 +263,7 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
 def _chunked(function: Callable[..., Array], items: Sequence[Elementwise | Encoding], *codes: Array) -> Array:
     """An elementwise function, some elements at a time; `items`: the operations whose constants it uses."""
     shape = codes[0].shape
-    own = [x for item in items for x in own_shapes(item)]
+    own = [x for item in items for x in constant_shapes(item)]
     axis = max((a for a in range(1, len(shape)) if _same_along(own, a - len(shape))), key=shape.__getitem__, default=0)
     frames = max(1, _CHUNK * len(codes[0]) // max(1, codes[0].size))
     places = max(1, _CHUNK * shape[axis] * len(codes[0]) // max(1, codes[0].size)) if axis else 1
@@ -288,7 +288,7 @@ def _map(layer: Map, codes: Array) -> Array:
     return quantize(layer.quantizer, x)
 
 
-def _float_joint(layer: FloatJoint, *codes: Array) -> Array:
+def _float_joint(layer: FloatBinary, *codes: Array) -> Array:
     """Keys; -0.0 has that of 0.0."""
     sides = []
     for source, ops, own in zip(layer.sources, layer.branches, codes, strict=True):
@@ -296,7 +296,7 @@ def _float_joint(layer: FloatJoint, *codes: Array) -> Array:
         for op in ops:
             x = apply(op, x)
         sides.append(x)
-    return float_to_key(np.asarray(join(layer.kind, *sides) + np.float32(0)))
+    return float_to_key(np.asarray(apply_binary(layer.kind, *sides) + np.float32(0)))
 
 
 def _merge(layer: BinaryMap, *codes: Array) -> Array:
@@ -306,7 +306,7 @@ def _merge(layer: BinaryMap, *codes: Array) -> Array:
         for op in ops:
             x = apply(op, x)
         ends.append(x)
-    x = join(layer.kind, *ends)
+    x = apply_binary(layer.kind, *ends)
     for op in layer.ops:
         x = apply(op, x)
     return quantize(layer.quantizer, x)
@@ -386,24 +386,24 @@ def named_codes(graph: Graph, codes: Array) -> dict[str, Array]:
     return dict(zip(graph.part_names, _parts_of(graph.outputs, codes), strict=True))
 
 
-def _divided(graph: Graph, codes: Array) -> list[tuple[GraphEnd, list[Array]]]:
+def _divided(graph: Graph, codes: Array) -> list[tuple[OutputAssembly, list[Array]]]:
     """Every output of the model, and the codes of its parts."""
-    return [(end, _parts_of(end.parts, codes)) for end in graph.ends]
+    return [(end, _parts_of(end.parts, codes)) for end in graph.output_assemblies]
 
 
 def _parts_of(parts: Sequence[GraphOutput], codes: Array) -> list[Array]:
     return [codes[:, p.offset : p.offset + p.value.size].reshape(-1, *p.value.shape) for p in parts]
 
 
-def _end(end: GraphEnd, codes: Sequence[Array]) -> Array:
+def _end(end: OutputAssembly, codes: Sequence[Array]) -> Array:
     """What the host makes of the codes of an output's parts."""
     sides = [_decoded(p.value, p.is_index, p.steps, own) for p, own in zip(end.parts, codes, strict=True)]
-    return sides[0] if end.joint is None else joined(end.joint, *sides)
+    return sides[0] if end.host_binary is None else joined(end.host_binary, *sides)
 
 
-def joined(joint: HostJoint, left: Array, right: Array) -> Array:
+def joined(joint: HostBinary, left: Array, right: Array) -> Array:
     """Two tensors (frames, *shape) joined by the host, behind the steps that follow."""
-    x = join(joint.kind, left, right)
+    x = apply_binary(joint.kind, left, right)
     for step in joint.steps:
         x = run_step(step, x)
     return x

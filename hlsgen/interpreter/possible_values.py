@@ -9,7 +9,7 @@ import numpy as np
 
 from hlsgen.interpreter.exact_numbers import Exact, added, common, fractions, line, on_one_grid, to_float32
 from hlsgen.ir import Affine, Binary, Model, Pool, Repeat, Reshape, Slice, Transpose
-from hlsgen.ir.evaluate import apply, code_type, constants, decode, decoding, join
+from hlsgen.ir.evaluate import apply, apply_binary, code_type, constants, decode, decoding
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, BinaryKind, Dequantize, Elementwise, MultiThreshold, Quantizer, Trunc
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
@@ -45,7 +45,7 @@ def possible(model: Model, index: int) -> Array | None:
             left, right = sides
             if left is None or right is None or left.size * right.size > _EXHAUSTIVE:
                 return None
-            return np.unique(join(kind, left[:, None], right[None, :]))
+            return np.unique(apply_binary(kind, left[:, None], right[None, :]))
         case _:
             return None
 

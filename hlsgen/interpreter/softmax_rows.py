@@ -6,7 +6,7 @@ import numpy as np
 
 from hlsgen.ir import QLINEAR_FLOOR, SoftmaxRows
 from hlsgen.ir.evaluate import float_to_key
-from hlsgen.ir.graph import COUNTS, GONE
+from hlsgen.ir.graph import MASK_KEPT, MASK_REMOVED
 from hlsgen.numerics.fixed import Array
 
 #: Bits of a float32 mantissa, the hidden one included; exponent of the lowest bit of a subnormal float32.
@@ -20,11 +20,11 @@ _QUOTIENT = 74
 def softmax_rows(layer: SoftmaxRows, codes: Array) -> Array:
     """Keys of float32 of codes (..., elements of a row), int64."""
     low = layer.source.type.lo
-    rows = (codes if layer.mask is None else np.where(layer.mask == COUNTS, codes, low)).reshape(-1, codes.shape[-1])
+    rows = (codes if layer.mask is None else np.where(layer.mask == MASK_KEPT, codes, low)).reshape(-1, codes.shape[-1])
     differences = rows.max(axis=1, keepdims=True) - rows
     below = np.minimum(differences, len(layer.powers))  # the entry behind a table is 0
     if layer.mask is not None:
-        below[np.broadcast_to(layer.mask == GONE, codes.shape).reshape(below.shape)] = len(layer.powers)
+        below[np.broadcast_to(layer.mask == MASK_REMOVED, codes.shape).reshape(below.shape)] = len(layer.powers)
     values = _quotients(layer, below) if layer.in_order else _products(layer, below)
     return float_to_key(values).reshape(codes.shape)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hlsgen.interpreter.exact_numbers import Exact, added, common, exact_codes, integers, on_one_grid, to_float32
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed
-from hlsgen.ir.evaluate import decode, join
+from hlsgen.ir.evaluate import apply_binary, decode
 from hlsgen.ir.ops import BinaryKind
 from hlsgen.numerics.fixed import Array
 
@@ -84,7 +84,7 @@ def origin_of(given: list[Tensor], number: int) -> int:
 
 def joined(kind: BinaryKind, left: Tensor, right: Tensor, number: int) -> Tensor:
     """Both tensors joined by step `number`: an exact sum where both are exact, else as the file computes it."""
-    value, one = join(kind, left.value, right.value), left.origin == right.origin
+    value, one = apply_binary(kind, left.value, right.value), left.origin == right.origin
     if one or value.dtype.kind != "f":
         return replace(
             elementwise(value, left, left.origin if one else number), is_pair=not one, is_sum=False, on_grid=False

@@ -1,4 +1,4 @@
-"""Model and Graph: what they are, what they mean, and whether they are legal."""
+"""Definitions of `Model` and `Graph`, their semantics, and the checks that they are legal."""
 
 from hlsgen.ir.encoding import Accumulator as Accumulator
 from hlsgen.ir.encoding import Affine as Affine
@@ -12,24 +12,24 @@ from hlsgen.ir.graph import BinaryMap as BinaryMap
 from hlsgen.ir.graph import Concatenation as Concatenation
 from hlsgen.ir.graph import Convolution as Convolution
 from hlsgen.ir.graph import Delay as Delay
-from hlsgen.ir.graph import FloatJoint as FloatJoint
-from hlsgen.ir.graph import GiveOutputs as GiveOutputs
+from hlsgen.ir.graph import FloatBinary as FloatBinary
 from hlsgen.ir.graph import Graph as Graph
-from hlsgen.ir.graph import GraphEnd as GraphEnd
 from hlsgen.ir.graph import GraphInput as GraphInput
 from hlsgen.ir.graph import GraphOutput as GraphOutput
-from hlsgen.ir.graph import HostJoint as HostJoint
+from hlsgen.ir.graph import HostBinary as HostBinary
 from hlsgen.ir.graph import IntegerRows as IntegerRows
 from hlsgen.ir.graph import Layer as Layer
 from hlsgen.ir.graph import Linear as Linear
 from hlsgen.ir.graph import Map as Map
 from hlsgen.ir.graph import MatrixProduct as MatrixProduct
 from hlsgen.ir.graph import NormRows as NormRows
+from hlsgen.ir.graph import OutputAssembly as OutputAssembly
 from hlsgen.ir.graph import PackBytes as PackBytes
 from hlsgen.ir.graph import Pooling as Pooling
 from hlsgen.ir.graph import Rearrange as Rearrange
 from hlsgen.ir.graph import SoftmaxRows as SoftmaxRows
-from hlsgen.ir.graph import TakeInput as TakeInput
+from hlsgen.ir.graph import StreamedInput as StreamedInput
+from hlsgen.ir.graph import StreamedOutputs as StreamedOutputs
 from hlsgen.ir.graph import Value as Value
 from hlsgen.ir.graph import View as View
 from hlsgen.ir.graph import sources_of as sources_of

@@ -1,4 +1,4 @@
-"""Where that puts constants in constant places, as masks of attention do."""
+"""Recognizes a Where that writes constants at constant positions, as attention masks do."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from hlsgen.numerics.fixed import Array
 
 
 def constant_choice(op: Where) -> tuple[Array, Array] | None:
-    """(where, what) if the operation only puts constants in places that are constant, else None."""
+    """(mask of the positions that get constants, the constants), or None for any other Where."""
     condition, yes, no = op.ways
     if len(condition) != 1 or not isinstance(condition[0], Constant):
         return None
-    for way, other, places in ((yes, no, condition[0].value), (no, yes, ~condition[0].value)):
-        if not other and len(way) == 1 and isinstance(way[0], Constant) and way[0].value.dtype == np.float32:
-            return places, way[0].value
+    mask = condition[0].value
+    for replacing, passing, positions in ((yes, no, mask), (no, yes, ~mask)):
+        if passing or len(replacing) != 1:
+            continue
+        constant = replacing[0]
+        if isinstance(constant, Constant) and constant.value.dtype == np.float32:
+            return positions, constant.value
     return None

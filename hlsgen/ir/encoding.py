@@ -1,4 +1,4 @@
-"""What integer codes mean: the real or integer value of every code."""
+"""Encodings: the real or integer value that each integer code represents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each float operation, quantizer and decoding computes: numpy, literally, in the model's dtype."""
+"""Evaluates float operations, quantizers and decodings literally in numpy, in the model's dtype."""
 
 from __future__ import annotations
 
@@ -51,27 +51,26 @@ from hlsgen.numerics.fixed import Array, IntType, fused_multiply_add, product_to
 
 #: Keys of -infinity and +infinity; NaN has key 0.
 KEY_NEG_INF, KEY_POS_INF = 0x007FFFFF, 0xFF800000
-_BELOW = KEY_NEG_INF
-#: Codes of Trunc version 1, which does not clamp: they saturate here.
+#: Trunc version 1 does not clamp; its codes saturate at these bounds.
 UNCLAMPED = IntType(-(1 << 31), (1 << 31) - 1)
 
 
 def float_to_key(x: Array) -> Array:
-    """float32 -> int64 key in the order of the numbers; NaN -> 0 (as module hg_float_key)."""
+    """float32 -> int64 key that sorts like the number; NaN -> 0 (as the module hg_float_key does)."""
     bits = np.ascontiguousarray(x, np.float32).view(np.uint32).astype(np.int64)
     key = np.where(bits >> 31 != 0, 0xFFFFFFFF - bits, bits + 0x80000000)
     return np.where(np.isnan(x), 0, key)
 
 
 def key_to_float(key: Array) -> Array:
-    """Inverse of `float_to_key`; keys below that of -infinity are NaN."""
+    """Inverse of `float_to_key`; keys below the key of -infinity give NaN."""
     bits = np.where(key >= 0x80000000, key - 0x80000000, 0xFFFFFFFF - key)
-    bits = np.where(key < _BELOW, 0x7FC00000, bits)
+    bits = np.where(key < KEY_NEG_INF, 0x7FC00000, bits)
     return bits.astype(np.uint32).view(np.float32)
 
 
 def apply(op: Elementwise, x: Array) -> Array:
-    """One operation on values of any shape that the constants broadcast to."""
+    """Apply one operation to values of any shape to which the constants broadcast."""
     with np.errstate(all="ignore"):
         match op:
             case Mul(value):
@@ -87,9 +86,9 @@ def apply(op: Elementwise, x: Array) -> Array:
             case Min(value):
                 return np.minimum(x, value)
             case Cast(dtype):
-                # Integers go to float16 with one rounding, not two.
-                wide = x.astype(np.float64) if dtype == "float16" else x
-                result: Array = wide.astype(dtype)
+                # Through float64, integers are rounded to float16 once and not twice.
+                unrounded = x.astype(np.float64) if dtype == "float16" else x
+                result: Array = unrounded.astype(dtype)
                 return result
             case Dequantize(scale, zero_point):
                 product = (x.astype(np.int64) - zero_point).astype(np.float32) * _at_least_single(scale)
@@ -99,38 +98,38 @@ def apply(op: Elementwise, x: Array) -> Array:
             case Slope(value):
                 return np.where(x >= 0, x, x * value)
             case Compare():
-                return _compared(op, x)
+                return _compare(op, x)
             case Constant(value):
                 return np.broadcast_to(value, np.broadcast_shapes(value.shape, x.shape))
             case Lookup(values):
-                return _looked_up(values, x)
+                return _look_up(values, x)
             case BinaryOf(kind, (left, right)):
-                return join(kind, chain(left, x), chain(right, x))
+                return apply_binary(kind, apply_chain(left, x), apply_chain(right, x))
             case Where((condition, yes, no)):
-                return np.where(chain(condition, x), chain(yes, x), chain(no, x))
+                return np.where(apply_chain(condition, x), apply_chain(yes, x), apply_chain(no, x))
             case BinaryOf() | Where():
-                raise AssertionError("two and three ways")
+                raise AssertionError("BinaryOf needs two chains, Where three")
             case _:
                 return decode(decoding(op), quantize(op, x))
 
 
-def chain(ops: tuple[Elementwise, ...], x: Array) -> Array:
-    """Operations one after the other."""
+def apply_chain(ops: tuple[Elementwise, ...], x: Array) -> Array:
+    """Apply the operations in order."""
     for op in ops:
         x = apply(op, x)
     return x
 
 
-def _looked_up(values: Array, x: Array) -> Array:
-    """values[x[...], ...]: entries of each element's own table."""
-    own = values.shape[1:]
-    shape = np.broadcast_shapes(x.shape, own)
-    place = np.clip(np.nan_to_num(x), 0, len(values) - 1).astype(np.int64)
-    column = np.broadcast_to(np.arange(int(np.prod(own))).reshape(own), shape)
-    return np.asarray(values.reshape(len(values), -1)[np.broadcast_to(place, shape), column])
+def _look_up(values: Array, x: Array) -> Array:
+    """values[x[...], ...], from the lookup table of each element."""
+    tensor_shape = values.shape[1:]
+    shape = np.broadcast_shapes(x.shape, tensor_shape)
+    position = np.clip(np.nan_to_num(x), 0, len(values) - 1).astype(np.int64)
+    column = np.broadcast_to(np.arange(int(np.prod(tensor_shape))).reshape(tensor_shape), shape)
+    return np.asarray(values.reshape(len(values), -1)[np.broadcast_to(position, shape), column])
 
 
-def _compared(op: Compare, x: Array) -> Array:
+def _compare(op: Compare, x: Array) -> Array:
     match op.kind:
         case Relation.GREATER:
             return np.asarray(x > op.value)
@@ -146,8 +145,8 @@ def _compared(op: Compare, x: Array) -> Array:
             assert_never(op.kind)
 
 
-def join(kind: BinaryKind, x: Array, y: Array) -> Array:
-    """Two tensors of one dtype, element by element; integers wrap, NaN stays."""
+def apply_binary(kind: BinaryKind, x: Array, y: Array) -> Array:
+    """Combine two tensors of one dtype elementwise; integers wrap, NaN propagates."""
     with np.errstate(all="ignore"):
         match kind:
             case BinaryKind.ADD:
@@ -167,7 +166,7 @@ def join(kind: BinaryKind, x: Array, y: Array) -> Array:
 
 
 def quantize(op: Quantizer, x: Array) -> Array:
-    """Values -> int64 codes."""
+    """Quantize values to int64 codes."""
     with np.errstate(all="ignore"):
         match op:
             case IntQuant():
@@ -180,58 +179,64 @@ def quantize(op: Quantizer, x: Array) -> Array:
                 y = np.round(x / op.scale + op.zero_point) / op.divisor
                 return _to_codes(y, op.type, op)
             case MultiThreshold():
-                return _reached(op.thresholds, x)
+                return _count_reached(op.thresholds, x)
             case QuantizeLinear():
                 y = round_float(_at_least_single(x) / _at_least_single(op.scale), op.mode)
-                whole = np.clip(np.where(np.isnan(y), -np.inf, y), -(2.0**62), 2.0**62).astype(np.int64)
-                return np.clip(whole + op.zero_point, op.type.lo, op.type.hi)
+                rounded = np.clip(np.where(np.isnan(y), -np.inf, y), -(2.0**62), 2.0**62).astype(np.int64)
+                return np.clip(rounded + op.zero_point, op.type.lo, op.type.hi)
             case Requantize():
-                return np.asarray(np.clip(_rescaled(op, x) + op.zero_point, op.type.lo, op.type.hi))
+                return np.asarray(np.clip(_rescale(op, x) + op.zero_point, op.type.lo, op.type.hi))
             case FloatQuant():
-                return _minifloat(op, x)
+                return _quantize_minifloat(op, x)
             case Pair():
-                return _pair(op, x.astype(np.int64))
+                return _quantize_pair(op, x.astype(np.int64))
             case FixedAdd():
                 a, b = (x, op.other) if op.first else (op.other, x)
                 return op.fixed.apply(a.astype(np.int64), b.astype(np.int64)).astype(np.int64)
             case IntegerActivation():
-                return np.asarray(np.clip(_integer_activation(op, _whole(x)), op.type.lo, op.type.hi))
+                return np.asarray(np.clip(_integer_activation(op, _floor_to_int64(x)), op.type.lo, op.type.hi))
             case IntegerRatio():
-                return _integer_ratio(op, _whole(x))
+                return _integer_ratio(op, _floor_to_int64(x))
             case _:
                 assert_never(op)
 
 
-def _reached(thresholds: Array, x: Array) -> Array:
-    """How many thresholds (number, ...) each x reaches: counted, or where these are more than their sets searched."""
-    own, shape = thresholds.shape[1:], np.broadcast_shapes(x.shape, thresholds.shape[1:])
-    count, x, sets = np.zeros(shape, np.int64), np.broadcast_to(x, shape), math.prod(own)
-    if sets >= len(thresholds):
+def _count_reached(thresholds: Array, x: Array) -> Array:
+    """Number of `thresholds` (number, ...) that each x reaches.
+
+    Counts all of them, or uses a binary search where there are more thresholds than threshold sets.
+    """
+    tensor_shape = thresholds.shape[1:]
+    threshold_sets = math.prod(tensor_shape)
+    shape = np.broadcast_shapes(x.shape, tensor_shape)
+    x = np.broadcast_to(x, shape)
+    count = np.zeros(shape, np.int64)
+    if threshold_sets >= len(thresholds):
         for threshold in thresholds:
             count += x >= threshold
         return count
-    column = np.broadcast_to(np.arange(sets).reshape(own), shape)
-    for n, steps in enumerate(np.sort(thresholds.reshape(-1, sets), 0).T):
-        count[column == n] = np.searchsorted(steps, x[column == n], side="right")
+    column = np.broadcast_to(np.arange(threshold_sets).reshape(tensor_shape), shape)
+    for n, sorted_thresholds in enumerate(np.sort(thresholds.reshape(-1, threshold_sets), 0).T):
+        count[column == n] = np.searchsorted(sorted_thresholds, x[column == n], side="right")
     count[np.isnan(x)] = 0
     return count
 
 
 def _at_least_single(x: Array) -> Array:
-    """float16 as float32: ONNX quantizes and dequantizes it there."""
+    """float16 as float32, the dtype in which ONNX quantizes and dequantizes float16."""
     return np.asarray(x, np.float32) if x.dtype == np.float16 else x
 
 
-def _whole(x: Array) -> Array:
+def _floor_to_int64(x: Array) -> Array:
     return np.floor(x).astype(np.int64)
 
 
 def _integer_activation(op: IntegerActivation, x: Array) -> Array:
     match op.kind:
         case IntegerKind.GELU:
-            b, one = op.parameters
+            b, unit = op.parameters
             d = np.minimum(np.abs(x), -b) + b
-            return np.asarray(x * ((one + np.sign(x) * (one - d * d)) >> 1))
+            return np.asarray(x * ((unit + np.sign(x) * (unit - d * d)) >> 1))
         case IntegerKind.HARDSWISH:
             three, six, one_over_six = op.parameters
             return np.asarray(x * (np.clip(x + three, 0, six) * one_over_six))
@@ -249,13 +254,13 @@ def _integer_ratio(op: IntegerRatio, x: Array) -> Array:
     return np.asarray(np.clip(y, op.type.lo, op.type.hi))
 
 
-def _rescaled(op: Requantize, x: Array) -> Array:
-    whole = np.floor(x)  # floats may have a fraction: averages do
-    part = np.floor((x - whole).astype(np.float64) * op.multiplier).astype(np.int64)
-    x = whole.astype(np.int64)
+def _rescale(op: Requantize, x: Array) -> Array:
+    integral = np.floor(x)  # x may have a fraction, for example after an average
+    fractional_product = np.floor((x - integral).astype(np.float64) * op.multiplier).astype(np.int64)
+    x = integral.astype(np.int64)
     match op.convention:
         case Convention.FLOOR:
-            return np.asarray((x * op.multiplier + part + op.add) >> op.shift)
+            return np.asarray((x * op.multiplier + fractional_product + op.add) >> op.shift)
         case Convention.SINGLE:
             half = np.where(op.shift > 0, np.int64(1) << np.maximum(op.shift - 1, 0), 0)
             return np.asarray((x * op.multiplier + op.add + half) >> op.shift)
@@ -273,39 +278,39 @@ def _double_rounding(x: Array, multiplier: Array, shift: Array) -> Array:
     nudge = np.where(product >= 0, 1 << 30, 1 - (1 << 30))
     total = product + nudge
     high = np.clip(np.where(total >= 0, total >> 31, -(-total >> 31)), *bounds)
-    right = np.maximum(shift - 31, 0)
-    rest = high & ((np.int64(1) << right) - 1)
-    limit = (((np.int64(1) << right) - 1) >> 1) + (high < 0)
-    return np.asarray((high >> right) + (rest > limit))
+    right_shift = np.maximum(shift - 31, 0)
+    remainder = high & ((np.int64(1) << right_shift) - 1)
+    limit = (((np.int64(1) << right_shift) - 1) >> 1) + (high < 0)
+    return np.asarray((high >> right_shift) + (remainder > limit))
 
 
 def operands(op: Pair, codes: Array) -> tuple[Array, Array]:
-    """The two operands of a code."""
+    """The operands a and b that are packed in each code."""
     a, b = codes & 0xFF, (codes >> 8) & 0xFF
     return (a, b) if op.dtype == "uint8" else (a - ((a & 0x80) << 1), b - ((b & 0x80) << 1))
 
 
-def _pair(op: Pair, codes: Array) -> Array:
+def _quantize_pair(op: Pair, codes: Array) -> Array:
     a, b = operands(op, codes)
     if op.fixed is not None:
         return op.fixed.apply(a, b).astype(np.int64)
-    (sa, sb, sc), (za, zb, zc) = (tuple(map(np.float32, v)) for v in (op.scales, op.zeros))
+    (scale_a, scale_b, scale_c), (zero_a, zero_b, zero_c) = (tuple(map(np.float32, v)) for v in (op.scales, op.zeros))
     if op.kind == PairOp.ADD:
-        ra, rb = np.asarray([sa / sc]), np.asarray([sb / sc])
-        fixed = zc - fused_multiply_add(ra, np.asarray(za), rb * zb)
-        inner = fused_multiply_add(b.astype(np.float32), rb, fixed)
-        y = fused_multiply_add(a.astype(np.float32), ra, inner)
+        ratio_a, ratio_b = np.asarray([scale_a / scale_c]), np.asarray([scale_b / scale_c])
+        constant = zero_c - fused_multiply_add(ratio_a, np.asarray(zero_a), ratio_b * zero_b)
+        partial_sum = fused_multiply_add(b.astype(np.float32), ratio_b, constant)
+        y = fused_multiply_add(a.astype(np.float32), ratio_a, partial_sum)
     else:
-        product = (a.astype(np.float32) - za) * (b.astype(np.float32) - zb)
-        y = product * (sa * sb / sc) + zc
+        product = (a.astype(np.float32) - zero_a) * (b.astype(np.float32) - zero_b)
+        y = product * (scale_a * scale_b / scale_c) + zero_c
     return np.asarray(np.clip(np.round(y).astype(np.int64), op.type.lo, op.type.hi))
 
 
-def _minifloat(op: FloatQuant, x: Array) -> Array:
-    """QONNX FloatQuant, operation by operation: to the step of the value's own binade, then clipped.
+def _quantize_minifloat(op: FloatQuant, x: Array) -> Array:
+    """QONNX FloatQuant, operation by operation: round to the step of the value's own binade, then clip.
 
-    Where qonnx gives NaN there is no code: NaN becomes the lowest code here, an infinite x / scale the
-    last one on its side.
+    qonnx gives NaN where no code exists. Here NaN becomes the lowest code; an infinite x / scale becomes the
+    last code of its sign.
     """
     y = minifloat_argument(op, x)
     highest = np.finfo(y.dtype).maxexp - 1
@@ -316,7 +321,7 @@ def _minifloat(op: FloatQuant, x: Array) -> Array:
 
 
 def minifloat_argument(op: FloatQuant, x: Array) -> Array:
-    """x / scale as a finite number; NaN is the lowest."""
+    """x / scale, limited to finite numbers; NaN becomes the lowest."""
     y = np.asarray(x / op.scale)
     finite: Array = np.clip(
         np.where(np.isnan(y), y.dtype.type(-np.inf), y), *(np.finfo(y.dtype).max * s for s in (-1, 1))
@@ -327,14 +332,15 @@ def minifloat_argument(op: FloatQuant, x: Array) -> Array:
 def minifloat_exponent(op: FloatQuant, y: Array) -> Array:
     """max(floor(log2(|y| + tiny)), minimum_exponent) with sum and logarithm rounded to y's dtype.
 
-    So the few numbers right below 2^k whose logarithm rounds to k have the exponent k, as in qonnx.
-    log2(mantissa) in float64 decides this: no float32 or float64 is nearer to the limit than its error.
+    Hence the few numbers just below 2^k whose logarithm rounds to k have the exponent k, as in qonnx.
+
+    log2(mantissa) in float64 decides this. No float32 or float64 is nearer to the limit than its error.
     """
     mantissa, power = np.frexp(np.abs(y) + np.finfo(y.dtype).tiny)
     rounded = power.astype(y.dtype)
-    gap = (rounded - np.nextafter(rounded, y.dtype.type(-np.inf))).astype(np.float64)
-    reached = -np.log2(mantissa.astype(np.float64)) < gap / 2
-    return np.asarray(np.maximum(power - 1 + reached, op.minimum_exponent))
+    rounding_gap = (rounded - np.nextafter(rounded, y.dtype.type(-np.inf))).astype(np.float64)
+    rounds_up = -np.log2(mantissa.astype(np.float64)) < rounding_gap / 2
+    return np.asarray(np.maximum(power - 1 + rounds_up, op.minimum_exponent))
 
 
 def _to_codes(y: Array, type_: IntType | None, op: IntQuant | Trunc) -> Array:
@@ -349,7 +355,7 @@ def _to_codes(y: Array, type_: IntType | None, op: IntQuant | Trunc) -> Array:
 
 
 def decoding(op: Quantizer) -> Encoding:
-    """What the codes of a quantizer mean."""
+    """The encoding of a quantizer's codes."""
     match op:
         case IntQuant() | SignedBit():
             return Affine(op.scale, op.zero_point)
@@ -373,7 +379,7 @@ def decoding(op: Quantizer) -> Encoding:
 
 
 def code_type(op: Quantizer) -> IntType:
-    """All codes that a quantizer can give."""
+    """The interval of all codes that a quantizer can produce."""
     match op:
         case IntQuant() | QuantizeLinear() | Requantize() | FloatQuant() | Pair() | FixedAdd():
             return op.type
@@ -392,7 +398,7 @@ def code_type(op: Quantizer) -> IntType:
 
 
 def decode(d: Encoding, codes: Array) -> Array:
-    """int64 codes -> values: float32, or integers of the dtype of `Whole`."""
+    """int64 codes -> values: float32, or the integer dtype of an `IntegerEncoding`."""
     with np.errstate(all="ignore"):
         match d:
             case Affine():
@@ -416,35 +422,39 @@ T = TypeVar("T", bound=Elementwise | Encoding)
 
 
 def constants(item: Elementwise | Encoding) -> dict[str, Array]:
-    """The per-element constants of an operation or decoding, by field name; within a way by its number and place."""
+    """The per-element constants of an operation or encoding, by field name.
+
+    A constant inside chain n of a BinaryOf or Where is named `n.position.field`.
+    """
     if isinstance(item, BinaryOf | Where):
-        inner = [(f"{n}.{i}", op) for n, way in enumerate(item.ways) for i, op in enumerate(way)]
-        return {f"{place}.{name}": value for place, op in inner for name, value in constants(op).items()}
-    found = {f.name: getattr(item, f.name) for f in fields(item)}
-    return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+        operations = [(f"{n}.{i}", op) for n, ops in enumerate(item.ways) for i, op in enumerate(ops)]
+        return {f"{path}.{name}": value for path, op in operations for name, value in constants(op).items()}
+    values = {f.name: getattr(item, f.name) for f in fields(item)}
+    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
 
 def with_constants(item: T, new: dict[str, Array]) -> T:
-    """The same operation with other arrays."""
+    """A copy of `item` with the arrays of `new`, named as in `constants`."""
     if isinstance(item, BinaryOf | Where):
 
-        def made(place: str, op: Elementwise) -> Elementwise:
-            start = f"{place}."
-            return with_constants(op, {k.removeprefix(start): v for k, v in new.items() if k.startswith(start)})
+        def replaced(path: str, op: Elementwise) -> Elementwise:
+            prefix = f"{path}."
+            inner = {name.removeprefix(prefix): value for name, value in new.items() if name.startswith(prefix)}
+            return with_constants(op, inner)
 
-        ways = [tuple(made(f"{n}.{i}", op) for i, op in enumerate(way)) for n, way in enumerate(item.ways)]
-        return replace(item, ways=tuple(ways))
+        chains = [tuple(replaced(f"{n}.{i}", op) for i, op in enumerate(ops)) for n, ops in enumerate(item.ways)]
+        return replace(item, ways=tuple(chains))
     return replace(item, **new) if new else item  # type: ignore[arg-type]
 
 
 def lead_axes(item: Elementwise | Encoding, name: str) -> int:
-    """Axes of the constant of that name that come before the tensor's own."""
+    """Number of axes of the named constant that precede the tensor's axes."""
     while isinstance(item, BinaryOf | Where):
-        way, place, name = name.split(".", 2)
-        item = item.ways[int(way)][int(place)]
+        chain_number, position, name = name.split(".", 2)
+        item = item.ways[int(chain_number)][int(position)]
     return 1 if isinstance(item, MultiThreshold | Lookup) else 0
 
 
-def own_shapes(item: Elementwise | Encoding) -> list[tuple[int, ...]]:
-    """The shapes of the constants, without the axes that come before the tensor's own."""
+def constant_shapes(item: Elementwise | Encoding) -> list[tuple[int, ...]]:
+    """The shapes of the constants, without the axes that precede the tensor's axes."""
     return [value.shape[lead_axes(item, name) :] for name, value in constants(item).items()]

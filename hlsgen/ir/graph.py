@@ -1,4 +1,4 @@
-"""`Graph`: layers over integer codes, what becomes hardware, with float work before and after it left to the host."""
+"""`Graph`: the integer network for the hardware, with float pre- and postprocessing on the host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hlsgen.numerics.fixed import Array, IntType
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A tensor of integer codes and what they mean. `shape` is that of one frame."""
+    """A tensor of integer codes and their encoding. `shape` is the shape of one frame."""
 
     shape: Shape
     type: IntType
@@ -32,7 +32,7 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """Elementwise integer function: codes are decoded, `ops` follow in their dtypes, `quantizer` ends it."""
+    """Elementwise integer function: decode the codes, apply `ops` in their dtypes, then `quantizer`."""
 
     name: str
     ops: tuple[Elementwise, ...]
@@ -46,7 +46,7 @@ class Map:
 class Linear:
     """acc[..., r] = sum over c of weight[r, c] * code[..., c], exact.
 
-    `binary`: weights are 0/1 and acc counts agreements of weight and code (XNOR popcount).
+    `binary`: weights are 0/1 and acc counts equal bits of weight and code (XNOR popcount).
     `lo`, `hi`: reachable accumulator interval of each row, int64 (rows,).
     """
 
@@ -64,8 +64,8 @@ class Linear:
 class MatrixProduct:
     """acc[..., m, n] = sum over k of a[..., m, k] * b[..., k, n] of two tensors of codes, exact.
 
-    An operand is code * factor + offset: what its code means, as a whole number of one unit. `factors` and `offsets`
-    are those of both.
+    An operand is code * factor + offset: the real value of the code as a whole multiple of one unit.
+    `factors` and `offsets` hold one number for each operand.
     """
 
     name: str
@@ -77,29 +77,28 @@ class MatrixProduct:
 
     @property
     def depth(self) -> int:
-        """Products in a sum."""
+        """Number of products in a sum."""
         return self.sources[0].shape[-1]
 
     def operand(self, n: int) -> IntType:
-        """The type of an operand."""
+        """The type of operand `n` after its factor and offset."""
         type_, factor, offset = self.sources[n].type, self.factors[n], self.offsets[n]
         return IntType(type_.lo * factor + offset, type_.hi * factor + offset)
 
     @property
     def interval(self) -> IntType:
-        """The interval of all sums that operands of these types can have."""
+        """The interval of all sums that operands of these types can produce."""
         a, b = self.operand(0), self.operand(1)
-        ends = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
-        return IntType(self.depth * min(ends), self.depth * max(ends))
+        corners = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
+        return IntType(self.depth * min(corners), self.depth * max(corners))
 
 
 @dataclass(frozen=True, eq=False)
 class Convolution:
-    """Exact sums of weights and codes of a window, (n, height, width, channels) to (n, ..., outputs).
+    """Exact sums of weights times codes of each window, (n, height, width, channels) to (n, ..., outputs).
 
     weight int64 (outputs, kernel height, kernel width, channels / groups); output o uses the channels
-    of group o // (outputs / groups). `pad`: the code outside of the image. `binary`, `lo`, `hi` as in
-    Linear.
+    of group o // (outputs / groups). `pad`: the code outside the image. `binary`, `lo`, `hi` as in Linear.
     """
 
     name: str
@@ -117,7 +116,7 @@ class Convolution:
 
 @dataclass(frozen=True, eq=False)
 class Pooling:
-    """Largest code or exact sum of codes of every window, channel by channel; `pad` as in Convolution."""
+    """Largest code or exact sum of codes of every window, for each channel; `pad` as in Convolution."""
 
     name: str
     kind: Reduction
@@ -142,7 +141,7 @@ class Rearrange:
 
 @dataclass(frozen=True, eq=False)
 class Concatenation:
-    """Codes of all sources one behind the other along an axis."""
+    """The codes of all sources, concatenated along an axis."""
 
     name: str
     axis: int
@@ -155,8 +154,8 @@ class Concatenation:
 class BinaryMap:
     """Elementwise function of two tensors of codes of one shape.
 
-    Each is decoded, goes through its own operations, `kind` joins them, `ops` follow, `quantizer`
-    ends it.
+    Each source is decoded and passes the operations of its branch. `kind` combines the two, `ops` follow,
+    and `quantizer` produces the codes.
     """
 
     name: str
@@ -169,14 +168,16 @@ class BinaryMap:
     inputs: tuple[int, ...]
 
 
-#: What joins float32 numbers in hardware.
-FLOAT_JOINTS = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)
+#: Operations that combine two float32 tensors in hardware.
+FLOAT_BINARY_KINDS = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)
 
 
 @dataclass(frozen=True, eq=False)
-class FloatJoint:
-    """float32 of two tensors of one shape, without a quantizer: each is decoded, goes through its own operations, `kind`
-    joins them, an addition, a subtraction or a product, rounded once. -0.0 and 0.0 are the same.
+class FloatBinary:
+    """float32 function of two tensors of one shape, without a quantizer.
+
+    Each source is decoded and passes the operations of its branch. `kind` combines the two by addition,
+    subtraction or multiplication, rounded once. -0.0 and 0.0 are the same.
     """
 
     name: str
@@ -189,7 +190,7 @@ class FloatJoint:
 
 @dataclass(frozen=True, eq=False)
 class PackBytes:
-    """code = a mod 256 + 256 * (b mod 256): both operands of a `Pair`; sources are 8-bit integers as such."""
+    """code = a mod 256 + 256 * (b mod 256), the two operands of a `Pair`; the sources are plain 8-bit integers."""
 
     name: str
     sources: tuple[Value, Value]
@@ -199,7 +200,7 @@ class PackBytes:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Reshape or Transpose of codes: no hardware, only the naming of elements changes."""
+    """Reshape or Transpose of codes: needs no hardware, only renumbers the elements."""
 
     name: str
     op: Reshape | Transpose
@@ -218,23 +219,25 @@ class ArgMaxLayer:
     inputs: tuple[int, ...]
 
 
-#: What a mask says of an element of a Softmax.
-COUNTS, EVEN, GONE = 0, 1, 2
+#: Mask values of a Softmax element. KEPT: takes part. UNIFORM: not removed, in a row without KEPT elements, where
+#: all of these have the same code. REMOVED: has the probability 0.
+MASK_KEPT, MASK_UNIFORM, MASK_REMOVED = 0, 1, 2
 
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxRows:
-    """Softmax along the last axis, of codes; the result is float32.
+    """Softmax of codes along the last axis; the result is float32.
 
-    Of scores of which a code is worth `step`: powers[d] is the float32 nearest to exp(-step * d). None: as onnxruntime's
-    operator for integers, with the sum taken in order.
+    The result is numerators[d] * fl(1 / sum of powers[d]) with d = largest code of the row - code. The sum is
+    exact and rounded once. A code of the scores is worth `step`; powers[d] is the float32 nearest to
+    exp(-step * d).
 
-    With d = largest code of the row - code: numerators[d] * fl(1 / sum of powers[d]), where the sum is exact and
-    rounded once. `in_order`: numerators[d] / sum, rounded once, 0 below `QLINEAR_FLOOR`, where the sum is rounded after
-    each addition, from the first element of the row to the last. Differences beyond the tables have 0 in both.
+    `step` None selects onnxruntime's operator for integers (`in_order`): numerators[d] / sum, rounded once, and
+    0 below `QLINEAR_FLOOR`. Its sum is rounded after each addition, from the first element of the row to the last.
+    Differences beyond the lookup tables have 0 in both.
 
-    `mask`, of the source's shape, uint8: elements that are `GONE` have 0 in both, and are no largest code; rows whose
-    others are `EVEN` have the same code in all of these.
+    `mask`, of the source's shape, uint8: a `MASK_REMOVED` element has 0 in both and is never the largest code.
+    In a row whose other elements are `MASK_UNIFORM`, all of these have the same code.
     """
 
     name: str
@@ -253,9 +256,9 @@ class SoftmaxRows:
 
 @dataclass(frozen=True, eq=False)
 class NormRows:
-    """Rows along the last axis, normalized by the contract of docs/numeric-contract.md; keys of float32.
+    """Normalizes vectors along the last axis as docs/numeric-contract.md defines; the codes are keys of float32.
 
-    Each code stands for the integer code * factor + offset; `addend` is what their moment has added, for epsilon.
+    Each code represents the integer code * factor + offset. `addend` is the constant added to the moment for epsilon.
     """
 
     name: str
@@ -270,7 +273,7 @@ class NormRows:
 
 @dataclass(frozen=True, eq=False)
 class IntegerRows:
-    """A function of rows of codes, along the last axis; codes of the source are whole numbers as such."""
+    """A function of vectors along the last axis; the codes of the source are the integers themselves."""
 
     name: str
     function: RowFunction
@@ -281,9 +284,9 @@ class IntegerRows:
 
 @dataclass(frozen=True, eq=False)
 class Delay:
-    """A state of a loop: row 0 is `source`, row t is row t - 1 of value `delayed`, which a later layer makes.
+    """A loop-carried value: row 0 is `source`, row t is row t - 1 of value `delayed`, which a later layer produces.
 
-    Layers between the result and value `delayed` work on each row alone.
+    Layers between the result and value `delayed` process each row independently.
     """
 
     name: str
@@ -298,10 +301,10 @@ class Delay:
 
 
 @dataclass(frozen=True, eq=False)
-class TakeInput:
-    """The codes at `offset` of the input, shaped: one of several inputs, which comes through a port of its own.
+class StreamedInput:
+    """One of several inputs, with its own port: the codes at `offset` of the graph's input, reshaped.
 
-    `port` ends the name of that.
+    `port` is the suffix of the port's name.
     """
 
     name: str
@@ -313,10 +316,10 @@ class TakeInput:
 
 
 @dataclass(frozen=True, eq=False)
-class GiveOutputs:
-    """Codes of all sources, flat and one behind the other: several outputs, each through a port of its own.
+class StreamedOutputs:
+    """Several outputs, each with its own port: the codes of all sources, flattened and concatenated.
 
-    `ports` end the names of those.
+    `ports` are the suffixes of the ports' names.
     """
 
     name: str
@@ -327,24 +330,40 @@ class GiveOutputs:
 
 
 Layer = (
-    Map | Linear | MatrixProduct | Convolution | Pooling | Rearrange | Concatenation | BinaryMap | FloatJoint | PackBytes
-    | View | ArgMaxLayer | SoftmaxRows | NormRows | IntegerRows | Delay | TakeInput | GiveOutputs
-)  # fmt: skip
+    Map
+    | Linear
+    | MatrixProduct
+    | Convolution
+    | Pooling
+    | Rearrange
+    | Concatenation
+    | BinaryMap
+    | FloatBinary
+    | PackBytes
+    | View
+    | ArgMaxLayer
+    | SoftmaxRows
+    | NormRows
+    | IntegerRows
+    | Delay
+    | StreamedInput
+    | StreamedOutputs
+)
 
 
 def sources_of(layer: Layer) -> tuple[Value, ...]:
-    """The values that a layer takes, as `inputs` numbers them."""
-    if isinstance(layer, MatrixProduct | Concatenation | BinaryMap | FloatJoint | PackBytes | GiveOutputs):
+    """The values that a layer consumes, in the order of `inputs`."""
+    if isinstance(layer, MatrixProduct | Concatenation | BinaryMap | FloatBinary | PackBytes | StreamedOutputs):
         return layer.sources
     return (layer.source,)
 
 
 @dataclass(frozen=True, eq=False)
 class GraphInput:
-    """One of several parts of the port: `steps` on the host, `encode`, then codes at `offset` of the frame; as in `Graph`.
+    """One part of an input port that is divided: `steps` on the host, then `encode`, as in `Graph`.
 
-    `source`: which of the model's inputs the host makes it of. Of an input that branches in front of its quantizers there
-    are several parts.
+    Its codes begin at `offset` of the frame. `source` numbers the model input from which the host computes it.
+    A model input that branches before its quantizers has several parts.
     """
 
     steps: tuple[Step, ...]
@@ -356,7 +375,7 @@ class GraphInput:
 
 @dataclass(frozen=True, eq=False)
 class GraphOutput:
-    """One of several outputs, or of their parts: codes at `offset` of the frame, then `steps` on the host; as in `Graph`."""
+    """One output, or one of its parts: codes at `offset` of the frame, then `steps` on the host, as in `Graph`."""
 
     steps: tuple[Step, ...]
     offset: int
@@ -365,8 +384,8 @@ class GraphOutput:
 
 
 @dataclass(frozen=True, eq=False)
-class HostJoint:
-    """Two parts that the host joins in `dtype`, each behind its own steps; then `steps` give an output of the model."""
+class HostBinary:
+    """The host combines two parts in `dtype`, each after its own steps; `steps` then produce an output of the model."""
 
     name: str
     kind: BinaryKind
@@ -375,27 +394,29 @@ class HostJoint:
 
 
 @dataclass(frozen=True, eq=False)
-class GraphEnd:
-    """An output of the model: its part, or the two that a joint takes."""
+class OutputAssembly:
+    """An output of the model and its one part, or its two parts and the `host_binary` that combines them."""
 
     output: ModelOutput
     parts: tuple[GraphOutput, ...]
-    joint: HostJoint | None
+    host_binary: HostBinary | None
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
     """The integer network: `head` on the host, `layers` in hardware, `tail` on the host.
 
-    `output` is the result of the last layer, or the input if there is none. Steps of head and tail
+    `output` is the result of the last layer, or the input if there is no layer. The steps of head and tail
     follow each other.
-    `encode` is the quantizer that the host applies at the end of the head to make the input
-    codes; None if the input goes to hardware as fixed point or float32 bits.
+    `encode` is the quantizer that the host applies at the end of the head to produce the input
+    codes. It is None if the input reaches the hardware as fixed point or float32 bits.
 
-    Of a model with several inputs, or with one that branches in front of its quantizers, `input` holds the codes of all
-    `inputs`, flat and one behind the other, in the narrowest type that has them; what they mean stands with each.
-    `outputs` likewise. With a port each, layers TakeInput and GiveOutputs stand between these frames and what is streamed.
-    `joints`: of each output of the model what joins the two parts that it has among `outputs`; None where it is one of them.
+    A model can have several inputs, or an input that branches before its quantizers. Then `input` holds the codes
+    of all `inputs`, flattened and concatenated, in the narrowest type that holds them; each part has its own
+    encoding. `outputs` likewise. If each has its own port, layers StreamedInput and StreamedOutputs connect these
+    frames to the streams.
+    `host_binaries` has an entry for each model output: the node that combines its two parts among `outputs`, or
+    None if the output has one part.
     """
 
     model: Model
@@ -409,42 +430,42 @@ class Graph:
     notes: tuple[str, ...] = field(default=())
     inputs: tuple[GraphInput, ...] = ()
     outputs: tuple[GraphOutput, ...] = ()
-    joints: tuple[HostJoint | None, ...] = ()
+    host_binaries: tuple[HostBinary | None, ...] = ()
 
     @property
-    def ends(self) -> tuple[GraphEnd, ...]:
-        """What becomes of `outputs`, for each output of the model; none if the output is not divided."""
-        found, left = list[GraphEnd](), list(self.outputs)
-        for output, joint in zip(self.model.targets if left else (), self.joints, strict=True):
-            count = 1 if joint is None else 2
-            found.append(GraphEnd(output, tuple(left[:count]), joint))
-            del left[:count]
-        return tuple(found)
+    def output_assemblies(self) -> tuple[OutputAssembly, ...]:
+        """How each output of the model is assembled from `outputs`; empty if the output is not divided."""
+        assemblies, remaining = list[OutputAssembly](), list(self.outputs)
+        for output, host_binary in zip(self.model.all_outputs if remaining else (), self.host_binaries, strict=True):
+            count = 1 if host_binary is None else 2
+            assemblies.append(OutputAssembly(output, tuple(remaining[:count]), host_binary))
+            del remaining[:count]
+        return tuple(assemblies)
 
     @property
     def part_names(self) -> tuple[str, ...]:
         """A name for each of `outputs`; see `names_of_parts`."""
-        return names_of_parts(self.model.targets, self.joints) if self.outputs else ()
+        return names_of_parts(self.model.all_outputs, self.host_binaries) if self.outputs else ()
 
     @property
     def streamed_inputs(self) -> tuple[tuple[int, int, Value], ...]:
-        """(value, its offset in the input, what it is) of everything that comes through a port of its own."""
-        taken = [(i + 1, x.offset, x.result) for i, x in enumerate(self.layers) if isinstance(x, TakeInput)]
-        return tuple(taken) or ((0, 0, self.input),)
+        """(value number, offset in the input, value) of each input that has its own port."""
+        ports = [(i + 1, x.offset, x.result) for i, x in enumerate(self.layers) if isinstance(x, StreamedInput)]
+        return tuple(ports) or ((0, 0, self.input),)
 
     @property
     def streamed_outputs(self) -> tuple[tuple[int, int, Value], ...]:
-        """(value, its offset in the output, what it is) of everything that leaves through a port of its own."""
+        """(value number, offset in the output, value) of each output that has its own port."""
         last = self.layers[-1] if self.layers else None
-        if not isinstance(last, GiveOutputs):
+        if not isinstance(last, StreamedOutputs):
             return ((len(self.layers), 0, self.output),)
         offsets = [sum(value.size for value in last.sources[:n]) for n in range(len(last.sources))]
         return tuple(zip(last.inputs, offsets, last.sources, strict=True))
 
 
-def names_of_parts(outputs: Sequence[ModelOutput], joints: Sequence[HostJoint | None]) -> tuple[str, ...]:
-    """A name for each part of these outputs: that of the output, and the number of the part where it has two."""
-    found = list[str]()
-    for output, joint in zip(outputs, joints, strict=True):
-        found += [output.name] if joint is None else [f"{output.name} (1)", f"{output.name} (2)"]
-    return tuple(found)
+def names_of_parts(outputs: Sequence[ModelOutput], host_binaries: Sequence[HostBinary | None]) -> tuple[str, ...]:
+    """The name of each part of these outputs: the output's name, with the part's number if there are two parts."""
+    names = list[str]()
+    for output, host_binary in zip(outputs, host_binaries, strict=True):
+        names += [output.name] if host_binary is None else [f"{output.name} (1)", f"{output.name} (2)"]
+    return tuple(names)

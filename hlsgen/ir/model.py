@@ -1,9 +1,9 @@
-"""The two forms of a model: `Model`, what the file says in float32, and `Graph`, integers.
+"""The float model: `Model`, a list of float32 steps as the file defines them.
 
-`Model` is a list of steps, each of which takes the results of earlier ones. `Graph` is what becomes
-hardware: layers over integer codes, with float work before and after it left to the host. In both,
-value 0 is the input and value i + 1 the result of step or layer i; inputs are named by these numbers.
-Images have their channels last: (..., height, width, channels), signals are images of height 1.
+Each step uses the results of earlier ones. `Graph` is the integer form that becomes hardware: layers over
+codes, with float pre- and postprocessing on the host. In both, value 0 is the input and value i + 1 the
+result of step or layer i; `inputs` are these numbers.
+Images have their channels last: (..., height, width, channels). Signals are images of height 1.
 Everything is a frozen dataclass over raw numbers; arrays are numpy and are never written to.
 """
 
@@ -27,7 +27,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Reshape:
-    """Row-major reshape; the step's shape says to what."""
+    """Row-major reshape to the step's shape."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class MatMul:
 class MatMulInteger:
     """(x - zero_point) @ weight.T in int32, over the last axis.
 
-    weight int64 (rows, columns), its own zero point taken off; zero_point int64 (columns,).
+    weight int64 (rows, columns), its zero point already subtracted; zero_point int64 (columns,).
     """
 
     weight: Array
@@ -61,7 +61,7 @@ class MatMulInteger:
 
 @dataclass(frozen=True)
 class BatchMatMul:
-    """left @ right of two computed tensors, (..., m, k) and (..., k, n) with the same axes in front."""
+    """left @ right of two computed tensors, (..., m, k) and (..., k, n) with the same leading axes."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Conv:
 class ConvInteger:
     """Convolution of (x - zero_point) in int32; padding is with the zero point.
 
-    weight as in Conv, its own zero point taken off; zero_point int64 (channels,).
+    weight as in Conv, its zero point already subtracted; zero_point int64 (channels,).
     """
 
     weight: Array
@@ -100,9 +100,9 @@ class ConvInteger:
 
 @dataclass(frozen=True)
 class Pool:
-    """Largest element or sum of every window of (n, height, width, channels), channel by channel.
+    """Largest element or sum of every window of (n, height, width, channels), for each channel.
 
-    Padding does not count: it is below all elements, or 0.
+    Padding never affects the result: it is below all elements, or 0 in a sum.
     """
 
     kind: Reduction
@@ -119,7 +119,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Slice:
-    """x[start:stop:step] in every axis, steps positive."""
+    """x[start:stop:step] in every axis, with positive steps."""
 
     ranges: tuple[tuple[int, int, int], ...]
 
@@ -134,7 +134,7 @@ class Pad:
 
 @dataclass(frozen=True)
 class Concat:
-    """All inputs one behind the other along an axis."""
+    """All inputs, concatenated along an axis."""
 
     axis: int
 
@@ -148,19 +148,19 @@ class Binary:
 
 @dataclass(frozen=True, eq=False)
 class Select:
-    """condition ? yes : no. `fixed` has those of the three that are constants, the inputs take the other places."""
+    """condition ? yes : no. `fixed` holds the constants among the three; the step's inputs are the others."""
 
     fixed: tuple[Array | None, Array | None, Array | None]
 
 
 @dataclass(frozen=True)
 class Pack:
-    """Two tensors of 8-bit integers in one, a + 256 * b as uint16: what a `Pair` takes."""
+    """Two tensors of 8-bit integers in one, a + 256 * b as uint16: the input of a `Pair`."""
 
 
 @dataclass(frozen=True)
 class InputPart:
-    """Input `number` of a model with several: elements from `offset` on of value 0, in that dtype."""
+    """Input `number` of a model with several: elements of value 0 from `offset` on, in `dtype`."""
 
     number: int
     offset: int
@@ -169,7 +169,7 @@ class InputPart:
 
 @dataclass(frozen=True)
 class OutputParts:
-    """All outputs of a model with several, flat and one behind the other, as float64."""
+    """All outputs of a model with several, flattened and concatenated, as float64."""
 
 
 @dataclass(frozen=True)
@@ -192,10 +192,10 @@ class Softmax:
 
 @dataclass(frozen=True, eq=False)
 class QLinearSoftmax:
-    """Softmax of 8-bit integers along an axis as onnxruntime's operator computes it, before it rounds; float32.
+    """Softmax of 8-bit integers along an axis as onnxruntime's operator computes it before it rounds; float32.
 
-    fl(fl(e * factor) / sum) where e = powers[largest code - code] and the sum is taken in float32, one e after the
-    other from the first to the last. Below `QLINEAR_FLOOR` it is 0, which rounding makes of it as well.
+    fl(fl(e * factor) / sum) where e = powers[largest code - code]. The sum is taken in float32, in order from the
+    first e to the last. Results below `QLINEAR_FLOOR` are 0, as the rounding would make them.
     """
 
     axis: int
@@ -203,12 +203,15 @@ class QLinearSoftmax:
     factor: np.float32
 
 
-#: Results of a QLinearSoftmax below it are 0.
+#: Results of a QLinearSoftmax below this bound are 0.
 QLINEAR_FLOOR = np.float32(2.0**-24)
 
 
 class NormKind(Enum):
-    """What the rows of a `Normalize` are divided by: their standard deviation, once centered, or their quadratic mean."""
+    """The divisor of a `Normalize`.
+
+    LAYER centers the row and divides it by its standard deviation; RMS divides it by its quadratic mean.
+    """
 
     LAYER = "layer"
     RMS = "rms"
@@ -216,7 +219,10 @@ class NormKind(Enum):
 
 @dataclass(frozen=True)
 class Normalize:
-    """Rows along the last axis, (x - mean) / sqrt(variance + epsilon) or x / sqrt(mean of x^2 + epsilon), float32."""
+    """Normalizes vectors along the last axis, float32.
+
+    (x - mean) / sqrt(variance + epsilon), or x / sqrt(mean of x^2 + epsilon).
+    """
 
     kind: NormKind
     epsilon: float
@@ -224,16 +230,16 @@ class Normalize:
 
 @dataclass(frozen=True, eq=False)
 class RowStep:
-    """A function of rows of whole numbers, along the last axis."""
+    """A function of vectors of integers along the last axis."""
 
     function: RowFunction
 
 
 @dataclass(frozen=True, eq=False)
 class Previous:
-    """A state of a loop in all its steps, as each step finds it: the `initial` one, then what the `State` of this name was.
+    """Loop-carried value at the start of each iteration: `initial`, then the previous iteration's `State`.
 
-    The data that it takes is of the same frame; its values do not count.
+    `state` is the name of that State. The step's input belongs to the same frame; its values are not used.
     """
 
     state: str
@@ -242,7 +248,7 @@ class Previous:
 
 @dataclass(frozen=True)
 class State:
-    """A state of a loop behind each of its steps: the data as it is."""
+    """Loop-carried value at the end of each iteration: its input, unchanged."""
 
     state: str
 
@@ -251,7 +257,8 @@ class State:
 class HostOp:
     """A standard ONNX operator that only the host executes: a serialized single-node model.
 
-    `selected`: the constants that the result can hold besides elements of the data; None if it can hold computed numbers.
+    `selected`: the constants that the result can contain besides elements of the input. It is None if the result
+    can contain computed numbers.
     """
 
     op_type: str
@@ -266,14 +273,33 @@ TensorProduct = BatchMatMul | BatchMatMulInteger
 Spatial = Conv | ConvInteger | Pool | Repeat | Slice | Pad
 
 Op = (
-    Elementwise | Reshape | Transpose | MatMul | MatMulInteger | TensorProduct | Spatial | Concat | Binary | Select
-    | Pack | InputPart | OutputParts | ArgMax | Softmax | QLinearSoftmax | Normalize | RowStep | Previous | State | HostOp
-)  # fmt: skip
+    Elementwise
+    | Reshape
+    | Transpose
+    | MatMul
+    | MatMulInteger
+    | TensorProduct
+    | Spatial
+    | Concat
+    | Binary
+    | Select
+    | Pack
+    | InputPart
+    | OutputParts
+    | ArgMax
+    | Softmax
+    | QLinearSoftmax
+    | Normalize
+    | RowStep
+    | Previous
+    | State
+    | HostOp
+)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One operation of a `Model`: ONNX node name, operator, shape of its result, values it takes."""
+    """One operation of a `Model`: ONNX node name, operator, shape of its result, numbers of the values it uses."""
 
     name: str
     op: Op
@@ -283,7 +309,7 @@ class Step:
 
 @dataclass(frozen=True)
 class ModelInput:
-    """One of several inputs; the fields as in `Model`."""
+    """One of several inputs; the fields are as in `Model`."""
 
     name: str
     shape: Shape
@@ -298,7 +324,7 @@ class ModelInput:
 
 @dataclass(frozen=True)
 class ModelOutput:
-    """One of several outputs: the tensor's name, its shape and dtype."""
+    """One of several outputs: name, shape and dtype of the tensor."""
 
     name: str
     shape: Shape
@@ -311,16 +337,17 @@ class ModelOutput:
 
 @dataclass(frozen=True)
 class Model:
-    """What the file says: steps between one input and one output, the result of the last step.
+    """The file's computation: steps between one input and one output, which is the result of the last step.
 
-    With a `second_input`, of the same shape and dtype, the first step is a `Pair` of both.
+    If there is a `second_input`, of the same shape and dtype, the first step is a `Pair` of both.
 
-    With several `inputs`, value 0 holds all of them, flat and one behind the other, as float64 (which has every number of
-    theirs), and the first steps are an `InputPart` each. With several `outputs`, the last step is their `OutputParts`.
+    If there are several `inputs`, value 0 holds all of them, flattened and concatenated, as float64, which
+    represents each of their numbers exactly. The first steps are then one `InputPart` for each. If there are
+    several `outputs`, the last step is their `OutputParts`.
 
-    `batched`: the leading axis is a batch of 1 (or symbolic). `input_type`: integer type and
-    fraction bits the input tensor is declared to have, if it is. `runtime`: the program that computes these
-    integers, as `hlsgen.frontend.runtimes` names it.
+    `batched`: the leading axis is a batch of 1 (or symbolic). `input_type`: declared integer type and fraction bits
+    of the input tensor, if any. `runtime`: the program whose integers the model reproduces, as
+    `hlsgen.frontend.runtimes` names it.
     """
 
     name: str
@@ -338,17 +365,17 @@ class Model:
     runtime: str = "onnx"
 
     @property
-    def sources(self) -> tuple[ModelInput, ...]:
-        """The inputs, also where there is only one."""
-        own = ModelInput(self.input_name, self.input_shape, self.input_dtype, self.batched, self.input_type)
-        return self.inputs or (own,)
+    def all_inputs(self) -> tuple[ModelInput, ...]:
+        """`inputs`, or the only input as a tuple of one."""
+        only_input = ModelInput(self.input_name, self.input_shape, self.input_dtype, self.batched, self.input_type)
+        return self.inputs or (only_input,)
 
     @property
-    def targets(self) -> tuple[ModelOutput, ...]:
-        """The outputs, also where there is only one."""
+    def all_outputs(self) -> tuple[ModelOutput, ...]:
+        """`outputs`, or the only output as a tuple of one."""
         return self.outputs or (ModelOutput(self.output_name, self.steps[-1].shape, self.output_dtype),)
 
 
 def zeros(rank: int) -> Array:
-    """A float32 zero that broadcasts against a tensor of that rank."""
+    """A float32 zero with `rank` axes of length 1, to broadcast against a tensor."""
     return np.zeros((1,) * rank, np.float32)

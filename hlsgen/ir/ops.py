@@ -1,7 +1,7 @@
 """Elementwise operations and quantizers: frozen dataclasses over raw numbers.
 
-Constants broadcast against the tensor they work on, the numpy way, and have its rank. Where an
-operation has several values per element (thresholds, tables) these come first.
+Constants broadcast against their tensor by numpy's rules, and have its rank. Operations with several values
+per element (thresholds, lookup tables) have these on the first axis.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hlsgen.numerics.quantized_add import Parameters
 
 
 class BinaryKind(Enum):
-    """An operation on two computed tensors, element by element, in the dtype of both."""
+    """An elementwise operation on two computed tensors, in their common dtype."""
 
     ADD = "add"
     SUB = "sub"
@@ -74,7 +74,7 @@ class Dequantize:
 
 @dataclass(frozen=True)
 class Activation:
-    """A function of x alone, an ONNX operator by name, in x's dtype; see `hlsgen.activations`."""
+    """A function of x alone, named by its ONNX operator, in x's dtype; see `hlsgen.numerics.activations`."""
 
     kind: str
     alpha: float = 0.0
@@ -103,7 +103,7 @@ class Min:
 
 
 class Relation(Enum):
-    """What a `Relate` asks."""
+    """The relations that a `Compare` can test."""
 
     GREATER = "greater"
     LESS = "less"
@@ -122,7 +122,7 @@ class Compare:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """The value, whatever x is."""
+    """The value, for any x."""
 
     value: Array
 
@@ -131,7 +131,7 @@ class Constant:
 class Lookup:
     """values[x] along the first axis of `values`, x an integer of any numeric dtype.
 
-    Beyond the ends of the table x counts as the nearest end; NaN counts as 0.
+    An x beyond the ends of the lookup table counts as the nearest end; NaN counts as 0.
     """
 
     values: Array
@@ -139,7 +139,7 @@ class Lookup:
 
 @dataclass(frozen=True, eq=False)
 class BinaryOf:
-    """What `kind` makes of two chains of operations on the same x, such as x * Sigmoid(x)."""
+    """`kind` applied to the results of two chains of operations on the same x, such as x * Sigmoid(x)."""
 
     kind: BinaryKind
     ways: tuple[tuple[Elementwise, ...], ...]
@@ -147,7 +147,7 @@ class BinaryOf:
 
 @dataclass(frozen=True, eq=False)
 class Where:
-    """Three chains of operations on the same x: where the first gives true the second, else the third."""
+    """Three chains of operations on the same x: the second where the first gives true, else the third."""
 
     ways: tuple[tuple[Elementwise, ...], ...]
 
@@ -156,7 +156,7 @@ class Where:
 
 
 class Convention(Enum):
-    """How an integer x * multiplier is brought back by `shift` bits; the value is its name in files.
+    """How an integer x * multiplier is scaled back by `shift` bits; the value is its name in files.
 
     FLOOR  (x * multiplier + add) >> shift: Deeploy's RequantShift (add includes the half).
     SINGLE (x * multiplier + 2^(shift - 1)) >> shift: TOSA, TFLite with single rounding.
@@ -173,8 +173,8 @@ class Convention(Enum):
 class IntQuant:
     """QONNX IntQuant (Quant): code = round(clamp(x / scale + zero_point)).
 
-    `scale` and `zero_point` keep their dtype: with numpy's promotion it decides whether the
-    division is done in float32 or float64, as in the QONNX reference. NaN gives the lowest code.
+    `scale` and `zero_point` keep their dtype. By numpy's promotion it decides whether the division is done in
+    float32 or float64, as in the QONNX reference. NaN gives the lowest code.
     """
 
     scale: Array
@@ -207,7 +207,7 @@ class SignedBit:
 class Trunc:
     """QONNX Trunc: code = round(clamp(round_half_even(x / scale + zp) / divisor)).
 
-    `type` is None for version 1, which does not clamp. `out_zero_point` and `out_scale` decode.
+    `type` is None for version 1, which does not clamp. `out_zero_point` and `out_scale` decode the codes.
     """
 
     scale: Array
@@ -232,8 +232,8 @@ class MultiThreshold:
 class QuantizeLinear:
     """ONNX QuantizeLinear: code = saturate(round(fl(x / scale)) + zero_point), half to even.
 
-    zero_point int64, `dtype` the ONNX type of the codes, `type` what they are limited to (a Clip that
-    follows narrows it). NaN gives the lowest code. A Cast to integers is the same with mode DOWN.
+    zero_point int64; `dtype` is the ONNX type of the codes, `type` the interval of the codes (a following Clip
+    narrows it). NaN gives the lowest code. A Cast to integers is the same with mode DOWN.
     """
 
     scale: Array
@@ -263,9 +263,9 @@ class Requantize:
 class FloatQuant:
     """QONNX FloatQuant: code = real / (scale * 2^step), a minifloat as an integer.
 
-    `step`: exponent of the smallest subnormal. Values are rounded to `mantissa` bits behind the
-    leading one with `mode`, clamped to +-`largest` (a multiple of 2^step); `minimum_exponent` is
-    that of normal numbers.
+    `step`: exponent of the smallest subnormal. Values are rounded to `mantissa` bits after the leading one with
+    `mode` and clamped to +-`largest` (a multiple of 2^step). `minimum_exponent` is the least exponent of normal
+    numbers.
     """
 
     scale: Array
@@ -286,7 +286,7 @@ class FloatQuant:
 
 
 class PairOp(Enum):
-    """What a `Pair` computes."""
+    """The operation of a `Pair`."""
 
     FIXED = "fixed"
     ADD = "add"
@@ -295,9 +295,9 @@ class PairOp(Enum):
 
 @dataclass(frozen=True)
 class Pair:
-    """Two 8-bit operands a and b in one code, a + 256 * b (each in two's complement, or unsigned), to a code.
+    """Maps two 8-bit operands, packed as a + 256 * b (each in two's complement, or unsigned), to a code.
 
-    FIXED: `hlsgen.quantized_add` with `fixed`. ADD, MUL: onnxruntime's QLinearAdd, QLinearMul with
+    FIXED: `hlsgen.numerics.quantized_add` with `fixed`. ADD, MUL: onnxruntime's QLinearAdd, QLinearMul with
     `scales` and `zeros` of a, b and the result.
     """
 
@@ -311,7 +311,10 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class FixedAdd:
-    """`hlsgen.quantized_add` of int8 data and a constant int8 operand; `first`: the data is operand a."""
+    """`hlsgen.numerics.quantized_add` of an int8 tensor and a constant int8 operand `other`.
+
+    `first`: the tensor is operand a, the constant operand b.
+    """
 
     other: Array
     first: bool
@@ -327,7 +330,7 @@ class FixedAdd:
 
 
 class IntegerKind(Enum):
-    """What an `IntegerActivation` computes, by the operator's name in files.
+    """The function of an `IntegerActivation`, by the operator's name in files.
 
     GELU       parameters b, one: d = min(|x|, -b) + b, L = sign(x) * (one - d * d), then x * ((one + L) >> 1).
     HARDSWISH  parameters three, six, one_over_six: x * one_over_six * min(max(x + three, 0), six).
@@ -339,7 +342,7 @@ class IntegerKind(Enum):
 
 @dataclass(frozen=True)
 class IntegerActivation:
-    """A function of a whole number, in whole numbers, exact; `>>` rounds down. `type` holds all that it can give."""
+    """An exact integer function of an integer; `>>` rounds down. `type` holds all its results."""
 
     kind: IntegerKind
     parameters: tuple[int, ...]
@@ -349,10 +352,10 @@ class IntegerActivation:
 
 @dataclass(frozen=True, eq=False)
 class IntegerRatio:
-    """code = (x * multiplier + add) / divisor of whole numbers, exact, rounded down, limited to `type`.
+    """code = (x * multiplier + add) / divisor of integers, exact, rounded down, limited to `type`.
 
-    `mirrored`: it is computed of |x * multiplier| and gets its sign, so it is rounded alike on both sides of 0. `wraps`:
-    what `type` does not hold wraps. multiplier, add, divisor int64 arrays, divisor > 0.
+    `mirrored`: computed from |x * multiplier| and given its sign, so rounding is symmetric about 0.
+    `wraps`: results outside `type` wrap. multiplier, add, divisor int64 arrays, divisor > 0.
     """
 
     multiplier: Array
@@ -365,15 +368,38 @@ class IntegerRatio:
 
 
 Float = (
-    Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation | Slope | Compare | Constant | Lookup | BinaryOf
+    Mul
+    | Add
+    | Fma
+    | Div
+    | Max
+    | Min
+    | Cast
+    | Dequantize
+    | Activation
+    | Slope
+    | Compare
+    | Constant
+    | Lookup
+    | BinaryOf
     | Where
-)  # fmt: skip
+)
 Quantizer = (
-    IntQuant | Bipolar | SignedBit | Trunc | MultiThreshold | QuantizeLinear | Requantize | FloatQuant | Pair | FixedAdd
-    | IntegerActivation | IntegerRatio
-)  # fmt: skip
+    IntQuant
+    | Bipolar
+    | SignedBit
+    | Trunc
+    | MultiThreshold
+    | QuantizeLinear
+    | Requantize
+    | FloatQuant
+    | Pair
+    | FixedAdd
+    | IntegerActivation
+    | IntegerRatio
+)
 Elementwise = Float | Quantizer
 
-#: The classes of these unions, for isinstance.
+#: The classes in these unions, for isinstance.
 FLOATS = get_args(Float)
 QUANTIZERS = get_args(Quantizer)

@@ -1,4 +1,4 @@
-"""Rewriting lists of model steps."""
+"""Queries and rewrites of lists of model steps."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from hlsgen.ir import Step
 
 
 def pruned(steps: list[Step], output: int) -> tuple[list[Step], dict[int, int]]:
-    """The steps on which value `output` depends, and the new number of every value that is left."""
-    wanted = {output}
+    """The steps on which value `output` depends, and the new number of every remaining value."""
+    needed = {output}
     for i in reversed(range(len(steps))):
-        if i + 1 in wanted:
-            wanted.update(steps[i].inputs)
+        if i + 1 in needed:
+            needed.update(steps[i].inputs)
     numbers = {0: 0}
-    kept: list[Step] = []
+    remaining: list[Step] = []
     for i, step in enumerate(steps):
-        if i + 1 in wanted:
-            kept.append(replace(step, inputs=tuple(numbers[j] for j in step.inputs)))
-            numbers[i + 1] = len(kept)
-    return kept, numbers
+        if i + 1 in needed:
+            remaining.append(replace(step, inputs=tuple(numbers[j] for j in step.inputs)))
+            numbers[i + 1] = len(remaining)
+    return remaining, numbers

@@ -1,6 +1,6 @@
-"""Functions of rows of whole numbers, along the last axis: what they compute, and what they can give.
+"""Integer functions of vectors along the last axis, and the intervals of their results.
 
-They are the integer softmaxes and normalizations of Deeploy. All is exact, in int64.
+These are the integer softmaxes and normalizations of Deeploy. All results are exact, in int64.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from hlsgen.numerics.fixed import Array, IntType
 
 @dataclass(frozen=True)
 class BelowLargest:
-    """The largest number of the row, less each number."""
+    """The row's largest number minus each number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """numbers[x] / the sum of weights[x] over the row, rounded down; x is 0 or more, and 0 somewhere in every row.
+    """numbers[x] / the sum of weights[x] over the row, rounded down.
 
-    weights, numbers: int64, none negative, weights[0] > 0.
+    Every x is at least 0, and at least one x of every row is 0.
+    weights, numbers: int64, not negative, weights[0] > 0.
     """
 
     weights: Array
@@ -33,8 +34,9 @@ class Share:
 class IntegerNorm:
     """(t / root, truncated, + bias) >> shift with t = (x - mean) * weight, in codes of `type`.
 
-    mean = sum of x / count, truncated, 0 unless `centred`; root = floor(sqrt(v)), v = the sum of (x - mean)^2 divided by
-    count, rounded down, + 1. What `type` does not hold wraps if `wraps`, else it saturates. weight, bias: int64 (count,).
+    mean = sum of x / count, truncated, or 0 unless `centred`.
+    root = floor(sqrt(v)); v = (the sum of (x - mean)^2) / count, rounded down, + 1. Results outside `type` wrap if `wraps`, else they saturate.
+    weight, bias: int64 (count,).
     """
 
     centred: bool
@@ -49,13 +51,13 @@ RowFunction = BelowLargest | Share | IntegerNorm
 
 
 def row_values(function: RowFunction, x: Array) -> Array:
-    """int64 (..., count) -> int64 of that shape."""
+    """Apply the function: int64 (..., count) -> int64 of the same shape."""
     match function:
         case BelowLargest():
             return np.asarray(x.max(axis=-1, keepdims=True) - x)
         case Share(weights, numbers):
-            place = np.clip(x, 0, len(weights) - 1)
-            return np.asarray(numbers[place] // weights[place].sum(axis=-1, keepdims=True))
+            index = np.clip(x, 0, len(weights) - 1)
+            return np.asarray(numbers[index] // weights[index].sum(axis=-1, keepdims=True))
         case IntegerNorm():
             return _normalized(function, x)
         case _:
@@ -75,20 +77,21 @@ def _normalized(function: IntegerNorm, x: Array) -> Array:
 
 
 def integer_root(v: Array) -> Array:
-    """floor(sqrt(v)) of numbers from 0 to 2^52."""
+    """floor(sqrt(v)) for numbers from 0 to 2^52."""
     root = np.sqrt(v.astype(np.float64)).astype(np.int64)
     root = np.where(root * root > v, root - 1, root)
     return np.where((root + 1) * (root + 1) <= v, root + 1, root)
 
 
 def result_type(function: RowFunction, source: IntType) -> IntType:
-    """What it can give for rows of numbers of that type."""
+    """The interval of the results for elements of type `source`."""
     match function:
         case BelowLargest():
             return IntType(0, source.hi - source.lo)
         case Share(weights, numbers):
-            first, rest = int(weights[0]), weights[1:] + weights[0]
-            return IntType(0, max(int(numbers[0]) // first, int((numbers[1:] // rest).max(initial=0)), 1))
+            # The sum is least in a row of one 0 and the element itself.
+            zero_weight, least_sums = int(weights[0]), weights[1:] + weights[0]
+            return IntType(0, max(int(numbers[0]) // zero_weight, int((numbers[1:] // least_sums).max(initial=0)), 1))
         case IntegerNorm():
             return function.type
         case _:

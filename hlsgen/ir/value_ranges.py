@@ -1,4 +1,4 @@
-"""Which values a tensor can have, as far as the weights in front of it say: narrower than its type."""
+"""Value ranges derived from weights: often narrower than the tensor's type."""
 
 from __future__ import annotations
 
@@ -9,27 +9,30 @@ from hlsgen.ir.model import Transpose
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
 
-#: Lowest and highest code, arrays that broadcast to the tensor.
+#: Lowest and highest code, as arrays that broadcast to the tensor.
 ValueRange = tuple[Array, Array]
 
 
 def value_range(graph: Graph, value: int) -> ValueRange | None:
-    """The interval of every channel of a value behind a linear layer; None elsewhere."""
+    """The interval of each channel of a value after a linear layer, or None for other values."""
     if not value:
         return None
     layer = graph.layers[value - 1]
     if isinstance(layer, Linear | Convolution):
-        form = (1,) * (len(layer.result.shape) - 1) + (-1,)
-        return layer.lo.reshape(form), layer.hi.reshape(form)
+        channel_shape = (1,) * (len(layer.result.shape) - 1) + (-1,)
+        return layer.lo.reshape(channel_shape), layer.hi.reshape(channel_shape)
     if isinstance(layer, Pooling) and layer.kind is Reduction.MAX:
-        before = value_range(graph, layer.inputs[0])
-        # Behind a View the arrays may have all points.
-        return before and (before[0].min((-3, -2), keepdims=True), before[1].max((-3, -2), keepdims=True))
+        source_range = value_range(graph, layer.inputs[0])
+        # After a View the arrays may have an entry for each pixel.
+        return source_range and (
+            source_range[0].min((-3, -2), keepdims=True),
+            source_range[1].max((-3, -2), keepdims=True),
+        )
     if isinstance(layer, View):
-        before = value_range(graph, layer.inputs[0])
-        if before is None:
+        source_range = value_range(graph, layer.inputs[0])
+        if source_range is None:
             return None
-        return _relabelled(layer, before[0]), _relabelled(layer, before[1])
+        return _relabelled(layer, source_range[0]), _relabelled(layer, source_range[1])
     return None
 
 

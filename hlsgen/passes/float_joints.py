@@ -9,21 +9,21 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.ir import FloatJoint, FloatKey, Value
+from hlsgen.ir import FloatBinary, FloatKey, Value
 from hlsgen.ir.evaluate import KEY_POS_INF
-from hlsgen.ir.graph import FLOAT_JOINTS
+from hlsgen.ir.graph import FLOAT_BINARY_KINDS
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.pending_value import PendingValue
 from hlsgen.passes.quantization import type_behind
 
 
-def joint_of(tensor: PendingValue, tells_zeros_apart: bool, refusal: HlsgenError) -> FloatJoint:
+def joint_of(tensor: PendingValue, distinguishes_zeros: bool, refusal: HlsgenError) -> FloatBinary:
     """The layer that joins both tensors; what follows them is not in it. Raises `refusal` where there is none.
 
-    Units may give 0.0 for -0.0, so `tells_zeros_apart` refuses.
+    Units may give 0.0 for -0.0, so `distinguishes_zeros` refuses.
     """
     both = tensor.branches
-    if both is None or both.kind not in FLOAT_JOINTS or tells_zeros_apart:
+    if both is None or both.kind not in FLOAT_BINARY_KINDS or distinguishes_zeros:
         raise refusal
     sides = both.left, both.right
     if any(side.branches or type_behind(side.value, side.ops) != np.float32 for side in sides):
@@ -31,4 +31,4 @@ def joint_of(tensor: PendingValue, tells_zeros_apart: bool, refusal: HlsgenError
     result = Value(tensor.value.shape, IntType(0, KEY_POS_INF), FloatKey())
     branches = tuple(both.left.ops), tuple(both.right.ops)
     sources = both.left.value, both.right.value
-    return FloatJoint(both.name, both.kind, branches, sources, result, (both.left.index, both.right.index))
+    return FloatBinary(both.name, both.kind, branches, sources, result, (both.left.index, both.right.index))

@@ -31,7 +31,7 @@ from hlsgen.ir import (
     View,
 )
 from hlsgen.ir.evaluate import code_type, decoding
-from hlsgen.ir.op_facts import chain_direction, decoded
+from hlsgen.ir.op_facts import chain_direction, decoded_interval
 from hlsgen.ir.ops import (
     QUANTIZERS,
     Activation,
@@ -82,10 +82,10 @@ class GraphBuilder:
     layer; a problem was found then, and no graph will be built.
     """
 
-    def __init__(self, problems: Collector, given: Value, tells_zeros_apart: bool = True) -> None:
-        """`tells_zeros_apart`: whether an operation of the model may give other results for -0.0 than for 0.0."""
+    def __init__(self, problems: Collector, given: Value, distinguishes_zeros: bool = True) -> None:
+        """`distinguishes_zeros`: whether an operation of the model may give other results for -0.0 than for 0.0."""
         self.problems = problems
-        self.tells_zeros_apart = tells_zeros_apart
+        self.distinguishes_zeros = distinguishes_zeros
         self.values: list[Value] = [given]
         self.first_computed = 1  # values in front are inputs
         self.layers: dict[int, Layer] = {}
@@ -247,7 +247,7 @@ class GraphBuilder:
             parts = [self._values_behind(tensor) for tensor in tensors]
             if not by_channel:
                 parts = [part.reshape(1, -1) for part in parts]
-            found = ranks(parts, len(tensors[0].value.shape), border, self.tells_zeros_apart)
+            found = ranks(parts, len(tensors[0].value.shape), border, self.distinguishes_zeros)
         except Unranked as reason:
             if not str(reason):
                 raise refusal from None
@@ -277,7 +277,7 @@ class GraphBuilder:
         """With a Map to ranks: inside the Map in front, but for functions of wide inputs that may turn or wrap."""
         last = self.layers.get(tensor.index)
         if isinstance(last, Map) and last.source.type.bits > _WIDE:
-            values = decoded(tensor.value.encoding, tensor.value.type)
+            values = decoded_interval(tensor.value.encoding, tensor.value.type)
             if not chain_direction(tensor.ops, values).monotone.all():
                 return self.mapped(name, tensor, tensor.ops, quantizer)
         return self.fold_into_producer(name, tensor, tensor.ops, quantizer)
@@ -327,7 +327,7 @@ class GraphBuilder:
         refusal = usual if sum_of_sums else self.attempt(lambda: self.to_ranks(name, [tensor], usual)[0][0])
         if isinstance(refusal, PendingValue):
             return refusal
-        return replace(self.add(joint_of(tensor, self.tells_zeros_apart, refusal)), named_ops=tensor.named_ops)
+        return replace(self.add(joint_of(tensor, self.distinguishes_zeros, refusal)), named_ops=tensor.named_ops)
 
     def on_grid(self, tensor: PendingValue, inner: bool = False) -> PendingValue:
         """The sum of two tensors of codes on one grid as an exact sum of integers; any other tensor as it is.

@@ -46,7 +46,7 @@ def divided_inputs(model: Model, wishes: Mapping[str, InputMode | None], parts: 
     """
     found = set()
     for entry in parts.entries:
-        source, number = model.sources[entry.source], entry.source
+        source, number = model.all_inputs[entry.source], entry.source
         wish = wishes.get(source.name) or wishes.get("")
         if entry.first >= 0 or (wish and wish.kind != "codes"):
             continue

@@ -49,7 +49,7 @@ from hlsgen.ir import (
     Value,
 )
 from hlsgen.ir.graph import names_of_parts
-from hlsgen.ir.op_facts import tells_zeros_apart
+from hlsgen.ir.op_facts import distinguishes_zeros
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, BinaryKind, Cast, Dequantize
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.graph_builder import GraphBuilder
@@ -109,7 +109,7 @@ def lower(
     _check_names(model, wishes, problems)
     found, unknown = [], []
     for entry in parts.entries:
-        source = model.sources[entry.source]
+        source = model.all_inputs[entry.source]
         layer = parts.multiplying(entry, steps)
         known = _mode(model, source, entry, wishes, layer >= 0)
         check_mode(model, source, known or STAND_IN, entry, problems)
@@ -120,16 +120,16 @@ def lower(
     for source, step in unknown:
         ask_for_type(source, step, problems)
     ports = [
-        input_port(model, model.sources[entry.source], mode, entry, parts)
+        input_port(model, model.all_inputs[entry.source], mode, entry, parts)
         for mode, entry in zip(found, parts.entries, strict=True)
     ]
-    apart = any(isinstance(s.op, (*FLOATS, *QUANTIZERS)) and tells_zeros_apart(s.op) for s in steps)  # type: ignore[arg-type]
+    apart = any(isinstance(s.op, (*FLOATS, *QUANTIZERS)) and distinguishes_zeros(s.op) for s in steps)  # type: ignore[arg-type]
     apart |= any(isinstance(s.op, Binary) and s.op.kind is BinaryKind.DIV for s in steps)
     names = [part_name(model, entry) for entry in parts.entries]
     given = [port.tensor.value for port in ports]
     several = flat(given) if separate else packed_value(model, ports, parts.entries) if len(ports) > 1 else given[0]
     builder = GraphBuilder(problems, several if len(ports) > 1 else given[0], apart)
-    ends = port_names(model.sources[entry.source].name for entry in parts.entries) if separate else None
+    ends = port_names(model.all_inputs[entry.source].name for entry in parts.entries) if separate else None
     inputs = taken_apart(builder, names, ports, ends)
     builder.first_computed = len(builder.values)
     tensors = _lower_core(builder, model, parts, ports, inputs)
@@ -148,7 +148,7 @@ def _check_content(model: Model, wishes: Mapping[str, InputMode | None]) -> None
     if any(isinstance(s.op, (*QUANTIZERS, *LINEAR)) for s in model.steps):
         return
     typed = any(mode is not None and mode.kind == "fixed" for mode in wishes.values())
-    integers = typed or all(source.type is not None for source in model.sources)
+    integers = typed or all(source.type is not None for source in model.all_inputs)
     if not integers or not any(isinstance(s.op, (*HARDWARE, Dequantize, Cast)) for s in model.steps):
         hint = "There is nothing to build: is this a float model? Quantize it first (Brevitas, QKeras + QONNX)."
         if integers:
@@ -158,7 +158,7 @@ def _check_content(model: Model, wishes: Mapping[str, InputMode | None]) -> None
 
 def with_layer(model: Model) -> Model:
     """With quantizers that change nothing behind arithmetic of declared integers, which would be the host's else."""
-    if any(isinstance(s.op, HARDWARE) for s in model.steps) or None in (s.type for s in model.sources):
+    if any(isinstance(s.op, HARDWARE) for s in model.steps) or None in (s.type for s in model.all_inputs):
         return model
     last, several = model.steps[-1], isinstance(model.steps[-1].op, OutputParts)
     dtypes = [end.dtype for end in model.outputs] if several else [model.output_dtype]
@@ -186,7 +186,7 @@ def _computes(steps: tuple[Step, ...], value: int) -> bool:
 
 def _check_names(model: Model, wishes: Mapping[str, InputMode | None], problems: Collector) -> None:
     """Whether the inputs that modes are given for are there (HG040)."""
-    names = [source.name for source in model.sources]
+    names = [source.name for source in model.all_inputs]
     for name in wishes:
         if name and name not in names:
             problems.error("HG040", "--input", f"no input {name!r}.", f"Inputs: {', '.join(names)}.")
@@ -288,7 +288,7 @@ def _with_tails(
     found = [part for end in ends for part in end.parts]
     if len(found) > 1 or model.outputs:
         joints = tuple(end.joint for end in ends)
-        names = names_of_parts(model.targets, joints)
+        names = names_of_parts(model.all_outputs, joints)
         outputs = [host_output(builder, name, *part) for name, part in zip(names, found, strict=True)]
         numbers = [codes.index for codes, _, _ in found]
         if separate:

@@ -35,8 +35,8 @@ from hlsgen.ir import (
     ThresholdCount,
     Value,
 )
-from hlsgen.ir.evaluate import constants, decode, lead_axes, own_shapes, with_constants
-from hlsgen.ir.op_facts import chain_direction, decoded, decoding_direction
+from hlsgen.ir.evaluate import constant_shapes, constants, decode, lead_axes, with_constants
+from hlsgen.ir.op_facts import chain_direction, decoded_interval, decoding_direction
 from hlsgen.ir.ops import Elementwise
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
@@ -180,9 +180,11 @@ def _maximum(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, s
 
 def _may_follow_maximum(tensor: PendingValue) -> bool:
     """Whether the operations never fall on the values of the codes, and are the same for all pixels."""
-    if any(size > 1 for op in tensor.ops for own in own_shapes(op) for size in own[:-1]):
+    if any(size > 1 for op in tensor.ops for own in constant_shapes(op) for size in own[:-1]):
         return False
-    return bool(chain_direction(tensor.ops, decoded(tensor.value.encoding, tensor.value.type)).never_falls.all())
+    return bool(
+        chain_direction(tensor.ops, decoded_interval(tensor.value.encoding, tensor.value.type)).never_falls.all()
+    )
 
 
 def check_order(name: str, value: Value) -> None:
@@ -198,7 +200,7 @@ def check_order(name: str, value: Value) -> None:
 
 def _spatial(name: str, item: T) -> T:
     """The item, whose constants must not differ between pixels. Raises HG034."""
-    for own in own_shapes(item):
+    for own in constant_shapes(item):
         if any(size > 1 for size in own[:-1]):
             raise fail("HG034", name, "its input's scale or zero point differs between pixels.", "Use one per channel.")
     return item

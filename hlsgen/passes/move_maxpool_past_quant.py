@@ -28,7 +28,7 @@ from hlsgen.ir import (
     Step,
     Transpose,
 )
-from hlsgen.ir.evaluate import own_shapes
+from hlsgen.ir.evaluate import constant_shapes
 from hlsgen.ir.op_facts import Interval, all_numbers, chain_direction, range_of
 from hlsgen.ir.ops import (
     FLOATS,
@@ -128,7 +128,7 @@ def _in_front(item: Elementwise, steps: list[Step], pool: list[int]) -> Elementw
         op, shape = steps[i].op, steps[i].shape
         before = steps[steps[i].inputs[0] - 1].shape
         if isinstance(op, Pool):
-            if any(size > 1 for own in own_shapes(item) for size in own[:-1]):
+            if any(size > 1 for own in constant_shapes(item) for size in own[:-1]):
                 return None
         elif isinstance(op, Transpose):
             back = Transpose(tuple(int(axis) for axis in np.argsort(op.perm)))

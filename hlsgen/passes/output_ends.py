@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.ir import Affine, ArgMax, ArgMaxLayer, Concatenation, HostJoint, Model, Rearrange, Step, Value, View
+from hlsgen.ir import Affine, ArgMax, ArgMaxLayer, Concatenation, HostBinary, Model, Rearrange, Step, Value, View
 from hlsgen.ir.ops import FLOATS, Elementwise
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.graph_builder import GraphBuilder
@@ -35,7 +35,7 @@ class OutputEnd:
     """An output: one part, or two and what joins them."""
 
     parts: tuple[Part, ...]
-    joint: HostJoint | None = None
+    joint: HostBinary | None = None
 
 
 def output_end(builder: GraphBuilder, model: Model, found: End, tensor: PendingValue) -> OutputEnd:
@@ -76,7 +76,7 @@ def _joined_by_host(tensor: PendingValue, rest: Sequence[Step]) -> OutputEnd:
     assert both is not None
     sides = tuple(Part(side, _waiting(side), False) for side in (both.left, both.right))
     dtype = type_behind(both.left.value, both.left.ops).name
-    return OutputEnd(sides, HostJoint(both.name, both.kind, dtype, (*_waiting(tensor), *rest)))
+    return OutputEnd(sides, HostBinary(both.name, both.kind, dtype, (*_waiting(tensor), *rest)))
 
 
 def _waiting(tensor: PendingValue) -> tuple[Step, ...]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount, Value
-from hlsgen.ir.evaluate import apply, code_type, constants, decode, decoding, join, lead_axes, quantize
-from hlsgen.ir.op_facts import Interval, chain_direction, decoded, decoding_direction, range_of
+from hlsgen.ir.evaluate import apply, apply_binary, code_type, constants, decode, decoding, lead_axes, quantize
+from hlsgen.ir.op_facts import Interval, chain_direction, decoded_interval, decoding_direction, range_of
 from hlsgen.ir.ops import (
     Activation,
     Add,
@@ -146,7 +146,7 @@ def code_interval(value: Value, ops: Sequence[Elementwise], quantizer: Quantizer
         return type_
     codes = _all_codes(value)
     own = decoding_direction(value.encoding, value.type)
-    if own.then(chain_direction([*ops, quantizer], decoded(value.encoding, value.type))).monotone.all():
+    if own.then(chain_direction([*ops, quantizer], decoded_interval(value.encoding, value.type))).monotone.all():
         codes = np.array([value.type.lo, value.type.hi]).reshape((2,) + (1,) * len(value.shape))
     if codes is None:
         return type_
@@ -193,7 +193,7 @@ def _keeps_whole(op: Elementwise) -> bool:
 
 def range_behind(value: Value, ops: Sequence[Elementwise]) -> Interval:
     """Bounds of all numbers that operations on the codes of a value give."""
-    return _range_of_chain(decoded(value.encoding, value.type), ops)
+    return _range_of_chain(decoded_interval(value.encoding, value.type), ops)
 
 
 def range_of_pair(
@@ -202,7 +202,7 @@ def range_of_pair(
 ) -> Interval:  # fmt: skip
     """Bounds of all numbers that operations give behind the sum, product ... of two values with operations of their own."""
     sides = [range_behind(*side) for side in (left, right)]
-    ends = [join(kind, a, b) for a in (sides[0].low, sides[0].high) for b in (sides[1].low, sides[1].high)]
+    ends = [apply_binary(kind, a, b) for a in (sides[0].low, sides[0].high) for b in (sides[1].low, sides[1].high)]
     shaped = np.broadcast_arrays(*ends)
     return _range_of_chain(Interval(np.minimum.reduce(shaped), np.maximum.reduce(shaped)), ops)
 
@@ -277,7 +277,7 @@ def grid_of_pair(
         values.append(np.expand_dims(real, 1 - axis))
     if values[0].size * values[1].size > EXHAUSTIVE or not all(_uniform(op) for op in ops):
         return None
-    both = join(kind, *values)
+    both = apply_binary(kind, *values)
     real = both.reshape(-1, *both.shape[2:])
     for op in ops:
         real = apply(op, real)

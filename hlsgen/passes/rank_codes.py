@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.ir import FloatKey, Value
-from hlsgen.ir.evaluate import apply, decode, join
+from hlsgen.ir.evaluate import apply, apply_binary, decode
 from hlsgen.ir.ops import BinaryKind, Elementwise, Lookup, MultiThreshold
 from hlsgen.numerics.fixed import Array
 
@@ -53,7 +53,7 @@ def values_of_pair(
     x, y = _behind(*left)[:, None], _behind(*right)[None]
     if len(x) * y.shape[1] * max(x[0].size, y[0].size) > _MAX_EVALUATIONS:
         raise Unranked("can have too many pairs of values")
-    both = join(kind, x, y)
+    both = apply_binary(kind, x, y)
     return _by_channel(_applied(ops, both.reshape(-1, *both.shape[2:])))
 
 
@@ -84,10 +84,10 @@ def _by_channel(values: Array) -> Array:
     return np.moveaxis(values, -1, 0).reshape(values.shape[-1], -1)
 
 
-def ranks(parts: Sequence[Array], rank: int, border: float | None, tells_zeros_apart: bool) -> Ranks:
+def ranks(parts: Sequence[Array], rank: int, border: float | None, distinguishes_zeros: bool) -> Ranks:
     """Ranks of values that tensors of `rank` axes have, (channels or 1, values) of each. Raises Unranked.
 
-    `border`: a value that has to have one rank in all channels. `tells_zeros_apart`: whether -0.0 and 0.0, which have
+    `border`: a value that has to have one rank in all channels. `distinguishes_zeros`: whether -0.0 and 0.0, which have
     one rank, may not become one value.
     """
     channels = max(len(part) for part in parts)
@@ -96,7 +96,7 @@ def ranks(parts: Sequence[Array], rank: int, border: float | None, tells_zeros_a
         own = [part[channel % len(part)] for part in parts]
         if border is not None:
             own.append(np.asarray([border]).astype(parts[0].dtype))
-        columns.append(_sorted(np.concatenate(own), tells_zeros_apart))
+        columns.append(_sorted(np.concatenate(own), distinguishes_zeros))
     if all(np.array_equal(column, columns[0]) for column in columns):
         columns = columns[:1]
     places = [0 if border is None else int(np.searchsorted(column, column.dtype.type(border))) for column in columns]
@@ -115,14 +115,14 @@ def ranks(parts: Sequence[Array], rank: int, border: float | None, tells_zeros_a
     return Ranks(MultiThreshold(table[1:], 1.0, 0.0), Lookup(table), most)
 
 
-def _sorted(values: Array, tells_zeros_apart: bool) -> Array:
+def _sorted(values: Array, distinguishes_zeros: bool) -> Array:
     """Each value once, ascending."""
     if values.dtype.kind == "f":
         if np.isnan(values).any():
             raise Unranked("can be NaN, which has no place among numbers")
         signs = np.signbit(values[values == 0])
         if len(set(signs.tolist())) > 1:
-            if tells_zeros_apart:
+            if distinguishes_zeros:
                 raise Unranked("can be -0.0 and 0.0, which an operation of the model tells apart")
             values = np.where(values == 0, values.dtype.type(0), values)
     return np.unique(values)

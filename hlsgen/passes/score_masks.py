@@ -11,7 +11,7 @@ import numpy as np
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.ir import Shape
 from hlsgen.ir.constant_choice import constant_choice
-from hlsgen.ir.graph import COUNTS, EVEN, GONE
+from hlsgen.ir.graph import MASK_KEPT, MASK_REMOVED, MASK_UNIFORM
 from hlsgen.ir.ops import Add, Div, Elementwise, Mul, Where
 from hlsgen.numerics.fixed import Array
 
@@ -90,7 +90,7 @@ def mask_of(name: str, scaling: Scaling, ends: tuple[Fraction, ...], shape: Shap
     mixed = (kept & counts).any(axis=-1) & (kept & ~counts).any(axis=-1)
     if (kept & ~counts & ~alone).any() or mixed.any():
         raise _unlike(name, float(top[kept & ~counts].ravel()[0]))
-    found = np.where(gone, GONE, np.where(counts, COUNTS, EVEN)).astype(np.uint8)
+    found = np.where(gone, MASK_REMOVED, np.where(counts, MASK_KEPT, MASK_UNIFORM)).astype(np.uint8)
     return found if found.any() else None
 
 

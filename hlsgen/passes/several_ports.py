@@ -3,7 +3,7 @@
 The graph takes all codes of the inputs one behind the other, in the narrowest type of all. If they come through one port,
 each input is a Slice of the port's codes, and a View of that. Where its own type is narrower, a Map gives it that type: it
 changes no code that the host sends. The outputs are flat Views, and one Concatenation. With a port each no hardware is
-needed: a TakeInput for each input, and GiveOutputs.
+needed: a StreamedInput for each input, and StreamedOutputs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from hlsgen.diagnostics import fail
 from hlsgen.ir import (
     Concatenation,
     FloatKey,
-    GiveOutputs,
     GraphInput,
     GraphOutput,
     IntegerEncoding,
@@ -28,7 +27,8 @@ from hlsgen.ir import (
     Shape,
     Slice,
     Step,
-    TakeInput,
+    StreamedInput,
+    StreamedOutputs,
     Value,
     View,
 )
@@ -62,13 +62,13 @@ def port_names(tensors: Iterable[str]) -> list[str]:
 def part_name(model: Model, entry: Entry) -> str:
     """The name of the layers that take the codes of an input out of the port."""
     if entry.divided:
-        return f"input {model.sources[entry.source].name} of {model.steps[entry.first].name}"
+        return f"input {model.all_inputs[entry.source].name} of {model.steps[entry.first].name}"
     return model.steps[entry.source].name
 
 
 def packed_value(model: Model, ports: Sequence[InputPort], entries: Sequence[Entry]) -> Value:
     """What the port of several inputs carries. Raises HG042."""
-    sources = [model.sources[entry.source] for entry in entries]
+    sources = [model.all_inputs[entry.source] for entry in entries]
     values = [port.tensor.value for port in ports]
     shape, names = (sum(value.size for value in values),), ", ".join(dict.fromkeys(one.name for one in sources))
     keys = [isinstance(value.encoding, FloatKey) for value in values]
@@ -99,7 +99,7 @@ def taken_apart(
     for number, (port, name) in enumerate(zip(ports, names, strict=True)):
         tensor = port.tensor
         if ends is not None:
-            taken = builder.add(TakeInput(name, ends[number], offset, builder.values[0], tensor.value, (0,)))
+            taken = builder.add(StreamedInput(name, ends[number], offset, builder.values[0], tensor.value, (0,)))
             found.append(PendingValue(taken.index, tensor.value, tensor.named_ops))
         else:
             found.append(_part(builder, name, tensor, offset))
@@ -137,7 +137,7 @@ def host_output(
     """What the host does of an output, or of a part of one, without its place in the frame. Raises HG042."""
     maker = builder.layers.get(end.index)
     if isinstance(end.value.encoding, FloatKey):
-        if maker is not None and not isinstance(maker, TakeInput | View | Rearrange):
+        if maker is not None and not isinstance(maker, StreamedInput | View | Rearrange):
             text = f"the float32 numbers of {maker.name} go to the output: the core gives codes alone."
             raise fail("HG042", name, text, "Put a quantizer behind them.")
         hint = "Say what the input holds: --input NAME=fixed:W,I. Or take this output of the file away: the host has these numbers."
@@ -168,7 +168,7 @@ def given_apart(
     names = tuple(port_names(part_names))
     sources = tuple(one.value for one in outputs)
     result = flat(sources)
-    builder.add(GiveOutputs(name, names, sources, result, tuple(values)))
+    builder.add(StreamedOutputs(name, names, sources, result, tuple(values)))
     offsets = [sum(value.size for value in sources[:n]) for n in range(len(sources))]
     return result, tuple(replace(one, offset=offset) for one, offset in zip(outputs, offsets, strict=True))
 

@@ -1,6 +1,6 @@
 """Turns chains of operations between integer codes into exact step functions, and picks hardware proven equal."""
 
-from hlsgen.ir.step_function import StepFunction, merged, specialize
+from hlsgen.ir.step_function import StepFunction, merge_equal_sets, specialize
 from hlsgen.rescale.binary.float_join import FloatJoin
 from hlsgen.rescale.binary.join_plan import JoinPlan
 from hlsgen.rescale.binary.search import JoinSearch
@@ -50,6 +50,6 @@ __all__ = [
     "choose_float_join",
     "choose_join",
     "choose_realization",
-    "merged",
+    "merge_equal_sets",
     "specialize",
 ]

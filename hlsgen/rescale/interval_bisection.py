@@ -17,8 +17,8 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.ir import FloatKey, IntegerEncoding
-from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, apply, decode, join, quantize
-from hlsgen.ir.op_facts import Interval, all_numbers, decoding_direction, tells_zeros_apart, turning
+from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, apply, apply_binary, decode, quantize
+from hlsgen.ir.op_facts import Interval, all_numbers, decoding_direction, distinguishes_zeros, turning
 from hlsgen.ir.ops import Activation, Add, BinaryKind, BinaryOf, Compare, Elementwise, Max, Min, Mul, Relation, Where
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType
@@ -121,7 +121,7 @@ def _all_have_intervals(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic
             case BinaryOf(_, chains) | Where(chains):
                 supported = all(_all_have_intervals(chain, x.dtype) for chain in chains) and after.dtype.kind in "fb"
             case _:
-                supported = bool(turning(op, all_numbers(x.dtype)).known.all())
+                supported = bool(turning(op, all_numbers(x.dtype)).complete.all())
         if not supported:
             return False
         x = after[..., :1].ravel()
@@ -150,8 +150,8 @@ def _after(op: Elementwise, x: _Range) -> _Range:
         case _:
             interval = Interval(x.low, x.high)
             turns = turning(op, interval)
-            x = x.limited_to(turns.known & ~turns.inside(interval))
-            if tells_zeros_apart(op):
+            x = x.limited_to(turns.complete & ~turns.inside(interval))
+            if distinguishes_zeros(op):
                 x = x.limited_to((x.low > 0) | (x.high < 0))
             a, b = apply(op, x.low), apply(op, x.high)
             valid = x.valid if a.dtype.kind != "f" else x.valid & ~(np.isnan(a) | np.isnan(b))
@@ -168,11 +168,11 @@ def _binary(kind: BinaryKind, x: _Range, y: _Range) -> _Range:
             valid = valid & np.isfinite(end)
     match kind:
         case BinaryKind.ADD | BinaryKind.MAX | BinaryKind.MIN:
-            return _Range(join(kind, x.low, y.low), join(kind, x.high, y.high), valid)
+            return _Range(apply_binary(kind, x.low, y.low), apply_binary(kind, x.high, y.high), valid)
         case BinaryKind.SUB:
-            return _Range(join(kind, x.low, y.high), join(kind, x.high, y.low), valid)
+            return _Range(apply_binary(kind, x.low, y.high), apply_binary(kind, x.high, y.low), valid)
         case BinaryKind.MUL | BinaryKind.DIV:
-            corners = np.stack([join(kind, a, b) for a in (x.low, x.high) for b in (y.low, y.high)])
+            corners = np.stack([apply_binary(kind, a, b) for a in (x.low, x.high) for b in (y.low, y.high)])
             return _Range(corners.min(axis=0), corners.max(axis=0), valid)
         case _:
             assert_never(kind)

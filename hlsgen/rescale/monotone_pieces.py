@@ -48,7 +48,7 @@ def edges(f: StepFunction) -> Array | None:
         if not decoding_direction(f.source, type_).monotone.all():
             side_finders.append(partial(_wraps, lambda codes: codes, f.source.offset, np.dtype(f.source.dtype)))
     side_finders += [
-        partial(_sides, op, partial(f.before, position)) for position, op in enumerate((*f.ops, f.quantizer))
+        partial(_sides, op, partial(f.after_ops, position)) for position, op in enumerate((*f.ops, f.quantizer))
     ]
     for find_sides in side_finders:
         sides = find_sides(cuts)
@@ -65,7 +65,7 @@ def _sides(op: Elementwise, values: Side, cuts: Array) -> Iterator[Side] | None:
     """Conditions whose changes are the cuts that one operation on `values` needs, or None if they are not known."""
     x = _reached(values, cuts)
     turns = turning(op, x)
-    if turns.known.all():
+    if turns.complete.all():
         return _crossings(values, turns.points)
     if isinstance(op, FloatQuant):
         return _binades(op, values)

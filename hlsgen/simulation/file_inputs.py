@@ -35,7 +35,7 @@ def numbers_for_file(model: Model, graph: Graph, codes: Array) -> Array:
 def any_numbers(model: Model) -> dict[str, Array]:
     """One frame of the inputs by name: numbers on which everything in the file runs."""
     rng, frame = np.random.default_rng(0), {}
-    for source in model.sources:
+    for source in model.all_inputs:
         dtype = np.dtype(source.dtype)
         x = rng.normal(0, 1, source.shape) if dtype.kind == "f" else rng.integers(0, 64, source.shape)
         frame[source.name] = np.asarray(x).astype(dtype)

@@ -204,7 +204,7 @@ class _Comparison:
         """The tensors after quantizers and host operators, and the outputs."""
         steps, last = self.model.steps, self.model.steps[-1]
         numbers = last.inputs if isinstance(last.op, OutputParts) else (len(steps),)
-        ends = dict(zip((t.name for t in self.model.targets), numbers, strict=True))
+        ends = dict(zip((t.name for t in self.model.all_outputs), numbers, strict=True))
         named = onnx.ModelProto()
         named.CopyFrom(self.file.proto)
         name_all(named.graph)
@@ -328,7 +328,7 @@ class _Comparison:
         values = resumed(self.model, 0, self.inputs.start)
         last = self.model.steps[-1]
         numbers = last.inputs if isinstance(last.op, OutputParts) else (len(self.model.steps),)
-        for target, number in zip(self.model.targets, numbers, strict=True):
+        for target, number in zip(self.model.all_outputs, numbers, strict=True):
             ours = self.inputs.outputs[target.name]
             wanted = values[number].value.astype(target.dtype).reshape(ours.shape)
             for place in np.argwhere(_differs(ours, wanted)):

@@ -85,7 +85,7 @@ def _parts(
 ) -> Iterator[tuple[ModelInput, GraphInput, _Path]]:
     """Every part of the port that the host quantizes, and the nodes of the file that make it."""
     parts = build.graph.inputs or (GraphInput(build.graph.head, build.graph.encode, 0, build.graph.input),)
-    sources = build.graph.model.sources
+    sources = build.graph.model.all_inputs
     for number, source in enumerate(sources):
         own = [part for part in parts if part.source == number]
         ways = _ways(graph, source.name, constants)

@@ -67,7 +67,7 @@ def check_host(
 ) -> HostVerdict:
     """Runs the host code of a build; `model`: its file, `oracle`: the executor that runs its head. Raises HG053."""
     graph, network = build.graph, build.network
-    largest = max(graph.input.size, graph.output.size, *(source.size for source in graph.model.sources))
+    largest = max(graph.input.size, graph.output.size, *(source.size for source in graph.model.all_inputs))
     frames = max(1, min(FRAMES, _ELEMENTS // largest))
     inputs = stimuli(network, frames, seed)[:frames]
     rng = np.random.default_rng(seed)

@@ -13,7 +13,7 @@ from oracles import Qonnx
 
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.ir import FloatJoint
+from hlsgen.ir import FloatBinary
 
 pytestmark = pytest.mark.sim
 
@@ -98,7 +98,7 @@ def test_a_joint_of_a_joint(kinds: tuple[str, str], target: str, tmp_path: Path)
     onnx.save(model, tmp_path / "m.onnx")
     out = tmp_path / "out"
     build = hlsgen.build(tmp_path / "m.onnx", out, hlsgen.Options(input="codes", target=target))
-    assert sum(isinstance(layer, FloatJoint) for layer in build.network.graph.layers) == 1
+    assert sum(isinstance(layer, FloatBinary) for layer in build.network.graph.layers) == 1
     x = (np.random.default_rng(5).integers(-300, 300, (40, 6)) / 64).astype(np.float32)
     assert (hlsgen.run(out, x).reshape(40, -1) == Qonnx(model)(x)).all()
     assert hlsgen.certify(out).ok

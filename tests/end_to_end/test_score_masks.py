@@ -15,7 +15,7 @@ from score_models import attention
 
 import hlsgen
 from hlsgen.dataflow.units import SoftmaxUnit
-from hlsgen.ir.graph import EVEN, GONE
+from hlsgen.ir.graph import MASK_REMOVED, MASK_UNIFORM
 
 T = 4
 CAUSAL = np.triu(np.ones((T, T), np.bool_), 1)
@@ -62,8 +62,8 @@ def test_against_executors(name: str, step: float, quant: str, tmp_path: Path) -
         assert unit.mask is None
     else:
         assert unit.mask is not None
-        assert (unit.mask == GONE).any()
-        assert (unit.mask == EVEN).any() == ("whole row" in name)
+        assert (unit.mask == MASK_REMOVED).any()
+        assert (unit.mask == MASK_UNIFORM).any() == ("whole row" in name)
         assert unit.mask.size == T * T * (2 if name == "of each head" else 1)
     assert hlsgen.certify(tmp_path / "out").ok
     verdict = hlsgen.verify(tmp_path / "out", [], 24)

@@ -191,7 +191,7 @@ def test_inputs_of_which_only_the_shape_counts(tmp_path: Path, count: int) -> No
     del frame["n"]
     (expected,) = ort.session(case.proto()).run(None, {"n": np.zeros([1, 2, 4], np.int8), **frame})
     assert (hlsgen.run(folder, frame) == expected).all()
-    assert [one.name for one in build.model.sources] == list(frame)
+    assert [one.name for one in build.model.all_inputs] == list(frame)
 
 
 def test_command_line(tmp_path: Path) -> None:

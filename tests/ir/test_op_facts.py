@@ -257,15 +257,15 @@ def test_what_tells_zeros_apart_is_known(kind: Any) -> None:
         with np.errstate(all="ignore"):
             first, second = np.broadcast_to(apply(op, np.array([[-0.0], [0.0]], dtype)), (2, SETS))
         if not np.array_equal(first, second, equal_nan=True):
-            assert op_facts.tells_zeros_apart(op), (
-                "ir/op_facts.py, tells_zeros_apart: it gives two numbers for -0 and +0"
+            assert op_facts.distinguishes_zeros(op), (
+                "ir/op_facts.py, distinguishes_zeros: it gives two numbers for -0 and +0"
             )
 
 
 def test_the_table_is_complete() -> None:
     """Every class of operations is tried here; of one that is no case nothing is known."""
     assert {op for op in CASES if not isinstance(op, str)} | {Activation} == {*FLOATS, *QUANTIZERS}
-    assert not op_facts.turning(object(), all_numbers("float32")).known  # type: ignore[arg-type]
+    assert not op_facts.turning(object(), all_numbers("float32")).complete  # type: ignore[arg-type]
 
 
 ONE = np.ones(1, np.float32)

@@ -264,7 +264,7 @@ def test_every_violation_is_reported() -> None:
     model = _with_op("linear", 1, quant(2, scale=0))
     model = replace(model, steps=(*model.steps[:2], replace(model.steps[2], op=quant(2, scale=-1))))
     found = verify_model(model)
-    assert [v.where for v in found] == ["step 1 's1' (IntQuant)", "step 3 's3' (IntQuant)"]
+    assert [v.location for v in found] == ["step 1 's1' (IntQuant)", "step 3 's3' (IntQuant)"]
     assert str(found[0]) == "step 1 's1' (IntQuant): IntQuant.scale is [[0.]]; expected finite and greater than 0."
 
 
@@ -443,7 +443,7 @@ BROKEN_GRAPHS: dict[str, tuple[Callable[[], Graph], str]] = {
     "input port": (_changed("linear", encode=None), "encoding"),
     "head": (_changed("float", head=(replace(GRAPHS["float"].tail[0], shape=(4, 1)),)), "shape"),
     "tail dtype": (_changed("float", tail=(replace(GRAPHS["float"].tail[0], op=Mul(const(2, 2, np.float64))),)), "dtype of Mul"),
-    "tail shape": (_changed("argmax", tail=(replace(LEGAL["moves"].steps[2], shape=(1,)),)), "shape behind the tail"),
+    "tail shape": (_changed("argmax", tail=(replace(LEGAL["moves"].steps[2], shape=(1,)),)), "shape after the tail"),
     "index": (_changed("argmax", output_is_index=False), "output_is_index"),
 }  # fmt: skip
 

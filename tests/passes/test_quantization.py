@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from small_models import const
 
 from hlsgen.ir import Affine, IntegerEncoding, Value
-from hlsgen.ir.evaluate import apply, decode, decoding, join, quantize
+from hlsgen.ir.evaluate import apply, apply_binary, decode, decoding, quantize
 from hlsgen.ir.ops import Activation, Add, BinaryKind, Cast, Elementwise, Max, Min, Mul, Trunc
 from hlsgen.numerics.fixed import IntType, Rounding
 from hlsgen.passes.quantization import code_interval, grid, grid_of_channels, grid_of_pair, order_kept
@@ -97,7 +97,7 @@ def test_a_grid_of_two_tensors(kind: BinaryKind) -> None:
     assert found is not None
     for a in range(-8, 8):
         for b in range(6):
-            x = np.maximum(join(kind, np.float32((a - 1) * 0.25), np.float32(b * 0.5 + 1)), np.float32(0))
+            x = np.maximum(apply_binary(kind, np.float32((a - 1) * 0.25), np.float32(b * 0.5 + 1)), np.float32(0))
             assert decode(decoding(found), quantize(found, x.reshape(1, 1))).item() == x
 
 

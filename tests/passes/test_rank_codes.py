@@ -225,7 +225,7 @@ def codes_of(lo: int, hi: int, scale: float = 1.0) -> Value:
 
 def both_ways(parts: list[Array], border: float | None = None) -> None:
     """Every value of every channel comes back from its rank, ranks rise with the values, and the border has its rank."""
-    found = ranks(parts, 4, border, tells_zeros_apart=False)
+    found = ranks(parts, 4, border, distinguishes_zeros=False)
     for part in parts:
         x = part.T[:, None, None, None, :]
         place = apply(found.to, x)
@@ -274,8 +274,8 @@ def test_lookup() -> None:
 @pytest.mark.parametrize("zeros", [(-0.0, 0.0), (0.0, -0.0)])
 def test_both_zeros_become_one(zeros: tuple[float, float]) -> None:
     values = np.array([[*zeros, 1]], np.float32)
-    assert not np.signbit(ranks([values], 4, None, tells_zeros_apart=False).back.values).any()
+    assert not np.signbit(ranks([values], 4, None, distinguishes_zeros=False).back.values).any()
     alone = np.array([[-0.0]], np.float32)
-    assert np.signbit(ranks([alone], 4, None, tells_zeros_apart=True).back.values).all()
+    assert np.signbit(ranks([alone], 4, None, distinguishes_zeros=True).back.values).all()
     with pytest.raises(Unranked, match="apart"):
-        ranks([values], 4, None, tells_zeros_apart=True)
+        ranks([values], 4, None, distinguishes_zeros=True)

@@ -17,7 +17,7 @@ from hlsgen.certify.models.softmax_products import check_products
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
 from hlsgen.certify.stream_contents import Elements, StreamContents, readable, vectors
 from hlsgen.ir import SoftmaxRows
-from hlsgen.ir.graph import GONE
+from hlsgen.ir.graph import MASK_REMOVED
 from hlsgen.numerics.fixed import Array
 
 _PARAMETERS = "LANES BEATS IN_W IN_SIGNED LAST W FRACTION IN_ORDER LOW M_W FILE"
@@ -70,7 +70,7 @@ def check_tables(cell: Cell, layer: SoftmaxRows, memories: Memories) -> None:
     name, last, width, fraction = layer.name, cell.number("LAST"), cell.number("W", 1), cell.number("FRACTION")
     reach = layer.source.type.hi - layer.source.type.lo
     count = layer.source.shape[-1]
-    gone = layer.mask is not None and bool((layer.mask == GONE).any())
+    gone = layer.mask is not None and bool((layer.mask == MASK_REMOVED).any())
     if gone and last < len(layer.powers):
         raise broken(name, f"{cell.name}: its last distance, {last}, is that of an element that counts.")
     if last >= 1 << layer.source.type.bits and not gone:

@@ -1,16 +1,17 @@
-"""Whether a Model or a Graph is legal: the written rules of both forms.
+"""The rules that a legal Model or Graph obeys, and their checks.
 
-`verify_model` and `verify_graph` give every violation of the rules, not the first alone. A legal form can be evaluated,
-and every number that it holds twice (a shape, a range, a dtype) is the same in both places. Whether it computes what
-the file says is not asked here: the interpreters answer that.
+`verify_model` and `verify_graph` return every violation, not only the first. A legal form can be evaluated, and
+every number that it holds twice (a shape, a range, a dtype) is the same in both places. The interpreters
+check that the form computes the same as the file.
 
-The rules stand where they are checked:
+The rules are documented where they are checked:
 
 - `verify.elementwise`: constants, dtypes and parameters of elementwise operations and quantizers
-- `verify.window`: windows, borders, slices and permutations, and the shapes that they give
+- `verify.window`: windows, borders, slices and permutations, and the shapes of their results
 - `verify.model`: the steps of a Model
-- `verify.encoding`: what codes mean, and that no code leaves the range in which that is exact
-- `verify.graph`: the layers of a Graph, and what the host does around them
+- `verify.encoding`: encodings, and the code ranges in which decoding is exact
+- `verify.graph`: the layers of a Graph
+- `verify.host`: the host's steps before and after the layers
 """
 
 from hlsgen.ir.verify.graph import verify_graph

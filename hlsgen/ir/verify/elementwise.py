@@ -1,11 +1,12 @@
 """Rules of elementwise operations and quantizers.
 
 1. Every constant broadcasts to the tensor without making it larger, and is not NaN.
-2. Arithmetic has constants of the tensor's own dtype: numpy's promotion never decides.
+2. The constants of arithmetic have the tensor's dtype: numpy's promotion never decides.
 3. Scales and divisors are finite and greater than 0; zero points are finite.
-4. Codes that are numbers of a dtype are exact in it (some files carry integers in float32 tensors). Integer parameters are int64.
+4. Codes that are numbers of a dtype are exact in it (some files carry integers in float32 tensors).
+   Integer parameters are int64.
 5. Both chains of a BinaryOf give one dtype; a Where has a boolean condition and two chains of one dtype.
-6. A Pair takes 16-bit pairs; a FixedAdd takes int8 data.
+6. The input of a Pair is 16-bit pairs; the input of a FixedAdd is int8.
 """
 
 from __future__ import annotations
@@ -46,55 +47,60 @@ from hlsgen.ir.verify.window import fits
 from hlsgen.numerics import activations
 from hlsgen.numerics.fixed import Array, IntType
 
-#: dtypes of tensors.
+#: The dtypes that a tensor can have.
 DTYPES = frozenset(
     ["bool", "float16", "float32", "float64"] + [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 )
 
 
 def verify_chain(place: Place, ops: Sequence[Elementwise], shape: Shape, dtype: str | None) -> str | None:
-    """Checks operations one after the other on a tensor; gives the dtype of the last result, as `verify_op` does."""
+    """Check a chain of operations; return the dtype of the last result, as `verify_op` does."""
     for op in ops:
         dtype = verify_op(place, op, shape, dtype)
     return dtype
 
 
 def verify_op(place: Place, op: Elementwise, shape: Shape, dtype: str | None) -> str | None:
-    """Checks one operation on a tensor of that shape and dtype; gives the dtype of the result.
+    """Check one operation on a tensor of that shape and dtype; return the dtype of the result.
 
-    None is an unknown dtype: behind host operations and behind violations. Rules about it are then left out.
+    A dtype is None if it is unknown: after host operations and after violations. Rules about it are then skipped.
     """
-    before = len(place.violations)
+    violations_before = len(place.violations)
     if isinstance(op, BinaryOf | Where):
-        return _verify_ways(place, op, shape, dtype)
+        return _verify_chains(place, op, shape, dtype)
     for name, value in constants(op).items():
         _verify_constant(place, f"{type(op).__name__}.{name}", value, lead_axes(op, name), shape)
-    if len(place.violations) == before:
+    if len(place.violations) == violations_before:
         _verify_fields(place, op, dtype)
-    return None if len(place.violations) > before else _result_dtype(op, dtype)
+    return None if len(place.violations) > violations_before else _result_dtype(op, dtype)
 
 
-def _verify_ways(place: Place, op: BinaryOf | Where, shape: Shape, dtype: str | None) -> str | None:
+def _verify_chains(place: Place, op: BinaryOf | Where, shape: Shape, dtype: str | None) -> str | None:
     name, count = type(op).__name__, 2 if isinstance(op, BinaryOf) else 3
     if not place.require(len(op.ways) == count, f"{name}.ways", f"{len(op.ways)} chains", f"{count} chains"):
         return None
-    found = [verify_chain(place, way, shape, dtype) for way in op.ways]
+    dtypes = [verify_chain(place, chain, shape, dtype) for chain in op.ways]
     if isinstance(op, Where):
-        place.require(found[0] in (None, "bool"), f"{name} condition", found[0], "bool")
-    left, right = found[-2:]
-    alike = place.require(None in (left, right) or left == right, f"dtypes of {name}", f"{left}, {right}", "one dtype")
-    return left if alike else None
+        place.require(dtypes[0] in (None, "bool"), f"{name} condition", dtypes[0], "bool")
+    left_dtype, right_dtype = dtypes[-2:]
+    equal = place.require(
+        None in (left_dtype, right_dtype) or left_dtype == right_dtype,
+        f"dtypes of {name}",
+        f"{left_dtype}, {right_dtype}",
+        "one dtype",
+    )
+    return left_dtype if equal else None
 
 
 def _verify_constant(place: Place, field: str, value: Array, lead: int, shape: Shape) -> None:
-    own = value.shape[lead:]
-    legal = value.ndim >= lead and value.size > 0 and fits(own, shape)
+    constant_shape = value.shape[lead:]
+    legal = value.ndim >= lead and value.size > 0 and fits(constant_shape, shape)
     place.require(legal, field, f"of shape {value.shape}", f"to fit {shape}")
     place.require(value.dtype.kind != "f" or not np.isnan(value).any(), field, "NaN", "a number")
 
 
 def _verify_fields(place: Place, op: Elementwise, dtype: str | None) -> None:
-    """The rules of one operation whose constants fit."""
+    """Check the rules of one operation whose constants broadcast."""
     match op:
         case Fma(factor, value):
             _is_float(place, op, dtype, ("float32",))
@@ -127,12 +133,12 @@ def _verify_fields(place: Place, op: Elementwise, dtype: str | None) -> None:
         case Trunc():
             _is_float(place, op, dtype)
             _positive(place, op, scale=op.scale, divisor=op.divisor, out_scale=op.out_scale)
-            for zero in (op.zero_point, op.out_zero_point):
-                place.require(np.isfinite(zero).all(), "Trunc zero point", zero, "finite")
+            for zero_point in (op.zero_point, op.out_zero_point):
+                place.require(np.isfinite(zero_point).all(), "Trunc zero point", zero_point, "finite")
         case MultiThreshold(thresholds, out_scale, out_bias):
             place.require(len(thresholds) > 0, "MultiThreshold.thresholds", "empty", "one threshold or more")
-            fine = bool(np.isfinite([out_scale, out_bias]).all()) and out_scale != 0
-            place.require(fine, "MultiThreshold output", (out_scale, out_bias), "a finite scale that is not 0")
+            legal = bool(np.isfinite([out_scale, out_bias]).all()) and out_scale != 0
+            place.require(legal, "MultiThreshold output", (out_scale, out_bias), "a finite scale that is not 0")
         case QuantizeLinear():
             _positive(place, op, scale=op.scale)
             _int64(place, op, zero_point=op.zero_point)
@@ -153,17 +159,17 @@ def _verify_fields(place: Place, op: Elementwise, dtype: str | None) -> None:
         case FloatQuant():
             _is_float(place, op, dtype)
             _positive(place, op, scale=op.scale)
-            steps = op.largest * 2.0**-op.step
+            largest_code = op.largest * 2.0**-op.step
             place.require(op.mantissa >= 0, "FloatQuant.mantissa", op.mantissa, "0 or more")
-            whole = bool(np.isfinite(steps)) and steps > 0 and steps == int(steps)
-            place.require(whole, "FloatQuant.largest", op.largest, f"a multiple of 2^{op.step}")
+            is_multiple = bool(np.isfinite(largest_code)) and largest_code > 0 and largest_code == int(largest_code)
+            place.require(is_multiple, "FloatQuant.largest", op.largest, f"a multiple of 2^{op.step}")
         case Pair():
             _verify_pair(place, op, dtype)
         case FixedAdd(other):
             place.require(dtype in (None, "int8"), "FixedAdd input", dtype, "int8")
             place.require(((other >= -128) & (other <= 127)).all(), "FixedAdd.other", other, "int8 numbers")
         case BinaryOf() | Where():
-            raise AssertionError("checked chain by chain")
+            raise AssertionError("each chain is checked by itself")
         case _:
             for value in constants(op).values():
                 place.require(dtype in (None, value.dtype.name), f"dtype of {type(op).__name__}", value.dtype, dtype)
@@ -181,18 +187,18 @@ def _verify_pair(place: Place, op: Pair, dtype: str | None) -> None:
 
 
 def _result_dtype(op: Elementwise, dtype: str | None) -> str | None:
-    """The dtype that evaluation gives: one element is evaluated."""
+    """The dtype of the result, found by evaluating one element."""
     match op:
         case Cast(target):
             return target
         case _ if dtype is None:
             return None
         case _:
-            first = {
+            one_element = {
                 name: value.reshape(*value.shape[: lead_axes(op, name)], -1)[..., :1]
                 for name, value in constants(op).items()
             }
-            return str(apply(with_constants(op, first), np.zeros(1, dtype)).dtype)
+            return str(apply(with_constants(op, one_element), np.zeros(1, dtype)).dtype)
 
 
 def _is_float(
@@ -216,9 +222,9 @@ def _codes_fit(place: Place, type_: IntType, dtype: str) -> None:
     if not place.require(dtype in DTYPES - {"bool"}, "dtype of codes", dtype, "a dtype of numbers"):
         return
     if np.dtype(dtype).kind == "f":
-        least, most = -(2 << np.finfo(dtype).nmant), 2 << np.finfo(dtype).nmant
+        lowest, highest = -(2 << np.finfo(dtype).nmant), 2 << np.finfo(dtype).nmant
     else:
-        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+        lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max
     place.require(
-        least <= type_.lo and type_.hi <= most, "type of codes", type_, f"integers that {dtype} holds exactly"
+        lowest <= type_.lo and type_.hi <= highest, "type of codes", type_, f"integers that {dtype} holds exactly"
     )

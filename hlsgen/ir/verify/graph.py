@@ -1,14 +1,14 @@
 """Rules of a Graph.
 
-1. A layer takes earlier values only and reads them as `verify.encoding` allows. Every value but the last is used. The
-   output is the last value. Layers other than views have names of their own.
+1. The inputs of a layer are earlier values, read as `verify.encoding` allows. Every value but the last is used. The
+   output is the last value. Layers other than views have unique names.
 2. The shape of a result follows from the layer and its sources.
-3. The type of a result holds every code that the layer can give, and no more where that is derivable: the codes of a
-   quantizer, the sums that the weights reach (`lo`, `hi`), the codes of all parts of a Concatenation.
-4. Codes in which a padded layer counts the border lie in the source's type. They mean 0 for sums of real numbers, and
-   are the lowest for a maximum.
-5. Quantizers give codes of their own meaning; what moves codes keeps their meaning.
-6. Operations of a Map work in the dtype that its codes are decoded to; both operands of a BinaryMap have one dtype.
+3. The type of a result holds every code that the layer can produce, and no more where that is derivable. It is
+   so for the codes of a quantizer, the sums that the weights reach (`lo`, `hi`) and the parts of a Concatenation.
+4. The codes with which a padded layer fills the border lie in the source's type. They represent 0 for sums of real
+   numbers, and are the lowest for a maximum.
+5. The encoding of a quantizer's codes is the quantizer's; layers that move codes keep their encoding.
+6. Operations of a Map work in the dtype of its decoded codes; both operands of a BinaryMap have one dtype.
 7. Steps of head and tail follow each other in shape and dtype; the head ends at the input, the tail at the output
    of the model.
 """
@@ -24,17 +24,16 @@ from typing_extensions import assert_never
 from hlsgen.ir.encoding import Accumulator, Affine, FloatKey
 from hlsgen.ir.evaluate import KEY_POS_INF, float_to_key
 from hlsgen.ir.graph import (
-    COUNTS,
-    EVEN,
-    FLOAT_JOINTS,
-    GONE,
+    FLOAT_BINARY_KINDS,
+    MASK_KEPT,
+    MASK_REMOVED,
+    MASK_UNIFORM,
     ArgMaxLayer,
     BinaryMap,
     Concatenation,
     Convolution,
     Delay,
-    FloatJoint,
-    GiveOutputs,
+    FloatBinary,
     Graph,
     IntegerRows,
     Layer,
@@ -46,7 +45,8 @@ from hlsgen.ir.graph import (
     Pooling,
     Rearrange,
     SoftmaxRows,
-    TakeInput,
+    StreamedInput,
+    StreamedOutputs,
     Value,
     View,
     sources_of,
@@ -66,7 +66,7 @@ from hlsgen.numerics.normalization import MAX_ELEMENT_BITS, bounds
 
 
 def verify_graph(graph: Graph) -> list[Violation]:
-    """Every violation of the rules of this module; those of `graph.model` are not among them."""
+    """Every violation of the rules of this module; rules of `graph.model` are checked by `verify_model`."""
     place = Place(f"graph {graph.model.name!r}")
     verify_value(place.at("input"), graph.input)
     values = [graph.input]
@@ -75,7 +75,7 @@ def verify_graph(graph: Graph) -> list[Violation]:
         _verify_sources(at, layer, values)
         verify_value(at, layer.result)
         if at.violations:
-            return place.violations  # what follows may have no meaning
+            return place.violations  # later checks depend on this layer
         _verify_layer(at, layer)
         values.append(layer.result)
     _verify_use(place, graph, values)
@@ -104,8 +104,8 @@ def _verify_use(place: Place, graph: Graph, values: list[Value]) -> None:
         place.require(number in used, f"value {number}", "not used", "the input of a later layer")
     verify_reading(place, "output", graph.output, values[-1])
     names = [layer.name for layer in graph.layers if not isinstance(layer, View)]
-    twice = {name for name in names if names.count(name) > 1}
-    place.require(not twice, "names of layers", sorted(twice), "a name for each")
+    duplicates = {name for name in names if names.count(name) > 1}
+    place.require(not duplicates, "names of layers", sorted(duplicates), "a name for each")
 
 
 def _verify_layer(place: Place, layer: Layer) -> None:
@@ -117,13 +117,12 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             verify_quantized(place, quantizer, dtype, result)
         case BinaryMap():
             _verify_binary(place, layer)
-        case FloatJoint():
-            _verify_joint(place, layer)
+        case FloatBinary():
+            _verify_float_binary(place, layer)
         case Linear():
             shape = layer.source.shape
-            wanted = (result.shape[-1], shape[-1])
             verify_shape(place, result.shape, (*shape[:-1], result.shape[-1]))
-            _verify_sums(place, layer, wanted, shape[-1])
+            _verify_sums(place, layer, (result.shape[-1], shape[-1]), shape[-1])
         case MatrixProduct():
             _verify_product(place, layer)
         case Convolution():
@@ -136,9 +135,9 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             _verify_concatenation(place, layer)
         case PackBytes():
             _verify_packed(place, layer)
-        case TakeInput():
+        case StreamedInput():
             verify_input(place, layer)
-        case GiveOutputs():
+        case StreamedOutputs():
             verify_outputs(place, layer)
         case View(_, op, source):
             verify_shape(place, result.shape, viewed(place, op, source.shape, result.shape))
@@ -151,13 +150,13 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             dropped = result.shape if result.shape == (*shape[:-1], 1) else shape[:-1]
             verify_shape(place, result.shape, dropped)
             verify_type(place, result.type, IntType(0, shape[-1] - 1))
-            plain = Affine(np.asarray(1, np.float32), np.asarray(0, np.float32))
-            indices = same_encoding(result.encoding, plain)
-            place.require(indices, "result.encoding", result.encoding, "the index itself")
+            identity = Affine(np.asarray(1, np.float32), np.asarray(0, np.float32))
+            is_index = same_encoding(result.encoding, identity)
+            place.require(is_index, "result.encoding", result.encoding, "the index itself")
         case SoftmaxRows():
             _verify_softmax(place, layer)
         case NormRows():
-            _verify_rows(place, layer)
+            _verify_normalization(place, layer)
         case Delay():
             _verify_delay(place, layer)
         case IntegerRows(_, function, source):
@@ -166,10 +165,10 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             verify_type(place, result.type, result_type(function, source.type))
             if isinstance(function, Share):
                 inside = source.type.lo >= 0 and source.type.hi < len(function.weights)
-                place.require(inside, "source", source.type, f"within a table of {len(function.weights)}")
+                place.require(inside, "source", source.type, f"an index of the {len(function.weights)} weights")
             if isinstance(function, IntegerNorm):
-                own = {function.weight.shape, function.bias.shape}
-                place.require(own == {source.shape[-1:]}, "weight, bias", own, "one for each place of a row")
+                shapes = {function.weight.shape, function.bias.shape}
+                place.require(shapes == {source.shape[-1:]}, "weight, bias", shapes, "one for each element of a row")
         case _:
             assert_never(layer)
 
@@ -182,19 +181,19 @@ def _verify_delay(place: Place, layer: Delay) -> None:
     place.require(layer.delayed > layer.inputs[0], "delayed", layer.delayed, "a later value")
 
 
-def _verify_rows(place: Place, layer: NormRows) -> None:
+def _verify_normalization(place: Place, layer: NormRows) -> None:
     source, result = layer.source, layer.result
     verify_shape(place, result.shape, source.shape)
     place.require(layer.factor > 0, "factor", layer.factor, "above 0")
     place.require(layer.addend > 0, "addend", layer.addend, "above 0")
     if place.violations:
         return
-    ends = sorted(code * layer.factor + layer.offset for code in (source.type.lo, source.type.hi))
-    most = bounds(layer.kind is NormKind.LAYER, source.shape[-1], ends[0], ends[1], layer.addend)
-    short = most.element.bit_length() <= MAX_ELEMENT_BITS
-    place.require(short, "source", f"codes times {source.shape[-1]}: {most.element}", f"{MAX_ELEMENT_BITS} bits")
-    far = float_to_key(np.array([-most.result, most.result], np.float32))
-    verify_type(place, result.type, IntType(int(far[0]), int(far[1])))
+    element_ends = sorted(code * layer.factor + layer.offset for code in (source.type.lo, source.type.hi))
+    largest = bounds(layer.kind is NormKind.LAYER, source.shape[-1], element_ends[0], element_ends[1], layer.addend)
+    legal = largest.element.bit_length() <= MAX_ELEMENT_BITS
+    place.require(legal, "source", f"codes times {source.shape[-1]}: {largest.element}", f"{MAX_ELEMENT_BITS} bits")
+    key_ends = float_to_key(np.array([-largest.result, largest.result], np.float32))
+    verify_type(place, result.type, IntType(int(key_ends[0]), int(key_ends[1])))
     place.require(isinstance(result.encoding, FloatKey), "result.encoding", result.encoding, "keys of float32")
 
 
@@ -204,27 +203,32 @@ def _verify_binary(place: Place, layer: BinaryMap) -> None:
     for source, ops in zip(layer.sources, layer.branches, strict=True):
         place.require(source.shape == shape, "source.shape", source.shape, shape)
         dtypes.append(verify_chain(place, ops, source.shape, dtype_of(source.encoding)))
-    left, right = dtypes
-    place.require(None in dtypes or left == right, "dtypes of the operands", f"{left}, {right}", "one dtype")
-    verify_quantized(place, layer.quantizer, verify_chain(place, layer.ops, shape, left), layer.result)
+    left_dtype, right_dtype = dtypes
+    place.require(
+        None in dtypes or left_dtype == right_dtype,
+        "dtypes of the operands",
+        f"{left_dtype}, {right_dtype}",
+        "one dtype",
+    )
+    verify_quantized(place, layer.quantizer, verify_chain(place, layer.ops, shape, left_dtype), layer.result)
 
 
-def _verify_joint(place: Place, layer: FloatJoint) -> None:
-    """float32 of both operands, and a kind that hardware has."""
+def _verify_float_binary(place: Place, layer: FloatBinary) -> None:
+    """Check that both operands are float32 and that the hardware implements the operation."""
     for source, ops in zip(layer.sources, layer.branches, strict=True):
         place.require(source.shape == layer.result.shape, "source.shape", source.shape, layer.result.shape)
         dtype = verify_chain(place, ops, source.shape, dtype_of(source.encoding))
         place.require(dtype in (None, "float32"), "dtype of an operand", dtype, "float32")
-    place.require(layer.kind in FLOAT_JOINTS, "kind", layer.kind, "Add, Sub or Mul")
+    place.require(layer.kind in FLOAT_BINARY_KINDS, "kind", layer.kind, "Add, Sub or Mul")
     verify_type(place, layer.result.type, IntType(0, KEY_POS_INF))
     place.require(isinstance(layer.result.encoding, FloatKey), "result.encoding", layer.result.encoding, "FloatKey")
 
 
-def _verify_sums(place: Place, layer: Linear | Convolution, wanted: Shape, terms: int) -> None:
-    """Weights, and the interval of every row, `terms` products each."""
+def _verify_sums(place: Place, layer: Linear | Convolution, weight_shape: Shape, terms: int) -> None:
+    """Check the weights, and the interval of every row of `terms` products."""
     weight, source, result = layer.weight, layer.source, layer.result
-    legal = weight.shape == wanted and weight.dtype == np.int64
-    if not place.require(legal, "weight", f"{weight.dtype} {weight.shape}", f"int64 {wanted}"):
+    legal = weight.shape == weight_shape and weight.dtype == np.int64
+    if not place.require(legal, "weight", f"{weight.dtype} {weight.shape}", f"int64 {weight_shape}"):
         return
     rows = weight.reshape(len(weight), -1)
     if layer.binary:
@@ -242,13 +246,15 @@ def _verify_sums(place: Place, layer: Linear | Convolution, wanted: Shape, terms
 
 
 def _verify_product(place: Place, layer: MatrixProduct) -> None:
-    (left, right), result = layer.sources, layer.result
-    fit = len(left.shape) == len(right.shape) > 1 and left.shape[-1] == right.shape[-2]
-    fit = fit and all(b in (1, a) for a, b in zip(left.shape[:-2], right.shape[:-2], strict=True))
-    shapes = f"{left.shape} and {right.shape}"
-    if not place.require(fit, "shapes", shapes, "(..., m, k) and (..., k, n), with 1 or equal axes in front"):
+    (left_value, right_value), result = layer.sources, layer.result
+    compatible = len(left_value.shape) == len(right_value.shape) > 1 and left_value.shape[-1] == right_value.shape[-2]
+    compatible = compatible and all(
+        b in (1, a) for a, b in zip(left_value.shape[:-2], right_value.shape[:-2], strict=True)
+    )
+    shapes = f"{left_value.shape} and {right_value.shape}"
+    if not place.require(compatible, "shapes", shapes, "(..., m, k) and (..., k, n), with 1 or equal leading axes"):
         return
-    verify_shape(place, result.shape, (*left.shape[:-1], right.shape[-1]))
+    verify_shape(place, result.shape, (*left_value.shape[:-1], right_value.shape[-1]))
     place.require(min(layer.factors) > 0, "factors", layer.factors, "above 0")
     verify_type(place, result.type, layer.interval)
     legal = isinstance(result.encoding, Accumulator) or dtype_of(result.encoding) == "int32"
@@ -258,20 +264,25 @@ def _verify_product(place: Place, layer: MatrixProduct) -> None:
 def _verify_convolution(place: Place, layer: Convolution) -> None:
     shape, weight, groups = layer.source.shape, layer.weight, layer.groups
     verify_shape(place, layer.result.shape, windowed(place, layer.window, shape, len(weight)))
-    even = groups >= 1 and shape[-1] % groups == 0 and len(weight) % groups == 0
-    if place.require(even, "groups", groups, f"a divisor of {shape[-1]} channels and {len(weight)} outputs"):
-        wanted = (len(weight), *layer.window.kernel, shape[-1] // groups)
-        _verify_sums(place, layer, wanted, math.prod(wanted[1:]))
+    divides = groups >= 1 and shape[-1] % groups == 0 and len(weight) % groups == 0
+    if place.require(divides, "groups", groups, f"a divisor of {shape[-1]} channels and {len(weight)} outputs"):
+        weight_shape = (len(weight), *layer.window.kernel, shape[-1] // groups)
+        _verify_sums(place, layer, weight_shape, math.prod(weight_shape[1:]))
     if any(layer.window.pads):
         _verify_border(place, layer.source, layer.pad, isinstance(layer.result.encoding, Accumulator))
 
 
 def _verify_border(place: Place, source: Value, pad: int, zero: bool) -> None:
-    """The code of a border; with `zero` it means 0."""
+    """Check the code of a border; with `zero`, it must represent 0."""
     inside = place.require(source.type.lo <= pad <= source.type.hi, "pad", pad, f"within {source.type}")
     if inside and zero:
-        real = meaning(replace(source, shape=(1, 1, 1, source.shape[-1])), pad)
-        place.require(not real.any(), "pad", f"{pad}, which means {real.ravel()[:3]}", "a code that means 0")
+        border_value = meaning(replace(source, shape=(1, 1, 1, source.shape[-1])), pad)
+        place.require(
+            not border_value.any(),
+            "pad",
+            f"{pad}, which represents {border_value.ravel()[:3]}",
+            "a code that represents 0",
+        )
 
 
 def _verify_pooling(place: Place, layer: Pooling) -> None:
@@ -285,17 +296,20 @@ def _verify_pooling(place: Place, layer: Pooling) -> None:
         case Reduction.MAX:
             verify_type(place, result.type, source.type)
             place.require(layer.pad == source.type.lo, "pad", layer.pad, f"{source.type.lo}, the lowest code")
-            _verify_kept(place, source, result)
+            _verify_same_encoding(place, source, result)
         case Reduction.SUM:
             verify_type(place, result.type, IntType(taps * source.type.lo, taps * source.type.hi))
-            whole = dtype_of(source.encoding)[:3] in ("int", "uin")
+            of_integers = dtype_of(source.encoding)[:3] in ("int", "uin")
             legal = (
                 dtype_of(result.encoding) == dtype_of(source.encoding)
-                if whole
+                if of_integers
                 else isinstance(result.encoding, Accumulator)
             )
             place.require(
-                legal, "result.encoding", result.encoding, "the integers of its source" if whole else "an Accumulator"
+                legal,
+                "result.encoding",
+                result.encoding,
+                "the integers of its source" if of_integers else "an Accumulator",
             )
             if any(layer.window.pads):
                 _verify_border(place, source, layer.pad, zero=True)
@@ -314,30 +328,33 @@ def _verify_rearranged(place: Place, layer: Rearrange) -> None:
         case Slice(ranges):
             verify_moved(place, source, result, lambda x: x[tuple(slice(*r) for r in ranges)])
         case Repeat():
-            _verify_kept(place, source, result)
+            _verify_same_encoding(place, source, result)
         case Pad():
             _verify_border(place, source, layer.pad, zero=not op.value)
-            _verify_kept(place, source, result)
+            _verify_same_encoding(place, source, result)
         case _:
             assert_never(op)
 
 
-def _verify_kept(place: Place, source: Value, result: Value) -> None:
-    """The meaning of codes is that of the source, the same for all pixels."""
-    kept = same_encoding(result.encoding, source.encoding)
-    place.require(kept, "result.encoding", result.encoding, source.encoding)
+def _verify_same_encoding(place: Place, source: Value, result: Value) -> None:
+    """Check that the result has the source's encoding, the same for all pixels."""
+    unchanged = same_encoding(result.encoding, source.encoding)
+    place.require(unchanged, "result.encoding", result.encoding, source.encoding)
     for field in fields(result.encoding):
-        own = np.shape(getattr(result.encoding, field.name))
+        constant_shape = np.shape(getattr(result.encoding, field.name))
         place.require(
-            math.prod(own[:-1]) == 1, f"result.encoding.{field.name}", f"of shape {own}", "alike for all pixels"
+            math.prod(constant_shape[:-1]) == 1,
+            f"result.encoding.{field.name}",
+            f"of shape {constant_shape}",
+            "the same for all pixels",
         )
 
 
 def _verify_concatenation(place: Place, layer: Concatenation) -> None:
     axis, sources, result = layer.axis, layer.sources, layer.result
     verify_shape(place, result.shape, concatenated(place, axis, [s.shape for s in sources]))
-    lo, hi = min(s.type.lo for s in sources), max(s.type.hi for s in sources)
-    verify_type(place, result.type, IntType(lo, hi))
+    lowest, highest = min(s.type.lo for s in sources), max(s.type.hi for s in sources)
+    verify_type(place, result.type, IntType(lowest, highest))
     if place.violations:
         return
     start = 0
@@ -345,9 +362,9 @@ def _verify_concatenation(place: Place, layer: Concatenation) -> None:
         stop = start + source.shape[axis]
         for code in (source.type.lo, source.type.hi):
             part = meaning(result, code).take(range(start, stop), axis)
-            same = np.array_equal(part, meaning(source, code))
+            matches = np.array_equal(part, meaning(source, code))
             place.require(
-                same, "result.encoding", f"another meaning of code {code}", f"that of elements {start}:{stop}"
+                matches, "result.encoding", f"another value of code {code}", f"the value in elements {start}:{stop}"
             )
         start = stop
 
@@ -365,7 +382,7 @@ def _verify_packed(place: Place, layer: PackBytes) -> None:
 
 
 def _verify_softmax(place: Place, layer: SoftmaxRows) -> None:
-    """Tables of the differences that codes of the source can have, and keys from 0 to the largest quotient."""
+    """Check the lookup tables for the source's code differences, and keys from 0 to the largest quotient."""
     source, result = layer.source, layer.result
     verify_shape(place, result.shape, source.shape)
     count = source.type.hi - source.type.lo + 1
@@ -378,11 +395,11 @@ def _verify_softmax(place: Place, layer: SoftmaxRows) -> None:
     if layer.mask is not None:
         mask = layer.mask
         if place.require(mask.shape == source.shape and mask.dtype == np.uint8, "mask", mask.shape, source.shape):
-            kinds = [(mask == kind).any(axis=-1) for kind in (COUNTS, EVEN)]
-            legal = bool((mask <= GONE).all() and (kinds[0] != kinds[1]).all() and not layer.in_order)
-            place.require(legal, "mask", mask, "rows in which elements count, or all that do are even")
-    same = layer.in_order or np.array_equal(layer.powers, layer.numerators)
-    place.require(same, "numerators", "another table", "powers, unless in_order")
+            rows_with = [(mask == kind).any(axis=-1) for kind in (MASK_KEPT, MASK_UNIFORM)]
+            legal = bool((mask <= MASK_REMOVED).all() and (rows_with[0] != rows_with[1]).all() and not layer.in_order)
+            place.require(legal, "mask", mask, "rows with either kept or uniform elements")
+    matches = layer.in_order or np.array_equal(layer.powers, layer.numerators)
+    place.require(matches, "numerators", "differ from powers", "powers, unless in_order")
     keys = float_to_key(np.array([0, layer.numerators[0] / layer.powers[0]], np.float32))
     verify_type(place, result.type, IntType(int(keys[0]), int(keys[1])))
     place.require(isinstance(result.encoding, FloatKey), "result.encoding", result.encoding, "FloatKey")

@@ -1,12 +1,13 @@
 """Rules of a Model.
 
-1. A step takes earlier values only, as many as its operator takes. Every value but the last is used.
-2. The shape of a step follows from its operator and the shapes that it takes.
-3. The dtypes that a step takes are legal for it. Joined tensors have one dtype. The last is that of the output.
-4. Integer weights are int64 of the shape that the data asks for, with one finite float32 scale for each row.
+1. The inputs of a step are earlier values, as many as its operator needs. Every value but the last is used.
+2. The shape of a step follows from its operator and the shapes of its inputs.
+3. The input dtypes of a step are legal for it. Operands of one operation have one dtype. The last dtype is the
+   output's.
+4. Integer weights are int64, in the shape that the data requires, with one finite float32 scale for each row.
 5. A model of two inputs begins with a `Pair`, and nothing else uses its input. Any other `Pair` follows a `Pack`.
-6. A model of several inputs begins with an `InputPart` each, and nothing else uses value 0; one of several outputs ends with
-   their `OutputParts`.
+6. A model of several inputs begins with an `InputPart` for each, and nothing else uses value 0. A model of several
+   outputs ends with their `OutputParts`.
 7. Elementwise operations and windows follow their own rules (`verify.elementwise`, `verify.window`).
 """
 
@@ -55,7 +56,7 @@ from hlsgen.ir.verify.window import concatenated, fits, rearranged, verify_pool,
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
 
-#: A shape and a dtype; None where it is not known.
+#: A shape and a dtype; the dtype is None if it is not known.
 Tensor = tuple[Shape, str | None]
 
 
@@ -76,12 +77,12 @@ def verify_model(model: Model) -> list[Violation]:
     return place.violations
 
 
-def verify_step(place: Place, step: Step, given: list[Tensor]) -> Tensor:
-    """Checks one step on the tensors that it takes; gives its result."""
-    before = len(place.violations)
-    expected, dtype = _result(place, step, given)
+def verify_step(place: Place, step: Step, inputs: list[Tensor]) -> Tensor:
+    """Check one step for these input tensors; return its result."""
+    violations_before = len(place.violations)
+    expected, dtype = _infer_result(place, step, inputs)
     verify_shape(place, step.shape, expected)
-    return step.shape, dtype if len(place.violations) == before else None
+    return step.shape, dtype if len(place.violations) == violations_before else None
 
 
 def _at(place: Place, number: int, step: Step) -> Place:
@@ -95,13 +96,13 @@ def _numbers_are_earlier(place: Place, model: Model) -> bool:
         earlier = all(0 <= i < number for i in step.inputs)
         legal &= at.require(earlier, "inputs", step.inputs, f"values before {number}")
         count = _operands(step.op)
-        enough = len(step.inputs) == count if count else len(step.inputs) > 0
-        legal &= at.require(enough, "inputs", step.inputs, f"{count or 'some'} values")
+        matches = len(step.inputs) == count if count else len(step.inputs) > 0
+        legal &= at.require(matches, "inputs", step.inputs, f"{count or 'some'} values")
     return legal
 
 
 def _operands(op: Op) -> int:
-    """How many values an operator takes; 0 for any number but none."""
+    """The number of inputs that an operator needs; 0 for any positive number."""
     match op:
         case Binary() | Pack() | BatchMatMul() | BatchMatMulInteger():
             return 2
@@ -114,7 +115,7 @@ def _operands(op: Op) -> int:
 
 
 def _verify_use(place: Place, model: Model) -> None:
-    """Rules 1 and 5."""
+    """Check rules 1, 5 and 6."""
     steps = model.steps
     used = {i for step in steps for i in step.inputs}
     for number, step in enumerate(steps[:-1], 1):
@@ -125,21 +126,22 @@ def _verify_use(place: Place, model: Model) -> None:
             legal = bool(model.second_input) if not value else isinstance(steps[value - 1].op, Pack)
             _at(place, number, step).require(legal, "input of a Pair", f"value {value}", "two inputs, or a Pack")
     parts = [i for i, step in enumerate(steps) if isinstance(step.op, InputPart)]
-    legal = parts == list(range(len(model.inputs))) and (
-        not parts or all(0 not in s.inputs for s in steps[len(parts) :])
+    unused = not parts or all(0 not in step.inputs for step in steps[len(parts) :])
+    legal = parts == list(range(len(model.inputs))) and unused
+    place.require(legal, "inputs", parts, "one InputPart for each as first steps, and no other use of value 0")
+    last_parts = [i for i, step in enumerate(steps) if isinstance(step.op, OutputParts)]
+    place.require(
+        last_parts == [len(steps) - 1] * bool(model.outputs), "outputs", last_parts, "OutputParts as the last step"
     )
-    place.require(legal, "inputs", parts, "an InputPart each as first steps, and no other use of value 0")
-    ends = [i for i, step in enumerate(steps) if isinstance(step.op, OutputParts)]
-    place.require(ends == [len(steps) - 1] * bool(model.outputs), "outputs", ends, "OutputParts as the last step")
     if model.second_input:
         users = [step for step in steps if 0 in step.inputs]
         legal = len(users) == 1 and isinstance(users[0].op, Pair) and users[0] is steps[0]
-        place.require(legal, "first step", steps[0].name, "a Pair, the only one that takes both inputs")
+        place.require(legal, "first step", steps[0].name, "a Pair, the only user of both inputs")
 
 
-def _result(place: Place, step: Step, given: list[Tensor]) -> tuple[Shape | None, str | None]:
+def _infer_result(place: Place, step: Step, inputs: list[Tensor]) -> tuple[Shape | None, str | None]:
     """The shape and dtype that follow from the operator; the shape is None after a violation."""
-    op, shape, dtype = step.op, *given[0]
+    op, shape, dtype = step.op, *inputs[0]
     match op:
         case Reshape() | Transpose():
             return viewed(place, op, shape, step.shape), dtype
@@ -153,37 +155,37 @@ def _result(place: Place, step: Step, given: list[Tensor]) -> tuple[Shape | None
         case MatMulInteger():
             return _matmul(place, op.weight, op.zero_point, shape, integer=True), _integer(place, dtype)
         case BatchMatMul():
-            return _product(place, given), _real(place, _one_dtype(place, given))
+            return _product(place, inputs), _real(place, _one_dtype(place, inputs))
         case BatchMatMulInteger():
-            for _, one in given:
-                _integer(place, one)
-            return _product(place, given), "int32"
+            for _, operand_dtype in inputs:
+                _integer(place, operand_dtype)
+            return _product(place, inputs), "int32"
         case Conv():
             return _conv(place, op, op.scale, shape), _real(place, dtype)
         case ConvInteger():
             return _conv(place, op, op.zero_point, shape), _integer(place, dtype)
         case Pool(kind, window):
-            found = windowed(place, window, shape, shape[-1])
-            if found is not None:
+            pooled_shape = windowed(place, window, shape, shape[-1])
+            if pooled_shape is not None:
                 verify_pool(place, window, shape)
-            whole = dtype is None or np.dtype(dtype).kind in "iu"
-            return found, dtype if kind is Reduction.MAX or whole else "float32"
+            keeps_dtype = dtype is None or np.dtype(dtype).kind in "iu"
+            return pooled_shape, dtype if kind is Reduction.MAX or keeps_dtype else "float32"
         case Concat(axis):
-            return concatenated(place, axis, [s for s, _ in given]), _one_dtype(place, given)
+            return concatenated(place, axis, [s for s, _ in inputs]), _one_dtype(place, inputs)
         case Binary():
-            return _one_shape(place, given), _one_dtype(place, given)
+            return _one_shape(place, inputs), _one_dtype(place, inputs)
         case Pack():
-            operand = _one_dtype(place, given)
+            operand = _one_dtype(place, inputs)
             place.require(operand in (None, "int8", "uint8"), "dtype of a Pack", operand, "int8 or uint8")
-            return _one_shape(place, given), "uint16"
+            return _one_shape(place, inputs), "uint16"
         case Select():
-            return _select(place, op, given)
+            return _select(place, op, inputs)
         case InputPart(_, offset, part):
             inside = offset + math.prod(step.shape) <= math.prod(shape)
             place.require(inside, "InputPart.offset", offset, f"within {math.prod(shape)} elements")
             return step.shape, part
         case OutputParts():
-            return (sum(math.prod(s) for s, _ in given),), "float64"
+            return (sum(math.prod(s) for s, _ in inputs),), "float64"
         case ArgMax(keepdims):
             return ((*shape[:-1], 1) if keepdims else shape[:-1]), "int64"
         case Softmax(axis):
@@ -203,8 +205,8 @@ def _result(place: Place, step: Step, given: list[Tensor]) -> tuple[Shape | None
             place.require(dtype in (None, "float32"), "dtype", dtype, "float32")
             return shape, "float32"
         case Previous(_, initial):
-            rest = (1, *step.shape[1:])
-            place.require(initial.shape == rest, "initial", initial.shape, rest)
+            row_shape = (1, *step.shape[1:])
+            place.require(initial.shape == row_shape, "initial", initial.shape, row_shape)
             place.require(step.shape[0] == shape[0], "steps", step.shape[0], shape[0])
             return step.shape, "float32"
         case State():
@@ -228,30 +230,35 @@ def _matmul(place: Place, weight: Array, row: Array, shape: Shape, integer: bool
     return (*shape[:-1], len(weight))
 
 
-def _product(place: Place, given: list[Tensor]) -> Shape | None:
-    left, right = (shape for shape, _ in given)
-    fit = len(left) == len(right) > 1 and left[-1] == right[-2]
-    fit = fit and all(b in (1, a) for a, b in zip(left[:-2], right[:-2], strict=True))
-    place.require(fit, "shapes", f"{left} and {right}", "(..., m, k) and (..., k, n), with 1 or equal axes in front")
-    return (*left[:-1], right[-1]) if fit else None
+def _product(place: Place, inputs: list[Tensor]) -> Shape | None:
+    left_shape, right_shape = (shape for shape, _ in inputs)
+    compatible = len(left_shape) == len(right_shape) > 1 and left_shape[-1] == right_shape[-2]
+    compatible = compatible and all(b in (1, a) for a, b in zip(left_shape[:-2], right_shape[:-2], strict=True))
+    place.require(
+        compatible,
+        "shapes",
+        f"{left_shape} and {right_shape}",
+        "(..., m, k) and (..., k, n), with 1 or equal leading axes",
+    )
+    return (*left_shape[:-1], right_shape[-1]) if compatible else None
 
 
 def _conv(place: Place, op: Conv | ConvInteger, row: Array, shape: Shape) -> Shape | None:
     weight, groups = op.weight, op.groups
-    found = windowed(place, op.window, shape, len(weight))
-    if found is None:
+    result_shape = windowed(place, op.window, shape, len(weight))
+    if result_shape is None:
         return None
-    even = groups >= 1 and shape[3] % groups == 0 and len(weight) % groups == 0
-    if not place.require(even, "groups", groups, f"a divisor of {shape[3]} channels and {len(weight)} outputs"):
+    divides = groups >= 1 and shape[3] % groups == 0 and len(weight) % groups == 0
+    if not place.require(divides, "groups", groups, f"a divisor of {shape[3]} channels and {len(weight)} outputs"):
         return None
-    wanted = (len(weight), *op.window.kernel, shape[3] // groups)
-    place.require(weight.shape == wanted, "weight", weight.shape, wanted)
+    weight_shape = (len(weight), *op.window.kernel, shape[3] // groups)
+    place.require(weight.shape == weight_shape, "weight", weight.shape, weight_shape)
     _verify_weight(place, weight)
     if isinstance(op, ConvInteger):
         _verify_zero_point(place, row, shape[3])
     else:
         _verify_scale(place, row, len(weight))
-    return found
+    return result_shape
 
 
 def _verify_powers(place: Place, field: str, powers: Array) -> None:
@@ -270,9 +277,9 @@ def _verify_scale(place: Place, scale: Array, rows: int) -> None:
         place.require(bool(np.isfinite(scale).all() and scale.all()), "scale", scale, "finite and not 0")
 
 
-def _verify_zero_point(place: Place, zero: Array, columns: int) -> None:
-    legal = zero.shape == (columns,) and zero.dtype == np.int64
-    place.require(legal, "zero_point", f"{zero.dtype} {zero.shape}", f"int64 ({columns},)")
+def _verify_zero_point(place: Place, zero_point: Array, columns: int) -> None:
+    legal = zero_point.shape == (columns,) and zero_point.dtype == np.int64
+    place.require(legal, "zero_point", f"{zero_point.dtype} {zero_point.shape}", f"int64 ({columns},)")
 
 
 def _real(place: Place, dtype: str | None) -> str:
@@ -285,27 +292,29 @@ def _integer(place: Place, dtype: str | None) -> str:
     return "int32"
 
 
-def _one_shape(place: Place, given: list[Tensor]) -> Shape | None:
-    shapes = [shape for shape, _ in given]
+def _one_shape(place: Place, inputs: list[Tensor]) -> Shape | None:
+    shapes = [shape for shape, _ in inputs]
     return shapes[0] if place.require(len(set(shapes)) == 1, "shapes", shapes, "one shape") else None
 
 
-def _one_dtype(place: Place, given: list[Tensor]) -> str | None:
-    dtypes = [dtype for _, dtype in given]
+def _one_dtype(place: Place, inputs: list[Tensor]) -> str | None:
+    dtypes = [dtype for _, dtype in inputs]
     if None in dtypes:
         return None
     return dtypes[0] if place.require(len(set(dtypes)) == 1, "dtypes", dtypes, "one dtype") else None
 
 
-def _select(place: Place, op: Select, given: list[Tensor]) -> tuple[Shape | None, str | None]:
-    """Constants broadcast to the shape of the computed tensors; the condition is boolean."""
-    shape = _one_shape(place, given)
-    rest = iter(given)
+def _select(place: Place, op: Select, inputs: list[Tensor]) -> tuple[Shape | None, str | None]:
+    """The result of a Select: constants broadcast to the shape of the computed tensors; the condition is boolean."""
+    shape = _one_shape(place, inputs)
+    remaining = iter(inputs)
     dtypes: list[str | None] = []
-    for name, part in zip(("condition", "yes", "no"), op.fixed, strict=True):
-        dtypes.append(next(rest)[1] if part is None else part.dtype.name)
-        if part is not None and shape is not None:
-            place.require(fits(part.shape, shape), f"Select {name}", f"of shape {part.shape}", f"to fit {shape}")
+    for name, constant in zip(("condition", "yes", "no"), op.fixed, strict=True):
+        dtypes.append(next(remaining)[1] if constant is None else constant.dtype.name)
+        if constant is not None and shape is not None:
+            place.require(
+                fits(constant.shape, shape), f"Select {name}", f"of shape {constant.shape}", f"to fit {shape}"
+            )
     place.require(dtypes[0] in (None, "bool"), "Select condition", dtypes[0], "bool")
     yes, no = dtypes[1:]
     place.require(None in (yes, no) or yes == no, "dtypes of a Select", f"{yes}, {no}", "one dtype")

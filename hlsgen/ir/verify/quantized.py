@@ -1,4 +1,4 @@
-"""Types and dtypes of codes: what quantizers give."""
+"""Rules of quantizer results: types and dtypes of codes."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ from hlsgen.numerics.fixed import IntType
 
 
 def dtype_of(item: Encoding) -> str:
-    """The dtype that codes are decoded to."""
+    """The dtype of decoded codes."""
     return item.dtype if isinstance(item, IntegerEncoding) else "float32"
 
 
-def verify_type(place: Place, found: IntType, expected: IntType) -> None:
-    """The type of a result is the one that follows from the layer."""
-    place.require(found == expected, "result.type", found, expected)
+def verify_type(place: Place, type_: IntType, expected: IntType) -> None:
+    """Check that the type of a result is the one that follows from the layer."""
+    place.require(type_ == expected, "result.type", type_, expected)
 
 
 def verify_quantized(place: Place, quantizer: Quantizer, dtype: str | None, result: Value) -> None:
-    """The codes of a quantizer, in its type and with its meaning. Of Trunc and integer functions the type may be narrower."""
+    """Check that the codes have the quantizer's type and encoding.
+
+    The type may be narrower after a Trunc without a type and after integer functions.
+    """
     verify_op(place, quantizer, result.shape, dtype)
-    full = code_type(quantizer)
+    widest = code_type(quantizer)
     narrowed = isinstance(quantizer, IntegerActivation | IntegerRatio)
     if narrowed or (isinstance(quantizer, Trunc) and quantizer.type is None):
-        inside = full.lo <= result.type.lo and result.type.hi <= full.hi
-        place.require(inside, "result.type", result.type, f"within {full}")
+        inside = widest.lo <= result.type.lo and result.type.hi <= widest.hi
+        place.require(inside, "result.type", result.type, f"within {widest}")
     else:
-        verify_type(place, result.type, full)
-    same = same_encoding(result.encoding, decoding(quantizer))
-    place.require(same, "result.encoding", result.encoding, decoding(quantizer))
+        verify_type(place, result.type, widest)
+    matches = same_encoding(result.encoding, decoding(quantizer))
+    place.require(matches, "result.encoding", result.encoding, decoding(quantizer))

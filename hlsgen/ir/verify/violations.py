@@ -1,4 +1,4 @@
-"""Violations of the rules, and how they are collected."""
+"""Violations of the rules, and their collection."""
 
 from __future__ import annotations
 
@@ -6,38 +6,38 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-#: Longest value that a violation shows.
+#: Length to which a violation abbreviates a value.
 _MAX_TEXT = 80
 
 
 @dataclass(frozen=True)
 class Violation:
-    """One broken rule: in which step or layer, which field, what it is, what it must be."""
+    """One broken rule: the step or layer, the field, its actual and its expected value."""
 
-    where: str
+    location: str
     field: str
-    found: str
+    actual: str
     expected: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.field} is {self.found}; expected {self.expected}."
+        return f"{self.location}: {self.field} is {self.actual}; expected {self.expected}."
 
 
 @dataclass(frozen=True)
 class Place:
     """A step or layer under examination. All places of one form share the list `violations`."""
 
-    where: str
+    location: str
     violations: list[Violation] = field(default_factory=list)
 
-    def at(self, where: str) -> Place:
+    def at(self, location: str) -> Place:
         """Another place that collects into the same list."""
-        return Place(where, self.violations)
+        return Place(location, self.violations)
 
-    def require(self, holds: bool | np.bool_, field: str, found: object, expected: object) -> bool:
-        """Notes a violation unless the rule holds; gives whether it does."""
+    def require(self, holds: bool | np.bool_, field: str, actual: object, expected: object) -> bool:
+        """Record a violation unless the rule holds; return `holds`."""
         if not holds:
-            self.violations.append(Violation(self.where, field, _text(found), _text(expected)))
+            self.violations.append(Violation(self.location, field, _text(actual), _text(expected)))
         return bool(holds)
 
 

@@ -1,8 +1,8 @@
-"""Rules of what moves elements: windows, borders, slices, permutations, and the shapes that they give.
+"""Rules of operations that move elements (windows, borders, slices, permutations), and the shapes of their results.
 
 1. Images have four axes (n, height, width, channels); windows and borders leave n and the channels alone.
 2. Kernels, strides and dilations are at least 1, pads at least 0, and at least one window fits.
-3. A window of a pool covers a pixel of the image, not pads alone.
+3. A window of a pool covers a pixel of the image, not only padding.
 4. A Slice keeps at least one element of every axis and stays inside; steps are positive.
 5. A Transpose has a permutation of all axes. A Reshape keeps the number of elements.
 """
@@ -18,20 +18,22 @@ from hlsgen.ir.verify.violations import Place
 from hlsgen.ir.window import Window
 
 
-def fits(own: Shape, shape: Shape) -> bool:
-    """Whether a constant broadcasts to a tensor without making it larger."""
-    return len(own) <= len(shape) and all(a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False))
+def fits(constant_shape: Shape, shape: Shape) -> bool:
+    """True if a constant broadcasts to a tensor without making it larger."""
+    return len(constant_shape) <= len(shape) and all(
+        a in (1, b) for a, b in zip(constant_shape[::-1], shape[::-1], strict=False)
+    )
 
 
 def verify_shape(place: Place, shape: Shape, expected: Shape | None) -> None:
-    """Checks the shape of a result; None if a violation hides what it must be."""
+    """Check the shape of a result; `expected` is None if a violation hides it."""
     legal = all(isinstance(n, int) and n > 0 for n in shape)
     if place.require(legal, "shape", shape, "lengths of at least 1") and expected is not None:
         place.require(shape == expected, "shape", shape, expected)
 
 
 def windowed(place: Place, window: Window, shape: Shape, channels: int) -> Shape | None:
-    """The shape behind windows on an image, with that many channels; None after a violation."""
+    """The shape of the result of windows on an image, with that many channels, or None after a violation."""
     if not _is_image(place, shape):
         return None
     legal = [
@@ -49,9 +51,9 @@ def windowed(place: Place, window: Window, shape: Shape, channels: int) -> Shape
 
 
 def verify_pool(place: Place, window: Window, shape: Shape) -> None:
-    """Checks that every window of a pool covers a pixel. The windows fit the image (`windowed`)."""
-    top, left = window.pads[:2]
-    for start, length, axis in ((top, shape[1], 0), (left, shape[2], 1)):
+    """Check that every window of a pool covers a pixel. The windows must fit the image (`windowed`)."""
+    top_pad, left_pad = window.pads[:2]
+    for start, length, axis in ((top_pad, shape[1], 0), (left_pad, shape[2], 1)):
         last = (window.size(shape[1], shape[2])[axis] - 1) * window.strides[axis] - start
         for first in (-start, last):
             taps = (first + n * window.dilations[axis] for n in range(window.kernel[axis]))
@@ -60,7 +62,7 @@ def verify_pool(place: Place, window: Window, shape: Shape) -> None:
 
 
 def rearranged(place: Place, op: Repeat | Slice | Pad, shape: Shape) -> Shape | None:
-    """The shape behind the operation; None after a violation."""
+    """The shape of the result, or None after a violation."""
     match op:
         case Repeat(rows, columns):
             legal = place.require(min(rows, columns) >= 1, "Repeat", (rows, columns), "at least 1")
@@ -83,11 +85,11 @@ def rearranged(place: Place, op: Repeat | Slice | Pad, shape: Shape) -> Shape | 
 
 
 def viewed(place: Place, op: Reshape | Transpose, shape: Shape, result: Shape) -> Shape | None:
-    """The shape behind a Reshape to `result` or a Transpose; None after a violation."""
+    """The shape after a Reshape to `result` or a Transpose, or None after a violation."""
     match op:
         case Reshape():
-            same = math.prod(shape) == math.prod(result)
-            return result if place.require(same, "Reshape", f"{shape} to {result}", "as many elements") else None
+            same_size = math.prod(shape) == math.prod(result)
+            return result if place.require(same_size, "Reshape", f"{shape} to {result}", "as many elements") else None
         case Transpose(perm):
             axes = sorted(perm) == list(range(len(shape)))
             legal = place.require(axes, "Transpose.perm", perm, f"a permutation of {len(shape)} axes")
@@ -97,12 +99,12 @@ def viewed(place: Place, op: Reshape | Transpose, shape: Shape, result: Shape) -
 
 
 def concatenated(place: Place, axis: int, shapes: list[Shape]) -> Shape | None:
-    """The shape of tensors one behind the other along an axis; None after a violation."""
+    """The shape of tensors concatenated along an axis, or None after a violation."""
     if not place.require(0 <= axis < len(shapes[0]), "axis", axis, f"one of {len(shapes[0])} axes"):
         return None
-    rest = {(*s[:axis], *s[axis + 1 :]) for s in shapes}
-    alike = len(rest) == 1 and len({len(s) for s in shapes}) == 1
-    if not place.require(alike, "shapes", shapes, f"shapes that differ along axis {axis} alone"):
+    other_axes = {(*s[:axis], *s[axis + 1 :]) for s in shapes}
+    agree = len(other_axes) == 1 and len({len(s) for s in shapes}) == 1
+    if not place.require(agree, "shapes", shapes, f"shapes that differ only along axis {axis}"):
         return None
     return (*shapes[0][:axis], sum(s[axis] for s in shapes), *shapes[0][axis + 1 :])
 

@@ -65,7 +65,7 @@ class AllPairs:
         self.codes = []
         for s, (n, m) in enumerate(self.sizes):
             single_set = f.take(np.array([s]))
-            pair_codes = single_set.behind(self.x[:n, None, s, None], self.y[None, :m, s, None])
+            pair_codes = single_set.combine(self.x[:n, None, s, None], self.y[None, :m, s, None])
             self.codes.append(np.broadcast_to(pair_codes[..., 0], (n, m)).astype(small))
 
     def plans(self, affine_plan: JoinPlan | None) -> Iterator[JoinPlan | str]:

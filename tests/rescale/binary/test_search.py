@@ -16,7 +16,7 @@ import hlsgen
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.ir import Accumulator, Affine, BinaryMap, Encoding, Fixed, IntegerEncoding, ThresholdCount, Value
 from hlsgen.ir.binary_function import specialize
-from hlsgen.ir.evaluate import apply, code_type, decode, decoding, join, quantize
+from hlsgen.ir.evaluate import apply, apply_binary, code_type, decode, decoding, quantize
 from hlsgen.ir.ops import (
     Activation,
     Add,
@@ -73,7 +73,7 @@ def literal(layer: BinaryMap, a: Array, b: Array) -> Array:
         x = apply(op, x)
     for op in layer.branches[1]:
         y = apply(op, y)
-    total = join(layer.kind, x, y)
+    total = apply_binary(layer.kind, x, y)
     for op in layer.ops:
         total = apply(op, total)
     return quantize(layer.quantizer, total)
@@ -156,7 +156,7 @@ def random_merge(r: Random, kind: BinaryKind, end: str, most: int) -> BinaryMap:
             x = apply(op, x)
         for op in branches[1]:
             y = apply(op, y)
-        total = join(kind, x, y)
+        total = apply_binary(kind, x, y)
         ops: list[Elementwise] = []
         for _ in range(int(r.choice([0, 0, 1, 2]))):
             op = Max(np.zeros(1, total.dtype)) if r.random() < 0.5 or whole else chains.middle(r, total, channels)
