@@ -1,7 +1,7 @@
-"""Products of a constant integer matrix as a graph of adders: sums that several rows need are made once.
+"""Products of a constant integer matrix as a graph of adders: sums that several rows need are computed once.
 
-`find` gives the graph, `schedule` the registers between its levels. docs/library.md says how the sums are found.
-`agreements` is the same for bits and weights that are bits, with counters of bits in the place of adders.
+`find` returns the graph, `schedule` the registers between its levels. docs/library.md describes how the sums are found.
+`agreements` is the same for codes and weights of one bit, with counters of bits in place of adders.
 """
 
 from __future__ import annotations

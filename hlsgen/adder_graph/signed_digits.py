@@ -8,28 +8,29 @@ from hlsgen.numerics.fixed import Array
 
 
 def digits(value: int) -> list[tuple[int, int]]:
-    """(shift, -1 or 1) of each digit that is not 0, lowest first: of the forms with the fewest digits one with low shifts.
+    """(shift, -1 or 1) of each nonzero digit, lowest first: a form with the fewest digits and low shifts.
 
-    That is the canonical form, but 2 + 1 in place of 4 - 1: so more weights have digits with the same shift and sign.
+    This is the canonical form, but 2 + 1 in place of 4 - 1, so that more weights have digits with the same shift and
+    sign.
     """
-    found: dict[int, int] = {}
+    digit_at: dict[int, int] = {}
     shift = 0
     while value:
         if value & 1:
-            found[shift] = 2 - (value & 3)
-            value -= found[shift]
+            digit_at[shift] = 2 - (value & 3)
+            value -= digit_at[shift]
         value >>= 1
         shift += 1
     for top in range(shift - 1, 1, -1):
-        digit = found.get(top)
-        if digit is not None and found.get(top - 2) == -digit:
-            del found[top]
-            found[top - 1] = found[top - 2] = digit
-    return sorted(found.items())
+        digit = digit_at.get(top)
+        if digit is not None and digit_at.get(top - 2) == -digit:
+            del digit_at[top]
+            digit_at[top - 1] = digit_at[top - 2] = digit
+    return sorted(digit_at.items())
 
 
 def count_digits(values: Array) -> int:
-    """Digits of all values int64, that are below 2^60 in magnitude."""
+    """Total number of digits of all values, int64, below 2^60 in magnitude."""
     size = np.abs(values)
-    apart = np.ascontiguousarray(size ^ (3 * size))
-    return int(np.unpackbits(apart.view(np.uint8)).sum())
+    nonzero_digits = np.ascontiguousarray(size ^ (3 * size))
+    return int(np.unpackbits(nonzero_digits.view(np.uint8)).sum())

@@ -1,1 +1,1 @@
-"""Exploration: many networks of one model, what each costs and how fast it is, and which of them no other one beats."""
+"""Exploration: many networks of one model, their costs and rates, and the Pareto front among them."""

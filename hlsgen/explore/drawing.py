@@ -1,4 +1,4 @@
-"""The points as a drawing: rate against each resource, or against the share of a device. SVG, made here."""
+"""Draws the points as SVG: rate against each resource, or against the share of a device."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hlsgen.explore.records import MADE
 
 INK, FAINT, GREY, RED = "#222", "#c8c8c8", "#777", "#b8402f"
 LEFT, TOP, HEIGHT = 64, 58, 250
-#: Width and distance of the panels of resources; width of the one of a device.
+#: Width and distance of the panels of resources; width of the panel of a device.
 PANEL, GAP, WIDE = 196, 44, 640
-#: Room for the text at the first point.
+#: Space for the text at the first point.
 LABEL = 176
 #: Larger shares of a device are not drawn.
 MOST_SHARE = 1.5
@@ -25,7 +25,7 @@ MOST_SHARE = 1.5
 
 @dataclass(frozen=True)
 class Axis:
-    """Values from low to high on a line from `start` to `end`, by logarithms: of the value, or with `zero` of 1 + value."""
+    """A logarithmic axis from `start` to `end` for values from low to high; with `zero`, of 1 + value."""
 
     low: float
     high: float
@@ -39,33 +39,33 @@ class Axis:
 
     @property
     def ticks(self) -> list[float]:
-        """Both ends of what there is, and between, where there is room, powers of ten, and 2 and 5 times these."""
-        found = [self.low, self.high] if self.high > self.low else [self.low]
+        """Both ends of the values and, if there is room, powers of ten and 2 and 5 times these."""
+        ticks = [self.low, self.high] if self.high > self.low else [self.low]
         for factor in (1, 2, 5):
             for value in (factor * 10.0**n for n in range(-6, 15)):
-                if self.low < value < self.high and all(abs(self(value) - self(other)) > 34 for other in found):
-                    found.append(value)
-        return found
+                if self.low < value < self.high and all(abs(self(value) - self(tick)) > 34 for tick in ticks):
+                    ticks.append(value)
+        return ticks
 
 
 def picture(points: Sequence[Point], title: str) -> str:
-    """The SVG: points of the front are dark; on a device they are joined, and the text at each says what makes it."""
+    """The SVG. Points of the front are dark; on a device they are connected, and labelled with their options."""
     place = points[0].place
     fit = (
         f"{sum(p.fits for p in points)} of {len(points)} points take at most {100 * SHARE:.0f} %"
         if place.device
         else ""
     )
-    black = f"black: the {sum(p.front for p in points)} that no other one beats"
+    black = f"black: the {sum(p.front for p in points)} points that no other point beats"
     rings = "open: with DSP blocks" if any(p.options.prefer == "dsp" for p in points) else ""
     red = "red: measured" if any(p.measured for p in points) else ""
-    about = "" if all(p.exact for p in points) else "dotted: at most that, cycles are estimates"
-    where = f" on {place.device.name}" if place.device else ""
-    head = f"{title[:60]}{where}: frames a second at {place.clock_mhz:g} MHz, estimated"
+    dotted = "" if all(p.exact for p in points) else "dotted: upper limits, cycles are estimates"
+    on_device = f" on {place.device.name}" if place.device else ""
+    head = f"{title[:60]}{on_device}: frames a second at {place.clock_mhz:g} MHz, estimated"
     width, parts = (WIDE, _device(points, place)) if place.device else (3 * PANEL + 2 * GAP, _resources(points, place))
     body = [
         _text(LEFT - 50, 20, head, size=14),
-        _text(LEFT - 50, 38, "; ".join(filter(None, (fit, black, rings, red, about))), colour=GREY),
+        _text(LEFT - 50, 38, "; ".join(filter(None, (fit, black, rings, red, dotted))), colour=GREY),
         *parts,
     ]
     size = (LEFT + width + 24, TOP + HEIGHT + 52)
@@ -83,13 +83,13 @@ def picture(points: Sequence[Point], title: str) -> str:
 
 
 def _resources(points: Sequence[Point], place: Place) -> Iterator[str]:
-    """Three panels of one height: a resource each."""
+    """Three panels of one height, one for each resource."""
     rates = _rates(points)
     yield from _up(rates)
     for n, kind in enumerate(COMPARED):
-        left = LEFT + n * (PANEL + GAP)
+        panel_left = LEFT + n * (PANEL + GAP)
         values = [float(getattr(point, kind)) for point in points]
-        axis = Axis(min(values), max(values), left, left + PANEL, zero=min(values) < 1)
+        axis = Axis(min(values), max(values), panel_left, panel_left + PANEL, zero=min(values) < 1)
         yield from _across(axis, place.kinds[kind])
         yield from _dots(points, rates, {id(p): axis(getattr(p, kind)) for p in points})
         for point in points:
@@ -100,14 +100,14 @@ def _resources(points: Sequence[Point], place: Place) -> Iterator[str]:
 
 
 def _device(points: Sequence[Point], place: Place) -> Iterator[str]:
-    """One panel: the largest share of the device, with the limit, and what makes the points of the front."""
+    """One panel: the largest share of the device, with the limit, and labels at the points of the front."""
     assert place.device is not None
     shown = [p for p in points if (p.share or 0) <= MOST_SHARE] or list(points)
     percent = {id(p): max(100 * (p.share or 0), 0.01) for p in shown}
     rates = _rates(shown)
     axis = Axis(min(percent.values()), max(100 * SHARE, *percent.values()), LEFT + LABEL, LEFT + WIDE)
     yield from _up(rates)
-    yield from _across(axis, f"% of {place.device.name}, of the kind of which most is taken")
+    yield from _across(axis, f"% of {place.device.name}, of the kind with the largest share")
     limit = axis(100 * SHARE)
     yield _line([(limit, TOP), (limit, TOP + HEIGHT)], FAINT, 1, "3 3")
     yield _text(limit, TOP - 6, f"{100 * SHARE:.0f} %", "middle", GREY)
@@ -119,7 +119,7 @@ def _device(points: Sequence[Point], place: Place) -> Iterator[str]:
     lowest = math.inf
     for point, (x, y) in zip(front, places, strict=True):
         if lowest - y > 11:
-            yield _text(x - 6, y - 4, _made_by(point), "end", size=10)
+            yield _text(x - 6, y - 4, _label(point), "end", size=10)
             lowest = y
         if point.measured:
             share = 100 * max(place.shares(point.measured).values())
@@ -127,38 +127,44 @@ def _device(points: Sequence[Point], place: Place) -> Iterator[str]:
                 yield from _measured(point, point.measured, x, axis(share), rates)
 
 
-def _made_by(point: Point) -> str:
-    """What makes a point, in few words."""
+def _label(point: Point) -> str:
+    """The options of a point, in few words."""
     options = point.options
     rate = f"{options.lanes} lanes" if options.lanes else f"{options.target_cycles} cycles"
-    more = [one for one in (options.prefer, options.weights) if one not in ("lut", "auto")]
-    return f"{', '.join([rate, *more])}: {100 * (point.share or 0):.0f} % of {point.place.kinds[point.scarcest]}"
+    preferences = [value for value in (options.prefer, options.weights) if value not in ("lut", "auto")]
+    return f"{', '.join([rate, *preferences])}: {100 * (point.share or 0):.0f} % of {point.place.kinds[point.scarcest]}"
 
 
-def _measured(point: Point, found: Mapping[str, float], x: float, there: float, rates: Axis) -> Iterator[str]:
-    """From the estimate of a point to what was measured: its size, and its rate if it was placed."""
-    clock = found.get("fmax_mhz")
-    y, down = rates(point.frames_per_second), rates(clock * 1e6 / point.interval if clock else point.frames_per_second)
-    yield _line([(x, y), (there, down)], RED, 0.8)
-    yield f'<circle cx="{there:.1f}" cy="{down:.1f}" r="3" fill="{RED}"/>'
+def _measured(
+    point: Point, measurement: Mapping[str, float], x: float, measured_x: float, rates: Axis
+) -> Iterator[str]:
+    """A line from the estimate of a point to the measured size, and to the measured rate if it was placed."""
+    clock = measurement.get("fmax_mhz")
+    y, measured_y = (
+        rates(point.frames_per_second),
+        rates(clock * 1e6 / point.interval if clock else point.frames_per_second),
+    )
+    yield _line([(x, y), (measured_x, measured_y)], RED, 0.8)
+    yield f'<circle cx="{measured_x:.1f}" cy="{measured_y:.1f}" r="3" fill="{RED}"/>'
 
 
 def _rates(points: Sequence[Point]) -> Axis:
+    """The vertical axis of the rates."""
     rates = [p.frames_per_second for p in points]
     return Axis(min(rates), max(rates), TOP + HEIGHT, TOP)
 
 
 def _dots(points: Sequence[Point], rates: Axis, across: Mapping[int, float]) -> Iterator[str]:
-    """All points, those of the front on top."""
+    """All points, with the front on top."""
     for point in sorted(points, key=lambda p: p.front):
         x, y, colour = across[id(point)], rates(point.frames_per_second), INK if point.front else FAINT
-        fill = "#fff" if point.options.prefer == "dsp" else colour
+        fill = "#fff" if point.options.prefer == "dsp" or not point.exact else colour
         size, dots = 3 if point.front else 2.5, "" if point.exact else ' stroke-dasharray="1.5 1.5"'
-        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{fill if point.exact else "#fff"}" stroke="{colour}"{dots}/>'
+        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{fill}" stroke="{colour}"{dots}/>'
 
 
 def _up(axis: Axis) -> Iterator[str]:
-    """The axis of rates: a line as long as what there is, with its ends."""
+    """Draws the axis of rates: a line as long as the range of values, with its ends."""
     x = LEFT - 12
     yield _line([(x, axis.start), (x, axis.end)], GREY, 0.8)
     for value in axis.ticks:
@@ -167,7 +173,7 @@ def _up(axis: Axis) -> Iterator[str]:
 
 
 def _across(axis: Axis, name: str) -> Iterator[str]:
-    """An axis of resources below its panel."""
+    """Draws an axis of resources below its panel."""
     y = TOP + HEIGHT + 12
     yield _line([(axis.start, y), (axis.end, y)], GREY, 0.8)
     for value in axis.ticks:
@@ -188,7 +194,7 @@ def _text(x: float, y: float, text: str, anchor: str = "start", colour: str = IN
 
 
 def short(value: float) -> str:
-    """Three digits: 0.25, 64, 1.95k, 25M."""
+    """Three significant digits: 0.25, 64, 1.95k, 25M."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= 0.9995 * size:
             return f"{float(f'{value / size:.3g}'):g}{letter}"

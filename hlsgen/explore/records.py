@@ -1,4 +1,4 @@
-"""Results on disk, a line of JSON each, written as they come: a sweep that was killed goes on where it was."""
+"""Results on disk, one line of JSON each, written as they arrive: a killed sweep can be resumed."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from hlsgen.diagnostics import fail
 
 #: The files of an exploration.
 POINTS, PICTURE = "points.jsonl", "front.svg"
-#: How a picture of ours begins.
+#: First line of a drawing by hlsgen explore.
 MADE = "<!-- made by hlsgen explore -->"
-#: Larger files of results are none of ours.
+#: Larger files are not files of results.
 MAX_BYTES = 1 << 28
-#: How every line begins.
+#: The beginning of every line.
 _START = b'{"key": "'
-#: The numbers of a point; beside them, "estimated" if its cycles are.
+#: The numbers of a point; "estimated" is added if its cycles are estimates.
 _NUMBERS = ("interval", "latency", "lut", "ff", "bram", "dsp")
 
 
 class Records:
-    """The results of a folder by their keys: `found` those of points, `measured` those of synthesis.
+    """The results of a folder by their keys: `priced` for points, `measured` for syntheses.
 
-    Holds the file locked until `close`: two sweeps do not write one file. Raises HG001, HG060.
+    Holds a lock on the file until `close`, so that two sweeps do not write one file. Raises HG001, HG060.
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self.found: dict[str, dict[str, Any]] = {}
+        self.priced: dict[str, dict[str, Any]] = {}
         self.measured: dict[str, dict[str, Any]] = {}
         self._file: int | None = None
         if folder is None:
@@ -50,25 +50,26 @@ class Records:
             raise
 
     def _read(self, path: Path, file: int) -> None:
+        """Reads the stored results, and locks the file. Raises HG060."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             text = "another exploration writes it."
             raise fail("HG060", str(path), text, "Wait for its end, or choose another -o.") from None
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
             raise fail("HG060", str(path), "is no file of results.", "Choose another -o, or move it.")
         with os.fdopen(os.dup(file), "rb") as stream:
             stream.seek(0)
-            *lines, cut = stream.read(MAX_BYTES).split(b"\n")
-        kept = [self._keep(line) for line in lines]
-        if not (any(kept) if lines else _START.startswith(cut[: len(_START)])):
+            *lines, partial = stream.read(MAX_BYTES).split(b"\n")
+        accepted = [self._keep(line) for line in lines]
+        if not (any(accepted) if lines else _START.startswith(partial[: len(_START)])):
             raise fail("HG060", str(path), "is no file of results.", "Choose another -o, or move it.")
-        if cut:  # the line that a killed sweep was writing
+        if partial:  # the line that a killed sweep was writing
             os.write(file, b"\n")
 
     def _keep(self, line: bytes) -> bool:
-        """Whether the line is a result, which is kept then."""
+        """Stores the line if it is a result; returns True if it is."""
         try:
             data: Any = json.loads(line)
         except (ValueError, RecursionError):
@@ -79,12 +80,12 @@ class Records:
             self.measured[key] = data["synthesis"]
             return True
         if all(type(data.get(name)) is int and 0 <= data[name] < 1 << 62 for name in _NUMBERS) and data["interval"]:
-            self.found[key] = {name: data[name] for name in _NUMBERS} | {"exact": not data.get("estimated")}
+            self.priced[key] = {name: data[name] for name in _NUMBERS} | {"exact": not data.get("estimated")}
             return True
         return False
 
     def add(self, results: Iterable[Mapping[str, Any]]) -> None:
-        """Keeps results, each with its key, and writes their lines at once. Raises HG001."""
+        """Stores results, each with its key, and writes their lines at once. Raises HG001."""
         data = "".join(json.dumps(result) + "\n" for result in results).encode()
         for line in data.splitlines():
             self._keep(line)
@@ -95,13 +96,14 @@ class Records:
             raise fail("HG001", POINTS, f"cannot be written: {error.strerror}.") from None
 
     def close(self) -> None:
+        """Closes the file, which releases its lock."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
 
 def is_synthesis(data: object) -> bool:
-    """Whether it has the numbers of a synthesis."""
+    """True if it has the numbers of a synthesis."""
     if not isinstance(data, dict):
         return False
     counts = all(type(data.get(name)) is int and data[name] >= 0 for name in ("lut", "ff", "bram", "dsp"))
@@ -110,7 +112,7 @@ def is_synthesis(data: object) -> bool:
 
 
 def _refuse_foreign_picture(path: Path) -> None:
-    """Raises HG060 if there is something that no exploration has drawn."""
+    """Raises HG060 if the file exists and is not a drawing of an exploration."""
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise fail("HG060", str(path), "is no file.", "Choose another -o, or move it.")
     if path.exists():
@@ -120,7 +122,7 @@ def _refuse_foreign_picture(path: Path) -> None:
 
 
 def write_picture(folder: Path, text: str) -> None:
-    """Puts front.svg in the place of one before. Raises HG001."""
+    """Replaces front.svg. Raises HG001."""
     new = folder / f".{PICTURE}.new-{os.getpid()}"
     try:
         file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)

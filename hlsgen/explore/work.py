@@ -1,4 +1,5 @@
-"""What a worker does, in any process on any machine: prices a network, or synthesizes it. Plain data in and out."""
+"""The tasks of a worker, in any process on any machine: estimates a network, or synthesizes it. Plain data in and
+out."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ from hlsgen.synthesis.synthesize import Order, synthesize
 
 @dataclass(frozen=True)
 class Source:
-    """A model as one file: its name without suffix, its bytes. data None: the bytes that `begin` has left here."""
+    """A model as one file: its name without suffix, and its bytes. data None: the bytes that `begin` has stored
+    here."""
 
     stem: str
     sha256: str
@@ -43,13 +45,13 @@ class Source:
 
 
 def source_of(path: Path, data: bytes) -> Source:
-    """The model of that path, of which these are the bytes."""
+    """The model at that path, with these bytes."""
     return Source(path.stem, hashlib.sha256(data).hexdigest(), data)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a piece of work: a record for each point, or the problems why there is none. version: of hlsgen."""
+    """The result of a task: a record for each point, or the problems why there is none. version: version of hlsgen."""
 
     records: tuple[dict[str, Any], ...]
     problems: tuple[Diagnostic, ...]
@@ -57,14 +59,14 @@ class Outcome:
 
 
 _lock = threading.Lock()
-#: The graph of the last model, and what it was made from.
+#: The graph of the last model, with the key that it was made from.
 _lowered: tuple[tuple[str, object, str], Graph] | None = None
 #: The model that this process works on.
 _data: bytes | None = None
 
 
 def begin(data: bytes) -> None:
-    """In a process of ours: keeps the model, leaves Ctrl-C to the parent, and ends when the parent does."""
+    """Starts a child process: stores the model, leaves Ctrl-C to the parent, and ends when the parent ends."""
     global _data
     _data = data
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -72,10 +74,11 @@ def begin(data: bytes) -> None:
 
 
 def _end_with_parent() -> None:
+    """Waits for the end of the parent, then ends this process."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)  # tools that run now are ended on the way
+        os.kill(os.getpid(), signal.SIGTERM)  # this also ends running tools
         time.sleep(10)
         os._exit(1)
 
@@ -103,7 +106,7 @@ def graph_of(source: Source, options: Options) -> tuple[Graph, list[Diagnostic]]
 
 @contextmanager
 def _file(source: Source) -> Iterator[Path]:
-    """The model as a file of its name, for a while. Raises HG001."""
+    """The model as a temporary file with its name. Raises HG001."""
     try:
         with tempfile.TemporaryDirectory(prefix="hlsgen-") as folder:
             path = Path(folder) / f"{source.stem}.onnx"
@@ -114,7 +117,7 @@ def _file(source: Source) -> Iterator[Path]:
 
 
 def _graph(source: Source, options: Options) -> Graph:
-    """The layers of a model: imported and lowered once in a process, as an exploration has one model."""
+    """The layers of a model: imported and lowered once per process, as an exploration has one model."""
     global _lowered
     key = (source.sha256, str(options.input), options.add)
     with _lock:
@@ -124,7 +127,7 @@ def _graph(source: Source, options: Options) -> Graph:
 
 
 def price(source: Source, network: Options, place: Place) -> Outcome:
-    """Cycles of a network, and what it takes with each kind of weight memory."""
+    """Cycles of a network, and its resources with each kind of weight memory."""
     try:
         backend = next(iter(backends_of(network.target).values()))
         graph = _graph(source, network)
@@ -140,19 +143,19 @@ def price(source: Source, network: Options, place: Place) -> Outcome:
 
 
 def measure(source: Source, options: Options, place: Place, seconds: float) -> Outcome:
-    """What tools make of a point, each in at most so many seconds: a record with what `hlsgen synth --json` prints."""
+    """Synthesizes a point, with at most `seconds` for each tool: a record with the output of `hlsgen synth --json`."""
     assert place.device is not None
     try:
         with _file(source) as path:
             build = compile_model(path, options)
-        found, _ = synthesize(build, build.files, place.device, Order(seconds), lambda text: None)
+        synthesis, _ = synthesize(build, build.files, place.device, Order(seconds), lambda text: None)
     except HlsgenError as error:
         return Outcome((), tuple(error.diagnostics), tool_version())
-    return Outcome(({"synthesis": found.as_dict()},), (), tool_version())
+    return Outcome(({"synthesis": synthesis.as_dict()},), (), tool_version())
 
 
 def key_of(source: Source, options: Options, place: Place) -> str:
-    """What a result is found by again: the model, all options, the kinds of resources, the version of hlsgen."""
+    """The key of a result: the model, all options, the kinds of resources, the version of hlsgen."""
     device = None if place.device is None else place.device.name
     data = {"model": source.sha256, "options": asdict(options), "device": device, "version": tool_version()}
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

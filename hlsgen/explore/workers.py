@@ -1,4 +1,4 @@
-"""Who does the work: this process, processes of ours, an executor that was given, or a cluster of dask.distributed."""
+"""Runs the work: in this process, in child processes, in a given executor, or on a cluster of dask.distributed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from hlsgen.explore.work import begin
 from hlsgen.installation import install_command
 
 T = TypeVar("T")
-#: Seconds that a cluster may take to answer.
+#: Seconds within which a cluster must answer.
 PATIENCE = 30
-#: Exceptions, by name, of work that nobody can do any more: those of concurrent.futures and dask.distributed.
+#: Names of the exceptions of concurrent.futures and dask.distributed for work whose worker is lost.
 _LOST = ("BrokenProcessPool", "BrokenThreadPool", "CancelledError", "KilledWorker", "FutureCancelledError")
 
 
 def processors() -> int:
-    """Those that this process may use."""
+    """Number of processors that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
@@ -32,7 +32,10 @@ def processors() -> int:
 def results(
     executor: Executor | None, function: Callable[..., T], calls: Sequence[tuple[object, ...]]
 ) -> Iterator[tuple[int, T]]:
-    """The number and the result of each call, as they come. executor None: here, one after the other. Raises HG075."""
+    """(index, result) of each call, in the order of completion.
+
+    executor None: sequentially in this process. Raises HG075.
+    """
     if executor is None:
         for n, arguments in enumerate(calls):
             yield n, function(*arguments)
@@ -47,7 +50,9 @@ def results(
             if type(error).__name__ not in _LOST:
                 raise
             text = "the process that did the work has ended: killed, or out of memory."
-            hint = "With fewer --jobs each has more memory. What was found is kept with -o: the next run does the rest."
+            hint = (
+                "Use fewer --jobs, so that each has more memory. Results are kept with -o: the next run does the rest."
+            )
             raise fail("HG075", "worker", text, hint) from None
     finally:
         for future in futures:
@@ -56,16 +61,19 @@ def results(
 
 @contextmanager
 def processes(count: int, data: bytes) -> Iterator[Executor]:
-    """So many processes, which have the model. They end with this one; with an exception at once, whatever they do."""
-    before = set(multiprocessing.active_children())
+    """A pool of `count` processes that have the model.
+
+    They end with this process; at an exception they are terminated at once.
+    """
+    earlier_children = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), begin, (data,))
-    done = False
+    completed = False
     try:
         yield pool
-        done = True
+        completed = True
     finally:
-        if not done:
-            children = set(multiprocessing.active_children()) - before
+        if not completed:
+            children = set(multiprocessing.active_children()) - earlier_children
             pool.shutdown(wait=False, cancel_futures=True)
             for child in children:
                 child.terminate()
@@ -79,7 +87,8 @@ def processes(count: int, data: bytes) -> Iterator[Executor]:
 
 @contextmanager
 def cluster(address: str) -> Iterator[Executor]:
-    """The workers of a scheduler of dask.distributed. Raises HG052 if that is not installed, HG075 if it does not answer."""
+    """The workers of a scheduler of dask.distributed. Raises HG052 if it is not installed, HG075 if it does not
+    answer."""
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
@@ -92,5 +101,5 @@ def cluster(address: str) -> Iterator[Executor]:
         hint = "Start `dask scheduler` and `dask worker`, and give tcp://HOST:PORT."
         raise fail("HG075", "--cluster", text, hint) from None
     with client, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sending large graph")  # every piece of work has the model with it
+        warnings.filterwarnings("ignore", message="Sending large graph")  # each task includes the model
         yield client.get_executor(pure=False)

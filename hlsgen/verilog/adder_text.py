@@ -59,7 +59,7 @@ class _Text:
             if cycle:
                 yield from self._registers(cycle)
             for n, adder in enumerate(graph.adders, first):
-                if pipeline.made[n] == cycle:
+                if pipeline.computed[n] == cycle:
                     yield from self._node(n, adder, cycle, keep=n in kept, row=rows.get(n))
         for row, (node, shift, inverted) in enumerate(graph.outputs):
             held = bare or node in rows
@@ -73,7 +73,7 @@ class _Text:
 
     def _kept(self) -> set[int]:
         """Sums of three terms that one of two takes in the same cycle: Yosys would make one sum of both."""
-        graph, made = self.pipeline.graph, self.pipeline.made
+        graph, made = self.pipeline.graph, self.pipeline.computed
         first, found = len(graph.inputs), set[int]()
         for n, adder in enumerate(graph.adders, first):
             if adder.c == NOTHING:
@@ -106,7 +106,7 @@ class _Text:
 
     def _registers(self, cycle: int) -> Iterator[str]:
         """Those that hold values in this cycle."""
-        made, needed = self.pipeline.made, self.pipeline.needed
+        made, needed = self.pipeline.computed, self.pipeline.needed
         held = [n for n in range(len(made)) if made[n] < cycle <= needed[n]]
         reset = []
         for n in held:

@@ -31,8 +31,8 @@ class _Text:
     def __init__(self, graph: AgreementGraph, every: int) -> None:
         self.graph = graph
         self.latency = graph.counters.cycles(every)
-        self.made = [graph.counters.made(n, every) for n in range(len(graph.counters.counters))]
-        self.held = graph.counters.held(every)
+        self.made = [graph.counters.ready_cycle(n, every) for n in range(len(graph.counters.counters))]
+        self.held = graph.counters.registered(every)
         self.places = [{bit: n for n, bit in enumerate(bits)} for bits in self.held]
 
     def lines(self, y_bits: int) -> Iterator[str]:

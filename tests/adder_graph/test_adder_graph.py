@@ -99,18 +99,20 @@ def test_operands_are_there_when_they_are_needed(seed: int, levels: int, behind:
     limit = LIMITS[levels]
     for n, adder in enumerate(graph.adders, first):
         for node in operands(adder):
-            assert 0 <= found.made[node] <= found.made[n] <= found.needed[node]
-        if any(node >= first and found.made[node] == found.made[n] for node in operands(adder)):
+            assert 0 <= found.computed[node] <= found.computed[n] <= found.needed[node]
+        if any(node >= first and found.computed[node] == found.computed[n] for node in operands(adder)):
             assert max(arrivals(found, n)) <= limit
         if found.needed[n] >= 0:
-            assert found.made[n] <= found.latency - (behind is None)
-        if n in outputs and behind is not None and found.made[n] == found.latency > 1:
+            assert found.computed[n] <= found.latency - (behind is None)
+        if n in outputs and behind is not None and found.computed[n] == found.latency > 1:
             assert max(arrivals(found, n)) + behind <= limit
     deepest = max((graph.depths[node] for node in outputs), default=0)
     assert found.latency <= max(1, deepest)
     assert levels > 1 or found.latency == max(1, deepest)
     assert all(found.needed[node] == found.latency for node in outputs)
-    bits = [width(*ends) * max(0, b - a) for ends, a, b in zip(graph.intervals, found.made, found.needed, strict=True)]
+    bits = [
+        width(*ends) * max(0, b - a) for ends, a, b in zip(graph.intervals, found.computed, found.needed, strict=True)
+    ]
     assert found.registers == sum(bits)
 
 
@@ -125,7 +127,7 @@ def arrivals(found: Pipeline, n: int) -> list[int]:
     for k in range(bits):
         times = [500]
         for node, shift in ((adder.a, adder.i), (adder.b, adder.j), (adder.c, adder.k)):
-            if node != NOTHING and found.made[node] == found.made[n] and k >= shift:
+            if node != NOTHING and found.computed[node] == found.computed[n] and k >= shift:
                 own = arrivals(found, node)
                 times.append(own[k - shift] if k - shift < len(own) else own[-1])
         three = 1250 + 620 * (k == start)
@@ -160,7 +162,7 @@ def test_stages_are_as_short_as_so_many_can_be() -> None:
     """Shorter ones would be more."""
     weight = np.random.default_rng(3).integers(-31, 32, (8, 24))
     found = schedule(find(weight, [(-128, 127)] * 24), 2)
-    cycles = [pipeline._staged(found.graph, limit, None, 0)[0] for limit in (5500, found.limit, found.limit - 100)]
+    cycles = [pipeline._stages_of(found.graph, limit, None, 0)[0] for limit in (5500, found.limit, found.limit - 100)]
     assert cycles[0] == cycles[1] == found.latency < cycles[2]
     assert found.limit < 5500
 

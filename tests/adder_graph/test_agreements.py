@@ -68,18 +68,18 @@ def test_every_vector(columns: int) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_bits_are_there_when_they_are_needed(shape: tuple[int, int], levels: int) -> None:
     graph = agreements(rows_of(shape))
-    counters, held = graph.counters, graph.counters.held(levels)
+    counters, held = graph.counters, graph.counters.registered(levels)
     depths: dict[int, int] = {ROW: 0}
     for n, counter in enumerate(counters.counters):
-        depths[n] = 1 + max(depths[bit.source] for bit in counter.taken)
+        depths[n] = 1 + max(depths[bit.source] for bit in counter.inputs)
         assert depths[n] <= counter.level
-        cycle = counters.made(n, levels)
+        cycle = counters.ready_cycle(n, levels)
         assert cycle == (counter.level - 1) // levels
-        for bit in counter.taken:
-            since = counters.made(bit.source, levels)
+        for bit in counter.inputs:
+            since = counters.ready_cycle(bit.source, levels)
             assert all(bit in held[k] for k in range(since + 1, cycle + 1))
     for bit in (bit for end in counters.ends for bit in end):
-        assert all(bit in held[k] for k in range(counters.made(bit.source, levels) + 1, len(held)))
+        assert all(bit in held[k] for k in range(counters.ready_cycle(bit.source, levels) + 1, len(held)))
     assert len(held) == max(1, -(-counters.levels // levels))
     assert graph.latency(levels) == len(held) + (graph.triples > 0)
     assert counters.levels == max([c.level for c in counters.counters], default=0) + any(

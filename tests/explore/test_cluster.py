@@ -20,7 +20,7 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         raise ModuleNotFoundError(name)
 
     monkeypatch.setattr(workers, "import_module", absent)
-    with pytest.raises(HlsgenError, match=r"HG052 --cluster: needs dask\.distributed.*hlsgen\[cluster\]"):
+    with pytest.raises(HlsgenError, match=r"HG052 --cluster: needs dask\.distributed.*\[cluster\]"):
         hlsgen.explore(network(tmp_path), points=2, cluster="tcp://127.0.0.1:1")
 
 

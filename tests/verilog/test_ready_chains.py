@@ -282,7 +282,7 @@ def test_adders_of_three_terms(tmp_path: Path) -> None:
     first, last = (node.unit for node in build.network.nodes if isinstance(node.unit, AdderMatVec))
     # Codes come out of the small memory of the input port, and out of a register of the quantizer.
     assert build.network.nodes[0].unit == Port(early=True)
-    assert (first.before > 0, last.before) == (True, 0)
+    assert (first.producer_ps > 0, last.producer_ps) == (True, 0)
     for unit, fewer in ((first, True), (last, False)):
         assert isinstance(unit.graph, AdderGraph)
         other = find(unit.matrix.weight.reshape(16, 16)[:, unit.matrix.order], unit.graph.inputs)

@@ -69,7 +69,7 @@ def explore(
                 "ok": not code,
                 "model": str(model),
                 "networks": found.networks,
-                "known": found.known,
+                "known": found.stored,
                 "output": None if output is None else str(output),
                 "points": [point.as_dict() for point in found.points],
                 "diagnostics": [d.as_dict() for d in found.warnings],
