@@ -198,9 +198,20 @@ def _matrix(work: Workload, pe: int, simd: int) -> Matrix:
     if isinstance(layer, Linear) or (work.at_once(pe, simd) and work.groups == 1 and not work.depthwise):
         rounds, folds = -(-work.rows // own), -(-work.columns // work.columns_at_once(simd))
         return Matrix(
-            "MatVec", x, w_bits, product, rounds * folds, own, simd, windows * simd * x.bits, sums,
-            together=own, windows=windows, row_folds=rounds, col_folds=folds,
-        )  # fmt: skip
+            "MatVec",
+            x,
+            w_bits,
+            product,
+            rounds * folds,
+            own,
+            simd,
+            windows * simd * x.bits,
+            sums,
+            together=own,
+            windows=windows,
+            row_folds=rounds,
+            col_folds=folds,
+        )
     taken = work.elements(pe, simd)
     if work.at_once(pe, simd):
         words, columns = -(-work.outputs // own), work.taps * work.columns
@@ -208,9 +219,18 @@ def _matrix(work: Workload, pe: int, simd: int) -> Matrix:
     rounds, folds = -(-work.rows // own), -(-work.columns // simd)
     depth = layer.window.reach[0] * layer.source.shape[-2] * -(-layer.source.shape[-1] // taken)
     return Matrix(
-        "ConvUnit", x, w_bits, product, work.groups * rounds * work.taps * folds, own, simd, taken * x.bits, sums,
-        together=own, depth=depth,
-    )  # fmt: skip
+        "ConvUnit",
+        x,
+        w_bits,
+        product,
+        work.groups * rounds * work.taps * folds,
+        own,
+        simd,
+        taken * x.bits,
+        sums,
+        together=own,
+        depth=depth,
+    )
 
 
 @lru_cache(maxsize=1 << 10)

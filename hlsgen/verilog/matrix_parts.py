@@ -120,10 +120,12 @@ def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
     parts, tables = Parts(matrix.kind, dsp=products.dsp), products.lut * few_words(matrix.words, form)
     parts.lut = {form: tables, "sums": float(rows * matrix.result_bits), "control": CONTROL}
     parts.ff = {
-        form: products.ff or tables, "sums": float(rows * matrix.result_bits), "control": 20.0,
+        form: products.ff or tables,
+        "sums": float(rows * matrix.result_bits),
+        "control": 20.0,
         "codes": float(matrix.source_bits),
         "weights": float(weights if matrix.words > 1 and form != "chains" else 0),
-    }  # fmt: skip
+    }
     if form == "pairs" or (form == "popcount" and matrix.words > 1):
         parts.ff["shared"] = rows / together * shared_registers(simd, x.bits, bits, matrix.product)
     parts.hold("weights", memory(matrix.words, weights, weights_style(matrix.words, weights, style), family))

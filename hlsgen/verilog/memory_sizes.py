@@ -44,8 +44,13 @@ class Memories:
 
 
 _18_KBIT = (
-    Shape(16384, 1, 1), Shape(8192, 2, 2), Shape(4096, 4, 4), Shape(2048, 9, 9), Shape(1024, 18, 9), Shape(512, 36, 9)
-)  # fmt: skip
+    Shape(16384, 1, 1),
+    Shape(8192, 2, 2),
+    Shape(4096, 4, 4),
+    Shape(2048, 9, 9),
+    Shape(1024, 18, 9),
+    Shape(512, 36, 9),
+)
 _4_KBIT = (Shape(2048, 2, 2), Shape(1024, 4, 4), Shape(512, 8, 8), Shape(256, 16, 1))
 #: Of Xilinx 7 series; tables that memories are made of are counted apart.
 _SERIES_7 = Memories(BLOCK, _18_KBIT, tables=True)

@@ -144,10 +144,22 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
     _free(request, {*(net.name for net in nets), *(instance.name for instance in instances)})
     control = _identity(request.model["sha256"], inputs) if request.control else None
     return Design(
-        top, request.clock, request.reset, request.reset_active_low, request.title, tuple(nets), tuple(instances),
-        inputs, outputs, network.inputs[0].on_bus, request.keep, control,
-        {f"{prefix}{name}": text for name, text in memories.items()}, modules, loads,
-    )  # fmt: skip
+        top,
+        request.clock,
+        request.reset,
+        request.reset_active_low,
+        request.title,
+        tuple(nets),
+        tuple(instances),
+        inputs,
+        outputs,
+        network.inputs[0].on_bus,
+        request.keep,
+        control,
+        {f"{prefix}{name}": text for name, text in memories.items()},
+        modules,
+        loads,
+    )
 
 
 def _stream_port(port: CorePort, wire: str, data: dict[str, str]) -> StreamPort:

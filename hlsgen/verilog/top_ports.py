@@ -9,12 +9,24 @@ from hlsgen.verilog.netlist import Design
 
 #: AXI4-Lite: (direction, bits, name); addresses have the bits of the port.
 LITE = (
-    ("input", 0, "awaddr"), ("input", 1, "awvalid"), ("output", 1, "awready"), ("input", 32, "wdata"),
-    ("input", 4, "wstrb"), ("input", 1, "wvalid"), ("output", 1, "wready"), ("output", 2, "bresp"),
-    ("output", 1, "bvalid"), ("input", 1, "bready"), ("input", 0, "araddr"), ("input", 1, "arvalid"),
-    ("output", 1, "arready"), ("output", 32, "rdata"), ("output", 2, "rresp"), ("output", 1, "rvalid"),
+    ("input", 0, "awaddr"),
+    ("input", 1, "awvalid"),
+    ("output", 1, "awready"),
+    ("input", 32, "wdata"),
+    ("input", 4, "wstrb"),
+    ("input", 1, "wvalid"),
+    ("output", 1, "wready"),
+    ("output", 2, "bresp"),
+    ("output", 1, "bvalid"),
+    ("input", 1, "bready"),
+    ("input", 0, "araddr"),
+    ("input", 1, "arvalid"),
+    ("output", 1, "arready"),
+    ("output", 32, "rdata"),
+    ("output", 2, "rresp"),
+    ("output", 1, "rvalid"),
     ("input", 1, "rready"),
-)  # fmt: skip
+)
 #: Bits of a byte address: of the port for weights, and of that for control and status.
 WEIGHTS_ADDRESS, CONTROL_ADDRESS = 4, 5
 

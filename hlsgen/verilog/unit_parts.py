@@ -182,9 +182,13 @@ def _matrix(node: Node, unit: WeightedUnit) -> Matrix:
     match unit:
         case MatVec():
             return replace(
-                numbers, windows=unit.windows, together=unit.pe, row_folds=unit.row_folds, col_folds=unit.col_folds,
+                numbers,
+                windows=unit.windows,
+                together=unit.pe,
+                row_folds=unit.row_folds,
+                col_folds=unit.col_folds,
                 tables=None if unit.sums is None else unit_sizes(unit),
-            )  # fmt: skip
+            )
         case ConvUnit():
             alone = unit.depthwise and unit.blocks is not None
             return replace(numbers, together=1 if alone else unit.pe, depth=unit.depth)

@@ -22,10 +22,17 @@ def bind(found: Comparators, table: Array, source: IntType, result: IntType, nam
     return Binding(
         "hg_compare",
         {
-            "LANES": table.shape[1], "FOLDS": len(table), "IN_W": source.bits, "IN_SIGNED": int(source.signed),
-            "STEPS": steps, "T_W": bits, "OUT_W": result.bits, "OFFSET": Bits(result.bits, found.base), "FALLING": int(falling),
+            "LANES": table.shape[1],
+            "FOLDS": len(table),
+            "IN_W": source.bits,
+            "IN_SIGNED": int(source.signed),
+            "STEPS": steps,
+            "T_W": bits,
+            "OUT_W": result.bits,
+            "OFFSET": Bits(result.bits, found.base),
+            "FALLING": int(falling),
             "FILE": f"{name}.mem",
         },
         f"{steps} comparisons a channel",
         {f"{name}.mem": words(folded, bits + falling)},
-    )  # fmt: skip
+    )

@@ -24,16 +24,25 @@ def bind(found: Correct, table: Array, source: IntType, result: IntType, name: s
     return Binding(
         "hg_correct",
         {
-            "LANES": table.shape[1], "FOLDS": len(table), "IN_W": bits, "IN_SIGNED": int(source.signed),
-            "OUT_W": result.bits, "FRACTION": found.fraction, "REST": found.rest_bits, "COUNT": found.count_bits,
+            "LANES": table.shape[1],
+            "FOLDS": len(table),
+            "IN_W": bits,
+            "IN_SIGNED": int(source.signed),
+            "OUT_W": result.bits,
+            "FRACTION": found.fraction,
+            "REST": found.rest_bits,
+            "COUNT": found.count_bits,
             "SHAPES": _packed(shapes[sets], 32),
-            "FIRST": _packed(first, bits), "LAST": _packed(last, bits),
-            "ABOVE": _packed(found.above[sets], found.count_bits), "OPEN": 0,
-            "DEEP": int(found.deep), "FILE": name,
+            "FIRST": _packed(first, bits),
+            "LAST": _packed(last, bits),
+            "ABOVE": _packed(found.above[sets], found.count_bits),
+            "OPEN": 0,
+            "DEEP": int(found.deep),
+            "FILE": name,
         },
         f"{len(found.start)} buckets, {len(found.level)} cells, {found.rest_bits} bits of a threshold by its code",
         dict(_memories(found, table, result, name)),
-    )  # fmt: skip
+    )
 
 
 def _memories(found: Correct, table: Array, result: IntType, name: str) -> Iterator[tuple[str, str]]:

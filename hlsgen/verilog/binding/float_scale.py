@@ -19,15 +19,27 @@ def bind(found: FloatScale, table: Array, source: IntType, result: IntType, name
     return Binding(
         "hg_scale_f32",
         {
-            "LANES": lanes, "FOLDS": folds, "IN_W": source.bits, "IN_SIGNED": int(source.signed),
-            "OFFSET_W": offset_bits, "LEFT": left, "U_W": found.bits, "M_W": bits, "SHIFT": found.shift,
-            "Z_W": zero_bits, "STYLE": style, "STAGES": found.stages, "CONSTANTS": Bits(lanes * bits, constants),
-            "OUT_W": width, "LOW": Bits(width + 1, found.low), "HIGH": Bits(width + 1, found.high),
+            "LANES": lanes,
+            "FOLDS": folds,
+            "IN_W": source.bits,
+            "IN_SIGNED": int(source.signed),
+            "OFFSET_W": offset_bits,
+            "LEFT": left,
+            "U_W": found.bits,
+            "M_W": bits,
+            "SHIFT": found.shift,
+            "Z_W": zero_bits,
+            "STYLE": style,
+            "STAGES": found.stages,
+            "CONSTANTS": Bits(lanes * bits, constants),
+            "OUT_W": width,
+            "LOW": Bits(width + 1, found.low),
+            "HIGH": Bits(width + 1, found.high),
             "FILE": f"{name}.mem",
         },
         f"float32 product, {bits}-bit mantissas",
         {f"{name}.mem": words(word[table], place)},
-    )  # fmt: skip
+    )
 
 
 def fields(found: FloatScale) -> list[tuple[Array, int]]:
@@ -35,6 +47,8 @@ def fields(found: FloatScale) -> list[tuple[Array, int]]:
     offset_bits, zero_bits = (signed_bits(v) if v.any() else 0 for v in (found.offset, found.zero_point))
     left_bits = int(found.left.max()).bit_length()
     return [
-        (found.mantissa, found.mantissa_bits), (found.offset, offset_bits), (found.left, left_bits),
+        (found.mantissa, found.mantissa_bits),
+        (found.offset, offset_bits),
+        (found.left, left_bits),
         (found.zero_point, zero_bits),
-    ]  # fmt: skip
+    ]

@@ -19,12 +19,24 @@ def bind_moments(unit: NormMoments, source: Stream) -> Binding:
 
 def bind_root(unit: NormRoot) -> Binding:
     own, bits = unit.constants, root_bits(unit)
-    return Binding("hg_norm_root", {
-        "M_W": unit.moment_bits, "S_W": unit.sum_bits, "E_W": own.step_bits, "W_W": bits, "STEPS": own.steps,
-        "SERIAL": int(unit.serial), "SHIFT": 0 if unit.serial else own.factor.bit_length() - 1, "FACTOR": Bits(bits, own.factor),
-        "ADDEND": Bits(bits, own.addend), "START": Bits(bits, own.start), "WAYS": unit.rows_in_flight,
-        "GAP": unit.gap,
-    }, f"1 / sqrt, {unit.roots} at a time")  # fmt: skip
+    return Binding(
+        "hg_norm_root",
+        {
+            "M_W": unit.moment_bits,
+            "S_W": unit.sum_bits,
+            "E_W": own.step_bits,
+            "W_W": bits,
+            "STEPS": own.steps,
+            "SERIAL": int(unit.serial),
+            "SHIFT": 0 if unit.serial else own.factor.bit_length() - 1,
+            "FACTOR": Bits(bits, own.factor),
+            "ADDEND": Bits(bits, own.addend),
+            "START": Bits(bits, own.start),
+            "WAYS": unit.rows_in_flight,
+            "GAP": unit.gap,
+        },
+        f"1 / sqrt, {unit.roots} at a time",
+    )
 
 
 def bind_scale(unit: NormScale, source: Stream) -> Binding:
@@ -42,6 +54,11 @@ def _integers(rows: RowCodes, beats: int, source: Stream) -> dict[str, Parameter
     lo, hi = rows.ends
     bits = IntType(min(-1, lo), max(0, hi)).bits
     return {
-        "LANES": source.lanes, "BEATS": beats, "X_W": source.type.bits, "X_SIGNED": int(source.type.signed),
-        "SHIFT": rows.shift, "Q_W": bits, "OFFSET": Bits(bits, rows.offset & ((1 << bits) - 1)),
-    }  # fmt: skip
+        "LANES": source.lanes,
+        "BEATS": beats,
+        "X_W": source.type.bits,
+        "X_SIGNED": int(source.type.signed),
+        "SHIFT": rows.shift,
+        "Q_W": bits,
+        "OFFSET": Bits(bits, rows.offset & ((1 << bits) - 1)),
+    }

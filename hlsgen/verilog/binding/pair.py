@@ -18,22 +18,38 @@ def bind(found: PairAdd | PairScale, table: Array, source: IntType, result: IntT
         return Binding(
             "hg_pair_add",
             {
-                "LANES": lanes, "ZP0": Bits(16, p.zp0), "ZP1": Bits(16, p.zp1), "ZPO": Bits(16, p.zpo),
-                "S0": Bits(16, p.s0), "S1": Bits(16, p.s1), "SO": Bits(8, p.so), "SH": Bits(8, p.shift),
+                "LANES": lanes,
+                "ZP0": Bits(16, p.zp0),
+                "ZP1": Bits(16, p.zp1),
+                "ZPO": Bits(16, p.zpo),
+                "S0": Bits(16, p.s0),
+                "S1": Bits(16, p.s1),
+                "SO": Bits(8, p.so),
+                "SH": Bits(8, p.shift),
             },
             "quantized add of two operands",
-        )  # fmt: skip
+        )
     width = max(signed_bits(np.array([v])) for v in (found.first, found.second))
     za, zb, _ = found.pair.zeros or (0, 0, 0)
     bits = signed_bits(np.array([found.offset]))
     return Binding(
         "hg_pair_scale",
         {
-            "LANES": lanes, "SIGNED": int(found.pair.dtype == "int8"), "PRODUCT": int(found.product),
-            "ZA": Bits(9, za), "ZB": Bits(9, zb), "M_W": width, "MA": Bits(width, found.first),
-            "MB": Bits(width, found.second), "R_W": bits, "R": Bits(bits, found.offset), "SHIFT": found.shift,
-            "EVEN": int(found.even), "OUT_W": result.bits, "LOW": Bits(result.bits + 1, found.pair.type.lo),
+            "LANES": lanes,
+            "SIGNED": int(found.pair.dtype == "int8"),
+            "PRODUCT": int(found.product),
+            "ZA": Bits(9, za),
+            "ZB": Bits(9, zb),
+            "M_W": width,
+            "MA": Bits(width, found.first),
+            "MB": Bits(width, found.second),
+            "R_W": bits,
+            "R": Bits(bits, found.offset),
+            "SHIFT": found.shift,
+            "EVEN": int(found.even),
+            "OUT_W": result.bits,
+            "LOW": Bits(result.bits + 1, found.pair.type.lo),
             "HIGH": Bits(result.bits + 1, found.pair.type.hi),
         },
         "product of two operands" if found.product else "sum of two operands",
-    )  # fmt: skip
+    )

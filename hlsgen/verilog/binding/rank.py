@@ -20,13 +20,19 @@ def bind(found: Rank, table: Array, source: IntType, result: IntType, name: str)
     return Binding(
         "hg_rank",
         {
-            "LANES": table.shape[1], "IN_W": source.bits, "OUT_W": result.bits, "LOW": found.low,
-            "LEVELS": levels, "CHUNKS": _bytes(found.chunks), "STATES": _bytes(widths), 
-            "TABLE_W": bits, "FILE": name,
+            "LANES": table.shape[1],
+            "IN_W": source.bits,
+            "OUT_W": result.bits,
+            "LOW": found.low,
+            "LEVELS": levels,
+            "CHUNKS": _bytes(found.chunks),
+            "STATES": _bytes(widths),
+            "TABLE_W": bits,
+            "FILE": name,
         },
         f"{levels} tables a lane",
         memories,
-    )  # fmt: skip
+    )
 
 
 def _bytes(values: tuple[int, ...]) -> Bits:

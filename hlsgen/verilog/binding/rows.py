@@ -29,9 +29,12 @@ def bind(node: Node, unit: RowsUnit) -> Binding:
 def _share(node: Node, unit: RowsUnit, share: Share, row: dict[str, Parameter]) -> Binding:
     sizes = ShareSizes.of(share, unit.source, unit.count)
     own: dict[str, Parameter] = {
-        "WEIGHT_W": sizes.weight, "NUMBER_W": sizes.number, "SUM_W": sizes.sum, "OUT_W": node.result.type.bits,
+        "WEIGHT_W": sizes.weight,
+        "NUMBER_W": sizes.number,
+        "SUM_W": sizes.sum,
+        "OUT_W": node.result.type.bits,
         "FILE": node.name,
-    }  # fmt: skip
+    }
     tables = ((share.weights, sizes.weight), (share.numbers, sizes.number))
     memories = {
         f"{node.name}_{n:04d}.mem": words(filled(table, unit.source)[:, None], bits)
@@ -44,11 +47,21 @@ def _norm(node: Node, unit: RowsUnit, norm: IntegerNorm, row: dict[str, Paramete
     sizes = NormSizes.of(norm, unit.source, unit.count)
     file = f"{node.name}.mem"
     own: dict[str, Parameter] = {
-        "IN_SIGNED": int(unit.source.signed), "CENTERED": int(norm.centred), "SUM_W": sizes.sum,
-        "SQ_W": sizes.squares, "MEAN_W": sizes.mean, "ROOT_W": sizes.root, "WEIGHT_W": sizes.weight,
-        "BIAS_W": sizes.bias, "ACC_W": sizes.number, "SHIFT": norm.shift, "BITS": sizes.quotient,
-        "OUT_W": norm.type.bits, "WRAPS": int(norm.wraps), "FILE": file,
-    }  # fmt: skip
+        "IN_SIGNED": int(unit.source.signed),
+        "CENTERED": int(norm.centred),
+        "SUM_W": sizes.sum,
+        "SQ_W": sizes.squares,
+        "MEAN_W": sizes.mean,
+        "ROOT_W": sizes.root,
+        "WEIGHT_W": sizes.weight,
+        "BIAS_W": sizes.bias,
+        "ACC_W": sizes.number,
+        "SHIFT": norm.shift,
+        "BITS": sizes.quotient,
+        "OUT_W": norm.type.bits,
+        "WRAPS": int(norm.wraps),
+        "FILE": file,
+    }
     place = ((norm.bias & ((1 << sizes.bias) - 1)) << sizes.weight) | (norm.weight & ((1 << sizes.weight) - 1))
     text = words(place.reshape(unit.beats, node.source.lanes), sizes.bias + sizes.weight)
     kind = "layer" if norm.centred else "root-mean-square"

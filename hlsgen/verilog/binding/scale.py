@@ -24,15 +24,27 @@ def bind(found: Scale, table: Array, source: IntType, result: IntType, name: str
     return Binding(
         "hg_scale",
         {
-            "LANES": lanes, "FOLDS": folds, "IN_W": source.bits, "IN_SIGNED": int(source.signed),
-            "M_W": bits, "R_W": r_bits, "R_LSB": zeros, "SHIFT": found.shift, "MODE": mode, "SYMMETRIC": symmetric,
-            "STYLE": style, "STAGES": found.stages, "CONSTANTS": Bits(lanes * bits, constants),
-            "OUT_W": width, "LOW": Bits(width + 1, found.low), "HIGH": Bits(width + 1, found.high),
+            "LANES": lanes,
+            "FOLDS": folds,
+            "IN_W": source.bits,
+            "IN_SIGNED": int(source.signed),
+            "M_W": bits,
+            "R_W": r_bits,
+            "R_LSB": zeros,
+            "SHIFT": found.shift,
+            "MODE": mode,
+            "SYMMETRIC": symmetric,
+            "STYLE": style,
+            "STAGES": found.stages,
+            "CONSTANTS": Bits(lanes * bits, constants),
+            "OUT_W": width,
+            "LOW": Bits(width + 1, found.low),
+            "HIGH": Bits(width + 1, found.high),
             "FILE": f"{name}.mem",
         },
         f"{kind}((x * m + r) / 2^{found.shift})",
         {f"{name}.mem": words(word[table], place)},
-    )  # fmt: skip
+    )
 
 
 def fields(found: Scale, source: IntType) -> list[tuple[Array, int]]:

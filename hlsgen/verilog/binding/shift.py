@@ -14,11 +14,21 @@ def bind(found: Shift, table: Array, source: IntType, result: IntType, name: str
     return Binding(
         "hg_shift",
         {
-            "LANES": table.shape[1], "FOLDS": len(table), "IN_W": source.bits, "IN_SIGNED": int(source.signed),
-            "LEFT": found.left, "B_W": bits, "SHIFT": found.shift, "MODE": int(found.mode),
-            "OUT_W": width, "LOW": Bits(width + 1, found.low), "HIGH": Bits(width + 1, found.high),
-            "ADD": int(found.adds), "SPLIT": int(found.splits), **({"FILE": f"{name}.mem"} if found.adds else {}),
+            "LANES": table.shape[1],
+            "FOLDS": len(table),
+            "IN_W": source.bits,
+            "IN_SIGNED": int(source.signed),
+            "LEFT": found.left,
+            "B_W": bits,
+            "SHIFT": found.shift,
+            "MODE": int(found.mode),
+            "OUT_W": width,
+            "LOW": Bits(width + 1, found.low),
+            "HIGH": Bits(width + 1, found.high),
+            "ADD": int(found.adds),
+            "SPLIT": int(found.splits),
+            **({"FILE": f"{name}.mem"} if found.adds else {}),
         },
         f"round((x + offset) / 2^{found.shift - found.left}), {found.mode.name}",
         file,
-    )  # fmt: skip
+    )

@@ -19,10 +19,18 @@ def bind_softmax(node: Node, unit: SoftmaxUnit) -> Binding:
     source, fraction = node.source.type, 0 if unit.in_order else unit.fraction
     width = 32 if unit.in_order else fraction + 1
     parameters: dict[str, Parameter] = {
-        "LANES": unit.lanes, "BEATS": unit.beats, "IN_W": source.bits, "IN_SIGNED": int(source.signed),
-        "LAST": unit.last, "W": width, "FRACTION": fraction, "IN_ORDER": int(unit.in_order), "LOW": 0, "M_W": _M_W,
+        "LANES": unit.lanes,
+        "BEATS": unit.beats,
+        "IN_W": source.bits,
+        "IN_SIGNED": int(source.signed),
+        "LAST": unit.last,
+        "W": width,
+        "FRACTION": fraction,
+        "IN_ORDER": int(unit.in_order),
+        "LOW": 0,
+        "M_W": _M_W,
         "FILE": node.name,
-    }  # fmt: skip
+    }
     parameters |= {"TINY": 1} if unit.tiny else {}
     masks: dict[str, str] = {}
     if unit.mask is not None:

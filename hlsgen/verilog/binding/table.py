@@ -25,10 +25,19 @@ def bind(found: Table, table: Array, source: IntType, result: IntType, name: str
     return Binding(
         "hg_table",
         {
-            "LANES": table.shape[1], "FOLDS": len(table), "IN_W": source.bits, "IN_SIGNED": int(source.signed),
-            "OUT_W": result.bits, "MODE": int(found.mode), "ADDR_W": found.bits, "CENTERED": int(centered),
-            "C_W": bits, "EVEN": int(found.even), "SUM": Bits(result.bits, found.total), "FILE": name,
+            "LANES": table.shape[1],
+            "FOLDS": len(table),
+            "IN_W": source.bits,
+            "IN_SIGNED": int(source.signed),
+            "OUT_W": result.bits,
+            "MODE": int(found.mode),
+            "ADDR_W": found.bits,
+            "CENTERED": int(centered),
+            "C_W": bits,
+            "EVEN": int(found.even),
+            "SUM": Bits(result.bits, found.total),
+            "FILE": name,
         },
         f"a table of {len(found.entries)} codes a channel{about[found.mode]}",
         memories,
-    )  # fmt: skip
+    )

@@ -17,12 +17,20 @@ def bind(found: Thresholds, table: Array, source: IntType, result: IntType, name
     return Binding(
         "hg_threshold",
         {
-            "LANES": table.shape[1], "FOLDS": len(table), "IN_W": source.bits, "IN_SIGNED": int(source.signed),
-            "BITS": found.bits, "OUT_W": result.bits, "OFFSET": found.base, "FALLING": falling, "FILE": name, "EVERY": found.every,
+            "LANES": table.shape[1],
+            "FOLDS": len(table),
+            "IN_W": source.bits,
+            "IN_SIGNED": int(source.signed),
+            "BITS": found.bits,
+            "OUT_W": result.bits,
+            "OFFSET": found.base,
+            "FALLING": falling,
+            "FILE": name,
+            "EVERY": found.every,
         },
         f"{len(found.table)} thresholds a channel",
         dict(_memories(found, table, source, name, falling)),
-    )  # fmt: skip
+    )
 
 
 def _memories(found: Thresholds, table: Array, source: IntType, name: str, falling: int) -> Iterator[tuple[str, str]]:

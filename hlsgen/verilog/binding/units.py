@@ -89,32 +89,72 @@ def bind_node(node: Node, style: int = 0) -> Binding:
             return _convolution(node, unit, style)
         case PoolUnit():
             total = unit.kind is Reduction.SUM
-            return Binding("hg_pool", {
-                "LANES": source.lanes, **_window(unit.window, unit.height, unit.width), "GROUPS": unit.folds,
-                "DEPTH": unit.depth, "X_W": source.type.bits, "PAD": _code(unit.pad, source.type.bits),
-                "X_SIGNED": signed, "SUM": int(total), "ACC_W": result.type.bits,
-            }, f"{unit.kind.value} of {unit.window.kernel[0]} x {unit.window.kernel[1]}")  # fmt: skip
+            return Binding(
+                "hg_pool",
+                {
+                    "LANES": source.lanes,
+                    **_window(unit.window, unit.height, unit.width),
+                    "GROUPS": unit.folds,
+                    "DEPTH": unit.depth,
+                    "X_W": source.type.bits,
+                    "PAD": _code(unit.pad, source.type.bits),
+                    "X_SIGNED": signed,
+                    "SUM": int(total),
+                    "ACC_W": result.type.bits,
+                },
+                f"{unit.kind.value} of {unit.window.kernel[0]} x {unit.window.kernel[1]}",
+            )
         case TiledPool():
             names = ("HEIGHT", "WIDTH", "KH", "KW", "OUT_H", "OUT_W", "FOLDS")
             values = (unit.height, unit.width, *unit.kernel, *unit.size, unit.folds)
-            return Binding("hg_reduce", {
-                "LANES": source.lanes, "X_W": source.type.bits, "X_SIGNED": signed,
-                "SUM": int(unit.kind is Reduction.SUM), "ACC_W": result.type.bits,
-                **dict(zip(names, values, strict=True)),
-            }, f"{unit.kind.value} of {unit.kernel[0]} x {unit.kernel[1]}, side by side")  # fmt: skip
+            return Binding(
+                "hg_reduce",
+                {
+                    "LANES": source.lanes,
+                    "X_W": source.type.bits,
+                    "X_SIGNED": signed,
+                    "SUM": int(unit.kind is Reduction.SUM),
+                    "ACC_W": result.type.bits,
+                    **dict(zip(names, values, strict=True)),
+                },
+                f"{unit.kind.value} of {unit.kernel[0]} x {unit.kernel[1]}, side by side",
+            )
         case SlidingWindow():
             place = {k: v for k, v in _window(unit.window, unit.height, unit.width).items() if k not in ("DH", "DW")}
-            return Binding("hg_unfold", {
-                "UNIT": source.type.bits, "LANES": source.lanes // unit.pixels, **place, "FOLDS": unit.folds, "ROWS": unit.rows, "COLUMNS": unit.columns,
-                "PAD": _code(unit.pad, source.type.bits), **_several(PIXELS=unit.pixels, WINDOWS=unit.windows, DH=unit.window.dilations[0], DW=unit.window.dilations[1]),
-            }, f"windows of {unit.window.kernel[0]} x {unit.window.kernel[1]}, all taps at once")  # fmt: skip
+            return Binding(
+                "hg_unfold",
+                {
+                    "UNIT": source.type.bits,
+                    "LANES": source.lanes // unit.pixels,
+                    **place,
+                    "FOLDS": unit.folds,
+                    "ROWS": unit.rows,
+                    "COLUMNS": unit.columns,
+                    "PAD": _code(unit.pad, source.type.bits),
+                    **_several(
+                        PIXELS=unit.pixels,
+                        WINDOWS=unit.windows,
+                        DH=unit.window.dilations[0],
+                        DW=unit.window.dilations[1],
+                    ),
+                },
+                f"windows of {unit.window.kernel[0]} x {unit.window.kernel[1]}, all taps at once",
+            )
         case GroupedMatVec():
             return _groups(node, unit, style)
         case ReduceTree(kind, taps):
-            return Binding("hg_pool_tree", {
-                "LANES": result.lanes, "TAPS": taps, "X_W": source.type.bits, "X_SIGNED": signed,
-                "SUM": int(kind is Reduction.SUM), "ACC_W": result.type.bits,
-            }, f"{kind.value} of {taps} taps")  # fmt: skip
+            return Binding(
+                "hg_pool_tree",
+                {
+                    "LANES": result.lanes,
+                    "TAPS": taps,
+                    "X_W": source.type.bits,
+                    "X_SIGNED": signed,
+                    "SUM": int(kind is Reduction.SUM),
+                    "ACC_W": result.type.bits,
+                },
+                f"{kind.value} of {taps} taps",
+            )
         case Fork(count):
             return Binding("hg_fork", {"WIDTH": source.bits, "COUNT": count}, f"{count} takers")
         case Fifo(depth):
@@ -132,15 +172,31 @@ def bind_node(node: Node, style: int = 0) -> Binding:
             return _concat(node, unit)
         case ConcatChannels(lanes, pixels):
             a, b = (stream.type for stream in node.sources)
-            return Binding("hg_beside", {
-                "UNIT_A": a.bits, "A_SIGNED": int(a.signed), "UNIT_B": b.bits, "B_SIGNED": int(b.signed),
-                "UNIT_OUT": result.type.bits, "LANES_A": lanes[0], "LANES_B": lanes[1], "PIXELS": pixels,
-            }, f"{lanes[0]} and {lanes[1]} elements side by side")  # fmt: skip
+            return Binding(
+                "hg_beside",
+                {
+                    "UNIT_A": a.bits,
+                    "A_SIGNED": int(a.signed),
+                    "UNIT_B": b.bits,
+                    "B_SIGNED": int(b.signed),
+                    "UNIT_OUT": result.type.bits,
+                    "LANES_A": lanes[0],
+                    "LANES_B": lanes[1],
+                    "PIXELS": pixels,
+                },
+                f"{lanes[0]} and {lanes[1]} elements side by side",
+            )
         case SelectLanes(places):
-            return Binding("hg_pick", {
-                "UNIT": source.type.bits, "IN": source.lanes, "OUT": result.lanes,
-                "MAP": Bits(32 * len(places), sum(place << (32 * n) for n, place in enumerate(places))),
-            }, "elements of each beat")  # fmt: skip
+            return Binding(
+                "hg_pick",
+                {
+                    "UNIT": source.type.bits,
+                    "IN": source.lanes,
+                    "OUT": result.lanes,
+                    "MAP": Bits(32 * len(places), sum(place << (32 * n) for n, place in enumerate(places))),
+                },
+                "elements of each beat",
+            )
         case Crop():
             sizes = dict(zip(("HEIGHT", "COLUMNS", "FOLDS"), unit.sizes, strict=True))
             cuts = {
@@ -151,10 +207,19 @@ def bind_node(node: Node, style: int = 0) -> Binding:
             return Binding("hg_take", {"WIDTH": source.bits, **sizes, **cuts}, "slice")
         case PadBorder():
             border = dict(zip(("TOP", "LEFT", "BOTTOM", "RIGHT"), unit.pads, strict=True))
-            return Binding("hg_pad", {
-                "UNIT": source.type.bits, "LANES": source.lanes, "HEIGHT": unit.height, "COLUMNS": unit.width,
-                "FOLDS": unit.folds, **border, "VALUE": _code(unit.value, source.type.bits),
-            }, "border")  # fmt: skip
+            return Binding(
+                "hg_pad",
+                {
+                    "UNIT": source.type.bits,
+                    "LANES": source.lanes,
+                    "HEIGHT": unit.height,
+                    "COLUMNS": unit.width,
+                    "FOLDS": unit.folds,
+                    **border,
+                    "VALUE": _code(unit.value, source.type.bits),
+                },
+                "border",
+            )
         case Reorder():
             return _gather(node, unit)
         case RowsUnit():
@@ -168,10 +233,17 @@ def bind_node(node: Node, style: int = 0) -> Binding:
         case SoftmaxUnit():
             return bind_softmax(node, unit)
         case ArgMaxUnit():
-            return Binding("hg_argmax", {
-                "LANES": source.lanes, "BEATS": unit.beats, "IN_W": source.type.bits, "IN_SIGNED": signed,
-                "INDEX_W": result.type.bits,
-            }, "position of the largest")  # fmt: skip
+            return Binding(
+                "hg_argmax",
+                {
+                    "LANES": source.lanes,
+                    "BEATS": unit.beats,
+                    "IN_W": source.type.bits,
+                    "IN_SIGNED": signed,
+                    "INDEX_W": result.type.bits,
+                },
+                "position of the largest",
+            )
         case _:
             assert_never(unit)
 
@@ -250,13 +322,29 @@ def _matrix(node: Node, unit: MatVec, style: int) -> Binding:
 def _product(node: Node, unit: DynamicMatVec) -> Binding:
     a, b = (stream.type for stream in node.sources)
     x, (shift_a, shift_b) = unit.operands[0], (factor.bit_length() - 1 for factor in unit.factors)
-    return Binding("hg_dynmvu", {
-        "SIMD": unit.simd, "PE": unit.pe, "FOLDS": unit.folds, "ROWS_FIRST": int(unit.rows_first),
-        "A_W": a.bits, "A_SIGNED": int(a.signed), "A_SHIFT": shift_a, "A_OFFSET": unit.offsets[0],
-        "X_W": x.bits, "X_SIGNED": int(x.signed),
-        "B_W": b.bits, "B_SIGNED": int(b.signed), "B_SHIFT": shift_b, "B_OFFSET": unit.offsets[1],
-        "W_W": unit.word.bits, "ACC_W": node.result.type.bits, "EVERY": unit.adders_per_stage,
-    }, f"{unit.pe} sums of {unit.folds * unit.simd} products of two streams")  # fmt: skip
+    return Binding(
+        "hg_dynmvu",
+        {
+            "SIMD": unit.simd,
+            "PE": unit.pe,
+            "FOLDS": unit.folds,
+            "ROWS_FIRST": int(unit.rows_first),
+            "A_W": a.bits,
+            "A_SIGNED": int(a.signed),
+            "A_SHIFT": shift_a,
+            "A_OFFSET": unit.offsets[0],
+            "X_W": x.bits,
+            "X_SIGNED": int(x.signed),
+            "B_W": b.bits,
+            "B_SIGNED": int(b.signed),
+            "B_SHIFT": shift_b,
+            "B_OFFSET": unit.offsets[1],
+            "W_W": unit.word.bits,
+            "ACC_W": node.result.type.bits,
+            "EVERY": unit.adders_per_stage,
+        },
+        f"{unit.pe} sums of {unit.folds * unit.simd} products of two streams",
+    )
 
 
 def _adders(node: Node, unit: AdderMatVec) -> Binding:
@@ -301,9 +389,13 @@ def _join(node: Node, unit: JoinStreams) -> Binding:
         return Binding("hg_f32_join", {"OP": code, "LANES": node.result.lanes}, f"float32 {unit.floats.value}")
     a, b = (stream.type for stream in node.sources)
     parameters: dict[str, Parameter] = {
-        "LANES": node.result.lanes, "A_W": a.bits, "A_SIGNED": int(a.signed), "B_W": b.bits,
-        "B_SIGNED": int(b.signed), "OUT_W": node.result.type.bits,
-    }  # fmt: skip
+        "LANES": node.result.lanes,
+        "A_W": a.bits,
+        "A_SIGNED": int(a.signed),
+        "B_W": b.bits,
+        "B_SIGNED": int(b.signed),
+        "OUT_W": node.result.type.bits,
+    }
     if unit.packed:
         return Binding("hg_join", parameters | {"MODE": 2}, "both operands side by side")
     if unit.factors is None:
@@ -315,21 +407,37 @@ def _join(node: Node, unit: JoinStreams) -> Binding:
 
 def _concat(node: Node, unit: ConcatBeats) -> Binding:
     a, b = (stream.type for stream in node.sources)
-    return Binding("hg_concat", {
-        "UNIT_A": a.bits, "A_SIGNED": int(a.signed), "UNIT_B": b.bits, "B_SIGNED": int(b.signed),
-        "UNIT_OUT": node.result.type.bits, "LANES": node.result.lanes, "BEATS_A": unit.beats[0],
-        "BEATS_B": unit.beats[1],
-    }, f"{unit.beats[0]} and {unit.beats[1]} beats by turns")  # fmt: skip
+    return Binding(
+        "hg_concat",
+        {
+            "UNIT_A": a.bits,
+            "A_SIGNED": int(a.signed),
+            "UNIT_B": b.bits,
+            "B_SIGNED": int(b.signed),
+            "UNIT_OUT": node.result.type.bits,
+            "LANES": node.result.lanes,
+            "BEATS_A": unit.beats[0],
+            "BEATS_B": unit.beats[1],
+        },
+        f"{unit.beats[0]} and {unit.beats[1]} beats by turns",
+    )
 
 
 def _gather(node: Node, unit: Reorder) -> Binding:
     extents = sum(extent << (32 * d) for d, (extent, _) in enumerate(unit.loops))
     strides = sum(stride << (32 * d) for d, (_, stride) in enumerate(unit.loops))
     bits = 32 * len(unit.loops)
-    return Binding("hg_gather", {
-        "WIDTH": node.source.bits, "BLOCK": unit.block, "DIMS": len(unit.loops), "EXTENTS": Bits(bits, extents),
-        "STRIDES": Bits(bits, strides),
-    }, "another order")  # fmt: skip
+    return Binding(
+        "hg_gather",
+        {
+            "WIDTH": node.source.bits,
+            "BLOCK": unit.block,
+            "DIMS": len(unit.loops),
+            "EXTENTS": Bits(bits, extents),
+            "STRIDES": Bits(bits, strides),
+        },
+        "another order",
+    )
 
 
 def _float(node: Node, unit: FloatUnit) -> Binding:
@@ -349,16 +457,33 @@ def _float(node: Node, unit: FloatUnit) -> Binding:
             word = (inner.exponent & 0xFFF).astype(object) << (m_bits + b_bits)
             word = word | (inner.mantissa.astype(object) << b_bits)
             word = word | (inner.offset & ((1 << b_bits) - 1)).astype(object)
-            return Binding("hg_f32_decode", {
-                "IN_W": source.type.bits, "IN_SIGNED": int(source.type.signed), "SHIFT": inner.shift,
-                "B_W": b_bits, "M_W": m_bits, **common,
-            }, "integer to float32", {file: words(word[unit.table], 12 + m_bits + b_bits)})  # fmt: skip
+            return Binding(
+                "hg_f32_decode",
+                {
+                    "IN_W": source.type.bits,
+                    "IN_SIGNED": int(source.type.signed),
+                    "SHIFT": inner.shift,
+                    "B_W": b_bits,
+                    "M_W": m_bits,
+                    **common,
+                },
+                "integer to float32",
+                {file: words(word[unit.table], 12 + m_bits + b_bits)},
+            )
         case ToCode():
             code = unit.unit
             word = (_float_bits(code.high).astype(object) << 32) | _float_bits(code.low).astype(object)
-            return Binding("hg_f32_encode", {
-                "MODE": code.mode, "OUT_W": result.type.bits, "OUT_SIGNED": int(result.type.signed), **common,
-            }, "float32 to code", {file: words(word[unit.table], 64)})  # fmt: skip
+            return Binding(
+                "hg_f32_encode",
+                {
+                    "MODE": code.mode,
+                    "OUT_W": result.type.bits,
+                    "OUT_SIGNED": int(result.type.signed),
+                    **common,
+                },
+                "float32 to code",
+                {file: words(word[unit.table], 64)},
+            )
         case FloatCompare():
             raise AssertionError("a comparison is two units")
         case _:
