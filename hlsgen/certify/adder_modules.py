@@ -35,9 +35,9 @@ _ABOUT = """\
 // {name}: product of a constant matrix, {rows} rows by {columns} columns.
 //
 // Purpose     sums of codes times constant weights, in {adders} adders that rows share.
-//             nK_C is code or sum K, C cycles after the codes that it is made of came in. One that can be
-//             negative is held with its highest bit inverted: so the highest bit of a sum is a carry. A row
-//             that is a sum of three is held as it leaves.
+//             nK_C is code or sum K, C cycles after its codes entered. A sum that can be negative is stored
+//             with its highest bit inverted, so that this bit is a carry. A row that is a sum of three terms
+//             is stored in two's complement.
 //             a + ~b is 1 less than a - b, but needs no carry: in each row such constants add up to 0.
 """
 _EXACT = "every sum has the bits that the ranges of the codes and the weights need. Written by"

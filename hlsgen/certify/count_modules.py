@@ -24,11 +24,11 @@ _MOST_BITS, _MOST_COUNTED = 32, 5
 _ABOUT = """\
 // {name}: agreements with a constant matrix of bits, {rows} rows by {columns} columns.
 //
-// Purpose     counts the columns that are equal to the bits of a row: {triples} times three columns with tables that rows share.
-//             `odd` is the parity of three columns, `most` their majority with none of them inverted, the first,
-//             the second, the third. `bits` are what rows add, with counters that are the same for each row.
+// Purpose     counts the columns that are equal to the bits of a row: {triples} times three columns in LUTs that rows share.
+//             `odd` is the parity of three columns, `most` their majority with no column inverted, the
+//             first, the second, the third. `bits` are the bits that the rows add, all rows alike.
 """
-_EXACT = "sums are those of all columns, modulo a power of two that is greater. Written by"
+_EXACT = "sums count all columns, modulo a power of two that is greater. Written by"
 #: Parities of three columns a, b and c, and majorities: the lowest ones of a, b, c; then of ~a, b, c; of a, ~b, c; of a, b, ~c.
 _TRIPLES = """\
     wire [{top}:0] a = s_data[{top}:0];

@@ -310,7 +310,7 @@ def weight_units(cells: Iterable[Cell], entries: list[dict[str, Any]], memories:
                     "rows": cell.number("PE"),
                     "columns": columns,
                     "weight_bits": bits,
-                    "layout": "words in the order of the file; of a word's pieces the low 32 bits first; the weight of row r and "
+                    "layout": "words in the order of the file; each word in pieces, low 32 bits first; the weight of row r and "
                     f"column c of a word is in bits [(r * {columns} + c) * {bits} +: {bits}], {signs}",
                 }
             )

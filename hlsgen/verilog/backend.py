@@ -33,12 +33,12 @@ from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
 from hlsgen.verilog.ready_chains import cut_ready_chains
 from hlsgen.verilog.resource_model import STYLES, lite_cost, network_cost, node_cost
-from hlsgen.verilog.sum_tables import SMALL_LUTS, first_codes, tables_pay, unit_sizes, word_tables
+from hlsgen.verilog.sum_tables import SMALL_LUTS, first_codes, table_row_luts, tables_pay, unit_sizes
 from hlsgen.verilog.weight_packing import load_pieces
 
 
 def _block(targets: Targets) -> int:
-    """Bits of the wider factor of a multiplier block, 0 where products are not to be in blocks."""
+    """Bits of the wider factor of a DSP block, or 0 if products must not use DSP blocks."""
     return targets.block if targets.prefer == "dsp" else 0
 
 
@@ -53,20 +53,21 @@ def _folded_cost(works: Mapping[str, Workload], folding: Folding, targets: Targe
     )
 
 
-def _blocks(works: Mapping[str, Workload], folding: Folding, targets: Targets, most: int) -> frozenset[str]:
-    none, all_ = replace(targets, blocks=frozenset()), replace(targets, blocks=None)
+def _blocks(works: Mapping[str, Workload], folding: Folding, targets: Targets, max_blocks: int) -> frozenset[str]:
+    """The layers that save most LUT in DSP blocks, in at most `max_blocks` of them."""
+    without_blocks, all_blocks = replace(targets, blocks=frozenset()), replace(targets, blocks=None)
     costs = {
-        name: (_folded_cost({name: work}, folding, none), _folded_cost({name: work}, folding, all_))
+        name: (_folded_cost({name: work}, folding, without_blocks), _folded_cost({name: work}, folding, all_blocks))
         for name, work in works.items()
     }
-    return most_saving(costs, most)
+    return most_saving(costs, max_blocks)
 
 
 def _network_cost(nodes: Iterable[Node], choices: Mapping[str, Choice], targets: Targets) -> Cost:
     dsp, style = _block(targets), STYLES[targets.weights]
     nodes = list(nodes)
-    more = lite_cost(nodes, control=targets.control, loadable=targets.loadable, family=targets.family)
-    return network_cost(nodes, choices, dsp=dsp, style=style, family=targets.family) + more
+    lite_ports = lite_cost(nodes, control=targets.control, loadable=targets.loadable, family=targets.family)
+    return network_cost(nodes, choices, dsp=dsp, style=style, family=targets.family) + lite_ports
 
 
 def _adders_pay(products: Node, adders: Node) -> bool:
@@ -74,15 +75,16 @@ def _adders_pay(products: Node, adders: Node) -> bool:
 
 
 def _tables_of(node: Node, targets: Targets) -> SumTables | None:
+    """The distributed arithmetic tables of a matrix unit, if they cost less than its products; else None."""
     unit, x, small = node.unit, node.source.type, targets.family in SMALL_LUTS
     if not isinstance(unit, MatVec):
         return None
     firsts = first_codes(unit.folds, x, unit.product, small=small)
     sizes = [unit_sizes(replace(unit, sums=SumTables(first, x.bits))) for first in firsts]
-    best = min(sizes, key=lambda own: word_tables(unit.simd, x.bits, own, small=small), default=None)
-    numbers = unit.simd, x.bits, weight_bits(unit), unit.product, unit.folds
-    cut = small and targets.pipelining.adders_per_stage == 1
-    return SumTables(best.first, x.bits, cut) if best and tables_pay(*numbers, best, small=small) else None
+    best = min(sizes, key=lambda candidate: table_row_luts(unit.simd, x.bits, candidate, small=small), default=None)
+    shape = unit.simd, x.bits, weight_bits(unit), unit.product, unit.folds
+    extra_register = small and targets.pipelining.adders_per_stage == 1
+    return SumTables(best.first, x.bits, extra_register) if best and tables_pay(*shape, best, small=small) else None
 
 
 def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
@@ -91,7 +93,7 @@ def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
 
 
 def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
-    """rtl/, the testbench without its vectors, and the certificate."""
+    """The files of rtl/, the testbench without its vectors, and the certificate."""
     design = elaborate(network, request, STYLES[request.weights])
     files = emit.emit(design, timing)
     rtl = {name: text.encode() for name, text in files.items() if name.startswith("rtl/")}

@@ -15,14 +15,14 @@ from hlsgen.verilog.netlist import Design
 
 #: Elements of a frame whose order is listed for the testbench.
 MAX_LISTED = 1 << 16
-#: How often a core is filled until nothing moves, and emptied, at most.
+#: Rounds in which the testbench fills a stalled core and drains it, at most.
 _BURSTS = 3
-#: Handshakes that are looked at meanwhile, at most: a second or two.
+#: Handshakes that are sampled in these rounds, at most: a second or two.
 _MAX_LOOKS = 1_000_000
 
 
 def testbench_config(design: Design, network: Network, timing: Timing) -> dict[str, Any]:
-    """The values that tb/test_top.py reads: ports, frames, all streams, and those that it compares (`monitors`)."""
+    """The values that tb/test_top.py reads: ports, frames, all streams, and the compared streams (`monitors`)."""
     streams = [name for node in network.nodes if not leaves(node) for name in node.outputs]
     orders: dict[bytes, int] = {}
     burst_cycles = max(20_000, 3 * timing.latency + 6 * timing.interval)
@@ -58,26 +58,29 @@ def testbench_config(design: Design, network: Network, timing: Timing) -> dict[s
     }
 
 
-def _pins(design: Design, port: CorePort, file: str, more: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """The port itself: its bits and words, and the files of its words, whose names begin with these."""
+def _pins(design: Design, port: CorePort, stem: str, further_files: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """The port: its bits and words, and the names of its word files.
+
+    `stem`: start of the name of its vector file. `further_files`: (key, start of the name) of each other file.
+    """
     bus = port.layout
     return {
         "port": port.name,
         "label": port.label,
         "tdata": bus.width,
         "words": bus.words,
-        **{key: f"{name}{port.label}.hex" for key, name in [("vectors", file), *more]},
+        **{key: f"{name}{port.label}.hex" for key, name in [("vectors", stem), *further_files]},
         **({"keep": bus.last_bytes} if design.keep else {}),
-        **({"slot_bytes": bus.slot_bytes} if design.wide else {}),
+        **({"slot_bytes": bus.slot_bytes} if design.on_bus else {}),
     }
 
 
 def _source(network: Network, port: CorePort) -> str:
-    """The layer that an output comes from."""
-    made = {wire: node for node in network.nodes for wire in node.outputs}
+    """The layer that computes an output."""
+    producers = {wire: node for node in network.nodes for wire in node.outputs}
     node: Node | None = port.node
     while node is not None and not node.layer:
-        node = made.get(node.inputs[0])
+        node = producers.get(node.inputs[0])
     return "" if node is None else node.layer
 
 

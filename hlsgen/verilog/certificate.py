@@ -1,4 +1,4 @@
-"""certificate.json of the Verilog: what each layer of a build computes, by which instances, with hashes of all files."""
+"""The certificate.json of the Verilog target: each layer's function and instances, with hashes of all files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hlsgen.verilog.render import constant
 def emit(design: Design, network: Network, model: dict[str, str], rtl: dict[str, bytes]) -> str:
     """The text of certificate.json. `rtl`: all files below rtl/, by relative path."""
     instances = {instance.name: instance for instance in design.instances}
-    found = {
+    certificate = {
         "certificate": FORMAT,
         "model": model,
         "rtl": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(rtl.items())},
         "layers": list(layer_statements(network, lambda node: _instance(design, instances[node.name]))),
     }
-    return certificate_text(found) + "\n"
+    return certificate_text(certificate) + "\n"
 
 
 def _instance(design: Design, instance: Instance) -> dict[str, Any]:

@@ -8,31 +8,31 @@ from hlsgen.adder_graph.agreements import ROW, AgreementGraph, Bit, Counter, Lit
 from hlsgen.verilog.stage_text import between_streams
 
 
-def count_module_text(name: str, graph: AgreementGraph, every: int, y_bits: int) -> str:
-    """The module `name`: bits in, sums of `y_bits` out, with a register after every so many counters."""
+def count_module_text(name: str, graph: AgreementGraph, counters_per_stage: int, y_bits: int) -> str:
+    """The module `name`: bits in, sums of `y_bits` out, with a register after every `counters_per_stage` counters."""
     rows, columns, triples = len(graph.rows), graph.columns, graph.triples
-    latency = graph.latency(every)
-    shared = f"{triples} times three columns with tables that rows share"
-    about = [
+    latency = graph.latency(counters_per_stage)
+    shared = f"{triples} times three columns in LUTs that rows share"
+    head = [
         f"// {name}: agreements with a constant matrix of bits, {rows} rows by {columns} columns.",
         "//",
         f"// Purpose     counts the columns that are equal to the bits of a row: {shared}.",
-        "//             `odd` is the parity of three columns, `most` their majority with none of them inverted, the first,",
-        "//             the second, the third. `bits` are what rows add, with counters that are the same for each row.",
+        "//             `odd` is the parity of three columns, `most` their majority with no column inverted, the",
+        "//             first, the second, the third. `bits` are the bits that the rows add, all rows alike.",
     ]
-    exact = "sums are those of all columns, modulo a power of two that is greater. Written by"
-    lines = _Text(graph, every).lines(y_bits)
-    return between_streams(name, about, exact, latency, (columns, rows * y_bits), lines)
+    contract = "sums count all columns, modulo a power of two that is greater. Written by"
+    lines = _Text(graph, counters_per_stage).lines(y_bits)
+    return between_streams(name, head, contract, latency, (columns, rows * y_bits), lines)
 
 
 class _Text:
-    """Lines of the shared tables, of the bits of rows, and of what adds them."""
+    """Lines of the shared LUTs, of the bits of rows, and of the counters and adders."""
 
-    def __init__(self, graph: AgreementGraph, every: int) -> None:
+    def __init__(self, graph: AgreementGraph, counters_per_stage: int) -> None:
         self.graph = graph
-        self.latency = graph.counters.cycles(every)
-        self.made = [graph.counters.ready_cycle(n, every) for n in range(len(graph.counters.counters))]
-        self.held = graph.counters.registered(every)
+        self.latency = graph.counters.cycles(counters_per_stage)
+        self.made = [graph.counters.ready_cycle(n, counters_per_stage) for n in range(len(graph.counters.counters))]
+        self.held = graph.counters.registered(counters_per_stage)
         self.places = [{bit: n for n, bit in enumerate(bits)} for bits in self.held]
 
     def lines(self, y_bits: int) -> Iterator[str]:
@@ -42,7 +42,7 @@ class _Text:
             yield from self._triples(graph.triples)
         yield f"    wire [{rows * each - 1}:0] bits;"
         for r, row in enumerate(graph.rows):
-            value = _together([self._literal(literal) for literal in reversed(row)])
+            value = _concatenation([self._literal(literal) for literal in reversed(row)])
             yield f"    assign bits[{(r + 1) * each - 1}:{r * each}] = {value};"
         yield "    genvar r;"
         yield "    generate"
@@ -64,16 +64,16 @@ class _Text:
             yield f"    wire [{triples - 1}:0] {name} = {part};"
         yield f"    reg  [{triples - 1}:0] odd;"
         yield f"    reg  [{4 * triples - 1}:0] most;"
-        rest = self.graph.columns - 3 * triples
-        if rest:
-            yield f"    reg  [{rest - 1}:0] rest;"
+        remaining_columns = self.graph.columns - 3 * triples
+        if remaining_columns:
+            yield f"    reg  [{remaining_columns - 1}:0] rest;"
         yield "    always @(posedge clk) if (en) begin"
         yield "        odd  <= a ^ b ^ c;"
         yield "        most <= {"
         yield "            (a & b) | (a & ~c) | (b & ~c), (a & ~b) | (a & c) | (~b & c),"
         yield "            (~a & b) | (~a & c) | (b & c), (a & b) | (a & c) | (b & c)"
         yield "        };"
-        if rest:
+        if remaining_columns:
             yield f"        rest <= s_data[{self.graph.columns - 1}:{3 * triples}];"
         yield "    end"
         yield "    wire unused_triples = &{1'b0, odd, most};"
@@ -98,13 +98,14 @@ class _Text:
     def _registers(self, cycle: int) -> Iterator[str]:
         bits = self.held[cycle]
         if bits:
-            value = _together([self._bit(bit, cycle - 1) for bit in reversed(bits)])
+            value = _concatenation([self._bit(bit, cycle - 1) for bit in reversed(bits)])
             yield f"            reg [{len(bits) - 1}:0] held{cycle};"
             yield f"            always @(posedge clk) if (en) held{cycle} <= {value};"
 
     def _counter(self, n: int, counter: Counter, cycle: int) -> Iterator[str]:
         counted, plain = (
-            _together([self._bit(bit, cycle) for bit in reversed(bits)]) for bits in (counter.counted, counter.plain)
+            _concatenation([self._bit(bit, cycle) for bit in reversed(bits)])
+            for bits in (counter.counted, counter.plain)
         )
         sizes = f".COUNTED({len(counter.counted)}), .PLACES({len(counter.plain)}), .SUM_W({counter.width})"
         yield f"            wire [{counter.width - 1}:0] c{n};"
@@ -113,7 +114,7 @@ class _Text:
         yield "            );"
 
     def _sum(self, y_bits: int) -> Iterator[str]:
-        """The last adder, of places that have two bits and those above, and its register."""
+        """The last adder, of places that have two bits and all places above, and its register."""
         ends, last = self.graph.counters.ends, self.latency - 1
         zero = f"{y_bits - len(ends)}'h0" if y_bits > len(ends) else ""
         low = next((n for n, end in enumerate(ends) if len(end) > 1), len(ends))
@@ -121,14 +122,14 @@ class _Text:
             [zero] * bool(zero) + [self._bit(end[n] if n < len(end) else None, last) for end in reversed(ends)]
             for n in range(2)
         ]
-        value = _together(rows[0])
+        value = _concatenation(rows[0])
         if low < len(ends):
-            first, second = (_together(row[: len(row) - low]) for row in rows)
+            first, second = (_concatenation(row[: len(row) - low]) for row in rows)
             yield f"            wire [{y_bits - low - 1}:0] high = {first} + {second};"
-            value = _together(["high", *rows[0][len(rows[0]) - low :]])
+            value = _concatenation(["high", *rows[0][len(rows[0]) - low :]])
         yield f"            reg [{y_bits - 1}:0] sum;"
         yield f"            always @(posedge clk) if (en) sum <= {value};"
 
 
-def _together(parts: list[str]) -> str:
+def _concatenation(parts: list[str]) -> str:
     return f"{{{', '.join(parts)}}}" if len(parts) > 1 else parts[0]

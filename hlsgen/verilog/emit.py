@@ -12,10 +12,10 @@ PORT_MODULES = ({"hg_reset", "hg_axis_in", "hg_axis_out"}, {"hg_reset", "hg_bus_
 
 
 def emit(design: Design, timing: Timing) -> dict[str, str]:
-    """Relative path -> text."""
+    """The text of each file, by relative path."""
     top = render("verilog/top.v.j2", design=design, timing=timing, ports=top_ports(design), lite_ports=LITE)
     modules = modules_used(
-        PORT_MODULES[design.wide]
+        PORT_MODULES[design.on_bus]
         | ({"hg_axil_weights"} if design.loads else set())
         | ({"hg_keep_in", "hg_keep_out"} if design.keep else set())
         | ({"hg_control"} if design.control else set())

@@ -1,4 +1,4 @@
-"""Leaves inverters out between adders and hg_shift, whose own tables invert: they would be behind the sums otherwise."""
+"""Removes inverters between adders and hg_shift: the LUTs of hg_shift can invert instead."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hlsgen.rescale.realize.shift import Shift
 
 
 def without_inverters(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes, where sums of adders go to hg_shift with the bits inverted that are held so."""
+    """The nodes, with stored-inverted bits of adder sums passed on inverted to hg_shift."""
     flips: dict[str, int] = {}
     for node in nodes:
         if isinstance(node.unit, AdderMatVec) and isinstance(node.unit.graph, AdderGraph):
             flips[node.outputs[0]] = inverted_bits(node.unit.graph, node.result.type.bits)
-    taken = {
+    flipped_streams = {
         node.inputs[0]
         for node in nodes
         if isinstance(node.unit, RescaleUnit) and isinstance(node.unit.realization, Shift) and flips.get(node.inputs[0])
@@ -24,9 +24,9 @@ def without_inverters(nodes: Sequence[Node]) -> list[Node]:
     result: list[Node] = []
     for node in nodes:
         unit = node.unit
-        if isinstance(unit, AdderMatVec) and taken & {*node.outputs}:
+        if isinstance(unit, AdderMatVec) and flipped_streams & {*node.outputs}:
             unit = replace(unit, bare=True)
-        elif isinstance(unit, RescaleUnit) and taken & {*node.inputs}:
+        elif isinstance(unit, RescaleUnit) and flipped_streams & {*node.inputs}:
             unit = replace(unit, flips=flips[node.inputs[0]])
         result.append(replace(node, unit=unit))
     return result

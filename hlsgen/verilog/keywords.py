@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Words that no Verilog or SystemVerilog module can have as its name, and that tools stumble over.
+#: Words that no Verilog or SystemVerilog module can have as its name, and words that tools reject.
 KEYWORDS = frozenset(
     """always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config deassign default
     defparam design disable edge else end endcase endconfig endfunction endgenerate endmodule endprimitive
@@ -24,10 +24,10 @@ KEYWORDS = frozenset(
     s_nexttime s_until s_until_with soft sync_accept_on sync_reject_on timeprecision unique0 until_with untyped
     wait_order wildcard""".split()
 )
-#: Words of VHDL-2008, in which cores are instantiated too: no name of a core, in upper or lower case.
+#: Words of VHDL-2008, in which cores are instantiated too: no core may have one as its name, in any case.
 VHDL_KEYWORDS = frozenset(
-    """abs access after alias all and architecture array assert assume assume_guarantee attribute begin block body buffer
-    bus case component configuration constant context cover default disconnect downto else elsif end entity exit
+    """abs access after alias all and architecture array assert assume assume_guarantee attribute begin block body
+    buffer bus case component configuration constant context cover default disconnect downto else elsif end entity exit
     fairness file for force function generate generic group guarded if impure in inertial inout is label library
     linkage literal loop map mod nand new next nor not null of on open or others out package parameter port postponed
     procedure process property protected pure range record register reject release rem report restrict
@@ -37,5 +37,5 @@ VHDL_KEYWORDS = frozenset(
 
 
 def is_keyword(name: str) -> bool:
-    """Whether Verilog, SystemVerilog or VHDL takes a name for a word of its own."""
+    """True if the name is a keyword of Verilog, SystemVerilog or VHDL."""
     return name in KEYWORDS or name.lower() in VHDL_KEYWORDS

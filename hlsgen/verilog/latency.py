@@ -53,14 +53,18 @@ FLOAT_LATENCY = {"ADD": 7, "MUL": 6, "DIV": 19, "MAX": 2, "MIN": 2}
 def latency(unit: Unit) -> int:
     """Cycles from the beat that completes an output beat to that output beat.
 
-    Of units with a window, of hg_gather and hg_softmax: from the cycle in which the last word of it is read.
+    Units with a window, hg_gather and hg_softmax are counted from the cycle in which its last word is read.
     """
     match unit:
         case Port() | FloatKeyUnit() | WidthConverter() | Fifo() | Slice() | Reorder() | ConcatChannels():
             return 1
         case RescaleUnit():
-            found = unit.realization
-            return found.latency(len(unit.table)) if isinstance(found, Thresholds) else found.latency - unit.open
+            realization = unit.realization
+            return (
+                realization.latency(len(unit.table))
+                if isinstance(realization, Thresholds)
+                else realization.latency - unit.open
+            )
         case FloatUnit():
             match unit.unit:
                 case Arithmetic(op):
@@ -113,7 +117,7 @@ def latency(unit: Unit) -> int:
 
 
 def _rows(unit: RowsUnit) -> int:
-    """From the read of a beat of hg_rows_buffer."""
+    """Cycles from the read of a beat of hg_rows_buffer."""
     match unit.function:
         case BelowLargest():
             return 2
@@ -126,7 +130,7 @@ def _rows(unit: RowsUnit) -> int:
 
 
 def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int, rows: int) -> int:
-    """Registers of hg_mac in front of its accumulators: STAGES there. `rows`: those that take the same codes."""
+    """Registers of hg_mac before its accumulators: STAGES there. `rows`: the rows that consume the same codes."""
     if isinstance(unit, MatVec) and unit.sums is not None:
         first, tree, merge = unit.sums.first, -(-simd // (4 * unit.sums.first - 3)), unit.sums.x_bits
         return (
@@ -140,14 +144,17 @@ def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int, rows: int) -> in
     return _products(simd, weight_bits(unit), unit.adders_per_stage, unit.blocks, rows)
 
 
-def _products(simd: int, bits: int, every: int, blocks: Blocks | None, rows: int) -> int:
-    """The same, of products with weights of `bits`; `every`: see Pipelining. In chains of blocks, or the longer one of two forms."""
-    if blocks is not None and (own := chains(simd, blocks.x.bits, blocks.x.signed, bits, rows, blocks.factor)):
-        return 1 + own.latency(every)
-    per = 1 if every == 1 else 2
-    plain = 1 + -(-min(simd, 4) // per) + -(-_levels((bits + 1) // 2) // every)
-    pairs = 2 + -(-bits * (2 if simd > 2 else 1) // per)
-    return max(plain, pairs) + -(-_levels(-(-simd // 4)) // every)
+def _products(simd: int, bits: int, adders_per_stage: int, blocks: Blocks | None, rows: int) -> int:
+    """The same for products with weights of `bits`; `adders_per_stage` as in Pipelining.
+
+    The products are in chains of DSP blocks, or in the longer one of two forms.
+    """
+    if blocks is not None and (block_chains := chains(simd, blocks.x.bits, blocks.x.signed, bits, rows, blocks.factor)):
+        return 1 + block_chains.latency(adders_per_stage)
+    pairs_per_stage = 1 if adders_per_stage == 1 else 2
+    plain = 1 + -(-min(simd, 4) // pairs_per_stage) + -(-_levels((bits + 1) // 2) // adders_per_stage)
+    pairs = 2 + -(-bits * (2 if simd > 2 else 1) // pairs_per_stage)
+    return max(plain, pairs) + -(-_levels(-(-simd // 4)) // adders_per_stage)
 
 
 def _levels(terms: int) -> int:

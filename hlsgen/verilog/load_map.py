@@ -9,29 +9,29 @@ from hlsgen.verilog.netlist import Design, Instance
 
 
 def weight_table(design: Design, network: Network) -> list[dict[str, Any]]:
-    """One entry for each unit, in the order of the numbers by which the host addresses them."""
+    """One entry for each unit, in the order of the unit numbers that the host uses as addresses."""
     layers = {node.name: node.layer for node in network.nodes}
     units = [instance for instance in design.instances if "LOADABLE" in instance.parameters]
     return [_unit(design, instance, layers[instance.name]) for instance in units]
 
 
 def _unit(design: Design, instance: Instance, layer: str) -> dict[str, Any]:
-    own = {name: value for name, value in instance.parameters.items() if isinstance(value, int)}
-    columns = own.get("SIMD", own.get("TAPS", 1) * own.get("COLUMNS", 1))
-    bits = own["PE"] * columns * own["W_W"]
+    numbers = {name: value for name, value in instance.parameters.items() if isinstance(value, int)}
+    columns = numbers.get("SIMD", numbers.get("TAPS", 1) * numbers.get("COLUMNS", 1))
+    bits = numbers["PE"] * columns * numbers["W_W"]
     file = str(instance.parameters["FILE"])
-    kind = {0: "two's complement", 1: "0 means -1, 1 means 1", 2: "0 means -1, 1 means 1"}[own["MODE"]]
+    encoding = {0: "two's complement", 1: "0 means -1, 1 means 1", 2: "0 means -1, 1 means 1"}[numbers["MODE"]]
     return {
-        "unit": own["UNIT"],
+        "unit": numbers["UNIT"],
         "layer": layer,
         "instance": instance.name,
         "file": f"rtl/{file}",
         "words": design.memories[file].count("\n"),
         "word_bits": bits,
         "pieces": -(-bits // 32),
-        "rows": own["PE"],
+        "rows": numbers["PE"],
         "columns": columns,
-        "weight_bits": own["W_W"],
-        "layout": "words in the order of the file; of a word's pieces the low 32 bits first; the weight of row r and "
-        f"column c of a word is in bits [(r * {columns} + c) * {own['W_W']} +: {own['W_W']}], {kind}",
+        "weight_bits": numbers["W_W"],
+        "layout": "words in the order of the file; each word in pieces, low 32 bits first; the weight of row r and "
+        f"column c of a word is in bits [(r * {columns} + c) * {numbers['W_W']} +: {numbers['W_W']}], {encoding}",
     }

@@ -1,4 +1,4 @@
-"""What memories take of a device: tables, registers and block memories, as Yosys maps them on a family of devices."""
+"""Resources of memories: LUTs, registers and block RAM, as Yosys maps them on a family of devices."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from dataclasses import dataclass
 
 from hlsgen.dataflow.resources import Cost
 
-#: Bits of constants for which a block memory of Xilinx 7 series is taken, where the tools choose.
+#: Bits of constants from which a block RAM of Xilinx 7 series is used, if the tools choose.
 BLOCK_BITS = 8256
-#: What Yosys weighs a memory of four tables of Xilinx 7 series, 64 x 3 bits, and a block memory with.
+#: Weights in Yosys' choice: a memory of four LUTs of Xilinx 7 series with 64 x 3 bits, and a block RAM.
 PIECE, BLOCK = 8, 129
-#: Tables of Xilinx 7 series that a block memory is worth: more than the 72 that hold 128 words of its width, and fewer than the
-#: 144 of 256; devices have some 190 for each.
-BLOCK_TABLES = 128
+#: Price of a block RAM in LUTs of Xilinx 7 series. It is more than the 72 LUTs that hold 128 words of its width. It is
+#: fewer than the 144 LUTs that hold 256 words. Devices have some 190 LUTs for each block RAM.
+BLOCK_RAM_LUTS = 128
 #: STYLE of hg_weights for each kind of memory that a unit may name.
 KIND_STYLES = {"tables": 3, "blocks": 2}
-#: What Yosys weighs a read port, and what it builds around a block in which a word may be read while it is written.
+#: Weights in Yosys' choice: a read port, and the logic around a block RAM whose word may be read while it is written.
 READ, READ_FIRST, WRITE_FIRST = 2, 14, 8
-#: Words and bits of a memory made of tables, the tables of one, and what Yosys weighs it with.
+#: Words and bits of a memory made of LUTs, its number of LUTs, and its weight in Yosys' choice.
 PIECE_WORDS, PIECE_BITS, PIECE_TABLES, PIECE_WEIGHT = 16, 4, 4, 4
-#: Bits of constants in tables that Yosys weighs as much as 1.
+#: Bits of constants in LUTs that have weight 1 in Yosys' choice.
 ROM_BITS = 16
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A block as so many words of so many bits; a memory that is written takes its bits in groups of `group`."""
+    """A block RAM as `words` words of `bits` bits; a written memory uses its bits in groups of `group`."""
 
     words: int
     bits: int
@@ -34,12 +34,17 @@ class Shape:
 
 @dataclass(frozen=True)
 class Memories:
-    """What a family has. weight: what Yosys weighs a block with. tables: whether memories are made of tables as well, and
-    scaled: whether one of which some bits are taken weighs less."""
+    """The memories of a device family.
+
+    `weight`: the weight of a block RAM in Yosys' choice.
+
+    `lut_memories`: memories can be made of LUTs as well. `scaled`: a LUT memory of which only some bits are used has
+    less weight.
+    """
 
     weight: int
     shapes: tuple[Shape, ...]
-    tables: bool
+    lut_memories: bool
     scaled: bool = False
 
 
@@ -52,13 +57,13 @@ _18_KBIT = (
     Shape(512, 36, 9),
 )
 _4_KBIT = (Shape(2048, 2, 2), Shape(1024, 4, 4), Shape(512, 8, 8), Shape(256, 16, 1))
-#: Of Xilinx 7 series; tables that memories are made of are counted apart.
-_SERIES_7 = Memories(BLOCK, _18_KBIT, tables=True)
-#: Families whose memories are not those of Xilinx 7 series.
+#: Xilinx 7 series; its LUT memories are counted separately.
+_SERIES_7 = Memories(BLOCK, _18_KBIT, lut_memories=True)
+#: Families whose memories differ from Xilinx 7 series.
 FAMILIES = {
-    "ecp5": Memories(128, _18_KBIT, tables=True),
-    "gowin": Memories(128, _18_KBIT, tables=True, scaled=True),
-    "ice40": Memories(64, _4_KBIT, tables=False),
+    "ecp5": Memories(128, _18_KBIT, lut_memories=True),
+    "gowin": Memories(128, _18_KBIT, lut_memories=True, scaled=True),
+    "ice40": Memories(64, _4_KBIT, lut_memories=False),
 }
 
 
@@ -67,33 +72,37 @@ def memory(words: int, width: int, style: int = 0, family: str = "xc7") -> Cost:
     if family in FAMILIES:
         return _constants(words, width, style, FAMILIES[family])
     weight, blocks = _blocks(words, width, _SERIES_7, written=False)
-    # A block of which a few bits are taken weighs little.
+    # A block RAM of which a few bits are used has little weight.
     full = max(1.0, min(-(-words // shape.words) * width / shape.bits for shape in _SERIES_7.shapes))
     if style in (1, 3) or (style == 0 and words * width <= full * BLOCK_BITS):
-        return Cost(lut=_tables(words, width))
+        return Cost(lut=_constant_luts(words, width))
     return Cost(lut=weight - _SERIES_7.weight * blocks, bram=blocks)
 
 
 def weights_style(words: int, width: int, style: int = 0) -> int:
-    """STYLE of hg_weights: as asked for, else block memory where that is worth less than tables; 0: the tools choose."""
+    """STYLE of hg_weights: `style` if given, else block RAM if it costs less than LUTs; 0: the tools choose."""
     block = memory(words, width, 2)
-    return 2 if style == 0 and _tables(words, width) > block.lut + BLOCK_TABLES * block.bram else style
+    return 2 if style == 0 and _constant_luts(words, width) > block.lut + BLOCK_RAM_LUTS * block.bram else style
 
 
-def _tables(words: int, width: int) -> float:
-    """Tables that hold constants; multiplexers of up to four are there for nothing."""
-    if words <= 4:  # a bit is often that of another bit
+def _constant_luts(words: int, width: int) -> float:
+    """LUTs that hold constants; multiplexers of up to four are free."""
+    # Few words have many equal bits.
+    if words <= 4:
         return 0.0 if words <= 2 else min(width, 14.0)
     return width * (1.0 if words <= 64 else 2.0 if words <= 128 else 4.0 if words <= 256 else words / 48)
 
 
-def buffer(words: int, width: int, family: str = "xc7", *, new: bool = False, apart: bool = False) -> Cost:
+def buffer(
+    words: int, width: int, family: str = "xc7", *, write_first: bool = False, no_collision: bool = False
+) -> Cost:
     """Cost of a memory that is written as well, such as a line buffer or a FIFO.
 
-    new: a word that is read while it is written is the new one. apart: no word is, as the module says.
+    write_first: a word that is read while it is written has the new value. no_collision: the module guarantees that no
+    word is read while it is written.
     """
     if family in FAMILIES:
-        return _written(words, width, FAMILIES[family], new, apart)
+        return _written(words, width, FAMILIES[family], write_first, no_collision)
     if words <= 32:
         return Cost(lut=4 * -(-width // 6))
     banks, blocks = -(-words // 64), memory(words, width, 2)
@@ -103,46 +112,46 @@ def buffer(words: int, width: int, family: str = "xc7", *, new: bool = False, ap
     return Cost(lut=4 * pieces + (width * -(-banks // 4) if banks > 1 else 0))
 
 
-def _constants(words: int, width: int, style: int, kinds: Memories) -> Cost:
-    """Of constants, on tables of four inputs."""
-    weight, blocks = _blocks(words, width, kinds, written=False)
+def _constants(words: int, width: int, style: int, memories: Memories) -> Cost:
+    """Cost of constants on LUTs of four inputs."""
+    weight, blocks = _blocks(words, width, memories, written=False)
     if style == 2 or (style == 0 and words * width > (weight + READ) * ROM_BITS):
         return Cost(bram=blocks)
     if words <= 4:
         return Cost(lut=0.0 if words <= 2 else min(width, 14.0))
     if words <= 16:
         return Cost(lut=float(width))
-    # Multiplexers of tables are there for nothing, or are tables.
-    return Cost(lut=width * (1 << (words - 1).bit_length()) / 16 if kinds.tables else width * words / 7)
+    # Multiplexers of LUTs are free, or are LUTs.
+    return Cost(lut=width * (1 << (words - 1).bit_length()) / 16 if memories.lut_memories else width * words / 7)
 
 
-def _written(words: int, width: int, kinds: Memories, new: bool, apart: bool) -> Cost:
-    """Of a memory that is written, on tables of four inputs."""
-    weight, blocks = _blocks(words, width, kinds, written=True)
-    weight += 0 if apart else WRITE_FIRST if new else READ_FIRST
+def _written(words: int, width: int, memories: Memories, write_first: bool, no_collision: bool) -> Cost:
+    """Cost of a memory that is written, on LUTs of four inputs."""
+    weight, blocks = _blocks(words, width, memories, written=True)
+    weight += 0 if no_collision else WRITE_FIRST if write_first else READ_FIRST
     address = (words - 1).bit_length()
-    if kinds.tables:
+    if memories.lut_memories:
         banks = -(-words // PIECE_WORDS)
         pieces = -(-banks * PIECE_BITS * -(-width // PIECE_BITS) // PIECE_BITS)
-        weighed = banks * width / PIECE_BITS if kinds.scaled else pieces
-        own = weighed * PIECE_WEIGHT + (banks - 1) * width / 2 + (banks / 2 if banks > 1 else 0) + READ
-        if own <= weight:
+        weighed = banks * width / PIECE_BITS if memories.scaled else pieces
+        lut_weight = weighed * PIECE_WEIGHT + (banks - 1) * width / 2 + (banks / 2 if banks > 1 else 0) + READ
+        if lut_weight <= weight:
             return Cost(lut=pieces * PIECE_TABLES + (banks - 1) * (1 + width / 2))
     elif words * width <= weight:
         return Cost(lut=words + (words - 1) * width * 0.6, ff=float(words * width))
-    if apart:
+    if no_collision:
         return Cost(bram=blocks)
-    # What is just being written goes past the block.
-    return Cost(lut=width + address / 2, ff=float(width + (0 if new else address)), bram=blocks)
+    # The word that is being written bypasses the block RAM.
+    return Cost(lut=width + address / 2, ff=float(width + (0 if write_first else address)), bram=blocks)
 
 
-def _blocks(words: int, width: int, kinds: Memories, *, written: bool) -> tuple[float, int]:
-    """What Yosys weighs the best shape with, and the blocks of it."""
-    found = []
-    for shape in kinds.shapes:
+def _blocks(words: int, width: int, memories: Memories, *, written: bool) -> tuple[float, int]:
+    """The weight of the best shape in Yosys' choice, and its number of block RAMs."""
+    candidates = []
+    for shape in memories.shapes:
         deep = -(-words // shape.words)
-        wide = -(-width // shape.group) * shape.group if written else width
-        blocks = -(-deep * wide // shape.bits)
+        used_width = -(-width // shape.group) * shape.group if written else width
+        blocks = -(-deep * used_width // shape.bits)
         muxes = (deep - 1) * width / 2 + (deep / 2 if written and deep > 1 else 0)
-        found.append((kinds.weight * blocks + muxes, blocks))
-    return min(found)
+        candidates.append((memories.weight * blocks + muxes, blocks))
+    return min(candidates)

@@ -18,9 +18,9 @@ from hlsgen.verilog.binding.units import bind_node
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance of a module, in the text with the prefix of the design. `inputs`, `outputs`: names of its streams.
+    """An instance of a module; the printed text adds the prefix of the design.
 
-    `ports`: port -> net.
+    `inputs`, `outputs`: names of its streams. `ports`: port -> net.
     """
 
     module: str
@@ -42,7 +42,7 @@ class Net:
 
 @dataclass(frozen=True)
 class Identity:
-    """What the port for control and status says and knows of the core, see hg_control. `words`: of a frame at each input."""
+    """The core's values in the port for control and status, see hg_control. `words`: words of a frame at each input."""
 
     version: Bits
     model: Bits
@@ -51,9 +51,10 @@ class Identity:
 
 @dataclass(frozen=True)
 class StreamPort:
-    """An AXI4-Stream port. `label` ends its name, "" of an only one. `bus`: how a frame of `stream` lies on it.
+    """An AXI4-Stream port. `label` ends its name, "" if it is the only one.
 
-    `early`: ready is cut at the input, see Port. `data`, `valid`, `ready`: the nets of the stream inside.
+    `bus`: how a frame of `stream` is laid out on it. `early`: ready is cut at the input, see Port. `data`, `valid`,
+    `ready`: the nets of the stream inside.
     """
 
     name: str
@@ -70,10 +71,10 @@ class StreamPort:
 class Design:
     """Everything that the top level prints, the memory files and the modules of single nodes. Knows no operators.
 
-    `wide`: whether the ports `inputs` and `outputs` are on a bus that was asked for; `keep`: whether they have tkeep.
-    `control`: what the port for control and status says, if there is one. `modules`: text of
-    those that are written for one instance, by name. `loads`: units whose weights can be written over AXI4-Lite, 0 if
-    there is no such port.
+    `on_bus`: True if the ports `inputs` and `outputs` are on a bus of requested width. `keep`: True if they have tkeep.
+    `control`: the values of the port for control and status, if there is one. `modules`: text of the modules that are
+    written for one instance, by name. `loads`: number of units whose weights can be written over AXI4-Lite, 0 if there
+    is no such port.
     """
 
     top: str
@@ -85,7 +86,7 @@ class Design:
     instances: tuple[Instance, ...]
     inputs: tuple[StreamPort, ...]
     outputs: tuple[StreamPort, ...]
-    wide: bool
+    on_bus: bool
     keep: bool
     control: Identity | None
     memories: dict[str, str]
@@ -94,9 +95,9 @@ class Design:
 
     @property
     def prefix(self) -> str:
-        """What the names of all modules and memory files but the top level begin with.
+        """The prefix of the names of all modules and memory files except the top level.
 
-        Both are global to an FPGA project: so cores of several models and versions have a place in one.
+        Both are global in an FPGA project. The prefix lets cores of several models and versions share one project.
         """
         return prefix_of(self.top)
 
@@ -113,17 +114,17 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
     prefix = prefix_of(top)
     nodes = network.nodes
     data = {wire: f"{node.name if _forks(node) else wire}_data" for node in nodes for wire in node.outputs}
-    sent = [node for node in nodes if not leaves(node)]
-    nets = [net for node in sent for net in _nets(node)]
+    producers = [node for node in nodes if not leaves(node)]
+    nets = [net for node in producers for net in _nets(node)]
     instances: list[Instance] = []
     loads = 0
     for node in network.inner:
-        bound = bind_node(node, style)
-        memories.update(bound.memories)
-        parameters = dict(bound.parameters)
+        binding = bind_node(node, style)
+        memories.update(binding.memories)
+        parameters = dict(binding.parameters)
         if "FILE" in parameters:
             parameters["FILE"] = f"{prefix}{parameters['FILE']}"
-        comment = f"layer {node.layer}: {bound.about}" if node.layer else bound.about
+        comment = f"layer {node.layer}: {binding.summary}" if node.layer else binding.summary
         ports = _ports(node, data)
         if isinstance(node.unit, WeightedUnit):
             ports["load"] = "load" if loadable else "50'h0"
@@ -134,14 +135,14 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
             parameters |= {"DSP": blocks.factor}
         if dsp and isinstance(node.unit, SoftmaxUnit) and not node.unit.in_order:
             parameters |= {"DSP": dsp}
-        module = bound.module
-        if bound.text is not None:
-            module = f"{node.name}_{bound.module}"
-            modules[module] = scoped(bound.text(f"{prefix}{module}"), prefix)
+        module = binding.module
+        if binding.text is not None:
+            module = f"{node.name}_{binding.module}"
+            modules[module] = scoped(binding.text(f"{prefix}{module}"), prefix)
         instances.append(Instance(module, node.name, parameters, ports, node.inputs, node.outputs, comment))
     inputs = tuple(_stream_port(port, port.node.outputs[0], data) for port in network.inputs)
     outputs = tuple(_stream_port(port, port.node.inputs[0], data) for port in network.outputs)
-    _free(request, {*(net.name for net in nets), *(instance.name for instance in instances)})
+    _check_names(request, {*(net.name for net in nets), *(instance.name for instance in instances)})
     control = _identity(request.model["sha256"], inputs) if request.control else None
     return Design(
         top,
@@ -163,17 +164,19 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
 
 
 def _stream_port(port: CorePort, wire: str, data: dict[str, str]) -> StreamPort:
-    """`wire`: the stream inside; `data`: the nets of all streams."""
+    """The port for stream `wire`; `data`: the data nets of all streams."""
     nets = data[wire], f"{wire}_valid", f"{wire}_ready"
     return StreamPort(port.name, port.label, port.stream, port.layout, *nets, port.early)
 
 
-def _free(request: Request, taken: set[str]) -> None:
-    """Clock and reset have names that nothing else in the top level has. Raises HG040."""
-    own = ("rst_core", "load", "tlast_error", "frame_error", request.top)
+def _check_names(request: Request, net_names: set[str]) -> None:
+    """Checks that nothing else in the top level has the name of clock or reset. Raises HG040."""
+    reserved = ("rst_core", "load", "tlast_error", "frame_error", request.top)
     for option, name in (("--clock-name", request.clock), ("--reset-name", request.reset)):
-        if name in taken or name in own or name.startswith(("s_axi", "m_axi", "port_", "hg_")):
-            raise fail("HG040", option, f"{name!r} is the name of something else in the core.", "Choose another name.")
+        if name in net_names or name in reserved or name.startswith(("s_axi", "m_axi", "port_", "hg_")):
+            raise fail(
+                "HG040", option, f"{name!r} is already the name of something else in the core.", "Choose another name."
+            )
 
 
 def _identity(sha256: str, inputs: Sequence[StreamPort]) -> Identity:
@@ -188,7 +191,7 @@ def _forks(node: Node) -> bool:
 
 
 def _nets(node: Node) -> list[Net]:
-    """The nets of the streams that a node sends. The outputs of a fork share their data net."""
+    """The nets of the streams that a node produces. The outputs of a fork share their data net."""
     nets = [Net(f"{node.name}_data", node.result.bits)]
     for wire in node.outputs:
         nets += [Net(f"{wire}_valid", 1), Net(f"{wire}_ready", 1)]

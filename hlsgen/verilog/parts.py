@@ -1,4 +1,4 @@
-"""The parts of a unit, with what they are expected to take before factors are fitted."""
+"""The parts of a unit, with their expected resources before factors are fitted."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hlsgen.dataflow.resources import Cost
 
 @dataclass
 class Parts:
-    """What a unit is made of: by name, tables and registers that its structure lets expect.
+    """Expected LUTs and registers of a unit by the name of the part, from its structure.
 
-    unit: the name under which unit_factors.json has what these are multiplied by. dsp, bram: counted.
+    unit: the name under which unit_factors.json has the factors of these numbers. dsp, bram: counted.
     """
 
     unit: str
@@ -21,9 +21,9 @@ class Parts:
     bram: int = 0
 
     def hold(self, name: str, cost: Cost) -> None:
-        """Adds a memory of that name; what is built around block memories has a name of its own."""
-        about = f"{name} block" if cost.bram and cost.lut else name
-        self.lut[about] = self.lut.get(about, 0.0) + cost.lut
+        """Adds a memory with that name. Logic around block RAM is a part of its own."""
+        part = f"{name} block" if cost.bram and cost.lut else name
+        self.lut[part] = self.lut.get(part, 0.0) + cost.lut
         if cost.ff:
-            self.ff[about] = self.ff.get(about, 0.0) + cost.ff
+            self.ff[part] = self.ff.get(part, 0.0) + cost.ff
         self.bram += cost.bram

@@ -1,4 +1,4 @@
-"""Parts of a quantizer: what its search, its tables and its arithmetic let expect."""
+"""Parts of a quantizer: expected resources of its search, its lookup tables and its arithmetic."""
 
 from __future__ import annotations
 
@@ -25,86 +25,90 @@ def is_quantizer(node: Node, choices: Mapping[str, Choice]) -> bool:
 
 
 def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, factor: int) -> Parts:
-    """Of a node that realizes `choice`; where only the whole realization has a price, the `first` of its nodes has it.
+    """Parts of a node that implements `choice`; only the `first` of its nodes has a price for the whole realization.
 
-    factor: bits of the factors of multiplier blocks of a family with kinds of its own, for which that price has neither
-    memories nor blocks; 0: Xilinx 7 series.
+    factor: bits of the factors of DSP blocks of a family with memories and blocks of its own, which that price then
+    excludes; 0: Xilinx 7 series.
     """
     unit, source, result = node.unit, node.source, node.result
     ff = {"control": 8.0, "in": float(source.bits), "out": float(result.bits)}
-    found = unit.realization if isinstance(unit, RescaleUnit) else None
-    if isinstance(unit, RescaleUnit) and isinstance(found, Thresholds):
+    realization = unit.realization if isinstance(unit, RescaleUnit) else None
+    if isinstance(unit, RescaleUnit) and isinstance(realization, Thresholds):
         folds, lanes = unit.table.shape
-        levels, bits = found.bits, source.type.bits
-        held = _varying(found, source.type)
+        levels, bits = realization.bits, source.type.bits
+        word_bits = _varying(realization, source.type)
         parts = Parts("thresholds")
         parts.lut = {"compare": lanes * levels * bits * 0.5, "control": float(2 * levels + folds.bit_length())}
-        cycles = levels + found.registers(folds)
+        cycles = levels + realization.registers(folds)
         parts.ff = {"compare": float(lanes * cycles * bits), "control": float(cycles * (1 + folds.bit_length()))}
         for level in range(levels):
             for _ in range(lanes):
-                parts.hold("steps", memory(folds << level, held))
+                parts.hold("steps", memory(folds << level, word_bits))
         return parts
-    if isinstance(unit, RescaleUnit) and isinstance(found, Correct):
+    if isinstance(unit, RescaleUnit) and isinstance(realization, Correct):
         folds, lanes = unit.table.shape
-        logic, _, _ = correct.cost(found, unit.table[:1], source.type, result.type)
+        logic, _, _ = correct.cost(realization, unit.table[:1], source.type, result.type)
         parts = Parts("correct", {"logic": logic}, {"logic": logic, **ff})
-        if found.deep:
-            behind = 2 * found.size + found.bucket + found.count_bits + 3
-            parts.ff["cells"] = float(behind[unit.table[0]].sum())
-        for words, bits in correct.memories(found, result.type.bits) if folds > 1 else ():
+        if realization.deep:
+            cell_bits = 2 * realization.size + realization.bucket + realization.count_bits + 3
+            parts.ff["cells"] = float(cell_bits[unit.table[0]].sum())
+        for words, bits in correct.memories(realization, result.type.bits) if folds > 1 else ():
             for _ in range(lanes):
                 parts.hold("memory", memory(folds * words, bits))
         return parts
-    if isinstance(unit, RescaleUnit) and isinstance(found, Table):
+    if isinstance(unit, RescaleUnit) and isinstance(realization, Table):
         folds, lanes = unit.table.shape
-        logic, _, memory_bits = table_.cost(found, unit.table, source.type, result.type)
+        logic, _, memory_bits = table_.cost(realization, unit.table, source.type, result.type)
         parts = Parts("table", {"logic": logic}, {"logic": logic, **ff})
         if memory_bits:
             for _ in range(lanes):
-                parts.hold("memory", memory(folds << found.bits, result.type.bits))
+                parts.hold("memory", memory(folds << realization.bits, result.type.bits))
         return parts
-    if isinstance(unit, RescaleUnit) and isinstance(found, Shift):
-        lanes, width = source.lanes, source.type.bits + found.left + 1
-        held = found.adds * width + found.splits * (result.type.bits + 1)
-        logic, _, memory_bits = shift.cost(found, unit.table, source.type, result.type)
-        parts = Parts("shift", {"logic": logic}, {"control": 8.0, "out": float(result.bits + lanes * held)})
+    if isinstance(unit, RescaleUnit) and isinstance(realization, Shift):
+        lanes, width = source.lanes, source.type.bits + realization.left + 1
+        registered_bits = realization.adds * width + realization.splits * (result.type.bits + 1)
+        logic, _, memory_bits = shift.cost(realization, unit.table, source.type, result.type)
+        parts = Parts("shift", {"logic": logic}, {"control": 8.0, "out": float(result.bits + lanes * registered_bits)})
         if not factor:
             parts.bram = -(-memory_bits // (18 * 1024))
         return parts
     parts = Parts(choice.name.split()[0], {}, ff)
-    if factor and isinstance(unit, RescaleUnit) and isinstance(found, Scale | FloatScale):
-        _scale(parts, unit, found, source.type, memory, factor)
+    if factor and isinstance(unit, RescaleUnit) and isinstance(realization, Scale | FloatScale):
+        _scale(parts, unit, realization, source.type, memory, factor)
     if first:
-        taken = next(t for t in choice.trials if t.name == choice.name)
-        parts.lut["logic"] = parts.ff["logic"] = taken.lut or 0.0
+        chosen_trial = next(t for t in choice.trials if t.name == choice.name)
+        parts.lut["logic"] = parts.ff["logic"] = chosen_trial.lut or 0.0
         if not factor:
-            parts.dsp, parts.bram = taken.dsp, -(-taken.memory_bits // (18 * 1024))
+            parts.dsp, parts.bram = chosen_trial.dsp, -(-chosen_trial.memory_bits // (18 * 1024))
     return parts
 
 
-def _varying(found: Thresholds, source: IntType) -> int:
-    """Bits of the words of a search tree that are not the same in all of them, which tools leave out of memories."""
+def _varying(thresholds: Thresholds, source: IntType) -> int:
+    """Bits that differ between the words of a search tree; tools remove the other bits from memories."""
     width = source.bits + (1 if source.signed else 2)
-    values = found.table & ((1 << width) - 1)
+    values = thresholds.table & ((1 << width) - 1)
     if not values.size:
         return 0
     varies = int(np.bitwise_or.reduce(values ^ values.flat[0], axis=None))
-    if len(found.table) + 1 < 1 << found.bits:  # thresholds that are never reached fill the tree
+    # Thresholds that are never reached fill the tree.
+    if len(thresholds.table) + 1 < 1 << thresholds.bits:
         varies |= int(values.flat[0]) ^ ((1 << (width - 1)) - 1)
-    return varies.bit_count() + (bool(found.falling.any()) and not found.falling.all())
+    return varies.bit_count() + (bool(thresholds.falling.any()) and not thresholds.falling.all())
 
 
 def _scale(
-    parts: Parts, unit: RescaleUnit, found: Scale | FloatScale, source: IntType, memory: Memory, factor: int
+    parts: Parts, unit: RescaleUnit, realization: Scale | FloatScale, source: IntType, memory: Memory, factor: int
 ) -> None:
-    """Adds the memory of a scale, and multiplier blocks whose factors have `factor` bits."""
+    """Adds the memory of a scale, and DSP blocks whose factors have `factor` bits."""
     folds, lanes = unit.table.shape
-    if isinstance(found, Scale):
-        held, factors = scale.fields(found, source), (source.bits + (not source.signed), found.multiplier_bits)
+    if isinstance(realization, Scale):
+        word_fields, factors = (
+            scale.fields(realization, source),
+            (source.bits + (not source.signed), realization.multiplier_bits),
+        )
     else:
-        held, factors = float_scale.fields(found), (found.bits, found.mantissa_bits)
+        word_fields, factors = float_scale.fields(realization), (realization.bits, realization.mantissa_bits)
     if folds > 1:
-        parts.hold("memory", memory(folds, lanes * sum(bits for _, bits in held)))
-    if found.dsp:
+        parts.hold("memory", memory(folds, lanes * sum(bits for _, bits in word_fields)))
+    if realization.dsp:
         parts.dsp += lanes * math.prod(-(-bits // factor) for bits in factors)

@@ -1,8 +1,8 @@
-"""Cuts chains of ready signals: where a taker's ready would go through too many units in one cycle, a slice stands.
+"""Cuts combinational ready paths: inserts a register slice where a ready signal would pass too many units in one cycle.
 
-A core through which it may go as a whole has its cut at the output port or, if that has more bits, at the input port.
-The registers of a slice are enough behind a quantizer that can send codes before they are in its own.
-Adders in front of hg_shift stand still with it only: so ready goes around them.
+A core whose ready path may pass from end to end is cut at the output port or, if that has more bits, at the input port.
+The registers of a slice suffice after a quantizer that can produce codes before its own output register. Adders before
+hg_shift stall only together with it, so ready bypasses them.
 """
 
 from __future__ import annotations
@@ -55,38 +55,42 @@ from hlsgen.rescale import Correct
 from hlsgen.rescale.realize.shift import Shift
 from hlsgen.verilog.latency import latency
 
-#: Units one behind the other that a ready signal may go through in a cycle. The unit with the registers that it
-#: enables in the end is not counted.
+#: Units in series that a ready signal may pass in a cycle. The unit with the registers that it finally enables is not
+#: counted.
 LONGEST_CHAIN = 1
-#: Bits of a stream from which a slice is dear, and the units that a ready signal may go through rather than take one.
+#: Bits of a stream from which a slice is expensive, and the units that a ready signal may pass there to avoid one.
 WIDE, LONGEST_WIDE = 65, 7
-#: At a clock for which adder graphs have a register after every adder it goes through one of these, and the input port cuts it.
+#: At target clocks for which adder graphs have a register after every adder, ready passes this many units, and the
+#: input port cuts it.
 LONGEST_FAST = 1
-#: Bits of codes and weights that a unit moves on one enable, in all and for each bit of a beat of its sums, from which
-#: that enable follows from registers alone: it goes far then, and a slice behind the sums is cheap beside the unit.
+#: Bits of codes and weights that one enable moves in a unit, in total and per bit of a beat of its sums. From both
+#: limits on, the enable has high fan-out and must come from registers alone; a slice after the sums is cheap for such a
+#: unit.
 FAR, CHEAP = 96, 6
-#: Bits of sums for each bit that a quantizer makes of them, from which the slice belongs behind it.
+#: Bits of sums per bit of the quantizer's output from which the slice belongs after the quantizer.
 FEW = 4
-#: Picoseconds from sums to the registers of a slice, and of hg_shift if it drops no bits, or at most FEW_BITS: a table rounds then.
+#: Picoseconds from sums to the registers of a slice, or of hg_shift. An hg_shift that drops bits rounds in a LUT, which
+#: is possible for at most FEW_BITS dropped bits.
 FEW_BITS = 4
 MULTIPLEXER, CLAMPING, ROUNDING = 1200, 2000, 2300
-#: Picoseconds from a register to what is read in a small memory, of a FIFO or an input port that cuts ready.
+#: Picoseconds from a register through the read port of a small memory, in a FIFO or an input port that cuts ready.
 READ = 1500
-#: Picoseconds of a stage of adders that a graph with a level more may have, if it has no more than the other.
+#: Picoseconds that a stage of adders may take in a graph with one more level, if it is not faster than the other one.
 SOON = 5000
-#: Bits of a code up to which hg_correct can leave out its last register: its last sum has no carry chain, see SHORT there.
+#: Bits of a code up to which hg_correct can leave out its last register: its last sum has no carry chain, see SHORT
+#: there.
 SHORT_CODE = 4
 
 
 def hops(unit: Unit) -> int | None:
-    """Units that a ready signal goes through here: 1 if s_ready depends on m_ready, None if on registers only."""
+    """Units that a ready signal passes here: 1 if s_ready depends on m_ready, None if only on registers."""
     match unit:
         case Port() | Slice() | WidthConverter() | MatVec() | ConvUnit() | PoolUnit() | SlidingWindow() | Reorder():
             return None
         case RowsUnit() | SoftmaxUnit() | NormRoot():
             return None
         case Fifo() | SelectLanes():
-            # A FIFO that is of no use is left out later; choosing lanes takes no logic.
+            # A useless FIFO is removed later; selecting lanes needs no logic.
             return 0
         case FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | TiledPool():
             return 1
@@ -99,7 +103,7 @@ def hops(unit: Unit) -> int | None:
 
 
 def enabled(node: Node) -> int:
-    """Bits of codes and weights that move on one enable behind the memories of a unit with weights."""
+    """Bits of codes and weights that one enable moves after the memories of a unit with weights."""
     match node.unit:
         case MatVec(pe=pe, simd=simd, windows=windows) as unit:
             return windows * simd * node.source.type.bits + pe * simd * weight_bits(unit)
@@ -110,7 +114,7 @@ def enabled(node: Node) -> int:
 
 
 def _pauses(unit: Unit) -> bool:
-    """Whether there is a cycle without a beat after each one that the unit sends: it reads two words for each, or more."""
+    """True if the unit pauses for a cycle after each output beat, because it reads two or more words for each."""
     match unit:
         case MatVec():
             return unit.col_folds > 1
@@ -121,10 +125,11 @@ def _pauses(unit: Unit) -> bool:
 
 
 def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> list[Node]:
-    """The nodes, with slices where a ready signal would go through more than `longest` units, or LONGEST_WIDE.
+    """The nodes, with slices where a ready signal would pass more than `longest` units, or LONGEST_WIDE.
 
-    Behind a unit whose enable goes far it may go through none, or, but for a unit with a register after every adder,
-    through a quantizer with a slice behind its few bits: the enable follows from a register more then.
+    After a unit whose enable has high fan-out, ready may pass no unit. An exception is a quantizer with a slice after
+    its few bits: the enable then depends on one more register. The exception does not apply to a unit with a register
+    after every adder.
     """
     early = _early(nodes)
     if early and not _cuts(early, longest):
@@ -133,7 +138,7 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
 
 
 def _early(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes with ready cut at the input port, if beats are narrower there and nothing cuts it between."""
+    """The nodes with ready cut at the input port, if beats are narrower there and nothing between cuts it."""
     first, inner, last = divided(nodes)
     if [node.unit for node in (*first, *last)] != [Port()] * 2 or any(hops(node.unit) is None for node in inner):
         return []
@@ -143,37 +148,39 @@ def _early(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _cuts(nodes: Sequence[Node], longest: int) -> set[str]:
-    """The streams on which slices have to stand."""
-    chain: dict[str, int] = {}  # of each stream, units that its ready goes through
+    """The streams that need slices."""
+    # Units that the ready of each stream passes.
+    chain: dict[str, int] = {}
     cut: set[str] = set()
     short, fast = (
-        _short(nodes),
+        _sums_of_short_codes(nodes),
         any(isinstance(node.unit, AdderMatVec) and node.unit.adders_per_stage == 1 for node in nodes),
     )
     converted = {wire for node in nodes if isinstance(node.unit, WidthConverter) for wire in node.inputs}
     for node in reversed(nodes):
-        own = hops(node.unit)
-        back = [wire for wire in node.outputs if wire not in chain and node is not nodes[-1]]
-        cut.update(back)  # a loop ends at a slice
-        chain |= dict.fromkeys(back, 0)
-        far = _goes_far(node)
+        unit_hops = hops(node.unit)
+        loop_wires = [wire for wire in node.outputs if wire not in chain and node is not nodes[-1]]
+        # A loop ends at a slice.
+        cut.update(loop_wires)
+        chain |= dict.fromkeys(loop_wires, 0)
+        high_fan_out = _slice_pays(node)
         if fast and node is nodes[0]:
             cut |= {wire for wire in node.outputs if chain[wire]}
         elif node.inputs and node.inputs[0] in short:
             cut |= {wire for wire in node.outputs if chain[wire] or wire in converted}
-        elif far or own is not None:
-            wide = LONGEST_FAST if fast else LONGEST_WIDE
-            most = 0 if far else wide if node.result.bits >= WIDE else longest
-            cut |= {wire for wire in node.outputs if chain[wire] + (own or 0) > most and wire not in short}
-        if own is not None:
-            length = own + max(0 if wire in cut else chain[wire] for wire in node.outputs)
-        through = isinstance(node.unit, Port) and node.unit.early
-        chain |= dict.fromkeys(node.inputs, int(through) if own is None else length)
+        elif high_fan_out or unit_hops is not None:
+            wide_limit = LONGEST_FAST if fast else LONGEST_WIDE
+            limit = 0 if high_fan_out else wide_limit if node.result.bits >= WIDE else longest
+            cut |= {wire for wire in node.outputs if chain[wire] + (unit_hops or 0) > limit and wire not in short}
+        if unit_hops is not None:
+            length = unit_hops + max(0 if wire in cut else chain[wire] for wire in node.outputs)
+        passes_early_port = isinstance(node.unit, Port) and node.unit.early
+        chain |= dict.fromkeys(node.inputs, int(passes_early_port) if unit_hops is None else length)
     return cut
 
 
 def _opened(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes, where units leave out their last register as the taker has one: see `_open`."""
+    """The nodes, where units leave out their last register if the consumer has one: see `_open`."""
     slices = {
         node.inputs[0]
         for node in nodes
@@ -195,32 +202,37 @@ def _opened(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _cuts_ready(port: Port) -> bool:
-    """Whether an output port is a slice as wide as its beats."""
+    """True if an output port is a slice as wide as its beats."""
     return not port.early and (port.bus is None or port.bus.plain)
 
 
 def _open(node: Node, slices: set[str], shifts: dict[str, int], reads: set[str]) -> Unit:
-    """A quantizer to few bits in front of slices and output ports, adders also in front of hg_shift that drops few bits."""
+    """The unit without its last register, if its consumers have one.
+
+    This applies to a quantizer to few bits before slices and output ports, and to adders before these or before an
+    hg_shift that drops few bits.
+    """
     match node.unit:
         case RescaleUnit(realization=Correct()) as unit if node.result.type.bits <= SHORT_CODE and slices >= {
             *node.outputs
         }:
             return replace(unit, open=True)
         case AdderMatVec(graph=AdderGraph()) as unit:
-            behind = MULTIPLEXER if slices >= {*node.outputs} else shifts.get(node.outputs[0])
-            unit = replace(unit, consumer_ps=behind, producer_ps=READ if reads & {*node.inputs} else 0)
-            found = replace(unit, graph=_deeper(unit.graph))
-            now, then = (
-                schedule(own.graph, own.adders_per_stage, own.consumer_ps, own.producer_ps) for own in (unit, found)
+            consumer_ps = MULTIPLEXER if slices >= {*node.outputs} else shifts.get(node.outputs[0])
+            unit = replace(unit, consumer_ps=consumer_ps, producer_ps=READ if reads & {*node.inputs} else 0)
+            deeper_unit = replace(unit, graph=_deeper(unit.graph))
+            current, deeper = (
+                schedule(candidate.graph, candidate.adders_per_stage, candidate.consumer_ps, candidate.producer_ps)
+                for candidate in (unit, deeper_unit)
             )
-            soon = then.latency <= now.latency and then.limit <= max(now.limit, SOON)
-            return found if soon and then.graph.bits < now.graph.bits else unit
+            fast_enough = deeper.latency <= current.latency and deeper.limit <= max(current.limit, SOON)
+            return deeper_unit if fast_enough and deeper.graph.bits < current.graph.bits else unit
         case _:
             return node.unit
 
 
 def _joined(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes, where adders with wide sums stand still with the hg_shift behind them only: ready skips them."""
+    """The nodes, where adders with wide sums stall only together with the hg_shift after them: ready bypasses them."""
     adders = {
         node.outputs[0]: latency(node.unit)
         for node in nodes
@@ -246,38 +258,45 @@ def _joined(nodes: Sequence[Node]) -> list[Node]:
 
 @lru_cache(maxsize=64)
 def _deeper(graph: AdderGraph) -> AdderGraph:
-    """The same matrix with a level of adders more: fewer sums of three terms, whose high bits take two tables each."""
+    """The same matrix with one more level of adders: fewer sums of three terms, whose high bits take two LUTs each."""
     return find(graph.evaluate(np.eye(len(graph.inputs), dtype=np.int64)).T, graph.inputs, 1)
 
 
-def _goes_far(node: Node) -> bool:
-    """Whether a slice behind a unit with weights is cheap beside it, or needed: the counts of a window wait for ready,
-    which at a fast clock goes through no unit before."""
+def _slice_pays(node: Node) -> bool:
+    """True if a slice after a unit with weights is cheap compared with the unit, or needed.
+
+    It is needed for the counters of a window, which wait for ready: at a fast clock, ready passes no unit before them.
+    """
     return enabled(node) >= max(FAR, CHEAP * node.result.bits) or _fast_window(node.unit)
 
 
 def _fast_window(unit: Unit) -> bool:
-    """Whether a unit with a window has a register after every adder."""
+    """True if a unit with a window has a register after every adder."""
     return isinstance(unit, ConvUnit) and unit.adders_per_stage == 1
 
 
-def _short(nodes: Sequence[Node]) -> set[str]:
-    """Sums of units with weights from which a quantizer makes beats of few bits: a slice is cheap behind those."""
-    slow = [node for node in nodes if getattr(node.unit, "every", 2) != 1]
-    sums = {wire for node in slow if _goes_far(node) or isinstance(node.unit, ConvUnit) for wire in node.outputs}
-    takers = (node for node in nodes if isinstance(node.unit, RescaleUnit) and node.inputs[0] in sums)
-    return {node.inputs[0] for node in takers if FEW * node.result.bits <= node.source.bits}
+def _sums_of_short_codes(nodes: Sequence[Node]) -> set[str]:
+    """Sums of units with weights that a quantizer converts to beats of few bits, so that a slice is cheap after it."""
+    slow_units = [node for node in nodes if getattr(node.unit, "every", 2) != 1]
+    sums = {
+        wire for node in slow_units if _slice_pays(node) or isinstance(node.unit, ConvUnit) for wire in node.outputs
+    }
+    quantizers = (node for node in nodes if isinstance(node.unit, RescaleUnit) and node.inputs[0] in sums)
+    return {node.inputs[0] for node in quantizers if FEW * node.result.bits <= node.source.bits}
 
 
 def _sliced(nodes: Sequence[Node], cut: set[str]) -> list[Node]:
-    """The nodes, with a slice on each of these streams: of one register behind units that do not send in every cycle."""
-    full = {wire: not _pauses(node.unit) for node in nodes for wire in node.outputs}
+    """The nodes, with a slice on each of these streams.
+
+    The slice has one register after a unit that does not produce a beat in every cycle, else two.
+    """
+    needs_two_beats = {wire: not _pauses(node.unit) for node in nodes for wire in node.outputs}
     result: list[Node] = []
     for node in nodes:
         inputs = list(node.inputs)
         for n, wire in enumerate(inputs):
             if wire in cut:
                 inputs[n], stream = f"{wire}_slice", node.sources[n]
-                result.append(Node(inputs[n], Slice(full[wire]), (wire,), (stream,), (inputs[n],), stream))
+                result.append(Node(inputs[n], Slice(needs_two_beats[wire]), (wire,), (stream,), (inputs[n],), stream))
         result.append(replace(node, inputs=tuple(inputs)))
     return result

@@ -1,4 +1,4 @@
-"""Renders the package's Jinja templates, and writes constants as Verilog has them."""
+"""Renders the package's Jinja templates, and formats constants for Verilog."""
 
 from __future__ import annotations
 

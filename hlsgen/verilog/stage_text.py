@@ -7,22 +7,23 @@ from collections.abc import Iterable
 
 def between_streams(
     name: str,
-    about: Iterable[str],
-    exact: str,
+    head: Iterable[str],
+    contract: str,
     latency: int,
     bits: tuple[int, int],
     lines: Iterable[str],
     *,
     joined: bool = False,
 ) -> str:
-    """The module `name` with `lines` in it, that use s_data and en and drive m_data. `bits`: of both.
+    """The module `name` with `lines` in it, which use s_data and en and drive m_data.
 
-    `about`: the head of its comment. `exact`: what its contract says, a line. `joined`: JOINED of hg_stages.
+    `head`: the first lines of its comment. `contract`: the first line of its contract. `bits`: widths of s_data and
+    m_data. `joined`: JOINED of hg_stages.
     """
     text = [
-        *about,
+        *head,
         f"// Latency     {latency} cycles, all advancing on en; one beat a cycle",
-        f"// Contract    exact: {exact}",
+        f"// Contract    exact: {contract}",
         "//             hlsgen, which proves it with `hlsgen certify`.",
         "`default_nettype none",
         f"module {name} (",

@@ -1,4 +1,4 @@
-"""The ports of a top level, with the attributes by which Vivado finds interfaces, clock and reset."""
+"""The ports of a top level, with the attributes by which Vivado detects interfaces, clock and reset."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ LITE = (
     ("output", 1, "rvalid"),
     ("input", 1, "rready"),
 )
-#: Bits of a byte address: of the port for weights, and of that for control and status.
+#: Bits of a byte address: in the port for weights, and in the port for control and status.
 WEIGHTS_ADDRESS, CONTROL_ADDRESS = 4, 5
 
 
 @dataclass(frozen=True)
 class TopPort:
-    """A port of `bits` bits. `attributes`: (name, value), printed in front of it."""
+    """A port of `bits` bits. `attributes`: (name, value), printed before it."""
 
     direction: str
     bits: int
@@ -48,31 +48,33 @@ def top_ports(design: Design) -> list[TopPort]:
     associated = ":".join([*streams, *buses])
     clock = f"ASSOCIATED_BUSIF {associated}, ASSOCIATED_RESET {design.reset}"
     polarity = "ACTIVE_LOW" if design.reset_active_low else "ACTIVE_HIGH"
-    found = [
-        TopPort("input", 1, design.clock, _about("signal:clock", f"{design.clock} CLK", clock)),
-        TopPort("input", 1, design.reset, _about("signal:reset", f"{design.reset} RST", f"POLARITY {polarity}")),
+    ports = [
+        TopPort("input", 1, design.clock, _attributes("signal:clock", f"{design.clock} CLK", clock)),
+        TopPort("input", 1, design.reset, _attributes("signal:reset", f"{design.reset} RST", f"POLARITY {polarity}")),
     ]
-    for forth, ports in (("input", design.inputs), ("output", design.outputs)):
-        for port in ports:
-            found += _stream(port.name, forth, port.bus.width, design.keep)
+    for direction, stream_ports in (("input", design.inputs), ("output", design.outputs)):
+        for port in stream_ports:
+            ports += _stream(port.name, direction, port.bus.width, design.keep)
     for name, address in (("s_axil", WEIGHTS_ADDRESS), ("s_axil_ctrl", CONTROL_ADDRESS)):
         if name in buses:
-            found += _lite(name, address)
-    return [*found, *(TopPort("output", 1, f"frame_error{port.label}") for port in design.inputs)]
+            ports += _lite(name, address)
+    return [*ports, *(TopPort("output", 1, f"frame_error{port.label}") for port in design.inputs)]
 
 
-def _about(kind: str, role: str, parameter: str = "") -> tuple[tuple[str, str], ...]:
+def _attributes(kind: str, role: str, parameter: str = "") -> tuple[tuple[str, str], ...]:
     info = ("X_INTERFACE_INFO", f"xilinx.com:{kind}:1.0 {role}")
     return (info, ("X_INTERFACE_PARAMETER", parameter)) if parameter else (info,)
 
 
-def _stream(name: str, forth: str, width: int, keep: bool) -> Iterator[TopPort]:
-    back = "output" if forth == "input" else "input"
-    parts = [(forth, width, "tdata"), (forth, 1, "tvalid"), (back, 1, "tready"), (forth, 1, "tlast")]
-    for way, bits, part in [*parts, *([(forth, width // 8, "tkeep")] if keep else [])]:
-        yield TopPort(way, bits, f"{name}_{part}", _about("interface:axis", f"{name} {part.upper()}"))
+def _stream(name: str, direction: str, width: int, keep: bool) -> Iterator[TopPort]:
+    opposite = "output" if direction == "input" else "input"
+    parts = [(direction, width, "tdata"), (direction, 1, "tvalid"), (opposite, 1, "tready"), (direction, 1, "tlast")]
+    for pin_direction, bits, part in [*parts, *([(direction, width // 8, "tkeep")] if keep else [])]:
+        yield TopPort(pin_direction, bits, f"{name}_{part}", _attributes("interface:axis", f"{name} {part.upper()}"))
 
 
 def _lite(name: str, address: int) -> Iterator[TopPort]:
-    for way, bits, part in LITE:
-        yield TopPort(way, bits or address, f"{name}_{part}", _about("interface:aximm", f"{name} {part.upper()}"))
+    for direction, bits, part in LITE:
+        yield TopPort(
+            direction, bits or address, f"{name}_{part}", _attributes("interface:aximm", f"{name} {part.upper()}")
+        )

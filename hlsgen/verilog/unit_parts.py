@@ -1,4 +1,4 @@
-"""What units are made of: the tables and registers that their structure lets expect, on tables of six inputs."""
+"""Parts of units: the LUTs and registers expected from their structure, on LUTs of six inputs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ from hlsgen.verilog.weight_packing import weight_style
 
 
 def regrouping(source: Stream, result: Stream) -> Parts:
-    """hg_width."""
+    """Parts of hg_width."""
     step, _ = regrouping_step(source, result)
     if step == result.lanes:
         # A multiplexer of the parts of a beat.
@@ -73,23 +73,23 @@ def regrouping(source: Stream, result: Stream) -> Parts:
         return Parts("narrow", lut, {"control": 4.0, "data": float(source.bits)})
     if step == source.lanes and result.group % result.lanes not in range(1, step + 1):
         alike = result.group % result.lanes == 0 or result.group < result.lanes
-        # Elements shift, in from one end or one of two, or each place has an enable of its own.
+        # Elements are shifted in from one end or one of two, or each place has an enable of its own.
         places = result.lanes / step
         shift = 1.2 * math.log2(places) + (0.0 if alike else 2.0 * source.bits)
         lut = {"control": 8.0, "data": shift if alike or 2 * source.bits <= places else 1.2 * places}
         return Parts("widen", lut, {"control": 4.0, "data": float(result.bits)})
-    # Each step that is stored goes to any place.
+    # Each stored step can go to any place.
     lut = {"control": 8.0, "data": (source.bits + 2 * result.bits) * (1.5 + math.log2(result.lanes / step) / 2)}
     return Parts("gearbox", lut, {"control": 8.0, "data": float(source.bits + result.bits)})
 
 
 def turning(slots: int) -> float:
-    """Tables that turn so many rows of a line buffer, for each bit that leaves it."""
+    """LUTs that rotate this many rows of a line buffer, for each bit that leaves it."""
     return (slots > 1) * (1.0 if slots <= 4 else 3.7)
 
 
 def _port(node: Node, port: Port, family: str) -> Parts:
-    """A register, and a counter of beats; the port that cuts ready holds two. Words of a bus become beats behind it."""
+    """A register, and a counter of beats; a port that cuts ready holds two beats. Bus words become beats after it."""
     first, bus = enters(node), port.bus
     stream = node.source if first else node.result
     count = (stream.beats if bus is None else bus.words).bit_length()
@@ -98,7 +98,7 @@ def _port(node: Node, port: Port, family: str) -> Parts:
         parts = Parts("input port", {"count": 2.0 * count}, {"count": 2.0 * count})
         if port.early:
             parts.lut["control"], parts.ff["control"] = 8.0, 8.0
-            parts.hold("buffer", buffer(2, int(bits), family, new=True))
+            parts.hold("buffer", buffer(2, int(bits), family, write_first=True))
         else:
             parts.ff["data"] = bits
     elif port.early:
@@ -115,14 +115,14 @@ def _port(node: Node, port: Port, family: str) -> Parts:
 
 def _products(node: Node, unit: DynamicMatVec, dsp: int, family: str) -> Parts:
     """Rows of products of two streams with their sums; both operands are held in registers."""
-    x, word, (left, right) = unit.operands[0], unit.word, node.sources
+    x, word, (first_stream, second_stream) = unit.operands[0], unit.word, node.sources
     products = multipliers(x, word.bits, Product.INTEGER, unit.pe, unit.simd, dsp, family, unit.pe)
     form = block_form(x, word.bits, unit.pe, unit.simd, dsp) if products.dsp else dot_form(Product.INTEGER)
     sums = float(unit.pe * node.result.type.bits)
-    zeros = [stream.bits for stream, offset in zip((left, right), unit.offsets, strict=True) if offset]
+    zeros = [stream.bits for stream, offset in zip((first_stream, second_stream), unit.offsets, strict=True) if offset]
     parts = Parts("MatVec", dsp=products.dsp)
     parts.lut = {form: products.lut, "sums": sums, "control": CONTROL, "zeros": float(sum(zeros))}
-    codes = float(x.bits * left.lanes + word.bits * right.lanes)
+    codes = float(x.bits * first_stream.lanes + word.bits * second_stream.lanes)
     parts.ff = {form: products.ff or products.lut, "sums": sums, "control": 20.0, "codes": codes}
     if form == "pairs":
         parts.ff["shared"] = shared_registers(unit.simd, x.bits, word.bits, Product.INTEGER)
@@ -130,7 +130,7 @@ def _products(node: Node, unit: DynamicMatVec, dsp: int, family: str) -> Parts:
 
 
 def _softmax(node: Node, unit: SoftmaxUnit, dsp: int, family: str) -> Parts:
-    """Rows that wait, tables for each lane, one sum and one division a row, a multiplication for each lane."""
+    """A buffer of vectors, lookup tables and a product for each lane, one sum and one division for each vector."""
     lanes, bits, distance = unit.lanes, node.source.type.bits, max(1, unit.last.bit_length())
     power = 32 if unit.in_order else unit.fraction + 1
     parts = Parts(
@@ -166,9 +166,9 @@ def _softmax(node: Node, unit: SoftmaxUnit, dsp: int, family: str) -> Parts:
 
 
 def _matrix(node: Node, unit: WeightedUnit) -> Matrix:
-    """The numbers of a unit with weights."""
+    """The dimensions of a unit with weights."""
     x, bits, words = node.source.type, weight_bits(unit), weight_words(unit)
-    numbers = Matrix(
+    matrix = Matrix(
         type(unit).__name__,
         x,
         bits,
@@ -182,22 +182,22 @@ def _matrix(node: Node, unit: WeightedUnit) -> Matrix:
     match unit:
         case MatVec():
             return replace(
-                numbers,
+                matrix,
                 windows=unit.windows,
-                together=unit.pe,
+                rows_sharing_codes=unit.pe,
                 row_folds=unit.row_folds,
                 col_folds=unit.col_folds,
                 tables=None if unit.sums is None else unit_sizes(unit),
             )
         case ConvUnit():
-            alone = unit.depthwise and unit.blocks is not None
-            return replace(numbers, together=1 if alone else unit.pe, depth=unit.depth)
+            own_block = unit.depthwise and unit.blocks is not None
+            return replace(matrix, rows_sharing_codes=1 if own_block else unit.pe, depth=unit.depth)
         case _:
-            return numbers
+            return matrix
 
 
 def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Parts:
-    """What a unit is made of; a quantizer has no tables here, its choice says what it costs."""
+    """Parts of a unit; a quantizer has no LUTs here, as its choice gives its cost."""
     unit, source, result = node.unit, node.source, node.result
     beats = {"control": 8.0, "in": float(source.bits), "out": float(result.bits)}
     match unit:
@@ -216,22 +216,22 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
         case AdderMatVec():
             return Parts("AdderMatVec", {"sums": 10.0 + unit.graph.bits}, {"sums": float(unit.graph.bits), **beats})
         case SlidingWindow():
-            # One memory for each tap, with the pixels of its column bank or, if they are few, all of the row's.
-            wide = unit.span.kernel[1]
-            kept = unit.columns * unit.folds
-            copied = kept <= (64 if wide > 2 else 32)
-            words = kept if copied else -(-unit.columns // wide) * unit.folds
-            walk, turned = walking(unit.depth), result.bits * (turning(unit.rows) + (wide > 1 and not copied))
+            # One memory for each tap, with the pixels of its column bank or, if they are few, of the whole row.
+            columns = unit.span.kernel[1]
+            row_words = unit.columns * unit.folds
+            copied = row_words <= (64 if columns > 2 else 32)
+            words = row_words if copied else -(-unit.columns // columns) * unit.folds
+            walk, turned = walking(unit.depth), result.bits * (turning(unit.rows) + (columns > 1 and not copied))
             parts = Parts("SlidingWindow", {"control": walk, "turned": turned}, {**beats, "control": walk})
-            for _ in range(unit.rows * wide):
-                parts.hold("buffer", buffer(words, source.bits, family, apart=True))
+            for _ in range(unit.rows * columns):
+                parts.hold("buffer", buffer(words, source.bits, family, no_collision=True))
             return parts
         case ReduceTree():
             return Parts("ReduceTree", {"data": 1.5 * unit.taps * result.bits}, beats)
         case PoolUnit():
             walk = walking(unit.depth)
             parts = Parts("PoolUnit", {"control": walk, "data": 4.0 * result.bits}, {**beats, "control": walk})
-            parts.hold("buffer", buffer(unit.depth, source.bits, family, apart=True))
+            parts.hold("buffer", buffer(unit.depth, source.bits, family, no_collision=True))
             return parts
         case TiledPool():
             parts = Parts("TiledPool", {"control": 30.0, "data": 2.0 * result.bits}, {**beats, "control": 20.0})
@@ -240,9 +240,9 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
             return parts
         case Fifo(depth):
             parts = Parts("Fifo", {"control": 25.0}, {"control": 15.0, "out": float(result.bits)})
-            # A large one is read ahead, around what is just being written.
+            # A large FIFO is read ahead, with a bypass for the word that is being written.
             large = depth >= 512 or (depth > 64 and depth * source.bits > 16384)
-            parts.hold("buffer", buffer(depth, source.bits, family, new=not large))
+            parts.hold("buffer", buffer(depth, source.bits, family, write_first=not large))
             return parts
         case Slice():
             lut = float(result.bits * unit.full)
@@ -278,7 +278,7 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
 
 
 def row_parts(node: Node, unit: RowsUnit, family: str) -> Parts:
-    """The memory of rows, what is summed or compared on the way in, and a divider a lane on the way out."""
+    """The memory of vectors, the sum or comparison on the way in, and a divider per lane on the way out."""
     lanes, source, result = node.source.lanes, node.source, node.result
     parts = Parts("RowsUnit", {"control": 40.0}, {"control": 40.0, "in": 2.0 * source.bits, "out": float(result.bits)})
     parts.hold("buffer", buffer(2 * unit.beats, source.bits, family))
@@ -295,22 +295,22 @@ def row_parts(node: Node, unit: RowsUnit, family: str) -> Parts:
                 parts.hold("weights", memory(1 << unit.source.bits, sizes.weight, family=family))
                 parts.hold("numbers", memory(1 << unit.source.bits, sizes.number, family=family))
         case IntegerNorm():
-            own = NormSizes.of(unit.function, unit.source, unit.count)
-            products = unit.source.bits**2 / 2 + (unit.source.bits + 2) * own.weight / 2
-            products += own.bias * own.root / 2 if unit.function.bias.any() else 0.0
+            norm_sizes = NormSizes.of(unit.function, unit.source, unit.count)
+            products = unit.source.bits**2 / 2 + (unit.source.bits + 2) * norm_sizes.weight / 2
+            products += norm_sizes.bias * norm_sizes.root / 2 if unit.function.bias.any() else 0.0
             parts.lut["products"] = lanes * products
-            parts.lut["divide"] = 2.0 * lanes * own.quotient * (own.root + 1)
-            parts.ff["divide"] = 1.0 * lanes * own.quotient * (own.root + own.quotient)
-            parts.lut["root"] = 3.0 * own.root * own.squares
-            parts.ff["root"] = 2.0 * own.root * own.squares
-            parts.hold("places", memory(unit.beats, lanes * (own.weight + own.bias), family=family))
+            parts.lut["divide"] = 2.0 * lanes * norm_sizes.quotient * (norm_sizes.root + 1)
+            parts.ff["divide"] = 1.0 * lanes * norm_sizes.quotient * (norm_sizes.root + norm_sizes.quotient)
+            parts.lut["root"] = 3.0 * norm_sizes.root * norm_sizes.squares
+            parts.ff["root"] = 2.0 * norm_sizes.root * norm_sizes.squares
+            parts.hold("places", memory(unit.beats, lanes * (norm_sizes.weight + norm_sizes.bias), family=family))
         case _:
             assert_never(unit.function)
     return parts
 
 
 def _normalizing(unit: NormUnit, source: Stream, dsp: int) -> Parts:
-    """Counted from the structure of the modules."""
+    """Parts of the normalizing units, counted from the structure of the modules."""
     match unit:
         case NormMoments(rows, _, moment):
             bits, sum_ = IntType(min(-1, rows.ends[0]), max(0, rows.ends[1])).bits, rows.sum_bits
@@ -320,13 +320,16 @@ def _normalizing(unit: NormUnit, source: Stream, dsp: int) -> Parts:
             blocks = (-(-sum_ // 17)) ** 2 * rows.centered if dsp else 0
             return Parts("NormMoments", {"data": lut, "control": 10.0}, {"data": ff, "control": 7.0}, dsp=blocks)
         case NormRoot(constants, moment, sum_, ways):
-            wide, roots, blocks = root_bits(unit), unit.roots, 0
-            lut, ff = roots * (5.2 * (wide + 28) + 45) + 2.0 * wide, roots * (4.0 * wide + 86) + 2.0 * wide
+            root_width, roots, blocks = root_bits(unit), unit.roots, 0
+            lut, ff = (
+                roots * (5.2 * (root_width + 28) + 45) + 2.0 * root_width,
+                roots * (4.0 * root_width + 86) + 2.0 * root_width,
+            )
             if unit.serial:
-                lut, ff = lut + wide, ff + 2.0 * wide + moment
+                lut, ff = lut + root_width, ff + 2.0 * root_width + moment
                 if unit.digit > 1:
                     blocks = -(-constants.factor.bit_length() // 17) if dsp else 0
-                    lut += 0.0 if dsp else unit.digit * 0.6 * wide
+                    lut += 0.0 if dsp else unit.digit * 0.6 * root_width
             waiting = buffer(ways, constants.step_bits + 24 + sum_).lut if ways > 1 else 0.0
             lut_parts = {"data": lut, "waiting": waiting, "control": 40.0}
             return Parts("NormRoot", lut_parts, {"data": ff, "control": 60.0}, dsp=blocks)
@@ -342,7 +345,10 @@ def _normalizing(unit: NormUnit, source: Stream, dsp: int) -> Parts:
 def node_parts(
     node: Node, choices: Mapping[str, Choice], counted: set[str], *, dsp: int, style: int, family: str = "xc7"
 ) -> Parts:
-    """Of a unit; of quantizers as their choices say. `counted`: layers of which a node had the price of the whole."""
+    """Parts of a unit, or of a quantizer according to its choice.
+
+    `counted`: layers whose whole price is already counted.
+    """
     if not is_quantizer(node, choices):
         return unit_parts(node, dsp=dsp, style=style, family=family)
     first = node.layer not in counted

@@ -17,14 +17,17 @@ MODES = {Product.INTEGER: 0, Product.BIPOLAR: 1, Product.AGREEMENTS: 2}
 
 
 def weight_style(unit: WeightedUnit, style: int) -> int:
-    """How its weights are held: as asked for (STYLE of hg_weights), else as clock or budget want it, or as it costs least."""
+    """The kind of a unit's weight memory, as STYLE of hg_weights.
+
+    It is `style` if that is given, else the kind that the clock or the budget needs, else the cheapest.
+    """
     if style == 0 and unit.memory:
         return KIND_STYLES[unit.memory]
     return weights_style(weight_words(unit), unit.lanes * weight_bits(unit), style)
 
 
 def load_pieces(unit: WeightedUnit, weight: Array) -> Iterator[int]:
-    """Other weights in the layer's order, as the unit's memory takes them: words in pieces of 32 bits, low ones first."""
+    """New weights, given in the layer's order, as 32-bit pieces for the unit's memory, low pieces of a word first."""
     table = packed(replace(unit, weight=weight.reshape(unit.weight.shape)))
     bits = weight_bits(unit)
     for line in words(table, bits).split():

@@ -75,9 +75,11 @@ def test_blocks_are_those_of_yosys(family: str, tmp_path: Path) -> None:
     found = synthesized(family, tmp_path)
     expected = {f"rom_{words}_{width}": memory(words, width, 0, family).bram for words, width in CONSTANTS}
     expected |= {
-        f"replay_{words}_{width}": buffer(2 * words, width, family, apart=True).bram for words, width in REPEATED
+        f"replay_{words}_{width}": buffer(2 * words, width, family, no_collision=True).bram for words, width in REPEATED
     }
-    expected |= {f"fifo_{words}_{width}": buffer(words, width, family, new=words < 512).bram for words, width in FIFOS}
+    expected |= {
+        f"fifo_{words}_{width}": buffer(words, width, family, write_first=words < 512).bram for words, width in FIFOS
+    }
     if family == "xc7":  # 100 words of 24 bits are at the border
         del expected["fifo_100_24"], found["fifo_100_24"]
     assert {cell: of.bram for cell, of in found.items()} == expected

@@ -23,26 +23,26 @@ from hlsgen.verilog.binding import table as table_
 from hlsgen.verilog.binding.memory_files import Binding
 
 
-def bind(found: Single, table: Array, source: IntType, result: IntType, name: str) -> Binding:
-    """The module of a realization. `table` (folds, lanes): the set that each lane uses in each beat."""
-    match found:
+def bind(realization: Single, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """The module of a realization. `table` (folds, lanes): the parameter set that each lane uses in each beat."""
+    match realization:
         case Shift():
-            return shift.bind(found, table, source, result, name)
+            return shift.bind(realization, table, source, result, name)
         case Thresholds():
-            return thresholds.bind(found, table, source, result, name)
+            return thresholds.bind(realization, table, source, result, name)
         case Comparators():
-            return compare.bind(found, table, source, result, name)
+            return compare.bind(realization, table, source, result, name)
         case Rank():
-            return rank.bind(found, table, source, result, name)
+            return rank.bind(realization, table, source, result, name)
         case Table():
-            return table_.bind(found, table, source, result, name)
+            return table_.bind(realization, table, source, result, name)
         case Scale():
-            return scale.bind(found, table, source, result, name)
+            return scale.bind(realization, table, source, result, name)
         case FloatScale():
-            return float_scale.bind(found, table, source, result, name)
+            return float_scale.bind(realization, table, source, result, name)
         case Correct():
-            return correct.bind(found, table, source, result, name)
+            return correct.bind(realization, table, source, result, name)
         case PairAdd() | PairScale():
-            return pair.bind(found, table, source, result, name)
+            return pair.bind(realization, table, source, result, name)
         case _:
-            assert_never(found)
+            assert_never(realization)

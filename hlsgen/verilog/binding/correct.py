@@ -11,16 +11,16 @@ from hlsgen.rescale.realize.correct import Correct
 from hlsgen.verilog.binding.memory_files import Binding, Bits, words
 
 
-def bind(found: Correct, table: Array, source: IntType, result: IntType, name: str) -> Binding:
-    """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
-    # All sets of a lane have the same parameters, their tables differ.
+def bind(realization: Correct, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """The module of a realization. `table` int64 (folds, lanes): the parameter set of each lane in each beat."""
+    # All sets of a lane have the same parameters, only their tables differ.
     sets = table[0]
     bits = source.bits
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if source.signed else (0, (1 << bits) - 1)
-    # Bounds that no input passes are those of the type.
-    first = np.where(found.below[table].any(axis=0), found.first[sets], low)
-    last = np.where(found.beyond[table].any(axis=0), found.last[sets], high)
-    shapes = found.bucket | found.cell << 8 | found.coarse << 16 | found.fine << 24
+    # Bounds that no input exceeds are the bounds of the type.
+    first = np.where(realization.below[table].any(axis=0), realization.first[sets], low)
+    last = np.where(realization.beyond[table].any(axis=0), realization.last[sets], high)
+    shapes = realization.bucket | realization.cell << 8 | realization.coarse << 16 | realization.fine << 24
     return Binding(
         "hg_correct",
         {
@@ -29,39 +29,40 @@ def bind(found: Correct, table: Array, source: IntType, result: IntType, name: s
             "IN_W": bits,
             "IN_SIGNED": int(source.signed),
             "OUT_W": result.bits,
-            "FRACTION": found.fraction,
-            "REST": found.rest_bits,
-            "COUNT": found.count_bits,
+            "FRACTION": realization.fraction,
+            "REST": realization.rest_bits,
+            "COUNT": realization.count_bits,
             "SHAPES": _packed(shapes[sets], 32),
             "FIRST": _packed(first, bits),
             "LAST": _packed(last, bits),
-            "ABOVE": _packed(found.above[sets], found.count_bits),
+            "ABOVE": _packed(realization.above[sets], realization.count_bits),
             "OPEN": 0,
-            "DEEP": int(found.deep),
+            "DEEP": int(realization.deep),
             "FILE": name,
         },
-        f"{len(found.start)} buckets, {len(found.level)} cells, {found.rest_bits} bits of a threshold by its code",
-        dict(_memories(found, table, result, name)),
+        f"{len(realization.start)} buckets, {len(realization.level)} cells, "
+        f"{realization.rest_bits} low threshold bits per code",
+        dict(_memories(realization, table, result, name)),
     )
 
 
-def _memories(found: Correct, table: Array, result: IntType, name: str) -> Iterator[tuple[str, str]]:
+def _memories(realization: Correct, table: Array, result: IntType, name: str) -> Iterator[tuple[str, str]]:
     codes = (1 << result.bits) - 1
-    counts = found.count | (found.sure.astype(np.int64) << found.count_bits)
-    rest = np.zeros((codes + 1 if found.rest_bits else 0, found.low_bits.shape[1]), np.int64)
-    if found.rest_bits:
-        rest[(found.low + np.arange(len(found.low_bits))) & codes] = found.low_bits
+    counts = realization.count | (realization.sure.astype(np.int64) << realization.count_bits)
+    low_bits = np.zeros((codes + 1 if realization.rest_bits else 0, realization.low_bits.shape[1]), np.int64)
+    if realization.rest_bits:
+        low_bits[(realization.low + np.arange(len(realization.low_bits))) & codes] = realization.low_bits
     for lane in range(table.shape[1]):
         sets = table[:, lane]
-        size, cell = int(found.size[sets[0]]), int(found.cell[sets[0]])
+        size, cell = int(realization.size[sets[0]]), int(realization.cell[sets[0]])
         # Words may have more than 63 bits.
-        start = found.start[:, sets] & ((1 << size + cell) - 1)
-        bucket = ((found.code[:, sets] & codes).astype(object) << (size + cell)) | start
-        place = (counts[:, sets].astype(object) << size) | found.level[:, sets]
+        start = realization.start[:, sets] & ((1 << size + cell) - 1)
+        bucket_words = ((realization.code[:, sets] & codes).astype(object) << (size + cell)) | start
+        cell_words = (counts[:, sets].astype(object) << size) | realization.level[:, sets]
         files = (
-            (bucket[: 1 << int(found.bucket[sets[0]])], result.bits + size + cell),
-            (place[: 1 << cell], 1 + found.count_bits + size),
-            (rest[:, sets], found.rest_bits),
+            (bucket_words[: 1 << int(realization.bucket[sets[0]])], result.bits + size + cell),
+            (cell_words[: 1 << cell], 1 + realization.count_bits + size),
+            (low_bits[:, sets], realization.rest_bits),
         )
         for number, (entries, width) in enumerate(files):
             if width:
@@ -71,7 +72,7 @@ def _memories(found: Correct, table: Array, result: IntType, name: str) -> Itera
 
 
 def _columns(entries: Array, width: int) -> str:
-    """A word for each bit, of that bit of all entries: the form of tables that are logic."""
+    """The entries bit by bit, one word for each bit of all entries: the form of tables that are logic."""
     return words(np.concatenate([(entries.T >> bit) & 1 for bit in range(width)]), 1)
 
 

@@ -1,4 +1,4 @@
-"""What a bound module consists of: its name, its parameters, and the text of its memory files."""
+"""A bound module as data: its name, its parameters, and the text of its memory files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from hlsgen.numerics.fixed import Array, IntType
 
-#: Words that are written at a time.
+#: Words of one vectorized conversion.
 _CHUNK = 4096
 
 
@@ -26,15 +26,15 @@ Parameter = int | str | Bits
 
 @dataclass(frozen=True)
 class Binding:
-    """A module, its parameters, its memory files, and `about`: what a comment says of it.
+    """A module, its parameters, its memory files, and `summary`, the comment on the instance.
 
-    Parameter FILE is a file name, or the stem of several. File names start with the node's name.
-    `text`: of a module that is made for this node alone, by its name; then `module` ends its name.
+    Parameter FILE is a file name, or the stem of several. File names start with the node's name. `text` prints a module
+    that is made for this node alone, given its name; then `module` ends its name.
     """
 
     module: str
     parameters: dict[str, Parameter]
-    about: str
+    summary: str
     memories: dict[str, str] = field(default_factory=dict)
     text: Callable[[str], str] | None = None
 

@@ -1,4 +1,4 @@
-"""Binds the units that normalize rows to hg_norm_moments, hg_norm_root and hg_norm_scale."""
+"""Binds the units that normalize vectors to hg_norm_moments, hg_norm_root and hg_norm_scale."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter
 def bind_moments(unit: NormMoments, source: Stream) -> Binding:
     parameters = _integers(unit.rows, unit.beats, source)
     parameters |= {"CENTERED": int(unit.rows.centered), "S_W": unit.rows.sum_bits, "M_W": unit.moment_bits}
-    about = "variance" if unit.rows.centered else "mean square"
+    statistic = "variance" if unit.rows.centered else "mean square"
     return Binding(
-        "hg_norm_moments", parameters | {"EVERY": unit.adders_per_stage}, f"{about} of {unit.rows.length} elements"
+        "hg_norm_moments", parameters | {"EVERY": unit.adders_per_stage}, f"{statistic} of {unit.rows.length} elements"
     )
 
 
 def bind_root(unit: NormRoot) -> Binding:
-    own, bits = unit.constants, root_bits(unit)
+    constants, bits = unit.constants, root_bits(unit)
     return Binding(
         "hg_norm_root",
         {
             "M_W": unit.moment_bits,
             "S_W": unit.sum_bits,
-            "E_W": own.step_bits,
+            "E_W": constants.step_bits,
             "W_W": bits,
-            "STEPS": own.steps,
+            "STEPS": constants.steps,
             "SERIAL": int(unit.serial),
-            "SHIFT": 0 if unit.serial else own.factor.bit_length() - 1,
-            "FACTOR": Bits(bits, own.factor),
-            "ADDEND": Bits(bits, own.addend),
-            "START": Bits(bits, own.start),
+            "SHIFT": 0 if unit.serial else constants.factor.bit_length() - 1,
+            "FACTOR": Bits(bits, constants.factor),
+            "ADDEND": Bits(bits, constants.addend),
+            "START": Bits(bits, constants.start),
             "WAYS": unit.rows_in_flight,
             "GAP": unit.gap,
         },
@@ -40,12 +40,12 @@ def bind_root(unit: NormRoot) -> Binding:
 
 
 def bind_scale(unit: NormScale, source: Stream) -> Binding:
-    own, parameters = unit.constants, _integers(unit.rows, unit.beats, source)
+    constants, parameters = unit.constants, _integers(unit.rows, unit.beats, source)
     parameters |= {
         "S_W": unit.rows.sum_bits,
-        "E_W": own.step_bits,
+        "E_W": constants.step_bits,
         "A_W": unit.element_bits,
-        "BIAS": 127 - own.exponent,
+        "BIAS": 127 - constants.exponent,
     }
     return Binding("hg_norm_scale", parameters, "elements times 1 / sqrt")
 

@@ -9,12 +9,12 @@ from hlsgen.rescale.realize.pair import PairAdd, PairScale
 from hlsgen.verilog.binding.memory_files import Binding, Bits, signed_bits
 
 
-def bind(found: PairAdd | PairScale, table: Array, source: IntType, result: IntType, name: str) -> Binding:
-    """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
+def bind(realization: PairAdd | PairScale, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """The module of a realization. `table` int64 (folds, lanes): the parameter set of each lane in each beat."""
     del source, name
     lanes = table.shape[1]
-    if isinstance(found, PairAdd):
-        p = found.parameters
+    if isinstance(realization, PairAdd):
+        p = realization.parameters
         return Binding(
             "hg_pair_add",
             {
@@ -29,27 +29,27 @@ def bind(found: PairAdd | PairScale, table: Array, source: IntType, result: IntT
             },
             "quantized add of two operands",
         )
-    width = max(signed_bits(np.array([v])) for v in (found.first, found.second))
-    za, zb, _ = found.pair.zeros or (0, 0, 0)
-    bits = signed_bits(np.array([found.offset]))
+    width = max(signed_bits(np.array([v])) for v in (realization.first, realization.second))
+    za, zb, _ = realization.pair.zeros or (0, 0, 0)
+    bits = signed_bits(np.array([realization.offset]))
     return Binding(
         "hg_pair_scale",
         {
             "LANES": lanes,
-            "SIGNED": int(found.pair.dtype == "int8"),
-            "PRODUCT": int(found.product),
+            "SIGNED": int(realization.pair.dtype == "int8"),
+            "PRODUCT": int(realization.product),
             "ZA": Bits(9, za),
             "ZB": Bits(9, zb),
             "M_W": width,
-            "MA": Bits(width, found.first),
-            "MB": Bits(width, found.second),
+            "MA": Bits(width, realization.first),
+            "MB": Bits(width, realization.second),
             "R_W": bits,
-            "R": Bits(bits, found.offset),
-            "SHIFT": found.shift,
-            "EVEN": int(found.even),
+            "R": Bits(bits, realization.offset),
+            "SHIFT": realization.shift,
+            "EVEN": int(realization.even),
             "OUT_W": result.bits,
-            "LOW": Bits(result.bits + 1, found.pair.type.lo),
-            "HIGH": Bits(result.bits + 1, found.pair.type.hi),
+            "LOW": Bits(result.bits + 1, realization.pair.type.lo),
+            "HIGH": Bits(result.bits + 1, realization.pair.type.hi),
         },
-        "product of two operands" if found.product else "sum of two operands",
+        "product of two operands" if realization.product else "sum of two operands",
     )

@@ -1,4 +1,4 @@
-"""Binds units on rows of integers to hg_rows_max, hg_rows_share and hg_rows_norm."""
+"""Binds integer functions of vectors to hg_rows_max, hg_rows_share and hg_rows_norm."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from hlsgen.verilog.binding.memory_files import Binding, Parameter, words
 
 
 def bind(node: Node, unit: RowsUnit) -> Binding:
-    """The module of a function of rows."""
+    """The module of an integer function of a vector."""
     source, result = node.source.type, node.result.type
-    row: dict[str, Parameter] = {"LANES": node.source.lanes, "BEATS": unit.beats, "IN_W": source.bits}
+    common: dict[str, Parameter] = {"LANES": node.source.lanes, "BEATS": unit.beats, "IN_W": source.bits}
     match unit.function:
         case BelowLargest():
-            own: dict[str, Parameter] = {"IN_SIGNED": int(source.signed), "OUT_W": result.bits}
-            return Binding("hg_rows_max", row | own, f"below the largest of {unit.count}")
+            parameters: dict[str, Parameter] = {"IN_SIGNED": int(source.signed), "OUT_W": result.bits}
+            return Binding("hg_rows_max", common | parameters, f"maximum of {unit.count} subtracted")
         case Share():
-            return _share(node, unit, unit.function, row)
+            return _share(node, unit, unit.function, common)
         case IntegerNorm():
-            return _norm(node, unit, unit.function, row)
+            return _norm(node, unit, unit.function, common)
         case _:
             assert_never(unit.function)
 
 
-def _share(node: Node, unit: RowsUnit, share: Share, row: dict[str, Parameter]) -> Binding:
+def _share(node: Node, unit: RowsUnit, share: Share, common: dict[str, Parameter]) -> Binding:
     sizes = ShareSizes.of(share, unit.source, unit.count)
-    own: dict[str, Parameter] = {
+    parameters: dict[str, Parameter] = {
         "WEIGHT_W": sizes.weight,
         "NUMBER_W": sizes.number,
         "SUM_W": sizes.sum,
@@ -40,13 +40,13 @@ def _share(node: Node, unit: RowsUnit, share: Share, row: dict[str, Parameter]) 
         f"{node.name}_{n:04d}.mem": words(filled(table, unit.source)[:, None], bits)
         for n, (table, bits) in enumerate(tables)
     }
-    return Binding("hg_rows_share", row | own, f"shares of {unit.count}", memories)
+    return Binding("hg_rows_share", common | parameters, f"shares of the sum of {unit.count}", memories)
 
 
-def _norm(node: Node, unit: RowsUnit, norm: IntegerNorm, row: dict[str, Parameter]) -> Binding:
+def _norm(node: Node, unit: RowsUnit, norm: IntegerNorm, common: dict[str, Parameter]) -> Binding:
     sizes = NormSizes.of(norm, unit.source, unit.count)
     file = f"{node.name}.mem"
-    own: dict[str, Parameter] = {
+    parameters: dict[str, Parameter] = {
         "IN_SIGNED": int(unit.source.signed),
         "CENTERED": int(norm.centred),
         "SUM_W": sizes.sum,
@@ -65,4 +65,4 @@ def _norm(node: Node, unit: RowsUnit, norm: IntegerNorm, row: dict[str, Paramete
     place = ((norm.bias & ((1 << sizes.bias) - 1)) << sizes.weight) | (norm.weight & ((1 << sizes.weight) - 1))
     text = words(place.reshape(unit.beats, node.source.lanes), sizes.bias + sizes.weight)
     kind = "layer" if norm.centred else "root-mean-square"
-    return Binding("hg_rows_norm", row | own, f"{kind} norm of {unit.count}", {file: text})
+    return Binding("hg_rows_norm", common | parameters, f"{kind} norm of {unit.count}", {file: text})

@@ -7,10 +7,10 @@ from hlsgen.rescale.realize.shift import Shift
 from hlsgen.verilog.binding.memory_files import Binding, Bits, signed_bits, words
 
 
-def bind(found: Shift, table: Array, source: IntType, result: IntType, name: str) -> Binding:
-    """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
-    bits, width = signed_bits(found.offset) if found.adds else 1, result.bits
-    file = {f"{name}.mem": words(found.offset[table], bits)} if found.adds else {}
+def bind(realization: Shift, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """The module of a realization. `table` int64 (folds, lanes): the parameter set of each lane in each beat."""
+    bits, width = signed_bits(realization.offset) if realization.adds else 1, result.bits
+    file = {f"{name}.mem": words(realization.offset[table], bits)} if realization.adds else {}
     return Binding(
         "hg_shift",
         {
@@ -18,17 +18,17 @@ def bind(found: Shift, table: Array, source: IntType, result: IntType, name: str
             "FOLDS": len(table),
             "IN_W": source.bits,
             "IN_SIGNED": int(source.signed),
-            "LEFT": found.left,
+            "LEFT": realization.left,
             "B_W": bits,
-            "SHIFT": found.shift,
-            "MODE": int(found.mode),
+            "SHIFT": realization.shift,
+            "MODE": int(realization.mode),
             "OUT_W": width,
-            "LOW": Bits(width + 1, found.low),
-            "HIGH": Bits(width + 1, found.high),
-            "ADD": int(found.adds),
-            "SPLIT": int(found.splits),
-            **({"FILE": f"{name}.mem"} if found.adds else {}),
+            "LOW": Bits(width + 1, realization.low),
+            "HIGH": Bits(width + 1, realization.high),
+            "ADD": int(realization.adds),
+            "SPLIT": int(realization.splits),
+            **({"FILE": f"{name}.mem"} if realization.adds else {}),
         },
-        f"round((x + offset) / 2^{found.shift - found.left}), {found.mode.name}",
+        f"round((x + offset) / 2^{realization.shift - realization.left}), {realization.mode.name}",
         file,
     )

@@ -36,18 +36,18 @@ def bind_softmax(node: Node, unit: SoftmaxUnit) -> Binding:
     if unit.mask is not None:
         parameters |= {"MASKS": unit.mask.size // unit.lanes}
         masks = {f"{node.name}_mask.mem": words(unit.mask.reshape(-1, unit.lanes), 2)}
-    about = f"Softmax of rows of {unit.lanes * unit.beats}, {unit.last + 1} powers"
+    summary = f"Softmax of {unit.lanes * unit.beats} elements, {unit.last + 1} powers"
     if unit.factors is not None:
         parameters |= {"LOW": unit.factors.low_bits, "M_W": unit.factors.bits}
         return Binding(
-            "hg_softmax", parameters, f"{about}, products of two words", masks | _factors(node.name, unit.factors)
+            "hg_softmax", parameters, f"{summary}, products of two words", masks | _factors(node.name, unit.factors)
         )
     power = _float_bits(unit.powers, unit.closed) if unit.in_order else _fixed(unit.powers, unit.closed, fraction)
     memories = masks | {
         f"{node.name}_numerator.mem": words(_float_bits(unit.numerators, unit.closed), 32),
         f"{node.name}_power.mem": words(power, width),
     }
-    return Binding("hg_softmax", parameters, about, memories)
+    return Binding("hg_softmax", parameters, summary, memories)
 
 
 def _factors(name: str, factors: PowerFactors) -> dict[str, str]:
@@ -64,6 +64,6 @@ def _float_bits(values: Array, closed: bool) -> Array:
 
 def _fixed(values: Array, closed: bool, fraction: int) -> Array:
     """Exact fixed-point numbers as Python integers."""
-    found = np.empty((len(values) + closed, 1), object)
-    found[:, 0] = [int(Fraction(value) * (1 << fraction)) for value in values.tolist()] + [0] * closed
-    return found
+    integers = np.empty((len(values) + closed, 1), object)
+    integers[:, 0] = [int(Fraction(value) * (1 << fraction)) for value in values.tolist()] + [0] * closed
+    return integers

@@ -7,20 +7,20 @@ from hlsgen.rescale.realize.table import Table, TableMode
 from hlsgen.verilog.binding.memory_files import Binding, Bits, signed_bits, words
 
 
-def bind(found: Table, table: Array, source: IntType, result: IntType, name: str) -> Binding:
-    """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
+def bind(realization: Table, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """The module of a realization. `table` int64 (folds, lanes): the parameter set of each lane in each beat."""
     memories = {
-        f"{name}_{lane:04d}.mem": words(found.entries[:, table[:, lane]].T.reshape(-1, 1), result.bits)
+        f"{name}_{lane:04d}.mem": words(realization.entries[:, table[:, lane]].T.reshape(-1, 1), result.bits)
         for lane in range(table.shape[1])
     }
-    centered = bool(found.center.any())
-    bits = signed_bits(found.center)
+    centered = bool(realization.center.any())
+    bits = signed_bits(realization.center)
     if centered:
-        memories[f"{name}.mem"] = words(found.center[table], bits)
-    about = {
+        memories[f"{name}.mem"] = words(realization.center[table], bits)
+    outside = {
         TableMode.DIRECT: "",
-        TableMode.WINDOW: ", its ends for the rest",
-        TableMode.HALF: ", mirrored for as many more",
+        TableMode.WINDOW: ", clamped at both ends",
+        TableMode.HALF: ", mirrored",
     }
     return Binding(
         "hg_table",
@@ -30,14 +30,14 @@ def bind(found: Table, table: Array, source: IntType, result: IntType, name: str
             "IN_W": source.bits,
             "IN_SIGNED": int(source.signed),
             "OUT_W": result.bits,
-            "MODE": int(found.mode),
-            "ADDR_W": found.bits,
+            "MODE": int(realization.mode),
+            "ADDR_W": realization.bits,
             "CENTERED": int(centered),
             "C_W": bits,
-            "EVEN": int(found.even),
-            "SUM": Bits(result.bits, found.total),
+            "EVEN": int(realization.even),
+            "SUM": Bits(result.bits, realization.total),
             "FILE": name,
         },
-        f"a table of {len(found.entries)} codes a channel{about[found.mode]}",
+        f"lookup table of {len(realization.entries)} codes per channel{outside[realization.mode]}",
         memories,
     )

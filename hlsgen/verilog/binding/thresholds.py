@@ -11,9 +11,9 @@ from hlsgen.rescale.realize.thresholds import Thresholds
 from hlsgen.verilog.binding.memory_files import Binding, words
 
 
-def bind(found: Thresholds, table: Array, source: IntType, result: IntType, name: str) -> Binding:
-    """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
-    falling = int(found.falling.any())
+def bind(realization: Thresholds, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """The module of a realization. `table` int64 (folds, lanes): the parameter set of each lane in each beat."""
+    falling = int(realization.falling.any())
     return Binding(
         "hg_threshold",
         {
@@ -21,28 +21,30 @@ def bind(found: Thresholds, table: Array, source: IntType, result: IntType, name
             "FOLDS": len(table),
             "IN_W": source.bits,
             "IN_SIGNED": int(source.signed),
-            "BITS": found.bits,
+            "BITS": realization.bits,
             "OUT_W": result.bits,
-            "OFFSET": found.base,
+            "OFFSET": realization.base,
             "FALLING": falling,
             "FILE": name,
-            "EVERY": found.every,
+            "EVERY": realization.every,
         },
-        f"{len(found.table)} thresholds a channel",
-        dict(_memories(found, table, source, name, falling)),
+        f"{len(realization.table)} thresholds per channel",
+        dict(_memories(realization, table, source, name, falling)),
     )
 
 
-def _memories(found: Thresholds, table: Array, source: IntType, name: str, falling: int) -> Iterator[tuple[str, str]]:
+def _memories(
+    realization: Thresholds, table: Array, source: IntType, name: str, falling: int
+) -> Iterator[tuple[str, str]]:
     """The search tree of each lane, level by level.
 
     The tree is over thresholds padded to 2^bits - 1 with ones that are never reached.
     """
-    bits, steps = found.bits, len(found.table)
+    bits, steps = realization.bits, len(realization.table)
     width = source.bits + (1 if source.signed else 2)
-    never = np.where(found.falling, -(1 << (width - 1)), (1 << (width - 1)) - 1)
-    padded = np.concatenate([found.table, np.broadcast_to(never, ((1 << bits) - 1 - steps, len(never)))])
-    flag = found.falling.astype(np.int64) << width
+    never = np.where(realization.falling, -(1 << (width - 1)), (1 << (width - 1)) - 1)
+    padded = np.concatenate([realization.table, np.broadcast_to(never, ((1 << bits) - 1 - steps, len(never)))])
+    flag = realization.falling.astype(np.int64) << width
     tree = (padded & ((1 << width) - 1)) | (flag if falling else 0)
     for lane in range(table.shape[1]):
         for level in range(bits):

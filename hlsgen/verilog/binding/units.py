@@ -1,4 +1,4 @@
-"""Binds every kind of unit to its module of the library and that module's parameters."""
+"""Binds every kind of unit to its library module and that module's parameters."""
 
 from __future__ import annotations
 
@@ -63,8 +63,7 @@ _FLOAT_OPS = {"ADD": 0, "MUL": 1, "DIV": 2, "MAX": 3, "MIN": 4}
 
 def bind_node(node: Node, style: int = 0) -> Binding:
     """The module of a node. `style`: the kind of weight memories, see hg_weights."""
-    unit, name, source, result = node.unit, node.name, node.source, node.result
-    signed = int(source.type.signed)
+    unit, source, result = node.unit, node.source, node.result
     match unit:
         case Port():
             raise AssertionError("ports are not bound")
@@ -73,10 +72,7 @@ def bind_node(node: Node, style: int = 0) -> Binding:
         case WidthConverter():
             return _width(node)
         case RescaleUnit():
-            bound = bind(unit.realization, unit.table, source.type, result.type, name)
-            more: dict[str, Parameter] = {"OPEN": 1} if unit.open else {}
-            more |= {"FLIP": Bits(source.bits, unit.flips)} if unit.flips else {}
-            return replace(bound, parameters=bound.parameters | more)
+            return _quantizer(node, unit)
         case FloatUnit():
             return _float(node, unit)
         case MatVec():
@@ -88,138 +84,33 @@ def bind_node(node: Node, style: int = 0) -> Binding:
         case ConvUnit():
             return _convolution(node, unit, style)
         case PoolUnit():
-            total = unit.kind is Reduction.SUM
-            return Binding(
-                "hg_pool",
-                {
-                    "LANES": source.lanes,
-                    **_window(unit.window, unit.height, unit.width),
-                    "GROUPS": unit.folds,
-                    "DEPTH": unit.depth,
-                    "X_W": source.type.bits,
-                    "PAD": _code(unit.pad, source.type.bits),
-                    "X_SIGNED": signed,
-                    "SUM": int(total),
-                    "ACC_W": result.type.bits,
-                },
-                f"{unit.kind.value} of {unit.window.kernel[0]} x {unit.window.kernel[1]}",
-            )
+            return _pool(node, unit)
         case TiledPool():
-            names = ("HEIGHT", "WIDTH", "KH", "KW", "OUT_H", "OUT_W", "FOLDS")
-            values = (unit.height, unit.width, *unit.kernel, *unit.size, unit.folds)
-            return Binding(
-                "hg_reduce",
-                {
-                    "LANES": source.lanes,
-                    "X_W": source.type.bits,
-                    "X_SIGNED": signed,
-                    "SUM": int(unit.kind is Reduction.SUM),
-                    "ACC_W": result.type.bits,
-                    **dict(zip(names, values, strict=True)),
-                },
-                f"{unit.kind.value} of {unit.kernel[0]} x {unit.kernel[1]}, side by side",
-            )
+            return _tiled_pool(node, unit)
         case SlidingWindow():
-            place = {k: v for k, v in _window(unit.window, unit.height, unit.width).items() if k not in ("DH", "DW")}
-            return Binding(
-                "hg_unfold",
-                {
-                    "UNIT": source.type.bits,
-                    "LANES": source.lanes // unit.pixels,
-                    **place,
-                    "FOLDS": unit.folds,
-                    "ROWS": unit.rows,
-                    "COLUMNS": unit.columns,
-                    "PAD": _code(unit.pad, source.type.bits),
-                    **_several(
-                        PIXELS=unit.pixels,
-                        WINDOWS=unit.windows,
-                        DH=unit.window.dilations[0],
-                        DW=unit.window.dilations[1],
-                    ),
-                },
-                f"windows of {unit.window.kernel[0]} x {unit.window.kernel[1]}, all taps at once",
-            )
+            return _sliding_window(node, unit)
         case GroupedMatVec():
             return _groups(node, unit, style)
-        case ReduceTree(kind, taps):
-            return Binding(
-                "hg_pool_tree",
-                {
-                    "LANES": result.lanes,
-                    "TAPS": taps,
-                    "X_W": source.type.bits,
-                    "X_SIGNED": signed,
-                    "SUM": int(kind is Reduction.SUM),
-                    "ACC_W": result.type.bits,
-                },
-                f"{kind.value} of {taps} taps",
-            )
+        case ReduceTree():
+            return _reduce_tree(node, unit)
         case Fork(count):
-            return Binding("hg_fork", {"WIDTH": source.bits, "COUNT": count}, f"{count} takers")
+            return Binding("hg_fork", {"WIDTH": source.bits, "COUNT": count}, f"fork to {count} consumers")
         case Fifo(depth):
-            return Binding("hg_fifo", {"WIDTH": source.bits, "DEPTH": depth}, f"{depth} beats wait here")
+            return Binding("hg_fifo", {"WIDTH": source.bits, "DEPTH": depth}, f"FIFO of {depth} beats")
         case Slice():
-            about = (
-                "2 beats in registers, ready is one of them"
-                if unit.full
-                else "1 beat in a register, ready if that is empty"
-            )
-            return Binding("hg_slice", {"WIDTH": source.bits, **({} if unit.full else {"FULL": 0})}, about)
+            return _register_slice(node, unit)
         case JoinStreams():
             return _join(node, unit)
         case ConcatBeats():
             return _concat(node, unit)
-        case ConcatChannels(lanes, pixels):
-            a, b = (stream.type for stream in node.sources)
-            return Binding(
-                "hg_beside",
-                {
-                    "UNIT_A": a.bits,
-                    "A_SIGNED": int(a.signed),
-                    "UNIT_B": b.bits,
-                    "B_SIGNED": int(b.signed),
-                    "UNIT_OUT": result.type.bits,
-                    "LANES_A": lanes[0],
-                    "LANES_B": lanes[1],
-                    "PIXELS": pixels,
-                },
-                f"{lanes[0]} and {lanes[1]} elements side by side",
-            )
-        case SelectLanes(places):
-            return Binding(
-                "hg_pick",
-                {
-                    "UNIT": source.type.bits,
-                    "IN": source.lanes,
-                    "OUT": result.lanes,
-                    "MAP": Bits(32 * len(places), sum(place << (32 * n) for n, place in enumerate(places))),
-                },
-                "elements of each beat",
-            )
+        case ConcatChannels():
+            return _concat_channels(node, unit)
+        case SelectLanes():
+            return _select_lanes(node, unit)
         case Crop():
-            sizes = dict(zip(("HEIGHT", "COLUMNS", "FOLDS"), unit.sizes, strict=True))
-            cuts = {
-                f"{axis}{what}": value
-                for axis, cut in zip("YXC", (unit.rows, unit.columns, unit.beats), strict=True)
-                for what, value in zip("01S", cut, strict=True)
-            }
-            return Binding("hg_take", {"WIDTH": source.bits, **sizes, **cuts}, "slice")
+            return _crop(node, unit)
         case PadBorder():
-            border = dict(zip(("TOP", "LEFT", "BOTTOM", "RIGHT"), unit.pads, strict=True))
-            return Binding(
-                "hg_pad",
-                {
-                    "UNIT": source.type.bits,
-                    "LANES": source.lanes,
-                    "HEIGHT": unit.height,
-                    "COLUMNS": unit.width,
-                    "FOLDS": unit.folds,
-                    **border,
-                    "VALUE": _code(unit.value, source.type.bits),
-                },
-                "border",
-            )
+            return _pad(node, unit)
         case Reorder():
             return _gather(node, unit)
         case RowsUnit():
@@ -233,23 +124,153 @@ def bind_node(node: Node, style: int = 0) -> Binding:
         case SoftmaxUnit():
             return bind_softmax(node, unit)
         case ArgMaxUnit():
-            return Binding(
-                "hg_argmax",
-                {
-                    "LANES": source.lanes,
-                    "BEATS": unit.beats,
-                    "IN_W": source.type.bits,
-                    "IN_SIGNED": signed,
-                    "INDEX_W": result.type.bits,
-                },
-                "position of the largest",
-            )
+            parameters: dict[str, Parameter] = {
+                "LANES": source.lanes,
+                "BEATS": unit.beats,
+                "IN_W": source.type.bits,
+                "IN_SIGNED": int(source.type.signed),
+                "INDEX_W": result.type.bits,
+            }
+            return Binding("hg_argmax", parameters, "index of the maximum")
         case _:
             assert_never(unit)
 
 
 def _code(value: int, bits: int) -> Bits:
     return Bits(bits, value & ((1 << bits) - 1))
+
+
+def _quantizer(node: Node, unit: RescaleUnit) -> Binding:
+    binding = bind(unit.realization, unit.table, node.source.type, node.result.type, node.name)
+    parameters = dict(binding.parameters)
+    if unit.open:
+        parameters["OPEN"] = 1
+    if unit.flips:
+        parameters["FLIP"] = Bits(node.source.bits, unit.flips)
+    return replace(binding, parameters=parameters)
+
+
+def _pool(node: Node, unit: PoolUnit) -> Binding:
+    bits, kernel = node.source.type.bits, unit.window.kernel
+    parameters: dict[str, Parameter] = {
+        "LANES": node.source.lanes,
+        **_window(unit.window, unit.height, unit.width),
+        "GROUPS": unit.folds,
+        "DEPTH": unit.depth,
+        "X_W": bits,
+        "PAD": _code(unit.pad, bits),
+        "X_SIGNED": int(node.source.type.signed),
+        "SUM": int(unit.kind is Reduction.SUM),
+        "ACC_W": node.result.type.bits,
+    }
+    return Binding("hg_pool", parameters, f"{unit.kind.value} of {kernel[0]} x {kernel[1]}")
+
+
+def _tiled_pool(node: Node, unit: TiledPool) -> Binding:
+    parameters: dict[str, Parameter] = {
+        "LANES": node.source.lanes,
+        "X_W": node.source.type.bits,
+        "X_SIGNED": int(node.source.type.signed),
+        "SUM": int(unit.kind is Reduction.SUM),
+        "ACC_W": node.result.type.bits,
+        "HEIGHT": unit.height,
+        "WIDTH": unit.width,
+        "KH": unit.kernel[0],
+        "KW": unit.kernel[1],
+        "OUT_H": unit.size[0],
+        "OUT_W": unit.size[1],
+        "FOLDS": unit.folds,
+    }
+    summary = f"{unit.kind.value} of {unit.kernel[0]} x {unit.kernel[1]}, windows do not overlap"
+    return Binding("hg_reduce", parameters, summary)
+
+
+def _sliding_window(node: Node, unit: SlidingWindow) -> Binding:
+    bits, kernel, dilations = node.source.type.bits, unit.window.kernel, unit.window.dilations
+    place = _window(unit.window, unit.height, unit.width)
+    del place["DH"], place["DW"]
+    parameters: dict[str, Parameter] = {
+        "UNIT": bits,
+        "LANES": node.source.lanes // unit.pixels,
+        **place,
+        "FOLDS": unit.folds,
+        "ROWS": unit.rows,
+        "COLUMNS": unit.columns,
+        "PAD": _code(unit.pad, bits),
+        **_above_one(PIXELS=unit.pixels, WINDOWS=unit.windows, DH=dilations[0], DW=dilations[1]),
+    }
+    return Binding("hg_unfold", parameters, f"windows of {kernel[0]} x {kernel[1]}, all taps at once")
+
+
+def _reduce_tree(node: Node, unit: ReduceTree) -> Binding:
+    parameters: dict[str, Parameter] = {
+        "LANES": node.result.lanes,
+        "TAPS": unit.taps,
+        "X_W": node.source.type.bits,
+        "X_SIGNED": int(node.source.type.signed),
+        "SUM": int(unit.kind is Reduction.SUM),
+        "ACC_W": node.result.type.bits,
+    }
+    return Binding("hg_pool_tree", parameters, f"{unit.kind.value} of {unit.taps} taps")
+
+
+def _register_slice(node: Node, unit: Slice) -> Binding:
+    if unit.full:
+        summary = "register slice of 2 beats, ready is registered"
+        return Binding("hg_slice", {"WIDTH": node.source.bits}, summary)
+    summary = "register slice of 1 beat, ready while it is empty"
+    return Binding("hg_slice", {"WIDTH": node.source.bits, "FULL": 0}, summary)
+
+
+def _concat_channels(node: Node, unit: ConcatChannels) -> Binding:
+    a, b = (stream.type for stream in node.sources)
+    parameters: dict[str, Parameter] = {
+        "UNIT_A": a.bits,
+        "A_SIGNED": int(a.signed),
+        "UNIT_B": b.bits,
+        "B_SIGNED": int(b.signed),
+        "UNIT_OUT": node.result.type.bits,
+        "LANES_A": unit.lanes[0],
+        "LANES_B": unit.lanes[1],
+        "PIXELS": unit.pixels,
+    }
+    return Binding("hg_beside", parameters, f"{unit.lanes[0]} and {unit.lanes[1]} elements side by side")
+
+
+def _select_lanes(node: Node, unit: SelectLanes) -> Binding:
+    lane_map = sum(lane << (32 * n) for n, lane in enumerate(unit.places))
+    parameters: dict[str, Parameter] = {
+        "UNIT": node.source.type.bits,
+        "IN": node.source.lanes,
+        "OUT": node.result.lanes,
+        "MAP": Bits(32 * len(unit.places), lane_map),
+    }
+    return Binding("hg_pick", parameters, "selects elements of each beat")
+
+
+def _crop(node: Node, unit: Crop) -> Binding:
+    parameters: dict[str, Parameter] = {"WIDTH": node.source.bits}
+    parameters |= zip(("HEIGHT", "COLUMNS", "FOLDS"), unit.sizes, strict=True)
+    for axis, cut in zip("YXC", (unit.rows, unit.columns, unit.beats), strict=True):
+        parameters |= {f"{axis}{suffix}": value for suffix, value in zip("01S", cut, strict=True)}
+    return Binding("hg_take", parameters, "slice of the tensor")
+
+
+def _pad(node: Node, unit: PadBorder) -> Binding:
+    bits = node.source.type.bits
+    parameters: dict[str, Parameter] = {
+        "UNIT": bits,
+        "LANES": node.source.lanes,
+        "HEIGHT": unit.height,
+        "COLUMNS": unit.width,
+        "FOLDS": unit.folds,
+        "TOP": unit.pads[0],
+        "LEFT": unit.pads[1],
+        "BOTTOM": unit.pads[2],
+        "RIGHT": unit.pads[3],
+        "VALUE": _code(unit.value, bits),
+    }
+    return Binding("hg_pad", parameters, "border of constant elements")
 
 
 def _width(node: Node) -> Binding:
@@ -260,7 +281,7 @@ def _width(node: Node) -> Binding:
     return Binding("hg_width", parameters, f"{source.lanes} to {result.lanes} elements a beat")
 
 
-def _several(**counts: int) -> dict[str, Parameter]:
+def _above_one(**counts: int) -> dict[str, Parameter]:
     """The parameters that are not 1: the module's default for them is 1."""
     return {name: count for name, count in counts.items() if count > 1}
 
@@ -285,7 +306,7 @@ def _kind(unit: WeightedUnit) -> str:
 
 
 def _weights(node: Node, unit: WeightedUnit, style: int) -> dict[str, Parameter]:
-    """The parameters of a unit with weights that say how it multiplies and which file has its weights."""
+    """The parameters of a unit with weights that select the multiplication and the weight file."""
     return {
         "X_W": node.source.type.bits,
         "X_SIGNED": int(node.source.type.signed),
@@ -302,21 +323,22 @@ def _memory(node: Node, unit: WeightedUnit) -> dict[str, str]:
 
 
 def _matrix(node: Node, unit: MatVec, style: int) -> Binding:
-    folds: dict[str, Parameter] = {
+    parameters: dict[str, Parameter] = {
         "SIMD": unit.simd,
         "PE": unit.pe,
         "COL_FOLDS": unit.col_folds,
         "ROW_FOLDS": unit.row_folds,
     }
-    several = _several(WINDOWS=unit.windows, TAPS=unit.taps) if unit.windows > 1 else {}
-    parameters = folds | _weights(node, unit, style) | {"EVERY": unit.adders_per_stage} | several
-    about = f"{unit.row_folds * unit.pe} x {unit.col_folds * unit.simd}, {_kind(unit)}"
+    parameters |= _weights(node, unit, style) | {"EVERY": unit.adders_per_stage}
+    if unit.windows > 1:
+        parameters |= _above_one(WINDOWS=unit.windows, TAPS=unit.taps)
+    summary = f"{unit.row_folds * unit.pe} x {unit.col_folds * unit.simd}, {_kind(unit)}"
     if unit.sums is not None:
         sizes = unit_sizes(unit)
         parameters |= {"FILE": node.name, "STYLE": 0, "FIRST": sizes.first, "T_W": sizes.entry, "S_W": sizes.sum}
         parameters |= {"CUT": 1} if unit.sums.cut else {}
-        return Binding("hg_mvu", parameters, f"{about}, tables of sums", table_files(unit, node.name))
-    return Binding("hg_mvu", parameters, about, _memory(node, unit))
+        return Binding("hg_mvu", parameters, f"{summary}, distributed arithmetic tables", table_files(unit, node.name))
+    return Binding("hg_mvu", parameters, summary, _memory(node, unit))
 
 
 def _product(node: Node, unit: DynamicMatVec) -> Binding:
@@ -350,37 +372,37 @@ def _product(node: Node, unit: DynamicMatVec) -> Binding:
 def _adders(node: Node, unit: AdderMatVec) -> Binding:
     graph, bits = unit.graph, (node.source.type.bits, node.result.type.bits)
     if isinstance(graph, AgreementGraph):
-        about = f"{len(graph.rows)} x {graph.columns}, {len(graph.counters.counters)} counters a row"
+        summary = f"{len(graph.rows)} x {graph.columns}, {len(graph.counters.counters)} counters a row"
         return Binding(
-            "counts", {}, about, text=lambda name: count_module_text(name, graph, unit.adders_per_stage, bits[1])
+            "counts", {}, summary, text=lambda name: count_module_text(name, graph, unit.adders_per_stage, bits[1])
         )
-    about = f"{len(graph.outputs)} x {len(graph.inputs)}, {len(graph.adders)} adders"
+    summary = f"{len(graph.outputs)} x {len(graph.inputs)}, {len(graph.adders)} adders"
     pipeline = schedule(graph, unit.adders_per_stage, unit.consumer_ps, unit.producer_ps)
     kind = {"joined": unit.joined, "bare": unit.bare}
-    return Binding("adders", {}, about, text=lambda name: module_text(name, pipeline, *bits, **kind))
+    return Binding("adders", {}, summary, text=lambda name: module_text(name, pipeline, *bits, **kind))
 
 
 def _convolution(node: Node, unit: ConvUnit, style: int) -> Binding:
     bits, kernel = node.source.type.bits, unit.window.kernel
-    about = f"{kernel[0]} x {kernel[1]} kernel, {_kind(unit)}"
+    summary = f"{kernel[0]} x {kernel[1]} kernel, {_kind(unit)}"
     place = _window(unit.window, unit.height, unit.width)
-    rest: dict[str, Parameter] = {"DEPTH": unit.depth, "X_W": bits, "PAD": _code(unit.pad, bits)}
-    rest |= _weights(node, unit, style)
+    operands: dict[str, Parameter] = {"DEPTH": unit.depth, "X_W": bits, "PAD": _code(unit.pad, bits)}
+    operands |= _weights(node, unit, style)
     if unit.depthwise:
-        rest |= {} if unit.adders_per_stage == 2 else {"EVERY": unit.adders_per_stage}
-        parameters = {"PE": unit.pe, **place, "GROUPS": unit.groups, "REPEAT": unit.repeat, **rest}
-        return Binding("hg_dwconv", parameters, f"depthwise, {about}", _memory(node, unit))
+        operands |= {} if unit.adders_per_stage == 2 else {"EVERY": unit.adders_per_stage}
+        parameters = {"PE": unit.pe, **place, "GROUPS": unit.groups, "REPEAT": unit.repeat, **operands}
+        return Binding("hg_dwconv", parameters, f"depthwise, {summary}", _memory(node, unit))
     folds: dict[str, Parameter] = {"GROUPS": unit.groups, "FOLDS": unit.folds, "REPEAT": unit.repeat}
-    parameters = {"SIMD": unit.simd, "PE": unit.pe, **place, **folds, **rest, "EVERY": unit.adders_per_stage}
-    return Binding("hg_conv", parameters, about, _memory(node, unit))
+    parameters = {"SIMD": unit.simd, "PE": unit.pe, **place, **folds, **operands, "EVERY": unit.adders_per_stage}
+    return Binding("hg_conv", parameters, summary, _memory(node, unit))
 
 
 def _groups(node: Node, unit: GroupedMatVec, style: int) -> Binding:
     folds: dict[str, Parameter] = {"PE": unit.pe, "TAPS": unit.taps, "FOLDS": unit.folds}
-    several = _several(ROWS=unit.rows, COLUMNS=unit.columns)
-    parameters = folds | _weights(node, unit, style) | {"EVERY": unit.adders_per_stage} | several
-    what = "depthwise" if unit.rows == unit.columns == 1 else f"groups of {unit.rows} x {unit.columns}"
-    return Binding("hg_dwmvu", parameters, f"{what}, {unit.taps} taps, {_kind(unit)}", _memory(node, unit))
+    sizes = _above_one(ROWS=unit.rows, COLUMNS=unit.columns)
+    parameters = folds | _weights(node, unit, style) | {"EVERY": unit.adders_per_stage} | sizes
+    grouping = "depthwise" if unit.rows == unit.columns == 1 else f"groups of {unit.rows} x {unit.columns}"
+    return Binding("hg_dwmvu", parameters, f"{grouping}, {unit.taps} taps, {_kind(unit)}", _memory(node, unit))
 
 
 def _join(node: Node, unit: JoinStreams) -> Binding:
@@ -419,7 +441,7 @@ def _concat(node: Node, unit: ConcatBeats) -> Binding:
             "BEATS_A": unit.beats[0],
             "BEATS_B": unit.beats[1],
         },
-        f"{unit.beats[0]} and {unit.beats[1]} beats by turns",
+        f"{unit.beats[0]} and {unit.beats[1]} beats in turn",
     )
 
 
@@ -436,7 +458,7 @@ def _gather(node: Node, unit: Reorder) -> Binding:
             "EXTENTS": Bits(bits, extents),
             "STRIDES": Bits(bits, strides),
         },
-        "another order",
+        "reorders elements",
     )
 
 
@@ -485,7 +507,7 @@ def _float(node: Node, unit: FloatUnit) -> Binding:
                 {file: words(word[unit.table], 64)},
             )
         case FloatCompare():
-            raise AssertionError("a comparison is two units")
+            raise AssertionError("a float comparison is two units")
         case _:
             assert_never(unit.unit)
 
