@@ -1,1 +1,1 @@
-"""Runs a build in simulators, verifies it against its model, and finds the first layer that differs."""
+"""Simulates a build, verifies it against its model, and finds the first layer that differs."""

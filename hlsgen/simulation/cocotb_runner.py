@@ -1,4 +1,4 @@
-"""Running the testbench of a build in a simulator, in a process of its own."""
+"""Runs the testbench of a build in a simulator, in a child process."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ from hlsgen.driver.compile import Build
 from hlsgen.installation import install_command
 from hlsgen.simulation.child_process import failed, run_tool
 
-#: Seconds that a simulator gets for itself, and for each byte of Verilog that it compiles.
+#: Time limit for compiling, in seconds: a constant, and a part for each byte of source text.
 COMPILE_SECONDS, SECONDS_A_BYTE = 1200.0, 1e-3
-#: Seconds a cycle, and a multiplication, on a slow machine; SLACK times of it are waited.
+#: Seconds that a slow machine needs for a cycle, and for a multiplication. The limit is SLACK times the sum.
 _PACE = {"verilator": (2e-4, 5e-8), "icarus": (1e-3, 3e-6)}
 SLACK = 10
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """`passed`: every testcase; `result`: what the testbench recorded; `log`: the simulator's text; `late`: its time was up."""
+    """The result of a simulation.
+
+    passed: every test passed. result: the record that the testbench wrote. log: the simulator's output. late: it was
+    ended because its time was up.
+    """
 
     passed: bool
     result: dict[str, Any]
@@ -39,14 +43,19 @@ class Outcome:
 
     @property
     def tests(self) -> dict[str, bool]:
-        """Whether each test that has ended has passed."""
-        return {name: how == "passed" for name, how in re.findall(r" (?:\w+\.)?(\w+) (passed|failed)", self.log)}
+        """For each test that has ended, whether it passed."""
+        return {name: state == "passed" for name, state in re.findall(r" (?:\w+\.)?(\w+) (passed|failed)", self.log)}
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a simulation may take, and leaves. `end`: of the clock, when it is ended and `late`; `pace`: when the test at
-    full rate sends no further frame. `waves`: a file .vcd or .fst. `frames`: told the name of a test, and frames that it has taken."""
+    """Limits and outputs of a simulation.
+
+    - end: clock time at which it is ended and `late`.
+    - pace: clock time after which the test at full rate sends no further frame.
+    - waves: a file .vcd or .fst for the waves.
+    - frames: called with the name of a test and the number of frames that it has processed.
+    """
 
     end: float | None = None
     pace: float | None = None
@@ -58,7 +67,7 @@ NO_LIMITS = Limits()
 
 
 def require(simulator: str) -> None:
-    """Raises HG052, saying how to install what is missing."""
+    """Raises HG052 with the command that installs a missing tool."""
     if importlib.util.find_spec("cocotb") is None:
         raise fail("HG052", simulator, "cocotb is not installed.", f"{install_command('sim')}.")
     for tool in ("iverilog", "vvp") if simulator == "icarus" else ():
@@ -77,7 +86,7 @@ def require(simulator: str) -> None:
 
 
 def time_limit(build: Build, frames: int, simulator: str) -> float:
-    """Seconds in which a simulation of all tests with so many frames has long ended, by the predicted cycles."""
+    """Seconds after which a simulation of all tests with this number of frames has failed, by the predicted cycles."""
     source = sum(len(data) for name, data in build.files.items() if name.startswith("rtl/") and name.endswith(".v"))
     timing = build.timing
     cycles = 40 * timing.latency + (frames + 100) * timing.interval
@@ -87,19 +96,29 @@ def time_limit(build: Build, frames: int, simulator: str) -> float:
 
 
 def simulate(
-    core: Path, testbench: Path, vectors: Path, work: Path, simulator: str, tests: list[str], *, monitor: bool = False,
-    seed: int = 1, seconds: float = 3600, limits: Limits = NO_LIMITS,
-) -> Outcome:  # fmt: skip
-    """Runs `tests` of testbench/run.py on the core in `core`, for at most `seconds`. Raises HG052 or HG053."""
+    core: Path,
+    testbench: Path,
+    vectors: Path,
+    work: Path,
+    simulator: str,
+    tests: list[str],
+    *,
+    monitor: bool = False,
+    seed: int = 1,
+    seconds: float = 3600,
+    limits: Limits = NO_LIMITS,
+) -> Outcome:
+    """Runs `tests` of testbench/run.py on the core in `core`, for at most `seconds`. Raises HG052, HG053.
+
+    monitor: the testbench also records the streams between layers.
+    """
     require(simulator)
     work.mkdir(parents=True, exist_ok=True)
     core, testbench, vectors, work = (path.resolve() for path in (core, testbench, vectors, work))
-    result = work / "result.json"
-    result.unlink(missing_ok=True)
-    command = [
-        sys.executable, str(testbench / "run.py"), "--sim", simulator, "--core", str(core), "--work",
-        str(work), "--vectors", str(vectors), "--result", str(result), "--test", *tests,
-    ]  # fmt: skip
+    result_file = work / "result.json"
+    result_file.unlink(missing_ok=True)
+    command = [sys.executable, str(testbench / "run.py"), "--sim", simulator, "--core", str(core)]
+    command += ["--work", str(work), "--vectors", str(vectors), "--result", str(result_file), "--test", *tests]
     if limits.waves is not None:
         command += ["--waves", str(limits.waves.absolute())]
     progress = work / "progress"
@@ -111,22 +130,28 @@ def simulate(
         "HLSGEN_MONITOR": str(int(monitor)),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    left = None if limits.end is None else max(0.0, limits.end - time.monotonic())
-    done = run_tool(
-        command, work, env, simulator, seconds if left is None else min(seconds, left), "the simulation",
-        tick=lambda: _tell(progress, limits.frames), may_be_late=left is not None and left < seconds,
-    )  # fmt: skip
-    if not done.late and not (work / "results.xml").exists():
-        raise failed(simulator, "the core could not be built or the simulator failed", done.log)
+    remaining = None if limits.end is None else max(0.0, limits.end - time.monotonic())
+    ended = run_tool(
+        command,
+        work,
+        env,
+        simulator,
+        seconds if remaining is None else min(seconds, remaining),
+        "the simulation",
+        tick=lambda: _report_progress(progress, limits.frames),
+        may_be_late=remaining is not None and remaining < seconds,
+    )
+    if not ended.late and not (work / "results.xml").exists():
+        raise failed(simulator, "the core could not be built or the simulator failed", ended.log)
     try:
-        recorded = json.loads(result.read_text()) if result.exists() else {}
-    except ValueError:  # cut short: no room
-        raise failed(simulator, "the simulator has not written its results", done.log) from None
-    return Outcome(done.code == 0 and not done.late, recorded, done.log, done.late)
+        recorded = json.loads(result_file.read_text()) if result_file.exists() else {}
+    except ValueError:  # truncated: the disk is full
+        raise failed(simulator, "the simulator did not write its results", ended.log) from None
+    return Outcome(ended.code == 0 and not ended.late, recorded, ended.log, ended.late)
 
 
-def _tell(progress: Path, frames: Callable[[str, int], None]) -> None:
-    """Passes on what the testbench has written of its progress."""
+def _report_progress(progress: Path, frames: Callable[[str, int], None]) -> None:
+    """Passes on the test and the number of frames that the testbench wrote last."""
     with suppress(OSError, ValueError):
         test, count = progress.read_text().split()
         frames(test, int(count))

@@ -1,4 +1,4 @@
-"""The files that are simulated: a copy of what was compared with the model, which nobody else can change."""
+"""The files to simulate: a private copy of the files that were compared with the model."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.driver.build_directory import changes, files_in, left_by_runs, read_regular
 from hlsgen.driver.compile import Build
 
-_TRUST = "or, if you trust whoever changed it, let `run` or `verify` simulate it with --allow-changed."
+_TRUST = "or, if you trust the change, let `run` or `verify` simulate it with --allow-changed."
 
 
 def core_files(build: Build, directory: Path, *, allow_changed: bool) -> dict[str, bytes]:
-    """Verilog, its files.f, and C++, by relative path: those of the build, if `directory` has the same.
+    """Verilog, its files.f, and C++, by relative path: the files of the build, if `directory` has the same.
 
-    allow_changed: those that lie in `directory`, regular files only. Else raises HG051 for every file that differs.
+    allow_changed: the files in `directory` instead, if they are regular files. Otherwise raises HG051 for every file
+    that
+    differs.
     """
     if allow_changed:
-        there = files_in(directory, {"rtl", "hls"})
-        names = sorted(n for n in there if _is_core(n) and (n in build.files or not left_by_runs(n)))
-        read = {name: read_regular(directory / name) for name in names}
-        found = {name: data for name, data in read.items() if data is not None}
-        if "files.f" in build.files and not ("files.f" in found and found["files.f"].isascii()):
-            raise fail("HG051", "files.f", "is no list of files.", "Build again.")
-        return found
+        present = files_in(directory, {"rtl", "hls"})
+        names = sorted(name for name in present if _is_core(name) and (name in build.files or not left_by_runs(name)))
+        contents = {name: read_regular(directory / name) for name in names}
+        files = {name: data for name, data in contents.items() if data is not None}
+        if "files.f" in build.files and not ("files.f" in files and files["files.f"].isascii()):
+            raise fail("HG051", "files.f", "is not a list of files.", "Build again.")
+        return files
     if changed := changes(build, directory, _TRUST):
         raise HlsgenError(changed)
     return {name: data for name, data in build.files.items() if _is_core(name)}
@@ -35,7 +37,7 @@ def _is_core(name: str) -> bool:
 
 
 def write_core(files: Mapping[str, bytes], work: Path) -> Path:
-    """Writes these files into a folder below `work`; gives the folder."""
+    """Writes these files into a folder below `work`; returns the folder."""
     core = work / "core"
     (core / "rtl").mkdir(parents=True, exist_ok=True)
     for name, data in files.items():

@@ -1,4 +1,4 @@
-"""Where the headers ap_int.h, ap_fixed.h and ac_int.h, ac_fixed.h are: in a package that C simulation installs."""
+"""Finds the headers ap_int.h, ap_fixed.h, ac_int.h and ac_fixed.h in a package that C simulation installs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from hlsgen.diagnostics import fail
 from hlsgen.installation import install_command
 
-#: Integers by the headers of Vitis, and by those of Catapult.
+#: Integer types of Vitis (ap), and of Catapult (ac).
 DIALECTS = ("ap", "ac")
 _FOLDERS = {"ap": "templates/vivado/ap_types", "ac": "templates/catapult/ac_types/include"}
 _HEADERS = {"ap": "ap_fixed.h", "ac": "ac_fixed.h"}

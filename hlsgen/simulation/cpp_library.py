@@ -1,4 +1,4 @@
-"""The C++ of a build compiled with g++ into a program that takes frames: C simulation without a vendor's tools."""
+"""Compiles the C++ of a build with g++ into a program that processes frames: C simulation without a vendor's tools."""
 
 from __future__ import annotations
 
@@ -21,22 +21,24 @@ from hlsgen.simulation.cpp_processes import with_processes
 from hlsgen.simulation.simulators import CPP
 from hlsgen.testbench.sample_vectors import port_words
 
-#: As the Makefile of a build compiles it; warnings are a matter of the library's tests.
+#: Flags of the Makefile of a build. Warnings are off: the tests of the library check them.
 FLAGS = ("-std=c++14", "-O2", "-ffp-contract=off", "-w", "-pthread")
-#: Seconds a multiplication, and an element of a stream, on a slow machine; SLACK times of it are waited.
+#: Seconds that a slow machine needs for a multiplication, and for an element of a stream. The limit is SLACK times
+#: the sum.
 _PACE = {"ap_types": (5e-8, 2e-6), "ac_types": (1e-8, 5e-7)}
-#: Seconds that a C simulation gets at least, and bytes of memory beside what it reads and writes.
+#: Shortest time limit of a C simulation, in seconds, and bytes of memory besides its input and output.
 MIN_SECONDS, _MEMORY = 60.0, 4 << 30
-#: Frames that go through bounded streams one behind the other, what the program exits with if all processes wait, and
-#: bytes of address space for the stack of a process.
+#: Frames that go through bounded streams, exit code of the program if all processes wait, and bytes of address space
+#: for the stack of a process.
 BOUNDED_FRAMES, _DEADLOCK, _STACK = 3, 3, 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """What a core sent: of each output port the words, uint8 (beats, bytes), and TLAST of each; and the beats behind layers.
+    """Outputs of a simulated core.
 
-    `layers`: by position, uint8 (beats, bytes); empty if not asked for.
+    words: of each output port, uint8 (beats, bytes). last: TLAST of each beat, by output port. layers: beats after each
+    layer by its position, uint8 (beats, bytes); empty unless requested.
     """
 
     words: list[Array]
@@ -45,13 +47,14 @@ class Simulated:
 
 
 class CppCore:
-    """The compiled C++ of a build. It runs in processes of its own, which may neither crash this one nor run for ever."""
+    """The compiled C++ of a build. It runs in child processes, which cannot crash this process and have a time
+    limit."""
 
     def __init__(self, build: Build, core: Path, work: Path, simulator: str) -> None:
-        """Compiles what lies in `core`/hls, with the integers of a simulator of `CPP`. Raises HG052, HG053."""
+        """Compiles the C++ in `core`/hls with the integer types of a simulator of `CPP`. Raises HG052, HG053."""
         self.build, self.work, self.simulator = build, work, simulator
         design, dialect = build.cpp, CPP[simulator]
-        #: Position -> name of the stream behind a layer, and what it carries.
+        #: By position of a layer: name of the stream after it, and the stream.
         self.layers = {
             part.node.position: (part.outputs[0].name, part.node.result)
             for part in design.parts
@@ -62,12 +65,13 @@ class CppCore:
         if compiler is None:
             raise fail("HG052", simulator, "g++ is not on PATH.", "On Debian or Ubuntu: apt-get install g++")
         (work / "native.cpp").write_text(render("cpp/native.cpp.j2", core=design, layers=list(self.layers.values())))
-        own = [
+        core_folders = [
             _with_processes(core / "hls", work / "processes"),
             core / "hls" / "csim",
             *([core / "hls" / "csim_ac"] if dialect == "ac" else []),
         ]
-        flags = [f"-I{os.path.relpath(folder, work)}" for folder in own]  # relative, so that ccache knows it again
+        # Relative paths, so that ccache recognizes the same command.
+        flags = [f"-I{os.path.relpath(folder, work)}" for folder in core_folders]
         for folder in headers:
             flags += ["-isystem", str(folder)]
         cache = [ccache] if (ccache := shutil.which("ccache")) else []
@@ -75,75 +79,83 @@ class CppCore:
         self._compile([compiler, "-pthread", "native.o", "-o", "native"])
 
     def _compile(self, command: list[str]) -> None:
+        """Runs a command of the compiler. Raises HG053."""
         size = sum(len(data) for name, data in self.build.files.items() if name.startswith("hls/"))
         seconds = COMPILE_SECONDS + SECONDS_A_BYTE * size
-        done = run_tool(command, self.work, os.environ, self.simulator, seconds, "the compilation")
-        if done.code:
-            raise failed(self.simulator, "the core could not be compiled", done.log)
+        ended = run_tool(command, self.work, os.environ, self.simulator, seconds, "the compilation")
+        if ended.code:
+            raise failed(self.simulator, "the core could not be compiled", ended.log)
 
     def deadlock(self, codes: Array) -> str:
-        """Sends a few frames through bounded streams: what is full and what is empty if all processes wait, else "".
+        """Sends a few frames through bounded streams; returns the full and the empty streams if all processes wait,
+        else "".
 
-        Each stream holds as many beats as its pragma says. Raises HG053 for any other error.
+        Each stream holds as many beats as its pragma requests. Raises HG053 for any other error.
         """
-        done = self._send(codes[:BOUNDED_FRAMES], 0, "bounded")
-        if done.code == _DEADLOCK:
-            return next((line for line in done.log.splitlines() if line.startswith("deadlock:")), "deadlock")
-        self._refuse(done)
+        ended = self._send(codes[:BOUNDED_FRAMES], 0, "bounded")
+        if ended.code == _DEADLOCK:
+            return next((line for line in ended.log.splitlines() if line.startswith("deadlock:")), "deadlock")
+        self._require_success(ended)
         return ""
 
     def run(self, codes: Array, *, layers: bool = False, seed: int = 0) -> Simulated:
-        """Sends input codes (frames, *shape) through the core. Raises HG053, with what a stream said that was empty.
+        """Sends input codes (frames, *shape) through the core. Raises HG053; the message names a stream that was read
+        empty.
 
-        seed: if it is not 0, streams seem empty at random in every second frame to processes that look.
+        seed: if it is not 0, streams pretend at random to be empty in every second frame when a process checks them.
         """
         network = self.build.network
-        self._refuse(self._send(codes, seed, "layers" if layers else ""))
-        ends = [(port.label, len(codes) * port.stream.beats) for port in network.outputs]
-        found = {
+        self._require_success(self._send(codes, seed, "layers" if layers else ""))
+        beats_by_label = [(port.label, len(codes) * port.stream.beats) for port in network.outputs]
+        layer_words = {
             position: self._read(f"{name}.bin", len(codes) * stream.beats)
             for position, (name, stream) in (self.layers if layers else {}).items()
         }
-        taken_words = [self._read(f"taken{label}.bin", n) for label, n in ends]
-        return Simulated(taken_words, [self._read(f"last{label}.bin", n)[:, 0] for label, n in ends], found)
+        words = [self._read(f"taken{label}.bin", beats) for label, beats in beats_by_label]
+        last = [self._read(f"last{label}.bin", beats)[:, 0] for label, beats in beats_by_label]
+        return Simulated(words, last, layer_words)
 
     def _send(self, codes: Array, seed: int, kind: str) -> Ended:
-        """Runs the program on these codes. `kind`: "layers" for the beats of layers, "bounded" for streams with depths."""
-        network, sent = self.build.network, 0
+        """Runs the program on these codes. `kind`: "layers" to record beats after layers, "bounded" for streams with
+        depths."""
+        network, input_bytes = self.build.network, 0
         for port in network.inputs:
             words = port_words(port, codes)
             (self.work / f"sent{port.label}.bin").write_bytes(np.ascontiguousarray(words).tobytes())
-            sent += words.size
-        taken = sum(port.stream.beats * (port.stream.port_bits // 8 + 1) for port in network.outputs)
+            input_bytes += words.size
+        output_bytes = sum(port.stream.beats * (port.stream.port_bits // 8 + 1) for port in network.outputs)
         if kind == "layers":
-            taken += sum(stream.beats * -(-stream.bits // 8) for _, stream in self.layers.values())
-        room = _MEMORY + 2 * sent + 2 * len(codes) * taken
+            output_bytes += sum(stream.beats * -(-stream.bits // 8) for _, stream in self.layers.values())
+        memory_limit = _MEMORY + 2 * input_bytes + 2 * len(codes) * output_bytes
         if kind == "bounded":
-            room += 8 * _STACK * (len(self.build.cpp.parts) + 8)  # processes may be made of several themselves
-        command = [str(self.work / "native"), str(room), str(seed), *([kind] if kind else [])]
+            memory_limit += 8 * _STACK * (len(self.build.cpp.parts) + 8)  # a process may start several others
+        command = [str(self.work / "native"), str(memory_limit), str(seed), *([kind] if kind else [])]
         seconds = time_limit(self.build, len(codes), self.simulator)
         return run_tool(command, self.work, os.environ, self.simulator, seconds, "the simulation")
 
-    def _refuse(self, done: Ended) -> None:
-        """Raises HG053 if the program has not ended well."""
-        if done.code:
-            by = f" by signal {-done.code}" if done.code < 0 else ""
-            raise failed(self.simulator, f"the core ended{by}", done.log)
+    def _require_success(self, ended: Ended) -> None:
+        """Raises HG053 if the program failed."""
+        if ended.code:
+            by = f" by signal {-ended.code}" if ended.code < 0 else ""
+            raise failed(self.simulator, f"the core ended{by}", ended.log)
 
     def _read(self, name: str, beats: int) -> Array:
         return np.fromfile(self.work / name, np.uint8).reshape(beats, -1)
 
 
 def time_limit(build: Build, frames: int, simulator: str) -> float:
-    """Seconds in which a C simulation of so many frames has long ended."""
+    """Seconds after which a C simulation of this number of frames has failed."""
     macs = sum(work.macs for work in works_of(build.graph).values())
     elements = sum(node.result.beats * node.result.lanes for node in build.network.nodes)
-    a_mac, an_element = _PACE[simulator]
-    return MIN_SECONDS + SLACK * frames * (a_mac * macs + an_element * elements)
+    seconds_a_mac, seconds_an_element = _PACE[simulator]
+    return MIN_SECONDS + SLACK * frames * (seconds_a_mac * macs + seconds_an_element * elements)
 
 
 def _with_processes(source: Path, target: Path) -> Path:
-    """A copy of the sources of a core, without those of its stand-ins and test bench, whose calls can be processes."""
+    """Copies the sources of a core to `target`, rewritten so that calls can run as processes.
+
+    The copy does not include the substitutes of vendor headers and the test bench.
+    """
     for path in (*source.glob("*.[ch]pp"), *source.glob("hg/*.hpp")):
         copy = target / path.relative_to(source)
         copy.parent.mkdir(parents=True, exist_ok=True)

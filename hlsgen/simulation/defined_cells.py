@@ -1,4 +1,4 @@
-"""QuantLSTMCell, which no executor has, computed as Brevitas' QuantLSTM computes it, step by step."""
+"""Computes QuantLSTMCell, which no executor has, step by step as Brevitas' QuantLSTM does."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _ROUNDINGS: dict[str, Callable[[Array], Array]] = {
 
 
 def quant_lstm_cell(arrays: Sequence[Array], attributes: Mapping[str, Any]) -> list[Array]:
-    """The hidden states of all steps, one along the axis of the sequence, the last hidden state, the last cell state.
+    """The hidden states of all steps along the axis of the sequence, the last hidden state, the last cell state.
 
-    Sums of products are exact but for one rounding to float32, as the numeric contract has them.
+    Sums of products are exact except for one rounding to float32, as in the numeric contract.
     """
     x, hidden, cell = arrays[:3]
     weights_x, weights_h, biases = arrays[3:7], arrays[7:11], arrays[11:15]
@@ -38,8 +38,10 @@ def quant_lstm_cell(arrays: Sequence[Array], attributes: Mapping[str, Any]) -> l
         return ((codes - zero) * scale).astype(np.float32)
 
     def summed(gate: int, part: Array, number: int, name: str) -> Array:
-        products = [(a.astype(np.float64) @ w.T.astype(np.float64)).astype(np.float32)
-                    for a, w in ((part, weights_x[gate]), (hidden, weights_h[gate]))]  # fmt: skip
+        products = [
+            (data.astype(np.float64) @ weight.T.astype(np.float64)).astype(np.float32)
+            for data, weight in ((part, weights_x[gate]), (hidden, weights_h[gate]))
+        ]
         return quantize(np.float32(products[0] + products[1]) + biases[gate], number, name)
 
     def sigmoid(value: Array) -> Array:
@@ -49,19 +51,21 @@ def quant_lstm_cell(arrays: Sequence[Array], attributes: Mapping[str, Any]) -> l
         return np.tanh(value.astype(np.float64)).astype(np.float32)
 
     parts = list(np.moveaxis(x, 1, 0) if attributes.get("batch_first", 0) else x)
-    back = bool(attributes.get("reverse_input", 0))
+    is_reversed = bool(attributes.get("reverse_input", 0))
     states = []
-    for part in parts[::-1] if back else parts:
-        into = quantize(sigmoid(summed(0, part, 2, "input_acc")), 6, "input_sigmoid")
+    for part in parts[::-1] if is_reversed else parts:
+        input_gate = quantize(sigmoid(summed(0, part, 2, "input_acc")), 6, "input_sigmoid")
         if attributes.get("cifg", 0):
-            keep = quantize(np.ones_like(into), 6, "input_sigmoid") - into
+            forget_gate = quantize(np.ones_like(input_gate), 6, "input_sigmoid") - input_gate
         else:
-            keep = quantize(sigmoid(summed(1, part, 3, "forget_acc")), 7, "forget_sigmoid")
-        new = quantize(tanh(summed(2, part, 4, "cell_acc")), 8, "cell_tanh")
-        out = quantize(sigmoid(summed(3, part, 5, "output_acc")), 9, "output_sigmoid")
-        kept, added = (quantize(p, 1, "cell_state") for p in (keep * cell, into * new))
-        cell = quantize(kept + added, 1, "cell_state")
-        hidden = quantize(out * quantize(tanh(cell), 10, "hidden_state_tanh"), 0, "output")
+            forget_gate = quantize(sigmoid(summed(1, part, 3, "forget_acc")), 7, "forget_sigmoid")
+        candidate = quantize(tanh(summed(2, part, 4, "cell_acc")), 8, "cell_tanh")
+        output_gate = quantize(sigmoid(summed(3, part, 5, "output_acc")), 9, "output_sigmoid")
+        kept_cell, new_cell = (
+            quantize(product, 1, "cell_state") for product in (forget_gate * cell, input_gate * candidate)
+        )
+        cell = quantize(kept_cell + new_cell, 1, "cell_state")
+        hidden = quantize(output_gate * quantize(tanh(cell), 10, "hidden_state_tanh"), 0, "output")
         states.append(hidden)
-    together = np.stack(states[::-1] if back else states, int(bool(attributes.get("batch_first", 0))))
-    return [together, hidden, cell]
+    sequence = np.stack(states[::-1] if is_reversed else states, int(bool(attributes.get("batch_first", 0))))
+    return [sequence, hidden, cell]

@@ -1,6 +1,6 @@
-"""What Attention of a file means by the numeric contract: exact scores, the Softmax of these, shares in multiples of 2^-24.
+"""The value of Attention by the numeric contract: exact scores, their Softmax, its results as multiples of 2^-24.
 
-Also of the product of a Softmax as a node of its own. All of it from the numbers in front of the node, in integers.
+Also the product of a separate Softmax node. All are computed in integers from the exact inputs of the node.
 """
 
 from __future__ import annotations
@@ -16,116 +16,121 @@ from onnx import helper
 
 from hlsgen.frontend.domains import MICROSOFT, ONNX
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation.exact_softmax import each, fraction_of, shares_of
-from hlsgen.simulation.exact_values import Grid, Known, once
+from hlsgen.simulation.exact_softmax import fraction_of, fractions, shares_of
+from hlsgen.simulation.exact_values import Grid, Known, rounded_sum
 
-#: Shares are multiples of that, the nearest ones.
+#: Results of a Softmax (shares) are rounded to multiples of this unit.
 UNIT = 2.0**-24
 #: Half a step of float32.
 _ROUNDING = 2.0**-24
 
 
 def is_attention(node: onnx.NodeProto) -> bool:
-    """Whether a node is one of the two operators."""
+    """True for either of the two attention operators."""
     return (node.op_type == "Attention" and node.domain in ONNX) or (
         node.op_type == "MultiHeadAttention" and node.domain == MICROSOFT
     )
 
 
 def in_multiples(shares: Array) -> Grid:
-    """Shares as a product takes them."""
+    """Shares as the integers that a product multiplies."""
     return Grid(np.round(shares.astype(np.float64) / UNIT), np.asarray(UNIT))
 
 
 def are_rounded(shares: Known) -> bool:
-    """Whether the numbers of a tensor are multiples of the unit that its values are not."""
+    """True if the numbers of a tensor are multiples of the unit, while its values are not."""
     grids = shares.grids or ()
     return len(grids) == 1 and float(grids[0].scale.ravel()[0]) == UNIT
 
 
 def shares_reach(data: Sequence[Known | Array]) -> Array:
-    """How far a product of shares themselves may be from that of their multiples: half a unit for each of the others."""
-    left, right = (
-        np.full(of.shape, UNIT / 2)
-        if isinstance(known, Known) and are_rounded(known)
-        else np.abs(of.astype(np.float64))
-        for known, of in ((d, d.value if isinstance(d, Known) else d) for d in data[:2])
+    """Bound of the distance between a product of unrounded shares and the product of their multiples.
+
+    Each rounded factor is off by half a unit.
+    """
+    left_errors, right_errors = (
+        np.full(values.shape, UNIT / 2)
+        if isinstance(factor, Known) and are_rounded(factor)
+        else np.abs(values.astype(np.float64))
+        for factor, values in ((d, d.value if isinstance(d, Known) else d) for d in data[:2])
     )
-    return np.asarray(np.matmul(left, right) * 1.01)
+    return np.asarray(np.matmul(left_errors, right_errors) * 1.01)
 
 
-def attention(
-    node: onnx.NodeProto, inputs: Sequence[Known | Array | None]
-) -> tuple[Array, Array] | None:  # fmt: skip
-    """The value, and how far float32 operations in any order may be from it; None if the numbers are not known.
+def attention(node: onnx.NodeProto, inputs: Sequence[Known | Array | None]) -> tuple[Array, Array] | None:
+    """The value, and a bound for float32 operations in any order, or None if the exact inputs are not known.
 
-    `inputs`: of the node in order, None where one is left out.
+    inputs: of the node in order, with None for missing inputs.
     """
     attrs: dict[str, Any] = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    apart = _operands(node, attrs, inputs)
-    if apart is None:
+    operands = _operands(node, attrs, inputs)
+    if operands is None:
         return None
-    q, k, v = apart
-    flat = node.op_type == "MultiHeadAttention" or _rank(inputs[0]) == 3
-    group = q.whole.shape[1] // k.whole.shape[1]
-    k, v = (replace(grid, whole=np.repeat(grid.whole, group, axis=1)) for grid in (k, v))
-    mask = _mask(node, attrs, inputs, (*q.whole.shape[:3], k.whole.shape[2]))
-    given = float(attrs.get("scale", 0.0))
-    factor = np.float32(given or 1 / np.sqrt(q.whole.shape[-1]))
-    turned = k.whole.swapaxes(-1, -2)
-    worth = Fraction(float(factor)) * Fraction(float(q.scale)) * Fraction(float(k.scale))
-    exact = each(np.matmul(q.whole, turned), lambda whole: int(whole) * worth)
-    single = mask.astype(np.float32)
-    alone = (exact.astype(np.float32) + single == single) & (single != 0)
-    exact = exact * (~alone).astype(object) + each(mask, fraction_of)
-    magnitude = np.matmul(np.abs(q.whole), np.abs(turned)) * float(worth)
+    q, k, v = operands
+    is_rank_3 = node.op_type == "MultiHeadAttention" or _rank(inputs[0]) == 3
+    group = q.integers.shape[1] // k.integers.shape[1]
+    k, v = (replace(grid, integers=np.repeat(grid.integers, group, axis=1)) for grid in (k, v))
+    mask = _mask(node, attrs, inputs, (*q.integers.shape[:3], k.integers.shape[2]))
+    scale_attribute = float(attrs.get("scale", 0.0))
+    factor = np.float32(scale_attribute or 1 / np.sqrt(q.integers.shape[-1]))
+    k_transposed = k.integers.swapaxes(-1, -2)
+    score_unit = Fraction(float(factor)) * Fraction(float(q.scale)) * Fraction(float(k.scale))
+    exact = fractions(np.matmul(q.integers, k_transposed), lambda score: int(score) * score_unit)
+    float32_mask = mask.astype(np.float32)
+    masked = (exact.astype(np.float32) + float32_mask == float32_mask) & (float32_mask != 0)
+    exact = exact * (~masked).astype(object) + fractions(mask, fraction_of)
+    magnitude = np.matmul(np.abs(q.integers), np.abs(k_transposed)) * float(score_unit)
     shares, reach = shares_of(exact)
-    # Each score is off by the roundings of its products, of both factors, and of the mask.
-    off = (magnitude * (q.whole.shape[-1] + 12) * _ROUNDING).max(axis=-1, keepdims=True)
-    reach = reach + shares.astype(np.float64) * np.expm1(2 * off)
+    # The roundings of its products, of both factors and of the mask change each score.
+    score_error = (magnitude * (q.integers.shape[-1] + 12) * _ROUNDING).max(axis=-1, keepdims=True)
+    reach = reach + shares.astype(np.float64) * np.expm1(2 * score_error)
     parts = in_multiples(shares)
-    value = once((np.matmul(parts.whole, v.whole), parts.scale, v.scale))
-    sizes = np.abs(v.whole) * float(v.scale)
+    value = rounded_sum((np.matmul(parts.integers, v.integers), parts.scale, v.scale))
+    sizes = np.abs(v.integers) * float(v.scale)
     steps = (shares.shape[-1] + 6) * _ROUNDING
-    far = np.matmul(reach + UNIT / 2, sizes) * 1.01 + np.matmul(shares.astype(np.float64), sizes) * steps * 1.01
-    if flat:
-        value, far = (a.transpose(0, 2, 1, 3).reshape(1, a.shape[2], -1) for a in (value, far))
-    return value, far
+    reach_of_value = (
+        np.matmul(reach + UNIT / 2, sizes) * 1.01 + np.matmul(shares.astype(np.float64), sizes) * steps * 1.01
+    )
+    if is_rank_3:
+        value, reach_of_value = (a.transpose(0, 2, 1, 3).reshape(1, a.shape[2], -1) for a in (value, reach_of_value))
+    return value, reach_of_value
 
 
 def _rank(tensor: Known | Array | None) -> int:
+    """The number of axes of a tensor; 0 for a missing one."""
     return 0 if tensor is None else (tensor.value if isinstance(tensor, Known) else tensor).ndim
 
 
 def _operands(
     node: onnx.NodeProto, attrs: Mapping[str, Any], inputs: Sequence[Known | Array | None]
-) -> tuple[Grid, Grid, Grid] | None:  # fmt: skip
-    """Queries, keys, values: (1, heads, rows, elements), each of one scale."""
-    found = []
-    own = attrs.get("num_heads", attrs.get("q_num_heads", 0))
-    shared = attrs.get("num_heads", attrs.get("kv_num_heads", 0))
-    for tensor, heads in zip(inputs[:3], (own, shared, shared), strict=True):
+) -> tuple[Grid, Grid, Grid] | None:
+    """Queries, keys, values with the shape (1, heads, rows, elements) and one scale each, or None if they are not
+    known."""
+    operands = []
+    query_heads = attrs.get("num_heads", attrs.get("q_num_heads", 0))
+    key_heads = attrs.get("num_heads", attrs.get("kv_num_heads", 0))
+    for tensor, heads in zip(inputs[:3], (query_heads, key_heads, key_heads), strict=True):
         if not isinstance(tensor, Known) or tensor.grids is None or len(tensor.grids) != 1:
             return None
         (grid,) = tensor.grids
         if grid.scale.size != 1:
             return None
-        whole = grid.whole
-        if whole.ndim == 3:
-            whole = whole.reshape(1, whole.shape[1], heads, -1).transpose(0, 2, 1, 3)
-        found.append(Grid(whole, grid.scale.reshape(())))
-    return found[0], found[1], found[2]
+        integers = grid.integers
+        if integers.ndim == 3:
+            integers = integers.reshape(1, integers.shape[1], heads, -1).transpose(0, 2, 1, 3)
+        operands.append(Grid(integers, grid.scale.reshape(())))
+    return operands[0], operands[1], operands[2]
 
 
 def _mask(
     node: onnx.NodeProto, attrs: Mapping[str, Any], inputs: Sequence[Known | Array | None], shape: tuple[int, ...]
-) -> Array:  # fmt: skip
-    """What is added to each score, float64."""
+) -> Array:
+    """The numbers added to the scores, float64 of this shape."""
     place = 5 if node.op_type == "MultiHeadAttention" else 3
-    given = inputs[place] if len(inputs) > place else None
+    mask_input = inputs[place] if len(inputs) > place else None
     mask = np.zeros(shape)
-    if isinstance(given, np.ndarray):
-        added = np.where(given, 0.0, -np.inf) if given.dtype == np.bool_ else given.astype(np.float64)
+    if isinstance(mask_input, np.ndarray):
+        added = np.where(mask_input, 0.0, -np.inf) if mask_input.dtype == np.bool_ else mask_input.astype(np.float64)
         if added.ndim and 1 < added.shape[-1] < shape[-1]:
             missing = [(0, 0)] * (added.ndim - 1) + [(0, shape[-1] - added.shape[-1])]
             added = np.pad(added, missing, constant_values=-np.inf)

@@ -1,4 +1,4 @@
-"""What a Softmax of a file means by the numeric contract, computed from exact scores, in integers."""
+"""The value of a Softmax by the numeric contract, computed in integers from exact scores."""
 
 from __future__ import annotations
 
@@ -13,36 +13,40 @@ import onnx
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.exact_values import Known
 
-#: Half a step of float32; its smallest number as a power of 2; steps that a library's exp may be off.
+#: Half a step of float32; minus the exponent of the smallest float32; steps by which a library's exp may be off.
 _UNIT, _TINY, _STEPS = 2.0**-24, 149, 16
-#: The power of e to less than minus that is below half of the smallest number.
+#: exp(-x) for larger x is below half of the smallest float32.
 _NOTHING = 110
-#: Scores so large are constants of masks, which are not rounded.
+#: Scores of at least this magnitude are mask constants, which are not rounded.
 _CONSTANT = 2.0**24
 
 
 def softmax(
-    node: onnx.NodeProto, values: Mapping[str, Known], makers: Mapping[str, onnx.NodeProto],
-    constants: Mapping[str, Array], opsets: Mapping[str, int],
-) -> tuple[Array, Array] | None:  # fmt: skip
-    """The value, and how far float32 operations in any order may be from it; None if the scores are not known.
+    node: onnx.NodeProto,
+    values: Mapping[str, Known],
+    producers: Mapping[str, onnx.NodeProto],
+    constants: Mapping[str, Array],
+    opsets: Mapping[str, int],
+) -> tuple[Array, Array] | None:
+    """The value, and a bound for float32 operations in any order, or None if the exact scores are not known.
 
-    Powers of the exact differences to the largest score, each rounded once, times the reciprocal of their exact sum.
+    The value has powers of the exact differences to the largest score, each rounded once, times the reciprocal of their
+    exact sum.
     """
-    exact = _scores(node.input[0], values, makers, constants)
+    exact = _scores(node.input[0], values, producers, constants)
     if exact is None:
         return None
-    single = opsets.get("", 13) >= 13
-    axis = next((a.i for a in node.attribute if a.name == "axis"), -1 if single else 1) % max(1, exact.ndim)
-    rows = np.moveaxis(exact, axis, -1) if single else exact.reshape(math.prod(exact.shape[:axis]), -1)
+    single_axis = opsets.get("", 13) >= 13
+    axis = next((a.i for a in node.attribute if a.name == "axis"), -1 if single_axis else 1) % max(1, exact.ndim)
+    rows = np.moveaxis(exact, axis, -1) if single_axis else exact.reshape(math.prod(exact.shape[:axis]), -1)
     value, reach = shares_of(rows)
-    if single:
+    if single_axis:
         return np.moveaxis(value, -1, axis), np.moveaxis(reach, -1, axis)
     return value.reshape(exact.shape), reach.reshape(exact.shape)
 
 
 def shares_of(rows: Array) -> tuple[Array, Array]:
-    """The same along the last axis of exact scores, Fractions."""
+    """The same along the last axis of exact scores, which are Fractions."""
     distances = rows.max(axis=-1, keepdims=True) - rows
     powers = {d: _power(d) for d in set(distances.ravel())}
     value = np.zeros(distances.shape, np.float32)
@@ -53,63 +57,71 @@ def shares_of(rows: Array) -> tuple[Array, Array]:
     below, sizes = distances.astype(np.float64), np.abs(rows).astype(np.float64)
     sizes[sizes >= _CONSTANT] = 0
     largest = np.abs(rows.max(axis=-1, keepdims=True)).astype(np.float64)
-    lost = sizes + np.where(largest >= _CONSTANT, 0, largest)  # sum, factor and mask: a rounding of both scores each
-    steps = (4 * (below + lost) + below.shape[-1] + 2 * _STEPS) * _UNIT
+    rounded_magnitude = sizes + np.where(
+        largest >= _CONSTANT, 0, largest
+    )  # sum, factor and mask each round both scores
+    steps = (4 * (below + rounded_magnitude) + below.shape[-1] + 2 * _STEPS) * _UNIT
     return value, np.asarray(value.astype(np.float64) * steps * 1.01 + 4 * 2.0**-_TINY)
 
 
 def _scores(
-    name: str, values: Mapping[str, Known], makers: Mapping[str, onnx.NodeProto], constants: Mapping[str, Array]
-) -> Array | None:  # fmt: skip
-    """Exact scores as Fractions, behind factors of the whole tensor and the constants of a mask; None if not known."""
-    node = makers.get(name)
-    behind = None if node is None else _behind(node, values, makers, constants)
-    known = values[name].grids if name in values else None
-    if behind is not None or known is None or len(known) != 1 or known[0].scale.size != 1:
-        return behind
-    scale = Fraction(float(known[0].scale.ravel()[0]))
-    return each(known[0].whole, lambda whole: int(whole) * scale)
+    name: str, values: Mapping[str, Known], producers: Mapping[str, onnx.NodeProto], constants: Mapping[str, Array]
+) -> Array | None:
+    """Exact scores as Fractions, after scalar factors and the constants of a mask, or None if they are not known."""
+    node = producers.get(name)
+    scores = None if node is None else _scaled_or_masked(node, values, producers, constants)
+    grids = values[name].grids if name in values else None
+    if scores is not None or grids is None or len(grids) != 1 or grids[0].scale.size != 1:
+        return scores
+    scale = Fraction(float(grids[0].scale.ravel()[0]))
+    return fractions(grids[0].integers, lambda integer: int(integer) * scale)
 
 
-def _behind(
-    node: onnx.NodeProto, values: Mapping[str, Known], makers: Mapping[str, onnx.NodeProto], constants: Mapping[str, Array]
-) -> Array | None:  # fmt: skip
-    """Scores behind a factor of the whole tensor or the constants of a mask; None if it is neither."""
-    places = [i for i, own in enumerate(node.input) if own in constants]
-    data = [own for own in node.input if own not in constants]
+def _scaled_or_masked(
+    node: onnx.NodeProto,
+    values: Mapping[str, Known],
+    producers: Mapping[str, onnx.NodeProto],
+    constants: Mapping[str, Array],
+) -> Array | None:
+    """Scores after a node with a scalar factor or the constants of a mask, or None for other nodes."""
+    places = [place for place, name in enumerate(node.input) if name in constants]
+    data = [name for name in node.input if name not in constants]
     if node.op_type not in ("Mul", "Div", "Add", "Where") or len(data) != 1 or data[0] not in values or not places:
         return None
-    own = constants[node.input[places[0]]]
-    factor = own.size == 1 and own.ravel()[0] > 0 and (node.op_type, places) != ("Div", [0])
-    chosen = node.op_type == "Where" and len(places) == 2 and places[0] == 0
-    before = _scores(data[0], values, makers, constants) if factor or chosen or node.op_type == "Add" else None
-    if before is None:
+    operand = constants[node.input[places[0]]]
+    is_factor = operand.size == 1 and operand.ravel()[0] > 0 and (node.op_type, places) != ("Div", [0])
+    is_selection = node.op_type == "Where" and len(places) == 2 and places[0] == 0
+    if not (is_factor or is_selection or node.op_type == "Add"):
         return None
-    if node.op_type in ("Mul", "Div") and factor:
-        number = Fraction(float(own.ravel()[0]))
-        return np.asarray(before * (number if node.op_type == "Mul" else 1 / number))
+    scores = _scores(data[0], values, producers, constants)
+    if scores is None:
+        return None
+    if node.op_type in ("Mul", "Div") and is_factor:
+        number = Fraction(float(operand.ravel()[0]))
+        return np.asarray(scores * (number if node.op_type == "Mul" else 1 / number))
     if node.op_type == "Add":
-        constant = np.broadcast_to(own, before.shape)
-        alone = (values[data[0]].value + constant == constant) & (constant != 0)
-        return np.asarray(before * (~alone).astype(object) + each(constant, fraction_of))
-    put = np.broadcast_to(own.astype(bool) == (places[1] == 1), before.shape)
-    return np.where(put, each(np.broadcast_to(constants[node.input[places[1]]], before.shape), fraction_of), before)
+        constant = np.broadcast_to(operand, scores.shape)
+        masked = (values[data[0]].value + constant == constant) & (constant != 0)
+        return np.asarray(scores * (~masked).astype(object) + fractions(constant, fraction_of))
+    replaced = np.broadcast_to(operand.astype(bool) == (places[1] == 1), scores.shape)
+    constant = np.broadcast_to(constants[node.input[places[1]]], scores.shape)
+    return np.where(replaced, fractions(constant, fraction_of), scores)
 
 
-def each(values: Array, of: Callable[[float], Fraction]) -> Array:
-    """An array of Fractions."""
-    found = np.empty(values.size, object)
-    found[:] = [of(float(value)) for value in values.ravel()]
-    return found.reshape(values.shape)
+def fractions(values: Array, convert: Callable[[float], Fraction]) -> Array:
+    """An array of Fractions, converted element by element."""
+    converted = np.empty(values.size, object)
+    converted[:] = [convert(float(value)) for value in values.ravel()]
+    return converted.reshape(values.shape)
 
 
 def fraction_of(value: float) -> Fraction:
-    """Minus infinity is less than every float32."""
+    """The exact value; for minus infinity a number below every float32."""
     return Fraction(value) if math.isfinite(value) else Fraction(-(1 << 130))
 
 
 def _power(x: Fraction) -> int:
-    """exp(-x) rounded to float32, in multiples of its smallest number."""
+    """exp(-x) rounded to float32, in units of the smallest float32."""
     if x > _NOTHING:
         return 0
     with localcontext() as context:
@@ -119,9 +131,9 @@ def _power(x: Fraction) -> int:
 
 
 def _rounded(number: Fraction) -> Fraction:
-    """The nearest float32, the even one of two."""
-    place = Fraction(1, 1 << _TINY)
-    while number >= place * (1 << 24):
-        place *= 2
-    kept = round(number / place)
-    return kept * place
+    """The nearest float32; the even one of two."""
+    unit = Fraction(1, 1 << _TINY)
+    while number >= unit * (1 << 24):
+        unit *= 2
+    multiple = round(number / unit)
+    return multiple * unit

@@ -1,4 +1,4 @@
-"""Numbers for the inputs of a file: where the codes of a build lie, and beside the boundaries of its quantizers."""
+"""Numbers for the inputs of a file: near the codes of a build, and next to the boundaries of its quantizers."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from hlsgen.ir.evaluate import decode
 from hlsgen.ir.ops import Quantizer
 from hlsgen.numerics.fixed import Array
 
-#: Largest number at an input of floats without a quantizer of its own.
+#: Largest number at a float input without a quantizer.
 _LARGEST = 2.0**15
-#: Where a frame lies between two codes, in steps.
+#: Offsets of numbers from a code, in steps.
 _BETWEEN = (-0.5, -0.25, 0.25, 0.5)
 
 
 def numbers_for_file(model: Model, graph: Graph, codes: Array) -> Array:
-    """The model's input (frames, *input_shape), packed where there are several, about where `codes` lie."""
-    near = model_inputs(model, graph, codes)
+    """The model's input (frames, *input_shape), packed if there are several inputs, near the numbers of `codes`."""
+    code_numbers = model_inputs(model, graph, codes)
     if not graph.inputs:
-        return _limited(between_codes(near, graph, 1))
+        return _limited(between_codes(code_numbers, graph, 1))
     parts = []
-    for number, array in enumerate(reference.each_input(model, near)):
+    for number, array in enumerate(reference.each_input(model, code_numbers)):
         part = nearest_part(graph, number)
         parts.append(_limited(_between(array, part.encode, bool(part.steps), part.value, 1)))
     if not model.inputs:
         return parts[0]
     parts = [part.reshape(len(part), -1) for part in parts]
-    return np.concatenate([part.astype(near.dtype) for part in parts], axis=1)
+    return np.concatenate([part.astype(code_numbers.dtype) for part in parts], axis=1)
 
 
 def any_numbers(model: Model) -> dict[str, Array]:
-    """One frame of the inputs by name: numbers on which everything in the file runs."""
+    """One frame of the inputs by name: numbers on which all operators of the file run."""
     rng, frame = np.random.default_rng(0), {}
     for source in model.all_inputs:
         dtype = np.dtype(source.dtype)
@@ -45,16 +45,17 @@ def any_numbers(model: Model) -> dict[str, Array]:
 
 
 def between_codes(x: Array, graph: Graph, seed: int) -> Array:
-    """Numbers for a quantizer on the host: every second frame off its codes.
+    """Numbers for a quantizer on the host; every second frame is off its codes.
 
-    A third of their elements lies a quarter or half a step beside a code; a third lies on the floats next to a half, where
-    a quotient and a product with the reciprocal round to different codes; a few are -0 and subnormal.
+    A third of the elements of these frames lies a quarter or half a step from a code. A third lies on the floats next
+    to a
+    half, where a quotient and a product with the reciprocal round to different codes. A few are -0 and subnormal.
     """
     return _between(x, graph.encode, bool(graph.head), graph.input, seed)
 
 
 def _between(x: Array, encode: Quantizer | None, head: bool, port: Value, seed: int) -> Array:
-    """The same for one input, whose codes are those of `port`; `head`: the host has steps before the quantizer."""
+    """The same for one input with the codes of `port`; `head`: the host has steps before the quantizer."""
     if encode is None or isinstance(port.encoding, FloatKey) or x.dtype.kind != "f" or head:
         return x
     shape, lowest = port.shape, port.type.lo
@@ -63,15 +64,15 @@ def _between(x: Array, encode: Quantizer | None, head: bool, port: Value, seed: 
     if step.size != x[0].size:
         return x
     rng = np.random.default_rng(seed)
-    moved = (x + rng.choice(_BETWEEN, x.shape) * step.reshape(x.shape[1:])).astype(x.dtype)
-    beside = np.nextafter(moved, moved + rng.choice([-1, 1], x.shape).astype(x.dtype))
+    off_code = (x + rng.choice(_BETWEEN, x.shape) * step.reshape(x.shape[1:])).astype(x.dtype)
+    next_to_half = np.nextafter(off_code, off_code + rng.choice([-1, 1], x.shape).astype(x.dtype))
     tiny = rng.choice(np.array([-0.0, 1e-45, -1e-45, 1e-38], x.dtype), x.shape)
-    drawn = rng.random(x.shape)
-    moved = np.where(drawn < 0.5, beside, np.where(drawn < 0.97, moved, tiny))
-    odd = (np.arange(len(x)) % 2 == 1).reshape(-1, *(1,) * (x.ndim - 1))
-    return np.where(odd, moved, x).astype(x.dtype)
+    selector = rng.random(x.shape)
+    off_code = np.where(selector < 0.5, next_to_half, np.where(selector < 0.97, off_code, tiny))
+    odd_frame = (np.arange(len(x)) % 2 == 1).reshape(-1, *(1,) * (x.ndim - 1))
+    return np.where(odd_frame, off_code, x).astype(x.dtype)
 
 
 def _limited(x: Array) -> Array:
-    """Floats within bounds: codes saturate beyond them by contract, floats do not."""
+    """Floats within bounds: beyond them codes saturate by contract, but floats do not."""
     return np.clip(np.nan_to_num(x), -_LARGEST, _LARGEST) if x.dtype.kind == "f" else x

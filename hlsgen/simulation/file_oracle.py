@@ -1,9 +1,9 @@
-"""Compares a build with its ONNX file, which a runtime that is not hlsgen's runs whole and unmodified.
+"""Compares a build with its ONNX model, which an independent runtime runs unmodified from end to end.
 
-The file's inputs go through the host's head, the integers of the hardware and the host's tail; the outputs must be those
-of the runtime. The tensors of the same run are compared as well: the Model is computed step by step, and where its value
-differs from the runtime's, the difference is explained (hlsgen.simulation.explanation) or is a failure. The steps after it
-continue from the runtime's value, so that each difference stays where it is, and the chain ends in the file's outputs.
+The inputs go through host preprocessing, the hardware's integers and host postprocessing. The outputs must equal the
+runtime's outputs. Inner tensors of the same run are compared as well. The Model is computed step by step: each
+difference from the runtime's value is explained (hlsgen.simulation.explanation) or is a failure. Later steps continue
+from the runtime's value, so that differences do not spread, and the chain ends in the file's outputs.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from hlsgen.ir import Graph, HostOp, Model, Op, OutputParts, Repeat, Reshape, St
 from hlsgen.ir.evaluate import decoding
 from hlsgen.ir.ops import QUANTIZERS, FixedAdd, Pair, PairOp
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation.exact_values import same
-from hlsgen.simulation.explanation import Explained, OnHost
+from hlsgen.simulation.exact_values import all_equal
+from hlsgen.simulation.explanation import Explanation, HostExplanation
 from hlsgen.simulation.file_inputs import any_numbers, numbers_for_file
 from hlsgen.simulation.file_pieces import ExecutedFile, Piece
 from hlsgen.simulation.file_verdict import Case, OracleVerdict
@@ -39,29 +39,33 @@ from hlsgen.simulation.oracles import CHOICES, PACKAGES, Unable, executor_of, in
 from hlsgen.simulation.unrolled_file import unroll
 from hlsgen.simulation.whole_file import WholeFile, open_file
 
-#: Differences of each reason that are kept with their numbers.
+#: Most differences of each reason that are recorded with their numbers.
 _SHOWN = 10
-#: How to get the runtimes.
+#: Command that installs the runtimes.
 _INSTALL = install_command("oracle")
-#: How far an explained code is from ours at most, in steps.
+#: Largest distance between an explained code and ours, in codes.
 _NEAR = 64
-_FIXED_POINT = "a sum in fixed point, as --add has it"
+_FIXED_POINT = "a sum in fixed point, by --add fixed-point"
 
 
-def hold_file(
-    path: Path, model: Model, graph: Graph, codes: Array, asked: str = "auto",
+def compare_file(
+    path: Path,
+    model: Model,
+    graph: Graph,
+    codes: Array,
+    choice: str = "auto",
     progress: Callable[[str], None] = lambda text: None,
-) -> OracleVerdict:  # fmt: skip
-    """Runs the file on the numbers that codes (frames, *shape) of the graph's input port mean.
+) -> OracleVerdict:
+    """Runs the file on the numbers that codes (frames, *shape) of the graph's input port represent; compares.
 
-    `asked`: one of `CHOICES`; "auto" is the build's own runtime. Raises HG001 to HG004 for a file that cannot be read.
+    choice: one of `CHOICES`; "auto" is the build's own runtime. Raises HG001 to HG004 for a file that cannot be read.
     """
-    verdict = OracleVerdict(asked)
-    if asked == "none":
-        verdict.reason = "not asked for"
+    verdict = OracleVerdict(choice)
+    if choice == "none":
+        verdict.reason = "not requested"
         return verdict
     proto = read_model(path)
-    runtime = model.runtime if asked == "auto" else asked
+    runtime = model.runtime if choice == "auto" else choice
     if not installed(runtime):
         verdict.reason = f"{runtime} is not installed; {_INSTALL}"
         return verdict
@@ -73,8 +77,8 @@ def hold_file(
     except Unable as error:
         verdict.reason = f"{runtime} could not run it: {error}"
         return verdict
-    except HlsgenError as error:  # the host's head gives numbers that the port does not have
-        verdict.reason = f"no inputs for the file: {one_line(error)}"
+    except HlsgenError as error:  # host preprocessing gives numbers that are no codes of the port
+        verdict.reason = f"there are no inputs for the file: {one_line(error)}"
         return verdict
     verdict.ran, verdict.frames = _with_version(runtime), len(codes)
     try:
@@ -85,25 +89,26 @@ def hold_file(
 
 
 def _with_version(runtime: str) -> str:
+    """The runtime's name with the version of its package."""
     try:
         return f"{runtime} {version(executor_of(runtime))}"
     except PackageNotFoundError:  # a variant, whose package has another name
         return runtime
 
 
-def check_choice(asked: str) -> None:
-    """Raises HG040 for a name that is none of `CHOICES`, HG059 for a runtime of that name that is missing."""
-    if asked not in CHOICES:
-        raise fail("HG040", "--oracle", f"{asked!r}.", f"Supported: {', '.join(CHOICES)}.")
-    if asked in PACKAGES and not installed(asked):
-        raise fail("HG059", asked, "not installed.", f"{_INSTALL}, or choose --oracle auto or none.")
+def check_choice(choice: str) -> None:
+    """Raises HG040 for a name that is not in `CHOICES`, HG059 for a runtime that is not installed."""
+    if choice not in CHOICES:
+        raise fail("HG040", "--oracle", f"{choice!r}.", f"Supported: {', '.join(CHOICES)}.")
+    if choice in PACKAGES and not installed(choice):
+        raise fail("HG059", choice, "is not installed.", f"{_INSTALL}, or choose --oracle auto or none.")
 
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """`start`: the Model's value 0. `feeds`: the file's inputs by name. `outputs`: those of the Graph, by name.
+    """Inputs of the compared runs, and our outputs. All arrays are (frames, *shape).
 
-    All arrays are (frames, *shape).
+    start: the Model's value 0. feeds: the file's inputs by name. outputs: the Graph's outputs by name.
     """
 
     start: Tensor
@@ -112,7 +117,7 @@ class _Inputs:
 
     @staticmethod
     def of(model: Model, graph: Graph, codes: Array) -> _Inputs:
-        """Raises HG054 where the host's head gives what the port does not hold."""
+        """Inputs for codes. Raises HG054 if host preprocessing gives numbers that are no codes of the port."""
         if model.second_input:
             halves = (codes & 0xFF, codes >> 8 & 0xFF)
             names, dtype = (model.input_name, model.second_input), np.dtype(model.input_dtype)
@@ -120,26 +125,27 @@ class _Inputs:
             return _Inputs(of_codes(graph.input.encoding, codes), feeds, _outputs(model, graph, codes))
         x = numbers_for_file(model, graph, codes)
         parts = reference.parts_of(model.inputs, x)
-        feeds = {s.name: part for s, part in zip(model.inputs, parts, strict=True)} or {model.input_name: x}
+        feeds = {source.name: part for source, part in zip(model.inputs, parts, strict=True)} or {model.input_name: x}
         start = replace(plain(x), parts=tuple(plain(part) for part in parts))
         return _Inputs(start, feeds, _outputs(model, graph, reference.encode_input(graph, x)))
 
     def frame(self, number: int) -> dict[str, Array]:
+        """The file's inputs of one frame, by name."""
         return {name: array[number] for name, array in self.feeds.items()}
 
 
 def _outputs(model: Model, graph: Graph, codes: Array) -> dict[str, Array]:
-    """The outputs of the hardware's integers and the host's tail, by name, (frames, *shape) as far as the Model has it."""
+    """Outputs of the hardware's integers and host postprocessing, by name, in the Model's shapes (frames, *shape)."""
     last = reference.run_output(graph, codes)
     if model.outputs:
-        shapes = {one.name: (-1, *one.shape) for one in model.outputs}
+        shapes = {output.name: (-1, *output.shape) for output in model.outputs}
         return {name: y.reshape(shapes[name]) for name, y in reference.named_outputs(graph, last).items()}
     return {model.output_name: reference.decode_output(graph, last).reshape(-1, *model.steps[-1].shape)}
 
 
 @dataclass(frozen=True)
 class _Target:
-    """A tensor of the file that value `number` of the Model is; `node`: the file's node that gives it."""
+    """A tensor of the file that equals value `number` of the Model; `node`: the file's node that produces it."""
 
     tensor: str
     node: str
@@ -148,7 +154,7 @@ class _Target:
 
 
 class _Comparison:
-    """A Model against the tensors of one run of its file."""
+    """Compares a Model with the tensors of one run of its file."""
 
     def __init__(self, file: WholeFile, model: Model, inputs: _Inputs, verdict: OracleVerdict) -> None:
         self.file, self.model, self.inputs, self.verdict = file, model, inputs, verdict
@@ -193,6 +199,7 @@ class _Comparison:
         self._compare_graph()
 
     def _executed(self) -> ExecutedFile:
+        """The nodes that the runtime executes. Raises Unable."""
         proto = onnx.ModelProto()
         proto.CopyFrom(self.file.executed)
         name_all(proto.graph)
@@ -209,28 +216,28 @@ class _Comparison:
         named.CopyFrom(self.file.proto)
         name_all(named.graph)
         opsets = {o.domain: o.version for o in named.opset_import}
-        with suppress(Unable):  # then the tensors of its loops are not compared
+        with suppress(Unable):  # then tensors within loops are not compared
             unroll(named.graph, self.file.executor, self.file.any_numbers, opsets)
-        places: dict[str, list[int]] = {}
+        numbers_by_name: dict[str, list[int]] = {}
         for number, step in enumerate(steps, 1):
-            places.setdefault(step.name.removesuffix(" (rescaled)"), []).append(number)
+            numbers_by_name.setdefault(step.name.removesuffix(" (rescaled)"), []).append(number)
         self.makers = {o: node.name for node in named.graph.node for o in node.output}
         targets = [_Target(name, self.makers.get(name, name), ends[name], True) for name in outputs]
         before_host = _before_host(steps)
         for node in named.graph.node:
             tensors = [o for o in node.output if o]
-            at = places.get(node.name, [])
-            if not at or len(tensors) != 1 or tensors[0] in outputs:
+            node_numbers = numbers_by_name.get(node.name, [])
+            if not node_numbers or len(tensors) != 1 or tensors[0] in outputs:
                 continue
-            if at[-1] in before_host or _is_target(steps, at, node.op_type):
-                targets.append(_Target(tensors[0], node.name, at[-1], False))
+            if node_numbers[-1] in before_host or _is_target(steps, node_numbers, node.op_type):
+                targets.append(_Target(tensors[0], node.name, node_numbers[-1], False))
         return targets
 
     # ------------------------------------------------------------------- the chain
 
     def _corrected(self, number: int, tensor: Tensor) -> Tensor:
-        """A value of the Model after its comparison: where it differs, the runtime's value."""
-        for target in sorted(self.targets.get(number, ()), key=lambda one: one.is_output):
+        """A value of the Model after its comparison; the runtime's value if they differ."""
+        for target in sorted(self.targets.get(number, ()), key=lambda target_: target_.is_output):
             theirs = np.stack(self.theirs[target.tensor])
             if target.is_output and self.model.outputs == ():
                 tensor = replace(tensor, value=tensor.value.astype(self.model.output_dtype))
@@ -238,16 +245,17 @@ class _Comparison:
             if not layouts and tensor.value[0].size == theirs[0].size:
                 layouts = [np.arange(theirs[0].size).reshape(theirs.shape[1:])]
             if not layouts:
-                shapes = f"{list(theirs.shape[1:])} is {list(tensor.value.shape[1:])} in the Model"
-                self._leave(target, f"its shape {shapes}")
+                shapes = f"{list(theirs.shape[1:])}, in the Model {list(tensor.value.shape[1:])}"
+                self._skip(target, f"its shape is {shapes}")
                 continue
             flat = tensor.value.reshape(len(theirs), -1)
-            order = next((order for order in layouts if same(flat[:, order], theirs)), layouts[0])
+            order = next((order for order in layouts if all_equal(flat[:, order], theirs)), layouts[0])
             tensor = self._compared(target, tensor, flat[:, order], theirs, order)
         return tensor
 
     def _layouts(self, number: int) -> list[Array]:
-        """Orders of the elements of a value: its own, and those of the steps that only rename or repeat them."""
+        """Orders of the elements of a value: its own, and the orders after later steps that only rename or repeat
+        elements."""
         shape = self.model.steps[number - 1].shape
         orders = [np.arange(int(np.prod(shape))).reshape(shape)]
         for n, step in enumerate(self.model.steps[number:], number + 1):
@@ -264,46 +272,48 @@ class _Comparison:
             orders.append(moved)
         return orders
 
-    def _leave(self, target: _Target, why: str) -> None:
-        """A tensor that cannot be compared; of an output that is a failure."""
+    def _skip(self, target: _Target, why: str) -> None:
+        """Records a tensor that cannot be compared. For an output this is a failure."""
         self.verdict.left[target.node] = why
         if target.is_output:
             self._fail(target.node, 0, (0,), "nothing", "nothing", why)
 
     def _compared(self, target: _Target, tensor: Tensor, ours: Array, theirs: Array, order: Array) -> Tensor:
-        """Counts and explains what differs; the tensor with the runtime's values."""
-        verdict, wrong = self.verdict, _differs(ours, theirs)
+        """Counts and explains the differences; returns the tensor with the runtime's values."""
+        verdict, different = self.verdict, _differs(ours, theirs)
         verdict.compared += 1
         verdict.elements += theirs.size
         op = self.model.steps[target.number - 1].op
         is_float = target.is_output and theirs.dtype.kind == "f" and not isinstance(op, QUANTIZERS)
         verdict.floats += theirs.size if is_float else 0
-        if wrong.any():
+        if different.any():
             if isinstance(op, FixedAdd) or (isinstance(op, Pair) and op.kind is PairOp.FIXED):
                 verdict.left[target.node] = _FIXED_POINT
             else:
-                verdict.integers_differ += 0 if is_float else int(wrong.sum())
-                verdict.floats_differ += int(wrong.sum()) if is_float else 0
+                verdict.integers_differ += 0 if is_float else int(different.sum())
+                verdict.floats_differ += int(different.sum()) if is_float else 0
                 if is_float:
                     verdict.last_places = max(verdict.last_places, _last_places(ours, theirs))
-                for frame in np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1)):
+                for frame in np.flatnonzero(different.reshape(len(different), -1).any(axis=1)):
                     self._explain(target, int(frame), ours[frame], theirs[frame])
             tensor = _replaced(op, tensor, theirs, order)
         self.known.add(target.tensor)
         return tensor
 
     def _explain(self, target: _Target, frame: int, ours: Array, theirs: Array) -> None:
-        """Counts the elements of a frame that differ, by reason."""
-        explained: Explained | None = None
+        """Counts the differing elements of a frame, by reason."""
+        explained: Explanation | None = None
         try:
             if self.pieces is None:
                 raise Unable(self.why)
             piece: Piece = self.pieces.piece(target.tensor, self.known)
             is_bounded = len(piece.nodes) == 1 or piece.nodes[-1].op_type in NORMALIZED_SUMS
             on_host = isinstance(self.model.steps[target.number - 1].op, HostOp) and is_bounded
-            explained = (OnHost if on_host else Explained)(self.pieces, piece, self._trace(frame), ours, theirs)
+            explained = (HostExplanation if on_host else Explanation)(
+                self.pieces, piece, self._trace(frame), ours, theirs
+            )
             why = explained.why
-        except Exception as error:  # an explanation that fails, in whatever way, is none
+        except Exception as error:  # an explanation that fails in any way is none
             why = f"it cannot be recomputed: {one_line(error)}"
         for place in np.argwhere(_differs(ours, theirs)):
             index = tuple(int(i) for i in place)
@@ -313,33 +323,35 @@ class _Comparison:
                 continue
             reason = explained.reason(index)
             self.verdict.explained[reason] = self.verdict.explained.get(reason, 0) + 1
-            kept = self.verdict.cases.setdefault(reason, [])
-            if len(kept) < _SHOWN:
-                kept.append(Case(target.node, frame, index, *values, reason, *explained.numbers(index)))
+            cases = self.verdict.cases.setdefault(reason, [])
+            if len(cases) < _SHOWN:
+                cases.append(Case(target.node, frame, index, *values, reason, *explained.numbers(index)))
 
     def _fail(self, node: str, frame: int, index: tuple[int, ...], ours: str, theirs: str, why: str) -> None:
+        """Records a difference without an explanation."""
         self.verdict.unexplained += 1
-        kept = self.verdict.cases.setdefault("unexplained", [])
-        if len(kept) < _SHOWN or node not in {case.node for case in kept}:
-            kept.append(Case(node, frame, index, ours, theirs, why))
+        cases = self.verdict.cases.setdefault("unexplained", [])
+        if len(cases) < _SHOWN or node not in {case.node for case in cases}:
+            cases.append(Case(node, frame, index, ours, theirs, why))
 
     def _compare_graph(self) -> None:
-        """The hardware's outputs must be the Model's on the same input: then the chain above speaks of them."""
+        """Compares the hardware's outputs with the Model's on the same input: then the chain above also holds for the
+        hardware."""
         values = resumed(self.model, 0, self.inputs.start)
         last = self.model.steps[-1]
         numbers = last.inputs if isinstance(last.op, OutputParts) else (len(self.model.steps),)
         for target, number in zip(self.model.all_outputs, numbers, strict=True):
             ours = self.inputs.outputs[target.name]
-            wanted = values[number].value.astype(target.dtype).reshape(ours.shape)
-            for place in np.argwhere(_differs(ours, wanted)):
+            model_output = values[number].value.astype(target.dtype).reshape(ours.shape)
+            for place in np.argwhere(_differs(ours, model_output)):
                 index = tuple(int(i) for i in place)
-                why = "the hardware's integers do not give what the steps of the model give"
+                why = "the hardware's integers differ from the steps of the model"
                 node = self.makers.get(target.name, target.name)
-                self._fail(node, index[0], index[1:], str(ours[index]), str(wanted[index]), why)
+                self._fail(node, index[0], index[1:], str(ours[index]), str(model_output[index]), why)
 
 
 def _before_host(steps: Sequence[Step]) -> set[int]:
-    """Values that an operator of the host consumes."""
+    """Values that an operator of the host consumes, directly or through moves of elements."""
     numbers: set[int] = set()
     for number in range(len(steps), 0, -1):
         step = steps[number - 1]
@@ -349,17 +361,18 @@ def _before_host(steps: Sequence[Step]) -> set[int]:
 
 
 def _is_target(steps: Sequence[Step], numbers: Sequence[int], op_type: str) -> bool:
+    """True if one of these steps of a node is a quantizer, or the node's operator on the host."""
     ops: list[Op] = [steps[n - 1].op for n in numbers]
     return any(isinstance(op, QUANTIZERS) or (isinstance(op, HostOp) and op.op_type == op_type) for op in ops)
 
 
 def _in_shape(ours: Array, theirs: Array) -> Array:
-    """Our values in the shape that the runtime gives them."""
+    """Our values in the runtime's shape."""
     return ours.reshape(theirs.shape) if ours.size == theirs.size else ours
 
 
 def _differs(ours: Array, theirs: Array) -> Array:
-    """Where two arrays differ; NaN equals NaN."""
+    """A mask of the differing elements; NaN equals NaN."""
     if ours.shape != theirs.shape:
         return np.ones(theirs.shape, bool)
     return np.asarray((ours != theirs) & ~((ours != ours) & (theirs != theirs)))
@@ -374,19 +387,19 @@ def _last_places(ours: Array, theirs: Array) -> int:
 
 
 def _replaced(op: Op, tensor: Tensor, theirs: Array, order: Array) -> Tensor:
-    """The runtime's values as a tensor of the Model; of a quantizer with the codes that they are."""
+    """The runtime's values as a tensor of the Model; for a quantizer with the codes of these values."""
     value = tensor.value.reshape(len(theirs), -1).copy()
     value[:, order.reshape(-1)] = theirs.reshape(len(theirs), -1)
     value = value.reshape(tensor.value.shape)
     if not isinstance(op, QUANTIZERS) or tensor.codes is None:
         return replace(plain(value), origin=tensor.origin)
     meaning, codes = decoding(op), tensor.codes.copy()
-    missing = _differs(tensor.value, value)
+    without_code = _differs(tensor.value, value)
     for step in range(1, _NEAR + 1):
-        for by in (step, -step):
-            fits = missing & (of_codes(meaning, tensor.codes + by).value == value)
-            codes[fits] += by
-            missing &= ~fits
-        if not missing.any():
+        for offset in (step, -step):
+            equal = without_code & (of_codes(meaning, tensor.codes + offset).value == value)
+            codes[equal] += offset
+            without_code &= ~equal
+        if not without_code.any():
             return replace(of_codes(meaning, codes), origin=tensor.origin)
     return replace(plain(value), origin=tensor.origin)

@@ -1,4 +1,4 @@
-"""The nodes that a runtime executes of a file, and pieces of them between known tensors."""
+"""The nodes of a file that a runtime executes, and pieces of them between known tensors."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import onnx
 
 from hlsgen.frontend import norm_patterns
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation.exact_values import Grid, constant_grid, same
+from hlsgen.simulation.exact_values import Grid, all_equal, constant_grid
 from hlsgen.simulation.fused_nodes import take_apart
 from hlsgen.simulation.oracles import Unable, constant_of, run_node
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Nodes between tensors that are known and one that is compared; `constant`: those that only depend on constants."""
+    """Nodes between known tensors and a compared tensor; `constant`: nodes that depend on constants only."""
 
     nodes: list[onnx.NodeProto]
     constant: list[onnx.NodeProto]
@@ -28,9 +28,12 @@ class Piece:
 class ExecutedFile:
     """One file in one executor.
 
-    `constants`: arrays of all tensors that depend on no input, and of `grids` the integers and scales of those that a
-    quantizer made. `parts`: tensors of the nodes that a fused node was taken apart into. `computed`: names of tensors that depend on an input. `makers`: the node of each tensor.
-    `normalizations`: those that the file has taken apart, each as one node, by the tensor that it gives.
+    - constants: arrays of all tensors that depend on no input. grids: integers and scales of constants that a quantizer
+      produced.
+    - parts: tensors of the nodes that replace a fused node.
+    - computed: names of tensors that depend on an input. producers: the node that produces each tensor.
+    - normalizations: normalizations that the file has as several nodes, each as one node, by the tensor it produces.
+
     Raises Unable if the executor cannot evaluate a constant.
     """
 
@@ -42,47 +45,48 @@ class ExecutedFile:
         self.constants = {t.name: constant_of(t) for t in proto.graph.initializer}
         self.grids: dict[str, Grid] = {}
         self.nodes = list(proto.graph.node)
-        self.makers = {o: n for n in self.nodes for o in n.output if o}
+        self.producers = {o: n for n in self.nodes for o in n.output if o}
         self.computed = set(inputs)
-        self.normalizations = {made.output[0]: made for made in norm_patterns.found(proto.graph).values()}
+        self.normalizations = {node.output[0]: node for node in norm_patterns.found(proto.graph).values()}
         self._fold()
 
     def _fold(self) -> None:
-        """Evaluates the nodes that depend on constants alone; notes those that do not."""
+        """Evaluates the nodes that depend on constants only; records tensors that depend on inputs."""
         for node in self.nodes:
-            given = [i for i in node.input if i]
-            if any(i in self.computed for i in given):
+            inputs = [i for i in node.input if i]
+            if any(i in self.computed for i in inputs):
                 self.computed.update(o for o in node.output if o)
-            elif all(i in self.constants for i in given):
-                arrays = [self.constants[i] for i in given]
-                found = run_node(self.executor, node, arrays, self.opsets)
-                self.constants.update(zip(node.output, found, strict=False))
+            elif all(i in self.constants for i in inputs):
+                arrays = [self.constants[i] for i in inputs]
+                results = run_node(self.executor, node, arrays, self.opsets)
+                self.constants.update(zip(node.output, results, strict=False))
                 try:
                     with np.errstate(all="ignore"):
-                        grid = constant_grid(node, found[0], arrays, self.grids)
-                except (ValueError, IndexError):  # parameters of other shapes: then nothing is known of it
+                        grid = constant_grid(node, results[0], arrays, self.grids)
+                except (ValueError, IndexError):  # parameters of other shapes: no grid is known
                     grid = None
                 if grid is not None:
                     self.grids[node.output[0]] = grid
 
-    def piece(self, target: str, known: Container[str]) -> Piece:
-        """Everything between known tensors and this one."""
-        wanted, sources = {target}, set()
+    def piece(self, target: str, known_tensors: Container[str]) -> Piece:
+        """All nodes between known tensors and this one."""
+        needed, sources = {target}, set()
         nodes: list[onnx.NodeProto] = []
         constant: list[onnx.NodeProto] = []
         for node in reversed(self.nodes):
-            if not wanted.intersection(node.output):
+            if not needed.intersection(node.output):
                 continue
             (nodes if self.computed.intersection(node.output) else constant).insert(0, node)
             for name in filter(None, node.input):
-                if name in known:
+                if name in known_tensors:
                     sources.add(name)
                 else:
-                    wanted.add(name)
+                    needed.add(name)
         return Piece(nodes, constant, sorted(sources), target)
 
     def walk(self, piece: Piece, trace: Mapping[str, Array]) -> dict[str, Array]:
-        """All tensors of the piece: those of a trace, others by the nodes alone. Raises Unable if both differ."""
+        """All tensors of the piece: from a trace, else computed by the nodes. Raises Unable if both exist and
+        differ."""
         values = {name: trace[name] for name in piece.sources}
         for node in piece.nodes:
             outputs = [o for o in node.output if o]
@@ -92,12 +96,12 @@ class ExecutedFile:
             results = run_node(self.executor, node, self.arrays(node, values), self.opsets)
             values.update(zip(outputs, results, strict=False))
             for output in outputs:
-                if output in trace and not same(trace[output], values[output]):
-                    raise Unable(f"{node.name} of {self.executor} is not what its parts give one by one")
+                if output in trace and not all_equal(trace[output], values[output]):
+                    raise Unable(f"{node.name} in {self.executor} differs from its parts run one by one")
         return values
 
     def is_part(self, node: onnx.NodeProto) -> bool:
-        """Whether it is a part of a node that the runtime has fused."""
+        """True if a node is a part of a node that the runtime has fused."""
         return bool(self.parts.intersection(node.output))
 
     def arrays(self, node: onnx.NodeProto, values: Mapping[str, Array]) -> list[Array]:
@@ -105,5 +109,5 @@ class ExecutedFile:
         names = [i for i in node.input if i]
         missing = next((i for i in names if i not in values and i not in self.constants), None)
         if missing is not None:
-            raise Unable(f"{node.op_type}: the tensor {missing} in front of it is not known")
+            raise Unable(f"{node.op_type}: its input {missing} is not known")
         return [values[i] if i in values else self.constants[i] for i in names]

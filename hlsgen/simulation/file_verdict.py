@@ -1,4 +1,4 @@
-"""What a runtime says of a build: how the numbers of the ONNX file, run whole, differ from hlsgen's."""
+"""Result of a comparison with a runtime: how the numbers of the ONNX model differ from hlsgen's."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from hlsgen.diagnostics import Diagnostic
 
 @dataclass(frozen=True)
 class Case:
-    """One element that differs: the node that gives it, frame, index, both values, and why they differ.
+    """One differing element: the node that produces it, frame, index, both values, and the reason.
 
-    `exact`: the exact number before a quantizer in units of its codes, as a fraction, else the value of the exact
-    computation; `rounded`: the runtime's float there, in the same units. Both are "" where they are not known.
+    - exact: the exact number before a quantizer in units of its codes, as a fraction. For other nodes, the value of the
+      exact computation.
+    - rounded: the runtime's float there, in the same units.
+
+    `exact` and `rounded` are "" if they are not known.
     """
 
     node: str
@@ -29,12 +32,16 @@ class Case:
 class OracleVerdict:
     """The comparison with a runtime.
 
-    `ran`: its name and version, "" if the file was not compared; then `reason` says why. `outputs`: elements of the
-    file's outputs in all frames, of which `outputs_differ` differ. `compared`: tensors, inner ones after quantizers
-    and the outputs, each computed from the runtime's own values; `elements` of them. Of these, `integers_differ` codes
-    and `floats_differ` of `floats` float outputs differ, by `last_places` units in the last place at most. `explained`:
-    elements that differ, by reason. `unexplained`: how many without one. `cases`: the first of each reason. `left`:
-    nodes whose values were taken from the runtime, and why.
+    - asked: the requested runtime. ran: name and version of the runtime, "" if the file was not compared. reason: then
+      the reason for that.
+    - outputs: elements of the file's outputs in all frames. outputs_differ: how many of them differ.
+    - compared: tensors, inner ones after quantizers and the outputs, each computed from the runtime's own values.
+      elements: their number of elements.
+    - integers_differ: differing codes. floats_differ: differing float outputs, out of `floats`. last_places: their
+      largest distance, in units in the last place.
+    - explained: differing elements by reason. unexplained: differing elements without one. cases: the first of each
+      reason.
+    - left: nodes that were not compared, whose values come from the runtime, with the reason.
     """
 
     asked: str
@@ -56,31 +63,34 @@ class OracleVerdict:
 
     @property
     def ok(self) -> bool:
-        """No difference is left without an explanation; the file ran, unless no comparison was requested."""
+        """True if every difference is explained, and the file ran unless no comparison was requested."""
         return not self.unexplained and (bool(self.ran) or self.asked == "none")
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
-        """HG058 for each node, HG059."""
+        """HG058 for each node with an unexplained difference, HG059 if the file was not compared."""
         if not self.ok and not self.ran:
             return [
                 Diagnostic(
-                    "HG059", self.asked, f"the file was not compared: {self.reason}.",
+                    "HG059",
+                    self.asked,
+                    f"the file was not compared: {self.reason}.",
                     "Choose another --oracle; `--oracle none` verifies without the file.",
                 )
-            ]  # fmt: skip
-        first: dict[str, Case] = {}
+            ]
+        first_cases: dict[str, Case] = {}
         for case in self.cases.get("unexplained", []):
-            first.setdefault(case.node, case)
+            first_cases.setdefault(case.node, case)
         return [
             Diagnostic(
-                "HG058", name,
+                "HG058",
+                name,
                 f"element {list(case.index)}, frame {case.frame}: {self.ran} gives {case.executor}, hlsgen "
                 f"{case.ours}; {case.why}.",
                 "Please report it, with the model.",
             )
-            for name, case in first.items()
-        ]  # fmt: skip
+            for name, case in first_cases.items()
+        ]
 
     @property
     def summary(self) -> str:

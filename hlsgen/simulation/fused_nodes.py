@@ -1,4 +1,4 @@
-"""Float nodes that onnxruntime has fused, as the standard nodes that they are defined by."""
+"""Replaces float nodes that onnxruntime has fused by the standard nodes that define them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from onnx import helper, numpy_helper
 
 from hlsgen.frontend.domains import MICROSOFT
 
-#: Attributes of activations by their place in `activation_params`.
+#: Attributes of activations, in the order of `activation_params`.
 _PARAMETERS = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta")}
 
 
 def take_apart(graph: onnx.GraphProto) -> set[str]:
-    """Puts the parts of FusedConv, FusedGemm, FusedMatMul in their place; the tensors that parts give.
+    """Replaces FusedConv, FusedGemm, FusedMatMul by their parts; returns the tensors that the parts produce.
 
-    The last part gives the tensor of the fused node.
+    The last part produces the fused node's tensor.
     """
     nodes: list[onnx.NodeProto] = []
     tensors: set[str] = set()
@@ -30,15 +30,15 @@ def take_apart(graph: onnx.GraphProto) -> set[str]:
 
 
 def _parts(node: onnx.NodeProto, graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    """The standard nodes of a fused one; the node itself if it is none that this module knows."""
+    """The standard nodes of a fused node; other nodes unchanged."""
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     match node.op_type:
         case "FusedConv" | "FusedGemm":
             kind = attributes.pop("activation", b"").decode()
             parameters = attributes.pop("activation_params", [])
             added = node.input[3] if node.op_type == "FusedConv" and len(node.input) > 3 else ""
-            own = {k: v for k, v in attributes.items() if not k.startswith("activation_")}
-            parts = [helper.make_node(node.op_type[5:], node.input[:3], [""], **own)]
+            part_attributes = {k: v for k, v in attributes.items() if not k.startswith("activation_")}
+            parts = [helper.make_node(node.op_type[5:], node.input[:3], [""], **part_attributes)]
             if added:
                 parts.append(helper.make_node("Add", ["", added], [""]))
             if kind == "Clip":
@@ -47,8 +47,10 @@ def _parts(node: onnx.NodeProto, graph: onnx.GraphProto) -> list[onnx.NodeProto]
             elif kind:
                 names = _PARAMETERS.get(kind, ())
                 values = {k: v for k, v in attributes.items() if k in [f"activation_{name}" for name in names]}
-                own = {k.removeprefix("activation_"): v for k, v in values.items()}
-                parts.append(helper.make_node(kind, [""], [""], **(own | dict(zip(names, parameters, strict=False)))))
+                part_attributes = {k.removeprefix("activation_"): v for k, v in values.items()}
+                parts.append(
+                    helper.make_node(kind, [""], [""], **(part_attributes | dict(zip(names, parameters, strict=False))))
+                )
         case "FusedMatMul" if not (attributes.get("transBatchA") or attributes.get("transBatchB")):
             return _product(node, attributes, graph)
         case _:
@@ -57,7 +59,7 @@ def _parts(node: onnx.NodeProto, graph: onnx.GraphProto) -> list[onnx.NodeProto]
 
 
 def _product(node: onnx.NodeProto, attributes: dict[str, float], graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    """A MatMul of turned matrices, times a factor; a node that turns one of unknown rank stays as it is."""
+    """A MatMul times a factor. A node that transposes a matrix stays as it is: its rank is unknown."""
     alpha = np.float32(attributes.get("alpha", 1.0))
     if attributes.get("transA") or attributes.get("transB"):
         return [node]
@@ -68,7 +70,7 @@ def _product(node: onnx.NodeProto, attributes: dict[str, float], graph: onnx.Gra
 
 
 def _chained(node: onnx.NodeProto, parts: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
-    """Parts with names; "" is the tensor before each."""
+    """The parts with names, connected in order; "" as an input is the output of the previous part."""
     for number, part in enumerate(parts):
         name = f"{node.output[0]}/part {number}"
         part.name = node.name if len(parts) == 1 else f"{node.name} ({part.op_type})"

@@ -1,8 +1,9 @@
-"""Runs the host code of a build, in Python and C, on numbers chosen to be hard, and compares it with the interpreter.
+"""Runs the host code of a build, in Python and C, on hard numbers, and compares it with the interpreter.
 
-The code is generated again from the model: no file of the build directory is executed. Each language reads numbers of the
-head, bytes of both ports and numbers of the tail, all computed by the interpreter as `pack` and `run` do it, and counts
-what its own functions give otherwise. The executor of the file computes the codes of the same numbers.
+The code is generated again from the model: no file of the build directory is executed. Each language reads numbers of
+the head, bytes of both ports and numbers of the tail. The interpreter computes all of them as for `pack` and `run`.
+The self-test counts results of its own functions that differ. The file's executor computes the codes of the same
+numbers.
 """
 
 from __future__ import annotations
@@ -25,19 +26,21 @@ from hlsgen.simulation.child_process import failed, run_tool, work_folder
 from hlsgen.simulation.host_quantizer import HeadCheck, check_head
 from hlsgen.testbench.stimuli import stimuli
 
-#: Frames that the host code gets, at most, and elements of all of them together, about.
+#: Most frames for the host code, and about the largest number of elements in all of them.
 FRAMES, _ELEMENTS = 32, 1 << 16
-#: Seconds that a compiler and each program get.
+#: Time limit of the compiler and of each program, in seconds.
 _SECONDS = 300.0
-#: Compilers join no products and sums in the code, whatever the level: this one compiles fast.
+#: Compilers fuse no products and sums in this code at any level; this level compiles fast.
 _FLAGS = ("-std=c99", "-O1", "-w")
 
 
 @dataclass(frozen=True)
 class HostVerdict:
-    """`differences`: by language, how many numbers or frames differ from the interpreter's.
+    """Result of the self-tests.
 
-    `head`: the file's own executor on the numbers of the head. `notes`: languages that were not run, and why.
+    - differences: by language, numbers or frames that differ from the interpreter's.
+    - head: codes of an independent executor for the numbers of the head.
+    - notes: languages that were not run, with the reason.
     """
 
     frames: int
@@ -47,14 +50,15 @@ class HostVerdict:
 
     @property
     def ok(self) -> bool:
+        """True if nothing differs."""
         return not any(self.differences.values()) and not self.head.different
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
         """HG064 for each language that differs, and for the executor."""
-        hint = "Host code and the core would not fit together: report this, with the model."
+        hint = "The host code does not match the core: please report this, with the model."
         texts = [
-            f"{language} gives {count} other results than the interpreter."
+            f"{count} results of the host code in {language} differ from the interpreter's."
             for language, count in self.differences.items()
             if count
         ]
@@ -65,7 +69,7 @@ class HostVerdict:
 def check_host(
     build: Build, model: Path, seed: int, oracle: str, progress: Callable[[str], None] = lambda text: None
 ) -> HostVerdict:
-    """Runs the host code of a build; `model`: its file, `oracle`: the executor that runs its head. Raises HG053."""
+    """Runs the host code of a build. model: path of its ONNX model. oracle: the executor for the head. Raises HG053."""
     graph, network = build.graph, build.network
     largest = max(graph.input.size, graph.output.size, *(source.size for source in graph.model.all_inputs))
     frames = max(1, min(FRAMES, _ELEMENTS // largest))
@@ -78,42 +82,42 @@ def check_host(
     with work_folder("host code") as work:
         for path, data in files.items():
             (work / Path(path).name).write_bytes(data)
-        differences["Python"] = _ran([sys.executable, "-I", "host.py", "--self-test"], work, "Python")
+        differences["Python"] = _count_differences([sys.executable, "-I", "host.py", "--self-test"], work, "Python")
         compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
         if compiler is None:
             notes.append("the host code in C was not run: no C compiler (cc, gcc, clang) is on PATH.")
         else:
             _compile(compiler, work)
-            differences["C"] = _ran([str(work / "selftest"), "host_vectors.bin"], work, "C")
+            differences["C"] = _count_differences([str(work / "selftest"), "host_vectors.bin"], work, "C")
     return HostVerdict(frames, differences, check_head(build, model, seed, oracle), notes)
 
 
 def _extreme_codes(rng: np.random.Generator, build: Build, frames: int) -> Array:
-    """Codes of the output: all lowest, all highest, then random ones of each port."""
-    found = []
+    """Codes of the output: all lowest, all highest, then random codes of each port."""
+    codes_by_port = []
     for port in build.network.outputs:
         type_ = port.value.type
-        codes = rng.integers(type_.lo, type_.hi, (frames, *port.value.shape), endpoint=True)
-        codes[0] = type_.lo
-        codes[1:2] = type_.hi
-        found.append(codes)
-    if len(found) == 1:
-        return found[0]
-    return np.concatenate([codes.reshape(frames, -1) for codes in found], axis=1)
+        port_codes = rng.integers(type_.lo, type_.hi, (frames, *port.value.shape), endpoint=True)
+        port_codes[0] = type_.lo
+        port_codes[1:2] = type_.hi
+        codes_by_port.append(port_codes)
+    if len(codes_by_port) == 1:
+        return codes_by_port[0]
+    return np.concatenate([port_codes.reshape(frames, -1) for port_codes in codes_by_port], axis=1)
 
 
 def _compile(compiler: str, work: Path) -> None:
-    """Raises HG053."""
+    """Compiles the self-test in C. Raises HG053."""
     command = [compiler, *_FLAGS, "host.c", "host_selftest.c", "-lm", "-o", "selftest"]
     ended = run_tool(command, work, os.environ, "host code", _SECONDS, "compiling the host code in C")
     if ended.code:
         raise failed("host code", "the host code in C could not be compiled", ended.log)
 
 
-def _ran(command: list[str], work: Path, language: str) -> int:
-    """The number of differences that a self-test counts. Raises HG053."""
+def _count_differences(command: list[str], work: Path, language: str) -> int:
+    """Runs a self-test; returns the number of differences that it counts. Raises HG053."""
     ended = run_tool(command, work, os.environ, "host code", _SECONDS, f"the host code in {language}")
-    found = re.search(r"frames, (\d+) differences", ended.log)
-    if found is None:
+    count = re.search(r"frames, (\d+) differences", ended.log)
+    if count is None:
         raise failed("host code", f"the host code in {language} broke off", ended.log)
-    return int(found[1])
+    return int(count[1])

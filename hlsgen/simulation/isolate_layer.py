@@ -1,4 +1,4 @@
-"""One layer of a build cut out of it, with a test that stands alone: for the first layer that differs."""
+"""Writes one layer of a build with a test of its own, for the first layer that differs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from hlsgen.verilog.render import render
 
 @dataclass(frozen=True)
 class _Port:
-    """A stream at the edge of the cut, and the value of the graph that it carries."""
+    """A stream at the edge of the cut.
+
+    wire: its name. data: name of its data net. value: number of the graph's value that it carries, 0 for the input.
+    """
 
     wire: str
     data: str
@@ -35,29 +38,29 @@ class _Port:
         return self.stream.bits
 
     def config(self) -> dict[str, Any]:
-        kept = {"lanes": self.stream.lanes, "bits": self.stream.type.bits, "group": self.stream.group}
-        return {"wire": self.wire, "data": self.data, **kept}
+        layout = {"lanes": self.stream.lanes, "bits": self.stream.type.bits, "group": self.stream.group}
+        return {"wire": self.wire, "data": self.data, **layout}
 
 
 def check_cut(folder: Path) -> None:
-    """Refuses a folder for `write_cut` that has anything in it. Raises HG040."""
+    """Raises HG040 if the folder for `write_cut` exists and is not an empty folder."""
     if os.path.lexists(folder) and (not folder.is_dir() or folder.is_symlink() or any(folder.iterdir())):
         raise fail("HG040", "--cut", f"{str(folder)!r} exists.", "Name a new folder, or an empty one.")
 
 
 def write_cut(build: Build, core: Mapping[str, bytes], folder: Path, layer: str, codes: Array) -> None:
-    """Writes a layer of a build alone into a new folder, with a test that fails as long as its modules are wrong.
+    """Writes one layer of a build into a new folder, with a test that fails as long as its modules are wrong.
 
-    It holds the units of the layer, wired as the build says, over the library modules and memories of `core`, which
-    are the simulated files by relative path; the beats that the model sends into the layer for these frames, codes
-    int64 (frames, *shape); and the beats that the layer must send. Raises HG001, HG040.
+    The folder has the units of the layer, wired as in the build, with the library modules and memories of `core` (the
+    simulated files by relative path). It also has the beats that the model sends into the layer for these frames, codes
+    int64 (frames, *shape), and the beats that the layer must send. Raises HG001, HG040.
     """
     check_cut(folder)
     replace_files(cut(build, core, layer, codes), folder, dict)
 
 
 def cut(build: Build, core: Mapping[str, bytes], layer: str, codes: Array) -> dict[str, bytes]:
-    """The files of a layer alone; arguments as of `write_cut`."""
+    """The files of one layer; arguments as for `write_cut`."""
     network, graph = build.network, build.graph
     nodes = _needed(nodes_of(network)[layer])
     producers = {wire: node for node in network.nodes for wire in node.outputs}
@@ -71,7 +74,12 @@ def cut(build: Build, core: Mapping[str, bytes], layer: str, codes: Array) -> di
     end = next(node for node in reversed(nodes) if node.position >= 0)
     output = _Port(end.outputs[0], f"{end.outputs[0]}_data", end.result, end.position + 1)
     edge = {name for p in [*ports, output] for name in (p.data, f"{p.wire}_valid", f"{p.wire}_ready")}
-    own = {name for s in nodes for w in s.outputs for name in (_data(s, w), f"{w}_valid", f"{w}_ready")} - edge
+    inner_nets = {
+        name
+        for node_ in nodes
+        for wire_ in node_.outputs
+        for name in (_data(node_, wire_), f"{wire_}_valid", f"{wire_}_ready")
+    } - edge
     names = {node.name for node in nodes}
     text = render(
         "verilog/cut.v.j2",
@@ -80,7 +88,7 @@ def cut(build: Build, core: Mapping[str, bytes], layer: str, codes: Array) -> di
         prefix=build.design.prefix,
         inputs=ports,
         output=output,
-        nets=[net for net in build.design.nets if net.name in own],
+        nets=[net for net in build.design.nets if net.name in inner_nets],
         instances=[instance for instance in build.design.instances if instance.name in names],
     )
     top = f"rtl/{build.design.top}.v"
@@ -95,27 +103,32 @@ def cut(build: Build, core: Mapping[str, bytes], layer: str, codes: Array) -> di
 
     texts |= {f"tb/{port.wire}.hex": beats(port) for port in ports} | {"tb/expected.hex": beats(output)}
     config = {
-        "top": "cut", "test_module": "test_cut", "layer": layer, "inputs": [p.config() for p in ports],
-        "output": output.config(), "patience": 4 * (build.timing.latency + build.timing.interval) + 1000,
-    }  # fmt: skip
+        "top": "cut",
+        "test_module": "test_cut",
+        "layer": layer,
+        "inputs": [port.config() for port in ports],
+        "output": output.config(),
+        "patience": 4 * (build.timing.latency + build.timing.interval) + 1000,
+    }
     texts["tb/config.json"] = json.dumps(config, indent=2) + "\n"
     texts |= {f"tb/{name}": library_text("tb", name) for name in ("run.py", "test_cut.py")}
-    kept = {name: data for name, data in core.items() if name.startswith("rtl/") and name != top}
-    return kept | {name: text.encode() for name, text in texts.items()}
+    library_files = {name: data for name, data in core.items() if name.startswith("rtl/") and name != top}
+    return library_files | {name: text.encode() for name, text in texts.items()}
 
 
 def _needed(nodes: list[Node]) -> list[Node]:
-    """Without forks of which the layer takes only one output: what it takes can be sent there."""
-    taken = [wire for node in nodes for wire in node.inputs]
-    return [s for s in nodes if not isinstance(s.unit, Fork) or sum(w in taken for w in s.outputs) > 1]
+    """The nodes without forks that feed the layer with only one output: their input can be sent to that output."""
+    consumed = [wire for node in nodes for wire in node.inputs]
+    return [s for s in nodes if not isinstance(s.unit, Fork) or sum(w in consumed for w in s.outputs) > 1]
 
 
 def _data(node: Node, wire: str) -> str:
+    """Name of the data net of a wire: a fork's outputs share one."""
     return f"{node.name if isinstance(node.unit, Fork) else wire}_data"
 
 
 def _value(producers: dict[str, Node], wire: str) -> int:
-    """The value of the graph on a wire at the edge of a layer."""
+    """The number of the graph's value on a wire at the edge of a layer."""
     node = producers[wire]
     while node.position < 0 and node.inputs[0] in producers:
         node = producers[node.inputs[0]]

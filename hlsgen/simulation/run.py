@@ -1,4 +1,4 @@
-"""Input codes through the hardware of a build: output codes, and those behind every layer."""
+"""Sends input codes through the hardware of a build; returns output codes, and the codes after every layer."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from hlsgen.testbench.sample_vectors import output_codes
 from hlsgen.testbench.stream_codec import from_text, from_wire, unpack
 
 
-def run_hardware(
-    build: Build, directory: Path, codes: Array, simulator: str, *, allow_changed: bool = False
-) -> Array:  # fmt: skip
-    """(frames, *shape) -> (frames, *shape), int64, through the Verilog of the build, or its C++.
+def run_hardware(build: Build, directory: Path, codes: Array, simulator: str, *, allow_changed: bool = False) -> Array:
+    """Output codes (frames, *shape), int64, of the build's Verilog or C++ for input codes (frames, *shape).
 
-    Raises HG040 if it has none, HG051 if a file in `directory` differs from the build's, HG052, HG053. allow_changed: what lies there runs.
+    allow_changed: the files in `directory` are simulated even if they differ from the build's. Raises HG040 if the
+    build has no code for the simulator, HG051 if a file differs, HG052, HG053.
     """
     if simulator in CPP:
         return _by_cpp(build, directory, codes, simulator, allow_changed, layers=False)[0]
@@ -37,7 +36,8 @@ def run_hardware(
 def run_layers(
     build: Build, directory: Path, codes: Array, simulator: str, *, allow_changed: bool = False
 ) -> list[Array | None]:
-    """Codes (frames, *shape) behind every layer; None for those that only rename elements. As `run_hardware`."""
+    """Codes (frames, *shape) after each layer, or None for layers that only rename elements. Errors as for
+    `run_hardware`."""
     observed = _by_cpp if simulator in CPP else _captured
     return observed(build, directory, codes, simulator, allow_changed, layers=True)[1]
 
@@ -45,43 +45,43 @@ def run_layers(
 def _by_cpp(
     build: Build, directory: Path, codes: Array, simulator: str, allow_changed: bool, *, layers: bool
 ) -> tuple[Array, list[Array | None]]:
+    """Output codes, and codes after each layer if `layers`, by C simulation."""
     network, graph = build.network, build.graph
     files = core_files(build, directory, allow_changed=allow_changed)
     with work_folder(simulator) as work:
         simulated = CppCore(build, write_core(files, work), work, simulator).run(codes, layers=layers)
-    found: list[Array | None] = [None] * len(graph.layers)
+    layer_codes: list[Array | None] = [None] * len(graph.layers)
     for node in network.nodes:
         if node.position in simulated.layers:
-            made, order = graph.layers[node.position].result, network.orders[node.position + 1]
-            words = unpack(simulated.layers[node.position], order, node.result, made.shape)
-            found[node.position] = from_wire(words, made.encoding)
-    return output_codes(network, simulated.words), found
+            value, order = graph.layers[node.position].result, network.orders[node.position + 1]
+            words = unpack(simulated.layers[node.position], order, node.result, value.shape)
+            layer_codes[node.position] = from_wire(words, value.encoding)
+    return output_codes(network, simulated.words), layer_codes
 
 
 def _captured(
     build: Build, directory: Path, codes: Array, simulator: str, allow_changed: bool, *, layers: bool
 ) -> tuple[Array, list[Array | None]]:
+    """Output codes, and codes after each layer if `layers`, recorded by the testbench."""
     network, graph = build.network, build.graph
     files = core_files(build, directory, allow_changed=allow_changed)
     with work_folder(simulator) as work:
         core = write_core(files, work)
         bench = prepare(build, codes, work)
         seconds = time_limit(build, len(codes), simulator)
-        outcome = simulate(
-            core, bench, bench, work / "sim", simulator, ["capture"], monitor=layers, seconds=seconds
-        )  # fmt: skip
+        outcome = simulate(core, bench, bench, work / "sim", simulator, ["capture"], monitor=layers, seconds=seconds)
         if not outcome.passed:
             raise fail("HG053", simulator, "; ".join(failures(outcome)))
         texts = [(bench / f"output{port.label}.hex").read_text() for port in network.outputs]
         ports = zip(texts, network.outputs, strict=True)
         output = output_codes(network, [from_text(text, port.layout.width) for text, port in ports])
-        found: list[Array | None] = [None] * len(graph.layers)
+        layer_codes: list[Array | None] = [None] * len(graph.layers)
         for node in network.nodes if layers else ():
             if node.position < 0:
                 continue
             beats = len(codes) * node.result.beats
             data = from_text((bench / f"{node.name}.got.hex").read_text(), node.result.bits)[:beats]
-            made = graph.layers[node.position].result
-            words = unpack(data, network.orders[node.position + 1], node.result, made.shape)
-            found[node.position] = from_wire(words, made.encoding)
-    return output, found
+            value = graph.layers[node.position].result
+            words = unpack(data, network.orders[node.position + 1], node.result, value.shape)
+            layer_codes[node.position] = from_wire(words, value.encoding)
+    return output, layer_codes

@@ -1,21 +1,26 @@
-"""The names of all simulators, and of the backends that `run` takes."""
+"""Names of all simulators, and of the backends of `run`."""
 
 from __future__ import annotations
 
 from hlsgen.driver.compile import Build
 
-#: Those of Verilog.
+#: Simulators of Verilog.
 VERILOG = ("verilator", "icarus")
-#: C simulation, by the headers whose integers it takes, and their dialect.
+#: C simulation with the integer types of these headers -> their dialect.
 CPP = {"ap_types": "ap", "ac_types": "ac"}
 SIMULATORS = (*VERILOG, *CPP)
-#: What `run` takes, and the simulator behind it.
+#: Backends of `run` -> the simulator that they use.
 BACKENDS = {
-    "reference": "", "verilator": "verilator", "icarus": "icarus", "cpp": "ac_types", "cpp-ap": "ap_types",
-}  # fmt: skip
+    "reference": "",
+    "verilator": "verilator",
+    "icarus": "icarus",
+    "cpp": "ac_types",
+    "cpp-ap": "ap_types",
+}
 
 
 def simulators_of(build: Build) -> list[str]:
-    """Those that can simulate something of a build; of one without Verilog and C++ those of Verilog, which say so."""
-    found = [*(VERILOG if "verilog" in build.designs else ()), *(CPP if "hls" in build.designs else ())]
-    return found or list(VERILOG)
+    """Simulators for the targets of a build. A build without targets gets the Verilog simulators, which report
+    HG040."""
+    simulators = [*(VERILOG if "verilog" in build.designs else ()), *(CPP if "hls" in build.designs else ())]
+    return simulators or list(VERILOG)

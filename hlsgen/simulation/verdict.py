@@ -1,4 +1,4 @@
-"""What a verification found."""
+"""Results of a verification."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from hlsgen.simulation.host_selftest import HostVerdict
 
 @dataclass(frozen=True)
 class SimulatorVerdict:
-    """What one simulator said. `failures`: messages of failed tests. `cycles`: what was measured; None for C++.
+    """Result of one simulator.
 
-    `coverage`: the number of `streams`, ports included, and the names of those that were `never_stalled` (valid and
-    not ready) and `never_starved` (ready and not valid) in long_stalls; None if it did not come to its end.
-    `late`: its time was up before its end. `samples`: frames that were compared, of those `asked`. `tests`: of Verilog, whether each test that has ended has passed.
+    - samples: frames that were compared, out of `asked` requested frames. mismatches: differing output beats.
+    - cycles: measured latency and interval, or None for C++.
+    - failures: messages of failed tests.
+    - coverage: number of `streams` with ports, names of the streams that were `never_stalled` (valid and not ready) and
+      `never_starved` (ready and not valid) in long_stalls. It is None if that test did not end.
+    - tests: for Verilog, whether each test that ended passed.
+    - late: its time was up before its end.
     """
 
     samples: int
@@ -32,17 +36,21 @@ class SimulatorVerdict:
 
     @property
     def ok(self) -> bool:
+        """True if no test failed and no beat differs."""
         return not self.failures and not self.mismatches
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`ok` only if every file is as built, all integers are equal and all cycles as predicted, where they are.
+    """Result of a verification. `ok` only if all files are unchanged, all integers equal, and all predicted cycles
+    correct.
 
     If files are changed, nothing is simulated unless that was allowed, and `simulators` is empty.
-    `model`: the integers that the hardware stands for, against the model of the file, step by step. `oracle`: the same
-    against the file itself, as an executor that is not ours runs it. `notes`: what was not looked at.
-    `host`: the host code of the build, as Python and C run it.
+
+    - model: the hardware's integers, compared step by step with the model of the file.
+    - oracle: the same, compared with the ONNX model in an independent executor.
+    - notes: checks that were not made.
+    - host: the host code of the build, run in Python and C.
     """
 
     ok: bool
@@ -56,18 +64,19 @@ class Verdict:
 
     @property
     def changed(self) -> list[str]:
-        """The files that are not as the model gives them, or none of the build's."""
+        """Files that differ from the build's, or do not belong to it."""
         return [change.node for change in self.changes]
 
     @property
     def first_divergence(self) -> dict[str, Any] | None:
+        """The first difference that a simulator found; None without one."""
         return next((s.first_divergence for s in self.simulators.values() if s.first_divergence), None)
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
-        """What of it is no matter of simulation: HG057, HG058, HG059, HG064, HG051."""
+        """Problems that no simulator reports: HG057, HG058, HG059, HG064, HG051."""
         difference = self.model.difference
-        found = [Diagnostic("HG057", difference.layer, f"{difference.where()}.")] if difference else []
-        found += self.oracle.diagnostics
-        found += self.host.diagnostics if self.host else []
-        return [*found, *self.changes]
+        diagnostics = [Diagnostic("HG057", difference.layer, f"{difference.where()}.")] if difference else []
+        diagnostics += self.oracle.diagnostics
+        diagnostics += self.host.diagnostics if self.host else []
+        return [*diagnostics, *self.changes]

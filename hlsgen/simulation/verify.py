@@ -17,7 +17,7 @@ from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.cocotb_runner import Limits
 from hlsgen.simulation.core_copy import core_files
 from hlsgen.simulation.directed import affordable_frames, directed
-from hlsgen.simulation.file_oracle import check_choice, hold_file
+from hlsgen.simulation.file_oracle import check_choice, compare_file
 from hlsgen.simulation.file_verdict import OracleVerdict
 from hlsgen.simulation.host_selftest import check_host
 from hlsgen.simulation.isolate_layer import check_cut, write_cut
@@ -164,7 +164,7 @@ def compare_with_file(
     count = min(affordable_frames(build.graph), ORACLE_FRAMES) // 2
     others = stimuli(build.network, count, seed)
     codes = np.concatenate([_spread(aimed, count), _spread(others, count)])
-    return hold_file(directory / "model.onnx", build.model, build.graph, codes, oracle, progress)
+    return compare_file(directory / "model.onnx", build.model, build.graph, codes, oracle, progress)
 
 
 def _spread(frames: Array, count: int) -> Array:

@@ -1,4 +1,4 @@
-"""C simulation of a build's C++: every output bit, TLAST, and where the first difference is."""
+"""C simulation of a build's C++: compares every output bit and TLAST, and finds the first difference."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from hlsgen.testbench.stream_codec import pack, unpack
 def verify_cpp(
     build: Build, files: Mapping[str, bytes], codes: Array, simulator: str, seed: int, progress: Callable[[str], None]
 ) -> SimulatorVerdict:
-    """These frames through the C++ in `files`; if a beat differs, once more to find where. Raises HG052, HG053.
+    """Runs these frames through the C++ in `files`; if a beat differs, once more to find the place. Raises HG052,
+    HG053.
 
-    In every second frame streams seem empty at random to processes that look. A few frames go through streams that
-    hold what their pragmas say.
+    In every second frame streams pretend at random to be empty when a process checks them. A few frames go through
+    streams with the depths of their pragmas.
     """
     with work_folder(simulator) as work:
         core = CppCore(build, write_core(files, work), work, simulator)
@@ -34,76 +35,89 @@ def verify_cpp(
         output = expected[-1] if expected else codes
         pauses = seed % (1 << 31) + 1
         simulated = core.run(codes, seed=pauses)
-        wrong, failures = _compare(build, simulated, output)
-        if waits := core.deadlock(codes):
-            failures.append(f"with streams of the depths that their pragmas say: {waits}")
-        where = None
-        if wrong:
+        differing_beats, failures = _compare(build, simulated, output)
+        if deadlock := core.deadlock(codes):
+            failures.append(f"with the stream depths of the pragmas: {deadlock}")
+        divergence = None
+        if differing_beats:
             progress(f"{simulator}: locating the divergence")
-            where = _first_divergence(build, core.run(codes, layers=True, seed=pauses), [*expected, output])
-    return SimulatorVerdict(len(codes), wrong, None, failures, where, asked=len(codes))
+            divergence = _first_divergence(build, core.run(codes, layers=True, seed=pauses), [*expected, output])
+    return SimulatorVerdict(len(codes), differing_beats, None, failures, divergence, asked=len(codes))
 
 
 def _compare(build: Build, simulated: Simulated, expected: Array) -> tuple[int, list[str]]:
-    """How many output beats differ, and what else is wrong."""
-    wrong, failures = 0, []
+    """The number of differing output beats, and messages on other errors."""
+    differing_beats, failures = 0, []
     for port, words, last in zip(build.network.outputs, simulated.words, simulated.last, strict=True):
-        stream, named = port.stream, f" of {port.name}" if port.label else ""
-        got = unpack(words, port.order, stream, port.value.shape)
-        differing = pack(got, port.order, stream) != pack(port.part(expected), port.order, stream)
-        wrong += int(differing.any(axis=1).sum())
-        ends = np.arange(len(words)) % stream.beats == stream.beats - 1
-        if len(places := np.flatnonzero((last != 0) != ends)):
-            failures.append(f"TLAST{named} is wrong in {len(places)} beats, first in beat {places[0]}")
+        stream, of_port = port.stream, f" of {port.name}" if port.label else ""
+        codes = unpack(words, port.order, stream, port.value.shape)
+        differs = pack(codes, port.order, stream) != pack(port.part(expected), port.order, stream)
+        differing_beats += int(differs.any(axis=1).sum())
+        expected_last = np.arange(len(words)) % stream.beats == stream.beats - 1
+        if len(wrong_last := np.flatnonzero((last != 0) != expected_last)):
+            failures.append(f"TLAST{of_port} is wrong in {len(wrong_last)} beats, first in beat {wrong_last[0]}")
         if (_bits(words)[:, stream.bits :]).any():
-            failures.append(f"the padding of TDATA{named} is not zero")
-    return wrong, failures
+            failures.append(f"the padding of TDATA{of_port} is not zero")
+    return differing_beats, failures
 
 
 def _bits(words: Array) -> Array:
-    """Words as bits, the lowest first."""
+    """Words as bits, the lowest bit first."""
     return np.unpackbits(words, axis=1, bitorder="little")
 
 
 def _first_divergence(build: Build, simulated: Simulated, expected: list[Array]) -> dict[str, Any] | None:
-    """The first element that differs, in the first layer that has one; else in the output. `expected` ends with that."""
+    """The first differing element in the first layer that has one, else in the output. `expected` ends with the
+    output."""
     network, graph = build.network, build.graph
     for node in network.nodes:
         if node.position in simulated.layers:
             order, shape = network.orders[node.position + 1], graph.layers[node.position].result.shape
-            got = unpack(simulated.layers[node.position], order, node.result, shape)
-            found = _element(node.layer, node.result, order, got, expected[node.position])
-            if found:
-                return found
+            codes = unpack(simulated.layers[node.position], order, node.result, shape)
+            divergence = _element(node.layer, node.result, order, codes, expected[node.position])
+            if divergence:
+                return divergence
     for port, words in zip(network.outputs, simulated.words, strict=True):
-        got = unpack(words, port.order, port.stream, port.value.shape)
-        right = port.part(expected[-1]).reshape(got.shape)
-        if found := _element(port.node.layer or _last_layer(network), port.stream, port.order, got, right):
-            return found
+        codes = unpack(words, port.order, port.stream, port.value.shape)
+        expected_output = port.part(expected[-1]).reshape(codes.shape)
+        if divergence := _element(
+            port.node.layer or _last_layer(network), port.stream, port.order, codes, expected_output
+        ):
+            return divergence
     return None
 
 
 def _last_layer(network: Network) -> str:
+    """Name of the last layer; "" without one."""
     return next((node.layer for node in reversed(network.nodes) if node.layer), "")
 
 
-def _element(layer: str, stream: Stream, order: Array, got: Array, expected: Array) -> dict[str, Any] | None:
-    """What the testbench of Verilog says of the first difference; there is no cycle."""
-    sent, right = (codes.reshape(len(codes), -1)[:, order] for codes in (got, expected))
-    different = np.argwhere(sent != right)
+def _element(layer: str, stream: Stream, order: Array, codes: Array, expected: Array) -> dict[str, Any] | None:
+    """The first difference, in the form of the Verilog testbench without a cycle, or None without a difference."""
+    stream_codes, expected_stream_codes = (
+        codes.reshape(len(codes), -1)[:, order],
+        expected.reshape(len(expected), -1)[:, order],
+    )
+    different = np.argwhere(stream_codes != expected_stream_codes)
     if not len(different):
         return None
     frame, position = map(int, different[0])
     channels = expected.shape[-1] if expected.ndim > 1 else 1
     beat = position // stream.group * stream.group_beats + position % stream.group // stream.lanes
     return {
-        "test": "c_simulation", "layer": layer, "frame": frame, "beat": beat, "element": int(order[position]),
-        "channel": position % channels, "cycle": None, "expected": int(right[frame, position]),
-        "actual": int(sent[frame, position]),
-    }  # fmt: skip
+        "test": "c_simulation",
+        "layer": layer,
+        "frame": frame,
+        "beat": beat,
+        "element": int(order[position]),
+        "channel": position % channels,
+        "cycle": None,
+        "expected": int(expected_stream_codes[frame, position]),
+        "actual": int(stream_codes[frame, position]),
+    }
 
 
 def note_on_synthesis() -> str:
-    """What C simulation with g++ leaves open, in a sentence, and the program that can go on, if it is there."""
-    more = " vitis-run is on PATH: --cosim runs it." if shutil.which("vitis-run") else ""
-    return f"C++: C simulation with g++; not synthesized by Vitis.{more}"
+    """A sentence: g++ does not replace a synthesis by Vitis. If vitis-run is on PATH, it names --cosim."""
+    hint = " vitis-run is on PATH: --cosim runs it." if shutil.which("vitis-run") else ""
+    return f"C++: C simulation with g++; not synthesized by Vitis.{hint}"

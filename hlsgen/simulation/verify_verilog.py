@@ -1,4 +1,4 @@
-"""The tests of a build's bench on its Verilog, in a simulator: values, cycles, stalls, resets."""
+"""Runs the tests of a build's testbench on its Verilog in a simulator: values, cycles, stalls, resets."""
 
 from __future__ import annotations
 
@@ -26,15 +26,23 @@ from hlsgen.verilog.bench_config import testbench_config
 from hlsgen.verilog.latency import latency
 
 TESTS = ["full_rate", "random_stalls", "long_stalls", "reset_mid_frame", "offers_in_reset", "frame_errors"]
-#: Words of 32 bits that the testbench writes to a core with loadable weights, and writes back.
+#: Most words of 32 bits that the testbench writes to a core with loadable weights, and writes back.
 MAX_PIECES = 4000
 
 
 def verify_verilog(
-    build: Build, files: Mapping[str, bytes], codes: Array, simulator: str, seed: int, progress: Callable[[str], None],
+    build: Build,
+    files: Mapping[str, bytes],
+    codes: Array,
+    simulator: str,
+    seed: int,
+    progress: Callable[[str], None],
     limits: Limits = NO_LIMITS,
-) -> SimulatorVerdict:  # fmt: skip
-    """All tests on these frames, of the RTL in `files`; if one fails, a second run finds where. Raises HG052, HG053."""
+) -> SimulatorVerdict:
+    """Runs all tests on these frames with the RTL in `files`; if one fails, a second run finds the first difference.
+
+    Raises HG052, HG053.
+    """
     with work_folder(simulator) as work:
         core, bench = write_core(files, work), prepare(build, codes, work)
         tests = TESTS + _port_tests(build) + prepare_weights(build, codes, bench)
@@ -50,43 +58,44 @@ def verify_verilog(
 
 
 def _port_tests(build: Build) -> list[str]:
-    """Tests of ports that not every core has."""
-    there = {"missing_bytes": build.design.keep, "control_port": build.design.control is not None}
-    return [name for name, wanted in there.items() if wanted]
+    """Tests of optional ports that this core has."""
+    has_port = {"missing_bytes": build.design.keep, "control_port": build.design.control is not None}
+    return [name for name, present in has_port.items() if present]
 
 
 def prepare(build: Build, codes: Array, work: Path) -> Path:
-    """A folder with testbench, configuration and the words of these frames."""
+    """Writes a folder with testbench, configuration and the words of these frames; returns it."""
     bench = work / "tb"
     bench.mkdir(parents=True, exist_ok=True)
     for name in ("test_top.py", "run.py"):
         (bench / name).write_text(library_text("tb", name))
     (bench / "config.json").write_text(json.dumps(testbench_config(build.design, build.network, build.timing)))
-    sent, words = stream_words(build.network, codes)
+    input_words, expected_words = stream_words(build.network, codes)
     for port in build.network.inputs:
-        (bench / f"input{port.label}.hex").write_text(to_text(sent[port.name]))
+        (bench / f"input{port.label}.hex").write_text(to_text(input_words[port.name]))
     for port in build.network.outputs:
-        (bench / f"expected{port.label}.hex").write_text(to_text(words[port.name]))
+        (bench / f"expected{port.label}.hex").write_text(to_text(expected_words[port.name]))
     for node in build.network.nodes:
         if node.position >= 0:
-            (bench / f"{node.name}.hex").write_text(to_text(words[node.name]))
+            (bench / f"{node.name}.hex").write_text(to_text(expected_words[node.name]))
     return bench
 
 
 def prepare_weights(build: Build, codes: Array, bench: Path) -> list[str]:
-    """Of a core with loadable weights: other ones for its testbench, what they give, and its own; tests for them.
+    """For a core with loadable weights: writes other weights, their expected outputs, and its own weights; returns the
+    tests.
 
-    Layers with few weights first, as writes take time.
+    Layers with few weights come first, as writing takes time.
     """
     if not build.design.loads:
         return []
-    sizes = {load.layer: len(load.pieces) for load in load_sequence(build, own_weights(build))}
-    order = sorted(sizes, key=sizes.__getitem__)
-    totals = accumulate(sizes[name] for name in order)
-    few = [name for name, total in zip(order, totals, strict=True) if total <= MAX_PIECES]
-    weights = other_weights(build, few, seed=1)
-    for name, loaded in (("other", weights), ("own", own_weights(build, weights))):
-        writes = [write for load in load_sequence(build, loaded) for write in load.writes]
+    piece_counts = {load.layer: len(load.pieces) for load in load_sequence(build, own_weights(build))}
+    order = sorted(piece_counts, key=piece_counts.__getitem__)
+    totals = accumulate(piece_counts[name] for name in order)
+    layers_to_write = [name for name, total in zip(order, totals, strict=True) if total <= MAX_PIECES]
+    weights = other_weights(build, layers_to_write, seed=1)
+    for name, values in (("other", weights), ("own", own_weights(build, weights))):
+        writes = [write for load in load_sequence(build, values) for write in load.writes]
         (bench / f"{name}.hex").write_text("".join(f"{address:x} {data:x}\n" for address, data in writes))
     _, words = stream_words(replace(build.network, graph=reweighted(build, weights)), codes)
     for port in build.network.outputs:
@@ -95,7 +104,7 @@ def prepare_weights(build: Build, codes: Array, bench: Path) -> list[str]:
 
 
 def _with_trace(outcome: Outcome, traced: Outcome) -> Outcome:
-    """The first run's counts with the traced run's place of the first divergence."""
+    """The first run's outcome with the first divergence that the traced run found."""
     result = dict(outcome.result)
     if "first_divergence" in traced.result:
         result["first_divergence"] = traced.result["first_divergence"]
@@ -103,79 +112,83 @@ def _with_trace(outcome: Outcome, traced: Outcome) -> Outcome:
 
 
 def ends_of(build: Build, frames: int) -> list[int]:
-    """The predicted cycle in which each frame ends, from the first beat on, without stalls."""
+    """The predicted end cycle of each frame, counted from the first input beat, without stalls."""
     flow = cycles(build.network.nodes, frames, latency)
     return [end - flow.begin for end in flow.ends]
 
 
 @dataclass
 class _Eta:
-    """Says of a running test how many frames of all it has taken, and of the first one when it will be done."""
+    """Reports the running test; for the test at full rate also the frame and the remaining time."""
 
     simulator: str
     tests: list[str]
     frames: int
     progress: Callable[[str], None]
-    first: tuple[float, int] | None = None
-    last: tuple[str, int] = ("", 0)
+    first_report: tuple[float, int] | None = None
+    last_report: tuple[str, int] = ("", 0)
 
-    def __call__(self, test: str, taken: int) -> None:
-        if (test, taken) == self.last:
+    def __call__(self, test: str, frames_done: int) -> None:
+        if (test, frames_done) == self.last_report:
             return
-        self.last = test, taken
-        text, now = (
-            f"{self.simulator}: test {self.tests.index(test) + 1} of {len(self.tests)}, {test}",
-            time.monotonic(),
-        )
+        self.last_report = test, frames_done
+        text = f"{self.simulator}: test {self.tests.index(test) + 1} of {len(self.tests)}, {test}"
+        now = time.monotonic()
         if test == "full_rate":
-            text += f", frame {taken} of {self.frames}"
-            self.first = self.first or (now, taken)
-            since, before = self.first
-            if taken > before:
-                text += f", about {(now - since) / (taken - before) * (self.frames - taken):.0f} s left"
+            text += f", frame {frames_done} of {self.frames}"
+            self.first_report = self.first_report or (now, frames_done)
+            start, start_frames = self.first_report
+            if frames_done > start_frames:
+                seconds_a_frame = (now - start) / (frames_done - start_frames)
+                text += f", about {seconds_a_frame * (self.frames - frames_done):.0f} s left"
         self.progress(text)
 
 
 def _judge(
-    outcome: Outcome, ends_predicted: list[int] | None, asked: int, interval: int, tests: list[str], limits: Limits
-) -> SimulatorVerdict:  # fmt: skip
-    """`ends_predicted`: None if nobody did; what was measured is then only reported."""
-    result, found = outcome.result, failures(outcome)
+    outcome: Outcome, ends_predicted: list[int] | None, requested: int, interval: int, tests: list[str], limits: Limits
+) -> SimulatorVerdict:
+    """The verdict on an outcome.
+
+    ends_predicted: end cycle of each frame, or None without a prediction: then measured cycles are only reported.
+    requested: number of frames.
+    """
+    result, messages = outcome.result, failures(outcome)
     ends = result.get("ends")
-    predicted = ends_predicted if ends_predicted is not None else (ends or [])[:asked]
+    predicted = ends_predicted if ends_predicted is not None else (ends or [])[:requested]
     if limits.pace is not None and ends:
         predicted = predicted[: len(ends)]
     if outcome.late:
         ended = [test for test in tests if test in outcome.tests]
-        found = [f"the time was up in {tests[len(ended)] if len(ended) < len(tests) else 'the last test'}"]
+        messages = [f"the time was up in {tests[len(ended)] if len(ended) < len(tests) else 'the last test'}"]
         predicted = predicted if ends else []
-    if ends_predicted is None and outcome.passed and limits.pace is None and len(ends or []) != asked:
-        found.append(f"{len(ends or [])} of {asked} frames ended")
+    if ends_predicted is None and outcome.passed and limits.pace is None and len(ends or []) != requested:
+        messages.append(f"{len(ends or [])} of {requested} frames ended")
     elif (ends or []) != predicted and (outcome.passed or ends is not None):
-        both = zip_longest(ends or [], predicted)
-        frame, (end, wanted) = next((k, pair) for k, pair in enumerate(both) if pair[0] != pair[1])
-        found.append(f"frame {frame} ends after {end} cycles, predicted {wanted}")
+        pairs = zip_longest(ends or [], predicted)
+        frame, (end, expected) = next((k, pair) for k, pair in enumerate(pairs) if pair[0] != pair[1])
+        messages.append(f"frame {frame} ends after {end} cycles, predicted {expected}")
     measured = {key: result.get(key) for key in ("latency", "interval")}
     if ends_predicted is not None and (measured["interval"] or 0) > interval:
-        found.append(f"interval is {measured['interval']} cycles, predicted {interval}")
+        messages.append(f"interval is {measured['interval']} cycles, predicted {interval}")
     mismatches = sum(int(v) for k, v in result.items() if k.endswith(".mismatches"))
     passed = {test: outcome.tests[test] for test in tests if test in outcome.tests}
     return SimulatorVerdict(
         len(predicted),
         mismatches,
         measured,
-        found,
+        messages,
         result.get("first_divergence"),
         result.get("coverage"),
-        asked,
+        requested,
         passed,
         outcome.late,
     )
 
 
 def failures(outcome: Outcome) -> list[str]:
+    """At most five messages of failed tests."""
     if outcome.passed or outcome.late:
         return []
-    found = re.findall(r"(?:AssertionError|Error): (.+)", outcome.log)
-    messages = list(dict.fromkeys(m.strip() for m in found))[:5]
+    errors = re.findall(r"(?:AssertionError|Error): (.+)", outcome.log)
+    messages = list(dict.fromkeys(m.strip() for m in errors))[:5]
     return messages or ["the testbench failed: " + " ".join(outcome.log.strip().splitlines()[-3:])]

@@ -1,4 +1,4 @@
-"""Vitis, where it is installed: synthesis of a build's C++, and co-simulation of what comes out with its own test bench."""
+"""Vitis, if it is installed: synthesizes a build's C++, and co-simulates the result with the build's test bench."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from hlsgen.simulation.verdict import SimulatorVerdict
 
 #: The name of its verdict.
 VITIS = "vitis"
-#: Program, what it does, its arguments. They run in a copy of hls/, as the head of hls_config.cfg says.
+#: (program, activity, arguments); run in a copy of hls/, as the comment in hls_config.cfg says.
 _CONFIG = ("--config", "hls_config.cfg", "--work_dir", "work")
 _STEPS = (
     ("v++", "synthesis", ("-c", "--mode", "hls", *_CONFIG)),
     ("vitis-run", "co-simulation", ("--mode", "hls", "--cosim", *_CONFIG)),
 )
-#: A step of a large network takes hours.
+#: Time limit: a step takes hours for a large network.
 _SECONDS = 24 * 3600.0
 _VECTORS = ("input", "expected")
 
 
 def require_vitis() -> None:
-    """Raises HG052 if one of its programs is not on PATH."""
+    """Raises HG052 if one of the programs is not on PATH."""
     missing = [program for program, _, _ in _STEPS if shutil.which(program) is None]
     if missing:
         hint = "Source settings64.sh of Vitis first, or leave --cosim out."
@@ -34,19 +34,24 @@ def require_vitis() -> None:
 
 
 def cosimulate(build: Build, files: Mapping[str, bytes], progress: Callable[[str], None]) -> SimulatorVerdict:
-    """Synthesizes the C++ in `files`, and sends the sample vectors of the build through the result. Raises HG052, HG053."""
+    """Synthesizes the C++ in `files`, and sends the sample vectors of the build through the result. Raises HG052,
+    HG053."""
     require_vitis()
-    ends = build.cpp.inputs, build.cpp.outputs
-    names = [f"tb/{kind}{end.label}.hex" for kind, side in zip(_VECTORS, ends, strict=True) for end in side]
+    ports = build.cpp.inputs, build.cpp.outputs
+    names = [
+        f"tb/{kind}{port.label}.hex" for kind, side_ports in zip(_VECTORS, ports, strict=True) for port in side_ports
+    ]
     frames = len(build.files[names[0]].split()) // build.cpp.inputs[0].stream.beats
     with work_folder(VITIS) as work:
         vectors = {name: build.files[name] for name in names}
         core = write_core({name: data for name, data in files.items() if name.startswith("hls/")} | vectors, work)
-        for program, what, arguments in _STEPS:
-            progress(f"{VITIS}: {what}")
+        for program, activity, arguments in _STEPS:
+            progress(f"{VITIS}: {activity}")
             command = [shutil.which(program) or program, *arguments]
-            done = run_tool(command, core / "hls", os.environ, VITIS, _SECONDS, f"the {what}")
-            if done.code:
-                last = " ".join(done.log.strip().splitlines()[-3:])
-                return SimulatorVerdict(frames, 0, None, [f"{what} ended with {done.code}: {last}"], None)
+            ended = run_tool(command, core / "hls", os.environ, VITIS, _SECONDS, f"the {activity}")
+            if ended.code:
+                last = " ".join(ended.log.strip().splitlines()[-3:])
+                return SimulatorVerdict(
+                    frames, 0, None, [f"{activity} failed with exit code {ended.code}: {last}"], None
+                )
     return SimulatorVerdict(frames, 0, None, [], None)

@@ -1,8 +1,8 @@
-"""Runs an unmodified ONNX file in a runtime, end to end, and gives the tensors of that same run.
+"""Runs an unmodified ONNX model in a runtime, end to end, and returns the tensors of the same run.
 
-A runtime is one of `oracles.PACKAGES`. onnxruntime gets the bytes of the file and a default session; its own optimized
-graph, executed as it stands, gives the tensors within. onnx's reference implementation and qonnx run a file node by
-node anyway.
+A runtime is one of `oracles.PACKAGES`. onnxruntime gets the bytes of the file and a default session. Its optimized
+graph, executed without further optimization, gives the inner tensors. onnx's reference implementation and qonnx run a
+file node by node.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from hlsgen.frontend.onnx_graph import all_nodes
 from hlsgen.frontend.quant_lstm import QUANT_LSTM
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.defined_operators import DEFINED
-from hlsgen.simulation.exact_values import same
+from hlsgen.simulation.exact_values import all_equal
 from hlsgen.simulation.oracles import ARM, Unable, constant_of, executor_of, one_line, run_node
 from hlsgen.simulation.unrolled_file import unroll
 
-#: Session entry by which onnxruntime fuses int8 Q/DQ groups on x86, as it does by default on ARM.
+#: Session entry that makes onnxruntime fuse int8 Q/DQ groups on x86, as it does by default on ARM.
 _INT8 = ("session.qdqisint8allowed", "1")
 
 
 class WholeFile(ABC):
     """One file in one runtime.
 
-    `runtime`: its name. `executor`: the executor of its single nodes. `any_numbers`: one frame of the inputs, by name, on
-    which loops are unrolled.
+    runtime: its name. executor: the executor of its single nodes. any_numbers: one frame of the inputs by name, for
+    unrolling loops.
     """
 
     def __init__(self, proto: onnx.ModelProto, runtime: str, any_numbers: Mapping[str, Array]) -> None:
@@ -45,28 +45,29 @@ class WholeFile(ABC):
 
     @abstractmethod
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """The file's outputs of one frame by name. Raises Unable."""
+        """The file's outputs for one frame, by name. Raises Unable."""
 
     @cached_property
     @abstractmethod
     def executed(self) -> onnx.ModelProto:
-        """The nodes that the runtime executes, loops unrolled. Raises Unable."""
+        """The nodes that the runtime executes, with loops unrolled. Raises Unable."""
 
     @abstractmethod
     def _tensors(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """All tensors of `executed` that an input reaches. Raises Unable."""
+        """All tensors of `executed` that depend on an input. Raises Unable."""
 
     def trace(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """All tensors of one frame by name. Raises Unable if their outputs are not those of `run`, to the last bit."""
+        """All tensors of one frame, by name. Raises Unable if its outputs are not bit-identical to those that `run`
+        returns."""
         tensors = {**feeds, **self._tensors(feeds)}
         for name, value in self.run(feeds).items():
-            if name not in tensors or not same(value, tensors[name]):
-                raise Unable(f"node by node {self.runtime} gives another {name} than the whole file")
+            if name not in tensors or not all_equal(value, tensors[name]):
+                raise Unable(f"{self.runtime} gives another {name} node by node than for the whole file")
         return tensors
 
 
 def open_file(proto: onnx.ModelProto, runtime: str, any_numbers: Mapping[str, Array]) -> WholeFile:
-    """The file in a runtime of that name. Raises Unable if it does not load."""
+    """The file in a runtime of this name. Raises Unable if it cannot be loaded."""
     if executor_of(runtime) == "onnxruntime":
         return _InSession(proto, runtime, any_numbers)
     defined = any(node.op_type in DEFINED or node.op_type == QUANT_LSTM for node in all_nodes(proto.graph))
@@ -76,6 +77,7 @@ def open_file(proto: onnx.ModelProto, runtime: str, any_numbers: Mapping[str, Ar
 
 
 def _unrolled(proto: onnx.ModelProto, executor: str, any_numbers: Mapping[str, Array]) -> onnx.ModelProto:
+    """A copy of the file with loops unrolled. Raises Unable."""
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
     unroll(copy.graph, executor, any_numbers, {o.domain: o.version for o in copy.opset_import})
@@ -83,7 +85,7 @@ def _unrolled(proto: onnx.ModelProto, executor: str, any_numbers: Mapping[str, A
 
 
 class _NodeByNode(WholeFile):
-    """qonnx, and files with operators that are computed as they are defined: one node after the other."""
+    """Runs a file one node after the other: for qonnx, and for files with operators of `defined_operators`."""
 
     @cached_property
     def executed(self) -> onnx.ModelProto:
@@ -105,14 +107,14 @@ class _NodeByNode(WholeFile):
         for node in self.executed.graph.node:
             missing = next((i for i in node.input if i and i not in values), None)
             if missing is not None:
-                raise Unable(f"{node.op_type}: no node before it gives {missing}")
+                raise Unable(f"{node.op_type}: no earlier node produces {missing}")
             results = run_node(self.executor, node, [values[i] for i in node.input if i], opsets)
             values.update(zip([o for o in node.output if o], results, strict=False))
         return values
 
 
 class _InReference(WholeFile):
-    """onnx's reference implementation, which walks the file itself."""
+    """onnx's reference implementation, which runs whole files."""
 
     @cached_property
     def _evaluator(self) -> Any:
@@ -130,7 +132,7 @@ class _InReference(WholeFile):
         return {name: np.asarray(value) for name, value in zip(self.outputs, values, strict=True)}
 
     def _tensors(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        if len(self.executed.graph.node) != len(self.proto.graph.node):  # loops have no tensors of single steps
+        if len(self.executed.graph.node) != len(self.proto.graph.node):  # the evaluator returns no tensors within loops
             return _NodeByNode(self.executed, self.runtime, self.any_numbers)._tensors(feeds)
         with np.errstate(all="ignore"):
             values = _attempt(lambda: self._evaluator.run(None, dict(feeds), intermediate=True))
@@ -146,6 +148,7 @@ class _InSession(WholeFile):
         self._session = _attempt(lambda: self._opened(self._bytes))
 
     def _opened(self, text: bytes, save: Path | None = None, optimize: bool = True) -> Any:
+        """A session for a serialized model; `save`: path for the optimized model."""
         package = importlib.import_module("onnxruntime")
         options = package.SessionOptions()
         options.log_severity_level = 4
@@ -170,8 +173,8 @@ class _InSession(WholeFile):
         return _unrolled(optimized, self.executor, self.any_numbers)
 
     @cached_property
-    def _within(self) -> tuple[Any, list[str]]:
-        """The optimized graph as it stands, with every tensor as an output."""
+    def _traced_session(self) -> tuple[Any, list[str]]:
+        """A session of the optimized graph with all tensors as outputs, and their names."""
         copy = onnx.ModelProto()
         copy.CopyFrom(self.executed)
         names = [o for node in copy.graph.node for o in node.output if o]
@@ -181,13 +184,14 @@ class _InSession(WholeFile):
         return session, [o.name for o in session.get_outputs()]
 
     def _tensors(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        session, names = self._within
+        session, names = self._traced_session
         values = _attempt(lambda: session.run(None, dict(feeds)))
         return dict(zip(names, map(np.asarray, values), strict=True))
 
 
 def _attempt(action: Any) -> Any:
+    """The result of an action. Raises Unable for any exception."""
     try:
         return action()
-    except Exception as error:  # whatever a runtime makes of a file
+    except Exception as error:  # runtimes raise any exception
         raise Unable(one_line(error)) from None

@@ -14,7 +14,7 @@ from hlsgen.diagnostics import Collector
 from hlsgen.frontend import import_model
 from hlsgen.interpreter import graph as reference
 from hlsgen.passes import lower
-from hlsgen.simulation.file_oracle import hold_file
+from hlsgen.simulation.file_oracle import compare_file
 
 FOLDER = ROOT / "examples" / "digits_sequences"
 
@@ -33,7 +33,7 @@ def test_files_and_accuracy(name: str) -> None:
     assert model is not None
     graph = lower(model, None, problems)
     codes = reference.encode_input(graph, images)
-    verdict = hold_file(path, model, graph, codes[:3])
+    verdict = compare_file(path, model, graph, codes[:3])
     assert verdict.ok, verdict.diagnostics
     assert verdict.compared > (14 if name == "vit" else 80)  # behind every quantizer, in each step
     found = reference.evaluate(graph, images)

@@ -31,7 +31,7 @@ from hlsgen.frontend import import_model
 from hlsgen.interpreter import graph as reference
 from hlsgen.interpreter.equivalence import compare
 from hlsgen.passes import lower
-from hlsgen.simulation.file_oracle import hold_file
+from hlsgen.simulation.file_oracle import compare_file
 
 Array = NDArray[Any]
 #: Frames that executors get.
@@ -83,7 +83,7 @@ def _held(path: Path, model: onnx.ModelProto, seed: int) -> Outcome:
     if np.abs(got - want).max() <= 1e-5 * np.abs(want).max():  # floats behind the last layer
         return Outcome("equal")
     codes = reference.encode_input(graph, reference.frames_of(graph, x))
-    steps, file = compare(made, graph, codes), hold_file(path, made, graph, codes)
+    steps, file = compare(made, graph, codes), compare_file(path, made, graph, codes)
     if not steps.ok or file.unexplained or not file.explained:
         return Outcome("differs", f"{steps.difference} {file}"[:2000])
     return Outcome("explained", f"{int((got != want).sum())} of {want.size}: {file.explained}")

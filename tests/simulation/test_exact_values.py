@@ -24,8 +24,8 @@ from hlsgen.ir.ops import Requantize
 from hlsgen.passes import lower
 from hlsgen.simulation.defined_operators import requant_shift
 from hlsgen.simulation.directed import directed
-from hlsgen.simulation.exact_values import once
-from hlsgen.simulation.file_oracle import hold_file
+from hlsgen.simulation.exact_values import rounded_sum
+from hlsgen.simulation.file_oracle import compare_file
 from hlsgen.simulation.file_verdict import OracleVerdict
 
 Array = NDArray[Any]
@@ -45,7 +45,7 @@ def held(
     codes = np.concatenate([directed(graph, count // 2, 1), drawn])
     found = compare(model, graph, codes)
     assert found.ok, found.difference
-    return hold_file(folder / "m.onnx", model, graph, codes)
+    return compare_file(folder / "m.onnx", model, graph, codes)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_sums_are_rounded_once() -> None:
     """Against fractions, of products that no float holds."""
     rng = np.random.default_rng(0)
     whole, scales = rng.integers(-(2**40), 2**40, (4, 50)).astype(np.float64), rng.uniform(0.1, 0.2, (4, 1))
-    got = once(*((row, scale, np.float64(0.3)) for row, scale in zip(whole, scales, strict=True)))
+    got = rounded_sum(*((row, scale, np.float64(0.3)) for row, scale in zip(whole, scales, strict=True)))
     for place in range(50):
         exact = sum(
             Fraction(row[place]) * Fraction(scale[0]) * Fraction(0.3) for row, scale in zip(whole, scales, strict=True)

@@ -169,7 +169,7 @@ def test_in_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [d.code for d in verdict.diagnostics] == ["HG064"]
     assert verdict.notes == ["a note"]
     assert isinstance(parts["host"], HostVerdict)
-    assert b"C gives 2 other results" in junit(verdict)
+    assert b"2 results of the host code in C differ" in junit(verdict)
     assert json.dumps([d.as_dict() for d in verdict.diagnostics])
 
 

@@ -14,7 +14,7 @@ from hlsgen.diagnostics import Collector
 from hlsgen.frontend import import_model
 from hlsgen.interpreter import graph as reference
 from hlsgen.passes.lower import lower
-from hlsgen.simulation.file_oracle import hold_file
+from hlsgen.simulation.file_oracle import compare_file
 from hlsgen.simulation.file_verdict import OracleVerdict
 
 
@@ -28,7 +28,7 @@ def held(net: onnx.ModelProto, other: onnx.ModelProto, folder: Path, frames: int
     assert model is not None
     graph = lower(model, None, problems)
     codes: Any = reference.encode_input(graph, reference.frames_of(graph, samples(net, frames)))
-    return hold_file(file, model, graph, codes, "onnxruntime")
+    return compare_file(file, model, graph, codes, "onnxruntime")
 
 
 @pytest.mark.cases(1)

@@ -17,7 +17,7 @@ from hlsgen.frontend import import_model
 from hlsgen.frontend.onnx_graph import all_nodes, name_all
 from hlsgen.passes.lower import lower
 from hlsgen.simulation import unrolled_file
-from hlsgen.simulation.file_oracle import hold_file
+from hlsgen.simulation.file_oracle import compare_file
 from hlsgen.simulation.file_verdict import OracleVerdict
 from hlsgen.simulation.oracles import Unable
 from hlsgen.simulation.unrolled_file import is_loop, unroll
@@ -90,7 +90,7 @@ def held(file: onnx.ModelProto, built: onnx.ModelProto, folder: Path) -> OracleV
     graph = lower(model, None, problems)
     low, high = graph.input.type.lo, graph.input.type.hi
     codes = np.random.default_rng(0).integers(low, high + 1, (8, *graph.input.shape))
-    return hold_file(folder / "file.onnx", model, graph, codes)
+    return compare_file(folder / "file.onnx", model, graph, codes)
 
 
 def qonnx_cell(steps: int, bias: float) -> onnx.ModelProto:

@@ -54,7 +54,7 @@ def test_a_step_that_fails(bad: str, what: str, built: Path, tmp_path: Path, mon
     log = installed(tmp_path, monkeypatch, bad)
     found = hlsgen.verify(built, [], cosim=True, oracle="none")
     assert not found.ok
-    assert found.simulators[VITIS].failures == [f"{what} ended with 3: ERROR: [HLS 200-1] no such thing"]
+    assert found.simulators[VITIS].failures == [f"{what} failed with exit code 3: ERROR: [HLS 200-1] no such thing"]
     assert len(log.read_text().splitlines()) == (1 if bad == "v++" else 2)
 
 

@@ -24,7 +24,7 @@ from hlsgen.frontend import import_model
 from hlsgen.passes import lower
 from hlsgen.simulation.directed import directed
 from hlsgen.simulation.file_inputs import any_numbers
-from hlsgen.simulation.file_oracle import hold_file
+from hlsgen.simulation.file_oracle import compare_file
 from hlsgen.simulation.file_verdict import OracleVerdict
 from hlsgen.simulation.oracles import Unable
 from hlsgen.simulation.whole_file import open_file
@@ -55,7 +55,7 @@ def judged(proto: onnx.ModelProto, folder: Path, runtime: str, oracle: str = "au
     """The build for a runtime, in that one or in another."""
     path, model = imported(proto, folder, runtime)
     graph = lowered(model)
-    return hold_file(path, model, graph, frames_for(graph, 24), oracle)
+    return compare_file(path, model, graph, frames_for(graph, 24), oracle)
 
 
 def fused(op: str) -> onnx.ModelProto:
@@ -118,7 +118,7 @@ def test_tensors_of_another_run_explain_nothing(tmp_path: Path, monkeypatch: pyt
     file = open_file(onnx.load(path), "onnxruntime", any_numbers(model))
     tensors = file.trace(any_numbers(model))
     monkeypatch.setattr(file, "_tensors", lambda _: {**tensors, model.output_name: tensors[model.output_name] + 1})
-    with pytest.raises(Unable, match=r"^node by node onnxruntime gives another \S+ than the whole file$"):
+    with pytest.raises(Unable, match=r"^onnxruntime gives another \S+ node by node than for the whole file$"):
         file.trace(any_numbers(model))
 
 
