@@ -18,7 +18,7 @@ from hlsgen.dataflow.units import Node
 from hlsgen.hls.binding.units import bind_node
 from hlsgen.hls.depths import needs
 from hlsgen.hls.emit import rom_text
-from hlsgen.hls.process import Process, spell
+from hlsgen.hls.process import Process, type_text
 from hlsgen.library import headers_used, library_text
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.simulation.cpp_headers import DIALECTS, include_folders
@@ -110,7 +110,7 @@ def _program(cases: Sequence[Case]) -> str:
         names = {end: f"case{n}_{end}" for end in case.call.tables}
         parts += [f"static const {rom_text(names[end], table)}" for end, table in case.call.tables.items()]
         streams = [*case.takes, *case.gives]
-        types = [f"hg::vec<{spell(type_)}, {lanes}>" for type_, lanes in streams]
+        types = [f"hg::vec<{type_text(type_)}, {lanes}>" for type_, lanes in streams]
         body = [f'    hls::stream<{text} > s{k}("case {n}, stream {k}");' for k, text in enumerate(types)]
         body += [f"    take(s{k}, {len(values)});" for k, values in enumerate(case.inputs)]
         arguments = ", ".join(f"{text} /* {name} */" for name, text in case.call.arguments)

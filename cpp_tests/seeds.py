@@ -1,4 +1,4 @@
-"""Bugs seeded in the C++ library and in what binds units to it: each must be found by the test of its header.
+"""Bugs seeded in the C++ library and in its binding modules. The test of each header must find its bug.
 
 python cpp_tests/seeds.py [NAME ...]   a copy of the repository with one bug each; exit code 1 if one is not found
 """
@@ -21,7 +21,7 @@ HEADERS, BINDING = "templates/cpp/hg", "hlsgen/hls/binding"
 
 @dataclass(frozen=True)
 class Seed:
-    """`name` of a header or of a module that binds, the text that is changed, and the test that must fail."""
+    """`name`: a header or a binding module. `before`, `after`: the changed text. `test`: the test that must fail."""
 
     name: str
     before: str
@@ -38,7 +38,12 @@ SEEDS = (
     Seed("compare.hpp", "int code = BASE;", "int code = 0;", "test_rescale.py::test_comparisons"),
     Seed("compare.hpp", "((x[n] >= thresholds", "((ap_int<20>(x[n]) >= thresholds", "test_wide_inputs.py"),
     Seed("concat.hpp", "beat < BEATS_A)", "beat < BEATS_B)", "test_moves.py::test_two_streams"),
-    Seed("conv.hpp", "taken - next.flow.keep < DEPTH", "taken - next.flow.keep <= DEPTH", "test_windows.py::test_tap_by_tap"),
+    Seed(
+        "conv.hpp",
+        "taken - next.flow.keep < DEPTH",
+        "taken - next.flow.keep <= DEPTH",
+        "test_windows.py::test_tap_by_tap",
+    ),
     Seed("correct.hpp", "within >= threshold", "within > threshold", "test_rescale.py::test_correct"),
     Seed("dynamic_mvu.hpp", "? p * SIMD + i : i * PE + p", "? i * PE + p : p * SIMD + i", "test_dynamic_mvu.py"),
     Seed("float32.hpp", "rest == 0.5f && (whole & 1) != 0", "rest == 0.5f", "test_float32.py::test_rounding"),
@@ -46,20 +51,35 @@ SEEDS = (
     Seed("float32.hpp", "~bits : bits | 0x80000000u", "-bits : bits | 0x80000000u", "test_float32.py::test_key"),
     Seed("fork.hpp", "    send(x, others...);\n", "", "test_moves.py::test_one_stream"),
     Seed("grouped.hpp", "+ p / ROWS)", "+ p % (PE / ROWS))", "test_windows.py::test_all_taps"),
-    Seed("join.hpp", "FACTOR(FA) + y[n] * FACTOR(FB)", "FACTOR(FB) + y[n] * FACTOR(FA)", "test_moves.py::test_two_streams"),
+    Seed(
+        "join.hpp",
+        "FACTOR(FA) + y[n] * FACTOR(FB)",
+        "FACTOR(FB) + y[n] * FACTOR(FA)",
+        "test_moves.py::test_two_streams",
+    ),
     Seed("moves.hpp", "half = size - BLOCK - half;", "half = 0;", "test_moves.py::test_one_stream"),
     Seed("mvu.hpp", "column == 0 ? Y(0) : sums[p]", "fold == 0 ? Y(0) : sums[p]", "test_mvu.py"),
     Seed("norm.hpp", "bool up = (root & 1) != 0", "bool up = (root & 2) != 0", "test_rows.py::test_normalization"),
     Seed("pair.hpp", "ap_int<17>(ZPO)", "ap_int<16>(ZP1)", "test_rescale.py::test_every_pair"),
     Seed("pool.hpp", "Y(X(PAD))", "Y(0)", "test_windows.py::test_tap_by_tap"),
     Seed("pool_tree.hpp", "t + half < TAPS", "t + half < TAPS - 1", "test_pools.py::test_pools"),
-    Seed("ports.hpp", "y.last = beat == BEATS - 1;", "y.last = beat == BEATS;", "../tests/hls/test_own_bench.py::test_the_makefile"),
+    Seed(
+        "ports.hpp",
+        "y.last = beat == BEATS - 1;",
+        "y.last = beat == BEATS;",
+        "../tests/hls/test_own_bench.py::test_makefile_builds_and_finds_a_wrong_beat",
+    ),
     Seed("products.hpp", "(x != 0) == (w != 0)", "(x != 0) != (w != 0)", "test_mvu.py"),
     Seed("quantize.hpp", "(all >> point::moved)", "(all)", "test_quantize.py"),
     Seed("rank.hpp", "(next << kept) | state", "(state << taken) | next", "test_rescale.py::test_rank"),
     Seed("reduce.hpp", "at == before ? found[n] : kept[at][n]", "found[n]", "test_pools.py::test_pools"),
     Seed("reductions.hpp", "b > a ? b : a", "b > a ? a : b", "test_pools.py::test_pools"),
-    Seed("rounding.hpp", "case round_away: return any && !negative", "case round_away: return any", "test_quantize.py::test_every_quantizer"),
+    Seed(
+        "rounding.hpp",
+        "case round_away: return any && !negative",
+        "case round_away: return any",
+        "test_quantize.py::test_every_quantizer",
+    ),
     Seed("rows.hpp", "beat == 0 || top > best", "top > best", "test_rows.py::test_rows_of_integers"),
     Seed("rows.hpp", "below < LAST ? below : LAST", "below", "test_rows.py::test_softmax"),
     Seed("rows.hpp", "apart / COUNT + 1", "apart / COUNT", "test_rows.py::test_rows_of_integers"),
@@ -68,11 +88,21 @@ SEEDS = (
     Seed("scale.hpp", "x[n] * multiplier", "ap_int<20>(x[n]) * multiplier", "test_wide_inputs.py"),
     Seed("shift.hpp", "SUM(SUM(x[n]) << LEFT)", "SUM(x[n])", "test_quantize.py"),
     Seed("sliding.hpp", "pixel % PIXELS * lanes", "n % PIXELS * lanes", "test_windows.py::test_sliding"),
-    Seed("softmax.hpp", "if (beat == 0) sum = SUM();\n        for", "if (n == 0) sum = SUM();\n        for", "test_rows.py::test_softmax"),
+    Seed(
+        "softmax.hpp",
+        "if (beat == 0) sum = SUM();\n        for",
+        "if (n == 0) sum = SUM();\n        for",
+        "test_rows.py::test_softmax",
+    ),
     Seed("softmax.hpp", "1 - 2 * M_BITS -", "2 - 2 * M_BITS -", "test_rows.py::test_softmax"),
     Seed("softmax.hpp", "quotient < 5.96", "quotient <= 5.96", "test_rows.py::test_softmax"),
     Seed("softmax_mask.hpp", "word == MASKS - 1 ? 0 : word + 1", "(word + 1) % BEATS", "test_rows.py::test_softmax"),
-    Seed("softmax_mask.hpp", "says == mask_even ? CODE(0)", "says == mask_even ? CODE(x[i])", "test_rows.py::test_softmax"),
+    Seed(
+        "softmax_mask.hpp",
+        "says == mask_even ? CODE(0)",
+        "says == mask_even ? CODE(x[i])",
+        "test_rows.py::test_softmax",
+    ),
     Seed("state.hpp", "left[beat] = s.read();", "left[0] = s.read();", "test_state.py"),
     Seed("state.hpp", "m.write(found[beat]);", "m.write(found[BEATS - 1 - beat]);", "test_state.py"),
     Seed("table.hpp", "EVEN ? 0 : 1", "EVEN ? 1 : 0", "test_rescale.py::test_tables"),
@@ -82,39 +112,64 @@ SEEDS = (
     Seed("width.hpp", "last && n > (GROUP_OUT - 1) % OUT", "n > (GROUP_OUT - 1) % OUT", "test_width.py"),
     Seed("windows.hpp", "line >= flow.words", "line > flow.words", "test_windows.py::test_tap_by_tap"),
     Seed("float_units.py", '"hg::f32_max"', '"hg::f32_min"', "test_float32.py::test_arithmetic"),
-    Seed("lookups.py", "BASE=found.base", "BASE=0", "test_rescale.py::test_comparisons"),
-    Seed("lookups.py", "TOTAL=found.total", "TOTAL=found.total + 1", "test_rescale.py::test_tables"),
+    Seed("lookups.py", "BASE=search.base", "BASE=0", "test_rescale.py::test_comparisons"),
+    Seed("lookups.py", "TOTAL=lookup.total", "TOTAL=lookup.total + 1", "test_rescale.py::test_tables"),
     Seed("moves.py", "unit.pads, strict=True", "unit.pads[::-1], strict=True", "test_moves.py::test_one_stream"),
-    Seed("multiplied.py", "for d in (-2 * unit, 2 * unit)", "for d in (0, 0)", "test_rescale.py::test_scale"),
-    Seed("norm.py", "(own.factor, own.addend, own.start)", "(own.addend, own.factor, own.start)", "test_rows.py::test_normalization"),
-    Seed("per_lane.py", "np.ascontiguousarray(values[table])", "np.ascontiguousarray(values[table[::-1]])", "test_rescale.py::test_scale"),
-    Seed("rows.py", 'ROOT=f"ap_uint<{sizes.root}>"', 'ROOT=f"ap_uint<{sizes.root - 1}>"', "test_rows.py::test_rows_of_integers"),
-    Seed("shifts.py", "+ (1 << found.shift) - 1)", "+ (1 << found.shift))", "test_quantize.py"),
+    Seed("multiplied.py", "for d in (-2 * one_code, 2 * one_code)", "for d in (0, 0)", "test_rescale.py::test_scale"),
+    Seed(
+        "norm.py",
+        "(constants.factor, constants.addend, constants.start)",
+        "(constants.addend, constants.factor, constants.start)",
+        "test_rows.py::test_normalization",
+    ),
+    Seed(
+        "per_lane.py",
+        "np.ascontiguousarray(values[table])",
+        "np.ascontiguousarray(values[table[::-1]])",
+        "test_rescale.py::test_scale",
+    ),
+    Seed(
+        "rows.py",
+        'ROOT=f"ap_uint<{sizes.root}>"',
+        'ROOT=f"ap_uint<{sizes.root - 1}>"',
+        "test_rows.py::test_rows_of_integers",
+    ),
+    Seed("shifts.py", "+ (1 << shift_by.shift) - 1)", "+ (1 << shift_by.shift))", "test_quantize.py"),
     Seed("shifts.py", '"AP_RND_INF"', '"AP_RND"', "test_quantize.py"),
     Seed("softmax.py", "low - last, IntType", "low - last + 1, IntType", "test_rows.py::test_softmax"),
     Seed("softmax.py", "unit.fraction + length.bit_length()", "unit.fraction", "test_rows.py::test_softmax"),
-    Seed("units.py", "return bind_tree(node, unit)", "return bind_tree(node, replace(unit, taps=unit.taps - 1))", "test_pools.py::test_pools"),
+    Seed(
+        "units.py",
+        "return bind_tree(node, unit)",
+        "return bind_tree(node, replace(unit, taps=unit.taps - 1))",
+        "test_pools.py::test_pools",
+    ),
     Seed("weighted.py", "ROW_FOLDS=unit.row_folds", "ROW_FOLDS=unit.col_folds", "test_mvu.py"),
-    Seed("windows.py", "window.kernel, window.strides,", "window.strides, window.kernel,", "test_windows.py::test_sliding"),
-)  # fmt: skip
+    Seed(
+        "windows.py",
+        "window.kernel, window.strides,",
+        "window.strides, window.kernel,",
+        "test_windows.py::test_sliding",
+    ),
+)
 
 
-def found(seed: Seed, copy: Path) -> bool:
-    """Whether the test of a header fails, in either dialect; the copy is as it was afterwards. Also of what does not compile."""
+def is_found_by_test(seed: Seed, copy: Path) -> bool:
+    """True if the seed's test fails, in either dialect, or the changed text does not compile. Restores the copy."""
     path = copy / seed.path
     text = path.read_text()
-    assert seed.before in text, f"{seed.name} has no {seed.before!r} any more"
+    assert seed.before in text, f"{seed.name} no longer contains {seed.before!r}"
     path.write_text(text.replace(seed.before, seed.after, 1))
     try:
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"cpp_tests/{seed.test}"]
-        done = subprocess.run(
+        completed = subprocess.run(
             command, cwd=copy, env={**os.environ, "PYTHONPATH": str(copy)}, capture_output=True, text=True
         )
     finally:
         path.write_text(text)
-    if done.returncode not in (0, 1):
-        raise SystemExit(done.stdout[-2000:] + done.stderr[-2000:])
-    return done.returncode == 1
+    if completed.returncode not in (0, 1):
+        raise SystemExit(completed.stdout[-2000:] + completed.stderr[-2000:])
+    return completed.returncode == 1
 
 
 def main() -> int:
@@ -125,16 +180,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__", "results"))
-        # Where an installed package has them: those of the copy come first.
+        # An installed package finds its templates there. The copy's templates come first.
         (copy / "hlsgen" / "templates").symlink_to(copy / "templates")
         for seed in SEEDS:
             if names and seed.name not in names:
                 continue
-            begun = time.time()
-            seen = found(seed, copy)
-            missed += not seen
+            start = time.time()
+            is_found = is_found_by_test(seed, copy)
+            missed += not is_found
             print(
-                f"{'found' if seen else 'MISSED':6} {seed.name}: {seed.before!r} {time.time() - begun:.0f} s",
+                f"{'found' if is_found else 'MISSED':6} {seed.name}: {seed.before!r} {time.time() - start:.0f} s",
                 flush=True,
             )
     return missed > 0

@@ -1,1 +1,1 @@
-"""The HLS target: binds units to functions of the C++ library, and prints the core, its constants and its test bench."""
+"""The HLS target: binds units to functions of the C++ library, and prints core, constants and test bench."""

@@ -1,4 +1,4 @@
-"""What the HLS target makes of a network: the files of hls/."""
+"""Emits the files in hls/: the HLS target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hlsgen.dataflow.units import Node
 from hlsgen.hls.core import Core, core_of
 from hlsgen.hls.emit import emit
 
-#: What cycles and estimate of a build say of its C++.
+#: Note on the cycles and the estimate of a C++ build.
 NOTE = (
     "C++: cycles and estimate are planned, as of Verilog; the HLS tool schedules it itself. Not synthesized by Vitis."
 )
@@ -20,7 +20,7 @@ NOTE = (
 
 def emit_cpp(network: Network, timing: Timing, request: Request) -> Emitted:
     """The core in C++, its constants, its test bench, files for tools, and the certificate."""
-    del timing  # the HLS tool has a schedule of its own
+    del timing  # the HLS tool makes its own schedule
     core = core_of(network, request.top, request.title)
     files = emit(core)
     files["hls/certificate.json"] = _certificate(core, network, dict(request.model), files)
@@ -28,7 +28,7 @@ def emit_cpp(network: Network, timing: Timing, request: Request) -> Emitted:
 
 
 def _certificate(core: Core, network: Network, model: dict[str, str], files: dict[str, str]) -> str:
-    """What each layer computes, by which processes, with hashes of the files that a compiler reads for the core."""
+    """Text of the certificate: function and processes of each layer, and hashes of the files compiled for the core."""
     parts = {part.node.name: part for part in core.parts}
 
     def process(node: Node) -> dict[str, Any] | None:
@@ -43,15 +43,15 @@ def _certificate(core: Core, network: Network, model: dict[str, str], files: dic
             "memories": list(part.roms),
         }
 
-    own = (f"hls/{core.top}.cpp", f"hls/{core.top}.hpp", "hls/weights.hpp")
-    found = {
+    core_files = (f"hls/{core.top}.cpp", f"hls/{core.top}.hpp", "hls/weights.hpp")
+    certificate = {
         "certificate": FORMAT,
         "model": model,
         "cpp": {
             name: hashlib.sha256(text.encode()).hexdigest()
             for name, text in sorted(files.items())
-            if name in own or name.startswith("hls/hg/")
+            if name in core_files or name.startswith("hls/hg/")
         },
         "layers": list(layer_statements(network, process)),
     }
-    return certificate_text(found) + "\n"
+    return certificate_text(certificate) + "\n"

@@ -1,7 +1,8 @@
-"""Loops of a network: processes in a circle, which C++ calls once for each step.
+"""Loops of a network: processes in a feedback path, which C++ calls once per step (iteration).
 
-A process of C++ takes a whole frame before it ends, so none can wait for one behind it. What lies in a circle becomes
-a function of one step, in which every process has the beats of that step alone; states go from step to step in arrays.
+A C++ process consumes a whole frame before it ends, so it cannot wait for a downstream process. The processes of a
+loop therefore become a function of one step. In it, every process has the beats of that step alone. Arrays carry the
+states from step to step.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ from hlsgen.diagnostics import HlsgenError, fail
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """`joint`: the node that sends the initial state and then those of the steps before; `rows`: the one that sends these.
+    """A loop-carried state.
 
-    `initial`: the stream that the joint takes first.
+    `joint`: the node that emits the initial state, then the states of the previous steps. `rows`: the node that emits
+    the latter. `initial`: the stream with the initial state.
     """
 
     joint: Node
@@ -45,95 +47,98 @@ class State:
 
 
 @dataclass(frozen=True, eq=False)
-class Circle:
-    """A loop of so many steps. `nodes`: all that take part, in their order, without FIFOs and slices."""
+class NetworkLoop:
+    """A loop of `steps` iterations. `nodes`: its nodes in network order, without FIFOs and slices."""
 
     steps: int
     nodes: tuple[Node, ...]
     states: tuple[State, ...]
 
 
-def in_front_of_fifos(nodes: Sequence[Node]) -> dict[str, str]:
-    """Of each stream behind a FIFO or slice the one in front of it: they are one stream of C++, as deep as both."""
-    front: dict[str, str] = {}
+def streams_before_fifos(nodes: Sequence[Node]) -> dict[str, str]:
+    """The stream before each chain of FIFOs and slices, by every stream of the chain.
+
+    In C++ these streams are a single one with the summed depth.
+    """
+    stream_before: dict[str, str] = {}
     for node in nodes:
         if isinstance(node.unit, Fifo | Slice):
-            front[node.outputs[0]] = node.inputs[0]
-    return {wire: _first(front, wire) for wire in front}
+            stream_before[node.outputs[0]] = node.inputs[0]
+    return {wire: _first_stream(stream_before, wire) for wire in stream_before}
 
 
-def _first(front: dict[str, str], wire: str) -> str:
-    while wire in front:
-        wire = front[wire]
+def _first_stream(stream_before: dict[str, str], wire: str) -> str:
+    while wire in stream_before:
+        wire = stream_before[wire]
     return wire
 
 
-def circles_of(nodes: Sequence[Node]) -> tuple[Circle, ...]:
-    """The loops, each with its states."""
-    front = in_front_of_fifos(nodes)
-    plain = [node for node in nodes if not isinstance(node.unit, Fifo | Slice)]
-    place = {wire: n for n, node in enumerate(plain) for wire in node.outputs}
-    before = [
-        [place[wire] for name in node.inputs if (wire := front.get(name, name)) in place]
-        for node in plain
-    ]  # fmt: skip
-    behind: list[list[int]] = [[] for _ in plain]
-    for n, sources in enumerate(before):
+def find_loops(nodes: Sequence[Node]) -> tuple[NetworkLoop, ...]:
+    """The loops of the network, each with its states."""
+    stream_before = streams_before_fifos(nodes)
+    processes = [node for node in nodes if not isinstance(node.unit, Fifo | Slice)]
+    index_of_writer = {wire: n for n, node in enumerate(processes) for wire in node.outputs}
+    predecessors = [
+        [index_of_writer[wire] for name in node.inputs if (wire := stream_before.get(name, name)) in index_of_writer]
+        for node in processes
+    ]
+    successors: list[list[int]] = [[] for _ in processes]
+    for n, sources in enumerate(predecessors):
         for m in sources:
-            behind[m].append(n)
-    joints = [n for n, sources in enumerate(before) if any(m > n for m in sources)]
-    found: dict[int, Circle] = {}
+            successors[m].append(n)
+    joints = [n for n, sources in enumerate(predecessors) if any(m > n for m in sources)]
+    loops: dict[int, NetworkLoop] = {}
     for n in joints:
-        if any(plain[n] in circle.nodes for circle in found.values()):
+        if any(processes[n] in loop.nodes for loop in loops.values()):
             continue
-        members = sorted(_reached(n, behind) & _reached(n, before))
-        states = [_state(plain, before[m], m, front) for m in joints if m in members]
-        first, back = _turn(states[0].joint)
-        found[n] = Circle(1 + back // first, tuple(plain[m] for m in members), tuple(states))
-    return tuple(found.values())
+        members = sorted(_reachable(n, successors) & _reachable(n, predecessors))
+        states = [_state(processes, predecessors[m], m, stream_before) for m in joints if m in members]
+        initial_beats, later_beats = _turn_beats(states[0].joint)
+        loops[n] = NetworkLoop(1 + later_beats // initial_beats, tuple(processes[m] for m in members), tuple(states))
+    return tuple(loops.values())
 
 
-def _reached(start: int, edges: Sequence[Iterable[int]]) -> set[int]:
-    """All that can be reached from a node, with itself."""
-    found, left = {start}, [start]
-    while left:
-        for n in edges[left.pop()]:
-            if n not in found:
-                found.add(n)
-                left.append(n)
-    return found
+def _reachable(start: int, edges: Sequence[Iterable[int]]) -> set[int]:
+    """The nodes reachable from `start`, including itself."""
+    reached, pending = {start}, [start]
+    while pending:
+        for n in edges[pending.pop()]:
+            if n not in reached:
+                reached.add(n)
+                pending.append(n)
+    return reached
 
 
-def _state(nodes: Sequence[Node], sources: Sequence[int], n: int, front: dict[str, str]) -> State:
+def _state(nodes: Sequence[Node], sources: Sequence[int], n: int, stream_before: dict[str, str]) -> State:
     joint, rows = nodes[n], nodes[sources[1]]
     assert isinstance(rows.unit, Crop)
-    return State(joint, rows, front.get(joint.inputs[0], joint.inputs[0]))
+    return State(joint, rows, stream_before.get(joint.inputs[0], joint.inputs[0]))
 
 
-def _turn(joint: Node) -> tuple[int, int]:
+def _turn_beats(joint: Node) -> tuple[int, int]:
     assert isinstance(joint.unit, ConcatBeats)
     return joint.unit.beats
 
 
-def of_step(node: Node, steps: int) -> Node:
-    """The node with the beats of one step. Raises HG040 if a beat, or what it does with several, is of two steps."""
+def restrict_to_step(node: Node, steps: int) -> Node:
+    """The node with the beats of one step. Raises HG040 if a beat, or a function of several beats, spans two steps."""
     sources = tuple(_stream(node, source, steps) for source in node.sources)
     result = _stream(node, node.result, steps)
     return replace(node, unit=_unit(node, sources[0], result, steps), sources=sources, result=result)
 
 
 def _stream(node: Node, stream: Stream, steps: int) -> Stream:
-    elements, rest = divmod(stream.groups * stream.group, steps)
+    elements, remainder = divmod(stream.groups * stream.group, steps)
     group = min(stream.group, elements)
-    found = replace(stream, beats=stream.beats // steps, group=group)
-    whole = elements % group == 0 and (group == stream.group or elements % stream.lanes == 0)
-    if rest or stream.beats % steps or not whole:
-        raise _across(node)
-    return found
+    step_stream = replace(stream, beats=stream.beats // steps, group=group)
+    whole_groups = elements % group == 0 and (group == stream.group or elements % stream.lanes == 0)
+    if remainder or stream.beats % steps or not whole_groups:
+        raise _spans_steps(node)
+    return step_stream
 
 
 def _unit(node: Node, source: Stream, result: Stream, steps: int) -> Unit:
-    """The unit for the beats of one step. Raises HG040 if it needs others."""
+    """The unit for the beats of one step. Raises HG040 if it needs beats of other steps."""
     match unit := node.unit:
         case MatVec():
             return _matrix(node, unit, steps)
@@ -150,33 +155,35 @@ def _unit(node: Node, source: Stream, result: Stream, steps: int) -> Unit:
         case WidthConverter() | FloatKeyUnit() | Fork() | JoinStreams() | ConcatChannels() | SelectLanes():
             return unit
         case _:
-            raise _across(node)
+            raise _spans_steps(node)
 
 
 def _matrix(node: Node, unit: MatVec, steps: int) -> MatVec:
     if unit.vectors % steps:
-        raise _across(node)
+        raise _spans_steps(node)
     return replace(unit, vectors=unit.vectors // steps)
 
 
 def _crop(node: Node, unit: Crop, beats: int) -> Crop:
-    """The slice of a step. Axes outside of it are steps, of which all are kept."""
+    """The slice of one step. Its outer axes are steps, and all of these are kept."""
     sizes, cuts = list(unit.sizes), [unit.rows, unit.columns, unit.beats]
     for axis in range(3):
-        inside = sizes[0] * sizes[1] * sizes[2]
-        if beats % inside == 0:
+        slice_beats = sizes[0] * sizes[1] * sizes[2]
+        if beats % slice_beats == 0:
             break
-        more = inside // beats if inside % beats == 0 else 0
+        slices_per_step = slice_beats // beats if slice_beats % beats == 0 else 0
         size = sizes[axis]
-        fewer = max(1, size // more) if more else 0
-        if not fewer or size % fewer or cuts[axis] != (0, size, 1):
-            raise _across(node)
-        sizes[axis], cuts[axis] = fewer, (0, fewer, 1)
+        step_size = max(1, size // slices_per_step) if slices_per_step else 0
+        if not step_size or size % step_size or cuts[axis] != (0, size, 1):
+            raise _spans_steps(node)
+        sizes[axis], cuts[axis] = step_size, (0, step_size, 1)
     return Crop((sizes[0], sizes[1], sizes[2]), *cuts)
 
 
-def _across(node: Node) -> HlsgenError:
+def _spans_steps(node: Node) -> HlsgenError:
     return fail(
-        "HG040", "--recurrence", f"once: {node.layer or node.name} works on several steps at once, which C++ cannot.",
+        "HG040",
+        "--recurrence",
+        f"once: {node.layer or node.name} works on several steps at once, which C++ does not support.",
         "Build with --recurrence unrolled, or --target verilog.",
-    )  # fmt: skip
+    )

@@ -1,4 +1,4 @@
-"""What realizations cost in C++: an HLS tool gives every multiplication a DSP block, and a reader expects ap_fixed."""
+"""Costs of realizations in C++: an HLS tool maps every multiplication to a DSP block, and readers expect ap_fixed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from hlsgen.rescale import LIBRARY, FloatScale, Prices, Realization, Scale, Shif
 from hlsgen.rescale.prices import Price
 
 
-def _price(found: Realization, table: Array, source: IntType, result: IntType, dsp: bool) -> Price:
-    """As of the Verilog library, but for what multiplies, and for shifts: where one is right, it is what is meant."""
-    match found:
+def _price(realization: Realization, table: Array, source: IntType, result: IntType, dsp: bool) -> Price:
+    """Cost as in the Verilog library, except for multiplications and shifts. An exact shift is always preferred."""
+    match realization:
         case Shift():
             return 0.5 * table.shape[1], 0, 0
         case Scale() | FloatScale():
-            return LIBRARY.realization(found, table, source, result, True)
+            return LIBRARY.realization(realization, table, source, result, True)
         case _:
-            return LIBRARY.realization(found, table, source, result, dsp)
+            return LIBRARY.realization(realization, table, source, result, dsp)
 
 
 PRICES = Prices(_price, LIBRARY.join, LIBRARY.counts)

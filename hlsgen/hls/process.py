@@ -1,4 +1,4 @@
-"""What a bound unit consists of: a function of the C++ library, its template arguments, and its constants."""
+"""A bound unit: a function of the C++ library, its template arguments, and its constants."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from hlsgen.numerics.fixed import Array, IntType
 
 @dataclass(frozen=True, eq=False)
 class Rom:
-    """A constant array. `values`: int64, or float32 for numbers; `type`: what hardware holds, None for float32.
+    """A constant array.
 
-    `meaning`: what its axes are, for a comment.
+    `values`: int64, or float32. `type`: the integer type in hardware, None for float32. `meaning`: its axes, for a
+    comment.
     """
 
     values: Array
@@ -22,7 +23,7 @@ class Rom:
 
     @property
     def native(self) -> str:
-        """The type of C that holds the values, in which C simulation has them."""
+        """The C type that holds the values in C simulation."""
         if self.type is None:
             return "float"
         for bits, name in ((8, "char"), (16, "short"), (32, "int"), (64, "long long")):
@@ -32,14 +33,14 @@ class Rom:
 
 
 def rom(values: Array, meaning: str, *, signed: bool | None = None) -> Rom:
-    """Integers in the narrowest type that holds them, signed only if some are negative, or as asked."""
+    """Integers in the narrowest type that holds them. By default the type is signed only if some are negative."""
     low, high = int(values.min()), int(values.max())
     if signed or (signed is None and low < 0):
         return Rom(values, IntType(min(-1, low), max(0, high)), meaning)
     return Rom(values, IntType(0, max(1, high)), meaning)
 
 
-def numbers(values: Array, meaning: str) -> Rom:
+def float_rom(values: Array, meaning: str) -> Rom:
     """float32 constants."""
     return Rom(np.ascontiguousarray(values, np.float32), None, meaning)
 
@@ -48,40 +49,40 @@ def numbers(values: Array, meaning: str) -> Rom:
 class Process:
     """A call of a library function between streams.
 
-    `function`: as in "hg::mvu", from the header of `header`. `arguments`: name and text of each template argument, in
-    order. `tables`: constants that it takes behind its streams, in order, by the ends of their names. `about`: what a
-    comment says of it. `network`: whether it is made of processes itself, inside of the one that calls it.
+    `function`: qualified name such as "hg::mvu". `header`: stem of its header. `arguments`: name and text of each
+    template argument, in order. `tables`: constant arguments after the streams, in order, by name suffix. `summary`:
+    text for a comment. `network`: True if the function itself consists of processes, inlined into its caller.
     """
 
     function: str
     header: str
     arguments: tuple[tuple[str, str], ...]
-    about: str
+    summary: str
     tables: dict[str, Rom] = field(default_factory=dict)
     network: bool = False
 
 
 def process(
-    function: str, about: str, tables: dict[str, Rom] | None = None, /, *, header: str = "", **arguments: object
+    function: str, summary: str, tables: dict[str, Rom] | None = None, /, *, header: str = "", **arguments: object
 ) -> Process:
-    """A call of hg::`function`, from the header of that name if no other is given."""
-    texts = tuple((name, spelled(value)) for name, value in arguments.items())
-    return Process(f"hg::{function}", header or function, texts, about, tables or {})
+    """A call of hg::`function`. Its header defaults to the function's name."""
+    texts = tuple((name, argument_text(value)) for name, value in arguments.items())
+    return Process(f"hg::{function}", header or function, texts, summary, tables or {})
 
 
-def spelled(value: object) -> str:
-    """An argument as C++ has it."""
+def argument_text(value: object) -> str:
+    """C++ text of a template argument."""
     match value:
         case bool():
             return "true" if value else "false"
         case int() if abs(value) >= 1 << 31:
             return f"{value}LL" if value < 1 << 63 else f"{value}ULL"
         case IntType():
-            return spell(value)
+            return type_text(value)
         case _:
             return str(value)
 
 
-def spell(type_: IntType) -> str:
-    """The type of integers: ap_int or ap_uint."""
+def type_text(type_: IntType) -> str:
+    """C++ text of an integer type: ap_int or ap_uint."""
     return f"ap_{'int' if type_.signed else 'uint'}<{type_.bits}>"

@@ -1,13 +1,13 @@
-"""Names that are taken in the C++ core: by the language, by its headers and their macros, by the text itself.
+"""Reserved names of the C++ core: from the language, its headers and their macros, and the emitted text.
 
-A test preprocesses the headers with `g++ -dM -E` and compiles every name of theirs, so that nothing is missing here.
+A test preprocesses the headers with `g++ -dM -E` and compiles every name of theirs, so that the lists are complete.
 """
 
 from __future__ import annotations
 
 import re
 
-#: Words that are no names, of C++14 and of the headers.
+#: Keywords and other reserved words of C++14 and of the headers.
 _WORDS = frozenset(
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const
     const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern false
@@ -21,9 +21,9 @@ _WORDS = frozenset(
 #: Macros and variables of C's headers in lower case.
 _C = frozenset(
     """alloca assert assert_perror daylight environ errno fpclassify isfinite isgreater isgreaterequal isinf isless
-    islessequal islessgreater isnan isnormal issubnormal isunordered math_errhandling offsetof optarg opterr optind optopt
-    program_invocation_name program_invocation_short_name signbit signgam stderr stdin stdout strdupa strndupa timezone
-    va_arg va_copy va_end va_start""".split()
+    islessequal islessgreater isnan isnormal issubnormal isunordered math_errhandling offsetof optarg opterr optind
+    optopt program_invocation_name program_invocation_short_name signbit signgam stderr stdin stdout strdupa strndupa
+    timezone va_arg va_copy va_end va_start""".split()
 )
 #: Macros in upper case begin with one of these and an underscore, or are one of these words.
 _PREFIXES = frozenset(
@@ -49,12 +49,12 @@ _MACROS = frozenset(
     SNANF128 SNANF32 SNANF32X SNANF64 SNANF64X SNANL WCONTINUED WEOF WEXITED WEXITSTATUS WIFCONTINUED WIFEXITED
     WIFSIGNALED WIFSTOPPED WNOHANG WNOWAIT WSTOPPED WSTOPSIG WTERMSIG WUNTRACED""".split()
 )
-#: Types of C's and of the vendors' headers; conversions of byte orders.
+#: Types of C headers and vendor headers, and byte order conversions.
 _PATTERN = re.compile(r"u?int\d*|\w+_t|(ap|ac|af|pthread)(_\w+)?|(be|le)\d+toh|hto(be|le)\d+", re.ASCII)
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a name is taken: by C++, by the headers, or by the file of the constants."""
+    """True if C++, the headers, or the file of constants use the name."""
     prefix, underscore, _ = name.partition("_")
     macro = bool(underscore) and prefix in _PREFIXES and (name.isupper() or prefix in ("L", "M"))
     return name in _WORDS | _C | _MACROS or macro or _PATTERN.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""Processes that run at the same time, between streams as deep as a core says: nothing waits for ever, nothing is shared."""
+"""Concurrent processes between streams with a core's depths: no deadlock and no shared state."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def built(name: str, folder: Path, **options: int) -> Path:
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("name", MODELS)
-def test_every_frame_comes_through(name: str, tmp_path: Path) -> None:
+def test_every_frame_passes(name: str, tmp_path: Path) -> None:
     core = built(name, tmp_path, **({"target_cycles": 60} if name == "loop with two states" else {}))
     assert simulated(core, "top", tmp_path / "threads") == "8 frames, 0 wrong\n"
 
 
-def test_streams_of_a_beat_are_too_short(tmp_path: Path) -> None:
-    """One branch of two waits for a window of the other."""
+def test_streams_of_one_beat_deadlock(tmp_path: Path) -> None:
+    """One branch must buffer a window of the other."""
     assert simulated(built("residual", tmp_path), "top", tmp_path / "threads", depth=1) == "deadlock\n"

@@ -1,4 +1,4 @@
-"""Depths of streams of a C++ core: as many beats as a branch has to wait for, and no more."""
+"""Depths of streams of a C++ core: exactly the beats that must be buffered on a branch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hlsgen.dataflow.units import (
     Unit,
 )
 from hlsgen.hls.depths import room_for_next, safe_depths
-from hlsgen.hls.loops import in_front_of_fifos
+from hlsgen.hls.loops import streams_before_fifos
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import IntType
 
@@ -56,30 +56,30 @@ def skip(height: int, width: int, *, first: bool) -> list[Node]:
 
 
 def planned(nodes: list[Node]) -> dict[str, int]:
-    return {wire: 2 for made in nodes[:-1] if not isinstance(made.unit, Fifo) for wire in made.outputs}
+    return {wire: 2 for node_ in nodes[:-1] if not isinstance(node_.unit, Fifo) for wire in node_.outputs}
 
 
 @pytest.mark.parametrize("height, width", [(4, 8), (3, 3), (9, 5)])
 def test_a_branch_waits_for_a_window(height: int, width: int) -> None:
-    """The first window needs a row and two pixels; the sum holds one of them if it takes that operand first."""
+    """The first window needs a row and two pixels. The sum holds one of them if it reads that operand first."""
     for first in (True, False):
         nodes = skip(height, width, first=first)
-        found = safe_depths(nodes, planned(nodes))
-        assert found == planned(nodes) | {"skip": width + 2 - first}
+        depths = safe_depths(nodes, planned(nodes))
+        assert depths == planned(nodes) | {"skip": width + 2 - first}
 
 
 def test_a_slice_is_part_of_a_stream() -> None:
-    """In front of the FIFO, and behind it."""
+    """Slices before and after the FIFO do not change the depths."""
     nodes = skip(4, 8, first=True)
     stream = nodes[0].result
-    cut = [*nodes[:2], node("held", Slice(), ("skip",), stream), node("wait", Fifo(2), ("held",), stream)]
-    cut += [node("again", Slice(), ("wait",), stream), *nodes[3:5]]
-    cut += [node("sum", JoinStreams((1, 1)), ("again", "pool"), stream), nodes[6]]
-    assert in_front_of_fifos(cut) == dict.fromkeys(("held", "wait", "again"), "skip")
-    assert safe_depths(cut, planned(nodes)) == safe_depths(nodes, planned(nodes))
+    with_slices = [*nodes[:2], node("held", Slice(), ("skip",), stream), node("wait", Fifo(2), ("held",), stream)]
+    with_slices += [node("again", Slice(), ("wait",), stream), *nodes[3:5]]
+    with_slices += [node("sum", JoinStreams((1, 1)), ("again", "pool"), stream), nodes[6]]
+    assert streams_before_fifos(with_slices) == dict.fromkeys(("held", "wait", "again"), "skip")
+    assert safe_depths(with_slices, planned(nodes)) == safe_depths(nodes, planned(nodes))
 
 
-def test_enough_stays() -> None:
+def test_sufficient_depths_stay() -> None:
     nodes = skip(4, 8, first=True)
     depths = planned(nodes) | {"skip": 30}
     assert safe_depths(nodes, depths) == depths
@@ -96,19 +96,19 @@ def test_a_chain_needs_nothing() -> None:
 
 
 def test_the_narrower_stream_gets_deeper() -> None:
-    """Both streams of a branch could take what waits."""
+    """Either stream of a branch could buffer the beats."""
     nodes = skip(4, 8, first=True)
     wide = replace(nodes[1].result, type=IntType(0, 255))
-    place = nodes.index(next(made for made in nodes if made.name == "wait"))
-    nodes[place] = Node("wide", JoinStreams((1, 0)), ("skip", "skip2"), (wide, wide), ("wait",), wide)
+    index = nodes.index(next(node_ for node_ in nodes if node_.name == "wait"))
+    nodes[index] = Node("wide", JoinStreams((1, 0)), ("skip", "skip2"), (wide, wide), ("wait",), wide)
     nodes[1] = node("fork", Fork(3), ("in",), nodes[1].result, ("skip", "skip2", "branch"))
-    found = safe_depths(nodes, planned(nodes))
-    assert found["wait"] == 2
-    assert found["skip"] == found["skip2"] > 2
+    depths = safe_depths(nodes, planned(nodes))
+    assert depths["wait"] == 2
+    assert depths["skip"] == depths["skip2"] > 2
 
 
-def test_the_next_vector_waits() -> None:
-    """Where a vector or an image is sent more than once after it was read, the next one has to wait."""
+def test_repeating_processes_have_room_for_the_next_vector() -> None:
+    """Where a vector or an image is emitted several times, the next one needs a buffer."""
 
     def room(unit: Unit, beats: int) -> int:
         return room_for_next(node("u", unit, ("x",), Stream(BITS, 2, beats, 2 * beats)))
@@ -117,13 +117,13 @@ def test_the_next_vector_waits() -> None:
     assert room(MatVec(weight, np.arange(8), Product.INTEGER, 2, 2, 3), 12) == 4
     assert room(MatVec(weight, np.arange(8), Product.INTEGER, 6, 2, 3), 12) == 0
     assert room(Reorder(12, ((3, 1), (4, 3))), 12) == 12
-    assert room(Reorder(6, ((2, 0), (6, 1))), 12) == 0  # which has room itself for the next block
+    assert room(Reorder(6, ((2, 0), (6, 1))), 12) == 0  # has room for the next block itself
 
 
-def test_a_core_has_them(tmp_path: Path) -> None:
-    """Layers of 3 x 4 and 2 x 3 that multiply one pair at a time: their whole vectors wait."""
-    one = {"pe": 1, "simd": 1}
-    options = hlsgen.Options(target="hls", folding={"fc0": one, "fc1": one})
+def test_streams_of_a_core_have_safe_depths(tmp_path: Path) -> None:
+    """Layers of 3 x 4 and 2 x 3 that multiply one pair at a time: whole vectors are buffered."""
+    sequential = {"pe": 1, "simd": 1}
+    options = hlsgen.Options(target="hls", folding={"fc0": sequential, "fc1": sequential})
     hlsgen.build(save(mlp().model(), tmp_path / "mlp.onnx"), tmp_path / "out", options)
     text = (tmp_path / "out/hls/mlp.cpp").read_text()
     depths = {name: int(depth) for name, depth in re.findall(r"variable=(\w+) depth=(\d+)", text)}

@@ -1,4 +1,4 @@
-"""Processes of a loop have the beats of one step: what they do in all steps is what the whole frame asks for."""
+"""Processes of a loop have the beats of one step: all steps together give the result of the whole frame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recurrent_cells import elman
 import hlsgen
 from hlsgen.dataflow.units import Crop, Fork, Node, PadBorder, Reorder, Stream, Unit
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.hls.loops import circles_of, of_step
+from hlsgen.hls.loops import find_loops, restrict_to_step
 from hlsgen.numerics.fixed import IntType
 
 BITS = IntType(0, 15)
@@ -25,67 +25,67 @@ def node(unit: Unit, lanes: int, beats: int, group: int) -> Node:
 
 
 def kept(unit: Crop, beats: int) -> list[int]:
-    """Which of so many beats a slice keeps."""
-    found = np.zeros(unit.sizes, bool)
-    found[tuple(slice(*cut) for cut in (unit.rows, unit.columns, unit.beats))] = True
-    return [int(n) for n in np.flatnonzero(np.tile(found.ravel(), beats // found.size))]
+    """Indices of the beats that a slice keeps."""
+    keeps = np.zeros(unit.sizes, bool)
+    keeps[tuple(slice(*cut) for cut in (unit.rows, unit.columns, unit.beats))] = True
+    return [int(n) for n in np.flatnonzero(np.tile(keeps.ravel(), beats // keeps.size))]
 
 
 @pytest.mark.parametrize("steps", [2, 3])
 def test_slices(steps: int) -> None:
-    """All slices of small images: a step keeps its part of them, or is refused."""
+    """All slices of small images: a step keeps its part of them, or is rejected."""
     cuts = [(0, 1, 1), (0, 2, 1), (1, 2, 1), (0, 6, 1), (0, 6, 2), (1, 6, 1), (0, 3, 1)]
-    done = refused = 0
+    accepted = refused = 0
     for sizes in product((1, 2, 6), (1, 2, 6), (1, 2)):
         beats = sizes[0] * sizes[1] * sizes[2]
-        own = [[cut for cut in cuts if cut[1] <= size] for size in sizes]
-        if beats % steps or any(sizes[n] not in {c[1] for c in own[n]} for n in range(3)):
+        cuts_by_axis = [[cut for cut in cuts if cut[1] <= size] for size in sizes]
+        if beats % steps or any(sizes[n] not in {c[1] for c in cuts_by_axis[n]} for n in range(3)):
             continue
-        for ranges in product(*own):
+        for ranges in product(*cuts_by_axis):
             unit = Crop(sizes, *ranges)
-            whole = kept(unit, beats)
-            if len(whole) % steps:
+            kept_beats = kept(unit, beats)
+            if len(kept_beats) % steps:
                 continue
-            source, result = Stream(BITS, 1, beats, beats), Stream(BITS, 1, len(whole), len(whole))
+            source, result = Stream(BITS, 1, beats, beats), Stream(BITS, 1, len(kept_beats), len(kept_beats))
             slice_ = Node("n", unit, ("s",), (source,), ("m",), result)
-            part = beats // steps
+            step_beats = beats // steps
             try:
-                step = of_step(slice_, steps)
+                step = restrict_to_step(slice_, steps)
             except HlsgenError:
                 refused += 1
                 continue
             assert isinstance(step.unit, Crop)
-            first = kept(step.unit, part)
-            assert whole == [n + k * part for k in range(steps) for n in first]
-            assert (step.source.beats, step.result.beats) == (part, len(first))
-            done += 1
-    assert min(done, refused) > 20
+            first = kept(step.unit, step_beats)
+            assert kept_beats == [n + k * step_beats for k in range(steps) for n in first]
+            assert (step.source.beats, step.result.beats) == (step_beats, len(first))
+            accepted += 1
+    assert min(accepted, refused) > 20
 
 
 @pytest.mark.parametrize(
-    "made",
+    "unit_node",
     [
-        node(Fork(2), 4, 6, 21),  # a beat of two steps
+        node(Fork(2), 4, 6, 21),  # a beat spans two steps
         node(Fork(2), 1, 7, 7),
         node(Reorder(6, ((6, 1),)), 1, 12, 4),
         node(PadBorder(3, 4, 1, 0, (0, 0, 0, 0)), 1, 12, 4),
     ],
 )
-def test_what_works_on_several_steps(made: Node) -> None:
+def test_nodes_that_span_steps_are_rejected(unit_node: Node) -> None:
     with pytest.raises(HlsgenError, match="a layer works on several steps at once"):
-        of_step(made, 3)
+        restrict_to_step(unit_node, 3)
 
 
 def test_a_loop_is_found(tmp_path: Path) -> None:
     onnx.save(elman(5, last=True), tmp_path / "m.onnx")
     options = hlsgen.Options(recurrence="once", target="hls")
     nodes = hlsgen.check(tmp_path / "m.onnx", options).network.nodes
-    (circle,) = circles_of(nodes)
-    assert circle.steps == 5
-    assert [state.joint.layer for state in circle.states] == ["scan/state 0"]
-    assert circle.nodes[0] is circle.states[0].joint
-    assert circle.nodes[-1] is circle.states[0].rows
-    inside = {wire for made in circle.nodes for wire in made.outputs}
-    assert not any("initial" in made.layer or made.layer.endswith("MatMul -> y") for made in circle.nodes)
+    (loop,) = find_loops(nodes)
+    assert loop.steps == 5
+    assert [state.joint.layer for state in loop.states] == ["scan/state 0"]
+    assert loop.nodes[0] is loop.states[0].joint
+    assert loop.nodes[-1] is loop.states[0].rows
+    inside = {wire for node_ in loop.nodes for wire in node_.outputs}
+    assert not any("initial" in node_.layer or node_.layer.endswith("MatMul -> y") for node_ in loop.nodes)
     assert inside
-    assert circles_of([made for made in nodes if made not in circle.nodes]) == ()
+    assert find_loops([node_ for node_ in nodes if node_ not in loop.nodes]) == ()

@@ -1,4 +1,4 @@
-"""Names of layers that C++, its headers, or the text of the core have taken."""
+"""Layer names that are reserved by C++, its headers, or the text of the core."""
 
 from __future__ import annotations
 
@@ -16,18 +16,58 @@ from hlsgen.hls.names import identifier
 from hlsgen.hls.reserved import is_reserved
 from hlsgen.simulation.cpp_headers import DIALECTS, include_folders
 
-#: Of C++ and of the system's headers; of the text itself, with what it makes of other names.
+#: Names in C++, in system headers, and in the emitted text, including derived names.
 NAMES = (
-    "time", "size", "clock", "key", "pthread", "int8", "ssize", "ptrdiff", "max_align", "random", "index", "y1", "stdin",
-    "errno", "class", "main", "std", "1", "Größe", "__x", "take_frame", "send_frame", "input_word", "top", "fc", "fc_out",
-    "fc_beat", "bb_out", "bb", "native", "hg_trace", "assert", "NULL", "EOF", "INT_MAX", "isnan", "min", "max", "va_end",
-    "offsetof", "size_t", "environ", "HLS_REG", "AP_TRN",
-)  # fmt: skip
+    "time",
+    "size",
+    "clock",
+    "key",
+    "pthread",
+    "int8",
+    "ssize",
+    "ptrdiff",
+    "max_align",
+    "random",
+    "index",
+    "y1",
+    "stdin",
+    "errno",
+    "class",
+    "main",
+    "std",
+    "1",
+    "Größe",
+    "__x",
+    "take_frame",
+    "send_frame",
+    "input_word",
+    "top",
+    "fc",
+    "fc_out",
+    "fc_beat",
+    "bb_out",
+    "bb",
+    "native",
+    "hg_trace",
+    "assert",
+    "NULL",
+    "EOF",
+    "INT_MAX",
+    "isnan",
+    "min",
+    "max",
+    "va_end",
+    "offsetof",
+    "size_t",
+    "environ",
+    "HLS_REG",
+    "AP_TRN",
+)
 
 
 @pytest.mark.slow
 @pytest.mark.sim
-def test_names_that_are_taken(tmp_path: Path) -> None:
+def test_layers_may_have_reserved_names(tmp_path: Path) -> None:
     net = Net().quant(name="q0", signed=1)
     for number, name in enumerate(NAMES):
         net = net.linear(3, 3 if number else 4, name=name).quant(bits=3.0, signed=1, name=f"{name}_q")
@@ -48,13 +88,13 @@ SYSTEM = """cassert cerrno cfloat climits cmath condition_variable cstddef cstdi
 
 
 def headers() -> str:
-    """Includes of all headers that are compiled with a core."""
+    """Text that includes all headers compiled with a core."""
     lines = [f"#include <{name}>" for name in (*SYSTEM, "hls_stream.h", "ap_axi_sdata.h")]
     return "\n".join([*lines, *(f'#include "hg/{path.name}"' for path in sorted((CPP / "hg").glob("*.hpp"))), ""])
 
 
 def compiler(dialect: str, *options: str, text: str) -> subprocess.CompletedProcess[str]:
-    """Runs g++ with the headers of a dialect on this text."""
+    """Run g++ with the headers of a dialect on `text`."""
     folders = [CPP, CPP / "csim", *([CPP / "csim_ac"] if dialect == "ac" else [])]
     command = ["g++", "-std=c++14", "-w", *options, *(f"-I{folder}" for folder in folders)]
     command += [word for folder in include_folders(dialect) for word in ("-isystem", str(folder))]
@@ -64,7 +104,7 @@ def compiler(dialect: str, *options: str, text: str) -> subprocess.CompletedProc
 @pytest.mark.sim
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_macros_of_the_headers_are_reserved(dialect: str) -> None:
-    """By the list that the preprocessor gives. Names with an underscore in front are made otherwise."""
+    """Every macro that the preprocessor lists is reserved, except names with a leading underscore."""
     done = compiler(dialect, "-dM", "-E", text=headers())
     assert done.returncode == 0, done.stderr
     macros = re.findall(r"^#define ([A-Za-z]\w*)", done.stdout, re.MULTILINE)
@@ -77,7 +117,7 @@ def test_macros_of_the_headers_are_reserved(dialect: str) -> None:
 @pytest.mark.sim
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_word_of_the_headers_is_a_name_or_reserved(dialect: str) -> None:
-    """A process that is called so compiles, and so does a call of it."""
+    """A process with any other word as its name compiles, and so does a call of it."""
     done = compiler(dialect, "-E", "-P", text=headers())
     words = {word for word in re.findall(r"\b[A-Za-z]\w*", done.stdout) if "__" not in word and not is_reserved(word)}
     assert len(words) > 2000

@@ -1,4 +1,4 @@
-"""The test bench that comes with a core: lanes without an element are not compared."""
+"""The test bench of a core: it ignores lanes without an element."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ DIGITS = ROOT / "examples" / "digits" / "digits_mlp.onnx"
 
 
 @pytest.mark.sim
-def test_half_a_beat(tmp_path: Path) -> None:
-    """Three windows in beats of two."""
+def test_half_a_beat_is_ignored(tmp_path: Path) -> None:
+    """Three windows in beats of two windows."""
     model = save(image_nets.network("im2col", 4), tmp_path / "m.onnx")
     hlsgen.build(model, tmp_path / "out", hlsgen.Options(target="hls", target_cycles=4))
     (include,) = include_folders("ac")
@@ -30,8 +30,8 @@ def test_half_a_beat(tmp_path: Path) -> None:
 @pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("goal", ["csim", "csim_ac", "csim_catapult"])
-def test_the_makefile(goal: str, tmp_path: Path) -> None:
-    """With g++ and the headers alone: no warning, all beats equal; and a wrong beat is found."""
+def test_makefile_builds_and_finds_a_wrong_beat(goal: str, tmp_path: Path) -> None:
+    """With g++ and the headers alone: no warning, and all beats are equal. A wrong beat is found."""
     hlsgen.build(DIGITS, tmp_path / "out", hlsgen.Options(target="hls", target_cycles=64))
     (include,) = include_folders("ap" if goal == "csim" else "ac")
     command = ["make", "-s", goal, f"HLS_INCLUDE={include}", f"AC_INCLUDE={include}", "CXXFLAGS=-O1 -Werror"]
@@ -44,14 +44,14 @@ def test_the_makefile(goal: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "8 frames, 1 wrong beats\n")
 
 
-#: Frames of both cores, one after the other, in one program that includes both headers.
+#: Program that includes both headers and runs frames of both cores.
 _BOTH = """
 #include <cstdio>
 #include "../first/hls/first.hpp"
 #include "../second/hls/second.hpp"
 
 template <typename INPUT, typename OUTPUT>
-static int beats(void (*core)(hls::stream<INPUT> &, hls::stream<OUTPUT> &), int count, int wanted) {
+static int beats(void (*core)(hls::stream<INPUT> &, hls::stream<OUTPUT> &), int count, int expected) {
     hls::stream<INPUT> s("s");
     hls::stream<OUTPUT> m("m");
     for (int beat = 0; beat < count; beat++) {
@@ -61,8 +61,8 @@ static int beats(void (*core)(hls::stream<INPUT> &, hls::stream<OUTPUT> &), int 
         s.write(word);
     }
     core(s, m);
-    for (int beat = 0; beat < wanted; beat++) m.read();
-    return m.empty() ? wanted : -1;
+    for (int beat = 0; beat < expected; beat++) m.read();
+    return m.empty() ? expected : -1;
 }
 
 int main() {
@@ -74,10 +74,10 @@ int main() {
 @pytest.mark.slow
 @pytest.mark.sim
 def test_two_cores_in_one_program(tmp_path: Path) -> None:
-    """Cores with ports of different widths beside each other: their names and constants are their own."""
+    """Two cores with ports of different widths share no names or constants."""
     models = {"first": DIGITS, "second": save(image_nets.network("im2col", 4), tmp_path / "m.onnx")}
     text, sources = _BOTH, ["both.cpp"]
-    wanted = []
+    expected_beats = []
     for name, model in models.items():
         hlsgen.build(model, tmp_path / name, hlsgen.Options(target="hls", top=name, target_cycles=64))
         counts = [
@@ -85,7 +85,7 @@ def test_two_cores_in_one_program(tmp_path: Path) -> None:
         ]
         text = text.replace(name.upper(), f"{counts[0]}, {counts[1]}")
         sources.append(f"../{name}/hls/{name}.cpp")
-        wanted.append(str(counts[1]))
+        expected_beats.append(str(counts[1]))
     (tmp_path / "both").mkdir()
     (tmp_path / "both/both.cpp").write_text(text)
     (include,) = include_folders("ac")
@@ -93,4 +93,4 @@ def test_two_cores_in_one_program(tmp_path: Path) -> None:
     folders = ["-I../first/hls/csim", "-I../first/hls/csim_ac", "-isystem", str(include)]
     subprocess.run(["g++", *flags, *folders, *sources, "-o", "both"], cwd=tmp_path / "both", check=True)
     done = subprocess.run(["./both"], cwd=tmp_path / "both", capture_output=True, text=True, check=True)
-    assert done.stdout.split() == wanted
+    assert done.stdout.split() == expected_beats

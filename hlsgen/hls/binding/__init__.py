@@ -1,1 +1,1 @@
-"""Binds units, and the realizations of step functions, to functions of the C++ library."""
+"""Binds units, and the realizations of quantizers, to functions of the C++ library."""

@@ -1,4 +1,4 @@
-"""Binds realizations that look codes up: comparisons with thresholds, tables, cascades of tables, buckets and cells."""
+"""Binds look-up realizations: comparisons with thresholds, lookup tables, their cascades, buckets and cells."""
 
 from __future__ import annotations
 
@@ -7,88 +7,119 @@ from typing import Any
 import numpy as np
 
 from hlsgen.dataflow.units import Stream
-from hlsgen.hls.binding.per_lane import of_entries, of_lanes, rounds
+from hlsgen.hls.binding.per_lane import lane_constants, lane_tables, rounds
 from hlsgen.hls.process import Process, Rom, process, rom
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale import Comparators, Correct, Rank, Table, Thresholds
 from hlsgen.rescale.realize.table import TableMode
 
 
-def thresholds(found: Thresholds, table: Array, source: Stream) -> Process:
-    """A binary search."""
+def thresholds(search: Thresholds, table: Array, source: Stream) -> Process:
+    """Call of a binary search."""
     return process(
-        "thresholds", f"{len(found.table)} thresholds a channel", _steps(found, table),
-        STEPS=len(found.table), FOLDS=len(table), ROUNDS=rounds(table, source), BASE=found.base,
-    )  # fmt: skip
+        "thresholds",
+        f"{len(search.table)} thresholds a channel",
+        _threshold_roms(search, table),
+        STEPS=len(search.table),
+        FOLDS=len(table),
+        ROUNDS=rounds(table, source),
+        BASE=search.base,
+    )
 
 
-def compare(found: Comparators, table: Array, source: Stream) -> Process:
-    """A comparison for each threshold."""
+def compare(comparators: Comparators, table: Array, source: Stream) -> Process:
+    """Call with one comparison per threshold."""
     return process(
-        "compare", f"{len(found.table)} comparisons a channel", _steps(found, table),
-        STEPS=len(found.table), FOLDS=len(table), ROUNDS=rounds(table, source), BASE=found.base,
-    )  # fmt: skip
+        "compare",
+        f"{len(comparators.table)} comparisons a channel",
+        _threshold_roms(comparators, table),
+        STEPS=len(comparators.table),
+        FOLDS=len(table),
+        ROUNDS=rounds(table, source),
+        BASE=comparators.base,
+    )
 
 
-def _steps(found: Thresholds | Comparators, table: Array) -> dict[str, Rom]:
-    roms = {"thresholds": of_entries(found.table, table, "step", signed=True)}
-    if found.falling[table].any():
-        roms["falling"] = of_lanes(found.falling.astype(np.int64), table)
+def _threshold_roms(realization: Thresholds | Comparators, table: Array) -> dict[str, Rom]:
+    roms = {"thresholds": lane_tables(realization.table, table, "step", signed=True)}
+    if realization.falling[table].any():
+        roms["falling"] = lane_constants(realization.falling.astype(np.int64), table)
     return roms
 
 
-def table(found: Table, sets: Array, source: Stream) -> Process:
-    """A memory. `sets` int64 (folds, lanes)."""
-    roms = {"entries": of_entries(found.entries, sets, "index")}
-    folds: dict[str, Any] = {"SIZE": len(found.entries), "FOLDS": len(sets), "ROUNDS": rounds(sets, source)}
-    if found.mode != TableMode.DIRECT:
-        roms["centre"] = of_lanes(found.center, sets, signed=True)
-    size = f"{len(found.entries)} entries a channel"
-    match found.mode:
+def table(lookup: Table, sets: Array, source: Stream) -> Process:
+    """Call of a lookup table in memory. `sets` int64 (folds, lanes)."""
+    roms = {"entries": lane_tables(lookup.entries, sets, "index")}
+    folds: dict[str, Any] = {"SIZE": len(lookup.entries), "FOLDS": len(sets), "ROUNDS": rounds(sets, source)}
+    if lookup.mode != TableMode.DIRECT:
+        roms["centre"] = lane_constants(lookup.center, sets, signed=True)
+    size = f"{len(lookup.entries)} entries a channel"
+    match lookup.mode:
         case TableMode.DIRECT:
             return process("table", f"table, {size}", roms, **folds)
         case TableMode.WINDOW:
             return process("table_window", f"table of a window, {size}", roms, header="table", **folds)
         case TableMode.HALF:
             return process(
-                "table_half", f"table of half a window, {size}", roms, header="table", **folds, EVEN=found.even,
-                TOTAL=found.total,
-            )  # fmt: skip
+                "table_half",
+                f"table of half a window, {size}",
+                roms,
+                header="table",
+                **folds,
+                EVEN=lookup.even,
+                TOTAL=lookup.total,
+            )
 
 
-def rank(found: Rank, table: Array, source: Stream) -> Process:
-    """A cascade of tables. `table` int64 (1, lanes)."""
+def rank(cascade: Rank, table: Array, source: Stream) -> Process:
+    """Call of a cascade of lookup tables. `table` int64 (1, lanes)."""
     assert len(table) == 1, "rank has one function a lane"
-    levels, size = len(found.chunks), max(map(len, found.tables))
+    levels, size = len(cascade.chunks), max(map(len, cascade.tables))
     tables = np.zeros((levels, table.shape[1], size), np.int64)
-    for level, entries in enumerate(found.tables):
+    for level, entries in enumerate(cascade.tables):
         tables[level, :, : len(entries)] = entries[:, table[0]].T
-    bits = np.array([(0, *found.states), found.chunks]).T
+    bits = np.array([(0, *cascade.states), cascade.chunks]).T
     return process(
-        "rank", f"{levels} tables a lane",
+        "rank",
+        f"{levels} tables a lane",
         {"bits": rom(bits, "[level][of the state, of x]"), "tables": rom(tables, "[level][lane][index]")},
-        LEVELS=levels, LOW=found.low, BEATS=source.beats,
-    )  # fmt: skip
+        LEVELS=levels,
+        LOW=cascade.low,
+        BEATS=source.beats,
+    )
 
 
-def correct(found: Correct, table: Array, source: Stream) -> Process:
-    """Buckets and cells, and one comparison. `table` int64 (folds, lanes): the sets of a lane have one shape."""
+def correct(correction: Correct, table: Array, source: Stream) -> Process:
+    """Call with buckets, cells and one comparison. `table` int64 (folds, lanes): all sets of a lane share one shape."""
     lanes = table[0]
-    fields = (found.coarse, found.fine, found.bucket, found.cell, found.first, found.last, found.above)
+    fields = (
+        correction.coarse,
+        correction.fine,
+        correction.bucket,
+        correction.cell,
+        correction.first,
+        correction.last,
+        correction.above,
+    )
     shape = np.stack([*(field[lanes] for field in fields), np.zeros_like(lanes)], axis=1)
     roms = {
         "shape": rom(
             shape, "[lane][coarse, fine, bits of a bucket, of a cell, first, last, count beyond, 0]", signed=True
         ),
-        "start": of_entries(found.start, table, "bucket", signed=True),
-        "code": of_entries(found.code, table, "bucket", signed=True),
-        "count": of_entries(found.count, table, "cell"),
-        "level": of_entries(found.level, table, "cell"),
-        "sure": of_entries(found.sure.astype(np.int64), table, "cell"),
-        "rest": of_entries(found.low_bits, table, "code"),
+        "start": lane_tables(correction.start, table, "bucket", signed=True),
+        "code": lane_tables(correction.code, table, "bucket", signed=True),
+        "count": lane_tables(correction.count, table, "cell"),
+        "level": lane_tables(correction.level, table, "cell"),
+        "sure": lane_tables(correction.sure.astype(np.int64), table, "cell"),
+        "rest": lane_tables(correction.low_bits, table, "code"),
     }
     return process(
-        "correct", f"{len(found.start)} buckets, {len(found.level)} cells", roms,
-        Y_BITS=int((found.size + found.cell).max()), FRACTION=found.fraction, LOW=found.low, FOLDS=len(table),
+        "correct",
+        f"{len(correction.start)} buckets, {len(correction.level)} cells",
+        roms,
+        Y_BITS=int((correction.size + correction.cell).max()),
+        FRACTION=correction.fraction,
+        LOW=correction.low,
+        FOLDS=len(table),
         ROUNDS=rounds(table, source),
-    )  # fmt: skip
+    )

@@ -9,41 +9,65 @@ from hlsgen.dataflow.units import Node
 from hlsgen.hls.process import Process, Rom, process
 from hlsgen.numerics.fixed import IntType
 
-#: Bits of a part of a constant: numbers may have more than any type of C has.
+#: Bits of a part of a constant: constants may exceed the widest C type.
 _PART = 32
 
 
 def bind_moments(node: Node, unit: NormMoments) -> Process:
-    """Sum and moment of each row."""
-    about = f"{'variance' if unit.rows.centered else 'mean square'} of {unit.rows.length} elements"
+    """Call that computes sum and moment of each row."""
+    summary = f"{'variance' if unit.rows.centered else 'mean square'} of {unit.rows.length} elements"
     return process(
-        "norm_moments", about, header="norm", **_integers(unit.rows), CENTERED=unit.rows.centered,
-        S_BITS=unit.rows.sum_bits, M_BITS=unit.moment_bits, BEATS=unit.beats, ROWS=node.result.beats,
-    )  # fmt: skip
+        "norm_moments",
+        summary,
+        header="norm",
+        **_integers(unit.rows),
+        CENTERED=unit.rows.centered,
+        S_BITS=unit.rows.sum_bits,
+        M_BITS=unit.moment_bits,
+        BEATS=unit.beats,
+        ROWS=node.result.beats,
+    )
 
 
 def bind_root(node: Node, unit: NormRoot) -> Process:
-    """As many steps in a cycle as Verilog has rows under way."""
-    own, bits = unit.constants, root_bits(unit)
+    """Call of the root, with as many steps per cycle as Verilog processes rows at a time."""
+    constants, bits = unit.constants, root_bits(unit)
     parts = -(-bits // _PART)
     values = [
         [number >> (_PART * part) & ((1 << _PART) - 1) for part in range(parts)]
-        for number in (own.factor, own.addend, own.start)
+        for number in (constants.factor, constants.addend, constants.start)
     ]
-    constants = Rom(np.array(values, np.int64), IntType(0, (1 << _PART) - 1), "[factor, addend, start][part]")
+    rom_of_constants = Rom(np.array(values, np.int64), IntType(0, (1 << _PART) - 1), "[factor, addend, start][part]")
     return process(
-        "norm_root", "1 / sqrt", {"constants": constants}, header="norm", M_BITS=unit.moment_bits, S_BITS=unit.sum_bits,
-        E_BITS=own.step_bits, W_BITS=bits, STEPS=own.steps, AT_ONCE=min(own.steps, unit.rows_in_flight), ROWS=node.result.beats,
-    )  # fmt: skip
+        "norm_root",
+        "1 / sqrt",
+        {"constants": rom_of_constants},
+        header="norm",
+        M_BITS=unit.moment_bits,
+        S_BITS=unit.sum_bits,
+        E_BITS=constants.step_bits,
+        W_BITS=bits,
+        STEPS=constants.steps,
+        AT_ONCE=min(constants.steps, unit.rows_in_flight),
+        ROWS=node.result.beats,
+    )
 
 
 def bind_scale(unit: NormScale, rows: int) -> Process:
-    """Elements times the root of their row."""
-    own = unit.constants
+    """Call that multiplies elements by the reciprocal root of their row."""
+    constants = unit.constants
     return process(
-        "norm_scale", "elements times 1 / sqrt", header="norm", **_integers(unit.rows), S_BITS=unit.rows.sum_bits,
-        E_BITS=own.step_bits, A_BITS=unit.element_bits, BIAS=127 - own.exponent, BEATS=unit.beats, ROWS=rows,
-    )  # fmt: skip
+        "norm_scale",
+        "elements times 1 / sqrt",
+        header="norm",
+        **_integers(unit.rows),
+        S_BITS=unit.rows.sum_bits,
+        E_BITS=constants.step_bits,
+        A_BITS=unit.element_bits,
+        BIAS=127 - constants.exponent,
+        BEATS=unit.beats,
+        ROWS=rows,
+    )
 
 
 def _integers(rows: RowCodes) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Binds the realizations of step functions to functions of the C++ library."""
+"""Binds the realizations of quantizers to functions of the C++ library."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ from hlsgen.rescale import (
 
 
 def bind_realization(
-    found: Single, table: Array, source: Stream, result: Stream, fraction: int | None = None
+    realization: Single, table: Array, source: Stream, result: Stream, fraction: int | None = None
 ) -> Process:
-    """The function call of a realization. `table` int64 (folds, lanes): the set that each lane uses in each beat.
+    """The function call of a realization. `table` int64 (folds, lanes): the channel set of each lane in each beat.
 
-    `fraction`: the numbers that the codes of the result stand for are code / 2^fraction; None if they are no such numbers.
+    `fraction`: codes of the result mean code / 2^fraction. It is None if they have no such meaning.
     """
-    match found:
+    match realization:
         case Thresholds():
-            return lookups.thresholds(found, table, source)
+            return lookups.thresholds(realization, table, source)
         case Comparators():
-            return lookups.compare(found, table, source)
+            return lookups.compare(realization, table, source)
         case Table():
-            return lookups.table(found, table, source)
+            return lookups.table(realization, table, source)
         case Rank():
-            return lookups.rank(found, table, source)
+            return lookups.rank(realization, table, source)
         case Correct():
-            return lookups.correct(found, table, source)
+            return lookups.correct(realization, table, source)
         case Shift():
-            return shifts.shift(found, table, source, result, fraction or 0)
+            return shifts.shift(realization, table, source, result, fraction or 0)
         case Scale():
-            return multiplied.scale(found, table, source)
+            return multiplied.scale(realization, table, source)
         case FloatScale():
-            return multiplied.float_scale(found, table, source)
+            return multiplied.float_scale(realization, table, source)
         case PairAdd():
-            return multiplied.pair_add(found, source)
+            return multiplied.pair_add(realization, source)
         case PairScale():
-            return multiplied.pair_scale(found, source)
+            return multiplied.pair_scale(realization, source)
         case _:
-            assert_never(found)
+            assert_never(realization)

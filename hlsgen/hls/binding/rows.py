@@ -13,16 +13,14 @@ from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 
 
 def bind_rows(node: Node, unit: RowsUnit) -> Process:
-    """The function of a function of rows."""
+    """Call of a function of rows."""
     return replace(_process(node, unit, node.source.beats // unit.beats), network=True)
 
 
 def _process(node: Node, unit: RowsUnit, rows: int) -> Process:
     match unit.function:
         case BelowLargest():
-            return process(
-                "rows_max", f"below the largest of {unit.count}", header="rows", BEATS=unit.beats, ROWS=rows
-            )  # fmt: skip
+            return process("rows_max", f"below the largest of {unit.count}", header="rows", BEATS=unit.beats, ROWS=rows)
         case Share():
             return _share(unit, unit.function, rows)
         case IntegerNorm():
@@ -38,9 +36,14 @@ def _share(unit: RowsUnit, share: Share, rows: int) -> Process:
         for name, table in (("weights", share.weights), ("numbers", share.numbers))
     }
     return process(
-        "rows_share", f"shares of {unit.count}", tables, header="rows", SUM=f"ap_uint<{sizes.sum}>", BEATS=unit.beats,
+        "rows_share",
+        f"shares of {unit.count}",
+        tables,
+        header="rows",
+        SUM=f"ap_uint<{sizes.sum}>",
+        BEATS=unit.beats,
         ROWS=rows,
-    )  # fmt: skip
+    )
 
 
 def _norm(node: Node, unit: RowsUnit, norm: IntegerNorm, rows: int) -> Process:
@@ -52,7 +55,17 @@ def _norm(node: Node, unit: RowsUnit, norm: IntegerNorm, rows: int) -> Process:
         for name, values in (("weights", norm.weight), ("biases", norm.bias))
     }
     return process(
-        "rows_norm", f"{kind} norm of {unit.count}", tables, header="rows", SUM=f"ap_int<{sizes.sum}>",
-        SQUARES=f"ap_uint<{sizes.squares}>", ROOT=f"ap_uint<{sizes.root}>", NUMBER=f"ap_int<{sizes.number}>",
-        CENTERED=norm.centred, SHIFT=norm.shift, WRAPS=norm.wraps, BEATS=unit.beats, ROWS=rows,
-    )  # fmt: skip
+        "rows_norm",
+        f"{kind} norm of {unit.count}",
+        tables,
+        header="rows",
+        SUM=f"ap_int<{sizes.sum}>",
+        SQUARES=f"ap_uint<{sizes.squares}>",
+        ROOT=f"ap_uint<{sizes.root}>",
+        NUMBER=f"ap_int<{sizes.number}>",
+        CENTERED=norm.centred,
+        SHIFT=norm.shift,
+        WRAPS=norm.wraps,
+        BEATS=unit.beats,
+        ROWS=rows,
+    )

@@ -1,4 +1,4 @@
-"""Binds every kind of unit to its function of the C++ library and that function's arguments."""
+"""Binds every unit to its function of the C++ library and the arguments of that function."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from hlsgen.hls.process import Process, process
 
 
 def bind_node(node: Node, fraction: int | None = None) -> Process:
-    """The function call of a node. `fraction`: bits behind the binary point of its result, see `binary_point`."""
+    """The function call of a node. `fraction`: fraction bits of its result, see `binary_point`."""
     unit, source, result = node.unit, node.source, node.result
     match unit:
         case Port() | Fifo() | Slice():
@@ -75,7 +75,7 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
         case DynamicMatVec():
             return bind_product(node, unit)
         case Fork(count):
-            return process("fork", f"{count} takers", BEATS=source.beats)
+            return process("fork", f"{count} consumers", BEATS=source.beats)
         case FloatKeyUnit():
             return bind_float_key(source)
         case FloatUnit():

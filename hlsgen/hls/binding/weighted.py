@@ -14,7 +14,7 @@ from hlsgen.numerics.fixed import IntType, int_type
 
 
 def product(unit: WeightedUnit) -> tuple[str, IntType, str]:
-    """The product of the library, the type of the weights as they are stored, and what a comment says of them."""
+    """The library's product functor, the stored type of the weights, and a text that describes them."""
     match unit.product:
         case Product.INTEGER:
             bits = weight_bits(unit)
@@ -28,61 +28,106 @@ def product(unit: WeightedUnit) -> tuple[str, IntType, str]:
 
 
 def _weights(unit: WeightedUnit, type_: IntType, *shape: int) -> dict[str, Rom]:
-    """The table of weights, in the order of use."""
+    """The array of weights, in the order of use."""
     table = packed(unit).reshape(-1, *shape)
     meaning = "[fold][row][column]" if len(shape) == 2 else "[fold][element]"
     return {"weights": Rom(np.ascontiguousarray(table), type_, meaning)}
 
 
 def bind_matrix(node: Node, unit: MatVec) -> Process:
-    """A matrix times vectors, one or several in a beat."""
-    name, type_, kind = product(unit)
-    about = f"{len(unit.weight)} x {unit.weight.shape[1] * unit.weight.shape[2]}, {kind}"
+    """Call of a matrix times vectors, one or several per beat."""
+    name, type_, weight_text = product(unit)
+    summary = f"{len(unit.weight)} x {unit.weight.shape[1] * unit.weight.shape[2]}, {weight_text}"
     tables = _weights(unit, type_, unit.pe, unit.simd)
     if unit.windows > 1:
         return process(
-            "mvu_beside", f"{about}, {unit.windows} vectors a beat", tables, header="mvu", PRODUCT=name,
-            WINDOWS=unit.windows, TAPS=unit.taps, PE=unit.pe, SIMD=unit.simd, BEATS=node.source.beats,
-        )  # fmt: skip
+            "mvu_beside",
+            f"{summary}, {unit.windows} vectors a beat",
+            tables,
+            header="mvu",
+            PRODUCT=name,
+            WINDOWS=unit.windows,
+            TAPS=unit.taps,
+            PE=unit.pe,
+            SIMD=unit.simd,
+            BEATS=node.source.beats,
+        )
     return process(
-        "mvu", about, tables, PRODUCT=name, PE=unit.pe, SIMD=unit.simd, ROW_FOLDS=unit.row_folds,
-        COL_FOLDS=unit.col_folds, VECTORS=unit.vectors,
-    )  # fmt: skip
+        "mvu",
+        summary,
+        tables,
+        PRODUCT=name,
+        PE=unit.pe,
+        SIMD=unit.simd,
+        ROW_FOLDS=unit.row_folds,
+        COL_FOLDS=unit.col_folds,
+        VECTORS=unit.vectors,
+    )
 
 
 def bind_product(node: Node, unit: DynamicMatVec) -> Process:
-    """Products of two streams."""
+    """Call of dot products of two streams."""
     constants = (*unit.factors, *unit.offsets)
     return process(
-        "dynamic_mvu", f"{unit.pe} sums of {unit.folds * unit.simd} products of two streams",
-        FACTOR=IntType(min(-1, *constants), max(constants)), PE=unit.pe, SIMD=unit.simd, FOLDS=unit.folds,
-        ROWS_FIRST=unit.rows_first, FA=unit.factors[0], OA=unit.offsets[0], FB=unit.factors[1], OB=unit.offsets[1],
+        "dynamic_mvu",
+        f"{unit.pe} sums of {unit.folds * unit.simd} products of two streams",
+        FACTOR=IntType(min(-1, *constants), max(constants)),
+        PE=unit.pe,
+        SIMD=unit.simd,
+        FOLDS=unit.folds,
+        ROWS_FIRST=unit.rows_first,
+        FA=unit.factors[0],
+        OA=unit.offsets[0],
+        FB=unit.factors[1],
+        OB=unit.offsets[1],
         SUMS=node.result.beats,
-    )  # fmt: skip
+    )
 
 
 def bind_convolution(unit: ConvUnit) -> Process:
-    """A convolution tap by tap."""
-    name, type_, kind = product(unit)
-    about = f"{unit.window.kernel[0]} x {unit.window.kernel[1]} kernel, {kind}"
-    place = window_text(unit.window, unit.height, unit.width)
+    """Call of a convolution, tap by tap."""
+    name, type_, weight_text = product(unit)
+    summary = f"{unit.window.kernel[0]} x {unit.window.kernel[1]} kernel, {weight_text}"
+    window = window_text(unit.window, unit.height, unit.width)
     if unit.depthwise:
         assert unit.repeat == unit.folds == 1
         return process(
-            "depthwise", f"depthwise, {about}", _weights(unit, type_, unit.pe), header="conv", PRODUCT=name,
-            WINDOW=place, GROUPS=unit.groups, DEPTH=unit.depth, PAD=unit.pad,
-        )  # fmt: skip
+            "depthwise",
+            f"depthwise, {summary}",
+            _weights(unit, type_, unit.pe),
+            header="conv",
+            PRODUCT=name,
+            WINDOW=window,
+            GROUPS=unit.groups,
+            DEPTH=unit.depth,
+            PAD=unit.pad,
+        )
     return process(
-        "conv", about, _weights(unit, type_, unit.pe, unit.simd), PRODUCT=name, WINDOW=place, GROUPS=unit.groups,
-        FOLDS=unit.folds, REPEAT=unit.repeat, DEPTH=unit.depth, PAD=unit.pad,
-    )  # fmt: skip
+        "conv",
+        summary,
+        _weights(unit, type_, unit.pe, unit.simd),
+        PRODUCT=name,
+        WINDOW=window,
+        GROUPS=unit.groups,
+        FOLDS=unit.folds,
+        REPEAT=unit.repeat,
+        DEPTH=unit.depth,
+        PAD=unit.pad,
+    )
 
 
 def bind_groups(node: Node, unit: GroupedMatVec) -> Process:
-    """Sums over groups of elements, with all taps at once."""
-    name, type_, kind = product(unit)
-    what = "depthwise" if unit.rows == unit.columns == 1 else f"groups of {unit.rows} x {unit.columns}"
+    """Call of sums over groups of elements, all taps at once."""
+    name, type_, weight_text = product(unit)
+    grouping = "depthwise" if unit.rows == unit.columns == 1 else f"groups of {unit.rows} x {unit.columns}"
     return process(
-        "grouped", f"{what}, {unit.taps} taps, {kind}", _weights(unit, type_, unit.pe, unit.simd), PRODUCT=name,
-        TAPS=unit.taps, ROWS=unit.rows, COLUMNS=unit.columns, FOLDS=unit.folds, WINDOWS=node.source.beats // unit.folds,
-    )  # fmt: skip
+        "grouped",
+        f"{grouping}, {unit.taps} taps, {weight_text}",
+        _weights(unit, type_, unit.pe, unit.simd),
+        PRODUCT=name,
+        TAPS=unit.taps,
+        ROWS=unit.rows,
+        COLUMNS=unit.columns,
+        FOLDS=unit.folds,
+        WINDOWS=node.source.beats // unit.folds,
+    )

@@ -10,7 +10,7 @@ _REDUCTIONS = {Reduction.MAX: "hg::maximum", Reduction.SUM: "hg::total"}
 
 
 def window_text(window: Window, height: int, width: int) -> str:
-    """The type that has the geometry of windows on an image."""
+    """C++ type with the geometry of the windows of an image."""
     names = ("HEIGHT", "WIDTH", "KH", "KW", "SH", "SW", "DH", "DW", "PT", "PL", "OUT_H", "OUT_W")
     pairs = ((height, width), window.kernel, window.strides, window.dilations, window.pads[:2])
     values = (*(value for pair in pairs for value in pair), *window.size(height, width))
@@ -18,33 +18,53 @@ def window_text(window: Window, height: int, width: int) -> str:
 
 
 def bind_sliding(unit: SlidingWindow) -> Process:
-    """Windows with all taps at once."""
-    about = f"windows of {unit.window.kernel[0]} x {unit.window.kernel[1]}, all taps at once"
+    """Call of a line buffer that emits all taps at once."""
+    summary = f"windows of {unit.window.kernel[0]} x {unit.window.kernel[1]}, all taps at once"
     return process(
-        "sliding", about, WINDOW=window_text(unit.window, unit.height, unit.width), FOLDS=unit.folds, ROWS=unit.rows,
-        COLUMNS=unit.columns, PAD=unit.pad, PIXELS=unit.pixels, WINDOWS=unit.windows,
-    )  # fmt: skip
+        "sliding",
+        summary,
+        WINDOW=window_text(unit.window, unit.height, unit.width),
+        FOLDS=unit.folds,
+        ROWS=unit.rows,
+        COLUMNS=unit.columns,
+        PAD=unit.pad,
+        PIXELS=unit.pixels,
+        WINDOWS=unit.windows,
+    )
 
 
 def bind_pool(unit: PoolUnit) -> Process:
-    """A pool tap by tap."""
-    about = f"{unit.kind.value} of {unit.window.kernel[0]} x {unit.window.kernel[1]}"
+    """Call of a pool, tap by tap."""
+    summary = f"{unit.kind.value} of {unit.window.kernel[0]} x {unit.window.kernel[1]}"
     return process(
-        "pool", about, REDUCE=_REDUCTIONS[unit.kind], WINDOW=window_text(unit.window, unit.height, unit.width),
-        GROUPS=unit.folds, DEPTH=unit.depth, PAD=unit.pad,
-    )  # fmt: skip
+        "pool",
+        summary,
+        REDUCE=_REDUCTIONS[unit.kind],
+        WINDOW=window_text(unit.window, unit.height, unit.width),
+        GROUPS=unit.folds,
+        DEPTH=unit.depth,
+        PAD=unit.pad,
+    )
 
 
 def bind_tiled(unit: TiledPool) -> Process:
-    """A pool over windows side by side."""
-    about = f"{unit.kind.value} of {unit.kernel[0]} x {unit.kernel[1]}, side by side"
+    """Call of a pool over adjacent windows."""
+    summary = f"{unit.kind.value} of {unit.kernel[0]} x {unit.kernel[1]}, adjacent windows"
     return process(
-        "reduce", about, REDUCE=_REDUCTIONS[unit.kind], HEIGHT=unit.height, WIDTH=unit.width, KH=unit.kernel[0],
-        KW=unit.kernel[1], OUT_H=unit.size[0], OUT_W=unit.size[1], FOLDS=unit.folds,
-    )  # fmt: skip
+        "reduce",
+        summary,
+        REDUCE=_REDUCTIONS[unit.kind],
+        HEIGHT=unit.height,
+        WIDTH=unit.width,
+        KH=unit.kernel[0],
+        KW=unit.kernel[1],
+        OUT_H=unit.size[0],
+        OUT_W=unit.size[1],
+        FOLDS=unit.folds,
+    )
 
 
 def bind_tree(node: Node, unit: ReduceTree) -> Process:
-    """A pool over all taps at once."""
-    about = f"{unit.kind.value} of {unit.taps} taps"
-    return process("pool_tree", about, REDUCE=_REDUCTIONS[unit.kind], TAPS=unit.taps, BEATS=node.source.beats)
+    """Call of a pool over all taps at once."""
+    summary = f"{unit.kind.value} of {unit.taps} taps"
+    return process("pool_tree", summary, REDUCE=_REDUCTIONS[unit.kind], TAPS=unit.taps, BEATS=node.source.beats)
