@@ -1,6 +1,6 @@
-"""Calls of library functions, compiled with g++ in both dialects, with warnings as errors and sanitizers, and run.
+"""Compiles and runs calls of library functions with g++ in both dialects, with warnings as errors and sanitizers.
 
-Expected values come from the same reference functions as those of the Verilog modules.
+Expected values come from the same reference functions as in the tests of the Verilog modules.
 """
 
 from __future__ import annotations
@@ -23,17 +23,20 @@ from hlsgen.library import headers_used, library_text
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.simulation.cpp_headers import DIALECTS, include_folders
 
-FLAGS = "-std=c++14 -O0 -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-uninitialized -Wno-maybe-uninitialized"
-#: With ac_types; with ap_types, the same calls compile in little more than half the time without.
+FLAGS = (
+    "-std=c++14 -O0 -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-uninitialized"
+    " -Wno-maybe-uninitialized"
+)
+#: Only for ac_types. Calls with ap_types compile in little more than half the time without sanitizers.
 SANITIZE = {"ac": ["-fsanitize=undefined,address", "-fno-sanitize-recover=all"], "ap": []}
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A call with its streams: each int64 (beats, lanes) of a type; all frames one after the other.
+    """A call with its input streams, each int64 (beats, lanes), with all frames in sequence.
 
-    `takes`, `gives`: types of the elements of the input and output streams and their lanes. `frames`: calls. `needs`: for
-    each input, how many beats the process reads before each beat of a frame if it reads none that it could do without.
+    `takes`, `gives`: element types and lanes of the input and output streams. `frames`: number of calls. `needs`: per
+    input, the beats that the process must read before it emits each beat of a frame.
     """
 
     call: Process
@@ -45,24 +48,24 @@ class Case:
 
 
 def case_of(node: Node, inputs: Sequence[Array], frames: int = 1) -> Case:
-    """The process of a node with its streams."""
+    """Case for the process of a node."""
     takes = [(stream.type, stream.lanes) for stream in node.sources]
     gives = [(node.result.type, node.result.lanes)] * len(node.outputs)
     return Case(bind_node(node), inputs, takes, gives, frames, needs(node))
 
 
 def run_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: bool = False) -> list[list[Array]]:
-    """What each output stream of each case has: int64 (beats, lanes). `exact`: with constants of hardware's types.
+    """Values of each output stream of each case, int64 (beats, lanes). `exact`: constants have the hardware types.
 
-    Streams seem empty at random, and always while the first frame is on its way. The program ends with an error if a
-    process reads what is not there, or leaves something.
+    Streams report empty at random, and always during the first frame. The program fails if a process reads an empty
+    stream, or leaves values in a stream.
     """
     compile_cases(folder, cases, dialect, exact=exact)
     return send(folder, cases)
 
 
 def compile_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: bool = False) -> None:
-    """The program of `run_cases`, for any inputs of as many beats."""
+    """Compile the program of `run_cases`. It accepts any inputs with the same numbers of beats."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in headers_used({f"{case.call.header}.hpp" for case in cases}):
         (folder / "hg").mkdir(exist_ok=True)
@@ -73,53 +76,57 @@ def compile_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: b
             (folder / part / name).write_text(library_text(f"cpp/{part}", name))
     (folder / "cases.cpp").write_text(_program(cases))
     includes = [flag for path in include_folders(dialect) for flag in ("-isystem", str(path))]
-    own = ["-I.", "-Icsim"] + (["-Icsim_ac"] if dialect == "ac" else [])
+    dialect_folders = ["-I.", "-Icsim"] + (["-Icsim_ac"] if dialect == "ac" else [])
     compiler = ["ccache", "g++"] if shutil.which("ccache") else ["g++"]
     exact_types = ["-DHG_EXACT"] if exact else []
-    flags = [*FLAGS.split(), *exact_types, *SANITIZE[dialect], *own, *includes]
-    # ccache keeps objects only.
+    flags = [*FLAGS.split(), *exact_types, *SANITIZE[dialect], *dialect_folders, *includes]
+    # ccache caches object files only.
     for command in ([*compiler, *flags, "-c", "cases.cpp"], ["g++", *SANITIZE[dialect], "cases.o", "-o", "cases"]):
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[-6000:]
+        completed = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert completed.returncode == 0, completed.stderr[-6000:]
 
 
 def send(folder: Path, cases: Sequence[Case]) -> list[list[Array]]:
-    """Runs a program that was compiled of these calls, on their inputs."""
-    with open(folder / "sent.txt", "w") as sent:
+    """Run the program compiled for these cases on their inputs."""
+    with open(folder / "sent.txt", "w") as inputs_file:
         for case in cases:
             for values in case.inputs:
-                np.savetxt(sent, values.reshape(1, -1), fmt="%d")
-    done = subprocess.run(
+                np.savetxt(inputs_file, values.reshape(1, -1), fmt="%d")
+    completed = subprocess.run(
         ["./cases"], cwd=folder, capture_output=True, text=True, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    lines = iter(done.stdout.splitlines())
-    found = []
+    assert completed.returncode == 0, completed.stderr[-3000:]
+    lines = iter(completed.stdout.splitlines())
+    outputs = []
     for case in cases:
-        found.append([np.array(next(lines).split(), np.int64).reshape(-1, lanes) for _, lanes in case.gives])
+        outputs.append([np.array(next(lines).split(), np.int64).reshape(-1, lanes) for _, lanes in case.gives])
         reads = np.array(next(lines).split(), np.int64).reshape(-1, len(case.takes))
         for needed, read in zip(case.needs, reads.T, strict=bool(case.needs)):
             assert np.array_equal(read, needed), case.call
-    return found
+    return outputs
 
 
 def _program(cases: Sequence[Case]) -> str:
     headers = sorted({case.call.header for case in cases})
     parts = [_TRACE, *(f'#include "hg/{name}.hpp"' for name in headers), _HELPERS]
     for n, case in enumerate(cases):
-        names = {end: f"case{n}_{end}" for end in case.call.tables}
-        parts += [f"static const {rom_text(names[end], table)}" for end, table in case.call.tables.items()]
+        names = {suffix: f"case{n}_{suffix}" for suffix in case.call.tables}
+        parts += [f"static const {rom_text(names[suffix], table)}" for suffix, table in case.call.tables.items()]
         streams = [*case.takes, *case.gives]
         types = [f"hg::vec<{type_text(type_)}, {lanes}>" for type_, lanes in streams]
         body = [f'    hls::stream<{text} > s{k}("case {n}, stream {k}");' for k, text in enumerate(types)]
         body += [f"    take(s{k}, {len(values)});" for k, values in enumerate(case.inputs)]
         arguments = ", ".join(f"{text} /* {name} */" for name, text in case.call.arguments)
         call = f"{case.call.function}<{arguments}>" if arguments else case.call.function
-        given = ", ".join([*(f"s{k}" for k in range(len(streams))), *names.values()])
-        left = "".join(f"[&] {{ return s{k}.size(); }}, " for k in range(len(case.takes)))
-        body += [f"    inputs = {{{left}}};", f'    output = "case {n}, stream {len(case.takes)}";', "    lazy = true;"]
-        body += [f"    trace(nullptr);\n    {call}({given});", "    lazy = false;"]
-        body += [f"    for (int frame = 1; frame < {case.frames}; frame++) {call}({given});"]
+        arguments_of_call = ", ".join([*(f"s{k}" for k in range(len(streams))), *names.values()])
+        input_sizes = "".join(f"[&] {{ return s{k}.size(); }}, " for k in range(len(case.takes)))
+        body += [
+            f"    inputs = {{{input_sizes}}};",
+            f'    output = "case {n}, stream {len(case.takes)}";',
+            "    lazy = true;",
+        ]
+        body += [f"    trace(nullptr);\n    {call}({arguments_of_call});", "    lazy = false;"]
+        body += [f"    for (int frame = 1; frame < {case.frames}; frame++) {call}({arguments_of_call});"]
         body += [f"    give(s{k});" for k in range(len(case.takes), len(streams))]
         body += ["    give_reads();"]
         parts += [f"static void case{n}() {{", *body, "}"]

@@ -1,4 +1,4 @@
-"""What HLS tools refuse or misread, found in the text of C++: rules of ours, where no such tool is at hand."""
+"""Lint for C++ text: constructs that HLS tools reject or misread, by our own rules, as no such tool is available."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _PRAGMAS = (
     r"DEPENDENCE variable=\w+ type=inter direction=RAW distance=\d+ dependent=true",
     r"INTERFACE (axis port=\w+|ap_ctrl_none port=return)",
 )
-#: What no synthesizable code has, and why.
+#: Constructs that synthesizable code must not contain, and the reason.
 _WORDS = {
-    r"\b(new|delete|malloc|calloc|realloc)\b": "memory is taken at run time",
+    r"\b(new|delete|malloc|calloc|realloc)\b": "memory is allocated at run time",
     r"\bstd::": "the standard library",
-    r"\b(virtual|dynamic_cast|typeid)\b": "calls that are decided at run time",
+    r"\b(virtual|dynamic_cast|typeid)\b": "calls are resolved at run time",
     r"\b(throw|try|catch)\b": "exceptions",
-    r"\b(goto|asm|volatile|thread_local|longjmp)\b": "control that tools do not follow",
+    r"\b(goto|asm|volatile|thread_local|longjmp)\b": "control flow that tools do not support",
     r"\b(printf|cout|assert|abort)\b": "output, which belongs to test benches",
     r"\blong double\b|\bdouble\b": "double precision",
     r"\(\s*\*\s*\w+\s*\)\s*\(": "pointers to functions",
@@ -31,35 +31,35 @@ _WORDS = {
 
 
 def complaints(text: str) -> list[str]:
-    """What is wrong with a header or a source, as "line N: what"."""
-    found = []
+    """Problems of a header or a source, each as "line N: text"."""
+    problems = []
     lines = text.split("\n")
     code = [re.sub(r"//.*", "", line) for line in lines]
     for n, (line, plain) in enumerate(zip(lines, code, strict=True), 1):
         if len(line) > 120 or not line.isascii() or line != line.rstrip():
-            found.append(f"line {n}: more than 120 columns, other characters than ASCII, or spaces at the end")
-        found += [f"line {n}: {why}" for word, why in _WORDS.items() if re.search(word, plain)]
+            problems.append(f"line {n}: more than 120 columns, other characters than ASCII, or spaces at the end")
+        problems += [f"line {n}: {why}" for word, why in _WORDS.items() if re.search(word, plain)]
         if plain.startswith("#pragma") and not any(re.fullmatch(f"#pragma HLS {form}", plain) for form in _PRAGMAS):
-            found.append(f"line {n}: {plain} is no directive that is used here")
+            problems.append(f"line {n}: {plain} is no directive that is used here")
         if re.match(r"\s+static (?!const\b|constexpr\b)[\w:<>, ]+\w+\s*(=|;|\[)", plain):
-            found.append(f"line {n}: a variable that keeps its value from frame to frame")
+            problems.append(f"line {n}: a variable that keeps its value from frame to frame")
         if re.match(r"\s*(for|while) .*[^{]$", plain) and not plain.rstrip().endswith(("{", "}", ";", ",", "||", "&&")):
-            found.append(f"line {n}: a loop without braces")
+            problems.append(f"line {n}: a loop without braces")
         if re.search(r"\bfor \(;|\bwhile \((true|1)\)|; *;", plain):
-            found.append(f"line {n}: a loop without an end")
-    found += _pragma_names(code)
-    return found
+            problems.append(f"line {n}: a loop without an end")
+    problems += _pragma_names(code)
+    return problems
 
 
 def _pragma_names(code: list[str]) -> list[str]:
-    """Directives that name what the function does not have."""
-    found, start = [], 0
+    """Directives with names that the function does not declare."""
+    problems, start = [], 0
     for n, line in enumerate(code):
         if line and not line[0].isspace() and not line.startswith(("#", "}")):
             start = n if n == 0 or not code[n - 1] or code[n - 1].startswith(("}", "#")) else start
         name = re.search(r"(?:variable|port)=(\w+)", line)
         if line.startswith("#pragma") and name and name[1] != "return":
-            before = "\n".join(other for other in code[start:n] if not other.startswith("#"))
-            if not re.search(rf"\b{name[1]}\b", before):
-                found.append(f"line {n + 1}: {name[1]} is declared nowhere above in this function")
-    return found
+            preceding_code = "\n".join(code_line for code_line in code[start:n] if not code_line.startswith("#"))
+            if not re.search(rf"\b{name[1]}\b", preceding_code):
+                problems.append(f"line {n + 1}: {name[1]} is declared nowhere above in this function")
+    return problems

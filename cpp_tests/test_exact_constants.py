@@ -1,4 +1,4 @@
-"""Constants of the types that hardware has, which C simulation replaces by native ones: the same results."""
+"""Constants with hardware types give the same results as the native ones of C simulation."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hlsgen.rescale.realize.table import TableMode
 
 
 def test_realizations(tmp_path: Path) -> None:
-    """Small tables: compilers need long for arrays of class types."""
+    """Arrays are small, because compilers need long for arrays of class types."""
     byte, nibble = int_type(6, True), int_type(4, True)
-    made = [
+    cases = [
         parameters(2, 2, byte, 0, 5, 2, Rounding.HALF_UP, nibble, -8, 7),
         parameters(2, 2, byte, 2, 5, 3, Rounding.UP, nibble, -8, 7),
         *(
@@ -32,4 +32,4 @@ def test_realizations(tmp_path: Path) -> None:
         test_rescale.corrected(2, 2, byte, 7, -3, 0.6, 0),
         test_float32.converted(8, True, 0, 4, -20, 3),
     ]
-    check(tmp_path, made, "ap", exact=True)
+    check(tmp_path, cases, "ap", exact=True)

@@ -1,4 +1,4 @@
-"""hg/float32.hpp: units of float32 numbers, against numpy, exact integers and the definitions of the Verilog modules."""
+"""hg/float32.hpp: float32 units, compared with numpy, exact integers and the definitions of the Verilog modules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPERATIONS = {"ADD": np.add, "MUL": np.multiply, "DIV": np.divide, "MAX": np.max
 
 
 def unit(op: FloatOp, table: Array, source: IntType, result: IntType, x: Array) -> Case:
-    """One frame through a unit; x int64 (beats, lanes)."""
+    """Case with one frame; x int64 (beats, lanes)."""
     stream = Stream(source, x.shape[1], len(x), x.size)
     return Case(bind_float_unit(FloatUnit(op, table), stream), [x], [(source, x.shape[1])], [(result, x.shape[1])])
 
@@ -39,23 +39,25 @@ def words(x: Array) -> Array:
 
 
 def arithmetic(op: str) -> tuple[Case, Array]:
-    """Special constants, in folds, on special and uniform numbers."""
+    """Special constants in several folds, on special and uniformly drawn numbers."""
     rng = np.random.default_rng(len(op))
     ends = np.array([0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FC00000, 1], np.uint32)
     c = np.concatenate([np.repeat(ends, 2), specials()[::7], uniform(rng, 36)])
     c = c[: len(c) // 2 * 2].reshape(-1, 2)
     x = np.concatenate([np.repeat(specials(), len(c)), uniform(rng, 200 * len(c))]).reshape(-1, 1)
-    # The other lane: near the constant, so that sums cancel, quotients are near one, and NaN meets NaN.
+    # Inputs of the other lane are close to the constant: sums cancel, quotients are near one, and NaN meets NaN.
     x = np.concatenate([x, np.resize(c[:, 1], len(x))[:, None] ^ (uniform(rng, len(x)) >> 9 & 0x801FFFFF)[:, None]], 1)
     with np.errstate(all="ignore"):
         a, b = x.astype(np.uint32).view(np.float32), np.resize(c, x.shape).view(np.float32)
-        wanted = canonical(OPERATIONS[op](a, b))
+        expected = canonical(OPERATIONS[op](a, b))
     if op in ("MAX", "MIN"):  # -0 is below +0
         zeros = (a == 0) & (b == 0)
         bits = a.view(np.uint32), b.view(np.uint32)
-        wanted[zeros] = (bits[0] & bits[1] if op == "MAX" else bits[0] | bits[1])[zeros]
+        expected[zeros] = (bits[0] & bits[1] if op == "MAX" else bits[0] | bits[1])[zeros]
     table = np.arange(c.size).reshape(c.shape)
-    return unit(Arithmetic(op, c.view(np.float32).reshape(-1)), table, FLOAT_WORD, FLOAT_WORD, words(x)), words(wanted)
+    return unit(Arithmetic(op, c.view(np.float32).reshape(-1)), table, FLOAT_WORD, FLOAT_WORD, words(x)), words(
+        expected
+    )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -67,12 +69,12 @@ def rounded(mode: Rounding) -> tuple[Case, Array]:
     rng = np.random.default_rng(mode)
     x = np.concatenate([uniform(rng, 2000), around_integers(rng, 4000)]).reshape(-1, 1)
     number = x.view(np.float32)
-    wanted = canonical(np.copysign(np.abs(round_reference(number, mode)), number))
-    return unit(RoundToFloat(mode), np.zeros((1, 1), np.int64), FLOAT_WORD, FLOAT_WORD, words(x)), words(wanted)
+    expected = canonical(np.copysign(np.abs(round_reference(number, mode)), number))
+    return unit(RoundToFloat(mode), np.zeros((1, 1), np.int64), FLOAT_WORD, FLOAT_WORD, words(x)), words(expected)
 
 
 def coded(mode: int, width: int, signed: bool) -> tuple[Case, Array]:
-    """All pairs of bounds in folds."""
+    """All pairs of bounds, one per fold."""
     rng = np.random.default_rng(mode * 100 + width)
     result = int_type(width, signed)
     low, high = result.lo, (1 << (width - signed)) - 1
@@ -80,14 +82,14 @@ def coded(mode: int, width: int, signed: bool) -> tuple[Case, Array]:
     x = np.concatenate([uniform(rng, 2000), around_integers(rng, 3000)])
     x = np.repeat(x, len(bounds)).reshape(-1, 1)
     lows, highs = (np.array([pair[n] for pair in bounds], np.float32) for n in (0, 1))
-    wanted = np.empty(x.shape, np.int64)
+    expected = np.empty(x.shape, np.int64)
     for k in range(len(bounds)):
         code = code_reference(x[k :: len(bounds)].view(np.float32), lows[k], highs[k], mode, width, int(signed)).view(
             np.int64
         )
-        wanted[k :: len(bounds)] = code - ((code >> (width - 1) & 1) << width if signed else 0)
+        expected[k :: len(bounds)] = code - ((code >> (width - 1) & 1) << width if signed else 0)
     op, exact = ToCode(mode, result, lows, highs), IntType(low, high)
-    return unit(op, np.arange(len(bounds))[:, None], FLOAT_WORD, exact, words(x)), wanted
+    return unit(op, np.arange(len(bounds))[:, None], FLOAT_WORD, exact, words(x)), expected
 
 
 CODES = [
@@ -104,11 +106,11 @@ CODES += [(2, 16, False), (3, 33, False), (5, 33, True), (6, 33, True), (7, 1, F
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS[::-1])
 def test_rounding(dialect: str, tmp_path: Path) -> None:
-    check(tmp_path, [*map(rounded, Rounding), *(coded(*given) for given in CODES)], dialect)
+    check(tmp_path, [*map(rounded, Rounding), *(coded(*parameters) for parameters in CODES)], dialect)
 
 
 def decoded(bits: int, signed: bool, shift: int, b_bits: int, m_bits: int, seed: int) -> tuple[Case, Array]:
-    """Sums of all sizes, with mantissas and exponents at which results tie, underflow and overflow."""
+    """Sums of all magnitudes, with mantissas and exponents that cause ties, underflow and overflow."""
     rng = np.random.default_rng(seed)
     source = int_type(bits, signed)
     lanes = 3
@@ -119,41 +121,45 @@ def decoded(bits: int, signed: bool, shift: int, b_bits: int, m_bits: int, seed:
     table = np.arange(sets).reshape(-1, lanes)
     x = every_input(source, lanes, len(table)) if bits <= 8 else integers(rng, bits, signed, (40 * len(table), lanes))
     x = x[: len(x) // len(table) * len(table)]
-    if bits > 8:  # short ones
+    if bits > 8:  # numbers with fewer bits
         x = x >> rng.integers(0, bits - 1, x.shape)
     chosen = table[np.arange(len(x)) % len(table)]
     sums = (x << shift) + offset[chosen]
     values = zip(
         sums.ravel().tolist(), mantissa[chosen].ravel().tolist(), exponent[chosen].ravel().tolist(), strict=True
     )
-    wanted = np.array([exact_float(v * m, e) for v, m, e in values]).reshape(x.shape)
-    return unit(ToFloat(source, shift, offset, mantissa, exponent), table, source, FLOAT_WORD, x), wanted
+    expected = np.array([exact_float(v * m, e) for v, m, e in values]).reshape(x.shape)
+    return unit(ToFloat(source, shift, offset, mantissa, exponent), table, source, FLOAT_WORD, x), expected
 
 
-def converted(bits: int, signed: bool, shift: int, b_bits: int, least: int, most: int) -> tuple[Case, Array]:
+def converted(
+    bits: int, signed: bool, shift: int, b_bits: int, min_exponent: int, max_exponent: int
+) -> tuple[Case, Array]:
     """Mantissas that are powers of two."""
     rng = np.random.default_rng(bits)
     source, table = int_type(bits, signed), np.arange(6).reshape(3, 2)
     offset = integers(rng, b_bits, True, (6,)) if b_bits else np.zeros(6, np.int64)
     places = rng.integers(0, 40, 6)
-    exponent = rng.integers(least, most, 6, endpoint=True)
-    exponent[0], exponent[-1] = least, most
+    exponent = rng.integers(min_exponent, max_exponent, 6, endpoint=True)
+    exponent[0], exponent[-1] = min_exponent, max_exponent
     x = every_input(source, 2, 3) if bits <= 8 else integers(rng, bits, signed, (3000, 2))
     if bits > 8:
         x = x >> rng.integers(0, bits - 1, x.shape)
     chosen = table[np.arange(len(x)) % 3]
     sums = (x << shift) + offset[chosen]
-    wanted = [exact_float(v, e) for v, e in zip(sums.ravel().tolist(), exponent[chosen].ravel().tolist(), strict=True)]
+    expected = [
+        exact_float(v, e) for v, e in zip(sums.ravel().tolist(), exponent[chosen].ravel().tolist(), strict=True)
+    ]
     op = ToFloat(source, shift, offset, np.int64(1) << places, exponent - places)
     case = unit(op, table, source, FLOAT_WORD, x)
     assert case.call.function == "hg::f32_convert"
-    return case, np.array(wanted).reshape(x.shape)
+    return case, np.array(expected).reshape(x.shape)
 
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_integers_to_float(dialect: str, tmp_path: Path) -> None:
-    made = [
+    cases = [
         decoded(8, True, 0, 9, 24, 1),
         decoded(16, False, 5, 30, 40, 2),
         decoded(4, False, 0, 0, 1, 3),
@@ -163,12 +169,12 @@ def test_integers_to_float(dialect: str, tmp_path: Path) -> None:
         converted(40, True, 4, 50, -126, 60),
         converted(33, False, 0, 20, -20, 3),
     ]
-    check(tmp_path, made, dialect)
+    check(tmp_path, cases, dialect)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_key(dialect: str, tmp_path: Path) -> None:
-    """All upper halves, special numbers with their neighbours, and uniform ones."""
+    """All upper halves, special numbers with their neighbours, and uniformly drawn numbers."""
     rng = np.random.default_rng(1)
     x = np.concatenate([np.arange(1 << 16, dtype=np.uint32) << 16, specials(), uniform(rng, 20000)])
     x = x[: len(x) // 2 * 2].reshape(-1, 2)

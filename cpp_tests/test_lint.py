@@ -1,4 +1,4 @@
-"""The library and emitted cores keep the rules of HLS tools; each rule finds what it is about."""
+"""The library and emitted cores keep the rules of HLS tools, and each rule detects a violation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_loop(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "before, after, what",
+    "old_text, new_text, message",
     [
         ("T kept[N];", "T *kept = new T[N];", "memory"),
         ("T kept[N];", "std::vector<T> kept;", "standard library"),
@@ -72,7 +72,7 @@ def test_a_loop(tmp_path: Path) -> None:
         ("template <int N, typename T>", "struct base { virtual void run(); };", "at run time"),
     ],
 )
-def test_rules(before: str, after: str, what: str) -> None:
+def test_rules(old_text: str, new_text: str, message: str) -> None:
     assert complaints(GOOD) == []
-    assert before in GOOD
-    assert any(what in text for text in complaints(GOOD.replace(before, after, 1)))
+    assert old_text in GOOD
+    assert any(message in text for text in complaints(GOOD.replace(old_text, new_text, 1)))

@@ -1,4 +1,4 @@
-"""hg/reduce.hpp and pool_tree.hpp: pools of windows side by side and of whole windows; argmax.hpp."""
+"""hg/reduce.hpp and pool_tree.hpp: pools of adjacent windows and of whole windows; argmax.hpp."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from hlsgen.numerics.fixed import Array, IntType, int_type
 MAX, SUM = Reduction.MAX, Reduction.SUM
 
 
-def made(unit: Unit, frames: int, x: Array, y: Array, types: tuple[IntType, IntType]) -> tuple[Case, Array]:
-    """A unit that gets beats (n, lanes) of all frames and gives the beats of y."""
+def unit_case(unit: Unit, frames: int, x: Array, y: Array, types: tuple[IntType, IntType]) -> tuple[Case, Array]:
+    """Case for input beats x and output beats y, (n, lanes), of all frames."""
     source, result = (Stream(t, v.shape[1], len(v) // frames, v.shape[1]) for t, v in zip(types, (x, y), strict=True))
     node = Node("u", unit, ("a",), (source,), ("b",), result)
     return case_of(node, [x], frames), y
 
 
 def check(folder: Path, cases: list[tuple[Case, Array]], dialect: str) -> None:
-    found = run_cases(folder, [case for case, _ in cases], dialect)
-    for (y,), (case, wanted) in zip(found, cases, strict=True):
-        assert np.array_equal(y, wanted), case.call
+    outputs = run_cases(folder, [case for case, _ in cases], dialect)
+    for (y,), (case, expected) in zip(outputs, cases, strict=True):
+        assert np.array_equal(y, expected), case.call
 
 
 @dataclass(frozen=True)
 class Tiled:
-    """An image, a kernel, and what a pixel is."""
+    """A pool: image size, kernel, and the folds, lanes and type of a pixel."""
 
     size: tuple[int, int]
     kernel: tuple[int, int]
@@ -41,7 +41,7 @@ class Tiled:
     signed: bool
     kind: Reduction
 
-    def made(self, codes: Array | None = None) -> tuple[Case, Array]:
+    def case(self, codes: Array | None = None) -> tuple[Case, Array]:
         rng = np.random.default_rng(self.bits)
         type_ = int_type(self.bits, self.signed)
         if codes is None:
@@ -51,22 +51,23 @@ class Tiled:
         windows = codes[:, : rows * kh, : columns * kw].reshape(-1, rows, kh, columns, kw, self.folds * self.lanes)
         y = windows.max(axis=(2, 4)) if self.kind is MAX else windows.sum(axis=(2, 4))
         result = type_ if self.kind is MAX else IntType(min(0, type_.lo * kh * kw), type_.hi * kh * kw)
-        return made(unit, len(codes), codes.reshape(-1, self.lanes), y.reshape(-1, self.lanes), (type_, result))
+        return unit_case(unit, len(codes), codes.reshape(-1, self.lanes), y.reshape(-1, self.lanes), (type_, result))
 
 
 def pairs(kernel: tuple[int, int], signed: bool, kind: Reduction) -> tuple[Case, Array]:
-    """All pairs of 3-bit codes, of a pixel right after the other or a row later."""
+    """All pairs of 3-bit codes, in adjacent pixels of a row or of a column."""
     codes = np.arange(64)[:, None] >> np.array([0, 3]) & 7
     codes -= (codes >> 2 & signed) << 3
-    return Tiled(kernel, kernel, 1, 1, 3, signed, kind).made(codes.reshape(-1, *kernel, 1))
+    return Tiled(kernel, kernel, 1, 1, 3, signed, kind).case(codes.reshape(-1, *kernel, 1))
 
 
-def some(rng: np.random.Generator) -> Tiled:
+def random_pool(rng: np.random.Generator) -> Tiled:
     kernel = [int(rng.choice([1, 2, 2, 3, 4])) for _ in range(2)]
     height, width = (k * int(rng.choice([1, 1, 2, 3, 4])) + int(rng.integers(0, k)) for k in kernel)
     folds, lanes, bits = int(rng.choice([1, 1, 2, 3])), int(rng.integers(1, 4)), int(rng.integers(1, 7))
-    return Tiled((height, width), (kernel[0], kernel[1]), folds, lanes, bits, bool(rng.integers(0, 2)),
-                 rng.choice([MAX, SUM]))  # fmt: skip
+    return Tiled(
+        (height, width), (kernel[0], kernel[1]), folds, lanes, bits, bool(rng.integers(0, 2)), rng.choice([MAX, SUM])
+    )
 
 
 def tree(taps: int, lanes: int, type_: IntType, kind: Reduction) -> tuple[Case, Array]:
@@ -74,7 +75,7 @@ def tree(taps: int, lanes: int, type_: IntType, kind: Reduction) -> tuple[Case, 
     x = rng.integers(type_.lo, type_.hi + 1, (40, taps, lanes))
     y = x.max(axis=1) if kind is MAX else x.sum(axis=1)
     result = type_ if kind is MAX else IntType(min(0, type_.lo * taps), type_.hi * taps)
-    return made(ReduceTree(kind, taps), 2, x.reshape(40, -1), y, (type_, result))
+    return unit_case(ReduceTree(kind, taps), 2, x.reshape(40, -1), y, (type_, result))
 
 
 @pytest.mark.cases(1)
@@ -83,7 +84,7 @@ def test_pools(dialect: str, tmp_path: Path) -> None:
     cases = [
         Tiled((1, 1), (1, 1), 1, 1, 1, False, MAX),
         Tiled((4, 6), (2, 2), 2, 2, 4, False, MAX),
-        Tiled((5, 7), (2, 2), 1, 2, 4, True, SUM),  # odd rows and columns are left over
+        Tiled((5, 7), (2, 2), 1, 2, 4, True, SUM),  # the last row and column are dropped
         Tiled((4, 4), (4, 4), 3, 2, 3, True, SUM),  # over the whole image
         Tiled((9, 5), (3, 5), 1, 2, 4, True, MAX),
         Tiled((1, 13), (1, 3), 1, 2, 4, True, MAX),
@@ -92,29 +93,29 @@ def test_pools(dialect: str, tmp_path: Path) -> None:
         Tiled((3, 5), (1, 1), 2, 2, 3, True, MAX),  # changes nothing
     ]
     rng = np.random.default_rng(3)
-    cases += [some(rng) for _ in range(8)]
-    both = [case.made() for case in cases]
-    both += [
+    cases += [random_pool(rng) for _ in range(8)]
+    all_cases = [case.case() for case in cases]
+    all_cases += [
         pairs(kernel, signed, kind) for kernel in ((1, 2), (2, 1)) for signed in (False, True) for kind in (MAX, SUM)
     ]
-    both += [
+    all_cases += [
         tree(1, 3, int_type(4, False), MAX),
         tree(9, 2, int_type(3, True), MAX),
         tree(6, 1, int_type(3, True), SUM),
         tree(7, 2, int_type(2, False), SUM),
         tree(4, 3, int_type(1, False), MAX),
     ]
-    check(tmp_path, both, dialect)
+    check(tmp_path, all_cases, dialect)
 
 
 def argmax(lanes: int, beats: int, type_: IntType, index_bits: int, x: Array | None = None) -> tuple[Case, Array]:
     rng = np.random.default_rng(lanes)
     if x is None:
-        # Half of the vectors have few distinct values, so that the largest comes more than once.
+        # Half of the vectors have few distinct values, so that the largest occurs more than once.
         x = rng.integers(type_.lo, type_.hi + 1, (60, lanes * beats))
         x[::2] = rng.choice(x[0], x[::2].shape)
     y = x.argmax(axis=1).reshape(-1, 1)
-    return made(ArgMaxUnit(beats), len(x) // 4, x.reshape(-1, lanes), y, (type_, int_type(index_bits, False)))
+    return unit_case(ArgMaxUnit(beats), len(x) // 4, x.reshape(-1, lanes), y, (type_, int_type(index_bits, False)))
 
 
 @pytest.mark.cases(1)

@@ -1,4 +1,4 @@
-"""Realizations of step functions that multiply or look up, against their `apply`, on all inputs of up to 16 bits."""
+"""Multiplying and look-up realizations of quantizers, compared with their `apply` on all inputs of up to 16 bits."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from hlsgen.rescale.realize.table import TableMode
 from hlsgen.rescale.threshold_table import ThresholdTable
 
 
-def inputs(source: IntType, lanes: int, folds: int, near: Array | None = None) -> Array:
-    """All inputs in each fold, or random ones, of which most are beside one of `near`."""
+def inputs(source: IntType, lanes: int, folds: int, interesting: Array | None = None) -> Array:
+    """All inputs in each fold, or random ones, most of them close to a value of `interesting`."""
     if is_small(source):
         return every_input(source, lanes, 2 * folds)
     rng = np.random.default_rng(source.bits)
     x = rng.integers(source.lo, source.hi, (1600, lanes), endpoint=True)
-    if near is not None:
-        x = np.where(rng.random(x.shape) < 0.7, rng.choice(near.ravel(), x.shape) + rng.integers(-2, 2, x.shape), x)
+    if interesting is not None:
+        x = np.where(
+            rng.random(x.shape) < 0.7, rng.choice(interesting.ravel(), x.shape) + rng.integers(-2, 2, x.shape), x
+        )
     return np.clip(x, source.lo, source.hi)
 
 
@@ -36,7 +38,7 @@ def sets_of(lanes: int, folds: int) -> Array:
 def scaled(
     lanes: int, folds: int, source: IntType, m_bits: int, r_bits: int, shift: int, kind: str, low: int, high: int
 ) -> tuple[Case, Array]:
-    """A scale with random constants; `kind` is the function of the library."""
+    """Case of a scale with random constants. `kind`: the function of the library."""
     rng = np.random.default_rng(source.bits + shift)
     sets = lanes * folds
     multiplier = integers(rng, m_bits, True, (sets,))
@@ -50,9 +52,9 @@ def scaled(
         below, centre = addend ^ ((1 << shift) - 1), np.zeros(sets, np.int64)
     if kind == "scale_sides":
         centre = rng.integers(source.lo, source.hi + 2, sets)
-    found = Scale(multiplier, addend, shift, low, high, odd, centre, None if centre is None else below)
+    realization = Scale(multiplier, addend, shift, low, high, odd, centre, None if centre is None else below)
     result = int_type(max(abs(low) - 1, high).bit_length() + 1, True)
-    case = rescaled(found, sets_of(lanes, folds), source, result, inputs(source, lanes, folds))
+    case = rescaled(realization, sets_of(lanes, folds), source, result, inputs(source, lanes, folds))
     assert case[0].call.function == f"hg::{kind}"
     return case
 
@@ -60,8 +62,8 @@ def scaled(
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS[::-1])
 def test_scale(dialect: str, tmp_path: Path) -> None:
-    """Small multipliers and shifts, so that ties are hit; wide ones; shifts of nothing, and of more than all bits."""
-    made = [
+    """Small multipliers and shifts that give ties, wide ones, shifts by 0, and shifts by more than all bits."""
+    cases = [
         scaled(3, 1, int_type(11, True), 8, 12, 9, "scale", -128, 127),
         scaled(2, 3, int_type(27, True), 24, 40, 31, "scale", -1000, 1000),
         scaled(1, 1, IntType(0, 1), 1, 1, 0, "scale", -3, 3),
@@ -75,33 +77,42 @@ def test_scale(dialect: str, tmp_path: Path) -> None:
         scaled(3, 5, int_type(12, True), 4, 12, 5, "scale_sides", -900, 900),
         scaled(2, 1, int_type(5, False), 3, 2, 12, "scale_sides", -4, 5),
     ]
-    check(tmp_path, made, dialect)
+    check(tmp_path, cases, dialect)
 
 
 def floats(
-    lanes: int, folds: int, source: IntType, b_bits: int, left: int, u_bits: int, m_bits: int, shift: int,
-    z_bits: int, low: int, high: int,
-) -> tuple[Case, Array]:  # fmt: skip
-    """A float32 product with random constants; inputs whose product is on or beside a tie, or saturates."""
+    lanes: int,
+    folds: int,
+    source: IntType,
+    b_bits: int,
+    max_left: int,
+    u_bits: int,
+    m_bits: int,
+    shift: int,
+    z_bits: int,
+    low: int,
+    high: int,
+) -> tuple[Case, Array]:
+    """Case of a float32 product with random constants, and inputs whose product is near a tie, or saturates."""
     rng = np.random.default_rng(source.bits + shift)
     sets = lanes * folds
     mantissa = rng.integers(1 << (m_bits - 1), 1 << m_bits, sets)
-    lefts = rng.integers(0, left, sets, endpoint=True)
-    lefts[-1] = left
+    lefts = rng.integers(0, max_left, sets, endpoint=True)
+    lefts[-1] = max_left
     offset, zero = (integers(rng, b, True, (sets,)) if b else np.zeros(sets, np.int64) for b in (b_bits, z_bits))
-    found = FloatScale(mantissa, lefts, shift, offset, zero, u_bits, low, high)
-    unit = np.ldexp(1.0, shift) / mantissa / np.exp2(lefts)
-    ties = ((rng.integers(-40, 40, (400, sets)) + 0.5) * unit - offset).clip(source.lo, source.hi)
+    realization = FloatScale(mantissa, lefts, shift, offset, zero, u_bits, low, high)
+    step = np.ldexp(1.0, shift) / mantissa / np.exp2(lefts)
+    ties = ((rng.integers(-40, 40, (400, sets)) + 0.5) * step - offset).clip(source.lo, source.hi)
     ends = ((np.array([[-1], [1]]) << u_bits) >> lefts) - offset
-    near = np.concatenate([np.rint(ties).astype(np.int64), ends.clip(source.lo, source.hi)])
+    near_ties = np.concatenate([np.rint(ties).astype(np.int64), ends.clip(source.lo, source.hi)])
     result = int_type(max(abs(low) - 1, high).bit_length() + 1, True)
-    return rescaled(found, sets_of(lanes, folds), source, result, inputs(source, lanes, folds, near))
+    return rescaled(realization, sets_of(lanes, folds), source, result, inputs(source, lanes, folds, near_ties))
 
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS[::-1])
 def test_scale_f32(dialect: str, tmp_path: Path) -> None:
-    made = [
+    cases = [
         floats(3, 5, int_type(14, True), 12, 3, 15, 24, 31, 5, -31, 30),
         floats(1, 1, int_type(32, True), 31, 0, 29, 24, 46, 3, -128, 127),
         floats(1, 1, IntType(0, 1), 0, 0, 1, 1, 1, 0, -3, 3),
@@ -114,21 +125,21 @@ def test_scale_f32(dialect: str, tmp_path: Path) -> None:
         beyond_a_tie(),
         onto_a_tie(),
     ]
-    check(tmp_path, made, dialect)
+    check(tmp_path, cases, dialect)
 
 
 def tied() -> tuple[Case, Array]:
-    """All inputs of 12 bits, with scales that make ties in float32: the codes are numpy's."""
+    """All inputs of 12 bits, with scales that give ties in float32: the codes equal numpy's."""
     rng = np.random.default_rng(2)
     scale = ((2 * rng.integers(1, 60, 8) + 1) / (4 * rng.integers(1, 10, 8) + 2)).astype(np.float32)
     fraction, exponent = np.frexp(scale)
     mantissa = (fraction * np.float32(1 << 24)).astype(np.int64)
     left = exponent.astype(np.int64) - exponent.min()
     zero = np.zeros(8, np.int64)
-    found = FloatScale(mantissa, left, 24 - int(exponent.min()), zero, zero, 12 + int(left.max()), -9000, 9000)
+    realization = FloatScale(mantissa, left, 24 - int(exponent.min()), zero, zero, 12 + int(left.max()), -9000, 9000)
     source = int_type(12, True)
     x = every_input(source, 8)
-    case, codes = rescaled(found, np.arange(8)[None], source, int_type(15, True), x)
+    case, codes = rescaled(realization, np.arange(8)[None], source, int_type(15, True), x)
     product = x.astype(np.float32) * scale
     assert (codes == np.clip(np.rint(product), -9000, 9000)).all()
     exact = np.rint(x * scale.astype(np.float64))
@@ -137,31 +148,31 @@ def tied() -> tuple[Case, Array]:
 
 
 def beyond_a_tie() -> tuple[Case, Array]:
-    """Products so little above the float32 tie beside 1/2 that only their lowest bits show it."""
+    """Products so close above the float32 tie at 1/2 that only their lowest bits differ."""
     tie, step = (1 << 45) + (1 << 21), 1 << 21
     mantissa = np.random.default_rng(1).integers(1 << 22, 1 << 23, 400)
     x = -(-tie // mantissa)
     hit = ((x * mantissa > tie) & (x * mantissa < tie + step)).nonzero()[0][:8]
     zeros = np.zeros(8, np.int64)
-    found = FloatScale(mantissa[hit], zeros, 46, zeros, zeros, 24, -8, 7)
-    near = np.concatenate([sign * (x[hit] + d) for sign in (1, -1) for d in (0, -1, 1)]).reshape(-1, 8)
-    assert found.apply(near)[::3].tolist() == [[1] * 8, [-1] * 8]
-    return rescaled(found, np.arange(8)[None], int_type(25, True), int_type(4, True), near)
+    realization = FloatScale(mantissa[hit], zeros, 46, zeros, zeros, 24, -8, 7)
+    inputs_near_tie = np.concatenate([sign * (x[hit] + d) for sign in (1, -1) for d in (0, -1, 1)]).reshape(-1, 8)
+    assert realization.apply(inputs_near_tie)[::3].tolist() == [[1] * 8, [-1] * 8]
+    return rescaled(realization, np.arange(8)[None], int_type(25, True), int_type(4, True), inputs_near_tie)
 
 
 def onto_a_tie() -> tuple[Case, Array]:
-    """Products just half a unit of float32 below 5 + 1/2 and 7 + 1/2, which so become ties, and go up."""
+    """Products half a float32 unit below 5 + 1/2 and 7 + 1/2, which become ties and round up."""
     mantissa, x = np.array([7689557, 39769]), np.array([3, 791])
     assert (mantissa * x == (np.array([11, 15]) << 21) - 1).all()
     zeros = np.zeros(2, np.int64)
-    found = FloatScale(mantissa, zeros, 22, zeros, zeros, 10, -99, 99)
-    case, codes = rescaled(found, np.arange(2)[None], int_type(11, True), int_type(8, True), np.stack([x, -x]))
+    realization = FloatScale(mantissa, zeros, 22, zeros, zeros, 10, -99, 99)
+    case, codes = rescaled(realization, np.arange(2)[None], int_type(11, True), int_type(8, True), np.stack([x, -x]))
     assert codes.tolist() == [[6, 8], [-6, -8]]
     return case, codes
 
 
 def steps_of(lanes: int, folds: int, source: IntType, steps: int, base: int, turned: bool) -> ThresholdTable:
-    """Random thresholds, some of them beyond the ends and some twice; every second function falls if `turned`."""
+    """Random thresholds, some beyond the range and some duplicated. Every second function falls if `turned`."""
     rng = np.random.default_rng(source.bits + steps)
     sets = lanes * folds
     table = rng.integers(source.lo, source.hi + 1, (steps, sets), endpoint=True)
@@ -174,14 +185,19 @@ def steps_of(lanes: int, folds: int, source: IntType, steps: int, base: int, tur
 
 
 def compared(
-    kind: type[Comparators] | type[Thresholds], lanes: int, folds: int, source: IntType, steps: int, base: int,
+    kind: type[Comparators] | type[Thresholds],
+    lanes: int,
+    folds: int,
+    source: IntType,
+    steps: int,
+    base: int,
     turned: bool = False,
-) -> tuple[Case, Array]:  # fmt: skip
+) -> tuple[Case, Array]:
     f = steps_of(lanes, folds, source, steps, base, turned)
     falling = np.asarray(f.values[0] > f.values[-1])
-    found = kind(np.where(falling, f.table[::-1], f.table), falling, base)
+    realization = kind(np.where(falling, f.table[::-1], f.table), falling, base)
     x = inputs(source, lanes, folds, f.table)
-    case, codes = rescaled(found, sets_of(lanes, folds), source, IntType(base, base + steps), x)
+    case, codes = rescaled(realization, sets_of(lanes, folds), source, IntType(base, base + steps), x)
     assert ("falling" in case.call.tables) == turned
     return case, codes
 
@@ -189,9 +205,9 @@ def compared(
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_comparisons(dialect: str, tmp_path: Path) -> None:
-    made = []
+    cases = []
     for kind in (Comparators, Thresholds):
-        made += [
+        cases += [
             compared(kind, 3, 5, int_type(8, True), 3, -4, True),
             compared(kind, 4, 1, int_type(10, True), 15, -8, True),
             compared(kind, 2, 1, int_type(8, False), 7, 0, True),
@@ -202,65 +218,72 @@ def test_comparisons(dialect: str, tmp_path: Path) -> None:
             compared(kind, 1, 4, int_type(16, True), 31, -16, True),
             compared(kind, 2, 2, int_type(12, True), 6, 0),
         ]
-    made.append(compared(Thresholds, 1, 2, int_type(12, True), 255, -128, True))
-    check(tmp_path, made, dialect)
+    cases.append(compared(Thresholds, 1, 2, int_type(12, True), 255, -128, True))
+    check(tmp_path, cases, dialect)
 
 
 def looked_up(
-    lanes: int, folds: int, source: IntType, result: IntType, mode: TableMode, bits: int, far: int = 0,
-    even: bool = False, total: int = 0,
-) -> tuple[Case, Array]:  # fmt: skip
-    """A table with random entries; `far`: the greatest distance of a center from zero."""
+    lanes: int,
+    folds: int,
+    source: IntType,
+    result: IntType,
+    mode: TableMode,
+    bits: int,
+    max_center: int = 0,
+    even: bool = False,
+    total: int = 0,
+) -> tuple[Case, Array]:
+    """Case of a lookup table with random entries. `max_center`: largest distance of a center from zero."""
     rng = np.random.default_rng(source.bits + bits)
     sets = lanes * folds
     entries = rng.integers(result.lo, result.hi, (1 << bits, sets), endpoint=True)
-    center = rng.integers(-far if source.signed else 0, far, sets, endpoint=True)
-    center[:1] = far
-    if mode == TableMode.HALF:  # what stays a code when it is mirrored
+    center = rng.integers(-max_center if source.signed else 0, max_center, sets, endpoint=True)
+    center[:1] = max_center
+    if mode == TableMode.HALF:  # keep entries whose mirror image is a code
         entries = np.clip(entries, max(result.lo, total - result.hi), min(result.hi, total - result.lo))
-    near = center + rng.integers(-3 << bits, 3 << bits, (400, sets))
-    x = inputs(source, lanes, folds, near)
+    near_centers = center + rng.integers(-3 << bits, 3 << bits, (400, sets))
+    x = inputs(source, lanes, folds, near_centers)
     return rescaled(Table(mode, entries, center, even, total), sets_of(lanes, folds), source, result, x)
 
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS[::-1])
 def test_tables(dialect: str, tmp_path: Path) -> None:
-    direct, window, half = TableMode
-    made = [
+    full, window, half = TableMode
+    cases = [
         looked_up(2, 3, int_type(9, True), int_type(6, True), half, 5, 100, True, -7),
-        looked_up(3, 1, int_type(8, False), int_type(8, False), direct, 8),
+        looked_up(3, 1, int_type(8, False), int_type(8, False), full, 8),
         looked_up(2, 5, int_type(8, True), int_type(3, True), window, 4, 60),
         looked_up(1, 1, int_type(10, True), int_type(8, False), half, 7, 0, total=255),
         looked_up(2, 1, int_type(10, True), int_type(8, True), half, 7, 0, True),
         looked_up(1, 2, int_type(8, False), int_type(4, False), half, 8, 200, total=15),
-        looked_up(1, 1, IntType(-1, 0), int_type(2, True), direct, 1),
+        looked_up(1, 1, IntType(-1, 0), int_type(2, True), full, 1),
         looked_up(1, 2, IntType(0, 1), IntType(0, 1), half, 1, 1, True, 1),
-        looked_up(2, 3, int_type(8, True), int_type(5, False), direct, 5),
+        looked_up(2, 3, int_type(8, True), int_type(5, False), full, 5),
         looked_up(2, 2, int_type(32, False), int_type(16, True), window, 6, 2**32 - 70),
         looked_up(2, 3, int_type(32, True), int_type(4, False), half, 3, 2**30, True, 15),
         looked_up(1, 3, int_type(9, True), int_type(4, True), window, 9, 200),
     ]
-    check(tmp_path, made, dialect)
+    check(tmp_path, cases, dialect)
 
 
 def cascade(lanes: int, source: IntType, result: IntType, steps: int, low: int = 0) -> tuple[Case, Array]:
-    """Thresholds at multiples of 2^low, and any codes between them."""
+    """Case of a cascade with thresholds at multiples of 2^low, and any codes between them."""
     rng = np.random.default_rng(source.bits + steps)
     table = rng.integers((source.lo >> low) + 1, source.hi >> low, (steps, lanes), endpoint=True) << low
     values = rng.integers(result.lo, result.hi, (steps + 1, lanes), endpoint=True)
     values[1:, 0] = np.where(values[1:, 0] == values[:-1, 0], values[:-1, 0] ^ 1, values[1:, 0])
     lo, hi = np.full(lanes, source.lo), np.full(lanes, source.hi)
     f = ThresholdTable("f", lo, hi, np.sort(table, axis=0), values)
-    found = rank.find(f)
-    assert isinstance(found, Rank)
-    return rescaled(found, np.arange(lanes)[None], source, result, inputs(source, lanes, 1, f.table))
+    realization = rank.find(f)
+    assert isinstance(realization, Rank)
+    return rescaled(realization, np.arange(lanes)[None], source, result, inputs(source, lanes, 1, f.table))
 
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_rank(dialect: str, tmp_path: Path) -> None:
-    made = [
+    cases = [
         cascade(3, int_type(11, True), int_type(4, True), 15),
         cascade(2, int_type(7, False), int_type(3, False), 5, 2),
         cascade(1, IntType(0, 1), IntType(0, 1), 1),
@@ -269,13 +292,13 @@ def test_rank(dialect: str, tmp_path: Path) -> None:
         cascade(2, int_type(40, False), int_type(5, True), 12, 20),
         cascade(1, int_type(12, False), int_type(8, False), 200),
     ]
-    check(tmp_path, made, dialect)
+    check(tmp_path, cases, dialect)
 
 
 def corrected(
-    lanes: int, folds: int, source: IntType, steps: int, base: int, reach: float, noise: int, rest: bool = False
+    lanes: int, folds: int, source: IntType, steps: int, base: int, reach: float, noise: int, has_rest: bool = False
 ) -> tuple[Case, Array]:
-    """Thresholds about evenly over a part of the inputs, `reach`, moved by up to `noise`."""
+    """Case with thresholds roughly evenly spaced over the share `reach` of the inputs, moved by up to `noise`."""
     rng = np.random.default_rng(source.bits + steps)
     sets = lanes * folds
     span = (source.hi - source.lo) * reach * rng.uniform(0.6, 1, sets)
@@ -284,44 +307,44 @@ def corrected(
     table = np.clip(table + rng.integers(-noise, noise + 1, table.shape), source.lo, source.hi + 1)
     values = np.broadcast_to(base + np.arange(steps + 1)[:, None], (steps + 1, sets))
     f = ThresholdTable("f", np.full(sets, source.lo), np.full(sets, source.hi), table, values)
-    found = correct.find(f, folds > 1)
-    assert isinstance(found, correct.Correct), found
-    assert (found.rest_bits > 0) == rest
+    realization = correct.find(f, folds > 1)
+    assert isinstance(realization, correct.Correct), realization
+    assert (realization.rest_bits > 0) == has_rest
     case, codes = rescaled(
-        found,
+        realization,
         np.arange(sets).reshape(folds, lanes),
         source,
         IntType(base, base + steps),
         inputs(source, lanes, folds, table),
     )
     x, fold = case.inputs[0], np.arange(len(case.inputs[0])) % folds
-    whole = np.stack(
+    exact_codes = np.stack(
         [
             f.apply(np.broadcast_to(x[:, [k]], (len(x), sets)))[np.arange(len(x)), fold * lanes + k]
             for k in range(lanes)
         ],
         1,
     )
-    assert (codes == whole).all()
+    assert (codes == exact_codes).all()
     return case, codes
 
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS[::-1])
 def test_correct(dialect: str, tmp_path: Path) -> None:
-    made = [
+    cases = [
         corrected(3, 1, int_type(16, True), 255, -128, 0.5, 0),
         corrected(2, 3, int_type(12, True), 31, 0, 0.3, 0),
         corrected(3, 1, int_type(12, True), 15, -8, 0.6, 5),
-        corrected(3, 1, int_type(32, True), 255, -128, 0.9, 60, rest=True),
+        corrected(3, 1, int_type(32, True), 255, -128, 0.9, 60, has_rest=True),
         corrected(1, 2, int_type(32, False), 127, 0, 0.5, 0),
-        corrected(1, 4, int_type(32, True), 31, 3, 0.1, 1000, rest=True),
+        corrected(1, 4, int_type(32, True), 31, 3, 0.1, 1000, has_rest=True),
         corrected(2, 1, IntType(0, 1), 1, 0, 1.0, 0),
         corrected(2, 2, IntType(-1, 0), 1, -1, 1.0, 0),
-        corrected(2, 3, int_type(24, True), 255, -128, 0.8, 9, rest=True),
+        corrected(2, 3, int_type(24, True), 255, -128, 0.8, 9, has_rest=True),
         corrected(2, 1, int_type(9, True), 255, -128, 0.8, 0),
     ]
-    check(tmp_path, made, dialect)
+    check(tmp_path, cases, dialect)
 
 
 INT8, UINT8 = IntType(-128, 127), IntType(0, 255)
@@ -345,5 +368,5 @@ PAIRS = [
 def test_every_pair(dialect: str, tmp_path: Path) -> None:
     codes = np.random.default_rng(1).permutation(1 << 16).reshape(-1, 4)
     zero = np.zeros((1, 4), np.int64)
-    made = [rescaled(found, zero, IntType(0, 65535), found.pair.type, codes) for found in PAIRS]
-    check(tmp_path, made, dialect)
+    cases = [rescaled(realization, zero, IntType(0, 65535), realization.pair.type, codes) for realization in PAIRS]
+    check(tmp_path, cases, dialect)

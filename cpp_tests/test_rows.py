@@ -1,4 +1,4 @@
-"""hg/rows.hpp, hg/softmax.hpp, hg/norm.hpp: functions of rows, against integers, fractions and numpy's float32."""
+"""hg/rows.hpp, hg/softmax.hpp, hg/norm.hpp: rows, compared with integers, fractions and numpy's float32."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from hlsgen.numerics.normalization import moments, normalized, reciprocal_root
 rng = np.random.default_rng(23)
 INT8, UINT8 = IntType(-128, 127), IntType(0, 255)
 FRAMES, ROWS = 2, 40
-#: Streams of a unit, what goes in, and the words that must come out.
-Made = tuple[Case, Array]
+#: A case, and the words that its output stream must have.
+CaseAndOutput = tuple[Case, Array]
 
 
 def case(unit: Unit, sources: Sequence[Stream], inputs: Sequence[Array], result: Stream) -> Case:
-    """Two frames. Functions of several processes are simulated one process after the other: the first of them reads all."""
+    """Case with two frames. The processes of a function run in sequence: the first one reads all input."""
     node = Node("unit", unit, tuple("ab"[: len(sources)]), tuple(sources), ("m",), result)
     return replace(case_of(node, inputs, FRAMES), needs=())
 
 
 def rows_of(type_: IntType, count: int) -> Array:
-    """Rows of both frames: near each other, far apart, equal, at the ends."""
+    """Rows of both frames: values close together, spread, equal, or at the ends of the type."""
     center = rng.uniform(type_.lo, type_.hi, (FRAMES * ROWS, 1))
     spread = rng.choice([0, 0.02, 0.1, 1], (FRAMES * ROWS, 1)) * (type_.hi - type_.lo)
     x = np.clip(np.rint(rng.normal(center, spread, (FRAMES * ROWS, count))), type_.lo, type_.hi).astype(np.int64)
@@ -42,13 +42,13 @@ def rows_of(type_: IntType, count: int) -> Array:
     return x
 
 
-def check(made: Sequence[Made], dialect: str, folder: Path) -> None:
-    found = run_cases(folder, [own for own, _ in made], dialect)
-    for streams, (own, wanted) in zip(found, made, strict=True):
-        assert np.array_equal(streams[0], wanted.astype(np.int64)), own.call
+def check(cases: Sequence[CaseAndOutput], dialect: str, folder: Path) -> None:
+    outputs = run_cases(folder, [each_case for each_case, _ in cases], dialect)
+    for streams, (each_case, expected) in zip(outputs, cases, strict=True):
+        assert np.array_equal(streams[0], expected.astype(np.int64)), each_case.call
 
 
-def function(f: RowFunction, type_: IntType, lanes: int, beats: int) -> Made:
+def function(f: RowFunction, type_: IntType, lanes: int, beats: int) -> CaseAndOutput:
     x = rows_of(type_, lanes * beats)
     if isinstance(f, Share):
         x[:, rng.integers(lanes * beats)] = 0
@@ -57,49 +57,62 @@ def function(f: RowFunction, type_: IntType, lanes: int, beats: int) -> Made:
     return case(unit, [source], [x.reshape(-1, lanes)], result), row_values(f, x).reshape(-1, lanes)
 
 
-#: Dialects, and every how many of the cases.
-EVERY = [("ap", 2), ("ap", 1), ("ac", 2)]
+#: Dialects, each with the stride through the cases.
+DIALECT_AND_STEP = [("ap", 2), ("ap", 1), ("ac", 2)]
 
 
 def share(levels: int, a: int, b: int, c: int, log2: int) -> Share:
-    """The tables of an iSoftmax."""
+    """Weights and numbers of an iSoftmax."""
     below = np.arange(256)
     power = np.minimum(below // log2, 31)
     table = (a * (power * log2 - below + b) ** 2 + c) >> power
     return Share(table, table * (levels - 1))
 
 
-def norm(centred: bool, count: int, most: int, shift: int, biased: int = 0, type_: IntType = INT8) -> IntegerNorm:
-    weight, bias = (rng.integers(-end, end + 1, count) for end in (most, biased))
+def norm(
+    centred: bool, count: int, max_weight: int, shift: int, max_bias: int = 0, type_: IntType = INT8
+) -> IntegerNorm:
+    weight, bias = (rng.integers(-end, end + 1, count) for end in (max_weight, max_bias))
     return IntegerNorm(centred, weight, bias, shift, type_, centred)
 
 
 @pytest.mark.cases(1)
-@pytest.mark.parametrize("dialect, every", EVERY)
-def test_rows_of_integers(dialect: str, every: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("dialect, step", DIALECT_AND_STEP)
+def test_rows_of_integers(dialect: str, step: int, tmp_path: Path) -> None:
     ita = 256 >> ((np.arange(256) + 16) >> 5)
-    made = [
-        function(BelowLargest(), UINT8, 3, 2), function(BelowLargest(), IntType(-300, 90), 1, 1),
-        function(share(256, 1, 345, 62395, 255), UINT8, 2, 4), function(share(16, 2, 20, 30, 9), IntType(0, 130), 4, 1),
-        function(Share(ita, ita * 255), UINT8, 1, 3), function(norm(False, 8, 1 << 20, 16), INT8, 2, 4),
-        function(norm(True, 6, 5000, 9, 900), UINT8, 1, 6), function(norm(True, 5, 90, 0, 9), IntType(-300, 7), 5, 1),
+    cases = [
+        function(BelowLargest(), UINT8, 3, 2),
+        function(BelowLargest(), IntType(-300, 90), 1, 1),
+        function(share(256, 1, 345, 62395, 255), UINT8, 2, 4),
+        function(share(16, 2, 20, 30, 9), IntType(0, 130), 4, 1),
+        function(Share(ita, ita * 255), UINT8, 1, 3),
+        function(norm(False, 8, 1 << 20, 16), INT8, 2, 4),
+        function(norm(True, 6, 5000, 9, 900), UINT8, 1, 6),
+        function(norm(True, 5, 90, 0, 9), IntType(-300, 7), 5, 1),
         function(norm(False, 1, 7, 0, type_=IntType(-4, 3)), IntType(-1, 0), 1, 1),
-    ]  # fmt: skip
-    check(made[::every], dialect, tmp_path)
+    ]
+    check(cases[::step], dialect, tmp_path)
 
 
 def mask_of(count: int) -> Array:
-    """Rows in which some elements are gone and the others count, or are even, and one of each whole."""
-    gone = rng.random((ROWS // 2, count)) < 0.6
-    gone[:2] = False
-    gone[np.arange(len(gone)), rng.integers(count, size=len(gone))] = False
-    return np.where(gone, GONE, np.where(np.arange(len(gone)) % 2, EVEN, COUNTS)[:, None]).astype(np.uint8)
+    """Mask rows with some masked-out elements, where the others count or are even, and one full row of each."""
+    masked = rng.random((ROWS // 2, count)) < 0.6
+    masked[:2] = False
+    masked[np.arange(len(masked)), rng.integers(count, size=len(masked))] = False
+    return np.where(masked, GONE, np.where(np.arange(len(masked)) % 2, EVEN, COUNTS)[:, None]).astype(np.uint8)
 
 
 def softmax(
-    lanes: int, beats: int, type_: IntType, step: float, *, in_order: bool = False, most: int = 0, masked: bool = False
-) -> Made:  # fmt: skip
-    """`most`: words of a table, if powers are products of two."""
+    lanes: int,
+    beats: int,
+    type_: IntType,
+    step: float,
+    *,
+    in_order: bool = False,
+    max_words: int = 0,
+    masked: bool = False,
+) -> CaseAndOutput:
+    """Case of a Softmax. `max_words`: words of a lookup table, if powers are products of two."""
     count, exact = lanes * beats, Fraction(float(np.float32(step)))
     reach = type_.hi - type_.lo
     power = powers(exact, reach + 1)
@@ -107,17 +120,25 @@ def softmax(
         high = np.float32(np.finfo(np.float32).max / np.float32(200 * count))
         power = (np.exp(-float(exact) * np.arange(reach + 1)) * high).astype(np.float32)
     numerator = power * np.float32(100) if in_order else power
-    if in_order and not power[1]:  # quotients of 2^-24, of what becomes 0, and of the next one
-        least = power[0] * np.float32(2.0**-24)
-        numerator[1:4] = least, np.nextafter(least, np.float32(0)), np.nextafter(least, power[0])
+    if (
+        in_order and not power[1]
+    ):  # quotients of 2^-24, of the next smaller number, which becomes 0, and of the next larger one
+        quotient_2_24 = power[0] * np.float32(2.0**-24)
+        numerator[1:4] = (
+            quotient_2_24,
+            np.nextafter(quotient_2_24, np.float32(0)),
+            np.nextafter(quotient_2_24, power[0]),
+        )
     closed = masked or len(power) <= reach
     x = rows_of(type_, count)
     mask = mask_of(count) if masked else None
-    own, far = x, len(power) + reach
+    effective_codes, masked_distance = x, len(power) + reach
     if mask is not None:
-        says = np.tile(mask, (len(x) // len(mask), 1))
-        own = np.where(says == GONE, type_.lo - far, np.where(says == EVEN, type_.lo, x))
-    at = np.minimum(own.max(axis=1, keepdims=True) - own, far)
+        mask_rows = np.tile(mask, (len(x) // len(mask), 1))
+        effective_codes = np.where(
+            mask_rows == GONE, type_.lo - masked_distance, np.where(mask_rows == EVEN, type_.lo, x)
+        )
+    at = np.minimum(effective_codes.max(axis=1, keepdims=True) - effective_codes, masked_distance)
     e, top = (np.append(part, np.zeros(reach + 1, np.float32))[at] for part in (power, numerator))
     if in_order:
         total = np.zeros(len(x), np.float32)
@@ -129,8 +150,8 @@ def softmax(
         sums = [nearest(sum(map(Fraction, row), Fraction(0))) for row in e.astype(float).tolist()]
         y = top * (np.float32(1) / np.array(sums, np.float32))[:, None]
     source = stream_of(type_, lanes, x.size // FRAMES, count)
-    parts = factors(exact, power, reach, most, zero=masked) if most else None
-    assert (parts is not None) == bool(most)
+    parts = factors(exact, power, reach, max_words, zero=masked) if max_words else None
+    assert (parts is not None) == bool(max_words)
     unit = SoftmaxUnit(
         power, numerator, in_order, closed, lanes, beats, parts, None if mask is None else mask.reshape(-1)
     )
@@ -139,7 +160,7 @@ def softmax(
 
 
 def nearest(number: Fraction) -> float:
-    """The nearest number of 24 bits, the even one of two."""
+    """The number rounded to 24 bits, ties to even."""
     scale = Fraction(1)
     while number * scale < 1 << 23:
         scale *= 2
@@ -149,23 +170,28 @@ def nearest(number: Fraction) -> float:
 
 
 @pytest.mark.cases(1)
-@pytest.mark.parametrize("dialect, every", EVERY)
-def test_softmax(dialect: str, every: int, tmp_path: Path) -> None:
-    made = [
-        softmax(2, 4, INT8, 0.0142), softmax(4, 1, UINT8, 0.3), softmax(1, 1, IntType(-4, 3), 0.5),
-        softmax(5, 2, INT8, 1.0),  # powers and products below the smallest normal number
-        softmax(1, 6, IntType(-100, 7), 200.0),  # a power but 1 is 0
-        softmax(2, 3, IntType(-3000, 2000), 0.003, most=200), softmax(1, 4, IntType(0, 9000), 0.02, most=200),
+@pytest.mark.parametrize("dialect, step", DIALECT_AND_STEP)
+def test_softmax(dialect: str, step: int, tmp_path: Path) -> None:
+    cases = [
+        softmax(2, 4, INT8, 0.0142),
+        softmax(4, 1, UINT8, 0.3),
+        softmax(1, 1, IntType(-4, 3), 0.5),
+        softmax(5, 2, INT8, 1.0),  # subnormal powers and products
+        softmax(1, 6, IntType(-100, 7), 200.0),  # every power except 1 is 0
+        softmax(2, 3, IntType(-3000, 2000), 0.003, max_words=200),
+        softmax(1, 4, IntType(0, 9000), 0.02, max_words=200),
         softmax(1, 2, IntType(0, 3), 200.0, in_order=True),
-        softmax(1, 6, INT8, 0.05, in_order=True), softmax(1, 3, INT8, 2.5, in_order=True),
+        softmax(1, 6, INT8, 0.05, in_order=True),
+        softmax(1, 3, INT8, 2.5, in_order=True),
         softmax(2, 3, IntType(5, 90), 0.05, masked=True),
-        softmax(3, 2, IntType(-3000, 2000), 0.003, most=200, masked=True), softmax(5, 1, INT8, 0.9, masked=True),
-    ]  # fmt: skip
-    check(made[::every], dialect, tmp_path)
+        softmax(3, 2, IntType(-3000, 2000), 0.003, max_words=200, masked=True),
+        softmax(5, 1, INT8, 0.9, masked=True),
+    ]
+    check(cases[::step], dialect, tmp_path)
 
 
 F = Fraction
-# lanes, beats, type of the codes, shift, offset, centered, addend, ways
+# lanes, beats, type of the codes, shift, offset, centered, addend, rows in flight
 NORMS: list[tuple[int, int, IntType, int, int, bool, Fraction, int]] = [
     (2, 3, IntType(-8, 7), 0, 0, True, F(36) * F(float(np.float32(1e-5))) / F(float(np.float32(0.3))) ** 2, 2),
     (3, 8, INT8, 0, 0, True, F(5, 4), 3),
@@ -175,13 +201,20 @@ NORMS: list[tuple[int, int, IntType, int, int, bool, Fraction, int]] = [
 
 
 def norm_units(
-    lanes: int, beats: int, type_: IntType, shift: int, offset: int, centered: bool, addend: Fraction, ways: int
-) -> list[Made]:
-    """The three units of a normalization: each gets what the one before has to send."""
+    lanes: int,
+    beats: int,
+    type_: IntType,
+    shift: int,
+    offset: int,
+    centered: bool,
+    addend: Fraction,
+    rows_in_flight: int,
+) -> list[CaseAndOutput]:
+    """Cases of the three units of a normalization. Each gets the expected output of the previous one."""
     count = lanes * beats
     rows = RowCodes(count, type_, shift, offset, centered)
-    units = units_of(rows, addend, lanes, ways)
-    own, root, scale = units
+    units = units_of(rows, addend, lanes, rows_in_flight)
+    moments_unit, root, scale = units
     x = rows_of(type_, count)
     q = (x << shift) + offset
     _, moment = moments(q, centered)
@@ -194,25 +227,25 @@ def norm_units(
     ]
     real = normalized(q, centered, addend).astype(np.float32).view(np.uint32).astype(np.int64)
     codes = stream_of(type_, lanes, x.size // FRAMES, count)
-    widths = own.moment_bits + rows.sum_bits, root.constants.step_bits + 24 + rows.sum_bits
+    widths = moments_unit.moment_bits + rows.sum_bits, root.constants.step_bits + 24 + rows.sum_bits
     words = [stream_of(IntType(0, (1 << bits) - 1), 1, ROWS, 1) for bits in widths]
     beats_of = [np.array(values, object).reshape(-1, 1) for values in (sums, factors)]
     elements = x.reshape(-1, lanes)
     streams: list[tuple[Unit, list[Stream], list[Array], Stream, Array]] = [
-        (own, [codes], [elements], words[0], beats_of[0]),
+        (moments_unit, [codes], [elements], words[0], beats_of[0]),
         (root, [words[0]], [beats_of[0]], words[1], beats_of[1]),
         (scale, [codes, words[1]], [elements, beats_of[1]], replace(codes, type=FLOAT_WORD), real.reshape(-1, lanes)),
     ]
-    made = []
-    for unit, sources, inputs, result, wanted in streams:
+    cases = []
+    for unit, sources, inputs, result, expected in streams:
         node = Node("unit", unit, tuple("ab"[: len(sources)]), tuple(sources), ("m",), result)
-        made.append((case_of(node, inputs, FRAMES), wanted))
-        assert isinstance(unit, NormScale) or int(max(wanted[:, 0])).bit_length() <= result.type.bits <= 63
-    return made
+        cases.append((case_of(node, inputs, FRAMES), expected))
+        assert isinstance(unit, NormScale) or int(max(expected[:, 0])).bit_length() <= result.type.bits <= 63
+    return cases
 
 
 @pytest.mark.cases(1)
-@pytest.mark.parametrize("dialect, every", EVERY)
-def test_normalization(dialect: str, every: int, tmp_path: Path) -> None:
-    units = [norm_units(*norm) for norm in NORMS[::every]]
-    check([own for made in units for own in made], dialect, tmp_path)
+@pytest.mark.parametrize("dialect, step", DIALECT_AND_STEP)
+def test_normalization(dialect: str, step: int, tmp_path: Path) -> None:
+    units = [norm_units(*norm) for norm in NORMS[::step]]
+    check([each_case for cases in units for each_case in cases], dialect, tmp_path)

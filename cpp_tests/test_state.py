@@ -1,4 +1,4 @@
-"""hg/state.hpp: what a step leaves is what the next one finds."""
+"""hg/state.hpp: each step starts with the state at the end of the previous one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cpp_bench import DIALECTS, FLAGS, SANITIZE
 from hlsgen.library import library_text
 from hlsgen.simulation.cpp_headers import include_folders
 
-#: Three states of four beats; what is found is sent twice each.
+#: Program with three states of four beats, each of which is emitted twice.
 _PROGRAM = """
 #include <cstdio>
 #include "hg/state.hpp"
@@ -42,10 +42,10 @@ def test_states(dialect: str, tmp_path: Path) -> None:
         (tmp_path / name).write_text(library_text(f"cpp/{Path(name).parent}", Path(name).name))
     (tmp_path / "main.cpp").write_text(_PROGRAM)
     headers = [flag for path in include_folders(dialect) for flag in ("-isystem", str(path))]  # type: ignore[arg-type]
-    own = ["-I.", "-Icsim", *(["-Icsim_ac"] if dialect == "ac" else [])]
+    dialect_folders = ["-I.", "-Icsim", *(["-Icsim_ac"] if dialect == "ac" else [])]
     compiler = ["ccache", "g++"] if shutil.which("ccache") else ["g++"]
-    flags = [*FLAGS.split(), *SANITIZE[dialect], *own, *headers]
+    flags = [*FLAGS.split(), *SANITIZE[dialect], *dialect_folders, *headers]
     subprocess.run([*compiler, *flags, "main.cpp", "-o", "main"], cwd=tmp_path, check=True)
-    done = subprocess.run([tmp_path / "main"], capture_output=True, text=True)
-    wanted = [f"{4 * state + n},{-n}" for state in (0, 0, 1, 1, 2) for n in range(4)]
-    assert done.stdout.split() == wanted, done.stderr
+    completed = subprocess.run([tmp_path / "main"], capture_output=True, text=True)
+    expected = [f"{4 * state + n},{-n}" for state in (0, 0, 1, 1, 2) for n in range(4)]
+    assert completed.stdout.split() == expected, completed.stderr

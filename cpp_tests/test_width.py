@@ -1,4 +1,4 @@
-"""hg/width.hpp: elements keep their order at any ratio of lanes, with groups that begin new beats."""
+"""hg/width.hpp: elements keep their order at any ratio of lanes, and groups begin new beats."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from hlsgen.numerics.fixed import Array, int_type
 
 
 def regrouped(lanes: tuple[int, int], groups: tuple[int, int]) -> tuple[Case, Array]:
-    """Two frames, each of a few groups of both sides: noise behind the last element that comes in, 0 that leaves."""
+    """Case with two frames of several groups. Lanes after the last element are random at the input, 0 at the output."""
     rng = np.random.default_rng(sum(lanes))
     type_ = int_type(3, bool(lanes[0] % 2))
     count = 3 * lcm(*groups)
     elements = rng.integers(type_.lo, type_.hi + 1, 2 * count)
-    source, result = (stream_of(type_, own, count, group) for own, group in zip(lanes, groups, strict=True))
+    source, result = (
+        stream_of(type_, lane_count, count, group) for lane_count, group in zip(lanes, groups, strict=True)
+    )
     x = rng.integers(type_.lo, type_.hi + 1, (2 * source.groups, source.group_beats * source.lanes))
     y = np.zeros((2 * result.groups, result.group_beats * result.lanes), np.int64)
     x[:, : source.group], y[:, : result.group] = (elements.reshape(-1, group) for group in groups)
@@ -49,21 +51,21 @@ GROUPS = [
 ]
 
 
-def some(rng: np.random.Generator) -> tuple[tuple[int, int], tuple[int, int]]:
-    """One group is a multiple of the other; in a third of all cases they are equal."""
-    one, other, group = (int(value) for value in rng.integers(1, (8, 8, 14)))
-    more = group * int(rng.integers(2, 5))
-    return (one, other), [(group, group), (group, more), (more, group)][int(rng.integers(0, 3))]
+def random_ratio(rng: np.random.Generator) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Random lanes and groups. One group is a multiple of the other; in a third of all cases they are equal."""
+    lanes_in, lanes_out, group = (int(value) for value in rng.integers(1, (8, 8, 14)))
+    multiple = group * int(rng.integers(2, 5))
+    return (lanes_in, lanes_out), [(group, group), (group, multiple), (multiple, group)][int(rng.integers(0, 3))]
 
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_width(dialect: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
-    made = [regrouped(lanes, (lcm(*lanes), lcm(*lanes))) for lanes in WHOLE]
-    made += [regrouped(*case) for case in GROUPS]
-    made += [regrouped(*some(rng)) for _ in range(12)]
-    assert {case.call.function for case, _ in made} == {"hg::widen", "hg::narrow", "hg::gearbox"}
-    found = run_cases(tmp_path, [case for case, _ in made], dialect)
-    for (y,), (_, wanted) in zip(found, made, strict=True):
-        assert np.array_equal(y, wanted)
+    cases = [regrouped(lanes, (lcm(*lanes), lcm(*lanes))) for lanes in WHOLE]
+    cases += [regrouped(*case) for case in GROUPS]
+    cases += [regrouped(*random_ratio(rng)) for _ in range(12)]
+    assert {case.call.function for case, _ in cases} == {"hg::widen", "hg::narrow", "hg::gearbox"}
+    outputs = run_cases(tmp_path, [case for case, _ in cases], dialect)
+    for (y,), (_, expected) in zip(outputs, cases, strict=True):
+        assert np.array_equal(y, expected)
