@@ -54,7 +54,7 @@ def main() -> None:
                 write_build(build, core)
                 work.mkdir()
                 start = time.perf_counter()
-                program = CppCore(build, core, work, simulator)
+                program = CppCore(build.cpp, build.network, core, work, simulator)
                 compiled = time.perf_counter()
                 codes = stimuli(build.network, count, 1)
                 begun = processor_seconds()

@@ -301,19 +301,39 @@ def verify(
     waves: a file .vcd or .fst that takes the waves of the simulator, which must be one of Verilog and the only one.
     """
     from hlsgen.driver.build_directory import reopen
-    from hlsgen.simulation.simulators import SIMULATORS, simulators_of
-    from hlsgen.simulation.verify import verify_build
+    from hlsgen.simulation.simulators import CPP, SIMULATORS, VERILOG, simulators_of
+    from hlsgen.simulation.verify import Request, verify_build
+    from hlsgen.simulation.verify_verilog import prepare_weights
 
     for name in simulators or ():
         if name not in SIMULATORS:
             raise fail("HG040", "--sim", f"{name!r}.", f"Supported: {', '.join(SIMULATORS)}, all.")
-    opened, folder = reopen(Path(directory)), None if cut is None else Path(cut)
+    opened = reopen(Path(directory))
     chosen = simulators_of(opened) if simulators is None else simulators
-    return verify_build(
-        opened, Path(directory), chosen, frames, seed, progress, allow_changed=allow_changed,
-        cut=folder, oracle=oracle, cosim=cosim, found=found, budget=budget,
+    request = Request(
+        simulators=chosen,
+        frames=frames,
+        seed=seed,
+        oracle=oracle,
+        allow_changed=allow_changed,
+        cut=None if cut is None else Path(cut),
+        cosim=cosim,
+        budget=budget,
         waves=None if waves is None else Path(waves),
-    )  # fmt: skip
+    )
+    return verify_build(
+        opened.model,
+        opened.network,
+        opened.timing,
+        opened.files,
+        Path(directory),
+        request,
+        design=opened.design if set(chosen) & set(VERILOG) else None,
+        cpp=opened.cpp if cosim or set(chosen) & set(CPP) else None,
+        prepare_weights=partial(prepare_weights, opened),
+        progress=progress,
+        report=found,
+    )
 
 
 def certify(directory: str | PathLike[str], model: str | PathLike[str] | None = None) -> Certified:

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -174,19 +174,19 @@ def reopen(directory: Path, progress: Progress | None = None) -> Build:
     return compile_model(path, options, progress)
 
 
-def changed_files(build: Build, directory: Path) -> list[str]:
+def changed_files(files: Mapping[str, bytes], directory: Path) -> list[str]:
     """Files of a build directory that are not what the model gives, or are missing or left over.
 
     Left over is what else lies in the folders of the build, but not in those that running its testbench makes.
     """
-    there = files_in(directory, {name.split("/")[0] for name in build.files if "/" in name})
-    wrong = [name for name, data in build.files.items() if name not in there or not _holds(directory / name, data)]
+    there = files_in(directory, {name.split("/")[0] for name in files if "/" in name})
+    wrong = [name for name, data in files.items() if name not in there or not _holds(directory / name, data)]
     more = {name for name in there if "/" in name and not left_by_runs(name)}
-    return [*wrong, *sorted(more - set(build.files))]
+    return [*wrong, *sorted(more - set(files))]
 
 
 def changes(
-    build: Build, directory: Path, hint: str = "", skipped: Callable[[str], object] = lambda name: False
+    files: Mapping[str, bytes], directory: Path, hint: str = "", skipped: Callable[[str], object] = lambda name: False
 ) -> list[Diagnostic]:
     """HG051 for each of `changed_files`: what is the matter with it and what to do, in the same words everywhere.
 
@@ -194,10 +194,10 @@ def changes(
     skipped: whether a file of this name is left out.
     """
     found = []
-    for name in (name for name in changed_files(build, directory) if not skipped(name)):
+    for name in (name for name in changed_files(files, directory) if not skipped(name)):
         there = os.path.lexists(directory / name)
         what = "differs from what the model gives." if there else "is missing."
-        text, advice = (what, "Build again") if name in build.files else ("is no file of the build.", "Move it away")
+        text, advice = (what, "Build again") if name in files else ("is no file of the build.", "Move it away")
         found.append(Diagnostic("HG051", name, text, f"{advice}; {hint}" if hint else f"{advice}."))
     return found
 

@@ -21,7 +21,7 @@ def regenerated_differences(directory: Path) -> list[Diagnostic]:
     hashes of proven files are left out. Raises what `reopen` raises.
     """
     build = reopen(directory)
-    found = changes(build, directory, skipped=lambda name: name == "manifest.json" or _PROVEN.fullmatch(name))
+    found = changes(build.files, directory, skipped=lambda name: name == "manifest.json" or _PROVEN.fullmatch(name))
     wanted = _entries(build.files["manifest.json"])
     there = _entries(read_regular(directory / "manifest.json", MAX_MANIFEST_BYTES) or b"")
     keys = [key for key in (wanted | there) if _text(wanted.get(key)) != _text(there.get(key))]

@@ -55,7 +55,7 @@ def package_directory(
     A package that is there is replaced, and what else lies there stays. Raises HG040, HG050, HG051, HG060, HG001.
     """
     build = reopen(directory, progress)
-    if changed := changes(build, directory):
+    if changed := changes(build.files, directory):
         raise HlsgenError(changed)
     files = package_files(build, kinds, device, clock_mhz)
     overtaken = replace_files(files, output, lambda: _own_files(output))

@@ -9,15 +9,15 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import fail
-from hlsgen.driver.compile import Build
 from hlsgen.installation import install_command
 from hlsgen.simulation.child_process import failed, run_tool
 
@@ -85,12 +85,14 @@ def require(simulator: str) -> None:
             )
 
 
-def time_limit(build: Build, frames: int, simulator: str) -> float:
-    """Seconds after which a simulation of all tests with this number of frames has failed, by the predicted cycles."""
-    source = sum(len(data) for name, data in build.files.items() if name.startswith("rtl/") and name.endswith(".v"))
-    timing = build.timing
+def time_limit(network: Network, timing: Timing, files: Mapping[str, bytes], frames: int, simulator: str) -> float:
+    """Seconds after which a simulation of all tests with this number of frames has failed, by the predicted cycles.
+
+    files: by relative path; the Verilog of the core is compiled.
+    """
+    source = sum(len(data) for name, data in files.items() if name.startswith("rtl/") and name.endswith(".v"))
     cycles = 40 * timing.latency + (frames + 100) * timing.interval
-    macs = sum(work.macs for work in works_of(build.graph).values()) * cycles / max(1, timing.interval)
+    macs = sum(work.macs for work in works_of(network.graph).values()) * cycles / max(1, timing.interval)
     a_cycle, a_mac = _PACE[simulator]
     return COMPILE_SECONDS + SECONDS_A_BYTE * source + SLACK * (a_cycle * cycles + a_mac * macs)
 

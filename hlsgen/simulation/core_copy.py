@@ -7,29 +7,27 @@ from pathlib import Path
 
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.driver.build_directory import changes, files_in, left_by_runs, read_regular
-from hlsgen.driver.compile import Build
 
 _TRUST = "or, if you trust the change, let `run` or `verify` simulate it with --allow-changed."
 
 
-def core_files(build: Build, directory: Path, *, allow_changed: bool) -> dict[str, bytes]:
+def core_files(files: Mapping[str, bytes], directory: Path, *, allow_changed: bool) -> dict[str, bytes]:
     """Verilog, its files.f, and C++, by relative path: the files of the build, if `directory` has the same.
 
-    allow_changed: the files in `directory` instead, if they are regular files. Otherwise raises HG051 for every file
-    that
-    differs.
+    files: contents of the build's files. allow_changed: the files in `directory` instead, if they are regular files.
+    Otherwise raises HG051 for every file that differs.
     """
     if allow_changed:
         present = files_in(directory, {"rtl", "hls"})
-        names = sorted(name for name in present if _is_core(name) and (name in build.files or not left_by_runs(name)))
+        names = sorted(name for name in present if _is_core(name) and (name in files or not left_by_runs(name)))
         contents = {name: read_regular(directory / name) for name in names}
-        files = {name: data for name, data in contents.items() if data is not None}
-        if "files.f" in build.files and not ("files.f" in files and files["files.f"].isascii()):
+        core = {name: data for name, data in contents.items() if data is not None}
+        if "files.f" in files and not ("files.f" in core and core["files.f"].isascii()):
             raise fail("HG051", "files.f", "is not a list of files.", "Build again.")
-        return files
-    if changed := changes(build, directory, _TRUST):
+        return core
+    if changed := changes(files, directory, _TRUST):
         raise HlsgenError(changed)
-    return {name: data for name, data in build.files.items() if _is_core(name)}
+    return {name: data for name, data in files.items() if _is_core(name)}
 
 
 def _is_core(name: str) -> bool:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import fail
-from hlsgen.driver.compile import Build
+from hlsgen.hls.core import Core
 from hlsgen.library import render
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.child_process import Ended, failed, run_tool
@@ -50,21 +51,22 @@ class CppCore:
     """The compiled C++ of a build. It runs in child processes, which cannot crash this process and have a time
     limit."""
 
-    def __init__(self, build: Build, core: Path, work: Path, simulator: str) -> None:
+    def __init__(self, cpp: Core, network: Network, core: Path, work: Path, simulator: str) -> None:
         """Compiles the C++ in `core`/hls with the integer types of a simulator of `CPP`. Raises HG052, HG053."""
-        self.build, self.work, self.simulator = build, work, simulator
-        design, dialect = build.cpp, CPP[simulator]
+        self.cpp, self.network, self.work, self.simulator = cpp, network, work, simulator
+        dialect = CPP[simulator]
+        self._source_bytes = sum(file.stat().st_size for file in (core / "hls").rglob("*") if file.is_file())
         #: By position of a layer: name of the stream after it, and the stream.
         self.layers = {
             part.node.position: (part.outputs[0].name, part.node.result)
-            for part in design.parts
+            for part in cpp.parts
             if part.node.position >= 0
         }
         headers = include_folders(dialect)
         compiler = shutil.which("g++") or shutil.which("clang++")
         if compiler is None:
             raise fail("HG052", simulator, "g++ is not on PATH.", "On Debian or Ubuntu: apt-get install g++")
-        (work / "native.cpp").write_text(render("cpp/native.cpp.j2", core=design, layers=list(self.layers.values())))
+        (work / "native.cpp").write_text(render("cpp/native.cpp.j2", core=cpp, layers=list(self.layers.values())))
         core_folders = [
             _with_processes(core / "hls", work / "processes"),
             core / "hls" / "csim",
@@ -80,8 +82,7 @@ class CppCore:
 
     def _compile(self, command: list[str]) -> None:
         """Runs a command of the compiler. Raises HG053."""
-        size = sum(len(data) for name, data in self.build.files.items() if name.startswith("hls/"))
-        seconds = COMPILE_SECONDS + SECONDS_A_BYTE * size
+        seconds = COMPILE_SECONDS + SECONDS_A_BYTE * self._source_bytes
         ended = run_tool(command, self.work, os.environ, self.simulator, seconds, "the compilation")
         if ended.code:
             raise failed(self.simulator, "the core could not be compiled", ended.log)
@@ -104,9 +105,8 @@ class CppCore:
 
         seed: if it is not 0, streams pretend at random to be empty in every second frame when a process checks them.
         """
-        network = self.build.network
         self._require_success(self._send(codes, seed, "layers" if layers else ""))
-        beats_by_label = [(port.label, len(codes) * port.stream.beats) for port in network.outputs]
+        beats_by_label = [(port.label, len(codes) * port.stream.beats) for port in self.network.outputs]
         layer_words = {
             position: self._read(f"{name}.bin", len(codes) * stream.beats)
             for position, (name, stream) in (self.layers if layers else {}).items()
@@ -118,7 +118,7 @@ class CppCore:
     def _send(self, codes: Array, seed: int, kind: str) -> Ended:
         """Runs the program on these codes. `kind`: "layers" to record beats after layers, "bounded" for streams with
         depths."""
-        network, input_bytes = self.build.network, 0
+        network, input_bytes = self.network, 0
         for port in network.inputs:
             words = port_words(port, codes)
             (self.work / f"sent{port.label}.bin").write_bytes(np.ascontiguousarray(words).tobytes())
@@ -128,9 +128,9 @@ class CppCore:
             output_bytes += sum(stream.beats * -(-stream.bits // 8) for _, stream in self.layers.values())
         memory_limit = _MEMORY + 2 * input_bytes + 2 * len(codes) * output_bytes
         if kind == "bounded":
-            memory_limit += 8 * _STACK * (len(self.build.cpp.parts) + 8)  # a process may start several others
+            memory_limit += 8 * _STACK * (len(self.cpp.parts) + 8)  # a process may start several others
         command = [str(self.work / "native"), str(memory_limit), str(seed), *([kind] if kind else [])]
-        seconds = time_limit(self.build, len(codes), self.simulator)
+        seconds = time_limit(self.network, len(codes), self.simulator)
         return run_tool(command, self.work, os.environ, self.simulator, seconds, "the simulation")
 
     def _require_success(self, ended: Ended) -> None:
@@ -143,10 +143,10 @@ class CppCore:
         return np.fromfile(self.work / name, np.uint8).reshape(beats, -1)
 
 
-def time_limit(build: Build, frames: int, simulator: str) -> float:
+def time_limit(network: Network, frames: int, simulator: str) -> float:
     """Seconds after which a C simulation of this number of frames has failed."""
-    macs = sum(work.macs for work in works_of(build.graph).values())
-    elements = sum(node.result.beats * node.result.lanes for node in build.network.nodes)
+    macs = sum(work.macs for work in works_of(network.graph).values())
+    elements = sum(node.result.beats * node.result.lanes for node in network.nodes)
     seconds_a_mac, seconds_an_element = _PACE[simulator]
     return MIN_SECONDS + SLACK * frames * (seconds_a_mac * macs + seconds_an_element * elements)
 

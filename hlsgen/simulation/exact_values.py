@@ -327,7 +327,7 @@ def _reals(terms: Sequence[tuple[Any, ...]]) -> tuple[Array, int]:
 
 
 def rounded_sum(*terms: tuple[Array, ...]) -> Array:
-    """The sum of products integers * scale * ..., rounded once to float32. Scales broadcast to the shape of `integers`."""
+    """The sum of products integers * scale * ..., rounded once to float32. Scales broadcast to the integers."""
     shape = terms[0][0].shape
     factors = [[np.broadcast_to(np.asarray(part, np.float64), shape).ravel() for part in term] for term in terms]
     first, place = _distinct(part for term in factors for part in term)

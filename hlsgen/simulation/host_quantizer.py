@@ -12,13 +12,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from hlsgen.driver.compile import Build
 from hlsgen.frontend.constant_folding import label
 from hlsgen.frontend.load import read_model
 from hlsgen.frontend.onnx_graph import name_all
 from hlsgen.host.hard_numbers import hard_numbers
 from hlsgen.interpreter.graph import encoded
-from hlsgen.ir import GraphInput, Model, ModelInput
+from hlsgen.ir import Graph, GraphInput, Model, ModelInput
 from hlsgen.ir.evaluate import decode, decoding
 from hlsgen.ir.ops import QUANTIZERS, QuantizeLinear, Quantizer
 from hlsgen.numerics.fixed import Array
@@ -53,9 +52,9 @@ class _Path:
     nodes: tuple[onnx.NodeProto, ...]
 
 
-def check_head(build: Build, path: Path, seed: int, oracle: str) -> HeadCheck:
+def check_head(model: Model, graph: Graph, path: Path, seed: int, oracle: str) -> HeadCheck:
     """Compares the codes of hard numbers in the interpreter and in the file's runtime."""
-    runtime = build.model.runtime if oracle == "auto" else oracle
+    runtime = model.runtime if oracle == "auto" else oracle
     executor = "onnxruntime" if runtime.startswith("onnxruntime") else runtime
     if oracle == "none" or not installed(executor):
         return HeadCheck()
@@ -65,7 +64,7 @@ def check_head(build: Build, path: Path, seed: int, oracle: str) -> HeadCheck:
     constants = {t.name: constant_of(t) for t in proto.graph.initializer}
     compared = different = 0
     text = ""
-    for source, part, path_nodes in _parts(build, proto.graph, constants):
+    for source, part, path_nodes in _parts(model, graph, proto.graph, constants):
         x = _numbers(part, source, seed)
         try:
             theirs = np.stack([_run(executor, path_nodes, frame, constants, opsets) for frame in x])
@@ -89,18 +88,18 @@ def check_head(build: Build, path: Path, seed: int, oracle: str) -> HeadCheck:
 
 
 def _parts(
-    build: Build, graph: onnx.GraphProto, constants: dict[str, Array]
+    model: Model, graph: Graph, file_graph: onnx.GraphProto, constants: dict[str, Array]
 ) -> Iterator[tuple[ModelInput, GraphInput, _Path]]:
     """Each part of the port that the host quantizes, with the file's nodes that produce it."""
-    parts = build.graph.inputs or (GraphInput(build.graph.head, build.graph.encode, 0, build.graph.input),)
-    sources = build.graph.model.all_inputs
+    parts = graph.inputs or (GraphInput(graph.head, graph.encode, 0, graph.input),)
+    sources = graph.model.all_inputs
     for number, source in enumerate(sources):
         source_parts = [part for part in parts if part.source == number]
-        source_paths = _paths(graph, source.name, constants)
+        source_paths = _paths(file_graph, source.name, constants)
         if len(source_parts) != len(source_paths):
             continue
         for part, path_nodes in zip(source_parts, source_paths, strict=True):
-            if part.encode is not None and _is_host_part(build.model, part, part.encode, path_nodes):
+            if part.encode is not None and _is_host_part(model, part, part.encode, path_nodes):
                 yield source, part, path_nodes
 
 

@@ -18,9 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from hlsgen.dataflow.network import Network
 from hlsgen.diagnostics import Diagnostic
-from hlsgen.driver.compile import Build
 from hlsgen.host.emit import host_files
+from hlsgen.ir import Model
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.child_process import failed, run_tool, work_folder
 from hlsgen.simulation.host_quantizer import HeadCheck, check_head
@@ -67,21 +68,26 @@ class HostVerdict:
 
 
 def check_host(
-    build: Build, model: Path, seed: int, oracle: str, progress: Callable[[str], None] = lambda text: None
+    model: Model,
+    network: Network,
+    path: Path,
+    seed: int,
+    oracle: str,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> HostVerdict:
-    """Runs the host code of a build. model: path of its ONNX model. oracle: the executor for the head. Raises HG053."""
-    graph, network = build.graph, build.network
+    """Runs the host code of a build. path: its ONNX model. oracle: the executor for the head. Raises HG053."""
+    graph = network.graph
     largest = max(graph.input.size, graph.output.size, *(source.size for source in graph.model.all_inputs))
     frames = max(1, min(FRAMES, _ELEMENTS // largest))
     inputs = stimuli(network, frames, seed)[:frames]
     rng = np.random.default_rng(seed)
-    outputs = _extreme_codes(rng, build, frames)
+    outputs = _extreme_codes(rng, network, frames)
     progress("the host code, in Python and C")
     files = host_files(network, "host", "host", inputs, outputs, seed)
     differences, notes = {}, list[str]()
     with work_folder("host code") as work:
-        for path, data in files.items():
-            (work / Path(path).name).write_bytes(data)
+        for name, data in files.items():
+            (work / Path(name).name).write_bytes(data)
         differences["Python"] = _count_differences([sys.executable, "-I", "host.py", "--self-test"], work, "Python")
         compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
         if compiler is None:
@@ -89,13 +95,13 @@ def check_host(
         else:
             _compile(compiler, work)
             differences["C"] = _count_differences([str(work / "selftest"), "host_vectors.bin"], work, "C")
-    return HostVerdict(frames, differences, check_head(build, model, seed, oracle), notes)
+    return HostVerdict(frames, differences, check_head(model, graph, path, seed, oracle), notes)
 
 
-def _extreme_codes(rng: np.random.Generator, build: Build, frames: int) -> Array:
+def _extreme_codes(rng: np.random.Generator, network: Network, frames: int) -> Array:
     """Codes of the output: all lowest, all highest, then random codes of each port."""
     codes_by_port = []
-    for port in build.network.outputs:
+    for port in network.outputs:
         type_ = port.value.type
         port_codes = rng.integers(type_.lo, type_.hi, (frames, *port.value.shape), endpoint=True)
         port_codes[0] = type_.lo

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from hlsgen.artifacts.layer_table import nodes_of
+from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Fork, Node, Stream
 from hlsgen.diagnostics import fail
-from hlsgen.driver.compile import Build
 from hlsgen.driver.replace_directory import replace_files
 from hlsgen.interpreter import graph as reference
 from hlsgen.library import library_text
 from hlsgen.numerics.fixed import Array
 from hlsgen.testbench.stream_codec import pack, to_text, to_wire
+from hlsgen.verilog.netlist import Design
 from hlsgen.verilog.render import render
 
 
@@ -48,7 +49,15 @@ def check_cut(folder: Path) -> None:
         raise fail("HG040", "--cut", f"{str(folder)!r} exists.", "Name a new folder, or an empty one.")
 
 
-def write_cut(build: Build, core: Mapping[str, bytes], folder: Path, layer: str, codes: Array) -> None:
+def write_cut(
+    design: Design,
+    network: Network,
+    timing: Timing,
+    core: Mapping[str, bytes],
+    folder: Path,
+    layer: str,
+    codes: Array,
+) -> None:
     """Writes one layer of a build into a new folder, with a test that fails as long as its modules are wrong.
 
     The folder has the units of the layer, wired as in the build, with the library modules and memories of `core` (the
@@ -56,12 +65,14 @@ def write_cut(build: Build, core: Mapping[str, bytes], folder: Path, layer: str,
     int64 (frames, *shape), and the beats that the layer must send. Raises HG001, HG040.
     """
     check_cut(folder)
-    replace_files(cut(build, core, layer, codes), folder, dict)
+    replace_files(cut(design, network, timing, core, layer, codes), folder, dict)
 
 
-def cut(build: Build, core: Mapping[str, bytes], layer: str, codes: Array) -> dict[str, bytes]:
+def cut(
+    design: Design, network: Network, timing: Timing, core: Mapping[str, bytes], layer: str, codes: Array
+) -> dict[str, bytes]:
     """The files of one layer; arguments as for `write_cut`."""
-    network, graph = build.network, build.graph
+    graph = network.graph
     nodes = _needed(nodes_of(network)[layer])
     producers = {wire: node for node in network.nodes for wire in node.outputs}
     inside = {wire for node in nodes for wire in node.outputs}
@@ -84,14 +95,14 @@ def cut(build: Build, core: Mapping[str, bytes], layer: str, codes: Array) -> di
     text = render(
         "verilog/cut.v.j2",
         layer=layer.replace("\n", " "),
-        top=build.design.top,
-        prefix=build.design.prefix,
+        top=design.top,
+        prefix=design.prefix,
         inputs=ports,
         output=output,
-        nets=[net for net in build.design.nets if net.name in inner_nets],
-        instances=[instance for instance in build.design.instances if instance.name in names],
+        nets=[net for net in design.nets if net.name in inner_nets],
+        instances=[instance for instance in design.instances if instance.name in names],
     )
-    top = f"rtl/{build.design.top}.v"
+    top = f"rtl/{design.top}.v"
     library = [line for line in core["files.f"].decode().split() if line != top]
     texts = {"rtl/cut.v": text, "files.f": "\n".join([*library, "rtl/cut.v"]) + "\n"}
     values = [codes, *reference.run_layers(graph, codes)]
@@ -108,7 +119,7 @@ def cut(build: Build, core: Mapping[str, bytes], layer: str, codes: Array) -> di
         "layer": layer,
         "inputs": [port.config() for port in ports],
         "output": output.config(),
-        "patience": 4 * (build.timing.latency + build.timing.interval) + 1000,
+        "patience": 4 * (timing.latency + timing.interval) + 1000,
     }
     texts["tb/config.json"] = json.dumps(config, indent=2) + "\n"
     texts |= {f"tb/{name}": library_text("tb", name) for name in ("run.py", "test_cut.py")}

@@ -28,7 +28,7 @@ def run_hardware(build: Build, directory: Path, codes: Array, simulator: str, *,
         return _by_cpp(build, directory, codes, simulator, allow_changed, layers=False)[0]
     if simulator != "verilator":
         return _captured(build, directory, codes, simulator, allow_changed, layers=False)[0]
-    files = core_files(build, directory, allow_changed=allow_changed)
+    files = core_files(build.files, directory, allow_changed=allow_changed)
     with work_folder(simulator) as work:
         return run_library(build, write_core(files, work), work, codes)
 
@@ -47,9 +47,9 @@ def _by_cpp(
 ) -> tuple[Array, list[Array | None]]:
     """Output codes, and codes after each layer if `layers`, by C simulation."""
     network, graph = build.network, build.graph
-    files = core_files(build, directory, allow_changed=allow_changed)
+    files = core_files(build.files, directory, allow_changed=allow_changed)
     with work_folder(simulator) as work:
-        simulated = CppCore(build, write_core(files, work), work, simulator).run(codes, layers=layers)
+        simulated = CppCore(build.cpp, network, write_core(files, work), work, simulator).run(codes, layers=layers)
     layer_codes: list[Array | None] = [None] * len(graph.layers)
     for node in network.nodes:
         if node.position in simulated.layers:
@@ -64,11 +64,11 @@ def _captured(
 ) -> tuple[Array, list[Array | None]]:
     """Output codes, and codes after each layer if `layers`, recorded by the testbench."""
     network, graph = build.network, build.graph
-    files = core_files(build, directory, allow_changed=allow_changed)
+    files = core_files(build.files, directory, allow_changed=allow_changed)
     with work_folder(simulator) as work:
         core = write_core(files, work)
-        bench = prepare(build, codes, work)
-        seconds = time_limit(build, len(codes), simulator)
+        bench = prepare(build.design, network, build.timing, codes, work)
+        seconds = time_limit(network, build.timing, files, len(codes), simulator)
         outcome = simulate(core, bench, bench, work / "sim", simulator, ["capture"], monitor=layers, seconds=seconds)
         if not outcome.passed:
             raise fail("HG053", simulator, "; ".join(failures(outcome)))

@@ -1,18 +1,22 @@
-"""The verdict on a build: its integers, its files, and its hardware in simulation, against the model and its file."""
+"""Verifies a build: its integers, its files, its host code, and its hardware in simulation, against the ONNX model."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import counted, fail
 from hlsgen.driver.build_directory import changes
-from hlsgen.driver.compile import Build
+from hlsgen.hls.core import Core
 from hlsgen.interpreter.equivalence import Comparison, compare
+from hlsgen.ir import Graph, Model
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.cocotb_runner import Limits
 from hlsgen.simulation.core_copy import core_files
@@ -24,151 +28,213 @@ from hlsgen.simulation.isolate_layer import check_cut, write_cut
 from hlsgen.simulation.simulators import CPP, VERILOG
 from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
 from hlsgen.simulation.verify_cpp import note_on_synthesis, verify_cpp
-from hlsgen.simulation.verify_verilog import verify_verilog
+from hlsgen.simulation.verify_verilog import PrepareWeights, no_weights, verify_verilog
 from hlsgen.simulation.vitis import VITIS, cosimulate, require_vitis
 from hlsgen.testbench.stimuli import stimuli
+from hlsgen.verilog.netlist import Design
 
-#: Frames that run in an executor of files, at most.
+#: Most frames that run in an executor of ONNX models.
 ORACLE_FRAMES = 40
-#: Share of the time of a simulator in which frames are sent at full rate; the other tests need the rest.
+#: Share of a simulator's time in which frames are sent at full rate. The other tests need the rest.
 PACE = 0.4
-#: Frames from which the interval can be measured.
+#: Fewest frames that show the interval.
 MIN_FRAMES = 4
-#: Multiplications that a simulator does in about ten seconds.
+#: Multiplications that a simulator computes in about ten seconds.
 _BUDGET = {"verilator": 200_000_000, "icarus": 3_000_000, "ap_types": 200_000_000, "ac_types": 1_000_000_000}
 
 
-def default_frames(build: Build, simulator: str) -> int:
-    """Frames for a verification: many small ones, a few large ones."""
-    work = sum(found.macs for found in works_of(build.graph).values())
-    by_cycles = 100_000 // max(1, build.timing.interval)
-    return max(6, min(200, by_cycles, _BUDGET[simulator] // max(1, work)))
+@dataclass(frozen=True)
+class Request:
+    """Settings of a verification.
+
+    - simulators: names from `VERILOG` and `CPP`.
+    - frames: for each simulator, or None for a number that fits the network. A quarter of them are directed.
+    - seed: of stimuli and stalls.
+    - oracle: executor of the ONNX model, one of `oracles.CHOICES`.
+    - allow_changed: files of the build directory are simulated even if they differ from the build's.
+    - cut: a new folder for the first layer of Verilog that differs.
+    - cosim: Vitis synthesizes the C++ and simulates the result.
+    - budget: seconds for everything. The test at full rate then has fewer frames. A simulation that does not end in
+      time is not ok.
+    - waves: a file .vcd or .fst for the waves of the only simulator, which is one of `VERILOG`.
+    """
+
+    simulators: Sequence[str]
+    frames: int | None = None
+    seed: int = 1
+    oracle: str = "auto"
+    allow_changed: bool = False
+    cut: Path | None = None
+    cosim: bool = False
+    budget: float | None = None
+    waves: Path | None = None
 
 
 def verify_build(
-    build: Build, directory: Path, simulators: list[str], frames: int | None, seed: int,
-    progress: Callable[[str], None] = lambda text: None, *, allow_changed: bool = False, cut: Path | None = None,
-    oracle: str = "auto", cosim: bool = False, found: Callable[[str, object], None] = lambda name, part: None,
-    budget: float | None = None, waves: Path | None = None,
-) -> Verdict:  # fmt: skip
-    """Compares the integers with the model, and with the file in an executor of that name (of `oracles.CHOICES`), and
-    files; then simulates the Verilog and the C++ of the build, as the names of `simulators` say.
+    model: Model,
+    network: Network,
+    timing: Timing,
+    files: Mapping[str, bytes],
+    directory: Path,
+    request: Request,
+    *,
+    design: Design | None = None,
+    cpp: Core | None = None,
+    prepare_weights: PrepareWeights = no_weights,
+    progress: Callable[[str], None] = lambda text: None,
+    report: Callable[[str, object], None] = lambda name, part: None,
+) -> Verdict:
+    """Compares a build with its model, and with the ONNX file in an executor; then simulates its Verilog and C++.
 
-    A quarter of the simulated frames are directed ones. allow_changed: what lies in `directory` is simulated
-    even if files differ. cut: a new folder for the first layer of Verilog that differs. cosim: the C++ is synthesized by
-    Vitis and simulated as well. Raises HG040, HG052, HG059.
+    - files: contents of the build's files by relative path, which the files in `directory` must equal.
+    - design, cpp: the Verilog and C++ of the build, for the requested simulators.
+    - prepare_weights: writes other weights for the testbench of a core with loadable weights.
+    - report: called with each part of the verdict as soon as it is known. Parts are "model", "oracle", "host",
+      "changed", and the names of simulators.
 
-    found: told each part of the verdict when it is there: "model", "oracle", "host", "changed", and the names of simulators. budget:
-    seconds that all may take: the test at full rate takes fewer frames, and what has not ended in time is said and not ok.
-    waves: a file .vcd or .fst for the streams of the only simulator of Verilog.
+    Raises HG040, HG052, HG059.
     """
-    if cut is not None:
-        check_cut(cut)
-        if not set(simulators) & set(VERILOG):
-            raise fail("HG040", "--cut", "cuts a layer out of Verilog, and no Verilog is simulated.", "Leave it out.")
-    if waves is not None:
-        if len(simulators) != 1 or simulators[0] not in VERILOG:
-            raise fail(
-                "HG040", "--waves", "takes one simulator of Verilog.", f"Name it: --sim {' or --sim '.join(VERILOG)}."
-            )
-        if waves.suffix not in (".vcd", ".fst") or not waves.parent.is_dir():
-            raise fail("HG040", "--waves", f"{str(waves)!r}.", "Name a file .vcd or .fst in a folder that is there.")
-    check_choice(oracle)
-    end = None if budget is None else time.monotonic() + budget
-    for simulator in simulators:
-        _ = build.cpp if simulator in CPP else build.design  # raises what is missing, before work is done
-    if cosim:
-        _ = build.cpp
-        require_vitis()
+    _check_request(request)
+    end = None if request.budget is None else time.monotonic() + request.budget
     progress("the model, step by step")
-    aimed = directed(build.graph, affordable_frames(build.graph), seed)
-    model = compare_with_model(build, aimed, seed)
-    found("model", model)
-    file = compare_with_file(build, directory, aimed, seed, oracle, progress)
-    found("oracle", file)
-    host = check_host(build, directory / "model.onnx", seed, oracle, progress)
-    found("host", host)
-    changed = changes(build, directory)
-    found("changed", changed)
-    predicted = build.timing.cycles
+    aimed = directed(network.graph, affordable_frames(network.graph), request.seed)
+    equivalence = compare_with_model(model, network, aimed, request.seed)
+    report("model", equivalence)
+    path = directory / "model.onnx"
+    file = compare_with_file(path, model, network, aimed, request.seed, request.oracle, progress)
+    report("oracle", file)
+    host = check_host(model, network, path, request.seed, request.oracle, progress)
+    report("host", host)
+    changed = changes(files, directory)
+    report("changed", changed)
+    if changed and not request.allow_changed:
+        return Verdict(False, equivalence, file, changed, timing.cycles, notes=host.notes, host=host)
+    core = core_files(files, directory, allow_changed=bool(changed))
     verdicts: dict[str, SimulatorVerdict] = {}
-    sent: dict[str, Array] = {}
-    if changed and not allow_changed:
-        return Verdict(False, model, file, changed, predicted, notes=host.notes, host=host)
-    files = core_files(build, directory, allow_changed=bool(changed))
-    for number, simulator in enumerate(simulators):
-        count = max(MIN_FRAMES, frames or default_frames(build, simulator))
-        sent[simulator] = codes = frames_of(build, aimed, count, seed)
+    codes_by_simulator: dict[str, Array] = {}
+    for number, simulator in enumerate(request.simulators):
+        count = max(MIN_FRAMES, request.frames or default_frames(network.graph, timing, simulator))
+        codes_by_simulator[simulator] = codes = frames_of(network, aimed, count, request.seed)
         progress(f"{simulator}: {counted(len(codes), 'frame')}")
-        limits = Limits(waves=waves)
-        if end is not None:
-            left = max(0.0, end - time.monotonic())
-            share = time.monotonic() + left / (len(simulators) - number)
-            limits = Limits(share, time.monotonic() + left / (len(simulators) - number) * PACE, waves)
-            if not left:
-                late = "not run: the time was up before"
-                verdicts[simulator] = SimulatorVerdict(0, 0, None, [late], None, asked=len(codes), late=True)
-                found(simulator, verdicts[simulator])
-                continue
-        if simulator in CPP:
-            verdicts[simulator] = verify_cpp(build, files, codes, simulator, seed, progress)
+        limits = _limits(end, len(request.simulators) - number, request.waves)
+        if limits is None:
+            late = ["not run: the time was up before"]
+            verdicts[simulator] = SimulatorVerdict(0, 0, None, late, None, asked=len(codes), late=True)
+        elif simulator in CPP:
+            assert cpp is not None
+            verdicts[simulator] = verify_cpp(cpp, network, core, codes, simulator, request.seed, progress)
         else:
-            verdicts[simulator] = verify_verilog(build, files, codes, simulator, seed, progress, limits)
-        found(simulator, verdicts[simulator])
-    if cosim:
-        verdicts[VITIS] = cosimulate(build, files, progress)
-        found(VITIS, verdicts[VITIS])
-    ok = model.ok and file.ok and host.ok and not changed and all(v.ok for v in verdicts.values())
-    notes = [*host.notes, *([note_on_synthesis()] if set(simulators) & set(CPP) and not cosim else [])]
+            assert design is not None
+            verdicts[simulator] = verify_verilog(
+                design, network, timing, core, codes, simulator, request.seed, progress, limits, prepare_weights
+            )
+        report(simulator, verdicts[simulator])
+    if request.cosim:
+        assert cpp is not None
+        verdicts[VITIS] = cosimulate(cpp, files, core, progress)
+        report(VITIS, verdicts[VITIS])
+    if request.cut is not None:
+        assert design is not None
+        divergence = _first_in_verilog(verdicts)
+        if divergence is not None:
+            simulator, place = divergence
+            progress(f"cutting out {place['layer']}")
+            codes = codes_by_simulator[simulator][place["frame"] : place["frame"] + 1]
+            write_cut(design, network, timing, core, request.cut, place["layer"], codes)
+            place["cut"] = str(request.cut)
+    ok = equivalence.ok and file.ok and host.ok and not changed and all(v.ok for v in verdicts.values())
+    notes = [*host.notes, *_notes(request, verdicts)]
+    return Verdict(ok, equivalence, file, changed, timing.cycles, verdicts, notes, host)
+
+
+def _check_request(request: Request) -> None:
+    """Raises HG040, HG052, HG059 for a request that cannot be met."""
+    if request.cut is not None:
+        check_cut(request.cut)
+        if not set(request.simulators) & set(VERILOG):
+            raise fail("HG040", "--cut", "cuts a layer out of Verilog, and no Verilog is simulated.", "Leave it out.")
+    if request.waves is not None:
+        if len(request.simulators) != 1 or request.simulators[0] not in VERILOG:
+            hint = f"Name it: --sim {' or --sim '.join(VERILOG)}."
+            raise fail("HG040", "--waves", "needs a single simulator of Verilog.", hint)
+        if request.waves.suffix not in (".vcd", ".fst") or not request.waves.parent.is_dir():
+            raise fail(
+                "HG040", "--waves", f"{str(request.waves)!r}.", "Name a file .vcd or .fst in an existing folder."
+            )
+    check_choice(request.oracle)
+    if request.cosim:
+        require_vitis()
+
+
+def _limits(end: float | None, simulators_left: int, waves: Path | None) -> Limits | None:
+    """Limits of the next simulation, which gets an equal share of the time until `end`, or None if the time is up."""
+    if end is None:
+        return Limits(waves=waves)
+    now = time.monotonic()
+    if now >= end:
+        return None
+    share = (end - now) / simulators_left
+    return Limits(now + share, now + share * PACE, waves)
+
+
+def _first_in_verilog(verdicts: Mapping[str, SimulatorVerdict]) -> tuple[str, dict[str, Any]] | None:
+    """The first Verilog simulator that found a divergence in a layer, and the place, or None without one."""
+    for name, verdict in verdicts.items():
+        if name in VERILOG and verdict.first_divergence:
+            return (name, verdict.first_divergence) if verdict.first_divergence["layer"] else None
+    return None
+
+
+def _notes(request: Request, verdicts: Mapping[str, SimulatorVerdict]) -> list[str]:
+    """Sentences on checks that were not made."""
+    notes = [note_on_synthesis()] if set(request.simulators) & set(CPP) and not request.cosim else []
     notes += [
-        f"{name}: {v.samples} of {v.asked} frames, for which the time sufficed."
-        for name, v in verdicts.items()
-        if 0 < v.samples < v.asked
+        f"{name}: the time sufficed for {verdict.samples} of {verdict.asked} frames."
+        for name, verdict in verdicts.items()
+        if 0 < verdict.samples < verdict.asked
     ]
-    if cut is not None:
-        _cut_first(build, files, cut, {name: verdicts[name] for name in verdicts if name in VERILOG}, sent, progress)
-    return Verdict(ok, model, file, changed, predicted, verdicts, notes, host)
+    return notes
 
 
-def _cut_first(
-    build: Build, files: dict[str, bytes], folder: Path, verdicts: dict[str, SimulatorVerdict],
-    sent: dict[str, Array], progress: Callable[[str], None],
-) -> None:  # fmt: skip
-    """Cuts out the layer of the first divergence of a simulator of Verilog, and says there in which folder."""
-    name = next((name for name, found in verdicts.items() if found.first_divergence), "")
-    where = verdicts[name].first_divergence if name else None
-    if where and where["layer"]:
-        progress(f"cutting out {where['layer']}")
-        write_cut(build, files, folder, where["layer"], sent[name][where["frame"] : where["frame"] + 1])
-        where["cut"] = str(folder)
+def default_frames(graph: Graph, timing: Timing, simulator: str) -> int:
+    """Frames for a verification: many small ones, a few large ones."""
+    macs = sum(work.macs for work in works_of(graph).values())
+    by_cycles = 100_000 // max(1, timing.interval)
+    return max(6, min(200, by_cycles, _BUDGET[simulator] // max(1, macs)))
 
 
-def frames_of(build: Build, aimed: Array, count: int, seed: int) -> Array:
-    """The frames that are simulated: random ones, then directed ones of `aimed`, a quarter at most."""
-    last = _spread(aimed, count // 4)
-    return np.concatenate([stimuli(build.network, count - len(last), seed), last])
+def frames_of(network: Network, aimed: Array, count: int, seed: int) -> Array:
+    """The frames to simulate: random ones, then directed frames from `aimed`, at most a quarter."""
+    directed_frames = _spread(aimed, count // 4)
+    return np.concatenate([stimuli(network, count - len(directed_frames), seed), directed_frames])
 
 
-def compare_with_model(build: Build, aimed: Array, seed: int) -> Comparison:
-    """The integer graph against the model of the file, on directed frames and on others as simulators get them."""
-    count = affordable_frames(build.graph)
-    others = stimuli(build.network, count, seed)
-    return compare(build.model, build.graph, np.concatenate([aimed, _spread(others, count)]))
+def compare_with_model(model: Model, network: Network, aimed: Array, seed: int) -> Comparison:
+    """Compares the integer graph with the model of the file, on directed frames and on random ones."""
+    count = affordable_frames(network.graph)
+    random_frames = stimuli(network, count, seed)
+    return compare(model, network.graph, np.concatenate([aimed, _spread(random_frames, count)]))
 
 
 def compare_with_file(
-    build: Build, directory: Path, aimed: Array, seed: int, oracle: str = "auto",
+    path: Path,
+    model: Model,
+    network: Network,
+    aimed: Array,
+    seed: int,
+    oracle: str = "auto",
     progress: Callable[[str], None] = lambda text: None,
-) -> OracleVerdict:  # fmt: skip
-    """The file of a build directory in an executor that is not ours, on fewer such frames. Raises HG001 to HG004."""
-    count = min(affordable_frames(build.graph), ORACLE_FRAMES) // 2
-    others = stimuli(build.network, count, seed)
-    codes = np.concatenate([_spread(aimed, count), _spread(others, count)])
-    return compare_file(directory / "model.onnx", build.model, build.graph, codes, oracle, progress)
+) -> OracleVerdict:
+    """Compares with the ONNX file in an independent executor, on fewer such frames. Raises HG001 to HG004."""
+    count = min(affordable_frames(network.graph), ORACLE_FRAMES) // 2
+    random_frames = stimuli(network, count, seed)
+    codes = np.concatenate([_spread(aimed, count), _spread(random_frames, count)])
+    return compare_file(path, model, network.graph, codes, oracle, progress)
 
 
 def _spread(frames: Array, count: int) -> Array:
-    """At most `count` of the frames, from the first to the last."""
-    return (
-        frames[np.unique(np.linspace(0, len(frames) - 1, count).astype(int))] if len(frames) and count else frames[:0]
-    )
+    """At most `count` of the frames, evenly spaced from the first to the last."""
+    if not len(frames) or not count:
+        return frames[:0]
+    places = np.unique(np.linspace(0, len(frames) - 1, count).astype(int))
+    return np.asarray(frames[places])

@@ -10,7 +10,7 @@ import numpy as np
 
 from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import Stream
-from hlsgen.driver.compile import Build
+from hlsgen.hls.core import Core
 from hlsgen.interpreter import graph as reference
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.child_process import work_folder
@@ -21,7 +21,13 @@ from hlsgen.testbench.stream_codec import pack, unpack
 
 
 def verify_cpp(
-    build: Build, files: Mapping[str, bytes], codes: Array, simulator: str, seed: int, progress: Callable[[str], None]
+    cpp: Core,
+    network: Network,
+    files: Mapping[str, bytes],
+    codes: Array,
+    simulator: str,
+    seed: int,
+    progress: Callable[[str], None],
 ) -> SimulatorVerdict:
     """Runs these frames through the C++ in `files`; if a beat differs, once more to find the place. Raises HG052,
     HG053.
@@ -30,25 +36,25 @@ def verify_cpp(
     streams with the depths of their pragmas.
     """
     with work_folder(simulator) as work:
-        core = CppCore(build, write_core(files, work), work, simulator)
-        expected = reference.run_layers(build.graph, codes)
+        core = CppCore(cpp, network, write_core(files, work), work, simulator)
+        expected = reference.run_layers(network.graph, codes)
         output = expected[-1] if expected else codes
         pauses = seed % (1 << 31) + 1
         simulated = core.run(codes, seed=pauses)
-        differing_beats, failures = _compare(build, simulated, output)
+        differing_beats, failures = _compare(network, simulated, output)
         if deadlock := core.deadlock(codes):
             failures.append(f"with the stream depths of the pragmas: {deadlock}")
         divergence = None
         if differing_beats:
             progress(f"{simulator}: locating the divergence")
-            divergence = _first_divergence(build, core.run(codes, layers=True, seed=pauses), [*expected, output])
+            divergence = _first_divergence(network, core.run(codes, layers=True, seed=pauses), [*expected, output])
     return SimulatorVerdict(len(codes), differing_beats, None, failures, divergence, asked=len(codes))
 
 
-def _compare(build: Build, simulated: Simulated, expected: Array) -> tuple[int, list[str]]:
+def _compare(network: Network, simulated: Simulated, expected: Array) -> tuple[int, list[str]]:
     """The number of differing output beats, and messages on other errors."""
     differing_beats, failures = 0, []
-    for port, words, last in zip(build.network.outputs, simulated.words, simulated.last, strict=True):
+    for port, words, last in zip(network.outputs, simulated.words, simulated.last, strict=True):
         stream, of_port = port.stream, f" of {port.name}" if port.label else ""
         codes = unpack(words, port.order, stream, port.value.shape)
         differs = pack(codes, port.order, stream) != pack(port.part(expected), port.order, stream)
@@ -66,10 +72,10 @@ def _bits(words: Array) -> Array:
     return np.unpackbits(words, axis=1, bitorder="little")
 
 
-def _first_divergence(build: Build, simulated: Simulated, expected: list[Array]) -> dict[str, Any] | None:
+def _first_divergence(network: Network, simulated: Simulated, expected: list[Array]) -> dict[str, Any] | None:
     """The first differing element in the first layer that has one, else in the output. `expected` ends with the
     output."""
-    network, graph = build.network, build.graph
+    graph = network.graph
     for node in network.nodes:
         if node.position in simulated.layers:
             order, shape = network.orders[node.position + 1], graph.layers[node.position].result.shape

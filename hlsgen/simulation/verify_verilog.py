@@ -12,6 +12,7 @@ from itertools import accumulate, zip_longest
 from pathlib import Path
 
 from hlsgen.cycle_model.simulate import simulate as cycles
+from hlsgen.dataflow.network import Network, Timing
 from hlsgen.driver.compile import Build
 from hlsgen.driver.weight_update import load_sequence, other_weights, own_weights, reweighted
 from hlsgen.library import library_text
@@ -24,58 +25,72 @@ from hlsgen.testbench.sample_vectors import stream_words
 from hlsgen.testbench.stream_codec import to_text
 from hlsgen.verilog.bench_config import testbench_config
 from hlsgen.verilog.latency import latency
+from hlsgen.verilog.netlist import Design
 
 TESTS = ["full_rate", "random_stalls", "long_stalls", "reset_mid_frame", "offers_in_reset", "frame_errors"]
 #: Most words of 32 bits that the testbench writes to a core with loadable weights, and writes back.
 MAX_PIECES = 4000
 
 
+#: Writes other weights for the testbench of these codes into a folder; returns the names of tests for them.
+PrepareWeights = Callable[[Array, Path], list[str]]
+
+
+def no_weights(codes: Array, bench: Path) -> list[str]:
+    """The `PrepareWeights` of a core without loadable weights: no tests."""
+    return []
+
+
 def verify_verilog(
-    build: Build,
+    design: Design,
+    network: Network,
+    timing: Timing,
     files: Mapping[str, bytes],
     codes: Array,
     simulator: str,
     seed: int,
     progress: Callable[[str], None],
     limits: Limits = NO_LIMITS,
+    prepare_weights: PrepareWeights = no_weights,
 ) -> SimulatorVerdict:
     """Runs all tests on these frames with the RTL in `files`; if one fails, a second run finds the first difference.
 
     Raises HG052, HG053.
     """
     with work_folder(simulator) as work:
-        core, bench = write_core(files, work), prepare(build, codes, work)
-        tests = TESTS + _port_tests(build) + prepare_weights(build, codes, bench)
-        run = partial(simulate, core, bench, bench, seed=seed, seconds=time_limit(build, len(codes), simulator))
+        core, bench = write_core(files, work), prepare(design, network, timing, codes, work)
+        tests = TESTS + _port_tests(design) + prepare_weights(codes, bench)
+        seconds = time_limit(network, timing, files, len(codes), simulator)
+        run = partial(simulate, core, bench, bench, seed=seed, seconds=seconds)
         watched = replace(limits, frames=_Eta(simulator, tests, len(codes), progress))
         outcome = run(work / "sim", simulator, tests, limits=watched)
         if not outcome.passed and not outcome.late:
             progress(f"{simulator}: locating the divergence")
             traced = run(work / "trace", simulator, tests, monitor=True)
             outcome = _with_trace(outcome, traced)
-        predicted = ends_of(build, len(codes)) if build.timing.exact else None
-        return _judge(outcome, predicted, len(codes), build.timing.interval, tests, limits)
+        predicted = ends_of(network, len(codes)) if timing.exact else None
+        return _judge(outcome, predicted, len(codes), timing.interval, tests, limits)
 
 
-def _port_tests(build: Build) -> list[str]:
+def _port_tests(design: Design) -> list[str]:
     """Tests of optional ports that this core has."""
-    has_port = {"missing_bytes": build.design.keep, "control_port": build.design.control is not None}
+    has_port = {"missing_bytes": design.keep, "control_port": design.control is not None}
     return [name for name, present in has_port.items() if present]
 
 
-def prepare(build: Build, codes: Array, work: Path) -> Path:
+def prepare(design: Design, network: Network, timing: Timing, codes: Array, work: Path) -> Path:
     """Writes a folder with testbench, configuration and the words of these frames; returns it."""
     bench = work / "tb"
     bench.mkdir(parents=True, exist_ok=True)
     for name in ("test_top.py", "run.py"):
         (bench / name).write_text(library_text("tb", name))
-    (bench / "config.json").write_text(json.dumps(testbench_config(build.design, build.network, build.timing)))
-    input_words, expected_words = stream_words(build.network, codes)
-    for port in build.network.inputs:
+    (bench / "config.json").write_text(json.dumps(testbench_config(design, network, timing)))
+    input_words, expected_words = stream_words(network, codes)
+    for port in network.inputs:
         (bench / f"input{port.label}.hex").write_text(to_text(input_words[port.name]))
-    for port in build.network.outputs:
+    for port in network.outputs:
         (bench / f"expected{port.label}.hex").write_text(to_text(expected_words[port.name]))
-    for node in build.network.nodes:
+    for node in network.nodes:
         if node.position >= 0:
             (bench / f"{node.name}.hex").write_text(to_text(expected_words[node.name]))
     return bench
@@ -111,9 +126,9 @@ def _with_trace(outcome: Outcome, traced: Outcome) -> Outcome:
     return replace(outcome, result=result)
 
 
-def ends_of(build: Build, frames: int) -> list[int]:
+def ends_of(network: Network, frames: int) -> list[int]:
     """The predicted end cycle of each frame, counted from the first input beat, without stalls."""
-    flow = cycles(build.network.nodes, frames, latency)
+    flow = cycles(network.nodes, frames, latency)
     return [end - flow.begin for end in flow.ends]
 
 

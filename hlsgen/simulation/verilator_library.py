@@ -92,7 +92,7 @@ def run_library(build: Build, core: Path, work: Path, codes: Array) -> Array:
 
     It runs in a child process, which cannot crash this process and has a time limit. Raises HG052, HG053.
     """
-    seconds = time_limit(build, len(codes), "verilator")
+    seconds = time_limit(build.network, build.timing, build.files, len(codes), "verilator")
     library = compile_library(build, core, work, seconds)
     network, active_low = build.network, int(build.design.reset_active_low)
     for n, port in enumerate(network.inputs):

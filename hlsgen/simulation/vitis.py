@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping
 
 from hlsgen.diagnostics import fail
-from hlsgen.driver.compile import Build
+from hlsgen.hls.core import Core
 from hlsgen.simulation.child_process import run_tool, work_folder
 from hlsgen.simulation.core_copy import write_core
 from hlsgen.simulation.verdict import SimulatorVerdict
@@ -33,22 +33,24 @@ def require_vitis() -> None:
         raise fail("HG052", "--cosim", f"{' and '.join(missing)} of Vitis not on PATH.", hint)
 
 
-def cosimulate(build: Build, files: Mapping[str, bytes], progress: Callable[[str], None]) -> SimulatorVerdict:
-    """Synthesizes the C++ in `files`, and sends the sample vectors of the build through the result. Raises HG052,
+def cosimulate(
+    cpp: Core, build_files: Mapping[str, bytes], core: Mapping[str, bytes], progress: Callable[[str], None]
+) -> SimulatorVerdict:
+    """Synthesizes the C++ in `core`, and sends the sample vectors in `build_files` through the result. Raises HG052,
     HG053."""
     require_vitis()
-    ports = build.cpp.inputs, build.cpp.outputs
+    ports = cpp.inputs, cpp.outputs
     names = [
         f"tb/{kind}{port.label}.hex" for kind, side_ports in zip(_VECTORS, ports, strict=True) for port in side_ports
     ]
-    frames = len(build.files[names[0]].split()) // build.cpp.inputs[0].stream.beats
+    frames = len(build_files[names[0]].split()) // cpp.inputs[0].stream.beats
     with work_folder(VITIS) as work:
-        vectors = {name: build.files[name] for name in names}
-        core = write_core({name: data for name, data in files.items() if name.startswith("hls/")} | vectors, work)
+        vectors = {name: build_files[name] for name in names}
+        folder = write_core({name: data for name, data in core.items() if name.startswith("hls/")} | vectors, work)
         for program, activity, arguments in _STEPS:
             progress(f"{VITIS}: {activity}")
             command = [shutil.which(program) or program, *arguments]
-            ended = run_tool(command, core / "hls", os.environ, VITIS, _SECONDS, f"the {activity}")
+            ended = run_tool(command, folder / "hls", os.environ, VITIS, _SECONDS, f"the {activity}")
             if ended.code:
                 last = " ".join(ended.log.strip().splitlines()[-3:])
                 return SimulatorVerdict(

@@ -25,7 +25,9 @@ def synth_directory(
     """
     target = device(name)
     build = reopen(directory)
-    synthesis, written = synthesize(build, core_files(build, directory, allow_changed=False), target, order, progress)
+    synthesis, written = synthesize(
+        build, core_files(build.files, directory, allow_changed=False), target, order, progress
+    )
     folder = directory / RESULTS if output is None else output
     kept_files = {
         _with_device(file, name): data

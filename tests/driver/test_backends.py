@@ -89,7 +89,7 @@ def test_a_build_of_another_target(model: Path, tmp_path: Path) -> None:
     assert text.count(" -> ") == edges > 4
     assert f"a frame every {build.timing.interval} cycles" in text
     again = reopen(tmp_path / "out")
-    assert changed_files(again, tmp_path / "out") == []
+    assert changed_files(again.files, tmp_path / "out") == []
     assert again.designs == {"dot": build.designs["dot"]}
 
 

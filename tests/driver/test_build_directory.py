@@ -422,7 +422,7 @@ def test_special_files_are_not_read(tmp_path: Path) -> None:
     with open(out / "report.md", "r+b") as stream:
         stream.truncate(1 << 40)
     expected = ["certificate.json", "files.f", "report.md", "rtl/m.v", "tb/run.py"]
-    assert build_directory.changed_files(build, out) == expected
+    assert build_directory.changed_files(build.files, out) == expected
     with pytest.raises(HlsgenError, match=r"HG050.*certificate\.json"):
         hlsgen.certify(out)
     for name in ("manifest.json", "model.onnx"):
@@ -455,7 +455,7 @@ def test_all_that_is_executed_is_compared(tmp_path: Path) -> None:
     (out / "constraints.xdc").write_text("")
     (out / "tb" / "Makefile").unlink()
     (out / "tb" / "Makefile").symlink_to("elsewhere")
-    assert build_directory.changed_files(build, out) == ["tb/Makefile", *added]
+    assert build_directory.changed_files(build.files, out) == ["tb/Makefile", *added]
 
 
 def test_a_model_with_a_name_of_verilog(tmp_path: Path) -> None:

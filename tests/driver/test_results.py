@@ -60,7 +60,7 @@ def test_a_report_with_results(out: Path, tmp_path: Path) -> None:
     assert "Synthesized for old" not in text
     assert "icarus" in text
     assert "without results/synth-old.json" in call(out).stdout
-    assert changed_files(reopen(out), out) == []
+    assert changed_files(reopen(out).files, out) == []
     manifest = out / "manifest.json"
     manifest.write_text(manifest.read_text() + "\n")
     assert hlsgen.report(out).outdated == ["synth-old.json", "verify.json"]

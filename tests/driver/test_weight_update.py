@@ -97,7 +97,7 @@ def test_one_layer_from_a_file_of_writes(tmp_path: Path) -> None:
     assert differing(wanted, reference.run_layers(build.graph, codes)[-1])
     loads = load_sequence(build, weights)
     assert [load.layer for load in loads] == ["Conv_2"]
-    bench = prepare(build, codes, tmp_path)
+    bench = prepare(build.design, build.network, build.timing, codes, tmp_path)
     (bench / "load.hex").write_text("".join(f"{a:x} {d:x}\n" for load in loads for a, d in load.writes))
     assert simulate(tmp_path / "out", bench, bench, tmp_path / "sim", "icarus", ["capture"]).passed
     data = from_text((bench / "output.hex").read_text(), build.network.outputs[0].layout.width)
@@ -111,7 +111,7 @@ def test_verify_loads_other_weights(tmp_path: Path) -> None:
     """The bench of `hlsgen verify` writes all layers; a unit that does not listen, or to another number, is found."""
     build = built(tmp_path, "plain", 1)
     codes = stimuli(build.network, FRAMES, 1)
-    bench = prepare(build, codes, tmp_path)
+    bench = prepare(build.design, build.network, build.timing, codes, tmp_path)
     tests = prepare_weights(build, codes, bench)
     assert tests == ["other_weights"]
     assert (bench / "other_expected.hex").read_text() != (bench / "expected.hex").read_text()

@@ -86,7 +86,7 @@ def test_a_deadlock_still_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     steady = counted_sizing.steady
     monkeypatch.setattr(counted_sizing, "steady", lambda *given: type(found := steady(*given))({}, found.missing))
     build = hlsgen.build(folder / "model.onnx", folder / "core", hlsgen.Options(target_cycles=32))
-    bench = prepare(build, stimuli(build.network, 4, 1), folder / "work")
+    bench = prepare(build.design, build.network, build.timing, stimuli(build.network, 4, 1), folder / "work")
     outcome = simulate(folder / "core", bench, bench, folder / "sim", "icarus", ["full_rate"])
     assert failures(outcome)
     assert not _judge(outcome, None, 4, build.timing.interval, ["full_rate"], NO_LIMITS).ok

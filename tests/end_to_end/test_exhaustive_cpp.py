@@ -46,7 +46,7 @@ def simulated(
     build = compile_model(folder / "model.onnx", options)
     work = folder / "work"
     work.mkdir()
-    taken = CppCore(build, write_core(build.files, work), work, simulator).run(codes)
+    taken = CppCore(build.cpp, build.network, write_core(build.files, work), work, simulator).run(codes)
     return build, output_codes(build.network, taken.words)
 
 

@@ -130,7 +130,7 @@ def test_beat_by_beat_and_in_runs(tmp_path: Path, name: str, monkeypatch: pytest
     assert slow.ends == fast.ends
     assert set(slow.consumed) == set(fast.consumed)
     assert all((slow.consumed[wire] == fast.consumed[wire]).all() for wire in slow.consumed)
-    assert (slow.latency, ends_of(build, 6)) == (build.timing.latency, [end - slow.begin for end in slow.ends])
+    assert (slow.latency, ends_of(build.network, 6)) == (build.timing.latency, [end - slow.begin for end in slow.ends])
 
 
 @pytest.mark.parametrize("name", ["inner_output", "fixed_inputs"])

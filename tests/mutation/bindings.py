@@ -258,13 +258,13 @@ class Judge:
         self.build: Build = reopen(self.own)
         self.top = self.build.design.top
         aimed = directed(self.build.graph, affordable_frames(self.build.graph), 1)
-        self.codes = frames_of(self.build, aimed, default_frames(self.build, "icarus"), 1)
-        self.tb = prepare(self.build, self.codes, folder)
+        self.codes = frames_of(self.build.network, aimed, default_frames(self.build.graph, self.build.timing, "icarus"), 1)
+        self.tb = prepare(self.build.design, self.build.network, self.build.timing, self.codes, folder)
         self.core = folder / "core"
         shutil.copytree(self.own, self.core)
         self.bench = folder / "bench"
         few = self.codes[:: -(-len(self.codes) // FEW)]
-        (prepare(self.build, few, self.bench) / "bench.v").write_text(full_rate(self.build, len(few)))
+        (prepare(self.build.design, self.build.network, self.build.timing, few, self.bench) / "bench.v").write_text(full_rate(self.build, len(few)))
         self.bench /= "tb"
         played = self._full_rate()
         assert played == "", f"{name}: {played}"
@@ -306,7 +306,7 @@ class Judge:
 
     def simulation(self) -> str:
         """What `hlsgen verify` finds in the copy, "" if nothing."""
-        seconds = min(600, time_limit(self.build, len(self.codes), "icarus"))
+        seconds = min(600, time_limit(self.build.network, self.build.timing, self.build.files, len(self.codes), "icarus"))
         work = self.folder / "sim"
         shutil.rmtree(work, ignore_errors=True)
         try:

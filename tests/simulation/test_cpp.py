@@ -93,7 +93,7 @@ def first(core: Path, frames: int = 30) -> dict[str, Any]:
     where = verdict.first_divergence
     assert where is not None
     build = reopen(core)
-    codes = frames_of(build, directed(build.graph, affordable_frames(build.graph), 1), frames, 1)
+    codes = frames_of(build.network, directed(build.graph, affordable_frames(build.graph), 1), frames, 1)
     right = run_layers(build.graph, codes)[layer_names(core).index(where["layer"])][where["frame"]].ravel()
     assert right[where["element"]] == where["expected"] != where["actual"]
     return where

@@ -15,14 +15,13 @@ from onnx.parser import parse_model
 
 import hlsgen
 from hlsgen.cli.junit import junit
-from hlsgen.driver.build_directory import reopen
 from hlsgen.host.emit import host_files
 from hlsgen.interpreter import graph as reference
 from hlsgen.ir.evaluate import quantize
 from hlsgen.ir.ops import QuantizeLinear
 from hlsgen.simulation import host_selftest
 from hlsgen.simulation.host_selftest import HostVerdict, check_host
-from hlsgen.simulation.verify import verify_build
+from hlsgen.simulation.verify import Request, verify_build
 
 Array = Any
 
@@ -73,7 +72,7 @@ def built(name: str, folder: Path) -> tuple[hlsgen.Build, Path]:
 
 def checked(name: str, folder: Path) -> HostVerdict:
     build, out = built(name, folder)
-    return check_host(build, out / "model.onnx", 1, "auto")
+    return check_host(build.model, build.network, out / "model.onnx", 1, "auto")
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -103,7 +102,7 @@ def test_a_product_with_the_reciprocal(tmp_path: Path, monkeypatch: pytest.Monke
     build, out = built("onnxruntime", tmp_path)
     assert isinstance(build.graph.encode, QuantizeLinear)
     monkeypatch.setattr(reference, "quantize", reciprocal)
-    verdict = check_host(build, out / "model.onnx", 1, "auto")
+    verdict = check_host(build.model, build.network, out / "model.onnx", 1, "auto")
     assert verdict.head.different > 0
     assert verdict.differences["Python"] > 0
     assert verdict.differences["C"] > 0
@@ -114,7 +113,7 @@ def test_a_code_for_nan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """NaN is the lowest code in onnxruntime, Python, C and the interpreter."""
     build, out = built("onnxruntime", tmp_path)
     monkeypatch.setattr(reference, "quantize", nan_is_highest)
-    verdict = check_host(build, out / "model.onnx", 1, "auto")
+    verdict = check_host(build.model, build.network, out / "model.onnx", 1, "auto")
     assert verdict.head.different > 0
     assert min(verdict.differences.values()) > 0
     assert {d.code for d in verdict.diagnostics} == {"HG064"}
@@ -146,7 +145,7 @@ def test_one_language(
 
     build, out = built(name, tmp_path)
     monkeypatch.setattr(host_selftest, "host_files", wrong)
-    verdict = check_host(build, out / "model.onnx", 1, "none")
+    verdict = check_host(build.model, build.network, out / "model.onnx", 1, "none")
     assert [found for found, count in verdict.differences.items() if count] == [language]
 
 
@@ -159,12 +158,20 @@ def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_in_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own part, entry and diagnostic; a difference is no success."""
-    _, out = built("layer", tmp_path)
+    build, out = built("layer", tmp_path)
     monkeypatch.setattr(
         "hlsgen.simulation.verify.check_host", lambda *_: HostVerdict(4, {"Python": 0, "C": 2}, notes=["a note"])
     )
     parts: dict[str, object] = {}
-    verdict = verify_build(reopen(out), out, [], 4, 1, oracle="none", found=parts.__setitem__)
+    verdict = verify_build(
+        build.model,
+        build.network,
+        build.timing,
+        build.files,
+        out,
+        Request([], 4, oracle="none"),
+        report=parts.__setitem__,
+    )
     assert not verdict.ok
     assert [d.code for d in verdict.diagnostics] == ["HG064"]
     assert verdict.notes == ["a note"]
@@ -177,4 +184,4 @@ def test_no_file_of_the_build_directory_is_executed(tmp_path: Path) -> None:
     build, out = built("layer", tmp_path)
     for path in (out / "host").iterdir():
         path.write_text("raise SystemExit(1)\n#error\n")
-    assert check_host(build, out / "model.onnx", 1, "none").ok
+    assert check_host(build.model, build.network, out / "model.onnx", 1, "none").ok

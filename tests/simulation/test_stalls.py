@@ -33,7 +33,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> hlsgen.Build:
 
 def bench(build: hlsgen.Build, folder: Path, *tests: str) -> tuple[bool, dict[str, object], str]:
     """Whether tests of the bench pass, on the files of the build as they lie in `folder`; what they record; the log."""
-    work = prepare(build, stimuli(build.network, 16, 1), folder / "work")
+    work = prepare(build.design, build.network, build.timing, stimuli(build.network, 16, 1), folder / "work")
     outcome = simulate(folder, work, work, folder / "sim", "icarus", list(tests))
     return outcome.passed, outcome.result, outcome.log
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -91,8 +92,8 @@ def test_a_file_changed_after_the_comparison(core: Path, monkeypatch: pytest.Mon
     """What is simulated is what was compared."""
     proof, compare = core.parent / "executed", core_copy.changes
 
-    def then_change(build: hlsgen.Build, directory: Path, hint: str = "") -> list[Diagnostic]:
-        found = compare(build, directory, hint)
+    def then_change(files: Mapping[str, bytes], directory: Path, hint: str = "") -> list[Diagnostic]:
+        found = compare(files, directory, hint)
         if not found:
             evil(core)
         return found if "executed" not in (core / "rtl" / "m.v").read_text() else []
@@ -192,7 +193,10 @@ def test_a_compiled_core_that_crashes(core: Path) -> None:
 
 def test_the_time_limit_follows_the_cycles(made: Path) -> None:
     build = hlsgen.check(made / "model.onnx")
-    few, many = (cocotb_runner.time_limit(build, frames, "icarus") for frames in (4, 1_000_000))
+    few, many = (
+        cocotb_runner.time_limit(build.network, build.timing, build.files, frames, "icarus")
+        for frames in (4, 1_000_000)
+    )
     assert 1200 < few < 3600
     cycles = 1_000_000 * build.timing.interval
     assert many > cycles / 10_000  # no simulator is as slow as that on so small a core

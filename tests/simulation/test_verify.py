@@ -67,19 +67,19 @@ def test_one_threshold(core: Path) -> None:
 
 def test_every_generated_file_counts(core: Path) -> None:
     build = reopen(core)
-    assert changed_files(build, core) == []
+    assert changed_files(build.files, core) == []
     for name in build.files:
         if name == "model.onnx":
             continue
         file = core / name
         original = file.read_bytes()
         file.write_bytes(original + b" ")
-        assert changed_files(build, core) == [name]
+        assert changed_files(build.files, core) == [name]
         file.unlink()
-        assert changed_files(build, core) == [name]
+        assert changed_files(build.files, core) == [name]
         file.write_bytes(original)
     (core / "rtl" / "extra.v").write_text("module extra; endmodule\n")
-    assert changed_files(build, core) == ["rtl/extra.v"]
+    assert changed_files(build.files, core) == ["rtl/extra.v"]
 
 
 def test_a_changed_model_is_noticed(core: Path) -> None:
