@@ -27,6 +27,12 @@ START = pytest.StashKey[float]()
 ITEM_PASSED = pytest.StashKey[bool]()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def compiled_cores(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """`run --backend verilator` keeps compiled cores here, not in the user's cache."""
+    os.environ["HLSGEN_CACHE"] = str(tmp_path_factory.mktemp("compiled_cores"))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sample", type=int, metavar="N", help="at most N cases of each parametrized test, evenly spread")
     parser.addoption("--all-cases", action="store_true", help="all cases of tests that are marked cases(N), too")

@@ -6,7 +6,7 @@ import ctypes
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,8 +21,10 @@ from hlsgen.numerics.fixed import Array
 from hlsgen.simulation import native_worker
 from hlsgen.simulation.child_process import failed, run_tool
 from hlsgen.simulation.cocotb_runner import COMPILE_SECONDS, require, time_limit
+from hlsgen.simulation.core_cache import cached_library, key_of, program_version, store_library
 from hlsgen.testbench.sample_vectors import output_codes, port_words, stream_words
 from hlsgen.testbench.stream_codec import pack, to_bus
+from hlsgen.verilog.netlist import Design
 
 #: Errors that `NativeCore.soak` can find, by their number in native.cpp.
 ERRORS = (
@@ -52,14 +54,41 @@ def tool_environment() -> dict[str, str]:
     return env
 
 
-def compile_library(build: Build, core: Path, work: Path, seconds: float) -> Path:
-    """Compiles the RTL in `core` into a library below `work`, within `seconds`. Raises HG052, HG053."""
+def compile_library(build: Build, core: Path, work: Path, seconds: float, *, use_cache: bool = False) -> Path:
+    """Compiles the RTL in `core` into a library below `work`, within `seconds`. Raises HG052, HG053.
+
+    use_cache: the library may come from the cache of `core_cache`, and is kept there.
+    """
     require("verilator")
-    design, core = build.design, core.resolve()
+    core = core.resolve()
     work.mkdir(parents=True, exist_ok=True)
     for memory in (core / "rtl").glob("*.mem"):
         shutil.copyfile(memory, work / memory.name)
-    harness = work / "native.cpp"
+    harness = _harness(build.design)
+    options = ["--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1), "-O3", "--x-initial", "unique"]
+    options += ["-Wno-fatal", "-fno-dfg", *SPLIT, "--prefix", "Vtop", "--top-module", build.design.top]
+    options += ["-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include"]
+    options += ["-CFLAGS", "-fPIC -O1 -fvisibility=default", "-LDFLAGS", "-shared -Wl,-Bsymbolic"]
+    env = tool_environment()
+    key = key_of(_dependencies(core, harness, options, env)) if use_cache else ""
+    if key and (cached := cached_library(key)):
+        return cached
+    (work / "native.cpp").write_text(harness)
+    sources = [str((core / line).resolve()) for line in (core / "files.f").read_text().split()]
+    program = shutil.which("verilator", path=env["PATH"]) or "verilator"
+    command = [program, *options, "-Mdir", str(work / "obj"), "-o", "core.so", *sources]
+    command.append(str((work / "native.cpp").resolve()))
+    ended = run_tool(command, work, env, "verilator", seconds, "the compilation")
+    library = work / "obj" / "core.so"
+    if ended.code or not library.is_file():
+        raise failed("verilator", "the core could not be compiled", ended.log)
+    if key:
+        store_library(key, library)
+    return library
+
+
+def _harness(design: Design) -> str:
+    """The C++ that drives a core from arrays."""
     text = library_text("tb", "native.cpp").replace("HLSGEN_RESET", design.reset).replace("HLSGEN_CLOCK", design.clock)
     inputs = " ".join(f"X({port.name}, {port.bus.word_bytes})" for port in design.inputs)
     outputs = " ".join(f"X({port.name})" for port in design.outputs)
@@ -71,29 +100,31 @@ def compile_library(build: Build, core: Path, work: Path, seconds: float) -> Pat
     }
     # Not as compiler options: ccache would then compile Verilator's own files again for each combination.
     defines = "".join(f"#define HLSGEN_{name}\n" for name, present in features.items() if present)
-    harness.write_text(f"{defines}#define HLSGEN_INPUTS(X) {inputs}\n#define HLSGEN_OUTPUTS(X) {outputs}\n{text}")
-    sources = [str((core / line).resolve()) for line in (core / "files.f").read_text().split()]
-    env = tool_environment()
-    command = [shutil.which("verilator", path=env["PATH"]) or "verilator"]
-    command += ["--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1), "-O3", "--x-initial", "unique"]
-    command += ["-Wno-fatal", "-fno-dfg", *SPLIT, "--prefix", "Vtop", "--top-module", design.top]
-    command += ["-Mdir", str(work / "obj"), "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include"]
-    command += ["-CFLAGS", "-fPIC -O1 -fvisibility=default", "-LDFLAGS", "-shared -Wl,-Bsymbolic"]
-    command += ["-o", "core.so", *sources, str(harness.resolve())]
-    ended = run_tool(command, work, env, "verilator", seconds, "the compilation")
-    library = work / "obj" / "core.so"
-    if ended.code or not library.is_file():
-        raise failed("verilator", "the core could not be compiled", ended.log)
-    return library
+    return f"{defines}#define HLSGEN_INPUTS(X) {inputs}\n#define HLSGEN_OUTPUTS(X) {outputs}\n{text}"
+
+
+def _dependencies(core: Path, harness: str, options: Sequence[str], env: Mapping[str, str]) -> Iterator[bytes]:
+    """Everything that a library depends on. It reads memory files (.mem) only when it runs."""
+    yield "\0".join([harness, *options]).encode()
+    for path in sorted((core / "rtl").rglob("*")):
+        if path.is_file() and path.suffix != ".mem":
+            yield str(path.relative_to(core)).encode()
+            yield path.read_bytes()
+    yield (core / "files.f").read_bytes()
+    for name in ("verilator", "verilator_bin", "g++", "clang++"):
+        yield program_version(name, env["PATH"])
+    for name in ("CXX", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS", "VERILATOR_ROOT"):
+        yield env.get(name, "").encode()
 
 
 def run_library(build: Build, core: Path, work: Path, codes: Array) -> Array:
     """Output codes (frames, *shape), int64, of the RTL in `core` for input codes (frames, *shape).
 
-    It runs in a child process, which cannot crash this process and has a time limit. Raises HG052, HG053.
+    It runs in a child process, which cannot crash this process and has a time limit. The compiled library is kept in
+    the user's cache folder. Raises HG052, HG053.
     """
     seconds = time_limit(build.network, build.timing, build.files, len(codes), "verilator")
-    library = compile_library(build, core, work, seconds)
+    library = compile_library(build, core, work, seconds, use_cache=True)
     network, active_low = build.network, int(build.design.reset_active_low)
     for n, port in enumerate(network.inputs):
         (work / f"sent{n}.bin").write_bytes(port_words(port, codes).tobytes())

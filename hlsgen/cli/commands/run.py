@@ -22,7 +22,7 @@ def run(
     directory: DirArg,
     input_: Annotated[Path, typer.Option("--input", metavar="X", help="Model inputs, .npy (or .npz).", show_default=False)],
     output: Annotated[Path, typer.Option("--output", metavar="Y", help="Model outputs, .npy (or .npz).", show_default=False)],
-    backend: Annotated[str, typer.Option(help=f"{', '.join(BACKENDS)}; cpp: C simulation.")] = "reference",
+    backend: Annotated[str, typer.Option(help=f"{', '.join(BACKENDS)}; cpp: C simulation. verilator keeps the compiled core in the user's cache folder.")] = "reference",
     dump_layers: Annotated[
         Path | None,
         typer.Option(metavar="Z", help="Codes and values behind every layer, .npz, compared with the reference.", show_default=False),
