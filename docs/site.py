@@ -38,19 +38,19 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     """The text with links between pages of the site."""
     place = page.file.src_uri
-    source = next((name for name, own in OUTSIDE.items() if own == place), f"docs/{place}")
+    source = next((name for name, site in OUTSIDE.items() if site == place), f"docs/{place}")
 
-    def linked(found: re.Match[str]) -> str:
-        picture, text, target = found.groups()
+    def linked(match: re.Match[str]) -> str:
+        picture, text, target = match.groups()
         name, _, anchor = target.partition("#")
         if "://" in target or not name:
-            return found[0]
-        wanted = posixpath.normpath(posixpath.join(posixpath.dirname(source), name))
-        site = OUTSIDE.get(wanted, wanted.removeprefix("docs/"))
+            return match[0]
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), name))
+        site = OUTSIDE.get(path, path.removeprefix("docs/"))
         if files.get_file_from_path(site) is None:
             return text
-        where = posixpath.relpath(site, posixpath.dirname(place) or ".")
-        return f"{picture}[{text}]({where}{'#' + anchor if anchor else ''})"
+        relative = posixpath.relpath(site, posixpath.dirname(place) or ".")
+        return f"{picture}[{text}]({relative}{'#' + anchor if anchor else ''})"
 
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.M | re.S)
     return "".join(part if part.startswith("```") else LINK.sub(linked, part) for part in parts)

@@ -26,7 +26,7 @@ from sklearn.model_selection import train_test_split
 import hlsgen
 
 HERE = Path(__file__).resolve().parent
-#: Where training.json keeps the accuracy that PyTorch measured for a model file.
+#: The key in training.json of the accuracy that PyTorch measured, by model file.
 TRAINED = {"digits_mlp": "quantized_accuracy", "digits_mlp_float_scales": "quantized_float_scales_accuracy"}
 
 

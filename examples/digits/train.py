@@ -9,11 +9,11 @@ script trains the same multilayer perceptron, 64 -> 64 -> 32 -> 10, three times:
 * with Brevitas, the same bit widths, but learned float scale factors, one per output channel for the weights
   -> ``digits_mlp_float_scales.onnx``.
 
-A pixel is an integer from 0 to 16; the networks take it divided by 16, as float32. The exported graphs are
-what ``brevitas.export.export_qonnx`` writes, except that the exporter's debugging notes (Python stack traces
-with the file names of the machine that ran the script) are left out; no clean-up pass is run. Each file is
-run with the QONNX executor on 100 test samples and must reproduce the PyTorch outputs: exactly for the powers
-of two, up to the rounding of float32 sums for the float scale factors.
+A pixel is an integer from 0 to 16; the networks take it divided by 16, as float32. The graphs are exported by
+``brevitas.export.export_qonnx``. The exporter's debugging notes (Python stack traces with the file names of the
+machine that ran the script) are removed; no clean-up pass is run. Each file is run with the QONNX executor on 100
+test samples and must reproduce the PyTorch outputs. The powers of two must be exact; the float scale factors may
+differ by the rounding of float32 sums.
 
 All seeds are fixed and the last epoch is the one kept: the test set takes no part in the training. The same
 versions of the packages on the same kind of processor give the same files. How to run (less than a minute on
@@ -170,8 +170,8 @@ def compare(net: nn.Module, path: Path, x: Tensor) -> float:
     worst = 0.0
     for sample in x:
         row = sample[None, :]
-        got = execute_onnx(model, {input_name: row.numpy()})[output_name]
-        worst = max(worst, float(np.abs(got - outputs(net, row).numpy()).max()))
+        result = execute_onnx(model, {input_name: row.numpy()})[output_name]
+        worst = max(worst, float(np.abs(result - outputs(net, row).numpy()).max()))
     return worst
 
 

@@ -67,12 +67,12 @@ class Network:
     # ------------------------------------------------------------------ layers
 
     def weight(self, name: str) -> Tensor:
-        """The weights as they are used: rounded to 4 bits, at a power of two for each output channel."""
-        own = self.weights[name]
+        """The weights in use: rounded to 4 bits, with a power of two as the scale of each output channel."""
+        weight = self.weights[name]
         if not self.quantized:
-            return own
-        scale = weight_scale(own.data)
-        return self.put(np.clip(np.rint(own.data / scale), -7, 7) * scale, own.add)
+            return weight
+        scale = weight_scale(weight.data)
+        return self.put(np.clip(np.rint(weight.data / scale), -7, 7) * scale, weight.add)
 
     def conv(self, x: Tensor, w: Tensor, pad: int) -> Tensor:
         patches = windows(x.data, w.data.shape[0], pad)
@@ -162,12 +162,12 @@ def weight_scale(weight: Array) -> Array:
 def windows(x: Array, kernel: int, pad: int) -> Array:
     """(n, height, width, kernel, kernel, channels) of (n, h, w, channels)."""
     x = np.pad(x, ((0, 0), (pad, pad), (pad, pad), (0, 0)))
-    found = np.lib.stride_tricks.sliding_window_view(x, (kernel, kernel), (1, 2))
-    return np.ascontiguousarray(found.transpose(0, 1, 2, 4, 5, 3))
+    views = np.lib.stride_tricks.sliding_window_view(x, (kernel, kernel), (1, 2))
+    return np.ascontiguousarray(views.transpose(0, 1, 2, 4, 5, 3))
 
 
 def unwindowed(grad: Array, shape: tuple[int, ...], pad: int) -> Array:
-    """What `windows` gives back: the sum over all windows that an element is in."""
+    """The gradient of `windows`: for each element, the sum over all windows that contain it."""
     n, height, width, channels = shape
     rows, columns, kernel = grad.shape[1], grad.shape[2], grad.shape[3]
     result = np.zeros((n, height + 2 * pad, width + 2 * pad, channels))

@@ -60,7 +60,7 @@ def train(net: Network, x: Array, y: Array) -> None:
     """Adam, a learning rate that rises and falls once, cross entropy."""
     rng = np.random.default_rng(SEED)
     moments = {name: (np.zeros_like(t.data), np.zeros_like(t.data)) for name, t in net.weights.items()}
-    total, done = EPOCHS * (len(x) // BATCH), 0
+    total, batches = EPOCHS * (len(x) // BATCH), 0
     for _ in range(EPOCHS):
         order = rng.permutation(len(x))
         for start in range(0, len(x) // BATCH * BATCH, BATCH):
@@ -68,17 +68,17 @@ def train(net: Network, x: Array, y: Array) -> None:
             logits = net(shifted(x[picked], rng))
             odds = np.exp(logits.data - logits.data.max(axis=1, keepdims=True))
             odds /= odds.sum(axis=1, keepdims=True)
-            wanted = np.full_like(odds, 0.005)
-            wanted[np.arange(BATCH), y[picked]] += 0.95
-            net.backward(logits, (odds - wanted) / BATCH)
-            done += 1
-            rate = LEARNING_RATE * min(done / (0.2 * total), (total - done) / (0.8 * total))
+            target = np.full_like(odds, 0.005)
+            target[np.arange(BATCH), y[picked]] += 0.95
+            net.backward(logits, (odds - target) / BATCH)
+            batches += 1
+            rate = LEARNING_RATE * min(batches / (0.2 * total), (total - batches) / (0.8 * total))
             for name, tensor in net.weights.items():
                 grad = np.zeros_like(tensor.data) if tensor.grad is None else tensor.grad
                 first, second = moments[name]
                 first += 0.1 * (grad - first)
                 second += 0.001 * (grad**2 - second)
-                step = first / (1 - 0.9**done) / (np.sqrt(second / (1 - 0.999**done)) + 1e-8)
+                step = first / (1 - 0.9**batches) / (np.sqrt(second / (1 - 0.999**batches)) + 1e-8)
                 tensor.data = tensor.data - rate * (step + WEIGHT_DECAY * tensor.data)
                 tensor.grad = None
     net.training = False
@@ -131,11 +131,11 @@ class Export:
 
     def weight(self, name: str, order: tuple[int, ...]) -> str:
         """The weights with their axes in this order, through a Quant with a scale for each output."""
-        own = self.net.weights[name].data
-        scale = np.broadcast_to(weight_scale(own), own.shape).transpose(order)
-        axis = order.index(own.ndim - 1)
-        scale = scale.max(axis=tuple(a for a in range(own.ndim) if a != axis), keepdims=True)
-        data = own.transpose(order)
+        weight = self.net.weights[name].data
+        scale = np.broadcast_to(weight_scale(weight), weight.shape).transpose(order)
+        axis = order.index(weight.ndim - 1)
+        scale = scale.max(axis=tuple(a for a in range(weight.ndim) if a != axis), keepdims=True)
+        data = weight.transpose(order)
         if name == "depthwise":  # one input channel a group
             data, scale = data[:, None], scale[:, None]
         return self.quant(f"{name}_weight_quant", self.const(f"{name}_weight", data), scale, BITS, 1, 1)

@@ -52,12 +52,12 @@ class Cell(nn.Module):
             gates[gate] = self.behind[gate](torch.sigmoid(self.before[gate](total)))
         inner = self.reset_quant(gates["r"] * self.inner_quant(self.of_state["n"](state)))
         new = self.behind["n"](torch.tanh(self.before["n"](self.of_row["n"](row) + inner)))
-        kept = self.kept_quant(gates["z"] * state)
-        return self.state_quant(kept + self.new_quant((1 - gates["z"]) * new))
+        kept_state = self.kept_quant(gates["z"] * state)
+        return self.state_quant(kept_state + self.new_quant((1 - gates["z"]) * new))
 
 
 class Network(nn.Module):
-    """Reads the rows of an image (n, 8, 8) one after the other; a dense layer on the last state gives (n, 10)."""
+    """Reads the rows of an image (n, 8, 8) in order; a dense layer on the last state gives (n, 10)."""
 
     def __init__(self, quantized: bool) -> None:
         super().__init__()

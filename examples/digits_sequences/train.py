@@ -4,9 +4,9 @@
     gru   a recurrent network: 8 rows, one gated recurrent unit
 
 The data is ``sklearn.datasets.load_digits``, which ships inside scikit-learn. Each network is trained in float, then
-from there with Brevitas: weights and activations of 4 to 6 bits, all scales learned floats. The files are what the
-exporters write, without their debugging notes; of the recurrent network Brevitas exports input quantizer, cell and
-dense layer, and they become one file whose `Scan` has the cell as its body. Writes next to this file:
+from there with Brevitas: weights and activations of 4 to 6 bits, all scales learned floats. The exporters write the
+files; their debugging notes are removed. For the recurrent network Brevitas exports input quantizer, cell and dense
+layer. They become one file whose `Scan` has the cell as its body. Writes next to this file:
 
     digits_vit.onnx, digits_gru.onnx                the quantized networks, with Quant nodes
     digits_vit_float.onnx, digits_gru_float.onnx    the float networks
@@ -45,9 +45,9 @@ TRAINING = {"vit": (120, 80, 4e-3, 1e-2), "gru": (100, 60, 1e-2, 1e-3)}
 
 def shifted(images: Tensor, order: torch.Generator) -> Tensor:
     """Every image moved by -1, 0 or 1 pixel to the sides."""
-    wide = nn.functional.pad(images, (1, 1))
-    moves = torch.randint(0, 3, (len(wide),), generator=order)
-    return torch.stack([image[:, int(move) : int(move) + 8] for image, move in zip(wide, moves, strict=True)])
+    padded = nn.functional.pad(images, (1, 1))
+    moves = torch.randint(0, 3, (len(padded),), generator=order)
+    return torch.stack([image[:, int(move) : int(move) + 8] for image, move in zip(padded, moves, strict=True)])
 
 
 def train(net: nn.Module, x: Tensor, y: Tensor, epochs: int, rate: float, decay: float) -> None:
@@ -81,7 +81,7 @@ def accuracy(net: nn.Module, x: Tensor, y: Tensor) -> float:
 def exported(
     net: nn.Module, samples: tuple[Tensor, ...], inputs: list[str], output: str, quantized: bool
 ) -> onnx.ModelProto:
-    """What the exporter writes, without its notes."""
+    """The exported model, without the exporter's notes."""
     names: dict[str, Any] = {
         "input_names": inputs, "output_names": [output], "opset_version": OPSET, "external_data": False,
     }  # fmt: skip

@@ -1,8 +1,8 @@
-"""Writes pre-quantized networks in standard ONNX: the six constructions of the paper that README.md names.
+"""Writes pre-quantized networks in standard ONNX: the six constructions of the paper in README.md.
 
 python models.py F1 -o f1.onnx                                  # one fully connected layer, 16 x 8
-python models.py F1 F2 F4 --sizes 64 32 32 10 -o mlp.onnx       # three layers, one behind the other
-python models.py F2 --scales 0.25 --dtype uint8 --relu-last     # a scale, uint8 input, Relu behind the Mul
+python models.py F1 F2 F4 --sizes 64 32 32 10 -o mlp.onnx       # three layers in sequence
+python models.py F2 --scales 0.25 --dtype uint8 --relu-last     # a scale, uint8 input, Relu after the Mul
 python models.py --all folder                                   # every construction, several sizes and scales
 """
 
@@ -50,7 +50,7 @@ class Graph:
         return self
 
     def model(self, source: Any, sink: Any, opset: int = 13) -> onnx.ModelProto:
-        """With input x and the last tensor as the only output; `source` and `sink` are (element type, shape)."""
+        """The model with input x and the last tensor as its output; `source` and `sink` are (element type, shape)."""
         x = helper.make_tensor_value_info("x", *source)
         y = helper.make_tensor_value_info(self.last, *sink)
         graph = helper.make_graph(self.nodes, "integer", [x], [y], self.constants)
@@ -62,8 +62,8 @@ class Graph:
 
 def multiplier_and_shift(scale: float) -> tuple[np.float32, np.float32]:
     """quant_scale and quant_shift of a float32: an odd integer <= 2^24, and a power of two; the product is exact."""
-    numerator, whole = float(np.float32(scale)).as_integer_ratio()
-    denominator = float(whole)
+    numerator, divisor = float(np.float32(scale)).as_integer_ratio()
+    denominator = float(divisor)
     while numerator % 2 == 0:
         numerator, denominator = numerator // 2, denominator / 2
     return np.float32(numerator), np.float32(1 / denominator)
@@ -77,14 +77,14 @@ def prequantized(
     """One layer per figure of the paper, `sizes[k]` inputs and `sizes[k + 1]` outputs; random int8 weights.
 
     `scales[k]` is the accumulator's rescale (default: accumulators of +-3 sigma fill int8). `dtype` is the type of
-    x; `output` that of F1, F2 and F3 (F4 and F5 give int8, F6 uint8). `two_muls` None does as the figure does.
-    F3 stands alone or among F3: x is (rows, C, 1, 1). Else x is (rows, C). onnx.reference needs opset 19 for F4..F6.
+    x; `output` the type of F1, F2 and F3 (F4 and F5 give int8, F6 uint8). `two_muls` None follows the figure.
+    F3 is alone or only with other F3: x is (rows, C, 1, 1). Otherwise x is (rows, C). onnx.reference needs opset 19 for F4..F6.
     """
     figures = [figures] if isinstance(figures, str) else list(figures)
     rng = np.random.default_rng(seed)
     conv = figures[0] == "F3"
     if any((f == "F3") != conv for f in figures):
-        raise ValueError(f"figures {figures}: F3 stands among F3 only")
+        raise ValueError(f"figures {figures}: F3 can be combined with F3 only")
     if len(sizes) != len(figures) + 1 or (scales is not None and len(scales) != len(figures)):
         raise ValueError(f"{len(figures)} layers need {len(figures) + 1} sizes and {len(figures)} scales")
     graph, kind = Graph(), dtype
@@ -115,14 +115,14 @@ def prequantized(
 
 
 def _quantize(graph: Graph, figure: str, output: str, k: int) -> str:
-    """What follows the rescale; returns the type that leaves the layer."""
-    one = np.float32(1)
+    """Append the quantizer and activation after the rescale; return the type of the layer's result."""
+    unit_scale = np.float32(1)
     if figure in ("F1", "F2", "F3"):
-        graph.then("QuantizeLinear", one, np.zeros((), CODES[output][0]), name=f"codes{k}")
+        graph.then("QuantizeLinear", unit_scale, np.zeros((), CODES[output][0]), name=f"codes{k}")
         return output
     kind = "uint8" if figure == "F6" else "int8"
     reach = np.float32({"F4": 4, "F5": 4, "F6": 8}[figure] / 127)
-    graph.then("QuantizeLinear", one, np.int8(0), name=f"codes{k}")
+    graph.then("QuantizeLinear", unit_scale, np.int8(0), name=f"codes{k}")
     graph.then("DequantizeLinear", reach, np.int8(0), name=f"reach{k}")
     if figure == "F4":
         graph.then("Tanh", name=f"tanh{k}")
@@ -135,7 +135,7 @@ def _quantize(graph: Graph, figure: str, output: str, k: int) -> str:
     return kind
 
 
-def several(seed: int = 0) -> Iterator[tuple[str, onnx.ModelProto]]:
+def all_constructions(seed: int = 0) -> Iterator[tuple[str, onnx.ModelProto]]:
     """(name, model): every construction at several sizes and scales, both input types; and networks of them."""
     for figure, sizes, dtype in product(FIGURES, [(16, 8), (64, 10), (200, 32)], CODES):
         spread = 74 * (74 if dtype == "int8" else 148) * np.sqrt(sizes[0])
@@ -150,7 +150,7 @@ def several(seed: int = 0) -> Iterator[tuple[str, onnx.ModelProto]]:
 
 
 def main() -> None:
-    """Builds what the command line says and saves it."""
+    """Build and save the models that the command line names."""
     listed = "; ".join(f"{key}: {text}" for key, text in FIGURES.items())
     parser = argparse.ArgumentParser(description=f"Write a pre-quantized network. {listed}.")
     parser.add_argument("figures", nargs="*", default=["F1"], metavar="FIGURE", help="one a layer (default F1)")
@@ -169,7 +169,7 @@ def main() -> None:
     if args.all:
         args.all.mkdir(parents=True, exist_ok=True)
         count = 0
-        for name, model in several(args.seed):
+        for name, model in all_constructions(args.seed):
             onnx.save(model, args.all / f"{name}.onnx")
             count += 1
         print(f"wrote {count} models to {args.all}")

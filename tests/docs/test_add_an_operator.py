@@ -15,7 +15,7 @@ from paths import ROOT, needs_icarus
 PAGE = (ROOT / "docs" / "add-an-operator.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
 PROGRAM = next(block for block in BLOCKS if "hlsgen.build(" in block)
-#: (file, line, what comes of it: {0} is the block of the page that holds the word, {1} the line itself).
+#: (file, line, its replacement: {0} is the block of the page that contains the word, {1} the line itself, word).
 COSH = (
     ("numerics/activations.py", "SMOOTH: dict[str, Smooth] = {", "{1}{0}", "Smooth("),
     ("frontend/rules.py", "RULES: dict[tuple[frozenset[str], str], Rule] = {", "{1}{0}", "Rule(activation())"),
@@ -55,5 +55,5 @@ def test_the_examples_of_the_page(
         assert old in source
         source = source.replace(old, new)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", source], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.stdout == "True True True\n", done.stderr
+    run = subprocess.run([sys.executable, "-c", source], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert run.stdout == "True True True\n", run.stderr

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md and its picture show what is in benchmarks/data, and the data is of the workloads that there are."""
+"""docs/benchmarks.md and its picture show benchmarks/data, and the data belongs to existing workloads."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_stale_rows_are_those_whose_digests_differ() -> None:
         assert {workload(row[0]) for row in rows(mark) if row[0].endswith(", stale")} == stale
 
 
-def test_what_the_page_says_of_seeds() -> None:
+def test_the_spread_between_seeds() -> None:
     """The largest clock of a design over its smallest one."""
     spread = max(max(row["mhz"].values()) / min(row["mhz"].values()) for row in load("routed").values()) - 1
     text = " ".join((ROOT / "docs" / "benchmarks.md").read_text().split())
@@ -85,28 +85,28 @@ def test_what_the_page_says_of_seeds() -> None:
 
 
 def test_ratios_are_quotients_of_what_is_in_the_data() -> None:
-    sizes, others = load("hardware"), {(row["workload"], row["tool"]): row for row in load("peers")}
+    sizes, row_by_peer = load("hardware"), {(row["workload"], row["tool"]): row for row in load("peers")}
     shown = {(row[0], row[4]): row[10] for row in rows("peers")}
-    assert set(shown) == set(others)
+    assert set(shown) == set(row_by_peer)
     for (name, tool), ratio in shown.items():
-        known = name in sizes and "lut" in others[name, tool]
-        assert bool(ratio) == known
-        assert not known or abs(float(ratio) - sizes[name]["lut"] / others[name, tool]["lut"]) <= 0.005
+        has_both = name in sizes and "lut" in row_by_peer[name, tool]
+        assert bool(ratio) == has_both
+        assert not has_both or abs(float(ratio) - sizes[name]["lut"] / row_by_peer[name, tool]["lut"]) <= 0.005
 
 
 def test_figures_of_others_say_where_they_are_from() -> None:
-    found = {row["from"] for row in load("peers")}
-    assert found <= {"measured", "measured before", "reported, not checked", "cycles alone"}
+    origins = {row["from"] for row in load("peers")}
+    assert origins <= {"measured", "measured before", "reported, not checked", "cycles alone"}
     text = (ROOT / "docs" / "benchmarks.md").read_text()
-    assert all(f"*{one}*:" in text for one in found)
+    assert all(f"*{origin}*:" in text for origin in origins)
 
 
 def test_list_prints_every_workload() -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, ROOT / "benchmarks" / "hardware.py", "--list"], capture_output=True, text=True, check=True
     )
     names = re.findall(r'^    "([^"]+)": Workload\(', (ROOT / "benchmarks" / "workloads.py").read_text(), re.M)
-    lines = done.stdout.splitlines()
+    lines = result.stdout.splitlines()
     assert len(names) > 15
     assert [line.split(": ")[0] for line in lines] == names
     assert {*load("hardware"), *load("routed"), *(row["workload"] for row in load("peers"))} <= set(names)

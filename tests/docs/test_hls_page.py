@@ -40,10 +40,10 @@ def test_the_code_is_that_of_builds(tmp_path: Path) -> None:
 def test_the_files_are_those_of_builds() -> None:
     build = hlsgen.check(ROOT / "examples" / "digits" / "digits_mlp.onnx", hlsgen.Options(target="hls"))
     listed = re.findall(r"`([\w*./]+)`", "".join(re.findall(r"^\| (`.*?) \|", PAGE, re.M)))
-    known = {
+    names = {
         Path(name.replace("digits_mlp", "NAME")).relative_to("hls") for name in build.files if name.startswith("hls/")
     }
-    for name in known:
+    for name in names:
         assert any(name.match(pattern) or str(name).startswith(pattern) for pattern in listed), name
 
 

@@ -1,7 +1,7 @@
-"""What the pages show of commands is what the commands print.
+"""Listings on the pages equal the output of their commands.
 
-A page is a script: its commands run from top to bottom in one directory, those without a listing too. A line `...`
-in a listing stands for any lines.
+A page is a script: its commands run from top to bottom in one directory, also commands without a listing. A line `...`
+in a listing matches any lines.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("example
 #: Commands that take seconds. The others simulate.
 FAST = ("hlsgen check", "hlsgen build", "hlsgen certify", "hlsgen explore", "hlsgen pack", "python")
 SLOW = ("hlsgen verify", "hlsgen run")
-#: What is run with those that simulate: builds of half a minute.
+#: Builds of half a minute; they run together with the simulations.
 LARGE = re.compile(r"examples/digits_sequences/|demo/vit")
-#: What has to be there before the first command of a page that does not say how it is made.
+#: Commands that prepare a page whose first command needs files.
 MODELS = "python examples/prequantized/models.py"
 CNN = "hlsgen build examples/digits_cnn/digits_cnn.onnx --target-cycles 576 -o cnn"
 FIRST = {
@@ -40,29 +40,29 @@ FIRST = {
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a page, and what the page shows of its output; None: nothing is shown."""
+    """A command of a page, and the output that the page shows; None: the page shows no output."""
 
     text: str
     shown: str | None
 
 
 def commands(page: Path) -> list[Command]:
-    """In order, those that the fast tests and the slow ones can run."""
-    found = [Command(text, None) for text in FIRST.get(page.name, ())]
+    """Commands of a page in order, as far as the fast and the slow tests can run them."""
+    listed = [Command(text, None) for text in FIRST.get(page.name, ())]
     for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S):
         if language:
             continue
         if block.startswith("$ "):
             for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
                 text, _, shown = part.partition("\n")
-                found.append(Command(text, shown.rstrip("\n") or None))
+                listed.append(Command(text, shown.rstrip("\n") or None))
         else:
-            found += [Command(re.sub(r"\s+#.*", "", line), None) for line in block.splitlines()]
-    return [one for one in found if is_run(one.text)]
+            listed += [Command(re.sub(r"\s+#.*", "", line), None) for line in block.splitlines()]
+    return [command for command in listed if is_run(command.text)]
 
 
 def is_run(text: str) -> bool:
-    """Whether it is a command of ours with real arguments, or writes a model."""
+    """True for a command of hlsgen with real arguments, and for a script that writes a model."""
     if re.search(r"\b(MODEL|DIR|COMMAND)\b|--all\b|--help", text):
         return False
     return text.startswith("hlsgen ") or bool(re.match(r"python \S*(models|make_model)\.py", text))
@@ -74,12 +74,12 @@ def pattern(shown: str) -> str:
 
 
 def prepare(page: Path, text: str, folder: Path) -> None:
-    """What the words of a page say is done by hand in front of a command."""
+    """Do the manual steps that a page describes before a command."""
     if "broken" in text and not (folder / "broken").exists():
         shutil.copytree(folder / "digits", folder / "broken")
         memory = folder / "broken" / "rtl" / "digits_mlp_mv2.mem"
-        first, rest = memory.read_text().split("\n", 1)
-        memory.write_text(f"{first[:-1]}{int(first[-1], 16) ^ 1:x}\n{rest}")
+        first, remainder = memory.read_text().split("\n", 1)
+        memory.write_text(f"{first[:-1]}{int(first[-1], 16) ^ 1:x}\n{remainder}")
     if page.name == "streaming.md" and text.startswith("hlsgen verify"):
         top = folder / "cnn" / "rtl" / "digits_cnn.v"
         lines = top.read_text().split(";\n")
@@ -97,9 +97,9 @@ def printed(text: str, page: Path) -> str:
     if program == "python":
         script = Path(arguments[0])
         path = script if script.exists() else next(page.parent.rglob(script.name))
-        done = subprocess.run([sys.executable, path, *arguments[1:]], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        run = subprocess.run([sys.executable, path, *arguments[1:]], capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        return run.stdout
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == (1 if "NOT" in result.output else 0), (text, result.output)
     return "".join(f"{line.rstrip()}\n" for line in result.output.splitlines())
@@ -107,20 +107,20 @@ def printed(text: str, page: Path) -> str:
 
 def run_page(page: Path, folder: Path, simulating: bool) -> None:
     (folder / "examples").symlink_to(ROOT / "examples")
-    for one in commands(page):
-        fast = one.text.startswith(FAST) and not LARGE.search(one.text)
-        if fast or (simulating and one.text.startswith((*FAST, *SLOW))):
-            prepare(page, one.text, folder)
-            got = printed(one.text, page)
-            if one.shown is not None:
-                assert re.fullmatch(pattern(one.shown), got), f"{one.text}\n{got}"
-            if one.text.startswith("hlsgen explore"):
-                picture = (folder / one.text.split()[-1] / "front.svg").read_text()
+    for command in commands(page):
+        fast = command.text.startswith(FAST) and not LARGE.search(command.text)
+        if fast or (simulating and command.text.startswith((*FAST, *SLOW))):
+            prepare(page, command.text, folder)
+            output = printed(command.text, page)
+            if command.shown is not None:
+                assert re.fullmatch(pattern(command.shown), output), f"{command.text}\n{output}"
+            if command.text.startswith("hlsgen explore"):
+                picture = (folder / command.text.split()[-1] / "front.svg").read_text()
                 assert picture == (ROOT / "docs" / "images" / "front.svg").read_text()
 
 
 def pages(simulating: bool) -> list[Path]:
-    texts = {page: [one.text for one in commands(page)] for page in PAGES}
+    texts = {page: [command.text for command in commands(page)] for page in PAGES}
     if simulating:
         return [page for page in PAGES if any(not text.startswith(FAST) for text in texts[page])]
     return [page for page in PAGES if any(text.startswith(FAST) for text in texts[page])]
@@ -146,9 +146,13 @@ def test_listings_of_simulations(page: Path, tmp_path: Path, monkeypatch: pytest
 
 
 def test_the_listings_are_found() -> None:
-    """Of every command that a page shows with its output, unless it is marked as text: what other tools measure."""
+    """Every command that a page shows with its output is tested, except blocks marked as text (output of other tools)."""
     for page in PAGES:
         text = re.sub(r"^```text\n.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
         shown = re.findall(r"^\$ (hlsgen .*)", text, re.M)
-        assert shown == [one.text for one in commands(page) if one.shown is not None and one.text.startswith("hlsgen")]
+        assert shown == [
+            command.text
+            for command in commands(page)
+            if command.shown is not None and command.text.startswith("hlsgen")
+        ]
     assert pattern("a\n...\nb") == r"a\n(?:.*\n)*b\n"

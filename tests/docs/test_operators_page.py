@@ -28,10 +28,10 @@ OTHER = {"Dialects", "Two inputs", "Domains", "Refused"}
 
 
 def rows(title: str) -> list[list[str]]:
-    """Cells of the tables of a section, without those of its subsections; no heads."""
-    found = re.search(rf"^##+ {re.escape(title)}\n(.*?)(?=^#|\Z)", PAGE, re.M | re.S)
-    assert found, title
-    lines = [line for line in found[1].splitlines() if line.startswith("|")]
+    """Cells of the tables of a section, without its subsections and without the heads."""
+    section = re.search(rf"^##+ {re.escape(title)}\n(.*?)(?=^#|\Z)", PAGE, re.M | re.S)
+    assert section, title
+    lines = [line for line in section[1].splitlines() if line.startswith("|")]
     heads = {i - 1 for i, line in enumerate(lines) if line.startswith("|---")}
     cells = [[c.strip() for c in line.strip("|").split("|")] for line in lines]
     return [c for i, c in enumerate(cells) if i not in heads and i - 1 not in heads]
@@ -43,10 +43,12 @@ def first_column(title: str) -> set[str]:
 
 SECTIONS = re.findall(r"^##+ (.*)$", PAGE, re.M)
 ACCEPTED = {op_type for _, op_type in RULES}
-#: What becomes other operators.
+#: Operators that the importer replaces by others.
 EXPANDED = {ATTENTION, MULTI_HEAD}
 #: By node.domain.
-BY_DOMAIN = {domain: {op for own, op in RULES if domain in own} for domains, _ in RULES for domain in domains}
+BY_DOMAIN = {
+    domain: {op for row_domains, op in RULES if domain in row_domains} for domains, _ in RULES for domain in domains
+}
 
 
 def test_every_operator_is_on_the_page() -> None:
@@ -70,7 +72,7 @@ def test_operators_on_constants() -> None:
 
 
 def test_operators_of_several_computed_tensors() -> None:
-    """Those on booleans and Where take tensors that are functions of one."""
+    """Operators on booleans and Where accept only tensors that are functions of one tensor."""
     joins = {op for (_, op), rule in RULES.items() if rule.join}
     text = PAGE.split("### Functions of one tensor\n", 1)[1].split("\n#", 1)[0]
     assert joins - first_column("Two computed tensors") == {"And", "Or", "Where"} <= set(NAME.findall(text))
@@ -78,7 +80,7 @@ def test_operators_of_several_computed_tensors() -> None:
 
 
 def test_operators_that_only_the_host_does() -> None:
-    """Those that are refused between quantizers, and those that are there for constants."""
+    """They are refused between quantizers, or exist for constants only."""
     only_host = {op for (_, op), rule in RULES.items() if rule.role is Role.HOST}
     elsewhere = set().union(
         *(first_column(t) for t in SECTIONS if t not in OTHER | {"On the host only", "Of constants"})
@@ -153,7 +155,7 @@ def test_constants_do_not_grow_without_bound(op_type: str) -> None:
 def test_the_host_computes_nothing_too_large(
     op_type: str, constants: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    """What is refused for its size is refused before it is computed."""
+    """A result that is refused for its size is never computed."""
     monkeypatch.delattr("hlsgen.frontend.ops_host.evaluate")
     names = ["x", *(f"c{i}" if c is not None else "" for i, c in enumerate(constants))]
     inputs = (Dynamic((1, 1, 80, 8), "float32", 0), *(None if c is None else Const(c) for c in constants))

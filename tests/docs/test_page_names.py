@@ -1,4 +1,4 @@
-"""What the pages name exists: modules, what is in them, files, and what Python examples import."""
+"""Names on the pages exist: modules, their contents, files, and the imports of Python examples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import hlsgen
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
 #: Packages of others, and the parts of a manifest.
 OTHERS = {"concurrent", "torch", "onnx", "qonnx", "finn", "com", "host", "input", "output", "numpy"}
-#: Files of a build and of a user, which no page takes for those of the repository.
+#: Endings of files of a build or of a user, which are not in the repository.
 DATA = r"\.(jsonl|json|html|yaml|onnx|mem|hex|f|npy|npz|hpp|cpp|cfg|tcl|h)"
 BUILT = {"rtl/digits_mlp.v", "rtl/digits_cnn.v", "report.md"} | {
     f"host/digits{end}" for end in (".py", ".c", "_selftest.c")
@@ -31,13 +31,13 @@ BUILT = {"rtl/digits_mlp.v", "rtl/digits_cnn.v", "report.md"} | {
 
 @cache
 def tracked() -> tuple[str, ...]:
-    found = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return tuple(f"/{name}" for name in found.stdout.split())
+    listing = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return tuple(f"/{name}" for name in listing.stdout.split())
 
 
 @cache
 def modules() -> dict[str, ModuleType]:
-    names = [found.name for found in pkgutil.walk_packages(hlsgen.__path__, "hlsgen.")]
+    names = [info.name for info in pkgutil.walk_packages(hlsgen.__path__, "hlsgen.")]
     return {name: importlib.import_module(name) for name in ["hlsgen", *names] if not name.endswith("__main__")}
 
 
@@ -47,7 +47,7 @@ def sources() -> str:
 
 
 def has(item: Any, names: list[str]) -> bool:
-    """Whether there is item.name.name ..., fields of dataclasses included."""
+    """True if item.name.name ... exists, fields of dataclasses included."""
     for name in names:
         if name in getattr(item, "__annotations__", {}):
             return True
@@ -58,7 +58,7 @@ def has(item: Any, names: list[str]) -> bool:
 
 
 def resolves(name: str) -> bool:
-    """Whether it is a module (the end of its path will do), or something of a module, or of a class."""
+    """True if it names a module (the end of its path suffices), or a member of a module or of a class."""
     parts = name.split(".")
     for path, module in modules().items():
         if has(module, parts):
@@ -70,7 +70,7 @@ def resolves(name: str) -> bool:
 
 
 def missing(text: str) -> str:
-    """What a name in backticks names that does not exist; empty if it exists, or is no name of ours."""
+    """The kind of thing that a name in backticks lacks; empty if it exists, or is not our name."""
     name = re.sub(r"\(.*\)$", "", text.strip())
     if re.fullmatch(r"[\w./-]+\.(py|v|j2|md|toml|svg)", name):
         folder, _, file = name.rpartition("/")
@@ -78,15 +78,21 @@ def missing(text: str) -> str:
             return "" if name in BUILT or any(f"/{folder}/" in path for path in tracked()) or not folder else "folder"
         return "" if any(path.endswith(f"/{name}") for path in tracked()) else "file"
     if re.fullmatch(r"[\w/]+/", name) and name.islower():
-        known = any(f"/{name}" in path for path in tracked()) or name in ("rtl/", "tb/", "hls/", "results/", "digits/")
-        return "" if known else "folder"
+        is_known = any(f"/{name}" in path for path in tracked()) or name in (
+            "rtl/",
+            "tb/",
+            "hls/",
+            "results/",
+            "digits/",
+        )
+        return "" if is_known else "folder"
     if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", name):
         if name.split(".")[0] in OTHERS or re.search(DATA + "$", name) or "NAME" in name:
             return ""
         return "" if resolves(name) else "name"
     if re.fullmatch(r"[A-Z][a-z]\w*", name):
-        known = re.search(rf"\b{name}\b", sources()) or hasattr(builtins, name) or name in operators()
-        return "" if known else "class or operator"
+        is_known = re.search(rf"\b{name}\b", sources()) or hasattr(builtins, name) or name in operators()
+        return "" if is_known else "class or operator"
     return ""
 
 
@@ -104,10 +110,10 @@ def test_names_exist(page: Path) -> None:
     for code in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
         for line in re.findall(r"^(?:from|import) hlsgen.*", code, re.M):
             (node,) = ast.parse(line).body
-            found = modules()[node.module or ""] if isinstance(node, ast.ImportFrom) else hlsgen
+            imported = modules()[node.module or ""] if isinstance(node, ast.ImportFrom) else hlsgen
             assert isinstance(node, ast.ImportFrom | ast.Import)
             for alias in node.names:
-                assert isinstance(node, ast.Import) or hasattr(found, alias.name), line
+                assert isinstance(node, ast.Import) or hasattr(imported, alias.name), line
 
 
 def test_names_that_do_not_exist_are_found() -> None:

@@ -19,7 +19,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("example
 
 
 def anchors(page: Path) -> set[str]:
-    """Of its headings, as GitHub makes them."""
+    """Anchors of the headings of a page, as GitHub makes them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     titles = re.findall(r"^#+ (.*)$", text, re.M)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
@@ -52,8 +52,8 @@ def test_predicted_cycles_are_those_of_today() -> None:
 def test_library_page_has_every_module_and_parameter() -> None:
     rows = {}
     for line in (ROOT / "docs" / "library.md").read_text(encoding="utf-8").splitlines():
-        if found := re.match(r"\| `(hg_\w+)` \|", line):
-            rows[found[1]] = line.split(" | ")[2]
+        if row := re.match(r"\| `(hg_\w+)` \|", line):
+            rows[row[1]] = line.split(" | ")[2]
     for path in sorted((ROOT / "templates" / "rtl").glob("*.v")):
         head = path.read_text(encoding="utf-8").split("module ", 1)[1].split(");", 1)[0]
         names = set(re.findall(r"^    parameter .*?(\w+)\s*=", head, re.M))

@@ -19,8 +19,8 @@ pytest.importorskip("mkdocstrings", reason="mkdocstrings is not installed: pip i
 def test_the_site(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-f", ROOT / "mkdocs.yml", "-d", tmp_path]
     env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=env)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert result.returncode == 0, result.stderr
     pages = {f"{path.stem}.html" for path in (ROOT / "docs").glob("*.md")} | {"index.html", "CHANGELOG.html"}
     texts = {
         path.relative_to(tmp_path).as_posix(): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")
