@@ -346,7 +346,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "0 cycles": ("HG040", "--target-cycles", lambda: mlp().model(), {"target_cycles": 0}),
     "folding of no layer": ("HG041", "fc9", lambda: mlp().model(), {"folding": {"fc9": {"pe": 1, "simd": 1}}}),
     "folding of more than there is": ("HG041", "fc0", lambda: mlp().model(), {"folding": {"fc0": {"pe": 999, "simd": 1}}}),
-    "float32 to an output": ("HG042", "float32 from an input", lambda: unlike_inputs().model(), {"ports": "separate"}),
+    "float32 to an output": ("HG042", "float32 goes from an input", lambda: unlike_inputs().model(), {"ports": "separate"}),
     "float32 into a layer": ("HG042", "fc", lambda: Net().linear().model(), {"input": "float32"}),
     "input of a layer": ("HG061", "x: fc multiplies", lambda: Net().linear().model()),
     "input of two layers": ("HG061", "x: fc multiplies", lambda: two_layers().model()),

@@ -416,7 +416,7 @@ class Graph:
     encoding. `outputs` likewise. If each has its own port, layers StreamedInput and StreamedOutputs connect these
     frames to the streams.
     `host_binaries` has an entry for each model output: the node that combines its two parts among `outputs`, or
-    None if the output has one part.
+    Returns None if the output has one part.
     """
 
     model: Model

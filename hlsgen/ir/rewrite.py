@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hlsgen.ir import Step
+
+
+def consumers_of(steps: Sequence[Step], value: int) -> list[int]:
+    """Indices of the steps that use the value; a step that uses it twice occurs twice."""
+    return [i for i, step in enumerate(steps) for j in step.inputs if j == value]
 
 
 def pruned(steps: list[Step], output: int) -> tuple[list[Step], dict[int, int]]:

@@ -35,7 +35,8 @@ class IntegerNorm:
     """(t / root, truncated, + bias) >> shift with t = (x - mean) * weight, in codes of `type`.
 
     mean = sum of x / count, truncated, or 0 unless `centred`.
-    root = floor(sqrt(v)); v = (the sum of (x - mean)^2) / count, rounded down, + 1. Results outside `type` wrap if `wraps`, else they saturate.
+    root = floor(sqrt(v)); v = (the sum of (x - mean)^2) / count, rounded down, + 1.
+    Results outside `type` wrap if `wraps`, else they saturate.
     weight, bias: int64 (count,).
     """
 

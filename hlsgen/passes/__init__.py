@@ -1,4 +1,4 @@
-"""Model -> Graph: float steps become integer layers."""
+"""Lowering: turns a Model's float steps into a Graph's integer layers."""
 
 from hlsgen.passes.input_mode import InputMode, typed
 from hlsgen.passes.lower import lower

@@ -1,4 +1,4 @@
-"""The graph of a model whose loops have one body each, or have one for each step where that is not possible."""
+"""Lowers a model with one body for each loop, or with unrolled loops where that is impossible."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ def lower_once(
     modes: InputMode | Mapping[str, InputMode] | None,
     problems: Collector,
 ) -> Graph:
-    """`model` has every step; `shared` imports it with one body for all. The graph keeps the model of every step.
+    """Lower `model`, whose loops are unrolled, with one body for each loop if possible.
 
-    What one body is not taken for is said by a warning (HG090).
+    `shared` imports the same model with one body for each loop. The resulting graph keeps the unrolled `model`.
+    If the loops stay unrolled, a warning gives the reason (HG090).
     """
-    own = Collector()
+    shared_problems = Collector()
     try:
-        found = shared(own)
-        own.finish()
-        if found is not None:
-            graph = lower(found, modes, own)
+        shared_model = shared(shared_problems)
+        shared_problems.finish()
+        if shared_model is not None:
+            graph = lower(shared_model, modes, shared_problems)
             if any(isinstance(layer, Delay) for layer in graph.layers):
-                problems.items += [d for d in own.warnings if d not in problems.items]
+                problems.items += [d for d in shared_problems.warnings if d not in problems.items]
                 return replace(graph, model=model)
-        why = "no Scan or QuantLSTMCell has several steps"
+        reason = "no Scan or QuantLSTMCell has several steps"
     except HlsgenError as error:
-        first = error.diagnostics[0]
-        why = f"{first.node}: {first.message.rstrip('.')}"
-    problems.warn("HG090", "--recurrence", f"loops are unrolled. {why}.", "It is the default: --recurrence unrolled.")
+        diagnostic = error.diagnostics[0]
+        reason = f"{diagnostic.node}: {diagnostic.message.rstrip('.')}"
+    problems.warn(
+        "HG090", "--recurrence", f"loops are unrolled. {reason}.", "It is the default: --recurrence unrolled."
+    )
     return lower(model, modes, problems)

@@ -1,8 +1,8 @@
-"""Builds the layers of a Graph; float operations wait until a quantizer ends them.
+"""Builds the layers of a Graph; float operations are collected until a quantizer ends them.
 
-Of every tensor is known: which value of the Graph holds its codes, what the codes mean, and which operations on them
-are still to be done (`PendingValue`). When a quantizer comes, all that waits becomes one `Map`, or a `BinaryMap` where
-two tensors are joined. The layer evaluates the model's own operations in order, so values stay the same.
+Each tensor is a `PendingValue`: the value of the Graph that holds its codes, their encoding, and the operations still
+to be applied. At a quantizer, all pending operations become one `Map`, or a `BinaryMap` if they combine two tensors.
+The layer evaluates the model's own operations in order, so values stay the same.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from hlsgen.ir.ops import (
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.exact_add_chain import Term, exact_sum, is_exact_in_float32, on_one_grid, term, unit_of
-from hlsgen.passes.float_joints import joint_of
+from hlsgen.passes.float_binaries import float_binary
 from hlsgen.passes.hoist_views import relabel
 from hlsgen.passes.pending_value import Branches, PendingValue, bounded, decoding_between, dequantized_codes
 from hlsgen.passes.quantization import (
@@ -62,135 +62,154 @@ from hlsgen.passes.quantization import (
     grid,
     grid_of_pair,
     narrowed,
-    range_behind,
+    range_after,
     range_of_pair,
-    type_behind,
+    type_after,
 )
 from hlsgen.passes.rank_codes import Unranked, ranks, values_of_chain, values_of_pair
-from hlsgen.passes.whole_numbers import exact_whole, larger, steps_are_few
+from hlsgen.passes.whole_numbers import exact_integers, is_byte_sum, larger_integer
 
-#: Inputs of more bits are not tried one by one.
+#: Above this number of bits, the codes of an input are not tried exhaustively.
 _WIDE = 20
-#: Operations of which a function of many inputs has few pieces. Of any other one it stays a function of few codes.
+#: Operations that give a function of a wide input few monotone pieces. Others are applied to quantized codes only.
 STRAIGHT = (Mul, Add, Fma, Div, Max, Min, Cast, Dequantize, Compare, Constant)
 
 
 class GraphBuilder:
-    """The values of a graph in the making, and the layer that makes each of them.
+    """The values of a graph under construction, and the layer that produces each of them.
 
-    `values[0]` is the input. `layers[i]` makes value i, in the order of the values. A value that is only assumed has no
+    `values[0]` is the input. `layers[i]` produces value i, in the order of the values. A value from `assume` has no
     layer; a problem was found then, and no graph will be built.
     """
 
-    def __init__(self, problems: Collector, given: Value, distinguishes_zeros: bool = True) -> None:
-        """`distinguishes_zeros`: whether an operation of the model may give other results for -0.0 than for 0.0."""
+    def __init__(self, problems: Collector, input_value: Value, distinguishes_zeros: bool = True) -> None:
+        """`distinguishes_zeros`: True if an operation of the model may give other results for -0.0 than for 0.0."""
         self.problems = problems
         self.distinguishes_zeros = distinguishes_zeros
-        self.values: list[Value] = [given]
-        self.first_computed = 1  # values in front are inputs
+        self.values: list[Value] = [input_value]
+        self.first_computed = 1  # earlier values are inputs
         self.layers: dict[int, Layer] = {}
-        #: Values that are exact sums of tensors: whether these are on one grid.
+        #: For each value that is an exact sum of tensors: True if these are on one grid.
         self._sums: dict[int, bool] = {}
 
     def add(self, layer: Layer) -> PendingValue:
+        """Add a layer; return its result."""
         if not isinstance(layer, View):
-            layer = replace(layer, name=self._own_name(layer.name))
+            layer = replace(layer, name=self._unique_name(layer.name))
         number = len(self.values)
         self.layers[number] = layer
         self.values.append(layer.result)
-        picks = isinstance(layer, View | Rearrange) or (isinstance(layer, Pooling) and layer.kind is Reduction.MAX)
-        if picks and layer.inputs[0] in self._sums:  # elements of a sum are sums
+        only_selects = isinstance(layer, View | Rearrange) or (
+            isinstance(layer, Pooling) and layer.kind is Reduction.MAX
+        )
+        if only_selects and layer.inputs[0] in self._sums:  # elements of a sum are sums, too
             self._sums[number] = self._sums[layer.inputs[0]]
         return PendingValue(number, layer.result)
 
     def assume(self, value: Value) -> PendingValue:
-        """A value that no layer makes: what stands for the result of a wrong step while more problems are looked for."""
+        """A value without a layer, in place of the result of an invalid step, so that further problems can be found."""
         self.values.append(value)
         return PendingValue(len(self.values) - 1, value)
 
-    def _own_name(self, name: str) -> str:
-        """The name, with a number if another layer has it: a node may become several layers, and what several
-        layers do to one tensor is done for each."""
-        taken = {layer.name for layer in self.layers.values() if not isinstance(layer, View)}
-        numbers = (f"{name} ({n})" for n in range(2, len(taken) + 3))
-        return name if name not in taken else next(new for new in numbers if new not in taken)
+    def _unique_name(self, name: str) -> str:
+        """The name, with a number if another layer has it.
+
+        A node may become several layers, and operations that several layers apply to one tensor are done for each.
+        """
+        used = {layer.name for layer in self.layers.values() if not isinstance(layer, View)}
+        numbers = (f"{name} ({n})" for n in range(2, len(used) + 3))
+        return name if name not in used else next(candidate for candidate in numbers if candidate not in used)
 
     def relabelled(self, name: str, tensor: PendingValue, op: Reshape | Transpose, shape: Shape) -> PendingValue:
-        """The tensor reshaped or transposed, in front of what is still to be done."""
-        before = tensor.value.shape
-        if isinstance(op, Reshape) and before == shape:
+        """The tensor reshaped or transposed; the view comes before its pending operations."""
+        old_shape = tensor.value.shape
+        if isinstance(op, Reshape) and old_shape == shape:
             return tensor
-        named_ops = tuple((n, relabel(p, op, before, shape)) for n, p in tensor.named_ops)
-        value = replace(tensor.value, shape=shape, encoding=relabel(tensor.value.encoding, op, before, shape))
+        named_ops = tuple((n, relabel(p, op, old_shape, shape)) for n, p in tensor.named_ops)
+        value = replace(tensor.value, shape=shape, encoding=relabel(tensor.value.encoding, op, old_shape, shape))
         if tensor.branches is not None:
-            left, right = (self.relabelled(name, h, op, shape) for h in (tensor.branches.left, tensor.branches.right))
+            branch_a, branch_b = (
+                self.relabelled(name, branch, op, shape) for branch in (tensor.branches.left, tensor.branches.right)
+            )
             return replace(
-                tensor, value=value, named_ops=named_ops, branches=replace(tensor.branches, left=left, right=right)
+                tensor,
+                value=value,
+                named_ops=named_ops,
+                branches=replace(tensor.branches, left=branch_a, right=branch_b),
             )
         source = tensor.value
         return replace(self.add(View(name, op, source, value, (tensor.index,))), named_ops=named_ops)
 
-    def flushed(self, tensor: PendingValue) -> PendingValue:
-        """The tensor with a layer for its operations up to the last quantizer.
+    def flush(self, tensor: PendingValue) -> PendingValue:
+        """Add a layer for the tensor's operations up to the last quantizer.
 
-        What activations do behind the first quantizer of a wide input, or anything behind a `Pair`, stays a
-        function of few codes.
+        Nonlinear functions after the first quantizer of a wide input, and all operations after a `Pair`, get their own
+        layer: a function of few codes.
         """
-        ends = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
-        if ends and tensor.branches is not None:
+        quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
+        if quantizers and tensor.branches is not None:
             tensor = self.on_grid(tensor)
-            ends = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
-        if ends and tensor.branches is not None:
-            return self.flushed(self._merged(tensor, tensor.branches, ends[0]))
-        curved = any(not isinstance(op, (*STRAIGHT, *QUANTIZERS)) for op in tensor.ops[ends[0] :]) if ends else False
-        pair = bool(ends) and isinstance(tensor.ops[ends[0]], Pair)
-        if len(ends) > 1 and (pair or (curved and tensor.value.type.bits > _WIDE)):
-            tensor = self._closed(tensor, ends[0])
-            ends = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
-        if ends:
-            tensor = self._closed(tensor, ends[-1])
-        if tensor.named_ops and (meaning := dequantized_codes(tensor.value, tensor.ops[0])) is not None:
-            tensor = replace(tensor, value=replace(tensor.value, encoding=meaning), named_ops=tensor.named_ops[1:])
+            quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
+        if quantizers and tensor.branches is not None:
+            return self.flush(self._merge_up_to(tensor, tensor.branches, quantizers[0]))
+        has_nonlinear = (
+            any(not isinstance(op, (*STRAIGHT, *QUANTIZERS)) for op in tensor.ops[quantizers[0] :])
+            if quantizers
+            else False
+        )
+        starts_with_pair = bool(quantizers) and isinstance(tensor.ops[quantizers[0]], Pair)
+        if len(quantizers) > 1 and (starts_with_pair or (has_nonlinear and tensor.value.type.bits > _WIDE)):
+            tensor = self._map_up_to(tensor, quantizers[0])
+            quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
+        if quantizers:
+            tensor = self._map_up_to(tensor, quantizers[-1])
+        if tensor.named_ops and (affine := dequantized_codes(tensor.value, tensor.ops[0])) is not None:
+            tensor = replace(tensor, value=replace(tensor.value, encoding=affine), named_ops=tensor.named_ops[1:])
         return tensor
 
-    def _closed(self, tensor: PendingValue, end: int) -> PendingValue:
-        """With a Map for the operations up to the quantizer at `end`, and the bounds that follow it."""
+    def _map_up_to(self, tensor: PendingValue, end: int) -> PendingValue:
+        """Add a Map for the operations up to the quantizer at `end`, with the bounds that follow it."""
         quantizer, bounds = bounded(tensor.ops[end], tensor.ops[end + 1 :])
         assert isinstance(quantizer, QUANTIZERS)
-        made = self.mapped(tensor.named_ops[end][0], tensor, tensor.ops[:end], quantizer)
-        return replace(made, named_ops=tensor.named_ops[end + 1 + bounds :])
+        mapped = self.add_map(tensor.named_ops[end][0], tensor, tensor.ops[:end], quantizer)
+        return replace(mapped, named_ops=tensor.named_ops[end + 1 + bounds :])
 
-    def mapped(self, name: str, tensor: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer) -> PendingValue:
-        quantizer = narrowed(quantizer, lambda: range_behind(tensor.value, ops))
+    def add_map(
+        self, name: str, tensor: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer
+    ) -> PendingValue:
+        """Add a Map of these operations and quantizer on the tensor's codes."""
+        quantizer = narrowed(quantizer, lambda: range_after(tensor.value, ops))
         result = Value(tensor.value.shape, code_interval(tensor.value, ops, quantizer), decoding(quantizer))
         return self.add(Map(name, tuple(ops), quantizer, tensor.value, result, (tensor.index,)))
 
-    def _merged(self, tensor: PendingValue, both: Branches, end: int) -> PendingValue:
+    def _merge_up_to(self, tensor: PendingValue, branches: Branches, end: int) -> PendingValue:
+        """Add a BinaryMap for the operations up to the quantizer at `end`, with the bounds that follow it."""
         quantizer, bounds = bounded(tensor.ops[end], tensor.ops[end + 1 :])
         assert isinstance(quantizer, QUANTIZERS)
-        made = self._merge(tensor.named_ops[end][0], tensor, both, tensor.ops[:end], quantizer)
-        return replace(made, named_ops=tensor.named_ops[end + 1 + bounds :])
+        merged = self._add_binary_map(tensor.named_ops[end][0], tensor, branches, tensor.ops[:end], quantizer)
+        return replace(merged, named_ops=tensor.named_ops[end + 1 + bounds :])
 
-    def _merge(
-        self, name: str, tensor: PendingValue, both: Branches, ops: Sequence[Elementwise], quantizer: Quantizer
-    ) -> PendingValue:  # fmt: skip
-        left, right = both.left, both.right
+    def _add_binary_map(
+        self, name: str, tensor: PendingValue, pair: Branches, ops: Sequence[Elementwise], quantizer: Quantizer
+    ) -> PendingValue:
+        operand_a, operand_b = pair.left, pair.right
         quantizer = narrowed(
-            quantizer, lambda: range_of_pair(both.kind, (left.value, left.ops), (right.value, right.ops), ops)
+            quantizer,
+            lambda: range_of_pair(pair.kind, (operand_a.value, operand_a.ops), (operand_b.value, operand_b.ops), ops),
         )
         result = Value(tensor.value.shape, code_type(quantizer), decoding(quantizer))
-        branches = tuple(left.ops), tuple(right.ops)
-        sources, inputs = (left.value, right.value), (left.index, right.index)
-        return self.add(BinaryMap(name, both.kind, branches, tuple(ops), quantizer, sources, result, inputs))
+        branches = tuple(operand_a.ops), tuple(operand_b.ops)
+        sources, inputs = (operand_a.value, operand_b.value), (operand_a.index, operand_b.index)
+        return self.add(BinaryMap(name, pair.kind, branches, tuple(ops), quantizer, sources, result, inputs))
 
     def to_codes(self, name: str, tensor: PendingValue, integers: bool = False) -> PendingValue:
-        """The tensor as codes alone, for a layer of that name.
+        """The tensor as codes without pending operations, as the layer `name` needs it.
 
         Relu, Clip, and arithmetic that gives exact multiples of one scale for every code become an
-        integer function; anything else is an error. Codes mean float32 or integers: where the tensor is of another
-        float type, a Cast to that is still to be done.
+        integer function; anything else is an error. Codes represent float32 or integers. A tensor of another
+        float type keeps a pending Cast to that type.
         """
-        tensor = self.flushed(tensor)
+        tensor = self.flush(tensor)
         tensor = self.on_grid(tensor, not tensor.named_ops)
         if tensor.branches is not None:
             return self._pair_to_codes(name, tensor, tensor.branches)
@@ -199,144 +218,179 @@ class GraphBuilder:
         quantizer = grid(tensor.value, tensor.ops)
         if quantizer is None:
             for node, op in tensor.named_ops:
-                called = op.kind if isinstance(op, Activation) else type(op).__name__
-                text = f"float operation {called} stands between a quantizer and {name}."
-                hint = "Its result is no multiple of one scale: quantize it again before the layer."
+                operation = op.kind if isinstance(op, Activation) else type(op).__name__
+                text = f"float operation {operation} is between a quantizer and {name}."
+                hint = "Its result is not a multiple of one scale: quantize it again before the layer."
                 self.problems.error("HG030", node, text, hint)
             self.problems.finish()
             raise AssertionError
-        made = self.fold_into_producer(tensor.named_ops[-1][0], tensor, tensor.ops, quantizer)
-        return _typed(made, tensor.named_ops[-1][0], type_behind(tensor.value, tensor.ops))
+        codes = self.fold_into_producer(tensor.named_ops[-1][0], tensor, tensor.ops, quantizer)
+        return _with_dtype(codes, tensor.named_ops[-1][0], type_after(tensor.value, tensor.ops))
 
     def fold_into_producer(
         self, name: str, tensor: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer
     ) -> PendingValue:
-        """A Map behind the codes, inside the Map that makes them if nothing else uses that."""
-        last = self.layers.get(tensor.index)
-        if isinstance(last, Map) and tensor.index == len(self.values) - 1 and not tensor.shared:
-            between = decoding_between(last.result, tensor.value)
+        """Add a Map on the tensor's codes, merged into the Map that produces them if it has no other user."""
+        producer = self.layers.get(tensor.index)
+        if isinstance(producer, Map) and tensor.index == len(self.values) - 1 and not tensor.shared:
+            between = decoding_between(producer.result, tensor.value)
             if between is not None:
                 del self.layers[tensor.index]
                 self.values.pop()
-                before = PendingValue(last.inputs[0], last.source)
-                return self.mapped(name, before, [*last.ops, last.quantizer, *between, *ops], quantizer)
-        return self.mapped(name, tensor, ops, quantizer)
+                source = PendingValue(producer.inputs[0], producer.source)
+                return self.add_map(name, source, [*producer.ops, producer.quantizer, *between, *ops], quantizer)
+        return self.add_map(name, tensor, ops, quantizer)
 
     def attempt(self, make: Callable[[], PendingValue]) -> PendingValue | HlsgenError:
-        """What `make` gives, or why it gives nothing: then layers, values and problems are what they were before."""
-        values, layers, sums, found = list(self.values), dict(self.layers), dict(self._sums), len(self.problems.items)
+        """The result of `make`, or its error; on an error, layers, values and problems are restored."""
+        values, layers, sums, problem_count = (
+            list(self.values),
+            dict(self.layers),
+            dict(self._sums),
+            len(self.problems.items),
+        )
         try:
             return make()
         except HlsgenError as error:
             self.values, self.layers, self._sums = values, layers, sums
-            del self.problems.items[found:]
+            del self.problems.items[problem_count:]
             return error
 
     def to_ranks(
-        self, name: str, tensors: Sequence[PendingValue], refusal: HlsgenError, border: float | None = None,
+        self,
+        name: str,
+        tensors: Sequence[PendingValue],
+        refusal: HlsgenError,
+        border: float | None = None,
         by_channel: bool = True,
-    ) -> tuple[list[PendingValue], int]:  # fmt: skip
+    ) -> tuple[list[PendingValue], int]:
         """Flushed tensors as ranks of their values, and the rank of a border's value.
 
-        They share one table of values for each channel, or for all of them. What gives values of ranks is still to be
-        done. Raises HG030 where values have no ranks; `refusal`, why the
-        tensors are no codes for the layer of that name, where they are not made of codes at all.
+        All tensors share one lookup table of values for each channel, or for all channels. The operation from ranks
+        back to values is still pending. Raises HG030 if the values have no ranks. Raises `refusal`, the reason why
+        the tensors are no codes for the layer `name`, if they are not made of codes at all.
         """
         tensors = [self.on_grid(tensor, True) for tensor in tensors]
         try:
-            parts = [self._values_behind(tensor) for tensor in tensors]
+            parts = [self._values_of(tensor) for tensor in tensors]
             if not by_channel:
                 parts = [part.reshape(1, -1) for part in parts]
-            found = ranks(parts, len(tensors[0].value.shape), border, self.distinguishes_zeros)
+            rank_ops = ranks(parts, len(tensors[0].value.shape), border, self.distinguishes_zeros)
         except Unranked as reason:
             if not str(reason):
                 raise refusal from None
             raise fail(
-                "HG030", name, f"its input is not quantized again behind float operations, and {reason}.",
+                "HG030",
+                name,
+                f"its input is not quantized again after float operations, and {reason}.",
                 "Quantize it again before the layer.",
-            ) from None  # fmt: skip
-        made = []
+            ) from None
+        ranked = []
         for tensor in tensors:
             if tensor.branches is not None:
-                codes = self._merge(f"{name} (input)", tensor, tensor.branches, tensor.ops, found.to)
+                codes = self._add_binary_map(f"{name} (input)", tensor, tensor.branches, tensor.ops, rank_ops.to)
             else:
-                codes = self._ranked(f"{name} (input)", tensor, found.to)
-            made.append(codes.then(name, found.back))
-        return made, found.border
+                codes = self._map_to_ranks(f"{name} (input)", tensor, rank_ops.to)
+            ranked.append(codes.then(name, rank_ops.back))
+        return ranked, rank_ops.border
 
-    def _values_behind(self, tensor: PendingValue) -> Array:
-        both = tensor.branches
-        if both is None:
+    def _values_of(self, tensor: PendingValue) -> Array:
+        """All values of a tensor, (channels or 1, values). Raises Unranked."""
+        pair = tensor.branches
+        if pair is None:
             return values_of_chain(tensor.value, tensor.ops)
-        if both.left.branches or both.right.branches:
+        if pair.left.branches or pair.right.branches:
             raise Unranked
-        left, right = ((side.value, side.ops) for side in (both.left, both.right))
-        return values_of_pair(both.kind, left, right, tensor.ops)
+        operand_a, operand_b = ((side.value, side.ops) for side in (pair.left, pair.right))
+        return values_of_pair(pair.kind, operand_a, operand_b, tensor.ops)
 
-    def _ranked(self, name: str, tensor: PendingValue, quantizer: Quantizer) -> PendingValue:
-        """With a Map to ranks: inside the Map in front, but for functions of wide inputs that may turn or wrap."""
-        last = self.layers.get(tensor.index)
-        if isinstance(last, Map) and last.source.type.bits > _WIDE:
+    def _map_to_ranks(self, name: str, tensor: PendingValue, quantizer: Quantizer) -> PendingValue:
+        """Add a Map to ranks, merged into the Map before it.
+
+        It stays separate for functions of wide inputs that may turn or wrap.
+        """
+        producer = self.layers.get(tensor.index)
+        if isinstance(producer, Map) and producer.source.type.bits > _WIDE:
             values = decoded_interval(tensor.value.encoding, tensor.value.type)
             if not chain_direction(tensor.ops, values).monotone.all():
-                return self.mapped(name, tensor, tensor.ops, quantizer)
+                return self.add_map(name, tensor, tensor.ops, quantizer)
         return self.fold_into_producer(name, tensor, tensor.ops, quantizer)
 
-    def _pair_to_codes(self, name: str, tensor: PendingValue, both: Branches) -> PendingValue:
-        if not tensor.named_ops and not steps_are_few(both) and (whole := exact_whole(both, self.add)) is not None:
-            return self.to_codes(name, whole)
-        terms = self._pair(tensor)
+    def _pair_to_codes(self, name: str, tensor: PendingValue, branches: Branches) -> PendingValue:
+        """Two tensors combined, as codes: exact integers, an exact sum, or a BinaryMap onto a grid."""
+        if (
+            not tensor.named_ops
+            and not is_byte_sum(branches)
+            and (exact := exact_integers(branches, self.add)) is not None
+        ):
+            return self.to_codes(name, exact)
+        terms = self._sum_on_grid(tensor)
         unit = float(unit_of(terms)) if terms else None
-        left, right = ((side.value, side.ops) for side in (both.left, both.right))
-        quantizer = grid_of_pair(both.kind, left, right, tensor.ops, unit)
+        operand_a, operand_b = ((side.value, side.ops) for side in (branches.left, branches.right))
+        quantizer = grid_of_pair(branches.kind, operand_a, operand_b, tensor.ops, unit)
         if quantizer is None and terms is not None:
             return self.to_codes(name, self.on_grid(tensor, True))
         if quantizer is None:
-            found = exact_whole(both, self.add) or larger(both, self.add, lambda rest: self.to_codes(both.name, rest))
-            if found is not None:
-                return self.to_codes(name, replace(found, named_ops=tensor.named_ops))
+            exact = exact_integers(branches, self.add) or larger_integer(
+                branches, self.add, lambda difference: self.to_codes(branches.name, difference)
+            )
+            if exact is not None:
+                return self.to_codes(name, replace(exact, named_ops=tensor.named_ops))
         if quantizer is None:
             raise fail(
-                "HG030", both.name, f"the {both.kind.value} of two tensors goes into {name} without a quantizer.",
-                "Its result is no multiple of one scale: quantize it before the layer.",
-            )  # fmt: skip
-        made = self._merge(both.name, tensor, both, tensor.ops, quantizer)
-        return _typed(made, both.name, type_behind(both.left.value, [*both.left.ops, *tensor.ops]))
+                "HG030",
+                branches.name,
+                f"the {branches.kind.value} of two tensors enters {name} without a quantizer.",
+                "Its result is not a multiple of one scale: quantize it before the layer.",
+            )
+        codes = self._add_binary_map(branches.name, tensor, branches, tensor.ops, quantizer)
+        return _with_dtype(codes, branches.name, type_after(branches.left.value, [*branches.left.ops, *tensor.ops]))
 
-    def joined(self, name: str, op: Binary, left: PendingValue, right: PendingValue) -> PendingValue:
-        """Both tensors joined; what they are made of must be codes and operations without quantizers."""
-        left, right = (h if h.named_ops else self.on_grid(h, True) for h in map(self.flushed, (left, right)))
-        both = PendingValue(-1, left.value, (), Branches(name, op.kind, left, right))
-        if any(h.branches or h.index in self._sums for h in (left, right)):
-            total = self._summed(name, both)
-            if total is not None:
-                return total
-        left, right = (self._operand(name, op.kind, h) if h.branches else h for h in (left, right))
-        return PendingValue(-1, left.value, (), Branches(name, op.kind, left, right))
+    def combine(self, name: str, op: Binary, operand_a: PendingValue, operand_b: PendingValue) -> PendingValue:
+        """The binary operation on both tensors, pending if possible.
+
+        Its operands must be codes with pending operations, without quantizers.
+        """
+        operand_a, operand_b = (
+            operand if operand.named_ops else self.on_grid(operand, True)
+            for operand in map(self.flush, (operand_a, operand_b))
+        )
+        combined = PendingValue(-1, operand_a.value, (), Branches(name, op.kind, operand_a, operand_b))
+        if any(operand.branches or operand.index in self._sums for operand in (operand_a, operand_b)):
+            exact_sum_value = self._sum_of_sums(name, combined)
+            if exact_sum_value is not None:
+                return exact_sum_value
+        operand_a, operand_b = (
+            self._operand(name, op.kind, operand) if operand.branches else operand for operand in (operand_a, operand_b)
+        )
+        return PendingValue(-1, operand_a.value, (), Branches(name, op.kind, operand_a, operand_b))
 
     def _operand(self, name: str, kind: BinaryKind, tensor: PendingValue) -> PendingValue:
-        """Two tensors joined, as codes, as ranks, or as float32, with what follows; not of a sum of sums, which is exact or refused."""
-        usual = self.attempt(lambda: self.to_codes(name, tensor))
-        if isinstance(usual, PendingValue):
-            return usual
-        sums = (BinaryKind.ADD, BinaryKind.SUB)
-        both = tensor.branches
-        sum_of_sums = both is not None and kind in sums and both.kind in sums and not tensor.named_ops
+        """Two combined tensors as codes, as ranks, or as float32, as operand of a further operation `kind`.
+
+        A sum of sums is exact or refused.
+        """
+        codes = self.attempt(lambda: self.to_codes(name, tensor))
+        if isinstance(codes, PendingValue):
+            return codes
+        sum_kinds = (BinaryKind.ADD, BinaryKind.SUB)
+        branches = tensor.branches
+        sum_of_sums = branches is not None and kind in sum_kinds and branches.kind in sum_kinds and not tensor.named_ops
         if sum_of_sums and self._terms(tensor) is not None:
-            raise usual
-        refusal = usual if sum_of_sums else self.attempt(lambda: self.to_ranks(name, [tensor], usual)[0][0])
+            raise codes
+        refusal = codes if sum_of_sums else self.attempt(lambda: self.to_ranks(name, [tensor], codes)[0][0])
         if isinstance(refusal, PendingValue):
             return refusal
-        return replace(self.add(joint_of(tensor, self.distinguishes_zeros, refusal)), named_ops=tensor.named_ops)
+        return replace(self.add(float_binary(tensor, self.distinguishes_zeros, refusal)), named_ops=tensor.named_ops)
 
     def on_grid(self, tensor: PendingValue, inner: bool = False) -> PendingValue:
-        """The sum of two tensors of codes on one grid as an exact sum of integers; any other tensor as it is.
+        """The sum of two tensors of codes on one grid as an exact sum of integers; any other tensor unchanged.
 
-        If a quantizer follows, the result is the joint of the integers and what they mean; else it is a layer's.
-        Where float32 rounds nothing, the sum stays as it is, but for the `inner` sum of another.
+        If a quantizer follows, the result is the pending sum of the integers with its encoding; else it is a layer's.
+        A sum that float32 computes without rounding stays unchanged, unless it is the `inner` sum of another.
         """
-        both, terms = tensor.branches, self._pair(tensor)
-        if both is None or terms is None or (not inner and is_exact_in_float32(terms)):
+        branches, terms = tensor.branches, self._sum_on_grid(tensor)
+        if branches is None or terms is None or (not inner and is_exact_in_float32(terms)):
             return tensor
         layers: list[BinaryMap] = []
 
@@ -344,104 +398,111 @@ class GraphBuilder:
             layers.append(layer)
             return -1, layer.result
 
-        total = exact_sum(both.name, terms, tensor.value.shape, keep)
-        if total is None:
+        exact = exact_sum(branches.name, terms, tensor.value.shape, keep)
+        if exact is None:
             raise fail(
-                "HG033", both.name, f"the exact {both.kind.value} of its tensors is too wide.",
+                "HG033",
+                branches.name,
+                f"the exact {branches.kind.value} of its tensors is too wide.",
                 "Quantize them to fewer bits, or with scales that are nearer to each other.",
-            )  # fmt: skip
-        (layer,), meaning = layers, total[1].encoding
+            )
+        (layer,), meaning = layers, exact[1].encoding
         if any(isinstance(op, QUANTIZERS) for op in tensor.ops) and isinstance(meaning, Affine):
-            left, right = (
-                PendingValue(index, source, tuple((both.name, op) for op in ops))
+            operand_a, operand_b = (
+                PendingValue(index, source, tuple((branches.name, op) for op in ops))
                 for index, source, ops in zip(layer.inputs, layer.sources, layer.branches, strict=True)
             )
-            real = Dequantize(meaning.scale, meaning.zero_point.astype(np.int64))
-            joint = Branches(both.name, layer.kind, left, right)
-            return replace(tensor, branches=joint, named_ops=((both.name, real), *tensor.named_ops))
-        made = self.add(layer)
-        self._sums[made.index] = True
-        return PendingValue(made.index, replace(made.value, encoding=meaning), tensor.named_ops)
+            dequantize = Dequantize(meaning.scale, meaning.zero_point.astype(np.int64))
+            integer_branches = Branches(branches.name, layer.kind, operand_a, operand_b)
+            return replace(
+                tensor, branches=integer_branches, named_ops=((branches.name, dequantize), *tensor.named_ops)
+            )
+        integer_sum = self.add(layer)
+        self._sums[integer_sum.index] = True
+        return PendingValue(integer_sum.index, replace(integer_sum.value, encoding=meaning), tensor.named_ops)
 
     def bounded_sum(self, tensor: PendingValue) -> PendingValue:
         """A sum on a grid, bounded by 0, as codes of that grid, so that the next sum can be exact as well.
 
-        Any other tensor as it is.
+        Any other tensor is unchanged.
         """
-        value, zero = tensor.value, getattr(tensor.value.encoding, "zero_point", None)
+        value, zero_point = tensor.value, getattr(tensor.value.encoding, "zero_point", None)
         bounds = [op for op in tensor.ops if isinstance(op, Max | Min) and not op.value.any()]
         if not bounds or len(bounds) < len(tensor.ops) or not self._sums.get(tensor.index, False):
             return tensor
-        if not isinstance(value.encoding, Affine) or zero is None or (zero != np.round(zero)).any():
+        if not isinstance(value.encoding, Affine) or zero_point is None or (zero_point != np.round(zero_point)).any():
             return tensor
-        made = self.attempt(lambda: self.to_codes(tensor.named_ops[-1][0], tensor))
-        return made if isinstance(made, PendingValue) else tensor
+        codes = self.attempt(lambda: self.to_codes(tensor.named_ops[-1][0], tensor))
+        return codes if isinstance(codes, PendingValue) else tensor
 
-    def _pair(self, tensor: PendingValue) -> list[Term] | None:
-        """Both operands of a sum, if these are codes on one grid."""
-        both = tensor.branches
-        if both is None or both.kind not in (BinaryKind.ADD, BinaryKind.SUB):
+    def _sum_on_grid(self, tensor: PendingValue) -> list[Term] | None:
+        """Both operands of a sum, if these are codes on one grid; else None."""
+        branches = tensor.branches
+        if branches is None or branches.kind not in (BinaryKind.ADD, BinaryKind.SUB):
             return None
-        if both.left.branches or both.right.branches:
+        if branches.left.branches or branches.right.branches:
             return None
         terms = self._terms(replace(tensor, named_ops=()))
         return terms if terms and all(t.plain for t in terms) and on_one_grid(terms) else None
 
-    def _summed(self, name: str, tensor: PendingValue) -> PendingValue | None:
-        """A sum of a sum as one exact integer; None if it is no such sum, or none that float32 rounds.
+    def _sum_of_sums(self, name: str, tensor: PendingValue) -> PendingValue | None:
+        """A sum of a sum as one exact integer.
 
-        If all sums within are on a grid, then so must be their terms.
+        Returns None if it is no such sum, or if float32 computes it without rounding. If all sums within are on a grid,
+        their terms must be on one as well.
         """
-        both, terms = tensor.branches, self._terms(tensor)
-        assert both is not None
-        grids = all(not h.branches and self._sums.get(h.index, True) for h in (both.left, both.right))
+        branches, terms = tensor.branches, self._terms(tensor)
+        assert branches is not None
+        grids = all(
+            not operand.branches and self._sums.get(operand.index, True) for operand in (branches.left, branches.right)
+        )
         if terms is None or (grids and (not on_one_grid(terms) or is_exact_in_float32(terms))):
             return None
-        total = exact_sum(name, terms, tensor.value.shape, self._added)
-        if total is None:
+        exact = exact_sum(name, terms, tensor.value.shape, self._add_sum_layer)
+        if exact is None:
             return None
-        self._sums[total[0]] = grids
-        return PendingValue(*total)
+        self._sums[exact[0]] = grids
+        return PendingValue(*exact)
 
-    def _added(self, layer: BinaryMap) -> tuple[int, Value]:
-        made = self.add(layer)
-        return made.index, made.value
+    def _add_sum_layer(self, layer: BinaryMap) -> tuple[int, Value]:
+        result = self.add(layer)
+        return result.index, result.value
 
     def _terms(self, tensor: PendingValue) -> list[Term] | None:
-        """The operands of all sums that a tensor is made of."""
+        """The operands of all sums from which a tensor is computed."""
         if tensor.branches is None:
-            one = term(tensor.index, tensor.value, tensor.ops)
-            return None if one is None else [one]
-        both = tensor.branches
-        parts = [self._terms(side) for side in (both.left, both.right)]
+            single = term(tensor.index, tensor.value, tensor.ops)
+            return None if single is None else [single]
+        branches = tensor.branches
+        parts = [self._terms(side) for side in (branches.left, branches.right)]
         if (
-            both.kind not in (BinaryKind.ADD, BinaryKind.SUB)
+            branches.kind not in (BinaryKind.ADD, BinaryKind.SUB)
             or tensor.named_ops
             or parts[0] is None
             or parts[1] is None
         ):
             return None
-        return [*parts[0], *(t.negative() if both.kind is BinaryKind.SUB else t for t in parts[1])]
+        return [*parts[0], *(t.negative() if branches.kind is BinaryKind.SUB else t for t in parts[1])]
 
-    def packed(self, name: str, left: PendingValue, right: PendingValue, shape: Shape) -> PendingValue:
-        """Two tensors of 8-bit integers, as one."""
-        left, right = (self._bytes(name, self.flushed(h)) for h in (left, right))
+    def pack_bytes(self, name: str, operand_a: PendingValue, operand_b: PendingValue, shape: Shape) -> PendingValue:
+        """Two tensors of 8-bit integers, packed into one."""
+        operand_a, operand_b = (self._as_bytes(name, self.flush(operand)) for operand in (operand_a, operand_b))
         result = Value(shape, IntType(0, 65535), IntegerEncoding("uint16", np.zeros((1,) * len(shape), np.int64)))
-        return self.add(PackBytes(name, (left.value, right.value), result, (left.index, right.index)))
+        return self.add(PackBytes(name, (operand_a.value, operand_b.value), result, (operand_a.index, operand_b.index)))
 
-    def _bytes(self, name: str, tensor: PendingValue) -> PendingValue:
-        """The tensor as codes of 8 bits, also where fewer would do."""
-        whole = tensor.value.encoding
-        if tensor.named_ops or tensor.branches or not isinstance(whole, IntegerEncoding) or whole.offset.any():
-            raise fail("HG032", name, "an operand is no tensor of 8-bit integers.", "Quantize it.")
-        type_ = IntType(0, 255) if whole.dtype == "uint8" else IntType(-128, 127)
+    def _as_bytes(self, name: str, tensor: PendingValue) -> PendingValue:
+        """The tensor as codes of 8 bits, also if fewer would suffice."""
+        encoding = tensor.value.encoding
+        if tensor.named_ops or tensor.branches or not isinstance(encoding, IntegerEncoding) or encoding.offset.any():
+            raise fail("HG032", name, "an operand is not a tensor of 8-bit integers.", "Quantize it.")
+        type_ = IntType(0, 255) if encoding.dtype == "uint8" else IntType(-128, 127)
         if tensor.value.type == type_:
             return tensor
-        one = np.ones((1,) * len(tensor.value.shape), np.float32)
-        wide = QuantizeLinear(one, np.zeros_like(one, np.int64), type_, whole.dtype)
-        return self.fold_into_producer(f"{name} (input)", tensor, [Cast("float32")], wide)
+        unit_scale = np.ones((1,) * len(tensor.value.shape), np.float32)
+        widen = QuantizeLinear(unit_scale, np.zeros_like(unit_scale, np.int64), type_, encoding.dtype)
+        return self.fold_into_producer(f"{name} (input)", tensor, [Cast("float32")], widen)
 
 
-def _typed(tensor: PendingValue, name: str, dtype: np.dtype[Any]) -> PendingValue:
-    """With a Cast to float16, float64 or bool behind it, if it is of that type."""
+def _with_dtype(tensor: PendingValue, name: str, dtype: np.dtype[Any]) -> PendingValue:
+    """Append a Cast to float16, float64 or bool if `dtype` is one of these."""
     return tensor.then(name, Cast(dtype.name)) if dtype.kind in "fb" and dtype != np.float32 else tensor

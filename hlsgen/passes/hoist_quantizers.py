@@ -1,8 +1,8 @@
-"""Moves a quantizer that stands behind every part of the model's input in front of all parts.
+"""Moves a quantizer that follows every slice of the model's input before the slices.
 
-Matched: a value that only the host's operations lie before, of which all users are a Slice, and behind each Slice, with
-nothing but moves between, the same quantizer, of one scale for all elements. Made: that quantizer once, and the moves of
-its codes. A recurrent network quantizes its input in every step; hardware takes codes of the whole sequence.
+Matched: a value before which only the host operates, all of whose users are Slices. After each Slice, with only moves
+between, is the same quantizer, with one scale for all elements. Produced: that quantizer once, and the moves on its
+codes. A recurrent network quantizes its input in every step; hardware takes codes of the whole sequence.
 """
 
 from __future__ import annotations
@@ -18,31 +18,34 @@ from hlsgen.ir.ops import FLOATS, QUANTIZERS, Quantizer
 _MOVES = (Reshape, Transpose, Slice)
 
 
-def before_slices(model: Model) -> Model:
-    """The model with such a quantizer moved; the results stay what they are."""
+def hoist_before_slices(model: Model) -> Model:
+    """The model with such a quantizer moved; the results do not change."""
     steps = list(model.steps)
-    value = _branching(steps)
-    ends = [] if value is None else _ends(steps, value)
-    ops = [steps[i].op for i in ends]
+    value = _branching_value(steps)
+    quantizers = [] if value is None else _steps_after_moves(steps, value)
+    ops = [steps[i].op for i in quantizers]
     if (
         value is None
-        or len(ends) < 2
-        or ends[-1] == len(steps) - 1
-        or not all(isinstance(op, QUANTIZERS) and _same(op, ops[0]) for op in ops)
+        or len(quantizers) < 2
+        or quantizers[-1] == len(steps) - 1
+        or not all(isinstance(op, QUANTIZERS) and _is_same_quantizer(op, ops[0]) for op in ops)
     ):
         return model
     shape = steps[value - 1].shape if value else model.input_shape
-    first = ops[0]
-    assert isinstance(first, QUANTIZERS)
-    return replace(model, steps=tuple(_moved(steps, value, ends, _of_rank(first, shape), shape)))
+    quantizer = ops[0]
+    assert isinstance(quantizer, QUANTIZERS)
+    return replace(model, steps=tuple(_hoist(steps, value, quantizers, _with_rank(quantizer, shape), shape)))
 
 
 def _users(steps: list[Step], value: int) -> list[int]:
     return [i for i, step in enumerate(steps) if value in step.inputs]
 
 
-def _branching(steps: list[Step]) -> int | None:
-    """The first value of several users, if only elementwise operations and views lie before."""
+def _branching_value(steps: list[Step]) -> int | None:
+    """The first value with several users, if only elementwise operations and views come before it.
+
+    Returns None if there is no such value, or if one of its users is not a Slice.
+    """
     value = 0
     while len(users := _users(steps, value)) == 1:
         if not isinstance(steps[users[0]].op, (*FLOATS, Reshape, Transpose)):
@@ -51,53 +54,59 @@ def _branching(steps: list[Step]) -> int | None:
     return value if users and all(isinstance(steps[i].op, Slice) for i in users) else None
 
 
-def _ends(steps: list[Step], value: int) -> list[int]:
-    """The steps behind the moves of a value, each the only user of what it takes; none at all if one is not."""
-    found, rest = [], _users(steps, value)
-    while rest:
-        i = rest.pop(0)
+def _steps_after_moves(steps: list[Step], value: int) -> list[int]:
+    """The steps after the moves of a value, each the only user of its input; empty if one is not."""
+    ends, pending = [], _users(steps, value)
+    while pending:
+        i = pending.pop(0)
         if isinstance(steps[i].op, _MOVES):
             users = _users(steps, i + 1)
             if not users:
                 return []
-            rest = users + rest
+            pending = users + pending
         elif len(steps[i].inputs) == 1:
-            found.append(i)
+            ends.append(i)
         else:
             return []
-    return found
+    return ends
 
 
-def _same(op: Quantizer, other: Op) -> bool:
-    """Whether both are one quantizer, the same for all elements."""
-    if type(op) is not type(other):
+def _is_same_quantizer(op: Quantizer, other_op: Op) -> bool:
+    """True if both are the same quantizer, with the same constants for all elements."""
+    if type(op) is not type(other_op):
         return False
-    for key, one in vars(op).items():
-        two = vars(other)[key]
-        if isinstance(one, np.ndarray):
-            if one.dtype != two.dtype or one.size != two.size or (one.ravel() != two.ravel()).any():
+    for key, value in vars(op).items():
+        other_value = vars(other_op)[key]
+        if isinstance(value, np.ndarray):
+            if (
+                value.dtype != other_value.dtype
+                or value.size != other_value.size
+                or (value.ravel() != other_value.ravel()).any()
+            ):
                 return False
-        elif one != two:
+        elif value != other_value:
             return False
     return all(size == 1 for key, array in constants(op).items() for size in array.shape[lead_axes(op, key) :])
 
 
-def _of_rank(op: Quantizer, shape: Shape) -> Quantizer:
-    """The quantizer for tensors of that shape."""
-    return with_constants(
-        op, {key: a.reshape(a.shape[: lead_axes(op, key)] + (1,) * len(shape)) for key, a in constants(op).items()}
-    )  # fmt: skip
+def _with_rank(op: Quantizer, shape: Shape) -> Quantizer:
+    """The quantizer with constants for tensors of that shape's rank."""
+    reshaped = {key: a.reshape(a.shape[: lead_axes(op, key)] + (1,) * len(shape)) for key, a in constants(op).items()}
+    return with_constants(op, reshaped)
 
 
-def _moved(steps: list[Step], value: int, ends: list[int], op: Quantizer, shape: Shape) -> list[Step]:
-    """The quantizer of `value` alone, and what took the others' results takes what these took."""
-    made = [*steps[:value], Step(steps[ends[0]].name, op, shape, (value,))]
-    codes = len(made)
+def _hoist(steps: list[Step], value: int, ends: list[int], op: Quantizer, shape: Shape) -> list[Step]:
+    """Insert `op` directly after `value`, and remove the quantizers at `ends`.
+
+    Their users use the quantizers' inputs instead.
+    """
+    new_steps = [*steps[:value], Step(steps[ends[0]].name, op, shape, (value,))]
+    codes = len(new_steps)
     numbers = {j: j for j in range(value)} | {value: codes}
     for i, step in enumerate(steps[value:], value):
         if i in ends:
             numbers[i + 1] = numbers[step.inputs[0]]
             continue
-        made.append(replace(step, inputs=tuple(numbers[j] for j in step.inputs)))
-        numbers[i + 1] = len(made)
-    return made
+        new_steps.append(replace(step, inputs=tuple(numbers[j] for j in step.inputs)))
+        numbers[i + 1] = len(new_steps)
+    return new_steps

@@ -1,4 +1,4 @@
-"""Where hardware begins: what its input port carries, and what the host does before."""
+"""The input port: where the hardware begins, and the host's work before it."""
 
 from __future__ import annotations
 
@@ -12,74 +12,81 @@ from hlsgen.ir import Encoding, Fixed, FloatKey, HostOp, IntegerEncoding, Model,
 from hlsgen.ir.evaluate import KEY_POS_INF, apply, code_type, decoding
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast, Quantizer
 from hlsgen.numerics.fixed import IntType
-from hlsgen.passes.declared_types import holds
+from hlsgen.passes.declared_types import keep_type
 from hlsgen.passes.input_mode import InputMode
 from hlsgen.passes.partition import Entry, Partition
 from hlsgen.passes.pending_value import NamedOps, PendingValue, bounded
 
-#: Types of inputs that hosts quantize.
+#: Types of inputs that the host quantizes.
 FLOAT_DTYPES = ("float16", "float32", "float64")
 
 
 @dataclass(frozen=True, eq=False)
 class InputPort:
-    """The codes of an input that enter hardware.
+    """The codes of an input that enter the hardware.
 
     `encode`: the quantizer with which the host makes them, if it does. `head`: steps of the model that the host does
-    before; `added`: those that become layers all the same, and `taken`: those of the core that the port stands for.
-    `number`: the value of the model that the codes stand for, as `tensor`.
+    before it. `extra_layers`: host steps that become layers nevertheless. `replaced`: core steps that the port
+    replaces. `number`: the value of the model that the codes represent, as `tensor`.
     """
 
     encode: Quantizer | None
     head: tuple[int, ...]
-    added: tuple[int, ...]
-    taken: tuple[int, ...]
+    extra_layers: tuple[int, ...]
+    replaced: tuple[int, ...]
     number: int
     tensor: PendingValue
 
 
-def divided_inputs(model: Model, wishes: Mapping[str, InputMode | None], parts: Partition) -> set[int]:
-    """Inputs that the host quantizes for every branch: one port has the codes of all of them.
+def divided_inputs(model: Model, requested_modes: Mapping[str, InputMode | None], parts: Partition) -> set[int]:
+    """Numbers of the inputs that the host quantizes for each branch; one port has the codes of all branches.
 
-    Where nothing else is asked for, of an input that branches, all ways of which the host can go to a quantizer, and which
-    could not go to hardware as float32. Integers only where a branch has a step that the host alone computes.
+    The input must branch, with no other requested mode. The host must be able to compute every path to a quantizer, and
+    the input must be unable to enter the hardware as float32. An integer input is divided only if a branch has a step
+    that only the host computes.
     """
-    found = set()
+    divided = set()
     for entry in parts.entries:
         source, number = model.all_inputs[entry.source], entry.source
-        wish = wishes.get(source.name) or wishes.get("")
-        if entry.first >= 0 or (wish and wish.kind != "codes"):
+        requested = requested_modes.get(source.name) or requested_modes.get("")
+        if entry.first >= 0 or (requested and requested.kind != "codes"):
             continue
-        ways = parts.first_quantizers(model.steps, number)
-        computed = any(isinstance(model.steps[i].op, HostOp) for way in ways for i in way.head)
+        branches = parts.first_quantizers(model.steps, number)
+        computed = any(isinstance(model.steps[i].op, HostOp) for branch in branches for i in branch.head)
         floats = source.type is None and source.dtype in FLOAT_DTYPES
-        if len(ways) > 1 and (computed or (floats and (wish or model.inputs))):
-            found.add(number)
-    return found
+        if len(branches) > 1 and (computed or (floats and (requested or model.inputs))):
+            divided.add(number)
+    return divided
 
 
 def check_mode(model: Model, source: ModelInput, mode: InputMode, entry: Entry, problems: Collector) -> None:
-    """Reports an input mode that does not fit the first layer (HG032, HG042)."""
+    """Report an input mode that does not fit the first layer (HG032, HG042)."""
     if entry.first < 0:
         if mode.kind == "codes":
             problems.error(
-                "HG032", source.name, "several operations use the input, and no quantizer comes first.",
-                "Put one quantizer in front, or say --input fixed:W,I or float32.",
-            )  # fmt: skip
+                "HG032",
+                source.name,
+                "several operations use the input, and no quantizer comes first.",
+                "Put one quantizer before them, or use --input fixed:W,I or float32.",
+            )
         return
     step = model.steps[entry.first]
     if isinstance(step.op, QUANTIZERS):
         return
     if mode.kind == "codes":
         problems.error(
-            "HG032", step.name, "the layer's input is not quantized.",
-            "Put a quantizer in front, or say --input fixed:W,I.",
-        )  # fmt: skip
+            "HG032",
+            step.name,
+            "the layer's input is not quantized.",
+            "Put a quantizer before it, or use --input fixed:W,I.",
+        )
     if mode.kind == "float32":
         problems.error(
-            "HG042", step.name, "float32 input goes straight into a linear layer.",
-            "Use --input fixed:W,I, or put a quantizer in front of the layer.",
-        )  # fmt: skip
+            "HG042",
+            step.name,
+            "float32 input enters a linear layer directly.",
+            "Use --input fixed:W,I, or put a quantizer before the layer.",
+        )
 
 
 def input_port(model: Model, source: ModelInput, mode: InputMode, entry: Entry, parts: Partition) -> InputPort:
@@ -90,7 +97,7 @@ def input_port(model: Model, source: ModelInput, mode: InputMode, entry: Entry, 
 
 
 def _port_of_codes(model: Model, entry: Entry, parts: Partition) -> InputPort:
-    """The host quantizes, with the bounds that follow the first quantizer."""
+    """The port if the host quantizes, including the bounds that follow the first quantizer."""
     steps, core = model.steps, set(parts.core)
     run = [entry.first]
     while len(parts.users[run[-1] + 1]) == 1 and parts.users[run[-1] + 1][0] in core:
@@ -102,45 +109,51 @@ def _port_of_codes(model: Model, entry: Entry, parts: Partition) -> InputPort:
 
 
 def _port_of_numbers(model: Model, source: ModelInput, mode: InputMode, entry: Entry) -> InputPort:
-    """The host hands over numbers behind the last step that only it can do; float work after that is hardware's."""
+    """The port if the host sends numbers, after the last step that only it can do.
+
+    Later float work becomes hardware.
+    """
     steps, head = model.steps, entry.head
     cut = len(entry.on_host(steps))
-    kind = np.dtype(_dtype_after([steps[i].op for i in head[:cut]], source.dtype))
-    if cut and kind.kind in "iu" and kind.itemsize > 1:  # their products are not exact in float32
+    host_dtype = np.dtype(_dtype_after([steps[i].op for i in head[:cut]], source.dtype))
+    if cut and host_dtype.kind in "iu" and host_dtype.itemsize > 1:  # their products are not exact in float32
         step = steps[head[cut - 1]]
-        what = step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"
-        hint = "Put a quantizer or a layer in front, or cast to float32 first (operator Cast)."
-        raise fail("HG042", step.name, f"{what} of {kind} data, which only hosts have, is in front of hardware.", hint)
+        operation = step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"
+        hint = "Put a quantizer or a layer before it, or cast to float32 first (operator Cast)."
+        text = f"{operation} of {host_dtype} data, which only the host supports, comes before the hardware."
+        raise fail("HG042", step.name, text, hint)
     shape = steps[head[cut - 1]].shape if cut else source.shape
-    meaning: Encoding
+    encoding: Encoding
     if mode.kind == "fixed":
         assert mode.type is not None
-        type_, meaning = mode.type, Fixed(mode.fraction)
+        type_, encoding = mode.type, Fixed(mode.fraction)
         if np.dtype(source.dtype).kind in "iu" and not mode.fraction and not cut:
             dtype = "uint16" if model.second_input else source.dtype
-            meaning = IntegerEncoding(dtype, np.zeros((1,) * len(shape), np.int64))
+            encoding = IntegerEncoding(dtype, np.zeros((1,) * len(shape), np.int64))
     else:
-        type_, meaning = IntType(0, KEY_POS_INF), FloatKey()
-    value = Value(shape, type_, meaning)
+        type_, encoding = IntType(0, KEY_POS_INF), FloatKey()
+    value = Value(shape, type_, encoding)
     number = head[cut - 1] + 1 if cut else entry.value
-    ops = _to_dtype(source.name, kind.name, mode, type_)
+    ops = _to_dtype(source.name, host_dtype.name, mode, type_)
     return InputPort(None, head[:cut], head[cut:], (), number, PendingValue(0, value, ops))
 
 
 def _to_dtype(name: str, dtype: str, mode: InputMode, type_: IntType) -> NamedOps:
-    """The port gives float32; data of another float dtype goes on in that. Raises HG042."""
+    """The Cast from the port's float32 to the input's other float dtype, if any. Raises HG042."""
     if dtype not in ("float16", "float64"):
         return ()
     if dtype == "float64" and (mode.kind == "float32" or type_.bits > 24):
         raise fail(
-            "HG042", name, "a float64 input does not fit a float32 port.",
+            "HG042",
+            name,
+            "a float64 input does not fit a float32 port.",
             "Use --input codes, or fixed:W,I with W of at most 24.",
-        )  # fmt: skip
+        )
     return ((name, Cast(dtype)),)
 
 
 def _dtype_after(ops: Sequence[Op], dtype: str) -> str:
-    """The dtype behind operations of the host on data of `dtype`; those of the host alone keep it."""
+    """The dtype after host operations on data of `dtype`; operations that only the host has keep it."""
     for op in ops:
         if isinstance(op, FLOATS):
             dtype = str(apply(op, np.zeros((1,), dtype)).dtype)
@@ -148,8 +161,11 @@ def _dtype_after(ops: Sequence[Op], dtype: str) -> str:
 
 
 def as_after_host(model: Model, source: ModelInput, entry: Entry) -> ModelInput:
-    """What the port takes of an input: of the dtype behind the host's steps, without a declared type that they may break."""
+    """The input as the port receives it: with the dtype after the host's steps.
+
+    A declared type is dropped if these steps may leave it.
+    """
     ops = [model.steps[i].op for i in entry.on_host(model.steps)]
-    if source.type is None or holds(ops, *source.type, source.size):
+    if source.type is None or keep_type(ops, *source.type, source.size):
         return source
     return replace(source, type=None, dtype=_dtype_after(ops, source.dtype))

@@ -1,9 +1,9 @@
-"""Lowers a Model to a Graph: host head, integer layers, host tail.
+"""Lowers a Model to a Graph: host preprocessing, integer layers, host postprocessing.
 
-The passes of `pipeline` rewrite the Model first. Then its steps are walked in order. Elementwise work between two
-integer tensors is collected (`PendingValue`) until a quantizer ends it, and becomes one `Map`: whatever it consists of,
-it is a function of one integer for each element. Reshapes and transposes move in front of it. A linear layer becomes
-exact integer sums (docs/numeric-contract.md). What joins two tensors becomes a `BinaryMap`.
+The passes of `pipeline` rewrite the Model first. Then its steps are processed in order. Elementwise work between two
+integer tensors is collected (`PendingValue`) until a quantizer ends it. It becomes one `Map`, as any such chain
+is a function of one integer for each element. Reshapes and transposes move before it. A linear layer becomes
+exact integer sums (docs/numeric-contract.md). An operation on two tensors becomes a `BinaryMap`.
 """
 
 from __future__ import annotations
@@ -62,75 +62,80 @@ from hlsgen.passes.lower_product import product
 from hlsgen.passes.lower_rows import integer_rows
 from hlsgen.passes.lower_softmax import softmax
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
-from hlsgen.passes.merge_equal_heads import in_front
+from hlsgen.passes.merge_equal_heads import merge_equal_heads
 from hlsgen.passes.output_ends import output_end
 from hlsgen.passes.partition import HARDWARE, LINEAR, Entry, Partition
 from hlsgen.passes.pending_value import PendingValue
 from hlsgen.passes.pipeline import check_graph, run_pipeline
-from hlsgen.passes.quantization import whole_quantizer
+from hlsgen.passes.quantization import integer_quantizer
 from hlsgen.passes.several_ports import (
-    flat,
-    given_apart,
+    concatenated_value,
     host_inputs,
     host_output,
+    merge_outputs,
     packed_value,
     part_name,
     port_names,
-    put_together,
-    taken_apart,
+    separate_outputs,
+    split_inputs,
 )
 
 
 def lower(
     model: Model, modes: InputMode | Mapping[str, InputMode] | None, problems: Collector, separate: bool = False
-) -> Graph:  # fmt: skip
-    """The integer graph. `modes` by the names of inputs, "" for all others; or one for all. `separate`: each of several
-    inputs and outputs has a port of its own.
+) -> Graph:
+    """Lower the model to its integer graph. Raises HlsgenError.
 
-    Without one: declared type, else float32 for a graph that has no linear layer, else codes; a layer needs one of its
-    input's (HG061). Raises HlsgenError."""
+    `modes`: input modes by input name, "" for all others; or one mode for all. The default mode is the declared type,
+    else float32 for a graph without linear layers, else codes. An input that a layer multiplies directly needs a mode
+    (HG061). `separate`: each of several inputs and outputs has its own port.
+    """
     if not model.steps:
         raise fail(
             "HG036", model.name, "the model computes nothing.", "Its output is its input: there is nothing to build."
         )
     model = run_pipeline(model)
-    wishes: Mapping[str, InputMode | None] = modes if isinstance(modes, Mapping) else {"": modes}
-    model = with_layer(model)
-    _check_content(model, wishes)
+    requested_modes: Mapping[str, InputMode | None] = modes if isinstance(modes, Mapping) else {"": modes}
+    model = with_quantized_outputs(model)
+    _check_content(model, requested_modes)
     parts = Partition(model.steps)
-    if divided_inputs(model, wishes, parts):
-        model = in_front(model)
+    if divided_inputs(model, requested_modes, parts):
+        model = merge_equal_heads(model)
         parts = Partition(model.steps)
-        parts = Partition(model.steps, divided_inputs(model, wishes, parts))
+        parts = Partition(model.steps, divided_inputs(model, requested_modes, parts))
     steps = model.steps
     core = [steps[i] for i in parts.core]
     for step in [s for s in core if isinstance(s.op, (HostOp, ArgMax))]:
         problems.items.append(stuck(step.name, step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"))
-    _check_names(model, wishes, problems)
-    found, unknown = [], []
+    _check_names(model, requested_modes, problems)
+    input_modes, undecided = [], []
     for entry in parts.entries:
         source = model.all_inputs[entry.source]
-        layer = parts.multiplying(entry, steps)
-        known = _mode(model, source, entry, wishes, layer >= 0)
-        check_mode(model, source, known or STAND_IN, entry, problems)
-        found.append(known or STAND_IN)
-        if known is None:
-            unknown.append((source, steps[layer]))
+        layer = parts.first_multiplication(entry, steps)
+        mode = _mode(model, source, entry, requested_modes, layer >= 0)
+        check_mode(model, source, mode or STAND_IN, entry, problems)
+        input_modes.append(mode or STAND_IN)
+        if mode is None:
+            undecided.append((source, steps[layer]))
     problems.finish()
-    for source, step in unknown:
+    for source, step in undecided:
         ask_for_type(source, step, problems)
     ports = [
         input_port(model, model.all_inputs[entry.source], mode, entry, parts)
-        for mode, entry in zip(found, parts.entries, strict=True)
+        for mode, entry in zip(input_modes, parts.entries, strict=True)
     ]
-    apart = any(isinstance(s.op, (*FLOATS, *QUANTIZERS)) and distinguishes_zeros(s.op) for s in steps)  # type: ignore[arg-type]
-    apart |= any(isinstance(s.op, Binary) and s.op.kind is BinaryKind.DIV for s in steps)
+    zeros_matter = any(isinstance(s.op, (*FLOATS, *QUANTIZERS)) and distinguishes_zeros(s.op) for s in steps)  # type: ignore[arg-type]
+    zeros_matter |= any(isinstance(s.op, Binary) and s.op.kind is BinaryKind.DIV for s in steps)
     names = [part_name(model, entry) for entry in parts.entries]
-    given = [port.tensor.value for port in ports]
-    several = flat(given) if separate else packed_value(model, ports, parts.entries) if len(ports) > 1 else given[0]
-    builder = GraphBuilder(problems, several if len(ports) > 1 else given[0], apart)
-    ends = port_names(model.all_inputs[entry.source].name for entry in parts.entries) if separate else None
-    inputs = taken_apart(builder, names, ports, ends)
+    port_values = [port.tensor.value for port in ports]
+    input_value = port_values[0]
+    if separate:
+        input_value = concatenated_value(port_values)
+    elif len(ports) > 1:
+        input_value = packed_value(model, ports, parts.entries)
+    builder = GraphBuilder(problems, input_value if len(ports) > 1 else port_values[0], zeros_matter)
+    port_suffixes = port_names(model.all_inputs[entry.source].name for entry in parts.entries) if separate else None
+    inputs = split_inputs(builder, names, ports, port_suffixes)
     builder.first_computed = len(builder.values)
     tensors = _lower_core(builder, model, parts, ports, inputs)
     problems.finish()
@@ -143,39 +148,46 @@ def lower(
     return graph
 
 
-def _check_content(model: Model, wishes: Mapping[str, InputMode | None]) -> None:
-    """Whether there is anything to build: a quantizer or a linear layer, or another layer of integers. Raises HG036."""
+def _check_content(model: Model, requested_modes: Mapping[str, InputMode | None]) -> None:
+    """Check that there is something to build. Raises HG036.
+
+    A model needs a quantizer, a linear layer, or another layer of integers.
+    """
     if any(isinstance(s.op, (*QUANTIZERS, *LINEAR)) for s in model.steps):
         return
-    typed = any(mode is not None and mode.kind == "fixed" for mode in wishes.values())
+    typed = any(mode is not None and mode.kind == "fixed" for mode in requested_modes.values())
     integers = typed or all(source.type is not None for source in model.all_inputs)
     if not integers or not any(isinstance(s.op, (*HARDWARE, Dequantize, Cast)) for s in model.steps):
         hint = "There is nothing to build: is this a float model? Quantize it first (Brevitas, QKeras + QONNX)."
         if integers:
-            hint = "It only gives elements other places, or computes what is the host's: there is nothing to build."
+            hint = "It only moves elements, or computes steps of the host: there is nothing to build."
         raise fail("HG036", model.name, "the model has no quantizer and no linear layer.", hint)
 
 
-def with_layer(model: Model) -> Model:
-    """With quantizers that change nothing behind arithmetic of declared integers, which would be the host's else."""
+def with_quantized_outputs(model: Model) -> Model:
+    """Add quantizers that change nothing after arithmetic on declared integers, which would otherwise be the host's."""
     if any(isinstance(s.op, HARDWARE) for s in model.steps) or None in (s.type for s in model.all_inputs):
         return model
-    last, several = model.steps[-1], isinstance(model.steps[-1].op, OutputParts)
-    dtypes = [end.dtype for end in model.outputs] if several else [model.output_dtype]
-    steps, ends = list(model.steps[:-1] if several else model.steps), list[int]()
-    for value, dtype in zip(last.inputs if several else [len(steps)], map(np.dtype, dtypes), strict=True):
-        ends.append(value)
+    last_step, several_outputs = model.steps[-1], isinstance(model.steps[-1].op, OutputParts)
+    dtypes = [output.dtype for output in model.outputs] if several_outputs else [model.output_dtype]
+    steps, values = list(model.steps[:-1] if several_outputs else model.steps), list[int]()
+    for value, dtype in zip(last_step.inputs if several_outputs else [len(steps)], map(np.dtype, dtypes), strict=True):
+        values.append(value)
         if dtype.kind in "iub" and dtype.itemsize <= 4 and _computes(model.steps, value):
-            end = model.steps[value - 1]
-            steps.append(Step(f"{end.name} (codes)", whole_quantizer(len(end.shape), dtype), end.shape, (value,)))
+            producer = model.steps[value - 1]
+            steps.append(
+                Step(
+                    f"{producer.name} (codes)", integer_quantizer(len(producer.shape), dtype), producer.shape, (value,)
+                )
+            )
             if dtype.kind == "b":
-                steps.append(Step(f"{end.name} (boolean)", Cast("bool"), end.shape, (len(steps),)))
-            ends[-1] = len(steps)
-    return replace(model, steps=(*steps, *([replace(last, inputs=tuple(ends))] if several else [])))
+                steps.append(Step(f"{producer.name} (boolean)", Cast("bool"), producer.shape, (len(steps),)))
+            values[-1] = len(steps)
+    return replace(model, steps=(*steps, *([replace(last_step, inputs=tuple(values))] if several_outputs else [])))
 
 
 def _computes(steps: tuple[Step, ...], value: int) -> bool:
-    """Whether a value, which steps of one operand each have made, is another number than that of an input."""
+    """True if a value, produced by steps of one operand each, is a computed number and not an input's."""
     while value and not isinstance(steps[value - 1].op, InputPart):
         op = steps[value - 1].op
         if isinstance(op, FLOATS) and not isinstance(op, Cast | Dequantize):
@@ -184,46 +196,46 @@ def _computes(steps: tuple[Step, ...], value: int) -> bool:
     return False
 
 
-def _check_names(model: Model, wishes: Mapping[str, InputMode | None], problems: Collector) -> None:
-    """Whether the inputs that modes are given for are there (HG040)."""
+def _check_names(model: Model, requested_modes: Mapping[str, InputMode | None], problems: Collector) -> None:
+    """Report modes for inputs that do not exist (HG040)."""
     names = [source.name for source in model.all_inputs]
-    for name in wishes:
+    for name in requested_modes:
         if name and name not in names:
             problems.error("HG040", "--input", f"no input {name!r}.", f"Inputs: {', '.join(names)}.")
 
 
 def _mode(
-    model: Model, source: ModelInput, entry: Entry, wishes: Mapping[str, InputMode | None], multiplied: bool
-) -> InputMode | None:  # fmt: skip
-    """The mode of an input, `multiplied` by a layer as it is or not; None if nothing says it."""
-    wish = wishes.get(source.name) or wishes.get("")
-    if model.second_input and wish is not None and wish.kind == "codes":
-        wish = None  # the integers of both are codes as they are
+    model: Model, source: ModelInput, entry: Entry, requested_modes: Mapping[str, InputMode | None], multiplied: bool
+) -> InputMode | None:
+    """The mode of an input, or None if nothing determines it. `multiplied`: a layer multiplies the input directly."""
+    requested = requested_modes.get(source.name) or requested_modes.get("")
+    if model.second_input and requested is not None and requested.kind == "codes":
+        requested = None  # the integers of both inputs are already codes
     if entry.divided:
         return InputMode("codes")
     first = model.steps[entry.first].op if entry.first >= 0 else None
-    return wish or default_mode(model, as_after_host(model, source, entry), first, multiplied)
+    return requested or default_mode(model, as_after_host(model, source, entry), first, multiplied)
 
 
 def _lower_core(
     builder: GraphBuilder, model: Model, parts: Partition, ports: Sequence[InputPort], inputs: Sequence[PendingValue]
 ) -> dict[int, PendingValue]:
-    """What is known of every value of the model, layers being made on the way. Problems are collected."""
+    """Lower all core steps; return each value of the model as a pending value. Problems are collected."""
     tensors = {port.number: tensor for port, tensor in zip(ports, inputs, strict=True)}
-    taken = {i for port in ports for i in port.taken}
+    replaced = {i for port in ports for i in port.replaced}
     loops = Loops(model.steps)
-    for i in sorted({*parts.core, *(i for port in ports for i in port.added)} - taken):
+    for i in sorted({*parts.core, *(i for port in ports for i in port.extra_layers)} - replaced):
         step = model.steps[i]
         operands = [tensors[j] for j in step.inputs]
         try:
             if isinstance(step.op, Previous | State):
-                tensors[i + 1] = loops.lowered(builder, step, operands)
+                tensors[i + 1] = loops.lower(builder, step, operands)
             else:
                 tensors[i + 1] = _lower_step(builder, step, operands, shared=len(parts.users[i + 1]) > 1)
         except HlsgenError as error:
             with builder.problems.catching():
                 raise error
-            # Goes on as if the step gave 8-bit codes, to find what else is wrong.
+            # Continue as if the step produced 8-bit codes, to find further problems.
             codes = Value(step.shape, IntType(-128, 127), Affine(np.float32(1), np.float32(0)))
             tensors[i + 1] = builder.assume(codes)
     if not builder.problems.errors:
@@ -233,13 +245,13 @@ def _lower_core(
 
 
 def _lower_step(builder: GraphBuilder, step: Step, operands: list[PendingValue], shared: bool) -> PendingValue:
-    """The result of a step. If several steps share it, they share the function in front of it as well."""
-    found = _apply(builder, step, operands)
+    """The result of a step. If several steps use it, they share the function before it as well."""
+    result = _apply(builder, step, operands)
     if not shared:
-        return found
-    if any(isinstance(op, QUANTIZERS) for op in found.ops):
-        found = builder.flushed(found)
-    return replace(builder.bounded_sum(builder.on_grid(found)), shared=True)
+        return result
+    if any(isinstance(op, QUANTIZERS) for op in result.ops):
+        result = builder.flush(result)
+    return replace(builder.bounded_sum(builder.on_grid(result)), shared=True)
 
 
 def _apply(builder: GraphBuilder, step: Step, operands: list[PendingValue]) -> PendingValue:
@@ -268,36 +280,44 @@ def _apply(builder: GraphBuilder, step: Step, operands: list[PendingValue]) -> P
         case Concat():
             return concatenation(builder, name, op, operands, shape)
         case Binary():
-            return builder.joined(name, op, operands[0], operands[1])
+            return builder.combine(name, op, operands[0], operands[1])
         case Pack():
-            return builder.packed(name, operands[0], operands[1], shape)
+            return builder.pack_bytes(name, operands[0], operands[1], shape)
         case Softmax() | QLinearSoftmax():
             return softmax(builder, name, op, first, shape)
         case HostOp() | ArgMax() | Select() | InputPart() | OutputParts() | Previous() | State():
-            raise AssertionError("host operations end hardware, states have their own")
+            raise AssertionError("not a step of the core, or lowered by Loops")
         case _:
             return first.then(name, op)
 
 
 def _with_tails(
     builder: GraphBuilder, model: Model, parts: Partition, tensors: dict[int, PendingValue], separate: bool
-) -> Graph:  # fmt: skip
-    """The graph, with what the host does behind its last layers."""
+) -> Graph:
+    """The graph, with the host's steps after its last layers."""
     ends = [output_end(builder, model, end, tensors[end.value]) for end in parts.ends]
     notes = tuple(str(w) for w in builder.problems.warnings)
-    found = [part for end in ends for part in end.parts]
-    if len(found) > 1 or model.outputs:
-        joints = tuple(end.joint for end in ends)
-        names = names_of_parts(model.all_outputs, joints)
-        outputs = [host_output(builder, name, *part) for name, part in zip(names, found, strict=True)]
-        numbers = [codes.index for codes, _, _ in found]
-        if separate:
-            output, placed = given_apart(builder, model.steps[-1].name, names, outputs, numbers)
-        else:
-            output, placed = put_together(builder, model.steps[-1].name, outputs, numbers)
-        layers = tuple(builder.layers.values())
-        return Graph(model, (), None, builder.values[0], layers, output, (), False, notes, (), placed, joints)
-    ((end, tail, is_index),) = found
-    assert end.index == len(builder.values) - 1, "the output is the last value"
-    layers = tuple(builder.layers.values())
-    return Graph(model, (), None, builder.values[0], layers, end.value, tail, is_index, notes)
+    output_parts = [part for end in ends for part in end.parts]
+    layers = builder.layers
+    if len(output_parts) > 1 or model.outputs:
+        host_binaries = tuple(end.host_binary for end in ends)
+        names = names_of_parts(model.all_outputs, host_binaries)
+        outputs = [host_output(builder, name, *part) for name, part in zip(names, output_parts, strict=True)]
+        numbers = [codes.index for codes, _, _ in output_parts]
+        merge = separate_outputs if separate else merge_outputs
+        output, placed = merge(builder, model.steps[-1].name, names, outputs, numbers)
+        return Graph(
+            model,
+            head=(),
+            encode=None,
+            input=builder.values[0],
+            layers=tuple(layers.values()),
+            output=output,
+            tail=(),
+            notes=notes,
+            outputs=placed,
+            host_binaries=host_binaries,
+        )
+    ((codes, tail, is_index),) = output_parts
+    assert codes.index == len(builder.values) - 1, "the output is the last value"
+    return Graph(model, (), None, builder.values[0], tuple(layers.values()), codes.value, tail, is_index, notes)

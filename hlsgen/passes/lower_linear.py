@@ -1,7 +1,7 @@
 """Lowers linear layers to exact integer sums.
 
-real = scale * (code - zero point) for every element of the input. So the sum of products is an integer sum of weights
-and codes, plus an integer for each row, times a scale for each row. The result's `Accumulator` holds both.
+real = scale * (code - zero point) for every element of the input. Hence the sum of products is an integer sum of
+weights and codes, plus an integer for each row, times a scale for each row. The result's `Accumulator` holds both.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from hlsgen.ir import Accumulator, IntegerEncoding, Linear, MatMul, MatMulIntege
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.pending_value import PendingValue
-from hlsgen.passes.quantization import MAX_ACCUMULATOR_BITS, column_meaning, too_wide, whole_zero, zero_shift
+from hlsgen.passes.quantization import MAX_ACCUMULATOR_BITS, column_scales, integer_offset, too_wide, zero_shift
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Rows of integer weights on codes: the sums' meaning and reachable intervals.
+    """Rows of integer weights on codes, with the sums' encoding and reachable intervals.
 
-    weight int64 (rows, columns); lo, hi int64 (rows,); `binary`: weights are 0/1 and agreements are counted.
+    weight int64 (rows, columns); lo, hi int64 (rows,). `binary`: weights are 0/1 and equal bits are counted.
     """
 
     weight: Array
     binary: bool
-    meaning: Accumulator | IntegerEncoding
+    encoding: Accumulator | IntegerEncoding
     lo: Array
     hi: Array
 
@@ -37,52 +37,52 @@ class Sums:
 
 
 def linear(builder: GraphBuilder, name: str, op: MatMul, tensor: PendingValue, shape: Shape) -> PendingValue:
-    scale, zero = column_meaning(name, tensor.value)
-    sums = real_sums(name, tensor.value, op.weight, op.scale, scale[None], zero[None])
-    return _layer(builder, name, sums, tensor, shape)
+    """Add a layer of real weights; its input is codes with a scale and zero point."""
+    scale, zero_point = column_scales(name, tensor.value)
+    sums = real_sums(name, tensor.value, op.weight, op.scale, scale[None], zero_point[None])
+    return _add_linear(builder, name, sums, tensor, shape)
 
 
 def linear_integer(
     builder: GraphBuilder, name: str, op: MatMulInteger, tensor: PendingValue, shape: Shape
 ) -> PendingValue:
-    zero = op.zero_point - whole_zero(name, tensor.value)
-    return _layer(builder, name, whole_sums(name, tensor.value, op.weight, zero[None]), tensor, shape)
+    """Add a layer of integer weights; its input is codes of integers."""
+    zero_point = op.zero_point - integer_offset(name, tensor.value)
+    return _add_linear(builder, name, integer_sums(name, tensor.value, op.weight, zero_point[None]), tensor, shape)
 
 
-def _layer(builder: GraphBuilder, name: str, sums: Sums, tensor: PendingValue, shape: Shape) -> PendingValue:
-    result = Value(shape, sums.type, sums.meaning)
+def _add_linear(builder: GraphBuilder, name: str, sums: Sums, tensor: PendingValue, shape: Shape) -> PendingValue:
+    result = Value(shape, sums.type, sums.encoding)
     return builder.add(Linear(name, sums.weight, sums.binary, tensor.value, result, sums.lo, sums.hi, (tensor.index,)))
 
 
-def real_sums(
-    name: str, value: Value, weight: Array, scales: Array, scale: Array, zero: Array
-) -> Sums:  # fmt: skip
-    """Sums of real weights weight * scales (rows,) and codes of real value scale * (code - zero).
+def real_sums(name: str, value: Value, weight: Array, scales: Array, scale: Array, zero_point: Array) -> Sums:
+    """Sums of real weights weight * scales (rows,) times codes of real value scale * (code - zero_point).
 
-    `scale`, `zero` float64 (rows or 1, columns). Raises HG024, HG033, HG034.
+    `scale`, `zero_point` float64 (rows or 1, columns). Raises HG024, HG033, HG034.
     """
-    shift = zero_shift(name, zero)
+    shift = zero_shift(name, zero_point)
     ratio, unit = _common_units(name, scale)
     source, columns = value.type, weight.shape[1]
-    reach = max(abs(source.lo), abs(source.hi), float(np.abs(zero).max())) * 2.0**shift
-    wide = float(np.abs(weight).max()) * float(ratio.max()) * reach * columns
-    if wide >= 2.0 ** (MAX_ACCUMULATOR_BITS + 8):
-        raise too_wide(name, int(np.log2(wide)) + 2)
+    code_bound = max(abs(source.lo), abs(source.hi), float(np.abs(zero_point).max())) * 2.0**shift
+    bound_estimate = float(np.abs(weight).max()) * float(ratio.max()) * code_bound * columns
+    if bound_estimate >= 2.0 ** (MAX_ACCUMULATOR_BITS + 8):
+        raise too_wide(name, int(np.log2(bound_estimate)) + 2)
     weight = weight * ratio.astype(np.int64)
-    offset = -(weight * np.round(zero * 2.0**shift).astype(np.int64)).sum(axis=1)
-    real = unit * 2.0**-shift * scales.astype(np.float64)
-    binary = source == IntType(0, 1) and bool((zero == 0.5).all()) and bool((np.abs(weight) == 1).all())
+    offset = -(weight * np.round(zero_point * 2.0**shift).astype(np.int64)).sum(axis=1)
+    real_scale = unit * 2.0**-shift * scales.astype(np.float64)
+    binary = source == IntType(0, 1) and bool((zero_point == 0.5).all()) and bool((np.abs(weight) == 1).all())
     if binary:
-        meaning = Accumulator(2, np.full(len(weight), -columns), real)
+        encoding = Accumulator(2, np.full(len(weight), -columns), real_scale)
         weight = (weight > 0).astype(np.int64)
         lo, hi = np.zeros(len(weight), np.int64), np.full(len(weight), columns)
     else:
         lo, hi = _interval(weight, source)
-        meaning = Accumulator(1 << shift, offset, real)
-    bound = max(abs(int(x)) for x in (lo.min(), hi.max())) * meaning.factor + int(np.abs(meaning.offset).max())
+        encoding = Accumulator(1 << shift, offset, real_scale)
+    bound = max(abs(int(x)) for x in (lo.min(), hi.max())) * encoding.factor + int(np.abs(encoding.offset).max())
     if bound >= 1 << MAX_ACCUMULATOR_BITS:
         raise too_wide(name, bound.bit_length() + 1)
-    return Sums(weight, binary, meaning, lo, hi)
+    return Sums(weight, binary, encoding, lo, hi)
 
 
 def _common_units(name: str, scale: Array) -> tuple[Array, Array]:
@@ -98,33 +98,35 @@ def _common_units(name: str, scale: Array) -> tuple[Array, Array]:
 
 
 def _common_unit(name: str, scale: Array) -> tuple[Array, float]:
-    """Scales as whole multiples of one unit, for inputs that several quantizers made. Raises HG034.
+    """Scales as whole multiples of one unit, for an input from several quantizers. Raises HG034.
 
-    Every float32 is a whole multiple of a power of two; the multiples share what factor they have.
+    Every float32 is a whole multiple of a power of two. The common factor of these multiples belongs to the unit.
     """
     mantissa, exponent = np.frexp(scale)
-    low = int(exponent.min())
-    whole = [int(m * 2.0**24) << int(e - low) for m, e in zip(mantissa.ravel(), exponent.ravel(), strict=True)]
-    factor = int(np.gcd.reduce(np.array(whole, object)))
-    ratio = np.array([w // factor for w in whole], object).reshape(scale.shape)
+    least_exponent = int(exponent.min())
+    multiples = [
+        int(m * 2.0**24) << int(e - least_exponent) for m, e in zip(mantissa.ravel(), exponent.ravel(), strict=True)
+    ]
+    factor = int(np.gcd.reduce(np.array(multiples, object)))
+    ratio = np.array([w // factor for w in multiples], object).reshape(scale.shape)
     if max(ratio.ravel()) >= 1 << 32 or factor >= 1 << 53:
         raise fail("HG034", name, "the input's scale differs along the summed axis.", "Use one scale per tensor.")
-    return ratio.astype(np.float64), float(np.ldexp(float(factor), low - 24))
+    return ratio.astype(np.float64), float(np.ldexp(float(factor), least_exponent - 24))
 
 
-def whole_sums(name: str, value: Value, weight: Array, zero: Array) -> Sums:
-    """Sums in int32 of weights and codes - zero; what the zero points add is a constant of each row.
+def integer_sums(name: str, value: Value, weight: Array, zero_point: Array) -> Sums:
+    """Sums in int32 of weights times codes - zero_point; the zero points contribute a constant to each row.
 
-    `zero` int64 (rows or 1, columns or 1). Raises HG033.
+    `zero_point` int64 (rows or 1, columns or 1). Raises HG033.
     """
     lo, hi = _interval(weight, value.type)
-    wide = max(abs(int(lo.min())), abs(int(hi.max()))).bit_length() + 1
-    if wide > MAX_ACCUMULATOR_BITS:
-        raise too_wide(name, wide)
-    offset = -(weight * zero).sum(axis=1)
+    bits = max(abs(int(lo.min())), abs(int(hi.max()))).bit_length() + 1
+    if bits > MAX_ACCUMULATOR_BITS:
+        raise too_wide(name, bits)
+    offset = -(weight * zero_point).sum(axis=1)
     return Sums(weight, False, IntegerEncoding("int32", offset), lo, hi)
 
 
 def _interval(weight: Array, source: IntType) -> tuple[Array, Array]:
-    ends = weight * source.lo, weight * source.hi
-    return np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
+    products = weight * source.lo, weight * source.hi
+    return np.minimum(*products).sum(axis=1), np.maximum(*products).sum(axis=1)

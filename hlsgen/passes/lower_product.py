@@ -1,6 +1,6 @@
 """Lowers matrix products of two computed tensors to exact integer sums.
 
-real = unit * (code * factor + offset) for every element of an operand. So a sum of products is an integer sum, times
+real = unit * (code * factor + offset) for every element of an operand. Hence a sum of products is an integer sum times
 the product of both units.
 """
 
@@ -17,7 +17,7 @@ from hlsgen.ir.evaluate import constants, with_constants
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.pending_value import PendingValue
-from hlsgen.passes.quantization import MAX_ACCUMULATOR_BITS, column_meaning, too_wide, whole_zero, zero_shift
+from hlsgen.passes.quantization import MAX_ACCUMULATOR_BITS, column_scales, integer_offset, too_wide, zero_shift
 
 
 @dataclass(frozen=True)
@@ -32,22 +32,25 @@ class _Operand:
 def product(
     builder: GraphBuilder, name: str, op: TensorProduct, operands: Sequence[PendingValue], shape: Shape
 ) -> PendingValue:
-    """Raises HG024, HG030, HG032, HG033, HG034."""
+    """Add the matrix product of both operands. Raises HG024, HG030, HG032, HG033, HG034."""
     first, second = (builder.to_codes(name, operand) for operand in operands)
     if isinstance(op, BatchMatMulInteger):
-        sides = [_integer(name, t.value, zero) for t, zero in zip((first, second), op.zero_points, strict=True)]
-        meaning: Accumulator | IntegerEncoding = IntegerEncoding("int32", np.zeros((1,) * len(shape), np.int64))
+        operand_forms = [
+            _integer_operand(name, t.value, zero_point)
+            for t, zero_point in zip((first, second), op.zero_points, strict=True)
+        ]
+        encoding: Accumulator | IntegerEncoding = IntegerEncoding("int32", np.zeros((1,) * len(shape), np.int64))
     else:
-        sides = [_real(name, tensor.value) for tensor in (first, second)]
-        unit = np.full(1, sides[0].unit * sides[1].unit)
-        meaning = Accumulator(1, np.zeros(1, np.int64), unit)
-    left, right = sides
+        operand_forms = [_real_operand(name, tensor.value) for tensor in (first, second)]
+        unit = np.full(1, operand_forms[0].unit * operand_forms[1].unit)
+        encoding = Accumulator(1, np.zeros(1, np.int64), unit)
+    form_a, form_b = operand_forms
     layer = MatrixProduct(
         name,
-        (left.factor, right.factor),
-        (left.offset, right.offset),
+        (form_a.factor, form_b.factor),
+        (form_a.offset, form_b.offset),
         (first.value, second.value),
-        Value(shape, IntType(0, 0), meaning),
+        Value(shape, IntType(0, 0), encoding),
         (first.index, second.index),
     )
     type_ = layer.interval
@@ -56,22 +59,21 @@ def product(
     return builder.add(replace(layer, result=replace(layer.result, type=type_)))
 
 
-def _integer(name: str, value: Value, zero: int) -> _Operand:
-    return _Operand(1, int(whole_zero(name, _alike(name, value))[0]) - zero, 1.0)
+def _integer_operand(name: str, value: Value, zero_point: int) -> _Operand:
+    return _Operand(1, int(integer_offset(name, _with_one_encoding(name, value))[0]) - zero_point, 1.0)
 
 
-def _real(name: str, value: Value) -> _Operand:
-    scales, zeros = column_meaning(name, _alike(name, value))
+def _real_operand(name: str, value: Value) -> _Operand:
+    scales, zeros = column_scales(name, _with_one_encoding(name, value))
     shift = zero_shift(name, zeros[:1])
     return _Operand(1 << shift, -round(float(zeros[0]) * 2.0**shift), float(scales[0]) * 2.0**-shift)
 
 
-def _alike(name: str, value: Value) -> Value:
-    """The value with one meaning for all its codes. Raises HG034."""
-    own = constants(value.encoding)
-    if any((array != array.ravel()[0]).any() for array in own.values()):
-        raise fail(
-            "HG034", name, "the scale or zero point of an operand differs along an axis.", "Use one per tensor.",
-        )  # fmt: skip
-    one = {key: array.reshape(-1)[:1] for key, array in own.items()}
-    return replace(value, encoding=with_constants(value.encoding, one))
+def _with_one_encoding(name: str, value: Value) -> Value:
+    """The value with one scale and zero point for all its codes. Raises HG034."""
+    arrays = constants(value.encoding)
+    if any((array != array.ravel()[0]).any() for array in arrays.values()):
+        text = "the scale or zero point of an operand differs along an axis."
+        raise fail("HG034", name, text, "Use one per tensor.")
+    first_elements = {key: array.reshape(-1)[:1] for key, array in arrays.items()}
+    return replace(value, encoding=with_constants(value.encoding, first_elements))

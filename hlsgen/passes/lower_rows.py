@@ -1,4 +1,4 @@
-"""Lowers functions of rows of whole numbers: codes that are these numbers, in as few bits as they need."""
+"""Lowers integer functions of vectors: the codes are the integers themselves, in as few bits as they need."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from hlsgen.ir import IntegerEncoding, IntegerRows, RowStep, Shape, Value
 from hlsgen.ir.row_functions import Share, result_type
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.pending_value import PendingValue
-from hlsgen.passes.quantization import column_meaning
+from hlsgen.passes.quantization import column_scales
 
-#: Most bits of the numbers.
+#: Largest supported number of bits of the integers.
 _MAX_BITS = 16
 
 
 def integer_rows(builder: GraphBuilder, name: str, op: RowStep, tensor: PendingValue, shape: Shape) -> PendingValue:
-    """Raises HG032, HG033."""
+    """Add a layer for the function. Raises HG032, HG033."""
     value = tensor.value
-    scales, zeros = column_meaning(name, value)
+    scales, zeros = column_scales(name, value)
     if (scales != 1).any() or zeros.any():
-        raise fail("HG032", name, "its input is no tensor of whole numbers.", "Put a RequantShift in front of it.")
-    table = len(op.function.weights) if isinstance(op.function, Share) else 1 << _MAX_BITS
-    if value.type.bits > _MAX_BITS or value.type.hi >= table:
+        raise fail("HG032", name, "its input is not a tensor of integers.", "Put a RequantShift before it.")
+    code_count = len(op.function.weights) if isinstance(op.function, Share) else 1 << _MAX_BITS
+    if value.type.bits > _MAX_BITS or value.type.hi >= code_count:
         raise fail("HG033", name, f"its input is {value.type}.", "Use numbers of 8 bits, as Deeploy does.")
-    meaning = IntegerEncoding("float32", np.zeros((1,) * len(shape), np.int64))
-    result = Value(shape, result_type(op.function, value.type), meaning)
+    encoding = IntegerEncoding("float32", np.zeros((1,) * len(shape), np.int64))
+    result = Value(shape, result_type(op.function, value.type), encoding)
     return builder.add(IntegerRows(name, op.function, value, result, (tensor.index,)))

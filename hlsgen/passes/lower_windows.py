@@ -1,7 +1,7 @@
-"""Lowers layers on images (n, height, width, channels): convolutions, pools, and what moves pixels and channels.
+"""Lowers layers on images (n, height, width, channels): convolutions, pools, and moves of pixels and channels.
 
-All of them work on codes. A border is a code as well: the one that means the border's value. Where no code does, the
-input gets new codes of the same values. What moves codes comes in front of operations that still wait (`PendingValue`).
+All of them work on codes. A border is a code as well: the one that represents the border's value. If there is no
+such code, the input gets new codes of the same values. Moves of codes come before pending operations (`PendingValue`).
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from hlsgen.ir.ops import Elementwise
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.graph_builder import GraphBuilder
-from hlsgen.passes.lower_linear import Sums, real_sums, whole_sums
+from hlsgen.passes.lower_linear import Sums, integer_sums, real_sums
 from hlsgen.passes.pending_value import NamedOps, PendingValue
-from hlsgen.passes.quantization import column_meaning, grid, grid_of_channels, too_wide, whole_zero, zero_shift
-from hlsgen.passes.whole_numbers import MOST_BITS
+from hlsgen.passes.quantization import column_scales, grid, grid_of_channels, integer_offset, too_wide, zero_shift
+from hlsgen.passes.whole_numbers import MAX_BITS
 
 T = TypeVar("T", bound=Elementwise | Encoding)
 
@@ -52,37 +52,36 @@ T = TypeVar("T", bound=Elementwise | Encoding)
 def convolution(
     builder: GraphBuilder, name: str, op: Conv | ConvInteger, tensor: PendingValue, shape: Shape
 ) -> PendingValue:
-    """Exact sums; padding is with the code that means 0. A kernel of one point is a linear layer."""
+    """Add a convolution as exact sums, padded with the code of 0. A 1 x 1 kernel becomes a linear layer."""
     window, weight = op.window, op.weight
     rows, columns = len(weight), weight[0].size
     repeats = window.taps, op.groups
     if isinstance(op, Conv):
         tensor, pad = _with_zero(builder, name, tensor, window.pads)
-        scale, zero = (_by_row(part, rows, *repeats) for part in column_meaning(name, tensor.value))
-        sums = real_sums(name, tensor.value, weight.reshape(rows, columns), op.scale, scale, zero)
+        scale, zero_points = (_by_row(constant, rows, *repeats) for constant in column_scales(name, tensor.value))
+        sums = real_sums(name, tensor.value, weight.reshape(rows, columns), op.scale, scale, zero_points)
     else:
-        own = np.broadcast_to(op.zero_point - whole_zero(name, tensor.value), op.zero_point.shape)
-        pad = _one_zero(name, tensor.value, own.astype(np.float64)) if any(window.pads) else 0
-        sums = whole_sums(name, tensor.value, weight.reshape(rows, columns), _by_row(own, rows, *repeats))
-    result = Value(shape, sums.type, _of_channels(sums))
+        zero_point = np.broadcast_to(op.zero_point - integer_offset(name, tensor.value), op.zero_point.shape)
+        pad = _padding_code(name, tensor.value, zero_point.astype(np.float64)) if any(window.pads) else 0
+        sums = integer_sums(name, tensor.value, weight.reshape(rows, columns), _by_row(zero_point, rows, *repeats))
+    result = Value(shape, sums.type, _channel_encoding(sums))
     if window.taps == 1 and op.groups == 1 and window.strides == (1, 1) and not any(window.pads):
         return builder.add(
             Linear(name, sums.weight, sums.binary, tensor.value, result, sums.lo, sums.hi, (tensor.index,))
         )
     kernel = sums.weight.reshape(weight.shape)
-    return builder.add(
-        Convolution(
-            name, kernel, window, op.groups, pad, sums.binary, tensor.value, result, sums.lo, sums.hi, (tensor.index,)
-        )
-    )  # fmt: skip
+    layer = Convolution(
+        name, kernel, window, op.groups, pad, sums.binary, tensor.value, result, sums.lo, sums.hi, (tensor.index,)
+    )
+    return builder.add(layer)
 
 
-def _of_channels(sums: Sums) -> Accumulator | IntegerEncoding:
-    """The meaning with constants of rank 4: one value for each channel."""
-    meaning = sums.meaning
-    if isinstance(meaning, IntegerEncoding):
-        return IntegerEncoding(meaning.dtype, _channels(meaning.offset))
-    return Accumulator(meaning.factor, _channels(meaning.offset), _channels(meaning.scale))
+def _channel_encoding(sums: Sums) -> Accumulator | IntegerEncoding:
+    """The sums' encoding with constants of rank 4: one value for each channel."""
+    encoding = sums.encoding
+    if isinstance(encoding, IntegerEncoding):
+        return IntegerEncoding(encoding.dtype, _channels(encoding.offset))
+    return Accumulator(encoding.factor, _channels(encoding.offset), _channels(encoding.scale))
 
 
 def _channels(values: Array) -> Array:
@@ -90,80 +89,81 @@ def _channels(values: Array) -> Array:
 
 
 def _by_row(values: Array, rows: int, taps: int, groups: int) -> Array:
-    """What every row of a kernel meets: (rows or 1, taps * channels of a group) from (channels,)."""
+    """The constant of each element of a kernel row: (rows or 1, taps * channels of a group) from (channels,)."""
     values = np.asarray(values).reshape(-1)
     if (values == values[0]).all():
         return values[:1].reshape(1, 1)
-    own = np.tile(values.reshape(groups, 1, -1), (1, taps, 1)).reshape(groups, -1)
-    return np.repeat(own, rows // groups, axis=0)
+    group_rows = np.tile(values.reshape(groups, 1, -1), (1, taps, 1)).reshape(groups, -1)
+    return np.repeat(group_rows, rows // groups, axis=0)
 
 
 def _with_zero(
     builder: GraphBuilder, name: str, tensor: PendingValue, pads: tuple[int, ...]
 ) -> tuple[PendingValue, int]:
-    """The codes, and the one of them that means 0 if there is padding; new codes if none does."""
+    """The codes and, if there is padding, the code of 0; new codes if none represents 0."""
     tensor = _by_channel(builder, name, tensor)
     if not any(pads):
         return tensor, 0
-    _, zero = column_meaning(name, tensor.value)
+    _, zero_point = column_scales(name, tensor.value)
     if (
-        (zero == zero[0]).all()
-        and zero[0] == np.round(zero[0])
-        and tensor.value.type.lo <= zero[0] <= tensor.value.type.hi
+        (zero_point == zero_point[0]).all()
+        and zero_point[0] == np.round(zero_point[0])
+        and tensor.value.type.lo <= zero_point[0] <= tensor.value.type.hi
     ):
-        return tensor, int(zero[0])
+        return tensor, int(zero_point[0])
     quantizer = grid(tensor.value, []) or grid_of_channels(tensor.value, False)
     if quantizer is None:
-        raise fail("HG034", name, "no code of its input means 0, which the padding needs.", "Use a whole zero point.")
+        text = "no code of its input represents 0, which the padding needs."
+        raise fail("HG034", name, text, "Use an integer zero point.")
     type_ = IntType(min(0, quantizer.type.lo), max(0, quantizer.type.hi))
     return builder.fold_into_producer(f"{name} (input)", tensor, [], replace(quantizer, type=type_)), 0
 
 
 def _by_channel(builder: GraphBuilder, name: str, tensor: PendingValue) -> PendingValue:
-    """With new codes of one scale, if possible, where scale or zero point differ between pixels."""
-    items = constants(tensor.value.encoding).values() if isinstance(tensor.value.encoding, Affine) else ()
-    if all(size == 1 for a in items for size in a.shape[:-1]):
+    """Requantize to codes of one scale, if possible, where scale or zero point differ between pixels."""
+    arrays = constants(tensor.value.encoding).values() if isinstance(tensor.value.encoding, Affine) else ()
+    if all(size == 1 for array in arrays for size in array.shape[:-1]):
         return tensor
     quantizer = grid_of_channels(tensor.value, True)
     return tensor if quantizer is None else builder.fold_into_producer(f"{name} (input)", tensor, [], quantizer)
 
 
-def _one_zero(name: str, value: Value, zero: Array) -> int:
+def _padding_code(name: str, value: Value, zero_points: Array) -> int:
     """The code of padding, which must be the same for all channels. Raises HG034."""
-    first = float(zero.reshape(-1)[0])
-    if (zero != first).any() or first != np.round(first) or not value.type.lo <= first <= value.type.hi:
-        raise fail("HG034", name, "no code of its input means 0, which the padding needs.", "Use one whole zero point.")
+    first = float(zero_points.reshape(-1)[0])
+    if (zero_points != first).any() or first != np.round(first) or not value.type.lo <= first <= value.type.hi:
+        text = "no code of its input represents 0, which the padding needs."
+        raise fail("HG034", name, text, "Use one integer zero point.")
     return int(first)
 
 
 def pooling(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, shape: Shape) -> PendingValue:
-    """Largest codes, if codes rise with the values, or else largest ranks; or exact sums of codes.
+    """Add a pool: exact sums of codes, or largest codes. If codes do not rise with the values, ranks replace them.
 
-    Operations that never fall may follow the maximum instead of coming before it.
+    Pending operations that never fall may follow the maximum instead of coming before it.
     """
     if op.kind is Reduction.MAX:
-        flushed = builder.flushed(tensor)
-        usual = builder.attempt(lambda: _maximum(builder, name, op, flushed, shape))
-        if isinstance(usual, PendingValue):
-            return usual
-        (ranked,), _ = builder.to_ranks(name, [flushed], usual)
+        flushed = builder.flush(tensor)
+        pooled = builder.attempt(lambda: _maximum(builder, name, op, flushed, shape))
+        if isinstance(pooled, PendingValue):
+            return pooled
+        (ranked,), _ = builder.to_ranks(name, [flushed], pooled)
         return _maximum(builder, name, op, ranked, shape)
     tensor, pad = _with_zero(builder, name, builder.to_codes(name, tensor), op.window.pads)
     value, inputs = tensor.value, (tensor.index,)
     type_ = IntType(op.window.taps * value.type.lo, op.window.taps * value.type.hi)
-    if (
-        isinstance(value.encoding, IntegerEncoding) and np.dtype(value.encoding.dtype).kind in "iu"
-    ):  # the exact sum, which wraps where it is read
-        if type_.bits > MOST_BITS:
+    if isinstance(value.encoding, IntegerEncoding) and np.dtype(value.encoding.dtype).kind in "iu":
+        # The sum is exact; it wraps when it is decoded.
+        if type_.bits > MAX_BITS:
             raise too_wide(name, type_.bits)
-        whole = replace(value.encoding, offset=op.window.taps * value.encoding.offset)
-        result = Value(shape, type_, _spatial(name, whole))
+        sum_encoding = replace(value.encoding, offset=op.window.taps * value.encoding.offset)
+        result = Value(shape, type_, _same_for_pixels(name, sum_encoding))
         return builder.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
-    scale, zero = column_meaning(name, value)
-    shift, count = zero_shift(name, zero), op.window.taps
-    offset = -count * np.round(zero * 2.0**shift).astype(np.int64)
-    meaning = Accumulator(1 << shift, _channels(offset), _channels(scale * 2.0**-shift))
-    result = Value(shape, type_, meaning)
+    scale, zero_point = column_scales(name, value)
+    shift, count = zero_shift(name, zero_point), op.window.taps
+    offset = -count * np.round(zero_point * 2.0**shift).astype(np.int64)
+    encoding = Accumulator(1 << shift, _channels(offset), _channels(scale * 2.0**-shift))
+    result = Value(shape, type_, encoding)
     return builder.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
 
 
@@ -172,47 +172,44 @@ def _maximum(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, s
         tensor = builder.to_codes(name, tensor)
     value = tensor.value
     check_order(name, value)
-    result = Value(shape, value.type, _spatial(name, value.encoding))
-    named_ops = tuple((n, _spatial(name, p)) for n, p in tensor.named_ops)
-    made = builder.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, (tensor.index,)))
-    return replace(made, named_ops=named_ops)
+    result = Value(shape, value.type, _same_for_pixels(name, value.encoding))
+    named_ops = tuple((n, _same_for_pixels(name, p)) for n, p in tensor.named_ops)
+    pooled = builder.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, (tensor.index,)))
+    return replace(pooled, named_ops=named_ops)
 
 
 def _may_follow_maximum(tensor: PendingValue) -> bool:
-    """Whether the operations never fall on the values of the codes, and are the same for all pixels."""
-    if any(size > 1 for op in tensor.ops for own in constant_shapes(op) for size in own[:-1]):
+    """True if the operations never fall on the values of the codes, and are the same for all pixels."""
+    if any(size > 1 for op in tensor.ops for shape in constant_shapes(op) for size in shape[:-1]):
         return False
-    return bool(
-        chain_direction(tensor.ops, decoded_interval(tensor.value.encoding, tensor.value.type)).never_falls.all()
-    )
+    values = decoded_interval(tensor.value.encoding, tensor.value.type)
+    return bool(chain_direction(tensor.ops, values).never_falls.all())
 
 
 def check_order(name: str, value: Value) -> None:
-    """Refuses codes of which the largest is not that of the largest value. Raises HG022, HG033."""
+    """Check that the largest code represents the largest value. Raises HG022, HG033."""
     if decoding_direction(value.encoding, value.type).never_falls.all():
         return
     if isinstance(value.encoding, IntegerEncoding):
-        raise fail(
-            "HG033", name, f"its input can leave {value.encoding.dtype}.", "Use narrower weights in front of it."
-        )
+        raise fail("HG033", name, f"its input can leave {value.encoding.dtype}.", "Use narrower weights before it.")
     raise fail("HG022", name, "the maximum of codes with a negative scale.", "Use a positive scale.")
 
 
-def _spatial(name: str, item: T) -> T:
-    """The item, whose constants must not differ between pixels. Raises HG034."""
-    for own in constant_shapes(item):
-        if any(size > 1 for size in own[:-1]):
+def _same_for_pixels(name: str, item: T) -> T:
+    """`item`, whose constants must not differ between pixels. Raises HG034."""
+    for shape in constant_shapes(item):
+        if any(size > 1 for size in shape[:-1]):
             raise fail("HG034", name, "its input's scale or zero point differs between pixels.", "Use one per channel.")
     return item
 
 
 def padding(builder: GraphBuilder, name: str, op: Pad, tensor: PendingValue, shape: Shape) -> PendingValue:
-    """A border of the code that means the value, or of its rank."""
-    flushed = builder.flushed(tensor)
-    usual = builder.attempt(lambda: _bordered(builder, name, op, builder.to_codes(name, flushed), shape))
-    if isinstance(usual, PendingValue):
-        return usual
-    (ranked,), border = builder.to_ranks(name, [flushed], usual, op.value)
+    """Add a border of the code of the value, or of its rank."""
+    flushed = builder.flush(tensor)
+    bordered = builder.attempt(lambda: _bordered(builder, name, op, builder.to_codes(name, flushed), shape))
+    if isinstance(bordered, PendingValue):
+        return bordered
+    (ranked,), border = builder.to_ranks(name, [flushed], bordered, op.value)
     return _bordered(builder, name, replace(op, value=float(border)), ranked, shape)
 
 
@@ -220,53 +217,56 @@ def _bordered(builder: GraphBuilder, name: str, op: Pad, tensor: PendingValue, s
     named_ops = tensor.named_ops
     if op.value == 0:
         tensor, code = _with_zero(builder, name, tensor, op.pads)
-        result = Value(shape, tensor.value.type, _spatial(name, tensor.value.encoding))
-        made = builder.add(Rearrange(name, op, code, tensor.value, result, (tensor.index,)))
-        return replace(made, named_ops=named_ops)
+        result = Value(shape, tensor.value.type, _same_for_pixels(name, tensor.value.encoding))
+        bordered = builder.add(Rearrange(name, op, code, tensor.value, result, (tensor.index,)))
+        return replace(bordered, named_ops=named_ops)
     value = tensor.value
-    _, zero = column_meaning(name, value)
+    _, zero_point = column_scales(name, value)
     scale = np.asarray(getattr(value.encoding, "scale", 1.0), np.float64).ravel()[0]
-    code = int(np.round(op.value / scale + zero[0]))
-    real = decode(value.encoding, np.full((1,) * len(shape), code))
-    if (real != op.value).any() or not value.type.lo <= code <= value.type.hi:
-        raise fail("HG034", name, f"no code means {op.value}, the value of the border.", "Pad with a quantized value.")
-    result = Value(shape, value.type, _spatial(name, value.encoding))
+    code = int(np.round(op.value / scale + zero_point[0]))
+    border_value = decode(value.encoding, np.full((1,) * len(shape), code))
+    if (border_value != op.value).any() or not value.type.lo <= code <= value.type.hi:
+        text = f"no code represents {op.value}, the value of the border."
+        raise fail("HG034", name, text, "Pad with a quantized value.")
+    result = Value(shape, value.type, _same_for_pixels(name, value.encoding))
     return replace(builder.add(Rearrange(name, op, code, value, result, (tensor.index,))), named_ops=named_ops)
 
 
 def rearrangement(
     builder: GraphBuilder, name: str, op: Repeat | Slice, tensor: PendingValue, shape: Shape
 ) -> PendingValue:
-    """Repeat or Slice of codes, in front of what is still to be done."""
-    flushed = builder.flushed(tensor)
-    usual = builder.attempt(lambda: _rearranged(builder, name, op, flushed, shape))
-    if isinstance(usual, PendingValue):
-        return usual
-    if flushed.branches:  # a sum, which may become part of an exact one
-        raise usual
-    (ranked,), _ = builder.to_ranks(name, [flushed], usual)
+    """Add a Repeat or Slice of codes, before their pending operations."""
+    flushed = builder.flush(tensor)
+    moved = builder.attempt(lambda: _rearranged(builder, name, op, flushed, shape))
+    if isinstance(moved, PendingValue):
+        return moved
+    if flushed.branches:  # a sum, which may become part of an exact sum
+        raise moved
+    (ranked,), _ = builder.to_ranks(name, [flushed], moved)
     return _rearranged(builder, name, op, ranked, shape)
 
 
 def _rearranged(
     builder: GraphBuilder, name: str, op: Repeat | Slice, tensor: PendingValue, shape: Shape
 ) -> PendingValue:
-    tensor = builder.flushed(tensor)
+    tensor = builder.flush(tensor)
 
-    def moved(item: T) -> T:
-        return _spatial(name, item) if isinstance(op, Repeat) else _sliced(item, op)
+    def move(item: T) -> T:
+        return _same_for_pixels(name, item) if isinstance(op, Repeat) else _slice_constants(item, op)
 
-    named_ops = tuple((n, moved(p)) for n, p in tensor.named_ops)
+    named_ops = tuple((n, move(p)) for n, p in tensor.named_ops)
     if tensor.branches is not None:
-        left, right = (_rearranged(builder, name, op, h, shape) for h in (tensor.branches.left, tensor.branches.right))
-        return PendingValue(-1, left.value, named_ops, replace(tensor.branches, left=left, right=right))
-    result = Value(shape, tensor.value.type, moved(tensor.value.encoding))
-    made = builder.add(Rearrange(name, op, 0, tensor.value, result, (tensor.index,)))
-    return replace(made, named_ops=named_ops)
+        operand_a, operand_b = (
+            _rearranged(builder, name, op, branch, shape) for branch in (tensor.branches.left, tensor.branches.right)
+        )
+        return PendingValue(-1, operand_a.value, named_ops, replace(tensor.branches, left=operand_a, right=operand_b))
+    result = Value(shape, tensor.value.type, move(tensor.value.encoding))
+    rearranged = builder.add(Rearrange(name, op, 0, tensor.value, result, (tensor.index,)))
+    return replace(rearranged, named_ops=named_ops)
 
 
-def _sliced(item: T, op: Slice) -> T:
-    new = {}
+def _slice_constants(item: T, op: Slice) -> T:
+    sliced = {}
     for key, value in constants(item).items():
         lead = lead_axes(item, key)
         rank = value.ndim - lead
@@ -274,110 +274,120 @@ def _sliced(item: T, op: Slice) -> T:
             slice(*r) if value.shape[lead + n] > 1 else slice(None)
             for n, r in enumerate(op.ranges[len(op.ranges) - rank :])
         ]
-        new[key] = value[(slice(None),) * lead + tuple(cuts)]
-    return with_constants(item, new)
+        sliced[key] = value[(slice(None),) * lead + tuple(cuts)]
+    return with_constants(item, sliced)
 
 
 def concatenation(
-    builder: GraphBuilder, name: str, op: Concat, tensor: list[PendingValue], shape: Shape
+    builder: GraphBuilder, name: str, op: Concat, tensors: list[PendingValue], shape: Shape
 ) -> PendingValue:
-    """All codes, or ranks, in one tensor; what they mean may differ from part to part.
+    """Concatenate all codes, or ranks; their encoding may differ between the parts.
 
-    What is still to be done to all parts alike is done behind.
+    Pending operations common to all parts are applied after the concatenation.
     """
-    flushed = [builder.flushed(h) for h in tensor]
-    usual = builder.attempt(lambda: _concatenated(builder, name, op, flushed, shape))
-    if isinstance(usual, PendingValue):
-        return usual
-    ranked, _ = builder.to_ranks(name, flushed, usual, by_channel=op.axis < len(shape) - 1)
+    flushed = [builder.flush(tensor) for tensor in tensors]
+    concatenated = builder.attempt(lambda: _concatenated(builder, name, op, flushed, shape))
+    if isinstance(concatenated, PendingValue):
+        return concatenated
+    ranked, _ = builder.to_ranks(name, flushed, concatenated, by_channel=op.axis < len(shape) - 1)
     return _concatenated(builder, name, op, ranked, shape)
 
 
 def _concatenated(
-    builder: GraphBuilder, name: str, op: Concat, tensor: list[PendingValue], shape: Shape
+    builder: GraphBuilder, name: str, op: Concat, tensors: list[PendingValue], shape: Shape
 ) -> PendingValue:
     named_ops = (
         None
-        if any(h.branches for h in tensor)
-        else _alike([h.named_ops for h in tensor], [h.value for h in tensor], op)
+        if any(tensor.branches for tensor in tensors)
+        else _merge_named_ops([tensor.named_ops for tensor in tensors], [tensor.value for tensor in tensors], op)
     )
     if named_ops is None:
-        tensor = [builder.to_codes(name, h) for h in tensor]
-        named_ops = tensor[0].named_ops  # a Cast to the float type of all of them, or nothing
-    values = [h.value for h in tensor]
+        tensors = [builder.to_codes(name, tensor) for tensor in tensors]
+        named_ops = tensors[0].named_ops  # a Cast to the float type of all of them, or nothing
+    values = [tensor.value for tensor in tensors]
     type_ = IntType(min(v.type.lo for v in values), max(v.type.hi for v in values))
-    result = Value(shape, type_, _together(name, values, op.axis))
-    sources, inputs = tuple(values), tuple(h.index for h in tensor)
-    made = builder.add(Concatenation(name, op.axis, sources, result, inputs))
-    return replace(made, named_ops=named_ops)
+    result = Value(shape, type_, _merge_encodings(name, values, op.axis))
+    sources, inputs = tuple(values), tuple(tensor.index for tensor in tensors)
+    concatenated = builder.add(Concatenation(name, op.axis, sources, result, inputs))
+    return replace(concatenated, named_ops=named_ops)
 
 
-def _alike(parts: list[NamedOps], values: list[Value], op: Concat) -> NamedOps | None:
-    """Operations on parts as operations on the whole; None if they differ in more than numbers for each element."""
+def _merge_named_ops(parts: list[NamedOps], values: list[Value], op: Concat) -> NamedOps | None:
+    """The parts' operations as operations on the whole.
+
+    Returns None if they differ in more than the constants of elements.
+    """
     if len({tuple(type(p) for _, p in part) for part in parts}) > 1:
         return None
-    found: list[tuple[str, Elementwise]] = []
-    for same in zip(*parts, strict=True):
-        item = _one([p for _, p in same], values, op.axis)
+    merged: list[tuple[str, Elementwise]] = []
+    for corresponding in zip(*parts, strict=True):
+        item = _merge_items([p for _, p in corresponding], values, op.axis)
         if item is None:
             return None
-        found.append((same[-1][0], item))
-    return tuple(found)
+        merged.append((corresponding[-1][0], item))
+    return tuple(merged)
 
 
-def _one(items: list[T], values: list[Value], axis: int) -> T | None:
-    """One item for parts along an axis, if they differ in nothing but arrays of one form."""
-    first, parts = items[0], dict[str, Array]()
+def _merge_items(items: list[T], values: list[Value], axis: int) -> T | None:
+    """One item for parts along an axis, or None if they differ in more than arrays of the same kind."""
+    first = items[0]
+    merged: dict[str, Array] = {}
     for item in items[1:]:
-        own = {key: value for key, value in vars(item).items() if not isinstance(value, np.ndarray)}
-        if own != {key: value for key, value in vars(first).items() if not isinstance(value, np.ndarray)}:
+        scalars = {key: value for key, value in vars(item).items() if not isinstance(value, np.ndarray)}
+        if scalars != {key: value for key, value in vars(first).items() if not isinstance(value, np.ndarray)}:
             return None
     for key, value in constants(first).items():
         arrays = [np.asarray(constants(i)[key]) for i in items]
         lead = lead_axes(first, key)
-        if len({a.dtype for a in arrays}) > 1 or len({a.shape[:lead] for a in arrays}) > 1:
+        if len({array.dtype for array in arrays}) > 1 or len({array.shape[:lead] for array in arrays}) > 1:
             return None
-        same = all(a.size == prod(a.shape[:lead]) and np.array_equal(a.ravel(), value.ravel()) for a in arrays)
-        long = [_along(a, v.shape, axis, lead) for a, v in zip(arrays, values, strict=True)]
-        parts[key] = value if same else _joined(long, lead + axis)
-    return with_constants(first, parts)
+        uniform = all(
+            array.size == prod(array.shape[:lead]) and np.array_equal(array.ravel(), value.ravel()) for array in arrays
+        )
+        expanded = [_expand(array, value.shape, axis, lead) for array, value in zip(arrays, values, strict=True)]
+        merged[key] = value if uniform else _concatenate(expanded, lead + axis)
+    return with_constants(first, merged)
 
 
-def _together(name: str, values: list[Value], axis: int) -> Encoding:
-    """One meaning for parts along an axis. Raises HG034."""
-    items = [_affine(v) for v in values]
-    found = _one(items, values, axis) if len({type(i) for i in items}) == 1 else None
-    if found is None:
-        raise fail("HG034", name, "it joins codes of different kinds.", "Quantize all inputs in the same way.")
-    return found
+def _merge_encodings(name: str, values: list[Value], axis: int) -> Encoding:
+    """One encoding for parts along an axis. Raises HG034."""
+    encodings = [_affine(v) for v in values]
+    merged = _merge_items(encodings, values, axis) if len({type(encoding) for encoding in encodings}) == 1 else None
+    if merged is None:
+        raise fail(
+            "HG034", name, "it concatenates codes of different encodings.", "Quantize all inputs in the same way."
+        )
+    return merged
 
 
-def _joined(arrays: list[Array], axis: int) -> Array:
-    """One behind the other along an axis; along the others each may have one value for all."""
-    wanted = np.broadcast_shapes(*(a.take([0], axis).shape for a in arrays))
-    full = [np.broadcast_to(a, (*wanted[:axis], a.shape[axis], *wanted[axis + 1 :])) for a in arrays]
+def _concatenate(arrays: list[Array], axis: int) -> Array:
+    """Concatenate along an axis; along the other axes an array may have length 1 and is then repeated."""
+    common_shape = np.broadcast_shapes(*(array.take([0], axis).shape for array in arrays))
+    full = [
+        np.broadcast_to(array, (*common_shape[:axis], array.shape[axis], *common_shape[axis + 1 :])) for array in arrays
+    ]
     return np.concatenate(full, axis)
 
 
-def _along(array: Array, shape: Shape, axis: int, lead: int) -> Array:
-    """With the tensor's rank behind `lead` axes, and its length along the axis."""
-    own = array.shape[lead:]
-    array = array.reshape(array.shape[:lead] + (1,) * (len(shape) - len(own)) + own)
-    wanted: list[int] = list(array.shape)
-    wanted[lead + axis] = shape[axis]
-    return np.broadcast_to(array, wanted)
+def _expand(array: Array, shape: Shape, axis: int, lead: int) -> Array:
+    """Expand an array to the tensor's rank after `lead` axes, and to the tensor's length along the axis."""
+    tensor_axes = array.shape[lead:]
+    array = array.reshape(array.shape[:lead] + (1,) * (len(shape) - len(tensor_axes)) + tensor_axes)
+    expanded: list[int] = list(array.shape)
+    expanded[lead + axis] = shape[axis]
+    return np.broadcast_to(array, expanded)
 
 
 def _affine(value: Value) -> Encoding:
-    """What codes mean with a scale and a zero point, where that is the same for all of them."""
-    item = value.encoding
-    match item:
+    """An equivalent `Affine` encoding, if the codes have one."""
+    encoding = value.encoding
+    match encoding:
         case Fixed(fraction):
             return Affine(np.array([2.0**-fraction], np.float32), np.zeros(1, np.float32))
         case ThresholdCount(scale, bias):
-            made = Affine(np.array([scale], np.float32), np.array([-bias / scale], np.float32))
+            affine = Affine(np.array([scale], np.float32), np.array([-bias / scale], np.float32))
         case _:
-            return item
+            return encoding
     codes = np.arange(value.type.lo, value.type.hi + 1) if value.type.bits <= 16 else np.zeros(0, np.int64)
-    same = len(codes) > 0 and bool((decode(made, codes) == decode(item, codes)).all())
-    return made if same else item
+    equal = len(codes) > 0 and bool((decode(affine, codes) == decode(encoding, codes)).all())
+    return affine if equal else encoding

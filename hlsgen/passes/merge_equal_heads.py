@@ -1,7 +1,7 @@
-"""Merges equal steps in front of hardware, and equal first quantizers, of an input that the host quantizes for each branch.
+"""Merges equal host steps and equal first quantizers of an input that the host quantizes for each branch.
 
-Matched: two steps with the same inputs, the same operation and constants, with only the host's operations between them
-and the model's input. Made: one of them. onnxruntime quantizes a tensor once for every layer that takes it.
+Matched: two steps with the same inputs, operation and constants, with only host operations between them and the
+model's input. Produced: one of them. onnxruntime quantizes a tensor once for every layer that uses it.
 """
 
 from __future__ import annotations
@@ -14,40 +14,44 @@ from hlsgen.ir import HostOp, InputPart, Model, Op, Reshape, Step, Transpose
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
 from hlsgen.numerics.fixed import Array
 
-_BEFORE = (*FLOATS, Reshape, Transpose, HostOp, InputPart)
+_HOST_OPS = (*FLOATS, Reshape, Transpose, HostOp, InputPart)
 
 
-def in_front(model: Model) -> Model:
-    """The model with one step for equal ones; the results stay what they are."""
-    made: list[Step] = []
-    numbers, before, known = {0: 0}, {0}, dict[object, int]()
+def merge_equal_heads(model: Model) -> Model:
+    """The model with one step for each group of equal ones; the results do not change."""
+    merged: list[Step] = []
+    numbers, host_values, number_by_key = {0: 0}, {0}, dict[object, int]()
     for i, step in enumerate(model.steps):
         inputs = tuple(numbers[j] for j in step.inputs)
-        early = all(j in before for j in inputs) and isinstance(step.op, (*_BEFORE, *QUANTIZERS))
-        key = (type(step.op), step.shape, inputs, *_contents(step.op)) if early and i + 1 < len(model.steps) else None
-        if key is not None and key in known:
-            numbers[i + 1] = known[key]
+        is_host_step = all(j in host_values for j in inputs) and isinstance(step.op, (*_HOST_OPS, *QUANTIZERS))
+        key = (
+            (type(step.op), step.shape, inputs, *_contents(step.op))
+            if is_host_step and i + 1 < len(model.steps)
+            else None
+        )
+        if key is not None and key in number_by_key:
+            numbers[i + 1] = number_by_key[key]
             continue
-        made.append(replace(step, inputs=inputs))
-        numbers[i + 1] = len(made)
+        merged.append(replace(step, inputs=inputs))
+        numbers[i + 1] = len(merged)
         if key is not None:
-            known[key] = len(made)
-            if isinstance(step.op, _BEFORE):
-                before.add(len(made))
-    return model if len(made) == len(model.steps) else replace(model, steps=tuple(made))
+            number_by_key[key] = len(merged)
+            if isinstance(step.op, _HOST_OPS):
+                host_values.add(len(merged))
+    return model if len(merged) == len(model.steps) else replace(model, steps=tuple(merged))
 
 
 def _contents(op: Op) -> tuple[object, ...]:
-    """The fields of an operation as numbers and texts that can be compared."""
-    return tuple(_plain(getattr(op, field.name)) for field in fields(op))
+    """The fields of an operation as hashable numbers and texts."""
+    return tuple(_hashable(getattr(op, field.name)) for field in fields(op))
 
 
-def _plain(value: object) -> object:
+def _hashable(value: object) -> object:
     if isinstance(value, np.ndarray):
         array: Array = value
         return str(array.dtype), array.shape, array.tobytes()
     if isinstance(value, tuple):
-        return tuple(_plain(part) for part in value)
+        return tuple(_hashable(part) for part in value)
     if hasattr(value, "__dataclass_fields__") and type(value).__hash__ is object.__hash__:
         return (type(value), *_contents(value))  # type: ignore[arg-type]
     return value

@@ -1,7 +1,7 @@
-"""Moves maximum pools behind the quantizer that follows them.
+"""Moves maximum pools past the quantizer that follows them.
 
-max and a function that never falls can change places: pooling codes of a few bits is smaller, and float
-operations in front of the pool join those behind it in one integer function.
+max and a function that never falls can change places. Pooling codes of a few bits is smaller, and float
+operations before the pool merge with those after it into one integer function.
 """
 
 from __future__ import annotations
@@ -44,102 +44,103 @@ from hlsgen.ir.ops import (
 from hlsgen.ir.window import Reduction
 from hlsgen.passes.hoist_views import relabel
 
-#: Quantizers whose codes are fewer than the values in front of them: behind them a pool is smaller.
+#: Quantizers that reduce the number of values: after them a pool is smaller.
 _NARROWING = (IntQuant, Bipolar, SignedBit, Trunc, MultiThreshold, QuantizeLinear)
 
 
-def behind_quantizers(model: Model) -> Model:
-    """The model with every such pool moved, the results unchanged."""
+def move_past_quantizers(model: Model) -> Model:
+    """The model with every such pool moved; the results do not change."""
     steps = list(model.steps)
     for at in range(len(steps)):
         op = steps[at].op
         if isinstance(op, Pool) and op.kind is Reduction.MAX:
-            steps = _moved(steps, at, model.input_dtype)
+            steps = _move_pool(steps, at, model.input_dtype)
     return replace(model, steps=tuple(steps))
 
 
-def _moved(steps: list[Step], at: int, input_dtype: str) -> list[Step]:
+def _move_pool(steps: list[Step], at: int, input_dtype: str) -> list[Step]:
+    """The steps with the maximum pool at `at` moved past the next quantizer, if that is possible."""
     users = [0] * (len(steps) + 1)
-    taken: dict[int, int] = {}
+    last_user: dict[int, int] = {}
     for i, step in enumerate(steps):
         for j in step.inputs:
             users[j] += 1
-            taken[j] = i
+            last_user[j] = i
 
     def following(i: int) -> int:
-        """The only user of step i if that takes nothing else, else -1."""
-        if users[i + 1] != 1 or len(steps[taken[i + 1]].inputs) != 1:
+        """The only user of step i if it has no other input, else -1."""
+        if users[i + 1] != 1 or len(steps[last_user[i + 1]].inputs) != 1:
             return -1
-        return taken[i + 1]
+        return last_user[i + 1]
 
     pool = [at]
-    while (before := steps[pool[0]].inputs[0]) and users[before] == 1 and _relabels(steps[before - 1]):
-        pool.insert(0, before - 1)
+    while (preceding := steps[pool[0]].inputs[0]) and users[preceding] == 1 and _is_view(steps[preceding - 1]):
+        pool.insert(0, preceding - 1)
     source = steps[pool[0]].inputs[0]
     if not source or not isinstance(steps[source - 1].op, (*FLOATS, Binary)) or users[source] != 1:
         return steps
     shape = steps[source - 1].shape
-    while (after := following(pool[-1])) >= 0 and _relabels(steps[after]):
-        pool.append(after)
+    while (next_step := following(pool[-1])) >= 0 and _is_view(steps[next_step]):
+        pool.append(next_step)
     if len(shape) != len(steps[pool[-1]].shape):
         return steps
     run: list[int] = []
     ops: list[Elementwise] = []
-    after = following(pool[-1])
-    while after >= 0 and isinstance(steps[after].op, (*FLOATS, *_NARROWING)):
-        op = _in_front(steps[after].op, steps, pool)  # type: ignore[arg-type]
+    next_step = following(pool[-1])
+    while next_step >= 0 and isinstance(steps[next_step].op, (*FLOATS, *_NARROWING)):
+        op = _op_before_pool(steps[next_step].op, steps, pool)  # type: ignore[arg-type]
         if op is None:
             return steps
-        run.append(after)
+        run.append(next_step)
         ops.append(op)
         if isinstance(op, _NARROWING):
             break
-        after = following(after)
+        next_step = following(next_step)
     if not run or not isinstance(ops[-1], _NARROWING):
         return steps
-    if not chain_direction(ops, _values(steps, source, input_dtype)).never_falls.all():
+    if not chain_direction(ops, _value_interval(steps, source, input_dtype)).never_falls.all():
         return steps
-    # The run first, then the pool, in the places that both had.
+    # The run first, then the pool, in the positions of both.
     order = [*run, *pool]
-    places = sorted(order)
+    positions = sorted(order)
     new, value = list(steps), source
     moved = dict(zip(run, ops, strict=True))
-    for place, i in zip(places, order, strict=True):
+    for position, i in zip(positions, order, strict=True):
         step = replace(steps[i], op=moved[i], shape=shape) if i in moved else steps[i]
-        new[place] = replace(step, inputs=(value,))
-        value = place + 1
+        new[position] = replace(step, inputs=(value,))
+        value = position + 1
     last = run[-1] + 1
     return [
-        s if i in places else replace(s, inputs=tuple(value if j == last else j for j in s.inputs))
-        for i, s in enumerate(new)
+        step if i in positions else replace(step, inputs=tuple(value if j == last else j for j in step.inputs))
+        for i, step in enumerate(new)
     ]
 
 
-def _relabels(step: Step) -> bool:
+def _is_view(step: Step) -> bool:
     return isinstance(step.op, Reshape | Transpose)
 
 
-def _in_front(item: Elementwise, steps: list[Step], pool: list[int]) -> Elementwise | None:
-    """The operation behind a pool as one in front of it, both with the reshapes and transposes around the pool.
+def _op_before_pool(item: Elementwise, steps: list[Step], pool: list[int]) -> Elementwise | None:
+    """The operation after a pool as one before it, adapted to the reshapes and transposes around the pool.
 
-    None if the constants are not the same for all pixels.
+    Returns None if the constants are not the same for all pixels.
     """
     for i in reversed(pool):
         op, shape = steps[i].op, steps[i].shape
-        before = steps[steps[i].inputs[0] - 1].shape
+        old_shape = steps[steps[i].inputs[0] - 1].shape
         if isinstance(op, Pool):
-            if any(size > 1 for own in constant_shapes(item) for size in own[:-1]):
+            if any(size > 1 for constant_shape in constant_shapes(item) for size in constant_shape[:-1]):
                 return None
         elif isinstance(op, Transpose):
-            back = Transpose(tuple(int(axis) for axis in np.argsort(op.perm)))
-            item = relabel(item, back, shape, before)
+            inverse = Transpose(tuple(int(axis) for axis in np.argsort(op.perm)))
+            item = relabel(item, inverse, shape, old_shape)
         else:
-            item = relabel(item, Reshape(), shape, before)
+            item = relabel(item, Reshape(), shape, old_shape)
     return item
 
 
-def _values(steps: list[Step], value: int, input_dtype: str) -> Interval:
-    """All numbers that a value can hold, as far as the operations in front of it say."""
+def _value_interval(steps: list[Step], value: int, input_dtype: str) -> Interval:
+    """An interval of all numbers that a value can hold, from the operations that compute it."""
     path: list[Step] = []
     while value:
         path.append(steps[value - 1])
@@ -148,16 +149,16 @@ def _values(steps: list[Step], value: int, input_dtype: str) -> Interval:
     for step in reversed(path):
         match step.op:
             case op if isinstance(op, (*FLOATS, *QUANTIZERS)):
-                found = range_of(op, x)  # type: ignore[arg-type]
-                x = Interval(found.low.min(), found.high.max())
+                result = range_of(op, x)  # type: ignore[arg-type]
+                x = Interval(result.low.min(), result.high.max())
             case Reshape() | Transpose() | Slice() | Repeat() | Pool(Reduction.MAX):
                 pass
             case MatMulInteger() | ConvInteger():
                 x = all_numbers("int32")
             case MatMul() | Conv() | HostOp():
                 x = all_numbers("float32")
-            case InputPart(_, _, part):
-                x = all_numbers(part)
+            case InputPart(_, _, dtype):
+                x = all_numbers(dtype)
             case Pack():
                 x = all_numbers("uint16")
             case ArgMax():

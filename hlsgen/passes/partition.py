@@ -1,4 +1,4 @@
-"""Divides the steps of a model: what the host does before the hardware (heads), hardware (core), the host again (tails)."""
+"""Divides the steps of a model into host preprocessing (heads), hardware (core), and host postprocessing (tails)."""
 
 from __future__ import annotations
 
@@ -41,20 +41,32 @@ LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
 IMAGES = (Pool, Repeat, Slice, Pad)
 
 HARDWARE = (
-    *QUANTIZERS, *LINEAR, *IMAGES, Concat, Binary, Pack, BatchMatMul, BatchMatMulInteger, Softmax, QLinearSoftmax,
-    Normalize, RowStep, Previous, State,
-)  # fmt: skip
+    *QUANTIZERS,
+    *LINEAR,
+    *IMAGES,
+    Concat,
+    Binary,
+    Pack,
+    BatchMatMul,
+    BatchMatMulInteger,
+    Softmax,
+    QLinearSoftmax,
+    Normalize,
+    RowStep,
+    Previous,
+    State,
+)
 
-#: What the host can do one behind the other.
+#: Steps that the host can compute as a chain.
 _ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An input, value `value` of the model; `head`: the steps in front of hardware, and `first` the first one of it.
+    """An input, value `value` of the model. `head`: the steps before the hardware. `first`: the hardware's first step.
 
-    `first` is -1 if the input branches before, or if nothing but an output takes it. An input that is `divided` has one for
-    each of its first quantizers.
+    `first` is -1 if the input branches before, or if only an output uses it. An input that is `divided` has an Entry
+    for each of its first quantizers.
     """
 
     value: int
@@ -65,7 +77,7 @@ class Entry:
 
     @property
     def end(self) -> int:
-        """The value behind the head."""
+        """The value after the head."""
         return self.head[-1] + 1 if self.head else self.value
 
     def on_host(self, steps: tuple[Step, ...]) -> tuple[int, ...]:
@@ -76,14 +88,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class End:
-    """An output: the value of the model with which hardware ends, and the steps behind it."""
+    """An output: the value of the model with which the hardware ends, and the steps after it."""
 
     value: int
     tail: tuple[int, ...]
 
 
 class Partition:
-    """Which steps are heads, core and tails: an entry for each input, an end for each output.
+    """Heads, core and tails of the steps: an entry for each input, an end for each output.
 
     `divided`: numbers of inputs that have an entry for each of their first quantizers (`first_quantizers`).
     """
@@ -103,32 +115,35 @@ class Partition:
                 self.first_quantizers(steps, number) if number in divided else [self._entry(steps, value, number)]
             )
         )
-        several = isinstance(steps[-1].op, OutputParts)
-        outputs = steps[-1].inputs if several else (len(steps),)
-        self.ends = tuple(self._found_end(steps, value) for value in outputs)
-        wanted = {end.value for end in self.ends}
+        several_outputs = isinstance(steps[-1].op, OutputParts)
+        outputs = steps[-1].inputs if several_outputs else (len(steps),)
+        self.ends = tuple(self._end_before(steps, value) for value in outputs)
+        needed = {end.value for end in self.ends}
         for i in reversed(range(len(steps))):
-            if i + 1 in wanted:
-                wanted.update(steps[i].inputs)
+            if i + 1 in needed:
+                needed.update(steps[i].inputs)
         heads = {i for entry in self.entries for i in entry.head}
-        self.core = [i for i in range(len(steps)) if i + 1 in wanted - {0} and i not in heads and i + 1 not in starts]
+        self.core = [i for i in range(len(steps)) if i + 1 in needed - {0} and i not in heads and i + 1 not in starts]
 
     def first_quantizers(self, steps: tuple[Step, ...], source: int) -> list[Entry]:
-        """An entry for each quantizer that an input goes to first, on ways that the host can go; none if one ends elsewhere."""
-        found, ways = list[Entry](), [(self.starts[source], tuple[int, ...]())]
-        while ways:
-            value, head = ways.pop()
+        """An entry for each first quantizer of an input, on paths that the host can compute.
+
+        Empty if a path ends elsewhere.
+        """
+        entries, paths = list[Entry](), [(self.starts[source], tuple[int, ...]())]
+        while paths:
+            value, head = paths.pop()
             for i in reversed(self.users[value]):
                 op = steps[i].op
                 if isinstance(op, QUANTIZERS):
-                    found.append(Entry(self.starts[source], head, i, source, True))
+                    entries.append(Entry(self.starts[source], head, i, source, True))
                 elif isinstance(op, (*FLOATS, Reshape, Transpose, HostOp)):
-                    ways.append((i + 1, (*head, i)))
+                    paths.append((i + 1, (*head, i)))
                 else:
                     return []
             if not self.users[value]:
                 return []
-        return sorted(found, key=lambda entry: entry.first)
+        return sorted(entries, key=lambda entry: entry.first)
 
     def _entry(self, steps: tuple[Step, ...], value: int, source: int) -> Entry:
         head, users, start = list[int](), self.users, value
@@ -138,52 +153,55 @@ class Partition:
         first = users[value][0] if len(users[value]) == 1 else -1
         return Entry(start, tuple(head), -1 if isinstance(steps[first].op, OutputParts) else first, source)
 
-    def multiplying(self, entry: Entry, steps: tuple[Step, ...]) -> int:
-        """The first step that multiplies an input as it is, -1 if none does: one of several that take it, too."""
+    def first_multiplication(self, entry: Entry, steps: tuple[Step, ...]) -> int:
+        """The first step that multiplies an input directly, possibly one of several users of the input.
+
+        -1 if none does.
+        """
         if entry.divided:
             return -1
-        ways = [entry.end]
-        for value in ways:
+        values = [entry.end]
+        for value in values:
             for i in self.users[value]:
                 if isinstance(steps[i].op, (*LINEAR, BatchMatMul, BatchMatMulInteger)):
                     return i
                 if isinstance(steps[i].op, Reshape | Transpose):
-                    ways.append(i + 1)
+                    values.append(i + 1)
         return -1
 
-    def _found_end(self, steps: tuple[Step, ...], output: int) -> End:
-        """Where hardware ends in front of an output."""
+    def _end_before(self, steps: tuple[Step, ...], output: int) -> End:
+        """The end of the hardware before an output."""
         starts = {entry.end for entry in self.entries}
-        value = self._behind_hardware(steps, output, starts)
-        tail = self._way(steps, value, output)
+        value = self._last_hardware_value(steps, output, starts)
+        tail = self._steps_between(steps, value, output)
         while value not in starts and not isinstance(steps[value - 1].op, HARDWARE):
             tail.insert(0, value - 1)
             value = steps[value - 1].inputs[0]
         if value in starts:
             return End(value, tuple(tail))
-        moved = next((n for n, i in enumerate(tail) if not isinstance(steps[i].op, Reshape | Transpose)), 0)
-        _, bounds = bounded(steps[value - 1].op, [steps[i].op for i in tail[moved:]])
-        kept = tail[moved + bounds if bounds else 0 :]
-        return End(self._before(steps, kept, output), tuple(kept))
+        leading_views = next((n for n, i in enumerate(tail) if not isinstance(steps[i].op, Reshape | Transpose)), 0)
+        _, bounds = bounded(steps[value - 1].op, [steps[i].op for i in tail[leading_views:]])
+        host_tail = tail[leading_views + bounds if bounds else 0 :]
+        return End(self._value_before(steps, host_tail, output), tuple(host_tail))
 
     @staticmethod
-    def _before(steps: tuple[Step, ...], tail: list[int], output: int) -> int:
-        """The value in front of a tail of an output."""
+    def _value_before(steps: tuple[Step, ...], tail: list[int], output: int) -> int:
+        """The value before a tail of an output."""
         return steps[tail[0]].inputs[0] if tail else output
 
     @staticmethod
-    def _way(steps: tuple[Step, ...], value: int, output: int) -> list[int]:
-        """The steps from a value to an output behind it, which follow each other."""
-        way: list[int] = []
+    def _steps_between(steps: tuple[Step, ...], value: int, output: int) -> list[int]:
+        """The steps from a value to a later output, which form a chain."""
+        chain: list[int] = []
         while output != value:
-            way.insert(0, output - 1)
+            chain.insert(0, output - 1)
             output = steps[output - 1].inputs[0]
-        return way
+        return chain
 
-    def _behind_hardware(self, steps: tuple[Step, ...], output: int, starts: set[int]) -> int:
-        """The output, or the value in front of all layers that only the host does.
+    def _last_hardware_value(self, steps: tuple[Step, ...], output: int, starts: set[int]) -> int:
+        """The output, or the value before all layers that only the host computes.
 
-        What follows that is the host's too, quantizers included.
+        All steps after that value are the host's, including quantizers.
         """
         at = end = output
         while at not in starts and at and isinstance(steps[at - 1].op, _ON_HOST):

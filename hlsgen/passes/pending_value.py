@@ -1,4 +1,4 @@
-"""Codes of a Graph in the making, and the operations on them that wait until a quantizer ends them."""
+"""Codes of a Graph under construction, and the pending operations on them until a quantizer ends them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ NamedOps = tuple[tuple[str, Elementwise], ...]
 
 @dataclass(frozen=True, eq=False)
 class PendingValue:
-    """Codes of value `index` of the graph, read as `value`, and the operations that follow.
+    """Codes of value `index` of the graph, decoded as `value`, and the operations that follow.
 
-    With `branches`, the operations follow what these give together; `index` is -1 and `value` has the
-    shape alone. `shared`: other steps use the codes as well.
+    If there are `branches`, the operations follow the combination of these; `index` is -1 and only the shape of `value`
+    is used. `shared`: other steps use the codes as well.
     """
 
     index: int
@@ -29,6 +29,7 @@ class PendingValue:
     shared: bool = False
 
     def then(self, name: str, op: Elementwise) -> PendingValue:
+        """The same value with one more pending operation."""
         return replace(self, named_ops=(*self.named_ops, (name, op)))
 
     @property
@@ -38,7 +39,7 @@ class PendingValue:
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """Two tensors, without quantizers among their operations, and what joins them."""
+    """Two tensors, without quantizers among their operations, and the operation that combines them."""
 
     name: str
     kind: BinaryKind
@@ -47,31 +48,34 @@ class Branches:
 
 
 def bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
-    """A quantizer with the integer bounds (of Clip, Relu) that follow it inside, and how many these are."""
+    """A quantizer merged with the integer bounds (of Clip, Relu) that follow it, and the number of these bounds."""
     for count, bound in enumerate(following):
-        takes = isinstance(op, QuantizeLinear | Requantize) or (isinstance(op, Pair) and op.fixed is None)
-        if not takes or not isinstance(bound, Max | Min):
+        can_merge = isinstance(op, QuantizeLinear | Requantize) or (isinstance(op, Pair) and op.fixed is None)
+        if not can_merge or not isinstance(bound, Max | Min):
             return op, count
         value = np.unique(bound.value)
         if value.dtype.kind not in "iu" or len(value) > 1:
             return op, count
-        end = max if isinstance(bound, Max) else min
+        limit = max if isinstance(bound, Max) else min
         assert isinstance(op, QuantizeLinear | Requantize | Pair)
-        op = replace(op, type=IntType(end(op.type.lo, int(value[0])), end(op.type.hi, int(value[0]))))
+        op = replace(op, type=IntType(limit(op.type.lo, int(value[0])), limit(op.type.hi, int(value[0]))))
     return op, len(following)
 
 
-def decoding_between(made: Value, read: Value) -> list[Elementwise] | None:
-    """What makes the values of codes as they are read of those that their quantizer gave."""
-    if made.encoding is read.encoding:
+def decoding_between(produced: Value, read: Value) -> list[Elementwise] | None:
+    """The operations from values as the quantizer decodes its codes to values as they are read.
+
+    Returns None if no such operations are known.
+    """
+    if produced.encoding is read.encoding:
         return []
-    if isinstance(made.encoding, IntegerEncoding) and isinstance(read.encoding, Affine):
+    if isinstance(produced.encoding, IntegerEncoding) and isinstance(read.encoding, Affine):
         return [Dequantize(read.encoding.scale, read.encoding.zero_point.astype(np.int64))]
     return None
 
 
 def dequantized_codes(value: Value, op: Elementwise) -> Affine | None:
-    """What the codes mean behind a DequantizeLinear that follows them directly."""
+    """The encoding of codes with the DequantizeLinear that follows them directly, or None if there is none."""
     if (
         not isinstance(op, Dequantize)
         or not isinstance(value.encoding, IntegerEncoding)

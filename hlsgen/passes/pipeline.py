@@ -1,6 +1,6 @@
-"""The passes from Model to Model, in order, and the check of what they give.
+"""The passes from Model to Model, in order, and the checks of their results.
 
-With HLSGEN_CHECK=1 in the environment (the tests set it), the Model is checked before the first pass and behind every
+If HLSGEN_CHECK=1 is in the environment (the tests set it), the Model is checked before the first pass and after every
 pass, and the Graph at the end (`hlsgen.ir.verify`). A violation is a defect of hlsgen, not of the model: HG098.
 """
 
@@ -23,22 +23,22 @@ from hlsgen.passes import (
 
 Pass = Callable[[Model], Model]
 
-#: (name, pass), in the order in which they run. Each gives a Model of the same results.
+#: (name, pass), in the order in which they run. Each returns a Model with the same results.
 PIPELINE: tuple[tuple[str, Pass], ...] = (
-    ("hoist_quantizers", hoist_quantizers.before_slices),
+    ("hoist_quantizers", hoist_quantizers.hoist_before_slices),
     ("fuse_unary_subgraphs", fuse_unary_subgraphs.functions_of_one),
-    ("move_concat_past_join", move_concat_past_join.behind_joints),
-    ("move_concat_past_quant", move_concat_past_quant.behind_quantizers),
-    ("move_maxpool_past_quant", move_maxpool_past_quant.behind_quantizers),
+    ("move_concat_past_join", move_concat_past_join.move_past_binaries),
+    ("move_concat_past_quant", move_concat_past_quant.move_past_quantizers),
+    ("move_maxpool_past_quant", move_maxpool_past_quant.move_past_quantizers),
     ("fuse_pad_into_conv", fuse_pad_into_conv.into_convolutions),
 )
 
-#: Most violations that are reported.
+#: Largest number of violations that are reported.
 _MAX_SHOWN = 20
 
 
 def run_pipeline(model: Model, pipeline: tuple[tuple[str, Pass], ...] = PIPELINE) -> Model:
-    """The Model behind all passes. Raises HG098 for an illegal one if checks are on, and what passes raise."""
+    """The Model after all passes. Raises HG098 for an illegal one if checks are on, and the errors of the passes."""
     check_model(model, "the frontend")
     for name, run in pipeline:
         model = run(model)
@@ -47,13 +47,13 @@ def run_pipeline(model: Model, pipeline: tuple[tuple[str, Pass], ...] = PIPELINE
 
 
 def check_model(model: Model, maker: str) -> None:
-    """Raises HG098 if checks are on and the Model, which `maker` gave, is not legal."""
+    """Check the Model that `maker` produced, if checks are on. Raises HG098."""
     if _is_checking():
         _report(verify_model(model), maker)
 
 
 def check_graph(graph: Graph, maker: str) -> None:
-    """Raises HG098 if checks are on and the Graph, which `maker` gave, is not legal."""
+    """Check the Graph that `maker` produced, if checks are on. Raises HG098."""
     if _is_checking():
         _report(verify_graph(graph), maker)
 
@@ -66,4 +66,4 @@ def _report(violations: list[Violation], maker: str) -> None:
     if violations:
         hint = "This is a defect of hlsgen: please report it, with the model."
         shown = violations[:_MAX_SHOWN]
-        raise HlsgenError([Diagnostic("HG098", maker, f"gave an illegal form. {v}", hint) for v in shown])
+        raise HlsgenError([Diagnostic("HG098", maker, f"produced an illegal form. {v}", hint) for v in shown])

@@ -1,9 +1,9 @@
-"""Several inputs and outputs, in one port each way or in a port of its own for each.
+"""Several inputs and outputs, in one port each way or with a separate port for each.
 
-The graph takes all codes of the inputs one behind the other, in the narrowest type of all. If they come through one port,
-each input is a Slice of the port's codes, and a View of that. Where its own type is narrower, a Map gives it that type: it
-changes no code that the host sends. The outputs are flat Views, and one Concatenation. With a port each no hardware is
-needed: a StreamedInput for each input, and StreamedOutputs.
+The graph's input is all codes of the inputs, concatenated, in the narrowest type that holds all. If they share one
+port, each input is a Slice of the port's codes, and a View of that. If its own type is narrower, a Map gives it that
+type; it changes no code that the host sends. The outputs are flat Views, and one Concatenation. Separate ports
+need no hardware: a StreamedInput for each input, and StreamedOutputs.
 """
 
 from __future__ import annotations
@@ -39,157 +39,169 @@ from hlsgen.passes.input_port import InputPort
 from hlsgen.passes.partition import Entry
 from hlsgen.passes.pending_value import PendingValue
 
-#: Bits of a port's elements, at most.
-_MOST_BITS = 32
-#: A Map gives codes of up to so many bits their own type: float32 has all of these. Wider ones are left as they are.
+#: Largest number of bits of a port's elements.
+_MAX_BITS = 32
+#: A Map gives codes of up to this many bits their own type, as float32 represents them. Wider codes keep the port's.
 _NARROWED = 24
-#: Types of integers, the narrowest first.
+#: Integer types, the narrowest first.
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
 
 
 def port_names(tensors: Iterable[str]) -> list[str]:
-    """What ends the names of the ports of these tensors: letters, digits and single _, each another one whatever the case."""
-    found: list[str] = []
+    """Suffixes for the ports of these tensors: letters, digits and single _, unique even if case is ignored."""
+    names: list[str] = []
     for tensor in tensors:
-        plain = re.sub(r"_+", "_", re.sub(r"\W", "_", tensor, flags=re.ASCII)).strip("_") or "x"
-        taken, name, number = {one.lower() for one in found}, plain, 2
-        while name.lower() in taken:
-            name, number = f"{plain}_{number}", number + 1
-        found.append(name)
-    return found
+        base = re.sub(r"_+", "_", re.sub(r"\W", "_", tensor, flags=re.ASCII)).strip("_") or "x"
+        used, name, number = {used_name.lower() for used_name in names}, base, 2
+        while name.lower() in used:
+            name, number = f"{base}_{number}", number + 1
+        names.append(name)
+    return names
 
 
 def part_name(model: Model, entry: Entry) -> str:
-    """The name of the layers that take the codes of an input out of the port."""
+    """The name of the layers that select the codes of an input from the port."""
     if entry.divided:
         return f"input {model.all_inputs[entry.source].name} of {model.steps[entry.first].name}"
     return model.steps[entry.source].name
 
 
 def packed_value(model: Model, ports: Sequence[InputPort], entries: Sequence[Entry]) -> Value:
-    """What the port of several inputs carries. Raises HG042."""
+    """The value of the port of several inputs. Raises HG042."""
     sources = [model.all_inputs[entry.source] for entry in entries]
     values = [port.tensor.value for port in ports]
-    shape, names = (sum(value.size for value in values),), ", ".join(dict.fromkeys(one.name for one in sources))
+    shape, names = (sum(value.size for value in values),), ", ".join(dict.fromkeys(source.name for source in sources))
     keys = [isinstance(value.encoding, FloatKey) for value in values]
     if all(keys):
         return Value(shape, values[0].type, FloatKey())
     if any(keys):
-        wrong = ", ".join(one.name for one, key in zip(sources, keys, strict=True) if key)
+        float_inputs = ", ".join(source.name for source, key in zip(sources, keys, strict=True) if key)
         raise fail(
-            "HG042", names, f"float32 ({wrong}) and codes go through one port.",
-            f"Put a quantizer behind each, or say what they hold: --input {wrong.split(', ')[0]}=fixed:W,I.",
-        )  # fmt: skip
-    type_ = _together(values)
-    if type_.bits > _MOST_BITS:
+            "HG042",
+            names,
+            f"float32 ({float_inputs}) and codes share one port.",
+            f"Put a quantizer after each, or specify their type: --input {float_inputs.split(', ')[0]}=fixed:W,I.",
+        )
+    type_ = _common_type(values)
+    if type_.bits > _MAX_BITS:
         types = ", ".join(str(value.type) for value in values)
         raise fail(
-            "HG042", names, f"no type of {_MOST_BITS} bits holds {types}.", "Use narrower types: --input NAME=TYPE."
+            "HG042", names, f"no type of {_MAX_BITS} bits holds {types}.", "Use narrower types: --input NAME=TYPE."
         )
-    return Value(shape, type_, _plain(shape))
+    return Value(shape, type_, _plain_codes(shape))
 
 
-def taken_apart(
-    builder: GraphBuilder, names: Sequence[str], ports: Sequence[InputPort], ends: Sequence[str] | None
-) -> list[PendingValue]:  # fmt: skip
-    """The tensor of each port, with the layers that take it out of a shared one; `ends`: of the names of own ones."""
+def split_inputs(
+    builder: GraphBuilder, names: Sequence[str], ports: Sequence[InputPort], suffixes: Sequence[str] | None
+) -> list[PendingValue]:
+    """The tensor of each port, with the layers that select it from a shared port.
+
+    `suffixes`: the suffixes of separate ports, or None for a shared one.
+    """
     if len(ports) == 1:
         return [ports[0].tensor]
-    found, offset = [], 0
+    tensors, offset = [], 0
     for number, (port, name) in enumerate(zip(ports, names, strict=True)):
         tensor = port.tensor
-        if ends is not None:
-            taken = builder.add(StreamedInput(name, ends[number], offset, builder.values[0], tensor.value, (0,)))
-            found.append(PendingValue(taken.index, tensor.value, tensor.named_ops))
+        if suffixes is not None:
+            streamed = builder.add(StreamedInput(name, suffixes[number], offset, builder.values[0], tensor.value, (0,)))
+            tensors.append(PendingValue(streamed.index, tensor.value, tensor.named_ops))
         else:
-            found.append(_part(builder, name, tensor, offset))
+            tensors.append(_input_part(builder, name, tensor, offset))
         offset += tensor.value.size
-    return found
+    return tensors
 
 
-def _part(builder: GraphBuilder, name: str, tensor: PendingValue, offset: int) -> PendingValue:
-    raw, wanted = builder.values[0], tensor.value
-    made = PendingValue(0, raw)
-    if wanted.size < raw.size:
-        cut = Slice(((offset, offset + wanted.size, 1),))
-        made = builder.add(Rearrange(name, cut, 0, raw, replace(raw, shape=(wanted.size,)), (0,)))
-    made = builder.relabelled(name, made, Reshape(), wanted.shape)
-    if wanted.type != raw.type and wanted.type.bits <= _NARROWED:
-        one = np.ones((1,) * len(wanted.shape), np.float32)
-        own = QuantizeLinear(one, np.zeros_like(one, np.int64), wanted.type, _dtype(wanted))
-        made = builder.mapped(f"{name} (codes)", made, [Cast("float32")], own)
-    return PendingValue(made.index, replace(wanted, type=made.value.type), tensor.named_ops)
+def _input_part(builder: GraphBuilder, name: str, tensor: PendingValue, offset: int) -> PendingValue:
+    """Add the layers that select an input from the shared port, reshape it, and give it its own type."""
+    port_value, value = builder.values[0], tensor.value
+    part = PendingValue(0, port_value)
+    if value.size < port_value.size:
+        elements = Slice(((offset, offset + value.size, 1),))
+        part = builder.add(Rearrange(name, elements, 0, port_value, replace(port_value, shape=(value.size,)), (0,)))
+    part = builder.relabelled(name, part, Reshape(), value.shape)
+    if value.type != port_value.type and value.type.bits <= _NARROWED:
+        unit_scale = np.ones((1,) * len(value.shape), np.float32)
+        narrow = QuantizeLinear(unit_scale, np.zeros_like(unit_scale, np.int64), value.type, _dtype(value))
+        part = builder.add_map(f"{name} (codes)", part, [Cast("float32")], narrow)
+    return PendingValue(part.index, replace(value, type=part.value.type), tensor.named_ops)
 
 
 def host_inputs(model: Model, ports: Sequence[InputPort], entries: Sequence[Entry]) -> tuple[GraphInput, ...]:
-    """What the host does of several inputs."""
-    found, offset = [], 0
+    """The host's part of several inputs."""
+    inputs, offset = [], 0
     for port, entry in zip(ports, entries, strict=True):
         value = port.tensor.value
-        found.append(GraphInput(tuple(model.steps[i] for i in port.head), port.encode, offset, value, entry.source))
+        inputs.append(GraphInput(tuple(model.steps[i] for i in port.head), port.encode, offset, value, entry.source))
         offset += value.size
-    return tuple(found)
+    return tuple(inputs)
 
 
 def host_output(
-    builder: GraphBuilder, name: str, end: PendingValue, tail: tuple[Step, ...], is_index: bool
-) -> GraphOutput:  # fmt: skip
-    """What the host does of an output, or of a part of one, without its place in the frame. Raises HG042."""
-    maker = builder.layers.get(end.index)
-    if isinstance(end.value.encoding, FloatKey):
-        if maker is not None and not isinstance(maker, StreamedInput | View | Rearrange):
-            text = f"the float32 numbers of {maker.name} go to the output: the core gives codes alone."
-            raise fail("HG042", name, text, "Put a quantizer behind them.")
-        hint = "Say what the input holds: --input NAME=fixed:W,I. Or take this output of the file away: the host has these numbers."
-        raise fail("HG042", name, "float32 from an input to an output: the core gives codes alone.", hint)
-    return GraphOutput(tail, 0, end.value, is_index)
+    builder: GraphBuilder, name: str, codes: PendingValue, tail: tuple[Step, ...], is_index: bool
+) -> GraphOutput:
+    """The host's part of an output, or of a part of one, without its offset in the frame. Raises HG042."""
+    producer = builder.layers.get(codes.index)
+    if isinstance(codes.value.encoding, FloatKey):
+        if producer is not None and not isinstance(producer, StreamedInput | View | Rearrange):
+            text = f"the float32 numbers of {producer.name} go to the output, but the core only outputs codes."
+            raise fail("HG042", name, text, "Put a quantizer after them.")
+        hint = (
+            "Specify the input's type: --input NAME=fixed:W,I. Or remove this output from the file: the host has "
+            "these numbers."
+        )
+        raise fail("HG042", name, "float32 goes from an input to an output, but the core only outputs codes.", hint)
+    return GraphOutput(tail, 0, codes.value, is_index)
 
 
-def put_together(
-    builder: GraphBuilder, name: str, outputs: Sequence[GraphOutput], values: Sequence[int]
+def merge_outputs(
+    builder: GraphBuilder, name: str, part_names: Iterable[str], outputs: Sequence[GraphOutput], values: Sequence[int]
 ) -> tuple[Value, tuple[GraphOutput, ...]]:
-    """The value that holds all outputs, the codes of each being a value of the graph; and the outputs in their places."""
+    """Concatenate all outputs into one value; return it, and the outputs with their offsets.
+
+    `values`: the graph's values that hold the codes of each output.
+    """
     views, placed, offset = [], [], 0
-    for one, index in zip(outputs, values, strict=True):
-        codes = PendingValue(index, replace(one.value, encoding=_plain(one.value.shape)))
-        views.append(builder.relabelled(name, codes, Reshape(), (one.value.size,)))
-        placed.append(replace(one, offset=offset))
-        offset += one.value.size
+    for output, index in zip(outputs, values, strict=True):
+        codes = PendingValue(index, replace(output.value, encoding=_plain_codes(output.value.shape)))
+        views.append(builder.relabelled(name, codes, Reshape(), (output.value.size,)))
+        placed.append(replace(output, offset=offset))
+        offset += output.value.size
     sources = tuple(codes.value for codes in views)
-    result = flat(sources)
+    result = concatenated_value(sources)
     builder.add(Concatenation(name, 0, sources, result, tuple(codes.index for codes in views)))
     return result, tuple(placed)
 
 
-def given_apart(
+def separate_outputs(
     builder: GraphBuilder, name: str, part_names: Iterable[str], outputs: Sequence[GraphOutput], values: Sequence[int]
 ) -> tuple[Value, tuple[GraphOutput, ...]]:
-    """As `put_together`, if each output has a port of its own."""
+    """As `merge_outputs`, if each output has its own port. `part_names` name the ports."""
     names = tuple(port_names(part_names))
-    sources = tuple(one.value for one in outputs)
-    result = flat(sources)
+    sources = tuple(output.value for output in outputs)
+    result = concatenated_value(sources)
     builder.add(StreamedOutputs(name, names, sources, result, tuple(values)))
     offsets = [sum(value.size for value in sources[:n]) for n in range(len(sources))]
-    return result, tuple(replace(one, offset=offset) for one, offset in zip(outputs, offsets, strict=True))
+    return result, tuple(replace(output, offset=offset) for output, offset in zip(outputs, offsets, strict=True))
 
 
-def flat(values: Sequence[Value]) -> Value:
-    """All of them one behind the other."""
+def concatenated_value(values: Sequence[Value]) -> Value:
+    """All values concatenated, as plain codes."""
     shape = (sum(value.size for value in values),)
-    return Value(shape, _together(values), _plain(shape))
+    return Value(shape, _common_type(values), _plain_codes(shape))
 
 
-def _together(values: Sequence[Value]) -> IntType:
+def _common_type(values: Sequence[Value]) -> IntType:
     return IntType(min(value.type.lo for value in values), max(value.type.hi for value in values))
 
 
-def _plain(shape: Shape) -> IntegerEncoding:
-    """Codes without a meaning of their own."""
+def _plain_codes(shape: Shape) -> IntegerEncoding:
+    """An encoding for codes of several tensors, which have encodings of their own."""
     return IntegerEncoding("int64", np.zeros((1,) * len(shape), np.int64))
 
 
 def _dtype(value: Value) -> str:
-    """The integer type that codes have as numbers."""
+    """The integer dtype of the codes as numbers."""
     if isinstance(value.encoding, IntegerEncoding):
         return value.encoding.dtype
     limits = ((name, np.iinfo(name)) for name in _DTYPES)

@@ -1,7 +1,7 @@
-"""Sums, differences and products of two tensors of integers, as the integers that they are in hardware.
+"""Sums, differences and products of two tensors of integers, as exact integers.
 
-Integers of a file wrap. Where they do makes no difference to a sum, a difference or a product: hardware has the exact
-one, and the codes are read in the file's type, which wraps.
+Integers of a file wrap. For a sum, a difference or a product this makes no difference: hardware computes the exact
+result, and the codes are decoded in the file's type, which wraps.
 """
 
 from __future__ import annotations
@@ -19,101 +19,122 @@ from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.pending_value import Branches, PendingValue
 from hlsgen.passes.quantization import too_wide
 
-#: Most bits of a number that no layer rescales any more, as of an accumulator.
-MOST_BITS = 48
-#: Most bits of two integers of which hardware gives the larger one.
-_MOST_COMPARED = 18
+#: Largest number of bits of a number that is not rescaled, the same as for an accumulator.
+MAX_BITS = 48
+#: Largest number of bits of two integers whose maximum or minimum hardware computes.
+_MAX_COMPARED_BITS = 18
 
 
 Add = Callable[[BinaryMap], PendingValue]
 
 
-def exact_whole(both: Branches, add: Add, held: IntType | None = None) -> PendingValue | None:
-    """What two tensors of integers are together; None if they are no such tensors. Raises HG033.
+def exact_integers(branches: Branches, add: Add, result_type: IntType | None = None) -> PendingValue | None:
+    """The exact result of two tensors of integers, or None for other tensors or operations. Raises HG033.
 
-    `add` makes a layer; `held` holds every result.
+    `add` adds a layer; `result_type` is a type that holds every result, if the caller knows a narrower one.
     """
-    operands = _operand(both.left), _operand(both.right)
+    operands = _integer_dtype(branches.left), _integer_dtype(branches.right)
     if operands[0] is None or operands[1] is None or operands[0] != operands[1]:
         return None
-    ends = [(side.value.type.lo, side.value.type.hi) for side in (both.left, both.right)]
-    match both.kind:
+    bounds = [(side.value.type.lo, side.value.type.hi) for side in (branches.left, branches.right)]
+    match branches.kind:
         case BinaryKind.ADD:
-            found = [a + b for a, b in product(*ends)]
+            corners = [a + b for a, b in product(*bounds)]
         case BinaryKind.SUB:
-            found = [a - b for a, b in product(*ends)]
+            corners = [a - b for a, b in product(*bounds)]
         case BinaryKind.MUL:
-            found = [a * b for a, b in product(*ends)]
+            corners = [a * b for a, b in product(*bounds)]
         case _:
             return None
-    type_ = held or IntType(min(found), max(found))
-    if type_.bits > MOST_BITS:
-        raise too_wide(both.name, type_.bits)
-    shape = both.left.value.shape
+    type_ = result_type or IntType(min(corners), max(corners))
+    if type_.bits > MAX_BITS:
+        raise too_wide(branches.name, type_.bits)
+    shape = branches.left.value.shape
     zero = np.zeros((1,) * len(shape), np.int64)
-    sources = tuple(replace(side.value, encoding=IntegerEncoding("int64", zero)) for side in (both.left, both.right))
+    sources = tuple(
+        replace(side.value, encoding=IntegerEncoding("int64", zero)) for side in (branches.left, branches.right)
+    )
     exact = QuantizeLinear(np.ones(zero.shape, np.float32), zero, type_, "int64")
     result = Value(shape, type_, IntegerEncoding("int64", zero))
-    inputs = both.left.index, both.right.index
-    made = add(BinaryMap(both.name, both.kind, ((), ()), (), exact, (sources[0], sources[1]), result, inputs))
-    return replace(made, value=replace(made.value, encoding=IntegerEncoding(operands[0], zero)))
+    inputs = branches.left.index, branches.right.index
+    layer = BinaryMap(branches.name, branches.kind, ((), ()), (), exact, (sources[0], sources[1]), result, inputs)
+    total = add(layer)
+    return replace(total, value=replace(total.value, encoding=IntegerEncoding(operands[0], zero)))
 
 
-def steps_are_few(both: Branches) -> bool:
-    """Whether the code in the file's type, which keeps the order of the numbers, is a function of few steps: a sum of bytes."""
-    kinds = {_operand(side) for side in (both.left, both.right)}
-    return both.kind in (BinaryKind.ADD, BinaryKind.SUB) and kinds <= {"int8", "uint8"}
+def is_byte_sum(branches: Branches) -> bool:
+    """True for a sum or difference of bytes.
 
-
-def larger(both: Branches, add: Add, to_codes: Callable[[PendingValue], PendingValue]) -> PendingValue | None:
-    """The larger or smaller of two integers, a + max(b - a, 0) or a + min(b - a, 0); None if they are no integers.
-
-    `add` makes a layer, `to_codes` one of what follows codes. Raises HG033.
+    Its code in the file's type keeps the order of the numbers, and is a function with few steps.
     """
-    kind = _operand(both.left)
-    if kind is None or kind != _operand(both.right) or both.kind not in (BinaryKind.MAX, BinaryKind.MIN):
+    dtypes = {_integer_dtype(side) for side in (branches.left, branches.right)}
+    return branches.kind in (BinaryKind.ADD, BinaryKind.SUB) and dtypes <= {"int8", "uint8"}
+
+
+def larger_integer(
+    branches: Branches, add: Add, to_codes: Callable[[PendingValue], PendingValue]
+) -> PendingValue | None:
+    """The larger or smaller of two integers, a + max(b - a, 0) or a + min(b - a, 0), or None for other tensors.
+
+    `add` adds a layer; `to_codes` turns a tensor with pending operations into codes. Raises HG033.
+    """
+    dtype = _integer_dtype(branches.left)
+    if (
+        dtype is None
+        or dtype != _integer_dtype(branches.right)
+        or branches.kind not in (BinaryKind.MAX, BinaryKind.MIN)
+    ):
         return None
-    if not all(_holds(kind, side.value.type) for side in (both.left, both.right)):
-        return None  # a sum that wraps in the file: which one is larger, its codes do not tell
-    left, right = (replace(side, value=_read_as(side.value, "int64"), named_ops=()) for side in (both.left, both.right))
-    bits = max(left.value.type.bits, right.value.type.bits)
-    if bits > _MOST_COMPARED:
+    if not all(_represents(dtype, side.value.type) for side in (branches.left, branches.right)):
+        return None  # a sum that wraps in the file: its codes do not have the order of the numbers
+    operand_a, operand_b = (
+        replace(side, value=_decode_as(side.value, "int64"), named_ops=()) for side in (branches.left, branches.right)
+    )
+    bits = max(operand_a.value.type.bits, operand_b.value.type.bits)
+    if bits > _MAX_COMPARED_BITS:
         raise fail(
-            "HG033", both.name, f"the {both.kind.value} of two integers of {bits} bits.",
-            f"At most {_MOST_COMPARED} bits are supported: declare narrower inputs, or quantize them.",
-        )  # fmt: skip
-    apart = exact_whole(Branches(f"{both.name} (difference)", BinaryKind.SUB, right, left), add)
-    assert apart is not None
-    zero = np.zeros((1,) * len(left.value.shape), np.int64)
-    more = Max(zero) if both.kind is BinaryKind.MAX else Min(zero)
-    rest = to_codes(apart.then(both.name, more))
-    pick = max if both.kind is BinaryKind.MAX else min
-    held = IntType(*(pick(getattr(side.value.type, end) for side in (left, right)) for end in ("lo", "hi")))
-    total = exact_whole(Branches(both.name, BinaryKind.ADD, left, rest), add, held)
+            "HG033",
+            branches.name,
+            f"the {branches.kind.value} of two integers of {bits} bits.",
+            f"At most {_MAX_COMPARED_BITS} bits are supported: declare narrower inputs, or quantize them.",
+        )
+    difference = exact_integers(Branches(f"{branches.name} (difference)", BinaryKind.SUB, operand_b, operand_a), add)
+    assert difference is not None
+    zero = np.zeros((1,) * len(operand_a.value.shape), np.int64)
+    bound_at_zero = Max(zero) if branches.kind is BinaryKind.MAX else Min(zero)
+    bounded = to_codes(difference.then(branches.name, bound_at_zero))
+    pick = max if branches.kind is BinaryKind.MAX else min
+    result_type = IntType(
+        *(pick(getattr(side.value.type, end) for side in (operand_a, operand_b)) for end in ("lo", "hi"))
+    )
+    total = exact_integers(Branches(branches.name, BinaryKind.ADD, operand_a, bounded), add, result_type)
     assert total is not None
-    return replace(total, value=_read_as(total.value, kind))
+    return replace(total, value=_decode_as(total.value, dtype))
 
 
-def _read_as(value: Value, dtype: str) -> Value:
+def _decode_as(value: Value, dtype: str) -> Value:
     assert isinstance(value.encoding, IntegerEncoding)
     return replace(value, encoding=replace(value.encoding, dtype=dtype))
 
 
-def _operand(tensor: PendingValue) -> str | None:
-    """The type of a tensor whose codes are its integers, also behind Casts that change none of them."""
-    meaning = tensor.value.encoding
-    if tensor.branches or not isinstance(meaning, IntegerEncoding) or meaning.offset.any():
+def _integer_dtype(tensor: PendingValue) -> str | None:
+    """The dtype of a tensor whose codes are its integers, or None for others.
+
+    Casts that do not change the integers may follow.
+    """
+    encoding = tensor.value.encoding
+    if tensor.branches or not isinstance(encoding, IntegerEncoding) or encoding.offset.any():
         return None
-    kinds = [meaning.dtype]
+    dtypes = [encoding.dtype]
     for op in tensor.ops:
         if not isinstance(op, Cast) or np.dtype(op.dtype).kind not in "iu":
             return None
-        kinds.append(op.dtype)
-    if len(kinds) > 1 and not all(_holds(kind, tensor.value.type) for kind in kinds):
+        dtypes.append(op.dtype)
+    if len(dtypes) > 1 and not all(_represents(dtype, tensor.value.type) for dtype in dtypes):
         return None
-    return kinds[-1]
+    return dtypes[-1]
 
 
-def _holds(kind: str, type_: IntType) -> bool:
-    info = np.iinfo(kind)
+def _represents(dtype: str, type_: IntType) -> bool:
+    info = np.iinfo(dtype)
     return int(info.min) <= type_.lo and type_.hi <= int(info.max)

@@ -109,7 +109,7 @@ def test_float32_does_not_leave_the_core(name: str, tmp_path: Path) -> None:
     """Numbers that only hardware has, and only as float32, need a quantizer in front of the output."""
     with pytest.raises(HlsgenError) as error:
         built(name, tmp_path)
-    assert [(one.code, one.hint) for one in error.value.diagnostics] == [("HG042", "Put a quantizer behind them.")]
+    assert [(one.code, one.hint) for one in error.value.diagnostics] == [("HG042", "Put a quantizer after them.")]
 
 
 @pytest.mark.sim

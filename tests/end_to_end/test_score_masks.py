@@ -96,7 +96,7 @@ def test_behind_a_quantizer(value: float, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "constant, message",
     [
-        (whole_row(-np.inf), r"HG027 softmax6: the mask takes all elements out of row \[0, 0, 2\]"),
+        (whole_row(-np.inf), r"HG027 softmax6: the mask removes all elements of row \[0, 0, 2\]"),
         (added(-1.0), "HG030 softmax6: -1 is added to scores"),
         (whole_row(-10000.0), "HG030 softmax6: -10000 is added to scores"),
         (added(np.inf), "HG027 add5: .* inf"),

@@ -91,7 +91,7 @@ def test_places_alone_are_nothing_to_build(tmp_path: Path) -> None:
         '<ir_version: 9, opset_import: ["" : 19]> net (int8[1, 4, 6] x) => (int8[1, 6, 4] y) { y = Transpose<perm = [0, 2, 1]>(x) }'
     )
     onnx.save(model, tmp_path / "m.onnx")
-    with pytest.raises(hlsgen.HlsgenError, match=r"HG036 .*It only gives elements other places"):
+    with pytest.raises(hlsgen.HlsgenError, match=r"HG036 .*It only moves elements"):
         hlsgen.check(tmp_path / "m.onnx")
 
 

@@ -264,7 +264,7 @@ def test_extreme_of_an_input_that_only_hosts_have(tmp_path: Path) -> None:
         "<int64[1] axes = {1}> { m = ReduceMin(a, axes) c = Add(b, b) g = Greater(c, b) }"
     )
     onnx.save(model, tmp_path / "m.onnx")
-    with pytest.raises(HlsgenError, match=r"HG042 .*ReduceMin of int32 data, which only hosts have"):
+    with pytest.raises(HlsgenError, match=r"HG042 .*ReduceMin of int32 data, which only the host supports"):
         hlsgen.check(tmp_path / "m.onnx")
 
 
@@ -284,7 +284,7 @@ def test_numbers_behind_a_step_of_the_host(kind: str, body: str, tmp_path: Path)
     )
     onnx.save(model, tmp_path / "m.onnx")
     if "16" in kind:
-        with pytest.raises(HlsgenError, match=f"HG042 .*ReduceMin of {kind} data, which only hosts have"):
+        with pytest.raises(HlsgenError, match=f"HG042 .*ReduceMin of {kind} data, which only the host supports"):
             hlsgen.check(tmp_path / "m.onnx")
         return
     given = frames(model, kind, 24)

@@ -14,7 +14,7 @@ from onnx.parser import parse_model
 import hlsgen
 from hlsgen.interpreter import graph as reference
 from hlsgen.numerics.fixed import IntType
-from hlsgen.passes.declared_types import holds
+from hlsgen.passes.declared_types import keep_type
 
 CONSTANTS = (
     "<float[4] sizes = {1, 1, 2, 2}, float[4] g = {1, 0.5, 2, 1}, float[2] c = {1, 0.5}, float k = {3.3}, "
@@ -144,4 +144,4 @@ def test_what_keeps_the_numbers(body: str, kept: bool, tmp_path: Path) -> None:
     model = parsed("float[1, 2, 4, 4] x", "uint8[?] y", text)
     onnx.save(model, tmp_path / "m.onnx")
     (step,) = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(input="codes")).graph.head
-    assert holds([step.op], IntType(-128, 127), 0, 32) is kept
+    assert keep_type([step.op], IntType(-128, 127), 0, 32) is kept

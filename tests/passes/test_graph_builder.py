@@ -86,7 +86,7 @@ def test_it_is_not_folded_into_codes_that_others_use() -> None:
 
 
 def test_what_is_no_multiple_of_one_scale_is_refused() -> None:
-    with pytest.raises(HlsgenError, match="HG030 s2: float operation Tanh stands between"):
+    with pytest.raises(HlsgenError, match="HG030 s2: float operation Tanh is between"):
         lowered(chain_of(V, quant(2), Activation("Tanh"), WEIGHT, quant(2)))
 
 
@@ -111,7 +111,7 @@ def test_names_of_layers_differ() -> None:
     codes = Value(V, IntType(-128, 127), Affine(const(1, 2), const(0, 2)))
     builder = GraphBuilder(Collector(), codes)
     for _ in range(3):
-        builder.mapped("m", PendingValue(0, codes), [], quant(2))
+        builder.add_map("m", PendingValue(0, codes), [], quant(2))
     assert [layer.name for layer in builder.layers.values()] == ["m", "m (2)", "m (3)"]
 
 
@@ -140,10 +140,10 @@ def test_a_dequantizer_is_part_of_the_reading() -> None:
     scale = Dequantize(const(0.5, 2), const(3, 2, np.int64))
     given = Value(V, IntType(-128, 127), IntegerEncoding("int8", const(0, 2, np.int64)))
     builder = GraphBuilder(Collector(), given)
-    found = builder.flushed(PendingValue(0, given, (("d", scale),)))
+    found = builder.flush(PendingValue(0, given, (("d", scale),)))
     assert isinstance(found.value.encoding, Affine)
     assert not found.named_ops
     moved = Value(V, given.type, IntegerEncoding("int8", const(1, 2, np.int64)))
-    kept = builder.flushed(PendingValue(0, moved, (("d", scale),)))
+    kept = builder.flush(PendingValue(0, moved, (("d", scale),)))
     assert kept.value is moved
     assert len(kept.named_ops) == 1

@@ -9,7 +9,7 @@ from small_models import const, evaluate, frames, model_of, quant
 
 from hlsgen.ir import Binary, Concat, Model, Op, Shape
 from hlsgen.ir.ops import BinaryKind, Mul
-from hlsgen.passes.move_concat_past_join import behind_joints
+from hlsgen.passes.move_concat_past_join import move_past_binaries
 
 Steps = list[tuple[Op, Shape, tuple[int, ...]]]
 V, WIDE = (1, 4), (1, 8)
@@ -40,7 +40,7 @@ def test_random_models_keep_their_values(axis: int, kind: BinaryKind) -> None:
         steps.append((Binary(kind), whole, (last, other) if seed % 2 else (other, last)))
         steps.append((quant(4, 0.5), whole, (len(steps),)))
         model = model_of(shape, *steps)
-        made = behind_joints(model)
+        made = move_past_binaries(model)
         assert kinds(made)[-2:] == ["Concat", "IntQuant"]
         assert kinds(made).count("Binary") == count
         x = frames(model, seed)
@@ -55,7 +55,7 @@ def joined(parts: tuple[Op, Op], *behind: Op) -> Model:
 
 
 def test_it_fires_if_one_part_is_not_quantized() -> None:
-    made = behind_joints(joined((quant(2), MUL), quant(2)))
+    made = move_past_binaries(joined((quant(2), MUL), quant(2)))
     assert kinds(made) == ["IntQuant", "Mul", "IntQuant", "Concat", "Slice", "Binary", "Slice", "Binary", "Concat", "IntQuant"]  # fmt: skip
 
 
@@ -63,4 +63,4 @@ def test_it_fires_if_one_part_is_not_quantized() -> None:
     "model", [joined((quant(2), quant(2, 0.5)), quant(2)), joined((MUL, MUL)), joined((MUL, MUL), MUL)]
 )
 def test_elsewhere_it_does_nothing(model: Model) -> None:
-    assert behind_joints(model).steps == model.steps
+    assert move_past_binaries(model).steps == model.steps

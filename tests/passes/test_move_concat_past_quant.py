@@ -9,7 +9,7 @@ from small_models import const, evaluate, frames, model_of, quant
 
 from hlsgen.ir import Binary, Concat, MatMul, Model, Op, Reshape, Shape
 from hlsgen.ir.ops import BinaryKind, Mul
-from hlsgen.passes.move_concat_past_quant import behind_quantizers
+from hlsgen.passes.move_concat_past_quant import move_past_quantizers
 
 Steps = list[tuple[Op, Shape, tuple[int, ...]]]
 V = (1, 4)
@@ -36,7 +36,7 @@ def test_random_models_keep_their_values(axis: int) -> None:
             steps.append((quant(4, 0.5), whole, (count + 1,)))
             steps.append((Binary(BinaryKind.ADD), whole, (len(steps) - 1, len(steps))))
         model = model_of(shape, *steps)
-        made = behind_quantizers(model)
+        made = move_past_quantizers(model)
         assert kinds(made)[-1] != "IntQuant"
         assert kinds(made).count("IntQuant") >= count
         x = frames(model, seed)
@@ -57,7 +57,7 @@ WEIGHT = MatMul(np.ones((8, 8), np.int64), np.ones(8, np.float32))
 
 def test_it_fires_if_one_part_is_not_quantized() -> None:
     model = raw((quant(2), (1, 8)), parts=(quant(2), MUL))
-    assert kinds(behind_quantizers(model)) == ["IntQuant", "Mul", "IntQuant", "IntQuant", "Concat"]
+    assert kinds(move_past_quantizers(model)) == ["IntQuant", "Mul", "IntQuant", "IntQuant", "Concat"]
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ def test_it_fires_if_one_part_is_not_quantized() -> None:
     ids=["quantized parts", "no quantizer", "a layer before the quantizer", "a view before the quantizer"],
 )
 def test_it_does_not_fire(model: Model) -> None:
-    assert kinds(behind_quantizers(model)) == kinds(model)
+    assert kinds(move_past_quantizers(model)) == kinds(model)
 
 
 def test_it_does_not_fire_for_what_joins_two_tensors() -> None:
     steps: Steps = [(MUL, V, (0,)), (MUL, V, (0,)), (Concat(1), (1, 8), (1, 2))]
     steps += [(Binary(BinaryKind.ADD), (1, 8), (3, 3)), (quant(2), (1, 8), (4,))]
     model = model_of(V, *steps)
-    assert kinds(behind_quantizers(model)) == kinds(model)
+    assert kinds(move_past_quantizers(model)) == kinds(model)

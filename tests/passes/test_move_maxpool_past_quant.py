@@ -82,7 +82,7 @@ def moves(*behind: Elementwise, dtype: str = "float32", first: Elementwise | Non
     shapes = [(1, 4, 4, 4), *[(1, 2, 2, 4)] * (1 + len(behind))]
     steps = [ir.Step(f"s{i}", op, shape, (i,)) for i, (op, shape) in enumerate(zip(items, shapes, strict=True))]
     model = ir.Model("m", "x", (1, 4, 4, 4), dtype, True, None, tuple(steps), "y", "float32")
-    made = move_maxpool_past_quant.behind_quantizers(model).steps
+    made = move_maxpool_past_quant.move_past_quantizers(model).steps
     places = [isinstance(step.op, ir.Pool) for step in made]
     assert places.index(True) in (1, len(made) - 1)
     return places[-1]
@@ -130,7 +130,7 @@ def test_constants_of_one_row_stay_with_a_pool_that_keeps_the_size() -> None:
     items = [Mul(ONE), pool, rows, QUANT]
     steps = [ir.Step(f"s{i}", op, (1, 4, 4, 4), (i,)) for i, op in enumerate(items)]
     model = ir.Model("m", "x", (1, 4, 4, 4), "float32", True, None, tuple(steps), "y", "float32")
-    assert [step.op for step in move_maxpool_past_quant.behind_quantizers(model).steps] == items
+    assert [step.op for step in move_maxpool_past_quant.move_past_quantizers(model).steps] == items
 
 
 def test_constants_follow_a_transpose_in_front_of_the_pool() -> None:
@@ -140,7 +140,7 @@ def test_constants_follow_a_transpose_in_front_of_the_pool() -> None:
     shapes = [(1, 4, 4, 4)] * 2 + [(1, 2, 2, 4)] * 3
     steps = [ir.Step(f"s{i}", op, shape, (i,)) for i, (op, shape) in enumerate(zip(items, shapes, strict=True))]
     model = ir.Model("m", "x", (1, 4, 4, 4), "float32", True, None, tuple(steps), "y", "float32")
-    made = move_maxpool_past_quant.behind_quantizers(model).steps
+    made = move_maxpool_past_quant.move_past_quantizers(model).steps
     assert [type(step.op) for step in made] == [Mul, Add, IntQuant, ir.Transpose, ir.Pool]
     assert made[1].op.value.shape == (1, 4, 1, 1)  # type: ignore[union-attr]
     assert (made[1].op.value.ravel() == own.ravel()).all()  # type: ignore[union-attr]
@@ -203,7 +203,7 @@ def test_random_models_keep_their_values(rising: bool) -> None:
         ops = [random_op(rng, 4, c, rising) for _ in range(int(rng.integers(0, 4)))]
         first = Mul(np.full((1, 1, 1, 1), 1.5, np.float32))
         model = chain_of(start, first, *view, (ir.Pool(ir.Reduction.MAX, window), size), *ops, random_quant(rng, 4, c))
-        made = move_maxpool_past_quant.behind_quantizers(model)
+        made = move_maxpool_past_quant.move_past_quantizers(model)
         moved += [s.name for s in made.steps] != [s.name for s in model.steps] or made.steps[-1].op is not model.steps[
             -1
         ].op

@@ -37,19 +37,19 @@ def test_an_illegal_pass_is_named() -> None:
     with pytest.raises(HlsgenError) as error:
         pipeline.run_pipeline(MODEL, (*pipeline.PIPELINE, ("spoiled", _spoiled), ("never", lambda model: 1 / 0)))
     assert str(error.value) == (
-        "HG098 pass spoiled: gave an illegal form. step 1 's1' (IntQuant): shape is (1, 5); expected (1, 4). "
+        "HG098 pass spoiled: produced an illegal form. step 1 's1' (IntQuant): shape is (1, 5); expected (1, 4). "
         "This is a defect of hlsgen: please report it, with the model."
     )
 
 
 def test_the_frontend_is_checked_too() -> None:
-    with pytest.raises(HlsgenError, match="HG098 the frontend: gave an illegal form"):
+    with pytest.raises(HlsgenError, match="HG098 the frontend: produced an illegal form"):
         pipeline.run_pipeline(_spoiled(MODEL), ())
 
 
 def test_the_graph_is_checked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = lower(MODEL, None, Collector())
-    with pytest.raises(HlsgenError, match="HG098 lowering: gave an illegal form"):
+    with pytest.raises(HlsgenError, match="HG098 lowering: produced an illegal form"):
         pipeline.check_graph(replace(graph, output_is_index=True), "lowering")
 
 

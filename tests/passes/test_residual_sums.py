@@ -255,7 +255,7 @@ def test_sums_of_layers(quantized: float, tmp_path: Path) -> None:
 
 
 def test_a_sum_whose_scale_is_too_long_for_a_layer(tmp_path: Path) -> None:
-    with pytest.raises(HlsgenError, match=r"HG032 .* no quantizer made"):
+    with pytest.raises(HlsgenError, match=r"HG032 .* sum that is not quantized"):
         both_forms(accumulators(0.3, 0.0), tmp_path)
 
 
