@@ -116,7 +116,7 @@ def test_what_has_no_rows_of_its_own(tmp_path: Path) -> None:
     assert "state 0 is not made by a quantizer" in refusal(unquantized, tmp_path)
     between = scan(1, 3)
     between.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.full((1, 3), 0.01, np.float32), "s0"))
-    assert "not a tensor of codes" in refusal(between, tmp_path)
+    assert "no tensor of codes" in refusal(between, tmp_path)
     for op, attrs in (("CumSum", {}), ("ReduceMax", {"axes": [0], "keepdims": 1})):
         across = scan(1, 3)
         body = next(a.g for a in across.graph.node[0].attribute if a.name == "body")
