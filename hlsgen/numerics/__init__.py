@@ -1,1 +1,1 @@
-"""Every number that is computed: integer types, rounding, activations, the quantized add."""
+"""Number formats and arithmetic: integer types, rounding, activations, the quantized add."""

@@ -1,10 +1,10 @@
 """Activation functions: the real function, correctly rounded to the dtype of its argument.
 
-Libraries disagree in the last places (by up to 5 units in float32, and from one CPU to the next), so
-the one meaning that everybody can reproduce is taken. Values are computed in float64 and rounded;
-where the float64 result is too close to a rounding boundary to be sure (Ziv's test), they are
-computed again with 50 decimal digits. LeakyRelu, HardSigmoid, HardSwish and the rounding functions
-are evaluated operation by operation in the dtype, as ONNX defines them.
+Libraries disagree in the last places (by up to 5 units in float32, and from one CPU to the next). The correctly
+rounded result is the one definition that everybody can reproduce. Values are computed in float64 and rounded. If
+the float64 result is too close to a rounding boundary to be sure (Ziv's test), they are computed again with at
+least 60 decimal digits. LeakyRelu, HardSigmoid, HardSwish and the rounding functions are evaluated operation by
+operation in the dtype, as ONNX defines them.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ import numpy as np
 
 from hlsgen.numerics.fixed import Array
 
-#: Decimal digits beyond those that the arguments have.
+#: Decimal digits computed in addition to the arguments' digits.
 _GUARD = 60
-#: Relative error that float64 evaluations stay below, generously; the tail of Gelu has the largest.
+#: A generous bound on the relative error of float64 evaluations; the tail of Gelu has the largest error.
 _TRUST = 2.0**-40
-#: Arguments from here on give a Gelu below all float64 numbers, or the argument itself.
-_FAR = 42
+#: For arguments of at least this magnitude, Gelu is below all float64 numbers, or the argument itself.
+_SATURATED = 42
 #: Smallest finite number of all float types, and the smallest number above 0.
 _LOWEST, _TINY = float(np.finfo(np.float64).min), 5e-324
-#: Most bits of a power that is computed exactly.
+#: Largest number of bits of a power that is computed exactly.
 _MAX_POWER_BITS = 1 << 17
 
 Exact = Decimal | Fraction
@@ -37,9 +37,10 @@ Exact = Decimal | Fraction
 
 @dataclass(frozen=True)
 class Smooth:
-    """A real function: in float64, in decimal, and where its direction or domain changes, () if nowhere.
+    """A real function: in float64, in decimal, and the arguments where its direction or domain changes.
 
-    At infinities it has its limit. `exact` works with the precision of the current context.
+    At infinities it has its limit. `exact` works with the precision of the current context. `turns` is () if the
+    function never turns.
     """
 
     fast: Callable[[Array, float, float], Array]
@@ -48,7 +49,7 @@ class Smooth:
 
 
 def _each(function: Callable[[float], float]) -> Callable[[Array], Array]:
-    """A function of Python floats over an array."""
+    """Extend a function of Python floats to arrays."""
     return lambda x: np.fromiter(map(function, x.ravel().tolist()), np.float64, x.size).reshape(x.shape)
 
 
@@ -57,7 +58,7 @@ _erfc, _erf = _each(math.erfc), _each(math.erf)
 
 def _erf_decimal(x: Decimal) -> Decimal:
     """erf by its power series."""
-    if abs(x) > _FAR:
+    if abs(x) > _SATURATED:
         return Decimal(1).copy_sign(x)
     with localcontext() as context:
         context.prec += int(x * x)  # the series cancels as much as e^(x^2)
@@ -71,7 +72,7 @@ def _erf_decimal(x: Decimal) -> Decimal:
 
 @lru_cache(maxsize=64)
 def _pi(digits: int) -> Decimal:
-    """Machin's formula."""
+    """Pi to `digits` digits, by Machin's formula."""
 
     def arctan_inverse(n: int) -> Decimal:
         term = total = Decimal(1) / n
@@ -92,7 +93,7 @@ def _gelu(x: Array, _a: float, _b: float) -> Array:
 
 
 def _gelu_decimal(x: Decimal, _a: Decimal, _b: Decimal) -> Decimal:
-    if abs(x) > _FAR:
+    if abs(x) > _SATURATED:
         return x if x > 0 else Decimal(-1).scaleb(-400)
     with localcontext() as context:
         context.prec += int(x * x)
@@ -120,7 +121,7 @@ def _tanh_decimal(x: Decimal, _a: Decimal, _b: Decimal) -> Decimal:
 
 
 def _elu_decimal(x: Decimal, a: Decimal, _b: Decimal) -> Decimal:
-    """Below -400 it is as good as -a, but not -a."""
+    """Elu; arguments below -400 count as -400, which is nearly -a, but not -a."""
     if x >= 0:
         return x
     with localcontext() as context:
@@ -137,7 +138,7 @@ def _celu_decimal(x: Decimal, a: Decimal, b: Decimal) -> Decimal:
 
 
 def _mish(x: Array, _a: float, _b: float) -> Array:
-    # tanh(log(1 + w)) = n / (n + 2) with n = w (w + 2): no cancellation. Above 30 it is 1.
+    # tanh(log(1 + w)) = n / (n + 2) with n = w (w + 2) avoids cancellation. Above 30 it is 1.
     w = np.exp(np.minimum(x, 30))
     n = w * (w + 2)
     return np.where(x == -np.inf, -0.0, x * (n / (n + 2)))
@@ -169,12 +170,12 @@ def _softplus_decimal(x: Decimal, _a: Decimal, _b: Decimal) -> Decimal:
 
 
 def _pow(x: Array, a: float, _b: float) -> Array:
-    """Of a negative number, also the infinite one, only whole powers."""
+    """x^a; NaN for a negative (also infinite) x unless a is an integer."""
     return np.where((x < 0) & (a != int(a)), np.nan, np.power(x, a))
 
 
 def _pow_decimal(x: Decimal, a: Decimal, _b: Decimal) -> Exact:
-    """x^a; as a fraction where it is rational and not too long, so that ties are seen."""
+    """x^a, as a fraction if it is rational and not too long, so that rounding ties are recognized."""
     root: Fraction | None = Fraction(x)
     power, roots = a.as_integer_ratio()
     while root is not None and roots > 1:
@@ -187,7 +188,7 @@ def _pow_decimal(x: Decimal, a: Decimal, _b: Decimal) -> Exact:
 
 
 def _exact_root(x: Fraction) -> Fraction | None:
-    """The square root of x > 0, if it is rational."""
+    """The square root of x > 0 if it is rational, else None."""
     root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
     return root if root * root == x else None
 
@@ -210,19 +211,26 @@ SMOOTH: dict[str, Smooth] = {
         lambda x, a, b: Fraction(x) / (1 + abs(Fraction(x))),
         (),
     ),
-    # Both zeros are a piece of their own: their reciprocals are the two infinities.
+    # Both zeros form a separate piece: their reciprocals are the two infinities.
     "Reciprocal": Smooth(lambda x, a, b: 1 / x, lambda x, a, b: 1 / Fraction(x), (0.0, _TINY)),
     "Pow": Smooth(_pow, _pow_decimal, (0.0, _TINY)),
-}  # fmt: skip
+}
 
-#: Evaluated in the dtype, one operation after the other; None: its pieces are not known.
+#: Functions evaluated in the dtype, operation by operation, with their turning points, or None if these are not known.
 LITERAL: dict[str, tuple[float, ...] | None] = {
-    "Abs": (0.0,), "Sqrt": (0.0,), "LeakyRelu": (), "HardSigmoid": (), "HardSwish": None,
-    "Ceil": (), "Floor": (), "Round": (), "Sign": (),
-}  # fmt: skip
+    "Abs": (0.0,),
+    "Sqrt": (0.0,),
+    "LeakyRelu": (),
+    "HardSigmoid": (),
+    "HardSwish": None,
+    "Ceil": (),
+    "Floor": (),
+    "Round": (),
+    "Sign": (),
+}
 
 KINDS = frozenset(SMOOTH) | frozenset(LITERAL)
-#: Those that integers have as well.
+#: Functions that are defined for integers as well.
 OF_INTEGERS = frozenset(["Abs", "Sign"])
 
 
@@ -231,21 +239,21 @@ def evaluate(kind: str, x: Array, alpha: float, beta: float) -> Array:
     if kind in LITERAL:
         return _literal(kind, x, alpha, beta)
     function = SMOOTH[kind]
-    wide = function.fast(x.astype(np.float64), alpha, beta)
-    result = np.asarray(wide.astype(x.dtype))
-    unsure = np.isfinite(wide) & np.isfinite(x) & (wide != 0) & _near_boundary(wide, x.dtype)
+    double = function.fast(x.astype(np.float64), alpha, beta)
+    result = np.asarray(double.astype(x.dtype))
+    unsure = np.isfinite(double) & np.isfinite(x) & (double != 0) & _near_boundary(double, x.dtype)
     if unsure.any():
-        values, where = np.unique(x[unsure], return_inverse=True)
-        exact = np.asarray([_rounded(function, float(v), alpha, beta, x.dtype) for v in values], x.dtype)
-        result[unsure] = exact[where]
+        values, inverse = np.unique(x[unsure], return_inverse=True)
+        exact = np.asarray([_evaluate_exactly(function, float(v), alpha, beta, x.dtype) for v in values], x.dtype)
+        result[unsure] = exact[inverse]
     return result
 
 
 def turning_points(kind: str, alpha: float, beta: float, dtype: np.dtype[Any]) -> tuple[float, ...] | None:
-    """Arguments T between which the function is monotone in arithmetic of that dtype; None if not known.
+    """Arguments T between which the function is monotone in arithmetic of that dtype, or None if not known.
 
-    It is so on all x of one side of each x >= T; infinities are arguments as well. A correctly rounded
-    monotone function is monotone. So is a composition of monotone operations.
+    The function is monotone on all x of one side of each x >= T; infinities are arguments as well. A correctly rounded
+    monotone function is monotone; a composition of monotone operations is, too.
     """
     with np.errstate(over="ignore"):
         a, b = (dtype.type(v) if dtype.kind == "f" else v for v in (alpha, beta))
@@ -267,7 +275,7 @@ def turning_points(kind: str, alpha: float, beta: float, dtype: np.dtype[Any]) -
 
 
 def _literal(kind: str, x: Array, alpha: float, beta: float) -> Array:
-    a, b, zero, one = (x.dtype.type(v) for v in (alpha, beta, 0, 1))
+    a, b, zero, unit = (x.dtype.type(v) for v in (alpha, beta, 0, 1))
     match kind:
         case "Abs":
             return np.abs(x)
@@ -276,9 +284,9 @@ def _literal(kind: str, x: Array, alpha: float, beta: float) -> Array:
         case "LeakyRelu":
             return np.where(x >= 0, x, a * x)
         case "HardSigmoid":
-            return np.asarray(np.clip(a * x + b, zero, one))
+            return np.asarray(np.clip(a * x + b, zero, unit))
         case "HardSwish":
-            return np.asarray(x * np.clip(x * x.dtype.type(1 / 6) + x.dtype.type(0.5), zero, one))
+            return np.asarray(x * np.clip(x * x.dtype.type(1 / 6) + x.dtype.type(0.5), zero, unit))
         case "Ceil":
             return np.asarray(np.ceil(x))
         case "Floor":
@@ -291,30 +299,30 @@ def _literal(kind: str, x: Array, alpha: float, beta: float) -> Array:
             raise AssertionError(f"LITERAL has {kind}, _literal has not")
 
 
-def _near_boundary(wide: Array, dtype: np.dtype[np.floating]) -> Array:
-    """Whether values within the trusted error of `wide` round differently."""
+def _near_boundary(double: Array, dtype: np.dtype[np.floating]) -> Array:
+    """True if values within the trusted error of `double` round differently."""
     if dtype == np.float64:
-        return np.ones(wide.shape, np.bool_)
+        return np.ones(double.shape, np.bool_)
     with np.errstate(over="ignore"):
-        return np.asarray((wide * (1 - _TRUST)).astype(dtype) != (wide * (1 + _TRUST)).astype(dtype))
+        return np.asarray((double * (1 - _TRUST)).astype(dtype) != (double * (1 + _TRUST)).astype(dtype))
 
 
-def _rounded(function: Smooth, x: float, alpha: float, beta: float, dtype: np.dtype[np.floating]) -> Array:
-    """The exact value, rounded once (to odd in float64 first, which is innocuous for narrower ones).
+def _evaluate_exactly(function: Smooth, x: float, alpha: float, beta: float, dtype: np.dtype[np.floating]) -> Array:
+    """The exact value, rounded once.
 
-    So many digits that products of the arguments are exact, and differences of second order in x are seen:
-    m / 2^j has 0.7 j digits.
+    It is rounded to odd in float64 first, which does not change the result in narrower types. The number of digits
+    makes products of the arguments exact, and differences of second order in x visible: m / 2^j has 0.7 j digits.
     """
     arguments = [Decimal(v) for v in (x, alpha, beta)]
     with localcontext() as context:
         context.prec = _GUARD + sum(len(v.as_tuple().digits) for v in arguments)
         value = function.exact(*arguments)
     try:
-        near = float(value)
+        double = float(value)
     except OverflowError:
-        near = math.copysign(math.inf, value)
-    if dtype != np.float64 and math.isfinite(near) and not np.float64(near).view(np.int64) & 1:
+        double = math.copysign(math.inf, value)
+    if dtype != np.float64 and math.isfinite(double) and not np.float64(double).view(np.int64) & 1:
         exact = Fraction(value)
-        if Fraction(near) != exact:
-            near = math.nextafter(near, math.inf if exact > Fraction(near) else -math.inf)
-    return np.asarray(near, dtype)
+        if Fraction(double) != exact:
+            double = math.nextafter(double, math.inf if exact > Fraction(double) else -math.inf)
+    return np.asarray(double, dtype)

@@ -1,6 +1,6 @@
 """Integer types, rounding modes and the float32 step that every quantizer is built from.
 
-This is the only place in Python where a number is rounded to an integer.
+This is the only module that rounds a number to an integer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 class Rounding(IntEnum):
-    """QONNX rounding modes; the value is parameter MODE of the Verilog modules."""
+    """QONNX rounding modes; the value is the parameter MODE of the Verilog modules."""
 
     ROUND = 0
     CEIL = 1
@@ -28,12 +28,12 @@ class Rounding(IntEnum):
     HALF_DOWN = 6
 
 
-#: Names accepted besides the members themselves (any case). Brevitas exports ROUND_TO_ZERO.
+#: Accepted names besides the members themselves (in any case). Brevitas exports ROUND_TO_ZERO.
 ALIASES = {"HALF_EVEN": Rounding.ROUND, "ROUND_TO_ZERO": Rounding.DOWN}
 
 
 def parse_rounding(name: str) -> Rounding | None:
-    """The mode of that name in any case, or None."""
+    """The mode with that name in any case, or None."""
     key = name.upper()
     return ALIASES[key] if key in ALIASES else Rounding.__members__.get(key)
 
@@ -58,7 +58,7 @@ _ROUND: dict[Rounding, Callable[[Array], Array]] = {
 
 
 def round_float(x: Array, mode: Rounding) -> Array:
-    """Rounds in x's own float dtype, with that dtype's quirks (QONNX reference semantics).
+    """Round in x's own float dtype, with that dtype's quirks (QONNX reference semantics).
 
     HALF_UP is sign(x)*floor(|x|+0.5) evaluated in the dtype: float32 0.49999997 gives 1.
     """
@@ -95,7 +95,7 @@ def round_shift(value: Array, shift: int, mode: Rounding) -> Array:
 
 @dataclass(frozen=True)
 class IntType:
-    """Integers lo..hi inclusive, held in the fewest bits; two's complement if lo < 0."""
+    """Integers lo..hi inclusive, in the fewest bits; two's complement if lo < 0."""
 
     lo: int
     hi: int
@@ -118,10 +118,10 @@ class IntType:
 
 
 def int_type(bits: int, signed: bool, narrow: bool = False) -> IntType:
-    """Bounds as the QONNX code has them: narrow drops the lowest signed, the highest unsigned code.
+    """Bounds as QONNX computes them: narrow excludes the lowest signed or the highest unsigned code.
 
-    The clamp is done in float32, so bounds of more than 24 bits are those that float32 has, as far
-    as the bits hold them: with 32 bits a narrow quantizer does reach its lowest code.
+    QONNX clamps in float32, so bounds of more than 24 bits are rounded to float32, as far as
+    the bits hold them. Hence a narrow quantizer of 32 bits does reach its lowest code.
     """
     lo, hi = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     low, high = (lo + 1, hi) if signed and narrow else (lo, hi - narrow)
@@ -129,11 +129,11 @@ def int_type(bits: int, signed: bool, narrow: bool = False) -> IntType:
 
 
 def product_to_float32(integer: Array, scale: Array) -> Array:
-    """round_to_float32(integer * scale) with one single rounding.
+    """round_to_float32(integer * scale) with a single rounding.
 
     `integer` is int64 with |integer| < 2^53, `scale` float64 with at most 48 significant bits. The
-    float64 product is split into its rounded value and its exact error (Dekker, 1971), rounded to
-    odd, and then to float32, which is innocuous because 53 >= 24 + 2 (Boldo and Melquiond, 2008).
+    float64 product is split into its rounded value and its exact error (Dekker, 1971) and rounded to
+    odd. The following rounding to float32 is innocuous because 53 >= 24 + 2 (Boldo and Melquiond, 2008).
     """
     a = integer.astype(np.float64)
     a, b = np.broadcast_arrays(a, np.asarray(scale, np.float64))
@@ -142,22 +142,22 @@ def product_to_float32(integer: Array, scale: Array) -> Array:
     a_lo, b_lo = a - a_hi, b - b_hi
     error = ((a_hi * b_hi - product) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo
     even = (product.view(np.int64) & 1) == 0
-    toward = np.where(error > 0, np.inf, -np.inf)
-    odd = np.where((error != 0) & even, np.nextafter(product, toward), product)
+    error_direction = np.where(error > 0, np.inf, -np.inf)
+    odd = np.where((error != 0) & even, np.nextafter(product, error_direction), product)
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(odd.astype(np.float32))
 
 
 def fused_multiply_add(x: Array, factor: Array, value: Array) -> Array:
-    """fl32(x * factor + value) of float32 arrays with one single rounding.
+    """fl32(x * factor + value) of float32 arrays with a single rounding.
 
-    The product is exact in float64; the sum is rounded to odd there (its exact error is Knuth's
+    The product is exact in float64. The sum is rounded to odd there (its exact error is Knuth's
     TwoSum), and then to float32, which is innocuous.
     """
     product, addend = np.broadcast_arrays(x.astype(np.float64) * factor.astype(np.float64), value.astype(np.float64))
     total = product + addend
-    part = total - product
-    error = (product - (total - part)) + (addend - part)
+    rounded_addend = total - product
+    error = (product - (total - rounded_addend)) + (addend - rounded_addend)
     even = (total.view(np.int64) & 1) == 0
     odd = np.where((error != 0) & even, np.nextafter(total, np.where(error > 0, np.inf, -np.inf)), total)
     with np.errstate(over="ignore", under="ignore"):

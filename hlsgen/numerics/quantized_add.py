@@ -1,8 +1,8 @@
 """Quantized elementwise add with multipliers and a shift: the integers of module hg_eltwise_add.
 
 The convention of its scales is real = (q + zero_point) / scale: zero points are the negatives and
-scales the reciprocals of ONNX's, which is why the output's zero point is subtracted. All products
-keep their low 32 bits, whether or not that loses something; sums saturate.
+scales the reciprocals of ONNX's. Hence the output's zero point is subtracted. All products
+keep their low 32 bits, even if that loses information; sums saturate.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ BOUNDS = {
     "so": (0, (1 << 8) - 1),
     "shift": (-128, 127),
 }
-#: A ratio of scales above all that the parameters can express.
+#: A ratio of scales that exceeds all ratios the parameters can express.
 _HUGE = Fraction(1 << 60)
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """The constants of one quantized add; raises ValueError where one is out of its bounds."""
+    """The constants of one quantized add; raises ValueError if one is out of its bounds."""
 
     zp0: int
     zp1: int
@@ -47,7 +47,7 @@ class Parameters:
             _bounded(name, getattr(self, name), *BOUNDS[name])
 
     def apply(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.int8]:
-        """int8 codes a, b -> int8 codes."""
+        """Add int8 codes a and b; the result is int8 codes."""
         return quantized_add(a, b, self.zp0, self.zp1, self.zpo, self.s0, self.s1, self.so, self.shift)
 
 
@@ -64,22 +64,22 @@ def quantized_add(
 ) -> NDArray[np.int8]:
     """The sum's int8 codes; all arguments are integers or integer arrays that broadcast.
 
-    Raises ValueError if a or b is no int8 number or a parameter is out of BOUNDS, TypeError if one
+    Raises ValueError if a or b is not an int8 number or a parameter is out of BOUNDS, TypeError if one
     is not an integer.
     """
-    given = dict(zip(BOUNDS, (zp0, zp1, zpo, s0, s1, so, shift), strict=True))
-    p = {name: _bounded(name, value, *BOUNDS[name]) for name, value in given.items()}
-    first = _wrap32(_saturate(_bounded("a", a, -128, 127) + p["zp0"], 32) * p["s0"])
-    second = _wrap32(_saturate(_bounded("b", b, -128, 127) + p["zp1"], 32) * p["s1"])
-    total = _wrap32(_saturate(first + second, 32) * p["so"])
-    # One of the two is 0. By 32 both directions give 0 for every 32-bit number, as does all beyond.
-    right, left = np.clip(p["shift"], 0, 32), np.clip(-p["shift"], 0, 32)
-    narrow = _saturate(_wrap32(_round_shift(total, right) << left), 16)
-    return np.asarray(_saturate(_saturate(narrow - p["zpo"], 16), 8).astype(np.int8))
+    values = dict(zip(BOUNDS, (zp0, zp1, zpo, s0, s1, so, shift), strict=True))
+    parameters = {name: _bounded(name, value, *BOUNDS[name]) for name, value in values.items()}
+    first = _wrap32(_saturate(_bounded("a", a, -128, 127) + parameters["zp0"], 32) * parameters["s0"])
+    second = _wrap32(_saturate(_bounded("b", b, -128, 127) + parameters["zp1"], 32) * parameters["s1"])
+    total = _wrap32(_saturate(first + second, 32) * parameters["so"])
+    # One of the two shifts is 0. A shift by 32 or more gives 0 for every 32-bit number, in both directions.
+    right_shift, left_shift = np.clip(parameters["shift"], 0, 32), np.clip(-parameters["shift"], 0, 32)
+    narrow = _saturate(_wrap32(_round_shift(total, right_shift) << left_shift), 16)
+    return np.asarray(_saturate(_saturate(narrow - parameters["zpo"], 16), 8).astype(np.int8))
 
 
 def _bounded(name: str, value: ArrayLike, low: int, high: int) -> Array:
-    """`value` as int64."""
+    """`value` as int64. Raises ValueError outside low..high, TypeError for other types than integers."""
     array = np.asarray(value)
     if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"{name} is of type {array.dtype}, not integer")
@@ -97,7 +97,7 @@ def _wrap32(value: Array) -> Array:
 
 
 def _round_shift(value: Array, shift: Array) -> Array:
-    """value / 2^shift, half to even; the shift may differ from element to element."""
+    """value / 2^shift, half to even; the shift may differ between elements."""
     floor = value >> shift
     fraction, half = value - (floor << shift), (np.int64(1) << shift) >> 1
     return np.asarray(floor + ((fraction > half) | ((fraction == half) & (half > 0) & (floor % 2 != 0))))
@@ -115,56 +115,61 @@ def derive(
 ) -> Parameters:
     """The parameters that come closest to a float add of int8 codes.
 
-    Scales and zero points are those of ONNX, real = scale * (code - zero_point), so the sum is
+    Scales and zero points are ONNX's, real = scale * (code - zero_point). The sum is
     c = sat8(round(y + zero_c)) with y = (scale_a * (a - zero_a) + scale_b * (b - zero_b)) / scale_c.
     Under the conditions below the integer add computes the same with s0 * so / 2^shift and
-    s1 * so / 2^shift in the place of the ratios scale_a / scale_c and scale_b / scale_c. Of all
-    (s0, s1, so, shift) that satisfy them this returns one with the least greatest difference of y
-    over all pairs of codes, which `greatest_error` gives; of equals the one with the smallest multipliers.
+    s1 * so / 2^shift in place of the ratios scale_a / scale_c and scale_b / scale_c. Among all
+    (s0, s1, so, shift) that satisfy them, the result minimizes the greatest difference of y over all
+    pairs of codes, which `greatest_error` gives. Among equals it has the smallest multipliers.
 
-    Conditions: no product wraps and no sum saturates before the output for any pair of codes, and the
+    Conditions: no product wraps and no sum saturates before the output for any pair of codes. The
     difference is below half a code, so that codes differ by one at most.
 
-    Half-way cases: the integer add rounds before it adds the zero point, which is what
-    QuantizeLinear does (`round_first`). QLinearAdd adds before: with an odd zero_c every tie goes
-    the other way. Where a ratio is a fraction of a power of two, so that ties occur and are exact,
-    an input's zero point is moved by an odd number of output codes and zero_c by the same, which
-    gives QLinearAdd's ties.
+    Half-way cases: the integer add rounds before it adds the zero point, as QuantizeLinear does
+    (`round_first`). QLinearAdd adds before: with an odd zero_c every tie is rounded the other way.
+    Ties occur and are exact if a ratio is a fraction of a power of two. Then an input's zero point is
+    moved by an odd number of output codes and zero_c by the same, which gives QLinearAdd's ties.
 
     Raises ValueError for scales that are not positive and finite, zero points outside int8, and
     ratios that are too large or too far apart for these conditions.
     """
     ratio_a, ratio_b = _ratios(scale_a, scale_b, scale_c)
     zeros = [int(_bounded(name, zero, -128, 127)) for name, zero in zip("abc", (zero_a, zero_b, zero_c), strict=True)]
-    near_a, near_b = (float(min(ratio, _HUGE)) for ratio in (ratio_a, ratio_b))
-    so, shift, s0, s1 = _candidates(near_a, near_b)
+    float_ratio_a, float_ratio_b = (float(min(ratio, _HUGE)) for ratio in (ratio_a, ratio_b))
+    so, shift, s0, s1 = _candidates(float_ratio_a, float_ratio_b)
     a, b = ([-128 - zero, 127 - zero] for zero in zeros[:2])
     fits, errors = np.ones(so.shape, bool), np.zeros(so.shape)
     scale = so * 2.0**-shift
-    # Everything is linear in the two codes, so its extremes are at the corners.
+    # All expressions are linear in the two codes, so their extremes are at the corners.
     for u, v in product(a, b):
         fits &= np.abs(u * s0 + v * s1) * so < 1 << (31 - np.maximum(-shift, 0))
-        difference = (s0 * scale - near_a) * u + (s1 * scale - near_b) * v
+        difference = (s0 * scale - float_ratio_a) * u + (s1 * scale - float_ratio_b) * v
         errors = np.maximum(errors, np.abs(difference))
     if not (fits & (errors < 0.5)).any():
         raise ValueError(f"no multipliers for scales of {scale_a} and {scale_b} over {scale_c} within half a code")
     best = np.lexsort((s0 + s1, so, np.where(fits, errors, np.inf)))[0]
-    found = Parameters(
-        -zeros[0], -zeros[1], -zeros[2], int(s0[best]), int(s1[best]), int(so[best]), int(shift[best])
-    )  # fmt: skip
-    return found if round_first or zero_c % 2 == 0 else _zero_inside(found, ratio_a, ratio_b)
+    parameters = Parameters(
+        zp0=-zeros[0],
+        zp1=-zeros[1],
+        zpo=-zeros[2],
+        s0=int(s0[best]),
+        s1=int(s1[best]),
+        so=int(so[best]),
+        shift=int(shift[best]),
+    )
+    return parameters if round_first or zero_c % 2 == 0 else _move_zero_point(parameters, ratio_a, ratio_b)
 
 
-def greatest_error(found: Parameters, scale_a: float, scale_b: float, scale_c: float) -> Fraction:
+def greatest_error(parameters: Parameters, scale_a: float, scale_b: float, scale_c: float) -> Fraction:
     """The greatest difference of the sum before rounding, in output codes, over all pairs of codes.
 
-    `found` is what `derive` gave for these scales; below 1/2 no code is off by more than one.
+    `parameters` is the result of `derive` for these scales; below 1/2 no code differs by more than one.
     """
     ratio_a, ratio_b = _ratios(scale_a, scale_b, scale_c)
-    left = Fraction(found.s0 * found.so) / Fraction(2) ** found.shift - ratio_a
-    right = Fraction(found.s1 * found.so) / Fraction(2) ** found.shift - ratio_b
-    corners = product((found.zp0 - 128, found.zp0 + 127), (found.zp1 - 128, found.zp1 + 127))
-    return max(abs(left * u + right * v) for u, v in corners)
+    error_a = Fraction(parameters.s0 * parameters.so) / Fraction(2) ** parameters.shift - ratio_a
+    error_b = Fraction(parameters.s1 * parameters.so) / Fraction(2) ** parameters.shift - ratio_b
+    corners = product((parameters.zp0 - 128, parameters.zp0 + 127), (parameters.zp1 - 128, parameters.zp1 + 127))
+    return max(abs(error_a * u + error_b * v) for u, v in corners)
 
 
 def _ratios(scale_a: float, scale_b: float, scale_c: float) -> tuple[Fraction, Fraction]:
@@ -175,9 +180,9 @@ def _ratios(scale_a: float, scale_b: float, scale_c: float) -> tuple[Fraction, F
 
 
 def _candidates(ratio_a: float, ratio_b: float) -> tuple[Array, Array, Array, Array]:
-    """(so, shift, s0, s1), flat: both neighbours of each exact multiplier, wherever they have 16 bits.
+    """(so, shift, s0, s1), flat: both neighbours of each exact multiplier that has at most 16 bits.
 
-    An even so is half of it with a shift less by one, so the odd ones are enough.
+    An even so equals half of it with a shift less by one, so only odd values are tried.
     """
     so, shift, up_a, up_b = (
         axis.ravel() for axis in np.meshgrid(np.arange(1, 256, 2), np.arange(-31, 32), [0, 1], [0, 1])
@@ -191,18 +196,22 @@ def _candidates(ratio_a: float, ratio_b: float) -> tuple[Array, Array, Array, Ar
     return so[small], shift[small], s0[small], s1[small]
 
 
-def _zero_inside(found: Parameters, ratio_a: Fraction, ratio_b: Fraction) -> Parameters:
-    """The same sum with an even zero point behind the rounding, if an input can take an odd part of it."""
-    for name, multiplier, ratio in (("zp0", found.s0, ratio_a), ("zp1", found.s1, ratio_b)):
-        moved = ratio.numerator
-        if Fraction(multiplier * found.so) / Fraction(2) ** found.shift != ratio or ratio.denominator == 1:
+def _move_zero_point(parameters: Parameters, ratio_a: Fraction, ratio_b: Fraction) -> Parameters:
+    """The same sum with an even zero point after the rounding, if an input can take an odd part of it."""
+    for name, multiplier, ratio in (("zp0", parameters.s0, ratio_a), ("zp1", parameters.s1, ratio_b)):
+        moved_codes = ratio.numerator
+        if Fraction(multiplier * parameters.so) / Fraction(2) ** parameters.shift != ratio or ratio.denominator == 1:
             continue
-        values = {**vars(found), name: getattr(found, name) + ratio.denominator, "zpo": found.zpo + moved}
+        values = {
+            **vars(parameters),
+            name: getattr(parameters, name) + ratio.denominator,
+            "zpo": parameters.zpo + moved_codes,
+        }
         largest = max(
-            abs((values["zp0"] + a) * found.s0 + (values["zp1"] + b) * found.s1)
+            abs((values["zp0"] + a) * parameters.s0 + (values["zp1"] + b) * parameters.s1)
             for a, b in product((-128, 127), (-128, 127))
         )
         # The 16 bits of the sum hold the moved zero point and every code beyond which it saturates.
-        if largest * found.so < 1 << 31 and moved < 1 << 14 and values[name] < 1 << 15:
+        if largest * parameters.so < 1 << 31 and moved_codes < 1 << 14 and values[name] < 1 << 15:
             return Parameters(**values)
-    return found
+    return parameters
