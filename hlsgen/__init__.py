@@ -64,7 +64,7 @@ __all__ = [
     "unpack",
     "verify",
 ]
-#: Where the classes are. Modules are imported when they are needed, as `hlsgen --help` does not wait for numpy.
+#: Modules of the classes, imported when needed, so that `hlsgen --help` does not wait for numpy.
 _CLASSES = {
     "Build": "hlsgen.driver.compile",
     "Certified": "hlsgen.certify",
@@ -77,7 +77,7 @@ _CLASSES = {
 
 
 class _Face(ModuleType):
-    """This module. `certify` in it is the function, also when the package of that name is imported."""
+    """This module. Its `certify` stays the function when the package of that name is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if name not in __all__ or not isinstance(value, ModuleType):
@@ -94,7 +94,7 @@ def __getattr__(name: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class LayerCodes:
-    """Codes int64 (frames, *shape) behind a layer, their real values, and how many differ from the reference."""
+    """Output of a layer: codes int64 (frames, *shape), real values, number of codes that differ from the reference."""
 
     name: str
     codes: Array
@@ -111,12 +111,14 @@ def check(model: str | PathLike[str], options: Options | None = None, progress: 
 
 
 def build(
-    model: str | PathLike[str], output: str | PathLike[str], options: Options | None = None,
+    model: str | PathLike[str],
+    output: str | PathLike[str],
+    options: Options | None = None,
     progress: Progress | None = None,
-) -> Build:  # fmt: skip
-    """Compiles `model` and writes the build directory `output`; files in it that no build has written stay.
+) -> Build:
+    """Compiles `model` and writes the build directory `output`; other files in it stay.
 
-    `warnings` of the result name what the user changed while it was written (HG063).
+    `warnings` of the result name files that the user changed while they were replaced (HG063).
     """
     from hlsgen.driver.build_directory import check_output, write_build
     from hlsgen.driver.compile import compile_model
@@ -136,9 +138,9 @@ def quantize(
 ) -> Quantized:
     """Writes `output`, an ONNX file with QuantizeLinear and DequantizeLinear, made from a float model by onnxruntime.
 
-    A dynamically quantized model gets constant scales instead. sample: inputs of the model, frames along the first axis; by
-    name where there are several. The result compares the outputs of both models on the sample. Raises HG001 to HG004, HG010,
-    HG040, HG052, HG054.
+    A dynamically quantized model gets constant scales instead. sample: inputs of the model, frames along the first
+    axis; by name where there are several. The result compares the outputs of both models on the sample. Raises HG001 to
+    HG004, HG010, HG040, HG052, HG054.
     """
     from hlsgen.file_writing import replaced_file
     from hlsgen.quantization import QuantizeOptions, quantize_model
@@ -150,72 +152,83 @@ def quantize(
 
 
 def run(
-    directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str = "reference", *,
-    allow_changed: bool = False, round_input: bool = False,
-) -> Any:  # fmt: skip
-    """Model inputs (the model's shape, or a batch of them) -> model outputs, through a backend.
+    directory: str | PathLike[str],
+    x: Array | Mapping[str, Array],
+    backend: str = "reference",
+    *,
+    allow_changed: bool = False,
+    round_input: bool = False,
+) -> Any:
+    """Runs inputs of the model (of its shape, or a batch of them) through a backend; returns outputs of the model.
 
-    Of models with several inputs `x` is a mapping from their names; of those with several outputs, so is the result.
-
-    backend: "reference"; "verilator" or "icarus" for Verilog; "cpp" or "cpp-ap" for C++, with the integers of ac_types or
-    ap_types. x: numbers; y: the model's output dtype.
-    allow_changed: files that differ from what the model gives (HG051) are simulated all the same. They are programs:
-    only if you trust whoever changed them.
-    round_input: values that lie between two codes of a fixed-point input are rounded to the nearest; else HG054.
+    x: numbers, or a mapping by name for several inputs. The result has the model's output dtype, and is a mapping by
+    name for several outputs. backend: "reference"; "verilator" or "icarus" for Verilog; "cpp" or "cpp-ap" for C++ with
+    the integers of ac_types or ap_types. allow_changed: simulates files that differ from the build (HG051). They are
+    programs: do this only if you trust their author. round_input: rounds values between two codes of a fixed-point
+    input to the nearest code; else they raise HG054.
     """
     from hlsgen.interpreter import graph as reference
     from hlsgen.simulation.run import run_hardware
     from hlsgen.simulation.simulators import BACKENDS
 
-    found, codes = _opened(directory, x, backend, round_input)
+    opened, codes = _opened(directory, x, backend, round_input)
     if backend == "reference":
-        outputs = reference.run_output(found.graph, codes)
+        outputs = reference.run_output(opened.graph, codes)
     else:
-        outputs = run_hardware(found, Path(directory), codes, BACKENDS[backend], allow_changed=allow_changed)
-    return _outputs(found.graph, outputs)
+        outputs = run_hardware(opened, Path(directory), codes, BACKENDS[backend], allow_changed=allow_changed)
+    return _outputs(opened.graph, outputs)
 
 
 def layers(
-    directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str = "reference", *,
-    allow_changed: bool = False, round_input: bool = False,
-) -> list[LayerCodes]:  # fmt: skip
-    """What is behind every layer, by the reference and by a backend; arguments as of `run`."""
+    directory: str | PathLike[str],
+    x: Array | Mapping[str, Array],
+    backend: str = "reference",
+    *,
+    allow_changed: bool = False,
+    round_input: bool = False,
+) -> list[LayerCodes]:
+    """Outputs of all layers in a backend, compared with the reference. Arguments: see `run`."""
     from hlsgen.interpreter import graph as reference
     from hlsgen.ir import View
     from hlsgen.ir.evaluate import decode
     from hlsgen.simulation.run import run_layers
     from hlsgen.simulation.simulators import BACKENDS
 
-    found, codes = _opened(directory, x, backend, round_input)
-    wanted = reference.run_layers(found.graph, codes)
-    got: list[Array | None] = list(wanted)
+    opened, codes = _opened(directory, x, backend, round_input)
+    expected = reference.run_layers(opened.graph, codes)
+    actual: list[Array | None] = list(expected)
     if backend != "reference":
-        got = run_layers(found, Path(directory), codes, BACKENDS[backend], allow_changed=allow_changed)
+        actual = run_layers(opened, Path(directory), codes, BACKENDS[backend], allow_changed=allow_changed)
     return [
-        LayerCodes(layer.name, own, decode(layer.result.encoding, own), int((own != right).sum()))
-        for layer, own, right in zip(found.graph.layers, got, wanted, strict=True)
-        if own is not None and not isinstance(layer, View)
+        LayerCodes(
+            layer.name,
+            actual_codes,
+            decode(layer.result.encoding, actual_codes),
+            int((actual_codes != expected_codes).sum()),
+        )
+        for layer, actual_codes, expected_codes in zip(opened.graph.layers, actual, expected, strict=True)
+        if actual_codes is not None and not isinstance(layer, View)
     ]
 
 
 def pack(
     directory: str | PathLike[str], x: Array | Mapping[str, Array], *, round_input: bool = False
-) -> bytes | dict[str, bytes]:  # fmt: skip
-    """Model inputs (as of `run`) -> the bytes that a processor sends to the core's input port, frame after frame.
+) -> bytes | dict[str, bytes]:
+    """Converts model inputs (see `run`) to the bytes that a processor sends to the core, frame after frame.
 
-    Of a core with several input ports by the names of the ports. The same as `host/NAME.py` of the build gives. Raises HG054.
+    Returns a mapping by port for several input ports. `host/NAME.py` of the build gives the same bytes. Raises HG054.
     """
     from hlsgen.testbench.sample_vectors import port_words
 
-    found, codes = _opened(directory, x, "reference", round_input)
-    sent = {port.name: port_words(port, codes).tobytes() for port in found.network.inputs}
-    return sent if len(sent) > 1 else next(iter(sent.values()))
+    opened, codes = _opened(directory, x, "reference", round_input)
+    words = {port.name: port_words(port, codes).tobytes() for port in opened.network.inputs}
+    return words if len(words) > 1 else next(iter(words.values()))
 
 
 def unpack(directory: str | PathLike[str], data: bytes | Mapping[str, bytes], *, codes: bool = False) -> Any:
-    """Bytes of whole frames from the core's output port -> model outputs (as of `run`); `codes`: int64 (frames, *shape).
+    """Converts whole frames of bytes from the core to model outputs (see `run`), or to codes int64 (frames, *shape).
 
-    Of a core with several output ports by the names of the ports, as many frames of each. Raises HG054.
+    data: a mapping by port for several output ports, with the same number of frames each. Raises HG054.
     """
     import numpy as np
 
@@ -224,29 +237,36 @@ def unpack(directory: str | PathLike[str], data: bytes | Mapping[str, bytes], *,
 
     network = reopen(Path(directory)).network
     name, ports = network.graph.model.output_name, network.outputs
-    given = data if isinstance(data, Mapping) else {ports[0].name: data}
-    if set(given) != {port.name for port in ports}:
-        raise fail("HG054", name, f"bytes of {', '.join(given)}.", f"Ports: {', '.join(port.name for port in ports)}.")
-    frames = len(given[ports[0].name]) // ports[0].layout.frame_bytes
+    bytes_by_port = data if isinstance(data, Mapping) else {ports[0].name: data}
+    if set(bytes_by_port) != {port.name for port in ports}:
+        raise fail(
+            "HG054", name, f"bytes of {', '.join(bytes_by_port)}.", f"Ports: {', '.join(port.name for port in ports)}."
+        )
+    frames = len(bytes_by_port[ports[0].name]) // ports[0].layout.frame_bytes
     for port in ports:
-        size, each = len(given[port.name]), port.layout.frame_bytes
+        size, each = len(bytes_by_port[port.name]), port.layout.frame_bytes
         if not size or size % each:
-            raise fail("HG054", name, f"{size} bytes are no whole frames of {each}.")
+            raise fail("HG054", name, f"{size} bytes are not a whole number of frames of {each} bytes.")
         if size != frames * each:
             text = f"{size // each} frames of {port.name}, {frames} of {ports[0].name}."
-            raise fail("HG054", name, text, "Give as many of each.")
-    got = output_codes(network, [np.frombuffer(given[port.name], np.uint8) for port in ports])
-    return _outputs(network.graph, got, codes)
+            raise fail("HG054", name, text, "Give the same number of frames for each port.")
+    codes_by_port = output_codes(network, [np.frombuffer(bytes_by_port[port.name], np.uint8) for port in ports])
+    return _outputs(network.graph, codes_by_port, codes)
 
 
 def package(
-    directory: str | PathLike[str], output: str | PathLike[str], kinds: Sequence[str], *, device: str | None = None,
-    clock_mhz: float | None = None, progress: Progress | None = None,
-) -> tuple[list[str], list[Diagnostic]]:  # fmt: skip
-    """Writes a folder with the sources of a build and project files for flows: its files, and warnings.
+    directory: str | PathLike[str],
+    output: str | PathLike[str],
+    kinds: Sequence[str],
+    *,
+    device: str | None = None,
+    clock_mhz: float | None = None,
+    progress: Progress | None = None,
+) -> tuple[list[str], list[Diagnostic]]:
+    """Writes a folder with the sources of a build and project files for flows; returns its files, and warnings.
 
-    kinds: "fusesoc", "vivado", "quartus", "yosys", "verilator", "pynq", "ci". device: of files that name one. clock_mhz: of
-    constraints; without it that of the device. Raises HG040, HG050, HG051, HG060.
+    kinds: "fusesoc", "vivado", "quartus", "yosys", "verilator", "pynq", "ci". device: for files that name a device.
+    clock_mhz: for constraints; default: the clock of the device. Raises HG040, HG050, HG051, HG060.
     """
     from hlsgen.packaging.package import package_directory
 
@@ -254,51 +274,58 @@ def package(
     return sorted(files), notes
 
 
-def _outputs(graph: Graph, got: Array, codes: bool = False) -> Any:
-    """The model's output of its codes, or the codes; by name where there are several."""
+def _outputs(graph: Graph, output_codes: Array, codes: bool = False) -> Any:
+    """The model's output for its codes, or the codes themselves; by name for several outputs."""
     from hlsgen.interpreter import graph as reference
 
     if codes:
-        return reference.named_codes(graph, got) if graph.outputs else got
-    return (reference.named_outputs if graph.model.outputs else reference.decode_output)(graph, got)
+        return reference.named_codes(graph, output_codes) if graph.outputs else output_codes
+    return (reference.named_outputs if graph.model.outputs else reference.decode_output)(graph, output_codes)
 
 
 def _opened(
     directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str, round_input: bool
 ) -> tuple[Build, Array]:
-    """The build, and the codes of its input."""
+    """Opens a build, and encodes its input."""
     from hlsgen.driver.build_directory import reopen
     from hlsgen.interpreter import graph as reference
     from hlsgen.simulation.simulators import BACKENDS
 
     if backend not in BACKENDS:
         raise fail("HG040", "--backend", f"{backend!r}.", f"Supported: {', '.join(BACKENDS)}.")
-    found = reopen(Path(directory))
-    arrays = x if isinstance(x, Mapping) else {found.graph.model.input_name: x}
-    return found, reference.encode_input(found.graph, reference.packed(found.graph, arrays), round_input)
+    opened = reopen(Path(directory))
+    arrays = x if isinstance(x, Mapping) else {opened.graph.model.input_name: x}
+    return opened, reference.encode_input(opened.graph, reference.packed(opened.graph, arrays), round_input)
 
 
 def verify(
-    directory: str | PathLike[str], simulators: list[str] | None = None, frames: int | None = None, seed: int = 1,
-    progress: Callable[[str], None] = lambda text: None, *, allow_changed: bool = False,
-    cut: str | PathLike[str] | None = None, oracle: str = "auto", cosim: bool = False,
-    found: Callable[[str, object], None] = lambda name, part: None, budget: float | None = None,
+    directory: str | PathLike[str],
+    simulators: list[str] | None = None,
+    frames: int | None = None,
+    seed: int = 1,
+    progress: Callable[[str], None] = lambda text: None,
+    *,
+    allow_changed: bool = False,
+    cut: str | PathLike[str] | None = None,
+    oracle: str = "auto",
+    cosim: bool = False,
+    on_part: Callable[[str, object], None] = lambda name, part: None,
+    budget: float | None = None,
     waves: str | PathLike[str] | None = None,
-) -> Verdict:  # fmt: skip
-    """Holds a build against its model: its integers, every file, and the hardware in simulation.
+) -> Verdict:
+    """Compares a build with its model, its ONNX file in a runtime, and its hardware in simulation.
 
-    simulators: "verilator", "icarus" for Verilog, "ap_types", "ac_types" for C++; None: all of what the build has.
+    simulators: "verilator", "icarus" for Verilog, "ap_types", "ac_types" for C++; None: all that the build has files
+    for. Changed files end the comparison before the simulation, unless `allow_changed` (see `run`). cut: a new folder
+    for the first Verilog layer that differs, with its own test.
 
-    Files that differ end it before the simulation, unless `allow_changed` (as of `run`). cut: a new folder that takes
-    the first layer of Verilog that differs, with a test of its own.
+    oracle: runtime for the ONNX file: "qonnx", "onnxruntime", "onnxruntime-arm", "onnx", "none", or "auto", the runtime
+    of the build. cosim: Vitis, which must be on PATH, synthesizes the C++; the result is simulated with the build's
+    testbench.
 
-    oracle: the executor that the ONNX file itself runs in: "qonnx", "onnxruntime", "onnx", "none", or "auto", which
-    takes the one that fits the file if it is installed. cosim: the C++ is synthesized by Vitis, which must be on PATH,
-    and what comes out is simulated with the build's test bench.
-
-    found: told each part of the verdict as soon as it is there: "model", "oracle", "changed", and the names of simulators.
-    budget: seconds for all of it: fewer frames; what does not end in time is no proof, and `ok` is false.
-    waves: a file .vcd or .fst that takes the waves of the simulator, which must be one of Verilog and the only one.
+    on_part: called with each part of the verdict when it is complete: "model", "oracle", "host", "changed", and the
+    names of simulators. budget: seconds for everything: fewer frames run, and `ok` is false if a part does not end in
+    time. waves: a waveform file, .vcd or .fst, of the single Verilog simulator.
     """
     from hlsgen.driver.build_directory import reopen
     from hlsgen.simulation.simulators import CPP, SIMULATORS, VERILOG, simulators_of
@@ -332,15 +359,15 @@ def verify(
         cpp=opened.cpp if cosim or set(chosen) & set(CPP) else None,
         prepare_weights=partial(prepare_weights, opened),
         progress=progress,
-        report=found,
+        report=on_part,
     )
 
 
 def certify(directory: str | PathLike[str], model: str | PathLike[str] | None = None) -> Certified:
-    """Proves, without simulation, that the files of a build compute what its model does.
+    """Proves, without simulation, that the files of a build compute the integers of its model.
 
-    All files of which nothing is proven are compared with what the model and the options give.
-    model: the file that the build must have been made from; without it, that in the build is taken for the right one.
+    Files that are not proven are compared with a new build of the model. model: the file that the build must have been
+    made from; default: the model in the build.
     """
     from hlsgen.certify import certify as prove
     from hlsgen.driver.build_directory import refuse_special_files
@@ -352,13 +379,20 @@ def certify(directory: str | PathLike[str], model: str | PathLike[str] | None = 
 
 
 def synth(
-    directory: str | PathLike[str], device: str, *, bitstream: bool = False, seed: int = 1, timeout: float = 3600.0,
-    output: str | PathLike[str] | None = None, place: bool = True, progress: Callable[[str], None] = lambda text: None,
-) -> Synthesis:  # fmt: skip
-    """Synthesizes the Verilog of a build for a device, and places and routes it where open tools can.
+    directory: str | PathLike[str],
+    device: str,
+    *,
+    bitstream: bool = False,
+    seed: int = 1,
+    timeout: float = 3600.0,
+    output: str | PathLike[str] | None = None,
+    place: bool = True,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Synthesis:
+    """Synthesizes the Verilog of a build for a device, and places and routes it if open tools can.
 
-    Saves results/synth-DEVICE.json in `directory`; a folder `output` takes netlist, report, log and bitstream too.
-    timeout: seconds for each tool. The result says whether the device has what the network takes (`fits`).
+    Saves results/synth-DEVICE.json in `directory`. output: a folder for netlist, report, log and bitstream. timeout:
+    seconds for each tool. `fits` of the result is true if the device has enough resources.
     """
     from hlsgen.synthesis.run import synth_directory
     from hlsgen.synthesis.synthesize import Order
@@ -368,23 +402,32 @@ def synth(
 
 
 def explore(
-    model: str | PathLike[str], executor: Executor | None = None, *, options: Options | None = None,
-    device: str | None = None, clock_mhz: float | None = None, points: int = 24, synth: bool = False,
-    timeout: float = 3600.0, output: str | PathLike[str] | None = None, jobs: int | None = None,
-    cluster: str | None = None, progress: Progress = lambda done, total, text: None,
-) -> list[Point]:  # fmt: skip
-    """Many networks of a model: foldings, kinds of weight memories, and DSP or not. Nothing is built.
+    model: str | PathLike[str],
+    executor: Executor | None = None,
+    *,
+    options: Options | None = None,
+    device: str | None = None,
+    clock_mhz: float | None = None,
+    points: int = 24,
+    synth: bool = False,
+    timeout: float = 3600.0,
+    output: str | PathLike[str] | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    progress: Progress = lambda completed, total, text: None,
+) -> list[Point]:
+    """Plans many networks of a model: foldings, kinds of weight memories, with and without DSP blocks. Writes no build.
 
-    Gives all points, the fastest first; `front` of a point says that no other one is as fast and takes no more. On a
-    `device` that is the largest share of it, of which a point of the front takes at most 80 %. Counts are estimates,
-    and so are rates: at `clock_mhz`, by default that of the device, or 200.
+    Returns all points, the fastest first. `front` marks points of the Pareto front: no other point is as fast with
+    fewer resources. For a `device`, resources are the largest share of it, at most 80 % for the front. Resources are
+    estimates; rates are for `clock_mhz`, by default the clock of the device, else 200.
 
-    options: what all networks have in common; what is tried must be as by default. points: at most so many networks, each
-    a point for every kind of weight memory. synth: synthesizes the front, each tool in at most `timeout` seconds.
-    output: a folder for points.jsonl, a line for each result as it comes, from which a later call goes on; and front.svg.
-    executor: does the work; its pieces are functions and data that can be pickled. Else `jobs` processes, 1: none but this
-    one, None: as many as there are processors; or the workers of a scheduler of dask.distributed at `cluster`. Scripts that
-    start processes need `if __name__ == "__main__":`.
+    options: common options of all networks; explored options must keep their defaults. points: largest number of
+    networks, each a point for every kind of weight memory. synth: synthesizes the front, each tool in at most `timeout`
+    seconds. output: a folder for front.svg and points.jsonl, with one line for each result; a later call continues from
+    it. executor: runs the work, whose functions and data can be pickled. Else `jobs` processes (1: only this one, None:
+    one for each processor), or the workers of a dask.distributed scheduler at `cluster`. Scripts that start processes
+    need `if __name__ == "__main__":`.
     """
     from hlsgen.driver.options import Options
     from hlsgen.explore.running import Order, place_of, run
@@ -397,7 +440,7 @@ def explore(
 def report(directory: str | PathLike[str]) -> Report:
     """The report of a build directory as HTML, with the results of `verify` and `synth` in its folder results/.
 
-    Of results about other files than those of this build it names the files, and no more. Raises HG050.
+    Results of other builds are only listed by name. Raises HG050.
     """
     from hlsgen.driver.results import report_of
 

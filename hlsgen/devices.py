@@ -1,4 +1,4 @@
-"""FPGAs by name: what each one has, the clock that designs reach there, and what its tools call it (devices.yaml)."""
+"""FPGAs by name: resources, default clock, and arguments of their tools, from devices.yaml."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ import yaml
 
 from hlsgen.diagnostics import fail
 
-#: Clock of rates that are printed where no device is named, in MHz.
+#: Clock for printed rates without a device, in MHz.
 CLOCK_MHZ = 200.0
 
 
 @dataclass(frozen=True)
 class Family:
-    """What devices of a family have in common.
+    """Properties of all devices of a family.
 
-    plain_mhz: a clock that designs reach which are not pipelined for one, 0: that of the device. bram_mhz: one from which a
-    register right behind a block memory is too far away.
-    lut, bram, dsp: names of tables, block memories and multiplier blocks. lut_inputs, bram_bits: their sizes; dsp_bits: of
-    the wider factor of a block that gains from a product with room for two, else 1.
-    counted_as: the family whose kinds are estimated; lut_per_counted: tables for one of these;
-    lut_per_ff: cells that a register takes beside those of the tables, on average; counted_bits: bits of its
-    block memories. synthesis: pass of Yosys. place, pack: programs, "" for none.
+    plain_mhz: clock of designs that are not pipelined for a target clock; 0: the clock of the device. bram_mhz: above
+    this clock, one output register after a block RAM is too slow. lut, bram, dsp: names of LUT, block RAM and DSP
+    blocks. lut_inputs, bram_bits: their sizes. dsp_bits: bits of the wider operand of a DSP block that can hold two
+    products, else 1. counted_as: family in whose resources costs are estimated. lut_per_counted: LUT of this family for
+    one LUT of that one. lut_per_ff: average number of cells that a register adds to those of the LUT. counted_bits:
+    bits of a block RAM there. synthesis: pass of Yosys. place, pack: programs, "" for none.
     """
 
     name: str
@@ -50,11 +49,10 @@ class Family:
 
 @dataclass(frozen=True)
 class Device:
-    """An FPGA: counts of tables, registers, block memories and multiplier blocks of its family's kinds.
+    """An FPGA with the numbers of its LUT, registers, block RAM and DSP blocks.
 
-    clock_mhz: what designs reach there; measured: by us, else assumed. sheet: the document that has the counts.
-    synthesis, place, pack: arguments of the programs of its family. pins: of clk, si and so of the harness, if it must have
-    them.
+    clock_mhz: clock that designs reach; measured: true if the project has measured it. sheet: source of the numbers.
+    synthesis, place, pack: arguments of the family's programs. pins: clk, si and so of the harness, if pins are needed.
     """
 
     name: str
@@ -74,20 +72,26 @@ class Device:
 
     @property
     def plain_mhz(self) -> float:
-        """A clock that designs reach here which are not pipelined for one."""
+        """Clock of designs that are not pipelined for a target clock."""
         return self.family.plain_mhz or self.clock_mhz
 
     def as_dict(self) -> dict[str, Any]:
-        """What `hlsgen devices --json` prints."""
+        """The device in the form of `hlsgen devices --json`."""
         family = self.family
         return {
-            "device": self.name, "family": family.name, "vendor": family.vendor, "part": self.part,
-            "lut": {"kind": family.lut, "inputs": family.lut_inputs, "count": self.lut}, "ff": self.ff,
+            "device": self.name,
+            "family": family.name,
+            "vendor": family.vendor,
+            "part": self.part,
+            "lut": {"kind": family.lut, "inputs": family.lut_inputs, "count": self.lut},
+            "ff": self.ff,
             "bram": {"kind": family.bram, "bits": family.bram_bits, "count": self.bram},
             "dsp": {"kind": family.dsp, "count": self.dsp},
-            "clock_mhz": self.clock_mhz, "clock": "measured" if self.measured else "assumed",
-            "placed_by": family.place or None, "sheet": self.sheet,
-        }  # fmt: skip
+            "clock_mhz": self.clock_mhz,
+            "clock": "measured" if self.measured else "assumed",
+            "placed_by": family.place or None,
+            "sheet": self.sheet,
+        }
 
 
 @lru_cache(maxsize=1)
@@ -96,25 +100,49 @@ def devices() -> dict[str, Device]:
     data: Any = yaml.safe_load(resources.files("hlsgen").joinpath("devices.yaml").read_text(encoding="utf-8"))
     families = {
         name: Family(
-            name, of["vendor"], of["lut"]["kind"], of["lut"]["inputs"], of["bram"]["kind"], of["bram"]["bits"],
-            float(of["bram"].get("mhz", math.inf)), of["dsp"]["kind"], of["dsp"].get("bits", 1), of["estimate"]["as"], of["estimate"].get("lut", 1.0), of["estimate"].get("ff", 0.0),
-            data["families"][of["estimate"]["as"]]["bram"]["bits"],
-            of["synthesis"], of.get("place", ""), of.get("pack", ""), float(of.get("plain_mhz", 0)),
+            name,
+            entry["vendor"],
+            entry["lut"]["kind"],
+            entry["lut"]["inputs"],
+            entry["bram"]["kind"],
+            entry["bram"]["bits"],
+            float(entry["bram"].get("mhz", math.inf)),
+            entry["dsp"]["kind"],
+            entry["dsp"].get("bits", 1),
+            entry["estimate"]["as"],
+            entry["estimate"].get("lut", 1.0),
+            entry["estimate"].get("ff", 0.0),
+            data["families"][entry["estimate"]["as"]]["bram"]["bits"],
+            entry["synthesis"],
+            entry.get("place", ""),
+            entry.get("pack", ""),
+            float(entry.get("plain_mhz", 0)),
         )
-        for name, of in data["families"].items()
-    }  # fmt: skip
+        for name, entry in data["families"].items()
+    }
     return {
         name: Device(
-            name, families[of["family"]], of["part"], of["lut"], of["ff"], of["bram"], of["dsp"],
-            float(of["clock_mhz"]), of["clock"] == "measured", of["sheet"], of.get("synthesis", ""),
-            tuple(of.get("place", ())), tuple(of.get("pack", ())), tuple(of.get("pins", ())),
+            name,
+            families[entry["family"]],
+            entry["part"],
+            entry["lut"],
+            entry["ff"],
+            entry["bram"],
+            entry["dsp"],
+            float(entry["clock_mhz"]),
+            entry["clock"] == "measured",
+            entry["sheet"],
+            entry.get("synthesis", ""),
+            tuple(entry.get("place", ())),
+            tuple(entry.get("pack", ())),
+            tuple(entry.get("pins", ())),
         )
-        for name, of in data["devices"].items()
-    }  # fmt: skip
+        for name, entry in data["devices"].items()
+    }
 
 
 def device(name: str) -> Device:
-    """The device of that name. Raises HG040."""
+    """The device with this name. Raises HG040."""
     if name not in devices():
         raise fail("HG040", "--device", f"{name!r} is not known.", f"Supported: {', '.join(devices())}.")
     return devices()[name]

@@ -1,4 +1,4 @@
-"""Diagnostics: every problem of a model, option or build, collected and then reported at once."""
+"""Diagnostics: all problems of a model, its options or a build are collected, then reported together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
-#: Every stable code and what it stands for. docs/diagnostics.md explains each.
+#: Every stable code and its title. docs/diagnostics.md explains each.
 CODES: dict[str, str] = {
     "HG001": "file cannot be read",
     "HG002": "not an ONNX model",
@@ -27,19 +27,19 @@ CODES: dict[str, str] = {
     "HG026": "tensor type not supported",
     "HG027": "constant not finite",
     "HG028": "declared type differs from the computed one",
-    "HG030": "float operation stuck between quantizers",
+    "HG030": "float operation between quantizers",
     "HG031": "weights are not quantized",
     "HG032": "input of a linear layer is not quantized",
     "HG033": "accumulator too wide",
     "HG034": "scale differs along the summed axis",
-    "HG035": "data order that no buffer makes",
+    "HG035": "data order not supported",
     "HG036": "model not quantized",
-    "HG037": "step function not realizable",
+    "HG037": "quantizer not implementable",
     "HG040": "option not valid",
     "HG041": "folding not valid",
     "HG042": "input encoding not possible",
     "HG050": "not a build directory",
-    "HG051": "build differs from what its model gives",
+    "HG051": "build differs from its model",
     "HG052": "tool not available",
     "HG053": "tool failed",
     "HG054": "input array does not fit the model",
@@ -50,7 +50,7 @@ CODES: dict[str, str] = {
     "HG059": "file not compared",
     "HG060": "file of the user in the way",
     "HG061": "input is not known",
-    "HG063": "file of the user overtaken",
+    "HG063": "file of the user replaced",
     "HG064": "host code differs from the interpreter",
     "HG070": "network does not fit",
     "HG075": "workers not available",
@@ -60,13 +60,13 @@ CODES: dict[str, str] = {
 }
 
 
-#: What to do about a code where its place in the program says nothing more specific.
+#: Default hints of codes, used if the place that raises them gives none.
 _HINTS: dict[str, str] = {
     "HG001": "Check the path, its permissions and the space on the disk.",
     "HG004": "Make the model smaller, or cut it into parts.",
     "HG010": "docs/operators.md lists the supported operators and their conditions.",
     "HG012": "Export the model with fixed shapes.",
-    "HG013": "Correct the attribute: the operator's page at onnx.ai says what it may be.",
+    "HG013": "Correct the attribute: the operator's page at onnx.ai lists its values.",
     "HG014": "Add the input: the operator's page at onnx.ai lists them.",
     "HG020": "Make it an initializer, or compute it from constants only.",
     "HG023": "Correct the shape in the export; docs/operators.md says which ones are supported.",
@@ -84,12 +84,12 @@ MAX_NAME, MAX_MESSAGE = 200, 4000
 
 
 def printable(text: str, keep: str = "") -> str:
-    """`text` with control characters, lone surrogates and the like as escapes, on one line."""
+    """`text` on one line, with control characters and lone surrogates as escapes."""
     return "".join(c if c.isprintable() or c in keep else ascii(c)[1:-1] for c in text)
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things: "1 word", "2 words"."""
+    """A number with its noun: "1 word", "2 words"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -99,10 +99,10 @@ def _cut(text: str, limit: int) -> str:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One problem: where, what, what is supported instead, what to do.
+    """One problem: its place, the problem itself, and a hint with supported values and a way out.
 
-    `node` names the ONNX node, tensor, option or file. `severity` is "error" or "warning".
-    Text that comes from a file is made printable and cut to a sensible length.
+    node: ONNX node, tensor, option or file. severity: "error" or "warning". Text from files is made printable and
+    shortened.
     """
 
     code: str
@@ -120,9 +120,9 @@ class Diagnostic:
         object.__setattr__(self, "hint", _cut(printable(self.hint, keep="\n"), MAX_MESSAGE))
 
     def __str__(self) -> str:
-        where = f" {self.node}:" if self.node else ""
+        place = f" {self.node}:" if self.node else ""
         hint = f" {self.hint}" if self.hint else ""
-        return f"{self.code}{where} {self.message}{hint}"
+        return f"{self.code}{place} {self.message}{hint}"
 
     def as_dict(self) -> dict[str, str]:
         """Plain dictionary for `--json`."""
@@ -134,10 +134,12 @@ _LISTED = 3
 
 
 def grouped(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics in order; those that differ by their node alone are one, with the first names and a count."""
+    """Merges diagnostics that differ only in their node: one remains, with the first names and a count."""
     nodes: dict[tuple[str, ...], list[str]] = {}
-    for one in diagnostics:
-        nodes.setdefault((one.code, one.message, one.hint, one.severity), []).append(one.node)
+    for diagnostic in diagnostics:
+        nodes.setdefault((diagnostic.code, diagnostic.message, diagnostic.hint, diagnostic.severity), []).append(
+            diagnostic.node
+        )
     return [
         Diagnostic(code, _listed(names), message, hint, severity)
         for (code, message, hint, severity), names in nodes.items()
@@ -152,7 +154,7 @@ def _listed(names: list[str]) -> str:
 
 
 class HlsgenError(Exception):
-    """Raised once, with all diagnostics that were collected."""
+    """Raised once, with all collected diagnostics."""
 
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         self.diagnostics = diagnostics
@@ -165,16 +167,18 @@ def fail(code: str, node: str, message: str, hint: str = "") -> HlsgenError:
 
 
 def stuck(node: str, kind: str) -> Diagnostic:
-    """A float operation that only the host can do, where hardware comes before and after it."""
+    """HG030 for a float operation that only the host supports, between layers of hardware."""
     return Diagnostic(
-        "HG030", node, f"{kind} stands between quantizers.",
-        "Only the host computes it, before the first or behind the last layer of hardware: move or replace it. "
-        "Arithmetic and functions of single elements can stand there (docs/operators.md).",
-    )  # fmt: skip
+        "HG030",
+        node,
+        f"{kind} is between quantizers.",
+        "Only the host computes it, before the first or after the last layer of hardware: move or replace it. "
+        "Arithmetic and functions of single elements are supported there (docs/operators.md).",
+    )
 
 
 class Collector:
-    """Gathers diagnostics; `finish` raises if there was an error among them."""
+    """Collects diagnostics; `finish` raises them if one is an error."""
 
     def __init__(self) -> None:
         self.items: list[Diagnostic] = []
@@ -187,7 +191,7 @@ class Collector:
 
     @contextmanager
     def catching(self) -> Iterator[None]:
-        """Keeps the diagnostics of an `HlsgenError` raised inside, each once, and goes on."""
+        """Collects the diagnostics of an `HlsgenError` raised inside, without duplicates, and continues."""
         try:
             yield
         except HlsgenError as error:

@@ -15,9 +15,9 @@ from hlsgen.diagnostics import fail
 
 @contextmanager
 def replaced_file(path: Path) -> Iterator[IO[bytes]]:
-    """A stream whose content replaces the file `path` when the block ends; after an error, the old file stays. Raises HG001.
+    """A stream whose content replaces the file `path` at the end of the block; after an error the old file stays.
 
-    A device or a pipe is written directly.
+    A device or a pipe is written directly. Raises HG001.
     """
     target, temporary = Path(os.path.realpath(path)), None
     try:

@@ -12,15 +12,15 @@ from urllib.parse import unquote, urlparse
 def install_command(*extras: str) -> str:
     """The `pip install` command for extras of this package.
 
-    hlsgen is on no package index. The command names the checkout, the wheel or the repository that the installed package
-    came from; pip records it in `direct_url.json` (PEP 610).
+    hlsgen is on no package index. The command names the checkout, the wheel or the repository that the installed
+    package came from; pip records it in `direct_url.json` (PEP 610).
     """
     options, requirement = installed_from(_direct_url(), ",".join(extras))
     return f"pip install {options}'{requirement}'"
 
 
 def installed_from(direct_url: dict[str, Any] | None, extras: str) -> tuple[str, str]:
-    """pip's options and requirement for `extras`, by the content of `direct_url.json`; None: the package has no such file."""
+    """pip's options and requirement for `extras`, by the content of `direct_url.json`, or None."""
     if direct_url is None:
         return "", f"hlsgen[{extras}]"
     url = str(direct_url.get("url", ""))
@@ -35,7 +35,7 @@ def installed_from(direct_url: dict[str, Any] | None, extras: str) -> tuple[str,
 
 
 def pinned_repository(extras: str) -> str | None:
-    """The requirement that installs this very commit from its repository; None if it was not installed from one."""
+    """The requirement that installs this commit from its repository, or None for other installations."""
     direct_url = _direct_url()
     return installed_from(direct_url, extras)[1] if direct_url and "vcs_info" in direct_url else None
 

@@ -1,4 +1,4 @@
-"""The package's version and its template files: both libraries, the testbench, and templates of generated text."""
+"""Version and template files of the package: both libraries, the testbench, and templates of generated text."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ def library_modules() -> frozenset[str]:
 
 
 def modules_used(roots: set[str]) -> list[str]:
-    """Library modules that the given ones instantiate, themselves included, sorted."""
-    found: set[str] = set()
+    """Sorted names of modules and of all library modules that they instantiate."""
+    modules: set[str] = set()
     open_ = set(roots)
     while open_:
         name = open_.pop()
-        found.add(name)
+        modules.add(name)
         uses = modules_in(library_text("rtl", f"{name}.v"))
-        open_ |= {u for u in uses if u not in found and not u.startswith("hg_parameter_error")}
-    return sorted(found)
+        open_ |= {u for u in uses if u not in modules and not u.startswith("hg_parameter_error")}
+    return sorted(modules)
 
 
 def modules_in(text: str, prefix: str = "") -> set[str]:
-    """Library modules that Verilog instantiates, whose names have `prefix` in front there."""
+    """Library modules that a Verilog text instantiates under names with `prefix`."""
     return set(re.findall(rf"^\s*{re.escape(prefix)}(hg_\w+)\s*#?\s*\(", text, re.MULTILINE))
 
 
 def scoped(text: str, prefix: str) -> str:
-    """Verilog with `prefix` in front of the name of every module of the library, also in comments."""
+    """Adds `prefix` to the name of every library module in a Verilog text, also in comments."""
     return re.sub(r"\bhg_\w+", lambda name: prefix * (name[0] in library_modules()) + name[0], text)
 
 
 @lru_cache(maxsize=1)
 def environment() -> jinja2.Environment:
-    """The package's Jinja templates; targets add filters of their own."""
+    """Jinja environment of the package; targets add filters."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader("hlsgen.templates", "."),
         undefined=jinja2.StrictUndefined,
@@ -68,7 +68,7 @@ def environment() -> jinja2.Environment:
 
 @lru_cache(maxsize=1)
 def html_environment() -> jinja2.Environment:
-    """The same templates for HTML: values are escaped. One for all pages, since compiling a page takes longer than filling it."""
+    """Jinja environment that escapes values for HTML. It is cached: compiling a page takes longer than rendering it."""
     return environment().overlay(autoescape=True)
 
 
@@ -78,11 +78,11 @@ def render(template: str, **values: object) -> str:
 
 
 def headers_used(roots: set[str]) -> list[str]:
-    """Headers of the C++ library that the given ones include, themselves included, sorted."""
-    found: set[str] = set()
+    """Sorted names of C++ headers and of all library headers that they include."""
+    headers: set[str] = set()
     open_ = set(roots)
     while open_:
         name = open_.pop()
-        found.add(name)
-        open_ |= set(re.findall(r'^#include "(\w+\.hpp)"', library_text("cpp/hg", name), re.MULTILINE)) - found
-    return sorted(found)
+        headers.add(name)
+        open_ |= set(re.findall(r'^#include "(\w+\.hpp)"', library_text("cpp/hg", name), re.MULTILINE)) - headers
+    return sorted(headers)

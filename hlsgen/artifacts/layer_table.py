@@ -1,4 +1,4 @@
-"""The table of layers in manifest, report and `hlsgen check`: realization, folding, cycles and memory of each."""
+"""The layer table of manifest, report and `hlsgen check`: realization, folding, cycles and memory of each layer."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ from hlsgen.ir import (
 )
 from hlsgen.rescale import Choice
 
-#: What nodes and the realizations of these layers cost in a target.
+#: Cost of nodes and of the realizations of their layers in a target.
 Pricer = Callable[[Iterable[Node], Mapping[str, Choice]], Cost]
 
 
 def layer_table(network: Network, timing: Timing, price: Pricer) -> list[dict[str, Any]]:
-    """One row for each layer. `utilization`: the share of the frame interval in which the multipliers work."""
+    """One row for each layer. utilization: share of the frame interval in which the multipliers work."""
     rows = []
-    own = nodes_of(network)
+    nodes_by_layer = nodes_of(network)
     for layer in network.graph.layers:
-        nodes = own.get(layer.name, []) if not isinstance(layer, View) else []
+        nodes = nodes_by_layer.get(layer.name, []) if not isinstance(layer, View) else []
         choices = {layer.name: network.choices[layer.name]} if layer.name in network.choices else {}
         rows.append({**_row(network, timing, layer, nodes), "estimate": price(nodes, choices).as_dict()})
     return rows
 
 
 def fifo_table(network: Network, timing: Timing) -> list[dict[str, Any]]:
-    """One row for each FIFO. A `critical` one with a depth less by one costs latency or interval, or blocks."""
+    """One row for each FIFO. A smaller `critical` FIFO would raise latency or interval, or deadlock."""
     return [
         {"instance": s.name, "depth": s.unit.depth, "bits": s.source.bits, "critical": s.name in timing.critical}
         for s in network.nodes
@@ -72,15 +72,15 @@ def fifo_table(network: Network, timing: Timing) -> list[dict[str, Any]]:
 
 
 def nodes_of(network: Network) -> dict[str, list[Node]]:
-    """Name of a layer -> its nodes, with the routing nodes in front of them (FIFOs, forks, width converters)."""
-    own: dict[str, list[Node]] = {}
+    """Nodes of each layer by name, including the routing nodes upstream of them (FIFOs, forks, width converters)."""
+    nodes_by_layer: dict[str, list[Node]] = {}
     routing: list[Node] = []
     for node in network.inner:
         routing.append(node)
         if node.layer:
-            own.setdefault(node.layer, []).extend(routing)
+            nodes_by_layer.setdefault(node.layer, []).extend(routing)
             routing = []
-    return own
+    return nodes_by_layer
 
 
 def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> dict[str, Any]:
@@ -141,37 +141,47 @@ def _multiplying(timing: Timing, layer: Linear | Convolution, node: Node) -> dic
     simd = 1 if isinstance(unit, ConvUnit) and unit.depthwise else unit.simd
     kind = "popcount" if layer.binary else "linear" if isinstance(layer, Linear) else "conv"
     return {
-        "kind": "depthwise" if work.depthwise else kind, "rows": work.groups * work.rows, "columns": work.taps * work.columns,
-        "pe": pe, "simd": simd, "macs": work.macs, "utilization": round(work.macs / (pe * simd * timing.interval), 4),
+        "kind": "depthwise" if work.depthwise else kind,
+        "rows": work.groups * work.rows,
+        "columns": work.taps * work.columns,
+        "pe": pe,
+        "simd": simd,
+        "macs": work.macs,
+        "utilization": round(work.macs / (pe * simd * timing.interval), 4),
         "accumulator": [int(layer.lo.min()), int(layer.hi.max())],
-    }  # fmt: skip
+    }
 
 
 def _product(timing: Timing, layer: MatrixProduct, node: Node) -> dict[str, Any]:
     unit, work = node.unit, work_of(layer)
     assert isinstance(unit, DynamicMatVec)
     return {
-        "kind": "product", "rows": work.rows, "columns": work.columns, "pe": unit.pe, "simd": unit.simd,
-        "macs": work.macs, "utilization": round(work.macs / (unit.pe * unit.simd * timing.interval), 4),
+        "kind": "product",
+        "rows": work.rows,
+        "columns": work.columns,
+        "pe": unit.pe,
+        "simd": unit.simd,
+        "macs": work.macs,
+        "utilization": round(work.macs / (unit.pe * unit.simd * timing.interval), 4),
         "accumulator": [layer.interval.lo, layer.interval.hi],
-    }  # fmt: skip
+    }
 
 
 def _memories(nodes: list[Node]) -> dict[str, int]:
     """Bits of the weights, bits of the buffers, and the depth of the deepest FIFO."""
-    found = {"weight_bits": 0, "buffer_bits": 0, "fifo_depth": 0}
+    sizes = {"weight_bits": 0, "buffer_bits": 0, "fifo_depth": 0}
     for node in nodes:
         unit = node.unit
         if isinstance(unit, WeightedUnit) and not (isinstance(unit, MatVec) and unit.sums):
-            found["weight_bits"] += weight_words(unit) * unit.lanes * weight_bits(unit)
+            sizes["weight_bits"] += weight_words(unit) * unit.lanes * weight_bits(unit)
         if isinstance(unit, Fifo):
-            found["fifo_depth"] = max(found["fifo_depth"], unit.depth)
-        found["buffer_bits"] += buffer_bits(node)
-    return found
+            sizes["fifo_depth"] = max(sizes["fifo_depth"], unit.depth)
+        sizes["buffer_bits"] += buffer_bits(node)
+    return sizes
 
 
 def describe_choice(choice: Choice) -> str:
-    """The name of a realization and, where it has steps, how many."""
+    """The name of a realization and the number of its steps, if it has any."""
     steps = choice.steps
-    what = f", {steps.steps} steps x {steps.sets} sets" if steps is not None else ""
-    return f"{choice.name}{what}"
+    counts = f", {steps.steps} steps x {steps.sets} sets" if steps is not None else ""
+    return f"{choice.name}{counts}"

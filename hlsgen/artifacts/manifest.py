@@ -1,4 +1,4 @@
-"""manifest.json: what a program has to know of a build, as ports, layers, FIFOs, cycles and host operations."""
+"""manifest.json describes a build for programs: ports, layers, FIFOs, cycles and host operations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, Hos
 from hlsgen.ir.stream_order import axes_of
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 
-#: Constants of host operations with up to so many elements are written out.
+#: Constants of host operations with at most this number of elements are written in full.
 MAX_HOST_CONSTANTS = 1024
 
 
@@ -28,10 +28,15 @@ def _named_order(order: Array, shape: tuple[int, ...]) -> dict[str, Any]:
 
 
 def manifest(
-    network: Network, timing: Timing, emitted: Emitted, options: dict[str, Any], model: dict[str, str], version: str,
+    network: Network,
+    timing: Timing,
+    emitted: Emitted,
+    options: dict[str, Any],
+    model: dict[str, str],
+    version: str,
     price: Pricer,
-) -> dict[str, Any]:  # fmt: skip
-    """The content of manifest.json but for `files`: values that `json` can write. `price`: the estimate of a target."""
+) -> dict[str, Any]:
+    """Content of manifest.json without `files`. price: the cost estimate of a target."""
     graph = network.graph
     return {
         "hlsgen": version,
@@ -68,39 +73,39 @@ BUS_LAYOUT = (
 
 
 def _inputs(network: Network, keep: bool) -> dict[str, Any]:
-    """The input, or `inputs` with a port each."""
+    """The entry `input`, or `inputs` with one port each."""
     graph, ports = network.graph, network.inputs
     parts = _input_parts(graph)
     if any(port.label for port in ports):
-        return {"inputs": [_own(port, part, keep) for port, part in zip(ports, parts, strict=True)]}
+        return {"inputs": [_tensor_port(port, part, keep) for port, part in zip(ports, parts, strict=True)]}
     second = graph.model.second_input
     pair = {"second_tensor": second, "element": "the first in the low, the second in the high byte"} if second else {}
-    about = {"tensor": graph.model.input_name, **pair, "shape": list(graph.model.input_shape), "port": "s_axis"}
-    return {"input": {**about, **_stream(ports[0], keep), **({"parts": parts} if parts else {})}}
+    entry = {"tensor": graph.model.input_name, **pair, "shape": list(graph.model.input_shape), "port": "s_axis"}
+    return {"input": {**entry, **_stream(ports[0], keep), **({"parts": parts} if parts else {})}}
 
 
 def _outputs(network: Network, keep: bool) -> dict[str, Any]:
-    """The output, or `outputs` with a port each."""
+    """The entry `output`, or `outputs` with one port each."""
     graph, ports = network.graph, network.outputs
     parts = _output_parts(graph)
     if any(port.label for port in ports):
         senders = {wire: node.name for node in network.nodes for wire in node.outputs}
-        rows = [_own(port, part, keep) for port, part in zip(ports, parts, strict=True)]
-        made = [{"instance": senders[port.node.inputs[0]]} for port in ports]
-        return {"outputs": [row | own for row, own in zip(rows, made, strict=True)]}
-    about = {"tensor": graph.model.output_name, "port": "m_axis"}
-    return {"output": {**about, **_stream(ports[0], keep), **({"parts": parts} if parts else {})}}
+        rows = [_tensor_port(port, part, keep) for port, part in zip(ports, parts, strict=True)]
+        instances = [{"instance": senders[port.node.inputs[0]]} for port in ports]
+        return {"outputs": [row | instance for row, instance in zip(rows, instances, strict=True)]}
+    entry = {"tensor": graph.model.output_name, "port": "m_axis"}
+    return {"output": {**entry, **_stream(ports[0], keep), **({"parts": parts} if parts else {})}}
 
 
-def _own(port: CorePort, part: dict[str, Any], keep: bool) -> dict[str, Any]:
-    """A tensor with a port of its own."""
-    about = {key: part[key] for key in ("tensor", "tensor_shape", "dtype")}
+def _tensor_port(port: CorePort, part: dict[str, Any], keep: bool) -> dict[str, Any]:
+    """The entry of a tensor that has its own port."""
+    entry = {key: part[key] for key in ("tensor", "tensor_shape", "dtype")}
     host: dict[str, Any] = {key: part[key] for key in ("head", "tail") if key in part}
-    return {**about, "port": port.name, **_stream(port, keep), **host}
+    return {**entry, "port": port.name, **_stream(port, keep), **host}
 
 
 def _stream(port: CorePort, keep: bool) -> dict[str, Any]:
-    """What a port carries."""
+    """The stream of a port: bus, beats, element type, layout and meaning of codes."""
     stream, shape, decode, bus = port.stream, port.value.shape, port.value.encoding, port.layout
     return {
         "tdata_bits": bus.width,
@@ -124,38 +129,38 @@ def _stream(port: CorePort, keep: bool) -> dict[str, Any]:
 
 
 def _input_parts(graph: Graph) -> list[dict[str, Any]]:
-    """Of several parts of the input, where each lies in the frame, what its codes mean, and what the host does first."""
+    """For each part of the input: its place in the frame, the meaning of its codes, and the host preprocessing."""
     named = ((graph.model.all_inputs[part.source], part) for part in graph.inputs)
     return [
         {
-            "tensor": one.name,
-            "tensor_shape": list(one.shape),
-            "dtype": one.dtype,
+            "tensor": source.name,
+            "tensor_shape": list(source.shape),
+            "dtype": source.dtype,
             **_part(part.offset, part.value),
             "head": [
                 *({"node": s.name, **_host_op(s.op)} for s in part.steps),
                 *([] if part.encode is None else [{"node": "input quantizer", **_host_op(part.encode)}]),
             ],
         }
-        for one, part in named
+        for source, part in named
     ]
 
 
 def _output_parts(graph: Graph) -> list[dict[str, Any]]:
-    """Of several outputs, or parts of one, where each lies in the frame, what its codes mean, and what the host does then."""
-    found, names = [], iter(graph.part_names)
+    """For each part of each output: its place in the frame, the meaning of its codes, and the host postprocessing."""
+    parts, names = [], iter(graph.part_names)
     for end in graph.output_assemblies:
-        one = end.output
+        output = end.output
         for part in end.parts:
             joint = end.host_binary
-            about = {
+            entry = {
                 "tensor": next(names),
-                "tensor_shape": list(part.value.shape if joint else one.shape),
-                "dtype": joint.dtype if joint else one.dtype,
+                "tensor_shape": list(part.value.shape if joint else output.shape),
+                "dtype": joint.dtype if joint else output.dtype,
                 **_part(part.offset, part.value),
             }
-            found.append({**about, "tail": [{"node": s.name, **_host_op(s.op)} for s in part.steps]})
-    return found
+            parts.append({**entry, "tail": [{"node": s.name, **_host_op(s.op)} for s in part.steps]})
+    return parts
 
 
 def _part(offset: int, value: Value) -> dict[str, Any]:
@@ -169,7 +174,7 @@ def _part(offset: int, value: Value) -> dict[str, Any]:
 
 
 def describe(decode: Encoding) -> str:
-    """The real value of a code, in words."""
+    """The real value of a code, as a formula in words."""
     match decode:
         case FloatKey():
             return "real = float32; NaN is lowest code of the first quantizer, infinities saturate"
@@ -196,20 +201,20 @@ def describe(decode: Encoding) -> str:
 
 
 def host_steps(graph: Graph, part: str) -> list[dict[str, Any]]:
-    """Operations left to the host, in order, with their constants where these are few: behind parts, what joins these."""
+    """Host operations in order, with small constants. The operation that joins parts follows these parts."""
     steps: list[Step] = list(graph.head if part == "head" else graph.tail)
-    found = [{"node": s.name, **_host_op(s.op)} for s in steps]
+    steps_left = [{"node": s.name, **_host_op(s.op)} for s in steps]
     if part == "head" and graph.encode is not None:
-        found.append({"node": "input quantizer", **_host_op(graph.encode)})
+        steps_left.append({"node": "input quantizer", **_host_op(graph.encode)})
     names = iter(graph.part_names if part == "tail" else ())
     for end in graph.output_assemblies if part == "tail" else ():
-        taken = [next(names) for _ in end.parts]
+        tensors = [next(names) for _ in end.parts]
         if end.host_binary is not None:
-            found.append(
-                {"node": end.host_binary.name, "op": "Binary", "kind": end.host_binary.kind.value, "tensors": taken}
+            steps_left.append(
+                {"node": end.host_binary.name, "op": "Binary", "kind": end.host_binary.kind.value, "tensors": tensors}
             )
-            found += [{"node": s.name, **_host_op(s.op)} for s in end.host_binary.steps]
-    return found
+            steps_left += [{"node": s.name, **_host_op(s.op)} for s in end.host_binary.steps]
+    return steps_left
 
 
 def _host_op(op: Op) -> dict[str, Any]:
@@ -223,7 +228,7 @@ def _host_op(op: Op) -> dict[str, Any]:
         elif isinstance(value, Enum):
             row[name] = value.name if isinstance(value, Rounding) else value.value
         elif name == "ways":
-            row[name] = [[_host_op(inner) for inner in way] for way in value]
+            row[name] = [[_host_op(inner) for inner in branch] for branch in value]
         else:
             row[name] = [value.lo, value.hi] if isinstance(value, IntType) else value
     return row

@@ -1,4 +1,4 @@
-"""Puts together the files that every target has: manifest.json, report.html, report.md, folding.yaml and tb/."""
+"""Assembles the files of every target: manifest.json, report.html, report.md, folding.yaml and tb/."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hlsgen.dataflow.network import Network, Timing
 from hlsgen.host.emit import host_files
 from hlsgen.testbench.sample_vectors import sample_codes, sample_vectors
 
-#: What says the functions of quantizers: of Verilog, else of C++.
+#: Certificates with the functions of quantizers: of Verilog, else of C++.
 CERTIFICATES = ("certificate.json", "hls/certificate.json")
 
 
@@ -30,15 +30,18 @@ def emit(
     options: dict[str, Any],
     model: dict[str, str],
     version: str,
-    others: Mapping[str, bytes],
+    target_files: Mapping[str, bytes],
     price: Pricer,
 ) -> dict[str, bytes]:
-    """Relative path -> content of all files of a build. `others`: those of its targets, and the model. `price`: the estimate."""
+    """Relative path -> content of all files of a build.
+
+    others: files of the targets, and the model. price: the cost estimate of a target.
+    """
     samples = sample_codes(network)
     name = next(iter(emitted.top.values()))
     host = {part: host_steps(network.graph, part) for part in ("head", "tail")}
     described = manifest(network, timing, emitted, options, model, version, price)
-    certificate = next((others[name] for name in CERTIFICATES if name in others), b"{}")
+    certificate = next((target_files[name] for name in CERTIFICATES if name in target_files), b"{}")
     texts = {
         "report.html": page(described, json.loads(certificate)),
         "report.md": report(
@@ -53,7 +56,7 @@ def emit(
         **{f"tb/{name}": text for name, text in sample_vectors(network, *samples).items()},
     }
     files = {place: text.encode() for place, text in texts.items()}
-    files |= {**host_files(network, name, title, *samples), **others}
+    files |= {**host_files(network, name, title, *samples), **target_files}
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
     described["files"] = hashes
     files["manifest.json"] = (json.dumps(described, indent=2) + "\n").encode()

@@ -1,4 +1,4 @@
-"""report.html: a build on one page, for people. All that it says is in manifest.json, certificate.json and results."""
+"""report.html shows a build on one page. Its data come from manifest.json, certificate.json and results."""
 
 from __future__ import annotations
 
@@ -15,20 +15,41 @@ from hlsgen.library import environment, html_environment
 
 #: Numbers of a constant of a host operation that are shown.
 MAX_NUMBERS = 6
-#: Units in words, by the name of their kind. Others have the name itself.
+#: Units in words, by the name of their class; others keep that name.
 WORDS = {
-    "AdderMatVec": "adders", "ArgMaxUnit": "arg max", "ConcatBeats": "concat", "ConcatChannels": "concat",
-    "ConvUnit": "convolution", "Crop": "crop", "Fifo": "FIFO", "FloatKeyUnit": "float key", "FloatUnit": "float32 unit",
-    "Fork": "fork", "GroupedMatVec": "depthwise", "JoinStreams": "join", "MatVec": "matrix-vector", "PadBorder": "border",
-    "PoolUnit": "pool", "ReduceTree": "reduction", "Reorder": "reordering", "RescaleUnit": "quantizer", "RowsUnit": "rows",
-    "SelectLanes": "selection", "Slice": "slice", "SlidingWindow": "windows", "SoftmaxUnit": "softmax", "TiledPool": "pool", "WidthConverter": "width",
-}  # fmt: skip
+    "AdderMatVec": "adders",
+    "ArgMaxUnit": "arg max",
+    "ConcatBeats": "concat",
+    "ConcatChannels": "concat",
+    "ConvUnit": "convolution",
+    "Crop": "crop",
+    "Fifo": "FIFO",
+    "FloatKeyUnit": "float key",
+    "FloatUnit": "float32 unit",
+    "Fork": "fork",
+    "GroupedMatVec": "depthwise",
+    "JoinStreams": "join",
+    "MatVec": "matrix-vector",
+    "PadBorder": "border",
+    "PoolUnit": "pool",
+    "ReduceTree": "reduction",
+    "Reorder": "reordering",
+    "RescaleUnit": "quantizer",
+    "RowsUnit": "rows",
+    "SelectLanes": "selection",
+    "Slice": "slice",
+    "SlidingWindow": "windows",
+    "SoftmaxUnit": "softmax",
+    "TiledPool": "pool",
+    "WidthConverter": "width",
+}
 
 
 def page(manifest: Mapping[str, Any], certificate: Mapping[str, Any], results: Sequence[Mapping[str, Any]] = ()) -> str:
     """The HTML text; the same for the same arguments.
 
-    results: of verification (with "simulators") and of synthesis (with "device"), as `hlsgen.driver.results` reads them.
+    results: of verification (with "simulators") and of synthesis (with "device"), as `hlsgen.driver.results` reads
+    them.
     """
     template = html_environment().get_template("report/report.html.j2")
     rows = _units(manifest)
@@ -60,33 +81,35 @@ def page(manifest: Mapping[str, Any], certificate: Mapping[str, Any], results: S
 
 def _units(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of the drawing: input ports, units, output ports."""
-    own = {row["instance"]: row for row in manifest["layers"] if row["instance"]}
+    layer_of_instance = {row["instance"]: row for row in manifest["layers"] if row["instance"]}
     depths = {row["instance"]: row for row in manifest["fifos"]}
     interval = manifest["cycles"]["interval"]
-    found, widths = [], {port["port"]: port["lanes"] * port["element_bits"] for port in _ports(manifest, "input")}
+    units, widths = [], {port["port"]: port["lanes"] * port["element_bits"] for port in _ports(manifest, "input")}
     for unit in manifest["units"]:
-        name, layer = unit["instance"], own.get(unit["instance"])
+        name, layer = unit["instance"], layer_of_instance.get(unit["instance"])
         widths[name] = unit["bits"]
         lanes = unit["lanes"]
-        found.append({
-            **unit,
-            "row": Row(name, tuple((sender, widths.get(sender, 1)) for sender in unit["inputs"]), layer is None),
-            "title": layer["name"] if layer else name,
-            "plumbing": layer is None,
-            "what": _what(unit, layer, depths.get(name)),
-            "sends": f"{lanes} × {unit['bits'] // max(lanes, 1)} bit",
-            "share": unit["beats"] / interval,
-            "busy": min(1.0, unit["cycles"] / interval),
-        })  # fmt: skip
+        units.append(
+            {
+                **unit,
+                "row": Row(name, tuple((sender, widths.get(sender, 1)) for sender in unit["inputs"]), layer is None),
+                "title": layer["name"] if layer else name,
+                "plumbing": layer is None,
+                "what": _describe(unit, layer, depths.get(name)),
+                "sends": f"{lanes} × {unit['bits'] // max(lanes, 1)} bit",
+                "share": unit["beats"] / interval,
+                "busy": min(1.0, unit["cycles"] / interval),
+            }
+        )
     inputs, outputs = _ports(manifest, "input"), _ports(manifest, "output")
-    last = manifest["units"][-1]["instance"] if manifest["units"] else inputs[0]["port"]
-    first = [{**_port("input", port, interval), "row": Row(port["port"], (), False)} for port in inputs]
-    senders = [port.get("instance", last) for port in outputs]
+    last_unit = manifest["units"][-1]["instance"] if manifest["units"] else inputs[0]["port"]
+    input_rows = [{**_port("input", port, interval), "row": Row(port["port"], (), False)} for port in inputs]
+    senders = [port.get("instance", last_unit) for port in outputs]
     rows = [
         Row(port["port"], ((sender, widths[sender]),), False) for port, sender in zip(outputs, senders, strict=True)
     ]
-    final = [{**_port("output", port, interval), "row": row} for port, row in zip(outputs, rows, strict=True)]
-    return [*first, *found, *final]
+    output_rows = [{**_port("output", port, interval), "row": row} for port, row in zip(outputs, rows, strict=True)]
+    return [*input_rows, *units, *output_rows]
 
 
 def _ports(manifest: Mapping[str, Any], end: str) -> list[Any]:
@@ -96,15 +119,26 @@ def _ports(manifest: Mapping[str, Any], end: str) -> list[Any]:
 
 def _port(end: str, port: Mapping[str, Any], interval: int) -> dict[str, Any]:
     return {
-        "title": port["port"], "instance": port["port"], "plumbing": False, "layer": "", "unit": "Port",
+        "title": port["port"],
+        "instance": port["port"],
+        "plumbing": False,
+        "layer": "",
+        "unit": "Port",
         "what": f"{end}: {port['tensor']}, {port['tdata_bits']} bits of tdata",
-        "sends": f"{port['lanes']} × {port['element_bits']} bit", "beats": port["beats"], "share": port["beats"] / interval,
-        "cycles": port["beats"], "busy": min(1.0, port["beats"] / interval), "lut": 0, "ff": 0, "bram18": 0, "dsp": 0,
-    }  # fmt: skip
+        "sends": f"{port['lanes']} × {port['element_bits']} bit",
+        "beats": port["beats"],
+        "share": port["beats"] / interval,
+        "cycles": port["beats"],
+        "busy": min(1.0, port["beats"] / interval),
+        "lut": 0,
+        "ff": 0,
+        "bram18": 0,
+        "dsp": 0,
+    }
 
 
-def _what(unit: Mapping[str, Any], layer: Mapping[str, Any] | None, fifo: Mapping[str, Any] | None) -> str:
-    """What a unit is, in a few words."""
+def _describe(unit: Mapping[str, Any], layer: Mapping[str, Any] | None, fifo: Mapping[str, Any] | None) -> str:
+    """A unit in a few words."""
     word = WORDS.get(unit["unit"], unit["unit"])
     if fifo is not None:
         return f"{word}, {fifo['depth']} deep" + (", needed" if fifo["critical"] else "")
@@ -122,13 +156,13 @@ def _greatest(rows: list[dict[str, Any]], key: str) -> dict[str, Any] | None:
 
 
 def _sums(layers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The reachable sums of every layer that has weights, and where they end on an axis of bits."""
-    found = []
+    """Reachable sums of each layer with weights, and their ends on an axis of bits."""
+    rows = []
     for row in layers:
         if "accumulator" in row:
             low, high = row["accumulator"]
             ends = [math.copysign(math.log2(abs(x) + 1), x) for x in (low, high)]
-            found.append(
+            rows.append(
                 {
                     "name": row["name"],
                     "low": low,
@@ -138,24 +172,24 @@ def _sums(layers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                     "terms": row["columns"],
                 }
             )
-    most = max([abs(end) for row in found for end in row["ends"]], default=1) or 1
-    for row in found:
-        left, right = (50 + 50 * end / most for end in row["ends"])
-        row["left"], row["width"] = round(left, 2), round(max(right - left, 0.5), 2)
-    return found
+    largest = max([abs(end) for row in rows for end in row["ends"]], default=1) or 1
+    for row in rows:
+        left_edge, right_edge = (50 + 50 * end / largest for end in row["ends"])
+        row["left"], row["width"] = round(left_edge, 2), round(max(right_edge - left_edge, 0.5), 2)
+    return rows
 
 
 def _certified(certificate: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the certificate states, by the module that does it."""
-    found: dict[str, dict[str, Any]] = {}
+    """Counts of certified instances, functions and rows, by module."""
+    rows: dict[str, dict[str, Any]] = {}
     for layer in certificate.get("layers", ()):
         for module in sorted({x["module"] for x in layer["instances"]}):
-            row = found.setdefault(module, {"module": module, "instances": 0, "functions": 0, "rows": 0})
+            row = rows.setdefault(module, {"module": module, "instances": 0, "functions": 0, "rows": 0})
             row["instances"] += sum(x["module"] == module for x in layer["instances"])
-        row = found[layer["instances"][-1]["module"]] if layer["instances"] else {"functions": 0, "rows": 0}
+        row = rows[layer["instances"][-1]["module"]] if layer["instances"] else {"functions": 0, "rows": 0}
         row["functions"] += len(layer.get("sets", ()))
         row["rows"] += len(layer.get("lo", ()))
-    return [found[name] for name in sorted(found)]
+    return [rows[name] for name in sorted(rows)]
 
 
 def _step(step: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,11 +198,11 @@ def _step(step: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _constant(value: Any) -> str:
-    """The first numbers of an array, as it is; anything else as text, not too long."""
+    """The first numbers of an array; any other value as text of at most 200 characters."""
     numbers = list(islice(_numbers(value), MAX_NUMBERS + 1))
-    more = ", …" if len(numbers) > MAX_NUMBERS else ""
+    ellipsis = ", …" if len(numbers) > MAX_NUMBERS else ""
     if isinstance(value, list) and all(isinstance(number, int | float) for number in numbers):
-        return ", ".join(f"{number:.6g}" for number in numbers[:MAX_NUMBERS]) + more
+        return ", ".join(f"{number:.6g}" for number in numbers[:MAX_NUMBERS]) + ellipsis
     return str(value)[:200]
 
 
@@ -178,7 +212,7 @@ def _numbers(value: Any) -> Iterator[Any]:
 
 
 def _rounded(value: float) -> str:
-    """A number with three digits: 1.56 million, 174 thousand."""
+    """A number with three digits and a prefix: 1.56 M, 174 k."""
     for size, word in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:
             return f"{value / size:.3g}{word}"

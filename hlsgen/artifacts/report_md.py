@@ -1,4 +1,4 @@
-"""report.md: for people, what became of every layer and which realizations were tried for its rescaling."""
+"""report.md lists the hardware of each layer, and the implementations of its quantizers, as Markdown."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from typing import Any
 from hlsgen.dataflow.network import Timing
 from hlsgen.dataflow.resources import Cost
 from hlsgen.diagnostics import counted
+
+_COSTS = (
+    "Each implementation with a cost is proven equal to the model on its whole input interval. Costs are LUT (+ DSP",
+    "blocks, + bits of block RAM); `*` marks the chosen implementation, `-` an impossible one.",
+)
 
 
 def report(
@@ -17,51 +22,78 @@ def report(
     host: dict[str, list[dict[str, Any]]],
     note: str = "",
 ) -> str:
-    """Markdown text; `rows`: the layer table of the manifest; layers without hardware are left out. `note`: what targets say of the cycles."""
+    """Markdown text of the report.
+
+    rows: the layer table of the manifest; layers without hardware are left out. note: the target's remark on cycles.
+    """
     size = cost.as_dict()
     lines = [
         f"# {_cell(title)}",
         "",
-        f"Latency {counted(timing.latency, 'cycle')}, a frame every {counted(timing.interval, 'cycle').removeprefix('1 ')}."
-        if timing.exact
-        else f"Latency about {timing.latency} cycles, a frame every {timing.interval} cycles or more: not simulated.",
+        _cycles(timing),
         "",
         f"Estimate: about {size['lut']} LUT, {size['ff']} FF, {size['dsp']} DSP, {size['bram18']} BRAM18.",
         *(["", note] if note else []),
         "",
-        "| layer | kind | in | out | PE x SIMD | cycles | LUT | FF | DSP | BRAM18 | how |",
+        "| layer | kind | in | out | PE x SIMD | cycles | LUT | FF | DSP | BRAM18 | implementation |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in rows:
-        if row["kind"] == "rename":
-            continue
-        folding = f"{row['pe']} x {row['simd']}" if "pe" in row else row.get("lanes", "")
-        how = row.get("realization") or (f"{row['rows']} x {row['columns']}" if "rows" in row else "")
-        about = row["estimate"]
-        cells = (
-            row["name"],
-            row["kind"],
-            row["input"],
-            row["output"],
-            folding,
-            row["cycles"],
-            *(about[what] for what in ("lut", "ff", "dsp", "bram18")),
-            how,
-        )
-        lines.append("| " + " | ".join(map(_cell, cells)) + " |")
-    for part in ("head", "tail"):
+    lines += [_layer(row) for row in rows if row["kind"] != "rename"]
+    for part, name in (("head", "preprocessing"), ("tail", "postprocessing")):
         if host[part]:
-            lines += ["", f"Left to the host, {part}: " + ", ".join(_cell(step["op"]) for step in host[part]) + "."]
-    quantizers = [row for row in rows if "tried" in row]
-    if quantizers:
-        lines += ["", "## Rescaling", "", "Every function below is proven equal to the model's on its whole interval."]
-    for row in quantizers:
-        lines += ["", f"### {_cell(row['name'])}", "", f"Taken: {_cell(row['realization'])}.", ""]
-        lines += ["| realization | LUT | DSP | bits of block memory | why not |", "|---|---|---|---|---|"]
+            lines += ["", f"Host {name}: " + ", ".join(_cell(step["op"]) for step in host[part]) + "."]
+    return "\n".join(lines + _quantizers([row for row in rows if "tried" in row])) + "\n"
+
+
+def _cycles(timing: Timing) -> str:
+    if timing.exact:
+        interval = counted(timing.interval, "cycle").removeprefix("1 ")
+        return f"Latency {counted(timing.latency, 'cycle')}, a frame every {interval}."
+    return f"Latency about {timing.latency} cycles, a frame every {timing.interval} cycles or more: not simulated."
+
+
+def _layer(row: dict[str, Any]) -> str:
+    """The line of a layer."""
+    folding = f"{row['pe']} x {row['simd']}" if "pe" in row else row.get("lanes", "")
+    implementation = row.get("realization") or (f"{row['rows']} x {row['columns']}" if "rows" in row else "")
+    estimate = (row["estimate"][resource] for resource in ("lut", "ff", "dsp", "bram18"))
+    names = (row["name"], row["kind"], row["input"], row["output"])
+    return _line(*names, folding, row["cycles"], *estimate, implementation)
+
+
+def _quantizers(rows: list[dict[str, Any]]) -> list[str]:
+    """The costs of all implementations of each quantizer, then the reasons why others are impossible, once each."""
+    tables: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        tables.setdefault(tuple(trial["name"] for trial in row["tried"]), []).append(row)
         for trial in row["tried"]:
-            sizes = ("", "", "") if trial["lut"] is None else (trial["lut"], trial["dsp"], trial["memory_bits"])
-            lines.append("| " + " | ".join(map(_cell, (trial["name"], *sizes, trial["why"]))) + " |")
-    return "\n".join(lines) + "\n"
+            if trial["lut"] is None:
+                reasons.setdefault(f"{trial['name']}: {trial['why']}", []).append(row["name"])
+    lines = ["", "## Quantizers", "", *_COSTS] if rows else []
+    for names, quantizers in tables.items():
+        lines += ["", _line("quantizer", *names), _line(*["---"] * (len(names) + 1))]
+        for row in quantizers:
+            lines.append(_line(row["name"], *(_cost(trial, row["taken"]) for trial in row["tried"])))
+    if reasons:
+        lines.append("")
+    for reason, impossible in reasons.items():
+        names_of = "all quantizers" if len(impossible) == len(rows) > 1 else ", ".join(impossible)
+        lines.append(f"- {_cell(reason)} ({_cell(names_of)})")
+    return lines
+
+
+def _cost(trial: dict[str, Any], chosen: str) -> str:
+    if trial["lut"] is None:
+        return "-"
+    parts = [f"{trial['lut']:.0f}"]
+    parts += [f"{trial['dsp']} DSP"] if trial["dsp"] else []
+    parts += [f"{trial['memory_bits']} bits"] if trial["memory_bits"] else []
+    return ("* " if trial["name"] == chosen else "") + " + ".join(parts)
+
+
+def _line(*cells: object) -> str:
+    return "| " + " | ".join(map(_cell, cells)) + " |"
 
 
 def _cell(value: object) -> str:

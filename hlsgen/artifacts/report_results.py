@@ -1,4 +1,4 @@
-"""What report.html says of verification and synthesis: rows of numbers, from results that may lack any part."""
+"""Rows of report.html on verification and synthesis, from results in which any part may be missing."""
 
 from __future__ import annotations
 
@@ -7,42 +7,53 @@ from typing import Any
 
 
 def verified(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What `verify --json` prints: a row for each of what the build was held against."""
+    """Rows for the output of `verify --json`: one for each comparison."""
     model, oracle = result.get("model"), result.get("oracle")
-    rows = [_row("steps of the model", model)] if model else []
+    rows = [_row("layers of the model", model)] if model else []
     if oracle and oracle.get("asked") != "none":
         name = f"the file in {oracle['ran']}" if oracle.get("ran") else "the file, not compared"
         rows.append(_row(name, {**oracle, "mismatches": oracle.get("unexplained")}))
     if host := result.get("host"):
         counts = (host.get("differences") or {}).values()
         rows.append(_row("host code", {**host, "mismatches": sum(n for n in counts if isinstance(n, int))}))
-    rows += [_row(name, {**found, "frames": found.get("samples")}) for name, found in result["simulators"].items()]
+    rows += [
+        _row(name, {**simulator, "frames": simulator.get("samples")})
+        for name, simulator in result["simulators"].items()
+    ]
     return {"ok": result.get("ok") is True, "notes": list(map(str, result.get("notes") or ())), "rows": rows}
 
 
-def _row(name: object, found: Mapping[str, Any]) -> dict[str, Any]:
-    cycles = found.get("cycles") or {}
-    numbers = (found.get("frames"), found.get("mismatches"), cycles.get("latency"), cycles.get("interval"))
-    sorts = sorted((found.get("explained") or {}).items())
-    more = ", ".join(f"{_whole(count)} ({sort})" for sort, count in sorts)
+def _row(name: object, part: Mapping[str, Any]) -> dict[str, Any]:
+    cycles = part.get("cycles") or {}
+    numbers = (part.get("frames"), part.get("mismatches"), cycles.get("latency"), cycles.get("interval"))
+    sorts = sorted((part.get("explained") or {}).items())
+    sorts_text = ", ".join(f"{_thousands(count)} ({sort})" for sort, count in sorts)
     return {
-        "name": str(name), "ok": found.get("ok") is True, "explained": f", explained: {more}" if more else "",
-        "numbers": [_whole(number) for number in numbers],
-    }  # fmt: skip
+        "name": str(name),
+        "ok": part.get("ok") is True,
+        "explained": f", explained: {sorts_text}" if sorts_text else "",
+        "numbers": [_thousands(number) for number in numbers],
+    }
 
 
 def measured(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What `synth --json` prints: each count beside its estimate and what the device has, and the slowest path."""
+    """Rows for the output of `synth --json`: used, estimated and available resources, and the critical path."""
     estimate, available, kinds = (result.get(key) or {} for key in ("estimate", "available", "kinds"))
     rows = []
     for key, label in (("lut", "LUT"), ("ff", "FF"), ("bram", "BRAM"), ("dsp", "DSP")):
-        have, said, there = result.get(key), estimate.get(key), available.get(key)
-        if have is not None:
-            most = max(have, said or 0, 1)
-            rows.append({
-                "label": str(kinds.get(key) or label), "have": _whole(have), "said": _whole(said), "there": _whole(there),
-                "bar": 100 * have / most, "mark": None if said is None else 100 * said / most,
-            })  # fmt: skip
+        used, estimated, in_device = result.get(key), estimate.get(key), available.get(key)
+        if used is not None:
+            scale = max(in_device or 0, used, estimated or 0, 1)
+            rows.append(
+                {
+                    "label": str(kinds.get(key) or label),
+                    "have": _thousands(used),
+                    "said": _thousands(estimated),
+                    "there": _thousands(in_device),
+                    "bar": 100 * used / scale,
+                    "mark": None if estimated is None else 100 * estimated / scale,
+                }
+            )
     fmax, rate = result.get("fmax_mhz"), result.get("frames_per_second")
     return {
         "device": str(result["device"]),
@@ -56,7 +67,7 @@ def measured(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _part(part: object) -> dict[str, Any]:
-    """A piece of a path: where it is, and its nanoseconds if they are there."""
+    """A piece of a path: its place, and its nanoseconds if they are known."""
     if not isinstance(part, Mapping):
         return {"where": str(part), "delay": None, "routing": None}
     names = [str(part[key]) for key in ("layer", "module") if part.get(key)]
@@ -68,5 +79,5 @@ def _part(part: object) -> dict[str, Any]:
     }
 
 
-def _whole(number: Any) -> str:
+def _thousands(number: Any) -> str:
     return "" if number is None else f"{number:,}"

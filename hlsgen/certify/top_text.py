@@ -20,7 +20,9 @@ _PORT = re.compile(r"    (?:input |output) wire (?:\[\d+:0\] )?(\w+),?", re.ASCI
 _CODE = re.compile(r"[A-Za-z0-9_ \[\](){},;:.#'\"-]*")
 #: What a comment says of an instance: no word of a tool, as the first one is one of these or a number.
 _ABOUT = re.compile(r"[A-Za-z0-9 ,.+*/^()-]+")
-_PLUMBING = re.compile(r"(\d+|border|fork|float32|max|register|reorders|selects|slice|sum|windows|FIFO) ?[A-Za-z0-9 ,.]*")
+_PLUMBING = re.compile(
+    r"(\d+|border|fork|float32|max|register|reorders|selects|slice|sum|windows|FIFO) ?[A-Za-z0-9 ,.]*"
+)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""The command line: parses, calls the library, prints. Exit code 0: what it says holds; 1: it does
-not, or a diagnostic; 2: wrong usage.
+"""The command line: parses arguments, calls the library, prints results.
 
-A command is a line in `COMMANDS` and a function of its name in the module of its name in commands/. The modules are
-imported when they are called, so that help, version and completion do not wait for numpy and onnx.
+Exit codes: 0: success; 1: a diagnostic, or a check that failed; 2: wrong usage. A command is a line in `COMMANDS` and a
+function of that name in the module of that name in commands/. Modules are imported when their command is called: help,
+version and completion do not wait for numpy and onnx.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ import hlsgen
 from hlsgen.cli.console import stop
 from hlsgen.diagnostics import HlsgenError, fail
 
-#: What `hlsgen --help` says of every command, in its order.
+#: Commands in the order of `hlsgen --help`, with their descriptions.
 COMMANDS = {
-    "check": "Say what stands in the way of a build, all of it; or what becomes of each layer.",
-    "build": "Write Verilog or C++ for HLS, testbench and manifest.",
-    "quantize": "Quantize a float model with a sample of its inputs, or freeze the scales of a dynamically quantized one.",
-    "run": "The model's own inputs to the model's own outputs, through the hardware.",
-    "pack": "The model's inputs as the bytes that a processor sends to the core.",
-    "unpack": "The bytes that the core sends as the model's outputs.",
-    "package": "Project files: FuseSoC, Vivado, Quartus, Yosys, Verilator, PYNQ, continuous integration.",
-    "verify": "Hold a build against its model and its ONNX file: its integers, every file, and the hardware in simulation.",
-    "certify": "Prove from the files alone, without simulation, that a build computes what its model does.",
-    "synth": "Synthesize a build with Yosys, place and route it with nextpnr: what it takes, and the clock that it reaches.",
-    "explore": "Try many foldings, weight memories, and DSP or not: which networks no other one beats in rate and size.",
+    "check": "Report every problem that prevents a build, or the hardware of each layer. Writes nothing.",
+    "build": "Write Verilog or C++ for HLS, with testbench, host code, reports and manifest.",
+    "quantize": "Quantize a float model with a sample of its inputs, or freeze dynamic scales.",
+    "run": "Run inputs of the model through the hardware, the C++ or the reference, to outputs of the model.",
+    "pack": "Convert inputs of the model to the bytes that a processor sends to the core.",
+    "unpack": "Convert bytes from the core to outputs of the model.",
+    "package": "Write project files for FuseSoC, Vivado, Quartus, Yosys, Verilator, PYNQ or continuous integration.",
+    "verify": "Compare a build, its simulation and its ONNX file in a runtime: integers must be equal.",
+    "certify": "Prove without simulation that the files of a build compute the integers of its model.",
+    "synth": "Synthesize a build with Yosys, place and route it with nextpnr: resources, clock and critical path.",
+    "explore": "Try many foldings and memories, and list the networks on the Pareto front of rate and size.",
     "devices": "List the FPGAs that --device knows.",
-    "report": "Write report.html once more, with what `verify` and `synth` have found.",
+    "report": "Write report.html again, with the results of `verify` and `synth`.",
 }
-_HOW: dict[str, Any] = {
+_SETTINGS: dict[str, Any] = {
     "pretty_exceptions_enable": False,
-    "rich_markup_mode": None,  # plain text: it starts in half the time, and reads well in a log
+    "rich_markup_mode": None,  # plain text starts in half the time, and is readable in a log
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 120},
 }
-#: The base of BadParameter: what is wrong with the words of a command line.
+#: The base of BadParameter: errors in the arguments of a command line.
 UsageError: Any = typer.BadParameter.__base__
 
 
 class _Commands(TyperGroup):
-    """The commands, which are known by name and help until one of them is called."""
+    """All commands by name and help; a command is imported when it is called."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -56,34 +56,39 @@ class _Commands(TyperGroup):
             self.add_command(TyperCommand(name, help=text))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """As that of the base class, which cuts texts off."""
+        """Lists all commands with their whole descriptions; the base class cuts them off."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, _, rest = super().resolve_command(ctx, args)
-        return name, _command(name) if name in COMMANDS else None, rest
+        name, _, remaining = super().resolve_command(ctx, args)
+        return name, _command(name) if name in COMMANDS else None, remaining
 
     def main(
-        self, args: Sequence[str] | None = None, prog_name: str | None = None, complete_var: str | None = None,
-        standalone_mode: bool = True, windows_expand_args: bool = True, **extra: Any,
-    ) -> Any:  # fmt: skip
-        """As that of the base class; but with --json wrong usage is a JSON object, too."""
-        words = sys.argv[1:] if args is None else list(args)
-        if "--json" not in words or not standalone_mode:
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Runs a command; prints wrong usage as a JSON object if --json is given."""
+        arguments = sys.argv[1:] if args is None else list(args)
+        if "--json" not in arguments or not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode, windows_expand_args, **extra)
         try:
             code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
         except UsageError as error:
-            where = f"hlsgen {error.ctx.info_name}" if error.ctx is not None and error.ctx.parent else "hlsgen"
-            hint = f"`{where} --help` lists what there is."
-            code = stop(fail("HG040", where, error.format_message(), hint), as_json=True).exit_code
+            command = f"hlsgen {error.ctx.info_name}" if error.ctx is not None and error.ctx.parent else "hlsgen"
+            hint = f"`{command} --help` lists commands and options."
+            code = stop(fail("HG040", command, error.format_message(), hint), as_json=True).exit_code
         sys.exit(code or 0)
 
 
 def _command(name: str | None) -> Any:
-    """A command with its arguments, of the module of its name."""
-    single = typer.Typer(add_completion=False, **_HOW)
+    """The command of this name with its arguments, imported from its module."""
+    single = typer.Typer(add_completion=False, **_SETTINGS)
     single.command(name, help=COMMANDS[name or ""])(
         getattr(importlib.import_module(f"hlsgen.cli.commands.{name}"), name or "")
     )
@@ -92,9 +97,9 @@ def _command(name: str | None) -> Any:
 
 app = typer.Typer(
     cls=_Commands,
-    help="Quantized ONNX models to fixed-point hardware that equals the model's integers, proven in simulation.",
+    help="Compiles quantized ONNX models to fixed-point hardware, and proves that its integers equal the model's.",
     no_args_is_help=True,
-    **_HOW,
+    **_SETTINGS,
 )
 
 
@@ -106,13 +111,15 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
-) -> None:  # fmt: skip
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     pass
 
 
 def _open_standard_streams() -> None:
-    """Gives closed streams (`>&-`) a place, before a file that is opened takes their number."""
+    """Opens closed standard streams (`>&-`), so that no other file gets their number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -126,7 +133,7 @@ def _open_standard_streams() -> None:
 
 
 def _run_app() -> None:
-    """Runs the command, and writes out all that it prints. Raises SystemExit, HlsgenError with HG001, and more."""
+    """Runs the command and flushes its output. Raises SystemExit, HG001, and the errors of the command."""
     try:
         try:
             app()
@@ -140,13 +147,13 @@ def _run_app() -> None:
 
 
 def main() -> None:
-    """Entry point. The last resort for what should not happen: one line, the rest with HLSGEN_DEBUG=1."""
+    """Entry point. An unexpected error is reported in one line; with HLSGEN_DEBUG=1 it is raised."""
     _open_standard_streams()
     try:
         _run_app()
     except KeyboardInterrupt:
         sys.exit(130)
-    except HlsgenError as error:  # of the output itself
+    except HlsgenError as error:  # the output could not be written
         sys.exit(stop(error, as_json=False).exit_code)
     except Exception as error:
         if os.environ.get("HLSGEN_DEBUG") == "1":

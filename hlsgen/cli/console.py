@@ -1,4 +1,4 @@
-"""What the command line prints: text for people, JSON for machines, problems for both."""
+"""Prints results of commands: text for people, JSON for machines, diagnostics for both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ err = Console(stderr=True, highlight=False)
 
 
 def plain(text: str) -> str:
-    """Text of a model, without signs that would command the terminal, and without markup."""
+    """Text from a model, safe to print: control characters and markup are escaped."""
     return escape(printable(text))
 
 
@@ -27,10 +27,10 @@ def emit(data: dict[str, Any]) -> None:
     print(json.dumps(data, indent=2))
 
 
-def stop(error: HlsgenError, as_json: bool, more: dict[str, Any] | None = None) -> typer.Exit:
-    """Prints all diagnostics, and in JSON `more`; the exit to raise."""
+def stop(error: HlsgenError, as_json: bool, extra_fields: dict[str, Any] | None = None) -> typer.Exit:
+    """Prints all diagnostics, in JSON with the fields of `more`; returns the exit to raise."""
     if as_json:
-        emit({"ok": False, **(more or {}), "diagnostics": [d.as_dict() for d in error.diagnostics]})
+        emit({"ok": False, **(extra_fields or {}), "diagnostics": [d.as_dict() for d in error.diagnostics]})
     else:
         say_all(error.diagnostics)
         count = sum(d.severity == "error" for d in error.diagnostics)
@@ -40,7 +40,7 @@ def stop(error: HlsgenError, as_json: bool, more: dict[str, Any] | None = None) 
 
 
 def say_all(diagnostics: Sequence[Diagnostic]) -> None:
-    """Prints diagnostics; those that differ by their node alone share a line."""
+    """Prints diagnostics; those that differ only in their node share a line."""
     for diagnostic in grouped(diagnostics):
         say(diagnostic)
 

@@ -1,4 +1,4 @@
-"""What `explore` prints: the front as a table."""
+"""Prints the Pareto front of `explore` as a table."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hlsgen.explore.points import KINDS, Place, Point
 from hlsgen.explore.running import Exploration
 
 
-def print_exploration(found: Exploration, place: Place) -> None:
-    """The points of the front, the fastest first, and what of them is estimated."""
-    front = [point for point in found.points if point.front]
+def print_exploration(exploration: Exploration, place: Place) -> None:
+    """Prints the points of the front, the fastest first, and says which figures are estimates."""
+    front = [point for point in exploration.points if point.front]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("frames/s", "interval", "latency", *place.kinds.values()):
         table.add_column(title, justify="right")
@@ -23,8 +23,10 @@ def print_exploration(found: Exploration, place: Place) -> None:
         table.add_column(title, justify="right")
     table.add_column("options", overflow="fold")
     for point in front:
-        about = "" if point.exact else "~"
-        cells = [about + text for text in (f"{point.frames_per_second:.4g}", str(point.interval), str(point.latency))]
+        approximate = "" if point.exact else "~"
+        cells = [
+            approximate + text for text in (f"{point.frames_per_second:.4g}", str(point.interval), str(point.latency))
+        ]
         cells += [str(count) for count in point.counts.values()]
         if point.share is not None:
             cells.append(f"{100 * point.share:.0f} % {place.kinds[point.scarcest]}")
@@ -33,19 +35,20 @@ def print_exploration(found: Exploration, place: Place) -> None:
     clock = f"the clock of {place.clock_mhz:g} MHz"
     if place.device is not None and place.clock_mhz == place.device.clock_mhz:
         clock += " (measured on other designs)" if place.device.measured else " (assumed)"
-    fits = f"{sum(point.fits for point in found.points)} fit {place.device.name}, " if place.device else ""
+    fits = f"{sum(point.fits for point in exploration.points)} fit {place.device.name}, " if place.device else ""
     cycles = "exact cycles"
     if not all(point.exact for point in front):
-        cycles += ", those with ~ estimates (the interval of the slowest unit)"
+        cycles += "; figures with ~ are estimates (the interval of the slowest unit)"
     out.print(
-        f"{counted(found.networks, 'network')}, {counted(len(found.points), 'point')}, {fits}{len(front)} on the front. Intervals and latencies are "
-        f"{cycles}; counts are estimates, and {clock} is not that of the network.",
+        f"{counted(exploration.networks, 'network')}, {counted(len(exploration.points), 'point')}, "
+        f"{fits}{len(front)} on the front. Intervals and latencies are "
+        f"{cycles}. Resources are estimates. {clock[0].upper()}{clock[1:]} is not the clock that this network reaches.",
         soft_wrap=True,
     )
 
 
 def _measured(point: Point) -> tuple[str, str, str]:
-    """Counts, clock and rate of a synthesis."""
+    """Resources, clock and rate of a synthesized point."""
     if point.measured is None:
         return "", "", ""
     counts = ", ".join(str(point.measured[kind]) for kind in KINDS)

@@ -19,13 +19,17 @@ from hlsgen.cli.console import err, plain
 
 
 class Watch:
-    """A progress line on a terminal, nothing elsewhere."""
+    """A progress line on a terminal; prints nothing elsewhere."""
 
     def __init__(self, quiet: bool) -> None:
         self.progress = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=err, transient=True,
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            console=err,
+            transient=True,
             disable=quiet or not err.is_terminal,
-        )  # fmt: skip
+        )
 
     def __enter__(self) -> Watch:
         self.progress.start()
@@ -37,28 +41,36 @@ class Watch:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Takes the line away while something else is printed."""
+        """Hides the line while something else is printed."""
         self.progress.stop()
         try:
             yield
         finally:
             self.progress.start()
 
-    def layer(self, done: int, total: int, name: str) -> None:
-        self.progress.update(self.task, description=f"layer {done + 1} of {total}: {plain(name)}")
+    def layer(self, completed: int, total: int, name: str) -> None:
+        """Shows that the work on layer number `completed` (from 0) begins."""
+        self.progress.update(self.task, description=f"layer {completed + 1} of {total}: {plain(name)}")
 
     def text(self, text: str) -> None:
         self.progress.update(self.task, description=plain(text))
 
 
 class Bar:
-    """How much of counted work is done, and how long the rest will take: on a terminal, nothing elsewhere."""
+    """A progress bar of counted work with the remaining time, on a terminal; prints nothing elsewhere."""
 
     def __init__(self, quiet: bool) -> None:
         self.progress = Progress(
-            TextColumn("{task.description}"), BarColumn(30), MofNCompleteColumn(), TimeElapsedColumn(),
-            TextColumn("left:"), TimeRemainingColumn(), console=err, transient=True, disable=quiet or not err.is_terminal,
-        )  # fmt: skip
+            TextColumn("{task.description}"),
+            BarColumn(30),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left:"),
+            TimeRemainingColumn(),
+            console=err,
+            transient=True,
+            disable=quiet or not err.is_terminal,
+        )
         self.name = ""
 
     def __enter__(self) -> Bar:
@@ -69,10 +81,10 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
 
-    def count(self, done: int, total: int, name: str) -> None:
-        """So many of `total` pieces are done; with another name other work begins."""
+    def count(self, completed: int, total: int, name: str) -> None:
+        """Shows that `completed` of `total` pieces are complete; a new name starts new work."""
         if name == self.name:
-            self.progress.update(self.task, completed=done)
+            self.progress.update(self.task, completed=completed)
         else:
             self.name = name
-            self.progress.reset(self.task, total=total or None, completed=done, description=plain(name))
+            self.progress.reset(self.task, total=total or None, completed=completed, description=plain(name))

@@ -1,4 +1,4 @@
-"""What `check` and `build` print of a network: its layers, its rates, and what was tried for its quantizers."""
+"""Text output of `check` and `build`: layers, rates, and the implementations tried for each quantizer."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from hlsgen.cli.console import out, plain
 from hlsgen.diagnostics import counted
 
 TITLES = ("layer", "kind", "in", "out", "shape", "MACs", "PE x SIMD", "cycles", "busy", "memory", "FIFO")
-#: Titles of what a layer is estimated to take; a column of zeros is left out.
-TAKEN = {"lut": "LUT", "dsp": "DSP", "bram18": "BRAM18"}
+#: Titles of estimated resources; a column of zeros is left out.
+RESOURCES = {"lut": "LUT", "dsp": "DSP", "bram18": "BRAM18"}
+
+
+#: Words for the two ends of a graph.
+HOST_PARTS = {"head": "preprocessing", "tail": "postprocessing"}
 
 
 def print_summary(summary: dict[str, Any]) -> None:
-    """The table of layers, what is left to the host, rates, the estimate."""
+    """Prints the layers, the steps left to the host, rates and estimated resources."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     rows = [row for row in summary["layers"] if row["kind"] != "rename"]
-    taken = {key: title for key, title in TAKEN.items() if any(row["estimate"][key] for row in rows)}
-    for title in (*TITLES, *taken.values(), "how"):
+    resources = {key: title for key, title in RESOURCES.items() if any(row["estimate"][key] for row in rows)}
+    for title in (*TITLES, *resources.values(), "how"):
         table.add_column(title, overflow="fold")
     for row in rows:
         folding = f"{row['pe']} x {row['simd']}" if "pe" in row else str(row.get("lanes", ""))
@@ -29,28 +33,40 @@ def print_summary(summary: dict[str, Any]) -> None:
         bits = row["weight_bits"] + row["buffer_bits"]
         used = f"{100 * row['utilization']:.0f} %" if "utilization" in row else ""
         cells = (
-            row["name"], row["kind"], *short, shape, str(row.get("macs", "")), folding, str(row["cycles"]), used,
-            str(bits or ""), str(row["fifo_depth"] or ""), *(str(row["estimate"][key] or "") for key in taken), how,
-        )  # fmt: skip
+            row["name"],
+            row["kind"],
+            *short,
+            shape,
+            str(row.get("macs", "")),
+            folding,
+            str(row["cycles"]),
+            used,
+            str(bits or ""),
+            str(row["fifo_depth"] or ""),
+            *(str(row["estimate"][key] or "") for key in resources),
+            how,
+        )
         table.add_row(*map(plain, cells))
     out.print(table)
     host = summary["host"]
     for part in ("head", "tail"):
         if host[part]:
-            out.print(f"host {part}: " + plain(", ".join(f"{s['op']}" for s in host[part])))
+            out.print(f"host {HOST_PARTS[part]}: " + plain(", ".join(f"{s['op']}" for s in host[part])))
     cycles, rate, estimate = summary["cycles"], summary["rate"], summary["estimate"]
-    about, least, most = ("about ", " or more", "at most ") if cycles.get("estimated") else ("", "", "")
+    approximate, or_more, at_most = ("about ", " or more", "at most ") if cycles.get("estimated") else ("", "", "")
     out.print(
-        f"latency {about}{counted(cycles['latency'], 'cycle')}, interval {counted(cycles['interval'], 'cycle')}{least}: {about}"
-        f"{rate['latency_us']:.3g} us, {most}{rate['frames_per_second']:.4g} frames/s at {rate['clock_mhz']:g} MHz"
+        f"latency {approximate}{counted(cycles['latency'], 'cycle')}, "
+        f"interval {counted(cycles['interval'], 'cycle')}{or_more}: {approximate}"
+        f"{rate['latency_us']:.3g} us, {at_most}{rate['frames_per_second']:.4g} frames/s at {rate['clock_mhz']:g} MHz"
     )
     device = summary["device"]
     if device is not None:
-        guess = device["estimate"]
-        parts = (f"{guess[k]} of {device[k]['count']} {device[k]['kind']}" for k in ("lut", "dsp", "bram"))
+        estimated = device["estimate"]
+        parts = (f"{estimated[k]} of {device[k]['count']} {device[k]['kind']}" for k in ("lut", "dsp", "bram"))
         out.print(f"estimate for {device['device']}: about {', '.join(parts)}; clock {device['clock']}")
     out.print(
-        f"estimate: about {estimate['lut']} LUT, {estimate['ff']} FF, {estimate['dsp']} DSP, {estimate['bram18']} BRAM18; "
+        f"estimate: about {estimate['lut']} LUT, {estimate['ff']} FF, {estimate['dsp']} DSP, "
+        f"{estimate['bram18']} BRAM18; "
         f"{estimate['weight_bits']} weight bits, {estimate['buffer_bits']} buffer bits, "
         f"{estimate['table_bits']} table bits"
     )
@@ -60,7 +76,7 @@ def print_summary(summary: dict[str, Any]) -> None:
 
 
 def print_choices(summary: dict[str, Any]) -> None:
-    """What was tried for every quantizer, what was taken, and why the others are impossible."""
+    """Prints the implementations tried for each quantizer: cost, the chosen one, and why others are impossible."""
     for row in summary["layers"]:
         if "tried" not in row:
             continue
@@ -68,6 +84,6 @@ def print_choices(summary: dict[str, Any]) -> None:
         for trial in row["tried"]:
             price = "" if trial["lut"] is None else f"{trial['lut']:.0f} LUT"
             price += f", {trial['dsp']} DSP" if trial["dsp"] else ""
-            price += f", {trial['memory_bits']} bits of block memory" if trial["memory_bits"] else ""
-            taken = "* " if row["taken"] == trial["name"] else "  "
-            out.print(plain(f"  {taken}{trial['name']}: {price or trial['why']}"))
+            price += f", {trial['memory_bits']} bits of block RAM" if trial["memory_bits"] else ""
+            mark = "* " if row["taken"] == trial["name"] else "  "
+            out.print(plain(f"  {mark}{trial['name']}: {price or trial['why']}"))

@@ -1,4 +1,4 @@
-"""What `verify` prints."""
+"""Text output of `verify`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
 
 
 def print_verdict(verdict: Verdict) -> None:
-    """What the model and every simulator said, and where the first difference is."""
+    """Prints the result of each comparison and the first difference."""
     print_model(verdict.model)
     print_oracle(verdict.oracle)
     if verdict.host:
         print_host(verdict.host)
-    for name, found in verdict.simulators.items():
-        print_simulator(name, found)
+    for name, simulator_verdict in verdict.simulators.items():
+        print_simulator(name, simulator_verdict)
     print_end(verdict)
 
 
 def print_part(name: str, part: object) -> None:
-    """A part of a verdict, as soon as it is there."""
+    """Prints one part of a verdict as soon as it is complete."""
     match part:
         case Comparison():
             print_model(part)
@@ -48,7 +48,7 @@ def print_model(model: Comparison) -> None:
 
 
 def print_host(host: HostVerdict) -> None:
-    """Which languages of the host code ran, and whether their numbers are the interpreter's."""
+    """Prints which languages of the host code ran, and whether their results equal the interpreter's."""
     state = "[green]equal[/]" if host.ok else "[red]different[/]"
     languages = " and ".join(host.differences)
     head = f", input codes as in {host.head.executor}" if host.head.executor and host.ok else ""
@@ -56,12 +56,15 @@ def print_host(host: HostVerdict) -> None:
 
 
 def print_simulator(name: str, v: SimulatorVerdict) -> None:
-    """Of a simulator: what it compared, what it measured, what failed."""
+    """Prints the comparison, the measured cycles and the failures of a simulator."""
     cycles = f", latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles" if v.cycles else ""
     state = "[green]equal[/]" if v.ok else "[red]different[/]" if v.mismatches or not v.late else "[red]not verified[/]"
     out.print(f"{name}: {state}, {counted(v.samples, 'frame')}, {counted(v.mismatches, 'differing beat')}{cycles}")
     if v.ok and v.coverage:
-        out.print(f"  streams {_seen(v.coverage, 'stalled')}, {_seen(v.coverage, 'starved')}", soft_wrap=True)
+        out.print(
+            f"  streams {_stream_coverage(v.coverage, 'stalled')}, {_stream_coverage(v.coverage, 'starved')}",
+            soft_wrap=True,
+        )
     for failure in v.failures:
         err.print(f"  {plain(failure)}", soft_wrap=True)
     if v.late and v.tests:
@@ -70,28 +73,31 @@ def print_simulator(name: str, v: SimulatorVerdict) -> None:
 
 
 def print_end(verdict: Verdict) -> None:
-    """Problems, the first difference, what was not looked at, and the verdict."""
+    """Prints problems, the first difference, notes on parts that were not compared, and the verdict."""
     problems = verdict.diagnostics
     for problem in problems[:20]:
         err.print(f"[red]{problem.code}[/]{escape(str(problem).removeprefix(problem.code))}", soft_wrap=True)
     if len(problems) > 20:
         err.print(f"... and {len(problems) - 20} more problems.")
-    where = verdict.first_divergence
-    if where:
-        cycle = "" if where["cycle"] is None else f", cycle {where['cycle']}"
+    divergence = verdict.first_divergence
+    if divergence:
+        cycle = "" if divergence["cycle"] is None else f", cycle {divergence['cycle']}"
         out.print(
             plain(
-                f"first divergence: layer {where['layer']}, channel {where['channel']} (element {where['element']}), "
-                f"frame {where['frame']}{cycle}: expected {where['expected']}, got {where['actual']}"
+                f"first divergence: layer {divergence['layer']}, "
+                f"channel {divergence['channel']} (element {divergence['element']}), "
+                f"frame {divergence['frame']}{cycle}: expected {divergence['expected']}, got {divergence['actual']}"
             )
         )
-        if "cut" in where:
-            run = shlex.quote(f"{where['cut']}/tb/run.py")
-            out.print(f"the layer alone, with a test that fails: python {plain(run)}", soft_wrap=True)
-        elif where["layer"] and where["cycle"] is not None:
-            out.print("--cut FOLDER writes this layer alone, with a test that fails")
+        if "cut" in divergence:
+            run = shlex.quote(f"{divergence['cut']}/tb/run.py")
+            out.print(f"the layer alone, with a failing test: python {plain(run)}", soft_wrap=True)
+        elif divergence["layer"] and divergence["cycle"] is not None:
+            out.print("--cut FOLDER writes this layer alone, with a failing test")
     if verdict.changed and not verdict.simulators:
-        out.print("not simulated, as files differ; --allow-changed simulates them if you trust whoever changed them")
+        out.print(
+            "not simulated: files differ from the build; --allow-changed simulates them, if you trust their author"
+        )
     for note in verdict.notes:
         out.print(plain(note), soft_wrap=True)
     latency, interval = verdict.predicted["latency"], verdict.predicted["interval"]
@@ -102,7 +108,7 @@ def print_end(verdict: Verdict) -> None:
 
 
 def print_oracle(oracle: OracleVerdict) -> None:
-    """What ran the file itself, and how its numbers differ."""
+    """Prints which runtime ran the ONNX file, and how its outputs differ."""
     if oracle.asked == "none":
         return
     if not oracle.ran:
@@ -118,12 +124,12 @@ def print_oracle(oracle: OracleVerdict) -> None:
     reasons = Counter(oracle.left.values())
     for reason, count in reasons.items():
         names = next(name for name, why in oracle.left.items() if why == reason)
-        more = f" and {count - 1} more" if count > 1 else ""
-        out.print(escape(printable(f"  not compared: {names}{more}: {reason}")), soft_wrap=True)
+        remaining = f" and {count - 1} more" if count > 1 else ""
+        out.print(escape(printable(f"  not compared: {names}{remaining}: {reason}")), soft_wrap=True)
 
 
-def _seen(coverage: dict[str, Any], kind: str) -> str:
-    """How many streams were seen in a state, and the names of a few that were not."""
+def _stream_coverage(coverage: dict[str, Any], kind: str) -> str:
+    """The number of streams that were in a state, and the names of a few that never were."""
     count, never = coverage["streams"], coverage[f"never_{kind}"]
-    rest = ", ".join(never[:6]) + (", ..." if len(never) > 6 else "")
-    return f"{kind} {count - len(never)} of {count}" + (f" (not {escape(rest)})" if never else "")
+    names = ", ".join(never[:6]) + (", ..." if len(never) > 6 else "")
+    return f"{kind} {count - len(never)} of {count}" + (f" (not {escape(names)})" if never else "")

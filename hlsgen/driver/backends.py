@@ -1,4 +1,4 @@
-"""The targets that a build can have."""
+"""The targets of a build."""
 
 from __future__ import annotations
 
@@ -11,24 +11,32 @@ from hlsgen.hls.prices import PRICES
 from hlsgen.hls.reserved import is_reserved
 from hlsgen.verilog.backend import VERILOG
 
-#: C++ for HLS is planned as Verilog is, but for what quantizers cost. Weights are constants of its text.
+#: C++ for HLS is planned like Verilog, with other costs of quantizers. Its weights are constants in the source.
 HLS = replace(
-    VERILOG, emit=emit_cpp, prices=PRICES, memories=("auto",), load_pieces=None, adders_pay=None, tables_of=None, blocks=None,
-    folding_price=replace(VERILOG.folding_price, constants=None), reserved=is_reserved,
+    VERILOG,
+    emit=emit_cpp,
+    prices=PRICES,
+    memories=("auto",),
+    load_pieces=None,
+    adders_pay=None,
+    tables_of=None,
+    blocks=None,
+    folding_price=replace(VERILOG.folding_price, constants=None),
+    reserved=is_reserved,
     unsupported={
         "loadable": "its weights are constants",
         "reset_active_low": "the HLS tool makes the reset port",
         **dict.fromkeys(("clock_name", "reset_name"), "the HLS tool makes clock and reset"),
-        **dict.fromkeys(("bus_width", "tkeep"), "a word of its ports is a beat of the core"),
-        "control": "its ports are streams alone",
+        **dict.fromkeys(("bus_width", "tkeep"), "each word of its ports is one beat of the core"),
+        "control": "its ports are streams only",
     },
-)  # fmt: skip
+)
 
 BACKENDS: dict[str, Backend] = {"verilog": VERILOG, "hls": HLS}
 
 
 def backends_of(target: str) -> dict[str, Backend]:
-    """The targets of --target, which separates several by commas; the first one plans. Raises HG040."""
+    """The targets that --target names, separated by commas; the first one plans the network. Raises HG040."""
     names = target.split(",")
     if not all(name in BACKENDS for name in names) or len(set(names)) < len(names):
         raise fail("HG040", "--target", f"{target!r} is not supported.", f"Supported: {', '.join(BACKENDS)}.")

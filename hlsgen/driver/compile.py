@@ -1,4 +1,4 @@
-"""Model file -> all files of a build, in memory; the same for the same model and options."""
+"""Compiles a model file to all files of a build, in memory. Equal models and options give equal files."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from hlsgen.verilog.netlist import Design
 
 @dataclass(frozen=True, eq=False)
 class Build:
-    """A compiled model: what its file says, its network with the cycles it takes, and text or bytes of every file.
+    """A compiled model: the model, its network and cycles, and the content of every file.
 
-    `designs`: each target's own description of what it has made, by name of the target. `notes`: what targets say of
-    cycles and estimate.
+    designs: the description of the emitted design, by name of the target. notes: remarks of targets on cycles and
+    estimates.
     """
 
     options: Options
@@ -57,36 +57,36 @@ class Build:
     @property
     def design(self) -> Design:
         """The Verilog of the build. Raises HG040 if it has none."""
-        found = self.designs.get("verilog")
-        if not isinstance(found, Design):
-            raise self._without("Verilog", "verilog")
-        return found
+        design = self.designs.get("verilog")
+        if not isinstance(design, Design):
+            raise self._missing_target("Verilog", "verilog")
+        return design
 
     @property
     def cpp(self) -> Core:
         """The C++ of the build. Raises HG040 if it has none."""
-        found = self.designs.get("hls")
-        if not isinstance(found, Core):
-            raise self._without("C++", "hls")
-        return found
+        core = self.designs.get("hls")
+        if not isinstance(core, Core):
+            raise self._missing_target("C++", "hls")
+        return core
 
     @property
     def tops(self) -> dict[str, str]:
-        """The names of the top levels, by what they are."""
-        found = {}
+        """Names of the top levels by kind: "module" and "function"."""
+        names = {}
         if isinstance(self.designs.get("verilog"), Design):
-            found["module"] = self.design.top
+            names["module"] = self.design.top
         if isinstance(self.designs.get("hls"), Core):
-            found["function"] = self.cpp.top
-        return found
+            names["function"] = self.cpp.top
+        return names
 
-    def _without(self, what: str, target: str) -> HlsgenError:
-        text = f"the build of {self.options.target!r} has no {what}."
+    def _missing_target(self, language: str, target: str) -> HlsgenError:
+        text = f"the build of {self.options.target!r} has no {language}."
         return fail("HG040", "--target", text, f"Build with --target {target}.")
 
 
 def compile_model(path: Path, options: Options, progress: Progress | None = None) -> Build:
-    """The whole way from a file to a build. Raises HlsgenError with every problem found."""
+    """Compiles a model file. Raises HlsgenError with every problem."""
     problems = Collector()
     with problems.catching():
         check_options(options)
@@ -113,20 +113,20 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     if options.target_cycles and timing.interval > options.target_cycles:
         slowest = max(network.nodes, key=lambda node: (busy(node), bool(node.layer)))
         loops = any(isinstance(layer, Delay) for layer in graph.layers)
-        what = "the steps of a loop, one after the other, need" if loops else f"{slowest.layer or slowest.name} needs"
+        reason = "the sequential steps of the loop need" if loops else f"{slowest.layer or slowest.name} needs"
         problems.warn(
             "HG090",
             "--target-cycles",
-            f"{options.target_cycles} cycles cannot be met; taken: {timing.interval}, what {what}.",
+            f"{options.target_cycles} cycles cannot be met; the interval is {timing.interval}, which {reason}.",
         )
-    problems.items += _judged(
+    problems.items += size_diagnostics(
         options, needs_of(network, lambda nodes: planning.network_cost(nodes, network.choices, targets))
     )
     problems.finish()
     data = self_contained(path, options.outputs)
     top = options.top or default_top(path.stem, options.target)
     options = replace(options, name=_title(options.name or path.stem), top=top)
-    about = {"file": "model.onnx", "sha256": hashlib.sha256(data).hexdigest(), **recorded(model.runtime)}
+    model_entry = {"file": "model.onnx", "sha256": hashlib.sha256(data).hexdigest(), **recorded(model.runtime)}
     request = Request(
         title=options.name or "",
         top=top,
@@ -139,21 +139,28 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         prefer=options.preferred,
         block=block_bits(options),
         loadable=options.loadable,
-        model=about,
+        model=model_entry,
     )
     emitted = {name: backend.emit(network, timing, request) for name, backend in backends.items()}
-    others = {name: text.encode() for part in emitted.values() for name, text in part.files.items()}
+    sources = {name: text.encode() for part in emitted.values() for name, text in part.files.items()}
     files = project_files.emit(
-        network, timing, _together(emitted), options.name or top, asdict(options), about, tool_version(),
-        {**others, "model.onnx": data}, price_of(options),
-    )  # fmt: skip
+        network,
+        timing,
+        merge_emitted(emitted),
+        options.name or top,
+        asdict(options),
+        model_entry,
+        tool_version(),
+        {**sources, "model.onnx": data},
+        price_of(options),
+    )
     designs = {name: part.design for name, part in emitted.items()}
     notes = tuple(part.note for part in emitted.values() if part.note)
     return Build(options, model, network, timing, files, problems.warnings, designs, notes)
 
 
 def lowered(path: Path, model: Model, options: Options, problems: Collector) -> Graph:
-    """The graph of a model, which has every step; its loops as the options want them."""
+    """Lowers a model to a graph; loops are unrolled or built once, by `options.recurrence`."""
     modes = parse_inputs(options.input)
     if options.recurrence != "once":
         return lower(model, modes, problems, options.separate)
@@ -170,7 +177,7 @@ def lowered(path: Path, model: Model, options: Options, problems: Collector) -> 
 
 
 def needs_of(network: Network, cost: Callable[[Sequence[Node]], Cost]) -> Needs:
-    """What a network takes, in all and by layer."""
+    """Resources of a network, in total and by layer."""
     layers: dict[str, list[Node]] = {}
     for node in network.nodes:
         layers.setdefault(node.layer or node.name, []).append(node)
@@ -179,19 +186,19 @@ def needs_of(network: Network, cost: Callable[[Sequence[Node]], Cost]) -> Needs:
     return Needs(cost(network.nodes), {layer: cost(nodes) for layer, nodes in layers.items()}, bits)
 
 
-def _judged(options: Options, needs: Needs) -> list[Diagnostic]:
-    """What is to be said of the size of a network: HG070 if it does not fit, HG090."""
+def size_diagnostics(options: Options, needs: Needs) -> list[Diagnostic]:
+    """Diagnostics of the size of a network: HG070 if it does not fit, HG090 as a warning."""
     device, search = options.chosen_device, options.searches
-    what = "the smallest network found" if search else "the network that was asked for"
-    found = too_large(needs, options.asked_budget, device, searched_for=search, smallest=what)
+    subject = "the smallest network found" if search else "the requested network"
+    diagnostics = too_large(needs, options.asked_budget, device, searched_for=search, smallest=subject)
     if options.max_dsp and options.prefer != "dsp" and not needs.cost.dsp:
-        text = "no multiplier blocks are taken, whatever the budget: multiplications take LUT."
-        found.append(Diagnostic("HG090", "--max-dsp", text, "--prefer dsp takes them.", "warning"))
-    return found
+        text = "no DSP blocks are used, because multiplications use LUT."
+        diagnostics.append(Diagnostic("HG090", "--max-dsp", text, "--prefer dsp uses them.", "warning"))
+    return diagnostics
 
 
 def targets_of(options: Options) -> Targets:
-    """What the options ask of the network."""
+    """Targets of the network, from the options."""
     return Targets(
         cycles=options.target_cycles,
         lanes=options.lanes,
@@ -210,23 +217,23 @@ def targets_of(options: Options) -> Targets:
 
 
 def block_bits(options: Options) -> int:
-    """Bits of the wider factor of a multiplier block of the device, or of Xilinx 7 series if none is named."""
+    """Bits of the wider operand of a DSP block of the device; of Xilinx 7 series without a device."""
     return 25 if options.chosen_device is None else options.chosen_device.family.dsp_bits
 
 
 def network_cost(build: Build, family: str = "xc7") -> Cost:
-    """What the network costs in the build's first target, in the kinds of a family, roughly."""
+    """Estimated cost of the network in the first target of the build, counted in resources of a family."""
     return price_of(build.options, family)(build.network.nodes, build.network.choices)
 
 
 def price_of(options: Options, family: str = "xc7") -> Pricer:
-    """What nodes and realizations cost in the first target of a build, in the kinds of a family."""
+    """A function for the cost of nodes and realizations in the first target, counted in resources of a family."""
     backend, targets = next(iter(backends_of(options.target).values())), replace(targets_of(options), family=family)
     return lambda nodes, choices: backend.network_cost(nodes, choices, targets)
 
 
-def _together(emitted: Mapping[str, Emitted]) -> Emitted:
-    """What the manifest says of several targets: the first one that has something to say, Verilog before C++."""
+def merge_emitted(emitted: Mapping[str, Emitted]) -> Emitted:
+    """Merges the emitted targets for the manifest: each field from the first target that has it, Verilog first."""
     parts = sorted(emitted.values(), key=lambda part: "module" not in part.top)
     top = next((part.top for part in parts if part.top), {})
     weights = next((part.weights for part in parts if part.weights), [])

@@ -1,6 +1,6 @@
-"""Options are declared once, as fields of a dataclass: type, default, flag, help, legal values.
+"""Declares options once, as fields of a dataclass: type, default, flag, help, legal values.
 
-Command line, manifest and checks read the declaration; none of them knows a single option by name.
+Command line, manifest and checks read the declarations and know no option by name.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from hlsgen.diagnostics import Collector
 
-#: Gives what is wrong with a value of the right type: a message and a hint for each problem.
+#: Yields a message and a hint for each problem of a value of the right type.
 Check = Callable[[Any], Iterator[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """How an option is written on the command line, where that is not the type of its value.
+    """The command-line form of an option whose value has another type.
 
-    `read` makes the value of what was written. It raises HlsgenError if that cannot be read.
+    `read` converts the written form to the value. It raises HlsgenError if it cannot.
     """
 
     type: Any
@@ -30,9 +30,9 @@ class Spelling:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a field says of an option besides type and default. `flag` None: not on the command line.
+    """Properties of an option besides its type and default.
 
-    `code` is that of the diagnostics about its values.
+    flag: its name on the command line, or None. code: code of diagnostics about its values.
     """
 
     help: str
@@ -53,12 +53,12 @@ class Declared:
     declaration: Declaration
 
 
-def option(default: Any, flag: str | None, help: str, **more: Any) -> Any:
-    """A field of a dataclass that declares an option. A callable default makes a new value for each instance.
+def option(default: Any, flag: str | None, help: str, **declaration: Any) -> Any:
+    """A field of a dataclass that declares an option. A callable default creates a new value for each instance.
 
-    more: fields of `Declaration`.
+    declaration: other fields of `Declaration`.
     """
-    metadata = {"declaration": Declaration(help, flag, **more)}
+    metadata = {"declaration": Declaration(help, flag, **declaration)}
     return (
         field(default_factory=default, metadata=metadata)
         if callable(default)
@@ -71,58 +71,64 @@ def declared(kind: Any) -> list[Declared]:
     types = get_type_hints(kind)
     return [
         Declared(
-            f.name, types[f.name], f.default_factory() if f.default_factory is not MISSING else f.default,
+            f.name,
+            types[f.name],
+            f.default_factory() if f.default_factory is not MISSING else f.default,
             f.metadata["declaration"],
         )
         for f in fields(kind)
-    ]  # fmt: skip
+    ]
 
 
 def check_types(values: Any) -> None:
-    """Holds every value against the type of its field. Raises HG040 or HG041."""
+    """Checks the type of every value. Raises HG040 or HG041."""
     problems = Collector()
-    for one in declared(type(values)):
-        value, how = getattr(values, one.name), one.declaration
-        if not conforms(value, one.type):
-            problems.error(how.code, how.flag or one.name, f"{value!r} is not {in_words(one.type)}.")
+    for declared_option in declared(type(values)):
+        value, declaration = getattr(values, declared_option.name), declared_option.declaration
+        if not conforms(value, declared_option.type):
+            problems.error(
+                declaration.code,
+                declaration.flag or declared_option.name,
+                f"{value!r} is not {in_words(declared_option.type)}.",
+            )
     problems.finish()
 
 
 def check_values(values: Any, problems: Collector) -> None:
-    """Adds what is wrong with each value by itself to `problems`. The types are right."""
-    for one in declared(type(values)):
-        value, how = getattr(values, one.name), one.declaration
-        if how.check is not None and value is not None:
-            for message, hint in how.check(value):
-                problems.error(how.code, how.flag or one.name, message, hint)
+    """Adds the problems of each single value to `problems`. Types must be right."""
+    for declared_option in declared(type(values)):
+        value, declaration = getattr(values, declared_option.name), declared_option.declaration
+        if declaration.check is not None and value is not None:
+            for message, hint in declaration.check(value):
+                problems.error(declaration.code, declaration.flag or declared_option.name, message, hint)
 
 
-def conforms(value: object, wanted: Any) -> bool:
-    """Whether a value is of a type: a plain one, a union of types, or list or dict of types. A whole number is a number as well."""
-    parts = get_args(wanted)
-    if get_origin(wanted) in (Union, UnionType):
+def conforms(value: object, expected: Any) -> bool:
+    """True if a value has a type: a plain type, a union, or a list or dict of types. An int is also a float."""
+    parts = get_args(expected)
+    if get_origin(expected) in (Union, UnionType):
         return any(conforms(value, part) for part in parts)
-    if get_origin(wanted) is dict:
+    if get_origin(expected) is dict:
         return type(value) is dict and all(conforms(k, parts[0]) and conforms(v, parts[1]) for k, v in value.items())
-    if get_origin(wanted) is list:
+    if get_origin(expected) is list:
         return type(value) is list and all(conforms(item, parts[0]) for item in value)
-    return type(value) is wanted or (wanted is float and type(value) is int)
+    return type(value) is expected or (expected is float and type(value) is int)
 
 
-def in_words(wanted: Any) -> str:
-    """A type as people say it."""
-    parts = get_args(wanted)
-    if get_origin(wanted) in (Union, UnionType):
+def in_words(expected: Any) -> str:
+    """A type in words, for messages."""
+    parts = get_args(expected)
+    if get_origin(expected) in (Union, UnionType):
         return " or ".join(in_words(part) for part in parts if part is not type(None))
-    if get_origin(wanted) is dict:
+    if get_origin(expected) is dict:
         return f"a map from {in_words(parts[0])} to {in_words(parts[1])}"
-    if get_origin(wanted) is list:
+    if get_origin(expected) is list:
         return f"a list of {in_words(parts[0])}"
-    return {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[wanted]
+    return {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[expected]
 
 
 def one_of(*names: str) -> Check:
-    """Legal are these names."""
+    """A check that allows these names."""
 
     def check(value: str) -> Iterator[tuple[str, str]]:
         if value not in names:
@@ -131,11 +137,11 @@ def one_of(*names: str) -> Check:
     return check
 
 
-def at_least(least: int, most: int | None = None) -> Check:
+def at_least(lowest: int, highest: int | None = None) -> Check:
     """Legal are the numbers from `least`, to `most` if that is given."""
 
     def check(value: int) -> Iterator[tuple[str, str]]:
-        if value < least or (most is not None and value > most):
-            yield f"{value}.", f"Supported: {least} " + ("and greater." if most is None else f"to {most}.")
+        if value < lowest or (highest is not None and value > highest):
+            yield f"{value}.", f"Supported: {lowest} " + ("and greater." if highest is None else f"to {highest}.")
 
     return check

@@ -1,4 +1,4 @@
-"""Whether a network fits a device: the estimate in the device's kinds, and what of a device a network may take."""
+"""Decides if a network fits a device, by its estimate in the resources of the device."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from hlsgen.dataflow.resources import Budget, Cost
 from hlsgen.devices import Device
 from hlsgen.diagnostics import Diagnostic
 
-#: What is said of a network that is too large.
-_HINT = "Choose a larger device or budget, a lower rate, or --weights and --prefer otherwise."
-#: Part of a device that the search for the fastest network fills: fuller ones are hard to route, and estimates are rough.
+#: Hint for a network that is too large.
+_HINT = "Choose a larger device or budget, a lower rate, or other values of --weights and --prefer."
+#: Share of a device that the search for the fastest network fills: fuller devices are hard to route, and estimates are
+#: rough.
 SHARE = 0.8
 
 #: Layers that HG070 names.
@@ -20,7 +21,10 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class Needs:
-    """What a network takes. `cost`: all of it. `by_layer`: of each layer, or unit of none. `weight_bits`: of all weights."""
+    """Resources of a network.
+
+    cost: in total. by_layer: of each layer, or of each unit without a layer. weight_bits: bits of all weights.
+    """
 
     cost: Cost
     by_layer: Mapping[str, Cost] = field(default_factory=dict)
@@ -28,7 +32,7 @@ class Needs:
 
 
 def in_kinds(cost: Cost, device: Device) -> dict[str, int]:
-    """A cost, in the kinds of the family that this one is counted as, in those of the device."""
+    """Converts a cost, counted in resources of the family's reference family, to resources of the device."""
     family = device.family
     blocks = -(-cost.bram * family.counted_bits // family.bram_bits)
     return {
@@ -39,57 +43,60 @@ def in_kinds(cost: Cost, device: Device) -> dict[str, int]:
 
 
 def budget_of(device: Device, share: float) -> Budget:
-    """That share of a device, in the kinds of a cost."""
-    all_ = Budget(*(int(count * share) for count in (device.lut, device.dsp, device.bram, device.ff)))
-    return _in_cost(all_, device)
+    """A share of a device as a budget, in the resources of a cost."""
+    resources = Budget(*(int(count * share) for count in (device.lut, device.dsp, device.bram, device.ff)))
+    return _in_cost(resources, device)
 
 
-def allowed(asked: Budget, device: Device | None, share: float) -> Budget:
-    """What a network may take: what is asked for, in a device's kinds if one is named, and that share of it."""
+def allowed(requested_budget: Budget, device: Device | None, share: float) -> Budget:
+    """The smaller of the requested budget (in resources of the device) and a share of the device."""
     if device is None:
-        return asked
-    mine, all_ = _in_cost(asked, device), budget_of(device, share)
-    parts = zip(mine.limits, all_.limits, strict=True)
+        return requested_budget
+    requested, share_of_device = _in_cost(requested_budget, device), budget_of(device, share)
+    parts = zip(requested.limits, share_of_device.limits, strict=True)
     lut, dsp, bram, ff = (min(number for number in pair if number is not None) for pair in parts)
     return Budget(lut, dsp, bram, ff, device.family.lut_per_ff)
 
 
 def too_large(
-    needs: Needs, asked: Budget, device: Device | None, *, searched_for: bool, smallest: str
+    needs: Needs, requested_budget: Budget, device: Device | None, *, searched_for: bool, smallest: str
 ) -> list[Diagnostic]:
-    """HG070 if the network is more than was asked for, or than a device has; of one that was searched for, than SHARE of it.
+    """HG070 if a network exceeds the requested budget or its device.
 
-    A warning HG090 if one that was not searched for is more than SHARE of its device. `smallest`: what the network is.
+    A network that a search has found may use SHARE of the device. HG090 warns if another network exceeds SHARE.
+    smallest: the network in words.
     """
     counts, names = _counts(needs.cost, device), _names(device)
-    limits = {"lut": asked.lut, "dsp": asked.dsp, "bram": asked.bram}
-    over = [kind for kind in limits if (most := limits[kind]) is not None and counts[kind] > most]
-    found = []
-    if over:
-        takes = ", ".join(f"{counts[kind]} {names[kind]}" for kind in limits)
-        text = f"{smallest} takes about {takes}; it may have {', '.join(f'{limits[k]} {names[k]}' for k in over)}."
-        text += _largest(needs, device, over[0])
-        found.append(Diagnostic("HG070", "--max-lut, --max-dsp, --max-bram", text, _HINT))
+    limits = {"lut": requested_budget.lut, "dsp": requested_budget.dsp, "bram": requested_budget.bram}
+    exceeded = [kind for kind in limits if (limit := limits[kind]) is not None and counts[kind] > limit]
+    diagnostics = []
+    if exceeded:
+        used = ", ".join(f"{counts[kind]} {names[kind]}" for kind in limits)
+        text = f"{smallest} needs about {used}; the budget is {', '.join(f'{limits[k]} {names[k]}' for k in exceeded)}."
+        text += _largest(needs, device, exceeded[0])
+        diagnostics.append(Diagnostic("HG070", "--max-lut, --max-dsp, --max-bram", text, _HINT))
     if device is not None:
-        there = {"lut": device.lut, "dsp": device.dsp, "bram": device.bram, "ff": device.ff}
+        available = {"lut": device.lut, "dsp": device.dsp, "bram": device.bram, "ff": device.ff}
         share = SHARE if searched_for else 1.0
-        takes = ", ".join(f"{counts[kind]} {names[kind]}" for kind in names)
-        over = [kind for kind in names if counts[kind] > there[kind] * share]
-        full = [f"{there[k]} {names[k]}" for k in names if counts[k] > there[k] * SHARE]
-        most_of = f"{100 * SHARE:.0f} % of " if searched_for else ""
-        if over:
-            has = ", ".join(f"{there[kind]} {names[kind]}" for kind in over)
-            text = f"{smallest} takes about {takes}; {device.name} has {most_of}{has}."
-            text += _weights(needs, device) or _largest(needs, device, over[0])
-            found.append(Diagnostic("HG070", "--device", text, _HINT))
-        elif full:
-            text = f"the network takes about {takes}, of {', '.join(full)}: such a full device is hard to route."
-            found.append(Diagnostic("HG090", "--device", text, "hlsgen synth shows whether it can be.", "warning"))
-    return found
+        used = ", ".join(f"{counts[kind]} {names[kind]}" for kind in names)
+        exceeded = [kind for kind in names if counts[kind] > available[kind] * share]
+        nearly_full = [f"{available[k]} {names[k]}" for k in names if counts[k] > available[k] * SHARE]
+        share_text = f"{100 * SHARE:.0f} % of " if searched_for else ""
+        if exceeded:
+            capacity = ", ".join(f"{available[kind]} {names[kind]}" for kind in exceeded)
+            text = f"{smallest} needs about {used}; {device.name} has {share_text}{capacity}."
+            text += _weights(needs, device) or _largest(needs, device, exceeded[0])
+            diagnostics.append(Diagnostic("HG070", "--device", text, _HINT))
+        elif nearly_full:
+            text = f"the network needs about {used}, of {', '.join(nearly_full)}. A device this full is hard to route."
+            diagnostics.append(
+                Diagnostic("HG090", "--device", text, "hlsgen synth shows if routing succeeds.", "warning")
+            )
+    return diagnostics
 
 
 def _weights(needs: Needs, device: Device) -> str:
-    """A sentence, if the weights alone are more than the block memories of the device hold; else nothing."""
+    """A sentence if the weights alone exceed the block RAM of the device; else an empty string."""
     blocks = device.bram * device.family.bram_bits
     if needs.weight_bits <= blocks:
         return ""
@@ -103,22 +110,22 @@ def _mbit(bits: int) -> str:
 
 
 def _largest(needs: Needs, device: Device | None, kind: str) -> str:
-    """A sentence that names the layers which take the most of a kind."""
-    taken = {layer: _counts(cost, device)[kind] for layer, cost in needs.by_layer.items()}
-    largest = sorted((layer for layer in taken if taken[layer]), key=lambda layer: -taken[layer])[:NAMED]
-    if len(taken) < 2 or not largest:
+    """A sentence that names the layers with the most of a resource."""
+    used = {layer: _counts(cost, device)[kind] for layer, cost in needs.by_layer.items()}
+    largest = sorted((layer for layer in used if used[layer]), key=lambda layer: -used[layer])[:NAMED]
+    if len(used) < 2 or not largest:
         return ""
-    return f" Of the {_names(device)[kind]}, {', '.join(f'{layer} takes {taken[layer]}' for layer in largest)}."
+    return f" Layers with the most {_names(device)[kind]}: {', '.join(f'{layer} {used[layer]}' for layer in largest)}."
 
 
 def _counts(cost: Cost, device: Device | None) -> dict[str, int]:
-    """A cost by kind, in the kinds of the device."""
+    """A cost by resource, in the resources of the device if there is one."""
     kinds = {"lut": round(cost.lut), "dsp": cost.dsp, "bram": cost.bram} if device is None else in_kinds(cost, device)
     return {**kinds, "ff": round(cost.ff)}
 
 
 def _names(device: Device | None) -> dict[str, str]:
-    """Names of LUT, DSP blocks, block memories and registers."""
+    """Names of LUT, DSP blocks, block RAM and registers."""
     if device is None:
         return {"lut": "LUT", "dsp": "DSP", "bram": "BRAM18", "ff": "registers"}
     family = device.family
@@ -126,7 +133,7 @@ def _names(device: Device | None) -> dict[str, str]:
 
 
 def _in_cost(budget: Budget, device: Device) -> Budget:
-    """A budget in a device's kinds, in those of a cost."""
+    """Converts a budget in resources of a device to resources of a cost."""
     family = device.family
     lut = None if budget.lut is None else int(budget.lut / family.lut_per_counted)
     bram = None if budget.bram is None else budget.bram * family.bram_bits // family.counted_bits

@@ -1,10 +1,10 @@
-"""What a build can be told: every option, declared once, and the checks of all of them."""
+"""The options of a build: each is declared once, with its checks."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +35,16 @@ Foldings = dict[str, dict[str, int]]
 
 
 def parse_input(text: str | None) -> InputMode | None:
-    """--input: codes, float32, fixed:W,I, ufixed:W,I, or a QONNX datatype name. None: not given, or not legal."""
-    plain = (text or "").strip().lower()
-    if plain in ("codes", "float32"):
-        return InputMode(plain)
-    found = parse_datatype(plain) if plain else None
-    return None if found is None else InputMode("fixed", *found)
+    """Parses --input: codes, float32, fixed:W,I, ufixed:W,I, or a QONNX datatype; None if not given or not legal."""
+    lowered_text = (text or "").strip().lower()
+    if lowered_text in ("codes", "float32"):
+        return InputMode(lowered_text)
+    parsed = parse_datatype(lowered_text) if lowered_text else None
+    return None if parsed is None else InputMode("fixed", *parsed)
 
 
 def parse_inputs(types: str | Mapping[str, str] | None) -> dict[str, InputMode]:
-    """--input: the mode of each input that has one, "" standing for all others. The types are legal."""
+    """The mode of each input by name; "" means all other inputs. The types must be legal."""
     by_name = types if isinstance(types, Mapping) else {"": types}
     return {name: mode for name, text in by_name.items() if (mode := parse_input(text)) is not None}
 
@@ -61,13 +61,14 @@ def _input_type(types: str | dict[str, str]) -> Iterator[tuple[str, str]]:
         if parse_input(text) is None:
             yield (
                 f"{text!r} is not an input type.",
-                "Supported: codes, float32, fixed:W,I, ufixed:W,I (W of 1 to 32 bits, I of them integer), INT8 and the like.",
+                "Supported: codes, float32, fixed:W,I, ufixed:W,I (W of 1 to 32 bits, I of them integer), INT8 and "
+                "other QONNX datatypes.",
             )
 
 
 def _bus_width(text: str) -> Iterator[tuple[str, str]]:
     if text not in ("auto", *map(str, WIDTHS)):
-        yield f"{text!r} is no width of a bus.", f"Supported: {', '.join(map(str, WIDTHS))}, auto."
+        yield f"{text!r} is not a bus width.", f"Supported: {', '.join(map(str, WIDTHS))}, auto."
 
 
 def _device(name: str) -> Iterator[tuple[str, str]]:
@@ -82,33 +83,39 @@ def _clock(mhz: float) -> Iterator[tuple[str, str]]:
 
 def _module_name(name: str) -> Iterator[tuple[str, str]]:
     if not re.fullmatch(r"[A-Za-z_]\w{0,63}", name, re.ASCII) or is_keyword(name):
-        yield f"{name!r} is no name for a Verilog module.", "Letters, digits and _, at most 64, and no keyword."
+        yield (
+            f"{name!r} is not a legal name of a Verilog module.",
+            "Use letters, digits and _, at most 64, and no keyword.",
+        )
     elif name == "hg" or name.startswith("hg_"):
-        yield f"{name!r}.", "Names with hg_ belong to the library."
+        yield f"{name!r}.", "Names with hg_ are reserved for the library."
 
 
 def default_top(stem: str, target: str) -> str:
-    """The name of the top level of a model whose file has this name, without its suffix: the nearest legal one."""
+    """Name of the top level for a model file with this name (without suffix): the nearest legal name."""
     name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_")[:58] or "core"
     name = f"core_{name}" if name[0].isdigit() else name
     backends = backends_of(target).values()
 
-    def taken(text: str) -> bool:
+    def is_reserved(text: str) -> bool:
         port = re.fullmatch(r"clk|rst|rst_\w+|frame_error|[sm]_axi\w*|port_\w+", text)
         return port is not None or any(_module_name(text)) or any(backend.reserved(text) for backend in backends)
 
     names = [name, *([] if name.startswith("hg") else [f"{name}_core"]), f"core_{name}"]
-    return next((text for text in names if not taken(text)), f"core_{name}_core")
+    return next((text for text in names if not is_reserved(text)), f"core_{name}_core")
 
 
 def _port_name(name: str) -> Iterator[tuple[str, str]]:
     if not re.fullmatch(r"[A-Za-z]\w{0,63}", name, re.ASCII) or is_keyword(name):
-        yield f"{name!r} is no name for a Verilog port.", "Letters, digits and _, at most 64, and no keyword."
+        yield (
+            f"{name!r} is not a legal name of a Verilog port.",
+            "Use letters, digits and _, at most 64, and no keyword.",
+        )
 
 
 def _output_names(names: list[str]) -> Iterator[tuple[str, str]]:
     if len(set(names)) < len(names):
-        yield "a tensor is named twice.", "Name each one once."
+        yield "a tensor is named twice.", "Name each tensor once."
 
 
 def _pe_and_simd(folding: Foldings) -> Iterator[tuple[str, str]]:
@@ -119,24 +126,24 @@ def _pe_and_simd(folding: Foldings) -> Iterator[tuple[str, str]]:
 def _realizations(wishes: dict[str, str]) -> Iterator[tuple[str, str]]:
     for kind in wishes.values():
         if kind not in KINDS:
-            yield f"{kind!r} is no realization.", f"Supported: {', '.join(KINDS)}."
+            yield f"{kind!r} is not an implementation of quantizers.", f"Supported: {', '.join(KINDS)}."
 
 
-# --------------------------------------------------------------------------- what is written on the command line
+# --------------------------------------------------------------------------- spellings on the command line
 
 
 def read_folding(path: Path | None) -> Foldings:
-    """The layers of a folding file. Raises HG041."""
+    """Reads the layers of a folding file. Raises HG041."""
     if path is None:
         return {}
     try:
         data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except Exception as error:  # PyYAML lets KeyError, AttributeError, RecursionError ... through
+    except Exception as error:  # PyYAML also raises KeyError, AttributeError, RecursionError ...
         text = (str(error).splitlines() or [type(error).__name__])[0]
         raise fail("HG041", str(path), f"cannot be read: {text}.", "Start from the folding.yaml of a build.") from None
     layers: Any = data.get("layers") if isinstance(data, dict) else None
     if not conforms(layers, Foldings) or any(_pe_and_simd(layers)):
-        raise fail("HG041", str(path), "is no folding file.", "Form: layers: {NAME: {pe: N, simd: N}}.")
+        raise fail("HG041", str(path), "is not a folding file.", "Form: layers: {NAME: {pe: N, simd: N}}.")
     return dict(layers)
 
 
@@ -147,9 +154,9 @@ def _read_reset(polarity: str) -> bool:
 
 
 def _read_input(types: list[str] | None) -> str | dict[str, str] | None:
-    """A type for all inputs, or types by the names of inputs, "" for all others."""
-    found = {name: kind for name, _, kind in (text.rpartition("=") for text in types or [])}
-    return found.get("") if set(found) <= {""} else found
+    """A type for all inputs, or types by the names of inputs; "" means all others."""
+    types_by_name = {name: kind for name, _, kind in (text.rpartition("=") for text in types or [])}
+    return types_by_name.get("") if set(types_by_name) <= {""} else types_by_name
 
 
 def _read_outputs(texts: list[str] | None) -> list[str]:
@@ -165,9 +172,10 @@ def _read_realize(wishes: list[str] | None) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Options:
-    """What a build can be told; all that its manifest needs to be made again.
+    """The options of a build. A manifest holds them all, so that the build can be repeated.
 
-    Raises HG040 or HG041 if a value has another type than its field.
+    The command line has the same names. `fps`, `reset` ("high" or "low") and `loadable_weights` are arguments only:
+    they set `target_cycles`, `reset_active_low` and `loadable`. Raises HG040 or HG041 for values of a wrong type.
     """
 
     target: str = option(
@@ -176,22 +184,21 @@ class Options:
     input: str | dict[str, str] | None = option(
         None,
         "--input",
-        "What the input port carries: codes (the host quantizes), fixed:W,I or ufixed:W,I (W bits, I of them "
-        "integer, as ap_fixed), float32, or a QONNX datatype such as INT8. Default: the type the model declares; "
-        "else codes for networks, float32 for graphs of quantizers. Of a model with several inputs all of them, or that "
-        "one; may be given several times.",
+        "Type of the input port: codes (the host quantizes), fixed:W,I or ufixed:W,I (W bits, I of them integer, as in "
+        "ap_fixed), float32, or a QONNX datatype such as INT8. Default: the type that the model declares, else codes "
+        "for networks and float32 for graphs of quantizers. With NAME: for that input only; repeatable.",
         metavar="[NAME=]TYPE",
         check=_input_type,
         spelling=Spelling(list[str] | None, None, _read_input),
     )
     lanes: int | None = option(
-        None, "--lanes", "Elements a beat, for graphs of quantizers. Default 1.", check=at_least(1, 9999)
+        None, "--lanes", "Elements in each beat, for graphs of quantizers. Default 1.", check=at_least(1, 9999)
     )
     target_cycles: int | None = option(
         None,
         "--target-cycles",
-        f"At most so many cycles a frame, with the least hardware. Default: about {DEFAULT_PARALLELISM} multiplications a cycle, "
-        "at most a window a cycle.",
+        f"Interval of at most N cycles a frame, with the least hardware. Default: about {DEFAULT_PARALLELISM} "
+        "multiplications a cycle, at most a window a cycle.",
         check=at_least(1),
     )
     folding: Foldings = option(
@@ -205,8 +212,8 @@ class Options:
     recurrence: str = option(
         "unrolled",
         "--recurrence",
-        "Scan and QuantLSTMCell: unrolled, a copy of the cell for each step, or once, one cell whose states come back: less "
-        "hardware, an interval of all steps one after the other.",
+        "Hardware of Scan and QuantLSTMCell: unrolled (a copy of the cell for each step) or once (one cell with state "
+        "feedback: less hardware, but the steps of a frame run sequentially).",
         check=one_of("unrolled", "once"),
     )
     reset_active_low: bool = option(
@@ -222,28 +229,29 @@ class Options:
     bus_width: str | None = option(
         None,
         "--bus-width",
-        "Bits of tdata at both ports: 8, 16, 32 ... 1024, or auto: the least of 32 to 512 that keeps the rate. "
-        "Default: a beat of the core in whole bytes.",
+        "Bits of tdata at all ports: 8, 16, 32 ... 1024, or auto: the smallest of 32 to 512 that keeps the rate. "
+        "Default: one beat of the core, in whole bytes.",
         metavar="BITS",
         check=_bus_width,
     )
     ports: str = option(
         "packed",
         "--ports",
-        "Ports of several inputs or outputs: packed (all in s_axis, all in m_axis) or separate (s_axis_NAME, m_axis_NAME).",
+        "Ports for several inputs or outputs: packed (all in s_axis, all in m_axis) or separate (s_axis_NAME, "
+        "m_axis_NAME).",
         metavar="KIND",
         check=one_of("packed", "separate"),
     )
-    tkeep: bool = option(False, "--tkeep", "Ports with tkeep: the bytes of a word that count.")
+    tkeep: bool = option(False, "--tkeep", "Add tkeep to the ports: it marks the valid bytes of a word.")
     control: bool = option(
         False,
         "--control",
-        "An AXI4-Lite port for control and status: version, model, frames, frame errors.",
+        "Add an AXI4-Lite port for control and status: version, model, frames, frame errors.",
     )
     top: str | None = option(
         None,
         "--top",
-        "Name of the top module, in front of the names of all other modules and memory files too. Default: that of the "
+        "Name of the top module, and prefix of the names of other modules and memory files. Default: the name of the "
         "model's file.",
         check=_module_name,
     )
@@ -251,14 +259,14 @@ class Options:
     prefer: str = option(
         "lut",
         "--prefer",
-        "What multiplications take: lut (no DSP blocks) or dsp.",
+        "Hardware of multiplications: lut (no DSP blocks) or dsp.",
         check=one_of("lut", "dsp"),
     )
     realize: dict[str, str] = option(
         dict,
         "--realize",
-        f"How quantizers are realized, all or that one: {', '.join(KINDS)}. May be given several times. "
-        "Default: the cheapest that is proven equal.",
+        f"Implementation of quantizers: {', '.join(KINDS)}. With LAYER: of that quantizer only; repeatable. "
+        "Default: the cheapest implementation that is proven equal.",
         metavar="[LAYER=]KIND",
         check=_realizations,
         spelling=Spelling(list[str] | None, None, _read_realize),
@@ -266,13 +274,13 @@ class Options:
     add: str = option(
         "exact",
         "--add",
-        "QLinearAdd: exact to its float chain, or fixed-point (multipliers and a shift).",
+        "QLinearAdd: exact (equal to its float32 definition) or fixed-point (multipliers and a shift).",
         check=one_of("exact", "fixed-point"),
     )
     outputs: list[str] = option(
         list,
         "--outputs",
-        "Builds the part of the graph that ends in this tensor. May be given several times, or names with commas between. "
+        "Build the part of the graph that ends in this tensor; repeatable, or names separated by commas. "
         "Default: the outputs of the file.",
         metavar="TENSOR",
         check=_output_names,
@@ -281,67 +289,100 @@ class Options:
     runtime: str = option(
         "auto",
         "--runtime",
-        "Program whose integers the hardware has: qonnx; onnx (each node as it is defined); onnxruntime (its default session "
-        "on x86-64, with the groups of QDQ nodes that it fuses); onnxruntime-arm (which fuses int8 groups too). "
+        "Runtime whose integers the hardware computes: qonnx; onnx (each node as defined); onnxruntime (its default "
+        "session on x86-64, which fuses groups of QDQ nodes); onnxruntime-arm (which also fuses int8 groups). "
         "auto: qonnx for QONNX files, onnxruntime for QDQ and QOperator files, else onnx.",
         check=one_of(*RUNTIMES),
     )
     weights: str = option(
         "auto",
         "--weights",
-        "Where weights are held: auto (block RAM where tables cost more, else the synthesis tool chooses), lutram or bram.",
+        "Memories of weights: auto (block RAM if LUT cost more, else the synthesis tool chooses), lutram or bram.",
     )
     device: str | None = option(
         None,
         "--device",
-        "FPGA, as `hlsgen devices` lists them: without a target rate the fastest network that fits in 80 % of it; "
-        "whatever does not fit is refused. Estimates and rates are those of the device.",
+        "FPGA, as `hlsgen devices` lists them. Without a target rate, builds the fastest network that fits in 80 % of "
+        "it. Networks that do not fit are refused. Estimates and rates are for this device.",
         check=_device,
     )
     clock_mhz: float | None = option(
         None,
         "--clock-mhz",
-        "Clock that is wanted, for --fps and for rates that are printed. Where designs with a register after every two adders "
-        "do not reach it on --device (200 without one), units have one after every adder. Default: what designs reach there.",
+        "Target clock, for --fps and printed rates. Above the default clock of --device (200 without a device), units "
+        "are pipelined after every adder instead of every second one.",
         check=_clock,
     )
     max_lut: int | None = option(
-        None, "--max-lut", "The fastest network of at most about so many LUT.", check=at_least(0)
+        None, "--max-lut", "Build the fastest network of at most about N LUT.", check=at_least(0)
     )
     max_dsp: int | None = option(
         None,
         "--max-dsp",
-        "The fastest network of at most so many DSP blocks, which --prefer dsp takes. "
-        "With a target rate: so many blocks, for the layers that save the most LUT with them.",
+        "Build the fastest network of at most N DSP blocks, which --prefer dsp uses. "
+        "With a target rate: N blocks, for the layers that save the most LUT with them.",
         check=at_least(0),
     )
     max_bram: int | None = option(
         None,
         "--max-bram",
-        "The fastest network of at most so many block memories, of 18 Kbit or as --device has them. "
-        "With a target rate: so many, for the weights that save the most LUT with them.",
+        "Build the fastest network of at most N block RAMs, of 18 Kbit or of the size of --device. "
+        "With a target rate: N block RAMs, for the weights that save the most LUT with them.",
         check=at_least(0),
     )
     loadable: bool = option(
-        False, "--loadable-weights", "Weights can be written at run time, through an AXI4-Lite port."
+        False, "--loadable-weights", "Make weights writable at run time, through an AXI4-Lite port."
     )
 
-    def __post_init__(self) -> None:
-        check_types(self)
+    fps: InitVar[float | None] = None
+    reset: InitVar[str | None] = None
+    loadable_weights: InitVar[bool | None] = None
+
+    def __post_init__(self, fps: float | None, reset: str | None, loadable_weights: bool | None) -> None:
+        problems = Collector()
+        with problems.catching():
+            check_types(self)
+            if reset is not None:
+                object.__setattr__(self, "reset_active_low", _read_reset(reset))
+            if loadable_weights is not None:
+                object.__setattr__(self, "loadable", loadable_weights)
+            if fps is not None:
+                object.__setattr__(self, "target_cycles", self._cycles_at(fps))
+        problems.finish()
+
+    def _cycles_at(self, fps: float) -> int:
+        """Cycles a frame at a rate. Raises HG040."""
+        if self.target_cycles is not None:
+            raise fail("HG040", "--fps", "given together with --target-cycles.", "Give one of them.")
+        if not 0 < fps <= 1e12:
+            raise fail("HG040", "--fps", f"{fps}.", "Supported: a number greater than 0.")
+        cycles = int(self.rate_mhz * 1e6 / fps)
+        if cycles < 1:
+            few = f"{fps:g} frames a second at {self.rate_mhz:g} MHz is less than a cycle a frame."
+            raise fail("HG040", "--fps", few)
+        return cycles
+
+    @property
+    def rate_mhz(self) -> float:
+        """The clock for rates: the target clock, else the default clock of the device, else `CLOCK_MHZ`."""
+        if self.clock_mhz is not None:
+            return self.clock_mhz
+        device = devices().get(self.device or "")
+        return CLOCK_MHZ if device is None else device.clock_mhz
 
     @property
     def separate(self) -> bool:
-        """Whether each of several inputs and outputs has a port of its own."""
+        """True if each input and output has a port of its own."""
         return self.ports == "separate"
 
     @property
     def chosen_device(self) -> Device | None:
-        """The device that was named."""
+        """The device of --device."""
         return None if self.device is None else devices()[self.device]
 
     @property
     def pipelining(self) -> Pipelining:
-        """How deep units are pipelined for the clock that is wanted."""
+        """Pipelining of units for the target clock."""
         device = self.chosen_device
         if self.clock_mhz is None or self.clock_mhz <= (device.plain_mhz if device else CLOCK_MHZ):
             return PLAIN
@@ -350,20 +391,20 @@ class Options:
 
     @property
     def asked_budget(self) -> Budget:
-        """What was asked for, in the kinds of the device if one is named."""
+        """The requested budget, in resources of the device if there is one."""
         return Budget(self.max_lut, self.max_dsp, self.max_bram)
 
     @property
     def searches(self) -> bool:
-        """Whether the fastest network is wanted that a budget or a device allows."""
-        asked = self.asked_budget.is_limited or (self.device is not None and not self.folding)
-        return asked and self.target_cycles is None
+        """True if the fastest network within a budget or a device is requested."""
+        limited = self.asked_budget.is_limited or (self.device is not None and not self.folding)
+        return limited and self.target_cycles is None
 
     @property
     def budget(self) -> Budget:
-        """What the search for the fastest network may spend, in the kinds of the estimate; nothing given: there is none.
+        """The budget of the network, in resources of the estimate; unlimited if nothing is requested.
 
-        Of a network with a rate, the blocks that it may have, and the tables of its device.
+        If a rate is given, it limits DSP blocks and block RAM, and LUT by the size of the device.
         """
         if self.searches:
             return allowed(self.asked_budget, self.chosen_device, SHARE)
@@ -373,7 +414,7 @@ class Options:
 
     @property
     def preferred(self) -> str:
-        """What multiplications take: blocks if those are preferred and there may be any."""
+        """Hardware of multiplications: DSP blocks if they are preferred and the budget has any."""
         return "lut" if self.budget.dsp == 0 else self.prefer
 
 
@@ -383,8 +424,10 @@ def reset_port(options: Options) -> str:
 
 
 def from_manifest(values: object) -> Options | None:
-    """The options that a manifest, which may be anything, holds; None if they are not of their types."""
-    if not isinstance(values, Mapping) or not set(values) <= {one.name for one in declared(Options)}:
+    """The options in a manifest, which may hold anything; None if a name or a type is wrong."""
+    if not isinstance(values, Mapping) or not set(values) <= {
+        declared_option.name for declared_option in declared(Options)
+    }:
         return None
     try:
         return Options(**values)
@@ -393,43 +436,54 @@ def from_manifest(values: object) -> Options | None:
 
 
 def check_options(options: Options) -> None:
-    """What can be said before there is a model. Raises every problem: HG040, HG041."""
+    """Checks that need no model. Raises every problem: HG040, HG041."""
     problems = Collector()
     check_values(options, problems)
     if options.clock_name == reset_port(options):
-        problems.error("HG040", "--clock-name", f"{options.clock_name!r} is the reset.", "Choose another name.")
-    asked = {} if any(_targets(options.target)) else backends_of(options.target)
-    legal = [name for name in BACKENDS["verilog"].memories if all(name in one.memories for one in asked.values())]
+        problems.error(
+            "HG040", "--clock-name", f"{options.clock_name!r} is the name of the reset.", "Choose another name."
+        )
+    requested_backends = {} if any(_targets(options.target)) else backends_of(options.target)
+    legal = [
+        name
+        for name in BACKENDS["verilog"].memories
+        if all(name in declared_option.memories for declared_option in requested_backends.values())
+    ]
     if options.weights not in legal:
         text = f"{options.weights!r} with --target {options.target}."
         problems.error("HG040", "--weights", text, f"Supported: {', '.join(legal)}.")
     if options.loadable and options.recurrence == "once":
-        text = "not together with --recurrence once."
+        text = "cannot be combined with --recurrence once."
         problems.error("HG040", "--loadable-weights", text, "Build with --recurrence unrolled.")
-    for name, backend in asked.items():
+    for name, backend in requested_backends.items():
         if options.top is not None and backend.reserved(options.top):
-            text = f"{options.top!r} means something else in the files of target {name}."
+            text = f"{options.top!r} is reserved in the files of target {name}."
             problems.error("HG040", "--top", text, "Choose another name.")
-        for one in declared(Options):
-            if one.name in backend.unsupported and getattr(options, one.name) != one.default:
-                text = f"target {name} does not have it: {backend.unsupported[one.name]}."
-                problems.error("HG040", one.declaration.flag or one.name, text, "Leave the option out.")
+        for declared_option in declared(Options):
+            if (
+                declared_option.name in backend.unsupported
+                and getattr(options, declared_option.name) != declared_option.default
+            ):
+                text = f"target {name} does not support it: {backend.unsupported[declared_option.name]}."
+                problems.error(
+                    "HG040", declared_option.declaration.flag or declared_option.name, text, "Leave the option out."
+                )
     if options.separate and options.recurrence == "once":
-        text = "cannot be with --recurrence once."
-        problems.error("HG040", "--ports", f"'separate' {text}", "Leave one of both out.")
+        text = "cannot be combined with --recurrence once."
+        problems.error("HG040", "--ports", f"'separate' {text}", "Leave one of them out.")
     if options.max_lut is not None and options.target_cycles is not None:
-        problems.error("HG040", "--max-lut", "a budget of LUT and a target rate.", "Give one of them.")
+        problems.error("HG040", "--max-lut", "given together with a target rate.", "Give one of them.")
     problems.finish()
 
 
 def check_options_for(options: Options, graph: Graph) -> None:
-    """Whether the graph has what the options speak of. Raises every problem: HG040, HG041."""
+    """Checks that the graph has the layers named in the options. Raises every problem: HG040, HG041."""
     problems = Collector()
     quantizers = [layer.name for layer in graph.layers if isinstance(layer, Map | BinaryMap)]
-    known = "Quantizers: " + (", ".join(quantizers) or "none") + "."
+    hint = "Quantizers: " + (", ".join(quantizers) or "none") + "."
     for name in options.realize:
         if name and name not in quantizers:
-            problems.error("HG040", "--realize", f"no quantizer {name!r}.", known)
+            problems.error("HG040", "--realize", f"there is no quantizer {name!r}.", hint)
     multiplies = bool(works_of(graph))
     if options.lanes is not None and multiplies:
         problems.error("HG040", "--lanes", "applies to graphs without linear layers.", "Use --folding here.")

@@ -1,8 +1,8 @@
 """Finds the fastest network within a budget: plans networks for several rates, guided by rough costs of all rates.
 
-Costs do not fall steadily with the rate: weights that become part of the circuit, or memories that change their kind,
-make a faster network cheaper than a slower one. So no bisection: every rate that may fit is a candidate, the fastest
-one first. Each planned network corrects the rough costs of the rates next to it.
+A slower network can cost more than a faster one, because weights become part of the circuit or memories change their
+kind. Bisection would miss solutions: every rate that may fit is a candidate, the fastest first. Each planned network
+corrects the rough costs of neighbouring rates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COARSE, FINE = 40, 12
 NEAR = 1.3
 #: Nothing more is tried if the slowest network does not fit and no other rate is below this share of the budget.
 HOPELESS = 2.0
-#: What is added to the rough costs for each network that was planned in vain.
+#: Relative increase of the rough costs after each planned network that does not fit.
 DOUBT = 0.03
 
 
@@ -29,7 +29,7 @@ DOUBT = 0.03
 class Trial(Generic[Plan]):
     """A planned network for a rate of `cycles` a frame.
 
-    `excess`: greatest ratio of its cost to the budget. `interval`: cycles a frame that it takes. `plan`: the network.
+    excess: largest ratio of its cost to the budget. interval: its cycles a frame. plan: the network.
     """
 
     cycles: int
@@ -57,36 +57,36 @@ class RateSearch(Generic[Plan]):
         self.trials: dict[int, Trial[Plan]] = {}
 
     def fastest(self, preferred: Sequence[int] = ()) -> Trial[Plan]:
-        """The fastest network that fits, else the one that is nearest to fitting. `preferred`: rates to look at first."""
+        """The fastest network that fits, else the one nearest to fitting. preferred: rates that are tried first."""
         # Half of the attempts are kept for the slowest network, and for rates near the fastest that fits.
         self._search(spread([*preferred] or self.rates, COARSE), self.attempts // 2)
-        if self._best() is None:
+        if self._best_fitting() is None:
             self._try(self.rates[-1])
             self._search(spread(self.rates, COARSE), self.attempts)
-        best = self._best()
+        best = self._best_fitting()
         if best is not None and len(self.trials) < self.attempts:
             below = [cycles for cycles in self._known if cycles < best.cycles]
             first = bisect_left(self.rates, max(below, default=0))
             between = self.rates[first : bisect_left(self.rates, best.cycles)]
             self._search(spread(between, FINE), self.attempts)
-        return self._best() or min(self.trials.values(), key=lambda trial: (trial.excess, trial.interval))
+        return self._best_fitting() or min(self.trials.values(), key=lambda trial: (trial.excess, trial.interval))
 
-    def slowest(self, most: int) -> Trial[Plan]:
-        """The first network for at most so many cycles that fits, cheapest first, else the one nearest to fitting."""
-        rates = spread([cycles for cycles in self.rates if cycles < most], COARSE)
-        self._try(most)
-        while len(self.trials) < self.attempts and self._best() is None:
+    def slowest(self, limit: int) -> Trial[Plan]:
+        """The first network of at most `limit` cycles that fits, cheapest first; else the one nearest to fitting."""
+        rates = spread([cycles for cycles in self.rates if cycles < limit], COARSE)
+        self._try(limit)
+        while len(self.trials) < self.attempts and self._best_fitting() is None:
             untried = [cycles for cycles in rates if cycles not in self.trials]
             if not untried or self._predicted(cheapest := min(untried, key=self._predicted)) > NEAR:
                 break
             self._try(cheapest)
-        return self._best() or min(self.trials.values(), key=lambda trial: trial.excess)
+        return self._best_fitting() or min(self.trials.values(), key=lambda trial: trial.excess)
 
     def _search(self, rates: Sequence[int], attempts: int) -> None:
         """Plans networks for these rates as long as one of them may be faster than the best that fits."""
         failed = 0
         while len(self.trials) < attempts:
-            best = self._best()
+            best = self._best_fitting()
             untried = [cycles for cycles in rates if cycles not in self.trials]
             if best is not None:
                 untried = [cycles for cycles in untried if cycles < best.interval]
@@ -106,8 +106,8 @@ class RateSearch(Generic[Plan]):
             self.trials[cycles] = self.planned(cycles)
         return self.trials[cycles]
 
-    def _best(self) -> Trial[Plan] | None:
-        """The fastest network that fits so far; of several the one with the fewest LUT."""
+    def _best_fitting(self) -> Trial[Plan] | None:
+        """The fastest network that fits so far; among equals the one with the fewest LUT."""
         fitting = [trial for trial in self.trials.values() if trial.fits]
         return min(fitting, key=lambda trial: (trial.interval, trial.lut), default=None)
 
@@ -121,16 +121,16 @@ class RateSearch(Generic[Plan]):
         rough = self._rough_of(cycles)
         if not self.trials:
             return rough
-        near = min(self.trials.values(), key=lambda trial: abs(math.log(trial.cycles / cycles)))
-        known = self._rough_of(near.cycles)
-        return rough * near.excess / known if known > 0 else max(rough, near.excess)
+        nearest = min(self.trials.values(), key=lambda trial: abs(math.log(trial.cycles / cycles)))
+        rough_nearest = self._rough_of(nearest.cycles)
+        return rough * nearest.excess / rough_nearest if rough_nearest > 0 else max(rough, nearest.excess)
 
 
-def spread(numbers: Sequence[int], most: int) -> list[int]:
-    """At most so many of ascending numbers, the first and the last among them, about evenly by their ratios."""
-    if len(numbers) <= most:
+def spread(numbers: Sequence[int], count: int) -> list[int]:
+    """At most `count` of ascending numbers with about equal ratios, including the first and the last."""
+    if len(numbers) <= count:
         return list(numbers)
     low, high = math.log(numbers[0]), math.log(numbers[-1])
-    wanted = [math.exp(low + (high - low) * n / (most - 1)) for n in range(most)]
-    picked = {numbers[-1], *(numbers[min(bisect_left(numbers, x - 1e-9), len(numbers) - 1)] for x in wanted)}
+    targets = [math.exp(low + (high - low) * n / (count - 1)) for n in range(count)]
+    picked = {numbers[-1], *(numbers[min(bisect_left(numbers, x - 1e-9), len(numbers) - 1)] for x in targets)}
     return sorted(picked)

@@ -1,10 +1,10 @@
-"""Puts files in the place of others, all at once, and keeps what else is in the directory.
+"""Replaces files of a directory in one step, and keeps all other files.
 
-A folder `.NAME.hlsgen-*` beside the directory takes a whole new tree: the new files, and hard links to what is the
-user's. Then both trees change places in one step. So whoever looks, and whenever the process is killed, sees the old
-files or the new ones, and always the user's. What a killed process leaves is removed by the next one; a lock on its
-marker file tells whether it still runs. What the user changed in the last moment, with a new file in its place, stays in
-the folder, and the caller is told.
+A working folder `.NAME.hlsgen-*` beside the directory holds a new tree: the new files, and hard links to the user's
+files. Both trees are then exchanged in one step. At any time, also after a kill, the directory holds all old or all new
+files, and all files of the user. The next process removes the working folder of a killed one; a lock on its marker file
+shows if that process still runs. A file that the user changed while it was replaced stays in the working folder, and
+the caller gets its path.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ from pathlib import Path
 
 from hlsgen.diagnostics import Collector, fail
 
-#: File that says that a folder is a working folder of this module.
+#: File that marks a working folder of this module.
 MARKER = "written-by-hlsgen"
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 @dataclass
 class _Work:
-    """A working folder: `new` is the tree to come, or what was replaced; `old` what was replaced in two steps.
+    """A working folder.
 
-    fresh: paths of the new files. replaced: SHA-256 of the old ones. inode: of the tree to come.
-    overtaken: files of the user whose place in the directory is taken -> their path in it.
+    new: the new tree; after the exchange the replaced one. old: the replaced tree, if the system cannot exchange.
+
+    fresh: paths of new files. replaced: SHA-256 of old files. inode: inode of the new tree. overtaken: where a file of
+    the user is now -> its path in the directory, which a new file has.
     """
 
     folder: Path
@@ -52,62 +54,68 @@ class _Work:
         return self.folder / "old"
 
 
-def replace_files(files: Mapping[str, bytes], directory: Path, own: Callable[[], Mapping[str, str]]) -> dict[Path, str]:
-    """Writes `files`, by relative path, into `directory`, and removes those of `own` that are not among them.
+def replace_files(
+    files: Mapping[str, bytes], directory: Path, replaceable: Callable[[], Mapping[str, str]]
+) -> dict[Path, str]:
+    """Writes `files`, by relative path, into `directory`, and removes other files of `own`.
 
-    own: gives SHA-256 of the files that may be replaced; a file with another content is the user's.
-    Gives what the user changed while it was replaced: where the user's version is now -> its relative path.
-    Raises HG060 if something of the user's is in the way, HG001, and what `own` raises. Then nothing is changed.
+    own: returns SHA-256 of the files that may be replaced; a file with another content belongs to the user. Returns the
+    files that the user changed meanwhile: where the user's version is now -> its relative path. Raises HG060 if a file
+    of the user has the path of a new one, HG001, and errors of `own`; nothing is changed then.
     """
     directory = Path(os.path.abspath(directory))
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with _working(directory) as work:
-            replaced = {name: found for name, found in own().items() if _sha256(directory / name) == found}
-            kept = list(_tree(directory, set(replaced)))
-            _refuse_conflicts(directory, list(files), kept)
-            _fill(work, files, replaced, directory, kept)
+            replaced = {name: digest for name, digest in replaceable().items() if _sha256(directory / name) == digest}
+            user_paths = list(_tree(directory, set(replaced)))
+            _refuse_conflicts(directory, list(files), user_paths)
+            _fill(work, files, replaced, directory, user_paths)
             _change_places(work, directory)
         return work.overtaken
     except OSError as error:
-        about = f" ({error.filename})" if str(error.filename).startswith(f"{directory}{os.sep}") else ""
+        path_text = f" ({error.filename})" if str(error.filename).startswith(f"{directory}{os.sep}") else ""
         linked = error.errno in (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP)
-        hint = "Files of yours in it cannot be linked to. Choose another -o, or move them." if about and linked else ""
-        raise fail("HG001", str(directory), f"cannot be written: {error.strerror}{about}.", hint) from None
+        hint = (
+            "Your files in it cannot be hard-linked. Choose another -o, or move them." if path_text and linked else ""
+        )
+        raise fail("HG001", str(directory), f"cannot be written: {error.strerror}{path_text}.", hint) from None
 
 
-def _tree(directory: Path, without: set[str]) -> Iterator[str]:
-    """Relative paths of all that is in a directory, folders with a slash at the end, but not of these files."""
+def _tree(directory: Path, excluded: set[str]) -> Iterator[str]:
+    """Relative paths of files and folders (with a slash at the end) in a directory, without the excluded files."""
     open_ = [""]
     while open_:
-        below = open_.pop()
+        parent = open_.pop()
         try:
-            entries = sorted(os.scandir(directory / below), key=lambda entry: entry.name)
+            entries = sorted(os.scandir(directory / parent), key=lambda entry: entry.name)
         except FileNotFoundError:
             continue
         for entry in entries:
-            name = below + entry.name
+            name = parent + entry.name
             if entry.is_dir(follow_symlinks=False):
                 yield f"{name}/"
                 open_.append(f"{name}/")
-            elif name not in without:
+            elif name not in excluded:
                 yield name
 
 
-def _refuse_conflicts(directory: Path, files: list[str], kept: list[str]) -> None:
+def _refuse_conflicts(directory: Path, files: list[str], user_paths: list[str]) -> None:
     """Raises HG060 for each of `kept` that has the path of a new file, or of a folder of one."""
-    taken = set(files) | {f"{name}/" for name in files}
+    new_paths = set(files) | {f"{name}/" for name in files}
     folders = _folders_of(files)
     problems = Collector()
-    for name in kept:
-        if name in taken or name in folders:
-            text = "is not as hlsgen wrote it, and a new file would take its place; nothing is written."
+    for name in user_paths:
+        if name in new_paths or name in folders:
+            text = "was changed or added by you, and a new file has this path; nothing is written."
             problems.error("HG060", str(directory / name), text, "Move or remove it, or choose another -o.")
     problems.finish()
 
 
-def _fill(work: _Work, files: Mapping[str, bytes], replaced: dict[str, str], directory: Path, kept: list[str]) -> None:
-    """Writes the tree to come."""
+def _fill(
+    work: _Work, files: Mapping[str, bytes], replaced: dict[str, str], directory: Path, user_paths: list[str]
+) -> None:
+    """Writes the new tree."""
     work.new.mkdir()
     work.fresh, work.replaced, work.inode = list(files), replaced, work.new.stat().st_ino
     state = {"new": work.fresh, "old": replaced, "inode": work.inode}
@@ -118,20 +126,20 @@ def _fill(work: _Work, files: Mapping[str, bytes], replaced: dict[str, str], dir
         file.write_bytes(data)
     if not directory.exists():
         return
-    for name in kept:
+    for name in user_paths:
         if not name.endswith("/"):
             (work.new / name).parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileNotFoundError):  # the user has just removed it
+            with suppress(FileNotFoundError):  # removed by the user meanwhile
                 os.link(directory / name, work.new / name, follow_symlinks=False)
-    gone = _folders_of(replaced) - _folders_of(name for name in kept if not name.endswith("/"))
-    folders = [name for name in kept if name.endswith("/") and name[:-1] not in gone]
+    removed_folders = _folders_of(replaced) - _folders_of(name for name in user_paths if not name.endswith("/"))
+    folders = [name for name in user_paths if name.endswith("/") and name[:-1] not in removed_folders]
     for name in folders:
         (work.new / name).mkdir(parents=True, exist_ok=True)
     for name in ["", *folders][::-1]:
-        found = (directory / name).stat()
+        status = (directory / name).stat()
         with suppress(OSError):
-            os.chown(work.new / name, found.st_uid, found.st_gid)
-        (work.new / name).chmod(stat.S_IMODE(found.st_mode))
+            os.chown(work.new / name, status.st_uid, status.st_gid)
+        (work.new / name).chmod(stat.S_IMODE(status.st_mode))
 
 
 def _folders_of(names: Iterable[str]) -> set[str]:
@@ -139,7 +147,7 @@ def _folders_of(names: Iterable[str]) -> set[str]:
 
 
 def _change_places(work: _Work, directory: Path) -> None:
-    """`new` becomes `directory`, in one step where the system can do that."""
+    """Makes `new` the directory, in one step if the system supports it."""
     if not directory.exists():
         os.rename(work.new, directory)
     elif not _exchanged(work.new, directory):
@@ -151,17 +159,17 @@ def _change_places(work: _Work, directory: Path) -> None:
             raise
 
 
-def _exchanged(one: Path, other: Path) -> bool:
-    """Lets two folders change places; False where the system cannot do that in one step."""
+def _exchanged(first: Path, second: Path) -> bool:
+    """Exchanges two folders; False if the system cannot do that in one step."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is None:
         return False
-    if call(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+    if call(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0:
         return True
     number = ctypes.get_errno()
     if number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP):
         return False
-    raise OSError(number, os.strerror(number), str(other))
+    raise OSError(number, os.strerror(number), str(second))
 
 
 # --------------------------------------------------------------------------- working folders
@@ -169,13 +177,13 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 @contextmanager
 def _working(directory: Path) -> Iterator[_Work]:
-    """A working folder beside `directory`, for this process alone. Raises HG001 if another one writes it."""
+    """A working folder beside `directory` for this process. Raises HG001 if another process writes the directory."""
     work, lock = _locked_folder(directory)
     try:
-        for other in directory.parent.glob(f"{_prefix(directory)}*"):
-            if other != work.folder:
-                with suppress(FileNotFoundError):  # its own process has just removed it
-                    work.overtaken |= _clean(other, directory)
+        for leftover in directory.parent.glob(f"{_prefix(directory)}*"):
+            if leftover != work.folder:
+                with suppress(FileNotFoundError):  # removed by its process meanwhile
+                    work.overtaken |= _clean(leftover, directory)
         yield work
     finally:
         with suppress(OSError):
@@ -184,7 +192,7 @@ def _working(directory: Path) -> Iterator[_Work]:
 
 
 def _prefix(directory: Path) -> str:
-    """What the names of its working folders begin with, as a pattern of glob; short enough for any file system."""
+    """Prefix of the names of its working folders, safe as a glob pattern and short enough for any file system."""
     digest = hashlib.sha256(os.fsencode(directory.name)).hexdigest()[:8]
     shown = "".join(c for c in directory.name if (c.isalnum() and c.isascii()) or c in "-_")[:40]
     return f".{shown}.hlsgen-{digest}-"
@@ -195,7 +203,7 @@ def _locked_folder(directory: Path) -> tuple[_Work, int]:
         folder = Path(tempfile.mkdtemp(prefix=_prefix(directory), dir=directory.parent))
         try:
             lock = os.open(folder / MARKER, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        except FileNotFoundError:  # another process has taken it for one that was left
+        except FileNotFoundError:  # another process took it for a leftover and removed it
             continue
         if _lock(lock) is not False and os.fstat(lock).st_nlink:
             return _Work(folder), lock
@@ -204,12 +212,12 @@ def _locked_folder(directory: Path) -> tuple[_Work, int]:
 
 
 def _clean(folder: Path, directory: Path) -> dict[Path, str]:
-    """Removes a working folder of a process that has ended; leaves all that is none, or is of another user.
+    """Removes the working folder of an ended process; leaves other folders and folders of other users.
 
-    Gives what `_clear` does. Raises HG001 if the process still runs.
+    Returns the result of `_clear`. Raises HG001 if the process still runs.
     """
-    found = os.lstat(folder)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    status = os.lstat(folder)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         return {}
     try:
         lock = os.open(folder / MARKER, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -222,7 +230,7 @@ def _clean(folder: Path, directory: Path) -> dict[Path, str]:
             return {}
         locked = _lock(lock)
         if locked is False:
-            raise fail("HG001", str(directory), "another process of hlsgen is writing it.", "Wait for that.")
+            raise fail("HG001", str(directory), "another process of hlsgen is writing it.", "Wait until it ends.")
         work = _read_marker(folder, lock) if locked else None
         if work is None:
             return {}
@@ -234,7 +242,7 @@ def _clean(folder: Path, directory: Path) -> dict[Path, str]:
 
 
 def _lock(file: int) -> bool | None:
-    """Locks a file until it is closed; False if another process has locked it, None where there are no locks."""
+    """Locks a file until it is closed; False if another process holds the lock, None without support for locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -245,7 +253,7 @@ def _lock(file: int) -> bool | None:
 
 
 def _read_marker(folder: Path, lock: int) -> _Work | None:
-    """The working folder that a marker describes; None if it is not of this module, or was only begun: then it goes."""
+    """The working folder that a marker describes. If the marker is incomplete, removes the folder and returns None."""
     try:
         state = json.loads(os.pread(lock, 1 << 28, 0))
         return _Work(folder, [str(name) for name in state["new"]], dict(state["old"]), int(state["inode"]))
@@ -260,13 +268,13 @@ def _read_marker(folder: Path, lock: int) -> _Work | None:
 
 
 def _clear(work: _Work, directory: Path) -> dict[Path, str]:
-    """Removes a working folder. What is the user's and nowhere else goes to `directory`; without place there, it stays.
+    """Removes a working folder. The only copy of a user's file moves to `directory`, or stays if its path is in use.
 
-    Gives what stays: where it is -> its relative path.
+    Returns the files that stay: where each is -> its relative path.
     """
     if work.old.is_dir() and not os.path.lexists(directory):
         os.rename(work.old, directory)
-    fresh, stays = set(work.fresh), dict[Path, str]()
+    fresh, remaining = set(work.fresh), dict[Path, str]()
     for tree in (work.new, work.old):
         coming = tree.is_dir() and tree.stat().st_ino == work.inode
         for folder, folders, names in os.walk(tree, topdown=False):
@@ -280,17 +288,17 @@ def _clear(work: _Work, directory: Path) -> dict[Path, str]:
                 ):
                     file.unlink()
                 elif not (directory.is_dir() and _bring_back(file, directory / path)):
-                    stays[file] = path
+                    remaining[file] = path
             with suppress(OSError):
                 os.rmdir(folder)
     if not os.path.lexists(work.new) and not os.path.lexists(work.old):
         (work.folder / MARKER).unlink(missing_ok=True)
         work.folder.rmdir()
-    return stays
+    return remaining
 
 
 def _bring_back(file: Path, place: Path) -> bool:
-    """Moves a file to its place, if that is free; whether it was."""
+    """Moves a file to its place if that is free; returns true if it was moved."""
     with suppress(OSError):
         place.parent.mkdir(parents=True, exist_ok=True)
         os.link(file, place, follow_symlinks=False)
@@ -299,15 +307,15 @@ def _bring_back(file: Path, place: Path) -> bool:
     return False
 
 
-def _same_file(one: Path, other: Path) -> bool:
+def _same_file(first: Path, second: Path) -> bool:
     try:
-        return os.path.samestat(os.lstat(one), os.lstat(other))
+        return os.path.samestat(os.lstat(first), os.lstat(second))
     except OSError:
         return False
 
 
 def _sha256(file: Path) -> str:
-    """SHA-256 of a regular file; empty for all else, and where there is nothing."""
+    """SHA-256 of a regular file; empty for special and missing files."""
     try:
         if not stat.S_ISREG(os.lstat(file).st_mode):
             return ""

@@ -1,4 +1,4 @@
-"""A graph becomes a network of units: parallelism, realizations and buffers, by the prices of a target."""
+"""Plans the network of a graph: parallelism, realizations and buffers, by the costs of a target."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from hlsgen.ir import Graph
 from hlsgen.ir.stream_order import lay_out
 from hlsgen.rescale import Choice
 
-#: Networks that are planned in a search: this number, or fewer where all of them together have more units than MOST_UNITS.
+#: Networks that a search plans: ATTEMPTS, or fewer (at least FEWEST) if they would have more than MOST_UNITS units
+#: together.
 ATTEMPTS, MOST_UNITS, FEWEST = 24, 1500, 6
-#: A network that is beyond the budget by this ratio without buffers is not simulated to size them.
+#: Buffers are not sized if a network without buffers exceeds the budget by this ratio.
 HOPELESS = 1.1
 
-#: Called with the number of steps done, of all steps, and what comes next.
+#: Called with the number of completed steps, the number of all steps, and the name of the next step.
 Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, eq=False)
 class _Planned:
-    """A network before it is written down. `timing`: None if buffers were not sized."""
+    """A planned network. timing is None if buffers were not sized."""
 
     builder: NetworkBuilder
     folding: Folding
@@ -39,61 +40,61 @@ class _Planned:
 
 
 def plan(graph: Graph, targets: Targets, backend: Backend, progress: Progress | None = None) -> tuple[Network, Timing]:
-    """Chooses folding, implementations, and the sizes of buffers. Raises HG035, HG037, HG040."""
+    """Chooses folding, implementations and buffer sizes. Raises HG035, HG037, HG040."""
     planner = _Planner(graph, targets, backend, progress)
     chosen = planner.chosen()
     nodes, timing = chosen.nodes, chosen.timing
     if timing is None:
         nodes, timing = planner.sized(chosen.builder)
-    written = {name: {"pe": pe, "simd": simd} for name, (pe, simd) in chosen.folding.items()}
+    layers = {name: {"pe": pe, "simd": simd} for name, (pe, simd) in chosen.folding.items()}
     lanes = nodes[0].result.lanes
-    return Network(graph, nodes, planner.layout, {"layers": written, "lanes": lanes}, chosen.builder.choices), timing
+    return Network(graph, nodes, planner.layout, {"layers": layers, "lanes": lanes}, chosen.builder.choices), timing
 
 
 def fastest_within(graph: Graph, targets: Targets, backend: Backend) -> Folding:
-    """The folding of the fastest network within the budget of the targets; of the smallest one if none is.
+    """Folding of the fastest network within the budget of the targets; of the smallest network if none fits.
 
-    With DSP blocks, of one that has all products in them. Buffers are sized only where they decide whether it fits.
+    If DSP blocks are preferred, all products use them. Buffers are sized only if they decide whether a network fits.
     """
     planner = _Planner(graph, replace(targets, cycles=None), replace(backend, blocks=None), None, sizes=False)
     return planner.chosen().folding
 
 
 def _on_bus(nodes: Sequence[Node], targets: Targets, backend: Backend) -> tuple[tuple[Node, ...], Timing]:
-    """With the ports on the bus that is asked for, and the sizes of buffers."""
+    """Sets the bus width of the ports and sizes all buffers."""
     if targets.bus:
         return backend.size_buffers(on_bus(nodes, targets.bus))
-    found = backend.size_buffers(nodes)
+    sized = backend.size_buffers(nodes)
     if targets.bus is None:
-        return found
-    interval = found[1].interval
+        return sized
+    interval = sized[1].interval
     for width in AUTO_WIDTHS:
         wider = on_bus(nodes, width)
         if width == AUTO_WIDTHS[-1] or _words(wider) <= interval:
-            found = backend.size_buffers(wider)
-            if found[1].interval <= interval:
+            sized = backend.size_buffers(wider)
+            if sized[1].interval <= interval:
                 break
-    return found
+    return sized
 
 
 def _in_memories(
     nodes: Sequence[Node], choices: Mapping[str, Choice], targets: Targets, backend: Backend
 ) -> tuple[Node, ...]:
-    """With weights in those memories that the budget wants; cycles stay as they are."""
+    """Chooses the weight memories for the budget; cycles do not change."""
     if not targets.free_memories:
         return tuple(nodes)
-    return tuple(placed(nodes, lambda some: backend.network_cost(some, choices, targets), targets.budget))
+    return tuple(placed(nodes, lambda selected: backend.network_cost(selected, choices, targets), targets.budget))
 
 
 def _words(nodes: Sequence[Node]) -> int:
-    """The most words of a frame that a port carries."""
+    """Largest number of words a frame at any port."""
     return max(layout_of(node).words for node in nodes if isinstance(node.unit, Port))
 
 
 class _Planner:
     """Plans networks of a graph.
 
-    `sizes`: whether buffers are sized, which takes simulations; if not, only of networks that nearly fill the budget.
+    sizes: true to size the buffers of every network by simulation; else only of networks that nearly fill the budget.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class _Planner:
         self.choices: dict[Hashable, Choice] = {}
 
     def chosen(self) -> _Planned:
-        """The network that is asked for: at a rate, or the fastest within the budget."""
+        """The requested network: at a rate, or the fastest within the budget."""
         budget, cycles = self.targets.budget, self.targets.cycles
         if not budget.is_limited:
             folding = choose_folding(self.graph, self.targets, self.backend.folding_price)
@@ -114,37 +115,37 @@ class _Planner:
         return (search.fastest(self.even_rates()) if cycles is None else search.slowest(cycles)).plan
 
     def attempts(self) -> int:
-        """Networks that a search may plan: fewer of large graphs."""
+        """Number of networks that a search may plan; smaller for large graphs."""
         return max(FEWEST, min(ATTEMPTS, MOST_UNITS // len(self.graph.layers)))
 
     def rates(self) -> list[int]:
-        """Cycles a frame that some folding of some layer takes, or some number of lanes where no layer multiplies."""
+        """Cycles a frame of each folding of each layer; without multiplying layers, of each number of lanes."""
         if not self.works:
             sizes = {value.size for _, _, value in self.graph.streamed_inputs}
             return sorted({-(-size // lanes) for size in sizes for lanes in shares(size) if lanes <= MAX_LANES})
         return self._reachable({cycles for work in self.works.values() for cycles in intervals(work)})
 
     def even_rates(self) -> list[int]:
-        """Those at which a layer has no empty rows or columns: these are cheap for their speed."""
+        """Rates at which a layer has no empty rows or columns. They are cheap for their speed."""
         if not self.works:
             return []
         return self._reachable({cycles for work in self.works.values() for cycles in even_intervals(work)})
 
     def _reachable(self, rates: set[int]) -> list[int]:
-        least = least_cycles(self.graph, self.targets)
-        return sorted({max(least, cycles) for cycles in rates})
+        shortest = least_cycles(self.graph, self.targets)
+        return sorted({max(shortest, cycles) for cycles in rates})
 
     def rough(self, cycles: int) -> float:
-        """How much of the budget the layers that multiply take at a rate, before anything is planned."""
+        """Share of the budget that multiplying layers need at a rate, estimated without planning."""
         targets = replace(self.targets, cycles=cycles)
         folding = choose_folding(self.graph, targets, self.backend.folding_price)
-        most = _most_blocks(self.targets)
-        if self.backend.blocks is not None and most is not None:
-            targets = replace(targets, blocks=self.backend.blocks(self.works, folding, targets, most))
+        block_limit = _most_blocks(self.targets)
+        if self.backend.blocks is not None and block_limit is not None:
+            targets = replace(targets, blocks=self.backend.blocks(self.works, folding, targets, block_limit))
         return targets.budget.excess(self.backend.folded_cost(self.works, folding, targets))
 
     def planned(self, cycles: int) -> Trial[_Planned]:
-        """The network for a rate: sized, unless it is hopeless without buffers already."""
+        """The network for a rate; its buffers are sized unless it exceeds the budget without them."""
         targets = replace(self.targets, cycles=cycles)
         folding = choose_folding(self.graph, targets, self.backend.folding_price)
         builder = self.laid(folding, targets)
@@ -158,7 +159,7 @@ class _Planner:
         return Trial(cycles, interval, targets.budget.excess(cost), cost.lut, _Planned(builder, folding, nodes, timing))
 
     def sized(self, builder: NetworkBuilder) -> tuple[tuple[Node, ...], Timing]:
-        """All nodes with the ports on their bus, the sizes of buffers, and weights in the memories the budget allows."""
+        """All nodes with bus widths, buffer sizes and weight memories."""
         nodes = finish(builder)
         if self.progress:
             self.progress(len(self.graph.layers), len(self.graph.layers) + 1, "buffers")
@@ -166,26 +167,26 @@ class _Planner:
         return _in_memories(sized, builder.choices, self.targets, self.backend), timing
 
     def laid(self, folding: Folding, targets: Targets) -> NetworkBuilder:
-        """The network of a folding, with products of those layers in DSP blocks for which it pays most.
+        """The network of a folding. DSP blocks go to the layers that save the most LUT with them.
 
-        Quantizers take blocks first, or none: whichever has fewer LUT.
+        Quantizers get DSP blocks first or none at all: the variant with fewer LUT is taken.
         """
-        most = _most_blocks(self.targets)
-        if self.backend.blocks is None or most is None:
+        block_limit = _most_blocks(self.targets)
+        if self.backend.blocks is None or block_limit is None:
             return self._laid(folding, targets)
-        tried = []
+        candidates = []
         for plain in (False, True):
-            left = most
-            while left >= 0:
-                blocks = self.backend.blocks(self.works, folding, targets, left)
+            block_budget = block_limit
+            while block_budget >= 0:
+                blocks = self.backend.blocks(self.works, folding, targets, block_budget)
                 limited = replace(targets, blocks=blocks, plain=plain)
                 builder = self._laid(folding, limited)
                 cost = self.backend.network_cost(builder.nodes, builder.choices, limited)
-                tried.append((max(0, cost.dsp - most), cost.lut, plain, builder))
-                if cost.dsp <= most:
+                candidates.append((max(0, cost.dsp - block_limit), cost.lut, plain, builder))
+                if cost.dsp <= block_limit:
                     break
-                left -= cost.dsp - most
-        return min(tried, key=lambda each: each[:3])[-1]
+                block_budget -= cost.dsp - block_limit
+        return min(candidates, key=lambda candidate: candidate[:3])[-1]
 
     def _laid(self, folding: Folding, targets: Targets) -> NetworkBuilder:
         graph, backend = self.graph, self.backend
@@ -201,9 +202,9 @@ class _Planner:
 
 
 def _most_blocks(targets: Targets) -> int | None:
-    """Multiplier blocks of a network whose other products are in tables; None if all that can be are in blocks.
+    """Largest number of DSP blocks, if other products use LUT; None without a limit.
 
-    Where nothing bounds the tables, all are: the fastest network would have any number of tables.
+    All products use them if nothing limits the LUT: the fastest network would use any number of LUT.
     """
     bounded = targets.cycles is not None or targets.budget.lut is not None
     return targets.budget.dsp if targets.prefer == "dsp" and bounded else None

@@ -1,7 +1,7 @@
-"""Other weights for a build with loadable ones: what to write over its AXI4-Lite port.
+"""Computes the AXI4-Lite writes that load other weights into a build with loadable weights.
 
-The model is lowered again with the new weights. All that comes out must be the build's network, but for
-the weights: every unit besides is made for the old graph.
+The model is lowered again with the new weights. The new network must equal the network of the build except for the
+weights, because all other units were made for the old graph.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HINT = "Build again with these weights."
 
 @dataclass(frozen=True)
 class Load:
-    """The words of a unit's memory as pieces of 32 bits, in the order in which they are written."""
+    """Words of a unit's memory as pieces of 32 bits, in the order of writing."""
 
     layer: str
     unit: int
@@ -39,54 +39,53 @@ class Load:
 
     @property
     def writes(self) -> list[tuple[int, int]]:
-        """(byte address, data) of every write."""
+        """(byte address, data) of each write."""
         return [(UNIT, self.unit), *((DATA, piece) for piece in self.pieces)]
 
 
 def load_sequence(build: Build, weights: Mapping[str, Array] | Path) -> list[Load]:
-    """What to write so that the build computes with other weights.
+    """The writes that make the build compute with other weights: one `Load` for each named layer, or for all layers.
 
-    weights: by layer, integers of the shape of the layer's own, (rows, columns) or (outputs, kernel
-    height, kernel width, channels / groups), with the zero point of the weights taken off; or a model
-    file that differs from the build's in the weights alone. Gives the layers named, or all of them.
-    Raises HG040, HG056, and what the model file gives.
+    weights: integers by layer, without zero point, of the shape (rows, columns) or (outputs, kernel height, kernel
+    width, channels / groups) of the layer; or a model file that differs from the build's only in its weights. Raises
+    HG040, HG056, and errors of the model file.
     """
     pieces = next(iter(backends_of(build.options.target).values())).load_pieces
     if not build.options.loadable or pieces is None:
         raise fail("HG040", "--loadable-weights", "the build's weights are constant.", "Build with this option.")
     graph = reweighted(build, weights)
-    found = []
+    loads = []
     for node in build.network.nodes:
         if not isinstance(node.unit, WeightedUnit):
             continue
-        new = graph.layers[node.position]
-        assert isinstance(new, Linear | Convolution)
+        layer = graph.layers[node.position]
+        assert isinstance(layer, Linear | Convolution)
         if isinstance(weights, Path) or node.layer in weights:
-            number = sum(isinstance(s.unit, WeightedUnit) for s in _before(build, node))
-            found.append(Load(node.layer, number, tuple(pieces(node.unit, new.weight))))
-    return found
+            number = sum(isinstance(s.unit, WeightedUnit) for s in _nodes_before(build, node))
+            loads.append(Load(node.layer, number, tuple(pieces(node.unit, layer.weight))))
+    return loads
 
 
 def other_weights(build: Build, names: Iterable[str], seed: int) -> dict[str, Array]:
-    """Weights for which the build's hardware is made, too: of every row the same ones, in another order.
+    """Random weights that the build's hardware supports: each row of weights in another order.
 
-    By layer, of those that are named, without those for which `load_sequence` would refuse that.
+    Returns arrays by layer, for named layers whose weights `load_sequence` accepts.
     """
     rng = np.random.default_rng(seed)
-    found = {
+    permuted = {
         name: rng.permuted(weight.reshape(len(weight), -1), axis=1).reshape(weight.shape)
-        for name, weight in own_weights(build, names).items()
+        for name, weight in current_weights(build, names).items()
     }
-    if not _refused(build, found):
-        return found
-    return {name: weight for name, weight in found.items() if not _refused(build, {name: weight})}
+    if not _refused(build, permuted):
+        return permuted
+    return {name: weight for name, weight in permuted.items() if not _refused(build, {name: weight})}
 
 
-def own_weights(build: Build, names: Iterable[str] | None = None) -> dict[str, Array]:
-    """The weights of the build, by layer; of `names` alone, if they are given."""
+def current_weights(build: Build, names: Iterable[str] | None = None) -> dict[str, Array]:
+    """Weights of the build by layer, or of the layers in `names` only."""
     layers = {s.name: s.op.weight for s in build.graph.model.steps if isinstance(s.op, _WEIGHTED)}
-    kept = set(layers) if names is None else set(names)
-    return {name: weight for name, weight in layers.items() if name in kept}
+    selected = set(layers) if names is None else set(names)
+    return {name: weight for name, weight in layers.items() if name in selected}
 
 
 def _refused(build: Build, weights: Mapping[str, Array]) -> bool:
@@ -98,7 +97,7 @@ def _refused(build: Build, weights: Mapping[str, Array]) -> bool:
 
 
 def reweighted(build: Build, weights: Mapping[str, Array] | Path) -> Graph:
-    """The build's graph with other weights; arguments and errors as of `load_sequence`."""
+    """The build's graph with other weights. Arguments and errors: see `load_sequence`."""
     problems, modes = Collector(), parse_inputs(build.options.input)
     if isinstance(weights, Path):
         fixed_point, pairs = build.options.add == "fixed-point", not build.options.separate
@@ -120,41 +119,45 @@ def reweighted(build: Build, weights: Mapping[str, Array] | Path) -> Graph:
     if len(graph.layers) != len(build.graph.layers):
         raise fail("HG056", graph.model.name, "the network has other layers with these weights.", _HINT)
     for old, new in zip(build.graph.layers, graph.layers, strict=True):
-        _fits(old, new)
+        _check_layer(old, new)
     ends = ("input", "encode", "output", "output_is_index")
-    if any(not _same(getattr(graph, name), getattr(build.graph, name)) for name in ends):
-        raise fail("HG056", graph.model.name, "the network's input or output is another.", _HINT)
+    if any(not _equal(getattr(graph, name), getattr(build.graph, name)) for name in ends):
+        raise fail("HG056", graph.model.name, "the network's input or output would change.", _HINT)
     for node in build.network.nodes:
         layer = graph.layers[node.position] if node.position >= 0 else None
         if isinstance(layer, Linear | Convolution):
-            _held(node, layer)
+            _check_memory(node, layer)
     return graph
 
 
 def _with_weights(model: Model, weights: Mapping[str, Array]) -> Model:
-    steps, left = list(model.steps), dict(weights)
+    steps, remaining = list(model.steps), dict(weights)
     for n, step in enumerate(steps):
         op = step.op
-        if step.name in left and isinstance(op, _WEIGHTED):
-            new = np.asarray(left.pop(step.name))
-            if new.shape != op.weight.shape or new.dtype.kind not in "iu":
+        if step.name in remaining and isinstance(op, _WEIGHTED):
+            array = np.asarray(remaining.pop(step.name))
+            if array.shape != op.weight.shape or array.dtype.kind not in "iu":
                 raise fail(
-                    "HG056", step.name, f"an array of {new.dtype} of shape {list(new.shape)}; the layer has integers "
+                    "HG056",
+                    step.name,
+                    f"an array of {array.dtype} of shape {list(array.shape)}; the layer has integers "
                     f"of shape {list(op.weight.shape)}.",
-                )  # fmt: skip
-            steps[n] = replace(step, op=replace(op, weight=new.astype(np.int64)))
-    if left:
+                )
+            steps[n] = replace(step, op=replace(op, weight=array.astype(np.int64)))
+    if remaining:
         names = [s.name for s in steps if isinstance(s.op, _WEIGHTED)]
-        raise fail("HG056", next(iter(left)), "no layer with weights has this name.", f"Layers: {', '.join(names)}.")
+        raise fail(
+            "HG056", next(iter(remaining)), "no layer with weights has this name.", f"Layers: {', '.join(names)}."
+        )
     return replace(model, steps=tuple(steps))
 
 
-def _fits(old: object, new: object) -> None:
-    """Whether the old layer's unit is right for the new one, weights aside. Raises HG056."""
+def _check_layer(old: object, new: object) -> None:
+    """Checks that the unit of the old layer fits the new layer, except for weights. Raises HG056."""
     name = getattr(old, "name", "")
-    free = {"weight", "lo", "hi"} if isinstance(old, Linear | Convolution) else set()
+    ignored = {"weight", "lo", "hi"} if isinstance(old, Linear | Convolution) else set()
     if isinstance(old, Pooling):
-        free = {"pad"}
+        ignored = {"pad"}
     if type(old) is not type(new):
         raise fail("HG056", name, "the network has other layers with these weights.", _HINT)
     if isinstance(old, Linear | Convolution) and isinstance(new, Linear | Convolution):
@@ -162,45 +165,48 @@ def _fits(old: object, new: object) -> None:
             raise fail("HG056", name, f"weights of shape {list(new.weight.shape)}, not {list(old.weight.shape)}.")
         for row in np.flatnonzero((new.lo < old.lo) | (new.hi > old.hi))[:1]:
             raise fail(
-                "HG056", name, f"sums of row {row} reach {new.lo[row]} to {new.hi[row]}; the build holds for "
-                f"{old.lo[row]} to {old.hi[row]}.", _HINT,
-            )  # fmt: skip
+                "HG056",
+                name,
+                f"sums of row {row} reach {new.lo[row]} to {new.hi[row]}; the build holds for "
+                f"{old.lo[row]} to {old.hi[row]}.",
+                _HINT,
+            )
     for field in fields(old):  # type: ignore[arg-type]
-        before, after = getattr(old, field.name), getattr(new, field.name)
-        if field.name not in free and not _same(before, after):
-            what = "what its codes mean (the zero point of its input makes this depend on the weights)"
-            text = what if field.name == "result" else f"its {field.name}"
+        old_value, new_value = getattr(old, field.name), getattr(new, field.name)
+        if field.name not in ignored and not _equal(old_value, new_value):
+            meaning = "the meaning of its codes (which depends on the weights through the zero point of its input)"
+            text = meaning if field.name == "result" else f"its {field.name}"
             raise fail("HG056", name, f"{text} would change.", _HINT)
     if isinstance(old, Pooling) and isinstance(new, Pooling) and new.pad < old.pad:
         raise fail("HG056", name, "its padding would change.", _HINT)
 
 
-def _same(old: object, new: object) -> bool:
-    """Equal in all parts; the interval of a value may be narrower."""
+def _equal(old: object, new: object) -> bool:
+    """True if two objects are equal in all parts; the interval of a value may be narrower."""
     if isinstance(old, Value) and isinstance(new, Value):
         narrower = old.type.lo <= new.type.lo and new.type.hi <= old.type.hi
-        return narrower and old.shape == new.shape and _same(old.encoding, new.encoding)
+        return narrower and old.shape == new.shape and _equal(old.encoding, new.encoding)
     if isinstance(old, np.ndarray):
         return isinstance(new, np.ndarray) and old.dtype == new.dtype and np.array_equal(old, new)
     if isinstance(old, tuple | list):
-        return type(old) is type(new) and len(old) == len(new) and all(map(_same, old, new))
+        return type(old) is type(new) and len(old) == len(new) and all(map(_equal, old, new))
     if is_dataclass(old):
         names = [f.name for f in fields(old)]
-        return type(old) is type(new) and all(_same(getattr(old, n), getattr(new, n)) for n in names)
+        return type(old) is type(new) and all(_equal(getattr(old, n), getattr(new, n)) for n in names)
     return old == new
 
 
-def _held(node: Node, layer: Linear | Convolution) -> None:
-    """Whether the memory's words can hold the weights. Raises HG056."""
+def _check_memory(node: Node, layer: Linear | Convolution) -> None:
+    """Checks that the words of the unit's memory can hold the weights. Raises HG056."""
     unit = node.unit
     assert isinstance(unit, WeightedUnit)
     if unit.product is Product.BIPOLAR and (np.abs(layer.weight) != 1).any():
-        raise fail("HG056", layer.name, "the unit holds weights of -1 and 1 alone.", _HINT)
-    new = replace(unit, weight=layer.weight.reshape(unit.weight.shape))
-    bits, wanted = weight_bits(unit), weight_bits(new)
-    if wanted > bits:
-        raise fail("HG056", layer.name, f"weights of {wanted} bits; the unit holds {bits}.", _HINT)
+        raise fail("HG056", layer.name, "the unit holds only weights -1 and 1.", _HINT)
+    reweighted_unit = replace(unit, weight=layer.weight.reshape(unit.weight.shape))
+    bits, needed_bits = weight_bits(unit), weight_bits(reweighted_unit)
+    if needed_bits > bits:
+        raise fail("HG056", layer.name, f"weights of {needed_bits} bits; the unit holds {bits}.", _HINT)
 
 
-def _before(build: Build, node: Node) -> list[Node]:
+def _nodes_before(build: Build, node: Node) -> list[Node]:
     return list(build.network.nodes[: build.network.nodes.index(node)])

@@ -1,1 +1,1 @@
-"""Project files around a core, for the tools and flows that take it into a design."""
+"""Writes project files around a core for synthesis tools, simulators and other flows."""

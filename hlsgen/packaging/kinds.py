@@ -1,4 +1,4 @@
-"""What each flow is given: its project files, printed from templates."""
+"""The project files of each flow, rendered from templates."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from hlsgen.packaging.ports import Port, has, ports_of, vhdl_name
 from hlsgen.packaging.vectors import bench_vectors
 from hlsgen.synthesis import harness, nextpnr, programs, yosys
 
-#: Devices where none is named, by vendor; "": of the open tools.
+#: Default devices by vendor; "": of the open tools.
 DEFAULTS = {"AMD": "xc7z020", "Intel": "cyclonev-5csema5", "": "ecp5-25k"}
-#: What the parts that the block design is for begin with.
+#: Prefix of the parts that the block design supports.
 ZYNQ = "xc7z"
-#: Flows with files for a device, and whose device; "": anybody's.
+#: Flows whose files name a device, with the vendor of the device; "": any vendor.
 VENDORS = {"vivado": "AMD", "pynq": "AMD", "quartus": "Intel", "yosys": ""}
 
 
 @dataclass(frozen=True, eq=False)
 class Core:
-    """A core as templates of project files see it. `sources`, `memories`: paths in the package."""
+    """A core, for templates of project files. sources, memories: paths in the package."""
 
     build: Build
     name: str
@@ -53,7 +53,7 @@ class Core:
 
     @property
     def period(self) -> str:
-        """Of the clock, in nanoseconds."""
+        """Clock period in nanoseconds, as text."""
         return f"{1000 / self.clock_mhz:.3f}"
 
     def width(self, name: str) -> int:
@@ -73,12 +73,12 @@ class Core:
 
     @property
     def streams(self) -> list[str]:
-        """The names of its streams, inputs first."""
+        """Names of its streams, inputs first."""
         return [port.name for port in (*self.inputs, *self.outputs)]
 
     @property
     def vectors(self) -> list[str]:
-        """The files of words for benches."""
+        """Names of the vector files for test benches."""
         into = [f"{self.name}_input{port.label}.hex" for port in self.inputs]
         return into + [
             f"{self.name}_{which}{port.label}.hex" for port in self.outputs for which in ("expected", "mask")
@@ -86,31 +86,31 @@ class Core:
 
     @property
     def axi_lite(self) -> list[str]:
-        """The names of AXI4-Lite ports."""
+        """Names of AXI4-Lite ports."""
         return [port.name.removesuffix("_awaddr") for port in self.ports if port.name.endswith("_awaddr")]
 
     @property
     def driven(self) -> set[str]:
-        """Ports that a bench connects to signals of the same name; not the clock, and tkeep of inputs otherwise."""
+        """Ports that a bench connects to signals of the same name; without the clock and tkeep of inputs."""
         ends = ("tdata", "tvalid", "tready", "tlast")
         streams = {f"{name}_{end}" for name in self.streams for end in ends}
-        kept = {f"{port.name}_tkeep" for port in self.outputs}
-        return {self.reset, *streams, *kept, *(f"frame_error{port.label}" for port in self.inputs)}
+        output_keeps = {f"{port.name}_tkeep" for port in self.outputs}
+        return {self.reset, *streams, *output_keeps, *(f"frame_error{port.label}" for port in self.inputs)}
 
     @property
     def idle(self) -> list[Port]:
-        """Inputs that a bench without AXI4-Lite holds at 0."""
-        own = {self.clock, *self.driven, *(f"{port.name}_tkeep" for port in self.inputs)}
-        return [port for port in self.ports if port.is_input and port.name not in own]
+        """Inputs that a bench without AXI4-Lite ties to 0."""
+        connected = {self.clock, *self.driven, *(f"{port.name}_tkeep" for port in self.inputs)}
+        return [port for port in self.ports if port.is_input and port.name not in connected]
 
     @property
     def unread(self) -> list[Port]:
-        """Outputs that such a bench does not look at."""
+        """Outputs that a bench without AXI4-Lite leaves open."""
         return [port for port in self.ports if not port.is_input and port.name not in self.driven]
 
 
 def core_of(build: Build, device: Device, clock_mhz: float | None) -> Core:
-    """Of a build with Verilog. `clock_mhz`: if it is not that of the device."""
+    """The core of a build with Verilog. clock_mhz: replaces the clock of the device."""
     manifest = json.loads(build.files["manifest.json"])
     top = manifest["top"]
     name, reset = top["module"], top["reset"]
@@ -118,10 +118,20 @@ def core_of(build: Build, device: Device, clock_mhz: float | None) -> Core:
     memories = sorted(path for path in build.files if re.fullmatch(r"rtl/[^/]+\.mem", path))
     text = build.files[f"rtl/{name}.v"].decode()
     return Core(
-        build, name, plain(build.options.name or name), top["clock"], reset["name"], reset["active"] == "low",
-        ports_of(text, name), tuple(listed), tuple(memories), device, clock_mhz, plain(tool_version()),
+        build,
+        name,
+        plain(build.options.name or name),
+        top["clock"],
+        reset["name"],
+        reset["active"] == "low",
+        ports_of(text, name),
+        tuple(listed),
+        tuple(memories),
+        device,
+        clock_mhz,
+        plain(tool_version()),
         hashlib.sha256(build.files["model.onnx"]).hexdigest(),
-    )  # fmt: skip
+    )
 
 
 def _file(path: str) -> str:
@@ -129,18 +139,23 @@ def _file(path: str) -> str:
 
 
 def _engines(core: Core) -> list[str]:
-    """DMA engines of a block design, by name: one for each input and output, of which each serves at most one of both."""
+    """Names of the DMA engines of a block design. Each serves at most one input and one output."""
     count = max(len(core.inputs), len(core.outputs))
     return ["dma"] if count == 1 else [f"dma_{number}" for number in range(count)]
 
 
 def _rendered(core: Core, **templates: str) -> dict[str, bytes]:
-    """Path in the package -> rendered template; `NAME` in a path is the core's."""
+    """Path in the package -> rendered template; `NAME` in a path becomes the name of the core."""
     values: dict[str, Any] = {
-        "core": core, "name": core.name, "plain": plain, "vhdl": vhdl_name, "file": _file,
-        "engines": _engines(core), "dma_width": lambda bits: 1 << max(bits - 1, 7).bit_length(),
+        "core": core,
+        "name": core.name,
+        "plain": plain,
+        "vhdl": vhdl_name,
+        "file": _file,
+        "engines": _engines(core),
+        "dma_width": lambda bits: 1 << max(bits - 1, 7).bit_length(),
         "host_text": core.build.files[f"host/{core.name}.py"].decode(),
-    }  # fmt: skip
+    }
     return {
         path.replace("NAME", core.name): render(f"project/{template}", **values).encode()
         for template, path in templates.items()
@@ -148,10 +163,10 @@ def _rendered(core: Core, **templates: str) -> dict[str, bytes]:
 
 
 def common_files(core: Core) -> dict[str, bytes]:
-    """What all packages have: sources, memories, host code, instantiation templates, constraints."""
-    found = {path: core.build.files[path] for path in (*core.sources, *core.memories)}
-    found |= {path: data for path, data in core.build.files.items() if path.startswith("host/")}
-    return found | _from(core, "instance.v.j2", "NAME_instance.v") | _from(core, "instance.vhd.j2", "NAME_instance.vhd")
+    """Files of every package: sources, memories, host code and instantiation templates."""
+    files = {path: core.build.files[path] for path in (*core.sources, *core.memories)}
+    files |= {path: data for path, data in core.build.files.items() if path.startswith("host/")}
+    return files | _from(core, "instance.v.j2", "NAME_instance.v") | _from(core, "instance.vhd.j2", "NAME_instance.vhd")
 
 
 def _from(core: Core, template: str, path: str) -> dict[str, bytes]:
@@ -162,10 +177,14 @@ def _bench(core: Core) -> dict[str, bytes]:
     vectors, timing = bench_vectors(core.build.network), core.build.timing
     words = sum(port.layout.words for port in (*core.inputs, *core.outputs))
     values = {
-        "core": core, "name": core.name, "vectors": vectors, "inputs": core.inputs, "outputs": core.outputs,
+        "core": core,
+        "name": core.name,
+        "vectors": vectors,
+        "inputs": core.inputs,
+        "outputs": core.outputs,
         "frames": counted(vectors.frames, "frame"),
         "limit": 1000 + 20 * (timing.latency + vectors.frames * (timing.interval + words)),
-    }  # fmt: skip
+    }
     texts = {
         f"tb/{core.name}_tb.sv": render("project/bench.sv.j2", **values),
         f"tb/{core.name}_tb.cpp": render("project/bench.cpp.j2", **values),
@@ -175,7 +194,7 @@ def _bench(core: Core) -> dict[str, bytes]:
 
 
 def _fusesoc(core: Core) -> dict[str, bytes]:
-    """Its targets for the tools of two vendors have a device of each."""
+    """Files for FuseSoC, whose targets for two vendors have one device each."""
     amd, intel = cores_of("fusesoc", core)
     values = {"core": core, "name": core.name, "plain": plain, "amd": amd.device, "intel": intel.device}
     return {
@@ -187,11 +206,14 @@ def _fusesoc(core: Core) -> dict[str, bytes]:
 
 
 def cores_of(kind: str, core: Core) -> tuple[Core, ...]:
-    """The core for each device that the files of a flow name: none, one, or one of either vendor for FuseSoC's targets."""
+    """The core for each device that the files of a flow name: none, one, or one of each vendor for FuseSoC."""
     if kind == "fusesoc":
         fits = (core.device.family.vendor == vendor for vendor in ("AMD", "Intel"))
-        both = (devices()[DEFAULTS[vendor]] for vendor in ("AMD", "Intel"))
-        return tuple(core if own else replace(core, device=device) for own, device in zip(fits, both, strict=True))
+        vendor_devices = (devices()[DEFAULTS[vendor]] for vendor in ("AMD", "Intel"))
+        return tuple(
+            core if fits_vendor else replace(core, device=device)
+            for fits_vendor, device in zip(fits, vendor_devices, strict=True)
+        )
     return (core,) if kind in VENDORS else ()
 
 
@@ -214,11 +236,11 @@ def _quartus(core: Core) -> dict[str, bytes]:
 def _pynq(core: Core) -> dict[str, bytes]:
     if not core.device.part.startswith(ZYNQ):
         text = f"the block design is for Zynq-7000; {core.device.name} is {core.device.part}."
-        raise fail("HG040", "--for pynq", text, "Say --device xc7z020, or take --for vivado and a design of your own.")
+        raise fail("HG040", "--for pynq", text, "Give --device xc7z020, or use --for vivado and your own block design.")
     for port in core.streams:
         bits = core.width(f"{port}_tdata")
         if bits & (bits - 1):
-            text = f"{port}_tdata has {bits} bits; a DMA engine takes powers of two."
+            text = f"{port}_tdata has {bits} bits; a DMA engine needs a power of two."
             raise fail("HG040", "--for pynq", text, "Build with --bus-width 32, or another power of two.")
     return (
         _vivado(core)
@@ -243,37 +265,48 @@ def _yosys(core: Core) -> dict[str, bytes]:
     script = yosys.passes(device, [*names, harness.FILE], harness.TOP, dsp=core.build.options.prefer == "dsp")
     command = nextpnr.arguments(device, core.clock_mhz, 1, bitstream=bool(device.family.pack), pins=True)
     values = {
-        "core": core, "name": core.name, "device": device, "netlist": yosys.NETLIST, "routed": nextpnr.ROUTED,
-        "place": " ".join(command), "pack": " ".join(nextpnr.pack_arguments(device, f"{core.name}.$(SUFFIX)")) if device.family.pack else "",
-        "suffix": nextpnr.SUFFIX.get(device.family.pack, ""), "harness": harness.FILE,
+        "core": core,
+        "name": core.name,
+        "device": device,
+        "netlist": yosys.NETLIST,
+        "routed": nextpnr.ROUTED,
+        "place": " ".join(command),
+        "pack": " ".join(nextpnr.pack_arguments(device, f"{core.name}.$(SUFFIX)")) if device.family.pack else "",
+        "suffix": nextpnr.SUFFIX.get(device.family.pack, ""),
+        "harness": harness.FILE,
         "names": programs.names,
-    }  # fmt: skip
-    found = {
+    }
+    files = {
         "Makefile": render("project/Makefile.j2", **values).encode(),
         "synth.ys": ("\n".join(script) + "\n").encode(),
         harness.FILE: harness.harness(core.name, text, core.clock).encode(),
     }
-    return found | ({nextpnr.CONSTRAINTS: pins.encode()} if pins else {})
+    return files | ({nextpnr.CONSTRAINTS: pins.encode()} if pins else {})
 
 
-#: Flows that a package can be for, and what each one is given beside `common_files`.
+#: Flows of packages, and the files that each adds to `common_files`.
 KINDS: Mapping[str, Callable[[Core], dict[str, bytes]]] = {
-    "fusesoc": _fusesoc, "vivado": _vivado, "quartus": _quartus, "yosys": _yosys, "verilator": _verilator, "pynq": _pynq,
+    "fusesoc": _fusesoc,
+    "vivado": _vivado,
+    "quartus": _quartus,
+    "yosys": _yosys,
+    "verilator": _verilator,
+    "pynq": _pynq,
     "ci": _ci,
-}  # fmt: skip
+}
 
 
 def device_for(kind: str, build: Build, named: Device | None) -> Device:
-    """The device of a flow: the named one, else that of the build, else the default of the flow's vendor. Raises HG040."""
+    """The device of a flow: --device, else the device of the build, else the default of the vendor. Raises HG040."""
     vendor = VENDORS.get(kind, "")
     device = named or build.options.chosen_device
     if device is None:
         return devices()[DEFAULTS[vendor]]
     if vendor and device.family.vendor != vendor:
         whose = "--device names" if named else "the build is for"
-        text = f"takes a device of {vendor}, and {whose} {device.name}, of {device.family.vendor}."
-        fits = (one for one in devices().values() if one.family.vendor == vendor)
-        known = ", ".join(one.name for one in fits if kind != "pynq" or one.part.startswith(ZYNQ))
-        more = "" if named else ", whose clock then counts unless --clock-mhz names one"
-        raise fail("HG040", f"--for {kind}", text, f"Say --device with one of {known}{more}.")
+        text = f"needs a device of {vendor}, but {whose} {device.name}, of {device.family.vendor}."
+        fits = (candidate for candidate in devices().values() if candidate.family.vendor == vendor)
+        names = ", ".join(candidate.name for candidate in fits if kind != "pynq" or candidate.part.startswith(ZYNQ))
+        clock_note = "" if named else "; its clock is used unless --clock-mhz is given"
+        raise fail("HG040", f"--for {kind}", text, f"Give --device with one of {names}{clock_note}.")
     return device

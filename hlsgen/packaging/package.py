@@ -1,4 +1,4 @@
-"""Puts a package together and writes it: a folder that stands alone, of sources, memories, host code and project files."""
+"""Assembles and writes a package: a self-contained folder of sources, memories, host code and project files."""
 
 from __future__ import annotations
 
@@ -16,58 +16,70 @@ from hlsgen.driver.schedule import Progress
 from hlsgen.library import render, tool_version
 from hlsgen.packaging.kinds import KINDS, common_files, core_of, cores_of, device_for
 
-#: Lists the files of a package, with their hashes.
+#: File that lists the files of a package with their hashes.
 LIST = "package.json"
 
 
 def package_files(build: Build, kinds: Sequence[str], device: str | None, clock_mhz: float | None) -> dict[str, bytes]:
-    """Relative path -> content; the same for the same build and arguments. Raises HG040."""
+    """Relative path -> content; equal builds and arguments give equal files. Raises HG040."""
     for kind in kinds or ("",):
         if kind not in KINDS:
-            raise fail("HG040", "--for", f"{kind!r}.", f"Supported: {', '.join(KINDS)}; several with commas between.")
+            raise fail("HG040", "--for", f"{kind!r}.", f"Supported: {', '.join(KINDS)}; several separated by commas.")
     if clock_mhz is not None and not 0 < clock_mhz <= 1e5:
         raise fail("HG040", "--clock-mhz", f"{clock_mhz:g}.", "Supported: a number greater than 0, in MHz.")
-    _ = build.design  # raises what is missing
+    _ = build.design  # raises HG040 without Verilog
     named = None if device is None else device_of(device)
     cores = {kind: core_of(build, device_for(kind, build, named), clock_mhz) for kind in kinds}
     core = next(iter(cores.values()))
     files = common_files(core)
-    for kind, own in cores.items():
-        files |= KINDS[kind](own)
+    for kind, core_for_kind in cores.items():
+        files |= KINDS[kind](core_for_kind)
     files["README.md"] = render("project/README.md.j2", core=core, cores=cores).encode()
     chosen = {
-        kind: [{"device": one.device.name, "clock_mhz": one.clock_mhz} for one in cores_of(kind, own)]
-        for kind, own in cores.items()
+        kind: [
+            {"device": device_core.device.name, "clock_mhz": device_core.clock_mhz}
+            for device_core in cores_of(kind, core_for_kind)
+        ]
+        for kind, core_for_kind in cores.items()
     }
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
-    about = {
-        "hlsgen": tool_version(), "core": core.name, "model": core.model, "for": list(cores), "devices": chosen, "files": hashes,
-    }  # fmt: skip
-    return {**files, LIST: (json.dumps(about, indent=2) + "\n").encode()}
+    contents = {
+        "hlsgen": tool_version(),
+        "core": core.name,
+        "model": core.model,
+        "for": list(cores),
+        "devices": chosen,
+        "files": hashes,
+    }
+    return {**files, LIST: (json.dumps(contents, indent=2) + "\n").encode()}
 
 
 def package_directory(
-    directory: Path, output: Path, kinds: Sequence[str], device: str | None, clock_mhz: float | None,
+    directory: Path,
+    output: Path,
+    kinds: Sequence[str],
+    device: str | None,
+    clock_mhz: float | None,
     progress: Progress | None = None,
-) -> tuple[dict[str, bytes], list[Diagnostic]]:  # fmt: skip
-    """Packages the build in `directory` into `output`: its files, and what has to be said of them.
+) -> tuple[dict[str, bytes], list[Diagnostic]]:
+    """Packages the build in `directory` into `output`; returns the files of the package, and warnings.
 
-    A package that is there is replaced, and what else lies there stays. Raises HG040, HG050, HG051, HG060, HG001.
+    An existing package in `output` is replaced; other files in it stay. Raises HG040, HG050, HG051, HG060, HG001.
     """
     build = reopen(directory, progress)
     if changed := changes(build.files, directory):
         raise HlsgenError(changed)
     files = package_files(build, kinds, device, clock_mhz)
-    overtaken = replace_files(files, output, lambda: _own_files(output))
+    overtaken = replace_files(files, output, lambda: _replaceable_files(output))
     notes = Collector()
     for place, name in sorted(overtaken.items(), key=lambda item: item[1]):
-        text = f"was changed while the new package took its place. Your version is {place}."
-        notes.warn("HG063", str(output / name), text, "Take it from there, or remove it.")
+        text = f"was changed while the new package replaced it. Your version is {place}."
+        notes.warn("HG063", str(output / name), text, "Move it back, or remove it.")
     return files, notes.items
 
 
-def _own_files(output: Path) -> Mapping[str, str]:
-    """SHA-256 of the files of a package that is there. Raises HG050 if there is something else."""
+def _replaceable_files(output: Path) -> Mapping[str, str]:
+    """SHA-256 of the files of an existing package. Raises HG050 if the folder holds anything else."""
     try:
         if not output.exists() or (output.is_dir() and not any(output.iterdir())):
             return {}
@@ -75,12 +87,12 @@ def _own_files(output: Path) -> Mapping[str, str]:
         raise fail("HG001", str(output), f"cannot be written: {error.strerror}.") from None
     data = read_regular(output / LIST, MAX_MANIFEST_BYTES)
     try:
-        found = json.loads(data or b"")
-        listed = {str(name): str(value) for name, value in found["files"].items()}
+        parsed = json.loads(data or b"")
+        listed = {str(name): str(value) for name, value in parsed["files"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         listed = {}
     plain = all(part not in ("", ".", "..") for name in listed for part in name.split("/"))
     if data is None or not listed or not plain or LIST in listed:
-        text = f"exists and is no package of hlsgen: it has no {LIST} of one. It is left as it is."
+        text = f"exists and is not a package of hlsgen: it has no valid {LIST}. Nothing was changed."
         raise fail("HG050", str(output), text, "Choose another -o, or remove it.")
     return {**listed, LIST: hashlib.sha256(data).hexdigest()}

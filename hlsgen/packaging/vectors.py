@@ -1,4 +1,4 @@
-"""Words of the bus for the test benches of packages: what goes in, what comes out, and which of its bits count."""
+"""Bus words for the test benches of packages: inputs, expected outputs, and masks of the valid output bits."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from hlsgen.testbench.stream_codec import pack, to_bus, to_text
 
 @dataclass(frozen=True)
 class BenchVectors:
-    """`files`: texts of hexadecimal words, by what ends their names: input.hex, expected.hex and, of one frame of the output,
-    mask.hex; of several ports one for each."""
+    """Test vectors: number of frames, and files with hexadecimal words by the ends of their names.
+
+    files: input.hex, expected.hex, and mask.hex for one output frame; one of each for every port.
+    """
 
     frames: int
     files: dict[str, str]
 
 
 def bench_vectors(network: Network) -> BenchVectors:
-    """The sample frames of a build."""
+    """Test vectors of the sample frames of a build."""
     codes = sample_codes(network)
     masks = {f"mask{port.label}.hex": to_text(_mask(port)) for port in network.outputs}
     return BenchVectors(len(codes[0]), sample_vectors(network, *codes) | masks)
 
 
 def _mask(port: CorePort) -> Array:
-    """All bits of a frame's words but those of lanes without an element, which hold anything."""
+    """Mask of the valid bits in the words of a frame: lanes without an element are undefined."""
     result = port.stream
     counted = (1 << result.type.bits) - 1
     stream = type(result)(IntType(0, counted), result.lanes, result.beats, result.group)

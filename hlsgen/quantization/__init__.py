@@ -1,4 +1,4 @@
-"""Turns a float model, or a dynamically quantized one, into a statically quantized file with onnxruntime's quantizer."""
+"""Quantizes float models, and freezes dynamically quantized ones, with onnxruntime and a sample of inputs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ __all__ = ["QuantizeOptions", "Quantized", "quantize_model"]
 class Quantized:
     """A statically quantized model.
 
-    frozen: the number of dynamic quantizers that got constant scales; None for a model that was float. frames: runs of the
-    model on the sample. outputs: each output of the model compared with the model that was given.
+    frozen: number of dynamic quantizers that got constant scales, or None for a float model. frames: runs of the model
+    on the sample. outputs: comparison of each output with the given model.
     """
 
     model: onnx.ModelProto
@@ -38,9 +38,9 @@ class Quantized:
 def quantize_model(path: Path, sample: Array | Mapping[str, Array], options: QuantizeOptions) -> Quantized:
     """Quantizes the float model in `path`, or freezes its dynamic scales, by a sample of its inputs.
 
-    sample: see `samples.feeds_of`. `options` apply to float models only. Raises HG001 to HG004 for a file that cannot be
-    read, HG010 if it cannot be quantized, HG040 if it is quantized already, HG052 without onnxruntime, HG054 for a sample
-    that is not of the model's inputs.
+    sample: see `samples.feeds_of`. `options` apply to float models only. Raises HG001 to HG004 for a file that cannot
+    be read. Raises HG010 if it cannot be quantized, HG040 if it is quantized already, HG052 without onnxruntime. Raises
+    HG054 for a sample that does not fit the model's inputs.
     """
     if find_spec("onnxruntime") is None:
         raise fail("HG052", "quantize", "onnxruntime is not installed.", f"{install_command('oracle')}.")
@@ -61,6 +61,6 @@ def quantize_model(path: Path, sample: Array | Mapping[str, Array], options: Qua
 
 #: Operators of models that are quantized statically.
 _QUANTIZERS = (
-    "QuantizeLinear", "Quant", "IntQuant", "BipolarQuant", "FloatQuant", "QLinearConv", "QLinearMatMul", "QGemm", "QLinearAdd",
-    "MatMulInteger", "ConvInteger",
-)  # fmt: skip
+    *("QuantizeLinear", "Quant", "IntQuant", "BipolarQuant", "FloatQuant"),
+    *("QLinearConv", "QLinearMatMul", "QGemm", "QLinearAdd", "MatMulInteger", "ConvInteger"),
+)

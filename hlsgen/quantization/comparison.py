@@ -1,4 +1,4 @@
-"""How far the outputs of a quantized model are from those of the model that it was made from."""
+"""Compares the outputs of a quantized model with the outputs of its float model."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class OutputComparison:
     """One output of two models on the same frames.
 
     largest, mean: absolute differences, in the units of the output. snr_db: power of the output over power of the
-    difference, in decibels; infinite if they are equal. same_class: the share of frames whose largest element has the same
-    index, for outputs of shape (frames, classes); None for others. equal: the share of equal elements of an integer output;
-    None for others.
+    difference, in decibels; infinite for equal outputs. same_class: share of frames whose largest element has the same
+    index, for outputs of shape (frames, classes), else None. equal: share of equal elements of an integer output, else
+    None.
     """
 
     name: str
@@ -32,7 +32,7 @@ class OutputComparison:
 
 
 def open_session(model: onnx.ModelProto) -> Any:
-    """An onnxruntime session on the CPU, which prints no warnings. Raises HG003 if onnxruntime cannot load the model."""
+    """An onnxruntime session on the CPU without warnings. Raises HG003 if onnxruntime cannot load the model."""
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(3)

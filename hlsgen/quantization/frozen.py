@@ -1,8 +1,8 @@
 """Dynamically quantized models with their scales frozen.
 
-A DynamicQuantizeLinear takes the scale and the zero point of its codes from the minimum and the maximum of each input. No
-fixed hardware does that. Here, the minimum and the maximum over a sample of inputs take their place, and the operator
-becomes a QuantizeLinear with these constants.
+A DynamicQuantizeLinear takes the scale and the zero point of its codes from the minimum and the maximum of each input.
+No fixed hardware does that. Here, the minimum and the maximum over a sample of inputs take their place, and the
+operator becomes a QuantizeLinear with these constants.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ _FUSED = ("DynamicQuantizeMatMul", "DynamicQuantizeLSTM")
 
 
 def is_dynamic(model: onnx.ModelProto) -> bool:
-    """Whether an operator of the graph chooses scales by its input."""
+    """True if an operator of the graph chooses scales by its input."""
     return any(node.op_type in ("DynamicQuantizeLinear", *_FUSED) for node in model.graph.node)
 
 
 def freeze(model: onnx.ModelProto, feeds: list[Feed]) -> tuple[onnx.ModelProto, int]:
     """The model with constant scales in place of dynamic ones, and how many there are. Raises HG010.
 
-    Scales and zero points are those of the operator's definition in ONNX, for the smallest and the largest value of all feeds.
+    Scales and zero points follow ONNX's definition of the operator, for the smallest and the largest value of all
+    feeds.
     """
     fused = next((node for node in model.graph.node if node.op_type in _FUSED), None)
     if fused is not None:

@@ -18,9 +18,8 @@ Feed = dict[str, Array]
 def feeds_of(model: onnx.ModelProto, sample: Array | Mapping[str, Array]) -> list[Feed]:
     """One feed for each run of `model` on `sample`.
 
-    sample: an array for the only input, or arrays by the names of the inputs. Each array is one frame of the input's
-    shape, frames along its first axis (as many in each run as the model declares), or has one more axis, in front, for runs.
-    Raises HG054.
+    sample: an array for the only input, or arrays by the names of the inputs. An array has frames along its first axis,
+    as many in each run as the model declares, or one more axis for runs before it. Raises HG054.
     """
     constants = {tensor.name for tensor in model.graph.initializer}
     inputs = {value.name: value for value in used_inputs(model.graph, constants)}

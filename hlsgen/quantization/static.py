@@ -1,4 +1,4 @@
-"""Float models quantized by onnxruntime with the scales of a sample: QuantizeLinear and DequantizeLinear around operators."""
+"""Quantizes float models with onnxruntime and a sample: QuantizeLinear and DequantizeLinear around operators."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _CHANNEL_AXES = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
 class QuantizeOptions:
     """How a float model is quantized.
 
-    weight_bits: 2 to 8; weights are signed and symmetric. activation_bits: 8 or 16; activations are unsigned with a zero
-    point. per_tensor: one scale for the weights of a layer, else one for each output channel. power_of_two: all scales are
-    powers of two, one for each layer, and zero points are 0; rescaling then takes shifts in place of multipliers. method: "minmax", "entropy" or
-    "percentile", as onnxruntime's calibration has them.
+    weight_bits: 2 to 8; weights are signed and symmetric. activation_bits: 8 or 16; activations are unsigned with a
+    zero point. per_tensor: one scale for the weights of a layer, else one for each output channel. power_of_two: all
+    scales are powers of two, one for each layer, and zero points are 0; rescaling then takes shifts in place of
+    multipliers. method: "minmax", "entropy" or "percentile", as onnxruntime's calibration has them.
     """
 
     weight_bits: int = 8
@@ -41,7 +41,7 @@ class QuantizeOptions:
 
     @property
     def per_channel(self) -> bool:
-        """Whether each output channel has a scale of its own."""
+        """True if each output channel has its own scale."""
         return not (self.per_tensor or self.power_of_two)
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ METHODS = {"minmax": "MinMax", "entropy": "Entropy", "percentile": "Percentile"}
 
 
 def quantize_static(model: onnx.ModelProto, feeds: list[Feed], options: QuantizeOptions) -> onnx.ModelProto:
-    """The model with quantizers around its operators, their scales chosen over `feeds`. Raises HG010 with onnxruntime's reason."""
+    """Adds quantizers with scales from `feeds` to the operators of a model. Raises HG010 with onnxruntime's reason."""
     from onnxruntime import quantization
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -69,14 +69,14 @@ def quantize_static(model: onnx.ModelProto, feeds: list[Feed], options: Quantize
             onnx.save(model, source)  # onnxruntime moves the data of a model in memory into files
             quant_pre_process(source, prepared, skip_symbolic_shape=True)
             onnx.save(_with_flat_biases(onnx.load(prepared)), prepared)
-            wide = options.activation_bits == 16
+            is_16_bit = options.activation_bits == 16
             quantization.quantize_static(
                 prepared,
                 result,
                 _Reader(feeds),
                 quant_format=quantization.QuantFormat.QDQ,
                 per_channel=options.per_channel,
-                activation_type=quantization.QuantType.QUInt16 if wide else quantization.QuantType.QUInt8,
+                activation_type=quantization.QuantType.QUInt16 if is_16_bit else quantization.QuantType.QUInt8,
                 weight_type=quantization.QuantType.QInt8,
                 calibrate_method=getattr(quantization.CalibrationMethod, METHODS[options.method]),
                 extra_options=_extra_options(prepared, feeds, options, Path(folder)),
@@ -91,7 +91,7 @@ def quantize_static(model: onnx.ModelProto, feeds: list[Feed], options: Quantize
 
 
 class _Reader:
-    """What onnxruntime calls a CalibrationDataReader."""
+    """Feeds for the calibration, as onnxruntime's CalibrationDataReader."""
 
     def __init__(self, feeds: list[Feed]) -> None:
         self._feeds = iter(feeds)
@@ -166,7 +166,7 @@ def _weights_of_layers(model: onnx.ModelProto) -> Iterator[tuple[str, int]]:
 def _activation_overrides(
     prepared: Path, feeds: list[Feed], options: QuantizeOptions, folder: Path
 ) -> dict[str, list[dict[str, Any]]]:
-    """Power-of-two scales for all computed tensors; codes are unsigned where no value is negative, with zero point 0."""
+    """Power-of-two scales for all computed tensors, with zero point 0; unsigned codes for tensors without negatives."""
     from onnxruntime.quantization import CalibrationMethod, QuantType
     from onnxruntime.quantization.calibrate import create_calibrator
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from hlsgen.cycle_model.simulate import simulate as cycles
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.driver.compile import Build
-from hlsgen.driver.weight_update import load_sequence, other_weights, own_weights, reweighted
+from hlsgen.driver.weight_update import current_weights, load_sequence, other_weights, reweighted
 from hlsgen.library import library_text
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.child_process import work_folder
@@ -104,12 +104,12 @@ def prepare_weights(build: Build, codes: Array, bench: Path) -> list[str]:
     """
     if not build.design.loads:
         return []
-    piece_counts = {load.layer: len(load.pieces) for load in load_sequence(build, own_weights(build))}
+    piece_counts = {load.layer: len(load.pieces) for load in load_sequence(build, current_weights(build))}
     order = sorted(piece_counts, key=piece_counts.__getitem__)
     totals = accumulate(piece_counts[name] for name in order)
     layers_to_write = [name for name, total in zip(order, totals, strict=True) if total <= MAX_PIECES]
     weights = other_weights(build, layers_to_write, seed=1)
-    for name, values in (("other", weights), ("own", own_weights(build, weights))):
+    for name, values in (("other", weights), ("own", current_weights(build, weights))):
         writes = [write for load in load_sequence(build, values) for write in load.writes]
         (bench / f"{name}.hex").write_text("".join(f"{address:x} {data:x}\n" for address, data in writes))
     _, words = stream_words(replace(build.network, graph=reweighted(build, weights)), codes)

@@ -241,5 +241,5 @@ def test_a_consistent_change_of_rtl_is_seen_in_other_files(built: dict[str, Path
     rewrite(core, lambda manifest: manifest["cycles"].update({"latency": cycles + 1}))
     sign(core, "rtl/top.v")
     assert any(
-        text.startswith("HG051 manifest.json: differs from what the model gives in cycles") for text in problems(core)
+        text.startswith("HG051 manifest.json: differs from a new build of the model in cycles") for text in problems(core)
     )

@@ -43,7 +43,7 @@ def test_the_table_is_the_front(tmp_path: Path) -> None:
         for p in front
     ]
     assert f"4 networks, 12 points, {len(front)} on the front." in result.stdout
-    assert "counts are estimates, and the clock of 200 MHz is not" in result.stdout
+    assert "Resources are estimates. The clock of 200 MHz is not" in result.stdout
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["front.svg", "points.jsonl"]
 
 
@@ -72,7 +72,7 @@ def test_estimated_cycles_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyP
     first, again = explore(*words), explore(*words)
     assert first.stdout == again.stdout
     assert all(re.match(r" *~\S+ +~\d+ +~\d+ +\d", row) for row in rows(first.stdout))
-    assert "exact cycles, those with ~ estimates" in first.stdout
+    assert "exact cycles; figures with ~ are estimates" in first.stdout
     lines = (tmp_path / "out" / "points.jsonl").read_text().splitlines()
     points = json.loads(explore(*words, "--json").stdout)["points"]
     assert {point["estimated"] for point in [*map(json.loads, lines), *points]} == {True}

@@ -122,7 +122,7 @@ def test_a_directory_given_as_model(build: Path, tmp_path: Path) -> None:
 def test_an_input_that_is_no_array(name: str, text: str, build: Path, tmp_path: Path) -> None:
     (tmp_path / name).write_text("1,2\n3,4\n")
     found = problem("run", build, "--input", tmp_path / name, "--output", tmp_path / "y.npy")
-    assert (found["code"], found["message"]) == ("HG001", "is no .npy or .npz file.")
+    assert (found["code"], found["message"]) == ("HG001", "is not a .npy or .npz file.")
     assert text in found["hint"]
 
 

@@ -66,7 +66,7 @@ def test_check_says_whose_cycles_these_are() -> None:
 def test_tops_that_cpp_has_taken(name: str, tmp_path: Path) -> None:
     """Refused: the function, its files and the manifest have the name that was asked for, or there is no build."""
     text = call("build", MODEL, "--target", "verilog,hls", "--top", name, "-o", tmp_path / "out", code=2)
-    assert f"HG040 --top: '{name}' means something else in the files of target hls." in text
+    assert f"HG040 --top: '{name}' is reserved in the files of target hls." in text
     assert not (tmp_path / "out").exists()
     call("build", MODEL, "--top", name, "-o", tmp_path / "out")
 
@@ -132,8 +132,8 @@ def test_vitis_is_named_if_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "flags,message",
     [
-        (["--loadable-weights"], "--loadable-weights: target hls does not have it: its weights are constants"),
-        (["--reset", "low"], "--reset: target hls does not have it: the HLS tool makes the reset port"),
+        (["--loadable-weights"], "--loadable-weights: target hls does not support it: its weights are constants"),
+        (["--reset", "low"], "--reset: target hls does not support it: the HLS tool makes the reset port"),
         (["--weights", "bram"], "--weights: 'bram' with --target {target}. Supported: auto."),
     ],
 )

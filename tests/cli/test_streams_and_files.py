@@ -127,7 +127,7 @@ def test_verify_says_what_it_has_not_done(as_json: bool, made: Path, tmp_path: P
         data = json.loads(found.stdout)
         assert (data["changed_files"], data["simulators"]) == (["files.f"], {})
     else:
-        assert "not simulated, as files differ; --allow-changed" in found.stdout
+        assert "not simulated: files differ from the build; --allow-changed" in found.stdout
         assert "HG051 files.f" in found.stderr
 
 

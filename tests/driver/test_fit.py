@@ -68,7 +68,7 @@ def test_limits(cost: Cost, search: bool, codes: list[str]) -> None:
 
 def test_what_a_device_lacks_is_said_with_what_is_taken() -> None:
     (found,) = too_large(Needs(Cost(0, 0, 0, 41601)), Budget(), device("xc7a35t"), searched_for=False, smallest="it")
-    assert "takes about 0 LUT6, 0 DSP48E1, 0 RAMB18, 41601 registers; xc7a35t has 41600 registers" in found.message
+    assert "needs about 0 LUT6, 0 DSP48E1, 0 RAMB18, 41601 registers; xc7a35t has 41600 registers" in found.message
 
 
 def test_faster_devices_are_faster_and_none_is_too_full() -> None:

@@ -225,7 +225,7 @@ def test_budget_and_rate(arguments: list[str], tmp_path: Path) -> None:
     path = save(mlp().model(), tmp_path / "m.onnx")
     shown = CliRunner().invoke(app, ["check", str(path), "--json", "--max-lut", "9999", *arguments])
     assert shown.exit_code == 2
-    assert [d["message"] for d in json.loads(shown.stdout)["diagnostics"]] == ["a budget of LUT and a target rate."]
+    assert [d["message"] for d in json.loads(shown.stdout)["diagnostics"]] == ["given together with a target rate."]
 
 
 def test_frames_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,13 +235,12 @@ def test_frames_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("command", ["check", "build"])
 def test_help_of_every_option(command: str) -> None:
-    shown = " ".join(CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output.split())
-    shown = shown.replace("│ │ ", "")
+    shown = "".join(CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output.split())
     for one in declared(Options):
         assert one.declaration.help
         if one.declaration.flag:
             assert one.declaration.flag in shown
-            assert one.declaration.help in shown
+            assert "".join(one.declaration.help.split()) in shown  # lines break at spaces and hyphens
 
 
 def test_the_page_lists_every_option() -> None:

@@ -19,7 +19,7 @@ import hlsgen
 from hlsgen.cli import app
 from hlsgen.driver.build_directory import reopen
 from hlsgen.driver.compile import Build
-from hlsgen.driver.weight_update import load_sequence, own_weights, reweighted
+from hlsgen.driver.weight_update import current_weights, load_sequence, reweighted
 from hlsgen.interpreter import graph as reference
 from hlsgen.simulation.cocotb_runner import simulate
 from hlsgen.simulation.verify_verilog import prepare, prepare_weights
@@ -43,8 +43,8 @@ def built(
 def shuffled(build: Build, seed: int) -> Weights:
     """Weights of every row in another order: its sums stay in the interval that the build holds for."""
     rng = np.random.default_rng(seed)
-    rows = {name: weight.reshape(len(weight), -1) for name, weight in own_weights(build).items()}
-    return {name: rng.permuted(table, axis=1).reshape(own_weights(build)[name].shape) for name, table in rows.items()}
+    rows = {name: weight.reshape(len(weight), -1) for name, weight in current_weights(build).items()}
+    return {name: rng.permuted(table, axis=1).reshape(current_weights(build)[name].shape) for name, table in rows.items()}
 
 
 def differing(a: NDArray[np.int64], b: NDArray[np.int64]) -> bool:
@@ -80,7 +80,7 @@ def test_other_weights_in_hardware(
             for load in load_sequence(build, weights):
                 core.write(load.writes)
             assert not differing(core.run(codes), wanted)
-        for load in load_sequence(build, own_weights(build)):
+        for load in load_sequence(build, current_weights(build)):
             core.write(load.writes)
         assert not differing(core.run(codes), first)
     assert changed
@@ -129,7 +129,7 @@ def test_the_manifest_describes_the_units(cycles: int | None, tmp_path: Path) ->
     build = built(tmp_path, "grouped", 1, cycles=cycles)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["options"]["loadable"] is True
-    loads = load_sequence(build, own_weights(build))
+    loads = load_sequence(build, current_weights(build))
     assert [load.unit for load in loads] == [unit["unit"] for unit in manifest["weights"]] == list(range(len(loads)))
     for load, unit in zip(loads, manifest["weights"], strict=True):
         assert load.layer == unit["layer"]
@@ -137,14 +137,14 @@ def test_the_manifest_describes_the_units(cycles: int | None, tmp_path: Path) ->
         lines = (tmp_path / "out" / unit["file"]).read_text().split()
         pieces = [int(line, 16) >> 32 * n & 0xFFFFFFFF for line in lines for n in range(unit["pieces"])]
         assert list(load.pieces) == pieces
-        weight = own_weights(build)[load.layer]
+        weight = current_weights(build)[load.layer]
         assert unit["words"] * unit["rows"] * unit["columns"] >= weight.size
     assert reopen(tmp_path / "out").files == build.files
 
 
 def test_a_model_file_gives_all_layers(tmp_path: Path) -> None:
     build = built(tmp_path, "plain", 2)
-    assert load_sequence(build, tmp_path / "plain.onnx") == load_sequence(build, own_weights(build))
+    assert load_sequence(build, tmp_path / "plain.onnx") == load_sequence(build, current_weights(build))
     onnx.save(image_nets.network("plain", 1), tmp_path / "other.onnx")
     with pytest.raises(hlsgen.HlsgenError, match="HG056"):
         load_sequence(build, tmp_path / "other.onnx")
@@ -157,14 +157,14 @@ def refused(build: Build, weights: Weights, text: str) -> None:
 
 def test_weights_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     build = built(tmp_path, "plain", 2)
-    own = own_weights(build)
+    own = current_weights(build)
     names = list(own)
     bipolar = next(name for name, w in own.items() if (np.abs(w) == 1).all())
     wide = next(name for name in names if name != bipolar)
     refused(build, {"nothing": own[wide]}, "no layer with weights has this name")
     refused(build, {wide: own[wide][1:]}, "the layer has integers of shape")
     refused(build, {wide: own[wide].astype(float)}, "float64")  # type: ignore[dict-item]
-    refused(build, {bipolar: np.where(own[bipolar] > 0, 0, own[bipolar])}, "weights of -1 and 1 alone")
+    refused(build, {bipolar: np.where(own[bipolar] > 0, 0, own[bipolar])}, "only weights -1 and 1")
     grown = own[wide].copy()
     grown.flat[np.abs(grown).argmax()] *= 16
     refused(build, {wide: grown}, "reach")
@@ -205,24 +205,24 @@ def test_zero_points_that_shift_the_sums_are_refused(tmp_path: Path) -> None:
         build = built(tmp_path, "plain", seed)
         for i, layer in enumerate(build.graph.layers):
             offset = getattr(layer.result.encoding, "offset", None)
-            if layer.name not in own_weights(build) or offset is None or not np.any(offset):
+            if layer.name not in current_weights(build) or offset is None or not np.any(offset):
                 continue
-            weight = own_weights(build)[layer.name]
+            weight = current_weights(build)[layer.name]
             if getattr(layer, "binary", False) or (np.abs(weight) == 1).all():
                 continue
             small = np.where(weight > 0, weight - 1, weight)  # nearer to 0: fits, but for the offset
-            refused(build, {layer.name: small}, "what its codes mean")
+            refused(build, {layer.name: small}, "the meaning of its codes")
             assert load_sequence(build, {layer.name: shuffled(build, i)[layer.name]})
             return
     raise AssertionError("no such layer was found")
 
 
 def test_intervals_of_types_may_only_shrink() -> None:
-    from hlsgen.driver.weight_update import _same
+    from hlsgen.driver.weight_update import _equal
     from hlsgen.ir import Fixed, Value
     from hlsgen.numerics.fixed import IntType
 
     old = Value((1, 2), IntType(-4, 5), Fixed(0))
-    assert _same(old, replace(old, type=IntType(-3, 5)))
-    assert not _same(old, replace(old, type=IntType(-5, 5)))
-    assert not _same(old, replace(old, encoding=Fixed(1)))
+    assert _equal(old, replace(old, type=IntType(-3, 5)))
+    assert not _equal(old, replace(old, type=IntType(-5, 5)))
+    assert not _equal(old, replace(old, encoding=Fixed(1)))

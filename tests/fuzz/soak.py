@@ -31,7 +31,7 @@ import hlsgen
 from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.driver.weight_update import load_sequence, other_weights, own_weights, reweighted
+from hlsgen.driver.weight_update import current_weights, load_sequence, other_weights, reweighted
 from hlsgen.interpreter.graph import run_layers
 from hlsgen.simulation.verilator_library import NativeCore
 from hlsgen.testbench.stimuli import stimuli
@@ -119,7 +119,7 @@ def run(
 
 def _weights(build: hlsgen.Build, seed: int) -> list[tuple[Network, list[tuple[int, int]]]]:
     """Networks of the same hardware with other weights, and what to write for each; its own first."""
-    own = own_weights(build)
+    own = current_weights(build)
     found = []
     for n in range(SETS):
         weights = own | (other_weights(build, own, seed + n) if n else {})

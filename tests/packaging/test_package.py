@@ -353,8 +353,8 @@ def test_each_flow_has_a_device_of_its_vendor(cores: Path, tmp_path: Path) -> No
     assert chosen(lattice, ["fusesoc"]) == {"fusesoc": [("xc7z020", 100.0), ("cyclonev-5csema5", 100.0)]}
     assert b"-period 10.000" in package_files(lattice, ["fusesoc"], None, None)["m.xdc"]
     for build, kind, device, text in [
-        (lattice, "vivado", None, "the build is for ecp5-25k, of Lattice. Say --device with one of xc7a35t, "),
-        (lattice, "pynq", None, "the build is for ecp5-25k"), (amd, "quartus", None, "takes a device of Intel"),
+        (lattice, "vivado", None, "the build is for ecp5-25k, of Lattice. Give --device with one of xc7a35t, "),
+        (lattice, "pynq", None, "the build is for ecp5-25k"), (amd, "quartus", None, "needs a device of Intel"),
         (amd, "vivado", "max10-10m50", "--device names max10-10m50, of Intel"),
     ]:  # fmt: skip
         with pytest.raises(HlsgenError, match=f"HG040 --for {kind}: .*{text}"):
@@ -389,8 +389,8 @@ def test_refused_builds(cores: Path, tmp_path: Path) -> None:
     with pytest.raises(HlsgenError) as error:
         hlsgen.package(tmp_path / "changed", tmp_path / "out", ["vivado"])
     said = [
-        "HG051 rtl/first.v: differs from what the model gives. Build again.",
-        "HG051 rtl/notes.txt: is no file of the build. Move it away.",
+        "HG051 rtl/first.v: differs from a new build of the model. Build again.",
+        "HG051 rtl/notes.txt: does not belong to the build. Move it away.",
     ]
     assert [str(problem) for problem in error.value.diagnostics] == said
     assert [str(problem) for problem in hlsgen.verify(tmp_path / "changed", []).diagnostics] == said

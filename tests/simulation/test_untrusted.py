@@ -82,7 +82,7 @@ def test_every_file_stops_the_simulation(name: str, core: Path) -> None:
 
 def test_a_file_that_building_again_would_keep(core: Path) -> None:
     (core / "rtl" / "notes.txt").write_text("mine")
-    with pytest.raises(HlsgenError, match=r"HG051 rtl/notes\.txt: is no file of the build\. Move it away"):
+    with pytest.raises(HlsgenError, match=r"HG051 rtl/notes\.txt: does not belong to the build\. Move it away"):
         hlsgen.run(core, X, "icarus")
 
 

@@ -33,7 +33,7 @@ def build(
             result = hlsgen.build(model, output, options, watch.layer)
     except HlsgenError as error:
         raise stop(error, as_json) from None
-    summary = report.summary(result, flags.clock_mhz)
+    summary = report.summary(result, result.options.rate_mhz)
     if as_json:
         emit(
             {

@@ -19,7 +19,7 @@ def check(model: ModelArg, flags: BuildFlags, as_json: Json = False) -> None:
             result = hlsgen.check(model, options, watch.layer)
     except HlsgenError as error:
         raise stop(error, as_json) from None
-    summary = report.summary(result, flags.clock_mhz)
+    summary = report.summary(result, result.options.rate_mhz)
     if as_json:
         emit({"ok": True, **summary, "diagnostics": [d.as_dict() for d in result.warnings]})
         return

@@ -9,8 +9,8 @@ from hlsgen.devices import devices as known_devices
 
 
 def devices(as_json: Json = False) -> None:
-    found = list(known_devices().values())
+    listed = list(known_devices().values())
     if as_json:
-        emit({"ok": True, "devices": [one.as_dict() for one in found]})
+        emit({"ok": True, "devices": [device.as_dict() for device in listed]})
     else:
-        print_devices(found)
+        print_devices(listed)

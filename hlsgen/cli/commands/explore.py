@@ -17,7 +17,7 @@ from hlsgen.explore.points import ANSWERED, VARIED
 from hlsgen.explore.records import PICTURE, POINTS
 from hlsgen.explore.running import NETWORKS, Exploration, Order, none_fits, place_of, run
 
-#: Flags of a build that an exploration answers, has itself, or has no use for.
+#: Build options that an exploration varies, defines itself, or does not use.
 WITHOUT = (*VARIED, *ANSWERED, "fps", "clock_mhz", "clock_name", "reset_name", "reset_active_low", "top")
 
 
@@ -27,58 +27,62 @@ def explore(
     flags: BuildFlags,
     device: Annotated[
         str | None,
-        typer.Option(help="FPGA, as `hlsgen devices` lists them: what is to fit, to 80 %.", show_default=False),
+        typer.Option(help="FPGA, as `hlsgen devices` lists them; networks must fit in 80 % of it.", show_default=False),
     ] = None,
     clock_mhz: Annotated[
         float | None,
-        typer.Option("--clock-mhz", help="Clock of rates. Default: that of the device, else 200.", show_default=False),
+        typer.Option(
+            "--clock-mhz", help="Clock for rates. Default: the clock of the device, else 200.", show_default=False
+        ),
     ] = None,
     points: Annotated[
-        int, typer.Option(help="At most so many networks; each is a point for every kind of weight memory.")
+        int, typer.Option(help="Largest number of networks; each is a point for every kind of weight memory.")
     ] = NETWORKS,
     synth: Annotated[bool, typer.Option("--synth", help="Synthesize the front, as `hlsgen synth` does.")] = False,
-    timeout: Annotated[float, typer.Option(help="Seconds that each tool of --synth may take.")] = 3600,
+    timeout: Annotated[float, typer.Option(help="Time limit of each tool of --synth, in seconds.")] = 3600,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help=f"Takes {POINTS} and {PICTURE}.", show_default=False),
+        typer.Option("-o", "--output", metavar="DIR", help=f"Folder for {POINTS} and {PICTURE}.", show_default=False),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(help="Processes. Default: one for each processor.", show_default=False)
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Scheduler of dask.distributed whose workers do it.", show_default=False),
+        typer.Option(
+            metavar="ADDRESS", help="Scheduler of dask.distributed whose workers do the work.", show_default=False
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    found, code = Exploration(), 0
+    exploration, code = Exploration(), 0
     try:
         place = place_of(device, clock_mhz)
         order = Order(place, points, synth, output, timeout, jobs, cluster)
         with Bar(as_json) as bar:
-            run(model, flags.options(), order, None, bar.count, found)
-        none_fits(found.points)
+            run(model, flags.options(), order, None, bar.count, exploration)
+        none_fits(exploration.points)
     except HlsgenError as error:
         raise stop(error, as_json) from None
     except KeyboardInterrupt:
         code = 130
-        err.print("interrupted: what follows was found until then")
+        err.print("interrupted: the following points were complete")
     if as_json:
         emit(
             {
                 "ok": not code,
                 "model": str(model),
-                "networks": found.networks,
-                "known": found.stored,
+                "networks": exploration.networks,
+                "known": exploration.stored,
                 "output": None if output is None else str(output),
-                "points": [point.as_dict() for point in found.points],
-                "diagnostics": [d.as_dict() for d in found.warnings],
+                "points": [point.as_dict() for point in exploration.points],
+                "diagnostics": [d.as_dict() for d in exploration.warnings],
             }
         )
     else:
-        say_all(found.warnings)
-        print_exploration(found, place)
-        if output is not None and found.points:
+        say_all(exploration.warnings)
+        print_exploration(exploration, place)
+        if output is not None and exploration.points:
             out.print(f"wrote {plain(str(output))}: {POINTS}, {PICTURE}", soft_wrap=True)
     if code:
         raise typer.Exit(code)

@@ -20,23 +20,29 @@ def pack(
     directory: DirArg,
     x: Annotated[Path, typer.Argument(metavar="X", help="Model inputs, .npy (or .npz).", show_default=False)],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="File to write; else standard output.", show_default=False)
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="File to write. Default: standard output.", show_default=False
+        ),
     ] = None,
     round_input: Annotated[
-        bool, typer.Option("--round-input", help="Round values between two codes of a fixed-point input to the nearest.")
+        bool,
+        typer.Option(
+            "--round-input", help="Round values between two codes of a fixed-point input to the nearest code."
+        ),
     ] = False,
     as_json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     try:
         if output is None and (as_json or sys.stdout.isatty()):
-            raise fail("HG040", "--output", "missing, and standard output takes no bytes here.", "Say -o FILE.")
+            raise fail("HG040", "--output", "missing, and standard output is a terminal or JSON.", "Give -o FILE.")
         with Watch(as_json) as watch:
             watch.text("packing")
             data = hlsgen.pack(directory, read_array(x), round_input=round_input)
         if isinstance(data, dict):
             if output is None:
-                text = f"missing, and there are {len(data)} ports."
-                raise fail("HG040", "--output", text, "Say -o FILE: each has a file of its own, FILE_NAME.")
+                text = f"missing, and the core has {len(data)} input ports."
+                raise fail("HG040", "--output", text, "Give -o FILE: each port gets a file of its own, FILE_NAME.")
             files = port_files(output, data)
         else:
             files, data = {"": output} if output is not None else {}, {"": data}
@@ -47,9 +53,9 @@ def pack(
     if output is None:
         sys.stdout.buffer.write(data[""])
     elif as_json:
-        sizes = {name: len(own) for name, own in data.items()}
-        several = {name: str(path) for name, path in files.items()}
-        emit({"ok": True, "output": several.get("", several), "bytes": sizes.get("", sizes)})
+        sizes = {name: len(content) for name, content in data.items()}
+        paths = {name: str(path) for name, path in files.items()}
+        emit({"ok": True, "output": paths.get("", paths), "bytes": sizes.get("", sizes)})
     else:
         for name, path in files.items():
             out.print(f"{counted(len(data[name]), 'byte')}, wrote {plain(str(path))}")

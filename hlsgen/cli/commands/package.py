@@ -32,7 +32,7 @@ def package(
     device: Annotated[
         str | None,
         typer.Option(
-            help="FPGA, as `hlsgen devices` lists them. Default: that of the build; of a build without xc7z020 for vivado and "
+            help="FPGA, as `hlsgen devices` lists them. Default: the device of the build, else xc7z020 for vivado and "
             "pynq, cyclonev-5csema5 for quartus, ecp5-25k for yosys.",
             show_default=False,
         ),
@@ -59,6 +59,6 @@ def package(
         say(note)
     for kind, devices in chosen.items():
         if devices:
-            named = (f"{one['device']} at {one['clock_mhz']:g} MHz" for one in devices)
+            named = (f"{device['device']} at {device['clock_mhz']:g} MHz" for device in devices)
             out.print(f"{kind}: {', '.join(named)}")
     out.print(f"wrote {plain(str(output))}: {counted(len(files), 'file')}; README.md says what they are")

@@ -30,7 +30,7 @@ def quantize(
         typer.Option(
             "--calibrate",
             metavar="X",
-            help="Inputs of the model that are like those in use, .npy; for several inputs .npz. A hundred frames or more.",
+            help="Typical inputs of the model, .npy; for several inputs .npz. A hundred frames or more.",
             show_default=False,
         ),
     ],
@@ -47,7 +47,10 @@ def quantize(
     ] = False,
     power_of_two: Annotated[
         bool,
-        typer.Option("--power-of-two", help="Scales are powers of two, one for each layer: rescaling needs shifts and no multipliers."),
+        typer.Option(
+            "--power-of-two",
+            help="Scales are powers of two, one for each layer: rescaling needs shifts and no multipliers.",
+        ),
     ] = False,
     method: Annotated[str, typer.Option(help="How ranges are chosen: minmax, entropy, percentile.")] = _DEFAULTS.method,
     as_json: Json = False,
@@ -63,9 +66,9 @@ def quantize(
         outputs = [
             {
                 name: value if not isinstance(value, float) or isfinite(value) else None
-                for name, value in asdict(one).items()
+                for name, value in asdict(output_comparison).items()
             }
-            for one in quantized.outputs
+            for output_comparison in quantized.outputs
         ]
         emit(
             {
@@ -79,8 +82,8 @@ def quantize(
         return
     if quantized.frozen is not None:
         out.print(f"dynamic scales: {counted(quantized.frozen, 'quantizer')} frozen at the ranges of the sample")
-    for one in quantized.outputs:
-        out.print(f"{plain(one.name)}: {_in_words(one)}")
+    for output_comparison in quantized.outputs:
+        out.print(f"{plain(output_comparison.name)}: {_in_words(output_comparison)}")
     out.print(f"compared with the given model in onnxruntime on {counted(quantized.frames, 'run')} of the sample")
     out.print(f"wrote {plain(str(output))}; next: hlsgen check {plain(str(output))}")
 

@@ -19,23 +19,29 @@ def report(
     directory: DirArg,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="HTML file to write. Default: DIR/results/report.html.", show_default=False),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="HTML file to write. Default: DIR/results/report.html.",
+            show_default=False,
+        ),
     ] = None,
     as_json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     try:
-        found = hlsgen.report(directory)
-        page = found.html.encode()
+        rendered = hlsgen.report(directory)
+        page = rendered.html.encode()
         path = save_result(directory, "report.html", page) if output is None else output
         if output is not None:
             write_bytes(output, page)
     except HlsgenError as error:
         raise stop(error, as_json) from None
     if as_json:
-        emit({"ok": True, "output": str(path), "results": found.used, "outdated": found.outdated})
+        emit({"ok": True, "output": str(path), "results": rendered.used, "outdated": rendered.outdated})
         return
-    for name in found.used:
+    for name in rendered.used:
         out.print(f"with results/{plain(name)}")
-    for name in found.outdated:
-        out.print(f"without results/{plain(name)}, which is about other files", soft_wrap=True)
+    for name in rendered.outdated:
+        out.print(f"without results/{plain(name)}, which is about an older build", soft_wrap=True)
     out.print(f"wrote {plain(str(path))}", soft_wrap=True)

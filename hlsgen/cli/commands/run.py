@@ -20,19 +20,35 @@ from hlsgen.simulation.simulators import BACKENDS
 
 def run(
     directory: DirArg,
-    input_: Annotated[Path, typer.Option("--input", metavar="X", help="Model inputs, .npy (or .npz).", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", metavar="Y", help="Model outputs, .npy (or .npz).", show_default=False)],
-    backend: Annotated[str, typer.Option(help=f"{', '.join(BACKENDS)}; cpp: C simulation. verilator keeps the compiled core in the user's cache folder.")] = "reference",
+    input_: Annotated[
+        Path, typer.Option("--input", metavar="X", help="Model inputs, .npy (or .npz).", show_default=False)
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", metavar="Y", help="Model outputs, .npy (or .npz).", show_default=False)
+    ],
+    backend: Annotated[
+        str,
+        typer.Option(
+            help=f"{', '.join(BACKENDS)}; cpp: C simulation. verilator keeps the compiled core in the user's cache folder."
+        ),
+    ] = "reference",
     dump_layers: Annotated[
         Path | None,
-        typer.Option(metavar="Z", help="Codes and values behind every layer, .npz, compared with the reference.", show_default=False),
+        typer.Option(
+            metavar="Z",
+            help="Codes and values at the output of each layer, .npz, compared with the reference.",
+            show_default=False,
+        ),
     ] = None,
     round_input: Annotated[
-        bool, typer.Option("--round-input", help="Round values between two codes of a fixed-point input to the nearest.")
+        bool,
+        typer.Option(
+            "--round-input", help="Round values between two codes of a fixed-point input to the nearest code."
+        ),
     ] = False,
     allow_changed: AllowChanged = False,
     as_json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     try:
         with Watch(as_json) as watch:
             watch.text(f"running on {backend}")
@@ -40,41 +56,42 @@ def run(
                 raise fail("HG040", "--dump-layers", "the same file as --output.", "Name another file.")
             tensor = output_tensor(directory)
             x = read_array(input_)
-            how = {"allow_changed": allow_changed, "round_input": round_input}
-            y = hlsgen.run(directory, x, backend, **how)
-            layers = hlsgen.layers(directory, x, backend, **how) if dump_layers else []
+            settings = {"allow_changed": allow_changed, "round_input": round_input}
+            y = hlsgen.run(directory, x, backend, **settings)
+            layers = hlsgen.layers(directory, x, backend, **settings) if dump_layers else []
         write_outputs(output, y, tensor)
         if dump_layers:
             parts = {layer.name: layer.codes for layer in layers}
             write_arrays(dump_layers, parts | {f"{layer.name}.values": layer.values for layer in layers})
     except HlsgenError as error:
         raise stop(error, as_json) from None
-    different = {layer.name: layer.differing for layer in layers if layer.differing}
+    differing_layers = {layer.name: layer.differing for layer in layers if layer.differing}
     if as_json:
         emit(
             {
-                "ok": not different,
+                "ok": not differing_layers,
                 "backend": backend,
                 "input_shape": _shape(x),
                 "output_shape": _shape(y),
-                **({"layers": [layer.name for layer in layers], "differing": different} if dump_layers else {}),
+                **({"layers": [layer.name for layer in layers], "differing": differing_layers} if dump_layers else {}),
             }
         )
     else:
         out.print(f"{backend}: {_in_words(x)} -> {_in_words(y)}, wrote {plain(str(output))}")
         if dump_layers:
             out.print(
-                f"{counted(len(layers), 'layer')}, {len(different)} differ from the reference, wrote {plain(str(dump_layers))}"
+                f"{counted(len(layers), 'layer')}, {len(differing_layers)} differ from the reference, "
+                f"wrote {plain(str(dump_layers))}"
             )
-        for name, count in different.items():
+        for name, count in differing_layers.items():
             out.print(f"{plain(name)}: {counted(count, 'code')} differ")
-    if different:
+    if differing_layers:
         raise typer.Exit(1)
 
 
 def _shape(x: Any) -> Any:
-    """A shape; of several tensors by name."""
-    return {name: list(one.shape) for name, one in x.items()} if isinstance(x, dict) else list(x.shape)
+    """The shape of an array, or of several by name."""
+    return {name: list(array.shape) for name, array in x.items()} if isinstance(x, dict) else list(x.shape)
 
 
 def _in_words(x: Any) -> str:

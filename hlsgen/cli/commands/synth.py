@@ -21,15 +21,15 @@ def synth(
     directory: DirArg,
     device: Annotated[str, typer.Option(help="FPGA, as `hlsgen devices` lists them.", show_default=False)],
     bitstream: Annotated[
-        bool, typer.Option("--bitstream", help="Make one, of the core between three pins: ECP5, iCE40, Gowin.")
+        bool, typer.Option("--bitstream", help="Make a bitstream of the core between three pins: ECP5, iCE40, Gowin.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of placement.")] = 1,
-    timeout: Annotated[float, typer.Option(help="Seconds that each tool may take.")] = 3600,
+    timeout: Annotated[float, typer.Option(help="Time limit of each tool, in seconds.")] = 3600,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Takes netlist, report, log and bitstream as well.", show_default=False),
+        typer.Option(metavar="FOLDER", help="Folder for netlist, report, log and bitstream.", show_default=False),
     ] = None,
-    no_place: Annotated[bool, typer.Option("--no-place", help="Yosys only: counts, no clock.")] = False,
+    no_place: Annotated[bool, typer.Option("--no-place", help="Run Yosys only: resources, no clock.")] = False,
     as_json: Json = False,
 ) -> None:
     try:
@@ -38,17 +38,23 @@ def synth(
                 raise fail("HG040", "--seed", f"{seed}.", "Supported: 0 and greater.")
             if not 0 < timeout <= MAX_SECONDS:
                 raise fail("HG040", "--timeout", f"{timeout:g}.", f"Supported: above 0, to {MAX_SECONDS}.")
-            found = hlsgen.synth(
-                directory, device, bitstream=bitstream, seed=seed, timeout=timeout, output=output, place=not no_place,
+            synthesis = hlsgen.synth(
+                directory,
+                device,
+                bitstream=bitstream,
+                seed=seed,
+                timeout=timeout,
+                output=output,
+                place=not no_place,
                 progress=watch.text,
-            )  # fmt: skip
+            )
     except HlsgenError as error:
         raise stop(error, as_json) from None
     if as_json:
-        emit({"ok": found.fits, **found.as_dict(), "diagnostics": [d.as_dict() for d in found.problems]})
+        emit({"ok": synthesis.fits, **synthesis.as_dict(), "diagnostics": [d.as_dict() for d in synthesis.problems]})
     else:
-        print_synthesis(found)
-        for problem in found.problems:
+        print_synthesis(synthesis)
+        for problem in synthesis.problems:
             say(problem)
-    if not found.fits:
+    if not synthesis.fits:
         raise typer.Exit(1)

@@ -28,38 +28,49 @@ MAX_SECONDS = 7 * 86400
 
 def verify(
     directory: DirArg,
-    sim: Annotated[str, typer.Option(help=f"{', '.join(SIMULATORS)}, or all that the build has.")] = "all",
-    frames: Annotated[int | None, typer.Option(help="Frames of stimuli.", show_default=False)] = None,
+    sim: Annotated[
+        str, typer.Option(help=f"{', '.join(SIMULATORS)}; all: those that the build has files for.")
+    ] = "all",
+    frames: Annotated[int | None, typer.Option(help="Number of frames of stimuli.", show_default=False)] = None,
     seed: Annotated[int, typer.Option(help="Seed of stimuli and stalls.")] = 1,
     allow_changed: AllowChanged = False,
     cut: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="New folder for the first layer of Verilog that differs, with a test of its own.",
+            help="New folder for the first Verilog layer that differs, with a test of its own.",
             show_default=False,
         ),
     ] = None,
     oracle: Annotated[
         str,
-        typer.Option(help="Runtime that the whole ONNX file runs in, as in build --runtime; none; auto: the build's own."),
+        typer.Option(
+            help="Runtime for the whole ONNX file, as for build --runtime; none; auto: the runtime of the build."
+        ),
     ] = "auto",
     cosim: Annotated[
-        bool, typer.Option("--cosim", help="Synthesize the C++ by Vitis, and simulate the result; v++ and vitis-run.")
+        bool, typer.Option("--cosim", help="Synthesize the C++ with Vitis (v++, vitis-run) and simulate the result.")
     ] = False,
     junit: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="JUnit file to write, for CI systems.", show_default=False)
+        Path | None,
+        typer.Option("--junit", metavar="FILE", help="JUnit file to write, for CI systems.", show_default=False),
     ] = None,
     waves: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Waves of the simulator that --sim names, .vcd or .fst.", show_default=False),
+        typer.Option(
+            metavar="FILE", help="Waveform file of the simulator that --sim names, .vcd or .fst.", show_default=False
+        ),
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Time for all: fewer frames. What does not end in time is no proof.", show_default=False),
+        typer.Option(
+            metavar="SECONDS",
+            help="Time limit for everything: fewer frames run. A part that does not end in time is not verified.",
+            show_default=False,
+        ),
     ] = None,
     as_json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     parts: dict[str, Any] = {}
     try:
         with Watch(as_json) as watch:
@@ -71,29 +82,39 @@ def verify(
             if budget is not None and not 1 <= budget <= MAX_SECONDS:
                 raise fail("HG040", "--budget", f"{budget}.", f"Supported: 1 to {MAX_SECONDS} seconds.")
 
-            def found(name: str, part: object) -> None:
+            def report_part(name: str, part: object) -> None:
                 parts[name] = part
                 if not as_json:
                     with watch.paused():
                         print_part(name, part)
 
             verdict = hlsgen.verify(
-                directory, simulators, frames, seed, watch.text, allow_changed=allow_changed, cut=cut, oracle=oracle,
-                cosim=cosim, found=found, budget=budget, waves=waves,
-            )  # fmt: skip
+                directory,
+                simulators,
+                frames,
+                seed,
+                watch.text,
+                allow_changed=allow_changed,
+                cut=cut,
+                oracle=oracle,
+                cosim=cosim,
+                on_part=report_part,
+                budget=budget,
+                waves=waves,
+            )
         data = {"ok": verdict.ok, **_parts(verdict), "diagnostics": [d.as_dict() for d in verdict.diagnostics]}
         if junit is not None:
             write_bytes(junit, as_junit(verdict))
-        with suppress(HlsgenError):  # a directory that cannot be written is verified all the same
-            kept = {**data, "manifest_sha256": manifest_hash(directory)}
-            save_result(directory, "verify.json", (json.dumps(kept, indent=2) + "\n").encode())
+        with suppress(HlsgenError):  # a read-only directory is verified without saving the result
+            record = {**data, "manifest_sha256": manifest_hash(directory)}
+            save_result(directory, "verify.json", (json.dumps(record, indent=2) + "\n").encode())
     except HlsgenError as error:
         raise stop(error, as_json, _so_far(parts)) from None
     except KeyboardInterrupt:
         if as_json:
             emit({"ok": False, "interrupted": True, **_so_far(parts)})
         else:
-            err.print("[red]NOT verified[/]: interrupted. What is said above holds.")
+            err.print("[red]NOT verified[/]: interrupted. The results above are valid.")
         raise typer.Exit(130) from None
     if as_json:
         emit(data)
@@ -117,10 +138,13 @@ def _parts(verdict: Verdict) -> dict[str, Any]:
 
 
 def _so_far(parts: dict[str, Any]) -> dict[str, Any]:
-    """What was found before the end, in the form of a verdict."""
-    own = {name: parts[name] for name in ("model", "oracle", "host") if name in parts}
+    """Results until now, in the form of a verdict."""
+    checks = {name: parts[name] for name in ("model", "oracle", "host") if name in parts}
     simulators = {name: _plain(part) for name, part in parts.items() if isinstance(part, SimulatorVerdict)}
-    return {**{name: _plain(part) for name, part in own.items()}, **({"simulators": simulators} if simulators else {})}
+    return {
+        **{name: _plain(part) for name, part in checks.items()},
+        **({"simulators": simulators} if simulators else {}),
+    }
 
 
 def _plain(part: Any) -> dict[str, Any]:
