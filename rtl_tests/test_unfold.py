@@ -13,8 +13,9 @@ from players import Player, Stimulus, play
 from streams import SIMULATORS, integers, mac_latency, memory, pack
 from windows import Geometry
 
-from hlsgen.cycle_model.line_buffers import Buffer, windows, words_of
+from hlsgen.cycle_model.line_buffers import Buffer, window_lists, windows
 from hlsgen.cycle_model.processes import Wire
+from hlsgen.dataflow.flow import word_windows
 from hlsgen.dataflow.units import SlidingWindow
 from hlsgen.ir.window import Window
 
@@ -286,10 +287,11 @@ def predicted(case: Case, due: Sequence[int], ready: Sequence[bool]) -> tuple[li
     assert window.size(g.height, g.width) == (g.out_h, g.out_w)
     sizes = case.rows, case.kept, case.pixels, case.windows
     node = SlidingWindow(window, g.height, g.width, g.folds, case.pad, *sizes)
-    needs, keeps, words = words_of(node)
+    flow = word_windows(node)
+    needs, keeps = window_lists(flow)
     wire, result = Wire("s", frozen=False), Wire("m", frozen=True)
     wire.due.extend(due)
-    unit = windows(wire, result, Buffer(needs, keeps, words, node.depth, node.period), first=LATENCY, step=1)
+    unit = windows(wire, result, Buffer(needs, keeps, flow.words, node.depth, node.period), first=LATENCY, step=1)
     offers: list[int] = []
     lost, moved = 0, True
     while moved:

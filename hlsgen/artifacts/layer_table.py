@@ -8,7 +8,7 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from hlsgen.cycle_model.units import busy
+from hlsgen.cycle_model.timing_models import busy
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import (

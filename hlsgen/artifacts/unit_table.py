@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hlsgen.artifacts.layer_table import Pricer
-from hlsgen.cycle_model.units import busy
+from hlsgen.cycle_model.timing_models import busy
 from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import Port
 

@@ -3,22 +3,21 @@
 Moves of other beats never disable a possible move. Hence one order in which a frame passes is enough: then it passes in
 any other order, with any pauses of the ports. The order here is by demand: a node is requested to emit one beat after
 the other, and consumes the beats that it needs. After a fork, all branches join in one node. The number of beats that
-the fork must emit for the first k beats of the join follows from the needs of all nodes between, as in `units.least`.
+the fork must emit for the first k beats of the join follows from the needs of all nodes between, as in
+`timing_models.least`.
 Beats that one branch receives because another branch needs them are stored in FIFOs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from hlsgen.cycle_model.run_wires import Wire
-from hlsgen.cycle_model.runs import Runs
-from hlsgen.cycle_model.units import TimingModel, least
 from hlsgen.cycle_model.wiring import OUTPUT
-from hlsgen.dataflow.ends import consumed_stream, divided, enters, leaves
+from hlsgen.dataflow.ends import consumed_stream, divided, leaves
+from hlsgen.dataflow.flow import RouteFlow, flow_of, needed_beats
 from hlsgen.dataflow.units import Fifo, Fork, Node
 from hlsgen.numerics.fixed import Array
 
@@ -26,47 +25,17 @@ from hlsgen.numerics.fixed import Array
 END = -1
 
 
-class Needs:
-    """Numbers of beats of each input that a node needs for its first output beats. Equal nodes are counted once."""
-
-    def __init__(self, model: TimingModel | None = None) -> None:
-        self.model = model or least()
-        self.counts: dict[Hashable, tuple[Array, ...]] = {}
-
-    def of(self, node: Node) -> tuple[Array, ...]:
-        """For each input, int64 (result beats + 1,): entry k is the number of beats needed for the first k result
-        beats.
-
-        The arrays must not be changed.
-        """
-        beats = tuple(source.beats for source in node.sources), node.result.beats
-        if isinstance(node.unit, Fork):
-            return (np.arange(beats[1] + 1),)
-        machine = self.model.machine(node, enters(node))
-        key = machine.kind, beats
-        if machine.kind is None or key not in self.counts:
-            # Beats of one input arrive far apart, all beats of the other inputs at once. Hence the due time of an
-            # output beat tells which beat it needed.
-            spacing = 4 * (sum(beats[0]) + beats[1]) * (1 + max(-(-beats[1] // min(beats[0])), 1))
-            counts = []
-            for n in range(len(node.sources)):
-                ins = [_offered(count, spacing if m == n else 0) for m, count in enumerate(beats[0])]
-                due = machine.run(ins, [Wire(node.name, False)]).due[0].array(beats[1])
-                assert len(due) == beats[1], f"{node.name} stops in a frame"
-                counts.append(np.concatenate([[0], due // spacing if spacing else due]))
-            self.counts[key] = tuple(counts)
-        return self.counts[key]
+def needs_of(node: Node) -> list[Array]:
+    """For each input, int64 (result beats + 1,): entry k is the number of beats needed for the first k result beats."""
+    needs, flow = needed_beats(node), flow_of(node)
+    if isinstance(flow, RouteFlow) and flow.order[0] < 0:
+        # The first beat of a period waits for an input beat even if the unit generates it.
+        needs[0][:: len(flow.order)] += 1
+        needs[0] = np.maximum.accumulate(needs[0])
+    return [np.concatenate([[0], need]) for need in needs]
 
 
-def _offered(count: int, step: int) -> Wire:
-    """A wire whose beats are offered every `step` cycles."""
-    wire = Wire("", False)
-    wire.due = Runs()
-    wire.due.append(step, step, count)
-    return wire
-
-
-def safe_depths(nodes: Sequence[Node], needs: Needs) -> dict[str, int]:
+def safe_depths(nodes: Sequence[Node]) -> dict[str, int]:
     """Depths of FIFOs with which no pauses of the ports can lead to a deadlock, for FIFOs that need any depth.
 
     The nodes are in the order of the streams, and no stream returns. Window memories have at least the minimum depth,
@@ -74,10 +43,10 @@ def safe_depths(nodes: Sequence[Node], needs: Needs) -> dict[str, int]:
     """
     joins, depths = _joins(nodes), dict[str, int]()
     for fork, join in ((n, joins[n]) for n, node in enumerate(nodes) if isinstance(node.unit, Fork)):
-        demand, independent = _demand(nodes, fork, join, needs), _are_independent(nodes, fork, join)
+        demand, independent = _demand(nodes, fork, join), _are_independent(nodes, fork, join)
         fork_demand = demand[nodes[fork].inputs[0]][1:]
         for fifo in _fifos(nodes, fork, join, independent):
-            node, arrivals = nodes[fifo], _demand(nodes, fork, fifo, needs)
+            node, arrivals = nodes[fifo], _demand(nodes, fork, fifo)
             arrived = np.searchsorted(arrivals[nodes[fork].inputs[0]], fork_demand, "right") - 1
             emitted = demand[node.outputs[0]]
             if independent:
@@ -159,7 +128,7 @@ def _joins(nodes: Sequence[Node]) -> list[int]:
     return joins
 
 
-def _demand(nodes: Sequence[Node], fork: int, join: int, needs: Needs) -> dict[str, Array]:
+def _demand(nodes: Sequence[Node], fork: int, join: int) -> dict[str, Array]:
     """For each stream from a fork on, the number of beats needed for the first beats of its join."""
     demand: dict[str, Array] = {}
     last = join if join != END else len(nodes) - 1
@@ -173,7 +142,7 @@ def _demand(nodes: Sequence[Node], fork: int, join: int, needs: Needs) -> dict[s
         wires = [OUTPUT + node.name] if leaves(node) else node.outputs
         demands = [demand[wire] for wire in wires if wire in demand]
         if n == join or demands:
-            for wire, need in zip(node.inputs or (consumed_stream(node),), needs.of(node), strict=True):
+            for wire, need in zip(node.inputs or (consumed_stream(node),), needs_of(node), strict=True):
                 demand[wire] = need if n == join else need[np.maximum.reduce(demands)]
     return demand
 

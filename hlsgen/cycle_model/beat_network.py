@@ -10,9 +10,8 @@ import numpy as np
 from hlsgen.cycle_model import processes
 from hlsgen.cycle_model.line_buffers import Buffer, span
 from hlsgen.cycle_model.processes import Wire
-from hlsgen.cycle_model.units import TimingModel
+from hlsgen.cycle_model.timing_models import TimingModel
 from hlsgen.cycle_model.wiring import Blocked, Wiring, offers
-from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.units import Fifo, Node, WidthConverter
 from hlsgen.numerics.fixed import Array
 
@@ -25,7 +24,7 @@ class BeatNetwork:
         self.buffers: dict[str, Buffer] = {}
         self.steps: list[Callable[[], None]] = []
         for n, node in enumerate(nodes):
-            process, buffer = model.process(node, self.wiring.ins[n], self.wiring.outs[n], enters(node))
+            process, buffer = model.process(node, self.wiring.ins[n], self.wiring.outs[n])
             self.steps.append(process.__next__)
             if buffer is not None:
                 self.buffers[node.name] = buffer

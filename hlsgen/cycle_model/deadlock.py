@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hlsgen.cycle_model.simulate import Budget, Simulation
-from hlsgen.cycle_model.units import busy, least
+from hlsgen.cycle_model.timing_models import busy, least
 from hlsgen.cycle_model.wiring import Blocked
 from hlsgen.dataflow.ends import divided
 from hlsgen.dataflow.units import Node

@@ -10,7 +10,7 @@ from functools import cached_property
 from hlsgen.cycle_model.deadlock import feed_frame
 from hlsgen.cycle_model.runs import ENDLESS
 from hlsgen.cycle_model.simulate import Budget, Simulation
-from hlsgen.cycle_model.units import Latency, TimingModel, exact, least
+from hlsgen.cycle_model.timing_models import Latency, TimingModel, exact, least
 from hlsgen.cycle_model.wiring import Bounds, BudgetExceeded
 from hlsgen.dataflow.units import ConvUnit, Fifo, Node, PoolUnit, SlidingWindow, WindowUnit
 

@@ -14,9 +14,26 @@ from hlsgen.cycle_model.fifo_shrinking import with_depths as with_depths
 from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.cycle_model.processes import ENDLESS
 from hlsgen.cycle_model.simulate import Budget, Simulation, beats_of, has_loop
-from hlsgen.cycle_model.units import Latency, busy, exact, traits
+from hlsgen.cycle_model.timing_models import Latency, busy, exact
 from hlsgen.cycle_model.wiring import BudgetExceeded
-from hlsgen.dataflow.units import Fifo, Node, Port, WidthConverter, WindowUnit
+from hlsgen.dataflow.units import (
+    AdderMatVec,
+    Fifo,
+    FloatKeyUnit,
+    FloatUnit,
+    Fork,
+    Node,
+    Port,
+    RescaleUnit,
+    Slice,
+    WidthConverter,
+    WindowUnit,
+)
+
+#: Units before which a FIFO does not help: a FIFO after them does as well, or they have their own memory.
+EVEN_UNITS = (
+    Port | Fifo | Slice | WidthConverter | Fork | FloatKeyUnit | RescaleUnit | FloatUnit | AdderMatVec | WindowUnit
+)
 
 #: Beats that the search for smaller depths may simulate: some seconds. The simulations for correct depths are not
 #: counted; they take long in networks of HUGE beats a frame or more.
@@ -114,7 +131,7 @@ def _with_fifos(nodes: Sequence[Node]) -> list[Node]:
         inputs = list(node.inputs)
         for n, wire in enumerate(inputs):
             narrows = isinstance(node.unit, WidthConverter) and node.source.lanes > node.result.lanes
-            uneven = narrows or not traits(node.unit).even
+            uneven = narrows or not isinstance(node.unit, EVEN_UNITS)
             if uneven and not isinstance(producers[wire].unit, Fifo | Port):
                 inputs[n] = f"{wire}_wait"
                 stream = node.sources[n]

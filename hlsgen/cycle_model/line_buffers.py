@@ -17,8 +17,8 @@ import numpy as np
 
 from hlsgen.cycle_model.processes import Process, Wire, next_offer
 from hlsgen.cycle_model.runs import Runs
-from hlsgen.dataflow.units import ConvUnit, SlidingWindow, WindowUnit
-from hlsgen.ir.window import Window
+from hlsgen.dataflow.flow import WordWindows, word_windows
+from hlsgen.dataflow.units import WindowUnit
 from hlsgen.numerics.fixed import Array
 
 
@@ -248,47 +248,38 @@ def matrix(wire: Wire, result: Wire, length: int, repeat: int, tail: int) -> Pro
 
 
 @lru_cache(maxsize=4096)
-def window_runs(window: Window, height: int, width: int, folds: int) -> tuple[Runs, Runs]:
+def window_runs(windows: WordWindows) -> tuple[Runs, Runs]:
     """The words of an image that each window needs: `needs` and `keeps` of a Buffer, an entry of each per window.
 
-    The module hg_window counts in the same way. A pixel is `folds` words. The result is cached and must not be changed.
+    The module hg_window counts in the same way. The result is cached and must not be changed.
     """
-    rows, columns = window.size(height, width)
-    (kernel_height, kernel_width), (down, across), (top, left_pad, *_) = window.reach, window.strides, window.pads
-    lefts = [ox * across - left_pad for ox in range(columns)]
-    last = Runs.of((min(max(x + kernel_width - 1, 0), width - 1) + 1) * folds - 1 for x in lefts)
-    first = Runs.of(min(max(x, 0), width) * folds for x in lefts)
+    height, width, folds = windows.height, windows.width, windows.folds
+    (down, across), (top, left_pad, *_) = windows.window.strides, windows.window.pads
+    last = Runs.of(windows.last_words)
+    columns = len(last)
+    first = Runs.of(min(max(ox * across - left_pad, 0), width) * folds for ox in range(columns))
     needs, keeps = Runs(), Runs()
-    for oy in range(rows):
+    last_rows = windows.last_rows
+    for oy, last_row in enumerate(last_rows):
         y = oy * down - top
-        needs.extend(last, min(max(y + kernel_height - 1, 0), height - 1) * width * folds)
+        needs.extend(last, last_row * width * folds)
         oldest = min(max(y, 0), height) * width * folds
-        if y < height and (y + down > 0 or oy == rows - 1):
+        if y < height and (y + down > 0 or oy == len(last_rows) - 1):
             keeps.extend(first, oldest)
         else:
             keeps.append(oldest, 0, columns)
     return needs, keeps
 
 
-def runs_of(unit: WindowUnit) -> tuple[Runs, Runs, int]:
-    """(needs, keeps, words) of the Buffer of a unit: its `window_runs`, and the number of words of an image."""
-    if isinstance(unit, SlidingWindow):
-        window, width, folds = unit.span, unit.across, unit.folds
-    else:
-        window, width = unit.window, unit.width
-        folds = unit.groups * unit.folds if isinstance(unit, ConvUnit) else unit.folds
-    return *window_runs(window, unit.height, width, folds), unit.height * width * folds
-
-
-def words_of(unit: WindowUnit) -> tuple[list[int], list[int], int]:
-    """The same as `runs_of`, as lists."""
-    needs, keeps, words = runs_of(unit)
-    return needs.array().tolist(), keeps.array().tolist(), words
+def window_lists(windows: WordWindows) -> tuple[list[int], list[int]]:
+    """The same as `window_runs`, as lists."""
+    needs, keeps = window_runs(windows)
+    return needs.array().tolist(), keeps.array().tolist()
 
 
 def min_depth(unit: WindowUnit) -> int:
     """The smallest depth, in words, with which the memory of a unit holds every window: less is a deadlock."""
-    needs, keeps, _ = runs_of(unit)
+    needs, keeps = window_runs(word_windows(unit))
     return int((needs.array() - keeps.array()).max()) + 1
 
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hlsgen.dataflow.units import Crop, PadBorder, Stream, TiledPool, regrouping_step
 from hlsgen.numerics.fixed import Array
 
 #: A FIFO depth that is never full.
@@ -255,54 +254,3 @@ def take(wire: Wire, result: Wire, keeps: Sequence[bool]) -> Process:
             lateness = t - due[k]
             k += 1
         yield
-
-
-def width_beats(source: Stream, result: Stream) -> tuple[list[int], list[int], list[int]]:
-    """(enters, leaves, rooms) of `width` for the hg_width between two streams."""
-    source_lanes, result_lanes = source.lanes, result.lanes
-    step, padding = regrouping_step(source, result)
-    room = result_lanes if step in (source_lanes, result_lanes) else 2 * result_lanes - step
-    sides = []
-    for stream in (source, result):
-        full_beats = stream.group_beats - 1
-        last = stream.group + padding - full_beats * stream.lanes
-        sides.append([stream.lanes] * full_beats + [last] if last != stream.lanes else [last])
-    enters, leaves = sides
-    if step != source_lanes or leaves[-1] == source_lanes:
-        return enters, leaves, [room]
-    # The first input beat of each output beat has its own slot. The others are consumed when no output is buffered.
-    slots = [
-        [previous, *range(source_lanes, size, source_lanes)]
-        for previous, size in zip([leaves[-1], *leaves], leaves, strict=False)
-    ]
-    return enters, leaves, [room for rooms in slots for room in rooms]
-
-
-def kept_beats(unit: Crop) -> list[bool]:
-    """For each beat of an image: True if hg_take keeps it."""
-    height, width, folds = unit.sizes
-    rows, columns, beats = range(*unit.rows), range(*unit.columns), range(*unit.beats)
-    return [
-        y in rows and x in columns and f in beats for y in range(height) for x in range(width) for f in range(folds)
-    ]
-
-
-def completing_beats(unit: TiledPool) -> list[bool]:
-    """For each beat of an image: True if it completes a result of hg_reduce."""
-    (kernel_height, kernel_width), (rows, columns) = unit.kernel, unit.size
-    return [
-        y % kernel_height == kernel_height - 1
-        and y // kernel_height < rows
-        and x % kernel_width == kernel_width - 1
-        and x // kernel_width < columns
-        for y in range(unit.height)
-        for x in range(unit.width)
-        for _ in range(unit.folds)
-    ]
-
-
-def pad_beats(unit: PadBorder) -> list[int]:
-    """For each beat that hg_pad emits for an image: 0 if it is part of the image, -1 if it is part of the border."""
-    top, left_pad, bottom, right = unit.pads
-    line = [-1] * (left_pad * unit.folds) + [0] * (unit.width * unit.folds) + [-1] * (right * unit.folds)
-    return [-1] * (top * len(line)) + line * unit.height + [-1] * (bottom * len(line))

@@ -22,9 +22,8 @@ from hlsgen.cycle_model.repeats import foreseen
 from hlsgen.cycle_model.run_processes import Machine
 from hlsgen.cycle_model.run_wires import Wire
 from hlsgen.cycle_model.runs import ENDLESS, Cursor, Runs, alike, runs_equal
-from hlsgen.cycle_model.units import TimingModel
+from hlsgen.cycle_model.timing_models import TimingModel
 from hlsgen.cycle_model.wiring import Blocked, Bounds, BudgetExceeded, Wiring, offers, stride
-from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.units import Node, WindowUnit
 from hlsgen.numerics.fixed import Array
 
@@ -51,7 +50,7 @@ class RunNetwork:
     ) -> None:
         self.nodes, self.wiring, self.frames, self.bounds = nodes, Wiring(nodes, Wire), 0, bounds
         self.cache = model.cache
-        self.machines: list[Machine] = [model.machine(node, enters(node)) for node in nodes]
+        self.machines: list[Machine] = [model.machine(node) for node in nodes]
         self.machines += [run_processes.source for _ in self.wiring.inputs]
         self.machines += [run_processes.sink(ready) for _ in self.wiring.sinks]
         if not model.enables:

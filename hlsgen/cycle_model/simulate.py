@@ -16,7 +16,7 @@ from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.bus_ports import split_ports
 from hlsgen.cycle_model.run_network import RunNetwork
 from hlsgen.cycle_model.runs import ENDLESS
-from hlsgen.cycle_model.units import Latency, TimingModel, exact
+from hlsgen.cycle_model.timing_models import Latency, TimingModel, exact
 from hlsgen.cycle_model.wiring import INPUT as INPUT
 from hlsgen.cycle_model.wiring import OUTPUT as OUTPUT
 from hlsgen.cycle_model.wiring import Blocked, Bounds, BudgetExceeded, Engine
@@ -131,7 +131,7 @@ class Simulation:
         nodes = split_ports(nodes)
         self.nodes, self.model, self.ready, self.frames = tuple(nodes), model, ready, 0
         self.bounds, self.spent = bounds, 0
-        self.reach = 2 + max(model.holds(node.unit) // node.source.beats for node in nodes)
+        self.reach = 2 + max(model.holds(node) // node.source.beats for node in nodes)
         self.patience = max(MOST_FRAMES, min(4 * self.reach, MOST_BEATS // beats_of(nodes)))
         self.fed: list[tuple[int, int | None, bool]] = []
         runs = is_large(nodes) and not has_loop(nodes)

@@ -16,24 +16,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hlsgen.cycle_model.beat_counts import Needs
-from hlsgen.cycle_model.line_buffers import runs_of
-from hlsgen.cycle_model.units import Latency, busy, step_of
+from hlsgen.cycle_model.beat_counts import needs_of
+from hlsgen.cycle_model.line_buffers import window_runs
+from hlsgen.cycle_model.timing_models import Latency, busy
 from hlsgen.dataflow.ends import consumed_stream, enters, leaves
-from hlsgen.dataflow.units import (
-    Fifo,
-    Fork,
-    MatVec,
-    Node,
-    NormRoot,
-    Reorder,
-    RowsUnit,
-    Slice,
-    SoftmaxUnit,
-    Unit,
-    WidthConverter,
-    WindowUnit,
-)
+from hlsgen.dataflow.flow import BufferFlow, QueueFlow, RegroupFlow, ReplayFlow, flow_of
+from hlsgen.dataflow.units import Fifo, Fork, Node, Slice
 from hlsgen.numerics.fixed import Array
 
 #: Beats added to the scheduled depth of a FIFO: a beat on its way into it, and the register after it.
@@ -52,20 +40,20 @@ class Steady:
     missing: dict[str, int]
 
 
-def steady(nodes: Sequence[Node], needs: Needs, latency: Latency, interval: int) -> Steady:
+def steady(nodes: Sequence[Node], latency: Latency, interval: int) -> Steady:
     """The buffered beats if a frame arrives every `interval` cycles, in a network without loops.
 
     There is a FIFO on each path from a fork to the next join. Window memories have at least the minimum depth.
     """
-    schedule = _Schedule(needs, latency, interval)
+    schedule = _Schedule(latency, interval)
     for node in nodes:
         schedule.add(node)
     return Steady(schedule.buffered, schedule.missing)
 
 
-def soonest(nodes: Sequence[Node], needs: Needs, latency: Latency) -> int:
+def soonest(nodes: Sequence[Node], latency: Latency) -> int:
     """Estimated cycles from the first input beat to the last output beat, if nothing is ever full."""
-    schedule = _Schedule(needs, latency, None)
+    schedule = _Schedule(latency, None)
     for node in nodes:
         schedule.add(node)
     return math.ceil(schedule.end)
@@ -90,8 +78,8 @@ class _Schedule:
     `interval`: cycles between frames, or None to emit as early as possible.
     """
 
-    def __init__(self, needs: Needs, latency: Latency, interval: int | None) -> None:
-        self.needs, self.latency, self.interval = needs, latency, interval
+    def __init__(self, latency: Latency, interval: int | None) -> None:
+        self.latency, self.interval = latency, interval
         self.offered: dict[str, Array] = {}
         #: The FIFO before a stream, and the cycles in which beats enter it.
         self.fifos: dict[str, tuple[str, Array]] = {}
@@ -115,14 +103,17 @@ class _Schedule:
             return
         if isinstance(node.unit, Slice) and wires[0] in self.fifos:
             (self.fifos[node.outputs[0]],) = (self.fifos.pop(node.inputs[0]),)
-        needs = self.needs.of(node)
+        needs = needs_of(node)
         ready = [_when(arrived, need) for arrived, need in zip(offered, needs, strict=True)]
         emitted = np.maximum.reduce(ready)
-        if _has_memory(node.unit) and self.interval:
+        flow = flow_of(node)
+        has_memory = isinstance(flow, BufferFlow | ReplayFlow)
+        if has_memory and self.interval:
             even_cycles = np.arange(len(emitted)) * (self.interval / len(emitted))
             emitted = even_cycles + (emitted - even_cycles).max()
         else:
-            step = busy(node) / len(emitted) if _has_memory(node.unit) or isinstance(node.unit, NormRoot) else 1.0
+            is_slow = has_memory or (isinstance(flow, QueueFlow) and flow.delayed)
+            step = busy(node) / len(emitted) if is_slow else 1.0
             even_cycles = np.arange(len(emitted)) * step
             emitted = even_cycles + np.maximum.accumulate(emitted - even_cycles)
             if self.interval:
@@ -146,11 +137,12 @@ class _Schedule:
         name, entered = self.fifos.pop(wire, ("", arrived))
         if isinstance(node.unit, Slice):
             return
-        if isinstance(node.unit, WindowUnit):
-            self.buffered[node.name] = _spanned(node.unit, arrived, emitted, self.interval)
-            departures, room = arrived, 0
-        elif isinstance(node.unit, MatVec | Reorder | RowsUnit | SoftmaxUnit):
-            block = _block(node.unit)
+        flow, room = flow_of(node), 0
+        if isinstance(flow, BufferFlow) and flow.sized:
+            self.buffered[node.name] = _spanned(flow, arrived, emitted, self.interval)
+            departures = arrived
+        elif isinstance(flow, BufferFlow | ReplayFlow):
+            block = flow.length if isinstance(flow, ReplayFlow) else flow.windows.words
             # Beats of a block stay until the last result beat of the block.
             ends = emitted[len(emitted) // (len(arrived) // block) - 1 :: len(emitted) // (len(arrived) // block)]
             departures, room = np.repeat(ends, block), 2 * block
@@ -158,11 +150,9 @@ class _Schedule:
             # Beats leave with their result beat or, if that needs no other input, after the previous result beat.
             last_use = np.searchsorted(need[1:], np.arange(len(arrived)), "right") - (len(node.inputs) == 1)
             previous_end = emitted[-1] - self.interval
-            departures, room = (
-                np.maximum(arrived, np.append(emitted, previous_end)[np.minimum(last_use, len(emitted) - 1)]),
-                0,
-            )
-            if isinstance(node.unit, WidthConverter):
+            ends = np.append(emitted, previous_end)[np.minimum(last_use, len(emitted) - 1)]
+            departures = np.maximum(arrived, ends)
+            if isinstance(flow, RegroupFlow):
                 room = max(1, len(arrived) // len(emitted))
         peak = _occupied(entered, departures, self.interval)
         if name:
@@ -177,21 +167,11 @@ def _when(arrived: Array, need: Array) -> Array:
     return times
 
 
-def _has_memory(unit: Unit) -> bool:
-    """True if the unit stores beats before it needs them."""
-    return isinstance(unit, WindowUnit | MatVec | Reorder | RowsUnit | SoftmaxUnit)
-
-
-def _block(unit: MatVec | Reorder | RowsUnit | SoftmaxUnit) -> int:
-    """Beats that are stored before any of them is freed."""
-    return unit.col_folds if isinstance(unit, MatVec) else unit.block if isinstance(unit, Reorder) else unit.beats
-
-
 def _cycles(node: Node, latency: Latency) -> int:
     """Cycles from the arrival of everything that a beat needs to its offer."""
-    if isinstance(node.unit, WindowUnit):
-        return step_of(node.unit) + latency(node.unit)
-    return latency(node.unit)
+    flow = flow_of(node)
+    reading = flow.step if isinstance(flow, BufferFlow) and flow.sized else 0
+    return reading + latency(node.unit)
 
 
 def _occupied(entered: Array, departures: Array, interval: int) -> int:
@@ -204,10 +184,10 @@ def _occupied(entered: Array, departures: Array, interval: int) -> int:
     return int((np.arange(1, len(entered) + 1) + frames * len(entered) - departed).max())
 
 
-def _spanned(unit: WindowUnit, arrived: Array, emitted: Array, interval: int) -> int:
+def _spanned(flow: BufferFlow, arrived: Array, emitted: Array, interval: int) -> int:
     """The most words from the oldest kept word to the newest."""
-    keeps = runs_of(unit)[1].array()
-    end = emitted[:: len(emitted) // len(keeps)] + unit.period
+    keeps = window_runs(flow.windows)[1].array()
+    end = emitted[:: len(emitted) // len(keeps)] + flow.period
     frames = math.ceil((end[-1] - arrived[0]) / interval)
     stored = sum(np.searchsorted(arrived, end - frame * interval, "right") for frame in range(frames + 1))
     return int((stored - keeps).max()) + 1

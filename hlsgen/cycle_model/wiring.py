@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, Protocol, TypeVar
 
-from hlsgen.cycle_model.units import traits
-from hlsgen.dataflow.ends import consumed_stream, divided, enters
+from hlsgen.dataflow.ends import consumed_stream, divided
+from hlsgen.dataflow.flow import flow_of, has_enable
 from hlsgen.dataflow.units import INPUT as INPUT
-from hlsgen.dataflow.units import Node, Port, Stream
+from hlsgen.dataflow.units import Node, Stream
 from hlsgen.numerics.fixed import Array
 
 #: The stream that the output port emits.
@@ -96,11 +96,6 @@ class AnyWire(Protocol):
 W = TypeVar("W", bound=AnyWire)
 
 
-def _stalls(node: Node) -> bool:
-    """True if the node stalls while its offered beat waits. A port stalls unless it cuts the ready path."""
-    return enters(node) != node.unit.early if isinstance(node.unit, Port) else traits(node.unit).enable
-
-
 class Wiring(Generic[W]):
     """The wires of a network by name, and the wires of each unit: of all nodes, then of the sources, then of the sinks.
 
@@ -113,7 +108,7 @@ class Wiring(Generic[W]):
         self.wires = {consumed_stream(node): make(consumed_stream(node), False) for node in first}
         for node in nodes:
             for name in node.outputs or (OUTPUT,):
-                self.wires[name] = make(name, _stalls(node))
+                self.wires[name] = make(name, has_enable(flow_of(node)))
         self.inputs = [(self.wires[consumed_stream(node)], node.source.beats) for node in first]
         self.enters = [node.source for node in first]
         self.sinks = [(self.wires[(node.outputs or (OUTPUT,))[0]], node.result.beats) for node in last]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hlsgen.artifacts import project_files
 from hlsgen.artifacts.layer_table import Pricer
-from hlsgen.cycle_model.units import busy
+from hlsgen.cycle_model.timing_models import busy
 from hlsgen.dataflow.backend import Emitted, Request
 from hlsgen.dataflow.folding import Targets
 from hlsgen.dataflow.network import Network, Timing

@@ -10,120 +10,15 @@ no process begins a step before all its processes have ended the previous one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from typing_extensions import assert_never
-
-from hlsgen.cycle_model.line_buffers import words_of
-from hlsgen.cycle_model.processes import completing_beats, pad_beats
-from hlsgen.dataflow.units import (
-    AdderMatVec,
-    ArgMaxUnit,
-    ConcatBeats,
-    ConcatChannels,
-    ConvUnit,
-    Crop,
-    DynamicMatVec,
-    Fifo,
-    FloatKeyUnit,
-    FloatUnit,
-    Fork,
-    GroupedMatVec,
-    JoinStreams,
-    MatVec,
-    Node,
-    NormMoments,
-    NormRoot,
-    NormScale,
-    PadBorder,
-    PoolUnit,
-    Port,
-    ReduceTree,
-    Reorder,
-    RescaleUnit,
-    RowsUnit,
-    SelectLanes,
-    Slice,
-    SlidingWindow,
-    SoftmaxUnit,
-    Stream,
-    TiledPool,
-    WidthConverter,
-    WindowUnit,
-)
+from hlsgen.dataflow.flow import needed_beats
+from hlsgen.dataflow.units import Fifo, MatVec, Node, Port, Reorder, Slice
 from hlsgen.hls.loops import NetworkLoop, find_loops, restrict_to_step, streams_before_fifos
-from hlsgen.numerics.fixed import Array
 
 #: Frames after which every process has begun a frame while others still process the previous one.
 _FRAMES = 3
-
-
-def needs(node: Node) -> list[Array]:
-    """Per input: beats that the process has read before it emits each output beat of a frame, int64 (beats,)."""
-    unit, source, result = node.unit, node.source, node.result
-    beat: Array = np.arange(result.beats)
-    match unit:
-        case Port() | Fifo() | Slice():
-            raise AssertionError("ports, FIFOs and slices are no processes")
-        case FloatKeyUnit() | RescaleUnit() | FloatUnit() | GroupedMatVec() | ReduceTree() | Fork() | SelectLanes():
-            return [beat + 1]
-        case JoinStreams() | ConcatChannels():
-            return [beat + 1, beat + 1]
-        case DynamicMatVec():
-            return [(beat + 1) * unit.folds] * 2
-        case WidthConverter():
-            return [_beats_up_to(source, _last_elements(result))]
-        case MatVec() | AdderMatVec():
-            matrix = unit if isinstance(unit, MatVec) else unit.matrix
-            return [(beat // matrix.row_folds + 1) * matrix.col_folds]
-        case ConvUnit():
-            return [_words_before_windows(unit)[beat // (unit.groups * unit.repeat)]]
-        case PoolUnit() | SlidingWindow():
-            return [_words_before_windows(unit)[beat // unit.folds]]
-        case TiledPool():
-            return [np.flatnonzero(completing_beats(unit)) + 1]
-        case ConcatBeats((first, second)):
-            turn, position = np.divmod(beat, first + second)
-            from_first = np.minimum(position + 1, first)
-            return [turn * first + from_first, turn * second + position + 1 - from_first]
-        case Crop():
-            kept_beats = np.zeros(unit.sizes, bool)
-            kept_beats[tuple(slice(*cut) for cut in (unit.rows, unit.columns, unit.beats))] = True
-            return [np.flatnonzero(kept_beats) + 1]
-        case PadBorder():
-            return [np.cumsum(np.array(pad_beats(unit)) == 0)]
-        case Reorder():
-            return [(beat // math.prod(extent for extent, _ in unit.loops) + 1) * unit.block]
-        case RowsUnit() | SoftmaxUnit():
-            return [(beat // unit.beats + 1) * unit.beats]
-        case ArgMaxUnit() | NormMoments():
-            return [(beat + 1) * unit.beats]
-        case NormRoot():
-            return [beat + 1]
-        case NormScale():
-            return [beat + 1, beat // unit.beats + 1]
-        case _:
-            assert_never(unit)
-
-
-def _words_before_windows(unit: WindowUnit) -> Array:
-    """Input words up to the last word that each window, or an earlier window, needs."""
-    return np.asarray(np.maximum.accumulate(np.array(words_of(unit)[0])) + 1)
-
-
-def _last_elements(stream: Stream) -> Array:
-    """Index of the last element of each beat of a frame."""
-    group, position = np.divmod(np.arange(stream.beats), stream.group_beats)
-    return np.asarray(group * stream.group + np.minimum((position + 1) * stream.lanes, stream.group) - 1)
-
-
-def _beats_up_to(stream: Stream, elements: Array) -> Array:
-    """Number of beats up to and including the beat that holds each element."""
-    group, position = np.divmod(elements, stream.group)
-    return np.asarray(group * stream.group_beats + position // stream.lanes + 1)
 
 
 def room_for_next(node: Node) -> int:
@@ -161,7 +56,7 @@ class _Loop:
 class _Process:
     """Progress of a process. It is called `frames` times and emits `count` beats per call.
 
-    `needed`: its `needs`. `beats_per_call`: per input. `reads`, `emitted`: beats so far.
+    `needed`: its `needed_beats`. `beats_per_call`: per input. `reads`, `emitted`: beats so far.
     """
 
     inputs: Sequence[str]
@@ -204,7 +99,7 @@ class _Run:
 
     def _process_of(self, node: Node) -> _Process:
         inputs = [self.stream_before.get(wire, wire) for wire in node.inputs]
-        needed = [beats_needed.tolist() for beats_needed in needs(node)]
+        needed = [beats.tolist() for beats in needed_beats(node)]
         return _Process(inputs, node.outputs, needed, [s.beats for s in node.sources], len(needed[0]))
 
     def _add_loop(self, network_loop: NetworkLoop) -> None:

@@ -11,7 +11,7 @@ from network_bench import play
 from networks import Image, Net, Random, large
 
 from hlsgen.cycle_model import fifo_sizing
-from hlsgen.cycle_model.beat_counts import Needs, safe_depths, with_wait_fifos
+from hlsgen.cycle_model.beat_counts import needs_of, safe_depths, with_wait_fifos
 from hlsgen.cycle_model.counted_sizing import counted
 from hlsgen.cycle_model.deadlock import find_deadlock
 from hlsgen.cycle_model.fifo_shrinking import MIN_FIFO_DEPTH, with_depths
@@ -20,7 +20,7 @@ from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.cycle_model.processes import ENDLESS, Wire
 from hlsgen.cycle_model.run_network import STEP, RunNetwork
 from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Budget, Simulation, measure, simulate
-from hlsgen.cycle_model.units import exact, least
+from hlsgen.cycle_model.timing_models import exact, least
 from hlsgen.cycle_model.wiring import Bounds, BudgetExceeded
 from hlsgen.dataflow.units import Fifo, Fork, JoinStreams, Node, Reorder, WindowUnit
 from hlsgen.verilog.latency import latency
@@ -48,7 +48,7 @@ def test_counted_depths_exclude_deadlocks(kinds: str) -> None:
     networks = half = 0
     for seed in range(100):
         nodes = least_of(Random(seed, KINDS[kinds]).network(6))
-        safe = safe_depths(nodes, Needs())
+        safe = safe_depths(nodes)
         assert not safe or any(isinstance(node.unit, Fork) for node in nodes)
         assert not find_deadlock(with_depths(nodes, {name: max(MIN_FIFO_DEPTH, d) for name, d in safe.items()})), seed
         if max(safe.values(), default=0) > MIN_FIFO_DEPTH:
@@ -62,13 +62,13 @@ def test_what_a_node_needs() -> None:
     """Of a frame that ends after some beats, as many beats come through as need no more than these, beat by beat."""
     found = 0
     for seed in range(12):
-        nodes, needs = least_of(Random(seed, SIMPLE).network(3)), Needs()
+        nodes = least_of(Random(seed, SIMPLE).network(3))
         for node in nodes[1:-1]:
-            (need,) = needs.of(node)
+            (need,) = needs_of(node)
             for beats in range(node.source.beats):
                 wires = Wire("in", False), Wire("out", False)
                 wires[0].due.extend(range(beats))
-                process, _ = least().process(node, wires[:1], wires[1:], False)
+                process, _ = least().process(node, wires[:1], wires[1:])
                 for _ in range(2 * (beats + node.result.beats) + 2):
                     next(process)
                     wires[1].consumed[:] = wires[1].due
@@ -80,7 +80,7 @@ def test_what_a_node_needs() -> None:
 def test_independent_branches_need_no_more_than_they_run_apart() -> None:
     """Padded windows of 3 x 3 on rows of 30 pixels: the branch around holds a row and two beats, the other one nothing."""
     nodes = least_of(large(3, 20, 30))
-    assert set(safe_depths(nodes, Needs()).values()) == {30 + 2, 0}
+    assert set(safe_depths(nodes).values()) == {30 + 2, 0}
 
 
 def test_what_comes_with_the_first_beat_of_a_frame_is_counted() -> None:
@@ -91,7 +91,7 @@ def test_what_comes_with_the_first_beat_of_a_frame_is_counted() -> None:
     late = net.add(Reorder(12, ((12, 1),)), [first], image)[0]
     both = net.add(JoinStreams((1, 1)), [second, third], image)[0]
     nodes = least_of(net.finish(net.add(JoinStreams((1, 1)), [late, both], image)[0]))
-    safe = safe_depths(nodes, Needs())
+    safe = safe_depths(nodes)
     assert sorted(safe.values()) == [12, 12, 12, 12]
     assert find_deadlock(nodes)
     assert not find_deadlock(with_depths(nodes, safe))

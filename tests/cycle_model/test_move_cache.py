@@ -9,7 +9,7 @@ from hlsgen.cycle_model import simulate
 from hlsgen.cycle_model.fifo_sizing import size
 from hlsgen.cycle_model.run_network import RunNetwork
 from hlsgen.cycle_model.simulate import Simulation
-from hlsgen.cycle_model.units import exact
+from hlsgen.cycle_model.timing_models import exact
 from hlsgen.verilog.latency import latency
 
 

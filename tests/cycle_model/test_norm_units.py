@@ -10,7 +10,7 @@ import pytest
 from hlsgen.cycle_model import run_network
 from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.run_network import RunNetwork
-from hlsgen.cycle_model.units import exact, least
+from hlsgen.cycle_model.timing_models import exact, least
 from hlsgen.dataflow.norm_units import RowCodes, units_of
 from hlsgen.dataflow.units import INPUT, Fifo, Fork, Node, Port, stream_of
 from hlsgen.numerics.fixed import IntType

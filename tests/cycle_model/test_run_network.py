@@ -9,15 +9,15 @@ from networks import Random, large, with_early_ports
 
 from hlsgen.cycle_model import repeats, run_network
 from hlsgen.cycle_model.beat_network import BeatNetwork
-from hlsgen.cycle_model.processes import width_beats
 from hlsgen.cycle_model.run_buffers import windows
 from hlsgen.cycle_model.run_network import RunNetwork
 from hlsgen.cycle_model.run_processes import Memory
 from hlsgen.cycle_model.run_wires import Wire
 from hlsgen.cycle_model.runs import Runs
 from hlsgen.cycle_model.simulate import Simulation
-from hlsgen.cycle_model.units import exact, least
+from hlsgen.cycle_model.timing_models import exact, least
 from hlsgen.cycle_model.wiring import stride
+from hlsgen.dataflow.flow import regroup_flow
 from hlsgen.dataflow.units import Stream
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.latency import latency
@@ -135,7 +135,8 @@ def test_where_rows_may_repeat() -> None:
     assert stride(4096, 64) == 64
     assert stride(7, 1) == 3
     enters, leaves = Stream(IntType(0, 255), 3, 100, 300), Stream(IntType(0, 255), 2, 150, 300)
-    assert width_beats(enters, leaves)[:2] == ([3], [2])
+    flow = regroup_flow(enters, leaves)
+    assert (flow.enters, flow.leaves) == ([3], [2])
 
 
 def memory(rng: random.Random, pace: int) -> Memory:

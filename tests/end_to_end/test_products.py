@@ -15,7 +15,7 @@ from paths import shared_model
 from product_models import model, some
 
 import hlsgen
-from hlsgen.cycle_model.units import busy
+from hlsgen.cycle_model.timing_models import busy
 from hlsgen.dataflow.workload import divisors
 from hlsgen.interpreter import graph as reference
 from hlsgen.interpreter.host_steps import run_step

@@ -28,7 +28,7 @@ from hlsgen import cli
 from hlsgen.certify.port_wiring import labels_of
 from hlsgen.cycle_model import processes, simulate
 from hlsgen.cycle_model.beat_network import BeatNetwork
-from hlsgen.cycle_model.units import exact, least
+from hlsgen.cycle_model.timing_models import exact, least
 from hlsgen.driver.compile import Build
 from hlsgen.passes.several_ports import port_names
 from hlsgen.simulation.cpp_headers import include_folders
