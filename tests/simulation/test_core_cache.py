@@ -1,4 +1,4 @@
-"""Compiled cores in the user's cache folder: found again if nothing changed, and only if nobody else could write them."""
+"""Compiled cores in the user's cache folder: found again if nothing changed and nobody else could write them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_keys_depend_on_the_bounds_of_parts() -> None:
 
 @pytest.mark.sim
 def test_the_second_run_does_not_compile(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The build is not changed by a run. Changed RTL is compiled again; changed memories are read by the same library."""
+    """A run does not change the build. Changed RTL is compiled again; changed memories are read by the same library."""
     out = tmp_path / "out"
     hlsgen.build(save(mlp().model(), tmp_path / "m.onnx"), out, hlsgen.Options(input="fixed:8,4"))
     x = np.random.default_rng(1).integers(-100, 100, (5, 4)).astype(np.float32) / 16

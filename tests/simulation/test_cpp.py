@@ -1,4 +1,4 @@
-"""C simulation of builds with C++: equal to the reference, and what is touched is found and named."""
+"""C simulation of builds with C++: equal to the reference; changes are found, and the changed layer is named."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ OPTIONS = {"target_cycles": 20, "realize": {"": "thresholds"}}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("build") / "out"
     hlsgen.build(DATA / "floor_ceil.onnx", out, hlsgen.Options(target="hls", **OPTIONS))  # type: ignore[arg-type]
     return out
 
 
 @pytest.fixture
-def core(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path / "core")
+def core(built: Path, tmp_path: Path) -> Path:
+    shutil.copytree(built, tmp_path / "core")
     return tmp_path / "core"
 
 
@@ -52,129 +52,127 @@ def change(file: Path, pattern: str, replacement: str) -> None:
 
 
 @pytest.mark.sim
-def test_runs_as_the_reference(made: Path) -> None:
-    x = samples(made, 300)
-    wanted = hlsgen.run(made, x)
-    assert len(np.unique(wanted)) > 4
+def test_runs_as_the_reference(built: Path) -> None:
+    x = samples(built, 300)
+    expected = hlsgen.run(built, x)
+    assert len(np.unique(expected)) > 4
     for backend in ("cpp", "cpp-ap"):
-        got = hlsgen.run(made, x, backend)
-        assert got.dtype == wanted.dtype
-        assert (got == wanted).all()
+        outputs = hlsgen.run(built, x, backend)
+        assert outputs.dtype == expected.dtype
+        assert (outputs == expected).all()
 
 
 @pytest.mark.sim
-def test_values_behind_layers(made: Path) -> None:
-    x = samples(made, 20)
-    wanted, got = hlsgen.layers(made, x), hlsgen.layers(made, x, "cpp")
-    assert [layer.name for layer in got] == [layer.name for layer in wanted] == layer_names(made)
-    for own, right in zip(got, wanted, strict=True):
-        assert own.differing == 0
-        assert (own.codes == right.codes).all()
-        assert len(np.unique(own.codes)) > 2
+def test_values_after_layers_are_the_reference_s(built: Path) -> None:
+    x = samples(built, 20)
+    expected_layers, layers = hlsgen.layers(built, x), hlsgen.layers(built, x, "cpp")
+    assert [layer.name for layer in layers] == [layer.name for layer in expected_layers] == layer_names(built)
+    for layer, expected in zip(layers, expected_layers, strict=True):
+        assert layer.differing == 0
+        assert (layer.codes == expected.codes).all()
+        assert len(np.unique(layer.codes)) > 2
 
 
 @pytest.mark.sim
-def test_untouched_build_is_verified(made: Path) -> None:
-    verdict = hlsgen.verify(made, frames=40)
+def test_untouched_build_is_verified(built: Path) -> None:
+    verdict = hlsgen.verify(built, frames=40)
     assert verdict.ok
     assert list(verdict.simulators) == ["ap_types", "ac_types"]
-    for found in verdict.simulators.values():
-        assert (found.mismatches, found.failures, found.cycles) == (0, [], None)
-        assert found.samples >= 40
+    for simulated in verdict.simulators.values():
+        assert (simulated.mismatches, simulated.failures, simulated.cycles) == (0, [], None)
+        assert simulated.samples >= 40
     assert "C simulation with g++; not synthesized" in verdict.notes[0]
 
 
-def first(core: Path, frames: int = 30) -> dict[str, Any]:
-    """The first divergence, with its numbers held against the reference."""
+def first_divergence(core: Path, frames: int = 30) -> dict[str, Any]:
+    """The first divergence, after its numbers were compared with the reference."""
     verdict = hlsgen.verify(core, ["ac_types"], frames, allow_changed=True, oracle="none")
-    found = verdict.simulators["ac_types"]
+    simulated = verdict.simulators["ac_types"]
     assert not verdict.ok
-    assert found.mismatches > 0
-    where = verdict.first_divergence
-    assert where is not None
+    assert simulated.mismatches > 0
+    divergence = verdict.first_divergence
+    assert divergence is not None
     build = reopen(core)
     codes = frames_of(build.network, directed(build.graph, affordable_frames(build.graph), 1), frames, 1)
-    right = run_layers(build.graph, codes)[layer_names(core).index(where["layer"])][where["frame"]].ravel()
-    assert right[where["element"]] == where["expected"] != where["actual"]
-    return where
+    right = run_layers(build.graph, codes)[layer_names(core).index(divergence["layer"])][divergence["frame"]].ravel()
+    assert right[divergence["element"]] == divergence["expected"] != divergence["actual"]
+    return divergence
 
 
 @pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("number", [0, 2])
-def test_one_weight(number: int, core: Path) -> None:
+def test_a_changed_weight_is_located(number: int, core: Path) -> None:
     name = layer_names(core)[number]
     change(core / "hls" / "weights.hpp", rf"({name}_weights[^=]*=\s*\{{*)(-?\d+)", r"\g<1>1 + \2")
-    assert first(core)["layer"] == name
+    assert first_divergence(core)["layer"] == name
     assert hlsgen.verify(core, ["ac_types"]).changed == ["hls/weights.hpp"]
 
 
 @pytest.mark.sim
-def test_one_threshold(core: Path) -> None:
+def test_a_changed_threshold_is_located(core: Path) -> None:
     name = layer_names(core)[1]
     plain = re.sub("_+", "_", name)
     change(core / "hls" / "weights.hpp", rf"({plain}_thresholds[^=]*=\s*\{{*)(-?\d+)", r"\g<1>60 + \2")
-    assert first(core)["layer"] == name
+    assert first_divergence(core)["layer"] == name
 
 
 @pytest.mark.sim
-def test_a_line_of_the_library(core: Path) -> None:
+def test_a_changed_library_line_is_located(core: Path) -> None:
     change(core / "hls" / "hg" / "thresholds.hpp", r"x\[n\] >= thresholds", "x[n] > thresholds")
-    where = first(core)
-    assert where["layer"] == layer_names(core)[1]
-    assert where["cycle"] is None
+    divergence = first_divergence(core)
+    assert divergence["layer"] == layer_names(core)[1]
+    assert divergence["cycle"] is None
 
 
 @pytest.mark.slow
 @pytest.mark.sim
 def test_element_of_a_permuted_stream(tmp_path: Path) -> None:
-    """The element that differs is named by its row-major index, in whatever order the stream sends it."""
+    """The differing element is named by its row-major index, for any order of the stream."""
     core = tmp_path / "core"
-    build = hlsgen.build(
-        ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx", core,
-        hlsgen.Options(target="hls", target_cycles=576, realize={"": "thresholds"}),
-    )  # fmt: skip
+    options = hlsgen.Options(target="hls", target_cycles=576, realize={"": "thresholds"})
+    build = hlsgen.build(ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx", core, options)
     number = layer_names(core).index("conv2_quant")
     change(core / "hls" / "weights.hpp", r"(conv2_quant_thresholds[^=]*=[^}]*\}+,\s*\{*)(-?\d+)", r"\g<1>300 + \2")
-    where = first(core, 12)
-    assert where["layer"] == "conv2_quant"
-    position = int(np.flatnonzero(build.network.orders[number + 1] == where["element"])[0])
-    assert where["element"] != position
+    divergence = first_divergence(core, 12)
+    assert divergence["layer"] == "conv2_quant"
+    position = int(np.flatnonzero(build.network.orders[number + 1] == divergence["element"])[0])
+    assert divergence["element"] != position
     node = next(node for node in build.network.nodes if node.position == number)
     stream = node.result
-    assert where["beat"] == position // stream.group * stream.group_beats + position % stream.group // stream.lanes
+    assert divergence["beat"] == position // stream.group * stream.group_beats + position % stream.group // stream.lanes
 
 
 @pytest.mark.sim
-def test_values_of_layers_that_differ(core: Path) -> None:
+def test_layers_counts_differing_codes(core: Path) -> None:
     change(core / "hls" / "hg" / "thresholds.hpp", r"x\[n\] >= thresholds", "x[n] > thresholds")
     with pytest.raises(HlsgenError, match=r"HG051 hls/hg/thresholds.hpp"):
         hlsgen.layers(core, samples(core, 2), "cpp")
-    found = {x.name: x.differing for x in hlsgen.layers(core, samples(core, 200), "cpp", allow_changed=True)}
-    assert found[layer_names(core)[0]] == 0
-    assert found[layer_names(core)[1]] > 0
+    differing_codes = {x.name: x.differing for x in hlsgen.layers(core, samples(core, 200), "cpp", allow_changed=True)}
+    assert differing_codes[layer_names(core)[0]] == 0
+    assert differing_codes[layer_names(core)[1]] > 0
 
 
 @pytest.mark.sim
-def test_a_process_that_looks_whether_something_has_come(core: Path) -> None:
-    """What depends on that is never seen where all of a frame has come before."""
+def test_a_process_that_checks_for_an_empty_stream_is_found(core: Path) -> None:
+    """The bug shows only in frames whose streams pretend to be empty: in the others a whole frame is always there."""
     change(
         core / "hls" / "hg" / "thresholds.hpp", r"int count = 0;", "int count = fold + 1 < FOLDS && s.empty() ? 1 : 0;"
     )
     x = samples(core, 50)
     assert (hlsgen.run(core, x, "cpp", allow_changed=True) == hlsgen.run(core, x)).all()
-    where = first(core)
-    assert (where["layer"], where["frame"] % 2) == (layer_names(core)[1], 1)
+    divergence = first_divergence(core)
+    assert (divergence["layer"], divergence["frame"] % 2) == (layer_names(core)[1], 1)
 
 
 @pytest.mark.sim
-def test_tlast(core: Path) -> None:
+def test_wrong_tlast_is_reported(core: Path) -> None:
     change(core / "hls" / "hg" / "ports.hpp", r"y\.last = beat == BEATS - 1", "y.last = beat == 0")
     assert reopen(core).cpp.outputs[0].stream.beats > 1
-    found = hlsgen.verify(core, ["ac_types"], 10, allow_changed=True, oracle="none").simulators["ac_types"]
-    assert not found.ok
-    assert found.mismatches == 0
-    assert re.match(r"TLAST is wrong in \d+ beats, first in beat 0", found.failures[0])
+    simulated = hlsgen.verify(core, ["ac_types"], 10, allow_changed=True, oracle="none").simulators["ac_types"]
+    assert not simulated.ok
+    assert simulated.mismatches == 0
+    assert re.match(r"TLAST is wrong in \d+ beats, first in beat 0", simulated.failures[0])
 
 
 @pytest.mark.cases(1)
@@ -188,8 +186,8 @@ def test_tlast(core: Path) -> None:
         ("ports.hpp", r"m\.write\(y\);", "if (beat) m.write(y);", "m_axis: read while it is empty"),
         ("../floor_ceil.cpp", r"#include", "not C++", "could not be compiled: .*error"),
     ],
-)  # fmt: skip
-def test_what_breaks_is_said(file: str, pattern: str, replacement: str, message: str, core: Path) -> None:
+)
+def test_broken_code_is_reported(file: str, pattern: str, replacement: str, message: str, core: Path) -> None:
     change(core / "hls" / "hg" / file, pattern, replacement)
     with pytest.raises(HlsgenError, match=f"HG053 ac_types: .*{message}"):
         hlsgen.run(core, samples(core, 3), "cpp", allow_changed=True)
@@ -230,7 +228,7 @@ def test_changed_files_are_not_executed(core: Path) -> None:
     assert proof.exists()
 
 
-def test_every_file_counts(core: Path) -> None:
+def test_every_changed_file_is_listed(core: Path) -> None:
     build = reopen(core)
     assert len([name for name in build.files if name.startswith("hls/")]) > 10
     for name in build.files:
@@ -239,7 +237,7 @@ def test_every_file_counts(core: Path) -> None:
     assert hlsgen.verify(core).changed == [name for name in build.files if name.startswith("hls/")]
 
 
-def test_what_tools_leave_is_no_change(core: Path) -> None:
+def test_files_that_tools_leave_are_no_change(core: Path) -> None:
     for name in ("csim.exe", "csim_ac.exe", "work_top/solution/solution.log", "vitis_hls.log"):
         (core / "hls" / name).parent.mkdir(parents=True, exist_ok=True)
         (core / "hls" / name).write_text("")
@@ -248,34 +246,34 @@ def test_what_tools_leave_is_no_change(core: Path) -> None:
     assert hlsgen.verify(core, [], oracle="none").changed == ["hls/hg/more.hpp"]
 
 
-def test_without_headers(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_headers_are_reported(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpp_headers, "find_spec", lambda name: None)
     for name in ("ap_types", "ac_types"):
         with pytest.raises(HlsgenError, match=rf"HG052 {name[:2]}_fixed\.h.*pip install .*\[csim\]'"):
-            hlsgen.verify(made, [name], frames=1, oracle="none")
+            hlsgen.verify(built, [name], frames=1, oracle="none")
     with pytest.raises(HlsgenError, match="HG052"):
-        hlsgen.verify(made, frames=1, oracle="none")
+        hlsgen.verify(built, frames=1, oracle="none")
 
 
-def test_without_a_compiler(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_reported(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpp_library.shutil, "which", lambda name: None)
     with pytest.raises(HlsgenError, match=r"HG052 ac_types: g\+\+ is not on PATH"):
-        hlsgen.run(made, samples(made, 1), "cpp")
+        hlsgen.run(built, samples(built, 1), "cpp")
 
 
-def test_what_the_build_has_not(made: Path, tmp_path: Path) -> None:
+def test_a_target_that_the_build_does_not_have_is_reported(built: Path, tmp_path: Path) -> None:
     for call in (
-        lambda: hlsgen.verify(made, ["icarus"], progress=pytest.fail),
-        lambda: hlsgen.run(made, samples(made, 1), "verilator"),
-        lambda: hlsgen.layers(made, samples(made, 1), "icarus"),
+        lambda: hlsgen.verify(built, ["icarus"], progress=pytest.fail),
+        lambda: hlsgen.run(built, samples(built, 1), "verilator"),
+        lambda: hlsgen.layers(built, samples(built, 1), "icarus"),
     ):
         with pytest.raises(HlsgenError, match=r"HG040.*the build of 'hls' has no Verilog"):
             call()
     with pytest.raises(HlsgenError, match=r"HG040 --cut.*no Verilog"):
-        hlsgen.verify(made, cut=tmp_path / "cut")
+        hlsgen.verify(built, cut=tmp_path / "cut")
     hlsgen.build(DATA / "floor_ceil.onnx", tmp_path / "rtl")
     with pytest.raises(HlsgenError, match=r"HG040.*has no C\+\+"):
-        hlsgen.run(tmp_path / "rtl", samples(made, 1), "cpp")
+        hlsgen.run(tmp_path / "rtl", samples(built, 1), "cpp")
     with pytest.raises(HlsgenError, match=r"HG040.*has no C\+\+"):
         hlsgen.verify(tmp_path / "rtl", ["ap_types"])
 
@@ -283,8 +281,8 @@ def test_what_the_build_has_not(made: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.sim
 @needs_icarus
-def test_both_languages(tmp_path: Path) -> None:
-    """All simulators of one build, each against the same reference."""
+def test_verilog_and_cpp_of_one_build_are_verified(tmp_path: Path) -> None:
+    """All simulators of one build are compared with the same reference."""
     options = hlsgen.Options(target="verilog,hls", **OPTIONS)  # type: ignore[arg-type]
     hlsgen.build(DATA / "floor_ceil.onnx", tmp_path / "out", options)
     verdict = hlsgen.verify(tmp_path / "out", frames=4)
@@ -292,5 +290,5 @@ def test_both_languages(tmp_path: Path) -> None:
     assert list(verdict.simulators) == ["verilator", "icarus", "ap_types", "ac_types"]
     change(tmp_path / "out" / "hls" / "hg" / "thresholds.hpp", r"x\[n\] >= thresholds", "x[n] > thresholds")
     verdict = hlsgen.verify(tmp_path / "out", ["icarus", "ac_types"], 30, allow_changed=True, cut=tmp_path / "cut")
-    assert [found.ok for found in verdict.simulators.values()] == [True, False]
+    assert [simulated.ok for simulated in verdict.simulators.values()] == [True, False]
     assert not (tmp_path / "cut").exists()

@@ -1,4 +1,4 @@
-"""C simulation with bounded streams: a depth that is too small comes to a deadlock, which is reported."""
+"""C simulation with bounded streams: a depth that is too small ends in a deadlock, which is reported."""
 
 from __future__ import annotations
 
@@ -64,17 +64,17 @@ def residual(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.sim
-def test_a_depth_that_is_too_small(residual: Path, tmp_path: Path) -> None:
-    """All beats are equal between streams of any depth; `verify` says which stream is full."""
+def test_a_depth_that_is_too_small_is_reported(residual: Path, tmp_path: Path) -> None:
+    """All beats are equal if streams are unbounded; `verify` names the stream that is full."""
     assert hlsgen.verify(residual, ["ac_types"], 6, oracle="none").simulators["ac_types"].failures == []
     core = Path(shutil.copytree(residual, tmp_path / "core"))
     text = (core / "hls" / "m.cpp").read_text()
-    name, depth = max(re.findall(r"variable=(\w+) depth=(\d+)", text), key=lambda found: int(found[1]))
+    name, depth = max(re.findall(r"variable=(\w+) depth=(\d+)", text), key=lambda result: int(result[1]))
     assert int(depth) > 8
     (core / "hls" / "m.cpp").write_text(text.replace(f"variable={name} depth={depth}", f"variable={name} depth=2"))
-    found = hlsgen.verify(core, ["ac_types"], 6, oracle="none", allow_changed=True)
-    assert not found.ok
-    verdict = found.simulators["ac_types"]
+    result = hlsgen.verify(core, ["ac_types"], 6, oracle="none", allow_changed=True)
+    assert not result.ok
+    verdict = result.simulators["ac_types"]
     assert verdict.mismatches == 0
     (failure,) = verdict.failures
     assert f" {name} is full with 2," in failure
@@ -83,7 +83,7 @@ def test_a_depth_that_is_too_small(residual: Path, tmp_path: Path) -> None:
 @pytest.mark.sim
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["attention", "loop"])
-def test_depths_of_processes_that_are_made_of_processes(kind: str, tmp_path: Path) -> None:
+def test_nested_processes_have_sufficient_depths(kind: str, tmp_path: Path) -> None:
     model = attention_nets.network(3, 6) if kind == "attention" else recurrent_cells.random_scan(4)
     onnx.save(model, tmp_path / "m.onnx")
     options = hlsgen.Options(target="hls", recurrence="once" if kind == "loop" else "unrolled")

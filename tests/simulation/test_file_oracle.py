@@ -1,4 +1,4 @@
-"""The file in an executor that is not ours: wrong imports are found, float rounding is explained, nothing else is."""
+"""The file in an independent executor: wrong imports are found, float rounding is explained, nothing else is."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ def frames_for(graph: ir.Graph, count: int = 12) -> Array:
     return np.concatenate([directed(graph, count // 2, 1), drawn])
 
 
-def held(
-    proto: onnx.ModelProto, folder: Path, asked: str = "auto", codes: Array | None = None, runtime: str = "auto"
-) -> OracleVerdict:  # fmt: skip
+def compared(
+    proto: onnx.ModelProto, folder: Path, oracle: str = "auto", codes: Array | None = None, runtime: str = "auto"
+) -> OracleVerdict:
     path, model = imported(proto, folder, runtime)
     graph = lowered(model)
-    return compare_file(path, model, graph, frames_for(graph) if codes is None else codes, asked)
+    return compare_file(path, model, graph, frames_for(graph) if codes is None else codes, oracle)
 
 
 # --------------------------------------------------------------------------- wrong imports
 
 
 def network() -> onnx.ModelProto:
-    """One of everything that is seeded below; all scales are powers of two, so floats are exact."""
+    """One of each operator that is seeded below. All scales are powers of two, so that floats are exact."""
     n = Net((1, 2, 5, 5)).quant(0.25, 0.0, 4.0, name="q0")
     n.then("Pad", np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64), 0.75, name="pad").quant(0.25, 0.0, 4.0, name="q1")
     weight = (np.arange(36).reshape(2, 2, 3, 3) % 7 - 3).astype(np.float32) / 4
@@ -84,14 +84,14 @@ def network() -> onnx.ModelProto:
 
 
 def wrong(model: ir.Model, name: str, change: Callable[[Any], Any]) -> ir.Model:
-    """With another operator in the steps of a name."""
+    """The model with a changed operator in the steps of this name."""
     steps = tuple(replace(s, op=change(s.op)) if s.name == name else s for s in model.steps)
     assert any(new.op is not old.op for new, old in zip(steps, model.steps, strict=True))
     return replace(model, steps=steps)
 
 
-def of(kind: type[Any], **changes: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Fields of operators of a kind, each changed by a function."""
+def changing(kind: type[Any], **changes: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function that changes fields of operators of one kind."""
     return lambda op: (
         replace(op, **{name: change(getattr(op, name)) for name, change in changes.items()})
         if isinstance(op, kind)
@@ -105,21 +105,21 @@ def one_more(weight: Array) -> Array:
     return changed
 
 
-#: What the import takes from the file wrongly: the node whose tensor shows it, the seeded node, the change.
+#: Seeded errors of the import: (node whose tensor shows it, seeded node, change).
 SEEDS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
-    "rounding mode": ("q2", "q2", of(IntQuant, mode=lambda _: Rounding.FLOOR)),
-    "rounding mode of the first quantizer": ("q0", "q0", of(IntQuant, mode=lambda _: Rounding.HALF_UP)),
-    "axes of weights": ("q2", "conv", of(ir.Conv, weight=lambda w: w.transpose(0, 2, 1, 3).copy())),
-    "narrow": ("q0", "q0", of(IntQuant, type=lambda t: replace(t, lo=t.lo + 1))),
-    "a weight off by one": ("q2", "conv", of(ir.Conv, weight=one_more)),
-    "value of the border": ("q1", "pad", of(ir.Pad, value=lambda v: v + 0.25)),
-    "scale of the output": ("end", "mul", of(ir.ops.Mul, value=lambda v: v * 2)),
+    "rounding mode": ("q2", "q2", changing(IntQuant, mode=lambda _: Rounding.FLOOR)),
+    "rounding mode of the first quantizer": ("q0", "q0", changing(IntQuant, mode=lambda _: Rounding.HALF_UP)),
+    "axes of weights": ("q2", "conv", changing(ir.Conv, weight=lambda w: w.transpose(0, 2, 1, 3).copy())),
+    "narrow": ("q0", "q0", changing(IntQuant, type=lambda t: replace(t, lo=t.lo + 1))),
+    "a weight off by one": ("q2", "conv", changing(ir.Conv, weight=one_more)),
+    "value of the border": ("q1", "pad", changing(ir.Pad, value=lambda v: v + 0.25)),
+    "scale of the output": ("end", "mul", changing(ir.ops.Mul, value=lambda v: v * 2)),
 }
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_wrong_import_is_found(seed: str, tmp_path: Path) -> None:
-    """Model and Graph agree on it: only the file tells. The first node that shows it is named."""
+    """Model and Graph agree: only the file shows the error. The first node that shows it is named."""
     shown, name, change = SEEDS[seed]
     path, model = imported(network(), tmp_path)
     bad = wrong(model, name, change)
@@ -135,43 +135,43 @@ def test_a_wrong_import_is_found(seed: str, tmp_path: Path) -> None:
 
 
 def test_the_right_import_is_equal(tmp_path: Path) -> None:
-    verdict = held(network(), tmp_path)
+    verdict = compared(network(), tmp_path)
     assert verdict.ok
     assert not verdict.explained
     assert not verdict.left
     assert verdict.compared == 4  # q0, q1, q2, the output
 
 
-def test_the_output_is_that_of_the_graph(tmp_path: Path) -> None:
-    """A Graph that its Model is not like: what is behind the last layer is not compared with the Model."""
+def test_a_graph_that_differs_from_its_model_is_found(tmp_path: Path) -> None:
+    """The Graph's output is compared, not only the Model's: after the last layer only the Graph is wrong."""
     path, model = imported(network(), tmp_path)
-    bad = lowered(wrong(model, "mul", of(ir.ops.Mul, value=lambda v: v * 2)))
+    bad = lowered(wrong(model, "mul", changing(ir.ops.Mul, value=lambda v: v * 2)))
     verdict = compare_file(path, model, bad, frames_for(bad))
     assert [d.node for d in verdict.diagnostics] == ["end"]
 
 
-def test_a_weight_off_by_one_among_float_scales(tmp_path: Path) -> None:
-    """Where floats do round, too: the exact sums of the file do not give the wrong codes."""
+def test_a_wrong_weight_among_float_scales_is_found(tmp_path: Path) -> None:
+    """Floats round, too, but the exact sums of the file do not give the wrong codes."""
     path, model = imported(ties("ROUND"), tmp_path)
-    bad = wrong(model, "fc", of(ir.MatMul, weight=one_more))
+    bad = wrong(model, "fc", changing(ir.MatMul, weight=one_more))
     graph = lowered(bad)
     verdict = compare_file(path, bad, graph, frames_for(graph))
     assert verdict.unexplained
     assert "exact sums" in verdict.diagnostics[0].message
 
 
-# --------------------------------------------------------------------------- what is explained
+# --------------------------------------------------------------------------- explanations
 
 
 def ties(mode: str) -> onnx.ModelProto:
-    """Sums of multiples of 0.1 in steps of a half: every second one lies on a tie, where float32 sums do not."""
+    """Sums of multiples of 0.1 in steps of a half: every second sum is a tie, but float32 sums are not."""
     weight = (np.random.default_rng(0).integers(-7, 8, (32, 4)) / 2).astype(np.float32)
     n = Net((1, 32)).quant(0.1, 0.0, 4.0, name="q0").linear(4, 32, weight=weight, scale=0.5, name="fc")
     return n.quant(0.1, 0.0, 8.0, rounding_mode=mode, name="q1").model()
 
 
 def test_an_exact_tie_is_explained(tmp_path: Path) -> None:
-    verdict = held(ties("ROUND"), tmp_path)
+    verdict = compared(ties("ROUND"), tmp_path)
     assert verdict.ok
     assert verdict.explained.keys() == {SUM}
     for case in verdict.cases[SUM]:
@@ -183,30 +183,30 @@ def test_an_exact_tie_is_explained(tmp_path: Path) -> None:
 
 
 def test_a_product_of_two_tensors_is_explained(tmp_path: Path) -> None:
-    """Sums of multiples of 0.01 in steps of 0.02, where both factors are computed: every second one is nearly a tie."""
+    """Both factors are computed. Sums are multiples of 0.01 in steps of 0.02: every second one is nearly a tie."""
     n = Net((1, 4, 8)).quant(0.1, 0.0, 4.0, name="q0")
-    left = n.last
+    left_factor = n.last
     n.then("Transpose", perm=[0, 2, 1], name="turn")
-    n.node("MatMul", left, n.last, name="product").quant(0.02, 0.0, 8.0, name="q1")
-    verdict = held(n.model(), tmp_path)
+    n.node("MatMul", left_factor, n.last, name="product").quant(0.02, 0.0, 8.0, name="q1")
+    verdict = compared(n.model(), tmp_path)
     assert verdict.ok
     assert verdict.explained.keys() == {SUM}
     assert all(abs(Fraction(c.exact) % 1 - Fraction(1, 2)) < 1e-4 for c in verdict.cases[SUM])
 
 
 def test_an_order_of_additions_is_explained(tmp_path: Path) -> None:
-    """Thresholds beside the exact sum, on the executor's side of it."""
+    """The thresholds are next to the exact sum, on the executor's side of it."""
     weight = (np.random.default_rng(0).integers(-7, 8, (32, 1)) / 2).astype(np.float32)
     n = Net((1, 32)).quant(0.1, 0.0, 4.0, name="q0").linear(1, 32, weight=weight, scale=0.5, name="fc")
     path, model = imported(n.model(), tmp_path)
     graph = lowered(model)
     codes = frames_for(graph)
-    found = compare_file(path, model, graph, codes)
-    assert found.explained.keys() == {SUM}
-    pairs = [(float(case.ours), float(case.executor)) for case in found.cases[SUM]]
+    without_thresholds = compare_file(path, model, graph, codes)
+    assert without_thresholds.explained.keys() == {SUM}
+    pairs = [(float(case.ours), float(case.executor)) for case in without_thresholds.cases[SUM]]
     steps = np.float32(sorted({max(pair) for pair in pairs}))
     n.then("MultiThreshold", steps.reshape(1, -1), domain="qonnx.custom_op.general", name="q1", out_dtype="UINT4")
-    verdict = held(n.model(), tmp_path, codes=codes)
+    verdict = compared(n.model(), tmp_path, codes=codes)
     assert verdict.ok
     assert verdict.explained.get(SUM, 0) > 0
     for case in verdict.cases[SUM]:
@@ -217,12 +217,12 @@ def test_an_order_of_additions_is_explained(tmp_path: Path) -> None:
 
 
 def test_sums_of_counts_are_explained(tmp_path: Path) -> None:
-    """Behind MultiThreshold the exact numbers are counts times a scale, and a bias."""
+    """The exact numbers after MultiThreshold are counts times a scale, and a bias."""
     weight = (np.random.default_rng(0).integers(-7, 8, (32, 4)) / 2).astype(np.float32)
     n = Net((1, 32)).quant(0.5, 0.0, 4.0, name="q0")
     steps = np.float32([[-2, -0.5, 0.25, 1, 3]])
     n.then("MultiThreshold", steps, domain="qonnx.custom_op.general", out_dtype="INT4", out_scale=0.1, out_bias=-0.1)
-    verdict = held(n.linear(4, 32, weight=weight, scale=0.5, name="fc").model(), tmp_path)
+    verdict = compared(n.linear(4, 32, weight=weight, scale=0.5, name="fc").model(), tmp_path)
     assert verdict.ok
     assert verdict.explained.keys() == {SUM}
 
@@ -230,30 +230,30 @@ def test_sums_of_counts_are_explained(tmp_path: Path) -> None:
 def test_functions_are_explained(tmp_path: Path) -> None:
     """A library's Sigmoid is 0 where the real function, rounded once, is not yet."""
     n = Net((1, 40)).quant(0.25, 0.0, 8.0, name="q0").then("Sigmoid", name="sigmoid")
-    verdict = held(n.model(), tmp_path)
+    verdict = compared(n.model(), tmp_path)
     assert verdict.ok
     assert verdict.explained.keys() == {"last place of Sigmoid"}
 
 
 def test_a_sum_beyond_rounding_is_not_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An executor that loses a product: hlsgen is right, but float32 does not say why they differ."""
+    """The executor loses a product: hlsgen is right, but float32 rounding does not explain the difference."""
     real = oracles.by_onnxruntime
 
     def loses(node: onnx.NodeProto, arrays: list[Array], opsets: dict[str, int]) -> list[Array]:
-        found = real(node, arrays, opsets)
-        return [found[0] + np.float32(0.05)] if node.op_type == "MatMul" else found
+        results = real(node, arrays, opsets)
+        return [results[0] + np.float32(0.05)] if node.op_type == "MatMul" else results
 
     monkeypatch.setattr(oracles, "by_onnxruntime", loses)
-    verdict = held(ties("ROUND"), tmp_path)
+    verdict = compared(ties("ROUND"), tmp_path)
     assert not verdict.ok
     assert not verdict.explained
     assert "rounding explains at most" in verdict.diagnostics[0].message
 
 
-def test_what_the_optimizer_changes_is_no_explanation(tmp_path: Path) -> None:
-    """onnxruntime's integer layer takes the codes of an int32 bias for sums, whatever scale the file gives them.
+def test_changes_by_the_optimizer_are_no_explanation(tmp_path: Path) -> None:
+    """onnxruntime's integer layer adds the codes of an int32 bias to the sums, for any scale that the file gives them.
 
-    A build for that runtime computes so too; one that evaluates the nodes as the file has them is not that of the runtime.
+    A build for that runtime computes the same. A build for a runtime that evaluates the nodes of the file differs.
     """
     rng = np.random.default_rng(2)
     n = Net((1, 8), TensorProto.UINT8)
@@ -264,8 +264,8 @@ def test_what_the_optimizer_changes_is_no_explanation(tmp_path: Path) -> None:
     n.node("DequantizeLinear", bias, np.float32(0.02) * np.float32(0.03) * np.float32(2), np.array(0, np.int32), axis=0)
     proto = n.node("Add", sums, n.last).then("QuantizeLinear", np.float32(0.25), np.array(100, np.uint8)).model()
     proto.graph.output[0].type.tensor_type.elem_type = TensorProto.UINT8
-    assert held(proto, tmp_path).outputs_differ == 0
-    verdict = held(proto, tmp_path, "onnxruntime", runtime="onnx")
+    assert compared(proto, tmp_path).outputs_differ == 0
+    verdict = compared(proto, tmp_path, "onnxruntime", runtime="onnx")
     assert not verdict.ok
     assert verdict.unexplained > 0
     assert verdict.ran.startswith("onnxruntime ")
@@ -273,11 +273,12 @@ def test_what_the_optimizer_changes_is_no_explanation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("terms", [2, 3])
-@pytest.mark.parametrize("op, factors", [
-    ("SkipLayerNormalization", ["gamma", "beta"]), ("SkipSimplifiedLayerNormalization", ["gamma"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "op, factors",
+    [("SkipLayerNormalization", ["gamma", "beta"]), ("SkipSimplifiedLayerNormalization", ["gamma"])],
+)
 def test_normalized_sums_are_near_the_exact_one(op: str, factors: list[str], terms: int) -> None:
-    """Also where a third term cancels the others. Another epsilon is seen."""
+    """Also if a third term cancels the others. Another epsilon is noticed."""
     rng = np.random.default_rng(4)
     names = ["a", "b", *factors, *(["bias"] if terms == 3 else [])]
     node = onnx.helper.make_node(op, names, ["y"], domain="com.microsoft", epsilon=1e-5)
@@ -286,20 +287,20 @@ def test_normalized_sums_are_near_the_exact_one(op: str, factors: list[str], ter
         arrays[1][0, :3] = arrays[-1] * np.float32(-0.9999) - arrays[0][0, :3]
     opsets = {"": 17, "com.microsoft": 1}
     exact, reach = host_rounding.exact_result(node, arrays, opsets)
-    found = oracles.run_node("onnxruntime", node, arrays, opsets)[0]
-    assert (np.abs(found - exact) <= reach).all()
+    executed = oracles.run_node("onnxruntime", node, arrays, opsets)[0]
+    assert (np.abs(executed - exact) <= reach).all()
     assert reach[0, 3:].max() < 1e-3
     del node.attribute[:]
     node.attribute.append(onnx.helper.make_attribute("epsilon", 1e-3))
-    other = oracles.run_node("onnxruntime", node, arrays, opsets)[0]
-    assert (np.abs(other - exact) > reach).any()
+    other_epsilon = oracles.run_node("onnxruntime", node, arrays, opsets)[0]
+    assert (np.abs(other_epsilon - exact) > reach).any()
 
 
 # --------------------------------------------------------------------------- inputs, outputs, executors
 
 
 def test_stimuli_lie_between_codes(tmp_path: Path) -> None:
-    """Else the first quantizer would get nothing to round."""
+    """Otherwise the first quantizer would have nothing to round."""
     graph = lowered(imported(network(), tmp_path)[1])
     x = np.zeros((4, *graph.model.input_shape), np.float32)
     moved = between_codes(x, graph, 1)
@@ -311,12 +312,15 @@ def test_stimuli_lie_between_codes(tmp_path: Path) -> None:
 
 
 def test_codes_of_integers_come_back(tmp_path: Path) -> None:
-    """Numbers for a file whose first quantizer gives integers: those that it makes the codes of, not the codes."""
-    made = onnx.parser.parse_model(
-        '<ir_version: 9, opset_import: ["" : 19]> net (float[1, 9] x) => (float[1, 9] y) <float s = {0.02}, int8 z = {-3}, float t = {0.5}> '
-        "{ q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) r = Relu(d) p = QuantizeLinear(r, t, z) y = DequantizeLinear(p, t, z) }"
+    """Numbers for a file whose first quantizer produces integers are numbers that quantize to the codes, not the
+    codes."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 19]> net (float[1, 9] x) => (float[1, 9] y) '
+        "<float s = {0.02}, int8 z = {-3}, float t = {0.5}> "
+        "{ q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) r = Relu(d) "
+        "p = QuantizeLinear(r, t, z) y = DequantizeLinear(p, t, z) }"
     )
-    onnx.save(made, tmp_path / "m.onnx")
+    onnx.save(model, tmp_path / "m.onnx")
     build = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(input="codes"))
     codes = np.arange(-128, 124).reshape(28, *build.graph.input.shape)
     x = model_inputs(build.model, build.graph, codes)
@@ -328,9 +332,9 @@ def test_codes_of_integers_come_back(tmp_path: Path) -> None:
 
 
 def test_host_functions_are_near_the_exact_result(tmp_path: Path) -> None:
-    """Softmax after the last layer: the host's and the runtime's, both beside the exact one; no other function is."""
+    """Softmax after the last layer: both results are near the exact one. A different function is not."""
     net = Net((1, 8)).quant(0.3, name="q0").then("Softmax", axis=-1, name="soft").model()
-    verdict = held(net, tmp_path)
+    verdict = compared(net, tmp_path)
     assert verdict.ok
     assert verdict.explained.keys() == {"last place of Softmax"}
     case = verdict.cases["last place of Softmax"][0]
@@ -345,7 +349,7 @@ def test_host_functions_are_near_the_exact_result(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
-def test_two_inputs(op: str, tmp_path: Path) -> None:
+def test_models_with_two_inputs_are_compared(op: str, tmp_path: Path) -> None:
     n = Net((1, 40), TensorProto.INT8)
     n.inputs.append(onnx.helper.make_tensor_value_info("y", TensorProto.INT8, (1, 40)))
     scales = [np.float32(0.1), np.array(1, np.int8)]
@@ -353,20 +357,20 @@ def test_two_inputs(op: str, tmp_path: Path) -> None:
     n.opsets["com.microsoft"] = 1
     proto = n.model()
     proto.graph.output[0].type.tensor_type.elem_type = TensorProto.INT8
-    verdict = held(proto, tmp_path)
+    verdict = compared(proto, tmp_path)
     assert verdict.ok
     assert verdict.ran
     assert verdict.elements > 40
 
 
-def test_float32_ports(tmp_path: Path) -> None:
+def test_float32_ports_are_compared(tmp_path: Path) -> None:
     path, model = imported(Net((1, 16)).quant(0.3, 1.0, 5.0, name="q").model(), tmp_path)
     graph = lower(model, parse_input("float32"), Collector())
     values = np.random.default_rng(0).standard_normal((8, 1, 16)) * 3
     codes = ir.evaluate.float_to_key(np.float32(values))
     codes[0, 0, :2] = ir.evaluate.float_to_key(np.float32([np.inf, -np.inf]))
     assert compare_file(path, model, graph, codes).ok
-    bad = wrong(model, "q", of(IntQuant, mode=lambda _: Rounding.FLOOR))
+    bad = wrong(model, "q", changing(IntQuant, mode=lambda _: Rounding.FLOOR))
     assert not compare_file(path, bad, lower(bad, parse_input("float32"), Collector()), codes).ok
 
 
@@ -407,8 +411,8 @@ def quantizer() -> onnx.ModelProto:
     )
 
 
-def test_without_an_executor(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was not compared is not verified, unless no comparison was asked for."""
+def test_a_missing_executor_fails_the_verification(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build is verified without a comparison only if --oracle none requests that."""
     monkeypatch.setitem(oracles.PACKAGES, "qonnx", ("no_such_package",))
     assert hlsgen.verify(small, [], oracle="none").ok
     verdict = hlsgen.verify(small, [])
@@ -421,8 +425,8 @@ def test_without_an_executor(small: Path, monkeypatch: pytest.MonkeyPatch) -> No
         hlsgen.verify(small, [], oracle="brevitas")
 
 
-def test_an_executor_that_cannot_run_the_file(small: Path) -> None:
-    """Asked for by name it is a failure; the other checks are done all the same."""
+def test_an_executor_that_cannot_run_the_file_fails_the_verification(small: Path) -> None:
+    """If an executor is requested by name, this is a failure; the other checks are made."""
     verdict = hlsgen.verify(small, [], oracle="onnx")
     assert not verdict.ok
     assert verdict.model.ok
@@ -431,14 +435,16 @@ def test_an_executor_that_cannot_run_the_file(small: Path) -> None:
 
 
 @pytest.mark.parametrize("good", [True, False])
-def test_verify_says_what_the_file_says(good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In words and as JSON; a wrong import, in build and verify alike, is found."""
+def test_verify_prints_the_comparison_with_the_file(
+    good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As text and as JSON; a wrong import in both build and verify is found."""
     real = hlsgen.driver.compile.import_model
 
     def seeded(*arguments: Any, **options: Any) -> ir.Model | None:
         model = real(*arguments, **options)
         assert model is not None
-        return model if good else wrong(model, "q1", of(IntQuant, mode=lambda _: Rounding.FLOOR))
+        return model if good else wrong(model, "q1", changing(IntQuant, mode=lambda _: Rounding.FLOOR))
 
     monkeypatch.setattr(hlsgen.driver.compile, "import_model", seeded)
     monkeypatch.setattr("hlsgen.simulation.simulators.simulators_of", lambda build: [])
@@ -464,7 +470,7 @@ def test_verify_says_what_the_file_says(good: bool, tmp_path: Path, monkeypatch:
         assert data["oracle"]["cases"]["unexplained"][0]["node"] == "q1"
 
 
-#: Rows of codes of scale 0.05 with elements that onnxruntime's float32 Softmax puts on the other side of a tie.
+#: Rows of codes with scale 0.05. onnxruntime's float32 Softmax rounds some elements to the other side of a tie.
 SOFTMAX_ROWS = [
     [31, -6, 14, -9, -11, 17, 18, 18, -6, -7, -7, 15, -14, 10, 9, -26],
     [-7, -51, -11, -23, -37, -7, -13, 15, 33, -3, 26, 12, 10, -11, 29, -6],
@@ -474,12 +480,12 @@ SOFTMAX_ROWS = [
 
 @pytest.mark.parametrize("factor", [None, 0.5])
 def test_softmax_is_explained(factor: float | None, tmp_path: Path) -> None:
-    """By its exact scores. With a factor of 1/2, codes of twice the scale are the same scores."""
+    """By its exact scores. A factor of 1/2 and codes of twice the scale give the same scores."""
     net = Net((1, 3, 16)).quant(0.05 if factor is None else 0.1, bits=8.0, name="q0")
     net = net if factor is None else net.then("Mul", np.float32(factor), name="half")
     model = newer(net.then("Softmax", axis=-1, name="soft").quant(1 / 300, bits=8.0, signed=0, name="q1").model())
     x = np.array(SOFTMAX_ROWS, np.float32).reshape(1, 1, 3, 16) * np.float32(0.05 if factor is None else 0.1)
-    verdict = held(model, tmp_path, "qonnx", float_to_key(x))
+    verdict = compared(model, tmp_path, "qonnx", float_to_key(x))
     assert verdict.explained.keys() == {"last place of Softmax"}
     assert verdict.explained["last place of Softmax"] >= 3
     assert not verdict.unexplained

@@ -1,4 +1,4 @@
-"""The host code runs in a verification: Python, C, interpreter and the file's executor agree, and seeded bugs are seen."""
+"""Host code runs in a verification: Python, C, interpreter and the file's executor agree, and seeded bugs are found."""
 
 from __future__ import annotations
 
@@ -27,17 +27,20 @@ Array = Any
 
 
 def qdq(inputs: str = "float[1, 6] x", head: str = "h = Identity(x)", constants: str = "") -> onnx.ModelProto:
-    """A quantizer of a scale whose reciprocal is inexact, behind `head`, and a layer."""
+    """A quantizer whose scale has an inexact reciprocal, after `head`, and a layer."""
     return parse_model(
-        f'<ir_version: 10, opset_import: ["" : 21]> net ({inputs}) => (int32[1, 2] y) <float s = {{0.3}}, uint8 z = {{7}}, '
-        f"int8[6, 2] w = {{1, -2, 3, 5, -7, 4, 2, 2, 9, -8, 6, 1}}{constants}> "
+        f'<ir_version: 10, opset_import: ["" : 21]> net ({inputs}) => (int32[1, 2] y) '
+        f"<float s = {{0.3}}, uint8 z = {{7}}, int8[6, 2] w = {{1, -2, 3, 5, -7, 4, 2, 2, 9, -8, 6, 1}}{constants}> "
         f"{{ {head} q = QuantizeLinear(h, s, z) y = MatMulInteger(q, w, z) }}"
     )
 
 
 def two_inputs() -> onnx.ModelProto:
-    return qdq("float[1, 6] a, float[1, 6] b", "t = QuantizeLinear(a, s, z) u = QuantizeLinear(b, s, z) "
-               "c = DequantizeLinear(t, s, z) d = DequantizeLinear(u, s, z) h = Add(c, d)")  # fmt: skip
+    return qdq(
+        "float[1, 6] a, float[1, 6] b",
+        "t = QuantizeLinear(a, s, z) u = QuantizeLinear(b, s, z) "
+        "c = DequantizeLinear(t, s, z) d = DequantizeLinear(u, s, z) h = Add(c, d)",
+    )
 
 
 MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -76,7 +79,7 @@ def checked(name: str, folder: Path) -> HostVerdict:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_all_agree(name: str, tmp_path: Path) -> None:
+def test_python_c_interpreter_and_executor_agree(name: str, tmp_path: Path) -> None:
     verdict = checked(name, tmp_path)
     assert verdict.ok, verdict
     assert verdict.differences == {"Python": 0, "C": 0}
@@ -97,8 +100,8 @@ def nan_is_highest(op: Any, x: Array) -> Array:
     return np.where(np.isnan(x), op.type.hi, codes)
 
 
-def test_a_product_with_the_reciprocal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seen by both languages, and by the executor: also where all of hlsgen had the bug."""
+def test_a_product_with_the_reciprocal_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both languages show it. The executor shows it even if all of hlsgen has the bug."""
     build, out = built("onnxruntime", tmp_path)
     assert isinstance(build.graph.encode, QuantizeLinear)
     monkeypatch.setattr(reference, "quantize", reciprocal)
@@ -109,7 +112,7 @@ def test_a_product_with_the_reciprocal(tmp_path: Path, monkeypatch: pytest.Monke
     assert not verdict.ok
 
 
-def test_a_code_for_nan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_code_for_nan_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """NaN is the lowest code in onnxruntime, Python, C and the interpreter."""
     build, out = built("onnxruntime", tmp_path)
     monkeypatch.setattr(reference, "quantize", nan_is_highest)
@@ -122,10 +125,10 @@ def test_a_code_for_nan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize(("ending", "language"), [(".py", "Python"), (".c", "C")])
 @pytest.mark.parametrize("name", ["onnxruntime", "qonnx"])
-def test_one_language(
+def test_a_bug_in_one_language_is_found(
     ending: str, language: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
-    """A quotient that is a product with the reciprocal in one of the two."""
+) -> None:
+    """One of the two languages multiplies with the reciprocal instead of dividing."""
 
     def wrong(*args: Any) -> dict[str, bytes]:
         files = host_files(*args)
@@ -146,18 +149,18 @@ def test_one_language(
     build, out = built(name, tmp_path)
     monkeypatch.setattr(host_selftest, "host_files", wrong)
     verdict = check_host(build.model, build.network, out / "model.onnx", 1, "none")
-    assert [found for found, count in verdict.differences.items() if count] == [language]
+    assert [name_ for name_, count in verdict.differences.items() if count] == [language]
 
 
-def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_selftest.shutil, "which", lambda name: None)
     verdict = checked("layer", tmp_path)
     assert list(verdict.differences) == ["Python"]
     assert "no C compiler" in verdict.notes[0]
 
 
-def test_in_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own part, entry and diagnostic; a difference is no success."""
+def test_a_difference_fails_the_verification(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host code is a part of the verdict, with a JUnit case and a diagnostic."""
     build, out = built("layer", tmp_path)
     monkeypatch.setattr(
         "hlsgen.simulation.verify.check_host", lambda *_: HostVerdict(4, {"Python": 0, "C": 2}, notes=["a note"])

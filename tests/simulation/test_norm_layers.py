@@ -1,4 +1,4 @@
-"""What is behind a normalization in hardware: the bits of float32, read as its codes."""
+"""Values after a normalization in hardware: the bits of float32 as its codes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import hlsgen
 @pytest.mark.cases(1)
 @needs_icarus
 @pytest.mark.sim
-@pytest.mark.parametrize("form", ["LayerNormalization", "rms one over"])
-def test_every_layer_in_simulation(form: str, tmp_path: Path) -> None:
-    net = norm_net(form, length=6, bits=3, rows=2)
+@pytest.mark.parametrize("kind", ["LayerNormalization", "rms one over"])
+def test_every_layer_in_simulation(kind: str, tmp_path: Path) -> None:
+    net = norm_net(kind, length=6, bits=3, rows=2)
     onnx.save(net, tmp_path / "net.onnx")
     hlsgen.build(tmp_path / "net.onnx", tmp_path / "out", hlsgen.Options(target_cycles=12))
-    found = hlsgen.layers(tmp_path / "out", samples(net, 4), "icarus")
-    assert [layer.differing for layer in found] == [0] * 3
-    assert np.isfinite(found[1].values).all()
+    layers = hlsgen.layers(tmp_path / "out", samples(net, 4), "icarus")
+    assert [layer.differing for layer in layers] == [0] * 3
+    assert np.isfinite(layers[1].values).all()

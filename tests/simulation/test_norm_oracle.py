@@ -1,4 +1,5 @@
-"""Normalizations against onnxruntime: every code that differs is explained to the exact number, and a wrong one is not."""
+"""Normalizations compared with onnxruntime: each differing code is explained by the exact number, a wrong one is
+not."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from hlsgen.simulation.file_oracle import compare_file
 from hlsgen.simulation.file_verdict import OracleVerdict
 
 
-def held(net: onnx.ModelProto, other: onnx.ModelProto, folder: Path, frames: int) -> OracleVerdict:
-    """What onnxruntime makes of one file, against our integers of another one."""
+def compared(net: onnx.ModelProto, file_model: onnx.ModelProto, folder: Path, frames: int) -> OracleVerdict:
+    """The verdict on `file_model` in onnxruntime, compared with our integers of `net`."""
     path, file = folder / "net.onnx", folder / "file.onnx"
     onnx.save(net, path)
-    onnx.save(other, file)
+    onnx.save(file_model, file)
     problems = Collector()
     model = import_model(path, problems)
     assert model is not None
@@ -35,7 +36,7 @@ def held(net: onnx.ModelProto, other: onnx.ModelProto, folder: Path, frames: int
 @pytest.mark.parametrize(("form", "length"), [("layer reciprocal", 64), ("rms one over", 24)])
 def test_differences_are_explained(form: str, length: int, tmp_path: Path) -> None:
     net = norm_net(form, length=length, bits=8, rows=40, seed=5)
-    verdict = held(net, net, tmp_path, 60)
+    verdict = compared(net, net, tmp_path, 60)
     assert verdict.unexplained == 0
     assert not verdict.left
     assert sum(verdict.explained.values()) > 0
@@ -45,4 +46,4 @@ def test_differences_are_explained(form: str, length: int, tmp_path: Path) -> No
 def test_another_epsilon_is_not_explained(form: str, tmp_path: Path) -> None:
     nets = [norm_net(form, length=16, bits=8, rows=8, epsilon=epsilon, seed=5) for epsilon in (1e-3, 1.1e-3)]
     assert np.all([len(net.graph.node) == len(nets[0].graph.node) for net in nets])
-    assert held(nets[0], nets[1], tmp_path, 40).unexplained > 0
+    assert compared(nets[0], nets[1], tmp_path, 40).unexplained > 0

@@ -1,6 +1,6 @@
-"""Units that ignore back-pressure, beats in reset, tlast at the wrong place: a bench of every build finds them.
+"""Units that ignore back-pressure, beats in reset, misplaced tlast: the bench of every build finds them.
 
-At an interval of one cycle, where nothing stalls by itself.
+The builds have an interval of one cycle, at which nothing stalls by itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = [needs_icarus, pytest.mark.sim]
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> hlsgen.Build:
-    """Three branches that begin in a fork and meet behind FIFOs, a frame a cycle."""
+    """Three branches that begin at a fork and are joined after FIFOs, with a frame each cycle."""
     folder = tmp_path_factory.mktemp("branches")
     onnx.save(network([0.5, 0.25, 0.5], "Add Sub"), folder / "model.onnx")
     build = hlsgen.build(folder / "model.onnx", folder / "core", hlsgen.Options(target_cycles=1, reset_active_low=True))
@@ -32,13 +32,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> hlsgen.Build:
 
 
 def bench(build: hlsgen.Build, folder: Path, *tests: str) -> tuple[bool, dict[str, object], str]:
-    """Whether tests of the bench pass, on the files of the build as they lie in `folder`; what they record; the log."""
+    """Runs tests of the bench on the files in `folder`; returns whether they passed, their record, and the log."""
     work = prepare(build.design, build.network, build.timing, stimuli(build.network, 16, 1), folder / "work")
     outcome = simulate(folder, work, work, folder / "sim", "icarus", list(tests))
     return outcome.passed, outcome.result, outcome.log
 
 
-def written(build: hlsgen.Build, folder: Path, module: str = "", before: str = "", after: str = "") -> Path:
+def written(build: hlsgen.Build, folder: Path, module: str = "", old_text: str = "", new_text: str = "") -> Path:
     """The files of the build, one line of a module replaced."""
     spoilt = f"rtl/{build.design.top}_{module}.v"
     assert not module or spoilt in build.files
@@ -46,8 +46,8 @@ def written(build: hlsgen.Build, folder: Path, module: str = "", before: str = "
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if name == spoilt:
-            assert data.count(before.encode()) == 1
-            data = data.replace(before.encode(), after.encode())
+            assert data.count(old_text.encode()) == 1
+            data = data.replace(old_text.encode(), new_text.encode())
         path.write_bytes(data)
     return folder
 
@@ -58,14 +58,14 @@ def test_every_stream_is_accounted_for(built: hlsgen.Build, tmp_path: Path) -> N
     coverage = result["coverage"]
     assert isinstance(coverage, dict)
     assert coverage["streams"] == 2 + sum(len(node.outputs) for node in built.network.nodes[:-1])
-    # FIFOs hold whatever the shorter branches are ahead.
+    # The FIFOs of the shorter branches never fill up.
     assert not {"port_in", "port_out", "mv0", "mv1", "mv2", "add6", "add7"} & set(coverage["never_stalled"])
     assert not {"port_in", "port_out", "s_axis", "mv0", "mv1", "mv2"} & set(coverage["never_starved"])
 
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize(
-    "module, before, after",
+    "module, old_text, new_text",
     [
         ("hg_stages", "en = m_ready || (JOINED == 0 && !m_valid);", "en = 1'b1;"),
         ("hg_axis_in", "ready   = m_ready || !valid_reg;", "ready   = 1'b1;"),
@@ -75,12 +75,14 @@ def test_every_stream_is_accounted_for(built: hlsgen.Build, tmp_path: Path) -> N
         ("hg_rank", "en = m_ready || !valid_reg[LEVELS-1];", "en = 1'b1;"),
     ],
 )
-def test_a_unit_that_ignores_stalls(built: hlsgen.Build, tmp_path: Path, module: str, before: str, after: str) -> None:
-    assert not bench(built, written(built, tmp_path, module, before, after), "long_stalls")[0]
+def test_a_unit_that_ignores_stalls_is_found(
+    built: hlsgen.Build, tmp_path: Path, module: str, old_text: str, new_text: str
+) -> None:
+    assert not bench(built, written(built, tmp_path, module, old_text, new_text), "long_stalls")[0]
 
 
 @pytest.mark.parametrize("active_low", [False, True])
-def test_a_port_that_takes_beats_in_reset(active_low: bool, tmp_path: Path) -> None:
+def test_a_port_that_accepts_beats_in_reset_is_found(active_low: bool, tmp_path: Path) -> None:
     model = Net((1, 4)).quant(0.25)
     onnx.save(model.model(), tmp_path / "model.onnx")
     options = hlsgen.Options(reset_active_low=active_low, input="fixed:6,3")
@@ -90,7 +92,7 @@ def test_a_port_that_takes_beats_in_reset(active_low: bool, tmp_path: Path) -> N
     assert not passed, log
 
 
-def test_a_port_that_pads_with_ones(tmp_path: Path) -> None:
+def test_a_port_that_pads_with_ones_is_found(tmp_path: Path) -> None:
     onnx.save(Net((1, 3)).quant(0.25).model(), tmp_path / "model.onnx")
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "core", hlsgen.Options(input="fixed:6,3"))
     spoilt = written(build, tmp_path / "spoilt", "hg_axis_out", "{TDATA_W+1-WIDTH{1'b0}}", "{TDATA_W+1-WIDTH{1'b1}}")
@@ -101,22 +103,22 @@ def test_a_port_that_pads_with_ones(tmp_path: Path) -> None:
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize(
-    "before, after",
+    "old_text, new_text",
     [
         ("tlast_reg != last;", "tlast_reg && !last;"),
         ("tlast_reg != last;", "!tlast_reg && last;"),
         ("            error_reg <= 1'b0;\n", "            if (^error_reg === 1'bx) error_reg <= 1'b0;\n"),
     ],
 )
-def test_a_port_that_misjudges_tlast(before: str, after: str, tmp_path: Path) -> None:
+def test_a_port_that_misjudges_tlast_is_found(old_text: str, new_text: str, tmp_path: Path) -> None:
     model = Net((1, 5)).quant(0.25)
     onnx.save(model.model(), tmp_path / "model.onnx")
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "core", hlsgen.Options(input="fixed:6,3"))
-    spoilt = written(build, tmp_path / "spoilt", "hg_axis_in", before, after)
+    spoilt = written(build, tmp_path / "spoilt", "hg_axis_in", old_text, new_text)
     assert not bench(build, spoilt, "frame_errors")[0]
 
 
-#: A module, a line of it and another one, the test that has to fail, and a word of what it says.
+#: (module, a text in it, its replacement, the test that must fail, a text in its message)
 SPOILT = [
     ("hg_bus_in", "s_axis_tdata[g*SLOT +: WIDTH]", "s_axis_tdata[g*WIDTH +: WIDTH]", "full_rate", "first divergence"),
     ("hg_bus_out", "[g*SLOT +: SLOT] = filled", "[(SLOTS-1-g)*SLOT +: SLOT] = filled", "full_rate", "padding"),
@@ -132,14 +134,16 @@ SPOILT = [
 
 
 @pytest.mark.cases(1)
-@pytest.mark.parametrize("module, before, after, test, word", SPOILT)
-def test_spoilt_ports_on_a_bus(module: str, before: str, after: str, test: str, word: str, tmp_path: Path) -> None:
-    """Five elements of six bits, two to a word of the bus."""
+@pytest.mark.parametrize("module, old_text, new_text, test, word", SPOILT)
+def test_spoilt_ports_on_a_bus_are_found(
+    module: str, old_text: str, new_text: str, test: str, word: str, tmp_path: Path
+) -> None:
+    """Frames of five elements of six bits, two in a bus word."""
     onnx.save(Net((1, 5)).quant(0.25).model(), tmp_path / "model.onnx")
     options = hlsgen.Options(input="fixed:6,3", bus_width="16", tkeep=True, control=True)
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "core", options)
     good = bench(build, written(build, tmp_path / "good"), test)
     assert good[0], good[2]
-    passed, _, log = bench(build, written(build, tmp_path / "spoilt", module, before, after), test)
+    passed, _, log = bench(build, written(build, tmp_path / "spoilt", module, old_text, new_text), test)
     assert not passed
     assert word in log, log

@@ -1,4 +1,4 @@
-"""Loops of a file, written down step by step: the same in onnxruntime, and cut behind each quantizer of their bodies."""
+"""Loops of a file, unrolled into their steps: same results in onnxruntime, and tensors within loops are compared."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def unrolled(model: onnx.ModelProto) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_scans_are_the_same_in_plain_nodes(seed: int) -> None:
-    """Any axes and directions; of numbers that the walk has not seen."""
+    """Any axes and directions, with numbers that unrolling did not use."""
     model = random_scan(seed)
     x = some(model, 1)
     np.testing.assert_array_equal(ort.run(unrolled(model), {"x": x}, ort.OFF)[0], ort.run(model, {"x": x}, ort.OFF)[0])
@@ -54,33 +54,33 @@ def test_loops_are_the_same_in_plain_nodes(cond: Any, count: Any) -> None:
     np.testing.assert_array_equal(ort.run(unrolled(model), {"x": x}, ort.OFF)[0], ort.run(model, {"x": x}, ort.OFF)[0])
 
 
-def test_a_loop_in_a_branch() -> None:
-    """The bodies take tensors of the graphs around them."""
+def test_a_loop_in_a_branch_is_unrolled() -> None:
+    """The bodies read tensors of the graphs around them."""
     inner = random_scan(5)
     x = some(inner, 2)
     branch = helper.make_graph(list(inner.graph.node), "then", [], [tensor("y")], list(inner.graph.initializer))
-    other = helper.make_graph([helper.make_node("Neg", ["x"], ["y_else"])], "else", [], [tensor("y_else")])
-    node = helper.make_node("If", ["c"], ["y"], name="if", then_branch=branch, else_branch=other)
+    else_branch = helper.make_graph([helper.make_node("Neg", ["x"], ["y_else"])], "else", [], [tensor("y_else")])
+    node = helper.make_node("If", ["c"], ["y"], name="if", then_branch=branch, else_branch=else_branch)
     model = model_of([node], {"c": np.bool_(True)}, list(x.shape), None)
     np.testing.assert_array_equal(ort.run(unrolled(model), {"x": x}, ort.OFF)[0], ort.run(inner, {"x": x}, ort.OFF)[0])
 
 
-def test_another_walk_than_the_executor_s_is_no_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps taken in the wrong order: the walk itself is held against the operator."""
+def test_unrolling_is_compared_with_the_executor_s_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps in the wrong order are noticed, as the operator gives other results."""
     model = next(m for m in map(random_scan, range(30)) if m.graph.input[0].type.tensor_type.shape.dim[0].dim_value > 1)
     read = unrolled_file._attributes
 
     def turned(node: onnx.NodeProto) -> dict[str, Any]:
-        found = read(node)
-        return found | {"scan_input_directions": [1 - d for d in found["scan_input_directions"]]}
+        attributes = read(node)
+        return attributes | {"scan_input_directions": [1 - d for d in attributes["scan_input_directions"]]}
 
     monkeypatch.setattr(unrolled_file, "_attributes", turned)
     with pytest.raises(Unable, match="one by one"):
         unrolled(model)
 
 
-def held(file: onnx.ModelProto, built: onnx.ModelProto, folder: Path) -> OracleVerdict:
-    """One file against the Model of another one."""
+def compared(file: onnx.ModelProto, built: onnx.ModelProto, folder: Path) -> OracleVerdict:
+    """The verdict on one file, compared with the Model of another one."""
     onnx.save(built, folder / "built.onnx")
     onnx.save(file, folder / "file.onnx")
     problems = Collector()
@@ -100,9 +100,13 @@ def qonnx_cell(steps: int, bias: float) -> onnx.ModelProto:
 
     def quant(name: str, scale: float) -> str:
         return g.add(
-            "Quant", [name, np.float32(scale), np.float32(0), np.float32(6)], domain="qonnx.custom_op.general", signed=1,
-            narrow=0, rounding_mode="ROUND",
-        )  # fmt: skip
+            "Quant",
+            [name, np.float32(scale), np.float32(0), np.float32(6)],
+            domain="qonnx.custom_op.general",
+            signed=1,
+            narrow=0,
+            rounding_mode="ROUND",
+        )
 
     weights = [quant(g.const(rng.normal(0, 0.5, (3, 3)), np.float32), 0.03) for _ in range(2)]
     products = [g.add("MatMul", [quant(name, 0.07), w]) for name, w in zip(("x0", "h"), weights, strict=True)]
@@ -116,13 +120,12 @@ def qonnx_cell(steps: int, bias: float) -> onnx.ModelProto:
     return model
 
 
-def test_bodies_are_held_behind_each_quantizer(tmp_path: Path) -> None:
-    """qonnx has no Scan, and gets its steps; a bias that the file does not have is found where it is added."""
-    right = held(qonnx_cell(5, 0.2), qonnx_cell(5, 0.2), tmp_path)
+def test_quantizers_within_loops_are_compared(tmp_path: Path) -> None:
+    """qonnx has no Scan and runs the steps. A bias that the file does not have is found where it is added."""
+    right = compared(qonnx_cell(5, 0.2), qonnx_cell(5, 0.2), tmp_path)
     assert (right.ok, right.ran.split()[0], right.left) == (True, "qonnx", {})
-    assert (
-        right.compared == 5 * 4
-    )  # of each step the data, the state in front, the sum, the result; the first state is no data, the output is
-    wrong = held(qonnx_cell(5, 0.2), qonnx_cell(5, 0.3), tmp_path)
+    # In each step the data, the previous state, the sum and the result. The first state is constant; the output counts.
+    assert right.compared == 5 * 4
+    wrong = compared(qonnx_cell(5, 0.2), qonnx_cell(5, 0.3), tmp_path)
     assert wrong.unexplained
     assert wrong.diagnostics[0].node.startswith("scan[0]/")

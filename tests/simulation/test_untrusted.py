@@ -1,4 +1,4 @@
-"""Builds of strangers: what differs is not executed, and nothing runs for ever or writes where it was not told to."""
+"""Builds of strangers: changed files are not executed; nothing runs forever or writes outside its folders."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ X = np.zeros((2, 4), np.float32)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("build")
     hlsgen.build(save(mlp().model(), folder / "m.onnx"), folder / "out", hlsgen.Options(input="fixed:8,4"))
     return folder / "out"
 
 
 @pytest.fixture
-def core(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path / "core")
+def core(built: Path, tmp_path: Path) -> Path:
+    shutil.copytree(built, tmp_path / "core")
     return tmp_path / "core"
 
 
@@ -47,7 +47,7 @@ def insert(core: Path, statement: str) -> None:
 
 
 def evil(core: Path) -> Path:
-    """Makes the top module write a file; gives that."""
+    """Makes the top module write a file; returns that file."""
     proof = core.parent / "executed"
     insert(core, f'integer opened;\ninitial opened = $fopen("{proof}", "w");')
     return proof
@@ -80,7 +80,7 @@ def test_every_file_stops_the_simulation(name: str, core: Path) -> None:
         hlsgen.run(core, X, "verilator")
 
 
-def test_a_file_that_building_again_would_keep(core: Path) -> None:
+def test_a_file_that_does_not_belong_to_the_build_stops_the_simulation(core: Path) -> None:
     (core / "rtl" / "notes.txt").write_text("mine")
     with pytest.raises(HlsgenError, match=r"HG051 rtl/notes\.txt: does not belong to the build\. Move it away"):
         hlsgen.run(core, X, "icarus")
@@ -88,15 +88,15 @@ def test_a_file_that_building_again_would_keep(core: Path) -> None:
 
 @pytest.mark.sim
 @needs_icarus
-def test_a_file_changed_after_the_comparison(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is simulated is what was compared."""
+def test_a_file_changed_after_the_comparison_is_not_simulated(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulated files are those that were compared."""
     proof, compare = core.parent / "executed", core_copy.changes
 
     def then_change(files: Mapping[str, bytes], directory: Path, hint: str = "") -> list[Diagnostic]:
-        found = compare(files, directory, hint)
-        if not found:
+        changed = compare(files, directory, hint)
+        if not changed:
             evil(core)
-        return found if "executed" not in (core / "rtl" / "m.v").read_text() else []
+        return changed if "executed" not in (core / "rtl" / "m.v").read_text() else []
 
     monkeypatch.setattr(core_copy, "changes", then_change)
     monkeypatch.setattr(verify, "changes", then_change)
@@ -108,7 +108,7 @@ def test_a_file_changed_after_the_comparison(core: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.sim
 @needs_icarus
-def test_the_cut_of_a_layer_goes_only_where_it_is_told(core: Path) -> None:
+def test_the_cut_of_a_layer_is_written_into_its_folder_only(core: Path) -> None:
     memory = next(iter(sorted((core / "rtl").glob("*.mem"))))
     words = memory.read_text().split()
     memory.write_text("\n".join(f"{int(word, 16) ^ 1:0{len(word)}x}" for word in words) + "\n")
@@ -116,26 +116,26 @@ def test_the_cut_of_a_layer_goes_only_where_it_is_told(core: Path) -> None:
     (foreign / "q0").mkdir(parents=True)
     (foreign / "q0" / "precious").write_text("mine")
     (core / "divergence").symlink_to(foreign)
-    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    contents = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
     for folder in (foreign, core / "divergence", core / "files.f"):
         with pytest.raises(HlsgenError, match=r"HG040.*--cut"):
             hlsgen.verify(core, ["icarus"], allow_changed=True, cut=folder)
-    found = hlsgen.verify(core, ["icarus"], 20, allow_changed=True, cut=home / "cut").first_divergence
-    assert found
-    assert found["layer"] == "q0"
-    assert found["cut"] == str(home / "cut")
-    assert {path: path.read_bytes() for path in before} == before
+    divergence = hlsgen.verify(core, ["icarus"], 20, allow_changed=True, cut=home / "cut").first_divergence
+    assert divergence
+    assert divergence["layer"] == "q0"
+    assert divergence["cut"] == str(home / "cut")
+    assert {path: path.read_bytes() for path in contents} == contents
     command = [sys.executable, str(home / "cut" / "tb" / "run.py"), "--sim", "icarus"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "expected" in done.stdout + done.stderr
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert "expected" in ended.stdout + ended.stderr
 
 
 # --------------------------------------------------------------------------- simulations that do not end
 
 
 def soon(monkeypatch: pytest.MonkeyPatch, seconds: float) -> list[int]:
-    """Limits the time of every tool; gives the process groups that are started."""
+    """Limits the time of every tool; returns the process groups that are started."""
     groups: list[int] = []
 
     class Recorded(subprocess.Popen[Any]):
@@ -151,30 +151,27 @@ def soon(monkeypatch: pytest.MonkeyPatch, seconds: float) -> list[int]:
 
 
 def assert_gone(groups: list[int]) -> None:
-    """No process of these groups runs; what init has not yet taken note of does not count.
-
-    What has been killed may take a moment to end.
-    """
+    """No process of these groups runs, after a moment in which killed processes end. Zombies do not count."""
     end = time.monotonic() + 10
-    while (left := running(groups)) and time.monotonic() < end:
+    while (remaining := running(groups)) and time.monotonic() < end:
         time.sleep(0.02)
-    assert not left
+    assert not remaining
 
 
 def running(groups: list[int]) -> list[int]:
-    """The groups of which a process is there that is no zombie."""
-    found = []
+    """The groups with a process that is not a zombie."""
+    running_groups = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             state, _, group = stat.read_text().rpartition(")")[2].split()[:3]
             if int(group) in groups and state != "Z":
-                found.append(int(group))
-    return found
+                running_groups.append(int(group))
+    return running_groups
 
 
 @pytest.mark.sim
 @needs_icarus
-def test_a_simulation_without_end(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_simulation_without_end_is_ended(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     insert(core, "initial while (1);")
     groups = soon(monkeypatch, 6)
     with pytest.raises(HlsgenError, match="HG053 icarus: the simulation did not end within 6 s"):
@@ -184,15 +181,15 @@ def test_a_simulation_without_end(core: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.sim
-def test_a_compiled_core_that_crashes(core: Path) -> None:
-    """It runs in a process of its own: this one is not ended."""
+def test_a_compiled_core_that_crashes_is_reported(core: Path) -> None:
+    """It runs in a child process: this process continues."""
     insert(core, 'initial $c("abort();");')
     with pytest.raises(HlsgenError, match="HG053 verilator: the simulation failed"):
         hlsgen.run(core, X, "verilator", allow_changed=True)
 
 
-def test_the_time_limit_follows_the_cycles(made: Path) -> None:
-    build = hlsgen.check(made / "model.onnx")
+def test_the_time_limit_follows_the_cycles(built: Path) -> None:
+    build = hlsgen.check(built / "model.onnx")
     few, many = (
         cocotb_runner.time_limit(build.network, build.timing, build.files, frames, "icarus")
         for frames in (4, 1_000_000)
@@ -218,12 +215,12 @@ def test_a_signal_ends_all_processes(number: signal.Signals, code: int, tmp_path
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT], env={**os.environ, "TMPDIR": str(tmp_path)}, stderr=subprocess.DEVNULL
     )
-    found: list[Path] = []
+    group_files: list[Path] = []
     end = time.monotonic() + 60
-    while not (found and found[0].read_text()) and time.monotonic() < end:
+    while not (group_files and group_files[0].read_text()) and time.monotonic() < end:
         time.sleep(0.05)
-        found = list(tmp_path.glob("hlsgen-*/group"))
-    group = int(found[0].read_text())
+        group_files = list(tmp_path.glob("hlsgen-*/group"))
+    group = int(group_files[0].read_text())
     process.send_signal(number)
     assert process.wait(30) in (code, -number)
     assert_gone([group])
@@ -232,20 +229,20 @@ def test_a_signal_ends_all_processes(number: signal.Signals, code: int, tmp_path
 
 def test_endless_output_is_not_kept(tmp_path: Path) -> None:
     command = ["sh", "-c", "head -c 30000000 /dev/zero; echo; echo the end"]
-    done = child_process.run_tool(command, tmp_path, os.environ, "icarus", 60, "it")
-    assert done.log.endswith("the end\n")
-    assert len(done.log) <= child_process.MAX_LOG
+    ended = child_process.run_tool(command, tmp_path, os.environ, "icarus", 60, "it")
+    assert ended.log.endswith("the end\n")
+    assert len(ended.log) <= child_process.MAX_LOG
 
 
 # --------------------------------------------------------------------------- tools that fail
 
 
 def message(error: HlsgenError) -> str:
-    (found,) = error.diagnostics
-    assert "\n" not in found.message
-    assert "Traceback" not in str(found)
-    assert found.hint
-    return str(found)
+    (diagnostic,) = error.diagnostics
+    assert "\n" not in diagnostic.message
+    assert "Traceback" not in str(diagnostic)
+    assert diagnostic.hint
+    return str(diagnostic)
 
 
 def tools(folder: Path, *names: str, **programs: str) -> str:
@@ -262,7 +259,7 @@ def tools(folder: Path, *names: str, **programs: str) -> str:
     return str(folder)
 
 
-def test_without_vvp(core: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_vvp_is_reported(core: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", tools(tmp_path / "bin", iverilog="exit 0"))
     with pytest.raises(HlsgenError) as refused:
         hlsgen.run(core, X, "icarus")
@@ -278,7 +275,9 @@ def test_without_vvp(core: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ("exit 3", "HLSGEN_DEBUG=1"),
     ],
 )
-def test_a_broken_compiler(text: str, shown: str, core: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_compiler_is_reported(
+    text: str, shown: str, core: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", tools(tmp_path / "bin", gxx=text, cxx=text))
     monkeypatch.delenv("OBJCACHE", raising=False)
     with pytest.raises(HlsgenError) as refused:
@@ -290,7 +289,7 @@ def test_a_broken_compiler(text: str, shown: str, core: Path, tmp_path: Path, mo
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("text", ["echo 'vvp: cannot allocate' >&2; exit 1", "kill -9 $$"])
-def test_a_broken_simulator(text: str, core: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_simulator_is_reported(text: str, core: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", tools(tmp_path / "bin", "iverilog", vvp=text))
     with pytest.raises(HlsgenError) as refused:
         hlsgen.run(core, X, "icarus")
@@ -298,7 +297,7 @@ def test_a_broken_simulator(text: str, core: Path, tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("place", ["folder", "file"])
-def test_no_room_for_temporary_files(place: str, core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(place: str, core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> Any:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -310,7 +309,9 @@ def test_no_room_for_temporary_files(place: str, core: Path, monkeypatch: pytest
         assert "TMPDIR" in message(refused.value)
 
 
-def test_a_temporary_folder_that_make_cannot_name(core: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_temporary_folder_that_make_cannot_handle_is_reported(
+    core: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("a b", "a:b", "a'b", 'a"b', "a\nb", "a#b", "a$b"):
         (tmp_path / name).mkdir()
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / name))
@@ -320,18 +321,18 @@ def test_a_temporary_folder_that_make_cannot_name(core: Path, tmp_path: Path, mo
 
 
 @pytest.mark.sim
-def test_the_shipped_testbench_in_a_folder_that_make_cannot_name(core: Path, tmp_path: Path) -> None:
+def test_the_shipped_testbench_reports_a_folder_that_make_cannot_handle(core: Path, tmp_path: Path) -> None:
     core.rename(tmp_path / "a b'c")
     command = [sys.executable, str(tmp_path / "a b'c" / "tb" / "run.py"), "--sim", "verilator"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
-    assert "move or rename the folder" in done.stderr
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr.count("\n") == 1
+    assert "move or rename the folder" in ended.stderr
 
 
 @pytest.mark.sim
 @needs_icarus
-def test_a_build_with_any_name(core: Path, tmp_path: Path) -> None:
+def test_a_build_may_have_any_name(core: Path, tmp_path: Path) -> None:
     odd = tmp_path / "a b'c:d\"e\nf$(g)#h\\i"
     core.rename(odd)
     assert hlsgen.verify(odd, ["icarus"], 4).ok

@@ -1,4 +1,4 @@
-"""Verification fails when anything of a build is touched, and says where hardware differs."""
+"""A verification fails if any file of a build is changed, and locates differences of the hardware."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ def test_untouched_build_is_verified(core: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.sim
-def test_one_weight(core: Path) -> None:
+def test_a_changed_weight_is_located(core: Path) -> None:
     memory = core / "rtl" / "floor_ceil_mv0.mem"
     flip(memory, 0, 1)
     verdict = hlsgen.verify(core, ["icarus"], frames=10, allow_changed=True)
     assert not verdict.ok
     assert verdict.changed == ["rtl/floor_ceil_mv0.mem"]
-    found = verdict.simulators["icarus"]
-    assert found.mismatches > 0 or found.failures
-    where = verdict.first_divergence
-    assert where is not None
+    simulated = verdict.simulators["icarus"]
+    assert simulated.mismatches > 0 or simulated.failures
+    divergence = verdict.first_divergence
+    assert divergence is not None
     first = json.loads((core / "manifest.json").read_text())["layers"][0]
-    assert where["layer"] == first["name"]
-    assert where["expected"] != where["actual"]
+    assert divergence["layer"] == first["name"]
+    assert divergence["expected"] != divergence["actual"]
 
 
 @pytest.mark.slow
 @pytest.mark.sim
-def test_one_threshold(core: Path) -> None:
+def test_a_changed_threshold_is_located(core: Path) -> None:
     memory = next(iter(sorted((core / "rtl").glob("floor_ceil_q1_*_00.mem"))))
     flip(memory, 0, 4 * len(memory.read_text().splitlines()[0]) - 5)
     verdict = hlsgen.verify(core, ["icarus"], frames=30, allow_changed=True)
@@ -65,7 +65,7 @@ def test_one_threshold(core: Path) -> None:
     assert not verdict.ok
 
 
-def test_every_generated_file_counts(core: Path) -> None:
+def test_every_changed_file_is_listed(core: Path) -> None:
     build = reopen(core)
     assert changed_files(build.files, core) == []
     for name in build.files:
@@ -100,7 +100,7 @@ def test_a_changed_model_is_noticed(core: Path) -> None:
         ("rtl/floor_ceil_hg_mac.v", r"first_reg <= last_reg", r"first_reg <= !last_reg"),
         ("rtl/floor_ceil_hg_slice.v", r"if \(!full_reg\) skid_reg <= s_data;", r"skid_reg <= s_data;"),
         ("rtl/floor_ceil_hg_axis_out.v", r"beat_reg == LAST;", r"beat_reg == 0;"),
-        # Resets that leave something of the frame before.
+        # Resets that keep a part of the previous frame.
         ("rtl/floor_ceil_hg_axis_out.v", r"if \(rst\) beat_reg", r"if (rst && ^beat_reg === 1'bx) beat_reg"),
         (
             "rtl/floor_ceil_hg_replay.v",
@@ -112,7 +112,7 @@ def test_a_changed_model_is_noticed(core: Path) -> None:
     ],
 )
 def test_broken_rtl_fails_in_simulation(core: Path, file: str, pattern: str, replacement: str) -> None:
-    """The simulation itself notices, not only the comparison of files."""
+    """The simulation itself fails, not only the comparison of files."""
     path = core / file
     text, count = re.subn(pattern, replacement, path.read_text())
     assert count
@@ -130,11 +130,11 @@ def test_rtl_that_does_not_compile_is_an_error(core: Path) -> None:
 
 @pytest.mark.sim
 def test_wrong_prediction_is_noticed(core: Path) -> None:
-    """A vector buffer that reads in every other cycle still gives right values; the cycles tell."""
+    """A vector buffer that reads in every other cycle still gives right values; the cycles are not as predicted."""
     path = core / "rtl" / "floor_ceil_hg_replay.v"
     text = path.read_text()
     slow = "reg reads_reg;\n    always @(posedge clk) reads_reg <= !rst && !reads_reg;\n    wire end_pass "
-    for own, other in (
+    for old_text, new_text in (
         ("wire end_pass ", slow),
         ("assign able    = able_reg;", "assign able    = reads_reg && able_reg;"),
         ("ends = able_reg", "ends = reads_reg && able_reg"),
@@ -143,17 +143,17 @@ def test_wrong_prediction_is_noticed(core: Path) -> None:
         ("first    = advance", "first    = reads_reg && advance"),
         ("wire empties  = ", "wire empties  = reads_reg && "),
     ):
-        assert text.count(own) == 1
-        text = text.replace(own, other)
+        assert text.count(old_text) == 1
+        text = text.replace(old_text, new_text)
     path.write_text(text)
-    found = hlsgen.verify(core, ["icarus"], frames=10, allow_changed=True).simulators["icarus"]
-    assert found.mismatches == 0
-    assert any("predicted" in message for message in found.failures)
+    simulated = hlsgen.verify(core, ["icarus"], frames=10, allow_changed=True).simulators["icarus"]
+    assert simulated.mismatches == 0
+    assert any("predicted" in message for message in simulated.failures)
 
 
 @pytest.mark.sim
 def test_element_of_a_permuted_stream(tmp_path: Path) -> None:
-    """The element that differs is named by its row-major index, in whatever order the stream sends it."""
+    """The differing element is named by its row-major index, for any order of the stream."""
     core = tmp_path / "core"
     build = hlsgen.build(ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx", core, hlsgen.Options(target_cycles=1152))
     number, layer = next((n, x) for n, x in enumerate(build.graph.layers) if x.name == "conv2_quant")
@@ -161,9 +161,9 @@ def test_element_of_a_permuted_stream(tmp_path: Path) -> None:
     name = next(node.name for node in build.network.nodes if node.position == number)
     for line in range(3, 16):
         flip(sorted((core / "rtl").glob(f"digits_cnn_{name}_*.mem"))[0], line, 12)
-    where = hlsgen.verify(core, ["verilator"], frames=2, allow_changed=True).first_divergence
-    assert where is not None
-    assert where["layer"] == layer.name
+    divergence = hlsgen.verify(core, ["verilator"], frames=2, allow_changed=True).first_divergence
+    assert divergence is not None
+    assert divergence["layer"] == layer.name
     outputs = run_layers(build.graph, stimuli(build.network, 2, 1))[number]
-    assert outputs[where["frame"]].ravel()[where["element"]] == where["expected"]
-    assert where["element"] == build.network.orders[number + 1][where["beat"]] != where["beat"]
+    assert outputs[divergence["frame"]].ravel()[divergence["element"]] == divergence["expected"]
+    assert divergence["element"] == build.network.orders[number + 1][divergence["beat"]] != divergence["beat"]

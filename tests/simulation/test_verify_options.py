@@ -1,4 +1,4 @@
-"""Conveniences of `verify`: parts as they come, a time budget, an interruption, JUnit, waves. What is said stays true."""
+"""Options of `verify`: parts as they come, a time budget, interruption, JUnit, waves. Printed results stay true."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def verdict(out: Path) -> Verdict:
-    """Of no simulator."""
+    """A verdict without a simulator."""
     return hlsgen.verify(out, [], oracle="none")
 
 
@@ -43,65 +43,69 @@ def call(*words: object) -> Any:
     return CliRunner().invoke(app, ["verify", *map(str, words)])
 
 
-def simulated(**more: Any) -> SimulatorVerdict:
-    return replace(SimulatorVerdict(9, 0, None, [], None, None, 9, dict.fromkeys(TESTS, True)), **more)
+def simulated(**changes: Any) -> SimulatorVerdict:
+    return replace(SimulatorVerdict(9, 0, None, [], None, None, 9, dict.fromkeys(TESTS, True)), **changes)
 
 
 @pytest.fixture
-def instead(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What comes instead of simulations, by name of the simulator: a verdict, or an exception."""
-    found: dict[str, Any] = {}
+def substitutes(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Replacements of simulations, by name of the simulator: a verdict, or an exception."""
+    replacements: dict[str, Any] = {}
 
     def give(
         design: Any, network: Any, timing: Any, files: Any, codes: Any, simulator: str, *_: Any
     ) -> SimulatorVerdict:
-        if isinstance(found[simulator], BaseException):
-            raise found[simulator]
-        assert isinstance(found[simulator], SimulatorVerdict)
-        return found[simulator]
+        if isinstance(replacements[simulator], BaseException):
+            raise replacements[simulator]
+        assert isinstance(replacements[simulator], SimulatorVerdict)
+        return replacements[simulator]
 
     monkeypatch.setattr(module, "verify_verilog", give)
-    return found
+    return replacements
 
 
-def test_parts_come_one_by_one(out: Path, instead: dict[str, Any]) -> None:
-    instead |= {"verilator": simulated(), "icarus": RuntimeError("later")}
-    found: list[str] = []
+def test_parts_come_one_by_one(out: Path, substitutes: dict[str, Any]) -> None:
+    substitutes |= {"verilator": simulated(), "icarus": RuntimeError("later")}
+    parts: list[str] = []
     with pytest.raises(RuntimeError):
-        hlsgen.verify(out, oracle="none", found=lambda name, part: found.append(name))
-    assert found == ["model", "oracle", "host", "changed", "verilator"]
+        hlsgen.verify(out, oracle="none", found=lambda name, part: parts.append(name))
+    assert parts == ["model", "oracle", "host", "changed", "verilator"]
 
 
 @pytest.mark.parametrize(
     "error", [KeyboardInterrupt(), hlsgen.HlsgenError([hlsgen.Diagnostic("HG053", "icarus", "ended.")])]
 )
-def test_what_is_proven_stays_said(error: BaseException, out: Path, instead: dict[str, Any]) -> None:
-    instead |= {"verilator": simulated(), "icarus": error}
+def test_finished_parts_are_printed_before_an_error(
+    error: BaseException, out: Path, substitutes: dict[str, Any]
+) -> None:
+    substitutes |= {"verilator": simulated(), "icarus": error}
     code = 130 if isinstance(error, KeyboardInterrupt) else 1
-    found = call(out, "--oracle", "none")
-    assert found.exit_code == code
-    assert "verilator: equal, 9 frames" in found.stdout
-    assert "icarus: equal" not in found.stdout
-    assert "\nverified" not in found.stdout
-    found = call(out, "--oracle", "none", "--json")
-    data = json.loads(found.stdout)
-    assert (found.exit_code, data["ok"], data["simulators"]["verilator"]["ok"]) == (code, False, True)
+    ran = call(out, "--oracle", "none")
+    assert ran.exit_code == code
+    assert "verilator: equal, 9 frames" in ran.stdout
+    assert "icarus: equal" not in ran.stdout
+    assert "\nverified" not in ran.stdout
+    ran = call(out, "--oracle", "none", "--json")
+    data = json.loads(ran.stdout)
+    assert (ran.exit_code, data["ok"], data["simulators"]["verilator"]["ok"]) == (code, False, True)
     assert list(data["simulators"]) == ["verilator"]
 
 
-def test_a_result_is_kept(out: Path, instead: dict[str, Any]) -> None:
-    instead |= {"verilator": simulated(), "icarus": simulated(mismatches=3)}
+def test_a_result_is_kept(out: Path, substitutes: dict[str, Any]) -> None:
+    substitutes |= {"verilator": simulated(), "icarus": simulated(mismatches=3)}
     assert call(out, "--oracle", "none").exit_code == 1
-    kept = json.loads((out / "results" / "verify.json").read_text())
-    assert (kept["ok"], kept["simulators"]["icarus"]["mismatches"]) == (False, 3)
+    saved = json.loads((out / "results" / "verify.json").read_text())
+    assert (saved["ok"], saved["simulators"]["icarus"]["mismatches"]) == (False, 3)
     report = hlsgen.report(out)
     assert (report.used, "Not verified." in report.html) == (["verify.json"], True)
 
 
-def test_time_that_is_up_is_no_proof(out: Path, instead: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_simulation_out_of_time_fails_the_verification(
+    out: Path, substitutes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second simulator is not started; the exit code is 1."""
     clock = iter([0.0, 1.0])
-    instead |= {"verilator": simulated(samples=5, asked=9)}
+    substitutes |= {"verilator": simulated(samples=5, asked=9)}
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(clock, 99.0)))
     verdict = hlsgen.verify(out, oracle="none", budget=10)
     assert not verdict.ok
@@ -112,33 +116,38 @@ def test_time_that_is_up_is_no_proof(out: Path, instead: dict[str, Any], monkeyp
 
 @pytest.mark.sim
 @needs_icarus
-def test_fewer_frames_in_time(out: Path) -> None:
-    """At full rate four are left of forty, in the predicted cycles; all tests pass."""
+def test_a_budget_reduces_the_frames_at_full_rate(out: Path) -> None:
+    """Four of forty frames remain, in the predicted cycles; all tests pass."""
     build = hlsgen.check(MODEL, hlsgen.Options(target_cycles=30))
     codes = module.frames_of(build.network, module.directed(build.graph, 10, 1), 40, 1)
-    found = module.verify_verilog(
+    simulated_ = module.verify_verilog(
         build.design, build.network, build.timing, build.files, codes, "icarus", 1, print, Limits(pace=time.monotonic())
     )
-    assert (found.ok, found.samples, found.asked) == (True, 4, 40)
-    assert found.tests == dict.fromkeys(TESTS, True)
+    assert (simulated_.ok, simulated_.samples, simulated_.asked) == (True, 4, 40)
+    assert simulated_.tests == dict.fromkeys(TESTS, True)
 
 
 @pytest.mark.sim
 @needs_icarus
-def test_a_simulation_that_is_cut_off(out: Path) -> None:
-    found = call(out, "--sim", "icarus", "--oracle", "none", "--budget", "1", "--frames", "9000")
-    assert found.exit_code == 1
-    assert "NOT verified" in found.stdout
-    assert "icarus: not verified" in found.stdout
+def test_a_simulation_that_is_cut_off_is_not_verified(out: Path) -> None:
+    ran = call(out, "--sim", "icarus", "--oracle", "none", "--budget", "1", "--frames", "9000")
+    assert ran.exit_code == 1
+    assert "NOT verified" in ran.stdout
+    assert "icarus: not verified" in ran.stdout
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("kind, sim", [
-    ("vcd", "icarus"), pytest.param("fst", "icarus", marks=pytest.mark.slow), pytest.param("vcd", "verilator", marks=pytest.mark.slow),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind, sim",
+    [
+        ("vcd", "icarus"),
+        pytest.param("fst", "icarus", marks=pytest.mark.slow),
+        pytest.param("vcd", "verilator", marks=pytest.mark.slow),
+    ],
+)
 @needs_icarus
-def test_waves(kind: str, sim: str, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The path is that from the folder of the command, not from that of the simulation."""
+def test_waves_are_written(kind: str, sim: str, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path is relative to the folder of the command, not of the simulation."""
     monkeypatch.chdir(tmp_path)
     file = Path(f"w.{kind}")
     assert call(out, "--sim", sim, "--oracle", "none", "--frames", 4, "--waves", file).exit_code == 0
@@ -148,22 +157,28 @@ def test_waves(kind: str, sim: str, out: Path, tmp_path: Path, monkeypatch: pyte
         assert all(name in data for name in (b" s_axis_tdata", b" m_axis_tvalid", b"$enddefinitions"))
 
 
-@pytest.mark.parametrize("words", [
-    ["--waves", "w.vcd"], ["--waves", "w.txt", "--sim", "icarus"], ["--waves", "no/w.vcd", "--sim", "icarus"], ["--budget", "0"],
-])  # fmt: skip
-def test_wrong_options(words: list[str], out: Path) -> None:
-    found = call(out, *words)
-    assert (found.exit_code, "HG040" in found.stderr) == (2, True)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--waves", "w.vcd"],
+        ["--waves", "w.txt", "--sim", "icarus"],
+        ["--waves", "no/w.vcd", "--sim", "icarus"],
+        ["--budget", "0"],
+    ],
+)
+def test_wrong_options_are_rejected(words: list[str], out: Path) -> None:
+    ran = call(out, *words)
+    assert (ran.exit_code, "HG040" in ran.stderr) == (2, True)
 
 
 def cases(text: bytes) -> dict[tuple[str, str], str | None]:
     root = ElementTree.fromstring(text)
     for suite in root:
-        own = list(suite)
-        assert int(suite.attrib["tests"]) == len(own)
-        assert int(suite.attrib["failures"]) == sum(case.find("failure") is not None for case in own)
+        suite_cases = list(suite)
+        assert int(suite.attrib["tests"]) == len(suite_cases)
+        assert int(suite.attrib["failures"]) == sum(case.find("failure") is not None for case in suite_cases)
     failures = {(c.attrib["classname"], c.attrib["name"]): c.find("failure") for c in root.iter("testcase")}
-    return {name: None if one is None else one.attrib["message"] for name, one in failures.items()}
+    return {name: None if failure is None else failure.attrib["message"] for name, failure in failures.items()}
 
 
 def test_junit_has_a_failure_if_and_only_if_it_is_not_ok(verdict: Verdict) -> None:
@@ -181,17 +196,17 @@ def test_junit_has_a_failure_if_and_only_if_it_is_not_ok(verdict: Verdict) -> No
         ({}, changed, False),
         ({"icarus": simulated()}, [], False),
     ):
-        found = cases(junit(replace(verdict, ok=ok, simulators=simulators, changes=changes)))
-        assert (not any(found.values())) == ok, found
+        failures_by_case = cases(junit(replace(verdict, ok=ok, simulators=simulators, changes=changes)))
+        assert (not any(failures_by_case.values())) == ok, failures_by_case
         if "icarus" in simulators and simulators["icarus"].late:
-            assert found[("hlsgen.icarus", "simulation")] == "the time was up in long_stalls"
-    assert ("hlsgen.model", "steps of the model") in found
+            assert failures_by_case[("hlsgen.icarus", "simulation")] == "the time was up in long_stalls"
+    assert ("hlsgen.model", "steps of the model") in failures_by_case
     text = cases(junit(replace(verdict, ok=False, simulators={"icarus": simulated(tests=failed, failures=["\x1b<"])})))
     assert text[("hlsgen.icarus", "long_stalls")] == "\\x1b<"
     assert text[("hlsgen.icarus", "full_rate")] is None
 
 
-def test_junit_file(out: Path, instead: dict[str, Any], tmp_path: Path) -> None:
-    instead |= {"verilator": simulated(), "icarus": simulated(mismatches=1, tests={})}
+def test_junit_file(out: Path, substitutes: dict[str, Any], tmp_path: Path) -> None:
+    substitutes |= {"verilator": simulated(), "icarus": simulated(mismatches=1, tests={})}
     assert call(out, "--oracle", "none", "--junit", tmp_path / "j.xml").exit_code == 1
     assert cases((tmp_path / "j.xml").read_bytes())[("hlsgen.icarus", "simulation")] == "1 beats differ"

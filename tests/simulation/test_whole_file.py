@@ -1,4 +1,4 @@
-"""The whole file in its runtime: what cut pieces hide is found, and an explanation ends in the file's own outputs."""
+"""The whole file in its runtime: differences that pieces of the file hide are found; the chain ends in its outputs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def frames_for(graph: ir.Graph, count: int = 12) -> Array:
 
 
 def judged(proto: onnx.ModelProto, folder: Path, runtime: str, oracle: str = "auto") -> OracleVerdict:
-    """The build for a runtime, in that one or in another."""
+    """The verdict on a build for a runtime, in that runtime or in another one."""
     path, model = imported(proto, folder, runtime)
     graph = lowered(model)
     return compare_file(path, model, graph, frames_for(graph, 24), oracle)
@@ -80,7 +80,7 @@ def fused(op: str) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("op", ["Add", "Mul", "MatMul"])
-def test_another_runtime_than_the_builds_differs(op: str, tmp_path: Path) -> None:
+def test_a_runtime_other_than_the_build_s_differs(op: str, tmp_path: Path) -> None:
     """onnxruntime fuses these int8 groups on ARM only: pieces of the file, run alone, would hide it."""
     assert judged(fused(op), tmp_path, "onnxruntime-arm").ok
     verdict = judged(fused(op), tmp_path, "onnxruntime-arm", "onnxruntime")
@@ -91,7 +91,7 @@ def test_another_runtime_than_the_builds_differs(op: str, tmp_path: Path) -> Non
 
 
 def float_layers() -> onnx.ModelProto:
-    """Two layers of scales that are no powers of two: sums round, also on the way to the inner quantizer."""
+    """Two layers with scales that are no powers of two: sums are rounded, also before the inner quantizer."""
     n = (
         Net((1, 32))
         .quant(0.1, 0.0, 4.0, name="q0")
@@ -103,7 +103,7 @@ def float_layers() -> onnx.ModelProto:
 
 
 def test_the_chain_ends_in_the_outputs_of_the_file(tmp_path: Path) -> None:
-    """Codes that a float sum has moved go on: the outputs after them are those of the runtime, but for their own sums."""
+    """Codes that a float sum has changed continue: later outputs are the runtime's, except for their own sums."""
     verdict = judged(float_layers(), tmp_path, "qonnx")
     assert verdict.ok
     assert verdict.outputs_differ > verdict.floats_differ - verdict.integers_differ
@@ -123,13 +123,13 @@ def test_tensors_of_another_run_explain_nothing(tmp_path: Path, monkeypatch: pyt
 
 
 def test_qonnx_node_by_node_is_qonnx(tmp_path: Path) -> None:
-    """Its executor imports modules that a file names; the walk that replaces it gives the same."""
+    """Its executor imports modules that a file names; running node by node without it gives the same results."""
     proto = float_layers()
     for node in proto.graph.node:
         if node.op_type == "IntQuant":  # qonnx's code has no defaults
             named = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
-            known = {a.name for a in node.attribute}
-            node.attribute.extend(onnx.helper.make_attribute(k, v) for k, v in named.items() if k not in known)
+            present = {a.name for a in node.attribute}
+            node.attribute.extend(onnx.helper.make_attribute(k, v) for k, v in named.items() if k not in present)
     path, model = imported(proto, tmp_path, "qonnx")
     file = open_file(onnx.load(path), "qonnx", any_numbers(model))
     wrapper = ModelWrapper(str(path)).transform(InferShapes())
@@ -139,7 +139,7 @@ def test_qonnx_node_by_node_is_qonnx(tmp_path: Path) -> None:
 
 
 def test_onnxruntime_runs_the_bytes_of_the_file(tmp_path: Path) -> None:
-    """A default session; and its optimized graph, with all tensors, gives the same to the last bit."""
+    """In a default session. Its optimized graph with all tensors gives bit-identical results."""
     path, model = imported(fused("MatMul"), tmp_path, "onnxruntime")
     file = open_file(onnx.load(path), "onnxruntime", any_numbers(model))
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
