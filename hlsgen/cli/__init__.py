@@ -86,10 +86,27 @@ class _Commands(TyperGroup):
         sys.exit(code or 0)
 
 
+class _GroupedCommand(TyperCommand):
+    """A command whose help lists options under headings."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Arguments, general options, then groups of options in the order of their declaration."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                title = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                sections.setdefault(getattr(parameter, "rich_help_panel", None) or title, []).append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
 def _command(name: str | None) -> Any:
     """The command of this name with its arguments, imported from its module."""
     single = typer.Typer(add_completion=False, **_SETTINGS)
-    single.command(name, help=COMMANDS[name or ""])(
+    single.command(name, help=COMMANDS[name or ""], cls=_GroupedCommand)(
         getattr(importlib.import_module(f"hlsgen.cli.commands.{name}"), name or "")
     )
     return typer.main.get_command(single)

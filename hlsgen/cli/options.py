@@ -120,11 +120,33 @@ def _flags() -> Iterator[Declared]:
             yield from declared(Rate)
 
 
+#: Options of a build by the heading that `--help` lists them under.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Model and numbers": ("input", "calibrate", "runtime", "outputs", "add", "realize"),
+    "Speed and size": (
+        *("target_cycles", "fps", "device", "clock_mhz", "max_lut", "max_dsp", "max_bram"),
+        *("folding", "lanes", "prefer", "weights", "recurrence"),
+    ),
+    "Ports": ("bus_width", "ports", "tkeep", "control", "loadable", "clock_name", "reset_name", "reset_active_low"),
+    "Files": ("target", "top"),
+}
+
+
 def _parameter(option_field: Declared) -> inspect.Parameter:
     declaration, spelling = option_field.declaration, option_field.declaration.spelling
+    choices = declaration.choices
+
+    def complete(incomplete: str) -> list[str]:
+        return [value for value in (choices() if choices else ()) if value.startswith(incomplete)]
+
     annotation, default = option_field.type if spelling is None else spelling.type, _default(option_field)
     shown = typer.Option(
-        declaration.flag, metavar=declaration.metavar, help=declaration.help, show_default=default is not None
+        declaration.flag,
+        metavar=declaration.metavar,
+        help=declaration.help,
+        show_default=default is not None,
+        rich_help_panel=next(title for title, names in GROUPS.items() if option_field.name in names),
+        autocompletion=complete if choices else None,
     )
     return inspect.Parameter(
         option_field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, shown]

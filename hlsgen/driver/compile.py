@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -17,7 +18,7 @@ from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.pipelining import PLAIN
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Node
-from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
+from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, counted, fail
 from hlsgen.driver.backends import backends_of
 from hlsgen.driver.fit import Needs, too_large
 from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_inputs, reset_port
@@ -33,7 +34,7 @@ from hlsgen.passes.built_once import lower_once
 from hlsgen.verilog.netlist import Design
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Build:
     """A compiled model: the model, its network and cycles, and the content of every file.
 
@@ -49,6 +50,16 @@ class Build:
     warnings: list[Diagnostic]
     designs: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        layers, timing = len(self.graph.layers), self.timing
+        cycles = f"latency {timing.latency}, interval {timing.interval} cycles"
+        return f"<Build {self.options.name}: {counted(layers, 'layer')}, {cycles}, {counted(len(self.files), 'file')}>"
+
+    def _repr_html_(self) -> str:
+        """The report in a frame, for notebooks."""
+        page = html.escape(self.files["report.html"].decode())
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 40em; border: 0"></iframe>'
 
     @property
     def graph(self) -> Graph:

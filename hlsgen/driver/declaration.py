@@ -5,7 +5,7 @@ Command line, manifest and checks read the declarations and know no option by na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, dataclass, field, fields
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -32,7 +32,8 @@ class Spelling:
 class Declaration:
     """Properties of an option besides its type and default.
 
-    flag: its name on the command line, or None. code: code of diagnostics about its values.
+    flag: its name on the command line, or None. code: code of diagnostics about its values. choices: returns the legal
+    values, for completion in a shell.
     """
 
     help: str
@@ -41,6 +42,7 @@ class Declaration:
     check: Check | None = None
     spelling: Spelling | None = None
     code: str = "HG040"
+    choices: Callable[[], Iterable[str]] | None = None
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,11 @@ class Options:
     """
 
     target: str = option(
-        "verilog", "--target", "verilog, hls (C++ for HLS tools), or verilog,hls: both.", check=_targets
+        "verilog",
+        "--target",
+        "verilog, hls (C++ for HLS tools), or verilog,hls: both.",
+        check=_targets,
+        choices=lambda: [*BACKENDS, "verilog,hls"],
     )
     input: str | dict[str, str] | None = option(
         None,
@@ -215,12 +219,14 @@ class Options:
         "Hardware of Scan and QuantLSTMCell: unrolled (a copy of the cell for each step) or once (one cell with state "
         "feedback: less hardware, but the steps of a frame run sequentially).",
         check=one_of("unrolled", "once"),
+        choices=lambda: ("unrolled", "once"),
     )
     reset_active_low: bool = option(
         False,
         "--reset",
         "Polarity of the reset port: high (rst) or low (rst_n).",
         spelling=Spelling(str, "high", _read_reset),
+        choices=lambda: ("high", "low"),
     )
     clock_name: str = option("clk", "--clock-name", "Name of the clock port.", check=_port_name)
     reset_name: str | None = option(
@@ -233,6 +239,7 @@ class Options:
         "Default: one beat of the core, in whole bytes.",
         metavar="BITS",
         check=_bus_width,
+        choices=lambda: (*map(str, WIDTHS), "auto"),
     )
     ports: str = option(
         "packed",
@@ -241,6 +248,7 @@ class Options:
         "m_axis_NAME).",
         metavar="KIND",
         check=one_of("packed", "separate"),
+        choices=lambda: ("packed", "separate"),
     )
     tkeep: bool = option(False, "--tkeep", "Add tkeep to the ports: it marks the valid bytes of a word.")
     control: bool = option(
@@ -261,6 +269,7 @@ class Options:
         "--prefer",
         "Hardware of multiplications: lut (no DSP blocks) or dsp.",
         check=one_of("lut", "dsp"),
+        choices=lambda: ("lut", "dsp"),
     )
     realize: dict[str, str] = option(
         dict,
@@ -269,6 +278,7 @@ class Options:
         "Default: the cheapest implementation that is proven equal.",
         metavar="[LAYER=]KIND",
         check=_realizations,
+        choices=lambda: KINDS,
         spelling=Spelling(list[str] | None, None, _read_realize),
     )
     add: str = option(
@@ -276,6 +286,7 @@ class Options:
         "--add",
         "QLinearAdd: exact (equal to its float32 definition) or fixed-point (multipliers and a shift).",
         check=one_of("exact", "fixed-point"),
+        choices=lambda: ("exact", "fixed-point"),
     )
     outputs: list[str] = option(
         list,
@@ -293,11 +304,13 @@ class Options:
         "session on x86-64, which fuses groups of QDQ nodes); onnxruntime-arm (which also fuses int8 groups). "
         "auto: qonnx for QONNX files, onnxruntime for QDQ and QOperator files, else onnx.",
         check=one_of(*RUNTIMES),
+        choices=lambda: RUNTIMES,
     )
     weights: str = option(
         "auto",
         "--weights",
         "Memories of weights: auto (block RAM if LUT cost more, else the synthesis tool chooses), lutram or bram.",
+        choices=lambda: BACKENDS["verilog"].memories,
     )
     device: str | None = option(
         None,
@@ -305,6 +318,7 @@ class Options:
         "FPGA, as `hlsgen devices` lists them. Without a target rate, builds the fastest network that fits in 80 % of "
         "it. Networks that do not fit are refused. Estimates and rates are for this device.",
         check=_device,
+        choices=devices,
     )
     clock_mhz: float | None = option(
         None,

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import hlsgen
 from hlsgen.cli import COMMANDS, app
+from hlsgen.cli.options import GROUPS, _flags
 
 DIGITS = ROOT / "examples" / "digits" / "digits_mlp.onnx"
 
@@ -54,6 +55,16 @@ def test_short_and_long_help_are_the_same() -> None:
         assert " ".join(text.split()) in " ".join(long.split())
 
 
+def test_help_groups_the_options_of_a_build() -> None:
+    """Each option has one heading."""
+    shown = output(0, "build", "--help")
+    headings = [line[:-1] for line in shown.splitlines() if re.fullmatch(r"\w[\w ]*:", line)]
+    assert headings[:2] == ["Arguments", "Options"]
+    assert set(headings[2:]) == set(GROUPS)
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted(flag.name for flag in _flags())
+
+
 def test_as_a_module() -> None:
     done = subprocess.run([sys.executable, "-m", "hlsgen", "--version"], capture_output=True, text=True, check=True)
     assert re.fullmatch(r"hlsgen \d\S*\n", done.stdout)
@@ -61,7 +72,13 @@ def test_as_a_module() -> None:
 
 @pytest.mark.parametrize(
     "words, wanted",
-    [(["ver"], ["verify"]), (["verify", "--fr"], ["--frames"]), (["check", "--cal"], ["--calibrate"])],
+    [
+        (["ver"], ["verify"]),
+        (["verify", "--fr"], ["--frames"]),
+        (["check", "--cal"], ["--calibrate"]),
+        (["build", "--device", "ecp5"], ["ecp5-12k", "ecp5-25k", "ecp5-45k", "ecp5-85k"]),
+        (["build", "--runtime", "onnxr"], ["onnxruntime", "onnxruntime-arm"]),
+    ],
 )
 def test_completion_in_bash(words: list[str], wanted: list[str]) -> None:
     """The script of --show-completion, with the program that it calls."""
