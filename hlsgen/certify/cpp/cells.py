@@ -317,7 +317,8 @@ def _regroup(call: Call, tables: Tables) -> Meaning:
     ):
         raise broken(
             call.name,
-            f"{call.function} does not turn {in_beats.lanes} lanes in groups of {in_group} to {out_beats.lanes} of {out_group}.",
+            f"{call.function} does not turn {in_beats.lanes} lanes in groups of {in_group} to {out_beats.lanes} of "
+            f"{out_group}.",
         )
     beats = (elements // in_group * -(-in_group // in_beats.lanes),)
     return instance(

@@ -15,7 +15,8 @@ from hlsgen.numerics.fixed import Array, IntType
 
 _NATIVE = {"char": 8, "short": 16, "int": 32, "long long": 64}
 _HEAD = re.compile(
-    r"static const HG_ROM\((signed|unsigned) (char|short|int|long long), (ap_int|ap_uint)<(\d{1,3})>\) (\w+)((?:\[\d+\])+) =\n"
+    r"static const HG_ROM\((signed|unsigned) (char|short|int|long long), (ap_int|ap_uint)<(\d{1,3})>\) "
+    r"(\w+)((?:\[\d+\])+) =\n"
     r"    (\{[-0-9, \n{}UL]*\});\n",
     re.ASCII,
 )

@@ -77,8 +77,8 @@ def check_cpp(
         proof = checker.layer(i, entry)
         with collector.catching():
             summary = proof()
-            last_process = checker.last.get(summary.layer)
-            summaries.append(replace(summary, module=core.calls[last_process].function) if last_process else summary)
+            process = checker.last_instance.get(summary.layer)
+            summaries.append(replace(summary, module=core.calls[process].function) if process else summary)
     checker.end()
     if set(tables.constants) - tables.used and not collector.errors:
         collector.error("HG055", "hls/weights.hpp", f"{min(set(tables.constants) - tables.used)} is never used.")

@@ -30,5 +30,5 @@ class CppCorrectModel(CorrectModel):
     def guess(self, code: Array, count: Array) -> Array:
         return code + count
 
-    def behind(self, code: Array) -> Array:
+    def remainder_index(self, code: Array) -> Array:
         return np.asarray(np.clip(code - self.low, 0, self.codes - 1))

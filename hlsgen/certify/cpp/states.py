@@ -1,7 +1,7 @@
 """The ends of a loop's states, as instances of a netlist.
 
 A loop calls its processes once for each step, with the beats of that step. No process keeps anything between its calls,
-and all counters are back at their start. Therefore the calls of all steps do the same as an instance with the beats of a
+and all counters are back at their start. The calls of all steps thus do the same as an instance with the beats of a
 frame. The array between two steps is the feedback stream: the states of all steps except the last one.
 """
 

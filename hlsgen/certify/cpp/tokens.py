@@ -11,7 +11,8 @@ from hlsgen.certify.netlist_reader import broken
 #: hlsgen never emits larger sources.
 _MAX_BYTES = 1 << 29
 _TOKEN = re.compile(
-    r"[ \n]+|(?P<token>\#[^\n]*|/\* [A-Z]\w* \*/|-?\d+(?:U?LL)?|[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*|\"\w+\"|\+\+|[][(){}<>,;&=])",
+    r"[ \n]+|(?P<token>\#[^\n]*|/\* [A-Z]\w* "
+    r"\*/|-?\d+(?:U?LL)?|[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*|\"\w+\"|\+\+|[][(){}<>,;&=])",
     re.ASCII,
 )
 _COMMENT = re.compile(r"(?m)^//[^\n]*\n", re.ASCII)

@@ -1,7 +1,7 @@
 """Integer models of the modules that compare or compute: hg_threshold, hg_compare, hg_shift, hg_scale.
 
-Each is written from the contract at the head of its Verilog file, and is exact. A number that the hardware holds in
-enough bits is a plain integer here; a number that the hardware cuts is cut here too.
+Each model follows the contract at the head of its Verilog file, and is exact. A number that the hardware holds in
+enough bits is a plain integer here. A number that the hardware cuts is cut here too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, split, two_complement
 from hlsgen.numerics.fixed import Array
 
-#: Bits of a number that int64 holds with room to spare, and of the widest number that is computed with.
+#: Bits of a number that int64 holds with a margin, and of the widest supported number.
 _NARROW, _WIDE = 62, 1024
 
 
@@ -24,32 +24,40 @@ def jumps(apply: Callable[[Array], Array], lo: int, hi: int) -> Array:
     It bisects: between two inputs with equal results, a monotone function does not change.
     """
     low, high = np.array([lo]), np.array([hi])
-    at_low, at_high = apply(low), apply(high)
-    found = []
+    result_low, result_high = apply(low), apply(high)
+    changes = []
     while len(low):
-        different = at_low != at_high
-        beside = different & (high - low == 1)
-        found.append(high[beside])
-        open_ = different & ~beside
-        low, high, at_low, at_high = low[open_], high[open_], at_low[open_], at_high[open_]
+        different = result_low != result_high
+        adjacent = different & (high - low == 1)
+        changes.append(high[adjacent])
+        undecided = different & ~adjacent
+        low, high, result_low, result_high = (
+            low[undecided],
+            high[undecided],
+            result_low[undecided],
+            result_high[undecided],
+        )
         middle = low + ((high - low) >> 1)
-        at_middle = apply(middle)
+        result_middle = apply(middle)
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
-        at_low, at_high = np.concatenate([at_low, at_middle]), np.concatenate([at_middle, at_high])
-    return np.concatenate(found)
+        result_low, result_high = (
+            np.concatenate([result_low, result_middle]),
+            np.concatenate([result_middle, result_high]),
+        )
+    return np.concatenate(changes)
 
 
 class LaneModel:
-    """What the models of modules with lanes and folds share. Raises HG055 for wrong parameters."""
+    """Base class of the models of modules with lanes and folds. Raises HG055 for wrong parameters."""
 
     names: frozenset[str] = frozenset()
-    #: Bits of input and output where they are not IN_W and OUT_W.
+    #: Bits of input and output, if the parameters IN_W and OUT_W do not state them.
     widths: tuple[int | None, int | None] = (None, None)
 
     def __init__(self, cell: Cell) -> None:
         if set(cell.parameters) != self.names:
-            odd = sorted(set(cell.parameters) ^ self.names)
-            raise broken(cell.name, f"{cell.module} has other parameters than its model: {', '.join(odd)}.")
+            unexpected = sorted(set(cell.parameters) ^ self.names)
+            raise broken(cell.name, f"{cell.module} has other parameters than its model: {', '.join(unexpected)}.")
         self.cell = cell
         self.lanes = cell.number("LANES", 1)
         self.folds = cell.number("FOLDS", 1) if "FOLDS" in self.names else 1
@@ -65,33 +73,33 @@ class LaneModel:
         return bool(value)
 
     def clamp(self) -> tuple[int, int]:
-        """LOW and HIGH. The other way round the clamp would not be monotone."""
+        """The bounds LOW and HIGH. Raises HG055 if LOW > HIGH, because that clamp is not monotone."""
         low, high = (self.cell.sized(name, self.out_bits + 1).signed for name in ("LOW", "HIGH"))
         if low > high:
             raise broken(self.cell.name, f"LOW is {low}, HIGH is {high}.")
         return low, high
 
     def holds(self, lo: int, hi: int) -> bool:
-        """True if the input can be any number of lo..hi."""
-        least, bits = (-(1 << (self.in_bits - 1)), self.in_bits - 1) if self.signed else (0, self.in_bits)
-        return least <= lo and hi < 1 << bits
+        """True if the input can hold every number of lo..hi."""
+        lowest, bits = (-(1 << (self.in_bits - 1)), self.in_bits - 1) if self.signed else (0, self.in_bits)
+        return lowest <= lo and hi < 1 << bits
 
     def constants(self, fold: int, lane: int) -> tuple[object, ...]:
         return fold, lane
 
     def apply(self, fold: int, lane: int, x: Array) -> Array:
-        """The integer that leaves for each x, before it is cut to the width of the output."""
+        """The output integer for each x, before it is cut to the width of the output."""
         raise NotImplementedError
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
-        """All x of lo + 1..hi with apply(x) != apply(x - 1), and perhaps others."""
+        """All x of lo + 1..hi with apply(x) != apply(x - 1), and perhaps other x."""
         raise NotImplementedError
 
 
 class CascadeModel:
-    """Several units in a row. The output can change only where the output of the first unit changes.
+    """Several units in a chain. The output can change only where the output of the first unit changes.
 
-    A first unit that only adds a number to x moves the changes of the second one.
+    If the first unit only adds a number to x, the changes of the second unit are used, moved by that number.
     """
 
     def __init__(self, units: list[LaneModel]) -> None:
@@ -114,20 +122,20 @@ class CascadeModel:
         return x
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
-        first, *behind = self.units
-        if isinstance(first, ShiftModel) and behind:
-            second, added = behind[0], int(first.offset[fold % first.folds, lane])
+        first, *later_units = self.units
+        if isinstance(first, ShiftModel) and later_units:
+            second, added = later_units[0], int(first.offset[fold % first.folds, lane])
             if first.only_adds(added, lo, hi) and second.holds(lo + added, hi + added):
                 return second.changes(fold % second.folds, lane, lo + added, hi + added) - added
         return first.changes(fold % first.folds, lane, lo, hi)
 
     def changes_nothing(self, lo: int, hi: int) -> bool:
-        """True if every lane gives each number of lo..hi back, for certain."""
+        """True if every lane is proven to return each number of lo..hi unchanged."""
         return all(isinstance(unit, ShiftModel) and unit.changes_nothing(lo, hi) for unit in self.units)
 
 
 class ThresholdModel(LaneModel):
-    """hg_threshold: a walk through a tree of comparisons, of which the code counts how it went."""
+    """hg_threshold: a path through a binary tree of comparisons; the code is made of their results."""
 
     names = frozenset("LANES FOLDS IN_W IN_SIGNED BITS OUT_W OFFSET FALLING FILE EVERY".split())
 
@@ -154,18 +162,18 @@ class ThresholdModel(LaneModel):
 
     def apply(self, fold: int, lane: int, x: Array) -> Array:
         node = np.zeros(len(x), np.int64)
-        for threshold, turned in zip(self.threshold, self.turned, strict=True):
-            reached = (x >= threshold[lane, fold][node]) ^ turned[lane, fold][node]
+        for threshold, falling in zip(self.threshold, self.turned, strict=True):
+            reached = (x >= threshold[lane, fold][node]) ^ falling[lane, fold][node]
             node = 2 * node + reached
         return node + self.offset
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
-        """Between two thresholds all comparisons give the same."""
+        """All thresholds: between two of them, no comparison changes."""
         return np.concatenate([threshold[lane, fold] for threshold in self.threshold])
 
 
 class CompareModel(LaneModel):
-    """hg_compare: a comparison with every threshold; the code is an exclusive or over those reached."""
+    """hg_compare: compares with every threshold; the code is the exclusive or of all reached thresholds' changes."""
 
     names = frozenset("LANES FOLDS IN_W IN_SIGNED STEPS T_W OUT_W OFFSET FALLING FILE".split())
 
@@ -201,13 +209,13 @@ class ShiftModel(LaneModel):
     def __init__(self, cell: Cell, memories: Memories) -> None:
         if cell.parameters.get("ADD") == 0:
             self.names = self.names - {"FILE"}
-        if "FLIP" in cell.parameters:  # the model takes bits as they are meant: see `adder_modules.check_flips`
+        if "FLIP" in cell.parameters:  # the model works on bits after the flip: see `adder_modules.check_flips`
             self.names = self.names | {"FLIP"}
         super().__init__(cell)
-        self.left, self.shift, self.mode = (cell.number(name) for name in ("LEFT", "SHIFT", "MODE"))
+        self.left_shift, self.shift, self.mode = (cell.number(name) for name in ("LEFT", "SHIFT", "MODE"))
         self.low, self.high = self.clamp()
         width = cell.number("B_W", 1)
-        if max(self.in_bits + 1 + self.left, width, self.shift, self.out_bits) >= _NARROW:
+        if max(self.in_bits + 1 + self.left_shift, width, self.shift, self.out_bits) >= _NARROW:
             raise broken(cell.name, "is larger than its model.")
         self.offset = np.zeros((self.folds, self.lanes), np.int64)
         if cell.number("ADD"):
@@ -217,49 +225,51 @@ class ShiftModel(LaneModel):
         return (int(self.offset[fold, lane]),)
 
     def apply(self, fold: int, lane: int, x: Array) -> Array:
-        total = (x << self.left) + self.offset[fold, lane]
+        total = (x << self.left_shift) + self.offset[fold, lane]
         floor = total >> self.shift
         part = total - (floor << self.shift)
         negative, odd = total < 0, floor & 1 == 1
         middle = 1 << max(self.shift - 1, 0)
         half = (part >= middle) & (self.shift > 0)
-        rest = (part != 0) & (part != middle)
+        not_tie = (part != 0) & (part != middle)
         match self.mode:
             case 0:
-                up = half & (rest | odd)
+                up = half & (not_tie | odd)
             case 1:
-                up = half | rest
+                up = half | not_tie
             case 3:
-                up = ~negative & (half | rest)
+                up = ~negative & (half | not_tie)
             case 4:
-                up = negative & (half | rest)
+                up = negative & (half | not_tie)
             case 5:
-                up = half & (rest | ~negative)
+                up = half & (not_tie | ~negative)
             case 6:
-                up = half & (rest | negative)
+                up = half & (not_tie | negative)
             case _:
                 up = np.zeros_like(half)
         return np.asarray(np.clip(floor + up, self.low, self.high))
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
-        """Monotone: a sum with x, a division rounded by a fixed rule, a clamp."""
+        """The function is monotone: a sum with x, a division rounded by a fixed rule, a clamp."""
         return jumps(lambda x: self.apply(fold, lane, x), lo, hi)
 
     def only_adds(self, added: int, lo: int, hi: int) -> bool:
-        """True if x + added comes for each number x of lo..hi."""
-        return not self.left and not self.shift and self.low <= lo + added and hi + added <= self.high
+        """True if the result is x + added for each number x of lo..hi."""
+        return not self.left_shift and not self.shift and self.low <= lo + added and hi + added <= self.high
 
     def changes_nothing(self, lo: int, hi: int) -> bool:
-        """True if each number of lo..hi comes back."""
-        plain = not self.left and not self.shift and not self.offset.any()
-        return plain and self.low <= lo and hi <= self.high
+        """True if the result is x for each number x of lo..hi."""
+        is_identity = not self.left_shift and not self.shift and not self.offset.any()
+        return is_identity and self.low <= lo and hi <= self.high
 
 
 class ScaleModel(LaneModel):
-    """hg_scale: clamp(round((x * M + R) / 2^SHIFT)), with R for x in front of and behind a centre."""
+    """hg_scale: clamp(round((x * M + R) / 2^SHIFT)), with one R below a centre and another from the centre on."""
 
     names = frozenset(
-        "LANES FOLDS IN_W IN_SIGNED M_W R_W R_LSB SHIFT MODE SYMMETRIC STYLE STAGES CONSTANTS OUT_W LOW HIGH FILE".split()
+        (
+            "LANES FOLDS IN_W IN_SIGNED M_W R_W R_LSB SHIFT MODE SYMMETRIC STYLE STAGES CONSTANTS OUT_W LOW HIGH FILE"
+        ).split()
     )
 
     def __init__(self, cell: Cell, memories: Memories) -> None:
@@ -269,7 +279,7 @@ class ScaleModel(LaneModel):
         style = cell.number("STYLE")
         self.low, self.high = self.clamp()
         if self.mode > 3 or self.symmetric > 2 or style > 2 or cell.number("STAGES", 1) > 64:
-            raise broken(cell.name, "MODE, SYMMETRIC, STYLE or STAGES is none that hg_scale has.")
+            raise broken(cell.name, "MODE, SYMMETRIC, STYLE or STAGES has a value that hg_scale does not support.")
         if max(m_bits, r_bits, zeros, self.shift) > _WIDE:
             raise broken(cell.name, "is larger than its model.")
         c_bits = self.in_bits + 1
@@ -294,28 +304,34 @@ class ScaleModel(LaneModel):
             self.centre = two_complement(fields[-1], c_bits)
         elif self.symmetric == 1:
             self.below = self.addend ^ ((1 << self.shift) - 1)
-        wide = max(self.in_bits + 1 + m_bits, r_bits + zeros, self.shift, self.out_bits)
-        self.kind = np.int64 if wide < _NARROW else object
+        max_bits = max(self.in_bits + 1 + m_bits, r_bits + zeros, self.shift, self.out_bits)
+        self.kind = np.int64 if max_bits < _NARROW else object
 
     def constants(self, fold: int, lane: int) -> tuple[object, ...]:
-        at = fold, lane
-        return (self.multiplier[at], self.addend[at], self.below[at], self.centre[at], bool(self.odd[at]))
+        fold_lane = fold, lane
+        return (
+            self.multiplier[fold_lane],
+            self.addend[fold_lane],
+            self.below[fold_lane],
+            self.centre[fold_lane],
+            bool(self.odd[fold_lane]),
+        )
 
     def apply(self, fold: int, lane: int, x: Array) -> Array:
-        at = fold, lane
+        fold_lane = fold, lane
         x = x.astype(self.kind)
-        below, addend = (np.array(constants[at], self.kind) for constants in (self.below, self.addend))
-        total = x * self.multiplier[at] + np.where(x < self.centre[at], below, addend)
+        below, addend = (np.array(constants[fold_lane], self.kind) for constants in (self.below, self.addend))
+        total = x * self.multiplier[fold_lane] + np.where(x < self.centre[fold_lane], below, addend)
         floor = total >> self.shift
         part = total - (floor << self.shift)
         if self.mode and self.shift:
             half = 1 << (self.shift - 1)
-            floor = floor + ((part > half) | ((part == half) & ((floor & 1 == 1) ^ self.odd[at])))
+            floor = floor + ((part > half) | ((part == half) & ((floor & 1 == 1) ^ self.odd[fold_lane])))
         clamped: Array = np.clip(floor, self.low, self.high).astype(np.int64)
         return clamped
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
-        """Monotone on both sides of the centre: a product with x, a sum, rounding to the nearest, a clamp."""
+        """Monotone on each side of the centre: a product with x, a sum, rounding to the nearest, a clamp."""
         centre = min(max(int(self.centre[fold, lane]), lo), hi + 1)
         parts = [(lo, centre - 1), (centre, hi)]
         inner = [jumps(lambda x: self.apply(fold, lane, x), low, high) for low, high in parts if low <= high]

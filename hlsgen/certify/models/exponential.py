@@ -6,16 +6,16 @@ from fractions import Fraction
 
 import numpy as np
 
-#: Bits behind the binary point of bounds; terms of the series; the largest argument that is of use.
-_BITS, _TERMS, _FAR = 400, 60, 256
+#: Fraction bits of bounds; terms of the series; the largest useful argument.
+_BITS, _TERMS, _MAX_ARGUMENT = 400, 60, 256
 
 
 def bounds(x: Fraction) -> tuple[Fraction, Fraction]:
-    """Bounds of exp(-x), x 0 or more: the alternating series of a small part of x, squared as often as it takes."""
+    """Lower and upper bound of exp(-x), x >= 0: the alternating series of a small fraction of x, squared repeatedly."""
     if x == 0:
         return Fraction(1), Fraction(1)
-    if x > _FAR:
-        return Fraction(0), Fraction(1, 1 << _FAR)
+    if x > _MAX_ARGUMENT:
+        return Fraction(0), Fraction(1, 1 << _MAX_ARGUMENT)
     halvings = int(2 * x).bit_length()
     small = x / (1 << halvings)  # below 1/2
     low, high = 0, 1 << _BITS
@@ -27,7 +27,10 @@ def bounds(x: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def _series(x: int, *, upward: bool) -> int:
-    """A bound of exp(-x) in fixed point: terms are cut off, which a unit for each of them makes up for."""
+    """A bound of exp(-x) in fixed point.
+
+    Terms are truncated; the result is moved by more than one unit for each term.
+    """
     total, term = 0, 1 << _BITS
     for n in range(_TERMS):
         total += -term if n % 2 else term
@@ -36,16 +39,16 @@ def _series(x: int, *, upward: bool) -> int:
 
 
 def float_of(word: int) -> Fraction:
-    """A float32 that is not negative and finite."""
+    """The value of a float32 that is finite and not negative; -1 for other words."""
     exponent, mantissa = word >> 23, word & 0x7FFFFF
     if exponent >= 255:
         return Fraction(-1)  # equal to no power
-    whole_, power = (mantissa, -149) if exponent == 0 else (mantissa | 0x800000, exponent - 150)
-    return Fraction(whole_) * Fraction(2) ** power
+    significand, power = (mantissa, -149) if exponent == 0 else (mantissa | 0x800000, exponent - 150)
+    return Fraction(significand) * Fraction(2) ** power
 
 
 def middles(value: Fraction) -> tuple[Fraction, Fraction]:
-    """The middles of a float32 of 1 or less and its neighbours; below 0 is none."""
+    """The middles between a float32 of 1 or less and its neighbours; -1 instead of the lower one at 0."""
     word = int(np.float32(float(value)).view(np.uint32))
     above = (float_of(word + 1) + value) / 2
     return ((float_of(word - 1) + value) / 2 if word else Fraction(-1)), above

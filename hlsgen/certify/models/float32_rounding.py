@@ -1,4 +1,4 @@
-"""Integer models of the modules that follow float32 or two operands: hg_scale_f32, hg_pair_add, hg_pair_scale."""
+"""Integer models of modules that follow float32 or that have two operands: hg_scale_f32, hg_pair_add, hg_pair_scale."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def _length(x: Array) -> Array:
 
 
 class FloatScaleModel(LaneModel):
-    """hg_scale_f32: |x + B| shifted, saturated, to 24 bits, times M; rounded with a window around ties.
+    """hg_scale_f32: |x + B| shifted, saturated, rounded to 24 bits, times M; rounded with a window around ties.
 
-    The window: a fraction within half a unit in the last place of 1/2 became 1/2 in float32.
+    The window: in float32, a fraction within half a unit in the last place of 1/2 becomes 1/2.
     """
 
     names = frozenset(
@@ -35,16 +35,16 @@ class FloatScaleModel(LaneModel):
             raise broken(cell.name, "is larger than its model.")
         self.kind = np.int64 if max(self.wide + 1 + widths[0], self.shift) < 62 else object
         if max(0, self.wide + 1 + widths[0] - self.shift) > 52 or style > 2 or cell.number("STAGES", 1) > 64:
-            raise broken(cell.name, "SHIFT, STYLE or STAGES is none that hg_scale_f32 has.")
+            raise broken(cell.name, "SHIFT, STYLE or STAGES has a value that hg_scale_f32 does not support.")
         words = np.array(memories.words(cell.file, self.folds, self.lanes * sum(widths)), object)
         lanes, fields = words[:, None] >> (sum(widths) * np.arange(self.lanes).astype(object)), []
         for width in widths:
             fields.append((lanes & ((1 << width) - 1)).astype(np.int64))
             lanes = lanes >> width
-        self.factor, offset, self.left, zero = fields
+        self.factor, offset, self.left_shift, zero = fields
         self.offset = two_complement(offset, widths[1]) if widths[1] else offset
         self.zero = two_complement(zero, widths[3]) if widths[3] else zero
-        if (self.left > cell.number("LEFT")).any():
+        if (self.left_shift > cell.number("LEFT")).any():
             raise broken(cell.name, "has a left shift above LEFT.")
         constants = cell.sized("CONSTANTS", self.lanes * widths[0]).value
         if style == 2:
@@ -53,33 +53,33 @@ class FloatScaleModel(LaneModel):
             self.factor = split([constants], self.lanes, widths[0])
 
     def constants(self, fold: int, lane: int) -> tuple[object, ...]:
-        return tuple(int(v[fold, lane]) for v in (self.factor, self.offset, self.left, self.zero))
+        return tuple(int(v[fold, lane]) for v in (self.factor, self.offset, self.left_shift, self.zero))
 
     def apply(self, fold: int, lane: int, x: Array) -> Array:
-        at = fold, lane
-        value = (x + self.offset[at]) << self.left[at]
+        fold_lane = fold, lane
+        value = (x + self.offset[fold_lane]) << self.left_shift[fold_lane]
         size = np.minimum(np.abs(value), (1 << self.wide) - 1)
         drop = np.maximum(_length(size) - 24, 0)
-        kept = size >> drop
-        rest, half = size - (kept << drop), (1 << drop) >> 1
-        kept = kept + ((rest > half) | ((rest == half) & (drop > 0) & (kept & 1 == 1)))
-        product = (kept << drop).astype(self.kind) * int(self.factor[at])
-        whole = product >> self.shift
-        part = product - (whole << self.shift)
-        # In units of 2^-end: the upper bits of the fraction, and half a unit in the last place of whole + 1/2.
+        mantissa = size >> drop
+        remainder, half = size - (mantissa << drop), (1 << drop) >> 1
+        mantissa = mantissa + ((remainder > half) | ((remainder == half) & (drop > 0) & (mantissa & 1 == 1)))
+        product = (mantissa << drop).astype(self.kind) * int(self.factor[fold_lane])
+        integer_part = product >> self.shift
+        part = product - (integer_part << self.shift)
+        # In units of 2^-end: the upper bits of the fraction, and half a unit in the last place of integer_part + 1/2.
         end = min(25, self.shift)
         top, below = part >> (self.shift - end), part & ((1 << (self.shift - end)) - 1) != 0
-        length = _length(whole)
+        length = _length(integer_part)
         place = length + end - 25
-        near = np.where((place >= 0) & (length <= 22), 1 << np.clip(place, 0, 60), 0)
+        tie_window = np.where((place >= 0) & (length <= 22), 1 << np.clip(place, 0, 60), 0)
         twice = 2 * top + below
-        up = np.where(whole & 1 == 0, twice > (1 << end) + 2 * near, twice + 2 * near >= 1 << end)
-        whole = (whole + up).astype(np.int64)
-        total = self.zero[at] + np.where(value < 0, -whole, whole)
+        up = np.where(integer_part & 1 == 0, twice > (1 << end) + 2 * tie_window, twice + 2 * tie_window >= 1 << end)
+        integer_part = (integer_part + up).astype(np.int64)
+        total = self.zero[fold_lane] + np.where(value < 0, -integer_part, integer_part)
         return np.asarray(np.clip(total, self.low, self.high))
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
-        """Monotone on both sides of -B: a magnitude, rounded, times M >= 0; the window depends on the whole part."""
+        """Monotone on each side of -B: a rounded magnitude times M >= 0; the window depends on the integer part."""
         centre = min(max(-int(self.offset[fold, lane]), lo), hi + 1)
         parts = [(lo, centre - 1), (centre, hi)]
         inner = [jumps(lambda x: self.apply(fold, lane, x), low, high) for low, high in parts if low <= high]
@@ -87,7 +87,7 @@ class FloatScaleModel(LaneModel):
 
 
 class _Pair(LaneModel):
-    """Two operands in 16 bits: every input is looked at."""
+    """Base class of modules with two operands in 16 bits: every input is evaluated."""
 
     def constants(self, fold: int, lane: int) -> tuple[object, ...]:
         return ()
@@ -121,19 +121,19 @@ class PairAddModel(_Pair):
         total = np.clip(first + second, -(1 << 31), (1 << 31) - 1)
         total = two_complement(total * self.scale[2] & 0xFFFFFFFF, 32)
         if abs(self.shift) >= 32:
-            near = np.zeros_like(total)
+            rounded = np.zeros_like(total)
         elif self.shift <= 0:
-            near = two_complement(total << -self.shift & 0xFFFFFFFF, 32)
+            rounded = two_complement(total << -self.shift & 0xFFFFFFFF, 32)
         else:
             floor = total >> self.shift
-            rest, half = total - (floor << self.shift), 1 << (self.shift - 1)
-            near = floor + ((rest > half) | ((rest == half) & (floor & 1 == 1)))
-        narrow = np.clip(near, -(1 << 15), (1 << 15) - 1)
+            remainder, half = total - (floor << self.shift), 1 << (self.shift - 1)
+            rounded = floor + ((remainder > half) | ((remainder == half) & (floor & 1 == 1)))
+        narrow = np.clip(rounded, -(1 << 15), (1 << 15) - 1)
         return np.asarray(np.clip(narrow - self.zero[2], -128, 127))
 
 
 class PairScaleModel(_Pair):
-    """hg_pair_scale: clamp(round((a * MA + b * MB + R) / 2^SHIFT)), or of the product of both."""
+    """hg_pair_scale: clamp(round((a * MA + b * MB + R) / 2^SHIFT)), or the same for the product of both."""
 
     names = frozenset("LANES SIGNED PRODUCT ZA ZB M_W MA MB R_W R SHIFT EVEN OUT_W LOW HIGH".split())
     widths = 16, None
@@ -156,7 +156,7 @@ class PairScaleModel(_Pair):
         else:
             total = a * self.scale[0] + b * self.scale[1] + self.offset
         floor = total >> self.shift
-        rest, half = total - (floor << self.shift), 1 << (self.shift - 1)
+        remainder, half = total - (floor << self.shift), 1 << (self.shift - 1)
         if self.even:
-            floor = floor + ((rest > half) | ((rest == half) & (floor & 1 == 1)))
+            floor = floor + ((remainder > half) | ((remainder == half) & (floor & 1 == 1)))
         return np.asarray(np.clip(floor, self.low, self.high))

@@ -1,4 +1,4 @@
-"""Proves integer operations in front of float32 units: nothing wraps, and float32 holds every value exactly."""
+"""Proves integer operations before float32 units: nothing wraps, and float32 holds every value exactly."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import numpy as np
 from hlsgen.ir.ops import Add, Elementwise, Max, Min
 from hlsgen.numerics.fixed import Array, IntType
 
-#: All integers up to here are float32 numbers.
+#: All integers up to this one are exact in float32.
 EXACT = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
 class IntegerRange:
-    """Integers lo..hi, int64 (sets,), of a numpy type. They travel as codes of `codes`, to which `offset` is to
-    be added, or, where `codes` is None, as float32."""
+    """Integers lo..hi, int64 (sets,), of a numpy type.
+
+    The stream carries codes of type `codes`, to which `offset` is added; or float32 numbers if `codes` is None.
+    """
 
     dtype: str
     lo: Array
@@ -26,7 +28,7 @@ class IntegerRange:
 
     @property
     def fits(self) -> bool:
-        """True if nothing wraps, and float32 numbers are exact."""
+        """True if nothing wraps and float32 numbers are exact."""
         info = np.iinfo(self.dtype)
         inside = bool(self.lo.min() >= info.min and self.hi.max() <= info.max)
         return inside and (self.codes is not None or self.small)
@@ -40,7 +42,7 @@ class IntegerRange:
         return replace(self, lo=self.lo + value, hi=self.hi + value, offset=offset)
 
     def after(self, op: Elementwise, value: Array) -> IntegerRange:
-        """What Add, Max, Min or Mul makes of float32 numbers."""
+        """The range after Add, Max, Min or Mul of float32 numbers."""
         match op:
             case Add():
                 return self.plus(value)

@@ -1,9 +1,10 @@
-"""Proves pipelines of float32 units: they are the model's operations, one by one, with constants equal to the last bit.
+"""Proves pipelines of float32 units: they are the model's operations, in order, with constants equal to the last bit.
 
-Each unit is an IEEE-754 float32 operation that rounds once (tests hold it against numpy and exact integers). So a
-pipeline with the model's operations in the model's order computes what the model computes. A unit may be missing if
-it does nothing: adding zero, multiplying or dividing by one. (Adding zero turns -0.0 into 0.0. No other unit,
-comparison or rounding to a code tells these apart.)
+Each unit is an IEEE-754 float32 operation that rounds once; tests compare it with numpy and exact integers. A
+pipeline with these operations in the model's order therefore computes the model.
+
+A unit may be missing if it does nothing: adding zero, multiplying or dividing by one. Adding zero turns -0.0 into 0.0,
+but no other unit, comparison or rounding to a code distinguishes these.
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ from hlsgen.numerics.fixed import Array, IntType, Rounding
 
 
 def check(f: StepFunction, cells: list[Cell], memories: Memories, uses_of: dict[int, Uses], places: list[str]) -> int:
-    """Proves that a pipeline computes f. `uses_of`: number of folds -> (fold, lane) -> sets. Raises HG055.
+    """Prove that a pipeline computes f. Raises HG055.
 
-    Returns how many inputs of comparisons were evaluated.
+    `uses_of`: number of folds -> (fold, lane) -> sets of channel parameters. Returns how many inputs of comparisons
+    were evaluated.
     """
     walk = _Walk(f, cells, memories, uses_of, places)
     walk.decode(f.source, f.input_type, f.lo, f.hi)
@@ -57,25 +59,25 @@ def check(f: StepFunction, cells: list[Cell], memories: Memories, uses_of: dict[
 def check_values(
     f: StepFunction, cells: list[Cell], memories: Memories, uses_of: dict[int, Uses], places: list[str]
 ) -> None:
-    """Proves that a pipeline gives the float32 number in front of the quantizer of f. Arguments as of `check`."""
+    """Prove that a pipeline computes the float32 number before the quantizer of f. Arguments as in `check`."""
     walk = _Walk(f, cells, memories, uses_of, places)
     walk.decode(f.source, f.input_type, f.lo, f.hi)
     for op in f.ops:
         walk.operation(op)
-    if walk.whole is not None:
+    if walk.integer_range is not None:
         raise broken(f.name, "its integers never become float32 numbers.")
     if walk.at != len(cells):
         raise broken(f.name, f"{cells[walk.at].name} ({cells[walk.at].module}) is none of the model's operations.")
 
 
 class _Walk(Cells):
-    """The model's operations, each of which takes its units."""
+    """The model's operations; each one consumes its units."""
 
-    whole: Integers | None = None
+    integer_range: Integers | None = None
 
     def operation(self, op: Elementwise) -> None:
-        if self.whole is not None:
-            self.integers(op, self.whole)
+        if self.integer_range is not None:
+            self.integers(op, self.integer_range)
             return
         match op:
             case Mul(value):
@@ -98,8 +100,8 @@ class _Walk(Cells):
                 raise broken(self.f.name, f"there is no float32 unit for {type(op).__name__}.")
 
     def integers(self, op: Elementwise, x: Integers) -> None:
-        """An operation on integers: sums join the conversion, which rounds once; the others follow it."""
-        wide = (
+        """Check an operation on integers. Sums join the conversion, which rounds once; other operations follow it."""
+        integer_value = (
             np.broadcast_to(op.value, self.f.sets).astype(np.int64) if isinstance(op, Add | Max | Min | Mul) else None
         )
         units: dict[type, tuple[int, float | None]] = {
@@ -111,35 +113,37 @@ class _Walk(Cells):
         match op:
             case Cast("float32"):
                 self.converted(x, large=True)
-                self.whole = None
+                self.integer_range = None
                 return
             case Dequantize(scale, zero):
-                less = x.plus(-np.broadcast_to(zero, self.f.sets))
+                shifted = x.plus(-np.broadcast_to(zero, self.f.sets))
                 if x.codes is None:
                     self.arithmetic(ADD, (-zero).astype(np.float32), "the zero point of DequantizeLinear", 0)
                 elif x.fits:
-                    self.converted(less, large=True)
-                if not (x.fits and (x.codes is not None or less.small)):
-                    raise broken(self.f.name, "the integers in front of DequantizeLinear wrap, or float32 rounds them.")
+                    self.converted(shifted, large=True)
+                if not (x.fits and (x.codes is not None or shifted.small)):
+                    raise broken(self.f.name, "the integers before DequantizeLinear wrap, or float32 rounds them.")
                 self.arithmetic(MUL, scale, "the scale of DequantizeLinear", 1)
-                self.whole = None
+                self.integer_range = None
                 return
             case Cast(kind) if np.dtype(kind).kind in "iu":
                 x = replace(x, dtype=kind)
-            case Add() if wide is not None and x.codes is not None:
-                x = x.plus(wide)
-            case Add() | Max() | Min() | Mul() if wide is not None and np.abs(wide).max() <= EXACT:
+            case Add() if integer_value is not None and x.codes is not None:
+                x = x.plus(integer_value)
+            case Add() | Max() | Min() | Mul() if integer_value is not None and np.abs(integer_value).max() <= EXACT:
                 x = self.converted(x)
-                self.arithmetic(units[type(op)][0], wide.astype(np.float32), type(op).__name__, units[type(op)][1])
-                x = x.after(op, wide)
+                self.arithmetic(
+                    units[type(op)][0], integer_value.astype(np.float32), type(op).__name__, units[type(op)][1]
+                )
+                x = x.after(op, integer_value)
             case _:
                 raise broken(self.f.name, f"there is no float32 unit for {type(op).__name__} of integers.")
         if not x.fits:
-            raise broken(self.f.name, f"the integers behind {type(op).__name__} wrap, or float32 rounds them.")
-        self.whole = x
+            raise broken(self.f.name, f"the integers after {type(op).__name__} wrap, or float32 rounds them.")
+        self.integer_range = x
 
     def converted(self, x: Integers, large: bool = False) -> Integers:
-        """Integers as float32, each rounded once; only `large` ones may be."""
+        """Check the conversion of integers to float32, each rounded once; only `large` ones may be rounded."""
         if x.codes is None:
             return x
         if not (large or x.small):
@@ -148,12 +152,12 @@ class _Walk(Cells):
         return replace(x, codes=None, offset=0 * x.offset)
 
     def quantize(self, op: Quantizer) -> None:
-        if self.whole is not None:
+        if self.integer_range is not None:
             raise broken(self.f.name, f"there is no float32 unit for {type(op).__name__} of integers.")
         match op:
             case QuantizeLinear():
                 self.divide(op.scale, "the division by the scale")
-                self.zero_behind(op)
+                self.add_zero_point(op)
             case IntQuant():
                 self.divide(op.scale, "the division by the scale")
                 self.arithmetic(ADD, op.zero_point, "the zero point", 0)
@@ -179,11 +183,11 @@ class _Walk(Cells):
             case _:
                 raise broken(self.f.name, f"there is no float32 unit for {type(op).__name__}.")
 
-    def zero_behind(self, op: QuantizeLinear) -> None:
-        """Rounding, then the zero point: a sum that is exact below 2^24 and saturates above."""
+    def add_zero_point(self, op: QuantizeLinear) -> None:
+        """Check rounding and then the zero point: a sum that is exact below 2^24 and saturates above."""
         zero = np.broadcast_to(op.zero_point, self.f.sets)
         if max(abs(op.type.lo), abs(op.type.hi)) + int(np.abs(zero).max()) > EXACT >> 1:
-            raise broken(self.f.name, f"codes of {op.type} and their zero points are no exact float32 numbers.")
+            raise broken(self.f.name, f"codes of {op.type} and their zero points are not exact in float32.")
         if not zero.any():
             self.to_code(op.mode, op.type, op.type)
             return
@@ -194,12 +198,12 @@ class _Walk(Cells):
         self.to_code(Rounding.ROUND, op.type, op.type)
 
     def _divisor(self, op: Trunc) -> Array:
-        """The divisor as float32. A power of two divides whole numbers alike in float64."""
+        """The divisor as float32. A power of two divides integers equally in float64."""
         if op.divisor.dtype == np.float32:
             return op.divisor
         single = op.divisor.astype(np.float32)
-        halves = op.mode in (Rounding.HALF_UP, Rounding.HALF_DOWN)
-        if halves or (single != op.divisor).any() or (np.abs(np.frexp(single)[0]) != 0.5).any():
+        rounds_halves = op.mode in (Rounding.HALF_UP, Rounding.HALF_DOWN)
+        if rounds_halves or (single != op.divisor).any() or (np.abs(np.frexp(single)[0]) != 0.5).any():
             raise broken(self.f.name, f"the divisor is of type {op.divisor.dtype}: the units compute in float32.")
         return single
 
@@ -220,8 +224,8 @@ class _Walk(Cells):
                 self.arithmetic(ADD, ones * np.float32(bias), "the input's bias", 0)
             case IntegerEncoding(dtype, offset):
                 start = np.broadcast_to(offset, self.f.sets)
-                self.whole = Integers(dtype, lo + start, hi + start, start, type_)
-                if not self.whole.fits:
+                self.integer_range = Integers(dtype, lo + start, hi + start, start, type_)
+                if not self.integer_range.fits:
                     raise broken(self.f.name, f"its integers leave {dtype}.")
             case Accumulator():
                 self.to_float(type_, meaning.factor, meaning.offset, meaning.scale)

@@ -1,4 +1,4 @@
-"""Proves that hg_conv, hg_dwconv, hg_pool and hg_reduce take the windows of the layer, and have room for them."""
+"""Proves that hg_conv, hg_dwconv, hg_pool and hg_reduce use the windows of the layer, and have room for them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from hlsgen.certify.models.routing import fits, only
+from hlsgen.certify.models.routing import check_beat, check_parameters
 from hlsgen.certify.netlist_reader import Cell, broken
-from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, pixels, readable
+from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, channel_order, check_codes
 from hlsgen.ir import Convolution, Pooling
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
@@ -20,16 +20,16 @@ _REDUCE = "LANES HEIGHT WIDTH KH KW OUT_H OUT_W FOLDS X_W X_SIGNED SUM ACC_W"
 
 
 def sizes(layer: Convolution | Pooling) -> list[tuple[int, int, int, int, int, int]]:
-    """For each axis: (size, kernel, stride, dilation, padding in front, number of windows)."""
-    place = layer.window
-    before = layer.source.shape[-3:-1], place.kernel, place.strides, place.dilations, place.pads[:2]
-    return list(zip(*before, layer.result.shape[-3:-1], strict=True))
+    """For each axis: (size, kernel, stride, dilation, leading padding, number of windows)."""
+    window_ = layer.window
+    parameters = layer.source.shape[-3:-1], window_.kernel, window_.strides, window_.dilations, window_.pads[:2]
+    return list(zip(*parameters, layer.result.shape[-3:-1], strict=True))
 
 
 def outside(size: int, kernel: int, stride: int, dilation: int, front: int, windows: int) -> Array:
-    """(windows, kernel): whether a tap lies outside of the image."""
-    place = np.arange(windows)[:, None] * stride - front + np.arange(kernel) * dilation
-    return np.asarray((place < 0) | (place >= size))
+    """(windows, kernel): True for each tap outside of the image."""
+    position = np.arange(windows)[:, None] * stride - front + np.arange(kernel) * dilation
+    return np.asarray((position < 0) | (position >= size))
 
 
 def has_border(layer: Convolution | Pooling) -> bool:
@@ -37,37 +37,40 @@ def has_border(layer: Convolution | Pooling) -> bool:
     return any(outside(*axis).any() for axis in sizes(layer))
 
 
-def window(cell: Cell, layer: Convolution | Pooling, stream: StreamContents, words: int) -> None:
-    """The unit's windows are the layer's, on images with so many words a pixel. Raises HG055."""
+def check_unit_window(cell: Cell, layer: Convolution | Pooling, stream: StreamContents, words: int) -> None:
+    """Check that the unit's windows are the layer's, on images with `words` words a pixel. Raises HG055."""
     rows, columns = sizes(layer)
-    _placed(cell, layer, stream, words)
+    _check_geometry(cell, layer, stream, words)
     pad = cell.sized("PAD", stream.bits)
     if pad.value != layer.pad % (1 << stream.bits):
         raise broken(layer.name, f"PAD of {cell.name} is {pad}, the padding of the model is the code {layer.pad}.")
-    least = depth(rows, columns) * words
-    if cell.number("DEPTH", 1) < least:
+    min_depth = depth(rows, columns) * words
+    if cell.number("DEPTH", 1) < min_depth:
         raise broken(
             layer.name,
-            f"DEPTH of {cell.name} is {cell.parameters['DEPTH']}: a window needs {least} words at once, it "
-            "would wait for ever.",
+            f"DEPTH of {cell.name} is {cell.parameters['DEPTH']}: a window needs {min_depth} words at once; the unit "
+            "would stall forever.",
         )
 
 
-def side_by_side(cell: Cell, layer: Pooling, stream: StreamContents, words: int) -> None:
-    """The windows of hg_reduce are the layer's, which lie side by side from the first pixel on. Raises HG055."""
-    _placed(cell, layer, stream, words)
+def check_adjacent_windows(cell: Cell, layer: Pooling, stream: StreamContents, words: int) -> None:
+    """Check that hg_reduce has the layer's windows, and that they are adjacent from the first pixel on.
+
+    Raises HG055.
+    """
+    _check_geometry(cell, layer, stream, words)
     for size, kernel, stride, dilation, front, windows in sizes(layer):
         taps = np.arange(windows)[:, None] * stride - front + np.arange(kernel) * dilation
         if windows * kernel > size or (taps.ravel() != np.arange(windows * kernel)).any():
-            raise broken(layer.name, f"its windows do not lie side by side, as those of {cell.name} do.")
+            raise broken(layer.name, f"its windows are not adjacent, but the windows of {cell.name} are.")
 
 
-def _placed(cell: Cell, layer: Convolution | Pooling, stream: StreamContents, words: int) -> None:
-    """The parameters of windows are the model's, and a frame is an image. Raises HG055."""
+def _check_geometry(cell: Cell, layer: Convolution | Pooling, stream: StreamContents, words: int) -> None:
+    """Check that the window parameters are the model's, and that a frame is one image. Raises HG055."""
     for names, axis in zip((GEOMETRY.split()[::2], GEOMETRY.split()[1::2]), sizes(layer), strict=True):
-        for name, wanted in zip(names, axis, strict=True):
-            if name in cell.parameters and cell.number(name) != wanted:
-                raise broken(layer.name, f"{name} of {cell.name} is {cell.parameters[name]}, in the model {wanted}.")
+        for name, expected in zip(names, axis, strict=True):
+            if name in cell.parameters and cell.number(name) != expected:
+                raise broken(layer.name, f"{name} of {cell.name} is {cell.parameters[name]}, in the model {expected}.")
     if stream.beats != math.prod(layer.source.shape[:-1]) * words:
         raise broken(
             layer.name,
@@ -77,7 +80,7 @@ def _placed(cell: Cell, layer: Convolution | Pooling, stream: StreamContents, wo
 
 
 def depth(rows: tuple[int, ...], columns: tuple[int, ...]) -> int:
-    """Pixels from the oldest that hg_window_flow keeps to the newest that it waits for, at most."""
+    """Maximum pixels from the oldest one that hg_window_flow keeps to the newest one that it waits for."""
     ends = []
     for size, kernel, stride, dilation, front, windows in (rows, columns):
         start = np.arange(windows) * stride - front
@@ -94,26 +97,26 @@ def depth(rows: tuple[int, ...], columns: tuple[int, ...]) -> int:
 def pool(
     cell: Cell, stream: StreamContents, layer: Pooling, order: Array, elements: Elements, value: int
 ) -> StreamContents:
-    """The stream that hg_pool or hg_reduce sends. It sets the range of codes of its elements. Raises HG055."""
-    simple = cell.module == "hg_reduce"
-    only(cell, _REDUCE if simple else _POOL)
-    lanes, groups = cell.number("LANES", 1), cell.number("FOLDS" if simple else "GROUPS", 1)
-    fits(cell, stream, lanes, cell.number("X_W", 1))
-    (side_by_side if simple else window)(cell, layer, stream, groups)
+    """The stream that hg_pool or hg_reduce sends. Sets the range of codes of its elements. Raises HG055."""
+    is_reduce = cell.module == "hg_reduce"
+    check_parameters(cell, _REDUCE if is_reduce else _POOL)
+    lanes, groups = cell.number("LANES", 1), cell.number("FOLDS" if is_reduce else "GROUPS", 1)
+    check_beat(cell, stream, lanes, cell.number("X_W", 1))
+    (check_adjacent_windows if is_reduce else check_unit_window)(cell, layer, stream, groups)
     type_, channels = layer.result.type, layer.source.shape[-1]
-    readable(cell.name, stream, layer.source.type, cell.number("X_W"), cell.number("X_SIGNED"))
+    check_codes(cell.name, stream, layer.source.type, cell.number("X_W"), cell.number("X_SIGNED"))
     filled = stream.filled.reshape(-1, groups * lanes)
-    own = pixels(layer.name, order, channels)
+    channel_columns = channel_order(layer.name, order, channels)
     if (filled != filled[0]).any() or filled[0].sum() != channels:
-        raise broken(layer.name, f"the {channels} channels do not come in the same lanes of {cell.name} every time.")
+        raise broken(layer.name, f"the {channels} channels do not always arrive in the same lanes of {cell.name}.")
     results(cell, layer, elements, value)
     table = np.full((math.prod(layer.result.shape[:-1]), groups * lanes), ANYTHING)
-    table[:, filled[0]] = elements.numbers[value].reshape(-1, channels)[:, own]
+    table[:, filled[0]] = elements.numbers[value].reshape(-1, channels)[:, channel_columns]
     return StreamContents(table.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)
 
 
 def results(cell: Cell, layer: Pooling, elements: Elements, value: int) -> None:
-    """The kind of a pool, and the width of its results; sets what they can be. Raises HG055."""
+    """Check the kind of a pool and the width of its results; set the range of its results. Raises HG055."""
     source, type_, channels = layer.source.type, layer.result.type, layer.source.shape[-1]
     total = layer.kind is Reduction.SUM
     if cell.number("SUM") != total:
@@ -122,8 +125,8 @@ def results(cell: Cell, layer: Pooling, elements: Elements, value: int) -> None:
         raise broken(layer.name, f"ACC_W of {cell.name} is {cell.parameters['ACC_W']}, its results are {type_}.")
     low, high = elements.code_range(elements.numbers[layer.inputs[0]].reshape(-1, channels))
     low, high = low.min(axis=0), high.max(axis=0)
-    nothing = any(outside(*axis).all(axis=1).any() for axis in sizes(layer))
-    if total or nothing:
+    has_empty_window = any(outside(*axis).all(axis=1).any() for axis in sizes(layer))
+    if total or has_empty_window:
         low, high = (np.minimum(low, layer.pad), np.maximum(high, layer.pad)) if has_border(layer) else (low, high)
     taps = layer.window.taps if total else 1
     if (low * taps).min() < type_.lo or (high * taps).max() > type_.hi:

@@ -1,4 +1,4 @@
-"""Integer models of the modules that look codes up: hg_rank, hg_table, hg_correct."""
+"""Integer models of the modules with lookup tables of codes: hg_rank, hg_table, hg_correct."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hlsgen.certify.models.arithmetic import LaneModel
 from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken, split, two_complement
 from hlsgen.numerics.fixed import Array
 
-#: Runs of one function.
+#: Maximum number of runs of one function.
 _MAX_RUNS = 1 << 22
 
 
 def tiled(start: Array, bits: int, lo: int, hi: int) -> Array:
-    """The places in lo..hi that have the low `bits` bits of one of `start`; and multiples of 2^bits."""
+    """The inputs of lo..hi whose low `bits` bits equal one of `start`, and the multiples of 2^bits."""
     first, last = lo >> bits, hi >> bits
     start = np.unique(np.append(start, 0))
     if (last - first + 1) * len(start) > _MAX_RUNS:
@@ -24,11 +24,10 @@ def tiled(start: Array, bits: int, lo: int, hi: int) -> Array:
 
 
 class RankModel(LaneModel):
-    """hg_rank: a cascade of tables. The state after the low bits of x, and more bits, give the next state.
+    """hg_rank: a cascade of lookup tables. The state after the low bits of x, and the next bits, give the next state.
 
-    The runs are made by induction over the levels: a state covers runs of the low bits' values; with
-    each value of the next bits, each run gets the state that the table has for it. Equal neighbours
-    are joined.
+    Runs follow by induction over the levels. A state covers runs of the values of the low bits. For each value of the
+    next bits, each run gets the state that the table has for it. Equal neighbours are merged.
     """
 
     names = frozenset("LANES IN_W OUT_W LOW LEVELS CHUNKS STATES TABLE_W FILE".split())
@@ -37,14 +36,14 @@ class RankModel(LaneModel):
         super().__init__(cell)
         self.low, levels, width = cell.number("LOW"), cell.number("LEVELS", 1), cell.number("TABLE_W", 1)
         if levels > self.in_bits:
-            raise broken(cell.name, f"LEVELS is {levels}, more than bits of IN_W.")
+            raise broken(cell.name, f"LEVELS is {levels}, more than the bits of IN_W.")
         chunks, states = (split([cell.sized(name, 8 * levels).value], levels, 8)[0] for name in ("CHUNKS", "STATES"))
         self.chunks, self.states = chunks.tolist(), states.tolist()
         self.top = self.low + sum(self.chunks)
         if self.top > self.in_bits or min(self.chunks) < 1 or min(self.states) < 1 or self.states[-1] != self.out_bits:
             raise broken(cell.name, "its LOW, CHUNKS and STATES do not fit IN_W and OUT_W.")
-        before = [0, *self.states]
-        sizes = [chunk + state for chunk, state in zip(self.chunks, before, strict=False)]
+        states_before = [0, *self.states]
+        sizes = [chunk + state for chunk, state in zip(self.chunks, states_before, strict=False)]
         if max(sizes) > 24 or max(next_ << size for next_, size in zip(self.states, sizes, strict=True)) > width:
             raise broken(cell.name, "its tables are larger than TABLE_W.")
         self.tables: list[list[Array]] = []
@@ -61,27 +60,27 @@ class RankModel(LaneModel):
 
     def apply(self, fold: int, lane: int, x: Array) -> Array:
         state = np.zeros(len(x), np.int64)
-        rest = x >> self.low
+        remaining_bits = x >> self.low
         for chunk, bits, table in zip(self.chunks, [0, *self.states], self.tables[lane], strict=False):
-            state = table[((rest & ((1 << chunk) - 1)) << bits) | state]
-            rest = rest >> chunk
+            state = table[((remaining_bits & ((1 << chunk) - 1)) << bits) | state]
+            remaining_bits = remaining_bits >> chunk
         return np.asarray(state)
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
-        start, state, at, bits = np.zeros(1, np.int64), np.zeros(1, np.int64), self.low, 0
+        start, state, bit_position, bits = np.zeros(1, np.int64), np.zeros(1, np.int64), self.low, 0
         for chunk, result, table in zip(self.chunks, self.states, self.tables[lane], strict=True):
             value = np.arange(1 << chunk)[:, None]
-            start = ((value << at) + start).ravel()
+            start = ((value << bit_position) + start).ravel()
             state = np.asarray(table[((value << bits) | state).ravel()])
             keep = np.append(True, state[1:] != state[:-1])
-            start, state, at, bits = start[keep], state[keep], at + chunk, result
+            start, state, bit_position, bits = start[keep], state[keep], bit_position + chunk, result
             if len(start) > _MAX_RUNS:
-                raise broken(self.cell.name, "its tables have no end of runs.")
+                raise broken(self.cell.name, f"its lookup tables have more than {_MAX_RUNS} runs.")
         return tiled(start, self.top, lo, hi)
 
 
 class TableModel(LaneModel):
-    """hg_table: the codes in a memory: of the low bits of x, or of a window around a center."""
+    """hg_table: the codes in a memory, addressed by the low bits of x or by a window around a center."""
 
     names = frozenset("LANES FOLDS IN_W IN_SIGNED OUT_W MODE ADDR_W CENTERED C_W EVEN SUM FILE".split())
 
@@ -90,9 +89,9 @@ class TableModel(LaneModel):
         self.mode, self.bits, width = cell.number("MODE"), cell.number("ADDR_W", 1), cell.number("C_W", 1)
         self.even, self.total = self.flag("EVEN"), cell.sized("SUM", self.out_bits).value
         centered = self.flag("CENTERED") and self.mode > 0
-        wide = width > 60 or self.out_bits > 32 or self.bits > 24
-        if self.mode > 2 or wide or (not self.mode and self.bits > self.in_bits):
-            raise broken(cell.name, "MODE, ADDR_W, C_W or OUT_W is beyond its model.")
+        too_wide = width > 60 or self.out_bits > 32 or self.bits > 24
+        if self.mode > 2 or too_wide or (not self.mode and self.bits > self.in_bits):
+            raise broken(cell.name, "MODE, ADDR_W, C_W or OUT_W exceeds its model.")
         self.center = np.zeros((self.folds, self.lanes), np.int64)
         if centered:
             self.center = two_complement(memories.fields(f"{cell.file}.mem", self.folds, self.lanes, width), width)
@@ -104,14 +103,14 @@ class TableModel(LaneModel):
         return int(self.center[fold, lane]), self.entries[lane, fold].tobytes()
 
     def apply(self, fold: int, lane: int, x: Array) -> Array:
-        table, most = self.entries[lane, fold], (1 << self.bits) - 1
+        table, last_address = self.entries[lane, fold], (1 << self.bits) - 1
         if self.mode == 0:
-            return np.asarray(table[x & most])
-        far = x - self.center[fold, lane]
+            return np.asarray(table[x & last_address])
+        distance = x - self.center[fold, lane]
         if self.mode == 1:
-            return np.asarray(table[np.clip(far, 0, most)])
-        mirrored = self.total - table[np.clip(-far - 1 + self.even, 0, most)]
-        return np.asarray(np.where(far < 0, mirrored, table[np.clip(far, 0, most)]))
+            return np.asarray(table[np.clip(distance, 0, last_address)])
+        mirrored = self.total - table[np.clip(-distance - 1 + self.even, 0, last_address)]
+        return np.asarray(np.where(distance < 0, mirrored, table[np.clip(distance, 0, last_address)]))
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
         table = self.entries[lane, fold]
@@ -123,7 +122,7 @@ class TableModel(LaneModel):
 
 
 class CorrectModel(LaneModel):
-    """hg_correct: a bucket's code, and a cell's count, and one comparison with y = x - the bucket's start."""
+    """hg_correct: a bucket's code, a cell's count, and one comparison with y = x - the bucket's start."""
 
     names = frozenset(
         "LANES FOLDS IN_W IN_SIGNED OUT_W FRACTION REST COUNT SHAPES FIRST LAST ABOVE OPEN DEEP FILE".split()
@@ -131,10 +130,14 @@ class CorrectModel(LaneModel):
 
     def __init__(self, cell: Cell, memories: Memories) -> None:
         super().__init__(cell)
-        self.fraction, self.rest, self.count = cell.number("FRACTION"), cell.number("REST"), cell.number("COUNT", 1)
+        self.fraction, self.remainder_bits, self.count = (
+            cell.number("FRACTION"),
+            cell.number("REST"),
+            cell.number("COUNT", 1),
+        )
         self.flag("OPEN")
-        if self.flag("DEEP") and (self.folds > 1 or self.rest > 0):
-            raise broken(cell.name, "DEEP is 1 with FOLDS > 1 or REST > 0, which the module does not have.")
+        if self.flag("DEEP") and (self.folds > 1 or self.remainder_bits > 0):
+            raise broken(cell.name, "DEEP is 1 with FOLDS > 1 or REST > 0, which the module does not support.")
         shapes = self._packed("SHAPES", 32)
         self.shapes = [tuple((shape >> place) & 255 for place in (0, 8, 16, 24)) for shape in shapes.tolist()]
         first, last = self._packed("FIRST", self.in_bits), self._packed("LAST", self.in_bits)
@@ -143,12 +146,12 @@ class CorrectModel(LaneModel):
         self.tables: list[CellTables] = []
         for lane, (bucket, cells, coarse, fine) in enumerate(self.shapes):
             size = fine + self.fraction
-            widths = (self.out_bits + cells + size, 1 + self.count + size, self.rest)
+            widths = (self.out_bits + cells + size, 1 + self.count + size, self.remainder_bits)
             if max(*widths, self.in_bits + self.fraction + cells, coarse) > 60:
                 raise broken(cell.name, "is larger than its model.")
             if max(bucket, cells, self.out_bits) > 16 or min(bucket, cells, size) < 1:
-                raise broken(cell.name, "OUT_W or SHAPES is beyond its model.")
-            a, b, rest = (
+                raise broken(cell.name, "OUT_W or SHAPES exceeds its model.")
+            a, b, remainders = (
                 self._table(memories, f"{cell.file}_{lane:04d}_{number:02d}.mem", address, width)
                 for number, (address, width) in enumerate(zip((bucket, cells, self.out_bits), widths, strict=True))
             )
@@ -156,7 +159,7 @@ class CorrectModel(LaneModel):
             count = (b >> size) & ((1 << self.count) - 1)
             level = b & ((1 << size) - 1)
             sure = b >> (size + self.count) == 1
-            finer = (rest << self.fraction) & ((1 << size) - 1)
+            finer = (remainders << self.fraction) & ((1 << size) - 1)
             self.tables.append(CellTables(a >> (cells + size), start, count, level, sure, finer))
 
     def _packed(self, name: str, bits: int) -> Array:
@@ -164,7 +167,7 @@ class CorrectModel(LaneModel):
         return np.asarray(split([value.value], self.lanes, bits)[0])
 
     def _table(self, memories: Memories, name: str, address: int, width: int) -> Array:
-        """(folds, entries). With one fold a file holds a word for each bit, of that bit of all entries."""
+        """The entries as (folds, entries). A file of a single fold has a word for each bit of all entries."""
         if not width:
             return np.zeros((self.folds, 1 << address), np.int64)
         if self.folds > 1:
@@ -173,11 +176,11 @@ class CorrectModel(LaneModel):
         return np.asarray((columns << np.arange(width)[:, None]).sum(axis=0)[None])
 
     def guess(self, code: Array, count: Array) -> Array:
-        """The code in front of the comparison, of that of the bucket and the count of the cell."""
+        """The code before the comparison, from the code of the bucket and the count of the cell."""
         return (code + count) & ((1 << self.out_bits) - 1)
 
-    def behind(self, code: Array) -> Array:
-        """Where the low bits of the threshold behind a code are."""
+    def remainder_index(self, code: Array) -> Array:
+        """The index of the low bits of the threshold after a code."""
         return code
 
     def apply(self, fold: int, lane: int, x: Array) -> Array:
@@ -191,37 +194,40 @@ class CorrectModel(LaneModel):
         cell = y >> size
         count = np.where(below, 0, np.where(above, self.above[lane], t.count[fold][cell]))
         code = self.guess(t.code[fold][bucket], count)
-        level = t.level[fold][cell] | t.finer[fold][self.behind(code)]
+        level = t.level[fold][cell] | t.finer[fold][self.remainder_index(code)]
         reached = below | above | t.sure[fold][cell] | ((y & ((1 << size) - 1)) >= level)
         return np.asarray((code + reached) & mask)
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
-        """In a bucket y rises with x, in a cell one comparison decides: the ends of all these, and the thresholds."""
+        """All ends of buckets and cells, and all thresholds.
+
+        In a bucket y rises with x; in a cell one comparison decides.
+        """
         t, (bits, cells, coarse, fine) = self.tables[lane], self.shapes[lane]
         first, last, size = int(self.first[lane]), int(self.last[lane]), fine + self.fraction
         low, high = max(lo, min(first, hi + 1)), min(hi, max(last, lo - 1))
-        found = [np.array([first, last + 1])]
+        change_points = [np.array([first, last + 1])]
         buckets = np.arange(low >> coarse, (high >> coarse) + 1) if low <= high else np.zeros(0, np.int64)
         if len(buckets) * ((1 << max(0, coarse - fine)) + 2) > _MAX_RUNS:
-            raise broken(self.cell.name, "its buckets and cells are too many to follow.")
+            raise broken(self.cell.name, "it has too many buckets and cells to check them all.")
         for number in buckets.tolist():
             begin, end = max(low, number << coarse), min(high, ((number + 1) << coarse) - 1)
             bucket = number & ((1 << bits) - 1)
             start = int(t.start[fold][bucket])
-            # Cells by their numbers before these are cut to CELL bits.
+            # Numbers of cells, before they are cut to CELL bits.
             cell = np.arange(((begin << self.fraction) - start) >> size, (((end << self.fraction) - start) >> size) + 1)
             index = cell & ((1 << cells) - 1)
             code = self.guess(t.code[fold][bucket], t.count[fold][index])
-            level = t.level[fold][index] | t.finer[fold][self.behind(code)]
-            for place in ((cell << size) + start, (cell << size) + start + level):
-                found.append(-((-place) >> self.fraction))  # the least x with x * 2^FRACTION >= place
-            found.append(np.array([begin]))
-        return np.concatenate(found)
+            level = t.level[fold][index] | t.finer[fold][self.remainder_index(code)]
+            for scaled_input in ((cell << size) + start, (cell << size) + start + level):
+                change_points.append(-((-scaled_input) >> self.fraction))  # the smallest x with x * 2^FRACTION >= place
+            change_points.append(np.array([begin]))
+        return np.concatenate(change_points)
 
 
 @dataclass(frozen=True, eq=False)
 class CellTables:
-    """A lane of hg_correct, each (folds, entries): of buckets, of cells, of codes."""
+    """The lookup tables of a lane of hg_correct, each (folds, entries): of buckets, of cells, of codes."""
 
     code: Array
     start: Array

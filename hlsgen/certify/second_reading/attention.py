@@ -1,4 +1,4 @@
-"""Second reading of Attention and MultiHeadAttention (heads, factor, mask), and of the shares that a product consumes."""
+"""Second reading of Attention and MultiHeadAttention (heads, factor, mask), and of shares that a product consumes."""
 
 from __future__ import annotations
 

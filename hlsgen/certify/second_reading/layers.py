@@ -108,7 +108,10 @@ def _layer(imported: ImportedSteps, n: int) -> Differences:
 
 
 def _left_layer(imported: ImportedSteps, n: int, op: MatMul) -> Differences:
-    """A constant times data, compared on whole numbers. All sums are exact, because each row of weights has one scale."""
+    """A constant times data, compared on whole numbers.
+
+    All sums are exact, because each row of weights has one scale.
+    """
     weight, shapes = imported.file.constant(n, 0), imported.input_shapes(n)
     if weight is None or len(shapes) != 1:
         return None
@@ -177,7 +180,10 @@ def _qdq_layer(imported: ImportedSteps, n: int, step: Step, weight: Numbers, dif
 def _compare_bias_and_factor(
     imported: ImportedSteps, n: int, differences: list[str], biases: list[Array], factor: Array
 ) -> bool:
-    """Add differences of the addition after integer sums, and of the factor. Returns whether the steps have this form."""
+    """Add differences of the addition after integer sums, and of the factor.
+
+    Returns whether the steps have this form.
+    """
     terms, factors = imported.steps(n, Add), imported.steps(n, Mul)
     if len(terms) != len(biases) or len(factors) != 1:
         return False
@@ -201,7 +207,7 @@ def _constant_inputs(imported: ImportedSteps, n: int, inputs: tuple[int, ...]) -
 def _integer_sums(
     imported: ImportedSteps, n: int, weights: int, zeros: tuple[int, int]
 ) -> tuple[Step, list[str]] | None:
-    """The integer layer of a node and its differences: weights minus their zero point, zero point of the data, window."""
+    """The integer layer of a node and its differences: weights minus zero point, data's zero point, window."""
     steps, weight, parts = (
         imported.steps(n, *_INTEGER),
         _matrix(imported, n, weights),

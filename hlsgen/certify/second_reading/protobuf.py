@@ -33,7 +33,10 @@ ROUNDINGS: dict[str, Callable[[Array], Array]] = {
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A constant tensor. After a quantizer: real = (codes - zero) * scale, all of one shape. `kind`: type of the codes."""
+    """A constant tensor.
+
+    After a quantizer: real = (codes - zero) * scale, all of one shape. `kind`: type of the codes.
+    """
 
     array: Array
     codes: Array | None = None

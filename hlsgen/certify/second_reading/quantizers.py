@@ -261,7 +261,10 @@ def _requantize(imported: ImportedSteps, n: int) -> Differences:
 
 
 def _arithmetic(imported: ImportedSteps, n: int) -> Differences:
-    """One computed operand and one constant, imported as one step. Returns None if the frontend built something else."""
+    """One computed operand and one constant, imported as one step.
+
+    Returns None if the frontend built something else.
+    """
     file, node = imported.file, imported.file.nodes[n]
     places = [i for i, name in enumerate(node.input) if name in file.computed]
     if len(node.input) != 2 or len(places) != 1:

@@ -69,7 +69,9 @@ def differ(quantity: str, imported: Any, expected: Any) -> Iterator[str]:
     try:
         imported_values, expected_values = np.broadcast_arrays(imported_array, expected_array)
     except ValueError:
-        yield f"{quantity} of shape {list(imported_array.shape)} was imported, the file has {list(expected_array.shape)}."
+        yield (
+            f"{quantity} of shape {list(imported_array.shape)} was imported, the file has {list(expected_array.shape)}."
+        )
         return
     unequal = np.argwhere(imported_values != expected_values)
     if len(unequal):
