@@ -1,10 +1,17 @@
-"""Reads a module of adders back: which weights it multiplies its codes with, and that every sum arrives in one cycle.
+"""Reads a module of adders back: the weights of its codes, and that every sum arrives in one cycle.
 
-Such a module is written for one layer, so nothing of it is taken on trust. Every line must have one of the forms below.
-A wire is an unsigned number: a linear function of the codes plus a constant, both exact if the least and the greatest
-value fit; or a linear function in two's complement. A vector of bits is a wire with zeros or ones in front or behind;
-one whose highest bit is inverted and repeated, which takes half of the wire's range away; or one in two's complement
-whose highest bit is repeated. Each may be inverted as a whole. A row is right if its constant is 0.
+Such a module is generated for one layer, so nothing of it is trusted. Every line must have one of the forms below.
+
+A wire is an unsigned number: a linear function of the codes plus a constant. It is exact if its lowest and its highest
+value fit. Or it is a linear function in two's complement.
+
+A vector of bits is one of these, and may be inverted as a whole:
+
+- a wire with zeros or ones before or after it;
+- a wire whose highest bit is inverted and repeated, which subtracts half of the wire's range;
+- a wire in two's complement whose highest bit is repeated.
+
+A row is right if its constant is 0.
 """
 
 from __future__ import annotations
@@ -22,14 +29,14 @@ from hlsgen.certify.stage_frame import JOINED, TAIL, frame, module_text
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.numerics.fixed import Array
 
-#: What the checker calls such a module, or one of counters.
+#: The checker's name for a module of adders or counters.
 ADDERS = "adders"
 #: The MODE of units that count agreements.
 _AGREEMENTS = 2
-#: A module whose ready does not depend on what it is offered.
-_STEADY = "hg_shift"
-#: Bits of a wire: so sums of shifted coefficients stay within 64 bits.
-_MOST_BITS = 60
+#: A module whose ready does not depend on its input data.
+_STEADY_READY = "hg_shift"
+#: Maximum bits of a wire, so that sums of shifted coefficients stay within 64 bits.
+_MAX_BITS = 60
 
 _ABOUT = """\
 // {name}: product of a constant matrix, {rows} rows by {columns} columns.
@@ -69,13 +76,15 @@ _CLOCK, _RESET, _ELSE = (
     "    end else if (en) begin",
 )
 
-#: A bit: a constant, or (wire, place, whether it is inverted).
+#: A bit: a constant, or (wire, position, True if it is inverted).
 _Bit = int | tuple[str, int, bool]
 
 
 @dataclass(frozen=True, eq=False)
 class _Wire:
-    """`form` int64 (columns,): the number it stands for; `constant`: what is added; `time`: cycles since the codes.
+    """A wire.
+
+    `form` int64 (columns,): its linear function of the codes; `constant`: the addend; `time`: cycles since the codes.
 
     `signed`: in two's complement, else unsigned.
     """
@@ -96,20 +105,22 @@ class _Value:
     time: int | None
 
     def inverted(self, low: int, width: int) -> _Value:
-        """The number with its bits low..width - 1 inverted, where those below are 0."""
+        """The number with its bits low..width - 1 inverted; the bits below are 0."""
         return _Value(-self.form, (1 << width) - (1 << low) - self.constant, self.time)
 
 
-def stands_for(
+def as_library_unit(
     cell: Cell, prefix: str, shape: tuple[int, int], x: tuple[int, int, int], y_bits: int, cells: Iterable[Cell]
 ) -> Cell:
-    """The instance of a module of adders or counters as if it were one of the library.
+    """The instance of a module of adders or counters as an instance of the library unit that it replaces.
 
-    prefix: of the names of all modules of the core. x: bits, least and greatest code. cells: all of the core.
+    prefix: of the names of all modules of the core. x: bits, lowest and highest code. cells: all instances of the core.
     """
-    sent = cell.ports.get("m_valid", "")
-    takers = [own for own in cells if own.name != cell.name and sent in own.ports.values()]
-    steady = [own.module for own in takers] == [_STEADY]
+    valid_net = cell.ports.get("m_valid", "")
+    consumers = [
+        other_cell for other_cell in cells if other_cell.name != cell.name and valid_net in other_cell.ports.values()
+    ]
+    steady = [other_cell.module for other_cell in consumers] == [_STEADY_READY]
     parameters: dict[str, ParameterValue] = {
         "SIMD": shape[1],
         "PE": shape[0],
@@ -124,32 +135,40 @@ def stands_for(
         "MODE": _AGREEMENTS if cell.module.endswith("_counts") else 0,
         "ACC_W": y_bits,
         "FILE": f"{prefix}{cell.module}",
-        "FLIP": takers[0].parameters.get("FLIP", 0) if steady else 0,
+        "FLIP": consumers[0].parameters.get("FLIP", 0) if steady else 0,
     }
     return Cell(ADDERS, cell.name, dict(parameters), cell.ports)
 
 
 def check_flips(cell: Cell, cells: Iterable[Cell]) -> None:
-    """Only sums of a module of adders come with inverted bits, which it is read with. Raises HG055."""
-    sources = [own for own in cells if own.ports.get("m_valid") == cell.ports.get("s_valid")]
-    if cell.module != _STEADY or "FLIP" not in cell.parameters:
+    """Check that inverted bits come only from a module of adders, which is read with the same inversion.
+
+    Raises HG055.
+    """
+    sources = [other_cell for other_cell in cells if other_cell.ports.get("m_valid") == cell.ports.get("s_valid")]
+    if cell.module != _STEADY_READY or "FLIP" not in cell.parameters:
         return
     cell.sized("FLIP", cell.number("LANES", 1) * cell.number("IN_W", 1))
-    if [own.parameters.get("FLIP") for own in sources if own.module == ADDERS] != [cell.parameters["FLIP"]]:
-        raise broken(cell.name, "inverts bits of what does not come from adders that are read so.")
+    if [other_cell.parameters.get("FLIP") for other_cell in sources if other_cell.module == ADDERS] != [
+        cell.parameters["FLIP"]
+    ]:
+        raise broken(cell.name, "inverts bits that do not come from adders with the same inversion.")
 
 
 def read(folder: Path, cell: Cell) -> Array:
-    """Weights int64 (rows, columns) of what `stands_for` gave, bits if it counts. Raises HG055 for anything that is not certain."""
+    """Weights int64 (rows, columns) of a unit of `as_library_unit`; bits if it counts.
+
+    Raises HG055 for anything uncertain.
+    """
     text = module_text(folder, cell.file)
     return count_modules.words(text, cell) if cell.number("MODE") == _AGREEMENTS else _Reader(text, cell).weights()
 
 
 class _Reader:
-    """The wires so far. Lines are read once, from first to last: a wire is declared before it is used."""
+    """The wires so far. Lines are read once, in order: a wire is declared before it is used."""
 
     def __init__(self, text: str, cell: Cell) -> None:
-        self.file, self.where = cell.file, f"rtl/{cell.file}.v"
+        self.file, self.place = cell.file, f"rtl/{cell.file}.v"
         self.prefix = cell.file.removesuffix(f"{cell.name}_adders")
         self.rows, self.columns = cell.number("PE", 1), cell.number("SIMD", 1)
         self.x_bits, self.y_bits = cell.number("X_W", 1), cell.number("ACC_W", 1)
@@ -164,82 +183,82 @@ class _Reader:
         latency = _LATENCY.search(text)
         self.latency, self.joined = (int(latency[1]), bool(latency[2])) if latency else (0, False)
         if self.joined and not cell.number("JOINABLE"):
-            raise broken(self.where, "stands still with a taker that may wait for what is offered.")
+            raise broken(self.place, "stalls with a consumer whose ready may depend on its input data.")
         begin = text.find("    wire unused")
         start = text.find("\n", begin) + 1
         if begin < 0 or not self.latency or not text.endswith(TAIL):
-            raise broken(self.where, "is no module of adders.")
+            raise broken(self.place, "is no module of adders.")
         self.head = text[:start]
         self.lines = text[start : -len(TAIL)].split("\n")
         if self.lines.pop():
-            raise broken(self.where, "is no module of adders.")
+            raise broken(self.place, "is no module of adders.")
 
     def weights(self) -> Array:
-        """What the outputs are, row by row."""
-        lines, found = iter(self.lines), np.zeros((self.rows, self.columns), np.int64)
-        waiting: dict[str, int] = {}
+        """The weights of the outputs, row by row."""
+        lines, weights = iter(self.lines), np.zeros((self.rows, self.columns), np.int64)
+        pending_registers: dict[str, int] = {}
         row = 0
         for line in lines:
             if declared := _DECLARED.fullmatch(line):
                 name, width = declared[2], int(declared[1]) + 1
-                self._declare(name, width, waiting)
+                self._declare(name, width, pending_registers)
                 self.wires[name] = self._instance(name, width, lines)
                 continue
             wire, assign = _WIRE.fullmatch(line), _ASSIGN.fullmatch(line)
             if wire and (wire["kind"] == "reg") != bool(wire[4]):
                 name, width = wire[3], int(wire[2]) + 1
-                self._declare(name, width, waiting)
+                self._declare(name, width, pending_registers)
                 if wire["kind"] == "reg":
-                    waiting[name] = width
+                    pending_registers[name] = width
                 else:
                     self.wires[name] = self._wire(wire[4], width)
             elif line == _CLOCK:
-                self._registers(lines, waiting)
+                self._registers(lines, pending_registers)
             elif line == _RESET:
-                cleared = self._cleared(lines, waiting)
+                cleared = self._cleared(lines, pending_registers)
                 self._registers(lines, cleared)
-                waiting |= cleared
+                pending_registers |= cleared
             elif assign and row < self.rows:
                 if (int(assign[1]), int(assign[2])) != ((row + 1) * self.y_bits - 1, row * self.y_bits):
-                    raise broken(self.where, f"row {row} of the sums is not where it should be: {line.strip()[:60]!r}.")
-                found[row] = self._output(assign[3], row)
+                    raise broken(self.place, f"row {row} of the sums is not where it should be: {line.strip()[:60]!r}.")
+                weights[row] = self._output(assign[3], row)
                 row += 1
             elif row < self.rows or not _UNUSED.fullmatch(line) or next(lines, None) is not None:
-                raise broken(self.where, f"has a line that is none of a module of adders: {line[:80]!r}.")
-        about = _ABOUT.format(name=self.file, rows=self.rows, columns=self.columns, adders=self.adders)
+                raise broken(self.place, f"has a line that no module of adders has: {line[:80]!r}.")
+        description = _ABOUT.format(name=self.file, rows=self.rows, columns=self.columns, adders=self.adders)
         bits = self.columns * self.x_bits, self.rows * self.y_bits
-        head = about + frame(self.file, self.prefix, _EXACT, self.latency, bits, joined=self.joined)
-        if row != self.rows or waiting or head != self.head:
-            raise broken(self.where, "its head is not that of what follows, or sums or registers are missing.")
-        return found
+        head = description + frame(self.file, self.prefix, _EXACT, self.latency, bits, joined=self.joined)
+        if row != self.rows or pending_registers or head != self.head:
+            raise broken(self.place, "its head does not fit its body, or sums or registers are missing.")
+        return weights
 
-    def _declare(self, name: str, width: int, waiting: dict[str, int]) -> None:
-        if name in self.wires or name in waiting or width > _MOST_BITS:
-            raise broken(self.where, f"{name} is declared twice, or has {width} bits.")
+    def _declare(self, name: str, width: int, pending_registers: dict[str, int]) -> None:
+        if name in self.wires or name in pending_registers or width > _MAX_BITS:
+            raise broken(self.place, f"{name} is declared twice, or has {width} bits.")
 
-    def _cleared(self, lines: Iterator[str], waiting: dict[str, int]) -> dict[str, int]:
-        """The registers that a block sets to 0 in reset, which it writes else; they wait no longer."""
-        found: dict[str, int] = {}
+    def _cleared(self, lines: Iterator[str], pending_registers: dict[str, int]) -> dict[str, int]:
+        """The registers that a block sets to 0 in reset and writes otherwise; they are no longer pending."""
+        cleared: dict[str, int] = {}
         for line in lines:
             if line == _ELSE:
-                return found
+                return cleared
             clear = _CLEAR.fullmatch(line)
-            if clear is None or waiting.get(clear[1]) != int(clear[2]):
-                raise broken(self.where, f"has no such register of that width: {line.strip()[:60]!r}.")
-            found[clear[1]] = waiting.pop(clear[1])
-        raise broken(self.where, "has a block without an end.")
+            if clear is None or pending_registers.get(clear[1]) != int(clear[2]):
+                raise broken(self.place, f"has no such register of that width: {line.strip()[:60]!r}.")
+            cleared[clear[1]] = pending_registers.pop(clear[1])
+        raise broken(self.place, "has a block without an end.")
 
-    def _registers(self, lines: Iterator[str], waiting: dict[str, int]) -> None:
-        """The block that writes the registers that were declared before it, each of them once."""
+    def _registers(self, lines: Iterator[str], pending_registers: dict[str, int]) -> None:
+        """Read the block that writes the registers declared before it, each of them once."""
         for line in lines:
             if line == "    end":
                 return
             move = _MOVE.fullmatch(line)
             source = self.wires.get(move[2]) if move else None
-            if move is None or source is None or waiting.pop(move[1], 0) != source.width:
-                raise broken(self.where, f"has no such registers and wires of the same width: {line.strip()[:60]!r}.")
+            if move is None or source is None or pending_registers.pop(move[1], 0) != source.width:
+                raise broken(self.place, f"has no such registers and wires of the same width: {line.strip()[:60]!r}.")
             self.wires[move[1]] = replace(source, time=source.time + 1)
-        raise broken(self.where, "has a block without an end.")
+        raise broken(self.place, "has a block without an end.")
 
     def _wire(self, text: str, width: int) -> _Wire:
         if "s_data" in text:
@@ -250,159 +269,159 @@ class _Reader:
             text, low = match[1], self._bits(match[2])
         sides = re.split(r" ([+-]) (~?)(?=[{n\d])", text)
         if len(sides) != 4:
-            raise broken(self.where, f"{text[:60]!r} is no sum of two numbers.")
+            raise broken(self.place, f"{text[:60]!r} is no sum of two numbers.")
         return self._sum(text, width, low, [("+", "", sides[0]), (sides[1], sides[2], sides[3])])
 
     def _instance(self, name: str, width: int, lines: Iterator[str]) -> _Wire:
-        """A sum of three numbers and a carry, an instance of hg_add3; the lowest bits may be those of another wire."""
+        """A sum of three numbers and a carry, an instance of hg_add3. The lowest bits may come from another wire."""
         line = next(lines, "")
         match, ports, end = _THREE.fullmatch(line), _TERMS.fullmatch(next(lines, "")), next(lines, "")
         if not match or not ports or end != "    );" or match["module"] != f"{self.prefix}hg_add3":
-            raise broken(self.where, f"has a line that is none of a module of adders: {line[:80]!r}.")
+            raise broken(self.place, f"has a line that no module of adders has: {line[:80]!r}.")
         place, low = int(ports[9] or 0), list[_Bit]()
         if ports[9]:
-            below = _BELOW.fullmatch(next(lines, ""))
+            low_assign = _BELOW.fullmatch(next(lines, ""))
             range_ = f"[{place - 1}:0]" if place > 1 else "[0]"
-            # They are those of the first number: both are inverted or none is.
-            if below is None or below.groups()[:3] != (name, range_, ports[1]) or int(ports[8]) != width - 1:
-                raise broken(self.where, f"{name} has no lowest bits.")
-            low = self._bits(below[4])
+            # They belong to the first number: both are inverted or neither is.
+            if low_assign is None or low_assign.groups()[:3] != (name, range_, ports[1]) or int(ports[8]) != width - 1:
+                raise broken(self.place, f"{name} has no lowest bits.")
+            low = self._bits(low_assign[4])
         sizes = ports[7], match["cell"], int(match["width"]), len(low)
         if sizes != (name, name.split("_")[0], width - place, place):
-            raise broken(self.where, f"{name} is not the sum of its instance of hg_add3.")
+            raise broken(self.place, f"{name} is not the sum of its instance of hg_add3.")
         terms = [("+", ports[n], ports[n + 1]) for n in (1, 3, 5)]
         return self._sum(line.strip(), width, low, terms, int(match["carry"]))
 
     def _sum(self, text: str, width: int, low: list[_Bit], terms: list[tuple[str, str, str]], carry: int = 0) -> _Wire:
-        """Vectors (sign, whether it is inverted, bits) that are added above the bits `low`, which go with the first one."""
+        """The sum of vectors (sign, inversion, bits) above the bits `low`, which belong to the first vector."""
         total = _Value(np.zeros(self.columns, np.int64), carry << len(low), None)
         for n, (sign, inverted, vector) in enumerate(terms):
             bits = self._bits(vector)
             if len(low) + len(bits) != width:
-                raise broken(self.where, f"{text[:60]!r} has numbers of another width than {width}.")
-            below: list[_Bit] = [0] * len(low) if n else low
-            term = self._value(below + bits)
+                raise broken(self.place, f"{text[:60]!r} has numbers of another width than {width}.")
+            low_bits: list[_Bit] = [0] * len(low) if n else low
+            term = self._value(low_bits + bits)
             if total.time is not None and term.time is not None and total.time != term.time:
-                raise broken(self.where, f"{text[:60]!r} adds numbers of different beats.")
+                raise broken(self.place, f"{text[:60]!r} adds numbers of different beats.")
             if inverted:
                 term = term.inverted(len(low) if n else 0, width)
             factor, time = -1 if sign == "-" else 1, total.time if total.time is not None else term.time
             total = _Value(total.form + factor * term.form, total.constant + factor * term.constant, time)
         self.adders += 1
-        return self._held(text, width, total.form, total.constant, total.time or 0)
+        return self._checked_wire(text, width, total.form, total.constant, total.time or 0)
 
-    def _held(self, text: str, width: int, form: Array, constant: int, time: int) -> _Wire:
-        """A number in a wire: it fits there."""
+    def _checked_wire(self, text: str, width: int, form: Array, constant: int, time: int) -> _Wire:
+        """A number as a wire, after a check that it fits."""
         constant %= 1 << width
         size = int(np.abs(form).max()) * max(-self.low, self.high) * self.columns
-        if size >> (_MOST_BITS + 2):
-            raise broken(self.where, f"{text[:60]!r}: the sum is too large.")
+        if size >> (_MAX_BITS + 2):
+            raise broken(self.place, f"{text[:60]!r}: the sum is too large.")
         ends = [int(np.where((form > 0) == up, form * self.high, form * self.low).sum()) for up in (False, True)]
         half = 1 << (width - 1)
         if constant == 0 and min(ends) < 0 and -half <= min(ends) and max(ends) < half:
             return _Wire(width, form, 0, time, signed=True)
         if min(ends) < -constant or max(ends) >= (1 << width) - constant:
-            raise broken(self.where, f"{text[:60]!r}: a sum of {min(ends)}..{max(ends)} does not fit {width} bits.")
+            raise broken(self.place, f"{text[:60]!r}: a sum of {min(ends)}..{max(ends)} does not fit {width} bits.")
         return _Wire(width, form, constant, time)
 
     def _code(self, text: str, width: int) -> _Wire:
-        """A column: all bits of one code, with the highest inverted if it can be negative."""
+        """A column: all bits of one code, with the highest bit inverted if the code can be negative."""
         bits = self._bits(text)
         columns = [bit[1] // self.x_bits for bit in bits if not isinstance(bit, int)]
         column = columns[0] if columns else -1
-        wanted = [("s_data", column * self.x_bits + n, False) for n in range(self.x_bits)]
-        inverted = [*wanted[:-1], (*wanted[-1][:2], True)]
-        if not 0 <= column < self.columns or width != self.x_bits or bits not in (wanted, inverted):
-            raise broken(self.where, f"{text[:60]!r} is not the code of a column.")
+        plain_bits = [("s_data", column * self.x_bits + n, False) for n in range(self.x_bits)]
+        inverted = [*plain_bits[:-1], (*plain_bits[-1][:2], True)]
+        if not 0 <= column < self.columns or width != self.x_bits or bits not in (plain_bits, inverted):
+            raise broken(self.place, f"{text[:60]!r} is not the code of a column.")
         form = np.zeros(self.columns, np.int64)
         form[column] = 1
-        return self._held(text, width, form, (1 << (width - 1)) * (bits == inverted), 0)
+        return self._checked_wire(text, width, form, (1 << (width - 1)) * (bits == inverted), 0)
 
     def _output(self, text: str, row: int) -> Array:
-        """A row: what is assigned, with the bits inverted that its taker inverts."""
+        """The form of a row: its assigned vector, with the bits inverted that its consumer inverts."""
         flips = self.flips >> (row * self.y_bits)
-        # With its lowest bit all of them: those that are not are inverted twice.
+        # The lowest bit decides for all bits; bits that differ from it are inverted twice.
         inverted = text.startswith("~") != bool(flips & 1)
         bits = [_turned(bit, (flips >> n ^ flips) & 1) for n, bit in enumerate(self._bits(text.removeprefix("~")))]
         value = self._value(bits, cut=True)
         if inverted:
             value = value.inverted(0, self.y_bits)
         if len(bits) != self.y_bits or value.constant % (1 << self.y_bits) or value.time not in (None, self.latency):
-            raise broken(self.where, f"{text[:60]!r} is no sum of {self.y_bits} bits after {self.latency} cycles.")
+            raise broken(self.place, f"{text[:60]!r} is no sum of {self.y_bits} bits after {self.latency} cycles.")
         return value.form
 
     def _bits(self, text: str) -> list[_Bit]:
         """Bits of a vector, the lowest first."""
         inner = text[1:-1] if re.match(r"\{(?!\d+\{)", text) and text.endswith("}") else text
-        found: list[list[_Bit]] = []
+        parts: list[list[_Bit]] = []
         if re.match(r"\{\d+\{", text) and not re.fullmatch(r"\{\d+\{[^{}]*\}\}", text):
-            raise broken(self.where, f"{text[:60]!r} is no vector of bits.")
+            raise broken(self.place, f"{text[:60]!r} is no vector of bits.")
         if inner.count(",") and inner is text:
-            raise broken(self.where, f"{text[:60]!r} is no vector of bits.")
+            raise broken(self.place, f"{text[:60]!r} is no vector of bits.")
         for part in inner.split(", "):
             match = _PART.fullmatch(part)
             if match is None:
-                raise broken(self.where, f"{part[:60]!r} is no vector of bits.")
-            found.append(self._part(part, match))
-        return [bit for bits in reversed(found) for bit in bits]
+                raise broken(self.place, f"{part[:60]!r} is no vector of bits.")
+            parts.append(self._part(part, match))
+        return [bit for bits in reversed(parts) for bit in bits]
 
     def _part(self, part: str, match: re.Match[str]) -> list[_Bit]:
         if match["bits"]:
             count, value = int(match["bits"]), int(match["hex"][:32], 16)
-            if not 0 < count <= _MOST_BITS or len(match["hex"]) > 16 or value >> count:
-                raise broken(self.where, f"{part[:60]!r} does not fit its width.")
+            if not 0 < count <= _MAX_BITS or len(match["hex"]) > 16 or value >> count:
+                raise broken(self.place, f"{part[:60]!r} does not fit its width.")
             return [value >> n & 1 for n in range(count)]
         if match["of"]:
             count = int(match["count"])
-            if not 0 < count <= _MOST_BITS:
-                raise broken(self.where, f"{part[:60]!r} has {count} bits.")
+            if not 0 < count <= _MAX_BITS:
+                raise broken(self.place, f"{part[:60]!r} has {count} bits.")
             return [(match["of"], int(match["at"]), bool(match["turn"]))] * count
         high = int(match["high"])
         low = int(match["low"]) if match["low"] else high
-        if not 0 <= high - low < _MOST_BITS or (match["not"] and match["low"]):
-            raise broken(self.where, f"{part[:60]!r} is no range of bits.")
+        if not 0 <= high - low < _MAX_BITS or (match["not"] and match["low"]):
+            raise broken(self.place, f"{part[:60]!r} is no range of bits.")
         return [(match["name"], n, bool(match["not"])) for n in range(low, high + 1)]
 
     def _value(self, bits: list[_Bit], *, cut: bool = False) -> _Value:
-        """What a vector is worth modulo 2 to its length. `cut`: its highest bits may be missing."""
+        """The value of a vector modulo 2 to its length. `cut`: its highest bits may be missing."""
         shift = next((n for n, bit in enumerate(bits) if bit != 0), len(bits))
         first = bits[shift] if shift < len(bits) else 0
         if isinstance(first, int):
             if any(not isinstance(bit, int) for bit in bits):
-                raise self._odd(bits)
+                raise self._unknown_bits(bits)
             number = sum(bit << n for n, bit in enumerate(bits) if isinstance(bit, int))
             return _Value(np.zeros(self.columns, np.int64), number, None)
         name = first[0]
         wire = self.wires.get(name)
         if wire is None or (shift + wire.width > len(bits) and not cut):
-            raise self._odd(bits)
+            raise self._unknown_bits(bits)
         top, form, constant = wire.width - 1, wire.form << shift, wire.constant << shift
         if bits[shift : shift + top] != [(name, n, False) for n in range(top)][: len(bits) - shift]:
-            raise self._odd(bits)
-        rest, place = bits[shift + top :], shift + top
-        if not rest:
+            raise self._unknown_bits(bits)
+        high_bits, position = bits[shift + top :], shift + top
+        if not high_bits:
             return _Value(form, constant, wire.time)
         if wire.signed:
-            if any(bit != (name, top, False) for bit in rest):
-                raise self._odd(bits)
+            if any(bit != (name, top, False) for bit in high_bits):
+                raise self._unknown_bits(bits)
             return _Value(form, constant, wire.time)
-        count = next((n for n, bit in enumerate(rest) if bit != (name, top, True)), len(rest))
-        rest, place = rest[count:], place + count
-        if count:  # two's complement, modulo 2 to the length: half of the range is taken away
+        count = next((n for n, bit in enumerate(high_bits) if bit != (name, top, True)), len(high_bits))
+        high_bits, position = high_bits[count:], position + count
+        if count:  # two's complement, modulo 2 to the length: subtract half of the range
             constant -= 1 << (shift + top)
-        if rest and rest[0] == (name, top, False):
-            constant += (1 << place) if count else 0
-            rest, place = rest[1:], place + 1
-        elif not count or rest:
-            raise self._odd(bits)
-        if any(not isinstance(bit, int) for bit in rest):
-            raise self._odd(bits)
-        constant += sum(bit << (place + n) for n, bit in enumerate(rest) if isinstance(bit, int))
+        if high_bits and high_bits[0] == (name, top, False):
+            constant += (1 << position) if count else 0
+            high_bits, position = high_bits[1:], position + 1
+        elif not count or high_bits:
+            raise self._unknown_bits(bits)
+        if any(not isinstance(bit, int) for bit in high_bits):
+            raise self._unknown_bits(bits)
+        constant += sum(bit << (position + n) for n, bit in enumerate(high_bits) if isinstance(bit, int))
         return _Value(form, constant, wire.time)
 
-    def _odd(self, bits: list[_Bit]) -> HlsgenError:
+    def _unknown_bits(self, bits: list[_Bit]) -> HlsgenError:
         shown = [bit if isinstance(bit, int) else f"{'~' * bit[2]}{bit[0]}[{bit[1]}]" for bit in reversed(bits)]
-        return broken(self.where, f"the bits {shown[:6]} are no number that is known here.")
+        return broken(self.place, f"the bits {shown[:6]} are no supported number.")
 
 
 def _turned(bit: _Bit, turn: int) -> _Bit:

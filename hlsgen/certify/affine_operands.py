@@ -1,9 +1,9 @@
-"""Proves functions of two tensors that have too many pairs of codes to evaluate, if both operands are exact lines.
+"""Proves functions of two tensors with too many pairs of codes to evaluate, if both operands are exact lines.
 
-An operand is an exact line if every value in front of the join is code * slope + start, without rounding: the dtype
-holds each of them. Then the join rounds at most once, and its result is a function of one integer, the number
-that hg_join sends. That function of one integer is proven as any other. Operations that are not listed here, or that
-may round, make no line, and the proof fails.
+An operand is an exact line if every value before the join is code * slope + start, without rounding: the dtype holds
+each of them. Then the join rounds at most once. Its result is a function of one integer, the number that hg_join sends.
+This function is proven like any other. If an operation is not listed here, or may round, the operand is no line and the
+proof fails.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hlsgen.ir.ops import Activation, Add, BinaryKind, Cast, Dequantize, Div, El
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import IntType
 
-#: Bits of a sum, and significant bits of a scale, with which decoding is rounded once.
+#: Maximum bits of a sum, and significant bits of a scale, with which decoding is rounded once.
 _SUM_BITS, _SCALE_BITS = 53, 48
 _SINGLE = np.dtype(np.float32)
 
@@ -43,8 +43,8 @@ class AffineOperand:
         self, dtype: np.dtype[Any], factor: Fraction = Fraction(1), add: Fraction = Fraction(0)
     ) -> AffineOperand | None:
         """x * factor + add in a dtype, or None if the dtype does not hold all of these values exactly."""
-        made = AffineOperand(self.slope * factor, self.start * factor + add, self.lo, self.hi, dtype)
-        return made if made._is_exact() else None
+        operand = AffineOperand(self.slope * factor, self.start * factor + add, self.lo, self.hi, dtype)
+        return operand if operand._is_exact() else None
 
     def _is_exact(self) -> bool:
         """True if the dtype holds every value: the steps are multiples of its unit, and both ends are in range."""
@@ -53,31 +53,33 @@ class AffineOperand:
         if self.dtype.kind in "iu":
             info = np.iinfo(self.dtype)
             return unit == 1 and min(ends) >= info.min and max(ends) <= info.max
-        # Multiples of 1 / unit, a power of two that the dtype has, below what its mantissa counts.
-        form = np.finfo(self.dtype)
+        # Multiples of 1 / unit, a power of two of the dtype, that fit its mantissa.
+        float_info = np.finfo(self.dtype)
         largest = max(abs(end) for end in ends)
-        fine = not unit & (unit - 1) and unit <= 1 << (form.nmant - int(form.minexp))
-        return fine and largest * unit <= 1 << (form.nmant + 1) and largest <= int(form.max)
+        has_unit = not unit & (unit - 1) and unit <= 1 << (float_info.nmant - int(float_info.minexp))
+        return has_unit and largest * unit <= 1 << (float_info.nmant + 1) and largest <= int(float_info.max)
 
 
-def joined(f: BinaryFunction, mode: int, constants_: tuple[int, int]) -> StepFunction:
-    """A BinaryMap as a function of the one number t that hg_join sends. Raises HG055 if it is none.
+def as_function_of_join(f: BinaryFunction, mode: int, constants_: tuple[int, int]) -> StepFunction:
+    """A BinaryMap as a function of the number t that hg_join sends. Raises HG055 if it is not such a function.
 
     mode 0: t = a * FA + b * FB; mode 1: t = (a - ZA) * (b - ZB). constants_: (FA, FB) or (ZA, ZB).
     """
     if f.kind not in (BinaryKind.ADD, BinaryKind.SUB) if mode == 0 else f.kind is not BinaryKind.MUL:
-        raise _unknown(f, f"a {f.kind.value} is no sum or product as the hardware has it")
+        raise _not_certified(f, f"a {f.kind.value} is not the sum or product of the hardware")
     zeros = np.array([0.0, -0.0], np.float32)
     if any(isinstance(op, Activation) and len(np.unique(apply(op, zeros))) > 1 for op in f.ops):
-        raise _unknown(f, "an operation behind it tells -0.0 from 0.0")
+        raise _not_certified(f, "a later operation distinguishes -0.0 from 0.0")
     units, offsets, ends = [], [], []
     dtypes = set()
     for s in range(f.sets):
-        one = f.take(np.array([s]))
-        lines = [_line(one.sources[i], one.branches[i], int(one.lo[i, 0]), int(one.hi[i, 0])) for i in (0, 1)]
+        of_set = f.take(np.array([s]))
+        lines = [
+            _line(of_set.sources[i], of_set.branches[i], int(of_set.lo[i, 0]), int(of_set.hi[i, 0])) for i in (0, 1)
+        ]
         a, b = lines
         if a is None or b is None or a.dtype != b.dtype or (a.dtype.kind == "f" and a.dtype != _SINGLE):
-            raise _unknown(f, "an operand is rounded in front of the joint")
+            raise _not_certified(f, "an operand is rounded before the join")
         if f.kind is BinaryKind.SUB:
             b = AffineOperand(-b.slope, -b.start, b.lo, b.hi, b.dtype)
         unit, offset = (_sum if mode == 0 else _product)(f, a, b, constants_)
@@ -86,7 +88,7 @@ def joined(f: BinaryFunction, mode: int, constants_: tuple[int, int]) -> StepFun
         ends.append(interval(mode, constants_, (a.lo, a.hi), (b.lo, b.hi)))
         dtypes.add(a.dtype)
     if len(dtypes) > 1:
-        raise _unknown(f, "its channels are of different types")
+        raise _not_certified(f, "its channels are of different types")
     lo, hi = np.array(ends, np.int64).T
     meaning = _meaning(f, dtypes.pop(), units, offsets, max(abs(x) for pair in ends for x in pair))
     type_ = IntType(int(lo.min()), int(hi.max()))
@@ -94,7 +96,7 @@ def joined(f: BinaryFunction, mode: int, constants_: tuple[int, int]) -> StepFun
 
 
 def interval(mode: int, constants_: tuple[int, int], a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-    """(least, greatest) t of operands in these intervals. They are at corners, as t is linear in each operand."""
+    """(lowest, highest) t for operands in these intervals. They are at corners, because t is linear in each operand."""
     first, second = constants_
     if mode == 0:
         corners = [first * x + second * y for x in a for y in b]
@@ -103,7 +105,7 @@ def interval(mode: int, constants_: tuple[int, int], a: tuple[int, int], b: tupl
     return min(corners), max(corners)
 
 
-def _unknown(f: BinaryFunction, why: str) -> Exception:
+def _not_certified(f: BinaryFunction, why: str) -> Exception:
     return broken(f.name, f"cannot be certified: its {f.pairs} pairs of codes are too many to try, and {why}.")
 
 
@@ -114,8 +116,8 @@ def _sum(f: BinaryFunction, a: AffineOperand, b: AffineOperand, factors: tuple[i
     if not unit or (a.slope, b.slope) != (unit * factors[0], unit * factors[1]):
         raise broken(
             f.name,
-            f"the operands count {float(a.slope)} and {float(b.slope)} in the model, the factors of the sum are "
-            f"{factors[0]} and {factors[1]}.",
+            f"the operands have the factors {float(a.slope)} and {float(b.slope)} in the model, the factors of the "
+            f"sum are {factors[0]} and {factors[1]}.",
         )
     return unit, (a.start + b.start) / unit
 
@@ -129,41 +131,41 @@ def _product(
 
 
 def _meaning(
-    f: BinaryFunction, dtype: np.dtype[Any], units: list[Fraction], offsets: list[Fraction], most: int
+    f: BinaryFunction, dtype: np.dtype[Any], units: list[Fraction], offsets: list[Fraction], max_t: int
 ) -> Encoding:
     """The Encoding that decodes t to (t + offset) * unit, rounded once."""
     if dtype.kind in "iu":
         if any(unit != 1 for unit in units):
-            raise _unknown(f, "its integers have a factor")
+            raise _not_certified(f, "its integers have a factor")
         return IntegerEncoding(dtype.name, np.array([int(offset) for offset in offsets], np.int64))
-    fine = math.lcm(*(offset.denominator for offset in offsets))
-    whole = [int(offset * fine) for offset in offsets]
-    scale = [unit / fine for unit in units]
+    denominator = math.lcm(*(offset.denominator for offset in offsets))
+    integer_offsets = [int(offset * denominator) for offset in offsets]
+    scale = [unit / denominator for unit in units]
     exact = all(Fraction(float(x)) == x and abs(x.numerator) < 1 << _SCALE_BITS and abs(x) > 2.0**-500 for x in scale)
-    if not exact or (most * fine + max(map(abs, whole))) >> _SUM_BITS:
-        raise _unknown(f, "its sums or scales have too many bits")
-    return Accumulator(fine, np.array(whole, np.int64), np.array([float(x) for x in scale]))
+    if not exact or (max_t * denominator + max(map(abs, integer_offsets))) >> _SUM_BITS:
+        raise _not_certified(f, "its sums or scales have too many bits")
+    return Accumulator(denominator, np.array(integer_offsets, np.int64), np.array([float(x) for x in scale]))
 
 
 def _line(source: Encoding, ops: tuple[Elementwise, ...], lo: int, hi: int) -> AffineOperand | None:
-    """The line of one operand of one set, None if a value may round.
+    """The line of one operand of one set, or None if a value may round.
 
-    The chain of operations itself is evaluated at both ends too, and must agree.
+    The chain of operations is also evaluated at both ends, and must agree.
     """
     values = [value for item in (source, *ops) for value in constants(item).values()]
     if not all(np.isfinite(value).all() for value in values):
         return None
-    found = _decoded(source, lo, hi)
+    line = _decoded(source, lo, hi)
     for op in ops:
-        found = None if found is None else _applied(op, found)
-    if found is None:
+        line = None if line is None else _applied(op, line)
+    if line is None:
         return None
     codes = np.array([[lo], [hi]])
     x = decode(source, codes)
     for op in ops:
         x = apply(op, x)
-    same = all(Fraction(v.item()) == found.slope * c + found.start for v, c in zip(x[:, 0], (lo, hi), strict=True))
-    return found if same and x.dtype == found.dtype else None
+    agrees = all(Fraction(v.item()) == line.slope * c + line.start for v, c in zip(x[:, 0], (lo, hi), strict=True))
+    return line if agrees and x.dtype == line.dtype else None
 
 
 def _number(value: Any) -> Fraction:
@@ -212,8 +214,8 @@ def _applied(op: Elementwise, x: AffineOperand) -> AffineOperand | None:
             return x.then(_SINGLE, _number(factor_), _number(value))
         case Max(value) | Min(value) if value.dtype == x.dtype:
             ends = sorted((x.slope * x.lo + x.start, x.slope * x.hi + x.start))
-            idle = _number(value) <= ends[0] if isinstance(op, Max) else _number(value) >= ends[1]
-            return x if idle else None
+            has_no_effect = _number(value) <= ends[0] if isinstance(op, Max) else _number(value) >= ends[1]
+            return x if has_no_effect else None
         case Cast(dtype):
             return x.then(np.dtype(dtype))
         case Dequantize(scale, zero):

@@ -1,9 +1,9 @@
-"""Proves each layer of the model: its instances compute what the layer says, and the certificate says the same.
+"""Proves each layer of the model: its instances compute the layer, and the certificate states the same.
 
-The checker walks through the instances in the order of the certificate. That order is good if every stream is sent
-before it is taken, which the walk checks. What an instance sends follows from the contract of its module, its
-parameters and the streams that it takes, and from nothing else. So if the output port gets the right elements,
-each of them was computed by proven instances.
+The checker walks through the instances in the order of the certificate. This order is valid if every stream is sent
+before it is consumed, which the walk checks. The output of an instance follows only from the contract of its module,
+its parameters and its input streams. If the output port gets the right elements, proven instances computed each of
+them.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from hlsgen.certify import weights
-from hlsgen.certify.adder_modules import ADDERS, check_flips, stands_for
+from hlsgen.certify.adder_modules import ADDERS, as_library_unit, check_flips
 from hlsgen.certify.binary_functions import JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
-from hlsgen.certify.float_joins import check_takes_floats
-from hlsgen.certify.loops import ComingBack
+from hlsgen.certify.float_joins import check_float_inputs
+from hlsgen.certify.loops import FeedbackStreams
 from hlsgen.certify.models import line_buffer, matrix_product, normalization, softmax, unrolled_windows
-from hlsgen.certify.models.routing import ROUTING, fits, move, only, whole
+from hlsgen.certify.models.routing import ROUTING, check_beat, check_parameters, groups_in_frame, move
 from hlsgen.certify.models.rows import ROWS, check_rows, row_beats
 from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken
 from hlsgen.certify.port_wiring import PortFrame
-from hlsgen.certify.quantizers import QuantizerHardware, Summary, check_map, same, widths
-from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, readable, vectors
+from hlsgen.certify.quantizers import QuantizerHardware, Summary, check_equal, check_map, widths
+from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, check_codes, vector_order
 from hlsgen.ir import (
     ArgMaxLayer,
     BinaryMap,
@@ -56,7 +56,7 @@ from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.numerics.fixed import Array
 
-#: What the certificate calls the layers.
+#: The kind of each layer in the certificate.
 KINDS: dict[type[Layer], str] = {
     Map: "quantizer",
     Linear: "linear",
@@ -74,7 +74,7 @@ KINDS: dict[type[Layer], str] = {
     Delay: "state",
     SoftmaxRows: "softmax",
 }
-#: Modules of layers that are no function of single elements.
+#: Modules of layers that are not functions of single elements.
 _MODULES: dict[type[Layer], tuple[str, ...]] = {
     Linear: ("hg_mvu", ADDERS),
     Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_dwmvu", ADDERS),
@@ -87,18 +87,18 @@ _MODULES: dict[type[Layer], tuple[str, ...]] = {
 }
 _ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
 
-#: Proves the values of a layer. Where its elements are is proven before.
+#: Proves the values of a layer. The places of its elements are proven before.
 LayerProof = Callable[[], Summary]
 
 
 class Checker:
     """Walks through the layers.
 
-    streams  those that an instance has sent and none has taken yet
-    taken    elements and bits of a beat of the (first) stream that each instance takes
-    last     layer -> the instance that sends what it computes
-    frames   what the input ports and the output ports carry; keep: whether they have tkeep
-    written  modules that were written for one instance, read by a proof
+    streams            streams that an instance has sent and none has consumed yet
+    input_beats        elements and bits of a beat of the (first) input stream of each instance
+    last_instance      layer -> the instance that sends its result
+    frames             contents of the input ports and the output ports; keep: True if they have tkeep
+    generated_modules  modules that are generated for one instance and were read by a proof
     """
 
     def __init__(
@@ -114,19 +114,21 @@ class Checker:
     ) -> None:
         self.top, self.frames, self.keep = top, frames, keep
         self.graph, self.layout, self.network, self.memories, self.entries = graph, layout, network, memories, entries
-        self.elements, self.back = Elements(graph), ComingBack(graph)
+        self.elements, self.feedback = Elements(graph), FeedbackStreams(graph)
         self.streams: dict[str, StreamContents] = {}
-        self.taken: dict[str, tuple[int, int]] = {}
-        self.last: dict[str, str] = {}
-        self.written: set[str] = set()
+        self.input_beats: dict[str, tuple[int, int]] = {}
+        self.last_instance: dict[str, str] = {}
+        self.generated_modules: set[str] = set()
 
     def start(self) -> None:
-        """Proves that the input ports send all elements of the input in order. Raises HG055."""
-        for what, port, frame in zip(self.graph.streamed_inputs, self.network.inputs, self.frames[0], strict=True):
-            self._start(*what, *port, frame)
+        """Prove that the input ports send all elements of the input in order. Raises HG055."""
+        for value_of_port, port, frame in zip(
+            self.graph.streamed_inputs, self.network.inputs, self.frames[0], strict=True
+        ):
+            self._start(*value_of_port, *port, frame)
 
     def _start(self, number: int, _offset: int, value: Value, cell: Cell, wire: str, frame: PortFrame) -> None:
-        """The same of one port, for a value of the graph."""
+        """Do this for one port and a value of the graph."""
         bits = 32 if isinstance(value.encoding, FloatKey) else value.type.bits
         width, order = cell.number("WIDTH", 1), self.layout.orders[number]
         if width % bits:
@@ -139,15 +141,17 @@ class Checker:
         self._send(cell, [wire], stream)
 
     def end(self) -> None:
-        """Proves that the output ports get all elements of the output in order, without gaps. Raises HG055."""
-        for what, port, frame in zip(self.graph.streamed_outputs, self.network.outputs, self.frames[1], strict=True):
-            self._end(*what, *port, frame)
-        self.back.end()
+        """Prove that the output ports get all elements of the output in order, without gaps. Raises HG055."""
+        for value_of_port, port, frame in zip(
+            self.graph.streamed_outputs, self.network.outputs, self.frames[1], strict=True
+        ):
+            self._end(*value_of_port, *port, frame)
+        self.feedback.end()
 
     def _end(self, number: int, _offset: int, value: Value, cell: Cell, wire: str, frame: PortFrame) -> None:
-        """The same of one port, for a value of the graph."""
+        """Do this for one port and a value of the graph."""
         stream = self._consume(cell, [wire])[0]
-        readable(cell.name, stream, value.type, stream.bits, None)
+        check_codes(cell.name, stream, value.type, stream.bits, None)
         self.elements.expect(cell.name, stream, number, self.layout.orders[number])
         filled = stream.filled.ravel()
         if not filled[: filled.sum()].all() or (len(filled) - filled.sum()) >= stream.lanes:
@@ -156,13 +160,13 @@ class Checker:
 
     @staticmethod
     def _frame(cell: Cell, stream: StreamContents, frame: PortFrame) -> None:
-        """The port has the beats of the stream, each in its slot of the words."""
-        wanted = {"WIDTH": stream.width, "TDATA_W": frame.width, "BEATS": stream.beats}
+        """Check that the port has the beats of the stream, each in its slot of the words."""
+        expected = {"WIDTH": stream.width, "TDATA_W": frame.width, "BEATS": stream.beats}
         if "SLOT" in cell.parameters:
-            wanted["SLOT"] = frame.slot
-        # Which port keeps ready apart is looked at where both ports are.
-        if {name: value for name, value in cell.parameters.items() if name != "CUT"} != wanted:
-            raise broken(cell.name, f"parameters are {_shown(cell)}, a frame of this core needs {wanted}.")
+            expected["SLOT"] = frame.slot
+        # CUT depends on both ends of the core: see `port_wiring`.
+        if {name: value for name, value in cell.parameters.items() if name != "CUT"} != expected:
+            raise broken(cell.name, f"parameters are {_shown(cell)}, a frame of this core needs {expected}.")
 
     def _send(self, cell: Cell, names: list[str], stream: StreamContents) -> None:
         for name in names:
@@ -170,197 +174,197 @@ class Checker:
                 raise broken(
                     cell.name, f"it sends {stream.width} bits on stream {name} of {self.network.widths[name]} bits."
                 )
-            if not self.back.sent(name, stream, self.elements.numbers):
+            if not self.feedback.check_sent(name, stream, self.elements.numbers):
                 self.streams[name] = stream
 
     def _consume(self, cell: Cell, names: list[str]) -> list[StreamContents]:
         missing = [name for name in names if name not in self.streams]
         if missing:
-            raise broken(cell.name, f"certificate.json lists it before what sends {missing[0]}.")
+            raise broken(cell.name, f"certificate.json lists it before the instance that sends {missing[0]}.")
         return [self.streams.pop(name) for name in names]
 
     def _assume(self, layer: Delay, numbers: Array, names: tuple[str, ...]) -> None:
-        """What a unit of a state takes and nothing has sent yet comes back."""
+        """Assume the contents of the feedback streams that a unit of a state consumes before they are sent."""
         for name in names:
             if name not in self.streams:
-                self.streams[name] = self.back.assume(name, layer, numbers, self.network.widths[name])
+                self.streams[name] = self.feedback.assume(name, layer, numbers, self.network.widths[name])
 
     # ----------------------------------------------------------------------- layers
 
     def layer(self, i: int, entry: dict[str, Any]) -> LayerProof:
-        """Proves where the elements of a layer go, instance by instance. Raises HG055.
+        """Prove the places of a layer's elements, instance by instance. Raises HG055.
 
-        Gives the proof of their values. It runs later: a problem in it does not stop the walk.
+        Returns the proof of their values. It runs later, so a problem in it does not stop the walk.
         """
         layer = self.graph.layers[i]
-        cells = [self._known(layer, self.network.cells[x["instance"]]) for x in entry["instances"]]
-        own = [cell for cell in cells if cell.module not in ROUTING | {"hg_unfold"}]
+        cells = [self._resolved_cell(layer, self.network.cells[x["instance"]]) for x in entry["instances"]]
+        computing_cells = [cell for cell in cells if cell.module not in ROUTING | {"hg_unfold"}]
         allowed = _MODULES.get(type(layer))
-        if allowed and not (len(own) == 1 and own[0].module in allowed):
-            raise broken(layer.name, f"{[c.module for c in own]} is no {' or '.join(allowed)}.")
-        if isinstance(layer, Rearrange | Concatenation | Delay) == bool(own):
-            raise broken(layer.name, f"{[c.module for c in own]} do not compute what the layer does.")
-        check_takes_floats(layer, own)
-        if own:
-            self.last[layer.name] = own[-1].name
+        if allowed and not (len(computing_cells) == 1 and computing_cells[0].module in allowed):
+            raise broken(layer.name, f"{[c.module for c in computing_cells]} is not {' or '.join(allowed)}.")
+        if isinstance(layer, Rearrange | Concatenation | Delay) == bool(computing_cells):
+            raise broken(layer.name, f"{[c.module for c in computing_cells]} do not compute the layer.")
+        check_float_inputs(layer, computing_cells)
+        if computing_cells:
+            self.last_instance[layer.name] = computing_cells[-1].name
         proof: LayerProof = lambda: Summary(layer.name, entry["kind"], modules(cells), layer.result.size, 0, 0)  # noqa: E731
         for cell in cells:
             if isinstance(layer, Delay):
-                self._assume(layer, self.elements.numbers[i + 1], self.network.takes[cell.name])
-            taken = self._consume(cell, list(self.network.takes[cell.name]))
-            self.taken[cell.name] = taken[0].lanes, taken[0].width
+                self._assume(layer, self.elements.numbers[i + 1], self.network.streams_in[cell.name])
+            inputs = self._consume(cell, list(self.network.streams_in[cell.name]))
+            self.input_beats[cell.name] = inputs[0].lanes, inputs[0].width
             if cell.module == "hg_unfold":
-                sent = unrolled_windows.unfold(cell, taken[0])
+                output = unrolled_windows.unfold(cell, inputs[0])
             elif cell.module in ROUTING:
                 if cell.module == "hg_pad" and isinstance(layer.result.encoding, FloatKey):
                     raise broken(layer.name, "the border of a float32 tensor has no code.")
-                sent = move(cell, taken, layer.result.type.signed)
+                output = move(cell, inputs, layer.result.type.signed)
             elif isinstance(layer, NormRows):
-                sent = self._normalized(i, layer, cell, taken)
-                proof = partial(self._prove_normalized, layer, own, entry)
-            elif cell is not own[-1]:
-                sent = self._partly(layer, cell, taken)
+                output = self._normalized(i, layer, cell, inputs)
+                proof = partial(self._prove_normalized, layer, computing_cells, entry)
+            elif cell is not computing_cells[-1]:
+                output = self._through_unit(layer, cell, inputs)
             elif isinstance(layer, Map | BinaryMap | FloatBinary):
-                sent, proof = self._function(i, layer, tuple(own), self._partly(layer, cell, taken), entry)
+                output, proof = self._function(
+                    i, layer, tuple(computing_cells), self._through_unit(layer, cell, inputs), entry
+                )
             else:
-                sent, proof = self._computed(i, layer, cell, taken, entry)
-            self._send(cell, list(self.network.sends[cell.name]), sent)
-        if not own:
-            self.elements.expect(layer.name, sent, i + 1, self.layout.orders[i + 1])
+                output, proof = self._computed(i, layer, cell, inputs, entry)
+            self._send(cell, list(self.network.streams_out[cell.name]), output)
+        if not computing_cells:
+            self.elements.expect(layer.name, output, i + 1, self.layout.orders[i + 1])
         return proof
 
-    def _known(self, layer: Layer, cell: Cell) -> Cell:
-        """The instance; one of a module of adders or counters as what it stands for in this layer."""
+    def _resolved_cell(self, layer: Layer, cell: Cell) -> Cell:
+        """The instance; an instance of a generated module as the library module that it replaces."""
         cells = self.network.cells
         if cell.module in (f"{cell.name}_adders", f"{cell.name}_counts") and isinstance(layer, Linear | Convolution):
             type_, bits, outputs = layer.source.type, layer.result.type.bits, len(layer.weight)
             pad = layer.pad if isinstance(layer, Convolution) and line_buffer.has_border(layer) else 0
             x = type_.bits, min(type_.lo, pad), max(type_.hi, pad)
             shape = outputs, layer.weight.size // outputs
-            self.written.add(cell.module)
-            cell = cells[cell.name] = stands_for(cell, f"{self.top}_", shape, x, bits, cells.values())
+            self.generated_modules.add(cell.module)
+            cell = cells[cell.name] = as_library_unit(cell, f"{self.top}_", shape, x, bits, cells.values())
         check_flips(cell, cells.values())
         return cell
 
-    def _normalized(self, i: int, layer: NormRows, cell: Cell, taken: list[StreamContents]) -> StreamContents:
-        """The stream behind one of the three instances of a normalization."""
+    def _normalized(self, i: int, layer: NormRows, cell: Cell, inputs: list[StreamContents]) -> StreamContents:
+        """The stream after one of the three instances of a normalization."""
         order = self.layout.of_input(self.graph, i)
         if cell.module == normalization.MODULES[1]:
-            return normalization.row_roots(cell, taken[0])
+            return normalization.row_roots(cell, inputs[0])
         if cell.module not in normalization.MODULES:
-            raise broken(layer.name, f"{cell.name} ({cell.module}) is none of its units.")
-        self.elements.expect(layer.name, taken[0], layer.inputs[0], order)
+            raise broken(layer.name, f"{cell.name} ({cell.module}) is not one of its units.")
+        self.elements.expect(layer.name, inputs[0], layer.inputs[0], order)
         if cell.module == normalization.MODULES[0]:
-            return normalization.row_moments(cell, taken[0], layer, order)
+            return normalization.row_moments(cell, inputs[0], layer, order)
         numbers = self.elements.numbers[i + 1]
-        return normalization.row_elements(cell, taken[0], taken[1], layer, order, numbers)
+        return normalization.row_elements(cell, inputs[0], inputs[1], layer, order, numbers)
 
-    def _prove_normalized(self, layer: NormRows, own: list[Cell], entry: dict[str, Any]) -> Summary:
-        if [cell.module for cell in own] != list(normalization.MODULES):
-            raise broken(layer.name, f"{[cell.module for cell in own]} are not {', '.join(normalization.MODULES)}.")
-        normalization.prove(layer, (own[0], own[1], own[2]))
-        return Summary(layer.name, entry["kind"], modules(own), layer.result.size, 0, 0)
+    def _prove_normalized(self, layer: NormRows, units: list[Cell], entry: dict[str, Any]) -> Summary:
+        if [cell.module for cell in units] != list(normalization.MODULES):
+            raise broken(layer.name, f"{[cell.module for cell in units]} are not {', '.join(normalization.MODULES)}.")
+        normalization.prove(layer, (units[0], units[1], units[2]))
+        return Summary(layer.name, entry["kind"], modules(units), layer.result.size, 0, 0)
 
-    def _partly(self, layer: Layer, cell: Cell, taken: list[StreamContents]) -> StreamContents:
-        """The stream behind an instance that is one of several that realize a function together."""
+    def _through_unit(self, layer: Layer, cell: Cell, inputs: list[StreamContents]) -> StreamContents:
+        """The stream after an instance that computes only a part of a function."""
         if cell.module == "hg_join":
-            join = JoinModel(cell, (taken[0], taken[1]))
+            join = JoinModel(cell, (inputs[0], inputs[1]))
             if not isinstance(layer, BinaryMap):
                 raise broken(layer.name, f"{cell.name} joins two streams, the layer has one.")
-            a, b = taken
+            a, b = inputs
             return replace(a, bits=join.out_bits, units=(*a.units, *b.units, cell), operands=(a, b))
         if cell.module == "hg_f32_join":
-            a, b = taken
+            a, b = inputs
             if not isinstance(layer, BinaryMap | FloatBinary):
                 raise broken(layer.name, f"{cell.name} joins two streams, the layer has one.")
             for side in (a, b):
-                fits(cell, side, cell.number("LANES", 1), 32)
+                check_beat(cell, side, cell.number("LANES", 1), 32)
             if a.beats != b.beats:
-                raise broken(cell.name, f"it takes {a.beats} beats of one stream, {b.beats} of the other.")
+                raise broken(cell.name, f"its input streams have {a.beats} and {b.beats} beats.")
             return replace(a, units=(*a.units, *b.units, cell), operands=(a, b))
-        if len(taken) != 1:
-            raise broken(layer.name, f"{cell.name} ({cell.module}) is none of its units.")
-        lanes, before, after = widths(cell)
-        fits(cell, taken[0], lanes, before)
-        return replace(taken[0], bits=after, units=(*taken[0].units, cell))
+        if len(inputs) != 1:
+            raise broken(layer.name, f"{cell.name} ({cell.module}) is not one of its units.")
+        lanes, in_bits, out_bits = widths(cell)
+        check_beat(cell, inputs[0], lanes, in_bits)
+        return replace(inputs[0], bits=out_bits, units=(*inputs[0].units, cell))
 
     def _function(
         self,
         i: int,
         layer: Map | BinaryMap | FloatBinary,
-        own: tuple[Cell, ...],
+        units: tuple[Cell, ...],
         stream: StreamContents,
         entry: dict[str, Any],
     ) -> tuple[StreamContents, LayerProof]:
-        """The stream behind the last instance of a function, and the proof of the function."""
+        """The stream after the last instance of a function, and the proof of the function."""
         name, type_ = layer.name, layer.result.type
-        if stream.units != own:
-            raise broken(
-                name, f"{[c.name for c in own]} do not follow each other, {[c.name for c in stream.units]} do."
-            )
+        if stream.units != units:
+            raise broken(name, f"{[c.name for c in units]} are not a chain, but {[c.name for c in stream.units]} are.")
         if stream.bits != type_.bits:
             raise broken(name, f"its codes have {stream.bits} bits, {type_} has another width.")
         sides = stream.operands or (stream,)
         if len(sides) != len(layer.inputs):
-            raise broken(name, f"it takes {len(layer.inputs)} streams, {own[-1].name} gets {len(sides)}.")
+            raise broken(name, f"it has {len(layer.inputs)} inputs, {units[-1].name} has {len(sides)}.")
         orders = [self.layout.of_input(self.graph, i, n) for n in range(len(sides))]
         for side, value, order in zip(sides, layer.inputs, orders, strict=True):
             self.elements.expect(name, replace(side, units=()), value, order)
         if (orders[0] != orders[-1]).any() or (sides[0].filled != sides[-1].filled).any():
             raise broken(name, "its operands do not arrive in the same order.")
-        q = QuantizerHardware(layer, own, stream, orders[0], entry)
+        q = QuantizerHardware(layer, units, stream, orders[0], entry)
         intervals = [value_range(self.graph, value) for value in layer.inputs]
 
         def proof() -> Summary:
             if isinstance(layer, Map):
-                before = replace(stream, bits=widths(own[0])[1])
-                return check_map(replace(q, stream=before), layer, intervals[0], self.elements, self.memories)
+                unit_input = replace(stream, bits=widths(units[0])[1])
+                return check_map(replace(q, stream=unit_input), layer, intervals[0], self.elements, self.memories)
             return check_binary_map(q, layer, (intervals[0], intervals[1]), self.elements, self.memories)
 
         return stream.computed(self.elements.numbers[i + 1][orders[0]], type_), proof
 
     def _computed(
-        self, i: int, layer: Layer, cell: Cell, taken: list[StreamContents], entry: dict[str, Any]
+        self, i: int, layer: Layer, cell: Cell, inputs: list[StreamContents], entry: dict[str, Any]
     ) -> tuple[StreamContents, LayerProof]:
-        """The stream behind an instance that is a whole layer, and the proof of the layer."""
+        """The stream after an instance that is an entire layer, and the proof of the layer."""
         name, elements, value = layer.name, self.elements, i + 1
         orders = [self.layout.of_input(self.graph, i, n) for n in range(len(layer.inputs))]
-        if len(taken) != len(orders):
-            raise broken(name, f"{cell.name} takes {len(taken)} streams, the layer {len(orders)}.")
-        stream, order = taken[0], orders[0]
-        at_once = isinstance(layer, Convolution | Pooling) and cell.module in (
+        if len(inputs) != len(orders):
+            raise broken(name, f"{cell.name} has {len(inputs)} inputs, the layer {len(orders)}.")
+        stream, order = inputs[0], orders[0]
+        has_entire_windows = isinstance(layer, Convolution | Pooling) and cell.module in (
             "hg_mvu",
             "hg_dwmvu",
             "hg_pool_tree",
             ADDERS,
         )
-        for taken_, source, order_ in zip(taken, layer.inputs, orders, strict=True):
-            if not (at_once or isinstance(layer, MatrixProduct)):
-                elements.expect(name, taken_, source, order_)
+        for input_, source, order_ in zip(inputs, layer.inputs, orders, strict=True):
+            if not (has_entire_windows or isinstance(layer, MatrixProduct)):
+                elements.expect(name, input_, source, order_)
         match layer:
             case Linear() | Convolution():
                 if isinstance(layer, Linear):
-                    sent = weights.matrix(cell, stream, layer, order, elements, value)
+                    output = weights.matrix(cell, stream, layer, order, elements, value)
                 else:
-                    sent = weights.convolution(cell, stream, layer, elements, value)
-                elements.limit(value, layer.lo, layer.hi)  # Behind weights that are wrong, those of the model.
-                return sent, lambda: self._sums(layer, cell, stream, order, entry)
+                    output = weights.convolution(cell, stream, layer, elements, value)
+                elements.limit(value, layer.lo, layer.hi)  # The model's range, even if the weights are wrong.
+                return output, lambda: self._sums(layer, cell, stream, order, entry)
             case MatrixProduct():
-                sent = matrix_product.product(cell, taken, layer, self.layout.orders[value], elements, value)
-                return sent, lambda: self._product(layer, cell, entry)
+                output = matrix_product.product(cell, inputs, layer, self.layout.orders[value], elements, value)
+                return output, lambda: self._product(layer, cell, entry)
             case Pooling():
-                find = unrolled_windows.pool if at_once else line_buffer.pool
-                sent = find(cell, stream, layer, order, elements, value)
-                return sent, lambda: self._pool(layer, cell, entry)
+                find = unrolled_windows.pool if has_entire_windows else line_buffer.pool
+                output = find(cell, stream, layer, order, elements, value)
+                return output, lambda: self._pool(layer, cell, entry)
             case PackBytes():
-                return self._pack_bytes(value, layer, cell, taken, orders)
+                return self._pack_bytes(value, layer, cell, inputs, orders)
             case IntegerRows():
-                row_beats(layer, cell, stream, vectors(name, order, layer.source.shape[-1])[1])
-                sent = stream.computed(elements.numbers[value][order], layer.result.type)
-                return sent, lambda: self._rows(layer, cell, stream)
+                row_beats(layer, cell, stream, vector_order(name, order, layer.source.shape[-1])[1])
+                output = stream.computed(elements.numbers[value][order], layer.result.type)
+                return output, lambda: self._rows(layer, cell, stream)
             case SoftmaxRows():
-                sent = softmax.softmax(cell, stream, layer, order, elements, value)
-                return sent, lambda: self._softmax(layer, cell, order)
+                output = softmax.softmax(cell, stream, layer, order, elements, value)
+                return output, lambda: self._softmax(layer, cell, order)
             case _:
                 assert isinstance(layer, ArgMaxLayer)
                 return self._argmax(value, layer, cell, stream, order)
@@ -369,53 +373,53 @@ class Checker:
         self, layer: Linear | Convolution, cell: Cell, stream: StreamContents, order: Array, entry: dict[str, Any]
     ) -> Summary:
         lo, hi = weights.check(cell, stream, layer, order, self.elements, self.memories)
-        for what, found in (("lo", lo), ("hi", hi)):
-            same(layer.name, f"certificate.json, {what} of the sums of row", entry[what], found.tolist())
+        for end, bounds in (("lo", lo), ("hi", hi)):
+            check_equal(layer.name, f"certificate.json, {end} of the sums of row", entry[end], bounds.tolist())
         if isinstance(layer, Linear):
-            said = [entry["rows"], entry["columns"]]
-            same(layer.name, "certificate.json, rows and columns", said, list(layer.weight.shape))
+            listed_shape = [entry["rows"], entry["columns"]]
+            check_equal(layer.name, "certificate.json, rows and columns", listed_shape, list(layer.weight.shape))
         else:
-            same(layer.name, "certificate.json, weights", entry["weights"], list(layer.weight.shape))
-            weights.check_window(layer, entry)
-            same(layer.name, "certificate.json, groups", [entry["groups"]], [layer.groups])
+            check_equal(layer.name, "certificate.json, weights", entry["weights"], list(layer.weight.shape))
+            weights.check_listed_window(layer, entry)
+            check_equal(layer.name, "certificate.json, groups", [entry["groups"]], [layer.groups])
         return Summary(layer.name, entry["kind"], cell.module, len(lo), 0, 0)
 
     def _product(self, layer: MatrixProduct, cell: Cell, entry: dict[str, Any]) -> Summary:
         ends = matrix_product.check(cell, layer)
-        wanted = {
+        expected = {
             "columns": [layer.depth],
             "factors": layer.factors,
             "offsets": layer.offsets,
             "lo": ends[:1],
             "hi": ends[1:],
         }
-        for key, value in wanted.items():
-            said = entry[key] if isinstance(entry[key], list) else [entry[key]]
-            same(layer.name, f"certificate.json, {key}", said, list(value))
+        for key, value in expected.items():
+            listed_values = entry[key] if isinstance(entry[key], list) else [entry[key]]
+            check_equal(layer.name, f"certificate.json, {key}", listed_values, list(value))
         return Summary(layer.name, "product", cell.module, layer.result.shape[-1], 0, 0)
 
     def _pool(self, layer: Pooling, cell: Cell, entry: dict[str, Any]) -> Summary:
-        weights.check_window(layer, entry)
+        weights.check_listed_window(layer, entry)
         if entry["reduction"] != layer.kind.value:
             raise broken(layer.name, f"certificate.json: the reduction is {entry['reduction']!r}.")
         return Summary(layer.name, "pool", cell.module, layer.result.shape[-1], 0, 0)
 
     def _rows(self, layer: IntegerRows, cell: Cell, stream: StreamContents) -> Summary:
         type_ = layer.source.type
-        readable(cell.name, stream, type_, cell.number("IN_W"), int(type_.signed))
+        check_codes(cell.name, stream, type_, cell.number("IN_W"), int(type_.signed))
         check_rows(layer, cell, type_.lo, type_.hi, self.memories)
         return Summary(layer.name, "integer rows", cell.module, 1, 0, 0)
 
     def _pack_bytes(
-        self, value: int, layer: PackBytes, cell: Cell, taken: list[StreamContents], orders: list[Array]
+        self, value: int, layer: PackBytes, cell: Cell, inputs: list[StreamContents], orders: list[Array]
     ) -> tuple[StreamContents, LayerProof]:
-        join = JoinModel(cell, (taken[0], taken[1]))
+        join = JoinModel(cell, (inputs[0], inputs[1]))
         if join.mode != 2 or join.bits != (8, 8):
-            raise broken(layer.name, f"{cell.name} does not put two codes of 8 bits side by side.")
-        if (orders[0] != orders[1]).any() or (taken[0].filled != taken[1].filled).any():
+            raise broken(layer.name, f"{cell.name} does not concatenate two codes of 8 bits.")
+        if (orders[0] != orders[1]).any() or (inputs[0].filled != inputs[1].filled).any():
             raise broken(layer.name, "its operands do not arrive in the same order.")
-        sent = taken[0].computed(self.elements.numbers[value][orders[0]], layer.result.type)
-        return sent, lambda: Summary(layer.name, "pair", cell.module, 1, 0, 0)
+        output = inputs[0].computed(self.elements.numbers[value][orders[0]], layer.result.type)
+        return output, lambda: Summary(layer.name, "pair", cell.module, 1, 0, 0)
 
     def _softmax(self, layer: SoftmaxRows, cell: Cell, order: Array) -> Summary:
         softmax.check_mask(cell, layer, order, self.memories)
@@ -425,32 +429,33 @@ class Checker:
     def _argmax(
         self, value: int, layer: ArgMaxLayer, cell: Cell, stream: StreamContents, order: Array
     ) -> tuple[StreamContents, LayerProof]:
-        only(cell, _ARGMAX)
+        check_parameters(cell, _ARGMAX)
         count, type_ = layer.source.shape[-1], layer.source.type
         lanes, beats = cell.number("LANES", 1), cell.number("BEATS", 1)
-        fits(cell, stream, lanes, cell.number("IN_W", 1))
-        readable(cell.name, stream, type_, cell.number("IN_W"), cell.number("IN_SIGNED"))
-        whole(cell, stream, beats, "a vector has")
-        rows, columns = vectors(layer.name, order, count)
+        check_beat(cell, stream, lanes, cell.number("IN_W", 1))
+        check_codes(cell.name, stream, type_, cell.number("IN_W"), cell.number("IN_SIGNED"))
+        groups_in_frame(cell, stream, beats, "a vector has")
+        rows, columns = vector_order(layer.name, order, count)
         if lanes * beats != count or not stream.filled.all() or (np.diff(columns) < 0).any():
             raise broken(
-                layer.name, f"{cell.name} has {lanes} x {beats} elements in turn, a vector {count} from first to last."
+                layer.name,
+                f"{cell.name} has {lanes} x {beats} elements in order, a vector has {count} from first to last.",
             )
         if cell.number("INDEX_W", 1) != layer.result.type.bits:
             raise broken(
                 layer.name, f"INDEX_W of {cell.name} is {cell.parameters['INDEX_W']}, not {layer.result.type}."
             )
-        sent = StreamContents(
+        output = StreamContents(
             self.elements.numbers[value][rows][:, None],
             layer.result.type.bits,
             layer.result.type.lo,
             layer.result.type.hi,
         )
-        return sent, lambda: Summary(layer.name, "argmax", cell.module, 1, 0, 0)
+        return output, lambda: Summary(layer.name, "argmax", cell.module, 1, 0, 0)
 
 
 def modules(cells: list[Cell]) -> str:
-    """The names of the modules, for people."""
+    """The names of the modules, for messages."""
     return " + ".join(cell.module for cell in cells)
 
 

@@ -1,4 +1,4 @@
-"""What certificates share: they are read, and list the layers of the model with the types of their codes."""
+"""Code shared by both certificates: reading them, and checking their layers and the types of the codes."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from hlsgen.certify.checker import KINDS, hardware_layers
 from hlsgen.certify.netlist_reader import broken
 from hlsgen.ir import Graph, sources_of
 
-#: Levels of a manifest and of a certificate.
-_MOST_LEVELS = 32
+#: Maximum nesting of a manifest and of a certificate.
+_MAX_LEVELS = 32
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a file, None if there is none: not one with two equal keys either."""
+    """The object in a file, or None if there is none or if it has two equal keys."""
     try:
         text = path.read_text(encoding="utf-8")
-        found = json.loads(text, object_pairs_hook=_unique)
+        value = json.loads(text, object_pairs_hook=_unique)
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and _flat(found) else None
+    return value if isinstance(value, dict) and _is_shallow(value) else None
 
 
-def _flat(value: Any) -> bool:
-    """True if a JSON value has few levels, so that it can be compared and shown level by level."""
+def _is_shallow(value: Any) -> bool:
+    """True if a JSON value has few levels, so that it can be compared and printed level by level."""
     level = [value]
-    for _ in range(_MOST_LEVELS):
+    for _ in range(_MAX_LEVELS):
         level = [y for x in level if isinstance(x, dict | list) for y in (x.values() if isinstance(x, dict) else x)]
         if not level:
             return True
@@ -35,25 +35,25 @@ def _flat(value: Any) -> bool:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    by_key = dict(pairs)
+    if len(by_key) != len(pairs):
         raise ValueError("two equal keys")
-    return found
+    return by_key
 
 
 def check_entries(entries: list[dict[str, Any]], graph: Graph) -> None:
-    """The entries are those of the layers and types of the model. Raises HG055."""
+    """Check that the entries list the layers and types of the model. Raises HG055."""
     layers = hardware_layers(graph)
-    wanted = [(graph.layers[i].name, KINDS[type(graph.layers[i])]) for i in layers]
-    said = [(entry["layer"], entry["kind"]) for entry in entries]
-    if said != wanted:
-        raise broken("certificate.json", f"lists the layers {said[:9]}, the model has {wanted[:9]}.")
+    expected = [(graph.layers[i].name, KINDS[type(graph.layers[i])]) for i in layers]
+    listed_layers = [(entry["layer"], entry["kind"]) for entry in entries]
+    if listed_layers != expected:
+        raise broken("certificate.json", f"lists the layers {listed_layers[:9]}, the model has {expected[:9]}.")
     for i, entry in zip(layers, entries, strict=True):
         layer = graph.layers[i]
-        for key, said_, types in (
+        for key, listed_types, types in (
             ("inputs", entry["inputs"], [source.type for source in sources_of(layer)]),
             ("output", [entry["output"]], [layer.result.type]),
         ):
-            right = [{"bits": t.bits, "signed": t.signed, "lo": t.lo, "hi": t.hi} for t in types]
-            if said_ != right:
-                raise broken(layer.name, f"certificate.json: {key} is {said_}, in the model {right}.")
+            expected_types = [{"bits": t.bits, "signed": t.signed, "lo": t.lo, "hi": t.hi} for t in types]
+            if listed_types != expected_types:
+                raise broken(layer.name, f"certificate.json: {key} is {listed_types}, in the model {expected_types}.")

@@ -1,9 +1,9 @@
 """Proves that a function gives one code on an interval of inputs, by interval arithmetic.
 
-It is for functions of which it is not known where they are monotone. The bounds of the inputs go through each
-operation. If the quantizer gives the hardware's code for both bounds of its argument, every input of the interval has
-that code, since a quantizer is monotone. Bounds of a rounded operation hold, since rounding is monotone. Intervals
-that are not decided are halved. The inputs of short ones are left to be evaluated one by one.
+It is used for functions without known monotone pieces. The bounds of the inputs pass through each operation. A
+quantizer is monotone: if it gives the hardware's code for both bounds of its argument, every input of the interval has
+that code. Bounds of a rounded operation hold, because rounding is monotone. Undecided intervals are halved. The inputs
+of short intervals are left to be evaluated one by one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from hlsgen.ir.ops import (
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array
 
-#: Intervals of at most so many inputs are evaluated; most intervals at one time.
+#: Intervals of at most this many inputs are evaluated; maximum number of intervals at one time.
 _SHORT, _MAX_OPEN = 8, 1 << 20
 
 
@@ -65,13 +65,13 @@ class _Bounds:
 
 
 def undecided(f: StepFunction, low: Array, high: Array, code: Array) -> Array | None:
-    """The inputs that are left to evaluate of the intervals low..high, in which the hardware gives `code`.
+    """The inputs of the intervals low..high that are left to evaluate; the hardware gives `code` in each interval.
 
     f has one set. Returns None if f has an operation without bounds, or if there are too many intervals at one time.
     """
     if isinstance(f.source, FloatKey) or not decode_known(f.source):
         return None
-    left: list[Array] = []
+    open_inputs: list[Array] = []
     while len(low):
         if len(low) > _MAX_OPEN:
             return None
@@ -81,24 +81,26 @@ def undecided(f: StepFunction, low: Array, high: Array, code: Array) -> Array | 
             return None
         low, high, code = low[~decided], high[~decided], code[~decided]
         short = high - low < _SHORT
-        left.append((low[short, None] + np.arange(_SHORT)).clip(max=high[short, None]).ravel())
+        open_inputs.append((low[short, None] + np.arange(_SHORT)).clip(max=high[short, None]).ravel())
         low, high, code = low[~short], high[~short], code[~short]
         middle = (low + high) >> 1
         low, high, code = np.append(low, middle + 1), np.append(middle, high), np.append(code, code)
-    return np.unique(np.concatenate(left)) if left else low
+    return np.unique(np.concatenate(open_inputs)) if open_inputs else low
 
 
 def _decided(f: StepFunction, low: Array, high: Array, code: Array) -> Array:
-    one = f.take(np.zeros(len(low), np.int64), low, high)
+    by_interval = f.take(np.zeros(len(low), np.int64), low, high)
     sure = np.ones(len(low), np.bool_)
-    if isinstance(one.source, IntegerEncoding):
-        if np.dtype(one.source.dtype).kind not in "iu":
+    if isinstance(by_interval.source, IntegerEncoding):
+        if np.dtype(by_interval.source.dtype).kind not in "iu":
             raise _Unknown
-        info = np.iinfo(one.source.dtype)
-        sure = (low + one.source.offset >= info.min) & (high + one.source.offset <= info.max)
-    x = _through(one.ops, _Bounds.of([decode(one.source, low), decode(one.source, high)], sure))
-    _check(one.quantizer, x)
-    ends = [quantize(one.quantizer, end) == code for end in (x.low, x.high)]
+        info = np.iinfo(by_interval.source.dtype)
+        sure = (low + by_interval.source.offset >= info.min) & (high + by_interval.source.offset <= info.max)
+    x = _bounds_after_all(
+        by_interval.ops, _Bounds.of([decode(by_interval.source, low), decode(by_interval.source, high)], sure)
+    )
+    _check(by_interval.quantizer, x)
+    ends = [quantize(by_interval.quantizer, end) == code for end in (x.low, x.high)]
     return np.asarray(x.sure & ends[0] & ends[1])
 
 
@@ -107,19 +109,19 @@ def _check(op: Quantizer, x: _Bounds) -> None:
         raise _Unknown
 
 
-def _through(ops: tuple[Elementwise, ...], x: _Bounds) -> _Bounds:
+def _bounds_after_all(ops: tuple[Elementwise, ...], x: _Bounds) -> _Bounds:
     for op in ops:
-        x = _behind(op, x)
+        x = _bounds_after(op, x)
     return x
 
 
-def _behind(op: Elementwise, x: _Bounds) -> _Bounds:
+def _bounds_after(op: Elementwise, x: _Bounds) -> _Bounds:
     kind = x.low.dtype.kind
     match op:
-        case BinaryOf(joint, (left, right)):
-            return _pair(joint, _through(left, x), _through(right, x))
+        case BinaryOf(joint, (left_ops, right_ops)):
+            return _pair(joint, _bounds_after_all(left_ops, x), _bounds_after_all(right_ops, x))
         case Where((condition, yes, no)):
-            return _either(_through(condition, x), _through(yes, x), _through(no, x))
+            return _either(_bounds_after_all(condition, x), _bounds_after_all(yes, x), _bounds_after_all(no, x))
         case BinaryOf() | Where():
             raise _Unknown
         case Constant(value):
@@ -131,8 +133,8 @@ def _behind(op: Elementwise, x: _Bounds) -> _Bounds:
         case Compare(Relation.EQUAL) if kind != "b":
             raise _Unknown
         case Activation("HardSwish") if kind == "f":
-            sixth, half, zero, one = (np.full(1, v, x.low.dtype) for v in (1 / 6, 0.5, 0, 1))
-            return _pair(BinaryKind.MUL, x, _through((Mul(sixth), Add(half), Max(zero), Min(one)), x))
+            sixth, half, zero, unity = (np.full(1, v, x.low.dtype) for v in (1 / 6, 0.5, 0, 1))
+            return _pair(BinaryKind.MUL, x, _bounds_after_all((Mul(sixth), Add(half), Max(zero), Min(unity)), x))
         case Activation(name, alpha, beta) if kind == "f" and np.isfinite([alpha, beta]).all():
             turns = ACTIVATIONS[name]
             if turns is None:
@@ -162,7 +164,7 @@ def _behind(op: Elementwise, x: _Bounds) -> _Bounds:
 
 
 def _pair(joint: BinaryKind, x: _Bounds, y: _Bounds) -> _Bounds:
-    """Each joint is monotone in each operand alone, a quotient where its divisor keeps its sign: bounds are at corners."""
+    """Bounds of a binary operation, at corners: each one is monotone in each operand. A divisor must keep its sign."""
     if joint is BinaryKind.DIV and not ((y.low > 0) | (y.high < 0)).all():
         raise _Unknown
     return _Bounds.of([apply_binary(joint, a, b) for a in (x.low, x.high) for b in (y.low, y.high)], x.sure & y.sure)

@@ -1,4 +1,4 @@
-"""Compares JSON values exactly, with places where only the type is known."""
+"""Compares JSON values exactly. Some values may be marked as known only by their type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class NotProven:
-    """In place of a value that nothing here can derive. `form`: whether a value is of the right form.
+    """In place of a value that the checker cannot derive. `form`: True for values of the right form.
 
     `assumption`: the name under which the certificate lists it.
     """
@@ -25,35 +25,37 @@ class OneOf:
     values: tuple[Any, ...]
 
 
-def differences(found: Any, wanted: Any, where: str = "") -> Iterator[str]:
-    """What differs, with its place, as "input.range[0] is 3, the model and the files give 4"."""
-    if isinstance(wanted, NotProven):
-        if not wanted.form(found):
-            yield f"{where} is {_short(found)}, which is of another form than a build writes"
-    elif isinstance(wanted, OneOf):
-        if not any(_equal(found, value) for value in wanted.values):
-            yield f"{where} is {_short(found)}, the model and the files give {' or '.join(map(_short, wanted.values))}"
-    elif isinstance(wanted, dict) and isinstance(found, dict):
-        for key in sorted(wanted.keys() | found.keys()):
-            place = f"{where}.{key}" if where else key
-            if key not in found:
-                yield f"{place} is missing"
-            elif key not in wanted:
-                yield f"{place} is no entry of a manifest"
+def differences(actual: Any, expected: Any, path: str = "") -> Iterator[str]:
+    """Describe each difference with its place, for example "input.range[0] is 3, the model and the files give 4"."""
+    if isinstance(expected, NotProven):
+        if not expected.form(actual):
+            yield f"{path} is {_short(actual)}, which has a form that no build writes"
+    elif isinstance(expected, OneOf):
+        if not any(_equal(actual, value) for value in expected.values):
+            yield (
+                f"{path} is {_short(actual)}, the model and the files give {' or '.join(map(_short, expected.values))}"
+            )
+    elif isinstance(expected, dict) and isinstance(actual, dict):
+        for key in sorted(expected.keys() | actual.keys()):
+            entry_path = f"{path}.{key}" if path else key
+            if key not in actual:
+                yield f"{entry_path} is missing"
+            elif key not in expected:
+                yield f"{entry_path} is not an entry of a manifest"
             else:
-                yield from differences(found[key], wanted[key], place)
-    elif isinstance(wanted, list) and isinstance(found, list):
-        if len(wanted) != len(found):
-            yield f"{where} has {len(found)} entries, the model and the files give {len(wanted)}"
-        for n, (one, other) in enumerate(zip(found, wanted, strict=False)):
-            yield from differences(one, other, f"{where}[{n}]")
-    elif not _equal(found, wanted):
-        yield f"{where} is {_short(found)}, the model and the files give {_short(wanted)}"
+                yield from differences(actual[key], expected[key], entry_path)
+    elif isinstance(expected, list) and isinstance(actual, list):
+        if len(expected) != len(actual):
+            yield f"{path} has {len(actual)} entries, the model and the files give {len(expected)}"
+        for n, (actual_entry, expected_entry) in enumerate(zip(actual, expected, strict=False)):
+            yield from differences(actual_entry, expected_entry, f"{path}[{n}]")
+    elif not _equal(actual, expected):
+        yield f"{path} is {_short(actual)}, the model and the files give {_short(expected)}"
 
 
-def _equal(found: Any, wanted: Any) -> bool:
-    """Of one type as well: 1, 1.0 and true differ; so do 0.0 and -0.0."""
-    return type(found) is type(wanted) and repr(found) == repr(wanted)
+def _equal(actual: Any, expected: Any) -> bool:
+    """True if value and type are equal: 1, 1.0 and true differ, as do 0.0 and -0.0."""
+    return type(actual) is type(expected) and repr(actual) == repr(expected)
 
 
 def _short(value: Any) -> str:

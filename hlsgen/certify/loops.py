@@ -1,9 +1,9 @@
-"""Loops: what comes back to a step is what the step before has made, by induction over the steps.
+"""Proves loops by induction over the steps: the feedback into a step is the result of the step before.
 
-What a Delay gives in step 0 is the initial state. Of its other steps it is assumed that the stream which comes back carries
-the states behind the steps before. With that, all layers are proven as those of any network. At the end the stream is
-found where it is sent, and must carry these elements, in this order. As layers between work on each step alone, what is
-assumed of step t rests on what is proven of the steps before: so both hold of all steps.
+A Delay outputs the initial state in step 0. For the other steps, the feedback stream is assumed to carry the states
+after the steps before. Under this assumption, all layers are proven like any other network. At the end the feedback
+stream must carry these elements, in this order. The layers of a loop work on each step separately. The assumption for
+step t therefore depends only on proofs for earlier steps, and both hold for all steps.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from hlsgen.numerics.fixed import Array
 
 
 def check(graph: Graph) -> int:
-    """The number of states, after a look at the layers between them: each must work on rows alone. Raises HG055."""
+    """The number of states. Raises HG055 if a layer of a loop does not work on each row separately."""
     delays = {n: layer for n, layer in enumerate(graph.layers, 1) if isinstance(layer, Delay)}
-    behind: set[int] = set()
+    after_delay: set[int] = set()
     for n, layer in enumerate(graph.layers, 1):
-        if n in delays or behind.intersection(layer.inputs):
-            behind.add(n)
-    before = {layer.delayed for layer in delays.values()}
+        if n in delays or after_delay.intersection(layer.inputs):
+            after_delay.add(n)
+    before_delay = {layer.delayed for layer in delays.values()}
     for n in range(len(graph.layers), 0, -1):
-        if n in before:
-            before.update(graph.layers[n - 1].inputs)
+        if n in before_delay:
+            before_delay.update(graph.layers[n - 1].inputs)
     for n, layer in enumerate(graph.layers, 1):
-        if n in behind & before and n not in delays and not _by_row(layer):
-            raise broken(layer.name, "it is in a loop, and does not work on each step alone.")
+        if n in after_delay & before_delay and n not in delays and not _by_row(layer):
+            raise broken(layer.name, "it is in a loop, but does not work on each step separately.")
     for n, layer in delays.items():
-        made = graph.layers[layer.delayed - 1].result
-        if layer.delayed <= n or made.shape != layer.result.shape or made.type != layer.result.type:
-            raise broken(layer.name, "what comes back is no later tensor of its shape and type.")
+        fed_back = graph.layers[layer.delayed - 1].result
+        if layer.delayed <= n or fed_back.shape != layer.result.shape or fed_back.type != layer.result.type:
+            raise broken(layer.name, "its feedback is no later tensor of its shape and type.")
     return len(delays)
 
 
@@ -65,37 +65,37 @@ def _by_row(layer: Layer) -> bool:
             return False
 
 
-class ComingBack:
-    """The streams that are taken before they are sent, by name, with what is assumed of them."""
+class FeedbackStreams:
+    """The streams that are consumed before they are sent, by name, with the assumption about each."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.assumed: dict[str, tuple[Delay, int, int]] = {}  # the state, lanes, bits of an element
 
     def assume(self, name: str, layer: Delay, numbers: Array, width: int) -> StreamContents:
-        """A stream of so many bits that carries the Delay's elements behind those of step 0, in order. Raises HG055."""
-        own, type_ = numbers[layer.source.size :], layer.result.type
-        lanes, rest = divmod(width, type_.bits)
-        if rest or layer.source.size % lanes or name in self.assumed:
+        """A stream of `width` bits that carries the Delay's elements after step 0, in order. Raises HG055."""
+        later_numbers, type_ = numbers[layer.source.size :], layer.result.type
+        lanes, remaining_bits = divmod(width, type_.bits)
+        if remaining_bits or layer.source.size % lanes or name in self.assumed:
             raise broken(layer.name, f"stream {name} of {width} bits cannot carry states of {type_}.")
         self.assumed[name] = layer, lanes, type_.bits
-        return StreamContents(own.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)
+        return StreamContents(later_numbers.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)
 
-    def sent(self, name: str, stream: StreamContents, numbers: list[Array]) -> bool:
-        """True if a stream is one of these; then it carries what was assumed. Raises HG055."""
+    def check_sent(self, name: str, stream: StreamContents, numbers: list[Array]) -> bool:
+        """True if a stream is one of these, after a check that it carries the assumed elements. Raises HG055."""
         if name not in self.assumed:
             return False
         layer, lanes, bits = self.assumed.pop(name)
-        wanted = numbers[layer.delayed][: -layer.source.size].reshape(-1, lanes)
+        expected = numbers[layer.delayed][: -layer.source.size].reshape(-1, lanes)
         type_ = layer.result.type
-        plain = not stream.units and not stream.operands and stream.bits == bits
-        if not plain or stream.lo < type_.lo or stream.hi > type_.hi:
-            raise broken(layer.name, f"stream {name} that comes back carries other codes than {type_}.")
-        if stream.elements.shape != wanted.shape or (stream.elements != wanted).any():
-            raise broken(layer.name, f"stream {name} does not bring back the states of the steps before.")
+        finished = not stream.units and not stream.operands and stream.bits == bits
+        if not finished or stream.lo < type_.lo or stream.hi > type_.hi:
+            raise broken(layer.name, f"feedback stream {name} carries other codes than {type_}.")
+        if stream.elements.shape != expected.shape or (stream.elements != expected).any():
+            raise broken(layer.name, f"feedback stream {name} does not carry the states of the steps before.")
         return True
 
     def end(self) -> None:
-        """Raises HG055 if nothing sends one of them."""
+        """Check that every assumed stream was sent. Raises HG055."""
         for name, (layer, *_) in self.assumed.items():
-            raise broken(layer.name, f"nothing sends stream {name} that comes back.")
+            raise broken(layer.name, f"nothing sends feedback stream {name}.")

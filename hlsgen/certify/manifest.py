@@ -1,6 +1,7 @@
-"""Holds manifest.json: every entry is what the model, the netlist and the certificate give, or is named as not proven.
+"""Checks manifest.json: every entry follows from the model, the netlist and the certificate, or is listed as not
+proven.
 
-Written a second time, from docs/commands.md and the fields of the operations; nothing of what writes it is used.
+Written independently, from docs/commands.md and the fields of the operations. No code of the writer is used.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from hlsgen.certify.checker import Checker
 from hlsgen.certify.json_compare import NotProven, differences
-from hlsgen.certify.manifest_layers import ESTIMATE, fifos, rows, senders_of, units, weight_units
+from hlsgen.certify.manifest_layers import ESTIMATE, fifos, producers_of, rows, units, weight_units
 from hlsgen.certify.netlist_reader import Cell, ParameterValue
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
@@ -38,8 +39,8 @@ from hlsgen.ir import (
 from hlsgen.library import tool_version
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 
-#: Constants of host operations with more elements are not written out.
-_MOST_CONSTANTS = 1024
+#: Constants of host operations with more elements are not written.
+_MAX_CONSTANTS = 1024
 _STYLES = ("auto", "lutram", "bram")
 _LAYOUT = (
     "element e of a frame is in beat e // lanes, tdata bits [(e % lanes) * element_bits +: element_bits]; "
@@ -49,14 +50,15 @@ _LAYOUT = (
 
 _BUS_LAYOUT = (
     "element e of a frame is in beat e // lanes, bits [(e % lanes) * element_bits +: element_bits]; beat b is in bytes "
-    "b * slot_bytes and up of the frame, byte n in word n // (width / 8), the lowest first; unused bits are zero; tlast "
+    "b * slot_bytes and up of the frame, byte n in word n // (width / 8), the lowest first; unused bits are zero; "
+    "tlast "
     "with the last word"
 )
 
 
 @dataclass(frozen=True)
 class PortStream:
-    """What a port carries: `beats` a frame of `lanes` elements of a type."""
+    """The contents of a port: `beats` a frame of `lanes` elements of a type."""
 
     type: IntType
     lanes: int
@@ -67,7 +69,7 @@ class PortStream:
 
 
 def stream_of(cell: Cell, value: Value) -> PortStream:
-    """What a port carries, by its parameters and the value that goes through it."""
+    """The contents of a port, from its parameters and its value."""
     type_ = IntType(0, 0xFFFFFFFF) if isinstance(value.encoding, FloatKey) else value.type
     return PortStream(type_, cell.number("WIDTH", 1) // type_.bits, cell.number("BEATS", 1))
 
@@ -80,13 +82,13 @@ def check(
     hashes: dict[str, str],
     problems: Collector,
 ) -> None:
-    """Adds an HG055 for every entry that is not what it should be. `named`: layer -> its instance. `hashes`: file -> hash."""
+    """Report an HG055 for every wrong entry. `named`: layer -> its instance. `hashes`: file -> hash."""
     cells = list(checker.network.cells.values())
     cycles, options = manifest.get("cycles"), manifest["options"]
     interval = cycles.get("interval") if isinstance(cycles, dict) else None
     loads = weight_units(cells, certificate["layers"], checker.memories)
-    graph, low = checker.graph, options.get("reset_active_low") is True
-    wanted = {
+    graph, is_active_low = checker.graph, options.get("reset_active_low") is True
+    expected = {
         "hlsgen": tool_version(),
         "model": certificate["model"],
         "options": _options(options, cells),
@@ -94,8 +96,8 @@ def check(
             "module": options.get("top"),
             "clock": options.get("clock_name"),
             "reset": {
-                "name": options.get("reset_name") or f"rst{'_n' * low}",
-                "active": ("high", "low")[low],
+                "name": options.get("reset_name") or f"rst{'_n' * is_active_low}",
+                "active": ("high", "low")[is_active_low],
                 "kind": "synchronous",
             },
             "sources": "files.f",
@@ -104,10 +106,10 @@ def check(
         **_outputs(graph, checker),
         "cycles": _cycles(cycles),
         "frames_per_second_per_mhz": round(1e6 / int(interval or 1), 3)
-        if _count(interval)
-        else NotProven("cycles", _number_given),
+        if _is_count(interval)
+        else NotProven("cycles", _is_float),
         "estimate": ESTIMATE,
-        "layers": rows(checker, certificate["layers"], named, interval if _count(interval) else None),
+        "layers": rows(checker, certificate["layers"], named, interval if _is_count(interval) else None),
         "units": units(checker.network),
         "fifos": fifos(cells),
         **({"weights": loads} if loads else {}),
@@ -119,19 +121,19 @@ def check(
         "warnings": list(graph.notes),
         "files": {**_other_files(manifest.get("files"), str(options.get("target")).split(",")), **hashes},
     }
-    for text in differences(manifest, wanted):
+    for text in differences(manifest, expected):
         problems.error("HG055", "manifest.json", f"{text}.", "Build again.")
 
 
 def _other_files(listed: Any, targets: list[str]) -> dict[str, NotProven]:
-    """Files that are not certified here, of which a build lists the hashes. Those of C++ are held by its own checker."""
-    found = dict.fromkeys(("report.html", "report.md", "folding.yaml"), NotProven("other-files", _is_hash))
+    """Files that are not certified here, but whose hashes a build lists. C++ files have their own checker."""
+    unproven = dict.fromkeys(("report.html", "report.md", "folding.yaml"), NotProven("other-files", _is_hash))
     for name in listed if isinstance(listed, dict) else ():
         if name.startswith(("tb/", "host/")):
-            found[name] = NotProven("other-files", _is_hash)
+            unproven[name] = NotProven("other-files", _is_hash)
         elif name.startswith("hls/") and "hls" in targets:
-            found[name] = NotProven("cpp-other-files", _is_hash)
-    return found
+            unproven[name] = NotProven("cpp-other-files", _is_hash)
+    return unproven
 
 
 def _is_hash(value: Any) -> bool:
@@ -143,36 +145,36 @@ def _is_names(value: Any) -> bool:
 
 
 def _cycles(cycles: Any) -> dict[str, NotProven]:
-    """`estimated`: only where the build does not say that they are exact."""
-    wanted = {key: NotProven("cycles", _count) for key in ("latency", "interval")}
+    """`estimated` is allowed; it is missing if the cycles are exact."""
+    expected = {key: NotProven("cycles", _is_count) for key in ("latency", "interval")}
     if isinstance(cycles, dict) and "estimated" in cycles:
-        wanted["estimated"] = NotProven("cycles", lambda value: value is True)
-    return wanted
+        expected["estimated"] = NotProven("cycles", lambda value: value is True)
+    return expected
 
 
-def _count(value: Any) -> bool:
+def _is_count(value: Any) -> bool:
     return type(value) is int and value > 0
 
 
-def _maybe_text(value: Any) -> bool:
+def _is_text_or_none(value: Any) -> bool:
     return value is None or isinstance(value, str)
 
 
-def _types(value: Any) -> bool:
+def _is_types(value: Any) -> bool:
     by_name = isinstance(value, dict) and all(isinstance(text, str) for text in (*value, *value.values()))
-    return by_name or _maybe_text(value)
+    return by_name or _is_text_or_none(value)
 
 
-def _number_given(value: Any) -> bool:
+def _is_float(value: Any) -> bool:
     return isinstance(value, float)
 
 
-def _maybe_count(value: Any) -> bool:
+def _is_count_or_none(value: Any) -> bool:
     return value is None or (type(value) is int and value >= 0)
 
 
-def _clock(value: Any, cells: Iterable[Cell]) -> bool:
-    """True if units are pipelined alike, deeper than others only for a clock that is wanted."""
+def _is_valid_clock(value: Any, cells: Iterable[Cell]) -> bool:
+    """True if all units are pipelined equally; deeper pipelines are allowed only with a target clock."""
     depths = {depth for cell in cells if (depth := _depth(cell)) is not None}
     if value is None:
         return depths <= {2}
@@ -180,8 +182,11 @@ def _clock(value: Any, cells: Iterable[Cell]) -> bool:
 
 
 def _depth(cell: Cell) -> ParameterValue | None:
-    """Adders between registers; of hg_correct with tables of cells that are logic, with more than four bits of address,
-    and no finer parts of thresholds, 1 if these have registers behind them, else 2. None of other units, and 0 if they have such registers."""
+    """Adders between registers, as EVERY states, or None for units without it.
+
+    Special case: hg_correct with LUT tables of cells, more than four address bits, and no finer thresholds. The depth
+    is 1 if registers follow these tables, else 2. Other units with DEEP have None, or 0 if they have such registers.
+    """
     if "DEEP" not in cell.parameters:
         return cell.parameters.get("EVERY")
     lanes, deep = cell.number("LANES", 1), cell.parameters["DEEP"] != 0
@@ -195,12 +200,15 @@ def _depth(cell: Cell) -> ParameterValue | None:
     return 1 if deep else 2
 
 
-def _names(value: object) -> bool:
+def _is_name_list(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
-    """Those that say what is to be built are taken as asked for; the hardware was held against them. Others are wishes."""
+    """Options that determine the hardware are accepted as they are; the hardware was compared with them.
+
+    Others are wishes.
+    """
     styles = {cell.parameters["STYLE"] for cell in cells if "STYLE" in cell.parameters and "W_W" in cell.parameters}
     auto = options.get("weights") == "auto"
     tables = any(options.get(name) is not None for name in ("clock_mhz", "device", "max_lut", "max_bram"))
@@ -208,15 +216,15 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
     style = _STYLES.index(options["weights"]) if options.get("weights") in _STYLES else None
     switch = NotProven("options", lambda value: type(value) is bool)
     text = NotProven("options", lambda value: isinstance(value, str))
-    count, table = NotProven("wishes", _maybe_count), NotProven("wishes", lambda value: isinstance(value, dict))
-    wish = NotProven("wishes", lambda value: isinstance(value, str))
+    count, table = NotProven("wishes", _is_count_or_none), NotProven("wishes", lambda value: isinstance(value, dict))
+    any_text = NotProven("wishes", lambda value: isinstance(value, str))
     name = NotProven("wishes", lambda value: value is None or isinstance(value, str))
     return {
-        "input": NotProven("options", _types),
+        "input": NotProven("options", _is_types),
         "add": NotProven("options", lambda value: value in ("exact", "fixed-point")),
         "recurrence": NotProven("options", lambda value: value in ("unrolled", "once")),
         "ports": NotProven("options", lambda value: value in ("packed", "separate")),
-        "outputs": NotProven("options", _names),
+        "outputs": NotProven("options", _is_name_list),
         "runtime": NotProven("options", lambda value: value in RUNTIMES),
         "reset_active_low": switch,
         "loadable": switch,
@@ -225,11 +233,11 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
         "top": text,
         "name": text,
         "clock_name": text,
-        **dict.fromkeys(("bus_width", "reset_name"), NotProven("options", _maybe_text)),
+        **dict.fromkeys(("bus_width", "reset_name"), NotProven("options", _is_text_or_none)),
         "weights": NotProven("wishes", lambda value: style is not None and styles <= {style, *chosen}),
-        "clock_mhz": NotProven("wishes", lambda value: _clock(value, cells)),
-        "target": wish,
-        "prefer": wish,
+        "clock_mhz": NotProven("wishes", lambda value: _is_valid_clock(value, cells)),
+        "target": any_text,
+        "prefer": any_text,
         "folding": table,
         "realize": table,
         "lanes": count,
@@ -245,84 +253,84 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
 
 
 def _inputs(graph: Graph, checker: Checker) -> dict[str, Any]:
-    """The input, or `inputs` with a port each."""
+    """The entry `input`, or `inputs` if each has a port."""
     sources = [graph.model.all_inputs[part.source] for part in graph.inputs]
     if len(checker.network.inputs) > 1:
-        return {"inputs": _separate(checker, 0, sources, graph.inputs, "head")}
+        return {"inputs": _separate_ports(checker, 0, sources, graph.inputs, "head")}
     second = graph.model.second_input
     pair = {"second_tensor": second, "element": "the first in the low, the second in the high byte"} if second else {}
-    found = {"tensor": graph.model.input_name, "shape": list(graph.model.input_shape), "port": "s_axis"}
+    entry = {"tensor": graph.model.input_name, "shape": list(graph.model.input_shape), "port": "s_axis"}
     port = _port(checker, 0, 0)
-    # What the element is comes last: of two inputs, the port's word for it stands.
-    return {"input": {**found, **pair, **port, **_parts(sources, graph.inputs, "head")}}
+    # The port's `element` replaces the one of two inputs.
+    return {"input": {**entry, **pair, **port, **_parts(sources, graph.inputs, "head")}}
 
 
 def _outputs(graph: Graph, checker: Checker) -> dict[str, Any]:
-    """The output, or `outputs` with a port each."""
-    senders = senders_of(checker.network)
+    """The entry `output`, or `outputs` if each has a port."""
+    producers = producers_of(checker.network)
     if len(checker.network.outputs) > 1:
-        rows = _separate(checker, 1, output_parts(graph), graph.outputs, "tail")
-        ends = [{"instance": senders[wire]} for _, wire in checker.network.outputs]
+        rows = _separate_ports(checker, 1, output_parts(graph), graph.outputs, "tail")
+        ends = [{"instance": producers[wire]} for _, wire in checker.network.outputs]
         return {"outputs": [row | end for row, end in zip(rows, ends, strict=True)]}
-    found = {"tensor": graph.model.output_name, "port": "m_axis", **_port(checker, 1, 0)}
-    return {"output": {**found, **_parts(output_parts(graph), graph.outputs, "tail")}}
+    entry = {"tensor": graph.model.output_name, "port": "m_axis", **_port(checker, 1, 0)}
+    return {"output": {**entry, **_parts(output_parts(graph), graph.outputs, "tail")}}
 
 
 def output_parts(graph: Graph) -> list[ModelOutput]:
-    """The tensor of each part of the output: an output of the model, or one of two numbers of which it is made."""
+    """The tensor of each part of the output: an output of the model, or one of the two operands of a float join."""
     if not graph.outputs:
         return []
     outputs = graph.model.outputs or (
         ModelOutput(graph.model.output_name, graph.model.steps[-1].shape, graph.model.output_dtype),
     )
-    found, left = [], list(graph.outputs)
+    parts, remaining_outputs = [], list(graph.outputs)
     for output, joint in zip(outputs, graph.host_binaries, strict=True):
         count = 1 if joint is None else 2
         for number in range(count):
-            shape = left.pop(0).value.shape
-            found.append(output if joint is None else ModelOutput(f"{output.name} ({number + 1})", shape, joint.dtype))
-    return found
+            shape = remaining_outputs.pop(0).value.shape
+            parts.append(output if joint is None else ModelOutput(f"{output.name} ({number + 1})", shape, joint.dtype))
+    return parts
 
 
 def _tail(graph: Graph) -> list[dict[str, Any]]:
-    """What the host does behind the only output, or what it makes of two parts."""
-    found, names = [_step(step.name, step.op) for step in graph.tail], [one.name for one in output_parts(graph)]
+    """Host steps after a single output, or after two parts are joined."""
+    steps, names = [_step(step.name, step.op) for step in graph.tail], [output.name for output in output_parts(graph)]
     for joint in graph.host_binaries:
-        taken = [names.pop(0) for _ in range(1 if joint is None else 2)]
+        operands = [names.pop(0) for _ in range(1 if joint is None else 2)]
         if joint is not None:
-            found.append({"node": joint.name, "op": "Binary", "kind": joint.kind.value, "tensors": taken})
-            found += [_step(step.name, step.op) for step in joint.steps]
-    return found
+            steps.append({"node": joint.name, "op": "Binary", "kind": joint.kind.value, "tensors": operands})
+            steps += [_step(step.name, step.op) for step in joint.steps]
+    return steps
 
 
-def _separate(
+def _separate_ports(
     checker: Checker,
     end: int,
     tensors: Sequence[ModelInput | ModelOutput],
     parts: Sequence[GraphInput | GraphOutput],
     steps: str,
 ) -> list[dict[str, Any]]:
-    """Several tensors, each with a port of its own."""
-    found = []
-    for at, (tensor, part) in enumerate(zip(tensors, parts, strict=True)):
-        cell = (checker.network.inputs, checker.network.outputs)[end][at][0]
-        about = {
+    """Entries of several tensors, each with its own port."""
+    entries = []
+    for index, (tensor, part) in enumerate(zip(tensors, parts, strict=True)):
+        cell = (checker.network.inputs, checker.network.outputs)[end][index][0]
+        tensor_entry = {
             "tensor": tensor.name,
             "tensor_shape": list(tensor.shape),
             "dtype": tensor.dtype,
             "port": name_of(cell),
         }
-        found.append({**about, **_port(checker, end, at), steps: _host(part)})
-    return found
+        entries.append({**tensor_entry, **_port(checker, end, index), steps: _host(part)})
+    return entries
 
 
 def name_of(cell: Cell) -> str:
-    """The name of the port that an instance is at."""
+    """The name of the port at an instance."""
     return str(cell.ports.get("s_axis_tdata", cell.ports.get("m_axis_tdata"))).removesuffix("_tdata")
 
 
 def _host(part: GraphInput | GraphOutput) -> list[dict[str, Any]]:
-    """What the host does in front of a port, or behind it."""
+    """Host steps before an input port, or after an output port."""
     host = [_step(step.name, step.op) for step in part.steps]
     if isinstance(part, GraphInput) and part.encode is not None:
         host.append(_step("input quantizer", part.encode))
@@ -332,23 +340,23 @@ def _host(part: GraphInput | GraphOutput) -> list[dict[str, Any]]:
 def _parts(
     tensors: Sequence[ModelInput | ModelOutput], parts: Sequence[GraphInput | GraphOutput], steps: str
 ) -> dict[str, Any]:
-    """Several tensors of a port, one behind the other; none of it for a single one."""
-    rows, before = [], 0
+    """Entries of several tensors that share a port, in their order; empty for a single tensor."""
+    rows, offset = [], 0
     for tensor, part in zip(tensors, parts, strict=True):
         count = math.prod(part.value.shape)
-        row = {"tensor": tensor.name, "tensor_shape": list(tensor.shape), "dtype": tensor.dtype, "offset": before}
+        row = {"tensor": tensor.name, "tensor_shape": list(tensor.shape), "dtype": tensor.dtype, "offset": offset}
         row |= {"elements": count, "frame_shape": list(part.value.shape), "meaning": meaning(part.value.encoding)}
         rows.append({**row, "range": [part.value.type.lo, part.value.type.hi], steps: _host(part)})
-        before += count
+        offset += count
     return {"parts": rows} if rows else {}
 
 
-def _port(checker: Checker, end: int, at: int) -> dict[str, Any]:
-    """What an input port (end 0) or output port carries."""
+def _port(checker: Checker, end: int, index: int) -> dict[str, Any]:
+    """The contents of an input port (end 0) or output port."""
     graph, ports = checker.graph, (checker.network.inputs, checker.network.outputs)[end]
-    number, _, value = (graph.streamed_inputs, graph.streamed_outputs)[end][at]
-    cell, frame, order = ports[at][0], checker.frames[end][at], checker.layout.orders[number]
-    stream, wide = stream_of(cell, value), "SLOT" in cell.parameters
+    number, _, value = (graph.streamed_inputs, graph.streamed_outputs)[end][index]
+    cell, frame, order = ports[index][0], checker.frames[end][index], checker.layout.orders[number]
+    stream, has_slots = stream_of(cell, value), "SLOT" in cell.parameters
     keys = isinstance(value.encoding, FloatKey)
     return {
         "tdata_bits": cell.number("TDATA_W", 1),
@@ -364,7 +372,7 @@ def _port(checker: Checker, end: int, at: int) -> dict[str, Any]:
         "element_bits": stream.type.bits,
         "element": "float32 bits" if keys else "signed" if stream.type.lo < 0 else "unsigned",
         "range": [stream.type.lo, stream.type.hi],
-        "layout": _BUS_LAYOUT if wide else _LAYOUT,
+        "layout": _BUS_LAYOUT if has_slots else _LAYOUT,
         "frame_shape": list(value.shape),
         **_order(order, value.shape),
         "meaning": meaning(value.encoding),
@@ -372,7 +380,7 @@ def _port(checker: Checker, end: int, at: int) -> dict[str, Any]:
 
 
 def _order(order: Array, shape: tuple[int, ...]) -> dict[str, Any]:
-    """The axes through which the frame runs, the outermost first, if it does so with one of them moved inside."""
+    """The axes of the frame, the outermost first, if only one axis is moved to the inside; else the entire order."""
     index = np.arange(math.prod(shape)).reshape(shape)
     for last in reversed(range(len(shape))):
         if (np.moveaxis(index, last, -1).ravel() == order).all():
@@ -381,14 +389,17 @@ def _order(order: Array, shape: tuple[int, ...]) -> dict[str, Any]:
 
 
 def meaning(encoding: Encoding) -> str:
-    """The number that a code stands for, as the manifest says it."""
+    """The number that a code means, as the manifest states it."""
     match encoding:
         case FloatKey():
             return "real = float32; NaN is lowest code of the first quantizer, infinities saturate"
         case Fixed(fraction=bits):
             return f"real = code * 2^-{bits}"
         case Affine(scale=scale, zero_point=zero):
-            return f"real = (code - {_number(zero, 'zero_point[channel]', 'g')}) * {_number(scale, 'scale[channel]', '.9g')}"
+            return (
+                f"real = (code - {_number(zero, 'zero_point[channel]', 'g')}) * "
+                f"{_number(scale, 'scale[channel]', '.9g')}"
+            )
         case Accumulator(factor=factor, offset=offset, scale=scale):
             sum_ = "code" if factor == 1 else f"code * {factor}"
             if np.ptp(offset) != 0:
@@ -404,10 +415,10 @@ def meaning(encoding: Encoding) -> str:
             return f"real = {encoding.scale:g} * code + {encoding.bias:g}"
 
 
-def _number(values: Array, several: str, form: str) -> str:
-    """The number that all are, or a word for many."""
+def _number(values: Array, text_for_different: str, form: str) -> str:
+    """The number that all values have in common, else `text_for_different`."""
     first = values.flat[0]
-    return format(first, form) if (values == first).all() else several
+    return format(first, form) if (values == first).all() else text_for_different
 
 
 # --------------------------------------------------------------------------- host
@@ -423,18 +434,18 @@ def _step(name: str, op: Any) -> dict[str, Any]:
 
 
 def _operation(op: Any) -> dict[str, Any]:
-    """An operation with its fields; one of ONNX by its name alone."""
+    """An operation with its fields; an ONNX operation only by its name."""
     if isinstance(op, HostOp):
         return {"op": op.op_type}
-    return {"op": type(op).__name__, **{part.name: _plain(getattr(op, part.name)) for part in fields(op)}}
+    return {"op": type(op).__name__, **{part.name: _json_value(getattr(op, part.name)) for part in fields(op)}}
 
 
-def _plain(value: Any) -> Any:
-    """A field as JSON has it."""
+def _json_value(value: Any) -> Any:
+    """A field as a JSON value."""
     match value:
         case np.ndarray():
             shape = list(value.shape)
-            return value.tolist() if math.prod(shape) <= _MOST_CONSTANTS else f"array of shape {shape}"
+            return value.tolist() if math.prod(shape) <= _MAX_CONSTANTS else f"array of shape {shape}"
         case Rounding():
             return value.name
         case Enum():
@@ -442,6 +453,6 @@ def _plain(value: Any) -> Any:
         case IntType(lo=lo, hi=hi):
             return [lo, hi]
         case tuple():
-            return [_plain(part) for part in value]
+            return [_json_value(part) for part in value]
         case _:
             return _operation(value) if is_dataclass(value) else value

@@ -1,4 +1,4 @@
-"""The tables of manifest.json, derived from the netlist: layers, FIFOs, and units whose weights can be written."""
+"""The tables of manifest.json, derived from the netlist: layers, units, FIFOs, and units with writable weights."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from hlsgen.ir import (
     sources_of,
 )
 
-#: What a target expects a layer or the core to take.
+#: A target's estimate of the resources of a layer or of the core.
 ESTIMATE = {
     name: NotProven("estimates", lambda value: type(value) is int and value >= 0)
     for name in ("lut", "ff", "bram18", "dsp")
 }
 #: Layers without hardware.
-_WITHOUT = (View, StreamedInput, StreamedOutputs)
+_NO_HARDWARE = (View, StreamedInput, StreamedOutputs)
 #: Units with weights.
 _WEIGHTED = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
-#: Realization -> the modules that it is made of; of those in _FREE some.
+#: Realization -> its modules, all of them; or any of them for realizations in _FREE.
 REALIZATIONS = {
     "shift": ("hg_shift",),
     "scale": ("hg_scale",),
@@ -62,16 +62,16 @@ REALIZATIONS = {
     "pair": ("hg_pair_add", "hg_pair_scale", "hg_table"),
     "float-units": ("hg_f32_unit", "hg_f32_round_unit", "hg_f32_decode", "hg_f32_encode", "hg_threshold"),
 }
-_FREE = ("pair", "float-units")
+_ANY_SUBSET = ("pair", "float-units")
 
 
 def rows(
     checker: Checker, entries: list[dict[str, Any]], named: dict[str, str], interval: int | None
 ) -> list[dict[str, Any]]:
-    """One row for each layer. `interval`: cycles between frames, as the manifest says."""
-    rest = iter(entries)
+    """One row for each layer. `interval`: cycles between frames, from the manifest."""
+    remaining_entries = iter(entries)
     return [
-        _row(checker, layer, None if isinstance(layer, _WITHOUT) else next(rest), named, interval)
+        _row(checker, layer, None if isinstance(layer, _NO_HARDWARE) else next(remaining_entries), named, interval)
         for layer in checker.graph.layers
     ]
 
@@ -81,7 +81,7 @@ def _row(
 ) -> dict[str, Any]:
     instance = named.get(layer.name) if entry else None
     cells = [checker.network.cells[x["instance"]] for x in entry["instances"]] if entry else []
-    # What follows the layer's last instance belongs to the output port.
+    # Instances after the layer's last one belong to the output port.
     end = next((n + 1 for n, cell in enumerate(cells) if cell.name == instance), 0)
     cells = cells[:end]
     row: dict[str, Any] = {
@@ -93,20 +93,20 @@ def _row(
         "cycles": NotProven("cycles", lambda value: type(value) is int and value >= 0),
         "instance": instance,
         "estimate": ESTIMATE,
-        "weight_bits": sum(_stored(cell, checker.memories) for cell in cells if cell.module in _WEIGHTED),
-        "buffer_bits": sum(_kept(cell, checker.taken[cell.name][1]) for cell in cells),
+        "weight_bits": sum(_stored_bits(cell, checker.memories) for cell in cells if cell.module in _WEIGHTED),
+        "buffer_bits": sum(_buffer_bits(cell, checker.input_beats[cell.name][1]) for cell in cells),
         "fifo_depth": max((cell.number("DEPTH") for cell in cells if cell.module == "hg_fifo"), default=0),
     }
-    lanes = {"lanes": checker.taken[instance][0]} if instance else {}
+    lanes = {"lanes": checker.input_beats[instance][0]} if instance else {}
     match layer:
         case Linear() | Convolution():
-            return row | _multiplying(layer, cells[-1], interval)
+            return row | _matrix_row(layer, cells[-1], interval)
         case MatrixProduct():
-            return row | _product(layer, cells[-1], interval)
+            return row | _product_row(layer, cells[-1], interval)
         case Map() | BinaryMap():
             assert entry is not None
             kind = "quantizer" if isinstance(layer, Map) else layer.kind.value
-            return row | {"kind": kind} | lanes | _realized(layer.name, entry, cells)
+            return row | {"kind": kind} | lanes | _realization(layer.name, entry, cells)
         case Pooling():
             return row | {"kind": f"{layer.kind.value} pool"} | lanes
         case Rearrange():
@@ -133,49 +133,61 @@ def _row(
             return row | {"kind": f"{layer.kind.value} norm"} | lanes
 
 
-def _realized(name: str, entry: dict[str, Any], cells: list[Cell]) -> dict[str, Any]:
-    """The name of a realization is that of its modules; the number of its steps, if they are listed, is theirs."""
-    said, sets = entry["realization"], entry["sets"]
+def _realization(name: str, entry: dict[str, Any], cells: list[Cell]) -> dict[str, Any]:
+    """Name of the realization, which must fit the modules; and the number of its steps if they are listed."""
+    listed_name, sets = entry["realization"], entry["sets"]
     cells = [cell for cell in cells if cell.module not in ROUTING | {"hg_unfold", "hg_float_key"}]
-    at = next((n for n, cell in enumerate(cells) if cell.module in ("hg_join", "hg_f32_join")), -1)
-    kind, _, formula = said.partition(" of ")
-    wanted, own = set(REALIZATIONS.get(kind, ())), {cell.module for cell in cells[at + 1 :]}
-    if not own or not (own <= wanted and own != {"hg_threshold"} if kind in _FREE else own == wanted):
-        raise broken(name, f"certificate.json: the realization is {said!r}, made of {', '.join(sorted(own))}.")
-    if (at >= 0) != bool(formula) or (formula and formula not in _formulas(cells[at], at)):
-        raise broken(name, f"certificate.json: the realization is {said!r}, the operands are joined otherwise.")
+    join_index = next((n for n, cell in enumerate(cells) if cell.module in ("hg_join", "hg_f32_join")), -1)
+    kind, _, formula = listed_name.partition(" of ")
+    modules, actual_modules = set(REALIZATIONS.get(kind, ())), {cell.module for cell in cells[join_index + 1 :]}
+    if not actual_modules or not (
+        actual_modules <= modules and actual_modules != {"hg_threshold"}
+        if kind in _ANY_SUBSET
+        else actual_modules == modules
+    ):
+        raise broken(
+            name, f"certificate.json: the realization is {listed_name!r}, made of {', '.join(sorted(actual_modules))}."
+        )
+    if (join_index >= 0) != bool(formula) or (formula and formula not in _formulas(cells[join_index], join_index)):
+        raise broken(
+            name, f"certificate.json: the realization is {listed_name!r}, the operands are joined differently."
+        )
     if entry["form"] == "steps":
         codes = [code for s in sets for code in s["codes"]]
         counts = {max(1, *(len(s["thresholds"]) for s in sets)), max(1, max(codes) - min(codes))}
-        text: Any = OneOf(tuple(f"{said}, {n} steps x {len(sets)} sets" for n in sorted(counts)))
+        text: Any = OneOf(tuple(f"{listed_name}, {n} steps x {len(sets)} sets" for n in sorted(counts)))
     else:
-        pattern = re.compile(rf"{re.escape(said)}(, \d+ steps x {len(sets)} sets)?")
+        pattern = re.compile(rf"{re.escape(listed_name)}(, \d+ steps x {len(sets)} sets)?")
         text = NotProven("estimates", lambda value: isinstance(value, str) and bool(pattern.fullmatch(value)))
     tried = NotProven("estimates", lambda value: isinstance(value, list) and all(isinstance(x, dict) for x in value))
-    return {"realization": text, "taken": said, "tried": tried}
+    return {"realization": text, "taken": listed_name, "tried": tried}
 
 
 def _formulas(join: Cell, tables: int) -> list[str]:
-    """What hg_join makes of its operands a and b, of which so many come through a table: A(a), B(b)."""
-    own = {name: value for name, value in join.parameters.items() if isinstance(value, int)}
+    """Possible formulas of a join of operands a and b, `tables` of which pass through a lookup table: A(a), B(b)."""
+    parameters = {name: value for name, value in join.parameters.items() if isinstance(value, int)}
     if join.module == "hg_f32_join":
-        return [f"a {'-' if own['OP'] == 5 else '+*'[own['OP']]} b in float32"]
-    if own["MODE"] == 2:
+        return [f"a {'-' if parameters['OP'] == 5 else '+*'[parameters['OP']]} b in float32"]
+    if parameters["MODE"] == 2:
         return ["{b, a}"]
-    found = []
+    formulas = []
     for a, b in itertools.product(("a", "A(a)"), ("b", "B(b)")):
         if (len(a) > 1) + (len(b) > 1) == tables:
-            pairs = ((own["ZA"], a), (own["ZB"], b)) if own["MODE"] else ((own["FA"], a), (own["FB"], b))
-            if own["MODE"]:
-                found.append(" ".join(f"({x} {'+' if z < 0 else '-'} {abs(z)})" if z else x for z, x in pairs))
+            pairs = (
+                ((parameters["ZA"], a), (parameters["ZB"], b))
+                if parameters["MODE"]
+                else ((parameters["FA"], a), (parameters["FB"], b))
+            )
+            if parameters["MODE"]:
+                formulas.append(" ".join(f"({x} {'+' if z < 0 else '-'} {abs(z)})" if z else x for z, x in pairs))
             else:
                 terms = [(f < 0, x if f in (1, -1) else f"{abs(f)} {x}") for f, x in pairs if f]
                 text = " ".join(f"{'-' if minus else '+'} {term}" for minus, term in terms)
-                found.append(text.removeprefix("+ ") or "0")
-    return found
+                formulas.append(text.removeprefix("+ ") or "0")
+    return formulas
 
 
-def _multiplying(layer: Linear | Convolution, cell: Cell, interval: int | None) -> dict[str, Any]:
+def _matrix_row(layer: Linear | Convolution, cell: Cell, interval: int | None) -> dict[str, Any]:
     outputs, columns = len(layer.weight), math.prod(layer.weight.shape[1:])
     depthwise = isinstance(layer, Convolution) and 1 < layer.groups == outputs and layer.weight.shape[3] == 1
     kind = "popcount" if layer.binary else "linear" if isinstance(layer, Linear) else "conv"
@@ -195,7 +207,7 @@ def _multiplying(layer: Linear | Convolution, cell: Cell, interval: int | None) 
     }
 
 
-def _product(layer: MatrixProduct, cell: Cell, interval: int | None) -> dict[str, Any]:
+def _product_row(layer: MatrixProduct, cell: Cell, interval: int | None) -> dict[str, Any]:
     pe, simd, macs = cell.number("PE", 1), cell.number("SIMD", 1), layer.result.size * layer.depth
     busy = NotProven("cycles", lambda value: isinstance(value, float))
     return {
@@ -211,14 +223,14 @@ def _product(layer: MatrixProduct, cell: Cell, interval: int | None) -> dict[str
 
 
 def _columns(cell: Cell) -> int:
-    """Elements that a row of the unit takes at once."""
-    own = {name: value for name, value in cell.parameters.items() if isinstance(value, int)}
+    """Elements that a row of the unit consumes in a beat."""
+    parameters = {name: value for name, value in cell.parameters.items() if isinstance(value, int)}
     if cell.module == "hg_dwconv":
         return 1
-    return own["TAPS"] * own.get("COLUMNS", 1) if cell.module == "hg_dwmvu" else own["SIMD"]
+    return parameters["TAPS"] * parameters.get("COLUMNS", 1) if cell.module == "hg_dwmvu" else parameters["SIMD"]
 
 
-def _stored(cell: Cell, memories: Memories) -> int:
+def _stored_bits(cell: Cell, memories: Memories) -> int:
     """Bits of the weights of a unit."""
     if sum_tables.has_tables(cell):
         return 0
@@ -226,37 +238,37 @@ def _stored(cell: Cell, memories: Memories) -> int:
     return words * bits
 
 
-def _kept(cell: Cell, beat: int) -> int:
-    """Bits of the elements that a unit keeps for later. `beat`: bits of those that it takes at once."""
-    own = {name: value for name, value in cell.parameters.items() if isinstance(value, int)}
+def _buffer_bits(cell: Cell, beat: int) -> int:
+    """Bits of the elements that a unit buffers. `beat`: bits of an input beat."""
+    parameters = {name: value for name, value in cell.parameters.items() if isinstance(value, int)}
     match cell.module:
         case "hg_fifo" | "hg_conv" | "hg_dwconv" | "hg_pool":
-            return own["DEPTH"] * beat
+            return parameters["DEPTH"] * beat
         case "hg_unfold":
-            return own["ROWS"] * own["COLUMNS"] * own["FOLDS"] * beat
+            return parameters["ROWS"] * parameters["COLUMNS"] * parameters["FOLDS"] * beat
         case "hg_gather":
-            return 2 * own["BLOCK"] * beat
+            return 2 * parameters["BLOCK"] * beat
         case "hg_rows_max" | "hg_rows_share" | "hg_rows_norm" | "hg_softmax":
-            return 2 * own["BEATS"] * beat
+            return 2 * parameters["BEATS"] * beat
         case "hg_reduce":
-            places = own["OUT_W"] if own["KH"] > 1 else 1
-            return own["FOLDS"] * places * own["LANES"] * own["ACC_W"]
+            places = parameters["OUT_W"] if parameters["KH"] > 1 else 1
+            return parameters["FOLDS"] * places * parameters["LANES"] * parameters["ACC_W"]
         case _:
             return 0
 
 
 def units(network: Netlist) -> list[dict[str, Any]]:
     """One row for each instance between the ports, in the order of the top level."""
-    senders = senders_of(network)
-    count, size = _whole("cycles"), _whole("estimates")
+    producers = producers_of(network)
+    count, size = _nonnegative_integer("cycles"), _nonnegative_integer("estimates")
     text = NotProven("estimates", lambda value: isinstance(value, str))
     return [
         {
             "instance": name,
             "unit": text,
             "layer": text,
-            "inputs": [senders[stream] for stream in network.takes[name]],
-            "bits": network.widths[network.sends[name][0]],
+            "inputs": [producers[stream] for stream in network.streams_in[name]],
+            "bits": network.widths[network.streams_out[name][0]],
             "lanes": size,
             "beats": count,
             "cycles": count,
@@ -269,13 +281,13 @@ def units(network: Netlist) -> list[dict[str, Any]]:
     ]
 
 
-def senders_of(network: Netlist) -> dict[str, str]:
-    """The instance that sends each stream; the name of an input port for what it sends."""
+def producers_of(network: Netlist) -> dict[str, str]:
+    """The instance that sends each stream; for streams of an input port, the name of the port."""
     ports = {wire: str(cell.ports["s_axis_tdata"]).removesuffix("_tdata") for cell, wire in network.inputs}
-    return ports | {stream: name for name, streams in network.sends.items() for stream in streams}
+    return ports | {stream: name for name, streams in network.streams_out.items() for stream in streams}
 
 
-def _whole(assumption: str) -> NotProven:
+def _nonnegative_integer(assumption: str) -> NotProven:
     return NotProven(assumption, lambda value: type(value) is int and value >= 0)
 
 
@@ -290,15 +302,15 @@ def fifos(cells: Iterable[Cell]) -> list[dict[str, Any]]:
 
 
 def weight_units(cells: Iterable[Cell], entries: list[dict[str, Any]], memories: Memories) -> list[dict[str, Any]]:
-    """One row for each unit whose weights can be written at run time, in the order of their numbers."""
+    """One row for each unit with weights that can be written at run time, in the order of their numbers."""
     layer = {x["instance"]: entry["layer"] for entry in entries for x in entry["instances"]}
-    found = []
+    unit_rows = []
     for cell in cells:
         if "LOADABLE" in cell.parameters:
             columns, bits = _columns(cell), cell.number("W_W", 1)
             words, width = memories.sizes[f"rtl/{cell.file}"]
             signs = "0 means -1, 1 means 1" if cell.number("MODE") else "two's complement"
-            found.append(
+            unit_rows.append(
                 {
                     "unit": cell.number("UNIT"),
                     "layer": layer[cell.name],
@@ -310,8 +322,10 @@ def weight_units(cells: Iterable[Cell], entries: list[dict[str, Any]], memories:
                     "rows": cell.number("PE"),
                     "columns": columns,
                     "weight_bits": bits,
-                    "layout": "words in the order of the file; each word in pieces, low 32 bits first; the weight of row r and "
-                    f"column c of a word is in bits [(r * {columns} + c) * {bits} +: {bits}], {signs}",
+                    "layout": (
+                        "words in the order of the file; each word in pieces, low 32 bits first; the weight of "
+                        f"row r and column c of a word is in bits [(r * {columns} + c) * {bits} +: {bits}], {signs}"
+                    ),
                 }
             )
-    return found
+    return unit_rows

@@ -1,6 +1,6 @@
-"""What the checker holds of single operations: which decodings and quantizers are monotone, where activations turn.
+"""Facts about single operations: which decodings and quantizers are monotone, and where activations turn.
 
-This is the checker's own argument. It takes nothing from the compiler's table of facts, so a wrong entry there is seen.
+These are the checker's own facts. The compiler's table of facts is not used, so a wrong entry there is detected.
 """
 
 from __future__ import annotations
@@ -38,34 +38,35 @@ NEAR = 1e-6
 class TurningPoints:
     """Arguments at which an activation of floats can change its direction, or begin to give NaN.
 
-    Between them, and on both sides, it is monotone. Special cases of alpha and beta are in `monotone`.
+    Between these points, and on both sides, it is monotone. Special cases of alpha and beta are in `monotone`.
 
-    apart  arguments that are cut off on both sides, such as infinities: what is there may be a jump
-    at     exact turning points
-    near   turning points known to within `NEAR`: arguments so close to one are tried, all of them
+    isolated     arguments that are cut off on both sides, such as infinities: there may be a jump
+    exact        exact turning points
+    approximate  turning points known to within `NEAR`: all arguments so close to one are evaluated
     """
 
-    apart: tuple[float, ...] = ()
-    at: tuple[float, ...] = ()
-    near: tuple[float, ...] = ()
+    isolated: tuple[float, ...] = ()
+    exact: tuple[float, ...] = ()
+    approximate: tuple[float, ...] = ()
 
     def finite(self) -> list[float]:
-        """Every turning point but the infinities."""
-        return [point for point in (*self.apart, *self.at, *self.near) if np.isfinite(point)]
+        """Every turning point except the infinities."""
+        return [point for point in (*self.isolated, *self.exact, *self.approximate) if np.isfinite(point)]
 
 
 _INFINITIES = (-np.inf, np.inf)
 _ZERO = (-np.inf, 0.0, np.inf)
 
-#: Every kind of activation; None where nothing is known: all inputs are tried, so wide ones are not certified.
+#: Every kind of activation. The value is None if nothing is known: all inputs are evaluated, so wide ones are not
+#: certified.
 ACTIVATIONS: dict[str, TurningPoints | None] = {
     **dict.fromkeys(["Exp", "Tanh", "Sigmoid", "Erf", "Softplus", "Ceil", "Floor", "Round", "Sign"], TurningPoints()),
-    **dict.fromkeys(["HardSigmoid", "Softsign"], TurningPoints(apart=_INFINITIES)),
-    **dict.fromkeys(["Celu", "Elu", "Selu", "LeakyRelu"], TurningPoints(apart=_INFINITIES, at=(0.0,))),
-    **dict.fromkeys(["Abs", "Sqrt", "Log", "Reciprocal", "Pow", "HardSwish"], TurningPoints(apart=_ZERO)),
-    "Gelu": TurningPoints(apart=_INFINITIES, near=(-0.75179152469,)),
-    "GeluTanh": TurningPoints(apart=_INFINITIES, near=(-0.75246142207,)),
-    "Mish": TurningPoints(apart=_INFINITIES, near=(-1.19243121452,)),
+    **dict.fromkeys(["HardSigmoid", "Softsign"], TurningPoints(isolated=_INFINITIES)),
+    **dict.fromkeys(["Celu", "Elu", "Selu", "LeakyRelu"], TurningPoints(isolated=_INFINITIES, exact=(0.0,))),
+    **dict.fromkeys(["Abs", "Sqrt", "Log", "Reciprocal", "Pow", "HardSwish"], TurningPoints(isolated=_ZERO)),
+    "Gelu": TurningPoints(isolated=_INFINITIES, approximate=(-0.75179152469,)),
+    "GeluTanh": TurningPoints(isolated=_INFINITIES, approximate=(-0.75246142207,)),
+    "Mish": TurningPoints(isolated=_INFINITIES, approximate=(-1.19243121452,)),
 }
 
 
@@ -85,7 +86,7 @@ def decode_known(meaning: Encoding) -> bool:
 
 
 def quantizer_known(op: Quantizer) -> Array:
-    """(sets,) or one: whether the quantizer is monotone in a float or integer x."""
+    """(sets,) or one: True if the quantizer is monotone in a float or integer x."""
 
     def positive(value: Array) -> Array:
         return np.asarray(np.isfinite(value) & (value > 0))
@@ -97,7 +98,7 @@ def quantizer_known(op: Quantizer) -> Array:
             return np.asarray(np.isfinite(op.divisor) & (op.divisor != 0))
         case Requantize():
             return np.asarray(True)
-        case Pair() | FixedAdd() | IntegerActivation() | IntegerRatio():  # every input is tried
+        case Pair() | FixedAdd() | IntegerActivation() | IntegerRatio():  # every input is evaluated
             return np.asarray(False)
         case Trunc():
             return np.asarray(positive(op.scale) & np.isfinite(op.zero_point) & positive(op.divisor))
@@ -110,15 +111,18 @@ def quantizer_known(op: Quantizer) -> Array:
 
 
 def requantize_fits(convention: Convention, constants: Sequence[Array], ends: tuple[Array, Array]) -> Array:
-    """Of pieces with multiplier, addend and shift: whether no 64-bit number overflows at both ends, and so between."""
-    fits = []
+    """True for pieces in which no 64-bit number overflows at both ends, and so between them.
+
+    constants: multiplier, addend and shift of each piece.
+    """
+    no_overflow = []
     for m, add, shift, *x in zip(*(v.tolist() for v in (*constants, *ends)), strict=True):
         if not 0 <= shift <= 62:
-            fits.append(False)
+            no_overflow.append(False)
             continue
         reach = max(map(abs, x))
         if convention is Convention.DOUBLE:
-            fits.append((reach + abs(add)) << max(31 - shift, 0) < 1 << 61 and abs(m) < 1 << 31)
+            no_overflow.append((reach + abs(add)) << max(31 - shift, 0) < 1 << 61 and abs(m) < 1 << 31)
         else:
-            fits.append(reach * abs(m) + abs(add) < 1 << 61)
-    return np.array(fits, np.bool_)
+            no_overflow.append(reach * abs(m) + abs(add) < 1 << 61)
+    return np.array(no_overflow, np.bool_)

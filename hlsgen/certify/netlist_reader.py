@@ -1,6 +1,7 @@
 """Reads the emitted text back: the top level, which may hold only wires and instances, and $readmemh files.
 
-What the parser does not know is an error. So no text in these files can mean something that the checker missed.
+Any text that the parser does not know is an error. Therefore no text in these files can have a meaning that the checker
+missed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hlsgen.numerics.fixed import Array
 
 @dataclass(frozen=True)
 class SizedConstant:
-    """A constant of so many bits, as a nonnegative number."""
+    """A constant of `width` bits, as a nonnegative number."""
 
     width: int
     value: int
@@ -33,7 +34,7 @@ class SizedConstant:
 
 
 ParameterValue = int | str | SizedConstant
-#: What a port is connected to: a net, a constant, or several nets, the one of the lowest bit first.
+#: The connection of a port: a net, a constant, or several nets with the lowest bit first.
 Nets = str | tuple[str, ...]
 
 
@@ -46,15 +47,15 @@ class Cell:
     parameters: dict[str, ParameterValue]
     ports: dict[str, Nets]
 
-    def number(self, name: str, least: int = 0) -> int:
-        """A plain integer parameter, not below `least`."""
+    def number(self, name: str, minimum: int = 0) -> int:
+        """A plain integer parameter, at least `least`. Raises HG055."""
         value = self.parameters[name]
-        if not isinstance(value, int) or not least <= value < 1 << 31:
+        if not isinstance(value, int) or not minimum <= value < 1 << 31:
             raise broken(self.name, f"parameter {name} of {self.module} is {value}.")
         return value
 
     def sized(self, name: str, width: int) -> SizedConstant:
-        """A sized parameter of that width."""
+        """A sized parameter of this width. Raises HG055."""
         value = self.parameters[name]
         if not isinstance(value, SizedConstant) or value.width != width:
             raise broken(self.name, f"parameter {name} of {self.module} is {value}, not a constant of {width} bits.")
@@ -70,7 +71,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class TopModule:
-    """A module of nothing but wires and instances. Ports are (direction, bits, name)."""
+    """A module that contains only wires and instances. Ports are (direction, bits, name)."""
 
     name: str
     ports: tuple[tuple[str, int, str], ...]
@@ -78,21 +79,21 @@ class TopModule:
     cells: dict[str, Cell]
 
 
-def broken(where: str, what: str, hint: str = "") -> HlsgenError:
-    """The error HG055: the certificate does not hold, where and why."""
-    return fail("HG055", where, what, hint)
+def broken(place: str, reason: str, hint: str = "") -> HlsgenError:
+    """The error HG055: the certificate does not hold, with the place and the reason."""
+    return fail("HG055", place, reason, hint)
 
 
 # --------------------------------------------------------------------------- top level
 
-#: Digits of a decimal number, of which no tool takes more than those of 32 bits.
-_MOST_DIGITS = 12
+#: Maximum digits of a decimal number; tools read at most 32 bits.
+_MAX_DIGITS = 12
 
 _TOKEN = re.compile(r"""[ \n]+|(?P<token>"[^"\\\n]*"|\d+'h[0-9a-f]+|\d+|[A-Za-z_]\w*|[][(){},;:.\#-])""", re.ASCII)
 
 
 class _Reader:
-    """Tokens of a file, one after the other."""
+    """The tokens of a file, read in order."""
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
@@ -100,48 +101,50 @@ class _Reader:
         self.at = 0
 
     def _split(self, text: str) -> Iterator[str]:
-        at = 0
-        while at < len(text):
-            match = _TOKEN.match(text, at)
+        position = 0
+        while position < len(text):
+            match = _TOKEN.match(text, position)
             if match is None:
-                line = text.count("\n", 0, at) + 1
-                raise broken(self.name, f"line {line} has more than wires and instances: {text[at : at + 40]!r}.")
+                line = text.count("\n", 0, position) + 1
+                raise broken(
+                    self.name, f"line {line} has more than wires and instances: {text[position : position + 40]!r}."
+                )
             if match["token"]:
                 yield match["token"]
-            at = match.end()
+            position = match.end()
 
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
-    def next(self, *wanted: str) -> str:
-        """The next token, one of `wanted` if given."""
+    def next(self, *expected: str) -> str:
+        """The next token; one of `expected` if given. Raises HG055."""
         token = self.peek()
-        if not token or (wanted and token not in wanted):
-            raise broken(self.name, f"{token or 'the end'!r} stands where {' or '.join(wanted) or 'more'} is expected.")
+        if not token or (expected and token not in expected):
+            raise broken(self.name, f"{token or 'the end'!r} is where {' or '.join(expected) or 'more'} is expected.")
         self.at += 1
         return token
 
     def skip(self, token: str) -> bool:
-        found = self.peek() == token
-        self.at += found
-        return found
+        matches = self.peek() == token
+        self.at += matches
+        return matches
 
     def identifier(self) -> str:
         token = self.next()
         if not re.fullmatch(r"[A-Za-z_]\w*", token, re.ASCII):
-            raise broken(self.name, f"{token!r} stands where a name is expected.")
+            raise broken(self.name, f"{token!r} is where a name is expected.")
         return token
 
     def number(self) -> int:
         minus = self.skip("-")
         token = self.next()
         if not token.isdigit():
-            raise broken(self.name, f"{token!r} stands where a number is expected.")
+            raise broken(self.name, f"{token!r} is where a number is expected.")
         return -self._decimal(token) if minus else self._decimal(token)
 
     def _decimal(self, digits: str) -> int:
-        """Digits as a number. Python refuses those of many digits with an error of its own."""
-        if len(digits) > _MOST_DIGITS:
+        """Digits as a number. Python raises an error of its own for numbers with too many digits."""
+        if len(digits) > _MAX_DIGITS:
             raise broken(self.name, f"{digits[:20]}... has {len(digits)} digits.")
         return int(digits)
 
@@ -163,13 +166,13 @@ class _Reader:
             return str(self.value())
         if not self.skip("{"):
             return self.identifier()
-        found = [self.identifier()]
+        nets = [self.identifier()]
         while self.next(",", "}") == ",":
-            found.append(self.identifier())
-        return tuple(reversed(found))
+            nets.append(self.identifier())
+        return tuple(reversed(nets))
 
     def bits(self) -> int:
-        """Width of an optional range."""
+        """The width of an optional range."""
         if not self.skip("["):
             return 1
         high = self.number()
@@ -179,7 +182,7 @@ class _Reader:
 
 
 def parse(text: str, name: str) -> TopModule:
-    """The one module of a file. Raises HG055 for anything but ports, wires and instances."""
+    """The only module of a file. Raises HG055 for anything except ports, wires and instances."""
     reader = _Reader(text, name)
     reader.next("module")
     module = reader.identifier()
@@ -194,20 +197,20 @@ def parse(text: str, name: str) -> TopModule:
     reader.next(";")
     wires: dict[str, int] = {}
     cells: dict[str, Cell] = {}
-    taken = {port[2] for port in ports}
+    used_names = {port[2] for port in ports}
     while not reader.skip("endmodule"):
         if reader.skip("wire"):
             width, wire = reader.bits(), reader.identifier()
             wires[wire] = width
-            new = wire
+            new_name = wire
             reader.next(";")
         else:
             cell = _cell(reader, f"{module}_")
             cells[cell.name] = cell
-            new = cell.name
-        if new in taken:
-            raise broken(name, f"{new} is declared twice.")
-        taken.add(new)
+            new_name = cell.name
+        if new_name in used_names:
+            raise broken(name, f"{new_name} is declared twice.")
+        used_names.add(new_name)
     if reader.peek():
         raise broken(name, f"{reader.peek()!r} follows the module.")
     return TopModule(module, tuple(ports), wires, cells)
@@ -216,7 +219,7 @@ def parse(text: str, name: str) -> TopModule:
 def _cell(reader: _Reader, prefix: str) -> Cell:
     module = reader.identifier()
     if not module.startswith(prefix):
-        raise broken(reader.name, f"module {module} does not begin with {prefix}, as those of this core do.")
+        raise broken(reader.name, f"module {module} does not begin with {prefix}, the prefix of this core.")
     parameters: dict[str, Any] = {}
     if reader.skip("#"):
         parameters = _connections(reader, reader.value)
@@ -227,18 +230,18 @@ def _cell(reader: _Reader, prefix: str) -> Cell:
 
 
 def _connections(reader: _Reader, value: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    connections: dict[str, Any] = {}
     reader.next("(")
     while True:
         reader.next(".")
         name = reader.identifier()
-        if name in found:
+        if name in connections:
             raise broken(reader.name, f"{name} is given twice.")
         reader.next("(")
-        found[name] = value()
+        connections[name] = value()
         reader.next(")")
         if reader.next(",", ")") == ")":
-            return found
+            return connections
 
 
 # --------------------------------------------------------------------------- memories
@@ -246,53 +249,55 @@ def _connections(reader: _Reader, value: Any) -> dict[str, Any]:
 
 @dataclass
 class Memories:
-    """The .mem files of a folder; `used` are those that some instance reads, `sizes` their words and bits of a word."""
+    """The .mem files of a folder. `used`: files that an instance reads; `sizes`: their words and bits of a word."""
 
     folder: Path
     used: set[str] = field(default_factory=set)
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def words(self, name: str, count: int, width: int, *, even: bool = True) -> list[int]:
-        """All words of a file: exactly `count`, of `width` bits, a line each; unless `even`, digits may be missing."""
-        where = f"rtl/{name}"
-        self.used.add(where)
-        self.sizes[where] = count, width
+        """All words of a file: exactly `count` lines of `width` bits. Leading digits may be missing unless `even`."""
+        file = f"rtl/{name}"
+        self.used.add(file)
+        self.sizes[file] = count, width
         if not re.fullmatch(r"\w+\.mem", name, re.ASCII):
-            raise broken(where, "is no plain file name.")
-        most = -(-width // 4)
+            raise broken(file, "is no plain file name.")
+        max_digits = -(-width // 4)
         try:
             size = (self.folder / name).stat().st_size
-            if size > count * (most + 1):  # before it is read, as nobody knows how large it is
-                raise broken(where, f"has {size} bytes; the module reads {count} words of {most} digits.")
+            if size > count * (max_digits + 1):  # before the file is read, because it may be huge
+                raise broken(file, f"has {size} bytes; the module reads {count} words of {max_digits} digits.")
             *lines, last = (self.folder / name).read_bytes().split(b"\n")
         except OSError:
-            raise broken(where, "cannot be read.") from None
+            raise broken(file, "cannot be read.") from None
         if len(lines) != count:
-            raise broken(where, f"has {len(lines)} words; the module reads {count}.")
-        least = most if even else 1
-        if last or not all(re.fullmatch(rb"[0-9a-f]+", line) and least <= len(line) <= most for line in lines):
-            some = most if even else f"1 to {most}"
-            raise broken(where, f"has a line that is no word of {some} hexadecimal digits.")
-        found = [int(line, 16) for line in lines]
-        for number, word in enumerate(found):
+            raise broken(file, f"has {len(lines)} words; the module reads {count}.")
+        min_digits = max_digits if even else 1
+        if last or not all(
+            re.fullmatch(rb"[0-9a-f]+", line) and min_digits <= len(line) <= max_digits for line in lines
+        ):
+            digits = max_digits if even else f"1 to {max_digits}"
+            raise broken(file, f"has a line that is no word of {digits} hexadecimal digits.")
+        words = [int(line, 16) for line in lines]
+        for number, word in enumerate(words):
             if word >> width:
-                raise broken(where, f"word {number} is {word:x}, more than {width} bits.")
-        return found
+                raise broken(file, f"word {number} is {word:x}, more than {width} bits.")
+        return words
 
     def fields(self, name: str, count: int, lanes: int, width: int) -> Array:
-        """(words, lanes) fields of a file, the first in the low bits; int64, or int if wider than 62 bits."""
-        found = self.words(name, count, lanes * width)
-        return split(found, lanes, width)
+        """(words, lanes) fields of a file, the first in the low bits; int64, or Python int if wider than 62 bits."""
+        words = self.words(name, count, lanes * width)
+        return split(words, lanes, width)
 
 
-def split(found: list[int], lanes: int, width: int) -> Array:
-    """The fields of words, the first in the low bits."""
+def split(words: list[int], lanes: int, width: int) -> Array:
+    """The fields of words; the first is in the low bits."""
     if width > 62:
         mask = (1 << width) - 1
-        table = [[(word >> (lane * width)) & mask for lane in range(lanes)] for word in found]
-        return np.array(table, object).reshape(len(found), lanes)
+        table = [[(word >> (lane * width)) & mask for lane in range(lanes)] for word in words]
+        return np.array(table, object).reshape(len(words), lanes)
     size = -(-lanes * width // 8)
-    data = np.frombuffer(b"".join(word.to_bytes(size, "little") for word in found), np.uint8).reshape(-1, size)
+    data = np.frombuffer(b"".join(word.to_bytes(size, "little") for word in words), np.uint8).reshape(-1, size)
     bits = np.unpackbits(data, axis=1, count=lanes * width, bitorder="little").reshape(-1, lanes, width)
     return np.asarray(bits.astype(np.int64) @ (np.int64(1) << np.arange(width)))
 

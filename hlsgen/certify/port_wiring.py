@@ -1,6 +1,6 @@
-"""Proves the ends of a top level: its ports are those that the options ask for, and end at the modules for ports.
+"""Proves the ends of a top level: its ports are the ones that the options request, and end at the modules for ports.
 
-Written a second time, from docs/commands.md and the heads of these modules; nothing of what emits them is used.
+Written independently, from docs/commands.md and the heads of these modules. No code of the emitter is used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hlsgen.certify.netlist_reader import Cell, Nets, SizedConstant, TopModule, 
 from hlsgen.library import tool_version
 
 _AXIS = ("tdata", "tvalid", "tready", "tlast")
-#: AXI4-Lite: (direction, bits, name); 0 for the bits of an address.
+#: AXI4-Lite: (direction, bits, name); 0 means the bits of an address.
 _AXIL = (
     ("input", 0, "awaddr"),
     ("input", 1, "awvalid"),
@@ -34,7 +34,7 @@ _AXIL = (
     ("output", 1, "rvalid"),
     ("input", 1, "rready"),
 )
-#: Modules that are no part of the streams of the core.
+#: Modules that are not part of the streams of the core.
 PORTS = (
     "hg_reset",
     "hg_axis_in",
@@ -51,32 +51,33 @@ _ERROR = "tlast_error"
 _WIDTHS = [str(8 << k) for k in range(8)]
 
 
-#: What ends the names of the input ports and of the output ports: "" of an only one.
+#: Suffixes of the names of the input ports and of the output ports; "" for a single port.
 Labels = tuple[tuple[str, ...], tuple[str, ...]]
-#: Those of a core with one port each way.
+#: Suffixes of a core with one input port and one output port.
 SINGLE: Labels = (("",), ("",))
 
 
 def labels_of(tensors: Sequence[str], separate: bool) -> tuple[str, ...]:
-    """What ends the names of the ports of these tensors, none or one of which share a port with all others.
+    """Suffixes of the port names of these tensors; a single "" if all tensors share a port.
 
-    With a port each it is _ and the tensor's name: letters and digits, any others between them a _. What would be taken, in
-    upper or lower case, ends with the least number from _2 on with which it is not.
+    If each tensor has a port, its suffix is _ and the tensor's name: its letters and digits; any other characters
+    between them become a _. If that name is used already, ignoring upper and lower case, the smallest number from _2 on
+    is appended that makes it unique.
     """
     if not separate or len(tensors) < 2:
         return ("",)
-    found: list[str] = []
+    labels: list[str] = []
     for tensor in tensors:
-        own = "_" + ("_".join(re.findall(r"[0-9A-Za-z]+", tensor)) or "x")
+        label = "_" + ("_".join(re.findall(r"[0-9A-Za-z]+", tensor)) or "x")
         endings = ("", *(f"_{number}" for number in range(2, len(tensors) + 2)))
-        known = [one.lower() for one in found]
-        found.append(next(own + end for end in endings if (own + end).lower() not in known))
-    return tuple(found)
+        used_labels = [label_.lower() for label_ in labels]
+        labels.append(next(label + end for end in endings if (label + end).lower() not in used_labels))
+    return tuple(labels)
 
 
 @dataclass(frozen=True)
 class PortOptions:
-    """What the options of a build say of its ports. `bus`: bits of tdata, "auto", or None: those of a beat."""
+    """The build options of the ports. `bus`: bits of tdata, "auto", or None for the bits of a beat."""
 
     clock: str = "clk"
     reset: str = "rst"
@@ -97,7 +98,7 @@ class PortOptions:
 
 
 def port_options(options: dict[str, Any]) -> PortOptions:
-    """What a manifest says. Raises HG055 for values of which no core can be made."""
+    """The port options of a manifest. Raises HG055 for invalid values."""
     low, clock, reset = options.get("reset_active_low") is True, options.get("clock_name"), options.get("reset_name")
     names = (clock, f"rst{'_n' * low}" if reset is None else reset)
     for name, value in zip(("clock_name", "reset_name"), names, strict=True):
@@ -112,7 +113,10 @@ def port_options(options: dict[str, Any]) -> PortOptions:
 
 @dataclass(frozen=True)
 class PortFrame:
-    """A frame on a port: `words` of `width` bits, each beat of the core in `slot` bits; `last` bytes of the last word count."""
+    """A frame on a port:
+
+    `words` of `width` bits, each beat of the core in `slot` bits, `last` valid bytes in the last word.
+    """
 
     width: int
     slot: int
@@ -121,7 +125,10 @@ class PortFrame:
 
 
 def frame_on(cell: Cell, bus: str | None) -> PortFrame:
-    """The frame of a port, by the bits and beats of the stream at its instance. Raises HG055 if tdata is of no legal width."""
+    """The frame of a port, from the bits and beats of the stream at its instance.
+
+    Raises HG055 if the width of tdata is invalid.
+    """
     bits, beats, width = (cell.number(name, 1) for name in ("WIDTH", "BEATS", "TDATA_W"))
     size = -(-bits // 8)
     if bus is None:
@@ -140,61 +147,77 @@ def frame_on(cell: Cell, bus: str | None) -> PortFrame:
     return PortFrame(width, 8 * slot, words, beats * slot - (words - 1) * word)
 
 
-def ends(top: TopModule, name: str, options: PortOptions, sha256: str, labels: Labels) -> tuple[list[Cell], list[Cell]]:
-    """The instances at the input ports and at the output ports. They, the reset, and all other ports are connected as they
-    must be."""
+def check_ends(
+    top: TopModule, name: str, options: PortOptions, sha256: str, labels: Labels
+) -> tuple[list[Cell], list[Cell]]:
+    """The instances at the input ports and at the output ports. Raises HG055.
+
+    Checks the connections of these instances, of the reset and of all other ports.
+    """
     modules = ("hg_bus_in", "hg_bus_out") if options.bus is not None else ("hg_axis_in", "hg_axis_out")
     reset = _single(top, "hg_reset")
-    first, last = (
-        _at_ports(top, module, *what) for module, what in zip(modules, zip("sm", labels, strict=True), strict=True)
+    input_cells, output_cells = (
+        _at_ports(top, module, *side_and_labels)
+        for module, side_and_labels in zip(modules, zip("sm", labels, strict=True), strict=True)
     )
-    odd = [cell.module for cell in top.cells.values() if cell.module in PORTS[1:5] and cell.module not in modules]
-    if odd:
-        raise broken(top.name, f"has an instance of {odd[0]}, which is not what the option bus_width asks for.")
-    given = {"WIDTH", "TDATA_W", "BEATS", *(("SLOT",) if options.bus is not None else ())}
-    cut = set() if options.bus is not None else _cuts_early(first, last)
-    for end in (*first, *last):
-        if set(end.parameters) != given | cut:
+    unexpected = [
+        cell.module for cell in top.cells.values() if cell.module in PORTS[1:5] and cell.module not in modules
+    ]
+    if unexpected:
+        raise broken(top.name, f"has an instance of {unexpected[0]}, which does not fit the option bus_width.")
+    parameter_names = {"WIDTH", "TDATA_W", "BEATS", *(("SLOT",) if options.bus is not None else ())}
+    cut = set() if options.bus is not None else _cut_parameter(input_cells, output_cells)
+    for end in (*input_cells, *output_cells):
+        if set(end.parameters) != parameter_names | cut:
             raise broken(end.name, f"{end.module} has other parameters than its model.")
-    widths = [[end.number("TDATA_W", 8) for end in some] for some in (first, last)]
-    wanted = tuple(port[:3] for port in listed(options, labels, widths))
-    if top.name != name or top.ports != wanted:
-        raise broken(top.name, "its name or ports are not those of a core with these options.")
-    connected(reset, {"clk": options.clock, "reset_in": options.reset, "rst": "rst_core"})
+    widths = [[end.number("TDATA_W", 8) for end in cells] for cells in (input_cells, output_cells)]
+    expected_ports = tuple(port[:3] for port in port_list(options, labels, widths))
+    if top.name != name or top.ports != expected_ports:
+        raise broken(top.name, "its name or ports do not fit the options.")
+    check_connections(reset, {"clk": options.clock, "reset_in": options.reset, "rst": "rst_core"})
     if reset.parameters != {"ACTIVE_LOW": int(options.active_low)}:
         raise broken(reset.name, f"parameters {reset.parameters} do not fit the option reset_active_low.")
-    for some, own, port, side in ((first, labels[0], "s_axis", "m"), (last, labels[1], "m_axis", "s")):
-        for end, label in zip(some, own, strict=True):
-            outside: dict[str, Nets] = {f"{port}_{p}": f"{port}{label}_{p}" for p in _AXIS}
-            if some is first:
-                outside["frame_error"] = f"{_ERROR if options.keep else 'frame_error'}{label}"
-            inner = {f"{side}_{kind}": end.ports.get(f"{side}_{kind}", "") for kind in ("data", "valid", "ready")}
-            connected(end, options.clocks | outside | inner)
-    _keep(top, options, (first, last), labels)
-    _control(top, options, (first, last), labels, sha256)
-    return first, last
+    for cells, cell_labels, port, side in (
+        (input_cells, labels[0], "s_axis", "m"),
+        (output_cells, labels[1], "m_axis", "s"),
+    ):
+        for end, label in zip(cells, cell_labels, strict=True):
+            outer_nets: dict[str, Nets] = {f"{port}_{p}": f"{port}{label}_{p}" for p in _AXIS}
+            if cells is input_cells:
+                outer_nets["frame_error"] = f"{_ERROR if options.keep else 'frame_error'}{label}"
+            inner_nets = {f"{side}_{kind}": end.ports.get(f"{side}_{kind}", "") for kind in ("data", "valid", "ready")}
+            check_connections(end, options.clocks | outer_nets | inner_nets)
+    _check_keep(top, options, (input_cells, output_cells), labels)
+    _check_control(top, options, (input_cells, output_cells), labels, sha256)
+    return input_cells, output_cells
 
 
-def _cuts_early(first: Sequence[Cell], last: Sequence[Cell]) -> set[str]:
-    """CUT, if all ports have it: then the input ports keep ready apart and the output ports do not. Raises HG055."""
-    values = [end.number("CUT") if "CUT" in end.parameters else None for end in (*first, *last)]
+def _cut_parameter(input_cells: Sequence[Cell], output_cells: Sequence[Cell]) -> set[str]:
+    """{"CUT"} if all ports have this parameter: 1 at input ports, 0 at output ports. Raises HG055."""
+    values = [end.number("CUT") if "CUT" in end.parameters else None for end in (*input_cells, *output_cells)]
     if all(value is None for value in values):
         return set()
-    if values != [1] * len(first) + [0] * len(last):
-        raise broken(first[0].name, f"CUT of the ports is {values}: no end of the core keeps tready apart for sure.")
+    if values != [1] * len(input_cells) + [0] * len(output_cells):
+        raise broken(
+            input_cells[0].name, f"CUT of the ports is {values}: tready may pass through the core combinationally."
+        )
     return {"CUT"}
 
 
 def _at_ports(top: TopModule, module: str, side: str, labels: Sequence[str]) -> list[Cell]:
-    """The instance of a module at each of the ports, and no others."""
+    """The instances of a module, exactly one at each port. Raises HG055."""
     cells = [cell for cell in top.cells.values() if cell.module == module]
-    found = []
+    port_cells = []
     for label in labels:
         port = f"{side}_axis{label}_tdata"
-        found += [cell for cell in cells if cell.ports.get(f"{side}_axis_tdata") == port]
-    if len(cells) != len(labels) or len(found) != len(labels) or len({cell.name for cell in found}) != len(labels):
+        port_cells += [cell for cell in cells if cell.ports.get(f"{side}_axis_tdata") == port]
+    if (
+        len(cells) != len(labels)
+        or len(port_cells) != len(labels)
+        or len({cell.name for cell in port_cells}) != len(labels)
+    ):
         raise broken(top.name, f"has {len(cells)} instances of {module}, not one at each of {len(labels)} ports.")
-    return found
+    return port_cells
 
 
 def _single(top: TopModule, module: str) -> Cell:
@@ -204,96 +227,105 @@ def _single(top: TopModule, module: str) -> Cell:
     return cells[0]
 
 
-def _keep(top: TopModule, options: PortOptions, both: tuple[list[Cell], list[Cell]], labels: Labels) -> None:
-    """tkeep is checked and made if the option says so."""
+def _check_keep(
+    top: TopModule, options: PortOptions, port_cells: tuple[list[Cell], list[Cell]], labels: Labels
+) -> None:
+    """Check that tkeep is checked and generated if the option says so."""
     if not options.keep:
         if any(cell.module in ("hg_keep_in", "hg_keep_out") for cell in top.cells.values()):
-            raise broken(top.name, "has tkeep; the option tkeep does not ask for it.")
+            raise broken(top.name, "has tkeep, but the option tkeep is off.")
         return
-    for module, side, some, own in zip(("hg_keep_in", "hg_keep_out"), "sm", both, labels, strict=True):
+    for module, side, end_cells, cell_labels in zip(
+        ("hg_keep_in", "hg_keep_out"), "sm", port_cells, labels, strict=True
+    ):
         cells = [cell for cell in top.cells.values() if cell.module == module]
-        if len(cells) != len(own):
-            raise broken(top.name, f"has {len(cells)} instances of {module}, not {len(own)}.")
+        if len(cells) != len(cell_labels):
+            raise broken(top.name, f"has {len(cells)} instances of {module}, not {len(cell_labels)}.")
         by_port = {cell.ports.get("tkeep"): cell for cell in cells}
-        for end, label in zip(some, own, strict=True):
+        for end, label in zip(end_cells, cell_labels, strict=True):
             port = f"{side}_axis{label}"
             cell, frame = by_port.get(f"{port}_tkeep"), frame_on(end, options.bus)
             if cell is None:
                 raise broken(top.name, f"has no instance of {module} at {port}.")
-            if cell.parameters != (wanted := {"BYTES": frame.width // 8, "LAST": frame.last}):
-                raise broken(cell.name, f"parameters are {cell.parameters}, a frame of this core needs {wanted}.")
+            if cell.parameters != (expected := {"BYTES": frame.width // 8, "LAST": frame.last}):
+                raise broken(cell.name, f"parameters are {cell.parameters}, a frame of this core needs {expected}.")
             nets: dict[str, Nets] = {name: f"{port}_{name}" for name in ("tkeep", "tlast")}
-            if some is both[0]:
+            if end_cells is port_cells[0]:
                 nets |= {name: f"{port}_{name}" for name in ("tvalid", "tready")}
                 nets |= {**options.clocks, "error_in": f"{_ERROR}{label}", "frame_error": f"frame_error{label}"}
-            connected(cell, nets)
+            check_connections(cell, nets)
 
 
-def _control(
-    top: TopModule, options: PortOptions, both: tuple[list[Cell], list[Cell]], labels: Labels, sha256: str
+def _check_control(
+    top: TopModule, options: PortOptions, port_cells: tuple[list[Cell], list[Cell]], labels: Labels, sha256: str
 ) -> None:
-    """The port for control and status is there if the option says so; it says what the core is and watches all ports."""
+    """Check that the control port exists if the option says so, describes the core, and monitors all ports."""
     if not options.control:
         if any(cell.module == "hg_control" for cell in top.cells.values()):
-            raise broken(top.name, "has a port for control; the option control does not ask for it.")
+            raise broken(top.name, "has a control port, but the option control is off.")
         return
     cell = _single(top, "hg_control")
     parts = [*tool_version().split("."), "", "", ""][:3]
     major, minor, patch = (int(part) & 0xFF if part.isdigit() else 0 for part in parts)
     version = major << 16 | minor << 8 | patch
-    wanted = {
+    expected = {
         "VERSION": SizedConstant(32, version),
         "MODEL": SizedConstant(32, int(sha256[:8], 16)),
-        "INPUTS": len(both[0]),
-        "OUTPUTS": len(both[1]),
+        "INPUTS": len(port_cells[0]),
+        "OUTPUTS": len(port_cells[1]),
         "WORDS": SizedConstant(
-            32 * len(both[0]), sum(frame_on(end, options.bus).words << 32 * k for k, end in enumerate(both[0]))
+            32 * len(port_cells[0]),
+            sum(frame_on(end, options.bus).words << 32 * k for k, end in enumerate(port_cells[0])),
         ),
     }
-    if cell.parameters != wanted:
-        said, right = ({name: str(value) for name, value in found.items()} for found in (cell.parameters, wanted))
-        raise broken(cell.name, f"parameters are {said}, this core has {right}.")
-    watched: dict[str, Nets] = {}
-    for side, port, own in (("in", "s", labels[0]), ("out", "m", labels[1])):
+    if cell.parameters != expected:
+        actual_texts, expected_texts = (
+            {name: str(value) for name, value in parameters.items()} for parameters in (cell.parameters, expected)
+        )
+        raise broken(cell.name, f"parameters are {actual_texts}, this core needs {expected_texts}.")
+    monitored_nets: dict[str, Nets] = {}
+    for side, port, port_labels in (("in", "s", labels[0]), ("out", "m", labels[1])):
         for name in ("valid", "ready", "last"):
-            nets = tuple(f"{port}_axis{label}_t{name}" for label in own)
-            watched[f"{side}_{name}"] = nets if len(nets) > 1 else nets[0]
-    connected(cell, options.clocks | watched | lite("s_axil_ctrl"))
+            nets = tuple(f"{port}_axis{label}_t{name}" for label in port_labels)
+            monitored_nets[f"{side}_{name}"] = nets if len(nets) > 1 else nets[0]
+    check_connections(cell, options.clocks | monitored_nets | axi_lite_nets("s_axil_ctrl"))
 
 
-def lite(port: str) -> dict[str, Nets]:
-    """How an instance with an AXI4-Lite port is connected to that of the top level."""
+def axi_lite_nets(port: str) -> dict[str, Nets]:
+    """The connections of an instance's AXI4-Lite port to the port of the top level."""
     return {f"s_axil_{part}": f"{port}_{part}" for _, _, part in _AXIL}
 
 
-def connected(cell: Cell, wanted: dict[str, Nets]) -> None:
-    """Raises HG055 if an instance is connected otherwise."""
-    if cell.ports != wanted:
-        odd = sorted(str(x) for x in set(cell.ports.items()) ^ set(wanted.items()))
-        raise broken(cell.name, f"{cell.module} is connected otherwise than it should be: {odd[:4]}.")
+def check_connections(cell: Cell, expected: dict[str, Nets]) -> None:
+    """Check the connections of an instance. Raises HG055."""
+    if cell.ports != expected:
+        differences = sorted(str(x) for x in set(cell.ports.items()) ^ set(expected.items()))
+        raise broken(cell.name, f"{cell.module} has wrong connections: {differences[:4]}.")
 
 
-def listed(
+def port_list(
     options: PortOptions, labels: Labels, widths: Sequence[Sequence[int]]
 ) -> Iterator[tuple[str, int, str, tuple[str, ...]]]:
     """(direction, bits, name, attributes) of all ports. `widths`: bits of tdata of each input and of each output."""
-    streams = [[f"{side}_axis{label}" for label in some] for side, some in zip("sm", labels, strict=True)]
+    streams = [[f"{side}_axis{label}" for label in port_labels] for side, port_labels in zip("sm", labels, strict=True)]
     lites = [("s_axil", 4)] * options.loadable + [("s_axil_ctrl", 5)] * options.control
     associated = ":".join([*streams[0], *streams[1], *(name for name, _ in lites)])
     polarity = "LOW" if options.active_low else "HIGH"
     clock, reset = options.clock, options.reset
-    about = f"ASSOCIATED_BUSIF {associated}, ASSOCIATED_RESET {reset}"
-    yield "input", 1, clock, (_info("signal:clock", clock, "CLK"), f'X_INTERFACE_PARAMETER = "{about}"')
+    busif = f"ASSOCIATED_BUSIF {associated}, ASSOCIATED_RESET {reset}"
+    yield "input", 1, clock, (_info("signal:clock", clock, "CLK"), f'X_INTERFACE_PARAMETER = "{busif}"')
     active = f'X_INTERFACE_PARAMETER = "POLARITY ACTIVE_{polarity}"'
     yield "input", 1, reset, (_info("signal:reset", reset, "RST"), active)
-    for names, own, (forth, back) in zip(streams, widths, (("input", "output"), ("output", "input")), strict=True):
-        for name, width in zip(names, own, strict=True):
-            parts = [(forth, width, "tdata"), (forth, 1, "tvalid"), (back, 1, "tready"), (forth, 1, "tlast")]
-            for way, bits, part in parts + [(forth, width // 8, "tkeep")] * options.keep:
-                yield way, bits, f"{name}_{part}", (_info("interface:axis", name, part.upper()),)
+    for names, stream_widths, (forward, backward) in zip(
+        streams, widths, (("input", "output"), ("output", "input")), strict=True
+    ):
+        for name, width in zip(names, stream_widths, strict=True):
+            parts = [(forward, width, "tdata"), (forward, 1, "tvalid"), (backward, 1, "tready"), (forward, 1, "tlast")]
+            for direction, bits, part in parts + [(forward, width // 8, "tkeep")] * options.keep:
+                yield direction, bits, f"{name}_{part}", (_info("interface:axis", name, part.upper()),)
     for name, address in lites:
-        for way, bits, part in _AXIL:
-            yield way, bits or address, f"{name}_{part}", (_info("interface:aximm", name, part.upper()),)
+        for direction, bits, part in _AXIL:
+            yield direction, bits or address, f"{name}_{part}", (_info("interface:aximm", name, part.upper()),)
     for label in labels[0]:
         yield "output", 1, f"frame_error{label}", ()
 

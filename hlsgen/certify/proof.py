@@ -1,9 +1,9 @@
-"""Proves that a module computes a function of the model on every input, by evaluating only a few of them.
+"""Proves that a module computes a function of the model on every input, but evaluates only a few inputs.
 
-The model of the module gives its runs: every input at which its code changes, and all codes. The model's
-function is cut into pieces on which it is monotone (`monotone`). A monotone function that has the same code at both
-ends of a run has it on all of the run. So it suffices to compare both at the ends of runs and pieces. Pieces that are
-not known to be monotone are bounded (`interval_bounds`) or evaluated on every input.
+The model of the module gives its runs: every input at which its code changes, and all codes. The model's function is
+cut into pieces on which it is monotone (`monotone`). If a monotone function has the same code at both ends of a run, it
+has this code on the entire run. It is therefore enough to compare both at the ends of runs and pieces. Other pieces are
+bounded (`interval_bounds`), or evaluated on every input.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hlsgen.ir.evaluate import KEY_NEG_INF
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType
 
-#: Most inputs of a layer that are evaluated one by one, and how many of them at one time.
+#: Maximum number of inputs of a layer that are evaluated one by one, and how many at a time.
 MAX_EVERY = 1 << 25
 _CHUNK = 1 << 20
 #: Pieces of fewer inputs are evaluated at once, without trying bounds.
@@ -35,7 +35,7 @@ class Module(Protocol):
     def folds(self) -> int: ...
 
     def constants(self, fold: int, lane: int) -> tuple[object, ...]:
-        """Equal for lanes and folds that compute the same."""
+        """Equal for lanes and folds that compute the same function."""
         ...
 
     def apply(self, fold: int, lane: int, x: Array) -> Array:
@@ -43,13 +43,13 @@ class Module(Protocol):
         ...
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
-        """All x of lo + 1..hi with apply(x) != apply(x - 1). Others may be among them."""
+        """All x of lo + 1..hi with apply(x) != apply(x - 1), and perhaps other x."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class RunLengths:
-    """A function as runs: code[i] for the inputs from start[i] to before start[i + 1]; both int64 (runs,).
+    """A function as runs: code[i] for the inputs start[i] to start[i + 1] - 1; both int64 (runs,).
 
     Codes of neighbours differ. start[0] is the low end of the interval.
     """
@@ -63,7 +63,7 @@ class RunLengths:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """The proven runs of every set; how many inputs were evaluated for that, and how many inputs there are."""
+    """The proven runs of every set, the number of evaluated inputs, and the number of all inputs."""
 
     runs: list[RunLengths]
     evaluated: int
@@ -71,15 +71,15 @@ class Proof:
 
 
 def runs(module: Module, fold: int, lane: int, f: StepFunction, s: int) -> RunLengths:
-    """The runs of a lane on the inputs of set s, as the output's type reads its bits."""
+    """The runs of a lane on the inputs of set s, with codes of the output's type."""
     lo, hi = int(f.lo[s]), int(f.hi[s])
-    # Keys between that of NaN and that of -infinity do not occur.
+    # There are no keys between the key of NaN and the key of -infinity.
     parts = [(0, 0), (KEY_NEG_INF, hi)] if f.is_float and lo == 0 else [(lo, hi)]
     return runs_in(module, fold, lane, parts, f.output_type)
 
 
 def runs_in(module: Module, fold: int, lane: int, parts: list[tuple[int, int]], type_: IntType) -> RunLengths:
-    """The runs of a lane on these intervals, as the output's type reads its bits."""
+    """The runs of a lane on these intervals, with codes of the output's type."""
     starts, codes = [], []
     for low, high in parts:
         inner = module.changes(fold, lane, low, high)
@@ -92,13 +92,13 @@ def runs_in(module: Module, fold: int, lane: int, parts: list[tuple[int, int]], 
 
 
 def ascending(x: Array) -> Array:
-    """Sorted and without duplicates. np.unique hashes, which is far slower."""
+    """Sorted without duplicates. np.unique hashes, which is much slower."""
     x = np.sort(x)
     return np.asarray(x[np.append(True, x[1:] != x[:-1])])
 
 
 def read_as(x: Array, bits: int, signed: bool | None) -> Array:
-    """Integers cut to so many bits and read as signed or unsigned numbers, int64."""
+    """Integers cut to `bits` bits and read as signed or unsigned numbers, int64."""
     x = (x & ((1 << bits) - 1)).astype(np.int64)
     return np.asarray(x - ((x >> (bits - 1)) << bits) if signed else x)
 
@@ -106,89 +106,98 @@ def read_as(x: Array, bits: int, signed: bool | None) -> Array:
 def prove(
     f: StepFunction, module: Module, uses: dict[tuple[int, int], list[int]], cell: str, places: list[str]
 ) -> Proof:
-    """Proves that every lane computes the model's function in every fold.
+    """Prove that every lane computes the model's function in every fold.
 
-    uses: (fold, lane) -> the sets whose elements come there. places: a name of each set, for messages.
-    Raises HG055 with the sets that differ, up to a few.
+    uses: (fold, lane) -> the sets whose elements arrive there. places: a name of each set, for messages. Raises HG055
+    with at most five sets that differ.
     """
-    known = pieces(f)
-    found: list[RunLengths | None] = [None] * f.sets
-    done: set[tuple[object, ...]] = set()
+    function_pieces = pieces(f)
+    proven_runs: list[RunLengths | None] = [None] * f.sets
+    checked_keys: set[tuple[object, ...]] = set()
     problems: list[HlsgenError] = []
     evaluated = 0
     for (fold, lane), sets in uses.items():
         for s in sets:
             key = (s, *module.constants(fold, lane))
-            if key in done:
+            if key in checked_keys:
                 continue
-            done.add(key)
-            here = runs(module, fold, lane, f, s)
-            before = found[s]
+            checked_keys.add(key)
+            lane_runs = runs(module, fold, lane, f, s)
+            known_runs = proven_runs[s]
             if (
-                before is not None
-                and np.array_equal(before.start, here.start)
-                and np.array_equal(before.code, here.code)
+                known_runs is not None
+                and np.array_equal(known_runs.start, lane_runs.start)
+                and np.array_equal(known_runs.code, lane_runs.code)
             ):
                 continue
-            wrong, count = difference(f, s, here, known)
+            mismatch, count = difference(f, s, lane_runs, function_pieces)
             evaluated += count
-            if wrong is None:
-                found[s] = here
+            if mismatch is None:
+                proven_runs[s] = lane_runs
                 continue
-            x, model, hardware = wrong
-            where = f"{places[s]}, {cell}, lane {lane}, fold {fold}"
-            problems.append(broken(f.name, f"{where}: at x = {x} the model gives {model}, the hardware {hardware}."))
+            x, model, hardware = mismatch
+            place = f"{places[s]}, {cell}, lane {lane}, fold {fold}"
+            problems.append(broken(f.name, f"{place}: at x = {x} the model gives {model}, the hardware {hardware}."))
     if problems:
         raise HlsgenError([p.diagnostics[0] for p in problems[:5]])
-    proven = [r for r in found if r is not None]
-    assert len(proven) == f.sets
-    return Proof(proven, evaluated, int((known.hi - known.lo + 1).sum()))
+    runs_of_sets = [r for r in proven_runs if r is not None]
+    assert len(runs_of_sets) == f.sets
+    return Proof(runs_of_sets, evaluated, int((function_pieces.hi - function_pieces.lo + 1).sum()))
 
 
-def _every(f: StepFunction, hardware: RunLengths, low: int, high: int, most: int) -> list[Array]:
-    """The inputs of low..high to evaluate, in order to prove that f, of one set, is what the hardware computes.
+def _inputs_to_evaluate(f: StepFunction, hardware: RunLengths, low: int, high: int, limit: int) -> list[Array]:
+    """Chunks of inputs of low..high whose evaluation proves that f, of one set, is the hardware's function.
 
-    Raises HG055 if these are all inputs, and more than `most`.
+    Raises HG055 if these are all inputs and more than `limit`.
     """
     if high - low >= _FEW:
         inside = hardware.start[(hardware.start > low) & (hardware.start <= high)]
         start = np.append(low, inside)
-        left = undecided(f, start, np.append(inside - 1, high), hardware.at(start))
-        if left is not None:
-            return [left]
-    if high - low >= most:
+        open_inputs = undecided(f, start, np.append(inside - 1, high), hardware.at(start))
+        if open_inputs is not None:
+            return [open_inputs]
+    if high - low >= limit:
         raise broken(
             f.name,
-            f"cannot be certified: it is not known where the function is monotone, and {high - low + 1} inputs "
-            f"are too many to evaluate ({most}).",
+            f"cannot be certified: the function has no known monotone pieces, and {high - low + 1} inputs "
+            f"are too many to evaluate ({limit}).",
         )
-    return [np.arange(at, min(at + _CHUNK, high + 1)) for at in range(low, high + 1, _CHUNK)]
+    return [
+        np.arange(start_of_chunk, min(start_of_chunk + _CHUNK, high + 1))
+        for start_of_chunk in range(low, high + 1, _CHUNK)
+    ]
 
 
-def difference(f: StepFunction, s: int, hardware: RunLengths, known: Pieces) -> tuple[tuple[int, int, int] | None, int]:
-    """Where the model and the hardware differ: (x, code of the model, code of the hardware) of the least x, or None.
+def difference(
+    f: StepFunction, s: int, hardware: RunLengths, function_pieces: Pieces
+) -> tuple[tuple[int, int, int] | None, int]:
+    """The smallest x at which model and hardware differ, as (x, code of the model, code of the hardware), or None.
 
-    Also how many inputs were evaluated: the ends of every run and of every piece, and of a piece that is not known
-    to be monotone all inputs, or those that bounds do not decide.
+    Also returns how many inputs were evaluated: both ends of every run and of every piece. In a piece that is not known
+    to be monotone, these are all inputs that bounds do not decide.
     """
-    mine = known.s == s
+    of_set = function_pieces.s == s
     ends = np.append(hardware.start[1:] - 1, f.hi[s])
-    points = np.concatenate([hardware.start, ends, known.lo[mine], known.hi[mine]])
+    points = np.concatenate([hardware.start, ends, function_pieces.lo[of_set], function_pieces.hi[of_set]])
     if f.is_float:
         points = points[(points == 0) | (points >= KEY_NEG_INF)]
     parts = [ascending(points)]
-    one = f.take(np.array([s]), f.lo[s : s + 1], f.hi[s : s + 1])
-    for low, high in zip(known.lo[mine & known.every].tolist(), known.hi[mine & known.every].tolist(), strict=True):
-        parts += _every(one, hardware, low, high, MAX_EVERY // f.sets)
-    found: list[tuple[int, int, int]] = []
+    function = f.take(np.array([s]), f.lo[s : s + 1], f.hi[s : s + 1])
+    for low, high in zip(
+        function_pieces.lo[of_set & function_pieces.unknown].tolist(),
+        function_pieces.hi[of_set & function_pieces.unknown].tolist(),
+        strict=True,
+    ):
+        parts += _inputs_to_evaluate(function, hardware, low, high, MAX_EVERY // f.sets)
+    mismatches: list[tuple[int, int, int]] = []
     count = 0
     for part in parts:
-        for at in range(0, len(part), _CHUNK):
-            x = part[at : at + _CHUNK]
-            model, code = one.evaluate(x[:, None])[:, 0], hardware.at(x)
+        for start in range(0, len(part), _CHUNK):
+            x = part[start : start + _CHUNK]
+            model, code = function.evaluate(x[:, None])[:, 0], hardware.at(x)
             count += len(x)
-            wrong = np.flatnonzero(model != code)
-            if len(wrong):
-                i = int(wrong[0])
-                found.append((int(x[i]), int(model[i]), int(code[i])))
-    return min(found, default=None), count
+            unequal = np.flatnonzero(model != code)
+            if len(unequal):
+                i = int(unequal[0])
+                mismatches.append((int(x[i]), int(model[i]), int(code[i])))
+    return min(mismatches, default=None), count

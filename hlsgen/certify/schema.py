@@ -36,7 +36,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "normalization": {},
     "softmax": {},
 }
-#: Of the kinds with sets: what a set has besides its steps, and what with them.
+#: Kind with sets -> (fields of a set, additional fields if its steps are listed).
 _SETS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "quantizer": ({"positions": [int], "interval": [int]}, {"thresholds": [int], "codes": [int]}),
     "merge": ({"positions": [int], "a": [int], "b": [int]}, {"interval": [int], "thresholds": [int], "codes": [int]}),
@@ -44,50 +44,50 @@ _SETS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 def check(certificate: dict[str, Any], folder: str) -> None:
-    """Raises HG055 at the first field that is missing, too much, or of another type. `folder`: whose files it lists."""
+    """Raises HG055 at the first field that is missing, unknown, or of another type. `folder`: lists its files."""
     if certificate.get("certificate") != FORMAT:
-        raise broken("certificate.json", f"has the form {certificate.get('certificate')!r}; known is {FORMAT}.")
+        raise broken("certificate.json", f"has the format {certificate.get('certificate')!r}; only {FORMAT} is known.")
     top = {
         "certificate": int,
         "model": dict.fromkeys(("file", "sha256", "runtime", "runtime_version"), str),
         folder: {str: str},
         "layers": [dict],
     }
-    _is(certificate, top, "certificate.json")
+    _check_type(certificate, top, "certificate.json")
     for layer in certificate["layers"]:
         name = f"certificate.json, layer {layer.get('layer')}"
         kind = layer.get("kind")
         if not isinstance(kind, str) or kind not in _KINDS:
             raise broken(name, f"kind is {kind!r}.")
-        rest = dict(layer)
-        plain, steps = _SETS.get(kind, ({}, {}))
-        sets = rest.pop("sets", []) if plain else []
-        _is(rest, _COMMON | _KINDS[kind], name)
-        _is(sets, [dict], name)
-        if plain and (not sets or layer["period"] < 1):
+        other_fields = dict(layer)
+        set_fields, steps = _SETS.get(kind, ({}, {}))
+        sets = other_fields.pop("sets", []) if set_fields else []
+        _check_type(other_fields, _COMMON | _KINDS[kind], name)
+        _check_type(sets, [dict], name)
+        if set_fields and (not sets or layer["period"] < 1):
             raise broken(name, "has no sets, or no period.")
         for s in sets:
-            _is(s, plain | (steps if layer["form"] == "steps" else {}), f"{name}, set")
+            _check_type(s, set_fields | (steps if layer["form"] == "steps" else {}), f"{name}, set")
 
 
-def _is(value: Any, wanted: Any, where: str) -> None:
-    if isinstance(wanted, dict) and set(wanted) == {str}:
+def _check_type(value: Any, expected: Any, place: str) -> None:
+    if isinstance(expected, dict) and set(expected) == {str}:
         if not isinstance(value, dict):
-            raise broken(where, "is no object.")
+            raise broken(place, "is no object.")
         for key, item in value.items():
-            _is(item, wanted[str], f"{where}, {key}")
-    elif isinstance(wanted, dict):
-        if not isinstance(value, dict) or set(value) != set(wanted):
-            odd = sorted(set(value) ^ set(wanted)) if isinstance(value, dict) else ""
-            raise broken(where, f"has other fields than it should: {odd}.")
+            _check_type(item, expected[str], f"{place}, {key}")
+    elif isinstance(expected, dict):
+        if not isinstance(value, dict) or set(value) != set(expected):
+            unexpected = sorted(set(value) ^ set(expected)) if isinstance(value, dict) else ""
+            raise broken(place, f"has missing or unknown fields: {unexpected}.")
         for key, item in value.items():
-            _is(item, wanted[key], f"{where}, {key}")
-    elif isinstance(wanted, list):
+            _check_type(item, expected[key], f"{place}, {key}")
+    elif isinstance(expected, list):
         if not isinstance(value, list):
-            raise broken(where, "is no list.")
+            raise broken(place, "is no list.")
         for item in value:
-            _is(item, wanted[0], where)
+            _check_type(item, expected[0], place)
     else:
-        kinds = wanted if isinstance(wanted, tuple) else (wanted,)
+        kinds = expected if isinstance(expected, tuple) else (expected,)
         if type(value) not in kinds:
-            raise broken(where, f"is {value!r}, of another type than it should be.")
+            raise broken(place, f"is {value!r}, which has the wrong type.")

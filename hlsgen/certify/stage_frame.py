@@ -1,4 +1,4 @@
-"""The frame of modules that are written for one layer: their ports, their control, and what surrounds their lines."""
+"""The frame of modules that are generated for one layer: ports, control, and the lines around their body."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hlsgen.certify.netlist_reader import broken
 
-#: Bytes of a file.
-_MOST_BYTES = 1 << 26
+#: Maximum bytes of a file.
+_MAX_BYTES = 1 << 26
 
 _FRAME = """\
 // Latency     {latency} cycles, all advancing on en; one beat a cycle
@@ -33,13 +33,13 @@ module {name} (
     );
     wire unused = &{{1'b0, s_data}};
 """
-#: What makes the stages advance with those of the taker only.
+#: Parameter with which the stages advance only together with the consumer's stages.
 JOINED = ",\n        .JOINED(1)"
 TAIL = "endmodule\n`default_nettype wire\n"
 
 
 def frame(name: str, prefix: str, exact: str, latency: int, bits: tuple[int, int], *, joined: bool = False) -> str:
-    """What stands between the head of the comment and the lines of a module. `bits` of both streams."""
+    """The text between the description and the body of a module. `bits`: widths of both streams."""
     tops = {"s_top": bits[0] - 1, "m_top": bits[1] - 1}
     return _FRAME.format(
         name=name, prefix=prefix, exact=exact, latency=latency, joined=JOINED if joined else "", **tops
@@ -47,11 +47,11 @@ def frame(name: str, prefix: str, exact: str, latency: int, bits: tuple[int, int
 
 
 def module_text(folder: Path, file: str) -> str:
-    """Raises HG055 if it cannot be read."""
+    """The text of a generated module. Raises HG055 if it cannot be read."""
     path = folder / f"{file}.v"
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise broken(f"rtl/{path.name}", f"has more than {_MOST_BYTES} bytes.")
+        if path.stat().st_size > _MAX_BYTES:
+            raise broken(f"rtl/{path.name}", f"has more than {_MAX_BYTES} bytes.")
         return path.read_bytes().decode("ascii")
     except (OSError, UnicodeDecodeError):
         raise broken(f"rtl/{path.name}", "cannot be read.") from None

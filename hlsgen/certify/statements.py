@@ -1,4 +1,6 @@
-"""What a certificate says: what is proven of a build, and what that rests on. docs/certificate.md lists all of it."""
+"""The statements of a certificate: the proven facts of a build, and their assumptions. docs/certificate.md lists them
+all.
+"""
 
 from __future__ import annotations
 
@@ -8,94 +10,104 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Statement:
-    """`name` never changes its meaning. `where`: nodes or entries that it is about, if not about the whole build."""
+    """`name` never changes its meaning. `where`: the nodes or entries it is about, if not the entire build."""
 
     name: str
     text: str
     where: tuple[str, ...] = ()
 
 
-#: Of the Verilog of a build that is certified.
+#: Proven for the Verilog of a certified build.
 _VERILOG = (
     Statement(
         "files",
-        "rtl/ and files.f hold the files that the design needs and no others, with the hashes that certificate.json lists.",
+        "rtl/ and files.f hold exactly the files of the design, with the hashes in certificate.json.",
     ),
-    Statement("modules", "Modules of the library are those of the installed version, byte for byte."),
+    Statement("modules", "Library modules equal the installed version, byte for byte."),
     Statement(
         "top-level",
-        "The top level has ports, wires and instances in the form in which they are emitted, and nothing else.",
+        "The top level holds only ports, wires and instances, in the form that hlsgen emits.",
     ),
-    Statement("wiring", "Every stream has one sender and one taker, and all lead from s_axis to m_axis."),
+    Statement("wiring", "Every stream has one producer and one consumer, and all streams lead from s_axis to m_axis."),
     Statement(
         "elements",
-        "Every unit gets the elements of its layer, and m_axis sends those of the output, in the order that the manifest says.",
+        "Every unit gets the elements of its layer, and m_axis sends the elements of the output, in the manifest's "
+        "order.",
     ),
     Statement(
         "weights",
-        "Memories, tables of sums and modules of adders hold the model's integer weights, and every weight meets its element.",
+        "Memories, DA tables and modules of adders hold the model's integer weights, and every weight meets its "
+        "element.",
     ),
-    Statement("reach", "No accumulator overflows, and no function gets an input that it is not proven for."),
+    Statement("reach", "No accumulator overflows, and no function gets an input for which it is not proven."),
     Statement("functions", "Every function of every quantizer gives the model's code on every reachable input."),
-    Statement("certificate", "Every entry of certificate.json is what the model and the files give."),
+    Statement("certificate", "Every entry of certificate.json follows from the model and the files."),
     Statement(
         "manifest",
-        "Every entry of manifest.json is what the model and the files give, but for those that assumptions name.",
+        "Every entry of manifest.json follows from the model and the files, except entries that an assumption names.",
     ),
 )
-#: Of its C++.
+#: Proven for its C++.
 _CPP = (
     Statement(
         "cpp-files",
-        "hls/ holds the headers that the core includes and no others, and the hashes of hls/certificate.json.",
+        "hls/ holds exactly the headers that the core includes, and its files have the hashes in hls/certificate.json.",
     ),
-    Statement("cpp-headers", "Headers of the library are those of the installed version, byte for byte."),
+    Statement("cpp-headers", "Library headers equal the installed version, byte for byte."),
     Statement(
         "cpp-text",
-        "The core has types, streams, processes that each call one function of the library, loops of such, and nothing else.",
+        "The core holds only types, streams, processes that each call one library function, and loops of processes.",
     ),
     Statement(
         "cpp-wiring",
-        "Every stream has one sender and one taker, each process moves a frame, and all lead from s_axis to m_axis.",
+        "Every stream has one producer and one consumer, each process moves one frame, and all streams lead from "
+        "s_axis to m_axis.",
     ),
     Statement(
         "cpp-elements",
-        "Every process gets the elements of its layer, and m_axis sends those of the output, in the order that the manifest says.",
+        "Every process gets the elements of its layer, and m_axis sends the elements of the output, in the "
+        "manifest's order.",
     ),
     Statement(
         "cpp-constants",
-        "weights.hpp holds the model's integer weights, in C simulation and in hardware, and every weight meets its element.",
+        "weights.hpp holds the model's integer weights, in C simulation and in hardware, and every weight meets its "
+        "element.",
     ),
-    Statement("cpp-reach", "No sum overflows its type, and no function gets an input that it is not proven for."),
+    Statement("cpp-reach", "No sum overflows its type, and no function gets an input for which it is not proven."),
     Statement("cpp-functions", "Every function of every quantizer gives the model's code on every reachable input."),
-    Statement("cpp-certificate", "Every entry of hls/certificate.json is what the model and the files give."),
+    Statement("cpp-certificate", "Every entry of hls/certificate.json follows from the model and the files."),
 )
 _NUMBERS = Statement(
     "numbers",
-    "The numbers of all nodes that `read-once` does not list were read by two programs, with the same result.",
+    "Two programs read the numbers of all nodes that `read-once` does not list, with the same result.",
 )
-#: With the file that the user trusts.
-_MODEL = Statement("model", "model.onnx is the model that was given, byte by byte; external data is inside of it.")
-#: Of all that nothing is proven of, where it was compared.
+#: Proven if the user gives a trusted file.
+_MODEL = Statement("model", "model.onnx equals the given model, byte for byte; external data is inside the file.")
+#: Proven for all other files if they were compared.
 _REGENERATED = Statement(
     "regenerated",
-    "All other files of the build, those of hls/ too, and manifest.json but for the hashes of certified files, are what this version of hlsgen makes of the model and the options, byte for byte.",
+    "All other files of the build, including hls/ and manifest.json, equal what this version of hlsgen generates "
+    "from the model and the options, byte for byte; the hashes of certified files in manifest.json are excepted.",
 )
-#: Of every build.
+#: Assumed for every build.
 _ASSUMED = (
     Statement(
         "arithmetic",
-        "The model's operations are evaluated right in numpy; other tests compare that with ONNX runtimes.",
+        "numpy evaluates the model's operations correctly; other tests compare it with ONNX runtimes.",
     ),
     Statement(
         "lowering",
-        "The passes turn the steps of the model into the integer layers that they mean; `hlsgen verify` compares both.",
+        "The passes turn the steps of the model into equivalent integer layers; `hlsgen verify` compares both.",
     ),
-    Statement("reading", "The frontend reads right which node takes what, and the shapes and types at both ends."),
-    Statement("input-range", "Input codes are in the range that the manifest gives for s_axis.", ("input.range",)),
+    Statement(
+        "reading",
+        "The frontend correctly reads the inputs of each node, and the shapes and types of the model's inputs and "
+        "outputs.",
+    ),
+    Statement("input-range", "Input codes are in the manifest's range for s_axis.", ("input.range",)),
     Statement(
         "options",
-        "These options are those that were asked for.",
+        "These options are the requested ones.",
         (
             "options.input",
             "options.outputs",
@@ -116,7 +128,7 @@ _ASSUMED = (
     ),
     Statement(
         "wishes",
-        "These options only ask for something; what became of it is in other entries.",
+        "These options are only requests; other entries state the result.",
         (
             "options.target",
             "options.lanes",
@@ -134,7 +146,8 @@ _ASSUMED = (
     ),
     Statement(
         "estimates",
-        "What the compiler says of sizes, of kinds of units and of other realizations, and the number of steps where they are not listed, is information.",
+        "Sizes, kinds of units, other realizations, and numbers of steps that are not listed are only information "
+        "from the compiler.",
         (
             "estimate",
             "layers[].estimate",
@@ -150,10 +163,11 @@ _ASSUMED = (
         ),
     ),
 )
-#: Of files that nothing is proven of: where they were compared, and where they were not.
+#: Assumed for files without a proof: the first always, the second if they were not compared.
 _USER_FILES = Statement(
     "user-files",
-    "What manifest.json does not list, outside of the folders of the build, is no part of it and is not read; so are results, and what running test benches and tools leaves.",
+    "Files that manifest.json does not list, outside the folders of the build, are not read. The same holds for "
+    "results, and for files that test benches and tools leave.",
     (
         "results/",
         "tb/sim_build/",
@@ -185,18 +199,18 @@ _OTHER_FILES = Statement(
         "host.left",
     ),
 )
-#: Of its Verilog, behind those.
+#: Assumed for its Verilog.
 _OF_VERILOG = (
-    Statement(
-        "library", "Modules of the library compute what their heads say; rtl_tests/ shows that in two simulators."
-    ),
+    Statement("library", "Library modules compute what their heads state; rtl_tests/ tests this in two simulators."),
     Statement(
         "tools",
-        "Simulators and synthesis tools read Verilog-2005 and $readmemh files as the standard says, and find the memories of rtl/ by their names.",
+        "Simulators and synthesis tools read Verilog-2005 and $readmemh files as the standard defines, and find the "
+        "memories of rtl/ by their names.",
     ),
     Statement(
         "cycles",
-        "Handshakes, cycles and depths of FIFOs are what the manifest says; `hlsgen verify` measures them. Cycles that it calls estimated nobody has predicted.",
+        "Handshakes, cycles and FIFO depths are as the manifest states; `hlsgen verify` measures them. Cycles "
+        "marked as estimated are not exact.",
         (
             "cycles.latency",
             "cycles.interval",
@@ -208,27 +222,29 @@ _OF_VERILOG = (
         ),
     ),
 )
-#: Of its C++.
+#: Assumed for its C++.
 _OF_CPP = (
     Statement(
         "cpp-library",
-        "Functions of the C++ library compute what their heads say; cpp_tests/ shows that with two sets of headers.",
+        "Functions of the C++ library compute what their heads state; cpp_tests/ tests this with two sets of headers.",
     ),
     Statement(
         "cpp-tools",
-        "The HLS tool gives C++14, ap_int and ap_fixed their documented meaning; C simulation shows it, no HLS tool was run.",
+        "The HLS tool gives C++14, ap_int and ap_fixed their documented meaning. Only C simulation was run, no HLS "
+        "tool.",
     ),
     Statement(
         "cpp-cycles",
-        "The HLS tool schedules the core: its cycles, and that depths of streams suffice, are not proven; `hlsgen verify` runs it with these depths.",
+        "The HLS tool schedules the core: its cycles and sufficient stream depths are not proven; `hlsgen verify` "
+        "runs it with these depths.",
         ("cycles", "fifos"),
     ),
 )
-#: Of its C++, where other files are not compared.
+#: Assumed for its C++ if other files are not compared.
 _CPP_OTHERS = (
     Statement(
         "cpp-manifest",
-        "Of manifest.json the C++ needs only the options; without Verilog, nothing else of it is held.",
+        "The C++ needs only the options of manifest.json. If there is no Verilog, the other entries are not checked.",
         ("manifest.json",),
     ),
     Statement(
@@ -247,28 +263,28 @@ _CPP_OTHERS = (
         ),
     ),
 )
-_ONCE = Statement("read-once", "The frontend alone has read what these nodes say.")
+_ONCE = Statement("read-once", "Only the frontend has read these nodes.")
 _ANY_MODEL = Statement(
-    "model", "model.onnx in the build is the model that was meant; `--model` proves that.", ("model.onnx",)
+    "model", "model.onnx in the build is the intended model; `--model` proves that.", ("model.onnx",)
 )
 _WRITTEN = Statement(
-    "written-weights", "Weights are those of the files, until others are written over s_axil.", ("weights",)
+    "written-weights", "Weights equal the files until other weights are written over s_axil.", ("weights",)
 )
 
 
 def proven(*, model: bool, targets: Collection[str], compared: bool = True) -> list[Statement]:
-    """What holds of a build of these targets without problems.
+    """The statements that hold for a build of these targets without problems.
 
-    model: it was compared with a file that the user gave. compared: so were files that nothing is proven of.
+    model: it was compared with a file that the user gave. compared: files without a proof were compared.
     """
-    found = [*(_VERILOG if "verilog" in targets else []), *(_CPP if "hls" in targets else []), _NUMBERS]
-    return [*found, *([_REGENERATED] if compared else []), *([_MODEL] if model else [])]
+    statements = [*(_VERILOG if "verilog" in targets else []), *(_CPP if "hls" in targets else []), _NUMBERS]
+    return [*statements, *([_REGENERATED] if compared else []), *([_MODEL] if model else [])]
 
 
 def assumed(
     *, model: bool, loadable: bool, once: tuple[str, ...], targets: Collection[str], compared: bool = True
 ) -> list[Statement]:
-    """What that rests on. `once`: nodes that only the frontend has read. model, compared: as of `proven`."""
+    """The assumptions of `proven`. `once`: nodes that only the frontend has read. model, compared: as in `proven`."""
     return [
         *(_OF_VERILOG if "verilog" in targets else []),
         *(_OF_CPP if "hls" in targets else []),

@@ -1,8 +1,8 @@
-"""Proves where every element goes: for every lane of every beat of a frame, which element of which tensor it carries.
+"""Proves where every element goes: the element of a tensor that each lane of each beat of a frame carries.
 
 Each element that a layer computes has a number of its own. A layer that only moves elements (reshape, slice,
-repetition, border, concatenation) makes no new numbers. So a stream is right if the right numbers are in the right
-places, whatever way the hardware brought them there.
+repetition, border, concatenation) makes no new numbers. A stream is right if the right numbers are in the right places,
+however the hardware moved them there.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from hlsgen.ir import (
 )
 from hlsgen.numerics.fixed import Array, IntType
 
-#: The number in a lane of unknown value, and in an empty lane that is 0.
+#: Number of a lane with unknown value, and of an empty lane that is 0.
 ANYTHING, EMPTY = -1, -2
 #: The constant code c of a border has the number _CONSTANTS + c.
 _CONSTANTS = -(1 << 40)
 
 
-#: Elements of a frame, with those of empty lanes.
-_MOST_ELEMENTS = 1 << 27
+#: Maximum number of elements a frame, empty lanes included.
+_MAX_ELEMENTS = 1 << 27
 
 
-def room(cell: Cell, count: int) -> None:
-    """Refuses a stream of more elements a frame than can be followed, before there is memory for it. Raises HG055."""
-    if count > _MOST_ELEMENTS:
-        raise broken(cell.name, f"it would send {count} elements a frame, too many to follow ({_MOST_ELEMENTS}).")
+def check_size(cell: Cell, count: int) -> None:
+    """Reject a stream with too many elements a frame, before memory is allocated for it. Raises HG055."""
+    if count > _MAX_ELEMENTS:
+        raise broken(cell.name, f"it would send {count} elements a frame; the maximum is {_MAX_ELEMENTS}.")
 
 
-def constant(code: int) -> int:
+def constant_element(code: int) -> int:
     """The number of an element that is a constant code."""
     return _CONSTANTS + code
 
 
 @dataclass(frozen=True, eq=False)
 class StreamContents:
-    """What a stream carries. `elements` int64 (beats, lanes): numbers; each has `bits` bits and a code in lo..hi.
+    """Contents of a stream. `elements`: int64 (beats, lanes) numbers; each has `bits` bits and a code in lo..hi.
 
-    `units`: the units of an unfinished function that the elements went through. `operands`: both streams of a join.
+    `units`: the units of an unfinished function that the elements have passed. `operands`: both streams of a join.
     """
 
     elements: Array
@@ -75,18 +75,18 @@ class StreamContents:
 
     @property
     def filled(self) -> Array:
-        """(beats, lanes): the lanes that hold an element."""
+        """(beats, lanes): True for lanes that hold an element."""
         return np.asarray((self.elements != ANYTHING) & (self.elements != EMPTY))
 
     def computed(self, numbers: Array, type_: IntType) -> StreamContents:
-        """The stream behind a unit that computes new elements, one for each of the old ones."""
+        """The stream after a unit that computes one new element for each old one."""
         elements = np.full(self.elements.shape, ANYTHING)
         elements[self.filled] = numbers
         return StreamContents(elements, type_.bits, type_.lo, type_.hi)
 
 
 class Elements:
-    """The numbers of all elements of a graph. `numbers[i]`: those of value i, int64 (size,), row-major.
+    """The numbers of all elements of a graph. `numbers[i]`: the numbers of value i, int64 (size,), row-major.
 
     `low`, `high`: the range of codes of each number, int64.
     """
@@ -98,23 +98,23 @@ class Elements:
         self.next = 0
         self._ends: list[tuple[Array, Array]] = []
         for i, value in enumerate([graph.input, *(layer.result for layer in graph.layers)]):
-            moved = self._moved(i - 1) if i else None
-            if moved is None:
+            numbers = self._moved(i - 1) if i else None
+            if numbers is None:
                 self.starts.append((self.next, i))
-                moved = np.arange(self.next, self.next + value.size)
+                numbers = np.arange(self.next, self.next + value.size)
                 self.next += value.size
-                self._bound(value.size, value.type)
-            self.numbers.append(moved)
+                self._append_range(value.size, value.type)
+            self.numbers.append(numbers)
         for _, offset, value in graph.streamed_inputs:  # numbers of the input are the first ones
             low, high = (end[offset : offset + value.size] for end in self._ends[0])
             low[:], high[:] = value.type.lo, value.type.hi
         self.low, self.high = (np.concatenate(ends) for ends in zip(*self._ends, strict=True))
 
-    def _bound(self, count: int, type_: IntType) -> None:
+    def _append_range(self, count: int, type_: IntType) -> None:
         self._ends.append((np.full(count, type_.lo), np.full(count, type_.hi)))
 
     def _moved(self, i: int) -> Array | None:
-        """The numbers behind a layer that only moves elements; None behind one that computes."""
+        """The numbers after a layer that only moves elements, or None after a layer that computes."""
         layer = self.graph.layers[i]
         match layer:
             case View(op=op, source=source):
@@ -128,76 +128,77 @@ class Elements:
                 parts = zip(layer.inputs, sources, strict=True)
                 return np.concatenate([self.numbers[j].reshape(s.shape) for j, s in parts], axis).ravel()
             case Delay():
-                # Those that come back have numbers of their own: the elements that they are have none yet.
-                fresh = np.arange(self.next, self.next + layer.result.size - layer.source.size)
+                # Elements of the feedback get new numbers, because the elements that they equal have none yet.
+                new_numbers = np.arange(self.next, self.next + layer.result.size - layer.source.size)
                 self.starts.append((self.next, i + 1))
-                self.next += fresh.size
-                self._bound(fresh.size, layer.result.type)
-                return np.concatenate([self.numbers[layer.inputs[0]], fresh])
+                self.next += new_numbers.size
+                self._append_range(new_numbers.size, layer.result.type)
+                return np.concatenate([self.numbers[layer.inputs[0]], new_numbers])
             case Rearrange(op=op, source=source):
                 x = self.numbers[layer.inputs[0]].reshape(source.shape)
                 if isinstance(op, Repeat):
                     return x.repeat(op.rows, -3).repeat(op.columns, -2).ravel()
                 if isinstance(op, Pad):
-                    top, left, bottom, right = op.pads
-                    border = [(0, 0)] * (x.ndim - 3) + [(top, bottom), (left, right), (0, 0)]
-                    return np.pad(x, border, constant_values=constant(layer.pad)).ravel()
+                    top, left_pad, bottom, right_pad = op.pads
+                    border = [(0, 0)] * (x.ndim - 3) + [(top, bottom), (left_pad, right_pad), (0, 0)]
+                    return np.pad(x, border, constant_values=constant_element(layer.pad)).ravel()
                 return np.asarray(x[tuple(slice(*r) for r in op.ranges)].ravel())
             case _:
                 return None
 
     def code_range(self, numbers: Array) -> tuple[Array, Array]:
-        """(least, greatest) code of each element, int64 as `numbers`."""
+        """(lowest, highest) code of each element, int64 in the shape of `numbers`."""
         fixed = numbers < ANYTHING
         place = np.where(fixed, 0, numbers)
         codes = numbers - _CONSTANTS
         return np.where(fixed, codes, self.low[place]), np.where(fixed, codes, self.high[place])
 
     def limit(self, value: int, low: Array, high: Array) -> None:
-        """Sets the range of codes of the elements of a computed value. The arrays broadcast along its last axis."""
+        """Set the range of codes of the elements of a computed value. The arrays broadcast along its last axis."""
         shape = self.graph.layers[value - 1].result.shape
         numbers = self.numbers[value]
         self.low[numbers] = np.broadcast_to(low, shape).ravel()
         self.high[numbers] = np.broadcast_to(high, shape).ravel()
 
     def name(self, number: int) -> str:
-        """What a number stands for, for messages."""
+        """A description of a number, for messages."""
         if number in (ANYTHING, EMPTY):
             return "nothing"
         if number < ANYTHING:
             return f"the constant {number - _CONSTANTS}"
         start, value = max(pair for pair in self.starts if pair[0] <= number)
-        of = self.graph.layers[value - 1].name if value else "the input"
-        return f"element {number - start} of {of}"
+        tensor = self.graph.layers[value - 1].name if value else "the input"
+        return f"element {number - start} of {tensor}"
 
-    def expect(self, where: str, stream: StreamContents, value: int, order: Array) -> None:
-        """The stream carries all elements of a value in this order. Raises HG055 otherwise."""
+    def expect(self, place: str, stream: StreamContents, value: int, order: Array) -> None:
+        """Check that the stream carries all elements of a value in this order. Raises HG055."""
         if stream.units:
-            raise broken(where, f"it takes its input behind {stream.units[-1].name}, in the middle of a function.")
-        wanted, found = self.numbers[value][order], stream.elements[stream.filled]
-        if len(wanted) != len(found):
-            raise broken(where, f"it gets {len(found)} elements a frame, not {len(wanted)}.")
-        wrong = np.flatnonzero(wanted != found)
-        if len(wrong):
-            p = int(wrong[0])
+            raise broken(place, f"it reads the output of {stream.units[-1].name}, in the middle of a function.")
+        expected, actual = self.numbers[value][order], stream.elements[stream.filled]
+        if len(expected) != len(actual):
+            raise broken(place, f"it gets {len(actual)} elements a frame, not {len(expected)}.")
+        unequal = np.flatnonzero(expected != actual)
+        if len(unequal):
+            position = int(unequal[0])
             raise broken(
-                where,
-                f"at stream position {p} it gets {self.name(int(found[p]))}, it needs {self.name(int(wanted[p]))}.",
+                place,
+                f"at stream position {position} it gets {self.name(int(actual[position]))}, it needs "
+                f"{self.name(int(expected[position]))}.",
             )
 
 
-def readable(where: str, stream: StreamContents, type_: IntType, bits: int, signed: int | None) -> None:
-    """A unit that reads elements of this width and sign gets the codes of the stream. Raises HG055 otherwise."""
+def check_codes(place: str, stream: StreamContents, type_: IntType, bits: int, signed: int | None) -> None:
+    """Check that a unit with this input width and sign reads the codes of the stream correctly. Raises HG055."""
     if bits != stream.bits or type_.bits != bits or (signed is not None and signed != int(type_.signed)):
-        raise broken(where, f"it reads {bits} bits ({'un' * (not signed)}signed), the codes are {type_}.")
+        raise broken(place, f"it reads {bits} bits ({'un' * (not signed)}signed), the codes are {type_}.")
     if stream.lo < type_.lo or stream.hi > type_.hi:
-        raise broken(where, f"it gets codes of {stream.lo}..{stream.hi}, not {type_}.")
+        raise broken(place, f"it gets codes of {stream.lo}..{stream.hi}, not {type_}.")
 
 
-def vectors(name: str, order: Array, columns: int) -> tuple[Array, Array]:
+def vector_order(name: str, order: Array, columns: int) -> tuple[Array, Array]:
     """(row of each vector, column of each of its elements) in a stream of vectors of `columns` elements.
 
-    Raises HG055 if the elements of all vectors do not come in the same order.
+    Raises HG055 if the elements of the vectors arrive in different orders.
     """
     table = order.reshape(-1, columns)
     rows, inner = table // columns, table % columns
@@ -206,9 +207,9 @@ def vectors(name: str, order: Array, columns: int) -> tuple[Array, Array]:
     return rows[:, 0], inner[0]
 
 
-def pixels(name: str, order: Array, channels: int) -> Array:
-    """The order of the channels of every pixel. Raises HG055 if the pixels of an image do not come row by row."""
-    rows, inner = vectors(name, order, channels)
+def channel_order(name: str, order: Array, channels: int) -> Array:
+    """The order of the channels of every pixel. Raises HG055 if the pixels of an image do not arrive row by row."""
+    rows, inner = vector_order(name, order, channels)
     if (rows != np.arange(len(rows))).any():
         raise broken(name, "its pixels do not arrive row by row.")
     return inner

@@ -1,4 +1,4 @@
-"""Checks that a build has the files of its targets, and none of the targets that the option does not name."""
+"""Checks that a build has the files of its targets, and no files of other targets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLACES = {"verilog": ("rtl/", "files.f", "certificate.json"), "hls": ("hls/",)}
 
 
 def check(directory: Path, targets: Sequence[str], listed: Any, collector: Collector) -> None:
-    """Adds HG055 for what belongs to a target that was not asked for: in the directory, and in the manifest's list.
+    """Report files of targets that the option does not name: in the directory, and in the manifest's list.
 
     `listed`: the manifest's hashes by name. Raises HG055 if `targets` are not known targets, each once.
     """

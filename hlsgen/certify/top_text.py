@@ -1,7 +1,8 @@
-"""Reads the top level as bytes: lines of code in plain ASCII, and the comments that are emitted, where they are emitted.
+"""Reads the top level as bytes: lines of code in plain ASCII, and emitted comments at the places where they are
+emitted.
 
-Tools do not agree on what else may mean: carriage returns, comments that are commands, directives, attributes. None
-of these is accepted. The statements in comments are held against the design.
+Tools interpret other text differently: carriage returns, comments that are commands, directives, attributes. All of
+these are rejected. The statements in comments are compared with the design.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ from itertools import zip_longest
 from hlsgen.certify.netlist_reader import broken
 
 _BEGIN, _END = "`default_nettype none", "`default_nettype wire"
-#: An attribute in a line of its own, and the port that follows.
+#: An attribute on a line of its own, and the port that follows.
 _ATTRIBUTE = re.compile(r'    \(\* (X_INTERFACE_[A-Z]+ = "[A-Za-z0-9_ :.,]*") \*\)')
 _PORT = re.compile(r"    (?:input |output) wire (?:\[\d+:0\] )?(\w+),?", re.ASCII)
 _CODE = re.compile(r"[A-Za-z0-9_ \[\](){},;:.#'\"-]*")
-#: What a comment says of an instance: no word of a tool, as the first one is one of these or a number.
-_ABOUT = re.compile(r"[A-Za-z0-9 ,.+*/^()-]+")
-_PLUMBING = re.compile(
+#: The comment of an instance. It cannot be a command of a tool, because of its first word.
+_LAYER_COMMENT = re.compile(r"[A-Za-z0-9 ,.+*/^()-]+")
+_ROUTING_COMMENT = re.compile(
     r"(\d+|border|fork|float32|max|register|reorders|selects|slice|sum|windows|FIFO) ?[A-Za-z0-9 ,.]*"
 )
 
 
 @dataclass(frozen=True)
 class TopText:
-    """The text of a top level in parts. Each comment stands in front of an instance, in their order.
+    """The text of a top level in parts. Each comment precedes an instance, in their order.
 
-    `head`: the lines in front of the first directive. `code`: the rest, with comments and attributes taken out of it.
-    `attributes`: (attribute, the port that it stands in front of), in their order.
+    `head`: the lines before the first directive. `code`: the remaining lines, without comments and attributes.
+    `attributes`: (attribute, the port that follows), in their order.
     """
 
     name: str
@@ -41,11 +42,11 @@ class TopText:
 
 
 def split(data: bytes, name: str) -> TopText:
-    """Takes a file apart. Raises HG055 at the first line that is not of a form that is emitted."""
+    """Split a file. Raises HG055 at the first line that hlsgen never emits."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise broken(name, f"byte {error.start} is no text.") from None
+        raise broken(name, f"byte {error.start} is not UTF-8 text.") from None
     lines = text.split("\n")
     if lines[-2:] != [_END, ""] or _BEGIN not in lines:
         raise broken(name, f"does not begin with {_BEGIN} and end with {_END}, in lines of their own.")
@@ -58,66 +59,74 @@ def split(data: bytes, name: str) -> TopText:
         comment = _comment(line, "    // ")
         if comment and re.match(r"    \w+ (#|\w+ )\(", lines[number]):
             comments.append(line[7:])
-        elif found := _ATTRIBUTE.fullmatch(line):
-            attributes.append((found[1], _port_after(lines, number)))
+        elif attribute := _ATTRIBUTE.fullmatch(line):
+            attributes.append((attribute[1], _port_after(lines, number)))
         elif not _CODE.fullmatch(line):
             raise broken(name, f"line {number} has more than wires and instances: {line[:60]!r}.")
-        code.append("" if comment or found else line)
+        code.append("" if comment or attribute else line)
     return TopText(name, tuple(lines[:start]), "\n".join(code), tuple(comments), tuple(attributes))
 
 
 def _port_after(lines: Sequence[str], number: int) -> str:
-    """The port that the lines from `number` on declare, behind more attributes; "" if they do not."""
+    """The port that the lines from `number` on declare, after other attributes; "" if there is none."""
     line = next((line for line in lines[number:] if not _ATTRIBUTE.fullmatch(line)), "")
-    found = _PORT.fullmatch(line)
-    return found[1] if found else ""
+    port = _PORT.fullmatch(line)
+    return port[1] if port else ""
 
 
 def check_attributes(text: TopText, ports: Iterable[tuple[str, tuple[str, ...]]]) -> None:
-    """Each port has the attributes that its name and use give, and nothing else has any. Raises HG055 otherwise.
+    """Check that each port has the attributes of its name and use, and that there are no others. Raises HG055.
 
     ports: (name, attributes), in the order of the file.
     """
-    wanted = [(attribute, name) for name, own in ports for attribute in own]
-    for found, right in zip_longest(text.attributes, wanted, fillvalue=("", "")):
-        if found != right:
-            raise broken(text.name, f"has attribute {found[0][:90]!r} where {right[0][:90]!r} of {right[1]!r} belongs.")
+    expected = [(attribute, name) for name, port_attributes in ports for attribute in port_attributes]
+    for actual, expected_pair in zip_longest(text.attributes, expected, fillvalue=("", "")):
+        if actual != expected_pair:
+            raise broken(
+                text.name,
+                f"has attribute {actual[0][:90]!r} where {expected_pair[0][:90]!r} of {expected_pair[1]!r} belongs.",
+            )
 
 
 def _comment(line: str, start: str) -> bool:
-    """True if a line is a comment and nothing else to any tool: no control characters, no line that goes on."""
+    """True if every tool sees only a comment in this line: no control characters, no line continuation."""
     return line.startswith(start) and line.isprintable() and "\\" not in line
 
 
 def check_comments(text: TopText, head: Sequence[str], instances: Sequence[str], layers: Mapping[str, str]) -> set[str]:
-    """The head is the one that the design gives, and every instance has its comment. Raises HG055 otherwise.
+    """Check that the head fits the design, and that every instance has its comment. Raises HG055.
 
-    Gives the instances whose comment names the layer: those that compute, not those that only pass elements on.
+    Returns the instances whose comment names the layer: these compute; others only pass elements on.
 
-    instances: between the ports, in the order of the file. layers: the layer that the certificate lists each at.
+    instances: between the ports, in the order of the file. layers: the certificate's layer of each instance.
     """
-    for number, (found, wanted) in enumerate(zip([*text.head, ""], [*head, ""], strict=False), 1):
-        if found != wanted:
-            raise broken(text.name, f"line {number} is {found[:90]!r}, the design gives {wanted[:90]!r}.")
+    for number, (actual, expected) in enumerate(zip([*text.head, ""], [*head, ""], strict=False), 1):
+        if actual != expected:
+            raise broken(text.name, f"line {number} is {actual[:90]!r}, expected is {expected[:90]!r}.")
     if len(text.head) != len(head) or len(instances) != len(text.comments):
         raise broken(text.name, "has other comments than a head and one for each instance.")
-    named = set()
+    computing = set()
     for instance, comment in zip(instances, text.comments, strict=True):
         prefix = f"layer {layers[instance]}: "
-        own = comment.startswith(prefix)
-        if not (_ABOUT if own else _PLUMBING).fullmatch(comment[len(prefix) :] if own else comment):
-            raise broken(text.name, f"the comment on {instance} is of no form that is emitted: {comment[:90]!r}.")
-        if own:
-            named.add(instance)
-    return named
+        names_layer = comment.startswith(prefix)
+        if not (_LAYER_COMMENT if names_layer else _ROUTING_COMMENT).fullmatch(
+            comment[len(prefix) :] if names_layer else comment
+        ):
+            raise broken(text.name, f"the comment on {instance} has a form that hlsgen never emits: {comment[:90]!r}.")
+        if names_layer:
+            computing.add(instance)
+    return computing
 
 
 def head_of(
     title: str, ends: tuple[list[str], list[str]], bus: list[str], loads: int, cycles: Mapping[str, object]
 ) -> list[str]:
-    """The lines in front of the module. `ends`: what the input ports and the output ports carry; `bus`: what is said of the
-    bus of each, nothing without one; `loads`: units with weights to be written; `cycles`: what the manifest says of them."""
-    about, least = ("about ", " or more") if cycles.get("estimated") else ("", "")
+    """The lines before the module. `ends`: the contents of the input ports and of the output ports.
+
+    `bus`: a text for the bus of each port, if there is one; `loads`: number of units with writable weights; `cycles`:
+    the manifest's cycles.
+    """
+    approximately, or_more = ("about ", " or more") if cycles.get("estimated") else ("", "")
     return [
         f"// Core of model {title}",
         "//",
@@ -126,12 +135,14 @@ def head_of(
         *(f"// Bus     {text}" for text in bus),
         *(
             [
-                f"// Weights of {loads} units, written over s_axil while no frame is in the core: see weights in manifest.json"
+                f"// Weights of {loads} units, written over s_axil while no frame is in the core: see weights in "
+                f"manifest.json"
             ]
             if loads
             else []
         ),
-        f"// Timing  {about}{cycles['latency']} cycles from the first input beat to the last output beat of a frame,",
-        f"//         a frame every {cycles['interval']} cycles{least}",
+        f"// Timing  {approximately}{cycles['latency']} cycles from the first input beat to the last output beat of "
+        f"a frame,",
+        f"//         a frame every {cycles['interval']} cycles{or_more}",
         "// Memory files are read with $readmemh by their bare names.",
     ]
