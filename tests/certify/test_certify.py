@@ -1,4 +1,4 @@
-"""`hlsgen certify`: builds that are right are certified, by a checker that stands alone."""
+"""`hlsgen certify`: an independent checker certifies right builds."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> LazyBuilds:
 
 @pytest.mark.parametrize("name", list(CASES))
 def test_builds_are_certified(built: LazyBuilds, name: str) -> None:
-    found = hlsgen.certify(built[name])
-    assert found.ok, found.problems
+    certified = hlsgen.certify(built[name])
+    assert certified.ok, certified.problems
     text = (built[name] / "certificate.json").read_text()
     assert all(f'"{module}"' in text for module in CASES[name].modules), CASES[name].modules
     rows = [row for row in json.loads((built[name] / "manifest.json").read_text())["layers"] if row["kind"] != "rename"]
-    assert [layer.layer for layer in found.layers] == [row["name"] for row in rows]
+    assert [layer.layer for layer in certified.layers] == [row["name"] for row in rows]
 
 
 @pytest.mark.cases(5)
@@ -64,24 +64,24 @@ def test_random_graphs_are_certified(seed: int, tmp_path: Path) -> None:
 
 
 def test_the_certificate_is_the_same_every_time(built: LazyBuilds, tmp_path: Path) -> None:
-    again = CASES["network"].build(tmp_path / "again")
-    assert (again / "certificate.json").read_bytes() == (built["network"] / "certificate.json").read_bytes()
+    second_build = CASES["network"].build(tmp_path / "again")
+    assert (second_build / "certificate.json").read_bytes() == (built["network"] / "certificate.json").read_bytes()
 
 
 def test_command(built: LazyBuilds, tmp_path: Path) -> None:
-    found = CliRunner().invoke(app, ["certify", str(built["network"]), "--json"])
-    data = json.loads(found.stdout)
-    assert (found.exit_code, data["ok"], data["diagnostics"]) == (0, True, [])
+    result = CliRunner().invoke(app, ["certify", str(built["network"]), "--json"])
+    data = json.loads(result.stdout)
+    assert (result.exit_code, data["ok"], data["diagnostics"]) == (0, True, [])
     assert all(
         row["functions"] and row["evaluated"] <= row["inputs"] for row in data["layers"] if row["kind"] == "quantizer"
     )
     shutil.copytree(built["network"], tmp_path / "core")
     memory = tmp_path / "core" / "rtl" / "top_mv0.mem"
     memory.write_text(memory.read_text()[::-1].lstrip())
-    found = CliRunner().invoke(app, ["certify", str(tmp_path / "core")])
-    assert found.exit_code == 1
-    assert "NOT certified" in found.stdout
-    found = CliRunner().invoke(app, ["certify", str(tmp_path / "core"), "--json"])
-    data = json.loads(found.stdout)
-    assert (found.exit_code, data["ok"], data["diagnostics"][0]["code"]) == (1, False, "HG055")
+    result = CliRunner().invoke(app, ["certify", str(tmp_path / "core")])
+    assert result.exit_code == 1
+    assert "NOT certified" in result.stdout
+    result = CliRunner().invoke(app, ["certify", str(tmp_path / "core"), "--json"])
+    data = json.loads(result.stdout)
+    assert (result.exit_code, data["ok"], data["diagnostics"][0]["code"]) == (1, False, "HG055")
     assert CliRunner().invoke(app, ["certify", str(tmp_path / "none")]).exit_code == 1

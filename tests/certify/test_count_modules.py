@@ -1,4 +1,4 @@
-"""Modules of counters: no literal, bit, size or register of them can be changed unnoticed, nor anything else be in them."""
+"""Modules of counters: every change of a literal, bit, size or register is detected, and every addition."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ def core(built: Path, tmp_path: Path) -> Path:
     return tmp_path / "core"
 
 
-def written(core: Path) -> Path:
+def counter_file(core: Path) -> Path:
     return sorted((core / "rtl").glob("top_mv*_counts.v"))[0]
 
 
 def problems(core: Path, path: Path, text: str) -> str:
-    """What is found of that text, with a hash that agrees."""
+    """The problems of a build with this text, whose hash is updated."""
     path.write_text(text)
     sign(core, f"rtl/{path.name}")
     return "\n".join(messages(core))
 
 
 def test_every_constant(core: Path) -> None:
-    rng, path = np.random.default_rng(6), written(core)
+    rng, path = np.random.default_rng(6), counter_file(core)
     text, certificate = path.read_text(), (core / "certificate.json").read_text()
     assert messages(core) == []
     start = text.index("module ")
-    found = list(re.finditer(r"\d+", text[start:]))
-    for n in rng.choice(len(found), 60, replace=False):
-        number, (a, b) = int(found[n][0]), found[n].span()
+    constants = list(re.finditer(r"\d+", text[start:]))
+    for n in rng.choice(len(constants), 60, replace=False):
+        number, (a, b) = int(constants[n][0]), constants[n].span()
         changed = text[: start + a] + str(abs(number + int(rng.choice([-1, 1])))) + text[start + b :]
-        assert problems(core, path, changed), (found[n], changed[start + a - 60 : start + b + 60])
+        assert problems(core, path, changed), (constants[n], changed[start + a - 60 : start + b + 60])
         (core / "certificate.json").write_text(certificate)
 
 
 def test_every_sign(core: Path) -> None:
-    rng, path = np.random.default_rng(7), written(core)
+    rng, path = np.random.default_rng(7), counter_file(core)
     text, certificate = path.read_text(), (core / "certificate.json").read_text()
-    found = list(re.finditer(r"~?(odd|most|rest|s_data)\[\d+\](?=[,}])", text))
-    for n in rng.choice(len(found), 30, replace=False):
-        (a, b), old = found[n].span(), found[n][0]
+    signals = list(re.finditer(r"~?(odd|most|rest|s_data)\[\d+\](?=[,}])", text))
+    for n in rng.choice(len(signals), 30, replace=False):
+        (a, b), old = signals[n].span(), signals[n][0]
         new = old[1:] if old[0] == "~" else f"~{old}"
         assert problems(core, path, text[:a] + new + text[b:]), old
         (core / "certificate.json").write_text(certificate)
@@ -65,30 +65,34 @@ def test_every_sign(core: Path) -> None:
 @pytest.mark.parametrize(
     "old, new, said",
     [
-        (r"a \^ b \^ c", "a ^ b ^ b", "no part of a module"),
-        (r"\(a & ~c\)", "(a & c)", "no part of a module"),
-        (r"odd(\[\d+\])", r"most\1", "no sum of them"),
-        (r"\.PLACES\(\d\)", ".PLACES(2)", "no part of a module"),
-        (r"\.COUNTED\(\d\)", ".COUNTED(2)", "no part of a module"),
+        (r"a \^ b \^ c", "a ^ b ^ b", "not allowed here in a module"),
+        (r"\(a & ~c\)", "(a & c)", "not allowed here in a module"),
+        (r"odd(\[\d+\])", r"most\1", "no sum of these columns"),
+        (r"\.PLACES\(\d\)", ".PLACES(2)", "not allowed here in a module"),
+        (r"\.COUNTED\(\d\)", ".COUNTED(2)", "not allowed here in a module"),
         (r"(c\d+\[0\])", r"1'h0", "do not add"),
-        (r"high = (.*) \+ ", r"high = \1 - ", "no part of a module"),
+        (r"high = (.*) \+ ", r"high = \1 - ", "not allowed here in a module"),
         (r"( held1 <= ).*;", r"\g<1>1'h0;", "has"),
-        (r"if \(en\) held1", "held1", "no part of a module"),
-        (r"if \(en\) sum", "sum", "no part of a module"),
-        (r"\n            reg \[\d+:0\] sum;", "\n            wire [0:0] y = 1'h1;\\g<0>", "no part of a module"),
+        (r"if \(en\) held1", "held1", "not allowed here in a module"),
+        (r"if \(en\) sum", "sum", "not allowed here in a module"),
+        (
+            r"\n            reg \[\d+:0\] sum;",
+            "\n            wire [0:0] y = 1'h1;\\g<0>",
+            "not allowed here in a module",
+        ),
         (r"STAGES\(\d", "STAGES(9", "top_mv"),
-        (r"            top_hg_count ", "            hg_count ", "no part of a module"),
+        (r"            top_hg_count ", "            hg_count ", "not allowed here in a module"),
         (r"    top_hg_stages", "    hg_stages", "its head"),
         (r"// Purpose", "// Purpos", "its head"),
         (r"endmodule", "wire z; endmodule", "does not end"),
         (r"        end\n    endgenerate", "        end\n    wire z;\n    endgenerate", "does not end"),
-        (r"(    assign bits\[\d+:0\].*\n)", "", "no part of a module"),
-        (r"(    assign bits\[\d+:0\] = )\{[^,]*, ", r"\1{", "bits in the place of"),
+        (r"(    assign bits\[\d+:0\].*\n)", "", "not allowed here in a module"),
+        (r"(    assign bits\[\d+:0\] = )\{[^,]*, ", r"\1{", "bits instead of"),
         (r"\nmodule top_", "\nmodule other_", "top_mv"),
     ],
 )
 def test_other_text(core: Path, old: str, new: str, said: str) -> None:
-    path = written(core)
+    path = counter_file(core)
     text = path.read_text()
     changed = re.sub(old, new, text, count=1)
     assert changed != text
@@ -96,22 +100,22 @@ def test_other_text(core: Path, old: str, new: str, said: str) -> None:
 
 
 def test_bits_of_different_cycles(core: Path) -> None:
-    """A counter with a bit of the row in the place of the same bit a cycle later."""
-    path = written(core)
+    """A counter counts a bit of the row, instead of the same bit one cycle later."""
+    path = counter_file(core)
     text = path.read_text()
-    held = re.search(r" held1 <= \{?([^;]*?)\}?;", text)
-    assert held
-    names = held[1].split(", ")
+    register = re.search(r" held1 <= \{?([^;]*?)\}?;", text)
+    assert register
+    names = register[1].split(", ")
     for n, name in enumerate(reversed(names)):
-        at = f"held1[{n}]"
-        if text.count(at) == 1:
-            assert "different cycles" in problems(core, path, text.replace(at, name))
+        held_bit = f"held1[{n}]"
+        if text.count(held_bit) == 1:
+            assert "different cycles" in problems(core, path, text.replace(held_bit, name))
             return
     pytest.fail("no bit that is held")
 
 
-def test_rows_in_each_others_place(core: Path) -> None:
-    path = written(core)
+def test_swapped_rows(core: Path) -> None:
+    path = counter_file(core)
     text = path.read_text()
     lines = re.findall(r"assign bits\[\d+:\d+\] = (.*);", text)
     assert lines[0] != lines[1]

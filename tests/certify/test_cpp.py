@@ -1,4 +1,4 @@
-"""`hlsgen certify` on C++: every function of the library is proven, and whatever is changed is found."""
+"""`hlsgen certify` on C++: every function of the library is proven, and every change is detected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hlsgen.library import library_text
 
 
 def rounded(mode: str, scale: float = 2.0, bits: float = 5.0, **options: Any) -> Case:
-    """A quantizer of 7-bit integers, if `input` is not other ones."""
+    """A quantizer of 7-bit integers, unless `input` states other ones."""
 
     def model() -> onnx.ModelProto:
         g = random_graphs.Graph((1, 2))
@@ -43,7 +43,7 @@ FUNCTIONS = {
     "float32": rounded("HALF_DOWN", 0.5, kind="float-units"),
     "half a table": rounded("FLOOR", 2.0, kind="table", input="fixed:11,11"),
 }
-#: Builds by name: of images as asked for, in few units, and as fast as they can be.
+#: Builds by name. Images are built without a target, in few units, and as fast as possible.
 BUILDS = (
     {name: case for name, case in CASES.items() if not case.options.reset_active_low}
     | FUNCTIONS
@@ -55,7 +55,7 @@ BUILDS = (
 )
 
 
-def made(name: str, folder: Path, target: str = "hls") -> Path:
+def build_cpp(name: str, folder: Path, target: str = "hls") -> Path:
     """A build of C++."""
     case = BUILDS[name]
     folder.mkdir(exist_ok=True)
@@ -66,23 +66,23 @@ def made(name: str, folder: Path, target: str = "hls") -> Path:
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", BUILDS)
 def test_every_build(name: str, tmp_path: Path) -> None:
-    """And a number changed in each of its tables is found, in one of three places: others may be out of reach."""
-    core = made(name, tmp_path)
-    found = hlsgen.certify(core)
-    assert found.ok, found.problems
-    assert [x.name for x in found.proven][:3] == ["cpp-files", "cpp-headers", "cpp-text"]
+    """A changed number in each of its tables is detected, in one of three places: others may be out of reach."""
+    core = build_cpp(name, tmp_path)
+    certified = hlsgen.certify(core)
+    assert certified.ok, certified.problems
+    assert [x.name for x in certified.proven][:3] == ["cpp-files", "cpp-headers", "cpp-text"]
     path = core / "hls" / "weights.hpp"
     text = path.read_text()
     for table in re.finditer(r"static const [^{]*?(\w+)(?:\[\d+\])+ =\n    (\{[^;]*\});", text):
         numbers = list(re.finditer(r"-?\d+(?:\.\d*e[+-]\d+)?", table[2]))
-        seen = False
+        is_detected = False
         for number in {0: numbers[0], 1: numbers[len(numbers) // 2], 2: numbers[-1]}.values():
             at = table.start(2) + number.start()
             for changed in others(number[0]):
                 path.write_text(text[:at] + changed + text[at + len(number[0]) :])
-                seen = seen or problems(core) != []
-        # Of a lane, cells and codes that no input reaches may have any numbers.
-        assert seen or re.search(r"_(count|level|sure|rest|shape)$", table[1]), table[1]
+                is_detected = is_detected or problems(core) != []
+        # Cells and codes of a lane that no input reaches may have any numbers.
+        assert is_detected or re.search(r"_(count|level|sure|rest|shape)$", table[1]), table[1]
     path.write_text(text)
     assert problems(core) == []
 
@@ -91,7 +91,7 @@ def test_every_build(name: str, tmp_path: Path) -> None:
 def test_every_function_is_in_some_build(tmp_path: Path) -> None:
     used: set[str] = set()
     for n, name in enumerate(BUILDS):
-        text = (made(name, tmp_path / str(n)) / "hls" / "top.cpp").read_text()
+        text = (build_cpp(name, tmp_path / str(n)) / "hls" / "top.cpp").read_text()
         used |= set(re.findall(r"^    (hg::\w+)<", text, re.M))
     rare = {
         "hg::dynamic_mvu",
@@ -110,7 +110,7 @@ def test_every_function_is_in_some_build(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made("residual", tmp_path_factory.mktemp("residual"))
+    return build_cpp("residual", tmp_path_factory.mktemp("residual"))
 
 
 @pytest.fixture
@@ -119,13 +119,13 @@ def core(built: Path, tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
-def first(text: str, before: str, after: str) -> str:
-    assert before in text, before
-    return text.replace(before, after, 1)
+def first(text: str, old: str, new: str) -> str:
+    assert old in text, old
+    return text.replace(old, new, 1)
 
 
 def swapped(text: str) -> str:
-    """Two neighbouring calls of the top level in the other order."""
+    """Two neighbouring calls of the top level in the opposite order."""
     calls = re.findall(r"^    \w+\(\w+(?:, \w+)+\);$", text, re.M)
     return text.replace(calls[2], "?").replace(calls[1], calls[2]).replace("?", calls[1])
 
@@ -152,7 +152,7 @@ def swapped(text: str) -> str:
         swapped,
     ],
 )
-def test_the_core_is_what_is_emitted(change: Callable[[str], str], core: Path) -> None:
+def test_changes_of_the_core_are_detected(change: Callable[[str], str], core: Path) -> None:
     path = core / "hls" / "top.cpp"
     text = path.read_text()
     path.write_bytes(change(text).encode())
@@ -163,7 +163,10 @@ def test_the_core_is_what_is_emitted(change: Callable[[str], str], core: Path) -
 @pytest.mark.parametrize(
     "name, change",
     [
-        ("top.hpp", lambda t: first(t, '#include "hg/ports.hpp"\n', '#include "hg/ports.hpp"\n#define ap_int ap_uint\n')),
+        (
+            "top.hpp",
+            lambda t: first(t, '#include "hg/ports.hpp"\n', '#include "hg/ports.hpp"\n#define ap_int ap_uint\n'),
+        ),
         ("top.hpp", lambda t: re.sub(r"ap_uint<(\d+)>", lambda m: f"ap_uint<{int(m[1]) + 8}>", t)),
         ("weights.hpp", lambda t: first(t, "static const HG_ROM(signed char", "static const HG_ROM(unsigned char")),
         ("weights.hpp", lambda t: re.sub(r"ap_int<(\d+)>\)", lambda m: f"ap_int<{int(m[1]) - 1}>)", t, count=1)),
@@ -172,8 +175,8 @@ def test_the_core_is_what_is_emitted(change: Callable[[str], str], core: Path) -
         ("hg/types.hpp", lambda t: first(t, "T e[N];", "T e[N + 1];")),
         ("hg/more.hpp", lambda t: "#pragma once\n"),
     ],
-)  # fmt: skip
-def test_its_files_are_what_is_emitted(name: str, change: Callable[[str], str], core: Path) -> None:
+)
+def test_changes_of_its_files_are_detected(name: str, change: Callable[[str], str], core: Path) -> None:
     path = core / "hls" / name
     text = path.read_text() if path.exists() else ""
     path.write_text(change(text))
@@ -199,8 +202,8 @@ def test_its_files_are_what_is_emitted(name: str, change: Callable[[str], str], 
     ],
 )
 def test_huge_numbers(build: str, name: str, pattern: str, tmp_path: Path) -> None:
-    """Ask for no memory: each is refused."""
-    core = made(build, tmp_path)
+    """They are rejected before any memory is allocated."""
+    core = build_cpp(build, tmp_path)
     path = core / "hls" / name
     text = path.read_text()
     matches = list(re.finditer(pattern, text))
@@ -214,18 +217,18 @@ def test_huge_numbers(build: str, name: str, pattern: str, tmp_path: Path) -> No
 
 def test_a_constant_that_nothing_uses(core: Path) -> None:
     path = core / "hls" / "weights.hpp"
-    more = "static const HG_ROM(signed char, ap_int<2>) more[1] =\n    {1};\n"
-    path.write_text(first(path.read_text(), "\n#endif\n", f"\n{more}\n#endif\n"))
+    array = "static const HG_ROM(signed char, ap_int<2>) more[1] =\n    {1};\n"
+    path.write_text(first(path.read_text(), "\n#endif\n", f"\n{array}\n#endif\n"))
     assert any("more is never used" in text for text in problems(core))
 
 
-def test_headers_are_those_that_are_installed(core: Path) -> None:
+def test_headers_equal_the_installed_ones(core: Path) -> None:
     for path in (core / "hls" / "hg").iterdir():
         assert path.read_text() == library_text("cpp/hg", path.name)
 
 
 def test_long_numbers() -> None:
-    """Numbers of more than 32 bits have an ending in C++."""
+    """Numbers of more than 32 bits have a suffix in C++."""
     call = Call("scaled", "hg::pair_scale_product", {"OFFSET": "-3707766546LL", "LOW": "5L"}, (), (), ())
     assert call.number("OFFSET", -(1 << 40)) == -3707766546
     for name in ("LOW", "HIGH"):
@@ -235,20 +238,20 @@ def test_long_numbers() -> None:
 
 @pytest.mark.parametrize("top", ["Core", "my__core", "_x", "K_1"])
 def test_tops(top: str, tmp_path: Path) -> None:
-    """Whatever name a Verilog module has, the function has it."""
+    """The function has the name of the Verilog module, for any name."""
     model = ROOT / "examples" / "digits" / "digits_mlp.onnx"
     build = hlsgen.build(model, tmp_path / "core", hlsgen.Options(target="verilog,hls", target_cycles=64, top=top))
     assert build.tops == {"module": top, "function": top}
     assert {f"rtl/{top}.v", f"hls/{top}.cpp", f"hls/{top}.hpp", f"hls/tb/{top}_tb.cpp"} <= set(build.files)
-    found = hlsgen.certify(tmp_path / "core")
-    assert found.ok, found.problems
+    certified = hlsgen.certify(tmp_path / "core")
+    assert certified.ok, certified.problems
 
 
 def test_both_targets(tmp_path: Path) -> None:
-    core = made("residual", tmp_path, "verilog,hls")
-    found = hlsgen.certify(core)
-    assert found.ok, found.problems
-    assert {"functions", "cpp-functions", "manifest", "numbers"} <= {x.name for x in found.proven}
+    core = build_cpp("residual", tmp_path, "verilog,hls")
+    certified = hlsgen.certify(core)
+    assert certified.ok, certified.problems
+    assert {"functions", "cpp-functions", "manifest", "numbers"} <= {x.name for x in certified.proven}
     path = core / "hls" / "weights.hpp"
     path.write_text(re.sub(r"\{(-?\d+)", lambda m: f"{{{others(m[1])[0]}", path.read_text(), count=1))
     assert problems(core) != []

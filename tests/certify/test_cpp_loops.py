@@ -1,4 +1,4 @@
-"""`hlsgen certify` on loops in C++: whatever is changed in a step, in its loop or in its states is found."""
+"""`hlsgen certify` on loops in C++: every change of a step, of its loop or of its states is detected."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def core(built: Path, tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
-def first(before: str, after: str) -> Callable[[str], str]:
-    return lambda text: text.replace(before, after, 1)
+def first(old: str, new: str) -> Callable[[str], str]:
+    return lambda text: text.replace(old, new, 1)
 
 
-def sub(pattern: str, after: str) -> Callable[[str], str]:
-    return lambda text: re.sub(pattern, after, text, count=1)
+def sub(pattern: str, new: str) -> Callable[[str], str]:
+    return lambda text: re.sub(pattern, new, text, count=1)
 
 
 def exchanged(a: str, b: str, start: str = "") -> Callable[[str], str]:
-    """Two names in each other's place, from `start` on."""
+    """Swap two names, from `start` on."""
 
     def change(text: str) -> str:
         at = text.index(start)
@@ -96,7 +96,7 @@ def test_untouched(core: Path) -> None:
 
 
 def test_channels_of_different_scales(tmp_path: Path) -> None:
-    """Of a function of two numbers, which each channel has with other bits behind its codes."""
+    """A function of two numbers whose codes have different fraction bits in each channel."""
     model = ROOT / "examples" / "digits_sequences" / "digits_gru.onnx"
     options = hlsgen.Options(target="hls", recurrence="once", target_cycles=1000)
     hlsgen.build(model, tmp_path / "core", options)

@@ -24,8 +24,8 @@ FUNCTIONS = r"hg::(?:softmax\w*|norm_\w+|rows_\w+)"
 def net(name: str) -> onnx.ModelProto:
     """A network with one of the functions."""
     if name == "softmax":
-        made = Net((1, 2, 4)).quant(0.3, bits=4.0).then("Softmax", axis=-1, name="soft")
-        return newer(made.quant(1 / 15, bits=4.0, signed=0).model())
+        network = Net((1, 2, 4)).quant(0.3, bits=4.0).then("Softmax", axis=-1, name="soft")
+        return newer(network.quant(1 / 15, bits=4.0, signed=0).model())
     if name == "norm":
         return norm_net("LayerNormalization", length=6, bits=4, rows=2)
     if name == "raw scores":
@@ -60,16 +60,16 @@ def test_arguments(core: Path) -> None:
         for argument in re.finditer(r"(-?\d+|true|false)(?:, \d+)?(>?) /\* (\w+) \*/", call[1]):
             value, _, name = argument.groups()
             spare = SPARE.get(name, 1)
-            other = {"true": "false", "false": "true"}.get(value) or str(int(value) - spare)
+            neighbour = {"true": "false", "false": "true"}.get(value) or str(int(value) - spare)
             start, end = (call.start(1) + n for n in argument.span(1))
-            for changed in (other, "999999999") if spare else ():
+            for changed in (neighbour, "999999999") if spare else ():
                 path.write_text(text[:start] + changed + text[end:])
                 assert problems(core) != [], (call[0][:30], name, changed)
     path.write_text(text)
 
 
 def test_tables(core: Path) -> None:
-    """The first number of each, and one in the middle."""
+    """The first number of each table, and one in the middle."""
     path = core / "hls" / "weights.hpp"
     text = path.read_text()
     names = "powers|numerators|mantissas|shifts|lows|constants|weights|numbers|biases|masks"

@@ -1,4 +1,4 @@
-"""`hlsgen certify`: rtl/ and files.f hold what the design needs and nothing else, byte by byte as it is emitted."""
+"""`hlsgen certify`: rtl/ and files.f hold exactly the files of the design, byte for byte as hlsgen emits them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def core(built: Path, tmp_path: Path) -> Path:
 
 
 def agree(core: Path, *, listing: bool = True) -> None:
-    """Makes all hashes, and the list of sources, agree with what is there."""
+    """Update all hashes, and the list of sources, to the present files."""
     path = core / "certificate.json"
     certificate = json.loads(path.read_text())
     files = sorted(p for p in (core / "rtl").rglob("*") if p.is_file())
@@ -67,12 +67,12 @@ def written(name: str, text: str) -> Callable[[Path], object]:
 
 
 def of_core(module: str, prefix: str) -> str:
-    """A module of the library with that prefix in front of its name, and of those of the modules in it."""
+    """A library module; its name and the names of modules inside it get this prefix."""
     return re.sub(r"\bhg_(?!parameter_error)", f"{prefix}hg_", library_text("rtl", f"{module}.v"))
 
 
 def renamed(name: str, old: str, new: str) -> Callable[[Path], object]:
-    """A file of rtl/ with another name of a module, wherever that is; of the other module there is a file as well."""
+    """Replace a module's name in a file of rtl/, and add a file of the module with the new name."""
 
     def change(core: Path) -> None:
         path = core / "rtl" / f"{name}.v"
@@ -112,8 +112,8 @@ ATTACKS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.cases(4)
 @pytest.mark.parametrize("name", list(ATTACKS))
-def test_rtl_holds_what_the_design_needs(core: Path, name: str) -> None:
-    """With hashes and files.f that agree."""
+def test_additional_files_in_rtl(core: Path, name: str) -> None:
+    """Hashes and files.f are updated."""
     agree(core)
     assert messages(core) == []
     ATTACKS[name](core)
@@ -124,32 +124,32 @@ def test_rtl_holds_what_the_design_needs(core: Path, name: str) -> None:
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("prefix", ["", "other_", "top_top_"])
 def test_names_of_modules(core: Path, prefix: str) -> None:
-    """Those of the core, with the name of the core in front, once."""
-    for module, where in (("hg_mvu", "top_hg_mvu"), ("hg_weights", "top_hg_mvu"), ("hg_mvu", "top")):
-        path = core / "rtl" / f"{where}.v"
+    """Each name of a module must have the name of the core as a prefix, exactly once."""
+    for module, file in (("hg_mvu", "top_hg_mvu"), ("hg_weights", "top_hg_mvu"), ("hg_mvu", "top")):
+        path = core / "rtl" / f"{file}.v"
         text = path.read_text()
         path.write_text(
             re.sub(rf"^( *(?:module )?)top_{module}\b", rf"\g<1>{prefix}{module}", text, flags=re.MULTILINE)
         )
         assert path.read_text() != text
         agree(core)
-        found = messages(core)
-        assert found
-        assert where == "top" or any(f"rtl/{where}.v: is not the module of this version" in line for line in found)
+        reported = messages(core)
+        assert reported
+        assert file == "top" or any(f"rtl/{file}.v: is not the module of this version" in line for line in reported)
         path.write_text(text)
     agree(core)
     assert messages(core) == []
 
 
 def test_modules_of_another_core_in_the_list(core: Path) -> None:
-    """Of one that lies beside this one, too."""
+    """Even if the other core is next to this one."""
     (core / "files.f").write_text((core / "files.f").read_text() + "rtl/other_hg_mvu.v\n")
     assert any("files.f" in text and "other_hg_mvu" in text for text in messages(core))
 
 
 @pytest.mark.parametrize("name", ["top_mv0.mem", "tb/top_mv0.mem", "top_hg_mvu.v", "tb/top.v"])
 def test_files_that_a_tool_may_find_first(core: Path, name: str) -> None:
-    """$readmemh takes a bare name: which file that is depends on where a tool is started."""
+    """$readmemh reads a bare name: the file depends on the folder in which a tool is started."""
     (core / name).write_bytes((core / "rtl" / Path(name).name).read_bytes())
     assert any(f"{name}: has the name of rtl/" in text for text in messages(core))
 
@@ -190,7 +190,7 @@ def test_the_list_of_sources(core: Path, change: Callable[[list[str]], list[str]
     assert any("files.f" in text for text in messages(core))
 
 
-#: Texts that another reader may take for something else, and what they take the place of in top.v.
+#: Name -> (text in top.v, its replacement). Other readers may interpret the replacement differently.
 TEXTS: dict[str, tuple[str, str]] = {
     "carriage return in a comment": ("wire [2:0] q1_data;", "wire //\r[2:0]\r\n q1_data;"),
     "carriage return": ("endmodule\n", "endmodule\r\n"),
@@ -199,7 +199,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "zero": ("    wire rst_core;", "\0    wire rst_core;"),
     "letter that is not ASCII": ("    wire rst_core;", "    wire rst_core; // \u2028 \u00e9"),
     "byte order mark": ("// Core of", "\ufeff// Core of"),
-    "comment behind code": ("    wire rst_core;", "    wire rst_core; // synthesis keep"),
+    "comment after code": ("    wire rst_core;", "    wire rst_core; // synthesis keep"),
     "comment of another form": ("    wire rst_core;", "    // verilator lint_off WIDTH\n    wire rst_core;"),
     "pragma": ("    // layer node_linear:", "    // synthesis translate_off node_linear:"),
     "pragma without a space": ("    // layer node_linear:", "    //translate_off node_linear:"),
@@ -213,7 +213,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "no default_nettype": ("`default_nettype none\n", ""),
     "default_nettype twice": ("    wire rst_core;", "`default_nettype wire\n    wire rst_core;"),
     "other end": ("`default_nettype wire\n", "`default_nettype none\n"),
-    "line behind the end": ("endmodule\n`default_nettype wire\n", "endmodule\n`default_nettype wire\n\n"),
+    "line after the end": ("endmodule\n`default_nettype wire\n", "endmodule\n`default_nettype wire\n\n"),
     "title": ("Core of model floor_ceil", "Core of model another"),
     "types in the head": ("of 1 x int6 [-32, 31]", "of 1 x int6 [-31, 31]"),
     "timing in the head": ("// Timing  ", "// Timing  1"),
@@ -224,18 +224,18 @@ TEXTS: dict[str, tuple[str, str]] = {
 
 @pytest.mark.cases(5)
 @pytest.mark.parametrize("name", list(TEXTS))
-def test_the_top_level_is_what_is_emitted(core: Path, name: str) -> None:
+def test_texts_that_are_never_emitted(core: Path, name: str) -> None:
     path, (old, new) = core / "rtl" / "top.v", TEXTS[name]
-    before = path.read_bytes()
-    after = before.replace(old.encode(), new.encode())
-    assert before != after
-    path.write_bytes(after)
+    original = path.read_bytes()
+    changed = original.replace(old.encode(), new.encode())
+    assert original != changed
+    path.write_bytes(changed)
     agree(core)
     assert any("rtl/top.v" in text for text in messages(core))
 
 
 def test_titles_and_names_of_any_language(tmp_path: Path, core: Path) -> None:
-    """They stand in comments."""
+    """They are in comments."""
     data = (core / "model.onnx").read_bytes()
     (tmp_path / "verilator café 模型.onnx").write_bytes(data)
     hlsgen.build(tmp_path / "verilator café 模型.onnx", tmp_path / "out")
@@ -259,18 +259,18 @@ def test_titles_and_names_of_any_language(tmp_path: Path, core: Path) -> None:
         lambda text: text.replace("0", "x", 1),
     ],
 )
-def test_memories_are_what_is_emitted(core: Path, change: Callable[[str], str]) -> None:
+def test_texts_of_memories_that_are_never_emitted(core: Path, change: Callable[[str], str]) -> None:
     path = core / "rtl" / "top_mv0.mem"
-    before = path.read_text()
-    assert change(before) != before
-    path.write_bytes(change(before).encode())
+    original = path.read_text()
+    assert change(original) != original
+    path.write_bytes(change(original).encode())
     agree(core)
     assert any("rtl/top_mv0.mem" in text for text in messages(core))
 
 
 @pytest.mark.parametrize("name", ["../top", "sub/top", "hg_top", "top.v", "", 7])
 def test_names_of_the_top_level(core: Path, name: object) -> None:
-    """They are no way out of rtl/, and not of the library."""
+    """A name cannot lead out of rtl/, and cannot be a name of the library."""
     path = core / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest["options"]["top"] = name
@@ -286,7 +286,7 @@ def test_names_of_the_top_level(core: Path, name: object) -> None:
 
 
 def test_repeated_keys(core: Path) -> None:
-    """Two programs may read another one of two equal keys."""
+    """Programs differ in which of two equal keys they read."""
     path = core / "certificate.json"
     text = path.read_text()
     path.write_text(text.replace('"certificate":', '"certificate": 2, "certificate":'))
@@ -299,6 +299,6 @@ def test_repeated_keys(core: Path) -> None:
 
 
 def test_modules_inside_of_modules() -> None:
-    """The checker finds them as the compiler does, in another way."""
+    """The checker finds the same modules as the compiler, with its own code."""
     for name in library_modules():
         assert library_closure({name}) == set(modules_used({name}))

@@ -1,4 +1,4 @@
-"""`hlsgen certify` of networks on images: what is right is certified, and no change of a build goes unnoticed."""
+"""`hlsgen certify` of networks on images: right builds are certified, and every change of a build is detected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from certified_images import IMAGES, WHOLE, build
 
 import hlsgen
 
-#: Parameters that may be another number without another function: sizes and kinds of memories, pipeline registers.
+#: Parameters that may change without changing the function: sizes and kinds of memories, pipeline registers.
 _FREE = {"DEPTH", "EVERY", "STYLE"}
 
 
@@ -29,65 +29,69 @@ NAMES = [*IMAGES, *(f"{name} folded" for name in IMAGES), *(f"{name} whole" for 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> LazyBuilds:
-    """Of the names in NAMES."""
+    """Builds by the names of NAMES."""
     folder = tmp_path_factory.mktemp("builds")
 
     def build_of(name: str) -> Path:
-        image, _, way = name.partition(" ")
-        return build(image, folder / name.replace(" ", "_"), fold=way == "folded", whole=way == "whole")
+        image, _, variant = name.partition(" ")
+        return build(image, folder / name.replace(" ", "_"), fold=variant == "folded", whole=variant == "whole")
 
     return LazyBuilds(build_of)
 
 
 @pytest.fixture
 def core(built: LazyBuilds, request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A copy of a build that can be spoilt."""
+    """A copy of a build that a test may change."""
     shutil.copytree(built[request.param], tmp_path / "core")
     return tmp_path / "core"
 
 
-def each(*names: str) -> Any:
+def for_cores(*names: str) -> Any:
     return pytest.mark.parametrize("core", names or NAMES, indirect=True)
 
 
 @pytest.mark.cases(2)
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "name, way", [(n, w) for n in IMAGES for w in ("", " folded")] + [(n, " whole") for n in WHOLE]
+    "name, variant", [(n, w) for n in IMAGES for w in ("", " folded")] + [(n, " whole") for n in WHOLE]
 )
-def test_networks_on_images_are_certified(built: LazyBuilds, name: str, way: str) -> None:
-    core = built[name + way]
-    found = hlsgen.certify(core)
-    assert found.ok, found.problems
+def test_networks_on_images_are_certified(built: LazyBuilds, name: str, variant: str) -> None:
+    core = built[name + variant]
+    certified = hlsgen.certify(core)
+    assert certified.ok, certified.problems
     text = (core / "certificate.json").read_text()
-    assert all(f'"{module}"' in text for module in (WHOLE[name] if way == " whole" else IMAGES[name][0].modules))
+    assert all(f'"{module}"' in text for module in (WHOLE[name] if variant == " whole" else IMAGES[name][0].modules))
     rows = [row for row in json.loads((core / "manifest.json").read_text())["layers"] if row["kind"] != "rename"]
-    assert [layer.layer for layer in found.layers] == [row["name"] for row in rows]
+    assert [layer.layer for layer in certified.layers] == [row["name"] for row in rows]
 
 
 def test_a_pool_between_renamed_elements(tmp_path: Path) -> None:
-    """The codes that reach the quantizer behind a pool of a signal are known by channel."""
+    """The codes at the quantizer after a pool of a signal are known by channel."""
     onnx.save(image_nets.network("grouped", 6, False), tmp_path / "model.onnx")
     hlsgen.build(tmp_path / "model.onnx", tmp_path / "core")
     assert hlsgen.certify(tmp_path / "core").ok
 
 
 def test_weights_that_can_be_loaded(tmp_path: Path) -> None:
-    """What is proven is the core with the weights of its files; the port for others is as it should be."""
+    """The proof holds for the core with the weights of its files; the port for other weights is checked."""
     onnx.save(image_nets.network("grouped", 3), tmp_path / "model.onnx")
     core = tmp_path / "core"
     hlsgen.build(tmp_path / "model.onnx", core, hlsgen.Options(loadable=True, top="top"))
     assert hlsgen.certify(core).ok
     top = (core / "rtl" / "top.v").read_text()
-    for before, after in [
-        (".LOADABLE(1)", ".LOADABLE(0)"), (".UNIT(0)", ".UNIT(1)"), (".UNITS(", ".UNITS(1"),
-        (".load(load)", ".load(s_axil_wdata)"), ("[49:0] load", "[48:0] load"), ("[3:0] s_axil_wstrb", "s_axil_wstrb"),
+    for original, changed in [
+        (".LOADABLE(1)", ".LOADABLE(0)"),
+        (".UNIT(0)", ".UNIT(1)"),
+        (".UNITS(", ".UNITS(1"),
+        (".load(load)", ".load(s_axil_wdata)"),
+        ("[49:0] load", "[48:0] load"),
+        ("[3:0] s_axil_wstrb", "s_axil_wstrb"),
         (".s_axil_wstrb(s_axil_wstrb)", ".s_axil_wstrb(s_axil_awaddr)"),
-    ]:  # fmt: skip
-        assert before in top
-        (core / "rtl" / "top.v").write_text(top.replace(before, after, 1))
+    ]:
+        assert original in top
+        (core / "rtl" / "top.v").write_text(top.replace(original, changed, 1))
         sign(core, "rtl/top.v")
-        assert not hlsgen.certify(core).ok, after
+        assert not hlsgen.certify(core).ok, changed
 
 
 @pytest.mark.sweep
@@ -102,7 +106,7 @@ def test_the_cases_have_every_module_of_images(built: LazyBuilds) -> None:
 
 
 class Core:
-    """The files of a build, with changes that agree in all of them, as far as they can."""
+    """The files of a build, with changes that are consistent in all of them as far as possible."""
 
     def __init__(self, directory: Path) -> None:
         self.directory, self.top, self.path = directory, directory / "rtl" / "top.v", directory / "certificate.json"
@@ -116,7 +120,7 @@ class Core:
         return [x for x in self.instances if x["module"] == module][number]
 
     def set(self, instance: dict[str, Any], **values: int | str) -> None:
-        """Parameters of an instance, in top level and certificate."""
+        """Change parameters of an instance, in top level and certificate."""
         certificate = json.loads(self.path.read_text())
         text = self.top.read_text()
         block = re.search(rf"{instance['module']} #\([^;]*?\) {instance['instance']} \(", text)
@@ -141,9 +145,9 @@ class Core:
 
     def words(self, name: str, words: list[str]) -> None:
         path = self.directory / "rtl" / name
-        before = path.read_text()
+        original = path.read_text()
         path.write_text("".join(f"{word}\n" for word in words))
-        assert path.read_text() != before
+        assert path.read_text() != original
         sign(self.directory, f"rtl/{name}")
 
     def undo(self) -> None:
@@ -151,38 +155,38 @@ class Core:
         self.path.write_text(self.original)
 
     def fails(self, pattern: str) -> None:
-        found = messages(self.directory)
-        assert found
-        assert re.search(pattern, found[0]), found[0]
+        reported = messages(self.directory)
+        assert reported
+        assert re.search(pattern, reported[0]), reported[0]
 
 
-@each("padded", "grouped folded", "binary", "pools folded", "three", "agreements folded")
+@for_cores("padded", "grouped folded", "binary", "pools folded", "three", "agreements folded")
 def test_weights(core: Path) -> None:
-    """A bit of a weight, and two words in each other's place."""
+    """A bit of a weight is changed, or two words are swapped."""
     c = Core(core)
     for x in c.instances:
         if x["module"] not in ("hg_conv", "hg_dwconv", "hg_mvu") or "FIRST" in x["parameters"]:
-            continue  # tables of sums are in test_sum_tables.py
+            continue  # DA tables are in test_sum_tables.py
         (name,) = x["memories"]
         words = (core / "rtl" / name).read_text().split()
         flipped = f"{int(words[0], 16) ^ 1:0{len(words[0])}x}"
         c.words(name, [flipped, *words[1:]])
-        c.fails(rf"row \(channel\) 0, .*: the model's weight is -?\d+, that of {x['instance']} -?\d+")
+        c.fails(rf"row \(channel\) 0, .*: the model's weight is -?\d+, the weight of {x['instance']} is -?\d+")
         if len(set(words)) > 1:
-            other = next(n for n, word in enumerate(words) if word != words[0])
-            swapped = [words[other], *words[1:]]
-            swapped[other] = words[0]
+            other_index = next(n for n, word in enumerate(words) if word != words[0])
+            swapped = [words[other_index], *words[1:]]
+            swapped[other_index] = words[0]
             c.words(name, swapped)
-            c.fails(rf"the model's weight is -?\d+, that of {x['instance']}")
+            c.fails(rf"the model's weight is -?\d+, the weight of {x['instance']}")
         c.words(name, words)
     assert messages(core) == []
 
 
 @pytest.mark.cases(1)
-@each("binary folded", "padded folded")
+@for_cores("binary folded", "padded folded")
 @pytest.mark.sweep
 def test_empty_lanes(core: Path) -> None:
-    """Weights of rows that do not exist may be anything, those of columns that do not exist may not."""
+    """Weights of missing rows may have any value, weights of missing columns may not."""
     c = Core(core)
     rng = np.random.default_rng(5)
     harmless = harmful = 0
@@ -195,17 +199,17 @@ def test_empty_lanes(core: Path) -> None:
         for _ in range(16):
             n, bit = int(rng.integers(len(words))), int(rng.integers(p["PE"] * p["SIMD"] * p["W_W"]))
             c.words(name, [f"{int(w, 16) ^ (1 << bit if k == n else 0):0{len(w)}x}" for k, w in enumerate(words)])
-            found = messages(core)
-            assert not found or "the model's weight" in found[0] or "an empty lane" in found[0]
-            harmless += not found
-            harmful += bool(found) and "an empty lane" in found[0]
+            reported = messages(core)
+            assert not reported or "the model's weight" in reported[0] or "an empty lane" in reported[0]
+            harmless += not reported
+            harmful += bool(reported) and "an empty lane" in reported[0]
             c.words(name, words)
     assert harmless
     assert harmful
 
 
 @pytest.mark.cases(1)
-@each("padded", "pools")
+@for_cores("padded", "pools")
 def test_windows(core: Path) -> None:
     c = Core(core)
     for module in ("hg_conv", "hg_dwconv", "hg_pool"):
@@ -216,7 +220,7 @@ def test_windows(core: Path) -> None:
         pad = int(x["parameters"]["PAD"].split("h")[1], 16)
         for name, value, pattern in (
             ("PAD", f"{bits}'h{pad ^ 1:x}", "the padding of the model is the code"),
-            ("DEPTH", least(c, x) - 1, r"DEPTH of \w+ is \d+: a window needs \d+ words"),
+            ("DEPTH", least_depth(c, x) - 1, r"DEPTH of \w+ is \d+: a window needs \d+ words"),
             ("PT", x["parameters"]["PT"] ^ 1, r"PT of \w+ is \d, in the model \d"),
             ("X_SIGNED", x["parameters"]["X_SIGNED"] ^ 1, "it reads 4 bits|it reads 5 bits"),
             ("ACC_W", x["parameters"]["ACC_W"] - 1, "its sums are|its results are"),
@@ -227,22 +231,22 @@ def test_windows(core: Path) -> None:
     assert messages(core) == []
 
 
-def least(c: Core, x: dict[str, Any]) -> int:
-    """The least DEPTH that is accepted, found by trying."""
+def least_depth(c: Core, x: dict[str, Any]) -> int:
+    """The smallest accepted DEPTH, found by trying."""
     depth = x["parameters"]["DEPTH"]
     while True:
         c.set(x, DEPTH=depth - 1)
-        # The manifest says how much is stored.
-        found = [text for text in messages(c.directory) if "manifest.json" not in text]
+        # The manifest states the size of the buffer.
+        reported = [text for text in messages(c.directory) if "manifest.json" not in text]
         c.undo()
-        if found:
+        if reported:
             return depth
         depth -= 1
 
 
-@each("sums", "product", "residual", "largest")
+@for_cores("sums", "product", "residual", "largest")
 def test_joins(core: Path) -> None:
-    """A factor, a zero point, the other operand's bits."""
+    """Changes of a factor, of a zero point, of an operand's sign and of the result's bits."""
     c = Core(core)
     x = c.instance("hg_join")
     names = [name for name in ("FA", "FB", "ZA", "ZB", "A_SIGNED", "OUT_W") if name in x["parameters"]]
@@ -251,37 +255,37 @@ def test_joins(core: Path) -> None:
         value = x["parameters"][name]
         c.set(x, **{name: value ^ 1 if name.endswith("SIGNED") else value - 1})
         c.fails(
-            r"at a = -?\d+, b = -?\d+ the model gives|the operands (count|are 0)|it reads \d|does not take what|"
-            "not fit OUT_W|beyond its model|it sends \\d+ bits"
+            r"at a = -?\d+, b = -?\d+ the model gives|the operands (have|are 0)|it reads \d|does not read the output|"
+            "not fit OUT_W|exceeds its model|it sends \\d+ bits"
         )
         c.undo()
     assert messages(core) == []
 
 
-@each("product", "sums")
-def test_operands_in_each_others_place(core: Path) -> None:
-    """The nets of a join."""
+@for_cores("product", "sums")
+def test_swapped_operands(core: Path) -> None:
+    """The nets of a join are swapped."""
     c = Core(core)
     x = c.instance("hg_join")
     block = re.search(rf"\) {x['instance']} \([^;]*;", c.text)
     assert block
     swapped = re.sub(r"\.([ab])_", lambda m: f".{'b' if m[1] == 'a' else 'a'}_", block[0])
     c.write(c.text.replace(block[0], swapped))
-    c.fails("it needs element|bits a beat, gets|it reads")
+    c.fails("it needs element|bits a beat, its stream|it reads")
     data = re.sub(r"\.([ab])_data", lambda m: f".{'b' if m[1] == 'a' else 'a'}_data", block[0])
     c.write(c.text.replace(block[0], data))
-    c.fails("are not those of stream")
+    c.fails("do not belong to stream")
 
 
-@each("three")
+@for_cores("three")
 def test_branches(core: Path) -> None:
-    """Beats of a concatenation, takers of a fork, a stream that nobody takes or two take."""
+    """Beats of a concatenation, consumers of a fork, a stream without a consumer or with two."""
     c = Core(core)
     x = c.instance("hg_concat")
     beats = {"BEATS_A": x["parameters"]["BEATS_B"], "BEATS_B": x["parameters"]["BEATS_A"]}
     assert beats["BEATS_A"] != beats["BEATS_B"]
     c.set(x, **beats)
-    c.fails("it needs element|turns of one side|no multiple of that")
+    c.fails("it needs element|turns of side A|no multiple of that")
     c.undo()
     last = c.instance("hg_concat", -1)
     side = "A" if last["parameters"]["A_SIGNED"] else "B"
@@ -294,34 +298,34 @@ def test_branches(core: Path) -> None:
     c.undo()
     name = fork["instance"]
     c.write(re.sub(rf"\.m_valid\({{(\w+), ({name}_\d_valid)", r".m_valid({\2, \1", c.text))
-    c.fails("are not those of stream|streams go in a circle|it needs element")
+    c.fails("do not belong to stream|streams form a cycle|it needs element")
     c.undo()
-    # Two take the first stream of the fork, nobody the second.
+    # The first stream of the fork has two consumers, the second none.
     c.write(re.sub(rf"(\.[sab]_(?:valid|ready)\({name}_)1_", r"\g<1>0_", c.text))
-    c.fails(rf"which \w+ takes as well|nothing takes stream {name}_1")
+    c.fails(rf"which \w+ also reads|nothing reads stream {name}_1")
 
 
-@each("residual")
+@for_cores("residual")
 def test_slices(core: Path) -> None:
     """Between streams, and between the units of a function."""
     c = Core(core)
     functions = {x["instance"] for x in c.instances if x["module"] == "hg_join"}
     slices = [x for x in c.instances if x["module"] == "hg_slice"]
     assert any(x["instance"].removesuffix("_slice") in functions for x in slices)
-    for one in slices:
-        c.set(one, WIDTH=one["parameters"]["WIDTH"] - 1)
+    for slice_ in slices:
+        c.set(slice_, WIDTH=slice_["parameters"]["WIDTH"] - 1)
         c.fails("a beat has")
         c.undo()
 
 
-@each("moved", "moved folded")
-def test_what_moves_elements(core: Path) -> None:
+@for_cores("moved", "moved folded")
+def test_modules_that_move_elements(core: Path) -> None:
     c = Core(core)
     take, pad = c.instance("hg_take"), c.instance("hg_pad")
     p = take["parameters"]
     for name, value in (("Y0", p["Y0"] ^ 1), ("Y1", p["Y1"] - 1), ("CS", p["CS"] + 1), ("WIDTH", p["WIDTH"] + 1)):
         c.set(take, **{name: value})
-        c.fails("it needs element|elements a frame, not|a beat has|keep nothing|no multiple")
+        c.fails("it needs element|elements a frame, not|a beat has|select nothing|no multiple")
         c.undo()
     p = pad["parameters"]
     for value in (
@@ -348,14 +352,14 @@ def test_what_moves_elements(core: Path) -> None:
                     continue
                 new = [v + (k == d) for k, v in enumerate(values)]
                 c.set(x, **{name: f"{width}'h{sum(v << 32 * k for k, v in enumerate(new)):x}"})
-                c.fails("it needs|elements a frame, not|go beyond|no multiple of that|words a pixel")
+                c.fails("it needs|elements a frame, not|exceed|no multiple of that|words a pixel")
                 c.undo()
     assert messages(core) == []
 
 
-@each("padded whole", "three whole")
-def test_windows_at_once(core: Path) -> None:
-    """Where they are, which rows and words are kept, how vectors lie in a beat, and the weights."""
+@for_cores("padded whole", "three whole")
+def test_entire_windows(core: Path) -> None:
+    """Window positions, buffered rows and words, the layout of vectors in a beat, and weights."""
     c = Core(core)
     unfold, mvu = c.instance("hg_unfold"), c.instance("hg_mvu")
     p = unfold["parameters"]
@@ -370,47 +374,49 @@ def test_windows_at_once(core: Path) -> None:
     ):
         if all(p.get(name, 1) != value for name, value in values.items()):
             c.set(unfold, **values)
-            c.fails("no window would be right|do not go together|it takes|multiple of that|does not get|several images")
+            c.fails(
+                "windows would be wrong|not supported together|it reads|multiple of that|does not get|several images"
+            )
             c.undo()
     for values in ({"TAPS": 1}, {"WINDOWS": 1}):
         c.set(mvu, **values)
-        c.fails("not whole ones|it takes")
+        c.fails("not entire ones|it reads")
         c.undo()
     words = (core / "rtl" / mvu["parameters"]["FILE"]).read_text().split()
     c.words(mvu["parameters"]["FILE"], [f"{int(words[0], 16) ^ 1:0{len(words[0])}x}", *words[1:]])
     c.fails("the model's weight is")
 
 
-@each("binary folded")
+@for_cores("binary folded")
 def test_pieces_of_one_vector(core: Path) -> None:
-    """hg_mvu leaves elements out if TAPS does not divide a vector."""
+    """hg_mvu skips elements if TAPS does not divide a vector."""
     c = Core(core)
-    found = [x for x in c.instances if x["module"] == "hg_mvu" and "WINDOWS" not in x["parameters"]]
-    for x in found:
+    units = [x for x in c.instances if x["module"] == "hg_mvu" and "WINDOWS" not in x["parameters"]]
+    for x in units:
         c.set(x, TAPS=3)
-        c.fails("not whole ones")
+        c.fails("not entire ones")
         c.undo()
-    assert found
+    assert units
 
 
-@each("three", "moved")
+@for_cores("three", "moved")
 def test_order_of_the_certificate(core: Path) -> None:
-    """An instance that is listed before what it takes."""
+    """An instance that is listed before its producer."""
     c = Core(core)
     certificate = json.loads(c.original)
     layer = next(x for x in certificate["layers"] if len(x["instances"]) > 1)
     layer["instances"].reverse()
     c.path.write_text(json.dumps(certificate))
-    c.fails("certificate.json lists it before what sends")
+    c.fails("certificate.json lists it before the instance that sends")
 
 
 # --------------------------------------------------------------------------- changes of any kind
 
 
 @pytest.mark.cases(2)
-@each()
+@for_cores()
 def test_a_parameter_in_both_top_level_and_certificate(core: Path) -> None:
-    """By one more or less: no function stays the same but where the number does not matter to it."""
+    """One more or less changes the function, unless the parameter does not affect it."""
     rng = np.random.default_rng(8)
     c = Core(core)
     choices = [(x, name) for x in c.instances for name, v in x["parameters"].items() if isinstance(v, int)]
@@ -423,40 +429,43 @@ def test_a_parameter_in_both_top_level_and_certificate(core: Path) -> None:
         x, name = choices[k]
         change = int(rng.choice([-1, 1]))
         c.set(x, **{name: x["parameters"][name] + change})
-        found = messages(core)
-        assert found or name in _FREE or unused(x, name, change), (x["instance"], name, x["parameters"])
+        reported = messages(core)
+        assert reported or name in _FREE or unused(x, name, change), (x["instance"], name, x["parameters"])
         c.undo()
     assert messages(core) == []
 
 
 def unused(x: dict[str, Any], name: str, change: int) -> bool:
-    """Where a range ends behind its last element; what single elements are grouped to; signs of what is packed; more
-    rows than a window needs; in which cycles a slice takes a beat."""
+    """True for parameters that do not affect the function.
+
+    These are ends of ranges after the last element, groups of single elements, and signs of packed codes. Also more
+    rows than a window needs, and the cycles in which a slice consumes a beat.
+    """
     single = x["parameters"].get({"IN_GROUP": "IN", "OUT_GROUP": "OUT"}.get(name, "")) == 1
     packed = x["module"] == "hg_join" and x["parameters"]["MODE"] == 2 and name.endswith("_SIGNED")
-    more = x["module"] == "hg_unfold" and name == "ROWS" and change > 0
+    spare_rows = x["module"] == "hg_unfold" and name == "ROWS" and change > 0
     paced = x["module"] == "hg_slice" and name == "FULL"
-    return single or packed or more or paced or (x["module"] == "hg_take" and name[1:] in ("1", "S"))
+    return single or packed or spare_rows or paced or (x["module"] == "hg_take" and name[1:] in ("1", "S"))
 
 
-def everywhere(value: Any) -> Iterator[tuple[Any, Any]]:
+def all_numbers(value: Any) -> Iterator[tuple[Any, Any]]:
     """(container, key) of every number of a JSON value."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
         if isinstance(item, int):
             yield value, key
-        yield from everywhere(item)
+        yield from all_numbers(item)
 
 
 @pytest.mark.cases(2)
-@each()
+@for_cores()
 def test_every_number_of_the_certificate(core: Path) -> None:
     rng = np.random.default_rng(9)
     c = Core(core)
-    count = len(list(everywhere(json.loads(c.original))))
+    count = len(list(all_numbers(json.loads(c.original))))
     for n in rng.choice(count, min(count, 10), replace=False):
         certificate = json.loads(c.original)
-        container, key = list(everywhere(certificate))[n]
+        container, key = list(all_numbers(certificate))[n]
         value = container[key]
         container[key] = (not value) if isinstance(value, bool) else value + int(rng.choice([-1, 1]))
         c.path.write_text(json.dumps(certificate))

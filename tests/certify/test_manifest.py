@@ -1,4 +1,4 @@
-"""`hlsgen certify`: no statement of manifest.json can be changed unnoticed, but those that are named as not proven."""
+"""`hlsgen certify` detects every change of a statement of manifest.json, except statements listed as not proven."""
 
 from __future__ import annotations
 
@@ -58,31 +58,31 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> LazyBuilds:
     def build(name: str) -> Path:
         if name in BUILDS:
             return BUILDS[name].build(folder / name)
-        image, whole = next(one for one in IMAGES if name == f"{one[0]} {one[1]}")
-        return certified_images.build(image, folder / name, whole=whole)
+        image, entire_image = next(image_case for image_case in IMAGES if name == f"{image_case[0]} {image_case[1]}")
+        return certified_images.build(image, folder / name, whole=entire_image)
 
     return LazyBuilds(build)
 
 
-@pytest.mark.parametrize("name", [*BUILDS, *(f"{name} {whole}" for name, whole in IMAGES)])
+@pytest.mark.parametrize("name", [*BUILDS, *(f"{name} {entire_image}" for name, entire_image in IMAGES)])
 @pytest.mark.sweep
 def test_every_statement(built: LazyBuilds, name: str, tmp_path: Path) -> None:
-    """All are changed at once, and each that is proven is named."""
+    """All statements are changed at once, and each proven one is reported."""
     shutil.copytree(built[name], tmp_path / "core")
     path = tmp_path / "core" / "manifest.json"
     manifest = json.loads(path.read_text())
-    wanted = set()
+    expected = set()
     for place, container, key in list(leaves(manifest)):
         if not NOT_PROVEN.fullmatch(place):
             container[key] = lie(container[key])
-            wanted.add(place)
+            expected.add(place)
     path.write_text(json.dumps(manifest))
-    found = {
+    reported = {
         match[1]
         for text in messages(tmp_path / "core", listed=False)
         if (match := re.match(r"HG055 manifest\.json: (\S+) ", text))
     }
-    assert found == wanted
+    assert reported == expected
 
 
 @pytest.mark.parametrize("place", ["", "options", "input", "layers", "fifos", "host", "top"])
@@ -106,15 +106,36 @@ def test_entries_too_many_or_missing(built: LazyBuilds, place: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("top", "other"), ("reset_active_low", True), ("reset_active_low", 0), ("loadable", True), ("name", "other"),
-        ("name", None), ("input", "float32"), ("input", 3), ("add", "other"), ("weights", "bram"), ("weights", "x"),
-        ("lanes", "2"), ("folding", []), ("max_lut", -1), ("target", None), ("device", 3), ("bus_width", "64"), ("bus_width", "7"),
-        ("bus_width", "auto"), ("bus_width", []), ("tkeep", True), ("control", True), ("clock_name", "aclk"), ("clock_name", None),
-        ("reset_name", "aresetn"), ("reset_name", ""),
+        ("top", "other"),
+        ("reset_active_low", True),
+        ("reset_active_low", 0),
+        ("loadable", True),
+        ("name", "other"),
+        ("name", None),
+        ("input", "float32"),
+        ("input", 3),
+        ("add", "other"),
+        ("weights", "bram"),
+        ("weights", "x"),
+        ("lanes", "2"),
+        ("folding", []),
+        ("max_lut", -1),
+        ("target", None),
+        ("device", 3),
+        ("bus_width", "64"),
+        ("bus_width", "7"),
+        ("bus_width", "auto"),
+        ("bus_width", []),
+        ("tkeep", True),
+        ("control", True),
+        ("clock_name", "aclk"),
+        ("clock_name", None),
+        ("reset_name", "aresetn"),
+        ("reset_name", ""),
     ],
-)  # fmt: skip
+)
 def test_options(built: LazyBuilds, option: str, value: object, tmp_path: Path) -> None:
-    """Those that decide what is built are held against the hardware, of the others the form is."""
+    """Options that decide the hardware are compared with it; for others, the form is checked."""
     shutil.copytree(built["network"], tmp_path / "core")
     path = tmp_path / "core" / "manifest.json"
     manifest = json.loads(path.read_text())
@@ -136,39 +157,69 @@ def test_options(built: LazyBuilds, option: str, value: object, tmp_path: Path) 
     ],
 )
 def test_the_list_of_files(built: LazyBuilds, change: Callable[[Any], object], name: str, tmp_path: Path) -> None:
-    """By it `hlsgen build` decides which files it may replace."""
+    """`hlsgen build` replaces only files of this list."""
     shutil.copytree(built["network"], tmp_path / "core")
     path = tmp_path / "core" / "manifest.json"
     manifest = json.loads(path.read_text())
     change(manifest["files"])
     path.write_text(json.dumps(manifest))
-    found = messages(tmp_path / "core", listed=False)
-    assert [text.split()[2] for text in found] == [f"files.{name}"]
+    reported = messages(tmp_path / "core", listed=False)
+    assert [text.split()[2] for text in reported] == [f"files.{name}"]
 
 
 def test_every_option_and_realization_is_known() -> None:
-    """A new one has to be held, or named as not proven."""
-    known = {"input", "add", "reset_active_low", "loadable", "top", "name", "weights", "target", "prefer", "folding"}
-    known |= {"bus_width", "ports", "tkeep", "control", "clock_name", "reset_name", "recurrence", "runtime", "outputs"}
-    known |= {"realize", "lanes", "target_cycles", "device", "clock_mhz", "max_lut", "max_dsp", "max_bram"}
-    assert {field.name for field in fields(hlsgen.Options)} == known
+    """A new one has to be checked, or listed as not proven."""
+    known_options = {
+        "input",
+        "add",
+        "reset_active_low",
+        "loadable",
+        "top",
+        "name",
+        "weights",
+        "target",
+        "prefer",
+        "folding",
+    }
+    known_options |= {
+        "bus_width",
+        "ports",
+        "tkeep",
+        "control",
+        "clock_name",
+        "reset_name",
+        "recurrence",
+        "runtime",
+        "outputs",
+    }
+    known_options |= {"realize", "lanes", "target_cycles", "device", "clock_mhz", "max_lut", "max_dsp", "max_bram"}
+    assert {field.name for field in fields(hlsgen.Options)} == known_options
     assert set(REALIZATIONS) == set(KINDS)
 
 
 def test_meanings() -> None:
-    """As the compiler writes them, in code of its own."""
-    one, several = np.float32([0.1, 0.1]), np.float32([0.1, 1e-9])
-    whole, shifts = np.array([3, 3]), np.array([0, -3])
-    found = [Affine(s, z.astype(np.float32)) for s in (one, several) for z in (whole, shifts)]
-    found += [
-        Accumulator(f, o, s.astype(float)) for f in (1, 3) for o in (whole, shifts, 0 * whole) for s in (one, several)
+    """The checker's own code gives the compiler's texts."""
+    equal_scales, different_scales = np.float32([0.1, 0.1]), np.float32([0.1, 1e-9])
+    equal_offsets, different_offsets = np.array([3, 3]), np.array([0, -3])
+    encodings = [
+        Affine(s, z.astype(np.float32))
+        for s in (equal_scales, different_scales)
+        for z in (equal_offsets, different_offsets)
     ]
-    found += [IntegerEncoding("int8", o) for o in (whole, -whole, shifts, 0 * whole)]
-    for encoding in [*found, FloatKey(), Fixed(7), ThresholdCount(0.3, -1.0)]:
+    encodings += [
+        Accumulator(f, o, s.astype(float))
+        for f in (1, 3)
+        for o in (equal_offsets, different_offsets, 0 * equal_offsets)
+        for s in (equal_scales, different_scales)
+    ]
+    encodings += [
+        IntegerEncoding("int8", o) for o in (equal_offsets, -equal_offsets, different_offsets, 0 * equal_offsets)
+    ]
+    for encoding in [*encodings, FloatKey(), Fixed(7), ThresholdCount(0.3, -1.0)]:
         assert meaning(encoding) == describe(encoding)
 
 
-# --------------------------------------------------------------------------- the model that was meant
+# --------------------------------------------------------------------------- the intended model
 
 
 def edited(change: Callable[[onnx.ModelProto], object], source: Path, target: Path) -> Path:
@@ -178,9 +229,9 @@ def edited(change: Callable[[onnx.ModelProto], object], source: Path, target: Pa
     return target
 
 
-def test_the_model_that_was_meant(tmp_path: Path) -> None:
-    """A build of another model is right by itself; the model that was meant tells."""
-    meant = DATA / "floor_ceil.onnx"
+def test_the_intended_model(tmp_path: Path) -> None:
+    """A build of another model is consistent; only the intended model shows the difference."""
+    intended = DATA / "floor_ceil.onnx"
 
     def other_weight(model: onnx.ModelProto) -> None:
         weights = next(t for t in model.graph.initializer if len(t.dims) == 2 and min(t.dims) > 1)
@@ -188,23 +239,23 @@ def test_the_model_that_was_meant(tmp_path: Path) -> None:
         values[0, 0] = -values[0, 0]
         weights.CopyFrom(numpy_helper.from_array(values, weights.name))
 
-    hlsgen.build(edited(other_weight, meant, tmp_path / "floor_ceil.onnx"), tmp_path / "out")
+    hlsgen.build(edited(other_weight, intended, tmp_path / "floor_ceil.onnx"), tmp_path / "out")
     assert hlsgen.certify(tmp_path / "out").ok
     assert hlsgen.certify(tmp_path / "out", tmp_path / "floor_ceil.onnx").ok
-    found = hlsgen.certify(tmp_path / "out", model=meant)
-    assert not found.ok
-    assert str(found.problems[0]).startswith("HG055 model.onnx: is not the model in ")
+    certified = hlsgen.certify(tmp_path / "out", model=intended)
+    assert not certified.ok
+    assert str(certified.problems[0]).startswith("HG055 model.onnx: is not the model in ")
     command = ["certify", str(tmp_path / "out"), "--json", "--model"]
-    done = CliRunner().invoke(app, [*command, str(meant)])
-    assert (done.exit_code, json.loads(done.stdout)["ok"]) == (1, False)
+    result = CliRunner().invoke(app, [*command, str(intended)])
+    assert (result.exit_code, json.loads(result.stdout)["ok"]) == (1, False)
     assert CliRunner().invoke(app, [*command, str(tmp_path / "floor_ceil.onnx")]).exit_code == 0
-    done = CliRunner().invoke(app, [*command, str(tmp_path / "none.onnx")])
-    assert done.exit_code == 1
-    assert "HG001" in done.stdout
+    result = CliRunner().invoke(app, [*command, str(tmp_path / "none.onnx")])
+    assert result.exit_code == 1
+    assert "HG001" in result.stdout
 
 
 def test_a_model_with_external_data(tmp_path: Path) -> None:
-    """It is stored with its data inside, and is the same model; a build whose model has external data is none."""
+    """The data is stored inside the file, and the model is the same. A build must not have external data."""
     model = onnx.load(DATA / "floor_ceil.onnx")
     path = tmp_path / "m.onnx"
     onnx.save_model(model, path, save_as_external_data=True, location="m.bin", size_threshold=0)

@@ -1,4 +1,4 @@
-"""The checker's own models: of the modules, against realizations and simulated hardware; of monotone pieces."""
+"""The checker's own models: of modules, against realizations and simulated hardware; of monotone pieces."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ SETS = 4
 
 
 def stairs(rng: np.random.Generator, source: IntType, kind: str) -> ThresholdTable:
-    """Random steps: one way through all codes, or anything."""
+    """Random thresholds: codes in one direction, or any codes."""
     lo, hi = np.full(SETS, source.lo), np.full(SETS, source.hi)
     if kind == "even":  # nearly equidistant, rising
         reach, count = int(rng.integers(9, 30)), int(rng.integers(4, 60))
@@ -91,9 +91,9 @@ def ints(rng: np.random.Generator, low: int, high: int) -> Array:
 
 
 def shifts(rng: np.random.Generator, source: IntType) -> Shift:
-    left = int(rng.integers(0, 4))
+    left_shift = int(rng.integers(0, 4))
     low, high = sorted(int(v) for v in rng.integers(-40, 40, 2))
-    return Shift(left, int(rng.integers(0, 9)), Rounding(int(rng.integers(7))), ints(rng, -900, 900), low, high)
+    return Shift(left_shift, int(rng.integers(0, 9)), Rounding(int(rng.integers(7))), ints(rng, -900, 900), low, high)
 
 
 def scales(rng: np.random.Generator, source: IntType) -> scale.Scale:
@@ -118,12 +118,12 @@ def tables(rng: np.random.Generator, source: IntType) -> table.Table:
 
 
 def float_scales(rng: np.random.Generator, source: IntType) -> FloatScale:
-    bits, left = int(rng.integers(6, 30)), ints(rng, 0, 6)
+    bits, left_shifts = int(rng.integers(6, 30)), ints(rng, 0, 6)
     mantissa = ints(rng, 1, 1 << int(rng.integers(2, 25)))
-    wide = bits + int(mantissa.max()).bit_length()
-    shift = int(rng.integers(max(1, wide - 22), wide + 3))
+    product_bits = bits + int(mantissa.max()).bit_length()
+    shift = int(rng.integers(max(1, product_bits - 22), product_bits + 3))
     offset, zero = ints(rng, -300, 300) * (rng.random() < 0.7), ints(rng, -9, 9) * (rng.random() < 0.7)
-    return FloatScale(mantissa, left, shift, offset, zero, bits, -128, 127, bool(rng.random() < 0.3))
+    return FloatScale(mantissa, left_shifts, shift, offset, zero, bits, -128, 127, bool(rng.random() < 0.3))
 
 
 def adds(rng: np.random.Generator, source: IntType) -> PairAdd:
@@ -142,16 +142,16 @@ def products(rng: np.random.Generator, source: IntType) -> PairScale:
     )
 
 
-def on_steps(kind: str, find: Callable[[ThresholdTable], Any]) -> Callable[[np.random.Generator, IntType], Any]:
+def on_thresholds(kind: str, find: Callable[[ThresholdTable], Any]) -> Callable[[np.random.Generator, IntType], Any]:
     return lambda rng, source: find(stairs(rng, source, kind))
 
 
 MAKERS: dict[str, tuple[Callable[[np.random.Generator, IntType], Any], tuple[int, ...]]] = {
-    "hg_threshold": (on_steps("one way", thresholds.find), (1, 2)),
-    "hg_compare": (on_steps("one way", compare.find), (1, 2)),
-    "hg_rank": (on_steps("any", rank.find), (1,)),
+    "hg_threshold": (on_thresholds("one way", thresholds.find), (1, 2)),
+    "hg_compare": (on_thresholds("one way", compare.find), (1, 2)),
+    "hg_rank": (on_thresholds("any", rank.find), (1,)),
     "hg_table": (tables, (1, 2)),
-    "hg_correct": (on_steps("even", lambda steps: correct.find(steps, FOLDED[0])), (1, 2)),
+    "hg_correct": (on_thresholds("even", lambda steps: correct.find(steps, FOLDED[0])), (1, 2)),
     "hg_shift": (shifts, (1, 2)),
     "hg_scale": (scales, (1, 2)),
     "hg_scale_f32": (float_scales, (1, 2)),
@@ -163,7 +163,7 @@ FOLDED = [False]
 
 
 def cell(binding: Binding) -> Cell:
-    """As the checker reads it back."""
+    """The binding as the checker reads it back."""
     parameters: dict[str, ParameterValue] = {
         name: SizedConstant(value.width, value.value & ((1 << value.width) - 1)) if isinstance(value, Bits) else value
         for name, value in binding.parameters.items()
@@ -172,7 +172,7 @@ def cell(binding: Binding) -> Cell:
 
 
 def function(source: IntType, result: IntType) -> StepFunction:
-    """A function of those types, for its interval."""
+    """A function of these types, for its interval."""
     lo, hi = np.full(SETS, source.lo), np.full(SETS, source.hi)
     quantizer = QuantizeLinear(np.ones(SETS, np.float32), np.zeros(SETS, np.int64), result, "int32")
     return StepFunction("test", Fixed(0), (), quantizer, np.zeros(1, np.int64), lo, hi, source, result)
@@ -181,8 +181,10 @@ def function(source: IntType, result: IntType) -> StepFunction:
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("module", list(MAKERS))
 def test_models_of_modules(module: str, seed: int, tmp_path: Path) -> None:
-    """Every input in every lane, against the realization; and all changes of the code are known, also of
-    files with words that no realization has."""
+    """Every input in every lane equals the realization, and all changes of the code are known.
+
+    Also checked for files with words that no realization has.
+    """
     rng = np.random.default_rng([seed, len(module)])
     make, folds = MAKERS[module]
     count = folds[seed % len(folds)]
@@ -190,21 +192,21 @@ def test_models_of_modules(module: str, seed: int, tmp_path: Path) -> None:
     pair = module.startswith("hg_pair")
     source = IntType(0, 65535) if pair else int_type(int(rng.integers(6, 12)), bool(rng.random() < 0.5))
     result = IntType(-128, 127)
-    found = make(rng, source)
-    if isinstance(found, str):
-        pytest.skip(found)
+    realization = make(rng, source)
+    if isinstance(realization, str):
+        pytest.skip(realization)
     index = np.zeros((1, 2), np.int64) if pair else rng.permutation(SETS).reshape(count, -1)
     binder = float_scale.bind if module == "hg_scale_f32" else bind
-    bound = binder(found, index, source, result, "q0")
+    bound = binder(realization, index, source, result, "q0")
     assert bound.module == module
     for name, text in bound.memories.items():
         (tmp_path / name).write_text(text)
     model = MODELS[module](cell(bound), Memories(tmp_path))  # type: ignore[call-arg]
     x = np.arange(source.lo, source.hi + 1)
-    wanted = found.apply(x) if pair else found.apply(np.broadcast_to(x[:, None], (len(x), SETS)))
+    expected = realization.apply(x) if pair else realization.apply(np.broadcast_to(x[:, None], (len(x), SETS)))
     for (fold, lane), s in np.ndenumerate(index):
-        right = wanted if pair else wanted[:, s]
-        assert ((model.apply(fold, lane, x) - right) & 255 == 0).all()
+        lane_expected = expected if pair else expected[:, s]
+        assert ((model.apply(fold, lane, x) - lane_expected) & 255 == 0).all()
         check_runs(model, fold, lane, function(source, result), x)
     if pair:
         return
@@ -217,7 +219,7 @@ def test_models_of_modules(module: str, seed: int, tmp_path: Path) -> None:
 
 
 def spoil(binding: Binding, folder: Path, rng: np.random.Generator) -> None:
-    """A random bit of a random word of each file."""
+    """Flip a random bit of a random word of each file."""
     for name in binding.memories:
         words = (folder / name).read_text().split()
         n = int(rng.integers(len(words)))
@@ -230,9 +232,9 @@ def spoil(binding: Binding, folder: Path, rng: np.random.Generator) -> None:
 def check_runs(model: Any, fold: int, lane: int, f: StepFunction, x: Array) -> None:
     code = model.apply(fold, lane, x) & 255
     code = code - ((code >> 7) << 8)
-    found = runs(model, fold, lane, f, 0)
-    assert (found.at(x) == code).all()
-    assert len(found.start) == 1 + np.count_nonzero(code[1:] != code[:-1])
+    lane_runs = runs(model, fold, lane, f, 0)
+    assert (lane_runs.at(x) == code).all()
+    assert len(lane_runs.start) == 1 + np.count_nonzero(code[1:] != code[:-1])
 
 
 @pytest.mark.cases(2)
@@ -242,7 +244,7 @@ def check_runs(model: Any, fold: int, lane: int, f: StepFunction, x: Array) -> N
     "name", ["compare", "rank", "shift", "table", "indexed", "shared table", "shared indexed", "keys"]
 )
 def test_models_of_modules_in_simulation(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hardware with spoilt memories computes what the checker says of it, on every input of a first layer."""
+    """Hardware with changed memories computes the checker's prediction, on every input of a first layer."""
     rng = np.random.default_rng(7)
     core = CASES[name].build(tmp_path / "core")
     build = reopen(core)
@@ -253,16 +255,16 @@ def test_models_of_modules_in_simulation(name: str, tmp_path: Path, monkeypatch:
         path.write_text("\n".join(words) + "\n")
     position = next(i for i, layer in enumerate(build.graph.layers) if layer.name in build.network.choices)
     if position:
-        pytest.skip("the quantizer is behind other layers")
-    seen: list[tuple[Any, ...]] = []
+        pytest.skip("the quantizer is after other layers")
+    proofs: list[tuple[Any, ...]] = []
 
     def record(f: Any, module: Any, uses: Any, cell: str, places: list[str]) -> Any:
-        seen.append((f, module))
+        proofs.append((f, module))
         raise functions.broken("test", "enough")
 
     monkeypatch.setattr(functions, "prove", record)
     assert not hlsgen.certify(core).ok
-    f, module = seen[0]
+    f, module = proofs[0]
     source, shape = build.graph.input.type, build.graph.input.shape
     size = int(np.prod(shape))
     x = (
@@ -270,14 +272,14 @@ def test_models_of_modules_in_simulation(name: str, tmp_path: Path, monkeypatch:
         if not f.is_float
         else np.append(0, rng.integers(0x007FFFFF, source.hi, 300))
     )
-    got = run_hardware(build, core, np.repeat(x, size).reshape(-1, *shape), "icarus", allow_changed=True).reshape(
-        len(x), size
-    )
+    codes_of_hardware = run_hardware(
+        build, core, np.repeat(x, size).reshape(-1, *shape), "icarus", allow_changed=True
+    ).reshape(len(x), size)
     bits, order = f.output_type.bits, build.network.orders[1]
     lanes = build.network.nodes[-2].result.lanes
     for place, element in enumerate(order.tolist()):
         code = module.apply(place // lanes % module.folds, place % lanes, x) & ((1 << bits) - 1)
-        assert ((got[:, element] - code) & ((1 << bits) - 1) == 0).all()
+        assert ((codes_of_hardware[:, element] - code) & ((1 << bits) - 1) == 0).all()
 
 
 # --------------------------------------------------------------------------- monotone pieces
@@ -330,7 +332,7 @@ def quantizers(rng: np.random.Generator) -> Any:
             return MultiThreshold(np.sort(rng.normal(0, 20, (7, SETS)), axis=0), 1.0, 0.0)
 
 
-def whole_functions(rng: np.random.Generator) -> tuple[Any, list[Any], Any]:
+def integer_functions(rng: np.random.Generator) -> tuple[Any, list[Any], Any]:
     """Integers that wrap, and integer rescaling."""
     dtype = str(rng.choice(["int8", "uint8", "int16", "int32"]))
     ops: list[Any] = []
@@ -353,7 +355,7 @@ def whole_functions(rng: np.random.Generator) -> tuple[Any, list[Any], Any]:
 
 @pytest.mark.parametrize("seed", range(150))
 def test_pieces_are_monotone(seed: int) -> None:
-    """On every input of small intervals: pieces cover it, and are monotone where the checker says so."""
+    """On small intervals, the pieces cover every input, and are monotone if the checker says so."""
     rng = np.random.default_rng(seed)
     bits = int(rng.integers(4, 13))
     source, result = int_type(bits, True), IntType(-(1 << 31), (1 << 31) - 1)
@@ -366,43 +368,46 @@ def test_pieces_are_monotone(seed: int) -> None:
         case 2:
             meaning = Fixed(int(rng.integers(0, bits)))
         case _:
-            meaning, ops, quantizer = whole_functions(rng)
+            meaning, ops, quantizer = integer_functions(rng)
     lo, hi = np.sort(rng.integers(source.lo, source.hi + 1, (2, SETS)), axis=0)
     f = StepFunction("test", meaning, tuple(ops), quantizer, np.zeros(1, np.int64), lo, hi, source, result)
-    found, known = pieces(f), 0
+    cut, monotone_pieces = pieces(f), 0
     for s in range(SETS):
-        mine = np.flatnonzero(found.s == s)
-        assert found.lo[mine[0]] == lo[s]
-        assert found.hi[mine[-1]] == hi[s]
-        assert (found.lo[mine[1:]] == found.hi[mine[:-1]] + 1).all()
-        one = f.take(np.array([s]), lo[[s]], hi[[s]])
-        for i in mine:
-            if not found.every[i]:
-                y = np.diff(one.evaluate(np.arange(found.lo[i], found.hi[i] + 1)[:, None])[:, 0])
-                assert (y >= 0).all() or (y <= 0).all(), (s, found.lo[i], found.hi[i], ops, quantizer)
-                known += 1
-    assert known or any(isinstance(op, Cast | Activation) for op in ops) or isinstance(quantizer, Requantize)
+        pieces_of_set = np.flatnonzero(cut.s == s)
+        assert cut.lo[pieces_of_set[0]] == lo[s]
+        assert cut.hi[pieces_of_set[-1]] == hi[s]
+        assert (cut.lo[pieces_of_set[1:]] == cut.hi[pieces_of_set[:-1]] + 1).all()
+        function_of_set = f.take(np.array([s]), lo[[s]], hi[[s]])
+        for i in pieces_of_set:
+            if not cut.unknown[i]:
+                y = np.diff(function_of_set.evaluate(np.arange(cut.lo[i], cut.hi[i] + 1)[:, None])[:, 0])
+                assert (y >= 0).all() or (y <= 0).all(), (s, cut.lo[i], cut.hi[i], ops, quantizer)
+                monotone_pieces += 1
+    assert monotone_pieces or any(isinstance(op, Cast | Activation) for op in ops) or isinstance(quantizer, Requantize)
 
 
 def test_a_quotient_is_bounded_where_its_divisor_keeps_its_sign() -> None:
-    """1 / (x + 0.5) has one code at the ends of -100..100 and others inside; far from -0.5 its bounds decide."""
-    wide, narrow = int_type(9, True), int_type(4, True)
+    """1 / (x + 0.5) has one code at both ends of -100..100 and others inside. Its bounds decide other inputs."""
+    wide_type, narrow = int_type(9, True), int_type(4, True)
     over = BinaryOf(BinaryKind.DIV, ((Constant(np.float32(1)),), (Add(np.full(1, 0.5, np.float32)),)))
-    one = np.ones(1, np.float32)
-    unit, quantizer = Affine(one, 0 * one), QuantizeLinear(one, np.zeros(1, np.int64), narrow, "int8")
+    unit_array = np.ones(1, np.float32)
+    unit, quantizer = (
+        Affine(unit_array, 0 * unit_array),
+        QuantizeLinear(unit_array, np.zeros(1, np.int64), narrow, "int8"),
+    )
     low, high = np.array([-100]), np.array([100])
-    f = StepFunction("test", unit, (over,), quantizer, np.zeros(1, np.int64), low, high, wide, narrow)
+    f = StepFunction("test", unit, (over,), quantizer, np.zeros(1, np.int64), low, high, wide_type, narrow)
     x = np.arange(-100, 101)
-    other = x[f.evaluate(x[:, None])[:, 0] != 0]
-    assert len(other) == 4
-    left = undecided(f, low, high, np.zeros(1, np.int64))
-    assert left is None or set(other) <= set(left)
+    exceptions = x[f.evaluate(x[:, None])[:, 0] != 0]
+    assert len(exceptions) == 4
+    open_inputs = undecided(f, low, high, np.zeros(1, np.int64))
+    assert open_inputs is None or set(exceptions) <= set(open_inputs)
     assert undecided(f, np.array([10]), high, np.zeros(1, np.int64)).size == 0
 
 
-@pytest.mark.parametrize(("folds", "rest"), [(2, 0), (1, 2), (3, 1)])
-def test_registers_behind_memories_of_correct(folds: int, rest: int, tmp_path: Path) -> None:
-    """The module does not elaborate, and the model refuses it before it reads a table."""
+@pytest.mark.parametrize(("folds", "remainder_bits"), [(2, 0), (1, 2), (3, 1)])
+def test_registers_after_memories_of_correct(folds: int, remainder_bits: int, tmp_path: Path) -> None:
+    """The module does not elaborate, and the model rejects it before it reads a table."""
     parameters: dict[str, ParameterValue] = {
         "LANES": 1,
         "IN_W": 8,
@@ -412,6 +417,6 @@ def test_registers_behind_memories_of_correct(folds: int, rest: int, tmp_path: P
         "COUNT": 2,
     }
     parameters |= {"SHAPES": 0, "FIRST": 0, "LAST": 0, "ABOVE": 0, "OPEN": 0, "FILE": "q"}
-    cell = Cell("hg_correct", "q", {**parameters, "FOLDS": folds, "REST": rest, "DEEP": 1}, {})
+    cell = Cell("hg_correct", "q", {**parameters, "FOLDS": folds, "REST": remainder_bits, "DEEP": 1}, {})
     with pytest.raises(HlsgenError, match="DEEP is 1 with FOLDS > 1 or REST > 0"):
         CorrectModel(cell, Memories(tmp_path))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builds import LazyBuilds
-from certified import CASES, each, messages, sign
+from certified import CASES, for_cores, messages, sign
 
 import hlsgen
 from hlsgen.certify import quantizers as layers_
@@ -38,12 +38,12 @@ def core(built: LazyBuilds, request: pytest.FixtureRequest, tmp_path: Path) -> P
 def numbers(text: str) -> list[re.Match[str]]:
     """Constants of Verilog text, without comments: plain, sized hexadecimal, in names."""
     comments = [match.span() for match in re.finditer(r"//[^\n]*", text)]
-    found = re.finditer(r"(?<=')h[0-9a-f]+|\d+", text)
-    return [m for m in found if not any(a <= m.start() < b for a, b in comments)]
+    constants = re.finditer(r"(?<=')h[0-9a-f]+|\d+", text)
+    return [m for m in constants if not any(a <= m.start() < b for a, b in comments)]
 
 
 def by_one(number: str, rng: np.random.Generator) -> str:
-    """A constant, one more or less; hexadecimal with an h in front."""
+    """A constant, one more or less; hexadecimal with a leading h."""
     step = int(rng.choice([-1, 1]))
     if number.startswith("h"):
         return f"h{abs(int(number[1:], 16) + step):x}"
@@ -51,10 +51,10 @@ def by_one(number: str, rng: np.random.Generator) -> str:
 
 
 def spoilt(path: Path, rng: np.random.Generator) -> Callable[[], None]:
-    """Changes one constant of a file by one; gives what undoes that."""
-    before = path.read_text()
+    """Change one constant of a file by one; returns a function that undoes it."""
+    original = path.read_text()
     if path.suffix == ".mem":
-        lines = before.splitlines()
+        lines = original.splitlines()
         n = int(rng.integers(len(lines)))
         digits = len(lines[n])
         # A word has several fields: one more or less at any digit, most often the last.
@@ -63,41 +63,41 @@ def spoilt(path: Path, rng: np.random.Generator) -> Callable[[], None]:
         lines[n] = f"{value:0{digits}x}"
         path.write_text("\n".join(lines) + "\n")
     else:
-        match = numbers(before)[int(rng.integers(len(numbers(before))))]
-        path.write_text(before[: match.start()] + by_one(match[0], rng) + before[match.end() :])
-    assert path.read_text() != before
-    return lambda: void(path.write_text(before))
+        match = numbers(original)[int(rng.integers(len(numbers(original))))]
+        path.write_text(original[: match.start()] + by_one(match[0], rng) + original[match.end() :])
+    assert path.read_text() != original
+    return lambda: ignore(path.write_text(original))
 
 
-def void(_: object) -> None:
+def ignore(_: object) -> None:
     pass
 
 
 def files(directory: Path, suffix: str, library: bool = False) -> list[Path]:
-    found = sorted((directory / "rtl").glob(f"*{suffix}"))
-    return [path for path in found if suffix == ".mem" or ("_hg_" in path.name) == library]
+    paths = sorted((directory / "rtl").glob(f"*{suffix}"))
+    return [path for path in paths if suffix == ".mem" or ("_hg_" in path.name) == library]
 
 
 @pytest.mark.cases(1)
 @pytest.mark.sweep
-@each()
-def test_every_file_is_held_by_its_hash(core: Path) -> None:
-    """Each of them is named: alone, and where all are changed."""
+@for_cores()
+def test_hashes_of_all_files(core: Path) -> None:
+    """Each changed file is reported: alone, and if all are changed."""
     rng = np.random.default_rng(1)
     paths = sorted((core / "rtl").iterdir())
     for chosen in (*([paths[n]] for n in rng.choice(len(paths), 3, replace=False)), paths):
         undone = [spoilt(path, rng) for path in chosen]
-        found = messages(core)
-        assert all(any(f"rtl/{path.name}: has another hash" in text for text in found) for path in chosen), found
+        reported = messages(core)
+        assert all(any(f"rtl/{path.name}: has another hash" in text for text in reported) for path in chosen), reported
         for undo in undone:
             undo()
     assert messages(core) == []
 
 
 @pytest.mark.cases(3)
-@each()
+@for_cores()
 def test_every_constant_of_the_top_level(core: Path) -> None:
-    """With a hash that agrees."""
+    """The hash is updated."""
     rng = np.random.default_rng(2)
     signed = (core / "certificate.json").read_text()
     top = files(core, ".v")[0]
@@ -109,41 +109,41 @@ def test_every_constant_of_the_top_level(core: Path) -> None:
         (core / "certificate.json").write_text(signed)
 
 
-@each("network", "float")
+@for_cores("network", "float")
 def test_every_file_of_the_library(core: Path) -> None:
-    """Each of them is named: alone, and where all are changed."""
+    """Each changed file is reported: alone, and if all are changed."""
     rng = np.random.default_rng(3)
     paths = files(core, ".v", library=True)
     for chosen in (*([paths[n]] for n in rng.choice(len(paths), 3, replace=False)), paths):
         undone = [spoilt(path, rng) for path in chosen]
         for path in chosen:
             sign(core, f"rtl/{path.name}")
-        found = [text for text in messages(core) if "is not the module of this version" in text]
-        assert all(any(f"rtl/{path.name}:" in text for text in found) for path in chosen), found
+        reported = [text for text in messages(core) if "is not the module of this version" in text]
+        assert all(any(f"rtl/{path.name}:" in text for text in reported) for path in chosen), reported
         for undo in undone:
             undo()
 
 
-def everywhere(value: Any) -> Iterator[tuple[Any, Any]]:
+def all_constants(value: Any) -> Iterator[tuple[Any, Any]]:
     """(container, key) of every number of a JSON value, and of sized constants and hashes."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
         if isinstance(item, int) or (isinstance(item, str) and re.fullmatch(r"\d+'h[0-9a-f]+|[0-9a-f]{64}", item)):
             yield value, key
-        yield from everywhere(item)
+        yield from all_constants(item)
 
 
 @pytest.mark.cases(2)
-@each()
+@for_cores()
 @pytest.mark.sweep
 def test_every_number_of_the_certificate(core: Path) -> None:
     rng = np.random.default_rng(4)
     path = core / "certificate.json"
     original = path.read_text()
-    count = len(list(everywhere(json.loads(original))))
+    count = len(list(all_constants(json.loads(original))))
     for n in rng.choice(count, min(count, 24), replace=False):
         certificate = json.loads(original)
-        container, key = list(everywhere(certificate))[n]
+        container, key = list(all_constants(certificate))[n]
         value = container[key]
         if isinstance(value, bool):
             container[key] = not value
@@ -155,7 +155,7 @@ def test_every_number_of_the_certificate(core: Path) -> None:
         assert messages(core), (key, value, container[key])
     for n in range(3):  # one entry less, and one that is no number
         certificate = json.loads(original)
-        lists = [c for c, k in everywhere(certificate) if isinstance(c, list)]
+        lists = [c for c, k in all_constants(certificate) if isinstance(c, list)]
         if lists:
             lists[int(rng.integers(len(lists)))].pop() if n else lists[0].__setitem__(0, "1")
             path.write_text(json.dumps(certificate))
@@ -163,8 +163,8 @@ def test_every_number_of_the_certificate(core: Path) -> None:
 
 
 def exhaustive(f: Any, module: Any, uses: Any, cell: str, places: list[str]) -> Proof:
-    """In place of the proof: every input of every set."""
-    found: list[Any] = [None] * f.sets
+    """Replaces the proof: evaluates every input of every set."""
+    runs_of_sets: list[Any] = [None] * f.sets
     for (fold, lane), sets in uses.items():
         for s in sets:
             x = np.arange(f.lo[s], f.hi[s] + 1)
@@ -172,22 +172,22 @@ def exhaustive(f: Any, module: Any, uses: Any, cell: str, places: list[str]) -> 
             code = module.apply(fold, lane, x) & ((1 << bits) - 1)
             if f.output_type.signed:
                 code = code - ((code >> (bits - 1)) << bits)
-            one = f.take(np.array([s]), f.lo[[s]], f.hi[[s]])
-            if (one.evaluate(x[:, None])[:, 0] != code).any():
+            function_of_set = f.take(np.array([s]), f.lo[[s]], f.hi[[s]])
+            if (function_of_set.evaluate(x[:, None])[:, 0] != code).any():
                 raise broken(f.name, "differs")
-            found[s] = runs_(module, fold, lane, f, s)
-            # What the module says of its own changes is all of them.
-            assert (found[s].at(x) == code).all()
-    return Proof(found, 0, 0)
+            runs_of_sets[s] = runs_(module, fold, lane, f, s)
+            # The changes that the module's model lists are complete.
+            assert (runs_of_sets[s].at(x) == code).all()
+    return Proof(runs_of_sets, 0, 0)
 
 
 @pytest.mark.cases(1)
 @pytest.mark.sweep
-@each("network", "float", "table", "keys", "scale", "product of float32", "correct", "sum", "product")
+@for_cores("network", "float", "table", "keys", "scale", "product of float32", "correct", "sum", "product")
 def test_a_parameter_in_both_top_level_and_certificate(
     core: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """It fails if and only if the function changes: not with other registers, or room for bits that are zero."""
+    """It fails if and only if the function changes: not for other registers, or room for bits that are zero."""
     rng = np.random.default_rng(5)
     top, path = files(core, ".v")[0], core / "certificate.json"
     text, original = top.read_text(), path.read_text()
@@ -208,14 +208,14 @@ def test_a_parameter_in_both_top_level_and_certificate(
             assert top.read_text() != text
             path.write_text(json.dumps(changed))
             sign(core, f"rtl/{top.name}")
-            found = messages(core)
-            tried, passed = tried + 1, passed + (not found)
+            reported = messages(core)
+            tried, passed = tried + 1, passed + (not reported)
             if request.node.callspec.params["core"] == "keys":  # 2^32 inputs
-                assert found or name == "FALLING", (x["instance"], name, value, new)
+                assert reported or name == "FALLING", (x["instance"], name, value, new)
                 continue
             with monkeypatch.context() as patch:
                 patch.setattr(layers_, "prove", exhaustive)
-                assert (found == []) == (messages(core) == []), (x["instance"], name, value, new, found)
+                assert (reported == []) == (messages(core) == []), (x["instance"], name, value, new, reported)
     assert passed <= tried / 3
     top.write_text(text)
     path.write_text(original)
@@ -227,12 +227,12 @@ def test_a_parameter_in_both_top_level_and_certificate(
 
 @pytest.mark.cases(1)
 @pytest.mark.sweep
-@each(*(name for name in CASES if name not in ("float", "keys", "sum", "product")))
+@for_cores(*(name for name in CASES if name not in ("float", "keys", "sum", "product")))
 def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a hash that agrees, a changed word fails if and only if some reachable input gets another code.
+    """A changed word with a right hash fails if and only if a reachable input gets another code.
 
-    Words that no reachable input comes to, or that compare alike, may change: thresholds that are
-    never reached, states of a cascade that do not occur, table entries beyond the interval.
+    Words that no reachable input addresses, or that compare equally, may change. Examples are thresholds that are never
+    reached, states of a cascade that do not occur, and table entries outside the interval.
     """
     rng = np.random.default_rng(6)
     signed = (core / "certificate.json").read_text()
@@ -244,18 +244,18 @@ def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             path = chosen[int(rng.integers(len(chosen)))]
             undo = spoilt(path, rng)
             sign(core, f"rtl/{path.name}")
-            found = messages(core)
+            reported = messages(core)
             with monkeypatch.context() as patch:
                 patch.setattr(layers_, "prove", exhaustive)
-                assert (found == []) == (messages(core) == []), (path, found)
+                assert (reported == []) == (messages(core) == []), (path, reported)
             undo()
             (core / "certificate.json").write_text(signed)
-            passed += not found
+            passed += not reported
         assert passed <= (0 if kind == "mv" else count - 2), (kind, passed)
     assert messages(core) == []
 
 
-@each("keys", "float")
+@for_cores("keys", "float")
 def test_words_of_memories_for_float32(core: Path) -> None:
     rng = np.random.default_rng(7)
     memories, failed = files(core, ".mem"), 0
@@ -269,18 +269,18 @@ def test_words_of_memories_for_float32(core: Path) -> None:
     assert failed >= 20
 
 
-def stairs(core: Path) -> tuple[dict[str, Any], dict[str, Any], list[Path]]:
-    """Certificate, a layer of hg_threshold, its files."""
+def threshold_layer(core: Path) -> tuple[dict[str, Any], dict[str, Any], list[Path]]:
+    """The certificate, a layer of hg_threshold, its files."""
     certificate = json.loads((core / "certificate.json").read_text())
     layer = next(x for x in certificate["layers"] if x["instances"][-1]["module"] == "hg_threshold")
     return certificate, layer, [core / "rtl" / name for name in layer["instances"][-1]["memories"]]
 
 
 @pytest.mark.parametrize("step", [-1, 1])
-@each("folded", "integer")
+@for_cores("folded", "integer")
 def test_a_consistent_cheat(core: Path, step: int) -> None:
-    """All thresholds of a layer moved by one, in memories and certificate, and all hashes made to agree."""
-    certificate, layer, memories = stairs(core)
+    """All thresholds of a layer moved by one, in memories and certificate, with updated hashes."""
+    certificate, layer, memories = threshold_layer(core)
     parameters = layer["instances"][-1]["parameters"]
     width = parameters["IN_W"] + (1 if parameters["IN_SIGNED"] else 2)
     for path in memories:
@@ -291,16 +291,19 @@ def test_a_consistent_cheat(core: Path, step: int) -> None:
     (core / "certificate.json").write_text(json.dumps(certificate))
     for path in memories:
         sign(core, f"rtl/{path.name}")
-    found = messages(core)
-    pattern = r"HG055 (\S+): channel (\d+) \(stream position \d+\), q\d, .*: at x = (-?\d+) the model gives (-?\d+), the hardware (-?\d+)\."
-    match = re.fullmatch(pattern, found[0])
-    assert match, found
+    reported = messages(core)
+    pattern = (
+        r"HG055 (\S+): channel (\d+) \(stream position \d+\), q\d, .*: at x = (-?\d+) "
+        r"the model gives (-?\d+), the hardware (-?\d+)\."
+    )
+    match = re.fullmatch(pattern, reported[0])
+    assert match, reported
     name, channel, x, model, hardware = match[1], *(int(v) for v in match.groups()[1:])
     assert name == layer["layer"]
     assert model != hardware
-    # What it says of the model is true.
+    # The reported code of the model is right.
     graph = hlsgen.check(core / "model.onnx").graph
-    position = next(i for i, other in enumerate(graph.layers) if other.name == name)
+    position = next(i for i, other_layer in enumerate(graph.layers) if other_layer.name == name)
     codes = np.full((1, *graph.layers[position].source.shape), x)
     assert (
         run_layer(graph.layers[position], codes).reshape(-1, graph.layers[position].result.shape[-1])[0, channel]
@@ -308,19 +311,21 @@ def test_a_consistent_cheat(core: Path, step: int) -> None:
     )
 
 
-@each("folded")
+@for_cores("folded")
 def test_a_cheat_with_a_weight(core: Path) -> None:
-    """A weight and the intervals that it gives."""
+    """A weight and its intervals are changed."""
     path = core / "rtl" / "top_mv0.mem"
     lines = path.read_text().splitlines()
     lines[0] = lines[0][:-1] + f"{int(lines[0][-1], 16) ^ 1:x}"
     path.write_text("\n".join(lines) + "\n")
     sign(core, "rtl/top_mv0.mem")
-    found = messages(core)
-    assert re.search(r"row \(channel\) 0, column 0: the model's weight is -?\d+, that of mv0 -?\d+", found[0]), found
+    reported = messages(core)
+    assert re.search(
+        r"row \(channel\) 0, column 0: the model's weight is -?\d+, the weight of mv0 is -?\d+", reported[0]
+    ), reported
 
 
-@each("network")
+@for_cores("network")
 def test_files_that_are_missing_or_too_many(core: Path) -> None:
     (core / "rtl" / "extra.mem").write_text("0\n")
     assert any("rtl/extra.mem: is not in certificate.json" in text for text in messages(core))
@@ -330,7 +335,7 @@ def test_files_that_are_missing_or_too_many(core: Path) -> None:
     assert any("rtl/extra.mem: is missing" in text for text in messages(core))
 
 
-@each("network")
+@for_cores("network")
 def test_another_model_or_option(core: Path) -> None:
     data = (core / "model.onnx").read_bytes()
     (core / "model.onnx").write_bytes(data + b"\x1a\x00")
@@ -346,8 +351,8 @@ def test_another_model_or_option(core: Path) -> None:
         hlsgen.certify(core)
 
 
-@each("network")
-def test_anything_but_wires(core: Path) -> None:
+@for_cores("network")
+def test_the_top_level_has_only_wires_and_instances(core: Path) -> None:
     """A top level with logic, a second driver, swapped streams, or an instance aside."""
     top = core / "rtl" / "top.v"
     text = top.read_text()

@@ -24,18 +24,18 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_it_is_certified(built: Path) -> None:
-    found = hlsgen.certify(built)
-    assert found.ok, found.problems
+    certified = hlsgen.certify(built)
+    assert certified.ok, certified.problems
 
 
-#: Of each module, a parameter, and by how much it changes; what is said of it, in LayerNormalization and rms.
+#: (module, parameter, change, message), for LayerNormalization and rms.
 CHANGES = [
     ("moments", "CENTERED", "not", "CENTERED is"),
-    ("moments", "M_W", -3, "a moment can be|bits on stream|is not that of|bits a beat"),
+    ("moments", "M_W", -3, "a moment can be|bits on stream|differs from the|bits a beat"),
     ("moments", "OFFSET", 1, "the model has code"),
     ("moments", "SHIFT", 1, "the model has code"),
     ("moments", "Q_W", -1, "sized constant|too small|OFFSET"),
-    ("root", "STEPS", -2, "has not 25 bits"),
+    ("root", "STEPS", -2, "fewer than 25 bits"),
     ("root", "ADDEND", 1, "is not the model's"),
     ("root", "FACTOR", 2, "is not the model's|is not 2"),
     ("root", "START", 1, "is not 4"),
@@ -47,29 +47,29 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("module", "name", "change", "said"), CHANGES)
+@pytest.mark.parametrize(("module", "name", "change", "message"), CHANGES)
 def test_no_constant_can_be_changed(
-    built: Path, tmp_path: Path, module: str, name: str, change: int | str, said: str
-) -> None:  # fmt: skip
+    built: Path, tmp_path: Path, module: str, name: str, change: int | str, message: str
+) -> None:
     core = tmp_path / "core"
     shutil.copytree(built, core)
     top = core / "rtl" / "norm.v"
     text = top.read_text()
     start = text.index(f"hg_norm_{module} #(")
     head, body = text[:start], text[start:]
-    before = re.search(rf"\.{name}\((?:(\d+)'h)?([0-9a-f]+)\)", body)
-    assert before is not None
-    value = int(before[2], 16 if before[1] else 10)
+    parameter = re.search(rf"\.{name}\((?:(\d+)'h)?([0-9a-f]+)\)", body)
+    assert parameter is not None
+    value = int(parameter[2], 16 if parameter[1] else 10)
     value = 1 - value if change == "not" else value + int(change)
-    shown = f"{before[1]}'h{value:x}" if before[1] else str(value)
-    top.write_text(head + body[: before.start()] + f".{name}({shown})" + body[before.end() :])
+    shown = f"{parameter[1]}'h{value:x}" if parameter[1] else str(value)
+    top.write_text(head + body[: parameter.start()] + f".{name}({shown})" + body[parameter.end() :])
     certificate = json.loads((core / "certificate.json").read_text())
     for layer in certificate["layers"]:
         for instance in layer["instances"]:
             if instance["module"].endswith(f"hg_norm_{module}"):
-                instance["parameters"][name] = shown if before[1] else value
+                instance["parameters"][name] = shown if parameter[1] else value
     (core / "certificate.json").write_text(json.dumps(certificate))
     sign(core, f"rtl/{top.name}")
     problems = messages(core)
     assert problems
-    assert any(re.search(said, problem) for problem in problems), problems
+    assert any(re.search(message, problem) for problem in problems), problems

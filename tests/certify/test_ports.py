@@ -20,22 +20,29 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A core with all that its ports can have: an input beat is two words, a word two output beats."""
     path = tmp_path_factory.mktemp("builds") / "core"
     options = hlsgen.Options(
-        bus_width="64", tkeep=True, control=True, clock_name="aclk", reset_name="aresetn", reset_active_low=True, top="core", prefer="dsp",
-    )  # fmt: skip
+        bus_width="64",
+        tkeep=True,
+        control=True,
+        clock_name="aclk",
+        reset_name="aresetn",
+        reset_active_low=True,
+        top="core",
+        prefer="dsp",
+    )
     hlsgen.build(DATA / "floor_ceil.onnx", path, options)
     assert messages(path) == []
     return path
 
 
 def change(built: Path, tmp_path: Path, old: str, new: str) -> list[str]:
-    """What is said of a core whose top level has `new` in the place of the first match of `old`."""
+    """The problems of a core in whose top level `new` replaces the first match of `old`."""
     core = tmp_path / "core"
     shutil.copytree(built, core)
     path = core / "rtl" / "core.v"
-    before = path.read_text()
-    after = re.sub(old, new, before, count=1)
-    assert before != after
-    path.write_text(after)
+    original = path.read_text()
+    changed = re.sub(old, new, original, count=1)
+    assert original != changed
+    path.write_text(changed)
     sign(core, "rtl/core.v")
     return messages(core)
 
@@ -49,14 +56,14 @@ CHANGES = {
     "bytes of a word": (r"\.BYTES\(8\)", ".BYTES(4)"),
     "tkeep of the other port": (r"\.tkeep\(s_axis_tkeep\)", ".tkeep(m_axis_tkeep)"),
     "tlast of the other port": (r"\.tlast\(s_axis_tlast\)", ".tlast(m_axis_tlast)"),
-    "tlast is not looked at": (r"\.error_in\(tlast_error\)", ".error_in(rst_core)"),
+    "tlast is not checked": (r"\.error_in\(tlast_error\)", ".error_in(rst_core)"),
     "another clock": (r"\.clk\(aclk\), \.rst\(rst_core\)", ".clk(aresetn), .rst(rst_core)"),
     "clock of the reset": (r"\.clk\(aclk\), \.reset_in", ".clk(aresetn), .reset_in"),
     "version": (r"\.VERSION\(32'h", ".VERSION(32'h1"),
     "model": (r"\.MODEL\(32'h[0-9a-f]", ".MODEL(32'h"),
     "words of a frame": (r"\.WORDS\(32'h2\)", ".WORDS(32'h3)"),
-    "ports that are watched": (r"\.OUTPUTS\(1\)", ".OUTPUTS(2)"),
-    "port that is watched": (r"\.out_last\(m_axis_tlast\)", ".out_last(s_axis_tlast)"),
+    "ports that are monitored": (r"\.OUTPUTS\(1\)", ".OUTPUTS(2)"),
+    "port that is monitored": (r"\.out_last\(m_axis_tlast\)", ".out_last(s_axis_tlast)"),
     "register port": (r"\.s_axil_rdata\(s_axil_ctrl_rdata\)", ".s_axil_rdata(s_axil_ctrl_wdata)"),
     "port of another kind": ("core_hg_bus_in #", "core_hg_axis_in #"),
     "no control": (r"    core_hg_control #\((?s:.*?)\);\n\n", ""),
@@ -69,26 +76,27 @@ CHANGES = {
     "attribute of a wire": ("    wire rst_core;", '    (* X_INTERFACE_INFO = "a" *)\n    wire rst_core;'),
     "attribute twice": ("    input  wire aclk,", '    (* X_INTERFACE_INFO = "a" *)\n    input  wire aclk,'),
     "attributes of two ports change places": (
-        r"(    \(\*.* s_axis TDATA.*\n)(    input.*\n)(    \(\*.* s_axis TVALID.*\n)", r"\3\2\1",
+        r"(    \(\*.* s_axis TDATA.*\n)(    input.*\n)(    \(\*.* s_axis TVALID.*\n)",
+        r"\3\2\1",
     ),
     "attribute of a tool": ("    wire rst_core;", "    (* keep *) wire rst_core;"),
     "bus in the head": ("// Bus     64", "// Bus     32"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_every_change_is_found(built: Path, tmp_path: Path, name: str) -> None:
+def test_every_change_is_detected(built: Path, tmp_path: Path, name: str) -> None:
     assert change(built, tmp_path, *CHANGES[name])
 
 
 def test_a_comment_in_an_attribute_is_refused(built: Path, tmp_path: Path) -> None:
-    found = change(built, tmp_path, "1.0 s_axis TDATA", "1.0 s_axis /* TDATA")
-    assert any("more than wires and instances" in text for text in found)
+    reported = change(built, tmp_path, "1.0 s_axis TDATA", "1.0 s_axis /* TDATA")
+    assert any("more than wires and instances" in text for text in reported)
 
 
 @pytest.fixture(scope="module")
 def early(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A core with wide beats behind narrow ones: its input port keeps ready apart."""
+    """A core with wide beats after narrow ones: its input port separates ready from the core."""
     path = tmp_path_factory.mktemp("builds") / "core"
     net = Net((1, 8)).quant(0.5, bits=4.0)
     net.linear(24, 8, name="fc")

@@ -29,14 +29,16 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_wrong_parameters(built: Path) -> None:
-    """Every number of every unit, less one; what is wider than it needs to be stays right."""
+    """Every parameter of every unit is decreased by one, or by more if the width has spare bits."""
     assert messages(built) == []
     layers = json.loads((built / "certificate.json").read_text())["layers"]
     for unit in (x for layer in layers for x in layer["instances"] if x["module"].startswith("hg_rows_")):
         for name, value in unit["parameters"].items():
             if isinstance(value, int) and name != "ACC_W":
-                other = 1 - value if value in (0, 1) else value - {"SQ_W": 4, "SUM_W": 2, "BITS": 2}.get(name, 1)
-                with changed(built, str(unit["instance"]), name, other):
+                changed_value = (
+                    1 - value if value in (0, 1) else value - {"SQ_W": 4, "SUM_W": 2, "BITS": 2}.get(name, 1)
+                )
+                with changed(built, str(unit["instance"]), name, changed_value):
                     assert messages(built), (unit["module"], name, value)
 
 
@@ -71,8 +73,12 @@ def test_numbers_are_read_twice(case: str, tmp_path: Path) -> None:
             wrong.append(replace(function, **{field: table}))
     else:
         assert isinstance(function, IntegerNorm)
-        wrong = [replace(function, weight=function.weight + np.eye(12, dtype=np.int64)[3]), replace(function, shift=3),
-                 replace(function, bias=function.bias + 1), replace(function, wraps=not function.wraps)]  # fmt: skip
-    for other in wrong:
-        step = replace(last, op=RowStep(other))  # type: ignore[arg-type]
+        wrong = [
+            replace(function, weight=function.weight + np.eye(12, dtype=np.int64)[3]),
+            replace(function, shift=3),
+            replace(function, bias=function.bias + 1),
+            replace(function, wraps=not function.wraps),
+        ]
+    for wrong_function in wrong:
+        step = replace(last, op=RowStep(wrong_function))  # type: ignore[arg-type]
         assert compare(tmp_path / "m.onnx", replace(right, steps=(*right.steps[:-1], step))).problems

@@ -1,4 +1,4 @@
-"""Normalizations are read a second time: every form, and each number of it that could be misread."""
+"""The second reading of normalizations: every form, and each of its numbers that could be misread."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ def imported(form: str, folder: Path) -> tuple[Path, Model]:
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_is_read_twice(form: str, tmp_path: Path) -> None:
     path, model = imported(form, tmp_path)
-    found = compare(path, model)
-    assert not found.problems
-    assert not found.once
+    reading = compare(path, model)
+    assert not reading.problems
+    assert not reading.once
 
 
 @pytest.mark.parametrize("form", ["LayerNormalization", "RMSNormalization", "layer twice", "rms reciprocal"])
-@pytest.mark.parametrize("what", ["epsilon", "kind", "gamma", "beta"])
-def test_a_misread_number_is_found(form: str, what: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("parameter", ["epsilon", "kind", "gamma", "beta"])
+def test_a_misread_number_is_found(form: str, parameter: str, tmp_path: Path) -> None:
     path, model = imported(form, tmp_path)
     steps, changed = list(model.steps), 0
     for i, step in enumerate(steps):
         op = step.op
-        if isinstance(op, Normalize) and what in ("epsilon", "kind"):
-            other = NormKind.RMS if op.kind is NormKind.LAYER else NormKind.LAYER
-            near = float(np.nextafter(np.float32(op.epsilon), np.float32(1)))
-            op = replace(op, epsilon=near) if what == "epsilon" else replace(op, kind=other)
-        elif isinstance(op, Mul if what == "gamma" else Add) and what in ("gamma", "beta"):
+        if isinstance(op, Normalize) and parameter in ("epsilon", "kind"):
+            other_kind = NormKind.RMS if op.kind is NormKind.LAYER else NormKind.LAYER
+            next_epsilon = float(np.nextafter(np.float32(op.epsilon), np.float32(1)))
+            op = replace(op, epsilon=next_epsilon) if parameter == "epsilon" else replace(op, kind=other_kind)
+        elif isinstance(op, Mul if parameter == "gamma" else Add) and parameter in ("gamma", "beta"):
             op = replace(op, value=np.nextafter(op.value, np.float32(9)))
         changed += op is not step.op
         steps[i] = replace(step, op=op)
     if changed:
         assert compare(path, replace(model, steps=tuple(steps))).problems
     else:
-        assert what == "beta"
+        assert parameter == "beta"
         assert "rms" in form.lower()

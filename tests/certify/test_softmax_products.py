@@ -1,4 +1,4 @@
-"""Powers of e as products of two words: what is wrong in the files, or in the proof's reach, is not certified."""
+"""Powers of e as products of two words: wrong files, and powers that the proof does not cover, are not certified."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wrong_parameters(built: Path) -> None:
-    """Every number, less one."""
+    """Every number is decreased by one."""
     assert messages(built) == []
     layers = json.loads((built / "certificate.json").read_text())["layers"]
     (unit,) = [x for layer in layers for x in layer["instances"] if x["module"].startswith("hg_softmax")]
@@ -38,7 +38,7 @@ def test_wrong_parameters(built: Path) -> None:
 
 @pytest.mark.parametrize("tail", ["high", "low"])
 def test_wrong_words(built: Path, tail: str) -> None:
-    """The last bit of a word, its top bit, a word that is gone."""
+    """The last bit of a word, its top bit, a word that is 0."""
     (path,) = (built / "rtl").glob(f"*_{tail}.mem")
     text = path.read_text()
     lines = text.split()
@@ -53,7 +53,7 @@ def test_wrong_words(built: Path, tail: str) -> None:
 
 
 def test_wrong_mask(built: Path) -> None:
-    """An element that counts and should not, one that should, one that is even."""
+    """The mask words of the first, the second and the last element are changed."""
     (path,) = (built / "rtl").glob("*_mask.mem")
     text = path.read_text()
     lines = text.split()
@@ -61,7 +61,7 @@ def test_wrong_mask(built: Path) -> None:
         wrong = f"{int(lines[place], 16) ^ change:0{len(lines[place])}x}"
         path.write_text("\n".join([*lines[:place], wrong, *lines[place + 1 :]]) + "\n")
         sign(built, f"rtl/{path.name}")
-        assert any("the mask says" in text for text in messages(built)), place
+        assert any("the mask has" in text for text in messages(built)), place
     path.write_text(text)
     sign(built, f"rtl/{path.name}")
     assert messages(built) == []

@@ -1,4 +1,4 @@
-"""What `hlsgen certify` says of itself: each assumption is named, and most are shown to be needed."""
+"""The statements of `hlsgen certify`: each assumption is listed, and most are shown to be needed."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from hlsgen.verilog import emit
 
 BOTH = ("verilog", "hls")
 NAMES = [x.name for x in statements.assumed(model=False, loadable=True, once=("node",), targets=["verilog"])]
-#: With the statements of what is left where other files are not compared.
-EVERY = {
+#: All assumptions, including those for files that are not compared.
+ALL_ASSUMPTIONS = {
     x.name: x
     for compared in (True, False)
     for x in statements.assumed(model=False, loadable=True, once=("node",), targets=BOTH, compared=compared)
@@ -47,41 +47,43 @@ def core(built: Path, tmp_path: Path) -> Path:
     return tmp_path / "core"
 
 
-def named(found: Certified) -> dict[str, Statement]:
-    return {x.name: x for x in found.assumed}
+def assumptions_by_name(certified: Certified) -> dict[str, Statement]:
+    return {x.name: x for x in certified.assumed}
 
 
 def test_every_build_lists_them(core: Path) -> None:
-    found = json.loads(CliRunner().invoke(app, ["certify", str(core), "--json"]).stdout)
-    assert [x["name"] for x in found["proven"]] == [x.name for x in statements.proven(model=False, targets=["verilog"])]
-    assert [x["name"] for x in found["assumed"]] == [x for x in NAMES if x not in ("written-weights", "read-once")]
-    for entry in found["proven"] + found["assumed"]:
+    output = json.loads(CliRunner().invoke(app, ["certify", str(core), "--json"]).stdout)
+    assert [x["name"] for x in output["proven"]] == [
+        x.name for x in statements.proven(model=False, targets=["verilog"])
+    ]
+    assert [x["name"] for x in output["assumed"]] == [x for x in NAMES if x not in ("written-weights", "read-once")]
+    for entry in output["proven"] + output["assumed"]:
         assert set(entry) == {"name", "text", "where"}
         assert entry["text"].endswith(".")
     path = core / "rtl" / "top.v"
     path.write_text(path.read_text() + "// more\n")
-    found = json.loads(CliRunner().invoke(app, ["certify", str(core), "--json"]).stdout)
-    assert (found["ok"], found["proven"], bool(found["assumed"])) == (False, [], True)
+    output = json.loads(CliRunner().invoke(app, ["certify", str(core), "--json"]).stdout)
+    assert (output["ok"], output["proven"], bool(output["assumed"])) == (False, [], True)
 
 
 def test_the_page_lists_them() -> None:
-    """With the same sentences, and no others."""
-    every = EVERY.values()
+    """The page has the same sentences, and no others."""
+    assumptions = ALL_ASSUMPTIONS.values()
     page = " ".join((ROOT / "docs" / "certificate.md").read_text().split())
-    for part in (statements.proven(model=True, targets=BOTH), every):
+    for part in (statements.proven(model=True, targets=BOTH), assumptions):
         for x in part:
             assert f"| `{x.name}` | {x.text} |" in page, x.name
     rows = re.findall(r"\| `([a-z-]+)` \| [^|]+\. \|", page)
     assert sorted(rows) == sorted(
-        [*(x.name for x in every), *(x.name for x in statements.proven(model=True, targets=BOTH))]
+        [*(x.name for x in assumptions), *(x.name for x in statements.proven(model=True, targets=BOTH))]
     )
 
 
-# --------------------------------------------------------------------------- with one of them broken
+# --------------------------------------------------------------------------- broken assumptions
 
 
 def test_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong module of the library is not seen."""
+    """A wrong library module is not detected."""
     original = rtl_files.library_text
 
     def wrong(folder: str, name: str) -> str:
@@ -91,12 +93,12 @@ def test_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emit, "library_text", wrong)
     directory = CASES["network"].build(tmp_path / "core")
     assert "~s_axis_tdata" in (directory / "rtl" / "top_hg_axis_in.v").read_text()
-    assert "library" in named(hlsgen.certify(directory))
+    assert "library" in assumptions_by_name(hlsgen.certify(directory))
     assert messages(directory) == []
 
 
 def test_arithmetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong rounding in the evaluation of the model is not seen, but where the numbers of the file are rounded."""
+    """A wrong rounding in the evaluation of the model is not detected, except where the file's numbers are rounded."""
     right = CASES["rank"].build(tmp_path / "right")
     monkeypatch.setitem(fixed._ROUND, fixed.Rounding.ROUND, np.floor)
     assert messages(right) != []
@@ -105,15 +107,15 @@ def test_arithmetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_lowering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pass that changes a weight is not seen."""
+    """A pass that changes a weight is not detected."""
     right = CASES["network"].build(tmp_path / "right")
     lower = driver.lower
 
-    def wrong(model: Any, *rest: Any) -> Any:
+    def wrong(model: Any, *args: Any) -> Any:
         steps = [
             replace(s, op=replace(s.op, weight=-s.op.weight)) if isinstance(s.op, MatMul) else s for s in model.steps
         ]
-        return lower(replace(model, steps=tuple(steps)), *rest)
+        return lower(replace(model, steps=tuple(steps)), *args)
 
     monkeypatch.setattr(driver, "lower", wrong)
     monkeypatch.setattr(sys.modules["hlsgen.certify"], "lower", wrong)
@@ -122,7 +124,7 @@ def test_lowering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_input_range(tmp_path: Path) -> None:
-    """A code that the input port must not get may give anything."""
+    """A code outside the range of the input port may give any result."""
     case = Case(lambda: quantizer("Abs"), hlsgen.Options(realize={"": "table"}, input="TERNARY"))
     core = case.build(tmp_path / "core")
     manifest = json.loads((core / "manifest.json").read_text())
@@ -140,12 +142,12 @@ def test_input_range(tmp_path: Path) -> None:
 
 
 def test_options(tmp_path: Path) -> None:
-    """A build with another option is right as well."""
+    """A build with another option is also certified."""
     for number, text in enumerate((None, "fixed:6,6")):
         hlsgen.build(DATA / "floor_ceil.onnx", tmp_path / str(number), hlsgen.Options(input=text))
-        found = hlsgen.certify(tmp_path / str(number))
-        assert found.ok
-        assert "options.input" in named(found)["options"].where
+        certified = hlsgen.certify(tmp_path / str(number))
+        assert certified.ok
+        assert "options.input" in assumptions_by_name(certified)["options"].where
 
 
 def entry(*path: str | int, value: object) -> Callable[[Path], None]:
@@ -161,7 +163,7 @@ def entry(*path: str | int, value: object) -> Callable[[Path], None]:
 
 
 def slower(core: Path) -> None:
-    """In the comment at the head of the top level, too."""
+    """Change the latency, also in the comment at the head of the top level."""
     path = core / "rtl" / "top.v"
     cycles = json.loads((core / "manifest.json").read_text())["cycles"]["latency"]
     text = path.read_text()
@@ -184,25 +186,25 @@ def slower(core: Path) -> None:
         ("other-files", lambda core: next((core / "host").glob("*.c")).write_text("")),
     ],
 )
-def test_what_is_not_proven(core: Path, name: str, change: Callable[[Path], None]) -> None:
-    """By the proof alone. What is compared shows a change of any of these."""
+def test_changes_that_are_not_proven(core: Path, name: str, change: Callable[[Path], None]) -> None:
+    """The proof alone accepts them; the comparison with a new build detects each change."""
     change(core)
-    found = prove(core)
-    assert found.ok, found.problems
-    assert named(found)[name].where
+    certified = prove(core)
+    assert certified.ok, certified.problems
+    assert assumptions_by_name(certified)[name].where
     assert not hlsgen.certify(core).ok or name == "wishes"
 
 
 def test_model_and_written_weights(core: Path, tmp_path: Path) -> None:
-    """The one is proven with the option, the other there only of builds with the port."""
-    found = hlsgen.certify(core, DATA / "floor_ceil.onnx")
-    assert "model" in {x.name for x in found.proven} - set(named(found))
-    assert "model" in named(hlsgen.certify(core))
-    assert "written-weights" not in named(found)
+    """The model is proven with the option; written weights are assumed only for builds with the port."""
+    certified = hlsgen.certify(core, DATA / "floor_ceil.onnx")
+    assert "model" in {x.name for x in certified.proven} - set(assumptions_by_name(certified))
+    assert "model" in assumptions_by_name(hlsgen.certify(core))
+    assert "written-weights" not in assumptions_by_name(certified)
     hlsgen.build(DATA / "floor_ceil.onnx", tmp_path / "out", hlsgen.Options(loadable=True))
-    assert "written-weights" in named(hlsgen.certify(tmp_path / "out"))
+    assert "written-weights" in assumptions_by_name(hlsgen.certify(tmp_path / "out"))
 
 
 def test_tools() -> None:
-    """Nothing here runs one, so this can only be said."""
+    """No test here runs a tool, so this can only be assumed."""
     assert "tools" in NAMES

@@ -30,7 +30,7 @@ def files(core: Path) -> list[Path]:
 
 
 def test_every_bit(core: Path) -> None:
-    """Of a table, of words and of codes that do not exist too."""
+    """Also bits of words and of codes that do not exist."""
     rng, certificate = np.random.default_rng(6), (core / "certificate.json").read_text()
     assert messages(core) == []
     assert len(files(core)) > 1
@@ -95,14 +95,14 @@ def test_parameters_that_tables_cannot_be_with(core: Path, name: str, value: int
             unit["parameters"][name] = value
     path.write_text(json.dumps(certificate))
     sign(core, "rtl/top.v")
-    assert any("parameters that they cannot be with" in said for said in messages(core)), messages(core)
+    assert any("parameters that exclude them" in said for said in messages(core)), messages(core)
 
 
 def _parameter(core: Path, name: str) -> int:
-    found = re.search(rf"\.{name}\((\d+)\)", (core / "rtl" / "top.v").read_text())
-    assert found is not None
-    return int(found[1])
+    match = re.search(rf"\.{name}\((\d+)\)", (core / "rtl" / "top.v").read_text())
+    assert match is not None
+    return int(match[1])
 
 
-def test_what_is_said(core: Path) -> None:
+def test_the_unchanged_build_is_certified(core: Path) -> None:
     assert hlsgen.certify(core).ok

@@ -21,9 +21,11 @@ import hlsgen
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("builds")
-    found = {name: CASES[name].build(folder / name) for name in ("network", "rank", "compare", "scale", "float")}
-    found["moved"] = certified_images.build("moved", folder / "moved")
-    return found | {name: certified_images.build(name, folder / f"w{name}", whole=True) for name in ("three", "padded")}
+    builds = {name: CASES[name].build(folder / name) for name in ("network", "rank", "compare", "scale", "float")}
+    builds["moved"] = certified_images.build("moved", folder / "moved")
+    return builds | {
+        name: certified_images.build(name, folder / f"w{name}", whole=True) for name in ("three", "padded")
+    }
 
 
 @pytest.fixture
@@ -34,12 +36,12 @@ def core(built: dict[str, Path], tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def little_memory() -> Iterator[None]:
-    """So that a test of memory fails before the machine does."""
+    """A limit, with which a test of memory fails before the machine does."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), before[1]))
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), limits[1]))
     yield
-    resource.setrlimit(resource.RLIMIT_AS, before)
+    resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 def edited(path: Path, change: Callable[[Any], object]) -> None:
@@ -51,7 +53,7 @@ def edited(path: Path, change: Callable[[Any], object]) -> None:
 @pytest.mark.parametrize("name", ["files.f", "manifest.json", "model.onnx", "certificate.json"])
 @pytest.mark.parametrize("kind", ["pipe", "device", "link"])
 @pytest.mark.sweep
-def test_what_is_certified_are_plain_files(core: Path, name: str, kind: str) -> None:
+def test_certified_files_must_be_plain_files(core: Path, name: str, kind: str) -> None:
     (core / name).rename(core / "elsewhere")
     if kind == "pipe":
         os.mkfifo(core / name)
@@ -141,7 +143,7 @@ SIZES: list[tuple[str, str, dict[str, int | str]]] = [
 @pytest.mark.parametrize(("name", "module", "values"), SIZES)
 def test_parameters_that_ask_for_memory(
     built: dict[str, Path], tmp_path: Path, name: str, module: str, values: dict[str, int | str]
-) -> None:  # fmt: skip
+) -> None:
     shutil.copytree(built[name], tmp_path / "core")
     set_parameters(tmp_path / "core", module, values)
     assert messages(tmp_path / "core")
@@ -167,24 +169,24 @@ def set_parameters(core: Path, module: str, values: dict[str, int | str]) -> Non
     sign(core, "rtl/top.v")
 
 
-def test_a_sum_that_the_unit_cannot_make(built: dict[str, Path], tmp_path: Path) -> None:
+def test_a_sum_that_the_unit_does_not_support(built: dict[str, Path], tmp_path: Path) -> None:
     """(x * 2^SHIFT) * 2^E is the same number for any SHIFT, but hg_f32_decode has 64 bits for the sum."""
     core = tmp_path / "core"
     shutil.copytree(built["float"], core)
     certificate = json.loads((core / "certificate.json").read_text())
     units = [x for layer in certificate["layers"] for x in layer["instances"] if x["module"] == "hg_f32_decode"]
-    own = units[0]["parameters"]
+    parameters = units[0]["parameters"]
     for shift in (1, 63):
-        name, lanes = own["FILE"], own["LANES"]
-        width = own["B_W"] + own["M_W"] + 12
+        name, lanes = parameters["FILE"], parameters["LANES"]
+        width = parameters["B_W"] + parameters["M_W"] + 12
         lines = (built["float"] / "rtl" / name).read_text().split()
         words = []
         for line in lines:
             word = 0
             for lane in range(lanes):
-                rest = int(line, 16) >> (lane * width) & ((1 << width) - 1)
-                exponent = ((rest >> (width - 12)) - (shift - own["SHIFT"])) % (1 << 12)
-                word |= (rest & ((1 << (width - 12)) - 1) | exponent << (width - 12)) << (lane * width)
+                field = int(line, 16) >> (lane * width) & ((1 << width) - 1)
+                exponent = ((field >> (width - 12)) - (shift - parameters["SHIFT"])) % (1 << 12)
+                word |= (field & ((1 << (width - 12)) - 1) | exponent << (width - 12)) << (lane * width)
             words.append(f"{word:0{len(line)}x}\n")
         shutil.rmtree(core)
         shutil.copytree(built["float"], core)

@@ -87,7 +87,7 @@ def test_the_states_of_other_steps_do_not_come_back(tmp_path: Path) -> None:
     out = built(elman(4), tmp_path, top="top")
     rows = next(f"state{n}_back_rows" for n in range(20) if f" state{n}_back_rows (" in (out / "rtl/top.v").read_text())
     with changed(out, rows, "Y0", 1), changed(out, rows, "Y1", 4):
-        assert any("does not bring back the states of the steps before" in text for text in messages(out))
+        assert any("does not carry the states of the steps before" in text for text in messages(out))
 
 
 def test_what_comes_back_is_a_later_tensor(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_what_comes_back_is_a_later_tensor(tmp_path: Path) -> None:
     one = graph.layers[at]
     assert isinstance(one, Map)
     turned = View(one.name, Transpose((1, 0)), one.source, one.result, one.inputs)
-    with pytest.raises(HlsgenError, match="does not work on each step alone"):
+    with pytest.raises(HlsgenError, match="does not work on each step separately"):
         loops.check(with_layer(at, turned))
 
 

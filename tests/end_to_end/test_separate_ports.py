@@ -168,14 +168,14 @@ def test_names() -> None:
 
 #: What is changed for what in the top level, and what the checker says then.
 SWAPS = {
-    ("s_axis_tdata(s_axis_a_tdata)", "s_axis_tdata(s_axis_b_tdata)"): "is connected otherwise",
-    ("frame_error(frame_error_a)", "frame_error(frame_error_b)"): "is connected otherwise",
+    ("s_axis_tdata(s_axis_a_tdata)", "s_axis_tdata(s_axis_b_tdata)"): "has wrong connections",
+    ("frame_error(frame_error_a)", "frame_error(frame_error_b)"): "has wrong connections",
     (".m_data(s_axis_a_data), .m_valid(s_axis_a_valid), .m_ready(s_axis_a_ready)",
      ".m_data(s_axis_b_data), .m_valid(s_axis_b_valid), .m_ready(s_axis_b_ready)"): "it gets element 32 of the input",
-    ("m_axis_tlast(m_axis_s_tlast)", "m_axis_tlast(m_axis_p_tlast)"): "is connected otherwise",
+    ("m_axis_tlast(m_axis_s_tlast)", "m_axis_tlast(m_axis_p_tlast)"): "has wrong connections",
     ("s_axis_a:s_axis_b:", "s_axis_a:"): "has attribute",
     ("s_axis_a TDATA", "s_axis_b TDATA"): "has attribute",
-    ("// Input   s_axis_a:", "// Input   s_axis_b:"): "the design gives",
+    ("// Input   s_axis_a:", "// Input   s_axis_b:"): "expected is",
 }  # fmt: skip
 #: What is changed in the manifest, of the first input or output.
 CLAIMS = [
