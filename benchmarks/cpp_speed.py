@@ -61,9 +61,7 @@ def main() -> None:
                 program.run(codes)
                 speed = len(codes) / (processor_seconds() - begun)
             ratio, compiling = seconds / verilog, compiled - start
-            table.add_row(
-                model.stem, f"{seconds:.1f}", f"{ratio:.2f}", simulator, f"{compiling:.1f}", f"{speed:,.0f}"
-            )  # fmt: skip
+            table.add_row(model.stem, f"{seconds:.1f}", f"{ratio:.2f}", simulator, f"{compiling:.1f}", f"{speed:,.0f}")
     Console(width=120).print(table)
 
 

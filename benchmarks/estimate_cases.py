@@ -84,24 +84,42 @@ def _shared(name: str) -> Callable[[], Model]:
 
 def _mlps() -> Iterator[tuple[str, Case]]:
     for w, x, sizes, cycles, options in [
-        (4, 4, (32, 32, 10), 32, {}), (8, 8, (24, 16, 6), 24, {}), (2, 2, (48, 32, 10), 16, {}),
-        (3, 3, (32, 24, 10), 24, {}), (3, 8, (32, 16, 8), 32, {}), (1, 4, (64, 32, 10), 32, {}),
-        (1, 1, (128, 64, 10), 16, {}), (6, 4, (24, 24, 5), 48, {}), (4, 4, (16, 8, 4), 1, {}),
-        (2, 3, (64, 48, 10), 128, {}), (8, 8, (64, 32, 10), 512, {}), (5, 3, (30, 20, 7), 60, {}),
-        (2, 4, (96, 24, 5), 48, {}), (7, 7, (20, 12, 4), 30, {}), (4, 6, (40, 16, 10), 32, {}),
-        (8, 4, (128, 32, 6), 2048, {}), (4, 4, (64, 64, 10), 256, {"weights": "bram"}),
-        (8, 8, (32, 24, 10), 48, {"prefer": "dsp"}), (4, 6, (48, 16, 8), 24, {"prefer": "dsp"}),
-        (8, 8, (24, 16, 6), 160, {"prefer": "dsp"}), (4, 6, (20, 12, 6), 100, {"prefer": "dsp"}),
-    ]:  # fmt: skip
+        (4, 4, (32, 32, 10), 32, {}),
+        (8, 8, (24, 16, 6), 24, {}),
+        (2, 2, (48, 32, 10), 16, {}),
+        (3, 3, (32, 24, 10), 24, {}),
+        (3, 8, (32, 16, 8), 32, {}),
+        (1, 4, (64, 32, 10), 32, {}),
+        (1, 1, (128, 64, 10), 16, {}),
+        (6, 4, (24, 24, 5), 48, {}),
+        (4, 4, (16, 8, 4), 1, {}),
+        (2, 3, (64, 48, 10), 128, {}),
+        (8, 8, (64, 32, 10), 512, {}),
+        (5, 3, (30, 20, 7), 60, {}),
+        (2, 4, (96, 24, 5), 48, {}),
+        (7, 7, (20, 12, 4), 30, {}),
+        (4, 6, (40, 16, 10), 32, {}),
+        (8, 4, (128, 32, 6), 2048, {}),
+        (4, 4, (64, 64, 10), 256, {"weights": "bram"}),
+        (8, 8, (32, 24, 10), 48, {"prefer": "dsp"}),
+        (4, 6, (48, 16, 8), 24, {"prefer": "dsp"}),
+        (8, 8, (24, 16, 6), 160, {"prefer": "dsp"}),
+        (4, 6, (20, 12, 6), 100, {"prefer": "dsp"}),
+    ]:
         yield (
             _name("mlp", w, x, cycles, options),
             Case(_made(mlp, w, x, sizes, 7 * w + x), True, {"target_cycles": cycles, **options}),
         )
     for w, x, sizes, cycles, options in [
-        (5, 7, (40, 20, 8), 40, {}), (2, 8, (64, 32, 4), 64, {}), (7, 3, (16, 24, 10), 32, {}),
-        (4, 4, (40, 24, 10), 64, {}), (3, 2, (80, 20, 6), 32, {}), (6, 6, (36, 18, 9), 96, {}),
-        (6, 8, (40, 20, 10), 40, {"prefer": "dsp"}), (6, 5, (20, 16, 5), 100, {"prefer": "dsp"}),
-    ]:  # fmt: skip
+        (5, 7, (40, 20, 8), 40, {}),
+        (2, 8, (64, 32, 4), 64, {}),
+        (7, 3, (16, 24, 10), 32, {}),
+        (4, 4, (40, 24, 10), 64, {}),
+        (3, 2, (80, 20, 6), 32, {}),
+        (6, 6, (36, 18, 9), 96, {}),
+        (6, 8, (40, 20, 10), 40, {"prefer": "dsp"}),
+        (6, 5, (20, 16, 5), 100, {"prefer": "dsp"}),
+    ]:
         yield (
             _name("mlp", w, x, cycles, options),
             Case(_made(mlp, w, x, sizes, 90 + 7 * w + x), False, {"target_cycles": cycles, **options}),
@@ -111,37 +129,57 @@ def _mlps() -> Iterator[tuple[str, Case]]:
 def _constant() -> Iterator[tuple[str, Case]]:
     """A frame a cycle: weights never change, products are adder graphs and shared counts."""
     for w, x, sizes, fitted in [
-        (1, 1, (128, 32, 10), True), (1, 1, (320, 16, 8), True), (1, 4, (32, 24, 8), True), (2, 2, (40, 24, 8), True),
-        (3, 8, (24, 20, 6), True), (4, 4, (32, 32, 6), True), (6, 6, (24, 24, 5), True), (8, 8, (16, 12, 6), True),
+        (1, 1, (128, 32, 10), True),
+        (1, 1, (320, 16, 8), True),
+        (1, 4, (32, 24, 8), True),
+        (2, 2, (40, 24, 8), True),
+        (3, 8, (24, 20, 6), True),
+        (4, 4, (32, 32, 6), True),
+        (6, 6, (24, 24, 5), True),
+        (8, 8, (16, 12, 6), True),
         (6, 8, (32, 32, 8), True),
-        (1, 1, (200, 24, 6), False), (5, 7, (20, 16, 6), False), (2, 8, (32, 16, 8), False), (4, 5, (48, 24, 8), False),
-    ]:  # fmt: skip
+        (1, 1, (200, 24, 6), False),
+        (5, 7, (20, 16, 6), False),
+        (2, 8, (32, 16, 8), False),
+        (4, 5, (48, 24, 8), False),
+    ]:
         yield f"constant w{w}a{x} {sizes[0]}", Case(_made(mlp, w, x, sizes, 13 * w + x), fitted, {"target_cycles": 1})
 
 
 def _scaled() -> Iterator[tuple[str, Case]]:
     for w, x, sizes, cycles, fitted in [
-        (6, 8, (32, 24, 10), 32, True), (4, 6, (40, 32, 6), 64, True), (5, 7, (30, 40, 8), 120, True),
-        (3, 4, (48, 32, 10), 48, True), (2, 8, (72, 40, 6), 60, False), (7, 5, (24, 36, 9), 96, False),
-    ]:  # fmt: skip
+        (6, 8, (32, 24, 10), 32, True),
+        (4, 6, (40, 32, 6), 64, True),
+        (5, 7, (30, 40, 8), 120, True),
+        (3, 4, (48, 32, 10), 48, True),
+        (2, 8, (72, 40, 6), 60, False),
+        (7, 5, (24, 36, 9), 96, False),
+    ]:
         made = _made(mlp, w, x, sizes, 11 * w + x, True)
         yield f"scaled w{w}a{x} @{cycles}", Case(made, fitted, {"target_cycles": cycles})
 
 
 def _cnns() -> Iterator[tuple[str, Case]]:
     for w, x, channels, size, cycles, options in [
-        (4, 4, (2, 4, 4, 6), 10, 2400, {}), (8, 8, (1, 2, 2, 4), 8, 600, {}), (2, 2, (4, 8, 8, 8), 8, 576, {}),
-        (3, 3, (2, 4, 4, 4), 8, 300, {}), (1, 1, (8, 16, 16, 16), 8, 2000, {}), (4, 8, (2, 4, 4, 4), 10, 3600, {}),
-        (6, 5, (2, 4, 4, 4), 12, 1200, {"prefer": "dsp"}), (6, 6, (1, 2, 2, 4), 8, 1200, {"prefer": "dsp"}),
-    ]:  # fmt: skip
+        (4, 4, (2, 4, 4, 6), 10, 2400, {}),
+        (8, 8, (1, 2, 2, 4), 8, 600, {}),
+        (2, 2, (4, 8, 8, 8), 8, 576, {}),
+        (3, 3, (2, 4, 4, 4), 8, 300, {}),
+        (1, 1, (8, 16, 16, 16), 8, 2000, {}),
+        (4, 8, (2, 4, 4, 4), 10, 3600, {}),
+        (6, 5, (2, 4, 4, 4), 12, 1200, {"prefer": "dsp"}),
+        (6, 6, (1, 2, 2, 4), 8, 1200, {"prefer": "dsp"}),
+    ]:
         yield (
             _name("cnn", w, x, cycles, options),
             Case(_made(cnn, w, x, channels, size, 5 * w + x), True, {"target_cycles": cycles, **options}),
         )
     for w, x, channels, size, cycles, options in [
-        (5, 5, (2, 3, 3, 6), 10, 1600, {}), (4, 2, (3, 6, 6, 4), 8, 512, {}), (3, 6, (3, 4, 4, 4), 10, 2400, {}),
+        (5, 5, (2, 3, 3, 6), 10, 1600, {}),
+        (4, 2, (3, 6, 6, 4), 8, 512, {}),
+        (3, 6, (3, 4, 4, 4), 10, 2400, {}),
         (8, 8, (2, 4, 4, 4), 10, 1800, {"prefer": "dsp"}),
-    ]:  # fmt: skip
+    ]:
         yield (
             _name("cnn", w, x, cycles, options),
             Case(_made(cnn, w, x, channels, size, 95 + w), False, {"target_cycles": cycles, **options}),
@@ -172,20 +210,27 @@ def _trained() -> Iterator[tuple[str, Case]]:
     yield "digits_cnn @576", Case(_example("digits_cnn/digits_cnn.onnx"), True, {"target_cycles": 576})
     yield "digits_cnn @144", Case(_example("digits_cnn/digits_cnn.onnx"), True, {"target_cycles": 144})
     for name, cycles in [
-        ("public/zoo_tfc_1w1a", 128), ("public/zoo_tfc_2w2a", 512), ("brevitas/jsc_mlp_w4a4", 128),
-        ("brevitas/jsc_mlp_w6a6_po2", 256), ("public/mlperf_kws_w3a3", 6000), ("brevitas/dscnn_w4a4_po2", 160000),
-    ]:  # fmt: skip
+        ("public/zoo_tfc_1w1a", 128),
+        ("public/zoo_tfc_2w2a", 512),
+        ("brevitas/jsc_mlp_w4a4", 128),
+        ("brevitas/jsc_mlp_w6a6_po2", 256),
+        ("public/mlperf_kws_w3a3", 6000),
+        ("brevitas/dscnn_w4a4_po2", 160000),
+    ]:
         yield f"{name.split('/')[1]} @{cycles}", Case(_shared(name), False, {"target_cycles": cycles})
 
 
 def _larger() -> Iterator[tuple[str, Case]]:
     """Networks of which only the LUT are in the data, with those of an earlier version of the library."""
     for w, x, channels, size, cycles, seed, fitted in [
-        (4, 4, (3, 8, 8, 16), 12, 2304, 24, True), (8, 8, (1, 4, 4, 8), 10, 800, 48, True),
-        (2, 2, (4, 16, 16, 16), 8, 576, 12, True), (3, 3, (4, 8, 8, 8), 8, 128, 18, True),
-        (1, 1, (8, 16, 16, 32), 8, 1024, 6, True), (5, 5, (2, 6, 6, 12), 14, 1600, 94, True),
+        (4, 4, (3, 8, 8, 16), 12, 2304, 24, True),
+        (8, 8, (1, 4, 4, 8), 10, 800, 48, True),
+        (2, 2, (4, 16, 16, 16), 8, 576, 12, True),
+        (3, 3, (4, 8, 8, 8), 8, 128, 18, True),
+        (1, 1, (8, 16, 16, 32), 8, 1024, 6, True),
+        (5, 5, (2, 6, 6, 12), 14, 1600, 94, True),
         (4, 2, (3, 12, 12, 8), 8, 256, 95, False),
-    ]:  # fmt: skip
+    ]:
         made = _made(cnn, w, x, channels, size, seed)
         yield f"large cnn w{w}a{x} @{cycles}", Case(made, fitted, {"target_cycles": cycles})
     for w, x, sizes, cycles, seed in [(5, 7, (40, 20, 8), 40, 91), (7, 3, (16, 24, 10), 16, 93)]:

@@ -61,9 +61,19 @@ class Writer:
         bias = self.constant(self.rng.integers(-500, 500, out).astype(np.int32))
         half = kernel // 2
         return self.node(
-            "QLinearConv", x, *self.type, self.constant(weight), scale, self.weight_zero, *self.type, bias,
-            group=groups, kernel_shape=[kernel] * 2, pads=[half] * 4, strides=[stride] * 2,
-        )  # fmt: skip
+            "QLinearConv",
+            x,
+            *self.type,
+            self.constant(weight),
+            scale,
+            self.weight_zero,
+            *self.type,
+            bias,
+            group=groups,
+            kernel_shape=[kernel] * 2,
+            pads=[half] * 4,
+            strides=[stride] * 2,
+        )
 
     def add(self, x: str, y: str) -> str:
         return self.node("QLinearAdd", x, *self.type, y, *self.type, *self.type, domain=MICROSOFT)

@@ -103,28 +103,46 @@ def table(titles: str, rows: Iterable[Sequence[Any]]) -> str:
 
 def sizes_table() -> str:
     keys = ("lut", "packed", "ff", "bram18", "dsp", "ns", "interval", "latency")
-    return table("workload | LUT | packed | FF | BRAM18 | DSP | ns | cycles | latency", (
-        [label(SIZES, name), *(number(row, key) for key in keys)]
-        for name, row in load(SIZES).items()
-    ))  # fmt: skip
+    return table(
+        "workload | LUT | packed | FF | BRAM18 | DSP | ns | cycles | latency",
+        ([label(SIZES, name), *(number(row, key) for key in keys)] for name, row in load(SIZES).items()),
+    )
 
 
 def peers_table() -> str:
     """Every figure of another tool beside ours."""
     sizes, keys = load(SIZES), ("lut", "ff", "bram18", "ns", "cycles")
-    return table("workload | LUT | ns | cycles | other tool | its LUT | FF | BRAM18 | ns | cycles | LUT ratio | its figures are", (
-        [name, *(number(sizes.get(name, {}), key) for key in ("lut", "ns", "interval")), peer["tool"],
-         *(number(peer, key) for key in keys), ratio(name, peer), peer["from"]]
-        for name in WORKLOADS for peer in peers(name)
-    ))  # fmt: skip
+    return table(
+        "workload | LUT | ns | cycles | other tool | its LUT | FF | BRAM18 | ns | cycles | LUT ratio | its figures are",
+        (
+            [
+                name,
+                *(number(sizes.get(name, {}), key) for key in ("lut", "ns", "interval")),
+                peer["tool"],
+                *(number(peer, key) for key in keys),
+                ratio(name, peer),
+                peer["from"],
+            ]
+            for name in WORKLOADS
+            for peer in peers(name)
+        ),
+    )
 
 
 def routed_table() -> str:
-    return table("workload | asked MHz | MHz | seed | COMB | FF | EBR | MULT | cycles | latency", (
-        [label(ROUTED, name), f"{row['asked']:.0f}", clocks(row), ", ".join(row["mhz"]),
-         *(number(row, key) for key in ("lut", "ff", "bram", "dsp", "interval", "latency"))]
-        for name, row in load(ROUTED).items()
-    ))  # fmt: skip
+    return table(
+        "workload | asked MHz | MHz | seed | COMB | FF | EBR | MULT | cycles | latency",
+        (
+            [
+                label(ROUTED, name),
+                f"{row['asked']:.0f}",
+                clocks(row),
+                ", ".join(row["mhz"]),
+                *(number(row, key) for key in ("lut", "ff", "bram", "dsp", "interval", "latency")),
+            ]
+            for name, row in load(ROUTED).items()
+        ),
+    )
 
 
 def picture() -> Svg:

@@ -33,10 +33,15 @@ from hlsgen.testbench.stimuli import stimuli  # noqa: E402
 MODELS = ROOT.parent / "shared" / "models"
 #: model, cycles a frame of FINN's shipped folding, spread of the inputs
 NETWORKS = [
-    ("public/zoo_tfc_1w1a", 64, 1.0), ("public/zoo_tfc_1w2a", 64, 1.0), ("public/zoo_tfc_2w2a", 64, 1.0),
-    ("public/mlperf_kws_w3a3", 392, 15.0), ("brevitas/jsc_mlp_w6a6_po2", None, 0.5), ("brevitas/jsc_mlp_w4a4", None, 0.5),
-    ("digits", None, 0.5), ("digits_float", None, 0.5),
-]  # fmt: skip
+    ("public/zoo_tfc_1w1a", 64, 1.0),
+    ("public/zoo_tfc_1w2a", 64, 1.0),
+    ("public/zoo_tfc_2w2a", 64, 1.0),
+    ("public/mlperf_kws_w3a3", 392, 15.0),
+    ("brevitas/jsc_mlp_w6a6_po2", None, 0.5),
+    ("brevitas/jsc_mlp_w4a4", None, 0.5),
+    ("digits", None, 0.5),
+    ("digits_float", None, 0.5),
+]
 OWN = {"digits": "digits_mlp.onnx", "digits_float": "digits_mlp_float_scales.onnx"}
 SAMPLES = 1000
 console = Console(width=150)
@@ -82,10 +87,16 @@ def networks() -> None:
         step = np.abs(np.asarray(getattr(build.graph.output.encoding, "scale", 1.0), np.float64)).min()
         flipped = int((np.abs(y.astype(np.float64) - expected) > step / 2).sum()) if not build.graph.tail else None
         table.add_row(
-            name, f"{seconds:.2f}", str(build.timing.latency), str(build.timing.interval), str(finn or ""),
-            f"{rate:.0f}", f"{(y != expected).sum()} of {y.size}", "" if flipped is None else str(flipped),
+            name,
+            f"{seconds:.2f}",
+            str(build.timing.latency),
+            str(build.timing.interval),
+            str(finn or ""),
+            f"{rate:.0f}",
+            f"{(y != expected).sum()} of {y.size}",
+            "" if flipped is None else str(flipped),
             str((y.argmax(1) != expected.argmax(1)).sum()),
-        )  # fmt: skip
+        )
     console.print(table)
 
 
@@ -133,10 +144,12 @@ def requantizer() -> onnx.ModelProto:
         helper.make_node("QuantizeLinear", ["g", "one", "zero"], ["y"]),
     ]
     graph = helper.make_graph(
-        nodes, "requantizer", [helper.make_tensor_value_info("x", TensorProto.INT32, [1, 16])],
+        nodes,
+        "requantizer",
+        [helper.make_tensor_value_info("x", TensorProto.INT32, [1, 16])],
         [helper.make_tensor_value_info("y", TensorProto.INT8, [1, 16])],
         [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
-    )  # fmt: skip
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 

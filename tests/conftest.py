@@ -36,8 +36,13 @@ def compiled_cores(tmp_path_factory: pytest.TempPathFactory) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sample", type=int, metavar="N", help="at most N cases of each parametrized test, evenly spread")
     parser.addoption("--all-cases", action="store_true", help="all cases of tests that are marked cases(N), too")
-    parser.addoption("--rotate", nargs="?", const="HEAD", metavar="SEED",
-                     help="a share of the slow tests and of the cases that are left out, too: that of this commit, or of SEED")  # fmt: skip
+    parser.addoption(
+        "--rotate",
+        nargs="?",
+        const="HEAD",
+        metavar="SEED",
+        help="a share of the slow tests and of the cases that are left out, too: that of this commit, or of SEED",
+    )
     parser.addoption("--rotated-only", action="store_true", help="with --rotate: nothing but that share")
     parser.addoption("--record", action="store_true", help=f"write what tests cost to {rotation.SECONDS.name}")
 

@@ -228,35 +228,65 @@ CASES: dict[str, tuple[Any, ...]] = {
     "Range bomb": ("HG004", "bomb", lambda: bomb("Range", *(np.asarray(float(v)) for v in (0, 1e12, 1)))),
     "broadcast bomb": ("HG004", "bomb", lambda: bomb("Add", np.ones((8192, 1)), np.ones((1, 8192)))),
     "Concat bomb": ("HG004", "concat", lambda: doubled(40).model()),
-    "TopK bomb": ("HG004", "top", lambda: quantizer().then("TopK", np.array([1 << 40]), outputs=["v", ""], name="top").model()),
+    "TopK bomb": (
+        "HG004",
+        "top",
+        lambda: quantizer().then("TopK", np.array([1 << 40]), outputs=["v", ""], name="top").model(),
+    ),
     "unknown operator": ("HG010", "odd", lambda: Net().then("NoSuchOp", name="odd").quant().model()),
     "3-D convolution": (
-        "HG010", "conv", lambda: Net((1, 1, 4, 4, 4)).then("Conv", np.ones((1, 1, 3, 3, 3)), name="conv").model(),
+        "HG010",
+        "conv",
+        lambda: Net((1, 1, 4, 4, 4)).then("Conv", np.ones((1, 1, 3, 3, 3)), name="conv").model(),
     ),
     "If": ("HG020", "if0", lambda: subgraph().model()),
     "local function": ("HG010", "function Relu", function_model),
     "constant over data": ("HG010", "div", lambda: Net().node("Div", 2 * ONES, "x", name="div").quant().model()),
-    "unknown domain": ("HG011", "alien", lambda: Net().then("Relu", name="alien", domain="com.example").quant().model()),
-    "unknown operator of a known domain": ("HG010", "f", lambda: quantizer().then("Blur", domain=DOMAIN, name="f").model()),
+    "unknown domain": (
+        "HG011",
+        "alien",
+        lambda: Net().then("Relu", name="alien", domain="com.example").quant().model(),
+    ),
+    "unknown operator of a known domain": (
+        "HG010",
+        "f",
+        lambda: quantizer().then("Blur", domain=DOMAIN, name="f").model(),
+    ),
     "dynamic shape": ("HG012", "[1, N]", lambda: Net((1, "N")).quant().model()),
     "no shape": ("HG012", "x", lambda: Net(None).quant().model()),
     "zero dimension": ("HG012", "x", lambda: Net((1, 0)).quant().model()),
     "negative input dimension": ("HG012", "x", lambda: Net((1, -3)).quant().model()),
-    "empty TopK": ("HG012", "top", lambda: quantizer().then("TopK", np.array([0]), outputs=["v", ""], name="top").model()),
+    "empty TopK": (
+        "HG012",
+        "top",
+        lambda: quantizer().then("TopK", np.array([0]), outputs=["v", ""], name="top").model(),
+    ),
     "flag 2": ("HG013", "signed", lambda: quantizer(signed=2).model()),
     "flag text": ("HG013", "narrow", lambda: quantizer(narrow="yes").model()),
     "Cast without to": ("HG013", "cast", lambda: Net().then("Cast", name="cast").quant().model()),
     "wrong attribute type": ("HG013", "axis", lambda: Net().then("Softmax", name="s", axis="last").quant().model()),
-    "attribute of another opset": ("HG013", "no attribute min", lambda: Net().then("Clip", name="r", min=0.0).quant().model()),
+    "attribute of another opset": (
+        "HG013",
+        "no attribute min",
+        lambda: Net().then("Clip", name="r", min=0.0).quant().model(),
+    ),
     "perm": ("HG013", "turn", lambda: Net().then("Transpose", perm=[0, 0], name="turn").quant().model()),
     "reshape to another size": ("HG013", "re", lambda: Net().then("Reshape", np.array([5]), name="re").quant().model()),
     "out_scale text": ("HG013", "out_scale", lambda: thresholds(out_scale="big")),
     "data_layout": ("HG013", "data_layout", lambda: thresholds(data_layout="NHWC")),
-    "training mode": ("HG013", "training", lambda: Net().then("BatchNormalization", *[ONES] * 4, training_mode=1).model()),
+    "training mode": (
+        "HG013",
+        "training",
+        lambda: Net().then("BatchNormalization", *[ONES] * 4, training_mode=1).model(),
+    ),
     "function attribute": ("HG013", "no value", lambda: edited(quantizer(), refer)),
     "Trunc without inputs": ("HG014", "tr", lambda: Net().then("Trunc", 0.5, 0.0, domain=DOMAIN, name="tr").model()),
     "IntQuant without bits": ("HG014", "bitwidth", lambda: Net().then("IntQuant", 1.0, 0.0, domain=DOMAIN).model()),
-    "MultiThreshold without inputs": ("HG014", "thresholds", lambda: Net().then("MultiThreshold", domain=DOMAIN).model()),
+    "MultiThreshold without inputs": (
+        "HG014",
+        "thresholds",
+        lambda: Net().then("MultiThreshold", domain=DOMAIN).model(),
+    ),
     "BipolarQuant without scale": ("HG014", "scale", lambda: Net().then("BipolarQuant", domain=DOMAIN).model()),
     "MatMul of one": ("HG014", "mm", lambda: quantizer().then("MatMul", name="mm").model()),
     "Relu of two": ("HG014", "r", lambda: Net().then("Relu", ONES, name="r").quant().model()),
@@ -266,8 +296,16 @@ CASES: dict[str, tuple[Any, ...]] = {
     "an output without a name": ("HG015", "has no name", lambda: nameless_output().model()),
     "float32 beside codes": ("HG042", "float32 (second)", lambda: unlike_inputs().model()),
     "branches without a quantizer": ("HG036", "no quantizer", lambda: branching().model()),
-    "tensor made twice": ("HG015", "'t0'", lambda: Net().then("Relu").node("Relu", "x", outputs=["t0"], name="again").model()),
-    "initializer twice": ("HG015", "c0", lambda: edited(quantizer(), lambda m: m.graph.initializer.append(m.graph.initializer[0]))),
+    "tensor made twice": (
+        "HG015",
+        "'t0'",
+        lambda: Net().then("Relu").node("Relu", "x", outputs=["t0"], name="again").model(),
+    ),
+    "initializer twice": (
+        "HG015",
+        "c0",
+        lambda: edited(quantizer(), lambda m: m.graph.initializer.append(m.graph.initializer[0])),
+    ),
     "node without outputs": ("HG015", "nothing", lambda: no_outputs().model()),
     "constant output": ("HG015", "does not depend", lambda: Net().node("Relu", ONES).model()),
     "old opset": ("HG015", "opset 6", lambda: sized(quantizer(), opsets={"": 6, DOMAIN: 1}).model()),
@@ -286,11 +324,19 @@ CASES: dict[str, tuple[Any, ...]] = {
     "NaN scale": ("HG022", "nan", lambda: quantizer(scale=NAN).model()),
     "infinite scale": ("HG022", "inf", lambda: quantizer(scale=np.array([1, np.inf, 1, 1], np.float32)).model()),
     "Trunc ratio": ("HG022", "out of range", lambda: truncated(1e-40, 1e38)),
-    "scale per element": ("HG023", "[2, 4]", lambda: Net((2, 4)).quant(scale=np.ones((2, 4), np.float32), name="q").model()),
+    "scale per element": (
+        "HG023",
+        "[2, 4]",
+        lambda: Net((2, 4)).quant(scale=np.ones((2, 4), np.float32), name="q").model(),
+    ),
     "scale of another length": ("HG023", "[3]", lambda: quantizer(scale=np.ones(3, np.float32)).model()),
     "empty scale": ("HG023", "empty", lambda: quantizer(scale=np.ones(0, np.float32)).model()),
     "thresholds of rank 1": ("HG023", "thresholds", lambda: thresholds(np.ones(4, np.float32))),
-    "no weights": ("HG023", "empty", lambda: quantizer().then("MatMul", np.ones((4, 0), np.float32), name="mm").model()),
+    "no weights": (
+        "HG023",
+        "empty",
+        lambda: quantizer().then("MatMul", np.ones((4, 0), np.float32), name="mm").model(),
+    ),
     "NaN zero point": ("HG024", "zeropt", lambda: quantizer(zero=NAN).model()),
     "odd zero point": ("HG024", "fc", lambda: Net().quant(zero=0.1).linear().model()),
     "rounding mode": ("HG025", "'SOMEHOW'", lambda: quantizer(rounding_mode="SOMEHOW").model()),
@@ -298,44 +344,149 @@ CASES: dict[str, tuple[Any, ...]] = {
     "text scale": ("HG026", "scale", lambda: quantizer(scale=np.array(["one"], object)).model()),
     "complex operand": ("HG026", "complex", lambda: Net().then("Add", ONES.astype(np.complex64)).quant().model()),
     "cast of int to int4": (
-        "HG026", "to 4 bits", lambda: Net(elem_type=TensorProto.INT8).then("Cast", to=TensorProto.INT4).model(),
+        "HG026",
+        "to 4 bits",
+        lambda: Net(elem_type=TensorProto.INT8).then("Cast", to=TensorProto.INT4).model(),
     ),
     "cast to int": ("HG026", "cast", lambda: Net().then("Cast", to=TensorProto.UINT64, name="cast").quant().model()),
     "sparse initializer": ("HG026", "c0", sparse),
     "lossy float64": ("HG026", "float64", lambda: Net().then("Add", np.array(0.1)).quant().model()),
-    "integer arithmetic": ("HG026", "int16", lambda: Net((1, 4), TensorProto.INT16).then("Mod", np.ones(4, np.int16)).quant().model()),
+    "integer arithmetic": (
+        "HG026",
+        "int16",
+        lambda: Net((1, 4), TensorProto.INT16).then("Mod", np.ones(4, np.int16)).quant().model(),
+    ),
     "declared output": ("HG028", "float16", lambda: declared(TensorProto.FLOAT16)),
     "declared value": ("HG028", "'r' computes float32", lambda: declared(TensorProto.FLOAT, TensorProto.INT8)),
-    "spatial 0": ("HG013", "spatial", lambda: sized(Net().then("BatchNormalization", *[ONES] * 4, spatial=0).quant(), opsets={"": 7, DOMAIN: 1}).model()),
-    "opset of the future": ("HG090", "opset 99", lambda: sized(quantizer().then("Relu"), opsets={"": 99, DOMAIN: 1}).model(), {}),
+    "spatial 0": (
+        "HG013",
+        "spatial",
+        lambda: sized(
+            Net().then("BatchNormalization", *[ONES] * 4, spatial=0).quant(), opsets={"": 7, DOMAIN: 1}
+        ).model(),
+    ),
+    "opset of the future": (
+        "HG090",
+        "opset 99",
+        lambda: sized(quantizer().then("Relu"), opsets={"": 99, DOMAIN: 1}).model(),
+        {},
+    ),
     "IR of the future": ("HG090", "IR version 99", lambda: edited(quantizer(), newer_ir), {}),
     "no opset": ("HG090", "imports no opset", lambda: sized(quantizer().then("Relu"), opsets={DOMAIN: 1}).model(), {}),
-    "quantizer of Quark": ("HG011", "quantizer of AMD Quark", lambda: foreign("com.amd.quark", "ExtendedQuantizeLinear")),
+    "quantizer of Quark": (
+        "HG011",
+        "quantizer of AMD Quark",
+        lambda: foreign("com.amd.quark", "ExtendedQuantizeLinear"),
+    ),
     "quantizer of Vitis AI": ("HG011", "Vitis AI", lambda: foreign("com.vai.quantize", "VitisQuantizeLinear")),
     "quantizer of OpenVINO": ("HG011", "nncf.quantize", lambda: foreign("org.openvinotoolkit", "FakeQuantize")),
     "quantizer of TensorRT": ("HG011", "TensorRT", lambda: foreign("trt", "TRT_FP8QuantizeLinear")),
-    "quantizer of TensorRT in its plugins": ("HG011", "TensorRT", lambda: foreign("trt.plugins", "TRT_INT4DequantizeLinear")),
+    "quantizer of TensorRT in its plugins": (
+        "HG011",
+        "TensorRT",
+        lambda: foreign("trt.plugins", "TRT_INT4DequantizeLinear"),
+    ),
     "operator of nobody": ("HG011", "QONNX domains", lambda: foreign("example", "Blur")),
-    "NaN weight": ("HG027", "nan at [1, 1]", lambda: quantizer().linear(weight=np.array([[1, 2], [3, NAN], [0, 1], [1, 1]])).model()),
+    "NaN weight": (
+        "HG027",
+        "nan at [1, 1]",
+        lambda: quantizer().linear(weight=np.array([[1, 2], [3, NAN], [0, 1], [1, 1]])).model(),
+    ),
     "NaN operand": ("HG027", "nan", lambda: Net().then("Add", NAN, name="add").quant().model()),
     "infinite operand": ("HG027", "inf", lambda: Net().then("Mul", 1e300 * np.ones(4), name="mul").quant().model()),
     "division by zero": ("HG027", "zero", lambda: Net().then("Div", 0.0, name="div").quant().model()),
     "NaN threshold": ("HG027", "NaN", lambda: thresholds(np.full((1, 3), NAN, np.float32))),
-    "logarithm of a softmax in the middle": ("HG030", "soft", lambda: quantizer().then("LogSoftmax", name="soft").quant().linear(4, 3).model()),
-    "softmax of a function": ("HG030", "e", lambda: quantizer().then("Exp", name="e").then("Softmax", name="soft").quant().linear(4, 3).model()),
-    "softmax of wide scores": ("HG032", "soft", lambda: Net().quant(bits=12.0).linear(4, 4, weight=np.full((4, 4), 511.75, np.float32), bits=12.0).then("Softmax", name="soft").quant().linear(4, 4, name="b").model()),
-    "softmax of scores of several scales": ("HG034", "soft", lambda: quantizer(scale=np.array([[0.3, 0.1, 0.7, 0.9]], np.float32)).then("Softmax", name="soft").quant().linear(4, 4).model()),
-    "softmax of a long row": ("HG010", "4097", lambda: Net((1, 4097)).quant().then("Softmax", axis=1, name="soft").quant().linear(1, 4097, weight=np.ones((4097, 1), np.float32)).model()),
+    "logarithm of a softmax in the middle": (
+        "HG030",
+        "soft",
+        lambda: quantizer().then("LogSoftmax", name="soft").quant().linear(4, 3).model(),
+    ),
+    "softmax of a function": (
+        "HG030",
+        "e",
+        lambda: quantizer().then("Exp", name="e").then("Softmax", name="soft").quant().linear(4, 3).model(),
+    ),
+    "softmax of wide scores": (
+        "HG032",
+        "soft",
+        lambda: (
+            Net()
+            .quant(bits=12.0)
+            .linear(4, 4, weight=np.full((4, 4), 511.75, np.float32), bits=12.0)
+            .then("Softmax", name="soft")
+            .quant()
+            .linear(4, 4, name="b")
+            .model()
+        ),
+    ),
+    "softmax of scores of several scales": (
+        "HG034",
+        "soft",
+        lambda: (
+            quantizer(scale=np.array([[0.3, 0.1, 0.7, 0.9]], np.float32))
+            .then("Softmax", name="soft")
+            .quant()
+            .linear(4, 4)
+            .model()
+        ),
+    ),
+    "softmax of a long row": (
+        "HG010",
+        "4097",
+        lambda: (
+            Net((1, 4097))
+            .quant()
+            .then("Softmax", axis=1, name="soft")
+            .quant()
+            .linear(1, 4097, weight=np.ones((4097, 1), np.float32))
+            .model()
+        ),
+    ),
     "odd sum before a layer": ("HG030", "add", lambda: quantizer().then("Add", 0.3, name="add").linear().model()),
-    "float weights": ("HG031", "mm", lambda: quantizer().then("MatMul", np.full((4, 2), 0.1, np.float32), name="mm").model()),
-    "layer after layer": ("HG032", "b", lambda: Net().quant().linear(3, 4, name="a").linear(2, 3, name="b", scale=0.3).linear(2, 2, name="c").model()),
-    "overflow": ("HG033", "fc", lambda: Net().quant(bits=24.0).linear(weight=np.full((4, 3), 2.0**29, np.float32), scale=1.0, bits=32.0).model()),
+    "float weights": (
+        "HG031",
+        "mm",
+        lambda: quantizer().then("MatMul", np.full((4, 2), 0.1, np.float32), name="mm").model(),
+    ),
+    "layer after layer": (
+        "HG032",
+        "b",
+        lambda: Net().quant().linear(3, 4, name="a").linear(2, 3, name="b", scale=0.3).linear(2, 2, name="c").model(),
+    ),
+    "overflow": (
+        "HG033",
+        "fc",
+        lambda: (
+            Net().quant(bits=24.0).linear(weight=np.full((4, 3), 2.0**29, np.float32), scale=1.0, bits=32.0).model()
+        ),
+    ),
     "wide input": ("HG033", "fc", lambda: Net().quant(bits=32.0, scale=0.3).linear().model()),
     "float model": ("HG036", "model", lambda: Net().then("Relu").model()),
-    "NaN in front of a pool": ("HG030", "pool", lambda: Net((1, 1, 4, 4)).quant().then("Sqrt").then("MaxPool", kernel_shape=[2, 2], name="pool").then("Neg").quant().model()),
-    "scales of columns": ("HG034", "fc", lambda: quantizer(scale=np.array([[0.3, 1e-4, 0.7, 0.9]], np.float32)).linear().model()),
+    "NaN in front of a pool": (
+        "HG030",
+        "pool",
+        lambda: (
+            Net((1, 1, 4, 4))
+            .quant()
+            .then("Sqrt")
+            .then("MaxPool", kernel_shape=[2, 2], name="pool")
+            .then("Neg")
+            .quant()
+            .model()
+        ),
+    ),
+    "scales of columns": (
+        "HG034",
+        "fc",
+        lambda: quantizer(scale=np.array([[0.3, 1e-4, 0.7, 0.9]], np.float32)).linear().model(),
+    ),
     "scattered": ("HG035", "second", lambda: scattered().model()),
-    "unrealizable": ("HG037", "wide", lambda: Net().quant(scale=np.array(0.1), bits=24.0, name="wide").model(), {"input": "float32"}),
+    "unrealizable": (
+        "HG037",
+        "wide",
+        lambda: Net().quant(scale=np.array(0.1), bits=24.0, name="wide").model(),
+        {"input": "float32"},
+    ),
     "target": ("HG040", "--target", lambda: mlp().model(), {"target": "vhdl"}),
     "keyword as top": ("HG040", "--top", lambda: mlp().model(), {"top": "module"}),
     "library module as top": ("HG040", "--top", lambda: mlp().model(), {"top": "hg_mvu"}),
@@ -345,15 +496,25 @@ CASES: dict[str, tuple[Any, ...]] = {
     "0 lanes": ("HG040", "--lanes", lambda: quantizer().model(), {"lanes": 0}),
     "0 cycles": ("HG040", "--target-cycles", lambda: mlp().model(), {"target_cycles": 0}),
     "folding of no layer": ("HG041", "fc9", lambda: mlp().model(), {"folding": {"fc9": {"pe": 1, "simd": 1}}}),
-    "folding of more than there is": ("HG041", "fc0", lambda: mlp().model(), {"folding": {"fc0": {"pe": 999, "simd": 1}}}),
-    "float32 to an output": ("HG042", "float32 goes from an input", lambda: unlike_inputs().model(), {"ports": "separate"}),
+    "folding of more than there is": (
+        "HG041",
+        "fc0",
+        lambda: mlp().model(),
+        {"folding": {"fc0": {"pe": 999, "simd": 1}}},
+    ),
+    "float32 to an output": (
+        "HG042",
+        "float32 goes from an input",
+        lambda: unlike_inputs().model(),
+        {"ports": "separate"},
+    ),
     "float32 into a layer": ("HG042", "fc", lambda: Net().linear().model(), {"input": "float32"}),
     "input of a layer": ("HG061", "x: fc multiplies", lambda: Net().linear().model()),
     "input of two layers": ("HG061", "x: fc multiplies", lambda: two_layers().model()),
     "budget that cannot be met": ("HG070", "--max-lut", lambda: mlp().model(), {"max_lut": 1}),
     "unknown device": ("HG040", "--device", lambda: mlp().model(), {"device": "ecp6"}),
     "multipliers that are not taken": ("HG090", "--max-dsp", lambda: mlp().model(), {"max_dsp": 4}),
-}  # fmt: skip
+}
 
 
 def test_what_follows_a_wrong_layer(tmp_path: Path) -> None:
@@ -480,9 +641,17 @@ def test_all_faults_at_once(tmp_path: Path) -> None:
     net.quant(zero=NAN, name="q1").linear(4, 4)
     got = {(d.code, d.node) for d in found(net.model(), tmp_path, target="vhdl", input="seven")}
     assert got == {
-        ("HG022", "q0"), ("HG021", "q0"), ("HG025", "q0"), ("HG021", "fc_weights"), ("HG030", "soft"),
-        ("HG013", "r"), ("HG011", "blur"), ("HG024", "q1"), ("HG040", "--target"), ("HG040", "--input"),
-    }  # fmt: skip
+        ("HG022", "q0"),
+        ("HG021", "q0"),
+        ("HG025", "q0"),
+        ("HG021", "fc_weights"),
+        ("HG030", "soft"),
+        ("HG013", "r"),
+        ("HG011", "blur"),
+        ("HG024", "q1"),
+        ("HG040", "--target"),
+        ("HG040", "--input"),
+    }
 
 
 def test_all_layers_at_once(tmp_path: Path) -> None:
@@ -622,9 +791,11 @@ def test_unused_values_of_topk(tmp_path: Path) -> None:
 
 def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "hlsgen.cli", *map(str, arguments)], capture_output=True, text=True,
+        [sys.executable, "-m", "hlsgen.cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
         env={**os.environ, **environment},
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.sweep
@@ -643,10 +814,18 @@ def test_process_exit_codes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        [], ["nonsense"], ["check"], ["check", "a", "b"], ["check", "a", "--lanes", "many"], ["build", "a"],
-        ["check", "a", "--no-such-option"], ["run", "a"], ["verify"], ["verify", "a", "--frames", "x"],
+        [],
+        ["nonsense"],
+        ["check"],
+        ["check", "a", "b"],
+        ["check", "a", "--lanes", "many"],
+        ["build", "a"],
+        ["check", "a", "--no-such-option"],
+        ["run", "a"],
+        ["verify"],
+        ["verify", "a", "--frames", "x"],
     ],
-)  # fmt: skip
+)
 def test_wrong_usage(arguments: list[str]) -> None:
     result = CliRunner().invoke(cli.app, arguments)
     assert result.exit_code == 2
@@ -656,10 +835,17 @@ def test_wrong_usage(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--reset", "sideways"], ["--fps", "nan"], ["--fps", "0"], ["--fps", "1e300"], ["--clock-mhz", "inf"],
-        ["--clock-mhz", "-1"], ["--fps", "10", "--target-cycles", "3"], ["--top", "endmodule"], ["--lanes", "3"],
+        ["--reset", "sideways"],
+        ["--fps", "nan"],
+        ["--fps", "0"],
+        ["--fps", "1e300"],
+        ["--clock-mhz", "inf"],
+        ["--clock-mhz", "-1"],
+        ["--fps", "10", "--target-cycles", "3"],
+        ["--top", "endmodule"],
+        ["--lanes", "3"],
     ],
-)  # fmt: skip
+)
 def test_wrong_options(arguments: list[str], tmp_path: Path) -> None:
     path = save(mlp().model(), tmp_path / "m.onnx")
     result = CliRunner().invoke(cli.app, ["build", str(path), "-o", str(tmp_path / "out"), "--json", *arguments])
@@ -671,12 +857,29 @@ def test_wrong_options(arguments: list[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "[]", "layers", "layers: [1]", "layers: {fc0: 3}", "layers: {fc0: {pe: 1}}", "layers: {1: {pe: 1, simd: 1}}",
-        "layers: {fc0: {pe: 1, simd: x}}", "layers: {fc0: {pe: true, simd: 1}}", "layers: {fc0: {pe: 1.0, simd: 1}}",
-        "layers: {fc0: {pe: 1, simd: 1, more: 1}}", "a: [", "\t", "!!python/object:os.system {}", "!!timestamp x",
-        "!!bool x", "2001-99-99", "[" * 5000, "\x00", "layers: {fc0: {pe: 0, simd: 1}}", "layers: {fc0: {pe: -1, simd: 1}}",
+        "",
+        "[]",
+        "layers",
+        "layers: [1]",
+        "layers: {fc0: 3}",
+        "layers: {fc0: {pe: 1}}",
+        "layers: {1: {pe: 1, simd: 1}}",
+        "layers: {fc0: {pe: 1, simd: x}}",
+        "layers: {fc0: {pe: true, simd: 1}}",
+        "layers: {fc0: {pe: 1.0, simd: 1}}",
+        "layers: {fc0: {pe: 1, simd: 1, more: 1}}",
+        "a: [",
+        "\t",
+        "!!python/object:os.system {}",
+        "!!timestamp x",
+        "!!bool x",
+        "2001-99-99",
+        "[" * 5000,
+        "\x00",
+        "layers: {fc0: {pe: 0, simd: 1}}",
+        "layers: {fc0: {pe: -1, simd: 1}}",
     ],
-)  # fmt: skip
+)
 def test_broken_folding(text: str, tmp_path: Path) -> None:
     path, folding = save(mlp().model(), tmp_path / "m.onnx"), tmp_path / "folding.yaml"
     folding.write_text(text)
@@ -817,11 +1020,23 @@ def build_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "manifest",
     [
-        None, "", "{", "[]", "3", '{"options": 3}', '{"options": {"nothing": 1}}', '{"options": {"lanes": "x"}}',
-        '{"options": {"top": 5}}', '{"options": {"folding": {"fc0": 1}}}', '{"options": {"input": []}}',
-        '{"options": {"name": {}}}', '{"options": {"reset_active_low": "no"}}', "[" * 100000, "\u00ff",
+        None,
+        "",
+        "{",
+        "[]",
+        "3",
+        '{"options": 3}',
+        '{"options": {"nothing": 1}}',
+        '{"options": {"lanes": "x"}}',
+        '{"options": {"top": 5}}',
+        '{"options": {"folding": {"fc0": 1}}}',
+        '{"options": {"input": []}}',
+        '{"options": {"name": {}}}',
+        '{"options": {"reset_active_low": "no"}}',
+        "[" * 100000,
+        "\u00ff",
     ],
-)  # fmt: skip
+)
 def test_damaged_manifest(manifest: str | None, build_dir: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(build_dir, copy)
@@ -893,9 +1108,12 @@ ARRAYS: dict[str, tuple[str, Any]] = {
     "bytes": ("HG001", b"nothing"),
     "empty": ("HG001", b""),
     "half an archive": ("HG001", b"PK\x03\x04" + bytes(40)),
-    "huge header": ("HG001", b"\x93NUMPY\x01\x00F\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1" + b"0" * 17 + b",)}\n"),
+    "huge header": (
+        "HG001",
+        b"\x93NUMPY\x01\x00F\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1" + b"0" * 17 + b",)}\n",
+    ),
     "absent": ("HG001", None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -947,9 +1165,17 @@ SEEDS: list[Model] = [
     lambda: mlp().model(),
     lambda: Net((1, 2, 3)).then("Trunc", 0.5, 0.0, 8.0, 4.0, domain=DOMAIN).model(),
     lambda: Net().then("MultiThreshold", ((0.0, 1.0, 2.0),), domain=DOMAIN, out_scale=0.5).model(),
-    lambda: Net((1, 2, 2)).quant().then("Reshape", np.array([1, 4])).linear().then("Add", 0.5).then("ArgMax", axis=1).model(),
+    lambda: (
+        Net((1, 2, 2))
+        .quant()
+        .then("Reshape", np.array([1, 4]))
+        .linear()
+        .then("Add", 0.5)
+        .then("ArgMax", axis=1)
+        .model()
+    ),
     lambda: mlp().then("BatchNormalization", *[ONES[:2]] * 4).quant().model(),
-]  # fmt: skip
+]
 VALUES = [0, -1, 1, 0.5, 1.5, 3, 8, 33, 1e38, 1e-45, np.nan, np.inf, -np.inf, 2.0**31, 1e300, 65536, 2.0**40]
 DTYPES = [np.float32, np.float64, np.float16, np.int64, np.int32, np.uint8, np.bool_, np.uint64, np.complex64]
 SHAPES = [(), (1,), (4,), (1, 4), (4, 1), (3,), (4, 3), (1, 1, 1, 1), (0,), (0, 4), (4, 4)]

@@ -47,9 +47,16 @@ def network():
     for n, weight in enumerate(convolutions):
         kernel = variable(weight.transpose(0, 2, 3, 1), f"w{n}")
         value = ng.conv2d(
-            value, kernel, strides=(1, 1, 1, 1), bias=variable(np.zeros(len(weight)), f"b{n}", ng.int32),
-            act_func=ng.relu, dtype=ng.int8, sum_dtype=ng.int32, padding=0, name=f"conv{n}",
-        )  # fmt: skip
+            value,
+            kernel,
+            strides=(1, 1, 1, 1),
+            bias=variable(np.zeros(len(weight)), f"b{n}", ng.int32),
+            act_func=ng.relu,
+            dtype=ng.int8,
+            sum_dtype=ng.int32,
+            padding=0,
+            name=f"conv{n}",
+        )
         value.attribute(par_ich=1, par_och=1, cshamt_out=image_shift(weight) + 1)
     value = ng.reshape(value, [1, -1])
     # NNgen flattens with channels last.

@@ -28,10 +28,15 @@ def shared_sites(module: dict[str, Any]) -> int:
         for bit in bits
     }
     tables = [
-        (frozenset(bit for port, bits in cell["connections"].items() if port != "O" for bit in bits if isinstance(bit, int)),
-         cell["connections"]["O"][0] in first_output)
-        for cell in cells if re.fullmatch("LUT[1-5]", cell["type"])
-    ]  # fmt: skip
+        (
+            frozenset(
+                bit for port, bits in cell["connections"].items() if port != "O" for bit in bits if isinstance(bit, int)
+            ),
+            cell["connections"]["O"][0] in first_output,
+        )
+        for cell in cells
+        if re.fullmatch("LUT[1-5]", cell["type"])
+    ]
     tables.sort(key=lambda table: (-len(table[0]), sorted(table[0])))
     readers: defaultdict[int, list[int]] = defaultdict(list)
     for n, (inputs, _) in enumerate(tables):

@@ -31,9 +31,17 @@ _LUTS = {f"LUT{n}" for n in range(1, 7)}
 _SHIFTS = {"SRL16", "SRL16E", "SRLC16", "SRLC16E", "SRLC32E"}
 #: Tables that a memory made of tables takes.
 _MEMORIES = {
-    "RAM32X1S": 1, "RAM64X1S": 1, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1S": 2, "RAM128X1D": 4, "RAM256X1S": 4,
-    "RAM32M": 4, "RAM64M": 4, "RAM32X2S": 2,
-}  # fmt: skip
+    "RAM32X1S": 1,
+    "RAM64X1S": 1,
+    "RAM32X1D": 2,
+    "RAM64X1D": 2,
+    "RAM128X1S": 2,
+    "RAM128X1D": 4,
+    "RAM256X1S": 4,
+    "RAM32M": 4,
+    "RAM64M": 4,
+    "RAM32X2S": 2,
+}
 _REGISTERS = {"FDRE", "FDSE", "FDCE", "FDPE", "LDCE", "LDPE"}
 _BLOCKS = {"RAMB18E1": 1, "RAMB36E1": 2}
 

@@ -141,10 +141,23 @@ def test_names_of_a_stranger_are_text(tmp_path: Path) -> None:
 
 def test_results_of_a_stranger_are_text(manifest: dict[str, Any], certificate: dict[str, Any]) -> None:
     results = [
-        {"ok": True, "notes": [EVIL], "oracle": {"ok": True, "ran": EVIL, "explained": {EVIL: 1}}, "simulators": {EVIL: {"ok": True, "samples": 1, "mismatches": 0, "cycles": None}}},
-        {"device": EVIL, "lut": 10, "fmax_mhz": 80.0, "frames_per_second": 9.5, "placed": True, "why_not_placed": EVIL,
-         "critical_path": [{"layer": EVIL, "module": "m", "instance": "i", "delay_ns": 1.0}, EVIL], "estimate": {"lut": 9}},
-    ]  # fmt: skip
+        {
+            "ok": True,
+            "notes": [EVIL],
+            "oracle": {"ok": True, "ran": EVIL, "explained": {EVIL: 1}},
+            "simulators": {EVIL: {"ok": True, "samples": 1, "mismatches": 0, "cycles": None}},
+        },
+        {
+            "device": EVIL,
+            "lut": 10,
+            "fmax_mhz": 80.0,
+            "frames_per_second": 9.5,
+            "placed": True,
+            "why_not_placed": EVIL,
+            "critical_path": [{"layer": EVIL, "module": "m", "instance": "i", "delay_ns": 1.0}, EVIL],
+            "estimate": {"lut": 9},
+        },
+    ]
     shown = Page(page(manifest, certificate, results))
     assert not any(tag == "script" for tag, _ in shown.tags)
     assert shown.words.count(EVIL) >= 7
@@ -153,19 +166,45 @@ def test_results_of_a_stranger_are_text(manifest: dict[str, Any], certificate: d
 def test_results_are_on_the_page(manifest: dict[str, Any], certificate: dict[str, Any]) -> None:
     simulator = {"ok": True, "samples": 123, "mismatches": 0, "cycles": {"latency": 1588, "interval": 576}}
     results = [
-        {"ok": True, "notes": [], "simulators": {"verilator": simulator},
-         "oracle": {"ok": True, "ran": "qonnx 1.0.0", "frames": 40, "unexplained": 0, "explained": {"bias added in another order": 1110, "last place of Tanh": 2}}},
-        {"device": "ecp5-25k", "lut": 2345, "ff": 1111, "bram": 3, "dsp": 0, "fmax_mhz": 81.25, "placed": True,
-         "frames_per_second": 141059.0, "estimate": {"lut": 1938, "bram": 0, "dsp": 0},
-         "critical_path": [{"layer": "conv2", "module": "hg_conv", "instance": "conv8", "delay_ns": 5.25}]},
+        {
+            "ok": True,
+            "notes": [],
+            "simulators": {"verilator": simulator},
+            "oracle": {
+                "ok": True,
+                "ran": "qonnx 1.0.0",
+                "frames": 40,
+                "unexplained": 0,
+                "explained": {"bias added in another order": 1110, "last place of Tanh": 2},
+            },
+        },
+        {
+            "device": "ecp5-25k",
+            "lut": 2345,
+            "ff": 1111,
+            "bram": 3,
+            "dsp": 0,
+            "fmax_mhz": 81.25,
+            "placed": True,
+            "frames_per_second": 141059.0,
+            "estimate": {"lut": 1938, "bram": 0, "dsp": 0},
+            "critical_path": [{"layer": "conv2", "module": "hg_conv", "instance": "conv8", "delay_ns": 5.25}],
+        },
         {"device": "xc7a35t", "lut": 1777, "fmax_mhz": None, "placed": False, "frames_per_second": None},
-    ]  # fmt: skip
+    ]
     words = " ".join(Page(page(manifest, certificate, results)).words.split())
     for text in (
-        "Equal", "the file in qonnx 1.0.0 equal, explained: 1,110 (bias added in another order), 2 (last place of Tanh) 40 0",
-        "verilator equal 123 0 1,588 576", "Synthesized for ecp5-25k", "81.2 MHz, 141,059 frames a second",
-        "LUT 2,345 1,938", "FF 1,111", "conv2, hg_conv: 5.25 ns", "Synthesized for xc7a35t", "Not placed",
-    ):  # fmt: skip
+        "Equal",
+        "the file in qonnx 1.0.0 equal, explained: 1,110 (bias added in another order), 2 (last place of Tanh) 40 0",
+        "verilator equal 123 0 1,588 576",
+        "Synthesized for ecp5-25k",
+        "81.2 MHz, 141,059 frames a second",
+        "LUT 2,345 1,938",
+        "FF 1,111",
+        "conv2, hg_conv: 5.25 ns",
+        "Synthesized for xc7a35t",
+        "Not placed",
+    ):
         assert text in words, text
     assert "NaN" not in words
 

@@ -25,13 +25,38 @@ pytestmark = [
 CNN = ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx"
 LONG = "a_layer_with_a_name_as_long_as_exporters_make_them_/model/encoder/block.12/attention/self/quant_" * 2
 RESULTS: list[dict[str, Any]] = [
-    {"ok": False, "notes": ["C++: not synthesized."], "model": {"ok": True, "frames": 200},
-     "oracle": {"ok": True, "ran": "qonnx 1.0.0", "frames": 40, "unexplained": 0, "explained": {"rounding": 1110, "fused": 12}},
-     "simulators": {"verilator": {"ok": False, "samples": 173, "mismatches": 12, "cycles": {"latency": 1588, "interval": 576}}}},
-    {"device": "ecp5-25k", "lut": 2345, "ff": 1111, "bram": 3, "dsp": 0, "fmax_mhz": 81.25, "placed": True,
-     "frames_per_second": 141059.0, "estimate": {"lut": 1938}, "available": {"lut": 24288},
-     "critical_path": [{"layer": "conv2", "module": "hg_conv", "instance": "conv8", "delay_ns": 5.25, "routing_ns": 3.5}] * 4},
-]  # fmt: skip
+    {
+        "ok": False,
+        "notes": ["C++: not synthesized."],
+        "model": {"ok": True, "frames": 200},
+        "oracle": {
+            "ok": True,
+            "ran": "qonnx 1.0.0",
+            "frames": 40,
+            "unexplained": 0,
+            "explained": {"rounding": 1110, "fused": 12},
+        },
+        "simulators": {
+            "verilator": {"ok": False, "samples": 173, "mismatches": 12, "cycles": {"latency": 1588, "interval": 576}}
+        },
+    },
+    {
+        "device": "ecp5-25k",
+        "lut": 2345,
+        "ff": 1111,
+        "bram": 3,
+        "dsp": 0,
+        "fmax_mhz": 81.25,
+        "placed": True,
+        "frames_per_second": 141059.0,
+        "estimate": {"lut": 1938},
+        "available": {"lut": 24288},
+        "critical_path": [
+            {"layer": "conv2", "module": "hg_conv", "instance": "conv8", "delay_ns": 5.25, "routing_ns": 3.5}
+        ]
+        * 4,
+    },
+]
 
 #: What would be wrong on the page as it is drawn, in words.
 LOOK = """() => {

@@ -65,8 +65,18 @@ def test_builds_are_reproducible(tmp_path: Path) -> None:
     call("build", DIGITS, "-o", tmp_path / "b")
     call("build", DIGITS, "-o", tmp_path / "b")
     assert files(tmp_path / "a") == files(tmp_path / "b")
-    assert {"rtl/digits_mlp.v", "files.f", "manifest.json", "folding.yaml", "tb/test_top.py", "tb/run.py", "tb/Makefile",
-            "tb/input.hex", "tb/expected.hex", "model.onnx"} <= set(files(tmp_path / "a"))  # fmt: skip
+    assert {
+        "rtl/digits_mlp.v",
+        "files.f",
+        "manifest.json",
+        "folding.yaml",
+        "tb/test_top.py",
+        "tb/run.py",
+        "tb/Makefile",
+        "tb/input.hex",
+        "tb/expected.hex",
+        "model.onnx",
+    } <= set(files(tmp_path / "a"))
     assert (tmp_path / "a" / "model.onnx").read_bytes() == DIGITS.read_bytes()
 
 

@@ -80,8 +80,11 @@ def test_the_spread_between_seeds() -> None:
     text = " ".join((ROOT / "docs" / "benchmarks.md").read_text().split())
     assert f"between seeds of the placement the clock differs by up to {100 * spread:.0f} %" in text
     shown = {workload(row[0]): row[2].split(", ") for row in rows("routed")}
-    assert all(int(mhz) <= row["mhz"][seed] for name, row in load("routed").items()
-               for seed, mhz in zip(row["mhz"], shown[name], strict=True))  # fmt: skip
+    assert all(
+        int(mhz) <= row["mhz"][seed]
+        for name, row in load("routed").items()
+        for seed, mhz in zip(row["mhz"], shown[name], strict=True)
+    )
 
 
 def test_ratios_are_quotients_of_what_is_in_the_data() -> None:

@@ -146,15 +146,18 @@ def test_constants_do_not_grow_without_bound(op_type: str) -> None:
         assert all(const.array.size <= MAX_ELEMENTS for const in results)
 
 
-@pytest.mark.parametrize("op_type, constants", [
-    ("Pad", [np.array([0, 0, 0, 0, 0, 0, 9000, 9000])]),
-    ("Resize", [None, np.array([1, 1, 800, 800], np.float32)]),
-    ("Tile", [np.array([1, 1, 800, 800])]),
-    ("Expand", [np.array([1, 90000, 80, 8])]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "op_type, constants",
+    [
+        ("Pad", [np.array([0, 0, 0, 0, 0, 0, 9000, 9000])]),
+        ("Resize", [None, np.array([1, 1, 800, 800], np.float32)]),
+        ("Tile", [np.array([1, 1, 800, 800])]),
+        ("Expand", [np.array([1, 90000, 80, 8])]),
+    ],
+)
 def test_the_host_computes_nothing_too_large(
     op_type: str, constants: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     """A result that is refused for its size is never computed."""
     monkeypatch.delattr("hlsgen.frontend.ops_host.evaluate")
     names = ["x", *(f"c{i}" if c is not None else "" for i, c in enumerate(constants))]

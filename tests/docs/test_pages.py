@@ -62,10 +62,13 @@ def test_library_page_has_every_module_and_parameter() -> None:
         assert listed == names or re.search("those of|as there|as in", rows[path.stem]), (path.stem, names - listed)
 
 
-@pytest.mark.parametrize("page, model, options", [
-    ("streaming.md", "digits_cnn/digits_cnn.onnx", ["--target-cycles", "576"]),
-    ("getting-started.md", "digits/digits_mlp.onnx", []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "page, model, options",
+    [
+        ("streaming.md", "digits_cnn/digits_cnn.onnx", ["--target-cycles", "576"]),
+        ("getting-started.md", "digits/digits_mlp.onnx", []),
+    ],
+)
 def test_the_table_of_layers_is_what_is_printed(page: str, model: str, options: list[str]) -> None:
     printed = CliRunner().invoke(app, ["check", str(ROOT / "examples" / model), *options]).output
     lines = [line.rstrip() for line in printed.splitlines()]

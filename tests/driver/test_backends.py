@@ -80,9 +80,20 @@ def test_a_build_of_another_target(model: Path, tmp_path: Path) -> None:
     """All nodes and streams; nothing of Verilog; the directory is opened again as any other."""
     build = hlsgen.build(model, tmp_path / "out", hlsgen.Options(target="dot"))
     assert set(build.files) == {
-        "network.dot", "manifest.json", "report.html", "report.md", "folding.yaml", "model.onnx", "tb/input.hex", "tb/expected.hex",
-        "host/net.py", "host/net.h", "host/net.c", "host/net_selftest.c", "host/net_vectors.bin",
-    }  # fmt: skip
+        "network.dot",
+        "manifest.json",
+        "report.html",
+        "report.md",
+        "folding.yaml",
+        "model.onnx",
+        "tb/input.hex",
+        "tb/expected.hex",
+        "host/net.py",
+        "host/net.h",
+        "host/net.c",
+        "host/net_selftest.c",
+        "host/net_vectors.bin",
+    }
     text = (tmp_path / "out" / "network.dot").read_text()
     assert re.findall(r"(\w+) \[label=\"(?!\d)", text) == [node.name for node in build.network.nodes]
     edges = sum(len(node.outputs) for node in build.network.nodes[:-1])

@@ -231,7 +231,7 @@ def test_an_edit_that_is_overtaken(real: hlsgen.Build, tmp_path: Path, monkeypat
     for found in (first, write_build(small(real, rtl_a="newer"), out)):
         assert [(x.code, x.severity, x.node) for x in found] == [
             ("HG063", "warning", str(out / name)) for name in ("notes", "rtl/a")
-        ]  # fmt: skip
+        ]
         places = [Path(re.search(r"Your version is (\S+)\.", x.message)[1]) for x in found]  # type: ignore[index]
         assert [place.read_text() for place in places] == ["saved", "edited"]
     assert (out / "rtl" / "a").read_text() == "newer"
@@ -270,9 +270,19 @@ def test_mode_of_the_directory_stays(real: hlsgen.Build, tmp_path: Path) -> None
 # --------------------------------------------------------------------------- stopped at any time
 
 EVENTS = {
-    "open", "os.mkdir", "os.link", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.scandir", "ctypes.dlopen",
-    "ctypes.get_errno", "tempfile.mkdtemp", "fcntl.flock",
-}  # fmt: skip
+    "open",
+    "os.mkdir",
+    "os.link",
+    "os.rename",
+    "os.remove",
+    "os.rmdir",
+    "os.chmod",
+    "os.scandir",
+    "ctypes.dlopen",
+    "ctypes.get_errno",
+    "tempfile.mkdtemp",
+    "fcntl.flock",
+}
 
 
 def stopped(at: int, how: str, action: Callable[[], object]) -> bool:
@@ -313,7 +323,7 @@ def stopped(at: int, how: str, action: Callable[[], object]) -> bool:
 @pytest.mark.sweep
 def test_stopped(
     how: str, exchange: bool, step: int, real: hlsgen.Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     """Old or new, with all that is the user's, whatever the operation before which it is stopped; then as new."""
     old, new = small(real, rtl_a="old", tb_x="old"), small(real, rtl_a="new", docs_z="new")
     if not exchange:

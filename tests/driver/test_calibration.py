@@ -24,11 +24,18 @@ from hlsgen.driver.options import parse_input
 from hlsgen.frontend.graph_inputs import declared_type
 
 SAMPLES = {
-    "bytes": (np.arange(256), "ufixed:8,8"), "a byte more": ([0, 256], "ufixed:9,9"), "signs": ([-128, 127], "fixed:8,8"),
-    "beyond": ([-128, 128], "fixed:9,9"), "quarters": ([-0.5, 0.25], "fixed:2,0"), "eighths": ([4, 0.125], "ufixed:6,3"),
-    "zeros": ([0.0, -0.0], "ufixed:1,1"), "minus": ([-1.0], "fixed:1,1"), "large": ([4294967295], "ufixed:32,32"),
-    "truth": ([True, False], "ufixed:1,1"), "small": ([2.0**-64], "ufixed:1,-63"),
-}  # fmt: skip
+    "bytes": (np.arange(256), "ufixed:8,8"),
+    "a byte more": ([0, 256], "ufixed:9,9"),
+    "signs": ([-128, 127], "fixed:8,8"),
+    "beyond": ([-128, 128], "fixed:9,9"),
+    "quarters": ([-0.5, 0.25], "fixed:2,0"),
+    "eighths": ([4, 0.125], "ufixed:6,3"),
+    "zeros": ([0.0, -0.0], "ufixed:1,1"),
+    "minus": ([-1.0], "fixed:1,1"),
+    "large": ([4294967295], "ufixed:32,32"),
+    "truth": ([True, False], "ufixed:1,1"),
+    "small": ([2.0**-64], "ufixed:1,-63"),
+}
 
 
 @pytest.mark.parametrize("name", SAMPLES)

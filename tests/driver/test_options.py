@@ -121,10 +121,25 @@ def test_from_the_command_line_to_the_manifest_and_back(
 def test_a_build_is_opened_with_its_options(tmp_path: Path) -> None:
     """All options that go together, in a real manifest."""
     options = Options(
-        input="fixed:8,4", folding={"fc0": {"pe": 1, "simd": 2}}, reset_active_low=True, top="core", name="title",
-        prefer="dsp", realize={"": "compare"}, add="fixed-point", weights="lutram", max_lut=90000, max_dsp=50, max_bram=9,
-        loadable=True, clock_name="aclk", reset_name="aresetn", bus_width="auto", tkeep=True, control=True,
-    )  # fmt: skip
+        input="fixed:8,4",
+        folding={"fc0": {"pe": 1, "simd": 2}},
+        reset_active_low=True,
+        top="core",
+        name="title",
+        prefer="dsp",
+        realize={"": "compare"},
+        add="fixed-point",
+        weights="lutram",
+        max_lut=90000,
+        max_dsp=50,
+        max_bram=9,
+        loadable=True,
+        clock_name="aclk",
+        reset_name="aresetn",
+        bus_width="auto",
+        tkeep=True,
+        control=True,
+    )
     path = save(mlp().model(), tmp_path / "m.onnx")
     build = hlsgen.build(path, tmp_path / "out", options)
     assert build.options == options

@@ -59,9 +59,12 @@ NETS = {
 }
 DEVICES = ("ice40-up5k", "ice40-hx8k", "gowin-gw1n-9", "ecp5-12k", "cyclone10-10cl025")
 BUDGETS: list[dict[str, Any]] = [
-    {"max_lut": 700}, {"max_lut": 1500, "max_dsp": 0}, {"max_lut": 1500, "max_dsp": 0, "prefer": "dsp"},
-    {"max_lut": 900, "max_dsp": 8, "prefer": "dsp"}, {"max_lut": 1200, "max_bram": 0},
-]  # fmt: skip
+    {"max_lut": 700},
+    {"max_lut": 1500, "max_dsp": 0},
+    {"max_lut": 1500, "max_dsp": 0, "prefer": "dsp"},
+    {"max_lut": 900, "max_dsp": 8, "prefer": "dsp"},
+    {"max_lut": 1200, "max_bram": 0},
+]
 
 
 @lru_cache(maxsize=4)

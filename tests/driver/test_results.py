@@ -53,8 +53,11 @@ def test_a_report_with_results(out: Path, tmp_path: Path) -> None:
     )
     data = json.loads(call(out, "-o", tmp_path / "r.html", "--json").stdout)
     assert data == {
-        "ok": True, "output": str(tmp_path / "r.html"), "results": ["synth-new.json", "verify.json"], "outdated": ["synth-old.json"],
-    }  # fmt: skip
+        "ok": True,
+        "output": str(tmp_path / "r.html"),
+        "results": ["synth-new.json", "verify.json"],
+        "outdated": ["synth-old.json"],
+    }
     text = (tmp_path / "r.html").read_text()
     assert "Synthesized for new" in text
     assert "Synthesized for old" not in text
@@ -81,9 +84,17 @@ def test_a_link_leads_nowhere(out: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"[]", b"{", b'{"simulators": 3, "manifest_sha256": "%s"}', b'{"device": 3, "lut": "x", "files_sha256": {}}',
-             b"[" * 100_000, b'{"simulators": {"a": {"cycles": 3}}, "manifest_sha256": "%s"}'],
-)  # fmt: skip
+    "data",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"simulators": 3, "manifest_sha256": "%s"}',
+        b'{"device": 3, "lut": "x", "files_sha256": {}}',
+        b"[" * 100_000,
+        b'{"simulators": {"a": {"cycles": 3}}, "manifest_sha256": "%s"}',
+    ],
+)
 def test_results_may_be_anything(data: bytes, out: Path) -> None:
     save_result(out, "x.json", data.replace(b"%s", manifest_hash(out).encode()))
     found = call(out)
@@ -99,9 +110,24 @@ def told(out: Path) -> str:
 
 
 PLACES = [
-    ("units",), ("units", 0), ("units", 0, "inputs"), ("units", 0, "bits"), ("units", 0, "lut"), ("layers",), ("layers", 0), ("layers", 1, "tried"),
-    ("cycles", "interval"), ("input", "range"), ("input", "lanes"), ("host",), ("host", "head"), ("top",), ("estimate",), ("fifos",), ("warnings",),
-]  # fmt: skip
+    ("units",),
+    ("units", 0),
+    ("units", 0, "inputs"),
+    ("units", 0, "bits"),
+    ("units", 0, "lut"),
+    ("layers",),
+    ("layers", 0),
+    ("layers", 1, "tried"),
+    ("cycles", "interval"),
+    ("input", "range"),
+    ("input", "lanes"),
+    ("host",),
+    ("host", "head"),
+    ("top",),
+    ("estimate",),
+    ("fifos",),
+    ("warnings",),
+]
 
 
 @pytest.mark.sweep

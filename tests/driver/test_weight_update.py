@@ -34,7 +34,7 @@ FRAMES = 6
 
 def built(
     folder: Path, kind: str, seed: int, *, loadable: bool = True, powers: bool = True, cycles: int | None = None
-) -> Build:  # fmt: skip
+) -> Build:
     path = folder / f"{kind}.onnx"
     onnx.save(image_nets.network(kind, seed, powers), path)
     return hlsgen.build(path, folder / "out", hlsgen.Options(loadable=loadable, target_cycles=cycles))
@@ -44,7 +44,9 @@ def shuffled(build: Build, seed: int) -> Weights:
     """Weights of every row in another order: its sums stay in the interval that the build holds for."""
     rng = np.random.default_rng(seed)
     rows = {name: weight.reshape(len(weight), -1) for name, weight in current_weights(build).items()}
-    return {name: rng.permuted(table, axis=1).reshape(current_weights(build)[name].shape) for name, table in rows.items()}
+    return {
+        name: rng.permuted(table, axis=1).reshape(current_weights(build)[name].shape) for name, table in rows.items()
+    }
 
 
 def differing(a: NDArray[np.int64], b: NDArray[np.int64]) -> bool:
@@ -63,9 +65,7 @@ def differing(a: NDArray[np.int64], b: NDArray[np.int64]) -> bool:
         ("bipolar", 12, 2000, {"hg_conv"}),
     ],
 )
-def test_other_weights_in_hardware(
-    tmp_path: Path, kind: str, seed: int, cycles: int | None, modules: set[str]
-) -> None:  # fmt: skip
+def test_other_weights_in_hardware(tmp_path: Path, kind: str, seed: int, cycles: int | None, modules: set[str]) -> None:
     build = built(tmp_path, kind, seed, cycles=cycles)
     assert modules <= {i.module for i in build.design.instances}
     codes = stimuli(build.network, FRAMES, 1)

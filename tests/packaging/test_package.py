@@ -37,9 +37,13 @@ CORE = "hlsgen:cores:"
 FAST_TO_COMPILE = ["-MAKEFLAGS", "OPT_FAST=-O0", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", *SPLIT]
 #: All that a port can have beside the defaults, which `first` has.
 SECOND = {
-    "reset_active_low": True, "bus_width": "32", "tkeep": True, "control": True, "clock_name": "aclk",
+    "reset_active_low": True,
+    "bus_width": "32",
+    "tkeep": True,
+    "control": True,
+    "clock_name": "aclk",
     "reset_name": "aresetn",
-}  # fmt: skip
+}
 needs_fusesoc = pytest.mark.skipif(importlib.util.find_spec("fusesoc") is None, reason="fusesoc is not installed")
 needs_tcl = pytest.mark.skipif(shutil.which("tclsh") is None, reason="tclsh is not installed")
 needs_ghdl = pytest.mark.skipif(shutil.which("ghdl") is None, reason="ghdl is not installed")
@@ -119,8 +123,8 @@ def project_of_two(cores: Path, tmp_path: Path) -> Path:
     (pair / "pair.v").write_text(f"module pair (\n{declared}\n);\n{''.join(placed)}endmodule\n")
     (pair / "both.sv").write_text(
         "module both;\n    first_tb #(.FINISH(0)) a ();\n    second_tb #(.FINISH(0)) b ();\n"
-        "    always @(posedge a.clk) if (a.done && b.done) begin $display(\"both done\"); $finish; end\nendmodule\n"
-    )  # fmt: skip
+        '    always @(posedge a.clk) if (a.done && b.done) begin $display("both done"); $finish; end\nendmodule\n'
+    )
     vectors = [f"../cores/{name}/tb/{name}_{which}.hex" for name in ports for which in ("input", "expected", "mask")]
     for path in vectors:
         shutil.copy(cores / path.removeprefix("../"), pair)
@@ -135,11 +139,30 @@ def project_of_two(cores: Path, tmp_path: Path) -> Path:
         },
         "targets": {
             "default": {"filesets": ["rtl"]},
-            "lint": {"flow": "lint", "flow_options": {"tool": "verilator", "verilator_options": ["-Wall"]}, "filesets": ["rtl"], "toplevel": "pair"},
-            "sim": {"flow": "sim", "flow_options": {"tool": "icarus", "iverilog_options": ["-g2012"]}, "filesets": ["rtl", "tb", "hex"], "toplevel": "both"},
-            "binary": {"flow": "sim", "flow_options": {"tool": "verilator", "mode": "binary", "verilator_options": ["--timing", "-CFLAGS", "-std=c++20", *FAST_TO_COMPILE]}, "filesets": ["rtl", "tb", "hex"], "toplevel": "both"},
+            "lint": {
+                "flow": "lint",
+                "flow_options": {"tool": "verilator", "verilator_options": ["-Wall"]},
+                "filesets": ["rtl"],
+                "toplevel": "pair",
+            },
+            "sim": {
+                "flow": "sim",
+                "flow_options": {"tool": "icarus", "iverilog_options": ["-g2012"]},
+                "filesets": ["rtl", "tb", "hex"],
+                "toplevel": "both",
+            },
+            "binary": {
+                "flow": "sim",
+                "flow_options": {
+                    "tool": "verilator",
+                    "mode": "binary",
+                    "verilator_options": ["--timing", "-CFLAGS", "-std=c++20", *FAST_TO_COMPILE],
+                },
+                "filesets": ["rtl", "tb", "hex"],
+                "toplevel": "both",
+            },
         },
-    }  # fmt: skip
+    }
     (pair / "pair.core").write_text("CAPI=2:\n" + yaml.safe_dump(core))
     shutil.copytree(cores / "cores", pair / "cores")
     return pair
@@ -251,7 +274,7 @@ def in_tcl(script: str, folder: Path) -> str:
         "proc file {sub args} { if {$sub in {mkdir copy}} {return}; return [real_file $sub {*}$args] }\n"
         "namespace eval ipx {}\n"
         f"source {script}\nputs ended\n"
-    )  # fmt: skip
+    )
     (folder / "run.tcl").write_text(stand_ins)
     done = subprocess.run(["tclsh", "run.tcl"], cwd=folder, capture_output=True, text=True)
     assert done.stdout.endswith("ended\n"), done.stdout[-500:] + done.stderr
@@ -275,9 +298,11 @@ def test_a_port_each_in_vivado(cores: Path, tmp_path: Path) -> None:
     said = in_tcl("package_ip.tcl", core)
     design = in_tcl("block_design.tcl", core)
     for stream, pin in [
-        ("s_axis_a", "dma_0/M_AXIS_MM2S"), ("s_axis_b", "dma_1/M_AXIS_MM2S"), ("m_axis_s", "dma_0/S_AXIS_S2MM"),
+        ("s_axis_a", "dma_0/M_AXIS_MM2S"),
+        ("s_axis_b", "dma_1/M_AXIS_MM2S"),
+        ("m_axis_s", "dma_0/S_AXIS_S2MM"),
         ("m_axis_p", "dma_1/S_AXIS_S2MM"),
-    ]:  # fmt: skip
+    ]:
         assert f"ipx::associate_bus_interfaces -busif {stream} -clock clk" in said
         assert (
             f"{stream} xilinx.com:interface:axis_rtl:1.0 {{{stream}_tdata {stream}_tvalid"
@@ -354,9 +379,10 @@ def test_each_flow_has_a_device_of_its_vendor(cores: Path, tmp_path: Path) -> No
     assert b"-period 10.000" in package_files(lattice, ["fusesoc"], None, None)["m.xdc"]
     for build, kind, device, text in [
         (lattice, "vivado", None, "the build is for ecp5-25k, of Lattice. Give --device with one of xc7a35t, "),
-        (lattice, "pynq", None, "the build is for ecp5-25k"), (amd, "quartus", None, "needs a device of Intel"),
+        (lattice, "pynq", None, "the build is for ecp5-25k"),
+        (amd, "quartus", None, "needs a device of Intel"),
         (amd, "vivado", "max10-10m50", "--device names max10-10m50, of Intel"),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(HlsgenError, match=f"HG040 --for {kind}: .*{text}"):
             package_files(build, [kind], device, None)
     done = CliRunner().invoke(
@@ -367,12 +393,15 @@ def test_each_flow_has_a_device_of_its_vendor(cores: Path, tmp_path: Path) -> No
     assert all(word in readme for word in ("package_ip.tcl", "first.qip", "xc7z020 at 100 MHz", "host/"))
 
 
-@pytest.mark.parametrize("changes, code, exit_code", [
-    ({"--for": "vivado,spreadsheet"}, "HG040", 2),
-    ({"--for": ""}, "HG040", 2),
-    ({"--device": "nothing"}, "HG040", 2),
-    ({"--clock-mhz": "-1"}, "HG040", 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "changes, code, exit_code",
+    [
+        ({"--for": "vivado,spreadsheet"}, "HG040", 2),
+        ({"--for": ""}, "HG040", 2),
+        ({"--device": "nothing"}, "HG040", 2),
+        ({"--clock-mhz": "-1"}, "HG040", 2),
+    ],
+)
 def test_refused(changes: dict[str, str], code: str, exit_code: int, cores: Path, tmp_path: Path) -> None:
     words = {"--for": "vivado", "-o": str(tmp_path / "out"), **changes}
     done = CliRunner().invoke(
@@ -438,9 +467,17 @@ def test_vhdl(cores: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name, wanted", [
-    ("first", "first"), ("Top", "\\Top\\"), ("a__b", "\\a__b\\"), ("_a", "\\_a\\"), ("a_", "\\a_\\"), ("entity", "\\entity\\"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, wanted",
+    [
+        ("first", "first"),
+        ("Top", "\\Top\\"),
+        ("a__b", "\\a__b\\"),
+        ("_a", "\\_a\\"),
+        ("a_", "\\a_\\"),
+        ("entity", "\\entity\\"),
+    ],
+)
 def test_vhdl_names(name: str, wanted: str) -> None:
     assert vhdl_name(name) == wanted
 
@@ -457,7 +494,7 @@ def test_makefile_of_yosys(prefix: str, cores: Path, tmp_path: Path) -> None:
         "yosys": "test -f first.v && test -f hg_harness.v && ls *.mem >/dev/null && for f in $(sed -n 's/^read_verilog -defer //p' ../synth.ys); do test -f $f || exit 1; done && echo net > netlist.json",
         "nextpnr-ecp5": "test -f netlist.json && echo routed > routed",
         "ecppack": 'test -f routed && for last; do :; done && echo bits > "$last"',
-    }  # fmt: skip
+    }
     (tmp_path / "bin").mkdir()
     for name, text in tools.items():
         (tmp_path / "bin" / f"{prefix}{name}").write_text(f"#!/bin/sh\n{text}\n")

@@ -79,9 +79,13 @@ class Net(OnnxGraph):
             scale = self.scale(x, max(hi, 1))
             zero = np.float32(0)
             q = self.add(
-                "Quant", [t, scale, zero, np.float32(bits)], domain=QONNX, signed=int(not unsigned), narrow=0,
+                "Quant",
+                [t, scale, zero, np.float32(bits)],
+                domain=QONNX,
+                signed=int(not unsigned),
+                narrow=0,
                 rounding_mode="ROUND",
-            )  # fmt: skip
+            )
         else:
             lo, hi = (-128, 127) if self.signed else (0, 255)
             span = (0.0, 1.0) if share else (float(min(x.min(), 0)), float(max(x.max(), 0)))
@@ -108,9 +112,13 @@ class Net(OnnxGraph):
         if self.dialect == "qonnx":
             raw = self.const((codes * scale).astype(np.float32))
             w = self.add(
-                "Quant", [raw, self.const(scale), np.float32(0), np.float32(bits)], domain=QONNX, signed=1, narrow=0,
+                "Quant",
+                [raw, self.const(scale), np.float32(0), np.float32(bits)],
+                domain=QONNX,
+                signed=1,
+                narrow=0,
                 rounding_mode="ROUND",
-            )  # fmt: skip
+            )
         else:
             axis = {"axis": 1} if each else {}
             zero = np.zeros(scale.size if each else (), np.int8)

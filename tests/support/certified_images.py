@@ -89,9 +89,7 @@ def residual() -> onnx.ModelProto:
 def sums() -> onnx.ModelProto:
     """Two sums that nothing has quantized: too many pairs to try."""
     g = Images(3, 4, 4).codes(8.0)
-    a, b = g.branches(
-        lambda h: h.conv(4, 3, pads=[1, 1, 1, 1]), lambda h: h.conv(4, 3, 1, values=[-90, -7, 55, 101])
-    )  # fmt: skip
+    a, b = g.branches(lambda h: h.conv(4, 3, pads=[1, 1, 1, 1]), lambda h: h.conv(4, 3, 1, values=[-90, -7, 55, 101]))
     return g.join("Add", a, b).codes(5.0, 40.0).model()
 
 
@@ -99,9 +97,10 @@ def three() -> onnx.ModelProto:
     """Channels of three branches, one of them used twice."""
     g = Images(3, 4, 6).codes()
     ends = g.branches(
-        lambda h: h.conv(2, 3, pads=[1, 1, 1, 1]).codes(4.0, 4.0), lambda h: h,
+        lambda h: h.conv(2, 3, pads=[1, 1, 1, 1]).codes(4.0, 4.0),
+        lambda h: h,
         lambda h: h.conv(5, 3, 1).codes(6.0, 0.5, 0),
-    )  # fmt: skip
+    )
     return g.join("Concat", ends[0], ends[1], ends[2], ends[0], axis=1).conv(3, 12, (1, 2)).codes(5.0, 9.0).model()
 
 
@@ -111,8 +110,15 @@ def moved() -> onnx.ModelProto:
     g.whole("Slice", [1, 1, 0], [3, 5, 6], [1, 2, 3], [1, 1, 2])
     g.whole("Pad", [0, 0, 1, 0, 0, 0, 0, 2]).codes(2.0)
     g.conv(3, 2, (2, 1)).codes(4.0, 3.0)
-    g.last = g.node("Resize", g.last, g.const([]), g.const([1.0, 1.0, 2.0, 3.0]), mode="nearest",
-                       coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
+    g.last = g.node(
+        "Resize",
+        g.last,
+        g.const([]),
+        g.const([1.0, 1.0, 2.0, 3.0]),
+        mode="nearest",
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode="floor",
+    )
     g.conv(2, 3, 1).codes(4.0, 3.0)
     g.then("Transpose", perm=[0, 1, 3, 2])
     return g.conv(2, 2, (2, 1)).codes(4.0, 9.0).model()
@@ -145,7 +151,7 @@ def product(op: str = "Mul") -> onnx.ModelProto:
     g = Images(3, 4, 4).codes()
     a, b = g.branches(
         lambda h: h.conv(4, 3).codes(4.0, 5.0), lambda h: h.conv(4, 3, values=[0, 1]).codes(3.0, np.array([0.6]), 0)
-    )  # fmt: skip
+    )
     return g.join(op, a, b).codes(5.0, 1.3).model()
 
 
@@ -160,10 +166,8 @@ def pair() -> onnx.ModelProto:
     """QLinearAdd of an image and its largest neighbours."""
     nodes = [
         helper.make_node("MaxPool", ["x"], ["m"], "pool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
-        helper.make_node(
-            "QLinearAdd", ["m", "s", "z", "x", "t", "z", "u", "z"], ["y"], "sum", domain="com.microsoft"
-        ),
-    ]  # fmt: skip
+        helper.make_node("QLinearAdd", ["m", "s", "z", "x", "t", "z", "u", "z"], ["y"], "sum", domain="com.microsoft"),
+    ]
     constants = {"s": np.float32(0.3), "t": np.float32(0.7), "u": np.float32(0.9), "z": np.int8(3)}
     return model(nodes, {"x": (np.int8, (1, 3, 4, 4))}, np.int8, **constants)
 
@@ -182,14 +186,18 @@ IMAGES = {
     "agreements": (Case(agreements, modules=("hg_dwconv",)), [(2, 2), (2, 1)]),
     "pair": (Case(pair, modules=("hg_join", "hg_pair_scale", "hg_pool")), []),
     "largest": (Case(lambda: product("Max"), modules=("hg_join",)), [(3, 2), (2, 2)]),
-}  # fmt: skip
+}
 
 
 #: Modules of some of them with all taps of several windows at once.
 WHOLE = {
-    "padded": ("hg_unfold", "hg_mvu"), "three": ("hg_unfold", "hg_mvu", "hg_beside"), "pools": ("hg_pool_tree",),
-    "grouped": ("hg_unfold", "hg_dwmvu"), "moved": ("hg_pick", "hg_take"), "binary": ("hg_unfold", "hg_mvu"),
-}  # fmt: skip
+    "padded": ("hg_unfold", "hg_mvu"),
+    "three": ("hg_unfold", "hg_mvu", "hg_beside"),
+    "pools": ("hg_pool_tree",),
+    "grouped": ("hg_unfold", "hg_dwmvu"),
+    "moved": ("hg_pick", "hg_take"),
+    "binary": ("hg_unfold", "hg_mvu"),
+}
 
 
 def build(name: str, directory: Path, fold: bool = False, whole: bool = False) -> Path:

@@ -41,8 +41,15 @@ Random = np.random.Generator
 DECODES = ("Affine", "CountScale", "Accumulator", "Whole", "Fixed", "FloatBits")
 FLOATS = ("Mul", "Add", "Fma", "Div", "Max", "Min", "Cast", "Activation")
 QUANTIZERS = (
-    "IntQuant", "Bipolar", "SignedBit", "Trunc", "MultiThreshold", "QuantizeLinear", "Requantize", "FloatQuant",
-)  # fmt: skip
+    "IntQuant",
+    "Bipolar",
+    "SignedBit",
+    "Trunc",
+    "MultiThreshold",
+    "QuantizeLinear",
+    "Requantize",
+    "FloatQuant",
+)
 
 
 def pick(r: Random, *values: Any) -> Any:

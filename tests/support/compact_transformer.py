@@ -58,9 +58,14 @@ class Network:
         add = self.integers(-90000, 90000, shape)
         lo, hi = (-128, 127) if signed else (0, 255)
         return self.add(
-            "RequantShift", [x, self.constant(mul), self.constant(add)],
-            lambda v: np.clip((v * mul + add + 32768) >> 16, lo, hi), own=True, div=65536, n_levels_out=256, signed=int(signed),
-        )  # fmt: skip
+            "RequantShift",
+            [x, self.constant(mul), self.constant(add)],
+            lambda v: np.clip((v * mul + add + 32768) >> 16, lo, hi),
+            own=True,
+            div=65536,
+            n_levels_out=256,
+            signed=int(signed),
+        )
 
     def linear(self, x: str, width: int, bias: bool = True, signed: bool = True) -> str:
         """MatMul with constants, Add, RequantShift."""
@@ -146,9 +151,12 @@ class Network:
 
     def model(self, y: str) -> onnx.ModelProto:
         graph = helper.make_graph(
-            self.nodes, "transformer", [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shapes["x"])],
-            [helper.make_tensor_value_info(y, TensorProto.FLOAT, self.shapes[y])], self.given,
-        )  # fmt: skip
+            self.nodes,
+            "transformer",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shapes["x"])],
+            [helper.make_tensor_value_info(y, TensorProto.FLOAT, self.shapes[y])],
+            self.given,
+        )
         opsets = [helper.make_opsetid("", 13), helper.make_opsetid(DOMAIN, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 

@@ -70,27 +70,43 @@ def inner_output() -> Case:
 def unlike_types() -> Case:
     """A float input behind a quantizer and an image of bytes, of other shapes; float and integer outputs."""
     nodes = [
-        *quantized("x", "s", "z", "xd"), node("DequantizeLinear", "u su zu", "ud"), node("Flatten", "ud", "uf"),
-        node("Concat", "xd uf", "c", axis=1), *quantized("c", "s", "z", "cd"), node("DequantizeLinear", "w s z0", "wd"),
-        node("MatMul", "cd wd", "m"), *quantized("m", "sm", "z", "y"), node("Relu", "y", "r"),
-    ]  # fmt: skip
+        *quantized("x", "s", "z", "xd"),
+        node("DequantizeLinear", "u su zu", "ud"),
+        node("Flatten", "ud", "uf"),
+        node("Concat", "xd uf", "c", axis=1),
+        *quantized("c", "s", "z", "cd"),
+        node("DequantizeLinear", "w s z0", "wd"),
+        node("MatMul", "cd wd", "m"),
+        *quantized("m", "sm", "z", "y"),
+        node("Relu", "y", "r"),
+    ]
     rng = np.random.default_rng(5)
     constants = {
-        "s": np.float32(0.125), "z": np.int8(3), "su": np.float32(0.0625), "zu": np.uint8(7), "z0": np.int8(0),
-        "w": rng.integers(-8, 8, (10, 3)).astype(np.int8), "sm": np.float32(0.5),
-    }  # fmt: skip
+        "s": np.float32(0.125),
+        "z": np.int8(3),
+        "su": np.float32(0.0625),
+        "zu": np.uint8(7),
+        "z0": np.int8(0),
+        "w": rng.integers(-8, 8, (10, 3)).astype(np.int8),
+        "sm": np.float32(0.5),
+    }
     return Case(
         {"x": (FLOAT, [1, 6]), "u": (UINT8, [1, 2, 2])},
-        {"r": (FLOAT, [1, 3]), "cd_q": (INT8, [1, 10]), "y": (FLOAT, [1, 3])}, nodes, constants, {},
-    )  # fmt: skip
+        {"r": (FLOAT, [1, 3]), "cd_q": (INT8, [1, 10]), "y": (FLOAT, [1, 3])},
+        nodes,
+        constants,
+        {},
+    )
 
 
 def three_inputs() -> Case:
     """Three inputs of three types, of which one is passed on as it is."""
     nodes = [
-        node("Cast", "a", "aw", to=INT16), node("Cast", "b", "bw", to=INT16), node("Sub", "aw bw", "d"),
+        node("Cast", "a", "aw", to=INT16),
+        node("Cast", "b", "bw", to=INT16),
+        node("Sub", "aw bw", "d"),
         node("Identity", "c", "e"),
-    ]  # fmt: skip
+    ]
     small = [1, 5]
     inputs: Tensors = {"a": (INT8, small), "b": (UINT8, small), "c": (INT16, small)}
     return Case(inputs, {"d": (INT16, small), "e": (INT16, small)}, nodes, {}, {})
@@ -99,9 +115,11 @@ def three_inputs() -> Case:
 def fixed_inputs() -> Case:
     """Float inputs without quantizers, whose types are said: a layer each, and what they give together."""
     nodes = [
-        node("DequantizeLinear", "w s z0", "wd"), node("MatMul", "x wd", "m"), node("Add", "m y", "t"),
+        node("DequantizeLinear", "w s z0", "wd"),
+        node("MatMul", "x wd", "m"),
+        node("Add", "m y", "t"),
         *quantized("t", "s2", "z0", "o"),
-    ]  # fmt: skip
+    ]
     weights = np.random.default_rng(7).integers(-8, 8, (4, 3)).astype(np.int8)
     constants = {"w": weights, "s": np.float32(0.125), "z0": np.int8(0), "s2": np.float32(0.5)}
     inputs: Tensors = {"x": (FLOAT, [1, 4]), "y": (FLOAT, [1, 3])}
@@ -120,9 +138,11 @@ def floats() -> Case:
 def one_input() -> Case:
     """One input, two ways from it, an output each; one ends with what only the host does."""
     nodes = [
-        *quantized("x", "s", "z", "q"), node("Transpose", "q_q", "t", perm=[0, 2, 1]), node("MaxPool", "q", "p", kernel_shape=[2]),
+        *quantized("x", "s", "z", "q"),
+        node("Transpose", "q_q", "t", perm=[0, 2, 1]),
+        node("MaxPool", "q", "p", kernel_shape=[2]),
         node("Sigmoid", "p", "g"),
-    ]  # fmt: skip
+    ]
     constants = {"s": np.float32(0.125), "z": np.int8(0)}
     outputs: Tensors = {"t": (INT8, [1, 4, 3]), "g": (FLOAT, [1, 3, 3]), "p": (FLOAT, [1, 3, 3])}
     return Case({"x": (FLOAT, [1, 3, 4])}, outputs, nodes, constants, {})

@@ -39,9 +39,7 @@ POOLS = frozenset(["AveragePool", "GlobalAveragePool", "ReduceMean", "ReduceSum"
 #: What the executors cannot do with one node alone.
 UNABLE = frozenset(["Im2Col"])
 #: The real function, rounded once.
-ROUNDED_ONCE = frozenset(
-    "Exp Log Tanh Sigmoid Erf Gelu Mish Celu Elu Selu Softplus Softsign Reciprocal Pow".split()
-)  # fmt: skip
+ROUNDED_ONCE = frozenset("Exp Log Tanh Sigmoid Erf Gelu Mish Celu Elu Selu Softplus Softsign Reciprocal Pow".split())
 QONNX = ("qonnx.custom_op.general", "finn.custom_op.general", "onnx.brevitas", "finn", "qonnx.custom_op.channels_last")
 
 
@@ -135,9 +133,12 @@ class _Walk:
         used = [o for o in node.output if o]
         for output in used:
             self.tensors[output] = None
-        if any(d is None for d in data) or len(used) > 1 or name in self.fused or any(
-            i and i not in self.tensors and i not in self.constants for i in node.input
-        ):  # fmt: skip
+        if (
+            any(d is None for d in data)
+            or len(used) > 1
+            or name in self.fused
+            or any(i and i not in self.tensors and i not in self.constants for i in node.input)
+        ):
             self.report.left[kind] += 1
             if own is not None and len(used) == 1:
                 self.tensors[used[0]] = Known(own, _grid(own))

@@ -59,8 +59,12 @@ class Core:
 
 
 def core_of(
-    graph: Graph, lanes: int = 1, group: int | None = None, axes: tuple[int, ...] | None = None, width: int | None = None
-) -> Core:  # fmt: skip
+    graph: Graph,
+    lanes: int = 1,
+    group: int | None = None,
+    axes: tuple[int, ...] | None = None,
+    width: int | None = None,
+) -> Core:
     """A graph with streams of so many lanes; both run through the axes as said."""
 
     def port(value: Value) -> tuple[Stream, Array]:
@@ -131,8 +135,14 @@ def run_in_c(
         tail = plan_tail(core.graph)
         for _ in codes:
             head_part = (
-                take((1,), np.uint64), take(core.graph.input.shape, np.int64), take((core.inputs[0].layout.frame_bytes,), np.uint8)
-            ) if numbers else (np.zeros(1), np.zeros(1), np.zeros(1))  # fmt: skip
+                (
+                    take((1,), np.uint64),
+                    take(core.graph.input.shape, np.int64),
+                    take((core.inputs[0].layout.frame_bytes,), np.uint8),
+                )
+                if numbers
+                else (np.zeros(1), np.zeros(1), np.zeros(1))
+            )
             rows.append((*head_part, take(core.graph.output.shape, np.int64), take(tail.end.shape, tail.end.dtype)))
         found[name] = Given(*(np.stack(column) for column in zip(*rows, strict=True)))
     assert at == len(ran.stdout)

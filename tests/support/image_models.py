@@ -124,9 +124,16 @@ class Builder(OnnxGraph):
         scale = self.scale(x.spread)
         if self.maybe(0.3):
             name = self.node(
-                "IntQuant", x.name, self.const(scale), self.const(0), self.const(1), domain=GENERAL, signed=1, narrow=0,
+                "IntQuant",
+                x.name,
+                self.const(scale),
+                self.const(0),
+                self.const(1),
+                domain=GENERAL,
+                signed=1,
+                narrow=0,
                 rounding_mode="ROUND",
-            )  # fmt: skip
+            )
         else:
             name = self.node("BipolarQuant", x.name, self.const(scale), domain=GENERAL)
         return Tensor(name, x.shape, 1, float(scale))
@@ -141,9 +148,15 @@ class Builder(OnnxGraph):
         bias = self.pick(0.0, 0.0, -scale * (steps // 2 + 1))
         layout = {2: "NC", 3: "NCW", 4: "NCHW"}[len(x.shape)]
         name = self.node(
-            "MultiThreshold", x.name, self.const(table), domain=GENERAL, out_dtype="INT8", data_layout=layout,
-            out_scale=scale, out_bias=bias,
-        )  # fmt: skip
+            "MultiThreshold",
+            x.name,
+            self.const(table),
+            domain=GENERAL,
+            out_dtype="INT8",
+            data_layout=layout,
+            out_scale=scale,
+            out_bias=bias,
+        )
         return Tensor(name, x.shape, ceil(log2(steps + 1)) + 1, scale * (steps + 1) / 2)
 
     def activation(self, x: Tensor) -> Tensor:
@@ -175,9 +188,16 @@ class Builder(OnnxGraph):
         scale = self.scale(2.0 / 2 ** (bits - 1), shape, 2)
         zero = float(self.between(-1, 1)) if self.maybe(0.1) else 0.0
         name = self.node(
-            self.pick("IntQuant", "Quant"), values, self.const(scale), self.const(zero), self.const(bits),
-            domain=GENERAL, signed=1, narrow=self.between(0, 1), rounding_mode="ROUND",
-        )  # fmt: skip
+            self.pick("IntQuant", "Quant"),
+            values,
+            self.const(scale),
+            self.const(zero),
+            self.const(bits),
+            domain=GENERAL,
+            signed=1,
+            narrow=self.between(0, 1),
+            rounding_mode="ROUND",
+        )
         return name, 1.0
 
     def weight_bits(self, x: Tensor, terms: int) -> int:
@@ -234,9 +254,7 @@ class Builder(OnnxGraph):
         values = np.round(self.rng.normal(0, spread, shape) * 16) / 16 if self.powers else self.rng.normal(0, 1, shape)
         return self.const(values)
 
-    def conv(
-        self, x: Tensor, outputs: int | None = None, groups: int = 1, kind: str = "", **own: Any
-    ) -> Tensor:  # fmt: skip
+    def conv(self, x: Tensor, outputs: int | None = None, groups: int = 1, kind: str = "", **own: Any) -> Tensor:
         outputs = outputs or groups * self.between(1, max(1, 8 // groups))
         own = own if "kernel_shape" in own else {**self.window(x), **own}
         own.setdefault("strides", [1] * len(x.points))

@@ -142,9 +142,16 @@ def pooled(b: Builder, size: int) -> onnx.ModelProto:
     x = image(b, size)
     scale = float(b.scale(0.25))
     name = b.node(
-        "IntQuant", x.name, b.const(scale), b.const(0), b.const(4), domain=GENERAL, signed=1, narrow=0,
+        "IntQuant",
+        x.name,
+        b.const(scale),
+        b.const(0),
+        b.const(4),
+        domain=GENERAL,
+        signed=1,
+        narrow=0,
         rounding_mode="ROUND",
-    )  # fmt: skip
+    )
     x = Tensor(name, x.shape, 4, 2.0)
     k = b.pick(2, 2, min(4, *x.points))
     stride = b.between(1, k)
@@ -238,8 +245,12 @@ def unet(b: Builder, size: int) -> onnx.ModelProto:
     else:
         outputs = b.between(1, 3)
         weight, _ = b.weights((low.channels, outputs, 2, 2), 1, 3)
-        up = Tensor(b.node("ConvTranspose", low.name, weight, kernel_shape=[2, 2], strides=[2, 2]),
-                    (1, outputs, *shape[2:]), 23, low.spread * 2)  # fmt: skip
+        up = Tensor(
+            b.node("ConvTranspose", low.name, weight, kernel_shape=[2, 2], strides=[2, 2]),
+            (1, outputs, *shape[2:]),
+            23,
+            low.spread * 2,
+        )
         up = b.quant(up, 4)
     if up.channels == skip.channels and b.maybe(0.5):
         x = b.quant(b.joined("Add", up, skip))
@@ -260,9 +271,7 @@ def cut(b: Builder, size: int) -> onnx.ModelProto:
     if kind == "split":
         b.node("Split", x.name, b.const(parts, np.int64), axis=1, count=2)
         name = f"t{len(b.nodes) - 1}"
-        sides = [
-            replace(x, name=n, shape=(1, c, *x.points)) for n, c in zip((name, f"{name}_1"), parts, strict=True)
-        ]  # fmt: skip
+        sides = [replace(x, name=n, shape=(1, c, *x.points)) for n, c in zip((name, f"{name}_1"), parts, strict=True)]
         sides = [b.quant(same(b, s, 2)) if b.maybe(0.5) else s for s in sides]
         return ending(b, b.concat(*sides))
     axis, step = 1, 1
@@ -302,8 +311,11 @@ def blocks(b: Builder, size: int) -> onnx.ModelProto:
     else:
         even = [n // 2 * 2 for n in x.points]
         starts, ends, axes = ([0, 0], even, [2, 3])
-        x = replace(x, name=b.node("Slice", x.name, *(b.const(v, np.int64) for v in (starts, ends, axes))),
-                    shape=(*x.shape[:2], *even))  # fmt: skip
+        x = replace(
+            x,
+            name=b.node("Slice", x.name, *(b.const(v, np.int64) for v in (starts, ends, axes))),
+            shape=(*x.shape[:2], *even),
+        )
         shape = (1, 4 * x.channels, even[0] // 2, even[1] // 2)
         x = replace(x, name=b.node("SpaceToDepth", x.name, blocksize=2), shape=shape)
     return ending(b, after(b, same(b, x, b.between(1, 3)), pool=False) if b.maybe(0.7) else x)
@@ -349,9 +361,16 @@ def channels_last(b: Builder, size: int) -> onnx.ModelProto:
         weight, _ = b.weights((outputs, *kernel, c), 0, b.weight_bits(x, prod(kernel) * c))
         b.declared(weight, outputs, *kernel, c)
         name = b.node(
-            "Conv", b.declared(x.name, *x.shape), weight, domain=LAST, kernel_shape=kernel, strides=[1, 1], dilations=[1, 1],
-            pads=[pad] * 4, group=1,
-        )  # fmt: skip
+            "Conv",
+            b.declared(x.name, *x.shape),
+            weight,
+            domain=LAST,
+            kernel_shape=kernel,
+            strides=[1, 1],
+            dilations=[1, 1],
+            pads=[pad] * 4,
+            group=1,
+        )
         shape = (1, h + 2 * pad - kernel[0] + 1, w + 2 * pad - kernel[1] + 1, outputs)
         x = b.quant(Tensor(name, shape, 23, x.spread * 3), channel=False)
         if min(shape[1:3]) >= 2 and b.maybe(0.5):
@@ -374,17 +393,27 @@ def im2col(b: Builder, size: int) -> onnx.ModelProto:
         k, stride = b.between(1, min(3, h, w)), b.between(1, 2)
         pads = [0] * 4 if (kind == "BIPOLAR" and not i) else [b.between(0, 1) for _ in range(4)]
         name = b.node(
-            "Im2Col", x.name, domain=GENERAL, stride=[stride] * 2, kernel_size=[k, k], pad_amount=pads,
+            "Im2Col",
+            x.name,
+            domain=GENERAL,
+            stride=[stride] * 2,
+            kernel_size=[k, k],
+            pad_amount=pads,
             input_shape=str((1, h, w, c)).replace(" ", ""),
-        )  # fmt: skip
+        )
         h, w = (h + pads[0] + pads[2] - k) // stride + 1, (w + pads[1] + pads[3] - k) // stride + 1
         outputs = b.between(1, 5)
         weight = b.rng.integers(-3, 4, (k * k * c, outputs))
         name = b.node("MatMul", name, b.const(weight))
         table = np.sort(b.rng.integers(-12, 13, (outputs, b.pick(1, 3, 7))), axis=1)
         name = b.node(
-            "MultiThreshold", name, b.const(table), domain=GENERAL, out_dtype="UINT3", data_layout="NHWC",
-        )  # fmt: skip
+            "MultiThreshold",
+            name,
+            b.const(table),
+            domain=GENERAL,
+            out_dtype="UINT3",
+            data_layout="NHWC",
+        )
         note(b, name, "UINT3")
         c = outputs
         x = Tensor(name, (1, h, w, c), bits, 3.0)
@@ -466,6 +495,27 @@ def note(b: Builder, tensor: str, datatype: str) -> None:
 Network = Callable[[Builder, int], onnx.ModelProto]
 NETWORKS: dict[str, Network] = {
     f.__name__: f
-    for f in (plain, signal, grouped, bipolar, pooled, maxima, residual, inception, dense_net, unet, cut, shuffle, blocks,
-              bordered, keras, channels_last, im2col, mixer, skips, transposed, resized)
-}  # fmt: skip
+    for f in (
+        plain,
+        signal,
+        grouped,
+        bipolar,
+        pooled,
+        maxima,
+        residual,
+        inception,
+        dense_net,
+        unet,
+        cut,
+        shuffle,
+        blocks,
+        bordered,
+        keras,
+        channels_last,
+        im2col,
+        mixer,
+        skips,
+        transposed,
+        resized,
+    )
+}

@@ -110,9 +110,14 @@ def node_of(op_type: str, inputs: int, domain: str = "", outputs: int = 1, **att
 
 
 def imported_node(
-    node: onnx.NodeProto, shape: tuple[int, ...], dtype: str, constants: list[Any], opset: int = 13, position: int = 0,
+    node: onnx.NodeProto,
+    shape: tuple[int, ...],
+    dtype: str,
+    constants: list[Any],
+    opset: int = 13,
+    position: int = 0,
     last: bool = False,
-) -> Imported:  # fmt: skip
+) -> Imported:
     """What a node of data of that shape and dtype becomes, by the table of operators.
 
     `constants` are the inputs from the second on: arrays, `Const`, or None where one is absent or the data.
@@ -157,9 +162,7 @@ def model_of(node: onnx.NodeProto, x: Array, constants: list[Any], opset: int, s
         helper.make_tensor_value_info(o, 1, s) if s is not None else helper.make_empty_tensor_value_info(o)
         for o, s in zip(node.output, shapes, strict=True)
     ]
-    graph = helper.make_graph(
-        [node], "g", [helper.make_tensor_value_info("x", kind, x.shape)], outputs, initializers
-    )  # fmt: skip
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", kind, x.shape)], outputs, initializers)
     own = 13 if node.domain == CHANNELS_LAST else 1  # as many as the ONNX operator's there
     versions = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(node.domain, own)] if node.domain else [])
     model: onnx.ModelProto = helper.make_model(graph, opset_imports=versions)
@@ -173,7 +176,7 @@ def by_ort(node: onnx.NodeProto, x: Array, constants: list[Any], opset: int = 13
 
 def by_qonnx(
     node: onnx.NodeProto, x: Array, constants: list[Any], shape: tuple[int, ...], datatype: Any = None
-) -> Array:  # fmt: skip
+) -> Array:
     """The QONNX executor, for its operators; the shape of the result must be given."""
     wrapped = ModelWrapper(model_of(node, x, constants, 13, [shape]))
     if datatype is not None:

@@ -115,9 +115,7 @@ def frames(made: onnx.ModelProto | Path, x: Array) -> Array:
     return np.concatenate([session.run(None, {session.get_inputs()[0].name: sample[None]})[0] for sample in x])
 
 
-def agrees(
-    made: onnx.ModelProto | Path, x: Array, directory: Path, level: Any = ort.DEFAULT, **options: Any
-) -> Array:  # fmt: skip
+def agrees(made: onnx.ModelProto | Path, x: Array, directory: Path, level: Any = ort.DEFAULT, **options: Any) -> Array:
     """hlsgen's result, after comparing its numbers, shape and type with onnxruntime's."""
     arm = options.get("runtime") == "onnxruntime-arm"
     y, z = evaluated(made, x, directory, **options), ort.run(made, {"x": x}, level, arm)[0]
@@ -134,9 +132,14 @@ def refused(made: onnx.ModelProto, directory: Path, code: str) -> None:
 
 
 def in_hardware(
-    made: onnx.ModelProto | Path, x: Array, expected: Array, directory: Path, simulator: str, frames: int = 4,
+    made: onnx.ModelProto | Path,
+    x: Array,
+    expected: Array,
+    directory: Path,
+    simulator: str,
+    frames: int = 4,
     **options: Any,
-) -> None:  # fmt: skip
+) -> None:
     """The simulated hardware gives `expected`, which came from elsewhere; in Icarus, which needs no compiler, stalls and
     resets are seen, too."""
     path = made if isinstance(made, Path) else directory / "model.onnx"
@@ -179,10 +182,18 @@ def float_mlp(layers: Sequence[int] = (16, 24, 12, 5), *, gemm: bool = False, se
 
 
 def quantize_mlp(
-    directory: Path, form: str = "QDQ", activation: str = "int8", weight: str = "int8", per_channel: bool = False,
-    seed: int = 0, layers: Sequence[int] = (16, 24, 12, 5), *, gemm: bool = False, samples: int = 200,
+    directory: Path,
+    form: str = "QDQ",
+    activation: str = "int8",
+    weight: str = "int8",
+    per_channel: bool = False,
+    seed: int = 0,
+    layers: Sequence[int] = (16, 24, 12, 5),
+    *,
+    gemm: bool = False,
+    samples: int = 200,
     extra: dict[str, Any] | None = None,
-) -> tuple[Path, Array]:  # fmt: skip
+) -> tuple[Path, Array]:
     """A random MLP quantized by onnxruntime; its path, and float32 inputs (samples, N) like the calibration's.
 
     `form` is QDQ or QOperator, `extra` goes to quantize_static as extra_options.
@@ -206,9 +217,15 @@ def quantize_mlp(
     logging.root.setLevel(logging.ERROR)  # advice to preprocess the model
     try:
         quantize_static(
-            source, target, Reader(), quant_format=QuantFormat[form], per_channel=per_channel,
-            activation_type=types[activation], weight_type=types[weight], extra_options=extra or {},
-        )  # fmt: skip
+            source,
+            target,
+            Reader(),
+            quant_format=QuantFormat[form],
+            per_channel=per_channel,
+            activation_type=types[activation],
+            weight_type=types[weight],
+            extra_options=extra or {},
+        )
     finally:
         logging.root.setLevel(level)
     return target, batches[1]

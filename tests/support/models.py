@@ -38,8 +38,15 @@ class Net(OnnxGraph):
         """MatMul with quantized weights (columns, rows)."""
         data = self.last
         grid = (np.arange(rows * columns).reshape(columns, rows) % 7 - 3) * 0.25
-        self.node("IntQuant", weight if weight is not None else grid.astype(np.float32), quant.get("scale", 0.25),
-                  quant.get("zero", 0.0), quant.get("bits", 4.0), name=f"{name}_weights", domain=DOMAIN)  # fmt: skip
+        self.node(
+            "IntQuant",
+            weight if weight is not None else grid.astype(np.float32),
+            quant.get("scale", 0.25),
+            quant.get("zero", 0.0),
+            quant.get("bits", 4.0),
+            name=f"{name}_weights",
+            domain=DOMAIN,
+        )
         return self.node("MatMul", data, self.last, name=name)
 
     def model(self) -> onnx.ModelProto:

@@ -56,9 +56,17 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
     match unit:
         case RescaleUnit():
             return "hg_shift", {
-                "LANES": source.lanes, "FOLDS": 1, "IN_W": 8, "IN_SIGNED": 0, "B_W": 1, "SHIFT": 0, "OUT_W": 8,
-                "LOW": "9'd0", "HIGH": "9'd255", "FILE": '"zero.mem"',
-            }  # fmt: skip
+                "LANES": source.lanes,
+                "FOLDS": 1,
+                "IN_W": 8,
+                "IN_SIGNED": 0,
+                "B_W": 1,
+                "SHIFT": 0,
+                "OUT_W": 8,
+                "LOW": "9'd0",
+                "HIGH": "9'd255",
+                "FILE": '"zero.mem"',
+            }
         case AdderMatVec(joined=True):
             return "joined", {"WIDTH": source.bits, "STAGES": latency(unit)}
         case FloatKeyUnit():
@@ -69,13 +77,23 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
             return "hg_slice", {"WIDTH": source.bits, "FULL": int(unit.full)}
         case WidthConverter():
             return "hg_width", {
-                "UNIT": 8, "IN": source.lanes, "OUT": result.lanes, "IN_GROUP": source.group, "OUT_GROUP": result.group,
-            }  # fmt: skip
+                "UNIT": 8,
+                "IN": source.lanes,
+                "OUT": result.lanes,
+                "IN_GROUP": source.group,
+                "OUT_GROUP": result.group,
+            }
         case MatVec():
             return "hg_mvu", {
-                "SIMD": unit.simd, "PE": unit.pe, "COL_FOLDS": unit.col_folds, "ROW_FOLDS": unit.row_folds,
-                "X_W": 8, "W_W": 2, "ACC_W": 8, "FILE": '"zero.mem"',
-            }  # fmt: skip
+                "SIMD": unit.simd,
+                "PE": unit.pe,
+                "COL_FOLDS": unit.col_folds,
+                "ROW_FOLDS": unit.row_folds,
+                "X_W": 8,
+                "W_W": 2,
+                "ACC_W": 8,
+                "FILE": '"zero.mem"',
+            }
         case ArgMaxUnit():
             return "hg_argmax", {"LANES": source.lanes, "BEATS": unit.beats, "IN_W": 8, "INDEX_W": 8}
         case ConvUnit() | PoolUnit():
@@ -87,10 +105,22 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
             shape["DEPTH"] = unit.depth
             if isinstance(unit, PoolUnit):
                 summed = int(unit.kind is Reduction.SUM)
-                return "hg_pool", {**shape, "LANES": source.lanes, "X_W": 8, "GROUPS": unit.folds,
-                                   "SUM": summed, "ACC_W": 8}  # fmt: skip
-            shape |= {"GROUPS": unit.groups, "REPEAT": unit.repeat, "X_W": 8, "W_W": 2, "ACC_W": 8,
-                      "FILE": '"zero.mem"'}  # fmt: skip
+                return "hg_pool", {
+                    **shape,
+                    "LANES": source.lanes,
+                    "X_W": 8,
+                    "GROUPS": unit.folds,
+                    "SUM": summed,
+                    "ACC_W": 8,
+                }
+            shape |= {
+                "GROUPS": unit.groups,
+                "REPEAT": unit.repeat,
+                "X_W": 8,
+                "W_W": 2,
+                "ACC_W": 8,
+                "FILE": '"zero.mem"',
+            }
             if unit.depthwise:
                 return "hg_dwconv", {**shape, "PE": unit.pe}
             return "hg_conv", {**shape, "FOLDS": unit.folds, "PE": unit.pe, "SIMD": unit.simd}
@@ -100,9 +130,13 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
             return "hg_join", {"LANES": source.lanes, "A_W": 8, "B_W": 8, "OUT_W": 8}
         case ConcatBeats():
             return "hg_concat", {
-                "UNIT_A": 8, "UNIT_B": 8, "UNIT_OUT": 8, "LANES": source.lanes,
-                "BEATS_A": unit.beats[0], "BEATS_B": unit.beats[1],
-            }  # fmt: skip
+                "UNIT_A": 8,
+                "UNIT_B": 8,
+                "UNIT_OUT": 8,
+                "LANES": source.lanes,
+                "BEATS_A": unit.beats[0],
+                "BEATS_B": unit.beats[1],
+            }
         case Crop():
             ranges = zip("YXC", (unit.rows, unit.columns, unit.beats), strict=True)
             bounds = {f"{axis}{mark}": value for axis, r in ranges for mark, value in zip("01S", r, strict=True)}
@@ -110,14 +144,24 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
             return "hg_take", {"WIDTH": source.bits, "HEIGHT": height, "COLUMNS": width, "FOLDS": folds, **bounds}
         case PadBorder():
             sides = dict(zip(("TOP", "LEFT", "BOTTOM", "RIGHT"), unit.pads, strict=True))
-            return "hg_pad", {"UNIT": 8, "LANES": source.lanes, "HEIGHT": unit.height, "COLUMNS": unit.width,
-                              "FOLDS": unit.folds, "VALUE": 0, **sides}  # fmt: skip
+            return "hg_pad", {
+                "UNIT": 8,
+                "LANES": source.lanes,
+                "HEIGHT": unit.height,
+                "COLUMNS": unit.width,
+                "FOLDS": unit.folds,
+                "VALUE": 0,
+                **sides,
+            }
         case Reorder():
             packed = [", ".join(f"32'd{loop[n]}" for loop in reversed(unit.loops)) for n in (0, 1)]
             return "hg_gather", {
-                "WIDTH": source.bits, "BLOCK": unit.block, "DIMS": len(unit.loops),
-                "EXTENTS": f"{{{packed[0]}}}", "STRIDES": f"{{{packed[1]}}}",
-            }  # fmt: skip
+                "WIDTH": source.bits,
+                "BLOCK": unit.block,
+                "DIMS": len(unit.loops),
+                "EXTENTS": f"{{{packed[0]}}}",
+                "STRIDES": f"{{{packed[1]}}}",
+            }
         case _:
             raise AssertionError(unit)
 
@@ -131,8 +175,10 @@ def verilog(nodes: Sequence[Node], ready: Sequence[bool], beats: int, cycles: in
     into, out = -(-first.source.bits // 8) * 8, -(-last.result.bits // 8) * 8
     pattern = "".join("1" if r else "0" for r in reversed(ready or (True,)))
     lines = [
-        "`timescale 1ns/1ps", "module bench;", "reg clk = 0, rst = 1; integer cycle = -8, sent = 0;",
-        f"reg [63:0] due [0:{beats - 1}]; initial $readmemh(\"due.mem\", due);",
+        "`timescale 1ns/1ps",
+        "module bench;",
+        "reg clk = 0, rst = 1; integer cycle = -8, sent = 0;",
+        f'reg [63:0] due [0:{beats - 1}]; initial $readmemh("due.mem", due);',
         f"localparam integer PERIOD = {len(pattern)}; localparam [PERIOD-1:0] PATTERN = {len(pattern)}'b{pattern};",
         f"wire {INPUT}_valid = cycle >= 0 && sent < {beats} && due[(sent < {beats}) ? sent : 0] <= cycle;",
         f"wire {INPUT}_ready, {OUTPUT}_valid, tlast, error;",
@@ -146,7 +192,7 @@ def verilog(nodes: Sequence[Node], ready: Sequence[bool], beats: int, cycles: in
         f".clk(clk), .rst(rst), .s_data({last.inputs[0]}_data), .s_valid({last.inputs[0]}_valid),",
         f".s_ready({last.inputs[0]}_ready), .m_axis_tdata(tdata), .m_axis_tvalid({OUTPUT}_valid),",
         f".m_axis_tready({OUTPUT}_ready), .m_axis_tlast(tlast));",
-    ]  # fmt: skip
+    ]
     for node in inner:
         module, parameters = _bind(node)
         ports = [".clk(clk), .rst(rst)"]
@@ -167,11 +213,12 @@ def verilog(nodes: Sequence[Node], ready: Sequence[bool], beats: int, cycles: in
     lines += [
         "always #5 clk = !clk;",
         "always @(posedge clk) begin",
-        f"if (cycle >= 0) $display(\"%b %b\", {states[0]}, {states[1]});",
+        f'if (cycle >= 0) $display("%b %b", {states[0]}, {states[1]});',
         f"if ({INPUT}_valid && {INPUT}_ready) sent <= sent + 1;",
         f"rst <= cycle < -4; cycle <= cycle + 1; if (cycle == {cycles}) $finish;",
-        "end", "endmodule",
-    ]  # fmt: skip
+        "end",
+        "endmodule",
+    ]
     return "\n".join(lines) + "\n" + _JOINED
 
 

@@ -262,9 +262,9 @@ class Random:
     def pad(self, x: Image) -> Image:
         top, left, bottom, right = (self.rng.randint(0, 2) for _ in range(4))
         unit = PadBorder(x.height, x.width, x.stream.group_beats, (top, left, bottom, right), 0)
-        return self.net.add(
-            unit, [x], Image("", x.height + top + bottom, x.width + left + right, x.channels, x.lanes)
-        )[0]  # fmt: skip
+        return self.net.add(unit, [x], Image("", x.height + top + bottom, x.width + left + right, x.channels, x.lanes))[
+            0
+        ]
 
     def branches(self, x: Image) -> Image:
         """A fork, branches that keep the shape, and how they come together again."""

@@ -12,29 +12,53 @@ Array = Any
 
 #: The forms of a normalization over the last axis that `norm_net` writes.
 FORMS = (
-    "LayerNormalization", "RMSNormalization", "layer div", "layer reciprocal", "layer one over", "layer twice",
-    "layer power", "rms one over", "rms reciprocal", "rms div", "rms square by mul",
-)  # fmt: skip
+    "LayerNormalization",
+    "RMSNormalization",
+    "layer div",
+    "layer reciprocal",
+    "layer one over",
+    "layer twice",
+    "layer power",
+    "rms one over",
+    "rms reciprocal",
+    "rms div",
+    "rms square by mul",
+)
 
 
 def norm_net(
-    form: str, length: int = 16, bits: int = 4, rows: int = 3, epsilon: float = 1e-5, seed: int = 0,
-    scale: float | None = None, out_bits: int | None = None, gamma: bool = True, opset: int | None = None,
-) -> onnx.ModelProto:  # fmt: skip
+    form: str,
+    length: int = 16,
+    bits: int = 4,
+    rows: int = 3,
+    epsilon: float = 1e-5,
+    seed: int = 0,
+    scale: float | None = None,
+    out_bits: int | None = None,
+    gamma: bool = True,
+    opset: int | None = None,
+) -> onnx.ModelProto:
     """QuantizeLinear (clipped to `bits`), the normalization with random gamma and beta, QuantizeLinear."""
     rng = np.random.default_rng(seed)
     top, out_top = 1 << (bits - 1), 1 << ((out_bits or bits) - 1)
     opset = opset or (23 if form == "RMSNormalization" else 17)
     kind = "rms" if form.lower().startswith("rms") else "layer"
     constants: dict[str, Array] = {
-        "scale": np.float32(rng.uniform(2, 5) / top if scale is None else scale), "zero": np.int8(0),
-        "out_scale": np.float32(3.3 / out_top), "low": np.int8(-top), "high": np.int8(top - 1),
-        "out_low": np.int8(-out_top), "out_high": np.int8(out_top - 1),
+        "scale": np.float32(rng.uniform(2, 5) / top if scale is None else scale),
+        "zero": np.int8(0),
+        "out_scale": np.float32(3.3 / out_top),
+        "low": np.int8(-top),
+        "high": np.int8(top - 1),
+        "out_low": np.int8(-out_top),
+        "out_high": np.int8(out_top - 1),
         "gamma": (rng.normal(1, 0.25, length) if gamma else np.ones(length)).astype(np.float32),
         "beta": (rng.normal(0, 0.2, length) if gamma else np.zeros(length)).astype(np.float32),
-        "epsilon": np.float32(epsilon), "one": np.float32(1), "two": np.float32(2), "half": np.float32(-0.5),
+        "epsilon": np.float32(epsilon),
+        "one": np.float32(1),
+        "two": np.float32(2),
+        "half": np.float32(-0.5),
         "axes": np.array([-1], np.int64),
-    }  # fmt: skip
+    }
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
         helper.make_node("Clip", ["q", "low", "high"], ["c"]),

@@ -30,7 +30,7 @@ f32 = np.float32
 
 def session(
     model: onnx.ModelProto | Path, level: Any = DEFAULT, optimized: Path | None = None, arm: bool = False
-) -> ort.InferenceSession:  # fmt: skip
+) -> ort.InferenceSession:
     """A session; `optimized` is where the graph that really runs is written, `arm` fuses int8 groups as on ARM.
 
     It has onnxruntime's default options, except on processors whose products of uint8 and int8 saturate: there it runs in the

@@ -105,9 +105,12 @@ def model(kind: str, shape: Shape, a: Codes, b: Codes, y: Codes) -> onnx.ModelPr
     real = m.dequantized(out, y)
     result = [1, shape.heads, shape.rows, shape.columns]
     graph = helper.make_graph(
-        m.nodes, "product", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, left + right])],
-        [helper.make_tensor_value_info(real, TensorProto.FLOAT, result)], m.constants,
-    )  # fmt: skip
+        m.nodes,
+        "product",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, left + right])],
+        [helper.make_tensor_value_info(real, TensorProto.FLOAT, result)],
+        m.constants,
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
 
 

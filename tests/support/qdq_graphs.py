@@ -88,10 +88,12 @@ class QdqGraph:
                 kept.insert(0, node)
                 needed.update(node.input)
         graph = helper.make_graph(
-            kept, "g", [helper.make_tensor_value_info("x", _TYPES[source], shape)],
+            kept,
+            "g",
+            [helper.make_tensor_value_info("x", _TYPES[source], shape)],
             [helper.make_tensor_value_info(output, _TYPES[result], None)],
             [one for one in self.constants if one.name in needed],
-        )  # fmt: skip
+        )
         opsets = [helper.make_opsetid("", int(self.rng.choice(_OPSETS)))]
         return helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
@@ -128,7 +130,7 @@ def random_qdq(seed: int) -> tuple[onnx.ModelProto, Array]:
 
 def _step(
     g: QdqGraph, tensor: str, shape: tuple[int, ...], tensors: list[tuple[str, tuple[int, ...]]]
-) -> tuple[str, tuple[int, ...]]:  # fmt: skip
+) -> tuple[str, tuple[int, ...]]:
     """One operator, often with quantizers after it: its result and shape."""
     operators = ["Add constant", "Mul constant", "Add", "Mul", "Relu", "Reshape", "Transpose", "pair", "Identity"]
     if len(shape) == 4 and min(shape[2:]) > 1:

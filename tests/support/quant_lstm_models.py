@@ -14,9 +14,18 @@ from hlsgen.simulation.defined_cells import quant_lstm_cell
 Array = Any
 DOMAIN = "qonnx.custom_op.general"
 QUANTIZERS = (
-    "output", "cell_state", "input_acc", "forget_acc", "cell_acc", "output_acc",
-    "input_sigmoid", "forget_sigmoid", "cell_tanh", "output_sigmoid", "hidden_state_tanh",
-)  # fmt: skip
+    "output",
+    "cell_state",
+    "input_acc",
+    "forget_acc",
+    "cell_acc",
+    "output_acc",
+    "input_sigmoid",
+    "forget_sigmoid",
+    "cell_tanh",
+    "output_sigmoid",
+    "hidden_state_tanh",
+)
 
 
 def cell_model(values: dict[str, Array], quantizers: dict[str, tuple], shape: Any, used: int = 0, **attrs: Any) -> Any:  # type: ignore[type-arg]
@@ -41,10 +50,15 @@ def cell_model(values: dict[str, Array], quantizers: dict[str, tuple], shape: An
             own.append(f"w{part}{gate}_q")
             nodes.append(
                 helper.make_node(
-                    "Quant", [f"w{part}{gate}", f"w{part}{gate}_s", "zero", "eight"], [own[-1]], domain=DOMAIN,
-                    name=own[-1], signed=1, narrow=1,
+                    "Quant",
+                    [f"w{part}{gate}", f"w{part}{gate}_s", "zero", "eight"],
+                    [own[-1]],
+                    domain=DOMAIN,
+                    name=own[-1],
+                    signed=1,
+                    narrow=1,
                 )
-            )  # fmt: skip
+            )
     own += [f"b{gate}" for gate in "ifco"]
     own += [p for name in QUANTIZERS for p in (f"{name}_scale", "zero", f"{name}_bits")]
     outputs = [f"y{n}" if n != used else "y" for n in range(3)]
@@ -75,7 +89,10 @@ def random_cell(seed: int) -> tuple[onnx.ModelProto, int]:
         for p in "ih"
         for g in "ifco"
     }
-    values |= {f"b{g}": (rng.integers(-64, 64, width) / 128).astype(np.float32) if rng.random() < 0.8 else np.float32(0) for g in "ifco"}  # fmt: skip
+    values |= {
+        f"b{g}": (rng.integers(-64, 64, width) / 128).astype(np.float32) if rng.random() < 0.8 else np.float32(0)
+        for g in "ifco"
+    }
     hidden = float(rng.choice([2.0**-7, 2.0**-6]))
     quantizers = {name: (rng.uniform(0.01, 0.03), rng.integers(5, 9), 1, rng.integers(0, 2)) for name in QUANTIZERS}
     quantizers |= {n: (rng.uniform(1 / 256, 1 / 200), 8, 0, rng.integers(0, 2)) for n in QUANTIZERS if "sigmoid" in n}

@@ -182,9 +182,16 @@ def _linear(g: Graph, rng: np.random.Generator, columns: int, rows: int, powers:
         scale = 2.0 ** rng.integers(-4, 0, shape) if powers else rng.uniform(0.05, 0.5, shape)
         zero = float(rng.integers(-2, 3)) if rng.random() < 0.2 else 0.0
         weight = g.node(
-            "IntQuant", g.const(weights), g.const(scale), g.const(zero), g.const(bits), domain=DOMAIN, signed=1,
-            narrow=int(rng.integers(2)), rounding_mode="ROUND",
-        )  # fmt: skip
+            "IntQuant",
+            g.const(weights),
+            g.const(scale),
+            g.const(zero),
+            g.const(bits),
+            domain=DOMAIN,
+            signed=1,
+            narrow=int(rng.integers(2)),
+            rounding_mode="ROUND",
+        )
     bias = rng.integers(-40, 40, rows) / 16 if powers else rng.normal(0, 1, rows)
     if rng.random() < 0.4:
         turned = g.node("Transpose", weight, perm=[1, 0])

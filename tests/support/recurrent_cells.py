@@ -43,13 +43,19 @@ class Cell(OnnxGraph):
 
     def coded(self, name: str, scale: float) -> str:
         zero = self.const(np.int8(0), np.int8)
-        return self.add("DequantizeLinear", [self.add("QuantizeLinear", [name, np.float32(scale), zero]), np.float32(scale), zero])  # fmt: skip
+        return self.add(
+            "DequantizeLinear", [self.add("QuantizeLinear", [name, np.float32(scale), zero]), np.float32(scale), zero]
+        )
 
     def graph(self, before: list[onnx.ValueInfoProto], outputs: list[str], more: list[onnx.NodeProto] = []) -> Any:  # noqa: B006
         inputs = [*before, *(tensor(n) for n in self.states)]
         return helper.make_graph(
-            [*self.nodes, *more], "body", [*inputs, *(tensor(n) for n in self.parts)], [tensor(n) for n in outputs], self.constants
-        )  # fmt: skip
+            [*self.nodes, *more],
+            "body",
+            [*inputs, *(tensor(n) for n in self.parts)],
+            [tensor(n) for n in outputs],
+            self.constants,
+        )
 
 
 def model_of(
@@ -74,11 +80,17 @@ def random_scan(seed: int) -> onnx.ModelProto:
     names = ["y" if n == used else f"y{n}" for n in range(2 * states)]
     out_axes = rng.integers(-3, 3, states).tolist()
     scan = helper.make_node(
-        "Scan", [f"s{n}" for n in range(states)] + ["x"] * scanned, names, name="scan", body=body, num_scan_inputs=scanned,
+        "Scan",
+        [f"s{n}" for n in range(states)] + ["x"] * scanned,
+        names,
+        name="scan",
+        body=body,
+        num_scan_inputs=scanned,
         scan_input_axes=[axis - int(rng.integers(0, 2)) * 3 for _ in range(scanned)],
         scan_input_directions=rng.integers(0, 2, scanned).tolist(),
-        scan_output_axes=out_axes, scan_output_directions=rng.integers(0, 2, states).tolist(),
-    )  # fmt: skip
+        scan_output_axes=out_axes,
+        scan_output_directions=rng.integers(0, 2, states).tolist(),
+    )
     constants = {f"s{n}": (rng.integers(-16, 16, (1, width)) / 16).astype(np.float32) for n in range(states)}
     return model_of([scan], constants, shape, None)
 
@@ -117,9 +129,12 @@ def elman(steps: int, seed: int = 0, last: bool = False) -> onnx.ModelProto:
         total = g.add("Add", [total, product]) if total else product
     end = g.coded(g.add("Add", [total, (rng.integers(-8, 8, WIDTH) / 32).astype(np.float32)]), 0.0625)
     body = helper.make_graph(
-        [*g.nodes, helper.make_node("Identity", [end], ["o"])], "body", [tensor("h"), tensor("x0")],
-        [tensor(end), tensor("o")], g.constants,
-    )  # fmt: skip
+        [*g.nodes, helper.make_node("Identity", [end], ["o"])],
+        "body",
+        [tensor("h"), tensor("x0")],
+        [tensor(end), tensor("o")],
+        g.constants,
+    )
     names = ["y0", "y"] if not last else ["state", "y1"]
     nodes = [helper.make_node("Scan", ["h0", "x"], names, name="scan", body=body, num_scan_inputs=1)]
     constants: dict[str, Any] = {"h0": (rng.integers(-16, 16, (1, WIDTH)) / 16).astype(np.float32)}

@@ -24,10 +24,12 @@ def model(
     names = [f"c{i}" for i in range(len(constants))]
     node = helper.make_node(op, ["x", *names], ["y"], name="op", domain="Deeploy", **given)
     graph = helper.make_graph(
-        [node], "rows", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [node],
+        "rows",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
         [numpy_helper.from_array(np.asarray(c, np.float32), n) for n, c in zip(names, constants, strict=True)],
-    )  # fmt: skip
+    )
     opsets = [helper.make_opsetid("", 13), helper.make_opsetid("Deeploy", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
@@ -84,16 +86,33 @@ _rng = np.random.default_rng(6)
 _WEIGHT, _BIAS = _rng.integers(-9000, 9000, 12), _rng.integers(-300000, 300000, 12)
 #: Operator, attributes, constants, and the kernel of a row.
 CASES: dict[str, tuple[str, dict[str, int], list[Array], Callable[[list[int]], list[int]]]] = {
-    "softmax": ("iSoftmax", {"coeffA": 1, "coeffB": 345, "coeffC": 62395, "log2": 255, "n_levels": 256}, [],
-                lambda row: softmax(row, 1, 345, 62395, 255, 256)),
-    "steep softmax": ("iSoftmax", {"coeffA": 3, "coeffB": 20, "coeffC": 7, "log2": 9, "n_levels": 16}, [],
-                      lambda row: softmax(row, 3, 20, 7, 9, 16)),
+    "softmax": (
+        "iSoftmax",
+        {"coeffA": 1, "coeffB": 345, "coeffC": 62395, "log2": 255, "n_levels": 256},
+        [],
+        lambda row: softmax(row, 1, 345, 62395, 255, 256),
+    ),
+    "steep softmax": (
+        "iSoftmax",
+        {"coeffA": 3, "coeffB": 20, "coeffC": 7, "log2": 9, "n_levels": 16},
+        [],
+        lambda row: softmax(row, 3, 20, 7, 9, 16),
+    ),
     "ita": ("ITAMax", {"n_levels": 256}, [], lambda row: ita_max(row, 256)),
-    "ita partial": ("ITAPartialMax", {"n_levels": 256, "group_width": 12}, [], lambda row: ita_partial_max(row, 256, 12)),
-    "layer": ("iLayerNorm", {"D": 4096, "n_levels": 256}, [_WEIGHT, _BIAS],
-              lambda row: layer_norm(row, _WEIGHT, _BIAS, 4096)),
+    "ita partial": (
+        "ITAPartialMax",
+        {"n_levels": 256, "group_width": 12},
+        [],
+        lambda row: ita_partial_max(row, 256, 12),
+    ),
+    "layer": (
+        "iLayerNorm",
+        {"D": 4096, "n_levels": 256},
+        [_WEIGHT, _BIAS],
+        lambda row: layer_norm(row, _WEIGHT, _BIAS, 4096),
+    ),
     "rms": ("iRMSNorm", {"D": 256, "n_levels": 256}, [_WEIGHT], lambda row: rms_norm(row, _WEIGHT, 256)),
-}  # fmt: skip
+}
 
 
 def rows(count: int = 60) -> Array:

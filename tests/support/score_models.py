@@ -12,9 +12,14 @@ from onnx.parser import parse_model
 
 
 def attention(
-    shape: tuple[int, int, int], step: float, factor: str = "Mul", mask: str = "m = Identity(s)", quant: str = "QDQ",
-    share: float = 1 / 255, **constants: NDArray[Any],
-) -> onnx.ModelProto:  # fmt: skip
+    shape: tuple[int, int, int],
+    step: float,
+    factor: str = "Mul",
+    mask: str = "m = Identity(s)",
+    quant: str = "QDQ",
+    share: float = 1 / 255,
+    **constants: NDArray[Any],
+) -> onnx.ModelProto:
     """`shape`: heads, tokens, elements of a token. `mask`: m of the scaled scores s, with the constants."""
     heads, tokens, size = shape
     model = parse_model(f"""

@@ -62,9 +62,7 @@ def replay(made: onnx.ModelProto, x: Array) -> Array:
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("gemm", [False, True])
 @pytest.mark.parametrize(("activation", "weight"), [("uint8", "int8"), ("uint8", "uint8"), ("int8", "int8")])
-def test_quantized_mlps(
-    tmp_path: Path, activation: str, weight: str, gemm: bool, per_channel: bool, form: str
-) -> None:  # fmt: skip
+def test_quantized_mlps(tmp_path: Path, activation: str, weight: str, gemm: bool, per_channel: bool, form: str) -> None:
     """The formulas give onnxruntime's result; a QDQ model runs as the same integer operators (those of int8 on ARM)."""
     path, x = quantize_mlp(tmp_path, form, activation, weight, per_channel, gemm=gemm)
     y = ort.run(path, {"x": x}, arm=True)[0]

@@ -117,17 +117,31 @@ def test_float_results_and_integer_products(dtype: Any, weight: Any, per_column:
     inputs = {"x": (dtype, x.shape)}
     for nodes, output, expected in [
         (node("MatMulInteger", ["x", "w", "za", "zb"], ["y"]), np.int32, acc),
-        (node("MatMulIntegerToFloat", ["x", "w", "sa", "sb", "za", "zb"], ["y"], domain="com.microsoft"), f32,
-         ort.rescale_to_float(acc, sa, sb)),
-        (node("MatMulIntegerToFloat", ["x", "w", "sa", "sb", "za", "zb", "bias"], ["y"], domain="com.microsoft"), f32,
-         ort.rescale_to_float(acc, sa, sb, bias)),
-        (node("QGemm", ["x", "sa", "za", "w", "sb", "zb", "c"], ["y"], domain="com.microsoft"), f32,
-         ort.rescale_to_float(acc + whole, sa, sb)),
-    ]:  # fmt: skip
+        (
+            node("MatMulIntegerToFloat", ["x", "w", "sa", "sb", "za", "zb"], ["y"], domain="com.microsoft"),
+            f32,
+            ort.rescale_to_float(acc, sa, sb),
+        ),
+        (
+            node("MatMulIntegerToFloat", ["x", "w", "sa", "sb", "za", "zb", "bias"], ["y"], domain="com.microsoft"),
+            f32,
+            ort.rescale_to_float(acc, sa, sb, bias),
+        ),
+        (
+            node("QGemm", ["x", "sa", "za", "w", "sb", "zb", "c"], ["y"], domain="com.microsoft"),
+            f32,
+            ort.rescale_to_float(acc + whole, sa, sb),
+        ),
+    ]:
         assert same(ort.run(model([nodes], inputs, output, **names), {"x": x})[0], expected)
     if not per_column:
-        conv = model([node("ConvInteger", ["x", "k", "za", "zb"], ["y"])], {"x": (dtype, [1, 330, 1, 1])}, np.int32,
-                     k=np.ascontiguousarray(w.T)[:, :, None, None], **names)  # fmt: skip
+        conv = model(
+            [node("ConvInteger", ["x", "k", "za", "zb"], ["y"])],
+            {"x": (dtype, [1, 330, 1, 1])},
+            np.int32,
+            k=np.ascontiguousarray(w.T)[:, :, None, None],
+            **names,
+        )
         y = ort.run(conv, {"x": x[0].reshape(1, 330, 1, 1)})[0]
         assert same(y.ravel(), acc[0])
 
@@ -148,11 +162,20 @@ def parameters(rng: np.random.Generator, dtype: Any, mean: Any) -> dict[str, Any
 
 
 SHAPES = [
-    ((64, 64), (64, 64), False), ((256,), (), False), ((16, 16), (16,), False), ((16, 16), (16, 1), False),
-    ((4, 1, 16), (4, 4, 16), False), ((1, 16, 4, 4), (1, 16, 1, 1), False), ((1, 16), (16, 1), False),
-    ((), (256,), True), ((16, 1), (16, 16), True), ((1, 16, 1, 1), (1, 16, 4, 4), True), ((16, 1), (1, 16), True),
-    ((256, 1), (1,), True), ((256, 1), (256, 1), False),
-]  # fmt: skip
+    ((64, 64), (64, 64), False),
+    ((256,), (), False),
+    ((16, 16), (16,), False),
+    ((16, 16), (16, 1), False),
+    ((4, 1, 16), (4, 4, 16), False),
+    ((1, 16, 4, 4), (1, 16, 1, 1), False),
+    ((1, 16), (16, 1), False),
+    ((), (256,), True),
+    ((16, 1), (16, 16), True),
+    ((1, 16, 1, 1), (1, 16, 4, 4), True),
+    ((16, 1), (1, 16), True),
+    ((256, 1), (1,), True),
+    ((256, 1), (256, 1), False),
+]
 
 
 @pytest.mark.cases(2)
@@ -249,9 +272,11 @@ LAYERS = {
     "gemm": ([DQ, DQW, DQC, GEMM, Q], ["ms.QGemm"]),
     "gemm, float bias": ([DQ, DQW, node("Gemm", ["a", "b", "f"], ["t"]), Q], ["ms.QGemm"]),
     "matmul, add": ([DQ, DQW, *FLOAT_BIAS, Q], ["ms.QGemm"]),
-    "matmul, relu": ([DQ, DQW, node("MatMul", ["a", "b"], ["s"]), RELU, Q],
-                     ["DequantizeLinear", "DequantizeLinear", "MatMul", "Relu", "QuantizeLinear"]),
-}  # fmt: skip
+    "matmul, relu": (
+        [DQ, DQW, node("MatMul", ["a", "b"], ["s"]), RELU, Q],
+        ["DequantizeLinear", "DequantizeLinear", "MatMul", "Relu", "QuantizeLinear"],
+    ),
+}
 
 
 @pytest.mark.parametrize("factor", [1, 2])
