@@ -1,4 +1,5 @@
-"""C++ for HLS: seconds to build (and as a multiple of the Verilog's) and to compile, frames a second of the processor in C simulation.
+"""C++ for HLS: seconds to build (and as a multiple of the Verilog's) and to compile, frames a second of the processor
+in C simulation.
 
 `make bench`. Ratios are what to look at; models that do not ship with the project are skipped where they are absent.
 """

@@ -1,15 +1,16 @@
 """Test suites of others: each of their models built, and its integers held against the outputs that they give.
 
-    python benchmarks/foreign_suites.py FOLDER ... [--only PATTERN ...] [--all-types] [--backend verilator] [--json FILE]
+    python benchmarks/foreign_suites.py FOLDER ... [--only PATTERN ...] [--all-types] [--backend verilator] [--json
+    FILE]
 
-A test is a folder in the form of onnx's backend tests (model.onnx, test_data_set_0/input_0.pb, output_0.pb) or of Deeploy's
-(network.onnx, inputs.npz, outputs.npz); FOLDER is a test, or has tests in it at any depth. Without FOLDER: the operator tests
-that the package onnx brings. Of these are taken those of integers: every input, or every output, is of an integer type of
-at most 32 bits. `--all-types` takes all.
+A test is a folder in the form of onnx's backend tests (model.onnx, test_data_set_0/input_0.pb, output_0.pb) or of
+Deeploy's (network.onnx, inputs.npz, outputs.npz); FOLDER is a test, or has tests in it at any depth. Without FOLDER:
+the operator tests that the package onnx brings. Of these are taken those of integers: every input, or every output, is
+of an integer type of at most 32 bits. `--all-types` takes all.
 
-A model is built as it is: every input of the graph is an input of the core. Where that is refused, scales, zero points and
-other single numbers are constants of the test's values, as in real networks; and then all inputs but the first. Types of float inputs are those of
-the test's arrays, as `--calibrate` takes them.
+A model is built as it is: every input of the graph is an input of the core. Where that is refused, scales, zero points
+and other single numbers are constants of the test's values, as in real networks; and then all inputs but the first.
+Types of float inputs are those of the test's arrays, as `--calibrate` takes them.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ Array = Any
 
 @dataclass
 class Result:
-    """`state`: equal, differs, refused, or failed (an error that is no diagnostic). `how`: the inputs that are constants."""
+    """`state`: equal, differs, refused, or failed (an error that is no diagnostic). `how`: the inputs that are
+    constants.
+    """
 
     test: str
     operators: str
@@ -77,7 +80,9 @@ def declared_types(values: Iterable[onnx.ValueInfoProto]) -> dict[str, np.dtype[
 
 
 def in_declared_type(array: Array, dtype: np.dtype[Any] | None) -> Array:
-    """The array in the type that the model declares, if that holds every value: Deeploy stores int64 for all tensors."""
+    """The array in the type that the model declares, if that holds every value: Deeploy stores int64 for all
+    tensors.
+    """
     array = np.asarray(array)
     if dtype is None or array.dtype.kind not in "iu":
         return array

@@ -4,12 +4,12 @@
     python benchmarks/hardware.py --stale [NAME ...]
     python benchmarks/hardware.py --list | --digests [NAME ...]
 
-Builds each workload of workloads.py and synthesizes it with Yosys for Xilinx 7 series, into data/hardware.json; with --route
-builds those that are small for ECP5 at 150 MHz as well, and places and routes these with nextpnr, into data/routed.json.
-Then page.py writes docs/benchmarks.md of the data. What was measured of the same Verilog is kept, without --again; what
-cannot be measured, or takes a tool longer than so many seconds, keeps its former row, and the last lines say so.
-A digest in these files is that of the Verilog that was measured: nothing but a measurement writes it. --stale builds
-without measuring, and the page then names the rows whose Verilog has changed.
+Builds each workload of workloads.py and synthesizes it with Yosys for Xilinx 7 series, into data/hardware.json; with
+--route builds those that are small for ECP5 at 150 MHz as well, and places and routes these with nextpnr, into
+data/routed.json. Then page.py writes docs/benchmarks.md of the data. What was measured of the same Verilog is kept,
+without --again; what cannot be measured, or takes a tool longer than so many seconds, keeps its former row, and the
+last lines say so. A digest in these files is that of the Verilog that was measured: nothing but a measurement writes
+it. --stale builds without measuring, and the page then names the rows whose Verilog has changed.
 """
 
 from __future__ import annotations

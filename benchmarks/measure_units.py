@@ -2,8 +2,8 @@
 
     python benchmarks/measure_units.py [--family ecp5] [NAME ...]   # those that are not there yet, or these
 
-Foldings and realizations of a network are kept too, so that later builds have the same units, whatever they are estimated
-to cost by then.
+Foldings and realizations of a network are kept too, so that later builds have the same units, whatever they are
+estimated to cost by then.
 """
 
 from __future__ import annotations

@@ -27,8 +27,9 @@ DESIGNS = Path(__file__).with_name("peer_designs")
 
 @dataclass(frozen=True)
 class Peer:
-    """A tool on a workload: the program that writes its Verilog into a folder {}, with top module `top`, and prints as JSON
-    its cycles and whether its numbers are right."""
+    """A tool on a workload: the program that writes its Verilog into a folder {}, with top module `top`, and prints as
+    JSON its cycles and whether its numbers are right.
+    """
 
     workload: str
     package: str

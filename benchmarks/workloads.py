@@ -34,8 +34,8 @@ class Workload:
 
     model: Raises FileNotFoundError if it is not there. cycles: from frame to frame. reads: what the input port carries,
     if the model does not say it. dsp: with multiplier blocks. routed: nextpnr routes it, too. pieces: what is
-    synthesized in place of the whole, which is too large, and how often the whole has it. clock_mhz: what is asked for, of
-    `ASKED_ON`; None: nothing.
+    synthesized in place of the whole, which is too large, and how often the whole has it. clock_mhz: what is asked for,
+    of `ASKED_ON`; None: nothing.
     """
 
     model: Callable[[], Model]
@@ -90,7 +90,9 @@ def quantizer() -> onnx.ModelProto:
 
 
 def requantizer() -> onnx.ModelProto:
-    """16 channels of sums to int8, each times a number of 15 bits and a power of two: an exact product, half to even."""
+    """16 channels of sums to int8, each times a number of 15 bits and a power of two: an exact product, half to
+    even.
+    """
     rng = np.random.default_rng(5)
     factor, shift = rng.integers(2**14, 2**15, 16), rng.integers(37, 41, 16)
     to_int8 = ("Clip", np.float64(-128), np.float64(127)), ("Cast", {"to": onnx.TensorProto.INT8})
@@ -99,7 +101,9 @@ def requantizer() -> onnx.ModelProto:
 
 
 def image_weights() -> list[Weights]:
-    """Of two convolutions of 3 x 3 with 8 and 16 channels, and 10 sums: int8; of convolutions (outputs, channels, 3, 3)."""
+    """Of two convolutions of 3 x 3 with 8 and 16 channels, and 10 sums: int8; of convolutions (outputs, channels, 3,
+    3).
+    """
     rng = np.random.default_rng(3)
     convolutions = [
         matrix(rng, outputs, channels * 9, 8).reshape(outputs, channels, 3, 3)

@@ -1,7 +1,8 @@
 """Verilog of da4ml for a network of workloads.py: `python da4ml_design.py dense|jets CUTOFF FOLDER [keep]`.
 
-A register stands where the delay of adders, each counted as 1, reaches CUTOFF. keep: wires of sums keep Yosys from adding
-three numbers at once. Sums are held against integers of NumPy first; da4ml rounds halves up where the network rounds to even.
+A register stands where the delay of adders, each counted as 1, reaches CUTOFF. keep: wires of sums keep Yosys from
+adding three numbers at once. Sums are held against integers of NumPy first; da4ml rounds halves up where the network
+rounds to even.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ INPUTS = 5
 
 
 def shared_sites(module: dict[str, Any]) -> int:
-    """Sites that are saved if tables of a flat module share them: each takes the partner that has most inputs in common.
+    """Sites that are saved if tables of a flat module share them: each takes the partner that has most inputs in
+    common.
 
     A count from below of what is possible, and from above of what placement does, which looks at distances too.
     """

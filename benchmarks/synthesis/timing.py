@@ -13,8 +13,8 @@ from typing import Any
 #: Nanoseconds: a routed net; a table; a register from clock to output; setup of a register; read of a block memory
 #: without and with its output register; setup of a block memory.
 NET, TABLE, CLOCK_TO_Q, SETUP, BLOCK_READ, BLOCK_REGISTER, BLOCK_SETUP = 0.5, 0.124, 0.456, 0.06, 2.45, 0.88, 0.5
-#: A multiplier block: from clock to output with register P, M, or neither; through it, and setup in front of M or P, or of
-#: the register behind the adder of A and D.
+#: A multiplier block: from clock to output with register P, M, or neither; through it, and setup in front of M or P, or
+#: of the register behind the adder of A and D.
 DSP_P, DSP_M, DSP_NONE, DSP_THROUGH = 0.43, 2.0, 4.0, 3.84
 DSP_TO_M, DSP_TO_P, DSP_TO_AD, DSP_SETUP = 2.6, 3.6, 1.7, 0.36
 SHIFT_TO_Q = 1.47

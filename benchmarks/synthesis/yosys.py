@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: The process: a script of passes; "KEEP n" keeps the modules that the top level instantiates, n levels deep, as they are.
+#: The process: a script of passes; "KEEP n" keeps the modules that the top level instantiates, n levels deep, as they
+#: are.
 _RUNNER = r"""
 import json, sys
 from pyosys import libyosys as ys
@@ -136,8 +137,9 @@ def run_passes(passes: list[str], folder: Path, work: Path, seconds: float) -> N
 
 
 def run(command: list[str], folder: Path, seconds: float) -> str:
-    """What a program prints. Raises RuntimeError if it fails or takes longer; what it has started ends with it, and with
-    this process, if that is told to stop."""
+    """What a program prints. Raises RuntimeError if it fails or takes longer; what it has started ends with it, and
+    with this process, if that is told to stop.
+    """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True

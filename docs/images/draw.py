@@ -29,7 +29,8 @@ class Svg:
 
     def box(self, x: float, y: float, w: float, h: float, fill: str, stroke: str = "#333", width: float = 1) -> None:
         self.parts.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" fill="{fill}" stroke="{stroke}" stroke-width="{width:g}"/>'
+            f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" fill="{fill}" '
+            f'stroke="{stroke}" stroke-width="{width:g}"/>'
         )
 
     def text(self, x: float, y: float, text: str, anchor: str = "start", size: int = 13, fill: str = "#222") -> None:

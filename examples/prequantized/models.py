@@ -76,9 +76,9 @@ def prequantized(
 ) -> onnx.ModelProto:  # fmt: skip
     """One layer per figure of the paper, `sizes[k]` inputs and `sizes[k + 1]` outputs; random int8 weights.
 
-    `scales[k]` is the accumulator's rescale (default: accumulators of +-3 sigma fill int8). `dtype` is the type of
-    x; `output` the type of F1, F2 and F3 (F4 and F5 give int8, F6 uint8). `two_muls` None follows the figure.
-    F3 is alone or only with other F3: x is (rows, C, 1, 1). Otherwise x is (rows, C). onnx.reference needs opset 19 for F4..F6.
+    `scales[k]` is the accumulator's rescale (default: accumulators of +-3 sigma fill int8). `dtype` is the type of x;
+    `output` the type of F1, F2 and F3 (F4 and F5 give int8, F6 uint8). `two_muls` None follows the figure. F3 is alone
+    or only with other F3: x is (rows, C, 1, 1). Otherwise x is (rows, C). onnx.reference needs opset 19 for F4..F6.
     """
     figures = [figures] if isinstance(figures, str) else list(figures)
     rng = np.random.default_rng(seed)

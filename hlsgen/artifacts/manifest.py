@@ -67,8 +67,8 @@ LAYOUT = (
 )
 BUS_LAYOUT = (
     "element e of a frame is in beat e // lanes, bits [(e % lanes) * element_bits +: element_bits]; beat b is in bytes "
-    "b * slot_bytes and up of the frame, byte n in word n // (width / 8), the lowest first; unused bits are zero; tlast "
-    "with the last word"
+    "b * slot_bytes and up of the frame, byte n in word n // (width / 8), the lowest first; unused bits are zero; "
+    "tlast with the last word"
 )
 
 

@@ -1,4 +1,6 @@
-"""report.html in Chromium, at the width of a desk and of a phone, light and dark: nothing overflows, overlaps or is cut."""
+"""report.html in Chromium, at the width of a desk and of a phone, light and dark: nothing overflows, overlaps or is
+cut.
+"""
 
 from __future__ import annotations
 

@@ -146,7 +146,9 @@ def test_listings_of_simulations(page: Path, tmp_path: Path, monkeypatch: pytest
 
 
 def test_the_listings_are_found() -> None:
-    """Every command that a page shows with its output is tested, except blocks marked as text (output of other tools)."""
+    """Every command that a page shows with its output is tested, except blocks marked as text (output of other
+    tools).
+    """
     for page in PAGES:
         text = re.sub(r"^```text\n.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
         shown = re.findall(r"^\$ (hlsgen .*)", text, re.M)

@@ -1,4 +1,6 @@
-"""The pages of docs/ and examples/: links resolve, tables list every module and parameter, and drawings match the code."""
+"""The pages of docs/ and examples/: links resolve, tables list every module and parameter, and drawings match the
+code.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The site of the documentation is built without a warning, of which a link that leads nowhere is one, and has every page."""
+"""The site of the documentation is built without a warning, of which a link that leads nowhere is one, and has every
+page.
+"""
 
 from __future__ import annotations
 

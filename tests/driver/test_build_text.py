@@ -1,4 +1,6 @@
-"""How a build presents itself: one line in a shell, the report in a notebook; options by the names of the command line."""
+"""How a build presents itself: one line in a shell, the report in a notebook; options by the names of the command
+line.
+"""
 
 from __future__ import annotations
 

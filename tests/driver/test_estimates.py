@@ -61,7 +61,9 @@ def test_estimates_of_other_families_are_in_their_kinds(family: str, seed: int, 
 
 @pytest.mark.parametrize("family", ["xc7", *DEVICES])
 def test_ports_of_axi_lite_cost(family: str, tmp_path: Path) -> None:
-    """In the core, not in its layers; as many as Yosys makes of them: of hg_control of an iCE40 158 LUT and 117 registers."""
+    """In the core, not in its layers; as many as Yosys makes of them: of hg_control of an iCE40 158 LUT and 117
+    registers.
+    """
     plain, control, both = (
         network_cost(built(12, tmp_path, target_cycles=96, **options), family)
         for options in ({}, {"control": True}, {"control": True, "loadable": True})

@@ -1,4 +1,6 @@
-"""--device: what fits is built, what does not is refused before anything is written; clock and estimate are the device's."""
+"""--device: what fits is built, what does not is refused before anything is written; clock and estimate are the
+device's.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def call(*arguments: object, code: int = 0) -> dict[str, Any]:
 
 
 def test_kinds() -> None:
-    """A family that was measured has its own kinds; of another one 18 Kbit are two blocks of 10, tables by its factor."""
+    """A family that was measured has its own kinds; of another one 18 Kbit are two blocks of 10, tables by its
+    factor.
+    """
     cost = Cost(100.0, 3, 1)
     ice40, cyclone, xc7 = device("ice40-up5k"), device("cyclonev-5csema5"), device("xc7a35t")
     assert in_kinds(cost, ice40) == {"lut": 100, "dsp": 3, "bram": 1}

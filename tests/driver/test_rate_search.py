@@ -1,4 +1,6 @@
-"""The search for the fastest network: as fast as the best rate of all that are asked for one by one, whatever the budget."""
+"""The search for the fastest network: as fast as the best rate of all that are asked for one by one, whatever the
+budget.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`hlsgen package`: project files in the tools that are here, one core and two; the others' scripts against stand-ins."""
+"""`hlsgen package`: project files in the tools that are here, one core and two; the others' scripts against
+stand-ins.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ from hlsgen.simulation.verilator_library import SPLIT, tool_environment
 from hlsgen.testbench.sample_vectors import port_words
 
 CORE = "hlsgen:cores:"
-#: For Verilator; the second one is needed for several files where a wheel was built by another compiler than the one that is here.
+#: For Verilator; the second one is needed for several files where a wheel was built by another compiler than the one
+#: that is here.
 FAST_TO_COMPILE = ["-MAKEFLAGS", "OPT_FAST=-O0", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", *SPLIT]
 #: All that a port can have beside the defaults, which `first` has.
 SECOND = {
@@ -57,8 +60,9 @@ def image() -> Any:
 
 @pytest.fixture(scope="module")
 def cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Packages of three cores of different models for all flows, the third one with a port for each of its inputs and outputs;
-    their builds in build-NAME."""
+    """Packages of three cores of different models for all flows, the third one with a port for each of its inputs and
+    outputs; their builds in build-NAME.
+    """
     folder = tmp_path_factory.mktemp("cores")
     for name, model, options in [
         ("first", mlp().model(), {"target_cycles": 4, "prefer": "dsp"}),
@@ -179,7 +183,9 @@ def both_pass(pair: Path, folder: Path, target: str) -> None:
 @needs_icarus
 @needs_fusesoc
 def test_two_cores_in_one_project(cores: Path, tmp_path: Path) -> None:
-    """FuseSoC takes both cores into one design: lint in Verilator, both benches in one simulation, the names in Yosys."""
+    """FuseSoC takes both cores into one design: lint in Verilator, both benches in one simulation, the names in
+    Yosys.
+    """
     pair = project_of_two(cores, tmp_path)
     assert "%Warning" not in fusesoc(pair, tmp_path, "--target=lint", "::pair")
     both_pass(pair, tmp_path, "sim")
@@ -249,7 +255,9 @@ def test_benches_by_make(name: str, cores: Path, tmp_path: Path) -> None:
     "script", ["package_ip.tcl", "out_of_context.tcl", "first.qip", "first.sdc", "first.xdc", "block_design.tcl"]
 )
 def test_tcl(script: str, tmp_path: Path) -> None:
-    """The scripts run in Tcl with stand-ins for the tools' commands; they name files that are there, and nothing runs."""
+    """The scripts run in Tcl with stand-ins for the tools' commands; they name files that are there, and nothing
+    runs.
+    """
     net = Net((1, 4)).quant(name="q", bits=8.0).linear(2, 4).then("Relu").quant(name="r", bits=8.0)
     save(net.model(), tmp_path / "first.onnx")
     title = 'x"; exec touch /tmp/hlsgen_was_here [exit 3] $nothing } {\n# \\'

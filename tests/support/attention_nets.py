@@ -1,4 +1,6 @@
-"""Random networks of attention blocks, the same for the same seed, as QONNX, as QDQ, and as onnxruntime's QLinear operators."""
+"""Random networks of attention blocks, the same for the same seed, as QONNX, as QDQ, and as onnxruntime's QLinear
+operators.
+"""
 
 from __future__ import annotations
 
@@ -175,7 +177,9 @@ class Net(OnnxGraph):
                 return self.op("Mul", self.op("Mul", t, self.op("Div", np.float32(1), root)), gamma)
 
     def heads(self, t: str, heads: int) -> tuple[str, str, str]:
-        """Queries, keys, values of (1, T, D), each (1, heads, T, D / heads); the packed forms of timm and others, too."""
+        """Queries, keys, values of (1, T, D), each (1, heads, T, D / heads); the packed forms of timm and others,
+        too.
+        """
         _, tokens, width = self.values[t].shape
         size = width // heads
         how = self.pick("three", "three", "gather", "split", "slice", "chunks")

@@ -1,4 +1,6 @@
-"""An integer compact transformer of Deeploy's operators, as QuantLab exports them, and what it computes, with Python's integers."""
+"""An integer compact transformer of Deeploy's operators, as QuantLab exports them, and what it computes, with Python's
+integers.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ class Network:
         return self.rng.integers(low, high, shape)
 
     def requantized(self, x: str, spread: float, signed: bool = True, channels: int = -1) -> str:
-        """RequantShift to 8 bits of a tensor whose numbers spread that far; with factors for all elements of an axis."""
+        """RequantShift to 8 bits of a tensor whose numbers spread that far; with factors for all elements of an
+        axis.
+        """
         count = self.shapes[x][1] if channels > 0 else 1
         shape = (count, *(1,) * (len(self.shapes[x]) - 2)) if count > 1 else (1,)
         mul = np.maximum(1, np.round(65536 * 40 / spread * self.rng.uniform(0.8, 1.2, shape))).astype(np.int64)
@@ -178,7 +182,9 @@ def compact_transformer(
     kind: str = "iSoftmax",
     root: bool = False,
 ) -> tuple[Network, str]:
-    """Two layers of convolutions as tokenizer, positions added, encoder blocks, pooling of the sequence, a classifier."""
+    """Two layers of convolutions as tokenizer, positions added, encoder blocks, pooling of the sequence, a
+    classifier.
+    """
     net = Network(seed, (1, 3, size, size))
     image = net.convolved(net.convolved("x", width // 2), width)
     tokens = net.shapes[image][2] * net.shapes[image][3]

@@ -151,7 +151,8 @@ def one_input() -> Case:
 CASES: dict[str, Callable[[], Case]] = {
     f.__name__: f for f in (inner_output, unlike_types, three_inputs, fixed_inputs, floats, one_input)
 }
-#: Cases that onnxruntime does not run (arithmetic of int16), or runs in fewer bits (products of floats and int8 weights).
+#: Cases that onnxruntime does not run (arithmetic of int16), or runs in fewer bits (products of floats and int8
+#: weights).
 REFERENCE = {"three_inputs", "fixed_inputs"}
 
 

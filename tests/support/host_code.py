@@ -1,4 +1,6 @@
-"""Host code of graphs compiled by gcc with UBSan, many in one program, and loaded in Python: both given the same frames."""
+"""Host code of graphs compiled by gcc with UBSan, many in one program, and loaded in Python: both given the same
+frames.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ class Given:
 def run_in_c(
     cores: Mapping[str, Core], frames: Mapping[str, tuple[list[Array], Array]], folder: Path
 ) -> dict[str, Given]:
-    """All cores in one program. frames: by name, the numbers of the head (none without a head) and codes of the output."""
+    """All cores in one program. frames: by name, the numbers of the head (none without a head) and codes of the
+    output.
+    """
     sources, calls, fed = [], [], b""
     for name, core in cores.items():
         for path, data in core.files(name).items():

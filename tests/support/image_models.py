@@ -1,4 +1,5 @@
-"""Nodes of random QONNX networks on images: `Builder` adds them behind any tensor and tracks shapes and sizes of numbers.
+"""Nodes of random QONNX networks on images: `Builder` adds them behind any tensor and tracks shapes and sizes of
+numbers.
 
 With `powers`, all scales are powers of two and sums stay below 2^24: float32 execution is exact.
 """

@@ -140,8 +140,9 @@ def in_hardware(
     frames: int = 4,
     **options: Any,
 ) -> None:
-    """The simulated hardware gives `expected`, which came from elsewhere; in Icarus, which needs no compiler, stalls and
-    resets are seen, too."""
+    """The simulated hardware gives `expected`, which came from elsewhere; in Icarus, which needs no compiler, stalls
+    and resets are seen, too.
+    """
     path = made if isinstance(made, Path) else directory / "model.onnx"
     if not isinstance(made, Path):
         onnx.save(made, path)

@@ -33,9 +33,9 @@ def session(
 ) -> ort.InferenceSession:
     """A session; `optimized` is where the graph that really runs is written, `arm` fuses int8 groups as on ARM.
 
-    It has onnxruntime's default options, except on processors whose products of uint8 and int8 saturate: there it runs in the
-    precise mode, which makes uint8 weights of int8 ones. Some operators have no such kernel, and run without it; weights of
-    QLinearMatMul of opset 21 and newer are left as they are, and rewritten here.
+    It has onnxruntime's default options, except on processors whose products of uint8 and int8 saturate: there it runs
+    in the precise mode, which makes uint8 weights of int8 ones. Some operators have no such kernel, and run without it;
+    weights of QLinearMatMul of opset 21 and newer are left as they are, and rewritten here.
     """
     if not saturates():
         data = str(model) if isinstance(model, Path) else model.SerializeToString()

@@ -3,8 +3,8 @@
 Prints each name and each sentence that is not plain, and a summary. `--record` writes the counts of all files to
 tests/data/prose.json; tests compare with them, so that no file gets worse.
 
-A name is empty if it does not say what the value is (`found`, `own`, `rest`). A sentence is not plain if it has more than
-28 words, begins with a relative clause, or holds a turn of phrase that readers stumble over.
+A name is empty if it does not say what the value is (`found`, `own`, `rest`). A sentence is not plain if it has more
+than 28 words, begins with a relative clause, or holds a turn of phrase that readers stumble over.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "tests" / "data" / "prose.json"
 #: Names that do not say what the value is.
 EMPTY = frozenset(
-    "about again apart asked before behind beside both direct done every far found given got held its kept known least left "
-    "made mine more most much near one other others own rest same seen sent several taken there those together told upwards "
-    "wanted way ways what where whole wide within".split()
+    "about again apart asked before behind beside both direct done every far found given got held its kept known least "
+    "left made mine more most much near one other others own rest same seen sent several taken there those together "
+    "told upwards wanted way ways what where whole wide within".split()
 )
 #: First words of sentences that put the relative clause before the subject.
 START = re.compile(
@@ -32,8 +32,8 @@ START = re.compile(
 )
 #: Turns of phrase that have a plain word.
 PHRASES = re.compile(
-    r"\b(what|behind|in front of|that of|those of|is asked for|are asked for|held against|is told|are told|stands?|goes far|"
-    r"comes late|dear|takers?|whoever|whatever|so many|none of)\b",
+    r"\b(what|behind|in front of|that of|those of|is asked for|are asked for|held against|is told|are told|stands?|"
+    r"goes far|comes late|dear|takers?|whoever|whatever|so many|none of)\b",
     re.IGNORECASE,
 )
 LONGEST = 28
@@ -65,8 +65,8 @@ class Figures:
 
     def __str__(self) -> str:
         return (
-            f"{self.counts['names']} empty names ({self.share('names'):.1%} of the assignments); {self.sentences} sentences: "
-            f"{self.words / max(self.sentences, 1):.1f} words each, {self.share('long'):.1%} over {LONGEST}, "
+            f"{self.counts['names']} empty names ({self.share('names'):.1%} of the assignments); "
+            f"{self.sentences} sentences: {self.words / max(self.sentences, 1):.1f} words each, {self.share('long'):.1%} over {LONGEST}, "
             f"{self.share('start'):.1%} odd starts, {self.share('phrase'):.1f} phrases a thousand words"
         )
 

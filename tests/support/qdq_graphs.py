@@ -1,4 +1,6 @@
-"""Random graphs of QDQ groups: shared quantizers, ends of codes, constants, biases, pairs in a row, moves in between."""
+"""Random graphs of QDQ groups: shared quantizers, ends of codes, constants, biases, pairs in a row, moves in
+between.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class QdqGraph:
         self.rng = rng
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
-        #: By tensor: pairs of quantizers in a row before it. What three become depends on the order of onnxruntime's passes.
+        #: By tensor: pairs of quantizers in a row before it. What three become depends on the order of onnxruntime's
+        #: passes.
         self.row: dict[str, int] = {}
         self.main = str(rng.choice(["int8", "uint8"]))
 

@@ -67,7 +67,9 @@ def model_of(
 
 
 def random_scan(seed: int) -> onnx.ModelProto:
-    """One or two states, the sequence along axis 0 or 1, either direction, scanned once or twice; one output is used."""
+    """One or two states, the sequence along axis 0 or 1, either direction, scanned once or twice; one output is
+    used.
+    """
     rng = np.random.default_rng(seed)
     steps, size, width, states = int(rng.integers(1, 5)), int(rng.integers(1, 4)), 3, int(rng.integers(1, 3))
     scanned = int(rng.integers(1, 3))
@@ -96,7 +98,9 @@ def random_scan(seed: int) -> onnx.ModelProto:
 
 
 def loop(cond: Any, count: Any, computed: bool = False, last: int | None = None) -> onnx.ModelProto:
-    """A state and one stacked output; the body's own condition is constant, false in step `last`, or made of the state."""
+    """A state and one stacked output; the body's own condition is constant, false in step `last`, or made of the
+    state.
+    """
     cell = Cell(4, [], 1, 3)
     more = [helper.make_node("Identity", ["going"], ["again"]), helper.make_node("Identity", [cell.ends[0]], ["o"])]
     if last is not None:

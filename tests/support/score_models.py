@@ -1,4 +1,6 @@
-"""Models of attention whose Softmax sees raw scores: products of two tensors, times a factor, with a mask or without."""
+"""Models of attention whose Softmax sees raw scores: products of two tensors, times a factor, with a mask or
+without.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ def run(
     backend: Annotated[
         str,
         typer.Option(
-            help=f"{', '.join(BACKENDS)}; cpp: C simulation. verilator keeps the compiled core in the user's cache folder."
+            help=f"{', '.join(BACKENDS)}; cpp: C simulation. "
+            "verilator keeps the compiled core in the user's cache folder."
         ),
     ] = "reference",
     dump_layers: Annotated[
