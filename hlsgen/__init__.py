@@ -295,7 +295,7 @@ def _opened(
         raise fail("HG040", "--backend", f"{backend!r}.", f"Supported: {', '.join(BACKENDS)}.")
     opened = reopen(Path(directory))
     arrays = x if isinstance(x, Mapping) else {opened.graph.model.input_name: x}
-    return opened, reference.encode_input(opened.graph, reference.packed(opened.graph, arrays), round_input)
+    return opened, reference.encode_input(opened.graph, reference.pack_inputs(opened.graph, arrays), round_input)
 
 
 def verify(

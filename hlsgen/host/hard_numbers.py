@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlsgen.interpreter.graph import encoded
+from hlsgen.interpreter.graph import encode_array
 from hlsgen.interpreter.host_steps import rearranged
 from hlsgen.ir import ArgMax, HostOp, Reshape, Shape, Step, Transpose, Value
 from hlsgen.ir.evaluate import KEY_POS_INF, float_to_key, key_to_float
@@ -56,7 +56,7 @@ def _near_boundaries(
         """The code of each input element, if the elements are the floats with these keys."""
         values = key_to_float(keys).reshape(len(x), *shape).astype(dtype)
         element_codes: Array = np.empty(x.shape, np.int64)
-        element_codes[:, places] = encoded("", steps, encode, port, values, False).reshape(len(x), -1)
+        element_codes[:, places] = encode_array("", steps, encode, port, values, False).reshape(len(x), -1)
         return element_codes
 
     low = np.broadcast_to(float_to_key(np.full(1, -3e38, np.float32)), x.shape).copy()

@@ -11,7 +11,7 @@ import numpy as np
 from hlsgen.dataflow.network import Network
 from hlsgen.host.hard_numbers import hard_numbers
 from hlsgen.host.plan import Head, Output, Tail, by_input
-from hlsgen.interpreter.graph import encoded
+from hlsgen.interpreter.graph import encode_array
 from hlsgen.interpreter.host_steps import run_step
 from hlsgen.ir import FloatKey, Graph, GraphInput
 from hlsgen.ir.evaluate import apply_binary, decode, decoding
@@ -94,7 +94,7 @@ def head_codes(graph: Graph, head: Head, x: Array, *second: Array) -> Array:
     """Codes of the graph's input for numbers at the start of the head. The codes must be able to represent them."""
     if second:
         return (x.astype(np.int64) & 255) | ((second[0].astype(np.int64) & 255) << 8)
-    return encoded(
+    return encode_array(
         graph.model.input_name, [host_step.step for host_step in head.steps], head.encode, graph.input, x, False
     )
 

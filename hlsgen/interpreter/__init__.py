@@ -1,1 +1,1 @@
-"""Runs a Model step by step in its own types, and a Graph on integers."""
+"""Interpreters: run a Model step by step in its own types, and a Graph on integers."""

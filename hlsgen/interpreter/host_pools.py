@@ -1,6 +1,7 @@
-"""Pools for onnx's reference evaluator, whose own are wrong where padding is not the same all around; of whole signals too.
+"""Pools for onnx's reference evaluator, which is wrong for padding that differs between the sides; also global pools.
 
-Averages of float32 are summed in onnxruntime's order, each partial sum rounded. Pass `OPERATORS` to it as `new_ops`. Any number of spatial axes; NaN and infinities as numpy has them.
+Averages of float32 are summed in onnxruntime's order, each partial sum rounded. Pass `OPERATORS` to the evaluator as
+`new_ops`. Any number of spatial axes is supported; NaN and infinities behave as in numpy.
 """
 
 from __future__ import annotations
@@ -15,20 +16,26 @@ from onnx.reference.op_run import OpRun
 from hlsgen.numerics.fixed import Array
 
 Pads = list[tuple[int, int]]
-#: Partial sums of a GlobalAveragePool.
+#: Number of partial sums of a GlobalAveragePool.
 _LANES = 4
 
 
 class MaxPool(OpRun):
-    """The largest element of every window; padding does not count."""
+    """The largest element of every window, without padding."""
 
     op_domain = ""
 
     def _run(
-        self, x: Array, auto_pad: str | None = None, ceil_mode: int | None = None,
-        dilations: Sequence[int] | None = None, kernel_shape: Sequence[int] = (), pads: Sequence[int] | None = None,
-        storage_order: int | None = None, strides: Sequence[int] | None = None,
-    ) -> tuple[Array]:  # fmt: skip
+        self,
+        x: Array,
+        auto_pad: str | None = None,
+        ceil_mode: int | None = None,
+        dilations: Sequence[int] | None = None,
+        kernel_shape: Sequence[int] = (),
+        pads: Sequence[int] | None = None,
+        storage_order: int | None = None,
+        strides: Sequence[int] | None = None,
+    ) -> tuple[Array]:
         if len(self.onnx_node.output) > 1:
             raise NotImplementedError("the output Indices of MaxPool")
         lowest: Any = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
@@ -37,15 +44,21 @@ class MaxPool(OpRun):
 
 
 class AveragePool(OpRun):
-    """The mean of every window, with count_include_pad over its padding too (not over what ceil_mode adds)."""
+    """The mean of every window, with count_include_pad over its padding too (not over padding added by ceil_mode)."""
 
     op_domain = ""
 
     def _run(
-        self, x: Array, auto_pad: str | None = None, ceil_mode: int | None = None, count_include_pad: int | None = None,
-        dilations: Sequence[int] | None = None, kernel_shape: Sequence[int] = (), pads: Sequence[int] | None = None,
+        self,
+        x: Array,
+        auto_pad: str | None = None,
+        ceil_mode: int | None = None,
+        count_include_pad: int | None = None,
+        dilations: Sequence[int] | None = None,
+        kernel_shape: Sequence[int] = (),
+        pads: Sequence[int] | None = None,
         strides: Sequence[int] | None = None,
-    ) -> tuple[Array]:  # fmt: skip
+    ) -> tuple[Array]:
         geometry = kernel_shape, strides, dilations, pads, auto_pad, bool(ceil_mode)
         counted = np.ones((1, 1, *x.shape[2:]), x.dtype)
         counts = _windows(counted, 1 if count_include_pad else 0, *geometry).sum(axis=-1)
@@ -54,7 +67,10 @@ class AveragePool(OpRun):
 
 
 class GlobalAveragePool(OpRun):
-    """The mean of every channel: four sums of every fourth element, then their sum, then what is left over."""
+    """The mean of every channel, summed as in onnxruntime.
+
+    Four partial sums take every fourth element each; then come their sum and the remaining elements.
+    """
 
     op_domain = ""
 
@@ -81,47 +97,57 @@ OPERATORS = [MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool]
 
 
 def _in_order(x: Array, axis: int) -> Array:
-    """Sums along an axis from the first element to the last one, in x's dtype; 0 of none."""
+    """Sums along an axis from the first element to the last one, in x's dtype; 0 if there is none."""
     if not x.shape[axis]:
         return np.asarray(x.sum(axis=axis))
     return np.asarray(np.take(np.cumsum(x, axis=axis, dtype=x.dtype), -1, axis=axis))
 
 
 def _windows(
-    x: Array, filler: Any, kernel: Sequence[int], strides: Sequence[int] | None, dilations: Sequence[int] | None,
-    pads: Sequence[int] | None, auto_pad: str | None, ceil_mode: bool, behind: Any = 0,
-) -> Array:  # fmt: skip
-    """Elements of every window along a last axis: `filler` in the padding, `behind` in what ceil_mode adds to it."""
+    x: Array,
+    filler: Any,
+    kernel: Sequence[int],
+    strides: Sequence[int] | None,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    auto_pad: str | None,
+    ceil_mode: bool,
+    ceil_filler: Any = 0,
+) -> Array:
+    """Elements of every window along a last axis.
+
+    `filler` fills the padding, `ceil_filler` the padding added by ceil_mode.
+    """
     rank = x.ndim - 2
-    steps, gaps = list(strides or [1] * rank), list(dilations or [1] * rank)
-    reach = [(k - 1) * d + 1 for k, d in zip(kernel, gaps, strict=True)]
-    around = _pads(x.shape[2:], reach, steps, pads, auto_pad)
-    ends, places = [], []
+    step_sizes, dilation_sizes = list(strides or [1] * rank), list(dilations or [1] * rank)
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation_sizes, strict=True)]
+    padding = _pads(x.shape[2:], reach, step_sizes, pads, auto_pad)
+    extra_padding, counts = [], []
     for axis in range(rank):
-        size = x.shape[2 + axis] + sum(around[axis])
-        room = size - reach[axis]
-        count = (math.ceil if ceil_mode else math.floor)(room / steps[axis]) + 1
-        if ceil_mode and (count - 1) * steps[axis] >= x.shape[2 + axis] + around[axis][0]:
-            count -= 1  # no window starts behind the data
-        places.append(count)
-        ends.append(max((count - 1) * steps[axis] + reach[axis] - size, 0))
-    wide = np.pad(x, [(0, 0), (0, 0), *around], constant_values=filler)
-    wide = np.pad(wide, [(0, 0), (0, 0), *((0, end) for end in ends)], constant_values=behind)
-    views = np.lib.stride_tricks.sliding_window_view(wide, reach, axis=tuple(range(2, x.ndim)))
+        size = x.shape[2 + axis] + sum(padding[axis])
+        travel = size - reach[axis]
+        count = (math.ceil if ceil_mode else math.floor)(travel / step_sizes[axis]) + 1
+        if ceil_mode and (count - 1) * step_sizes[axis] >= x.shape[2 + axis] + padding[axis][0]:
+            count -= 1  # no window starts after the data
+        counts.append(count)
+        extra_padding.append(max((count - 1) * step_sizes[axis] + reach[axis] - size, 0))
+    padded = np.pad(x, [(0, 0), (0, 0), *padding], constant_values=filler)
+    padded = np.pad(padded, [(0, 0), (0, 0), *((0, extra) for extra in extra_padding)], constant_values=ceil_filler)
+    views = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=tuple(range(2, x.ndim)))
     cuts = [slice(None), slice(None)]
-    cuts += [slice(0, (n - 1) * s + 1, s) for n, s in zip(places, steps, strict=True)]
-    cuts += [slice(None, None, d) for d in gaps]
-    chosen = views[tuple(cuts)]
-    return chosen.reshape(*chosen.shape[: x.ndim], -1)
+    cuts += [slice(0, (n - 1) * s + 1, s) for n, s in zip(counts, step_sizes, strict=True)]
+    cuts += [slice(None, None, d) for d in dilation_sizes]
+    windows = views[tuple(cuts)]
+    return windows.reshape(*windows.shape[: x.ndim], -1)
 
 
 def _pads(
     shape: Sequence[int], reach: list[int], steps: list[int], pads: Sequence[int] | None, auto_pad: str | None
-) -> Pads:  # fmt: skip
+) -> Pads:
     rank = len(reach)
     if auto_pad in (None, "", "NOTSET"):
-        given = list(pads or [0] * (2 * rank))
-        return list(zip(given[:rank], given[rank:], strict=True))
+        explicit = list(pads or [0] * (2 * rank))
+        return list(zip(explicit[:rank], explicit[rank:], strict=True))
     if auto_pad == "VALID":
         return [(0, 0)] * rank
     result = []

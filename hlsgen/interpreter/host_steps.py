@@ -1,4 +1,4 @@
-"""Steps of the host, one by one, on frames."""
+"""Runs steps of the host, one by one, on frames."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hlsgen.ir.evaluate import apply
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
 from hlsgen.numerics.fixed import Array
 
-#: Of the reference evaluator, in the place of its own.
+#: Operators that replace the reference evaluator's own.
 OPERATORS = [*host_softmax.OPERATORS, *host_pools.OPERATORS, *host_resize.OPERATORS]
 
 
 def run_step(step: Step, x: Array) -> Array:
-    """One float step of the model's head or tail on (frames, *shape)."""
+    """Run one float step of the model's head or tail on (frames, *shape)."""
     op = step.op
     match op:
         case Reshape() | Transpose():
@@ -28,14 +28,14 @@ def run_step(step: Step, x: Array) -> Array:
         case ArgMax():
             return np.asarray(np.argmax(x, axis=-1).reshape(len(x), *step.shape))
         case HostOp():
-            return np.stack([_host(op.model, frame) for frame in x])
+            return np.stack([_run_host_op(op.model, frame) for frame in x])
         case _:
             assert isinstance(op, (*FLOATS, *QUANTIZERS)), "only elementwise operations are left to the host"
             return apply(op, x)  # type: ignore[arg-type]
 
 
 def rearranged(op: Reshape | Transpose, x: Array, shape: tuple[int, ...]) -> Array:
-    """Frames of another shape, or with their axes in another order."""
+    """Frames with another shape, or with permuted axes."""
     if isinstance(op, Transpose):
         return np.asarray(x.transpose([0, *(p + 1 for p in op.perm)]))
     return x.reshape(len(x), *shape)
@@ -46,9 +46,9 @@ def _evaluator(model: bytes) -> ReferenceEvaluator:
     return ReferenceEvaluator(onnx.ModelProto.FromString(model), new_ops=OPERATORS)
 
 
-def _host(model: bytes, x: Array) -> Array:
+def _run_host_op(model: bytes, x: Array) -> Array:
     evaluator = _evaluator(model)
-    known = {i.name for i in evaluator.proto_.graph.initializer}
-    name = next(i.name for i in evaluator.proto_.graph.input if i.name not in known)
+    initializers = {i.name for i in evaluator.proto_.graph.initializer}
+    name = next(i.name for i in evaluator.proto_.graph.input if i.name not in initializers)
     results: Any = evaluator.run(None, {name: x})
     return np.asarray(results[0])

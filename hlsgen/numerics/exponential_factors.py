@@ -51,9 +51,10 @@ class PowerFactors:
 
 
 def factors(step: Fraction, powers: Array, reach: int, max_words: int, *, zero: bool = False) -> PowerFactors | None:
-    """Lookup tables of at most `max_words` words each that give all powers, then 0 up to `reach`, or None if there are none.
+    """Lookup tables of at most `max_words` words each that give all powers, then 0 up to `reach`.
 
-    The tables use the fewest bits that work. `zero`: the last distance comes after all powers and has a word of 0.
+    Returns None if there are none. The tables use the fewest bits that work. `zero`: the last distance comes after all
+    powers and has a word of 0.
     """
     last = min(reach, len(powers))
     low_bits = max(0, min(math.floor(_LN2 / step).bit_length() - 1, (last.bit_length() + 1) // 2))

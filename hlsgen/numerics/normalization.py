@@ -48,7 +48,8 @@ def bounds(centered: bool, length: int, lo: int, hi: int, addend: Fraction) -> R
     """The bounds for rows of `length` integers lo..hi.
 
     The moment of a row with an element A is at least A^2 / (N - 1) if centered, else A^2 / N. Hence
-    A / sqrt(M + addend) is largest at the largest A. The moment of centered rows is largest with half of the elements at each end.
+    A / sqrt(M + addend) is largest at the largest A. The moment of centered rows is largest with half of the elements
+    at each end.
     """
     if centered:
         half = length // 2

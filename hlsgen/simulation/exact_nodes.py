@@ -318,7 +318,7 @@ def rows(node: onnx.NodeProto, data: Known, arrays: Sequence[Array], opset: int)
     if exact_data is None:
         return None
     value = exact_numbers.normalized(
-        replace(exact_data, whole=as_rows(exact_data.whole)), subtracts_mean, Fraction(epsilon)
+        replace(exact_data, integers=as_rows(exact_data.integers)), subtracts_mean, Fraction(epsilon)
     )
     reach = _rows_reach(as_rows(x).astype(np.float64), value.astype(np.float64), epsilon, subtracts_mean)
     value, reach = from_rows(value), from_rows(reach)
@@ -338,7 +338,7 @@ def _in_one_unit(grids: Sequence[Grid], shape: tuple[int, ...]) -> exact_numbers
     scales = {float(s) for grid in grids for s in np.unique(grid.scale)}
     if any(np.size(grid.scale) > 1 and len(np.unique(grid.scale)) > 1 for grid in grids):
         return None
-    unit = exact_numbers.common(Fraction(s) for s in scales)
+    unit = exact_numbers.common_unit(Fraction(s) for s in scales)
     integers = np.zeros(shape, object)
     for grid in grids:
         factor = int(Fraction(float(np.ravel(grid.scale)[0])) / unit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.interpreter import graph as reference
-from hlsgen.interpreter.equivalence import before_codes, model_inputs, nearest_part
+from hlsgen.interpreter.equivalence import host_encoding, model_inputs, nearest_part
 from hlsgen.ir import FloatKey, Graph, Model, Value
 from hlsgen.ir.evaluate import decode
 from hlsgen.ir.ops import Quantizer
@@ -23,7 +23,7 @@ def numbers_for_file(model: Model, graph: Graph, codes: Array) -> Array:
     if not graph.inputs:
         return _limited(between_codes(code_numbers, graph, 1))
     parts = []
-    for number, array in enumerate(reference.each_input(model, code_numbers)):
+    for number, array in enumerate(reference.input_arrays(model, code_numbers)):
         part = nearest_part(graph, number)
         parts.append(_limited(_between(array, part.encode, bool(part.steps), part.value, 1)))
     if not model.inputs:
@@ -59,7 +59,7 @@ def _between(x: Array, encode: Quantizer | None, head: bool, port: Value, seed: 
     if encode is None or isinstance(port.encoding, FloatKey) or x.dtype.kind != "f" or head:
         return x
     shape, lowest = port.shape, port.type.lo
-    low, next_ = (decode(before_codes(encode, port), np.full((1, *shape), code)) for code in (lowest, lowest + 1))
+    low, next_ = (decode(host_encoding(encode, port), np.full((1, *shape), code)) for code in (lowest, lowest + 1))
     step = np.broadcast_to(np.abs(next_ - low), (1, *shape)).reshape(-1)
     if step.size != x[0].size:
         return x

@@ -23,8 +23,8 @@ from hlsgen.frontend.load import read_model
 from hlsgen.frontend.onnx_graph import name_all
 from hlsgen.installation import install_command
 from hlsgen.interpreter import graph as reference
-from hlsgen.interpreter.model import resumed
-from hlsgen.interpreter.tensor import Tensor, of_codes, plain
+from hlsgen.interpreter.model import interpret_from
+from hlsgen.interpreter.tensor import Tensor, tensor_of_codes, tensor_of_numbers
 from hlsgen.ir import Graph, HostOp, Model, Op, OutputParts, Repeat, Reshape, Step, Transpose
 from hlsgen.ir.evaluate import decoding
 from hlsgen.ir.ops import QUANTIZERS, FixedAdd, Pair, PairOp
@@ -122,11 +122,11 @@ class _Inputs:
             halves = (codes & 0xFF, codes >> 8 & 0xFF)
             names, dtype = (model.input_name, model.second_input), np.dtype(model.input_dtype)
             feeds = {name: half.astype(np.uint8).view(dtype) for name, half in zip(names, halves, strict=True)}
-            return _Inputs(of_codes(graph.input.encoding, codes), feeds, _outputs(model, graph, codes))
+            return _Inputs(tensor_of_codes(graph.input.encoding, codes), feeds, _outputs(model, graph, codes))
         x = numbers_for_file(model, graph, codes)
-        parts = reference.parts_of(model.inputs, x)
+        parts = reference.split_inputs(model.inputs, x)
         feeds = {source.name: part for source, part in zip(model.inputs, parts, strict=True)} or {model.input_name: x}
-        start = replace(plain(x), parts=tuple(plain(part) for part in parts))
+        start = replace(tensor_of_numbers(x), parts=tuple(tensor_of_numbers(part) for part in parts))
         return _Inputs(start, feeds, _outputs(model, graph, reference.encode_input(graph, x)))
 
     def frame(self, number: int) -> dict[str, Array]:
@@ -195,7 +195,7 @@ class _Comparison:
             if target.tensor in self.theirs:
                 self.targets.setdefault(target.number, []).append(target)
         progress(f"{verdict.ran}: the model, step by step")
-        resumed(self.model, 0, self.inputs.start, self._corrected)
+        interpret_from(self.model, 0, self.inputs.start, self._corrected)
         self._compare_graph()
 
     def _executed(self) -> ExecutedFile:
@@ -337,7 +337,7 @@ class _Comparison:
     def _compare_graph(self) -> None:
         """Compares the hardware's outputs with the Model's on the same input: then the chain above also holds for the
         hardware."""
-        values = resumed(self.model, 0, self.inputs.start)
+        values = interpret_from(self.model, 0, self.inputs.start)
         last = self.model.steps[-1]
         numbers = last.inputs if isinstance(last.op, OutputParts) else (len(self.model.steps),)
         for target, number in zip(self.model.all_outputs, numbers, strict=True):
@@ -392,14 +392,14 @@ def _replaced(op: Op, tensor: Tensor, theirs: Array, order: Array) -> Tensor:
     value[:, order.reshape(-1)] = theirs.reshape(len(theirs), -1)
     value = value.reshape(tensor.value.shape)
     if not isinstance(op, QUANTIZERS) or tensor.codes is None:
-        return replace(plain(value), origin=tensor.origin)
+        return replace(tensor_of_numbers(value), origin=tensor.origin)
     meaning, codes = decoding(op), tensor.codes.copy()
     without_code = _differs(tensor.value, value)
     for step in range(1, _NEAR + 1):
         for offset in (step, -step):
-            equal = without_code & (of_codes(meaning, tensor.codes + offset).value == value)
+            equal = without_code & (tensor_of_codes(meaning, tensor.codes + offset).value == value)
             codes[equal] += offset
             without_code &= ~equal
         if not without_code.any():
-            return replace(of_codes(meaning, codes), origin=tensor.origin)
-    return replace(plain(value), origin=tensor.origin)
+            return replace(tensor_of_codes(meaning, codes), origin=tensor.origin)
+    return replace(tensor_of_numbers(value), origin=tensor.origin)

@@ -16,7 +16,7 @@ from hlsgen.frontend.constant_folding import label
 from hlsgen.frontend.load import read_model
 from hlsgen.frontend.onnx_graph import name_all
 from hlsgen.host.hard_numbers import hard_numbers
-from hlsgen.interpreter.graph import encoded
+from hlsgen.interpreter.graph import encode_array
 from hlsgen.ir import Graph, GraphInput, Model, ModelInput
 from hlsgen.ir.evaluate import decode, decoding
 from hlsgen.ir.ops import QUANTIZERS, QuantizeLinear, Quantizer
@@ -71,7 +71,7 @@ def check_head(model: Model, graph: Graph, path: Path, seed: int, oracle: str) -
         except Unable:
             continue
         assert part.encode is not None
-        ours = encoded(source.name, part.steps, part.encode, part.value, x, False)
+        ours = encode_array(source.name, part.steps, part.encode, part.value, x, False)
         differs, values = _compare(part.encode, part.value.type.lo, part.value.type.hi, ours, theirs, executor)
         if differs is None:
             continue

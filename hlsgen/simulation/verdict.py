@@ -76,7 +76,7 @@ class Verdict:
     def diagnostics(self) -> list[Diagnostic]:
         """Problems that no simulator reports: HG057, HG058, HG059, HG064, HG051."""
         difference = self.model.difference
-        diagnostics = [Diagnostic("HG057", difference.layer, f"{difference.where()}.")] if difference else []
+        diagnostics = [Diagnostic("HG057", difference.layer, f"{difference.describe()}.")] if difference else []
         diagnostics += self.oracle.diagnostics
         diagnostics += self.host.diagnostics if self.host else []
         return [*diagnostics, *self.changes]

@@ -74,7 +74,7 @@ def test_of_integers(kind: str, tmp_path: Path) -> None:
     x["a"][:25] >>= np.iinfo(kind).bits - 8
     x["b"][:25] = 3
     graph = hlsgen.check(tmp_path / "m.onnx").graph
-    codes = reference.run_output(graph, reference.encode_input(graph, reference.packed(graph, x)))
+    codes = reference.run_output(graph, reference.encode_input(graph, reference.pack_inputs(graph, x)))
     wanted = quant(x["a"] + x["b"], np.float32(0.75), np.float32(0), np.float32(7), 1, 0, "ROUND")
     assert (reference.decode_output(graph, codes) == wanted).all()
     assert len(np.unique(wanted)) > 20

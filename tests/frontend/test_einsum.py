@@ -83,7 +83,7 @@ def test_equals_the_executor(name: str, tmp_path: Path) -> None:
             for i in own.graph.input
         }
         (want,) = ort.run(own, given, ort.OFF)
-        x = reference.packed(graph, given)
+        x = reference.pack_inputs(graph, given)
         codes = reference.run_output(graph, reference.encode_input(graph, x))
         assert np.array_equal(reference.decode_output(graph, codes).reshape(want.shape), want)
     assert compare(made, graph, reference.encode_input(graph, x)).ok

@@ -45,7 +45,7 @@ def wanted(model: onnx.ModelProto, given: list[dict[str, Array]]) -> Array:
 
 def through(graph: Any, x: dict[str, Array]) -> Array:
     return reference.decode_output(
-        graph, reference.run_output(graph, reference.encode_input(graph, reference.packed(graph, x)))
+        graph, reference.run_output(graph, reference.encode_input(graph, reference.pack_inputs(graph, x)))
     )
 
 
@@ -156,7 +156,7 @@ def test_functions_with_an_output_each(tmp_path: Path) -> None:
         for one in frames(model, "int8")
     ]
     x = {k: np.concatenate([one[k] for one in given]) for k in "ab"}
-    codes = reference.run_output(graph, reference.encode_input(graph, reference.packed(graph, x)))
+    codes = reference.run_output(graph, reference.encode_input(graph, reference.pack_inputs(graph, x)))
     for n, got in enumerate(reference.named_outputs(graph, codes).values()):
         expected = np.concatenate([ReferenceEvaluator(model).run(None, one)[n] for one in given])
         assert got.dtype == expected.dtype

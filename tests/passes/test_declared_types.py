@@ -64,7 +64,7 @@ def check_runs(model: onnx.ModelProto, feeds: dict[str, Any], folder: Path) -> N
     onnx.save(model, folder / "m.onnx")
     graph = hlsgen.check(folder / "m.onnx").graph
     count = len(next(iter(feeds.values())))
-    x = reference.packed(graph, feeds) if len(feeds) > 1 else reference.frames_of(graph, feeds["x"])
+    x = reference.pack_inputs(graph, feeds) if len(feeds) > 1 else reference.frames_of(graph, feeds["x"])
     got = reference.run_output(graph, reference.encode_input(graph, x))
     given = reference.named_outputs(graph, got) if graph.model.outputs else {"y": reference.decode_output(graph, got)}
     for n in range(count):
