@@ -258,7 +258,7 @@ def test_sums_beyond_floats(tmp_path: Path) -> None:
     model = Model("m", "x", (1, 3), "int64", True, None, (step,), "y", "float32")
     result = model_interpreter.interpret(model, x)[-1]
     assert result.exact is not None
-    assert int(result.exact.whole[0, 0, 0]) == 15 * ((1 << 52) + 1)
+    assert int(result.exact.integers[0, 0, 0]) == 15 * ((1 << 52) + 1)
 
 
 # --------------------------------------------------------------------------- what the comparison sees
