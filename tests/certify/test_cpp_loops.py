@@ -72,7 +72,8 @@ CHANGES = {
     "more in the loop": first("        hg::renew(", "        step++;\n        hg::renew("),
     "another beat": sub(r"1 /\* VECTORS \*/", "2 /* VECTORS */"),
     "another order": lambda t: (
-        re.sub(r"(    cell_state_0\(.*\n)(    .*\n)", r"\2\1", t[: t.index(": 2 steps")]) + t[t.index(": 2 steps") :]
+        re.sub(r"(    cell_state_0\(.*\n)(    .*\n)", r"\2\1", t[: t.index("static void cell(")])
+        + t[t.index("static void cell(") :]
     ),
     "called outside": sub(r"(    take_frame\(s_axis, )", r"    cell_state_0(cell_state_0_found, port_out);\n\1"),
     "the loop is not called": sub(r"\n    cell\([^;]*;", ""),
