@@ -131,7 +131,7 @@ def _grouped(call: Call, tables: Tables) -> Meaning:
     taps, rows, columns, folds = (call.number(n, 1) for n in ("TAPS", "ROWS", "COLUMNS", "FOLDS"))
     pe = call.outputs[0].lanes
     if pe % rows:
-        raise broken(call.name, f"{pe} sums are no whole groups of {rows}.")
+        raise broken(call.name, f"{pe} sums cannot be divided into groups of {rows}.")
     _check_lanes(call, pe // rows * taps * columns, pe)
     weights = _weight_parameters(call, tables, folds, pe, taps * columns)
     group_parameters: dict[str, ParameterValue] = {n: v for n, v in (("ROWS", rows), ("COLUMNS", columns)) if v > 1}

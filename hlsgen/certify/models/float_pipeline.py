@@ -52,7 +52,7 @@ def check(f: StepFunction, cells: list[Cell], memories: Memories, uses_of: dict[
         walk.operation(op)
     walk.quantize(f.quantizer)
     if walk.at != len(cells):
-        raise broken(f.name, f"{cells[walk.at].name} ({cells[walk.at].module}) is none of the model's operations.")
+        raise broken(f.name, f"{cells[walk.at].name} ({cells[walk.at].module}) is not an operation of the model.")
     return walk.evaluated
 
 
@@ -67,7 +67,7 @@ def check_values(
     if walk.integer_range is not None:
         raise broken(f.name, "its integers never become float32 numbers.")
     if walk.at != len(cells):
-        raise broken(f.name, f"{cells[walk.at].name} ({cells[walk.at].module}) is none of the model's operations.")
+        raise broken(f.name, f"{cells[walk.at].name} ({cells[walk.at].module}) is not an operation of the model.")
 
 
 class _Walk(Cells):

@@ -160,7 +160,9 @@ def _prove_root(layer: NormRows, root: Cell, exponent: int, moment: int, require
     require(Fraction(addend, factor) == layer.addend, root, f"ADDEND / FACTOR is not the model's {layer.addend}.")
     require(0 < start < addend, root, "START is not below ADDEND: the root does not begin with 0.")
     require(
-        Fraction(start, factor) == Fraction(4) ** exponent, root, f"START / FACTOR is not 4^{exponent}, as BIAS says."
+        Fraction(start, factor) == Fraction(4) ** exponent,
+        root,
+        f"START / FACTOR is not 4^{exponent}, as BIAS requires.",
     )
     largest = moment * factor + addend
     require(largest < 1 << bits, root, f"W_W is {bits}, a number can have {largest.bit_length()} bits.")

@@ -59,7 +59,7 @@ def _compare_results(imported: ImportedSteps, n: int, arrays: list[Array]) -> Di
             if unchanged and (not results or results[0].shape != y.shape or bool((results[0] != y).any())):
                 continue
             if not results:
-                return None if len(used_outputs) == 1 else ["a part was imported as the whole."]
+                return None if len(used_outputs) == 1 else ["a part was imported as the entire tensor."]
             result = results.pop(0)
         else:
             result = results[-1]

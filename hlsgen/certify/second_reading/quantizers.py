@@ -102,14 +102,14 @@ def _trunc(imported: ImportedSteps, n: int) -> Differences:
         differences += differ("range of codes", (op.type.lo, op.type.hi) if op.type else None, ends)
         differences += [
             *differ("out_scale", op.out_scale, values[3]),
-            *differ("zero point behind", op.out_zero_point, zero / divisor),
+            *differ("output zero point", op.out_zero_point, zero / divisor),
         ]
     else:
         divisor = 2.0 ** (values[2] - values[3])
         differences += [] if op.type is None else ["limits were imported, version 1 has none."]
         differences += [
-            *differ("scale behind", op.out_scale, scale),
-            *differ("zero point behind", op.out_zero_point, zero),
+            *differ("output scale", op.out_scale, scale),
+            *differ("output zero point", op.out_zero_point, zero),
         ]
     return [
         *differences,

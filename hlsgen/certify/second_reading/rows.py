@@ -104,7 +104,7 @@ def _decomposed(imported: ImportedSteps, n: int) -> Differences:
     for m in nodes:
         powers = file.constant(m, 1) if file.nodes[m].op_type == "Pow" else None
         if powers is not None and float(powers.array.ravel()[0]) not in (2.0, 0.5, -0.5):
-            differences += ["a power is none of a normalization."]
+            differences += ["the exponent of a Pow does not occur in a normalization."]
     imported.covered |= set(nodes)
     return differences
 
