@@ -1,15 +1,15 @@
 """Does simulation find every mistake in how the emitter binds units? Mutants of the files of real builds.
 
     python tests/mutation/bindings.py                     every parameter and connection of every module, in two builds
-    python tests/mutation/bindings.py residual digits     of these builds
+    python tests/mutation/bindings.py residual digits     only these builds
     python tests/mutation/bindings.py --sample 20 --seed 3
 
 A mutant is a build with one change of its top level or of a memory file: a parameter, a connection, the width of a
-net, a word. Three judge it. `simulation`: the frames and checks of `hlsgen verify`, first a plain bench of them at full
-rate in Icarus Verilog, then the testbench of the build. `certify`: the checker's proof, with hash and parameters of the
-certificate made to agree, so that nothing but the proof can see it. `equivalence`: whether both top levels ever show
-another output, decided by ABC. What simulation does not find is proven equal, or has a reason in REASONS; and what
-simulation finds, and certify does not, has one in TIMES. Exits with 1 if there is anything else.
+net, a word. Three judges decide. `simulation` runs the frames and checks of `hlsgen verify`: first a plain bench at
+full rate in Icarus Verilog, then the testbench of the build. `certify` runs the checker's proof. Hash and
+parameters of the certificate are adapted, so that only the proof can detect the change. `equivalence`: ABC decides if
+outputs of both top levels ever differ. A mutant that simulation misses must be proven equal, or have a reason in REASONS. A mutant that
+simulation finds and certify misses must have a reason in TIMES. Exits with 1 otherwise.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ from hlsgen.simulation.verify import default_frames, frames_of
 from hlsgen.simulation.verify_verilog import TESTS, failures, prepare, prepare_weights
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Frames of the first look at a mutant.
+#: Frames of the first, fast simulation of a mutant.
 FEW = 24
-#: Parameters that are 0 or 1, beside those that say whether a type is signed.
+#: Parameters that are 0 or 1, in addition to signedness parameters.
 SWITCHES = {"ACTIVE_LOW", "CENTERED", "CONSTANTS", "EVEN", "FALLING", "LOADABLE", "PRODUCT", "SUM", "SYMMETRIC"}
-#: Bytes of address space that a tool may take.
+#: Limit of a tool's address space in bytes.
 MEMORY = 3 << 30
 
 
-def _image(name: str, **way: bool) -> Callable[[Path], object]:
-    return lambda folder: certified_images.build(name, folder, **way)
+def _image(name: str, **options: bool) -> Callable[[Path], object]:
+    return lambda folder: certified_images.build(name, folder, **options)
 
 
 def _chain(name: str) -> Callable[[Path], object]:
@@ -78,31 +78,48 @@ def _network(kind: str, seed: int, size: int = 8, **options: object) -> Callable
     return build
 
 
-#: Builds, the smallest ones of each module first.
+#: Builds, the smallest ones with each module first.
 DESIGNS: dict[str, Callable[[Path], object]] = {
-    "shift": _chain("shift"), "scale": _chain("scale"), "compare": _chain("compare"), "table": _chain("table"),
-    "indexed": _chain("indexed"), "rank": _chain("rank"), "correct": _chain("correct"), "float": _chain("float"),
-    "keys": _chain("keys"), "sum": _chain("sum"), "product of float32": _chain("product of float32"),
-    "argmax": _chain("argmax"), "folded": _chain("folded"), "binary chain": _chain("binary"),
-    "padded": _image("padded", fold=True), "padded whole": _image("padded", whole=True),
-    "residual": _image("residual", fold=True), "three": _image("three", fold=True),
-    "three whole": _image("three", whole=True), "moved": _image("moved", fold=True),
-    "moved whole": _image("moved", whole=True), "pools": _image("pools", fold=True),
-    "pools whole": _image("pools", whole=True), "grouped whole": _image("grouped", whole=True),
-    "binary": _image("binary", fold=True), "product": _image("product", fold=True), "pair": _image("pair"),
+    "shift": _chain("shift"),
+    "scale": _chain("scale"),
+    "compare": _chain("compare"),
+    "table": _chain("table"),
+    "indexed": _chain("indexed"),
+    "rank": _chain("rank"),
+    "correct": _chain("correct"),
+    "float": _chain("float"),
+    "keys": _chain("keys"),
+    "sum": _chain("sum"),
+    "product of float32": _chain("product of float32"),
+    "argmax": _chain("argmax"),
+    "folded": _chain("folded"),
+    "binary chain": _chain("binary"),
+    "padded": _image("padded", fold=True),
+    "padded whole": _image("padded", whole=True),
+    "residual": _image("residual", fold=True),
+    "three": _image("three", fold=True),
+    "three whole": _image("three", whole=True),
+    "moved": _image("moved", fold=True),
+    "moved whole": _image("moved", whole=True),
+    "pools": _image("pools", fold=True),
+    "pools whole": _image("pools", whole=True),
+    "grouped whole": _image("grouped", whole=True),
+    "binary": _image("binary", fold=True),
+    "product": _image("product", fold=True),
+    "pair": _image("pair"),
     "loadable": _network("grouped", 3, loadable=True, target_cycles=2000),
     "loadable whole": _network("grouped", 6, loadable=True, target_cycles=8),
     "digits": _file("examples/digits/digits_mlp.onnx", target_cycles=64),
-}  # fmt: skip
+}
 
-#: Why a change that simulation does not find, and that is not proven equal, makes no wrong integer: by
-#: "module.parameter: kind", or with * for any module or without the kind.
+#: Reasons why a change makes no wrong integer, if simulation misses it and it is not proven equal. Keys are
+#: "module.parameter: kind", with * for any module, or without the kind.
 REASONS: dict[str, str] = {
     "*.STYLE": "the same function of other resources",
-    "*.DEPTH: one more": "room for a word more, from which no value follows; sizes are minimal by the cycle model's tests",
+    "*.DEPTH: one more": "room for one more word changes no value; tests of the cycle model prove minimal sizes",
     "hg_table.LANES": "a lane whose outputs are left open; ABC cannot read the file of its table, which is missing",
 }
-#: Changes that the proof does not see, as it is about integers: of cycles, which only simulation compares.
+#: Changes of latency, which the proof about integers ignores and only simulation compares.
 TIMES: dict[str, str] = {
     "*.STAGES": "registers of a product: another latency",
     "*.EVERY": "registers of an adder tree: another latency",
@@ -111,10 +128,10 @@ TIMES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """`item`: "module.parameter", "module.port", "net" or "memory of module"; `kind`: what is done to it.
+    """A changed file of a build. `item`: "module.parameter", "module.port", "net" or "memory of module".
 
-    `file` is that of the build which becomes `data`. `cell`, `name`, `value`: what the certificate has to say to
-    agree, if a parameter changed; without a value it is gone.
+    `kind`: the change of the item. `file`, `data`: the changed file and its contents. `cell`, `name`, `value`: the
+    parameter that the certificate must state, if a parameter changed. A value of None means that it was removed.
     """
 
     item: str
@@ -141,33 +158,33 @@ def mutants(directory: Path, top: str = "top") -> list[Mutant]:
     """Every mutant of a build, in the order of its files."""
     file = f"rtl/{top}.v"
     text = (directory / file).read_text()
-    found, seen = [], {text}
+    all_mutants, texts = [], {text}
     readers: dict[str, str] = {}
     for item, kind, start, end, new, *cell in _changes(text, readers):
         changed = text[:start] + new + text[end:]
-        if changed not in seen:
-            seen.add(changed)
+        if changed not in texts:
+            texts.add(changed)
             shown = f"{' '.join(cell[:2])} {text[start:end].strip()} -> {new.strip() or 'nothing'}"
-            found.append(Mutant(item, kind, shown.strip(), file, changed.encode(), *cell))
+            all_mutants.append(Mutant(item, kind, shown.strip(), file, changed.encode(), *cell))
     for path in sorted((directory / "rtl").glob("*.mem")):
         module = next((m for stem, m in readers.items() if path.stem == stem or path.stem.startswith(f"{stem}_")), "")
         name, words = f"rtl/{path.name}", path.read_text()
-        made = {"\n".join(changed): kind for kind, changed in _words(words.split("\n"))}
-        found += [
+        changed_texts = {"\n".join(changed): kind for kind, changed in _words(words.split("\n"))}
+        all_mutants += [
             Mutant(f"memory of {module}", kind, name, name, changed.encode())
-            for changed, kind in made.items()
+            for changed, kind in changed_texts.items()
             if changed != words
         ]
-    return found
+    return all_mutants
 
 
 def _changes(text: str, readers: dict[str, str]) -> Iterator[tuple[str, ...]]:
-    """(item, kind, start, end, text for what is there, and of a parameter instance, name, value or None)."""
+    """Changes (item, kind, start, end, replacement); of a parameter also (instance, name, value or None)."""
     instances = list(_INSTANCE.finditer(text))
     files = [pair[2] for cell in instances for pair in _PAIR.finditer(cell[2]) if pair[1] == "FILE"]
     nets = re.findall(r"^    wire (?:\[\d+:0\] )?(\w+);", text, re.MULTILINE)
     for match in re.finditer(r"^    (?:input |output)? *wire \[(\d+):0\] (\w+)", text, re.MULTILINE):
-        # A port of one bit is not written with a range.
+        # A port of one bit has no range.
         yield "width of a net", "one less", *match.span(1), str(max(0, int(match[1]) - 1))  # type: ignore[misc]
     for cell in instances:
         module, name = cell[1], cell[3]
@@ -191,8 +208,8 @@ def _values(name: str, value: str, files: Sequence[str]) -> Iterator[tuple[str, 
     if value in ("0", "1") and (name in SWITCHES or name.endswith("SIGNED")):
         yield "turned", str(1 - int(value))
     elif value.startswith('"'):
-        other = [name for name in files if name != value]
-        yield "another file", other[0] if other else f'{value[:-1]}_"'
+        other_files = [name for name in files if name != value]
+        yield "another file", other_files[0] if other_files else f'{value[:-1]}_"'
     elif "'h" in value:
         width, digits = value.split("'h")
         number, bits = int(digits, 16), int(width)
@@ -205,10 +222,10 @@ def _values(name: str, value: str, files: Sequence[str]) -> Iterator[tuple[str, 
 
 
 def _default(module: str, parameter: str) -> str:
-    """What a parameter of the library is if it is left out."""
+    """Default value of a library module's parameter."""
     text = (ROOT / "templates" / "rtl" / f"{module}.v").read_text()
-    found = re.search(rf"parameter [^=;)]*\b{parameter} *= *([^,\n]+)", text)
-    return found[1] if found else ""
+    match = re.search(rf"parameter [^=;)]*\b{parameter} *= *([^,\n]+)", text)
+    return match[1] if match else ""
 
 
 def _connections(port: str, wire: str, nets: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -218,7 +235,7 @@ def _connections(port: str, wire: str, nets: Sequence[str]) -> Iterator[tuple[st
         yield "turned round", "{" + ", ".join(reversed(wire[1:-1].split(", "))) + "}"
     elif wire in nets or wire.startswith(("s_ax", "m_ax")):
         suffix = wire.rpartition("_")[2]
-        # The next net of the same kind.
+        # Use the next net of the same kind.
         alike = [net for net in nets if net.rpartition("_")[2] == suffix]
         at = alike.index(wire) if wire in alike else -1
         if len(alike) > 1 or (alike and at < 0):
@@ -229,15 +246,15 @@ def _connections(port: str, wire: str, nets: Sequence[str]) -> Iterator[tuple[st
 
 
 def _words(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Changes of a memory file's lines; the last one is empty."""
+    """Changes of a memory file's lines. The last line is empty."""
     count = len(lines) - 1
     places = {"first": 0, "middle": count // 2, "last": count - 1}
-    for what, k in places.items():
+    for position_name, k in places.items():
         for bit, digit in (("lowest", len(lines[k]) - 1), ("highest", 0)):
             number = int(lines[k][digit], 16)
             changed = f"{number ^ (1 if bit == 'lowest' else 1 << max(0, number.bit_length() - 1)):x}"
             word = lines[k][:digit] + changed + lines[k][digit + 1 :]
-            yield f"{bit} bit of the {what} word", [*lines[:k], word, *lines[k + 1 :]]
+            yield f"{bit} bit of the {position_name} word", [*lines[:k], word, *lines[k + 1 :]]
     swap = next((k for k in range(count - 1) if lines[k] != lines[k + 1]), None)
     if swap is not None:
         yield "two words exchanged", [*lines[:swap], lines[swap + 1], lines[swap], *lines[swap + 2 :]]
@@ -273,7 +290,7 @@ class Judge:
         return mutants(self.own, self.top)
 
     def put(self, mutant: Mutant | None) -> None:
-        """The mutant's change into the copy; None: the build as it is. The certificate agrees."""
+        """Write the mutant into the copy, or the original build if None, with a matching certificate."""
         for file in ("certificate.json", f"rtl/{self.top}.v", *(f"rtl/{p.name}" for p in self.own.glob("rtl/*.mem"))):
             shutil.copyfile(self.own / file, self.core / file)
         if mutant is None:
@@ -293,7 +310,7 @@ class Judge:
         path.write_text(json.dumps(certificate))
 
     def certify(self) -> str:
-        """What the checker says of the copy, "" if all is proven."""
+        """First problem that the checker reports for the copy, "" if all is proven."""
         try:
             problems = prove(self.core).problems
         except HlsgenError as error:
@@ -301,12 +318,13 @@ class Judge:
         return str(problems[0]) if problems else ""
 
     def glance(self) -> str:
-        """What a few frames at full rate find in the copy, "" if nothing."""
+        """Failure of a few frames at full rate, "" if none."""
         return self._full_rate()
 
     def simulation(self) -> str:
-        """What `hlsgen verify` finds in the copy, "" if nothing."""
-        seconds = min(600, time_limit(self.build.network, self.build.timing, self.build.files, len(self.codes), "icarus"))
+        """Failures that `hlsgen verify` reports for the copy, "" if none."""
+        build = self.build
+        seconds = min(600, time_limit(build.network, build.timing, build.files, len(self.codes), "icarus"))
         work = self.folder / "sim"
         shutil.rmtree(work, ignore_errors=True)
         try:
@@ -317,19 +335,19 @@ class Judge:
         return "; ".join(failures(outcome))
 
     def equivalence(self) -> str | None:
-        """None if both top levels are proven equal, else what stands against it."""
+        """Objection to equivalence, or None if both top levels are proven equal."""
         return same_tops(self.own, self.core, self.top, seconds=20)
 
     def _full_rate(self) -> str:
-        """The frames at full rate, in a bench without Python."""
+        """Run the frames at full rate, in a bench without Python."""
         sources = [str(self.core / line) for line in (self.core / "files.f").read_text().split()]
         for old in self.bench.glob("*.mem"):
             old.unlink()
         for memory in (self.core / "rtl").glob("*.mem"):
             shutil.copyfile(memory, self.bench / memory.name)
-        done = self._run(["iverilog", "-g2005", "-s", "bench", "-o", "bench.vvp", "bench.v", *sources])
-        if done.returncode:
-            return f"does not compile: {(done.stderr.strip() or 'no end').splitlines()[0][-150:]}"
+        completed = self._run(["iverilog", "-g2005", "-s", "bench", "-o", "bench.vvp", "bench.v", *sources])
+        if completed.returncode:
+            return f"does not compile: {(completed.stderr.strip() or 'no end').splitlines()[0][-150:]}"
         shown = self._run(["vvp", "-n", "bench.vvp"]).stdout.splitlines()
         verdicts = [line for line in shown if line.startswith("bench: ")]
         return "" if verdicts == ["bench: equal"] else (verdicts or ["bench: no end"])[0]
@@ -339,16 +357,16 @@ class Judge:
         try:
             return subprocess.run(
                 words, cwd=self.bench, capture_output=True, text=True, check=False, timeout=seconds, preexec_fn=limit
-            )  # fmt: skip
+            )
         except subprocess.TimeoutExpired:
             return subprocess.CompletedProcess(words, 1, "", "")
 
 
 def full_rate(build: Build, frames: int) -> str:
-    """A bench that does what test_top.py does at full rate: values, tlast, frame_error, latency, interval."""
+    """Bench with the full-rate checks of test_top.py: values, tlast, frame_error, latency, interval."""
     design, timing = build.design, build.timing
     source, sink = design.inputs[0].stream, design.outputs[0].stream
-    out, sent, wanted = sink.port_bits, frames * source.beats, frames * sink.beats
+    out, input_beats, output_beats = sink.port_bits, frames * source.beats, frames * sink.beats
     used = [
         min(sink.lanes, sink.group - beat % -(-sink.group // sink.lanes) * sink.lanes) for beat in range(sink.beats)
     ]
@@ -356,22 +374,32 @@ def full_rate(build: Build, frames: int) -> str:
         f"        mask[{k}] = {out}'h{(1 << count * sink.type.bits) - 1:x};\n" for k, count in enumerate(used)
     )
     lite = ", ".join(
-        f".s_axil_{name}({bits}'d0)" for name, bits in
-        (("awaddr", 4), ("awvalid", 1), ("wdata", 32), ("wstrb", 4), ("wvalid", 1), ("bready", 1), ("araddr", 4),
-         ("arvalid", 1), ("rready", 1))
-    )  # fmt: skip
+        f".s_axil_{name}({bits}'d0)"
+        for name, bits in (
+            ("awaddr", 4),
+            ("awvalid", 1),
+            ("wdata", 32),
+            ("wstrb", 4),
+            ("wvalid", 1),
+            ("bready", 1),
+            ("araddr", 4),
+            ("arvalid", 1),
+            ("rready", 1),
+        )
+    )
     return f"""`timescale 1ns/1ps
 module bench;
-    localparam integer IN = {source.beats}, OUT = {sink.beats}, LATENCY = {timing.latency}, INTERVAL = {timing.interval};
+    localparam integer IN = {source.beats}, OUT = {sink.beats};
+    localparam integer LATENCY = {timing.latency}, INTERVAL = {timing.interval};
     localparam integer PATIENCE = {4 * (timing.latency + timing.interval) + 100};
     reg clk = 0, reset = {int(not design.reset_active_low)};
-    reg [{source.port_bits - 1}:0] frames [0:{sent - 1}];
-    reg [{out - 1}:0] wanted [0:{wanted - 1}], mask [0:OUT-1];
+    reg [{source.port_bits - 1}:0] frames [0:{input_beats - 1}];
+    reg [{out - 1}:0] wanted [0:{output_beats - 1}], mask [0:OUT-1];
     integer place = 0, got = 0, cycle = 0, first = -1, ended = 0, before = 0, quiet = 0, begun = 0;
     wire ready, valid, last, error;
     wire [{out - 1}:0] data;
     {design.top} dut (
-        .clk(clk), .{design.reset}(reset), .s_axis_tdata(frames[place]), .s_axis_tvalid(begun && place < {sent}),
+        .clk(clk), .{design.reset}(reset), .s_axis_tdata(frames[place]), .s_axis_tvalid(begun && place < {input_beats}),
         .s_axis_tready(ready), .s_axis_tlast((place + 1) % IN == 0), .m_axis_tdata(data), .m_axis_tvalid(valid),
         .m_axis_tready(begun), .m_axis_tlast(last), .frame_error(error){f", {lite}" if design.loads else ""}
     );
@@ -404,7 +432,7 @@ module bench;
             quiet = 0;
         end
         if (quiet > PATIENCE) fail("no beat moves");
-        if (got == {wanted}) begin
+        if (got == {output_beats}) begin
             if (ended - before != INTERVAL) fail("interval");
             if (error !== 1'b0) fail("frame_error");
             $display("bench: equal");
@@ -412,7 +440,7 @@ module bench;
         end
     end
     always @(posedge clk) begin
-        if (begun && place < {sent} && ready === 1'b1) begin
+        if (begun && place < {input_beats} && ready === 1'b1) begin
             if (first < 0) first = cycle;
             place <= #1 place + 1;
             quiet = 0;
@@ -430,7 +458,7 @@ def judge(judged: Judge, chosen: Sequence[Mutant], show: bool = True) -> Counter
     """Counts of verdicts: see `main`."""
     counts: Counter[str] = Counter()
     for mutant in chosen:
-        begun = time.time()
+        start = time.time()
         judged.put(mutant)
         proof = judged.certify()
         counts["certify sees"] += bool(proof)
@@ -440,8 +468,8 @@ def judge(judged: Judge, chosen: Sequence[Mutant], show: bool = True) -> Counter
             verdict, why = ("killed alone", fine) if fine else ("unseen by certify", why)
         counts[verdict] += 1
         if show:
-            text = f"{verdict:17} {judged.name}: {mutant.key} | {mutant.shown[:90]} | {why[:160]} | certify: {proof[:120] or 'proven'}"
-            print(f"{text} | {time.time() - begun:.1f} s", flush=True)
+            text = f"{verdict:17} {judged.name}: {mutant.key} | {mutant.shown[:90]} | {why[:160]}"
+            print(f"{text} | certify: {proof[:120] or 'proven'} | {time.time() - start:.1f} s", flush=True)
     judged.put(None)
     return counts
 
@@ -453,38 +481,38 @@ def _listed(table: dict[str, str], mutant: Mutant) -> str:
 
 
 def _verdict(judged: Judge, mutant: Mutant) -> tuple[str, str]:
-    """The quickest answer first: none of them depends on the others."""
-    if found := judged.glance():
-        return "killed", found
-    if known := _listed(REASONS, mutant):
-        return "reasoned", known
-    stands = judged.equivalence()
-    if stands is None:
+    """Verdict and reason. The judges are independent, so the fastest runs first."""
+    if failure := judged.glance():
+        return "killed", failure
+    if reason := _listed(REASONS, mutant):
+        return "reasoned", reason
+    objection = judged.equivalence()
+    if objection is None:
         return "equal", "proven by ABC"
-    if found := judged.simulation():
-        return "killed", f"verify: {found}"
-    return "surviving", stands
+    if failure := judged.simulation():
+        return "killed", f"verify: {failure}"
+    return "surviving", objection
 
 
 def spread(names: Sequence[str], folder: Path, builds: int) -> Iterator[tuple[Judge, list[Mutant]]]:
-    """Each build with the mutants that so many builds before it have not had."""
-    had: Counter[str] = Counter()
+    """Each build with the mutants that fewer than `builds` earlier builds have had."""
+    uses: Counter[str] = Counter()
     for name in names:
         judged = Judge(name, folder / name.replace(" ", "_"))
-        fresh = [mutant for mutant in judged.mutants() if had[mutant.key] < builds]
-        # One of a kind in a build.
+        fresh = [mutant for mutant in judged.mutants() if uses[mutant.key] < builds]
+        # One mutant of each kind per build.
         chosen = list({mutant.key: mutant for mutant in fresh}.values())
-        had.update(mutant.key for mutant in chosen)
+        uses.update(mutant.key for mutant in chosen)
         yield judged, chosen
         shutil.rmtree(judged.folder)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("designs", nargs="*", help=f"of {', '.join(DESIGNS)}")
+    parser.add_argument("designs", nargs="*", help=f"builds: {', '.join(DESIGNS)}")
     parser.add_argument("--sample", type=int, metavar="N", help="about that many of all mutants")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--builds", type=int, default=2, help="in so many builds each change is made")
+    parser.add_argument("--builds", type=int, default=2, help="number of builds in which each change is made")
     options = parser.parse_args()
     if unknown := set(options.designs) - set(DESIGNS):
         parser.error(f"no such build: {', '.join(sorted(unknown))}")
@@ -492,9 +520,9 @@ def main() -> int:
     names = options.designs or list(DESIGNS)
     total: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for judged, made in spread(names, Path(folder), options.builds):
-            count = len(made) if not options.sample else min(len(made), -(-options.sample // len(names)))
-            chosen = [made[k] for k in sorted(rng.sample(range(len(made)), count))]
+        for judged, all_mutants in spread(names, Path(folder), options.builds):
+            count = len(all_mutants) if not options.sample else min(len(all_mutants), -(-options.sample // len(names)))
+            chosen = [all_mutants[k] for k in sorted(rng.sample(range(len(all_mutants)), count))]
             counts = judge(judged, chosen)
             total += counts
             print(score(judged.name, counts), flush=True)

@@ -1,4 +1,4 @@
-"""Simulations that tests of the Verilog library make, played again on a library with a mistake."""
+"""Recorded simulations of the Verilog library's tests, replayed on a library with a mistake."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from equivalence import ROOT, RTL, closure, program
 from mutants import Mutant
 from units import UNITS
 
-#: Seconds of processor time and bytes of address space that a tool may take; seconds of simulation before a proof is tried.
+#: Limits of a tool: processor seconds and bytes of address space. FIRST: seconds of simulation before the proof.
 LIMIT, MEMORY, FIRST = 300, 3 << 30, 10.0
-#: Small parts find most mutants sooner than the whole.
+#: Units per part of a bench: small parts find most mutants sooner than the whole bench.
 UNITS_OF_A_PART = 8
-#: Tests that look at the text of modules, at Verilator, or at nothing that a mutant changes.
+#: Deselects tests of module texts, of Verilator, or of code that no mutant changes.
 _LEFT_OUT = "not verilator and not test_rules and not test_synthesis and not lint and not every_float"
 _SETTINGS = """[pytest]
 pythonpath = {root}/tests {root}/tests/support {rtl_tests}
@@ -37,7 +37,7 @@ markers =
 """
 
 
-#: Behind the copy of conftest.py: keeps the folder of every simulation of Icarus Verilog with what starts it.
+#: Appended to the copy of conftest.py: keeps the folder and commands of every simulation of Icarus Verilog.
 _RECORDER = """
 
 import itertools
@@ -80,9 +80,9 @@ subprocess.run = _recorded
 
 @dataclass
 class Run:
-    """A simulation that a test made: commands that compile and run it, and what it printed.
+    """A simulation run by a test: the commands that compile and run it, and its output.
 
-    With `results`, the file that cocotb writes, that file says whether the test passed, and `printed` is empty.
+    `results`: the result file of cocotb, if any. It then decides whether the test passed, and `printed` is empty.
     """
 
     test: str
@@ -94,12 +94,12 @@ class Run:
     modules: set[str]
     compiled: str
     printed: list[str] = field(default_factory=list)
-    seconds: float = LIMIT / 10  # of processor time that it takes if it finds nothing
-    repeated: bool = False  # it found nothing in the library as it is a second time
+    seconds: float = LIMIT / 10  # processor time of the simulation if it finds nothing
+    repeated: bool = False  # a repetition on the original library found nothing
 
     @property
     def limit(self) -> int:
-        """Seconds that it may take: what needs as many never ends."""
+        """Time limit in seconds: a simulation that exceeds it never ends."""
         return int(2 + 3 * self.seconds)
 
 
@@ -117,59 +117,59 @@ class Bench:
         (folder / "pytest.ini").write_text(settings)
         (folder / "kept").mkdir()
         self.names: dict[str, list[str]] = {}  # tests of each test file
-        self.recorded: set[str] = set()  # of these
-        self.runs: dict[str, list[Run]] = {}  # of each test file
-        self.driven: dict[str, list[str]] = {}  # tests that no simulation is known of
-        self.pieces: dict[str, list[Run]] = {}  # of each module
-        self.taken: Counter[tuple[str, str]] = Counter()  # runs of a test file that are in the pieces of a module
-        self.kills: Counter[tuple[str, str]] = Counter()  # by module and what killed
+        self.recorded: set[str] = set()  # tests that have run
+        self.runs: dict[str, list[Run]] = {}  # by test file
+        self.driven: dict[str, list[str]] = {}  # tests without a recorded simulation
+        self.pieces: dict[str, list[Run]] = {}  # by module
+        self.pieces_done: Counter[tuple[str, str]] = Counter()  # runs of a test file already split for a module
+        self.kills: Counter[tuple[str, str]] = Counter()  # by module and killing test
 
     def record(self, tests: str, cases: int | None = None) -> None:
-        """Run a test file, or so many cases of each test, on the library as it is, if that was not done before.
+        """Run a test file, or `cases` cases of each test, on the original library, unless they ran before.
 
-        Kept are its simulations, and the names of tests without one.
+        Records the simulations, and the names of tests without one.
         """
         if tests not in self.names:
             shown = self._pytest([f"rtl_tests/{tests}", "--collect-only", "-q"]).stdout
             self.names[tests] = [line for line in shown.splitlines() if "::" in line]
             assert self.names[tests], shown[-3000:]
             self.runs[tests], self.driven[tests] = [], []
-        wanted = [test for test in _spread(self.names[tests], cases) if test not in self.recorded]
-        if not wanted:
+        new_tests = [test for test in _spread(self.names[tests], cases) if test not in self.recorded]
+        if not new_tests:
             return
-        self.recorded.update(wanted)
+        self.recorded.update(new_tests)
         base = self.folder / f"base_{tests}"
-        known = set((self.folder / "kept").iterdir())
-        done = self._pytest([*wanted, "-v", f"--basetemp={base}"])
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-        passed = [line.split(" PASSED")[0] for line in done.stdout.splitlines() if " PASSED" in line]
-        new = [self._kept(folder) for folder in sorted(set((self.folder / "kept").iterdir()) - known)]
+        known_folders = set((self.folder / "kept").iterdir())
+        completed = self._pytest([*new_tests, "-v", f"--basetemp={base}"])
+        assert completed.returncode == 0, completed.stdout[-3000:] + completed.stderr[-1000:]
+        passed = [line.split(" PASSED")[0] for line in completed.stdout.splitlines() if " PASSED" in line]
+        new = [self._load_run(folder) for folder in sorted(set((self.folder / "kept").iterdir()) - known_folders)]
         self.runs[tests] += new
         simulated = {run.test for run in new}
         self.driven[tests] += [test for test in passed if test not in simulated]
         shutil.rmtree(base)
 
-    def _kept(self, folder: Path) -> Run:
-        told = json.loads((folder / "run.json").read_text())
-        environment = told["environment"]
+    def _load_run(self, folder: Path) -> Run:
+        record = json.loads((folder / "run.json").read_text())
+        environment = record["environment"]
         results = Path(environment["COCOTB_RESULTS_FILE"]) if "COCOTB_RESULTS_FILE" in environment else None
-        run = Run(told["test"], folder, told["build"], told["words"], environment, results, set(), "")
-        run.seconds = told["seconds"]
+        run = Run(record["test"], folder, record["build"], record["words"], environment, results, set(), "")
+        run.seconds = record["seconds"]
         run.compiled = self._compiled(run)
         run.modules = set(re.findall(r'^S_\w+ \.scope module, "[^"]*" "(\w+)"', run.compiled, re.MULTILINE))
         return run
 
     def _compiled(self, run: Run) -> str:
-        """What Icarus Verilog runs, empty if it takes nothing."""
+        """Program compiled by Icarus Verilog, empty if compilation fails."""
         if self._spawn(run.build, run.folder, run.environment, run.limit).returncode:
             return ""
         return program((run.folder / run.build[run.build.index("-o") + 1]).read_text())
 
     def _pieces(self, tests: str, module: str) -> list[Run]:
-        """The new simulations in which the module is; a bench of many units is taken to pieces of some of those."""
+        """New simulations that contain the module. A bench of many units is split into parts with some of them."""
         pieces = []
-        known, self.taken[tests, module] = self.taken[tests, module], len(self.runs[tests])
-        for run in self.runs[tests][known:]:
+        first_new, self.pieces_done[tests, module] = self.pieces_done[tests, module], len(self.runs[tests])
+        for run in self.runs[tests][first_new:]:
             if module not in run.modules:
                 continue
             if run.results is not None:
@@ -187,15 +187,15 @@ class Bench:
         return pieces
 
     def _play(self, piece: Run) -> None:
-        """What it prints of the library as it is, and how long that takes."""
+        """Run a part on the original library, and record its output and time."""
         piece.compiled = self._compiled(piece)
-        begun = _processor_time()
+        start = _processor_time()
         shown = self._spawn(piece.words, piece.folder, piece.environment).stdout
-        piece.seconds = _processor_time() - begun
+        piece.seconds = _processor_time() - start
         piece.printed = [_shown(line) for line in shown.splitlines()]
 
     def killer(self, mutant: Mutant, cases: int | None = None) -> str | None:
-        """What finds the mutant; None if nothing does. With so many cases of each test, and the soonest of these, only."""
+        """Test that finds the mutant, or None. `cases`: run only the fastest of that many cases of each test."""
         pieces = self.pieces.setdefault(mutant.module, [])
         for tests in UNITS[mutant.module].split():
             self.record(tests, cases)
@@ -207,18 +207,18 @@ class Bench:
             alone = ["iverilog", "-g2005", "-t", "null", "-y", ".", file.name]
             if self._spawn(alone, self.library, limit=10).returncode:
                 return "does not compile"
-            found = self._killer(mutant, original, FIRST if cases else None)
+            killing_test = self._killer(mutant, original, FIRST if cases else None)
         finally:
             file.write_text(original)
-        self.kills[mutant.module, found or ""] += 1
+        self.kills[mutant.module, killing_test or ""] += 1
         for run in pieces:
-            if run.test == found and run.compiled and not run.repeated:
-                assert not self._finds(run, itself=True), f"{found} differs from run to run"
+            if run.test == killing_test and run.compiled and not run.repeated:
+                assert not self._finds(run, itself=True), f"{killing_test} differs from run to run"
                 run.repeated = True
-        return found
+        return killing_test
 
     def _killer(self, mutant: Mutant, original: str, seconds: float | None) -> str | None:
-        """Of the changed library; what found most mutants of the module in its time comes first. Ends after so long."""
+        """Test that fails on the changed library. Tests with most kills per second run first, within `seconds`."""
         module, file, spent = mutant.module, self.library / f"{mutant.module}.v", 0.0
         for run in sorted(
             self.pieces[module], key=lambda run: -(1 + self.kills[module, run.test]) / max(run.seconds, 0.01)
@@ -235,14 +235,14 @@ class Bench:
         for tests in UNITS[module].split():
             if self.driven[tests]:
                 order = sorted(self.driven[tests], key=lambda test: -self.kills[module, test])
-                done = self._pytest([*order, "-x", f"--basetemp={self.folder / 'driven'}"])
-                if done.returncode:
-                    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+                completed = self._pytest([*order, "-x", f"--basetemp={self.folder / 'driven'}"])
+                if completed.returncode:
+                    failed = [line for line in completed.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
                     return failed[0].split(" - ")[0].split(" ", 1)[1] if failed else order[0]
         return None
 
     def _finds(self, run: Run, itself: bool = False) -> str | None:
-        """How a simulation of the library as it stands differs from that of the library as it was."""
+        """How a simulation of the changed library differs from the recorded one, or None."""
         compiled = self._compiled(run)
         if not compiled:
             return "does not compile"
@@ -262,7 +262,7 @@ class Bench:
         return "prints" if stopped or count != len(printed) else None
 
     def _lines(self, run: Run, stop: Callable[[int, str], bool]) -> tuple[int, bool]:
-        """So many lines of a simulation, that ends with the first one at which `stop` says so."""
+        """Number of output lines of a simulation, and True if `stop` ended it at a line."""
         with self._process(run.words, run.folder, run.environment, run.limit) as process:
             assert process.stdout is not None
             count = 0
@@ -280,18 +280,24 @@ class Bench:
     def _process(
         self, words: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None, limit: int = LIMIT
     ) -> subprocess.Popen[str]:
-        """Within bounds: the elaboration of some mutants, and the simulation of others, never ends."""
+        """Start a process with limits, because elaboration or simulation of some mutants never ends."""
 
         def bound() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
 
         environment = {**(environment or os.environ), "PYTHONDONTWRITEBYTECODE": "1"}
-        environment.pop("PYTEST_ADDOPTS", None)  # of the caller, which would change what is printed
+        environment.pop("PYTEST_ADDOPTS", None)  # options of the caller would change the output
         return subprocess.Popen(
-            words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            start_new_session=True, preexec_fn=bound,
-        )  # fmt: skip
+            words,
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            preexec_fn=bound,
+        )
 
     def _spawn(
         self, words: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None, limit: int = LIMIT
@@ -302,44 +308,44 @@ class Bench:
 
 
 def _spread(tests: Sequence[str], cases: int | None) -> list[str]:
-    """So many cases of each test, evenly spread; all without a number."""
+    """`cases` cases of each test, evenly spread, or all if None."""
     chosen: list[str] = []
     for test in dict.fromkeys(name.split("[")[0] for name in tests):
-        own = [name for name in tests if name.split("[")[0] == test]
-        count = min(cases or len(own), len(own))
-        chosen += [own[k * len(own) // count] for k in range(count)]
+        cases_of_test = [name for name in tests if name.split("[")[0] == test]
+        count = min(cases or len(cases_of_test), len(cases_of_test))
+        chosen += [cases_of_test[k * len(cases_of_test) // count] for k in range(count)]
     return chosen
 
 
 def _processor_time() -> float:
-    """Seconds of all processes that have ended."""
+    """Processor seconds of all ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def _shown(line: str) -> str:
-    """Without names of files: messages of $finish and of memories."""
+    """Output line without messages that name files, such as those of $finish and memories."""
     return "" if ".v:" in line else line.rstrip("\n")
 
 
 def _under(module: str) -> set[str]:
-    """The module and all modules in it."""
+    """The module and all its submodules."""
     return {module, *re.findall(r"^ *module (\w+)", closure(module, (RTL / f"{module}.v").read_text()), re.MULTILINE)}
 
 
 def _parts(text: str, module: str) -> list[str]:
-    """The text of a bench with some of the units in which the module is, and no others; each is in one of the parts.
+    """Bench texts, each with only some of the units that contain the module. Every such unit is in one part.
 
-    bench.py writes a line for each unit; players.py a module player_N with the unit in it, and an instance of that.
+    bench.py writes a line for each unit. players.py writes a module player_N with the unit, and an instance of it.
     """
     played = dict(re.findall(r"^module (player_\d+) .*?^    (hg_\w+) #\(", text, re.MULTILINE | re.DOTALL))
-    found = list(re.finditer(r"^(hg_\w+) #\(.*|\b(player_\d+) p\d+\(clk, .*", text, re.MULTILINE))
-    own = [n for n, unit in enumerate(found) if module in _under(unit[1] or played[unit[2]])]
+    instances = list(re.finditer(r"^(hg_\w+) #\(.*|\b(player_\d+) p\d+\(clk, .*", text, re.MULTILINE))
+    matching = [n for n, unit in enumerate(instances) if module in _under(unit[1] or played[unit[2]])]
     parts = []
-    for first in range(0, len(own), UNITS_OF_A_PART):
-        kept, place = "", 0
-        for n, unit in enumerate(found):
-            kept += text[place : unit.end() if n in own[first : first + UNITS_OF_A_PART] else unit.start()]
-            place = unit.end()
-        parts.append(kept + text[place:])
+    for first in range(0, len(matching), UNITS_OF_A_PART):
+        part, position = "", 0
+        for n, unit in enumerate(instances):
+            part += text[position : unit.end() if n in matching[first : first + UNITS_OF_A_PART] else unit.start()]
+            position = unit.end()
+        parts.append(part + text[position:])
     return parts

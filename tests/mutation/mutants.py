@@ -1,4 +1,4 @@
-"""Mutants of a Verilog module: one small change of its text each, such as a human makes by mistake."""
+"""Mutants of a Verilog module: each is one small change of its text, like a human mistake."""
 
 from __future__ import annotations
 
@@ -6,16 +6,28 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-#: An operator, where spaces stand around it, and what takes its place.
+#: Replacements of operators with spaces around them.
 _SWAPS = {
-    "==": "!=", "!=": "==", "&&": "||", "||": "&&", "+": "-", "-": "+", "*": "+", "<<": ">>", ">>": "<<",
-    "&": "|", "|": "&", ">": ">=", ">=": ">", "<": "<=",
-}  # fmt: skip
+    "==": "!=",
+    "!=": "==",
+    "&&": "||",
+    "||": "&&",
+    "+": "-",
+    "-": "+",
+    "*": "+",
+    "<<": ">>",
+    ">>": "<<",
+    "&": "|",
+    "|": "&",
+    ">": ">=",
+    ">=": ">",
+    "<": "<=",
+}
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """`line` is the number, from 1, and `text` the stripped text of the line that becomes `changed`."""
+    """`line`: number of the changed line, from 1. `text`, `changed`: its stripped text before and after."""
 
     module: str
     kind: str
@@ -31,24 +43,24 @@ class Mutant:
 def mutants(module: str, source: str) -> list[Mutant]:
     """Every mutant, in the order of the text.
 
-    Comments, ports, the defaults of parameters, and wires named unused..., which nothing reads, stay as they are.
+    Comments, ports, defaults of parameters, and unread wires named unused... do not change.
     """
-    found, seen = [], {source}
+    all_mutants, sources = [], {source}
     head = source.index(");", source.index("input ")) if "input " in source else 0
     blank = re.sub(r"//[^\n]*|\bwire unused\w* = [^;]*;", lambda m: re.sub(r"[^\n]", " ", m[0]), source)
     for kind, start, end, new in _changes(blank):
         mutated = source[:start] + new + source[end:]
-        if start < head or mutated in seen:
+        if start < head or mutated in sources:
             continue
-        seen.add(mutated)
+        sources.add(mutated)
         line = source.count("\n", 0, start)
-        before, after = source.split("\n")[line], mutated.split("\n")[line]
-        found.append(Mutant(module, kind, line + 1, before.strip(), after.strip(), mutated))
-    return sorted(found, key=lambda m: (m.line, m.kind, m.changed))
+        old_line, new_line = source.split("\n")[line], mutated.split("\n")[line]
+        all_mutants.append(Mutant(module, kind, line + 1, old_line.strip(), new_line.strip(), mutated))
+    return sorted(all_mutants, key=lambda m: (m.line, m.kind, m.changed))
 
 
 def _changes(text: str) -> Iterator[tuple[str, int, int, str]]:
-    """(kind, start, end, text for what is there)."""
+    """Changes as (kind, start, end, replacement)."""
     for match in re.finditer(r"(?<= )(==|!=|&&|\|\||<<|>>|>=|[-+*&|<>])(?= )", text):
         yield "operator", *match.span(), _SWAPS[match[0]]
     for match in re.finditer(r"[!~](?=[\w({&|])", text):
@@ -69,7 +81,7 @@ def _changes(text: str) -> Iterator[tuple[str, int, int, str]]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Behind the parenthesis that closes the one at start."""
+    """Index after the parenthesis that closes the one at `start`."""
     depth = 0
     for k in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[k], 0)

@@ -1,15 +1,15 @@
 """Does simulation find every mistake in the Verilog library? Mutants of its modules, run through rtl_tests.
 
     python tests/mutation/mutate.py                          all mutants of all modules of UNITS (hours)
-    python tests/mutation/mutate.py hg_fifo hg_slice         of these
-    python tests/mutation/mutate.py --sample 20 --seed 3     20 of each module
-    python tests/mutation/mutate.py --cases 1                a proof is tried before most simulations: several times faster
+    python tests/mutation/mutate.py hg_fifo hg_slice         mutants of these modules
+    python tests/mutation/mutate.py --sample 20 --seed 3     20 mutants of each module
+    python tests/mutation/mutate.py --cases 1                several times faster: proofs come before most simulations
 
-The tests of a module run once on the library as it is, and the simulations that they start are kept with what Icarus
-Verilog printed. A mutant is killed if it does not compile, if a simulation prints anything else, or if cocotb or
-pytest report a failure. What compiles to the same is not run again. What lives is compared with the module itself by
-ABC: equivalent is what never shows a difference at any of the parameter sets of `equivalence.sets`, or has an entry
-with an explanation in reasons.json. Exits with 1 if any other mutant survives. The scores are kept in docs/library.md.
+The tests of a module run once on the original library. Their simulations are recorded with the output of Icarus
+Verilog. A mutant is killed if it does not compile, if a simulation prints anything else, or if cocotb or pytest report
+a failure. Simulations with an unchanged compiled program are not repeated. ABC compares the remaining mutants with the
+original module. A mutant is equivalent if no output ever differs at the parameter sets of `equivalence.sets`, or if
+reasons.json explains it. Exits with 1 if any other mutant survives. docs/library.md keeps the scores.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from killers import Bench
 from mutants import Mutant, mutants
 from units import UNITS
 
-#: Seconds that ABC may take: before all simulations were tried, and behind them.
+#: Time limits of ABC in seconds: before all simulations have run, and after them.
 SOON, LONG = 10, 60
 REASONS = Path(__file__).with_name("reasons.json")
 
 
 def reasons() -> dict[str, str]:
-    """Why a mutant that simulation does not find makes no difference, by "module: line -> line"."""
-    found: dict[str, str] = json.loads(REASONS.read_text())
-    return found
+    """Explanations of mutants that make no difference, by "module: line -> line"."""
+    reason_by_mutant: dict[str, str] = json.loads(REASONS.read_text())
+    return reason_by_mutant
 
 
 def key(mutant: Mutant) -> str:
@@ -45,9 +45,9 @@ def key(mutant: Mutant) -> str:
 
 
 def verdict_of(bench: Bench, mutant: Mutant, cases: int | None = None) -> tuple[str, str]:
-    """Whether it is killed, equivalent or surviving, and why.
+    """Verdict (killed, equivalent or surviving) and its reason.
 
-    With a number of cases of each test, the soonest of them come first, and all simulations only if nothing is proven.
+    If `cases` is set, the fastest of that many cases of each test run first. The others run only if the proof fails.
     """
     if killer := bench.killer(mutant, cases):
         return "killed", killer
@@ -64,14 +64,14 @@ def verdict_of(bench: Bench, mutant: Mutant, cases: int | None = None) -> tuple[
 def judge(
     bench: Bench, chosen: Sequence[Mutant], show: bool = True, cases: int | None = None
 ) -> dict[str, Counter[str]]:
-    """Counts of killed, equivalent and surviving mutants of each module."""
+    """Numbers of killed, equivalent and surviving mutants by module."""
     counts: dict[str, Counter[str]] = {}
     for mutant in chosen:
-        begun = time.time()
+        start = time.time()
         verdict, why = verdict_of(bench, mutant, cases)
         counts.setdefault(mutant.module, Counter())[verdict] += 1
         if show:
-            print(f"{verdict:10} {mutant} | {why} {time.time() - begun:.1f} s", flush=True)
+            print(f"{verdict:10} {mutant} | {why} {time.time() - start:.1f} s", flush=True)
     return counts
 
 
@@ -82,19 +82,19 @@ def score(name: str, counts: Counter[str]) -> str:
     )
 
 
-def sample(module: str, most: int | None = None, seed: int = 1) -> list[Mutant]:
-    """The mutants of a module, or that many of them."""
-    made = mutants(module, (RTL / f"{module}.v").read_text())
-    count = min(most or len(made), len(made))
-    return [made[k] for k in sorted(random.Random(seed).sample(range(len(made)), count))]
+def sample(module: str, limit: int | None = None, seed: int = 1) -> list[Mutant]:
+    """The mutants of a module, or a random sample of `limit` of them."""
+    all_mutants = mutants(module, (RTL / f"{module}.v").read_text())
+    count = min(limit or len(all_mutants), len(all_mutants))
+    return [all_mutants[k] for k in sorted(random.Random(seed).sample(range(len(all_mutants)), count))]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("modules", nargs="*", help=f"of {', '.join(UNITS)}")
-    parser.add_argument("--sample", type=int, metavar="N", help="at most so many of each module")
+    parser.add_argument("modules", nargs="*", help=f"modules: {', '.join(UNITS)}")
+    parser.add_argument("--sample", type=int, metavar="N", help="at most N mutants of each module")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cases", type=int, metavar="N", help="at most so many of each test before a proof is tried")
+    parser.add_argument("--cases", type=int, metavar="N", help="at most N cases of each test before the proof")
     options = parser.parse_args()
     if unknown := set(options.modules) - set(UNITS):
         parser.error(f"no such module: {', '.join(sorted(unknown))}")
@@ -102,8 +102,8 @@ def main() -> int:
     chosen = [mutant for module in modules for mutant in sample(module, options.sample, options.seed)]
     with tempfile.TemporaryDirectory() as folder:
         counts = judge(Bench(Path(folder) / "bench"), chosen, cases=options.cases)
-    for module, own in counts.items():
-        print(score(module, own))
+    for module, module_counts in counts.items():
+        print(score(module, module_counts))
     total = sum(counts.values(), Counter())
     print(score("all", total))
     return int(total["surviving"] > 0)

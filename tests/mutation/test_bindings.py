@@ -1,4 +1,4 @@
-"""Mutants of the files of builds: what there is to change, and a sample that simulation and the proof both find."""
+"""Mutants of build files: coverage of all items, and a sample that both simulation and the proof find."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from bindings import DESIGNS, ROOT, Judge, judge, spread
 
-#: What an emitter binds, by its text.
+#: Modules bound by emitters, from the text of the emitters.
 BOUND = {
     name
     for path in (ROOT / "hlsgen" / "verilog" / "binding").glob("*.py")
@@ -21,17 +21,19 @@ BOUND = {
 def test_mutants(tmp_path: Path) -> None:
     """Every parameter and every port of every instance, the nets between them, every memory file."""
     judged = Judge("indexed", tmp_path / "d")
-    made = judged.mutants()
-    assert len({(m.file, m.data) for m in made}) == len(made)
-    assert all((judged.own / m.file).read_bytes() != m.data for m in made)
-    items = Counter(m.item for m in made)
+    all_mutants = judged.mutants()
+    assert len({(m.file, m.data) for m in all_mutants}) == len(all_mutants)
+    assert all((judged.own / m.file).read_bytes() != m.data for m in all_mutants)
+    items = Counter(m.item for m in all_mutants)
     text = (judged.own / "rtl" / "top.v").read_text()
-    found = re.findall(r"^    top_(hg_\w+) #\((.*?)\n    \);", text, re.MULTILINE | re.DOTALL)
-    assert len(found) > len(judged.build.design.instances)
-    for module, body in found:
+    cells = re.findall(r"^    top_(hg_\w+) #\((.*?)\n    \);", text, re.MULTILINE | re.DOTALL)
+    assert len(cells) > len(judged.build.design.instances)
+    for module, body in cells:
         for name in re.findall(r"\.(\w+)\(", body):
             assert items[f"{module}.{name}"], (module, name)
-    assert {m.file for m in made if "memory" in m.item} == {f"rtl/{p.name}" for p in judged.own.glob("rtl/*.mem")}
+    assert {m.file for m in all_mutants if "memory" in m.item} == {
+        f"rtl/{p.name}" for p in judged.own.glob("rtl/*.mem")
+    }
 
 
 @pytest.mark.sim
@@ -52,9 +54,9 @@ def test_sample(tmp_path: Path) -> None:
 @pytest.mark.sim
 def test_all(tmp_path: Path) -> None:
     """Every module that is bound is in a build, and no mutant survives."""
-    seen = set()
-    for judged, made in spread(list(DESIGNS), tmp_path, 1):
-        seen |= {instance.module for instance in judged.build.design.instances}
-        counts = judge(judged, made)
+    modules = set()
+    for judged, chosen in spread(list(DESIGNS), tmp_path, 1):
+        modules |= {instance.module for instance in judged.build.design.instances}
+        counts = judge(judged, chosen)
         assert counts["surviving"] == counts["unseen by certify"] == 0, judged.name
-    assert seen >= BOUND
+    assert modules >= BOUND

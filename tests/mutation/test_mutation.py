@@ -1,4 +1,4 @@
-"""The mutation gate itself, and a sample of it: a mistake in a module of the library is found by simulation."""
+"""The mutation test itself, and a sample: simulation finds a mistake in a module of the library."""
 
 from __future__ import annotations
 
@@ -27,25 +27,30 @@ endmodule
 """
 
 
-#: The section of docs/library.md, and of each module in it: mutants, run, killed, equivalent, surviving.
+#: The section of docs/library.md with five numbers per module: mutants, run, killed, equivalent, surviving.
 PAGE = (RTL.parents[1] / "docs" / "library.md").read_text().split("## Mutants")[1]
 SCORES = {
     module: tuple(int(number) for number in numbers.split("|")[:5])
     for module, numbers in re.findall(r"^\| (hg_\w+) \|((?: \d+ \|){5})$", PAGE, re.MULTILINE)
 }
 
-#: Mutants of a module that is not run whole.
+#: Sample sizes of modules whose mutants do not all run.
 SAMPLES = (4, 8, 20)
 
 
 def test_mutants() -> None:
-    made = mutants("m", SOURCE)
-    assert Counter(m.kind for m in made) == {
-        "operator": 2, "negation": 1, "constant": 3, "condition": 2, "assignment": 1, "width": 1,
-    }  # fmt: skip
-    assert all(m.source != SOURCE and m.text != m.changed for m in made)
-    assert len({m.source for m in made}) == len(made)
-    assert {m.line for m in made} == {7, 9}
+    all_mutants = mutants("m", SOURCE)
+    assert Counter(m.kind for m in all_mutants) == {
+        "operator": 2,
+        "negation": 1,
+        "constant": 3,
+        "condition": 2,
+        "assignment": 1,
+        "width": 1,
+    }
+    assert all(m.source != SOURCE and m.text != m.changed for m in all_mutants)
+    assert len({m.source for m in all_mutants}) == len(all_mutants)
+    assert {m.line for m in all_mutants} == {7, 9}
 
 
 def test_every_module_has_mutants() -> None:
@@ -53,12 +58,12 @@ def test_every_module_has_mutants() -> None:
 
 
 def test_reasons_are_of_mutants() -> None:
-    """An explanation of what is no mutant any more is dropped."""
+    """Every explanation belongs to an existing mutant."""
     assert set(reasons()) <= {key(m) for module in UNITS for m in sample(module)}
 
 
 def test_scores_of_the_page() -> None:
-    """docs/library.md says of each module what became of its mutants, none of which survived, or that it has not run."""
+    """docs/library.md lists the verdicts of each module's mutants, without survivors, or the module as not run."""
     for module, (all_of_it, run, killed, equivalent_, surviving) in SCORES.items():
         assert killed + equivalent_ + surviving == run, module
         assert run in {min(all_of_it, count) for count in (*SAMPLES, all_of_it)}, module
@@ -71,15 +76,15 @@ def test_scores_of_the_page() -> None:
 
 @pytest.mark.sim
 def test_equivalence() -> None:
-    """A changed text that computes the same is proven the same; one that does not, is not."""
+    """An equivalent text is proven equivalent; a wrong one is not."""
     pytest.importorskip("pyosys")
     text = (RTL / "hg_slice.v").read_text()
-    same = text.replace("full_reg || s_valid", "s_valid || full_reg")
-    other = text.replace("full_reg || s_valid", "s_valid")
-    assert same != text
-    assert other != text
-    assert equivalent("hg_slice", same) is None
-    assert equivalent("hg_slice", other) == "differs at the defaults"
+    reordered = text.replace("full_reg || s_valid", "s_valid || full_reg")
+    shortened = text.replace("full_reg || s_valid", "s_valid")
+    assert reordered != text
+    assert shortened != text
+    assert equivalent("hg_slice", reordered) is None
+    assert equivalent("hg_slice", shortened) == "differs at the defaults"
 
 
 @pytest.mark.cases(1)
@@ -87,7 +92,7 @@ def test_equivalence() -> None:
 @pytest.mark.parametrize(
     "module, old, new",
     [
-        ("hg_rank", "m_ready || !valid_reg[LEVELS-1]", "!valid_reg[LEVELS-1] || m_ready"),  # reads beyond its words
+        ("hg_rank", "m_ready || !valid_reg[LEVELS-1]", "!valid_reg[LEVELS-1] || m_ready"),  # reads beyond its last word
         ("hg_pair_scale", "m_ready || !valid_reg[4]", "!valid_reg[4] || m_ready"),  # multiplies
     ],
 )
@@ -125,18 +130,18 @@ def test_equivalence_at_every_set(module: str, old: str, new: str) -> None:
 @pytest.mark.sim
 @pytest.mark.sweep
 def test_sample(tmp_path: Path) -> None:
-    """Every eighth mutant of a module, all of them with make mutate; the module itself is not killed."""
-    bench, made = Bench(tmp_path / "bench"), sample("hg_gather")
-    itself = replace(made[0], source=(RTL / "hg_gather.v").read_text())
+    """Every eighth mutant of a module (make mutate runs all). The original module is not killed."""
+    bench, all_mutants = Bench(tmp_path / "bench"), sample("hg_gather")
+    itself = replace(all_mutants[0], source=(RTL / "hg_gather.v").read_text())
     assert bench.killer(itself) is None
-    counts = judge(bench, made[::8], show=False)["hg_gather"]
+    counts = judge(bench, all_mutants[::8], show=False)["hg_gather"]
     assert counts["surviving"] == 0
     assert counts["killed"] > counts["equivalent"]
 
 
 @pytest.mark.sim
 def test_memories_of_a_kept_simulation(tmp_path: Path) -> None:
-    """A bench that names its memories by whole paths finds them again: without them all that it prints is undefined."""
+    """A recorded bench finds its memory files by absolute paths. Otherwise its output would be undefined."""
     bench = Bench(tmp_path / "bench")
     bench.names["test_softmax.py"] = ["rtl_tests/test_softmax.py::test_full_rate[case0]"]
     bench.runs["test_softmax.py"], bench.driven["test_softmax.py"] = [], []
@@ -151,6 +156,6 @@ def test_memories_of_a_kept_simulation(tmp_path: Path) -> None:
 @pytest.mark.sim
 @pytest.mark.parametrize("module", SCORES)
 def test_all(module: str, tmp_path: Path) -> None:
-    """What the page says has run."""
+    """All mutants that have run according to the page."""
     counts = judge(Bench(tmp_path / "bench"), sample(module, SCORES[module][1]))
     assert counts[module]["surviving"] == 0
