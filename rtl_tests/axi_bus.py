@@ -11,7 +11,7 @@ from cocotb.triggers import ReadOnly, RisingEdge
 
 OKAY, SLVERR = 0, 2
 ALL_BITS = 0xFFFFFFFF
-#: Of any test: a hundred thousand cycles.
+#: Time limit of every test: a hundred thousand cycles.
 LIMIT: dict[str, Any] = {"timeout_time": 1, "timeout_unit": "ms"}
 
 
@@ -25,7 +25,7 @@ def read(dut: Any, name: str) -> int:
 
 
 class Channel:
-    """One valid/ready channel of the module; `pause` is the chance of an idle or stalled cycle."""
+    """One valid/ready channel of the module. `pause`: probability of an idle or stalled cycle."""
 
     def __init__(self, dut: Any, prefix: str, payload: list[str], rng: random.Random, pause: float) -> None:
         self.dut, self.rng, self.pause = dut, rng, pause
@@ -46,8 +46,8 @@ class Channel:
             await RisingEdge(self.dut.clk)
         self.quiet()
 
-    async def take(self, seen: Callable[[], None] | None = None) -> list[int]:
-        """The next words; they hold still until taken. `seen` runs when they are first there."""
+    async def take(self, on_offer: Callable[[], None] | None = None) -> list[int]:
+        """Return the next words, checked to be stable until accepted. `on_offer` runs when they first appear."""
         waiting: list[int] | None = None
         while True:
             ready = self.rng.random() >= self.pause
@@ -58,8 +58,8 @@ class Channel:
                 continue
             words = [read(self.dut, name) for name in self.payload]
             assert waiting in (None, words), f"{self.valid}: {waiting} became {words}"
-            if waiting is None and seen is not None:
-                seen()
+            if waiting is None and on_offer is not None:
+                on_offer()
             waiting = words
             if ready:
                 drive(self.dut, {self.ready: 0})
@@ -82,16 +82,16 @@ class Lite:
             channel.quiet()
         drive(self.dut, {self.b.ready: 0, self.r.ready: 0})
 
-    async def write(self, address: int, data: int, strobe: int = 15, seen: Callable[[], None] | None = None) -> int:
-        sent = [cocotb.start_soon(self.aw.send(address)), cocotb.start_soon(self.w.send(data, strobe))]
-        (response,) = await self.b.take(seen)
-        assert all(task.done() for task in sent), "a response before its write"
+    async def write(self, address: int, data: int, strobe: int = 15, on_offer: Callable[[], None] | None = None) -> int:
+        requests = [cocotb.start_soon(self.aw.send(address)), cocotb.start_soon(self.w.send(data, strobe))]
+        (response,) = await self.b.take(on_offer)
+        assert all(task.done() for task in requests), "a response before its write"
         return response
 
     async def read(self, address: int) -> tuple[int, int]:
-        sent = cocotb.start_soon(self.ar.send(address))
+        request = cocotb.start_soon(self.ar.send(address))
         data, response = await self.r.take()
-        assert sent.done(), "data before its address"
+        assert request.done(), "data before its address"
         return data, response
 
 
@@ -107,9 +107,9 @@ READY = ("s_axil_awready", "s_axil_wready", "s_axil_arready")
 
 
 async def reset_with_offers(dut: Any, ready: Sequence[str], early: int, *offers: Coroutine[Any, Any, Any]) -> list[Any]:
-    """A reset of five cycles, in none of which an output of `ready` is high; gives what `offers` give.
+    """Reset for five cycles and check that all `ready` outputs stay low. Returns the results of `offers`.
 
-    They begin in cycle `early` of the reset.
+    The offers begin in cycle `early` of the reset.
     """
     tasks = []
     drive(dut, {"rst": 1})

@@ -27,7 +27,7 @@ async def accesses(dut: Any) -> None:
         lite = Lite(dut, rng, pause)
         lite.quiet()
         await reset(dut)
-        held = [word & mask for word, mask in zip(words, masks, strict=True)]
+        values = [word & mask for word, mask in zip(words, masks, strict=True)]
         status = [rng.getrandbits(32) for _ in range(status_words)]
         drive(dut, {"status": sum(word << (32 * k) for k, word in enumerate(status))})
 
@@ -35,7 +35,7 @@ async def accesses(dut: Any) -> None:
             return sum(word << (32 * k) for k, word in enumerate(values))
 
         await RisingEdge(dut.clk)
-        assert read(dut, "values") == packed(held)
+        assert read(dut, "values") == packed(values)
         for _ in range(250):
             address = rng.randrange(1 << address_bits) if rng.random() < 0.3 else rng.randrange(4 * len(words) + 8)
             address %= 1 << address_bits
@@ -43,20 +43,20 @@ async def accesses(dut: Any) -> None:
             edge = get_sim_time("ns")
             if rng.random() < 0.5:
                 data, strobe = rng.getrandbits(32), rng.choice([15, rng.getrandbits(4)])
-                if index < len(held):
-                    held[index] = merged(held[index], data, strobe, masks[index])
-                want = OKAY if index < len(held) else SLVERR
+                if index < len(values):
+                    values[index] = merged(values[index], data, strobe, masks[index])
+                want = OKAY if index < len(values) else SLVERR
 
-                def landed(want: int = packed(held)) -> None:
+                def landed(want: int = packed(values)) -> None:
                     assert read(dut, "values") == want, "not the new value when bvalid rises"
 
                 assert await lite.write(address, data, strobe, landed) == want
                 cycles = 3
             else:
-                known = [*held, *status]
-                assert await lite.read(address) == ((known[index], OKAY) if index < len(known) else (0, SLVERR))
+                readable = [*values, *status]
+                assert await lite.read(address) == ((readable[index], OKAY) if index < len(readable) else (0, SLVERR))
                 cycles = 2
-            assert read(dut, "values") == packed(held)
+            assert read(dut, "values") == packed(values)
             if pause == 0.0:
                 assert get_sim_time("ns") - edge == 10 * cycles, "not the stated latency"
 
@@ -108,7 +108,7 @@ async def queued_writes(dut: Any) -> None:
         lite.b.pause = rng.choice([0.0, 0.5, 0.8])
         lite.quiet()
         await reset(dut)
-        held = [word & mask for word, mask in zip(words, masks, strict=True)]
+        values = [word & mask for word, mask in zip(words, masks, strict=True)]
         writes = [(4 * rng.randrange(len(words) + 1), rng.getrandbits(32), rng.getrandbits(4)) for _ in range(60)]
 
         async def addresses(lite: Lite = lite, writes: list[tuple[int, int, int]] = writes) -> None:
@@ -122,11 +122,11 @@ async def queued_writes(dut: Any) -> None:
         tasks = [cocotb.start_soon(addresses()), cocotb.start_soon(data())]
         for address, word, strobe in writes:
             index = address // 4
-            assert await lite.b.take() == [OKAY if index < len(held) else SLVERR]
-            if index < len(held):
-                held[index] = merged(held[index], word, strobe, masks[index])
+            assert await lite.b.take() == [OKAY if index < len(values) else SLVERR]
+            if index < len(values):
+                values[index] = merged(values[index], word, strobe, masks[index])
         await Combine(*tasks)
-        for index, word in enumerate(held):
+        for index, word in enumerate(values):
             assert await lite.read(4 * index) == (word, OKAY)
 
 
@@ -135,12 +135,12 @@ async def offers_in_reset(dut: Any) -> None:
     """An access that is offered in any cycle of a reset waits, and is the first one after it."""
     Clock(dut.clk, 10, unit="ns").start()
     words, masks = JOB["reset"], JOB["masks"]
-    held = [word & mask for word, mask in zip(words, masks, strict=True)]
+    values = [word & mask for word, mask in zip(words, masks, strict=True)]
     for early in range(5):
         lite = Lite(dut, random.Random(early), 0.0)
         lite.quiet()
         await reset(dut)
         data = ~words[0] & 0xFFFFFFFF
         offers = lite.write(0, data), lite.read(4)
-        assert await reset_with_offers(dut, READY, early, *offers) == [OKAY, (held[1], OKAY)]
+        assert await reset_with_offers(dut, READY, early, *offers) == [OKAY, (values[1], OKAY)]
         assert await lite.read(0) == (data & masks[0], OKAY)

@@ -19,7 +19,7 @@ UNIT, DATA, INFO = 0, 4, 8
 
 
 class Bus:
-    """What was on the load bus: ("start", unit) and ("piece", unit, data)."""
+    """Events on the load bus: ("start", unit) and ("piece", unit, data)."""
 
     def __init__(self, dut: Any) -> None:
         self.dut, self.seen = dut, []  # type: ignore[var-annotated]
@@ -56,7 +56,7 @@ async def accesses(dut: Any) -> None:
         await reset(dut)
         await RisingEdge(dut.clk)
         bus.seen.clear()
-        chosen, wanted = -1, []
+        chosen, expected = -1, []
         for k in range(300):
             edge, low = get_sim_time("ns"), rng.randrange(4)
             if rng.random() < 0.7:
@@ -68,23 +68,21 @@ async def accesses(dut: Any) -> None:
                 data = rng.getrandbits(32)
                 if address == UNIT:
                     data = rng.choice([rng.randrange(units), units - 1, units, units + 1, data, units - 1 + (1 << 16)])
-                good = strobe == 15 and (
-                    (address == UNIT and data < units) or (address == DATA and chosen >= 0)
-                )  # fmt: skip
+                good = strobe == 15 and ((address == UNIT and data < units) or (address == DATA and chosen >= 0))
                 if good:
                     chosen = data if address == UNIT else chosen
-                    wanted.append(("start", data) if address == UNIT else ("piece", chosen, data))
+                    expected.append(("start", data) if address == UNIT else ("piece", chosen, data))
                 assert await lite.write(address + low, data, strobe) == (OKAY if good else SLVERR)
                 cycles = 3
             else:
                 address = rng.choice([UNIT, DATA, INFO, 12])
-                known = {UNIT: (max(chosen, 0), OKAY), INFO: (0x48470000 + units - 1, OKAY)}
-                assert await lite.read(address + low) == known.get(address, (0, SLVERR))
+                readable = {UNIT: (max(chosen, 0), OKAY), INFO: (0x48470000 + units - 1, OKAY)}
+                assert await lite.read(address + low) == readable.get(address, (0, SLVERR))
                 cycles = 2
             if pause == 0.0:
                 assert get_sim_time("ns") - edge == 10 * cycles, "not the stated latency"
-            assert bus.seen == wanted, (bus.seen[-3:], wanted[-3:])
-        assert len(wanted) > 30
+            assert bus.seen == expected, (bus.seen[-3:], expected[-3:])
+        assert len(expected) > 30
 
 
 @cocotb.test(**LIMIT)

@@ -1,9 +1,8 @@
 """Many units with any number of ports in one simulation, recorded cycle by cycle.
 
-`simulate` drives every input with its words and every output with a ready of its own, in phases that
-each begin with a reset and differ in how often a source pauses and a sink stalls. What happened is
-checked afterwards, in numpy. The stimulus is fixed beforehand, so both simulators have to show the same
-in every cycle.
+`simulate` drives every input with its words and every output with a separate ready. Each phase begins with a
+reset; phases differ in how often a source pauses and a sink stalls. Tests check the recorded traces afterwards, in
+numpy. The stimulus is fixed beforehand, so both simulators must agree in every cycle.
 """
 
 from __future__ import annotations
@@ -19,21 +18,29 @@ from verilated import POWER_UP, call, compile_model
 
 Array = npt.NDArray[np.int64]
 
-#: Chances that a source pauses and that a sink stalls, the same for all ports; None: chosen at random for
-#: each port, so that each of them is the slowest one somewhere.
+#: Probabilities that a source pauses and that a sink stalls, the same for all ports. In phases with None they are
+#: random per port, so that each port is the slowest one in some phase.
 PHASES: tuple[tuple[float, float] | None, ...] = (
-    (0.0, 0.0), (0.4, 0.4), None, (0.5, 0.0), (0.0, 0.5), (0.1, 0.8), None, None, None,
-)  # fmt: skip
-#: Of them, the first ones that Icarus runs, too, where Verilator runs all: it takes fifty times as long.
+    (0.0, 0.0),
+    (0.4, 0.4),
+    None,
+    (0.5, 0.0),
+    (0.0, 0.5),
+    (0.1, 0.8),
+    None,
+    None,
+    None,
+)
+#: Number of first phases that Icarus runs, where Verilator runs all: Icarus takes fifty times as long.
 _SLOW_PHASES = 3
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A module; `inputs`: words of each port, `widths`: bits of the data of every port.
+    """A module. `inputs`: words of each port. `widths`: data bits of every port.
 
-    Ports are named by what stands before _data, _valid and _ready; "m[i]" is bit i of m_valid and
-    m_ready, with m_data in common.
+    A port name is the prefix of its _data, _valid and _ready signals. "m[i]" is bit i of m_valid and m_ready, with
+    m_data in common.
     """
 
     module: str
@@ -48,35 +55,35 @@ class Unit:
 
 @dataclass(frozen=True)
 class Port:
-    """What a port showed in each cycle of a phase: valid, ready, and the data where it is valid (else 0)."""
+    """Trace of a port in each cycle of a phase: valid, ready, and the data where it is valid (otherwise 0)."""
 
     valid: npt.NDArray[np.bool_]
     ready: npt.NDArray[np.bool_]
     data: npt.NDArray[np.object_]
 
     @property
-    def taken(self) -> Array:
-        """The cycle in which each beat is taken."""
+    def accepted(self) -> Array:
+        """Cycles in which beats are accepted."""
         return np.flatnonzero(self.valid & self.ready)
 
     @property
     def words(self) -> list[int]:
-        """The beats that are taken."""
-        return list(self.data[self.taken])
+        """The accepted beats."""
+        return list(self.data[self.accepted])
 
     @property
     def offered(self) -> Array:
-        """The cycle in which each beat is first offered, also one that is not taken any more."""
+        """Cycles in which beats are first offered, including a last beat that is never accepted."""
         fresh = np.concatenate([[True], (self.valid & self.ready)[:-1] | ~self.valid[:-1]])
         return np.flatnonzero(self.valid & fresh)
 
     @property
     def enabled(self) -> npt.NDArray[np.bool_]:
-        """Of an output: it is free or taken."""
+        """Per cycle: the output is free or accepted."""
         return self.ready | ~self.valid
 
     def holds_still(self) -> bool:
-        """A beat that is offered stays as it is until it is taken."""
+        """True if every offered beat is stable until accepted."""
         waits = (self.valid & ~self.ready)[:-1]
         return bool(np.all(self.valid[1:][waits]) and np.all((self.data[1:] == self.data[:-1])[waits]))
 
@@ -87,7 +94,7 @@ Trace = dict[str, Port]
 def simulate(
     units: Sequence[Unit], folder: Path, cycles: int = 500, simulators: Sequence[str] = ("icarus", "verilator")
 ) -> list[list[Trace]]:
-    """The traces of every phase, for each unit, of the last simulator; asserts that another agrees, in its phases."""
+    """Traces of every phase for each unit, from the last simulator. Asserts that the other simulators agree."""
     rng = np.random.default_rng(len(units))
     sources = [(n, port) for n, unit in enumerate(units) for port in unit.inputs]
     sinks = [(n, port) for n, unit in enumerate(units) for port in unit.outputs]
@@ -96,12 +103,12 @@ def simulate(
     control: list[int] = []
     ends: list[int] = []
     for phase in PHASES:
-        # Two to three cycles of reset, whatever sources and sinks do meanwhile.
-        before, ports = int(rng.integers(2, 4)), len(sources) + len(sinks)
+        # Two to three cycles of reset, during which sources and sinks continue.
+        reset_cycles, ports = int(rng.integers(2, 4)), len(sources) + len(sinks)
         chances = [phase[0]] * len(sources) + [phase[1]] * len(sinks) if phase else rng.choice([0, 0.2, 0.8], ports)
-        bits = rng.random((before + cycles, ports)) >= chances
+        bits = rng.random((reset_cycles + cycles, ports)) >= chances
         for k, row in enumerate(bits):
-            control.append(sum(int(bit) << (place + 1) for place, bit in enumerate(row)) | int(k < before))
+            control.append(sum(int(bit) << (place + 1) for place, bit in enumerate(row)) | int(k < reset_cycles))
         ends.append(len(control))
     (folder / "control.mem").write_text(memory(control))
     (folder / "bench.v").write_text(_bench(units, sources, sinks, len(control)))
@@ -112,19 +119,19 @@ def simulate(
         assert len(lines) == count * cycles
         rows = [int(line, 16) for line in lines]
         read.append([_read(units, rows[n * cycles : (n + 1) * cycles]) for n in range(count)])
-    for other in read[:-1]:
+    for other_traces in read[:-1]:
         assert all(
-            np.array_equal(getattr(one[port], what), getattr(two[port], what))
-            for first, second in zip(read[-1], other, strict=False)
-            for one, two in zip(first, second, strict=True)
-            for port in one
-            for what in ("valid", "ready", "data")
+            np.array_equal(getattr(trace[port], signal), getattr(other_trace[port], signal))
+            for first, second in zip(read[-1], other_traces, strict=False)
+            for trace, other_trace in zip(first, second, strict=True)
+            for port in trace
+            for signal in ("valid", "ready", "data")
         ), "the simulators differ"
     return [[phase[n] for phase in read[-1]] for n in range(len(units))]
 
 
 def _name(port: str) -> str:
-    """Of the signals of a port: "m[1]" is m1."""
+    """Signal name prefix of a port: "m[1]" becomes m1."""
     return port.replace("[", "").replace("]", "")
 
 
@@ -152,14 +159,16 @@ def _bench(units: Sequence[Unit], sources: list[tuple[int, str]], sinks: list[tu
         ports = [".clk(clk)", ".rst(rst)"]
         for port, names in outputs.items():
             ports.append(f".{port}_data({names[0]}_data)")
-            ports += [f".{port}_{what}({{{', '.join(f'{x}_{what}' for x in reversed(names))}}})" for what in _SIGNALS]
+            ports += [
+                f".{port}_{signal}({{{', '.join(f'{x}_{signal}' for x in reversed(names))}}})" for signal in _SIGNALS
+            ]
             lines += [f"assign {name}_data = {names[0]}_data;" for name in names[1:]]
         values = ", ".join(f".{name}({value})" for name, value in unit.parameters.items())
         lines.append(f"{unit.module} #({values}) u{n} ({', '.join(ports)});")
-    for place, (n, port) in enumerate([*sources, *sinks], 1):
+    for index, (n, port) in enumerate([*sources, *sinks], 1):
         name, width = f"u{n}_{_name(port)}", units[n].widths[port]
-        if place > len(sources):
-            lines.append(f"assign {name}_ready = control[{place}];")
+        if index > len(sources):
+            lines.append(f"assign {name}_ready = control[{index}];")
             continue
         count = len(units[n].inputs[port])
         lines += [
@@ -167,12 +176,12 @@ def _bench(units: Sequence[Unit], sources: list[tuple[int, str]], sinks: list[tu
             f'initial $readmemh("{name}.mem", {name}_words);',
             f"integer {name}_place = 0;",
             f"wire {name}_taken = {name}_valid && {name}_ready;",
-            f"assign {name}_data = {name}_valid ? {name}_words[{name}_place] : {{{width}{{noise[{place % 32}]}}}};",
+            f"assign {name}_data = {name}_valid ? {name}_words[{name}_place] : {{{width}{{noise[{index % 32}]}}}};",
             "always @(posedge clk) begin",
             f"if ({name}_taken) {name}_place <= {name}_place + 1;",
             f"if ({name}_taken || {name}_valid !== 1'b1)",
-            f"{name}_valid <= control[{place}] && {name}_place + ({name}_taken === 1'b1 ? 1 : 0) < {count};",
-            f"if (rst) begin {name}_place <= 0; {name}_valid <= control[{place}]; end",
+            f"{name}_valid <= control[{index}] && {name}_place + ({name}_taken === 1'b1 ? 1 : 0) < {count};",
+            f"if (rst) begin {name}_place <= 0; {name}_valid <= control[{index}]; end",
             "end",
         ]
     lines += [
@@ -204,26 +213,26 @@ int main(int argc, char** argv) {
 
 
 def _run(simulator: str, folder: Path, cycles: int) -> list[str]:
-    """The lines that the bench prints in so many cycles, one for each without a reset."""
+    """Lines that the bench prints in `cycles` cycles, one per cycle without reset."""
     if simulator == "icarus":
         options = ["-g2005", "-y", str(RTL), "-s", "clock", f"-DCYCLES={cycles}", "-o", "bench.vvp", "bench.v"]
         call(["iverilog", *options], folder)
-        said = call(["vvp", "-n", "bench.vvp"], folder)
+        output = call(["vvp", "-n", "bench.vvp"], folder)
     else:
         options = ["--no-timing", *POWER_UP, "-y", str(RTL), "--top-module", "bench"]
         compile_model([*options, f"-DCYCLES={cycles}", "bench.v"], _MAIN, folder / "bench", "-O0")
-        said = call([str(folder / "bench"), "+verilator+rand+reset+2", "+verilator+seed+7"], folder)
-    return [line for line in said.splitlines() if line and not line.startswith("-") and ".v:" not in line]
+        output = call([str(folder / "bench"), "+verilator+rand+reset+2", "+verilator+seed+7"], folder)
+    return [line for line in output.splitlines() if line and not line.startswith("-") and ".v:" not in line]
 
 
 def _read(units: Sequence[Unit], rows: list[int]) -> list[Trace]:
-    place, traces = 0, []
+    position, traces = 0, []
     for unit in units:
         trace: Trace = {}
         for port, width in unit.widths.items():
-            data = np.array([row >> place & ((1 << width) - 1) for row in rows], object)
-            ready, valid = (np.array([bool(row >> (place + width + k) & 1) for row in rows]) for k in (0, 1))
+            data = np.array([row >> position & ((1 << width) - 1) for row in rows], object)
+            ready, valid = (np.array([bool(row >> (position + width + k) & 1) for row in rows]) for k in (0, 1))
             trace[port] = Port(valid, ready, data)
-            place += width + 2
+            position += width + 2
         traces.append(trace)
     return traces

@@ -17,9 +17,9 @@ from verilated import POWER_UP, tool_environment
 from hlsgen.simulation.verilator_library import SPLIT
 
 HERE = Path(__file__).resolve().parent
-#: What a program of Verilator takes for random values of registers at power-up.
+#: Arguments of a Verilator program that randomize registers at power-up.
 RANDOM = ["+verilator+rand+reset+2", "+verilator+seed+11"]
-#: Every Model behind every pass, and every Graph, is checked (docs/diagnostics.md, HG098). Subprocesses inherit it.
+#: Checks the Model after every pass, and every Graph (docs/diagnostics.md, HG098). Subprocesses inherit it.
 os.environ["HLSGEN_CHECK"] = "1"
 Simulate = Callable[..., None]
 
@@ -33,7 +33,7 @@ class TopVerilator(Verilator):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests of this folder simulate."""
+    """Mark all tests of this folder as simulations."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker("sim")
@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
-    """A function that builds `module` and runs stream_cocotb.py on it; fails with the log."""
+    """Fixture: a function that builds `module` and runs stream_cocotb.py on it. It fails with the log."""
     environment = tool_environment()
     for name in ("PATH", "OBJCACHE", "MAKEFLAGS"):
         if name in environment:
@@ -55,13 +55,13 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
         job: Stream | Pipeline,
         memories: Mapping[str, str] | None = None,
     ) -> None:
-        """`memories` are files for the folder in which the simulator runs; also that of a module that is not in the library."""
+        """`memories`: files for the folder of the simulation. They may include a module outside the library."""
         for name, text in (memories or {}).items():
             (tmp_path / name).write_text(text)
         config = tmp_path / "job.json"
         config.write_text(json.dumps(job.job()))
-        own = tmp_path / f"{module}.v"
-        sources = [own if own.name in (memories or {}) else RTL / own.name]
+        generated_module = tmp_path / f"{module}.v"
+        sources = [generated_module if generated_module.name in (memories or {}) else RTL / generated_module.name]
         options = ["-y", str(RTL)]
         if simulator == "verilator":
             control = tmp_path / "visible.vlt"
@@ -103,7 +103,7 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
 
 @pytest.fixture
 def cocotb_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Builds a module and runs one of the *_cocotb.py on it: that of its name, or the one that is named."""
+    """Fixture: a function that builds a module and runs its *_cocotb.py on it, or the one named `bench`."""
     for name in ("PATH", "OBJCACHE", "MAKEFLAGS"):
         if name in (env := tool_environment()):
             monkeypatch.setenv(name, env[name])

@@ -60,7 +60,11 @@ class Watched:
         often = [rng.random() for _ in range(OUTPUTS)]
         for _ in range(cycles):
             row = {name: [rng.random() < 0.5 for _ in range(INPUTS)] for name in QUIET if name.startswith("in")}
-            row |= {name: [rng.random() < own for own in often] for name in QUIET if name.startswith("out")}
+            row |= {
+                name: [rng.random() < ready_chance for ready_chance in often]
+                for name in QUIET
+                if name.startswith("out")
+            }
             for port in range(INPUTS):
                 if rng.random() < 0.9:
                     row["in_last"][port] = self.word[port] == JOB["words"][port] - 1
@@ -73,9 +77,9 @@ class Watched:
 
 
 async def counters(lite: Lite) -> list[int]:
-    found = [await lite.read(address) for address in (12, 16)]
-    assert all(response == OKAY for _, response in found)
-    return [data for data, _ in found]
+    registers = [await lite.read(address) for address in (12, 16)]
+    assert all(response == OKAY for _, response in registers)
+    return [data for data, _ in registers]
 
 
 @cocotb.test(**LIMIT)
@@ -87,7 +91,7 @@ async def counts(dut: Any) -> None:
         rng = random.Random(seed)
         lite = Lite(dut, rng, pause)
         lite.quiet()
-        # What the ports show in a reset does not count.
+        # Port activity during a reset is ignored.
         drive(dut, {name: (1 << (INPUTS if name.startswith("in") else OUTPUTS)) - 1 for name in QUIET})
         await reset(dut)
         drive(dut, QUIET)
@@ -133,5 +137,5 @@ async def offered_in_reset(dut: Any) -> None:
     lite = Lite(dut, random.Random(4), 0.0)
     lite.quiet()
     await reset(dut)
-    found = await reset_with_offers(dut, READY, 2, lite.write(0, 1), lite.read(4))
-    assert found == [OKAY, (JOB["version"], OKAY)]
+    registers = await reset_with_offers(dut, READY, 2, lite.write(0, 1), lite.read(4))
+    assert registers == [OKAY, (JOB["version"], OKAY)]

@@ -53,12 +53,12 @@ class Bench:
     async def send(self, frame: dict[str, Any], first: int, stop: int) -> None:
         """Beats first .. stop - 1 of a frame into both inputs, independently."""
 
-        async def one(source: Channel, words: list[str]) -> None:
+        async def send_all(source: Channel, words: list[str]) -> None:
             for k in range(first, stop):
                 last = k == len(words) - 1
                 await source.send(int(words[k], 16), frame["keep"] if last else JOB["full"], int(last))
 
-        await Combine(*(cocotb.start_soon(one(s, frame[n])) for s, n in zip(self.sources, "ab", strict=True)))
+        await Combine(*(cocotb.start_soon(send_all(s, frame[n])) for s, n in zip(self.sources, "ab", strict=True)))
 
     async def program(self, words: list[int], look: bool = True) -> None:
         """Writes the words of a set, their bytes in two portions, and reads them."""
@@ -76,8 +76,8 @@ class Bench:
             for frame in frames
             for k, word in enumerate(frame[name])
         ]
-        for place, (got, wanted) in enumerate(zip(self.beats, want, strict=True)):
-            assert got == wanted, f"beat {place}: {got}, not {wanted}"
+        for place, (actual, expected) in enumerate(zip(self.beats, want, strict=True)):
+            assert actual == expected, f"beat {place}: {actual}, not {expected}"
 
 
 @cocotb.test(**LIMIT)
@@ -133,14 +133,14 @@ async def new_parameters_between_frames(dut: Any) -> None:
     for idle, look in ((0.0, False), (0.3, True)):
         bench = Bench(dut, 2, idle, 0.3)
         await bench.start()
-        sent = 0
+        sent_beats = 0
         for frame in FRAMES:
             await bench.program(SETS[frame["set"]], look)
             await bench.send(frame, 0, len(frame["a"]))
-            sent += len(frame["a"])
+            sent_beats += len(frame["a"])
             # The first pair has to be in the pipeline, the others may be anywhere.
-            await bench.until(sent if bench.rng.random() < 0.5 else sent - len(frame["a"]) + 1)
-        await bench.until(sent)
+            await bench.until(sent_beats if bench.rng.random() < 0.5 else sent_beats - len(frame["a"]) + 1)
+        await bench.until(sent_beats)
         bench.check(FRAMES)
         bench.collector.cancel()
 
@@ -153,39 +153,39 @@ async def new_parameters_within_frames(dut: Any) -> None:
     await bench.start()
     frames = [frame for frame in FRAMES if len(frame["a"]) > 2]
     await bench.program(SETS[frames[0]["set"]])
-    sent = 0
+    sent_beats = 0
     for place, frame in enumerate(frames):
         stop = bench.rng.randrange(1, len(frame["a"]) - 1)
         await bench.send(frame, 0, stop)
-        await bench.until(sent + 1)  # the first pair is in the pipeline
+        await bench.until(sent_beats + 1)  # the first pair is in the pipeline
         assert await bench.lite.read(16) == (2, OKAY)  # inside a frame
-        rest = cocotb.start_soon(bench.send(frame, stop, len(frame["a"]) - 1))
+        last_beat = cocotb.start_soon(bench.send(frame, stop, len(frame["a"]) - 1))
         if place + 1 < len(frames):
             await bench.program(SETS[frames[place + 1]["set"]])
-        await rest
+        await last_beat
         await bench.send(frame, len(frame["a"]) - 1, len(frame["a"]))
-        sent += len(frame["a"])
-    await bench.until(sent)
+        sent_beats += len(frame["a"])
+    await bench.until(sent_beats)
     bench.check(frames)
     assert await bench.lite.read(16) == (0, OKAY)
 
 
 @cocotb.test(skip=not PORT, **LIMIT)
 async def hold(dut: Any) -> None:
-    """While hold is set, what is written between frames counts for none of them."""
+    """While hold is set, writes between frames have no effect on any frame."""
     Clock(dut.clk, 10, unit="ns").start()
     bench = Bench(dut, 4, 0.2, 0.2)
     await bench.start()
     await bench.program(SETS[FRAMES[0]["set"]])
-    sent = 0
+    sent_beats = 0
     for place, frame in enumerate(FRAMES):
         await RisingEdge(dut.clk)
         assert await bench.lite.write(12, ALL_BITS) == OKAY
         assert await bench.lite.read(12) == (1, OKAY)
         await bench.program(SETS[FRAMES[(place + 1) % len(FRAMES)]["set"]])
         await bench.send(frame, 0, len(frame["a"]))
-        sent += len(frame["a"])
-        await bench.until(sent)
+        sent_beats += len(frame["a"])
+        await bench.until(sent_beats)
         assert await bench.lite.write(12, 0, 14) == OKAY
         assert await bench.lite.read(12) == (1, OKAY)
         assert await bench.lite.write(12, 0, 1) == OKAY
@@ -219,14 +219,14 @@ async def errors_and_reset(dut: Any) -> None:
             assert await bench.lite.write(16, 0) == SLVERR
         assert read(dut, "frame_error"), "it stays"
         bench.collector.cancel()
-        again = Bench(dut, 6, 0.2, 0.2)
-        await again.start()
+        restarted = Bench(dut, 6, 0.2, 0.2)
+        await restarted.start()
         await RisingEdge(dut.clk)
         assert not read(dut, "frame_error")
-        await again.send(frame, 0, len(frame["a"]))
-        await again.until(len(frame["a"]))
-        again.check([frame], "initial")
-        again.collector.cancel()
+        await restarted.send(frame, 0, len(frame["a"]))
+        await restarted.until(len(frame["a"]))
+        restarted.check([frame], "initial")
+        restarted.collector.cancel()
 
 
 @cocotb.test(**LIMIT)
@@ -239,8 +239,8 @@ async def offers_in_reset(dut: Any) -> None:
         await bench.start()
         offers = [bench.send(frame, 0, len(frame["a"]))]
         offers += [bench.lite.read(20), bench.lite.write(12, 1)] if PORT else []
-        found = await reset_with_offers(dut, ready + READY * PORT, early, *offers)
-        assert found[1:] == ([(0, SLVERR), OKAY] if PORT else [])
+        responses = await reset_with_offers(dut, ready + READY * PORT, early, *offers)
+        assert responses[1:] == ([(0, SLVERR), OKAY] if PORT else [])
         await bench.until(len(frame["a"]))
         bench.check([frame], "initial")
         assert not read(dut, "frame_error")
@@ -256,14 +256,14 @@ async def outputs_are_registered(dut: Any) -> None:
     bench.collector.cancel()
     ports = [name for name in JOB["outputs"] if PORT or not name.startswith("s_axil")]
     inputs = [name for name in JOB["inputs"] if PORT or not name.startswith("s_axil")]
-    known: dict[str, bool] = {}
+    is_known: dict[str, bool] = {}
     for _ in range(150):
-        seen = []
+        port_values = []
         for _ in range(5):
             drive(dut, {name: bench.rng.getrandbits(len(getattr(dut, name))) for name in inputs})
             await Timer(1, unit="ns")
-            seen.append([str(getattr(dut, name).value) for name in ports])
-        assert all(state == seen[0] for state in seen)
-        known |= {name: True for name, value in zip(ports, seen[0], strict=True) if "1" in value}
+            port_values.append([str(getattr(dut, name).value) for name in ports])
+        assert all(state == port_values[0] for state in port_values)
+        is_known |= {name: True for name, value in zip(ports, port_values[0], strict=True) if "1" in value}
         await RisingEdge(dut.clk)
-    assert {name for name in ports if name.endswith(("valid", "ready"))} <= set(known), "never active"
+    assert {name for name in ports if name.endswith(("valid", "ready"))} <= set(is_known), "never active"

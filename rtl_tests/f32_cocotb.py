@@ -35,10 +35,10 @@ async def reset(dut: Any) -> None:
 async def stream(
     dut: Any, rng: random.Random, idle: float, stall: float, accept: int | None = None
 ) -> list[tuple[int, int]]:
-    """Send BEATS and check what comes; the edges at which each beat went in and came out.
+    """Send BEATS and check the results. Returns the edges at which each beat entered and left.
 
-    `idle` and `stall` are the chances that a cycle offers no beat and takes none. With
-    `accept` it stops as soon as so many beats went in, and leaves the pipeline as it is.
+    `idle` and `stall` are the probabilities that a cycle offers or accepts no beat. With `accept`, sending stops after
+    that many accepted beats, and the pipeline stays filled.
     """
     went_in: list[int] = []
     came_out: list[int] = []
@@ -63,7 +63,7 @@ async def stream(
             valid = rng.random() >= idle
         ready = rng.random() >= stall
         dut.s_valid.value = int(valid)
-        # Without a valid beat the data is noise, which must go nowhere.
+        # Data without valid is random and must have no effect.
         dut.s_data.value = BEATS[len(went_in)] if valid else rng.getrandbits(len(dut.s_data))
         dut.m_ready.value = int(ready)
         cycle += 1
@@ -99,7 +99,7 @@ async def idle_and_stalls(dut: Any) -> None:
 
 @cocotb.test()
 async def fills_while_stalled(dut: Any) -> None:
-    """Without a taker it accepts as many beats as it has stages, and then no more."""
+    """If the output is never accepted, the unit accepts as many beats as it has stages."""
     Clock(dut.clk, 10, unit="ns").start()
     await reset(dut)
     await stream(dut, random.Random(5), idle=0.0, stall=1.0, accept=LATENCY)

@@ -1,8 +1,8 @@
 """Run a Verilog function module over numpy arrays, at millions of samples a second.
 
-`compile_function` builds the module with Verilator into a shared library whose only entry
-applies arrays of inputs one element after the other and collects the outputs. With a latency
-the module is clocked: one element a cycle, optionally with random stalls of `en`.
+`compile_function` builds the module with Verilator into a shared library. Its only entry point applies arrays of
+inputs element by element and collects the outputs. A module with a latency is clocked: one element per cycle,
+optionally with random stalls of `en`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _harness(inputs: Mapping[str, int], output: str, latency: int) -> str:
 
 
 def _build(files: Sequence[Path], top: str, params: Mapping[str, int], harness: str) -> Path:
-    """The shared library for these sources, from the cache where its content is known."""
+    """The shared library for these sources, from the cache if it was built before."""
     digest = hashlib.sha256(repr((top, sorted(params.items()), harness, runtime().name)).encode())
     for file in files:
         digest.update(file.read_bytes())
@@ -103,9 +103,9 @@ def _build(files: Sequence[Path], top: str, params: Mapping[str, int], harness: 
         options = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--top-module", top]
         options += [f"-G{name}={value}" for name, value in params.items()]
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            made = Path(scratch) / library.name
-            compile_model([*options, *(str(file.resolve()) for file in files)], harness, made, "-O1")
-            os.replace(made, library)
+            new_library = Path(scratch) / library.name
+            compile_model([*options, *(str(file.resolve()) for file in files)], harness, new_library, "-O1")
+            os.replace(new_library, library)
     return library
 
 
@@ -119,13 +119,12 @@ def compile_function(
 ) -> Callable[..., Words]:
     """A callable that evaluates module `top` on one array, or one scalar, for each input.
 
-    `inputs` maps port names to widths and `output` is the one observed port; none is wider
-    than 64 bits. Arguments are keywords, integers or integer arrays of one length; low bits
-    count, so negative numbers are two's complement. The result is an array of uint64.
+    `inputs` maps port names to widths, and `output` is the one observed port. No port is wider than 64 bits. Arguments
+    are keywords: integers, or integer arrays of one length. Their low bits are used, so negative numbers are two's
+    complement. The result is an array of uint64.
 
-    With `latency` 0 the module is combinational. Otherwise it has ports `clk` and `en`: the
-    inputs of one cycle give the output that stands `latency` enabled clock edges later, and
-    the keyword `stalls=True` disables a random quarter of the cycles.
+    A module with `latency` 0 is combinational. Otherwise it has ports `clk` and `en`, and the output for the inputs of
+    a cycle appears `latency` enabled clock edges later. The keyword `stalls=True` disables a random quarter of cycles.
     """
     if any(bits > 64 for bits in (*inputs.values(), output[1])):
         raise ValueError(f"{top}: ports wider than 64 bits are not supported")

@@ -18,24 +18,24 @@ JOB: dict[str, Any] = json.loads(Path(os.environ["AXI_JOB"]).read_text())
 
 @cocotb.test(**LIMIT)
 async def words(dut: Any) -> None:
-    """Starts, pieces and resets at random, for this unit and others: what is written, and in which cycle."""
+    """Random starts, pieces and resets, for this unit and others. Checks the written words and their cycles."""
     Clock(dut.clk, 10, unit="ns").start()
     unit, count, width, loadable = (JOB[name] for name in ("unit", "words", "width", "loadable"))
     pieces, rng = -(-width // 32), random.Random(width)
     drive(dut, {"load": 0})
     await reset(dut)
-    live, held, place = False, [0] * pieces, 0
+    live, received_pieces, place = False, [0] * pieces, 0
     due: tuple[int, int] | None = None
-    whole = written = 0
+    complete_loads = written = 0
     for _ in range(3000):
         to = unit if rng.random() < 0.9 else rng.choice([unit ^ 1, unit ^ 0x8000, 0, 65535])
         kind = rng.choices(["start", "piece", "none", "reset"], [1 / (2 * count * pieces), 1, 0.3, 0.005])[0]
         data = rng.getrandbits(32)
-        # A piece that comes with a reset is lost.
+        # A piece that arrives during a reset is lost.
         drive(dut, {"load": (kind in ("piece", "reset")) << 49 | (kind == "start") << 48 | to << 32 | data})
         drive(dut, {"rst": int(kind == "reset")})
         await RisingEdge(dut.clk)
-        # With a reset nothing is written, nor what was complete before it.
+        # A reset suppresses all writes, including words completed before it.
         assert read(dut, "we") == (due is not None and kind != "reset")
         if due is not None:
             assert (read(dut, "waddr"), read(dut, "wdata")) == due
@@ -45,13 +45,13 @@ async def words(dut: Any) -> None:
         elif to == unit and kind == "start":
             live, place = bool(loadable), 0
         elif to == unit and kind == "piece" and live:
-            held[place % pieces] = data
+            received_pieces[place % pieces] = data
             place += 1
             if place % pieces == 0:
-                word = sum(piece << (32 * n) for n, piece in enumerate(held)) & ((1 << width) - 1)
+                word = sum(piece << (32 * n) for n, piece in enumerate(received_pieces)) & ((1 << width) - 1)
                 due = place // pieces - 1, word
                 written += 1
             if place == count * pieces:
                 live = False
-                whole += 1
-    assert not loadable or (whole > 3 and written > 10)
+                complete_loads += 1
+    assert not loadable or (complete_loads > 3 and written > 10)

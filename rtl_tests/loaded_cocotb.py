@@ -1,4 +1,4 @@
-"""Sets of weights over the load bus, one after the other, and sums with each; run by cocotb, with a JSON file as AXI_JOB."""
+"""Loads sets of weights over the load bus and checks the sums with each. Run by cocotb; AXI_JOB: a JSON file."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ JOB: dict[str, Any] = json.loads(Path(os.environ["AXI_JOB"]).read_text())
 
 @cocotb.test(**LIMIT)
 async def sets(dut: Any) -> None:
-    """Every set counts from the first beat behind it on; words for another unit change nothing."""
+    """Every set takes effect from the next beat on. Words for another unit have no effect."""
     Clock(dut.clk, 10, unit="ns").start()
     drive(dut, {"load": 0, "s_valid": 0, "s_data": 0, "m_ready": 1})
     await reset(dut)
-    for one in JOB["sets"]:
-        for word in one["load"]:
+    for weight_set in JOB["sets"]:
+        for word in weight_set["load"]:
             drive(dut, {"load": word})
             await RisingEdge(dut.clk)
         drive(dut, {"load": 0})
         for _ in range(4):
             await RisingEdge(dut.clk)
-        sent, got = 0, list[int]()
-        while len(got) < len(one["sums"]):
-            drive(dut, {"s_valid": int(sent < len(one["codes"]))})
-            if sent < len(one["codes"]):
-                drive(dut, {"s_data": one["codes"][sent]})
+        sent_beats, results = 0, list[int]()
+        while len(results) < len(weight_set["sums"]):
+            drive(dut, {"s_valid": int(sent_beats < len(weight_set["codes"]))})
+            if sent_beats < len(weight_set["codes"]):
+                drive(dut, {"s_data": weight_set["codes"][sent_beats]})
             await ReadOnly()
-            taken = read(dut, "s_valid") and read(dut, "s_ready")
+            accepted = read(dut, "s_valid") and read(dut, "s_ready")
             if read(dut, "m_valid"):
-                got.append(read(dut, "m_data"))
+                results.append(read(dut, "m_data"))
             await RisingEdge(dut.clk)
-            sent += taken
-        assert got == one["sums"]
+            sent_beats += accepted
+        assert results == weight_set["sums"]

@@ -1,4 +1,4 @@
-"""Many units in one simulation: a generated bench plays stimuli of every cycle and writes what it sees."""
+"""Many units in one simulation: a generated bench plays stimuli per cycle and records the outputs."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ int main() {
 
 @dataclass(frozen=True)
 class Player:
-    """A module with one input and one output stream, its memory files, and what happens to it.
+    """A module with one input and one output stream, its memory files, and its stimuli.
 
-    `words` go in one after the other, those taken during a reset excepted; the last one again and again.
+    `words` are sent in order, except words accepted during a reset. The last word repeats.
     """
 
     module: str
@@ -68,9 +68,9 @@ class Player:
 
 
 def play(simulator: str, players: Sequence[Player], folder: Path) -> list[list[tuple[str, str, str]]]:
-    """What each player saw before every clock edge: s_ready, m_valid and m_data (hexadecimal, 0 if not valid).
+    """Record of each player before every clock edge: s_ready, m_valid and m_data (hexadecimal, 0 if not valid).
 
-    The bench prints a line for every cycle but the first, in which no module was reset yet: that is ("x", "x", "x").
+    The bench prints a line for every cycle except the first, before any reset. The first record is ("x", "x", "x").
     """
     text = []
     for k, player in enumerate(players):
@@ -101,8 +101,8 @@ def play(simulator: str, players: Sequence[Player], folder: Path) -> list[list[t
         )
         said = call([str(folder / "bench")], folder)
     rows = [line.split() for line in said.splitlines() if ".v:" not in line]
-    seen = []
+    records = []
     for k, player in enumerate(players):
         cells = [row[2 * k : 2 * k + 2] for row in rows[: len(player.stimuli) - 1]]
-        seen.append([("x", "x", "x"), *((control[0], control[1], data) for control, data in cells)])
-    return seen
+        records.append([("x", "x", "x"), *((control[0], control[1], data) for control, data in cells)])
+    return records

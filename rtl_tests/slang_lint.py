@@ -1,4 +1,4 @@
-"""What slang, a strict reader of Verilog and SystemVerilog, says of sources."""
+"""Diagnostics of slang, a strict parser of Verilog and SystemVerilog."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def slang_complaints(files: Sequence[Path], tops: Sequence[str], standard: str =
     if not (slang.parseCommandLine(command) and slang.processOptions() and slang.parseAllSources()):
         return ["the sources cannot be read"]
     compilation = slang.createCompilation()
-    found = []
-    for one in compilation.getAllDiagnostics():
-        severity = slang.diagEngine.getSeverity(one.code, one.location)
+    complaints = []
+    for diagnostic in compilation.getAllDiagnostics():
+        severity = slang.diagEngine.getSeverity(diagnostic.code, diagnostic.location)
         if severity in _SEVERE:
-            line = slang.sourceManager.getLineNumber(one.location)
-            file = Path(slang.sourceManager.getFileName(one.location)).name
-            found.append(f"{file}:{line}: {slang.diagEngine.formatMessage(one)}")
-    return found
+            line = slang.sourceManager.getLineNumber(diagnostic.location)
+            file = Path(slang.sourceManager.getFileName(diagnostic.location)).name
+            complaints.append(f"{file}:{line}: {slang.diagEngine.formatMessage(diagnostic)}")
+    return complaints

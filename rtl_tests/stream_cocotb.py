@@ -30,8 +30,8 @@ def table(columns: dict[str, list[str]]) -> list[dict[str, int]]:
 SENT = table(JOB["inputs"])
 EXPECTED = table(JOB["outputs"])
 LATENCY: int = JOB["latency"]
-# The ports beside *_valid and *_ready that belong to the stream; levels[port][n] is the value
-# of a port that is not part of a handshake after n beats went in.
+# Ports other than *_valid and *_ready that belong to the stream. For ports outside the handshake, levels[port][n] is
+# the value after n input beats.
 S, M = (next(iter(JOB[side])).removesuffix("data") for side in ("inputs", "outputs"))
 LEVELS: dict[str, list[int]] = JOB.get("levels", {})
 
@@ -64,7 +64,7 @@ def due(count: int) -> int:
 
 
 async def reset(dut: Any, rng: random.Random) -> None:
-    """One to three cycles of reset, whatever the source offers and the sink takes meanwhile."""
+    """Reset for one to three cycles, with random handshakes of source and sink."""
     for _ in range(rng.randint(1, 3)):
         handshake = {f"{S}valid": rng.getrandbits(1), f"{M}ready": rng.getrandbits(1)}
         drive(dut, {"rst": 1, **handshake, **noise(dut, rng)})
@@ -98,10 +98,10 @@ async def stream(
         for port, values in LEVELS.items():
             assert int(getattr(dut, port).value) == values[len(trace.went_in)], f"{port} at cycle {cycle}"
         if int(m_valid.value):
-            got, place = sample(dut, JOB["outputs"]), len(trace.came_out)
+            words, place = sample(dut, JOB["outputs"]), len(trace.came_out)
             assert place < due(len(trace.went_in)), f"beat {place} came before its inputs"
-            assert got == EXPECTED[place], f"beat {place}: {got}, not {EXPECTED[place]}"
-            waiting = None if ready else got
+            assert words == EXPECTED[place], f"beat {place}: {words}, not {EXPECTED[place]}"
+            waiting = None if ready else words
             if ready:
                 trace.came_out.append(cycle)
         else:
@@ -128,18 +128,18 @@ async def drained(dut: Any) -> None:
 
 
 def check_timing(trace: Trace) -> None:
-    """With a sink that always takes: a beat leaves as soon as the stated latency allows."""
+    """If the sink never stalls, a beat leaves as soon as the stated latency allows."""
     previous = -JOB["gap"]
     for place, (edge, last) in enumerate(zip(trace.came_out, JOB["completes"], strict=False)):
-        wanted = max(trace.went_in[last] + LATENCY, previous + JOB["gap"])
-        assert edge == wanted, f"beat {place} came at {edge}, not at {wanted}"
+        expected = max(trace.went_in[last] + LATENCY, previous + JOB["gap"])
+        assert edge == expected, f"beat {place} came at {edge}, not at {expected}"
         previous = edge
 
 
 def short_run() -> int:
-    """So many beats, a number that leaves no output unfinished, for the slow runs."""
-    wanted = min(JOB["short"], len(SENT))
-    return min((last + 1 for last in JOB["completes"] if last + 1 >= wanted), default=len(SENT))
+    """Number of beats for the slow runs, chosen so that no output is incomplete."""
+    expected = min(JOB["short"], len(SENT))
+    return min((last + 1 for last in JOB["completes"] if last + 1 >= expected), default=len(SENT))
 
 
 @cocotb.test(skip=not STREAM)
@@ -172,7 +172,7 @@ async def idle_and_stalls(dut: Any) -> None:
 
 @cocotb.test(skip=not STREAM or JOB.get("capacity") is None)
 async def fills_while_stalled(dut: Any) -> None:
-    """Without a taker it accepts as many beats as it has room for, and then no more."""
+    """If the output is never accepted, the unit accepts as many beats as it has room for."""
     Clock(dut.clk, 10, unit="ns").start()
     rng, capacity = random.Random(3), JOB["capacity"]
     assert len(SENT) > capacity, "the job is too short for this test"
@@ -226,13 +226,13 @@ async def ready_is_registered(dut: Any) -> None:
     await RisingEdge(dut.clk)
     watched = {f"{S}ready": 0, f"{M}valid": 0}
     for _ in range(60):
-        seen = []
+        port_values = []
         for s_valid, m_ready in ((0, 0), (0, 1), (1, 0), (1, 1)):
             drive(dut, {f"{S}valid": s_valid, f"{M}ready": m_ready, **noise(dut, rng)})
             await Timer(1, unit="ns")
             data = JOB["outputs"] if int(getattr(dut, f"{M}valid").value) else {}
-            seen.append(sample(dut, {**watched, **data}))
-        assert all(state == seen[0] for state in seen)
+            port_values.append(sample(dut, {**watched, **data}))
+        assert all(state == port_values[0] for state in port_values)
         drive(dut, {f"{S}valid": rng.getrandbits(1), f"{M}ready": rng.getrandbits(1)})
         await RisingEdge(dut.clk)
 
@@ -247,8 +247,8 @@ async def run_pipeline(dut: Any, rng: random.Random, pause: float) -> None:
         await RisingEdge(dut.clk)
         place = row - LATENCY
         if place >= JOB["unknown"] and (enabled or LATENCY):
-            got = sample(dut, JOB["outputs"])
-            assert got == EXPECTED[place], f"row {place}: {got}, not {EXPECTED[place]}"
+            words = sample(dut, JOB["outputs"])
+            assert words == EXPECTED[place], f"row {place}: {words}, not {EXPECTED[place]}"
         row += enabled
         enabled = enable is None or rng.random() >= pause
         drive(dut, SENT[row] if enabled and row < len(SENT) else noise(dut, rng))
@@ -265,7 +265,7 @@ async def pipeline_at_full_rate(dut: Any) -> None:
 
 @cocotb.test(skip=STREAM or JOB.get("enable") is None)
 async def pipeline_with_pauses(dut: Any) -> None:
-    """While disabled nothing moves, whatever the inputs do."""
+    """While disabled, no register changes, independent of the inputs."""
     Clock(dut.clk, 10, unit="ns").start()
     for pause in (0.3, 0.8):
         await run_pipeline(dut, random.Random(7), pause)

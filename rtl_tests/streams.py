@@ -1,4 +1,4 @@
-"""What the module tests share: jobs for stream_cocotb.py, packing of beats, memory files."""
+"""Shared code of the module tests: jobs for stream_cocotb.py, packing of beats, memory files."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SIMULATORS = ("icarus", "verilator")
 class Stream:
     """Beats for a module with a valid/ready input and output.
 
-    `inputs` and `outputs` map the ports of each side, that of the data first, to their words;
-    output beat i is complete once input beat completes[i] went in.
+    `inputs` and `outputs` map the ports of each side to their words, the data port first. Output beat i is complete
+    after input beat completes[i].
     """
 
     inputs: Mapping[str, Sequence[int]]
@@ -41,7 +41,7 @@ class Stream:
     waits_for_reset: bool = False
     #: Beats of the slow runs.
     short: int = 250
-    #: Other output ports: the value after so many input beats.
+    #: Other output ports: value by number of input beats.
     levels: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def job(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def integers(rng: np.random.Generator, bits: int, signed: bool, shape: tuple[int
     return np.where(rng.random(shape) < 1 / 3, edges, values)
 
 
-def every(bits: int, signed: bool, lanes: int) -> npt.NDArray[np.int64]:
+def all_inputs(bits: int, signed: bool, lanes: int) -> npt.NDArray[np.int64]:
     """All integers of that type, (rows, lanes), in an order in which neighbours are unrelated."""
     values = np.arange(1 << bits) - ((1 << (bits - 1)) if signed else 0)
     shuffled = np.random.default_rng(bits).permutation(values)
@@ -114,38 +114,40 @@ def verilog(parameters: object) -> dict[str, object]:
 
 
 def dot_latency(terms: int, w_bits: int, each: int) -> int:
-    """Latency of products with blocks or constants: four terms, one or two a cycle, a tree that ends in a register, and digits."""
+    """Latency of products in DSP blocks or by constants: up to four terms, one or two per cycle, a tree, and digits."""
     tree, merge = (-(-terms // 4) - 1).bit_length(), ((w_bits + 1) // 2 - 1).bit_length()
     return -(-min(terms, 4) // (1 if each <= 1 else 2)) - (-tree // max(each, 1)) - (-merge // max(each, 1))
 
 
 def pairs_latency(terms: int, w_bits: int, each: int) -> int:
-    """Latency of hg_dot_pairs: sums of two codes, bits of weights for one or two pairs, one or two a cycle, and a tree."""
+    """Latency of hg_dot_pairs: pair sums, weight bits of one or two pairs, one or two per cycle, and a tree."""
     steps, tree = w_bits * (2 if terms > 2 else 1), (-(-terms // 4) - 1).bit_length()
     return 1 - (-steps // (1 if each <= 1 else 2)) - (-tree // max(each, 1))
 
 
 def sharing(x_bits: int, w_bits: int, rows: int, block: int) -> tuple[int, int]:
-    """Rows that share a multiplier block, three at most, and bits between their products, two at most."""
+    """Rows that share a DSP block, at most three, and guard bits between their products, at most two."""
     fit = [n for n in (2, 3) if (n - 1) * (x_bits + w_bits) + w_bits < block]
     packs = -(-rows // max([1, *fit]))
-    together = -(-rows // packs)
-    return together, min(2, (block - w_bits - 1) // (together - 1) - x_bits - w_bits) if together > 1 else 0
+    rows_per_block = -(-rows // packs)
+    return rows_per_block, min(
+        2, (block - w_bits - 1) // (rows_per_block - 1) - x_bits - w_bits
+    ) if rows_per_block > 1 else 0
 
 
-def chain_latency(terms: int, together: int, signed: bool, guard: int, each: int) -> int:
-    """Latency of hg_dot_chain: a cycle for each block, for registers, and for taking rows apart, and a tree of chains."""
-    most = 8 if together == 1 else min(8, 4 * 2**guard * (2 if signed else 1) - signed)
-    chains = -(-terms // most)
+def chain_latency(terms: int, rows_per_block: int, signed: bool, guard: int, each: int) -> int:
+    """Latency of hg_dot_chain: a cycle per block, registers, separation of rows, and a tree over chains."""
+    products_per_chain = 8 if rows_per_block == 1 else min(8, 4 * 2**guard * (2 if signed else 1) - signed)
+    chains = -(-terms // products_per_chain)
     length = -(-terms // chains)
     tree = (-(-terms // length) - 1).bit_length()
-    return length + (1 if together == 1 else 3) - (-tree // max(each, 1))
+    return length + (1 if rows_per_block == 1 else 3) - (-tree // max(each, 1))
 
 
 def mac_latency(
     terms: int, w_bits: int, mode: int, each: int, dsp: int = 0, rows: int = 1, x: tuple[int, int] = (4, 0)
 ) -> int:
-    """Latency of hg_mac; `rows` that take the same codes, and `x`: their bits, and whether they are signed, matter in blocks."""
+    """Latency of hg_mac. For DSP blocks: `rows` share the same codes, and `x` is their bits and sign."""
     if mode == 2:
         return 3 + (-(-((terms - 1) // 4).bit_length() // each) if each else 0)
     bits = max(w_bits, 2) if mode == 0 else w_bits
@@ -155,8 +157,8 @@ def mac_latency(
 
 
 def _chained(x: tuple[int, int], w_bits: int, rows: int, block: int) -> tuple[int, bool, int]:
-    together, guard = sharing(x[0], w_bits, rows, block)
-    return together, bool(x[1]), guard
+    rows_per_block, guard = sharing(x[0], w_bits, rows, block)
+    return rows_per_block, bool(x[1]), guard
 
 
 def sum_tables(weights: npt.NDArray[np.int64], first: int, stem: str) -> tuple[dict[str, str], dict[str, int]]:
@@ -172,13 +174,13 @@ def sum_tables(weights: npt.NDArray[np.int64], first: int, stem: str) -> tuple[d
         for t, (start, size) in enumerate(starts):
             for word in range(words):
                 for bits in range(1 << size):
-                    own = weights[word, row, start : start + size]
+                    weights_of_table = weights[word, row, start : start + size]
                     entry = bits << address | word
-                    sums[row, t, entry] = int(sum(w for k, w in enumerate(own) if bits >> k & 1))
-    least, most = np.minimum(weights, 0).sum(axis=2).min(), np.maximum(weights, 0).sum(axis=2).max()
+                    sums[row, t, entry] = int(sum(w for k, w in enumerate(weights_of_table) if bits >> k & 1))
+    min_sum, products_per_chain = np.minimum(weights, 0).sum(axis=2).min(), np.maximum(weights, 0).sum(axis=2).max()
     entry_bits, sum_bits = (
         max(int(high).bit_length(), int(~low).bit_length()) + 1
-        for low, high in ((min(sums.values()), max(sums.values())), (least, most))
+        for low, high in ((min(sums.values()), max(sums.values())), (min_sum, products_per_chain))
     )
     files = {}
     for row in range(rows):
@@ -192,8 +194,11 @@ def sum_tables(weights: npt.NDArray[np.int64], first: int, stem: str) -> tuple[d
 
 
 def words_latency(terms: int, x_bits: int, first: int, each: int, cut: int = 0) -> int:
-    """Latency of hg_dot_words: a register for two tables; of four one more, two if only one addition is in a cycle, with `cut` one behind
-    tables; a tree over sums of four tables; and the places of the codes."""
+    """Latency of hg_dot_words in cycles.
+
+    It has one register for two DA tables. Four DA tables need one more, or two if a cycle has only one addition. `cut`
+    adds a register after the DA tables. A tree over sums of four DA tables and the sum over bit positions follow.
+    """
     tree, merge = (-(-terms // (4 * first - 3)) - 1).bit_length(), (x_bits - 1).bit_length()
     four = 1 if terms < 2 * first else 2 if cut or each > 1 else 3
     return cut + four - (-tree // max(each, 1)) - (-merge // max(each, 1))

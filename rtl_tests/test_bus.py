@@ -38,8 +38,8 @@ class Bus:
             (beat | fill(8 * self.slot - self.width) << self.width).to_bytes(self.slot, "little") for beat in beats
         ]
         data = b"".join(slots)
-        rest = self.words * self.bus - len(data)
-        data += fill(8 * rest).to_bytes(rest, "little")
+        padding_bits = self.words * self.bus - len(data)
+        data += fill(8 * padding_bits).to_bytes(padding_bits, "little")
         return [int.from_bytes(data[k : k + self.bus], "little") for k in range(0, len(data), self.bus)]
 
     def word_of(self, beat: int) -> tuple[int, int]:
@@ -49,7 +49,7 @@ class Bus:
         return frame * self.words + ends[0], frame * self.words + ends[1]
 
     def made(self, rng: random.Random, frames: int, noise: bool) -> tuple[list[int], list[int], list[int]]:
-        """Beats, words and tlast of so many frames."""
+        """Beats, words and tlast of `frames` frames."""
         beats = [rng.getrandbits(self.width) for _ in range(frames * self.beats)]
         fill = rng.getrandbits if noise else (lambda bits: 0)
         words = [w for k in range(0, len(beats), self.beats) for w in self.frame(beats[k : k + self.beats], fill)]
@@ -102,21 +102,21 @@ def test_bus_in(simulate: Callable[..., None], simulator: str, bus: Bus, wrong: 
 def test_bus_out(simulate: Callable[..., None], simulator: str, bus: Bus) -> None:
     """Padding is zero."""
     beats, words, last = bus.made(random.Random(bus.width), frames_of(bus), noise=False)
-    whole = {k: beat for beat in range(len(beats)) for k in range(bus.word_of(beat)[0], bus.word_of(beat)[1] + 1)}
+    full_mask = {k: beat for beat in range(len(beats)) for k in range(bus.word_of(beat)[0], bus.word_of(beat)[1] + 1)}
     job = Stream(
         {"s_data": beats},
         {"m_axis_tdata": words, "m_axis_tlast": last},
         latency=1 if bus.plain else 2,
-        completes=[whole[k] for k in range(len(words))],
+        completes=[full_mask[k] for k in range(len(words))],
         continuous="input" if bus.slot <= bus.bus else "output",
         registered=True,
     )
     simulate(simulator, "hg_bus_out", bus.parameters, job)
 
 
-#: (bytes of a word, those of the last word that count)
+#: (bytes of a word, payload bytes of the last word)
 KEEPS = [(4, 4), (4, 1), (1, 1), (8, 5)]
-#: The modules have no clock, or look through it: the bench has registers for what comes a cycle later.
+#: The modules are combinational or unclocked at this port: the bench registers their outputs.
 BENCH = """module keep #(parameter BYTES = 1, parameter LAST = 1) (
     input wire clk, input wire rst, input wire [BYTES-1:0] tkeep, input wire tvalid, input wire tready,
     input wire tlast, input wire error_in, output wire frame_error, output wire [BYTES-1:0] made
@@ -142,18 +142,18 @@ endmodule
 def test_keep(simulate: Callable[..., None], simulator: str, size: int, last: int) -> None:
     """An error is a word that is taken without a byte that counts; more bytes are none. Both errors are one."""
     rng = random.Random(size)
-    whole, some = (1 << size) - 1, (1 << last) - 1
+    full_mask, some = (1 << size) - 1, (1 << last) - 1
     names = ("rst", "tkeep", "tvalid", "tready", "tlast", "error_in")
-    rows = [(1, whole, 0, 0, 0, 0)]
+    rows = [(1, full_mask, 0, 0, 0, 0)]
     for _ in range(600):
-        keep = rng.choice([whole, whole, whole, some, rng.getrandbits(size)])
+        keep = rng.choice([full_mask, full_mask, full_mask, some, rng.getrandbits(size)])
         rows.append((int(rng.random() < 0.2), keep, *(rng.getrandbits(1) for _ in range(3)), int(rng.random() < 0.1)))
     errors, error = [], 0
-    for reset, keep, valid, ready, end, given in rows:
-        lacks = valid and ready and (some if end else whole) & ~keep
+    for reset, keep, valid, ready, end, error_in in rows:
+        lacks = valid and ready and (some if end else full_mask) & ~keep
         error = 0 if reset else int(bool(error or lacks))
-        errors.append(error | given)
-    made = [some if row[4] else whole for row in rows]
+        errors.append(error | error_in)
+    made = [some if row[4] else full_mask for row in rows]
     inputs = {name: [row[k] for row in rows] for k, name in enumerate(names)}
     job = Pipeline(inputs, {"frame_error": errors, "made": made}, latency=1, enable=None)
     simulate(simulator, "keep", {"BYTES": size, "LAST": last}, job, {"keep.v": BENCH})

@@ -61,8 +61,8 @@ def functions(rng: np.random.Generator, case: Case) -> ThresholdTable:
 def test_compare(simulate: Callable[..., None], simulator: str, case: Case) -> None:
     rng = np.random.default_rng(case.in_w + case.lanes)
     f = functions(rng, case)
-    found = compare.find(f)
-    assert not isinstance(found, str)
+    realization = compare.find(f)
+    assert not isinstance(realization, str)
     sets = np.arange(f.sets).reshape(case.folds, case.lanes)
     if case.in_w <= 12:
         # Every input of every set.
@@ -71,19 +71,21 @@ def test_compare(simulate: Callable[..., None], simulator: str, case: Case) -> N
         x = order.reshape(-1, case.lanes)
     else:
         x = integers(rng, case.in_w, case.in_signed, (600 * case.folds, case.lanes))
-        near = np.concatenate([rng.choice(f.table[:, s], 600) for s in sets.ravel()]).reshape(*sets.shape, 600)
-        near = near.transpose(2, 0, 1).reshape(x.shape) + rng.integers(-1, 1, x.shape)
-        x = np.clip(np.where(rng.random(x.shape) < 0.7, near, x), f.lo[0], f.hi[0])
+        near_thresholds = np.concatenate([rng.choice(f.table[:, s], 600) for s in sets.ravel()]).reshape(
+            *sets.shape, 600
+        )
+        near_thresholds = near_thresholds.transpose(2, 0, 1).reshape(x.shape) + rng.integers(-1, 1, x.shape)
+        x = np.clip(np.where(rng.random(x.shape) < 0.7, near_thresholds, x), f.lo[0], f.hi[0])
     code = f.apply(x.reshape(-1, f.sets)).reshape(x.shape)
     source, result = int_type(case.in_w, case.in_signed), IntType(case.base, case.base + case.steps)
-    bound = binding.bind(found, sets, source, result, "f")
+    bound = binding.bind(realization, sets, source, result, "f")
     assert bound.parameters["STEPS"] == case.steps
     assert bound.parameters["FALLING"] == case.falling
     job = Stream(
         {"s_data": pack(x, source.bits)},
         {"m_data": pack(code, result.bits)},
-        latency=found.latency,
-        capacity=found.latency,
+        latency=realization.latency,
+        capacity=realization.latency,
     )
     parameters = {name: constant(value) for name, value in bound.parameters.items()}
     simulate(simulator, bound.module, parameters, job, bound.memories)

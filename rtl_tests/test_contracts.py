@@ -1,4 +1,4 @@
-"""What modules with valid and ready promise, proven for inputs of any length by the contracts of formal/."""
+"""Contracts of modules with valid and ready, proven by the assertions of formal/ for inputs of any length."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from contracts import (
     axil_weights,
     axis_in,
     axis_out,
-    beside,
     bus_in,
     bus_out,
     combinational,
     concat,
+    concat_channels,
     dynmvu,
     dynmvu_once,
     f32_join,
@@ -82,7 +82,7 @@ QUICK = [
     gather(1, 4, [(2, 1), (2, 2)]),
     fork(1, 2),
     join(1, 1, 2),
-    beside(2, (1, 2), (1, 2), (0, 1), 3),
+    concat_channels(2, (1, 2), (1, 2), (0, 1), 3),
     concat(1, (1, 2), (1, 0), 3, (2, 3)),
     pick(1, 3, (2, 0, 0, 1)),
     take(1, (2, 3, 1), (0, 2, 1), (1, 3, 1), (0, 1, 1)),
@@ -158,7 +158,7 @@ SLOW = [
     fork(2, 1),
     fork(1, 3),
     join(2, 2, 1),
-    beside(1, (1, 1), (1, 1), (0, 0), 1),
+    concat_channels(1, (1, 1), (1, 1), (0, 0), 1),
     concat(2, (2, 1), (0, 1), 2, (1, 1)),
     concat(1, (1, 1), (0, 0), 1, (4, 1)),
     pick(2, 2, (1,)),
@@ -181,9 +181,9 @@ SLOW = [
     bus_out(2, 3, 3, 2),
     bus_out(1, 4, 1, 5),
     window(1, PADDED),
-    window(1, STRIDED, more=1),
+    window(1, STRIDED, extra_words=1),
     window(1, FOLDED),
-    window(1, GROUPED, more=2),
+    window(1, GROUPED, extra_words=2),
     window(1, DILATED),
     unfold(1, PADDED),
     unfold(1, STRIDED),
@@ -208,13 +208,13 @@ SLOW = [
     axil_regs(2, 1, 4, 0x1234500000005, 0xFF00FF),
     axil_regs(3, 2, 5, 0xFFFFFFFF << 40, 0xFEDC0123 << 48),
 ]
-#: Mistakes, at least one in each unit, and the assertion that has to find it.
+#: Seeded mistakes, at least one in each unit, and the assertion that must find each.
 BROKEN = [
     fifo(2, 3).broken("s_ready = ready_reg", "s_ready = 1'b1", "changed"),  # overwrites beats
     fifo(2, 3).broken("s_ready = ready_reg", "s_ready = 1'b1", "crowded"),
-    fifo(2, 3).broken("push || count_reg != ONE", "1'b1", "created"),  # a beat that did not come in
+    fifo(2, 3).broken("push || count_reg != ONE", "1'b1", "created"),  # a beat that never arrived
     fifo(2, 3).broken("some_reg  <= 1'b0;", ";", "created"),  # a reset that does not empty it
-    fifo(1, 4).broken("count_reg != NEARLY", "count_reg < NEARLY - 1'b1", "refused"),  # room for one beat less
+    fifo(1, 4).broken("count_reg != NEARLY", "count_reg < NEARLY - 1'b1", "refused"),  # capacity is one beat smaller
     fifo(1, 4, ahead=True).broken("push && write_reg == read_next", "push", "changed"),
     slice_(2, full=False).broken("? 2'b10 : 2'b01", "? 2'b11 : 2'b01", "changed"),  # loses beats
     powered_up(slice_(2)).broken("valid_reg <= full_reg || s_valid", "valid_reg <= !free_reg || s_valid", "quiet"),
@@ -225,12 +225,12 @@ BROKEN = [
         "(half_reg != end_pass) ? HALF", "half_reg ? {AW{1'b0}}", "changed"
     ),  # repeats another vector
     replay(1, 2, 2).broken("push ? !nearly : ready_reg", "1'b1", "changed"),  # overwrites beats
-    replay(1, 1, 3).broken("if (ready_reg) wait_reg", "wait_reg", "changed"),  # loses the beat that waits
+    replay(1, 1, 3).broken("if (ready_reg) wait_reg", "wait_reg", "changed"),  # loses the buffered beat
     replay(1, 1, 3).broken("!(waits_reg || valid_reg)", "1'b0", "refused"),
     replay(1, 3, 1).broken("last_reg  <= end_beat", "last_reg  <= end_pass", "changed"),
     width(1, (3, 2)).broken("? from << (WIDTH << g) : from", "? from << WIDTH : from", "changed"),
     width(1, (3, 2)).broken("count_reg >= less", "count_reg > less", "late"),
-    width(1, (2, 4)).broken("!begun_next || !valid_next", "1'b1", "changed"),  # overwrites a beat that waits
+    width(1, (2, 4)).broken("!begun_next || !valid_next", "1'b1", "changed"),  # overwrites a buffered beat
     width(1, (2, 4)).broken("if (s_valid && begun_reg && !valid_reg) begin", "if (push) begin", "changed"),
     width(1, (1, 4), (7, 7)).broken("if (short) data_reg", "if (!short) data_reg", "changed"),
     width(1, (4, 2)).broken("!(advance && single)", "!advance"),  # forgets the other parts
@@ -239,7 +239,9 @@ BROKEN = [
     fork(1, 2).broken("done_reg | m_ready", "m_ready", "created"),  # an output takes a beat twice
     fork(1, 2).broken("{COUNT{s_valid}} & ~done_reg", "{COUNT{s_valid}}", "created"),
     join(1, 1, 2).broken("assign b_ready = en && a_valid", "assign b_ready = en", "changed"),  # loses beats of b
-    beside(2, (1, 2), (1, 2), (0, 1), 3).broken("assign a_ready = en && b_valid", "assign a_ready = en", "changed"),
+    concat_channels(2, (1, 2), (1, 2), (0, 1), 3).broken(
+        "assign a_ready = en && b_valid", "assign a_ready = en", "changed"
+    ),
     concat(1, (1, 2), (1, 0), 3, (2, 3)).broken("turn_reg ? LAST_B : LAST_A", "turn_reg ? LAST_A : LAST_B"),
     pick(1, 3, (2, 0, 0, 1)).broken("MAP[32*i +: 32]", "MAP[0 +: 32]", "changed"),
     take(1, (2, 3, 1), (0, 2, 1), (1, 3, 1), (0, 1, 1)).broken("m_ready || !(&keeps)", "m_ready && &keeps", "stuck"),
@@ -257,7 +259,7 @@ BROKEN = [
     window(1, LINE, late=1).broken("(LATE == 0 || go) ? moved", "(LATE != 0 || go) ? moved", "created"),
     window(1, LINE).broken("assign room     = over[CW-1]", "assign room     = 1'b0", "refused"),
     unfold(1, LINE, columns=4).broken("assign complete = !have[CW-1]", "assign complete = 1'b1", "created"),
-    # Reads of the place that is written next give anything, too.
+    # Reads of the address that is written next are undefined, too.
     replay(1, 2, 2).broken("push && write_reg == place", "write_reg == place", "changed"),
     window(1, LINE).broken("take && write_reg == address", "write_reg == address", "changed"),
     unfold(1, LINE, columns=4).broken("write && write_reg ==", "write_reg ==", "changed"),
@@ -274,10 +276,12 @@ BROKEN = [
     norm_root(1, 1).broken("rows_reg != WAYS[C_W-1:0]", "1'b1", "changed"),
     norm_scale(2).broken("a_valid && beat_reg == LAST", "a_valid", "row"),
     norm_scale(2).broken("valid_reg <= 8'd0;", ";", "on_time"),  # a reset that leaves elements inside
-    dynmvu(2).broken("if (rst) fold_reg <= {FW{1'b0}};", "", "created"),  # a sum with what was there before a reset
+    dynmvu(2).broken(
+        "if (rst) fold_reg <= {FW{1'b0}};", "", "created"
+    ),  # a sum that includes beats from before a reset
     dynmvu_once(0).broken("assign b_ready = near && a_valid", "assign b_ready = near", "crowded"),  # loses beats of b
 ]
-#: More of them: every assertion of every contract.
+#: Further mistakes, for every assertion of every contract.
 MORE_BROKEN = [
     rows_buffer(1, 2, 1).broken("full_reg  <= 2'b00;", "", "created"),
     rows_max(1, 2, 1, 0).broken("if (take_reg) best_reg", "best_reg", "below"),
@@ -316,13 +320,13 @@ MORE_BROKEN = [
 
 
 def check(cases: list[Case], folder: Path) -> dict[str, str]:
-    """What is wrong with each case."""
+    """Problems by case; empty if all cases are proven."""
     wrong = {}
-    for case, made in zip(cases, translate(cases, folder), strict=True):
-        paths = combinational(made, case)
+    for case, folder_of_case in zip(cases, translate(cases, folder), strict=True):
+        paths = combinational(folder_of_case, case)
         if paths != case.paths:
             wrong[str(case)] = f"paths {sorted(paths)}, not {sorted(case.paths)}"
-        elif (verdict := prove(made, case.frames)) != ("bounded" if case.frames else "proved"):
+        elif (verdict := prove(folder_of_case, case.frames)) != ("bounded" if case.frames else "proved"):
             wrong[str(case)] = verdict[-500:]
     return wrong
 
@@ -345,19 +349,26 @@ PARTS = 6
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_nothing_is_sent_at_power_up(part: int, tmp_path: Path) -> None:
-    """But by those whose memories are full, or whose counts say so, where registers begin at 0: they have to be reset."""
+    """Exceptions are units whose counters report a full memory if registers begin at 0: they need a reset."""
     modules = LINKED[part::PARTS]
     cases = [powered_up(case) for case in QUICK if case.links and case.module in modules]
-    found = [(case, prove(made, case.frames)) for case, made in zip(cases, translate(cases, tmp_path), strict=True)]
-    sending = {case.module for case, verdict in found if verdict == "violated"}
+    verdicts = [
+        (case, prove(folder_of_case, case.frames))
+        for case, folder_of_case in zip(cases, translate(cases, tmp_path), strict=True)
+    ]
+    sending = {case.module for case, verdict in verdicts if verdict == "violated"}
     assert sending == {"hg_replay", "hg_unfold", "hg_window"} & {*modules}
-    assert {verdict for case, verdict in found if case.module not in sending} <= {"proved", "bounded"}
+    assert {verdict for case, verdict in verdicts if case.module not in sending} <= {"proved", "bounded"}
 
 
 def missed(cases: list[Case], folder: Path) -> list[str]:
-    """The mistakes that are not found."""
-    made = zip(cases, translate(cases, folder), strict=True)
-    return [f"{case} {case.only} {case.rewrites}" for case, one in made if prove(one, frames=40) != "violated"]
+    """The mistakes that no assertion finds."""
+    folders = zip(cases, translate(cases, folder), strict=True)
+    return [
+        f"{case} {case.only} {case.rewrites}"
+        for case, folder_of_case in folders
+        if prove(folder_of_case, frames=40) != "violated"
+    ]
 
 
 @pytest.mark.cases(1)
@@ -373,7 +384,7 @@ def test_more_broken_units_are_found(part: int, tmp_path: Path) -> None:
 
 
 def test_every_assertion_finds_a_mistake() -> None:
-    """Each has a broken unit of its own."""
+    """Each assertion has a broken unit that violates it."""
     names = [name for file in CONTRACTS for name in re.findall(r"(\w+): assert ", file.read_text())]
     assert len(set(names)) == len(names)
     assert {case.only for case in [*BROKEN, *MORE_BROKEN]} == {"*", *names}

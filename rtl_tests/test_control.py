@@ -15,8 +15,11 @@ def test_control(cocotb_job: Callable[..., None], simulator: str, words: list[in
     version, model = 0x00010203, 0x89ABCDEF
     packed = sum(count << 32 * place for place, count in enumerate(words))
     parameters = {
-        "VERSION": f"32'h{version:x}", "MODEL": f"32'h{model:x}", "INPUTS": len(words), "OUTPUTS": outputs,
+        "VERSION": f"32'h{version:x}",
+        "MODEL": f"32'h{model:x}",
+        "INPUTS": len(words),
+        "OUTPUTS": outputs,
         "WORDS": f"{32 * len(words)}'h{packed:x}",
-    }  # fmt: skip
+    }
     job = {"version": version, "model": model, "words": words, "outputs": outputs}
     cocotb_job(simulator, "hg_control", parameters, job, tests=3)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from streams import Stream, every, integers, pack, sweep
+from streams import Stream, all_inputs, integers, pack, sweep
 from verilated import tool_environment
 
 from hlsgen.numerics.fixed import IntType
@@ -35,14 +35,14 @@ class Case:
     noise: int
     #: All lanes have the same functions.
     shared: bool = False
-    #: Each set has an interval of its own; the first one is that of its middle thresholds.
+    #: Each set has its own interval. The first interval covers the set's middle thresholds only.
     inside: bool = False
-    #: What is expected: finer parts of thresholds, inputs beyond the buckets of the first set.
+    #: Expected features: finer parts of thresholds, inputs outside the buckets of the first set.
     rest: bool = False
     beyond: bool = True
     #: Codes are sent before they are in registers.
     open: bool = False
-    #: Tables that are logic have registers behind them.
+    #: Lookup tables in logic have output registers.
     deep: bool = False
 
     @property
@@ -112,12 +112,16 @@ def functions(case: Case) -> ThresholdTable:
 
 def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray) -> None:
     steps = functions(case)
-    found = correct.find(steps, case.folds > 1)
-    assert isinstance(found, correct.Correct), found
-    found = replace(found, every=1) if case.deep else found
-    assert (found.rest_bits > 0, bool(found.beyond[0]), found.deep) == (case.rest, case.beyond, case.deep)
+    realization = correct.find(steps, case.folds > 1)
+    assert isinstance(realization, correct.Correct), realization
+    realization = replace(realization, every=1) if case.deep else realization
+    assert (realization.rest_bits > 0, bool(realization.beyond[0]), realization.deep) == (
+        case.rest,
+        case.beyond,
+        case.deep,
+    )
     result = IntType(case.base, case.base + case.steps)
-    bound = binding.bind(found, case.table, domain(case), result, "c")
+    bound = binding.bind(realization, case.table, domain(case), result, "c")
     channel = case.table[np.arange(len(x)) % case.folds]
     x = np.clip(x, steps.lo[channel], steps.hi[channel])
     code = np.empty_like(x)
@@ -129,8 +133,8 @@ def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray
     job = Stream(
         {"s_data": pack(x, case.in_w)},
         {"m_data": pack(code, result.bits)},
-        latency=found.latency - case.open,
-        capacity=found.latency - case.open,
+        latency=realization.latency - case.open,
+        capacity=realization.latency - case.open,
     )
     parameters = {name: _text(value) for name, value in bound.parameters.items()} | {"OPEN": int(case.open)}
     simulate(simulator, "hg_correct", parameters, job, bound.memories)
@@ -147,15 +151,17 @@ def _text(value: object) -> object:
 def test_correct(simulate: Callable[..., None], simulator: str, case: Case) -> None:
     rng = np.random.default_rng(case.lanes)
     x = integers(rng, case.in_w, case.signed, (300, case.lanes))
-    near = rng.choice(functions(case).table.ravel(), x.shape) + rng.integers(-2, 2, x.shape)
-    x = np.where((rng.random(x.shape) < 0.7) & (near >= x.min()) & (near <= x.max()), near, x)
+    near_thresholds = rng.choice(functions(case).table.ravel(), x.shape) + rng.integers(-2, 2, x.shape)
+    x = np.where(
+        (rng.random(x.shape) < 0.7) & (near_thresholds >= x.min()) & (near_thresholds <= x.max()), near_thresholds, x
+    )
     run(simulate, simulator, case, x)
 
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("case", [FLAT, LOGIC, REST, MEMORY, MEMORY_REST])
 def test_every_input(simulate: Callable[..., None], case: Case) -> None:
-    x = every(case.in_w, case.signed, case.lanes)
+    x = all_inputs(case.in_w, case.signed, case.lanes)
     run(simulate, "icarus", case, np.repeat(x, case.folds, axis=0))
 
 
@@ -174,6 +180,6 @@ def test_registers_behind_memories_stop_elaboration(values: str, stops: bool) ->
     """DEEP counts for tables that are logic only: with memories codes would belong to other beats."""
     command = ["verilator", "--lint-only", "--quiet", "-Wno-fatal", "-y", str(RTL), "--top-module", "hg_correct"]
     command += [*(f"-G{value}" for value in values.split()), str(RTL / "hg_correct.v")]
-    done = subprocess.run(command, env=tool_environment(), capture_output=True, text=True, check=False)
-    assert (done.returncode != 0) == stops, done.stderr
-    assert ("hg_parameter_error_correct_deep" in done.stderr) == stops
+    completed = subprocess.run(command, env=tool_environment(), capture_output=True, text=True, check=False)
+    assert (completed.returncode != 0) == stops, completed.stderr
+    assert ("hg_parameter_error_correct_deep" in completed.stderr) == stops

@@ -18,7 +18,8 @@ from hlsgen.verilog.count_text import count_module_text
 
 #: Bits that are counted, places of the number, bits of the sum.
 SHAPES = [(5, 3, 4), (5, 3, 3), (3, 2, 3), (1, 1, 2), (1, 1, 1), (4, 3, 2)]
-#: Rows, columns, counters between registers, bits of a sum. With triples, without, with columns in none; few columns.
+#: Rows, columns, counters between registers, bits of a sum. Cases have triples, no triples, columns in no triple, or
+#: few columns.
 CASES = [
     (3, 20, 2, 5),
     (20, 30, 1, 6),
@@ -44,13 +45,13 @@ def test_every_count(shape: tuple[int, int, int]) -> None:
 
 def module(case: tuple[int, ...]) -> tuple[str, np.ndarray[Any, Any], int]:
     """(text, weights, latency), with a row of zeros, one of ones, and two that are complements."""
-    rows, columns, every, y_bits = case
+    rows, columns, levels, y_bits = case
     weight = np.random.default_rng(sum(case)).integers(0, 2, (rows, columns))
     if rows > 4:
         weight[:2] = [[0], [1]]
         weight[2] = 1 - weight[3]
     graph = agreements(weight)
-    return count_module_text("counts", graph, every, y_bits), weight, graph.latency(every)
+    return count_module_text("counts", graph, levels, y_bits), weight, graph.latency(levels)
 
 
 @pytest.mark.cases(1)
@@ -75,6 +76,8 @@ def test_no_warnings(case: tuple[int, ...], tmp_path: Path) -> None:
         ["verilator", "--lint-only", "-Wall", "--public-flat-rw", "--top-module", "counts"],
         ["iverilog", "-Wall", "-g2005", "-tnull"],
     ):
-        done = subprocess.run([*command, *files], capture_output=True, text=True, check=False, env=tool_environment())
-        said = [line for line in done.stderr.splitlines() if "timescale" not in line]
-        assert (done.returncode, said) == (0, [])
+        completed = subprocess.run(
+            [*command, *files], capture_output=True, text=True, check=False, env=tool_environment()
+        )
+        said = [line for line in completed.stderr.splitlines() if "timescale" not in line]
+        assert (completed.returncode, said) == (0, [])

@@ -13,13 +13,21 @@ import pytest
 from lanes import compile_function
 from streams import RTL, Pipeline, chain_latency, dot_latency, integers, pack, pairs_latency, sweep
 
-# terms, bits, signed, a register every so many levels
+# terms, bits, signed, levels per register
 TREES = [(5, 4, 1, 2), (7, 3, 0, 1), (1, 6, 1, 2), (2, 1, 0, 1), (16, 8, 1, 3), (33, 5, 1, 0), (9, 32, 1, 4)]
-# terms, bits and sign of x, bits of w (1: -1 and 1), a register every so many levels
-DOTS = [(5, 4, 0, 3, 2), (6, 5, 1, 1, 1), (1, 1, 0, 1, 2), (1, 8, 1, 8, 1), (8, 1, 0, 2, 0), (17, 8, 0, 6, 2), (3, 32, 1, 16, 2)]  # fmt: skip
+# terms, bits and sign of x, bits of w (1: -1 and 1), levels per register
+DOTS = [
+    (5, 4, 0, 3, 2),
+    (6, 5, 1, 1, 1),
+    (1, 1, 0, 1, 2),
+    (1, 8, 1, 8, 1),
+    (8, 1, 0, 2, 0),
+    (17, 8, 0, 6, 2),
+    (3, 32, 1, 16, 2),
+]
 #: The forms of a dot product, with their latencies and the port of their sum.
 FORMS = {"hg_dot_pairs": (pairs_latency, "sums"), "hg_dot_plain": (dot_latency, "sum")}
-#: What they are made of.
+#: Submodules of the dot products.
 PARTS = ("hg_adder_tree", "hg_delay", "hg_digits", "hg_pair_row")
 
 
@@ -58,8 +66,16 @@ def test_dot(simulate: Callable[..., None], simulator: str, shape: tuple[int, in
 
 # terms, bits and sign of x, bits of w: at most 16 bits of input together
 EXHAUSTIVE = [
-    (2, 4, 1, 4), (5, 2, 0, 1), (4, 3, 1, 1), (1, 8, 1, 8), (1, 8, 0, 8), (3, 3, 0, 2), (2, 5, 0, 3), (2, 2, 1, 6), (3, 2, 1, 3),
-]  # fmt: skip
+    (2, 4, 1, 4),
+    (5, 2, 0, 1),
+    (4, 3, 1, 1),
+    (1, 8, 1, 8),
+    (1, 8, 0, 8),
+    (3, 3, 0, 2),
+    (2, 5, 0, 3),
+    (2, 2, 1, 6),
+    (3, 2, 1, 3),
+]
 
 LONG = [
     (8, 8, 0, 8),
@@ -74,11 +90,18 @@ LONG = [
 
 
 def compiled(
-    form: str, shape: tuple[int, int, int, int], each: int, **more: int
+    form: str, shape: tuple[int, int, int, int], each: int, **further_parameters: int
 ) -> Callable[..., npt.NDArray[np.uint64]]:
     terms, x_bits, x_signed, w_bits = shape
     files = [RTL / f"{form}.v", *(RTL / f"{name}.v" for name in PARTS)]
-    parameters = {"SIMD": terms, "X_W": x_bits, "X_SIGNED": x_signed, "W_W": w_bits, "EVERY": each, **more}
+    parameters = {
+        "SIMD": terms,
+        "X_W": x_bits,
+        "X_SIGNED": x_signed,
+        "W_W": w_bits,
+        "EVERY": each,
+        **further_parameters,
+    }
     ports, out = {"x": terms * x_bits, "w": terms * w_bits}, width(terms, x_bits, w_bits)
     latency, name = FORMS[form]
     return compile_function(files, form, parameters, ports, (name, out), latency(terms, w_bits, each))
@@ -99,8 +122,8 @@ def test_every_dot(form: str, shape: tuple[int, int, int, int]) -> None:
 
 
 def unpacked(words: npt.NDArray[Any], terms: int, bits: int, signed: bool) -> npt.NDArray[np.int64]:
-    found = words[:, None] >> (np.arange(terms) * bits) & ((1 << bits) - 1)
-    return np.asarray(found - ((found >> (bits - 1) & signed) << bits))
+    unpacked = words[:, None] >> (np.arange(terms) * bits) & ((1 << bits) - 1)
+    return np.asarray(unpacked - ((unpacked >> (bits - 1) & signed) << bits))
 
 
 @pytest.mark.cases(1)
@@ -124,7 +147,7 @@ def test_many_terms(form: str, shape: tuple[int, int, int, int], each: int) -> N
 
 @pytest.mark.parametrize("each", [1, 2])
 def test_products_in_blocks(each: int) -> None:
-    """hg_dot_plain with multiplier blocks, of one to nine terms, some with no full group of four: signs, random and extreme."""
+    """hg_dot_plain in DSP blocks with one to nine terms, random and extreme, signed or not."""
     for terms, x_signed in ((1, 0), (2, 1), (3, 0), (4, 1), (6, 0), (7, 1), (9, 0)):
         rng = np.random.default_rng(terms)
         x, w = integers(rng, 6, bool(x_signed), (2000, terms)), integers(rng, 5, True, (2000, terms))
@@ -137,19 +160,40 @@ def test_products_in_blocks(each: int) -> None:
 
 
 # columns, rows, bits and sign of x, bits of w, guard: at most 16 bits of codes and weights together
-EVERY_PACK = [(1, 2, 4, 0, 4, 0), (1, 2, 4, 1, 4, 2), (1, 3, 4, 1, 4, 1), (2, 2, 2, 0, 3, 2), (1, 2, 8, 0, 4, 0), (3, 2, 2, 1, 2, 1)]  # fmt: skip
+EVERY_PACK = [
+    (1, 2, 4, 0, 4, 0),
+    (1, 2, 4, 1, 4, 2),
+    (1, 3, 4, 1, 4, 1),
+    (2, 2, 2, 0, 3, 2),
+    (1, 2, 8, 0, 4, 0),
+    (3, 2, 2, 1, 2, 1),
+]
 LONG_PACKS = [(3, 2, 8, 0, 8, 0), (4, 2, 8, 1, 8, 2), (5, 3, 4, 1, 4, 2), (9, 2, 5, 0, 3, 1), (6, 3, 4, 0, 3, 0)]
 
-# columns, rows, of which so many share a block, bits and sign of x, bits of w, guard: likewise
+# columns, rows, rows per block, bits and sign of x, bits of w, guard: likewise
 EVERY_CHAIN = [
-    (4, 1, 1, 2, 0, 2, 0), (2, 1, 1, 4, 1, 4, 0), (2, 2, 2, 2, 0, 3, 0), (2, 2, 2, 2, 1, 2, 1), (3, 2, 2, 1, 0, 2, 0),
-    (1, 3, 3, 4, 1, 4, 1), (1, 3, 2, 4, 0, 4, 0), (2, 3, 3, 2, 1, 2, 2),
-]  # fmt: skip
-# Of so many bits that a chain sums more than its fields hold, and sums of rows that nearly fill them.
+    (4, 1, 1, 2, 0, 2, 0),
+    (2, 1, 1, 4, 1, 4, 0),
+    (2, 2, 2, 2, 0, 3, 0),
+    (2, 2, 2, 2, 1, 2, 1),
+    (3, 2, 2, 1, 0, 2, 0),
+    (1, 3, 3, 4, 1, 4, 1),
+    (1, 3, 2, 4, 0, 4, 0),
+    (2, 3, 3, 2, 1, 2, 2),
+]
+# Cases wide enough that a chain's sums exceed its fields, and sums of rows that nearly fill them.
 LONG_CHAINS = [
-    (4, 2, 2, 8, 0, 8, 0), (7, 2, 2, 4, 1, 4, 0), (8, 2, 2, 4, 0, 4, 0), (8, 1, 1, 8, 1, 6, 0), (11, 1, 1, 5, 0, 4, 0),
-    (8, 3, 3, 2, 0, 2, 2), (10, 3, 3, 2, 1, 2, 1), (8, 2, 2, 4, 1, 4, 2), (7, 3, 2, 3, 1, 3, 1), (5, 3, 3, 4, 0, 4, 0),
-]  # fmt: skip
+    (4, 2, 2, 8, 0, 8, 0),
+    (7, 2, 2, 4, 1, 4, 0),
+    (8, 2, 2, 4, 0, 4, 0),
+    (8, 1, 1, 8, 1, 6, 0),
+    (11, 1, 1, 5, 0, 4, 0),
+    (8, 3, 3, 2, 0, 2, 2),
+    (10, 3, 3, 2, 1, 2, 1),
+    (8, 2, 2, 4, 1, 4, 2),
+    (7, 3, 2, 3, 1, 3, 1),
+    (5, 3, 3, 4, 0, 4, 0),
+]
 
 _LATE = """module late(input clk, input en, input [{x}:0] x, input [{w}:0] w, output [{out}:0] sums);
     reg [{x}:0] x_reg;
@@ -165,20 +209,22 @@ def packed(
     """hg_dot_packed, with codes and weights in the same cycle."""
     columns, rows, x_bits, x_signed, w_bits, guard = shape
     names = {"SIMD": columns, "ROWS": rows, "X_W": x_bits, "X_SIGNED": x_signed, "W_W": w_bits, "GUARD": guard}
-    return together("hg_dot_packed", {**names, "EVERY": each}, dot_latency(columns, w_bits, each), folder)
+    return rows_function("hg_dot_packed", {**names, "EVERY": each}, dot_latency(columns, w_bits, each), folder)
 
 
 def chained(
     shape: tuple[int, int, int, int, int, int, int], each: int, folder: Path
 ) -> Callable[..., npt.NDArray[np.uint64]]:
     """hg_dot_chain, likewise."""
-    columns, rows, own, x_bits, x_signed, w_bits, guard = shape
+    columns, rows, rows_per_block, x_bits, x_signed, w_bits, guard = shape
     names = {"SIMD": columns, "ROWS": rows, "X_W": x_bits, "X_SIGNED": x_signed, "W_W": w_bits, "GUARD": guard}
-    latency = chain_latency(columns, own, bool(x_signed), guard, each)
-    return together("hg_dot_chain", {**names, "EACH": own, "EVERY": each}, latency, folder)
+    latency = chain_latency(columns, rows_per_block, bool(x_signed), guard, each)
+    return rows_function("hg_dot_chain", {**names, "EACH": rows_per_block, "EVERY": each}, latency, folder)
 
 
-def together(form: str, names: dict[str, int], latency: int, folder: Path) -> Callable[..., npt.NDArray[np.uint64]]:
+def rows_function(
+    form: str, names: dict[str, int], latency: int, folder: Path
+) -> Callable[..., npt.NDArray[np.uint64]]:
     """A form that takes weights a cycle before codes, with both in the same cycle."""
     columns, rows, x_bits, w_bits = (names[name] for name in ("SIMD", "ROWS", "X_W", "W_W"))
     ports, out = {"x": columns * x_bits, "w": rows * columns * w_bits}, rows * width(columns, x_bits, w_bits)
@@ -196,9 +242,9 @@ def holds_everywhere(
     x, w = (a.ravel() for a in np.meshgrid(*(np.arange(1 << n) for n in (columns * x_bits, rows * columns * w_bits))))
     xs, ws = unpacked(x, columns, x_bits, bool(x_signed)), unpacked(w, rows * columns, w_bits, True)
     sums = (xs[:, None, :] * ws.reshape(-1, rows, columns)).sum(axis=-1)
-    wanted = np.array(pack(sums, width(columns, x_bits, w_bits)), dtype=np.uint64)
+    expected = np.array(pack(sums, width(columns, x_bits, w_bits)), dtype=np.uint64)
     for stalls in (False, True):
-        assert (dot(x=x, w=w, stalls=stalls) == wanted).all()
+        assert (dot(x=x, w=w, stalls=stalls) == expected).all()
 
 
 @pytest.mark.cases(1)
@@ -211,16 +257,18 @@ def test_every_packed_dot(shape: tuple[int, int, int, int, int, int], tmp_path: 
 @pytest.mark.parametrize("x_signed", [0, 1])
 @pytest.mark.parametrize("guard", [0, 1, 2])
 def test_what_fields_pass_on(guard: int, x_signed: int) -> None:
-    """hg_chain knows it modulo 4: of as many products as its contract allows, it is -2 to 1 behind any number of rows."""
+    """hg_chain computes the carry modulo 4. For the products that its contract allows, it is -2 to 1 after any row."""
     for x_bits, w_bits in itertools.product(range(1, 13), range(2, 13)):
         low, high = (-(1 << x_bits - 1), (1 << x_bits - 1) - 1) if x_signed else (0, (1 << x_bits) - 1)
         products = [x * w for x in (low, high) for w in (-(1 << w_bits - 1), (1 << w_bits - 1) - 1)]
         count = (8 << guard) - 1 if x_signed else 4 << guard
-        least = most = 0
+        min_carry = max_carry = 0
         for _ in range(4):
-            least, most = ((count * end + below) >> x_bits + w_bits + guard
-                           for end, below in ((min(products), least), (max(products), most)))  # fmt: skip
-            assert -2 <= least <= most <= 1, (x_bits, w_bits)
+            min_carry, max_carry = (
+                (count * end + below) >> x_bits + w_bits + guard
+                for end, below in ((min(products), min_carry), (max(products), max_carry))
+            )
+            assert -2 <= min_carry <= max_carry <= 1, (x_bits, w_bits)
 
 
 @pytest.mark.cases(1)
@@ -234,7 +282,7 @@ def test_every_chain(shape: tuple[int, int, int, int, int, int, int], tmp_path: 
 @pytest.mark.parametrize("each", [1, 2])
 @pytest.mark.parametrize("shape", LONG_CHAINS)
 def test_long_chains(shape: tuple[int, int, int, int, int, int, int], each: int, tmp_path: Path) -> None:
-    """All pairs of extremes in all rows, for so many columns from the first one, and random operands."""
+    """All pairs of extreme operands in all rows, for growing numbers of columns, and random operands."""
     columns, rows, _, x_bits, x_signed, w_bits, _ = shape
     rng = np.random.default_rng(each)
     x = integers(rng, x_bits, bool(x_signed), (6000, columns))
@@ -246,10 +294,10 @@ def test_long_chains(shape: tuple[int, int, int, int, int, int, int], each: int,
             w[k, row, : 1 + extremes % columns] = w.max() if extremes // columns >> row & 1 else w.min()
     dot = chained(shape, each, tmp_path)
     ws = w.reshape(-1, rows * columns)
-    wanted = np.array(pack((x[:, None, :] * w).sum(axis=-1), width(columns, x_bits, w_bits)), dtype=np.uint64)
+    expected = np.array(pack((x[:, None, :] * w).sum(axis=-1), width(columns, x_bits, w_bits)), dtype=np.uint64)
     words = (np.array(pack(v, bits), dtype=np.uint64) for v, bits in ((x, x_bits), (ws, w_bits)))
     xs, packed_ws = words
-    assert (dot(x=xs, w=packed_ws, stalls=True) == wanted).all()
+    assert (dot(x=xs, w=packed_ws, stalls=True) == expected).all()
 
 
 @pytest.mark.parametrize("each", [1, 2])
@@ -285,5 +333,5 @@ def test_many_packed_terms(shape: tuple[int, int, int, int, int, int], each: int
     dot = packed(shape, each, tmp_path)
     xs = np.array(pack(x, x_bits), dtype=np.uint64)
     ws = np.array(pack(w.reshape(4000, -1), w_bits), dtype=np.uint64)
-    wanted = np.array(pack((x[:, None, :] * w).sum(axis=-1), width(columns, x_bits, w_bits)), dtype=np.uint64)
-    assert (dot(x=xs, w=ws, stalls=True) == wanted).all()
+    expected = np.array(pack((x[:, None, :] * w).sum(axis=-1), width(columns, x_bits, w_bits)), dtype=np.uint64)
+    assert (dot(x=xs, w=ws, stalls=True) == expected).all()

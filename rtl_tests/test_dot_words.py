@@ -13,11 +13,19 @@ import numpy as np
 import pytest
 from streams import RTL, Pipeline, integers, pack, sum_tables, sweep, words_latency
 
-# terms, bits and sign of x, bits of weights, words, codes of the first table, a register every so many levels, one behind tables
+# terms, bits and sign of x, bits of weights, words, codes of the first DA table, levels per register, CUT
 DOTS = [
-    (16, 4, 0, 4, 4, 4, 2, 1), (5, 2, 1, 3, 2, 5, 1, 0), (33, 3, 1, 8, 8, 3, 2, 1), (1, 1, 0, 2, 2, 2, 2, 0), (7, 8, 1, 2, 5, 3, 0, 1),
-    (9, 4, 1, 4, 2, 5, 3, 0), (18, 5, 0, 1, 3, 4, 1, 1), (2, 2, 1, 5, 6, 2, 2, 0), (8, 4, 1, 6, 4, 4, 2, 1), (70, 2, 0, 4, 2, 5, 1, 0),
-]  # fmt: skip
+    (16, 4, 0, 4, 4, 4, 2, 1),
+    (5, 2, 1, 3, 2, 5, 1, 0),
+    (33, 3, 1, 8, 8, 3, 2, 1),
+    (1, 1, 0, 2, 2, 2, 2, 0),
+    (7, 8, 1, 2, 5, 3, 0, 1),
+    (9, 4, 1, 4, 2, 5, 3, 0),
+    (18, 5, 0, 1, 3, 4, 1, 1),
+    (2, 2, 1, 5, 6, 2, 2, 0),
+    (8, 4, 1, 6, 4, 4, 2, 1),
+    (70, 2, 0, 4, 2, 5, 1, 0),
+]
 
 
 @pytest.mark.cases(1)
@@ -28,10 +36,18 @@ def test_words(simulate: Callable[..., None], simulator: str, shape: tuple[int, 
     rng = np.random.default_rng(terms)
     weights = integers(rng, w_bits, True, (words, 1, terms))
     weights[0], weights[-1] = -(1 << (w_bits - 1)), max(0, (1 << (w_bits - 1)) - 1)
-    one = np.zeros((terms * x_bits, terms), np.int64)
-    one[np.arange(len(one)), np.arange(len(one)) // x_bits] = 1 << (np.arange(len(one)) % x_bits)
-    one[:] -= ((one >> (x_bits - 1)) & x_signed) << x_bits
-    x = np.concatenate([one, integers(rng, x_bits, bool(x_signed), (200, terms)), np.full((1, terms), -1 if x_signed else (1 << x_bits) - 1)])  # fmt: skip
+    unit_inputs = np.zeros((terms * x_bits, terms), np.int64)
+    unit_inputs[np.arange(len(unit_inputs)), np.arange(len(unit_inputs)) // x_bits] = 1 << (
+        np.arange(len(unit_inputs)) % x_bits
+    )
+    unit_inputs[:] -= ((unit_inputs >> (x_bits - 1)) & x_signed) << x_bits
+    x = np.concatenate(
+        [
+            unit_inputs,
+            integers(rng, x_bits, bool(x_signed), (200, terms)),
+            np.full((1, terms), -1 if x_signed else (1 << x_bits) - 1),
+        ]
+    )
     x, number = np.repeat(x, words, axis=0), np.tile(np.arange(words), len(x))
     _run(simulate, simulator, shape, weights, x, number)
 
@@ -48,13 +64,13 @@ def test_all_codes(simulate: Callable[..., None], simulator: str, signed: int) -
     _run(simulate, simulator, (terms, x_bits, signed, 4, words, 2, 1, signed), weights, x, all_ % words)
 
 
-# Runs in a process of its own: an error of Yosys ends the process.
+# Runs in a separate process, because an error of Yosys ends the process.
 NETLIST = """
 import sys
 from pyosys import libyosys as ys
 design = ys.Design()
-for command in (f"read_verilog -defer {sys.argv[1]}/*.v", f"hierarchy -top hg_dot_words {sys.argv[3]}", "proc", "flatten",
-                "opt_clean", f"write_json {sys.argv[2]}"):
+for command in (f"read_verilog -defer {sys.argv[1]}/*.v", f"hierarchy -top hg_dot_words {sys.argv[3]}",
+                "proc", "flatten", "opt_clean", f"write_json {sys.argv[2]}"):
     ys.run_pass(command, design)
 """
 
@@ -62,12 +78,12 @@ for command in (f"read_verilog -defer {sys.argv[1]}/*.v", f"hierarchy -top hg_do
 @pytest.mark.parametrize("terms", [13, 10, 30])
 @pytest.mark.parametrize("each", [1, 2])
 def test_additions_of_a_stage(tmp_path: Path, terms: int, each: int) -> None:
-    """No more than EVERY additions one behind the other: those of four tables or three, and of several groups."""
+    """At most EVERY additions in series, within three or four DA tables, and across several groups."""
     pytest.importorskip("pyosys")
     values = " ".join(f"-chparam {name} {value}" for name, value in {"SIMD": terms, "EVERY": each}.items())
-    made = tmp_path / "made.json"
-    subprocess.run([sys.executable, "-c", NETLIST, str(RTL), str(made), values], check=True, capture_output=True)
-    (module,) = (m for name, m in json.loads(made.read_text())["modules"].items() if "hg_dot_words" in name)
+    cases_file = tmp_path / "made.json"
+    subprocess.run([sys.executable, "-c", NETLIST, str(RTL), str(cases_file), values], check=True, capture_output=True)
+    (module,) = (m for name, m in json.loads(cases_file.read_text())["modules"].items() if "hg_dot_words" in name)
     drivers = {
         bit: cell
         for cell in module["cells"].values()
@@ -105,7 +121,8 @@ def _run(
     parameters |= {"OUT_W": out, "EVERY": each, "CUT": cut, "FILE": '"w"', "ROW": 0}
     total = (weights[number, 0] * x).sum(axis=1)
     job = Pipeline(
-        {"x": pack(x, x_bits), "word": number.tolist()}, {"sums": pack(total[:, None], out)},
+        {"x": pack(x, x_bits), "word": number.tolist()},
+        {"sums": pack(total[:, None], out)},
         words_latency(terms, x_bits, first, each, cut),
-    )  # fmt: skip
+    )
     simulate(simulator, "hg_dot_words", parameters, job, files)

@@ -31,7 +31,7 @@ def vadd(x: Vector, y: Any, kind: type = np.int32) -> Vector:
 
 
 def vmul(x: Vector, y: Any) -> Vector:
-    """The low 32 bits of the product: what the processor's uint32 gives."""
+    """The low 32 bits of the product, as the processor's uint32 computes them."""
     return (x.astype(np.uint32) * np.asarray(y).astype(np.uint32)).view(np.int32)
 
 
@@ -85,9 +85,9 @@ def lane(pipe: int, a: Vector, b: Vector, p: Set, *, stalls: bool = False) -> Ve
 def assert_all_pairs(pipe: int, p: Set, *, stalls: bool = False) -> None:
     want = compute(A, B, p)
     assert np.array_equal(quantized_add(A, B, *p), want), p
-    got = lane(pipe, A, B, p, stalls=stalls)
-    wrong = np.flatnonzero(got != want)
-    assert not wrong.size, (p, A[wrong[0]], B[wrong[0]], got[wrong[0]], want[wrong[0]])
+    actual = lane(pipe, A, B, p, stalls=stalls)
+    wrong = np.flatnonzero(actual != want)
+    assert not wrong.size, (p, A[wrong[0]], B[wrong[0]], actual[wrong[0]], want[wrong[0]])
 
 
 def test_all_pairs_at_every_shift() -> None:
@@ -121,10 +121,10 @@ def test_ties() -> None:
         total = total[np.abs(total) < 2**31 - 65536]
         u, v = np.divmod(total + 32768, 65535)
         a, b = np.clip(u, -128, 127), np.clip(v - 32768, -128, 127)
-        got = function(0)(a=a, b=b, zp0=u - a, zp1=v - 32768 - b, zpo=0, s0=65535, s1=1, so=1, shift=shift)
+        actual = function(0)(a=a, b=b, zp0=u - a, zp1=v - 32768 - b, zpo=0, s0=65535, s1=1, so=1, shift=shift)
         want = np.clip(np.rint(total / 2.0**shift), -128, 127)
         assert len(total) > 2
-        assert np.array_equal(got.astype(np.uint8).view(np.int8), want), shift
+        assert np.array_equal(actual.astype(np.uint8).view(np.int8), want), shift
 
 
 @pytest.mark.parametrize("stalls", [False, True])
@@ -205,12 +205,36 @@ def lively(rng: random.Random) -> Set:
 
 
 AXI = [("icarus", 3, 1), ("verilator", 3, 1), ("icarus", 1, 0), ("verilator", 4, 0), ("icarus", 1, 1)]
-OUTPUTS = ["s0_axis_tready", "s1_axis_tready", "m_axis_tdata", "m_axis_tkeep", "m_axis_tlast", "m_axis_tvalid",
-           "frame_error", "s_axil_awready", "s_axil_wready", "s_axil_bresp", "s_axil_bvalid", "s_axil_arready",
-           "s_axil_rdata", "s_axil_rresp", "s_axil_rvalid"]  # fmt: skip
-INPUTS = [*(f"s{k}_axis_t{name}" for k in (0, 1) for name in ("data", "keep", "last", "valid")), "m_axis_tready",
-          "s_axil_awaddr", "s_axil_awvalid", "s_axil_wdata", "s_axil_wstrb", "s_axil_wvalid", "s_axil_bready",
-          "s_axil_araddr", "s_axil_arvalid", "s_axil_rready"]  # fmt: skip
+OUTPUTS = [
+    "s0_axis_tready",
+    "s1_axis_tready",
+    "m_axis_tdata",
+    "m_axis_tkeep",
+    "m_axis_tlast",
+    "m_axis_tvalid",
+    "frame_error",
+    "s_axil_awready",
+    "s_axil_wready",
+    "s_axil_bresp",
+    "s_axil_bvalid",
+    "s_axil_arready",
+    "s_axil_rdata",
+    "s_axil_rresp",
+    "s_axil_rvalid",
+]
+INPUTS = [
+    *(f"s{k}_axis_t{name}" for k in (0, 1) for name in ("data", "keep", "last", "valid")),
+    "m_axis_tready",
+    "s_axil_awaddr",
+    "s_axil_awvalid",
+    "s_axil_wdata",
+    "s_axil_wstrb",
+    "s_axil_wvalid",
+    "s_axil_bready",
+    "s_axil_araddr",
+    "s_axil_arvalid",
+    "s_axil_rready",
+]
 
 
 @pytest.mark.cases(1)

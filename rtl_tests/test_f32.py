@@ -105,10 +105,10 @@ def pairs(name: str) -> tuple[Bits, Bits]:
 def around_integers(rng: np.random.Generator, count: int) -> Bits:
     """Halves of integers up to 2^26 and their neighbours, and values of every size to 2^34."""
     half = rng.integers(-(2**27), 2**27, count) >> rng.integers(0, 27, count)
-    near = (half / 2).astype(np.float32).view(np.uint32) + rng.integers(-2, 3, count).astype(np.uint32)
+    near_ties = (half / 2).astype(np.float32).view(np.uint32) + rng.integers(-2, 3, count).astype(np.uint32)
     e = rng.integers(120, 162, count, dtype=np.uint32) << np.uint32(23)
-    wide = (uniform(rng, count) & np.uint32(0x807FFFFF)) | e
-    return np.concatenate([near, wide, specials()])
+    close_exponents = (uniform(rng, count) & np.uint32(0x807FFFFF)) | e
+    return np.concatenate([near_ties, close_exponents, specials()])
 
 
 # ---------------------------------------------------------------- references
@@ -119,12 +119,14 @@ def canonical(value: Floats) -> Bits:
     return np.where(np.isnan(value), QUIET_NAN, value.view(np.uint32))
 
 
-def assert_same(got: npt.NDArray[Any], want: npt.NDArray[Any], **inputs: npt.NDArray[Any]) -> None:
-    bad = np.flatnonzero(got != want)
+def assert_same(actual: npt.NDArray[Any], want: npt.NDArray[Any], **inputs: npt.NDArray[Any]) -> None:
+    bad = np.flatnonzero(actual != want)
     if bad.size:
         i = int(bad[0])
-        given = ", ".join(f"{name}={int(array[i if array.size > 1 else 0]):#x}" for name, array in inputs.items())
-        pytest.fail(f"{bad.size} of {got.size} differ; {given}: got {int(got[i]):#x}, want {int(want[i]):#x}")
+        input_text = ", ".join(f"{name}={int(array[i if array.size > 1 else 0]):#x}" for name, array in inputs.items())
+        pytest.fail(
+            f"{bad.size} of {actual.size} differ; {input_text}: got {int(actual[i]):#x}, want {int(want[i]):#x}"
+        )
 
 
 BINARY: dict[str, Callable[[Floats, Floats], Floats]] = {
@@ -160,8 +162,8 @@ def code_reference(x: Floats, lo: np.float32, hi: np.float32, mode: int, width: 
             y = np.where(x > hi, hi, x)
             y = np.where(y < lo, lo, y)
             rounded = round_reference(np.where(np.isnan(x), lo, y), mode)
-    least, greatest = (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else (0, 2**width - 1)
-    code = np.clip(rounded.astype(np.float64), least, greatest).astype(np.int64).view(np.uint64)
+    lowest, greatest = (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else (0, 2**width - 1)
+    code = np.clip(rounded.astype(np.float64), lowest, greatest).astype(np.int64).view(np.uint64)
     masked: Words = code & np.uint64(2**width - 1)
     return masked
 
@@ -176,9 +178,9 @@ def exact_float(n: int, e: int) -> int:
     if shift <= 0:
         q = n << -shift
     else:
-        q, rest = n >> shift, n & ((1 << shift) - 1)
+        q, remainder = n >> shift, n & ((1 << shift) - 1)
         half = 1 << (shift - 1)
-        q += int(rest > half or (rest == half and q & 1 == 1))
+        q += int(remainder > half or (remainder == half and q & 1 == 1))
     if q == 1 << 24:
         q, unit = q >> 1, unit + 1
     field = 0 if q < 1 << 23 else unit + 150
@@ -192,22 +194,22 @@ def exact_float(n: int, e: int) -> int:
 def test_arithmetic(name: str) -> None:
     a, b = pairs(name)
     assert a.size > 2_000_000
-    got = function(name)(a=a, b=b)
+    actual = function(name)(a=a, b=b)
     with np.errstate(all="ignore"):
         want = canonical(BINARY[name](a.view(np.float32), b.view(np.float32)))
-    assert_same(got, want, a=a, b=b)
+    assert_same(actual, want, a=a, b=b)
 
 
 @pytest.mark.parametrize("maximum", [0, 1])
 def test_minmax(maximum: int) -> None:
     a, b = pairs("minmax")
-    got = function("minmax", MAX=maximum)(a=a, b=b)
+    actual = function("minmax", MAX=maximum)(a=a, b=b)
     with np.errstate(all="ignore"):
         x, y = a.view(np.float32), b.view(np.float32)
         want = canonical(np.maximum(x, y) if maximum else np.minimum(x, y))
     zeros = (x == 0) & (y == 0)
     want[zeros] = (a & b if maximum else a | b)[zeros]  # -0 is below +0
-    assert_same(got, want, a=a, b=b)
+    assert_same(actual, want, a=a, b=b)
 
 
 def scale_cases(width: int, m_width: int, count: int) -> list[tuple[int, int, int]]:
@@ -243,16 +245,16 @@ def test_scale_against_exact_integers(width: int, m_width: int) -> None:
     m = np.array([case[1] for case in cases], dtype=np.int64)
     e = np.array([case[2] for case in cases], dtype=np.int64)
     want = np.array([exact_float(n * k, x) for n, k, x in cases], dtype=np.uint64)
-    got = function("scale", W=width, M_W=m_width)(v=v, m=m, e=e)
-    assert_same(got, want, v=v, m=m, e=e)
+    actual = function("scale", W=width, M_W=m_width)(v=v, m=m, e=e)
+    assert_same(actual, want, v=v, m=m, e=e)
 
 
 def test_integer_conversion() -> None:
     rng = np.random.default_rng(5)
     count = 3_000_000
     v = rng.integers(-(2**63), 2**63 - 1, count) >> rng.integers(0, 63, count)
-    got = function("scale", W=64, M_W=1)(v=v, m=1, e=0)
-    assert_same(got, v.astype(np.float32).view(np.uint32), v=v)
+    actual = function("scale", W=64, M_W=1)(v=v, m=1, e=0)
+    assert_same(actual, v.astype(np.float32).view(np.uint32), v=v)
 
 
 @pytest.mark.cases(1)
@@ -260,11 +262,11 @@ def test_integer_conversion() -> None:
 def test_round(mode: int) -> None:
     rng = np.random.default_rng(mode)
     x = np.concatenate([uniform(rng, 1_000_000), around_integers(rng, 1_000_000)])
-    got = function("round", MODE=mode)(x=x)
+    actual = function("round", MODE=mode)(x=x)
     want = canonical(round_reference(x.view(np.float32), mode))
     zero = (want << np.uint32(1)) == 0  # of either sign
-    assert_same(got[zero] & np.uint64(2**31 - 1), np.zeros(int(zero.sum()), np.uint64), x=x[zero])
-    assert_same(got[~zero], want[~zero], x=x[~zero])
+    assert_same(actual[zero] & np.uint64(2**31 - 1), np.zeros(int(zero.sum()), np.uint64), x=x[zero])
+    assert_same(actual[~zero], want[~zero], x=x[~zero])
 
 
 CODES = [(mode, 8, 1) for mode in range(8)] + [
@@ -287,10 +289,10 @@ def test_to_code(mode: int, width: int, signed: int) -> None:
     rng = np.random.default_rng(mode * 100 + width)
     x = np.concatenate([uniform(rng, 300_000), around_integers(rng, 300_000)])
     module = function("to_code", MODE=mode, OUT_W=width, OUT_SIGNED=signed)
-    least, greatest = (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else (0, 2**width - 1)
+    lowest, greatest = (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else (0, 2**width - 1)
     bounds = [
         (-np.inf, np.inf),
-        (least, greatest),
+        (lowest, greatest),
         (-5, 17),
         (0, 2**32),
         (-(2**31), 2**31),
@@ -299,8 +301,8 @@ def test_to_code(mode: int, width: int, signed: int) -> None:
     ]
     for low, high in bounds:
         lo, hi = np.float32(low), np.float32(high)
-        got = module(x=x, lo=lo.view(np.uint32), hi=hi.view(np.uint32))
-        assert_same(got, code_reference(x.view(np.float32), lo, hi, mode, width, signed), x=x)
+        actual = module(x=x, lo=lo.view(np.uint32), hi=hi.view(np.uint32))
+        assert_same(actual, code_reference(x.view(np.float32), lo, hi, mode, width, signed), x=x)
 
 
 @pytest.mark.slow
@@ -311,8 +313,8 @@ def test_to_code_on_every_float(mode: int) -> None:
     chunk = 2**22
     for start in range(0, 2**32, chunk):
         x = np.arange(start, start + chunk, dtype=np.uint64).astype(np.uint32)
-        got = module(x=x, lo=lo.view(np.uint32), hi=hi.view(np.uint32))
-        assert_same(got, code_reference(x.view(np.float32), lo, hi, mode, 33, 1), x=x)
+        actual = module(x=x, lo=lo.view(np.uint32), hi=hi.view(np.uint32))
+        assert_same(actual, code_reference(x.view(np.float32), lo, hi, mode, 33, 1), x=x)
 
 
 PIPELINES: list[tuple[str, dict[str, int]]] = [
@@ -549,8 +551,8 @@ def test_lint(name: str, params: Sequence[str], tmp_path: Path) -> None:
     iverilog = ["iverilog", "-g2005", "-Wall", "-y", str(RTL), "-s", top, "-o", str(tmp_path / "a.vvp")]
     iverilog += [*[f"-P{top}.{p}" for p in params], str(RTL / f"{top}.v")]
     for command in (verilator, iverilog):
-        done = subprocess.run(command, env=tool_environment(), capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        completed = subprocess.run(command, env=tool_environment(), capture_output=True, text=True, check=False)
+        assert (completed.returncode, completed.stderr) == (0, ""), completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -570,6 +572,6 @@ def test_senseless_parameters_stop_elaboration(name: str, param: str) -> None:
     top = f"hg_f32_{name}"
     command = ["verilator", "--lint-only", "--quiet", "-y", str(RTL), "--top-module", top, f"-G{param}"]
     command.append(str(RTL / f"{top}.v"))
-    done = subprocess.run(command, env=tool_environment(), capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert "hg_parameter_error" in done.stderr
+    completed = subprocess.run(command, env=tool_environment(), capture_output=True, text=True, check=False)
+    assert completed.returncode != 0
+    assert "hg_parameter_error" in completed.stderr

@@ -32,15 +32,15 @@ def test_large(simulate: Callable[..., None]) -> None:
 
 
 def test_cycles(tmp_path: Path) -> None:
-    """In every cycle, memories read at once and ahead: it offers what is stored and takes while there is room."""
+    """In every cycle, the FIFO offers a stored beat, and accepts one while it has room, for both memory types."""
     rng = np.random.default_rng(3)
     shapes = [(3, 1), (3, 2), (5, 7), (130, 66), (130, 127), (4, 65), (4, 512), (260, 65)]
     words = [[int.from_bytes(rng.bytes(40), "big") >> (320 - width) for _ in range(900)] for width, _ in shapes]
     units = [
-        Unit("hg_fifo", {"WIDTH": width, "DEPTH": depth}, {"s": sent}, {"s": width, "m": width})
-        for (width, depth), sent in zip(shapes, words, strict=True)
+        Unit("hg_fifo", {"WIDTH": width, "DEPTH": depth}, {"s": sent_words}, {"s": width, "m": width})
+        for (width, depth), sent_words in zip(shapes, words, strict=True)
     ]
-    for (width, depth), sent, phases in zip(shapes, words, record(units, tmp_path, cycles=800), strict=True):
+    for (width, depth), sent_words, phases in zip(shapes, words, record(units, tmp_path, cycles=800), strict=True):
         filled = 0
         for trace in phases:
             s, m = trace["s"], trace["m"]
@@ -49,7 +49,7 @@ def test_cycles(tmp_path: Path) -> None:
             assert np.array_equal(m.valid, stored > 0)
             assert np.array_equal(s.ready, stored < depth)
             assert m.holds_still()
-            assert m.words == sent[: len(m.words)], (width, depth)
+            assert m.words == sent_words[: len(m.words)], (width, depth)
             assert len(m.words) > 50
             filled = max(filled, int(stored.max()))
         assert filled >= min(depth, 200)

@@ -15,9 +15,9 @@ def test_index(simulate: Callable[..., None], simulator: str, length: int) -> No
     rng = random.Random(length)
     resets = [int(k == 0 or rng.random() < 0.02) for k in range(400)]
     steps = [int(rng.random() < 0.7) for _ in resets]
-    index, seen = 0, []
+    index, indices = 0, []
     for reset, step in zip(resets, steps, strict=True):
         index = 0 if reset else (index + step) % length
-        seen.append(index)
-    job = Pipeline({"rst": resets, "step": steps}, {"index": seen}, 1, enable=None)
+        indices.append(index)
+    job = Pipeline({"rst": resets, "step": steps}, {"index": indices}, 1, enable=None)
     simulate(simulator, "hg_index", {"N": length}, job)

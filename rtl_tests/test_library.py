@@ -1,4 +1,4 @@
-"""Every module of the library: style, lint alone without a warning, and synthesis without latches."""
+"""Every module of the library: style, lint without a warning, and synthesis without latches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from verilated import tool_environment
 
 MODULES = sorted(file.stem for file in RTL.glob("*.v"))
 
-#: Parameters beside the defaults at which a module is linted. The second set is also synthesized.
+#: Parameter sets, in addition to the defaults, with which a module is linted. The second one is also synthesized.
 SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_add3": ({"WIDTH": 1, "CARRY": 1}, {"WIDTH": 60, "CARRY": 2}),
     "hg_adder_tree": ({"N": 1, "SIGNED": 0, "EVERY": 0}, {"N": 9, "IN_W": 1, "EVERY": 1}),
@@ -427,17 +427,20 @@ def test_style(module: str) -> None:
 
 
 def complaints(command: list[str], folder: Path) -> str:
-    done = subprocess.run(command, cwd=folder, env=tool_environment(), capture_output=True, text=True, check=False)
-    lines = (done.stdout + done.stderr).splitlines()
-    kept = [line for line in lines if "timescale" not in line and "$readmemh" not in line]
-    return "\n".join([*kept, *([f"exit {done.returncode}"] if done.returncode else [])])
+    completed = subprocess.run(command, cwd=folder, env=tool_environment(), capture_output=True, text=True, check=False)
+    lines = (completed.stdout + completed.stderr).splitlines()
+    kept_lines = [line for line in lines if "timescale" not in line and "$readmemh" not in line]
+    return "\n".join([*kept_lines, *([f"exit {completed.returncode}"] if completed.returncode else [])])
 
 
 def instances(module: str) -> str:
-    """A module `sets` with one instance of `module` for each set of parameters; inputs come from wires that are too wide."""
+    """A module `sets` with one instance of `module` per parameter set. Its inputs are wires that are too wide."""
     ports = re.findall(r"^ +(input|output) [^;]*?(\w+),?(?: *//.*)?$", (RTL / f"{module}.v").read_text(), re.MULTILINE)
-    own = {"clk", "rst", "en"}
-    pins = [f".{name}({'' if way == 'output' else name if name in own else 'in'})" for way, name in ports]
+    control_ports = {"clk", "rst", "en"}
+    pins = [
+        f".{name}({'' if direction == 'output' else name if name in control_ports else 'in'})"
+        for direction, name in ports
+    ]
     off = ("DECLFILENAME", "UNUSEDSIGNAL", "WIDTHTRUNC", "PINCONNECTEMPTY")  # in this file alone
     lines = [
         *(f"// verilator lint_off {name}" for name in off),
@@ -452,14 +455,14 @@ def instances(module: str) -> str:
 @pytest.mark.parametrize("module", MODULES)
 def test_lint_by_verilator(module: str, tmp_path: Path) -> None:
     (tmp_path / "sets.v").write_text(instances(module))
-    # With all signals public, as cocotb has them, a vector that is made bit by bit counts as a loop (UNOPTFLAT).
+    # cocotb makes all signals public. A vector that is assigned bit by bit then counts as a loop (UNOPTFLAT).
     options = ["--cc", "--public-flat-rw", "-Wall", "--quiet", "-y", str(RTL), "--top-module", "sets"]
     assert complaints(["verilator", *options, "sets.v"], tmp_path) == ""
 
 
 @pytest.mark.parametrize("number", range(max(map(len, SETS.values())) + 1))
 def test_lint_by_icarus(number: int, tmp_path: Path) -> None:
-    """All modules beside each other, each with its set of this number."""
+    """All modules together, each with its parameter set of this number."""
     sets = {module: ({}, *SETS[module])[number] for module in MODULES if number <= len(SETS[module])}
     command = ["iverilog", "-g2005", "-Wall", "-y", str(RTL), "-o", "out.vvp"]
     for module, parameters in sets.items():
@@ -468,7 +471,7 @@ def test_lint_by_icarus(number: int, tmp_path: Path) -> None:
     assert complaints(command, tmp_path) == ""
 
 
-# Runs in a process of its own: an error of Yosys ends the process.
+# Runs in a separate process, because an error of Yosys ends the process.
 SYNTHESIZE = """
 import json, sys
 from pyosys import libyosys as ys
@@ -479,7 +482,7 @@ for module, parameters in json.loads(sys.argv[2]).items():
     run(f"read_verilog -defer {sys.argv[1]}/*.v")
     values = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
     run(f"hierarchy -check -top {module} {values}")
-    # A loop variable that is not always assigned is a latch as well, which nobody reads: synth_ecp5 refuses it.
+    # A loop variable that is not always assigned is a latch as well, and synth_ecp5 rejects it.
     run("proc -latches error; flatten; opt_expr; opt_clean; check -assert")
     run("select -assert-none t:$dlatch* t:$adlatch* t:$sr t:$_DLATCH*")
     run("synth -run coarse:check -noabc")
@@ -490,7 +493,7 @@ print("DONE")
 
 
 def memories(folder: Path) -> None:
-    """Files for the $readmemh of any module, with more words than any of the sets needs."""
+    """Write files for the $readmemh of any module, with more words than any parameter set needs."""
     stems = ["memory", *(f"memory_{g:04d}" for g in (*range(4), 12)), *(f"memory_{k:02d}" for k in range(6))]
     stems += [f"memory_{g:04d}_{k:02d}" for g in range(4) for k in range(6)]
     stems += [f"memory_{end}" for end in ("power", "numerator", "high", "low", "mask")]
@@ -499,13 +502,13 @@ def memories(folder: Path) -> None:
 
 
 def reading(text: str) -> str:
-    """Modules that read the files of `memories` by default, in place of none."""
+    """Module text whose default file name is one of `memories` instead of none."""
     return re.sub(r'(parameter\s+FILE\s*= )""', r'\1"memory"', text)
 
 
 @pytest.mark.slow
 def test_synthesis(tmp_path: Path) -> None:
-    """Yosys takes every module at a small parameter set, and finds neither latches nor conflicts."""
+    """Yosys synthesizes every module with a small parameter set, without latches or conflicts."""
     pytest.importorskip("pyosys")
     sets = {module: SETS[module][:2][-1] for module in MODULES}
     memories(tmp_path)
@@ -513,11 +516,11 @@ def test_synthesis(tmp_path: Path) -> None:
     assert all('"memory"' in text for text in texts.values() if re.search(r"parameter\s+FILE\b", text))
     for module, text in texts.items():
         (tmp_path / f"{module}.v").write_text(text)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", SYNTHESIZE, ".", json.dumps(sets)],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stdout.rstrip().endswith("DONE"), done.stdout[-3000:] + done.stderr[-3000:]
+    assert completed.stdout.rstrip().endswith("DONE"), completed.stdout[-3000:] + completed.stderr[-3000:]

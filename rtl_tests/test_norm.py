@@ -47,9 +47,9 @@ def parameters(binding: Binding) -> dict[str, object]:
 
 
 def parts(case: Case) -> tuple[RowCodes, tuple[NormMoments, NormRoot, NormScale]]:
-    length, lanes, type_, shift, offset, centered, addend, ways = case
+    length, lanes, type_, shift, offset, centered, addend, rows_in_flight = case
     rows = RowCodes(length, type_, shift, offset, centered)
-    return rows, units_of(rows, addend, lanes, ways)
+    return rows, units_of(rows, addend, lanes, rows_in_flight)
 
 
 def codes(case: Case, count: int) -> Array:
@@ -65,19 +65,21 @@ def codes(case: Case, count: int) -> Array:
 
 
 def words_of_rows(case: Case, x: Array) -> tuple[list[int], list[int]]:
-    """What hg_norm_moments and hg_norm_root send for these rows."""
+    """Output words of hg_norm_moments and hg_norm_root for these rows."""
     _, _, _, shift, offset, centered, addend, _ = case
-    rows, (own, root, _) = parts(case)
+    rows, (moments_unit, root, _) = parts(case)
     q = (x << shift) + offset
     _, moment = moments(q, centered)
     sums = q.sum(axis=1) if centered else np.zeros(len(q), np.int64)
     low = [int(s) & ((1 << rows.sum_bits) - 1) for s in sums]
-    before = [int(m) << rows.sum_bits | s for m, s in zip(moment, low, strict=True)]
-    found, e = reciprocal_roots(moment, addend)
+    moment_words = [int(m) << rows.sum_bits | s for m, s in zip(moment, low, strict=True)]
+    significands, e = reciprocal_roots(moment, addend)
     steps = 1 - root.constants.exponent - e
-    behind = [(int(k) << 24 | int(m)) << rows.sum_bits | s for k, m, s in zip(steps, found, low, strict=True)]
-    assert max(before).bit_length() <= own.moment_bits + rows.sum_bits
-    return before, behind
+    root_words = [
+        (int(k) << 24 | int(m)) << rows.sum_bits | s for k, m, s in zip(steps, significands, low, strict=True)
+    ]
+    assert max(moment_words).bit_length() <= moments_unit.moment_bits + rows.sum_bits
+    return moment_words, root_words
 
 
 @pytest.mark.cases(1)
@@ -103,11 +105,16 @@ def test_root(simulate: Callable[..., None], simulator: str, case: Case) -> None
     """One row at a time."""
     unit = parts(case)[1][1]
     unit = replace(unit, rows_in_flight=1)
-    before, behind = words_of_rows(case, codes(case, 40))
+    moment_words, root_words = words_of_rows(case, codes(case, 40))
     job = Stream(
-        {"s_data": before}, {"m_data": behind}, latency=latency(unit), capacity=1, continuous="output",
-        gap=unit.cycles + 1, short=20,
-    )  # fmt: skip
+        {"s_data": moment_words},
+        {"m_data": root_words},
+        latency=latency(unit),
+        capacity=1,
+        continuous="output",
+        gap=unit.cycles + 1,
+        short=20,
+    )
     simulate(simulator, "hg_norm_root", parameters(bind_root(unit)), job)
 
 
@@ -117,18 +124,25 @@ def test_rows_follow_each_other(simulate: Callable[..., None], case: int, gap: i
     """As near as the unit allows, with as many rows under way as that makes."""
     unit = replace(parts(CASES[case])[1][1], gap=gap)
     unit = replace(unit, rows_in_flight=-(-(unit.cycles + 1) // gap))
-    before, behind = words_of_rows(CASES[case], codes(CASES[case], 2 * unit.rows_in_flight + 20))
+    moment_words, root_words = words_of_rows(CASES[case], codes(CASES[case], 2 * unit.rows_in_flight + 20))
     job = Stream(
-        {"s_data": before}, {"m_data": behind}, latency=latency(unit), capacity=unit.rows_in_flight, continuous="output", gap=gap,
+        {"s_data": moment_words},
+        {"m_data": root_words},
+        latency=latency(unit),
+        capacity=unit.rows_in_flight,
+        continuous="output",
+        gap=gap,
         short=70,
-    )  # fmt: skip
+    )
     simulate("icarus", "hg_norm_root", parameters(bind_root(unit)), job)
 
 
 def test_elements_and_rows(tmp_path: Path) -> None:
-    """hg_norm_scale: every result is that of the contract, 8 enabled cycles after its beats; a row's beat leaves with the
-    last beat of its elements."""
-    units, expected = [], []
+    """hg_norm_scale gives every result of the contract 8 enabled cycles after its beats.
+
+    It consumes a row's beat with the last beat of the row's elements.
+    """
+    units, expected_words = [], []
     for case in CASES:
         length, lanes, type_, shift, offset, centered, addend, _ = case
         unit = parts(case)[1][2]
@@ -136,21 +150,25 @@ def test_elements_and_rows(tmp_path: Path) -> None:
         rows = words_of_rows(case, x)[1]
         bits = unit.rows.sum_bits + 24 + unit.constants.step_bits
         source = stream_of(type_, lanes, x.size, length)
-        units.append(Unit(
-            "hg_norm_scale", parameters(bind_scale(unit, source)),
-            {"a": pack(x.reshape(-1, lanes), type_.bits), "b": rows}, {"a": lanes * type_.bits, "b": bits, "m": 32 * lanes},
-        ))  # fmt: skip
+        units.append(
+            Unit(
+                "hg_norm_scale",
+                parameters(bind_scale(unit, source)),
+                {"a": pack(x.reshape(-1, lanes), type_.bits), "b": rows},
+                {"a": lanes * type_.bits, "b": bits, "m": 32 * lanes},
+            )
+        )
         real = normalized((x << shift) + offset, centered, addend).astype(np.float32)
-        expected.append(pack(real.view(np.uint32).astype(np.int64).reshape(-1, lanes), 32))
-    for case, wanted, phases in zip(CASES, expected, bench(units, tmp_path), strict=True):
+        expected_words.append(pack(real.view(np.uint32).astype(np.int64).reshape(-1, lanes), 32))
+    for case, words, phases in zip(CASES, expected_words, bench(units, tmp_path), strict=True):
         beats = parts(case)[1][2].beats
         for ports in phases:
             a, b, m = (ports[name] for name in "abm")
-            assert m.words == wanted[: len(m.words)]
+            assert m.words == words[: len(m.words)]
             assert m.holds_still()
-            np.testing.assert_array_equal(b.taken, a.taken[beats - 1 :: beats])
+            np.testing.assert_array_equal(b.accepted, a.accepted[beats - 1 :: beats])
             lag = np.cumsum(m.enabled)
-            sent = a.taken[: len(m.offered)]
-            shown = m.offered[: len(sent)]
-            np.testing.assert_array_equal(lag[shown - 1] - lag[sent] + 1, np.full(len(shown), 8))
+            input_cycles = a.accepted[: len(m.offered)]
+            shown = m.offered[: len(input_cycles)]
+            np.testing.assert_array_equal(lag[shown - 1] - lag[input_cycles] + 1, np.full(len(shown), 8))
         assert max(len(ports["m"].words) for ports in phases) > 100

@@ -32,15 +32,18 @@ LANES = 32
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize(("found", "simulator"), CASES)
-def test_every_pair(simulate: Callable[..., None], found: PairScale | PairAdd, simulator: str) -> None:
+def test_every_pair(simulate: Callable[..., None], realization: PairScale | PairAdd, simulator: str) -> None:
     codes = np.random.default_rng(1).permutation(1 << 16).reshape(-1, LANES)
-    result = found.pair.type
-    bound = binding.bind(found, np.zeros((1, LANES), np.int64), IntType(0, 65535), result, "pair")
+    result = realization.pair.type
+    bound = binding.bind(realization, np.zeros((1, LANES), np.int64), IntType(0, 65535), result, "pair")
     parameters = {
         name: f"{value.width}'d{value.value & ((1 << value.width) - 1)}" if isinstance(value, Bits) else value
         for name, value in bound.parameters.items()
     }
     job = Stream(
-        {"s_data": pack(codes, 16)}, {"m_data": pack(found.apply(codes), 8)}, latency=found.latency, capacity=found.latency
-    )  # fmt: skip
+        {"s_data": pack(codes, 16)},
+        {"m_data": pack(realization.apply(codes), 8)},
+        latency=realization.latency,
+        capacity=realization.latency,
+    )
     simulate(simulator, bound.module, parameters, job, {})

@@ -1,4 +1,4 @@
-"""hg_fork, hg_join, hg_f32_join, hg_concat, hg_beside, hg_pick, hg_take, hg_pad: every beat, and what happens in every cycle."""
+"""hg_fork, hg_join, hg_f32_join, hg_concat, hg_beside, hg_pick, hg_take, hg_pad: every beat, and every cycle."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ rng = np.random.default_rng(11)
 
 @dataclass(frozen=True)
 class Case:
-    """A unit, the words of its outputs, and what has to hold of a phase."""
+    """A unit, the words of its outputs, and a check of each phase."""
 
     unit: Unit
     words: list[int]
     rules: Callable[[Trace], None]
 
 
-def before(taken: np.ndarray) -> np.ndarray:
-    """Beats taken before each cycle."""
-    return np.cumsum(taken) - taken
+def count_before(accepted: np.ndarray) -> np.ndarray:
+    """Number of accepted beats before each cycle."""
+    return np.cumsum(accepted) - accepted
 
 
 def fork(width: int, count: int) -> Case:
@@ -36,41 +36,43 @@ def fork(width: int, count: int) -> Case:
         s, m = trace["s"], [trace[port] for port in outputs]
         assert len({len(port.offered) for port in m} | {len(s.offered)}) == 1
         assert all(np.array_equal(port.offered, s.offered) for port in m)
-        latest = np.max([port.taken[: len(s.taken)] for port in m], axis=0)
-        assert np.array_equal(s.taken, latest)
-        assert min(len(port.taken) for port in m) == len(s.taken)
+        latest = np.max([port.accepted[: len(s.accepted)] for port in m], axis=0)
+        assert np.array_equal(s.accepted, latest)
+        assert min(len(port.accepted) for port in m) == len(s.accepted)
 
     widths = {"s": width, **dict.fromkeys(outputs, width)}
     return Case(Unit("hg_fork", {"WIDTH": width, "COUNT": count}, {"s": words}, widths), words, rules)
 
 
-def together(trace: Trace, latency: int) -> None:
-    """Both inputs and the whole pipeline move in the same cycles, or none of them."""
+def moves_jointly(trace: Trace, latency: int) -> None:
+    """Check that both inputs and the whole pipeline advance in the same cycles."""
     a, b, m = trace["a"], trace["b"], trace["m"]
-    both = m.enabled & a.valid & b.valid
-    assert np.array_equal(a.valid & a.ready, both)
-    assert np.array_equal(b.valid & b.ready, both)
+    accepting = m.enabled & a.valid & b.valid
+    assert np.array_equal(a.valid & a.ready, accepting)
+    assert np.array_equal(b.valid & b.ready, accepting)
     enabled = np.flatnonzero(m.enabled)
-    # Offered behind the last enabled edge, that of the cycle in which it is taken counted.
-    last = np.searchsorted(enabled, a.taken) + latency - 1
+    # A beat is offered after its last enabled edge, counting the edge that accepts its operands.
+    last = np.searchsorted(enabled, a.accepted) + latency - 1
     offered = enabled[last[last < len(enabled)]] + 1
     assert np.array_equal(offered[offered < len(m.valid)], m.offered)
 
 
 def float_join(op: int, lanes: int) -> Case:
     """Numbers of all magnitudes, with zeros, infinities and NaN among them."""
-    own = np.random.default_rng(op)
-    x = own.integers(0, 1 << 32, (2, BEATS, lanes), dtype=np.uint32)
-    x[1] = np.where(own.random(x[1].shape) < 0.5, x[0] ^ (x[1] & 0x803FFFFF), x[1])  # near each other: they cancel
+    rng_of_operation = np.random.default_rng(op)
+    x = rng_of_operation.integers(0, 1 << 32, (2, BEATS, lanes), dtype=np.uint32)
+    x[1] = np.where(
+        rng_of_operation.random(x[1].shape) < 0.5, x[0] ^ (x[1] & 0x803FFFFF), x[1]
+    )  # near each other: they cancel
     special = np.array([0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FC00000, 1, 0x3F800000], np.uint32)
-    x = np.where(own.random(x.shape) < 0.1, own.choice(special, x.shape), x)
+    x = np.where(rng_of_operation.random(x.shape) < 0.1, rng_of_operation.choice(special, x.shape), x)
     a, b = x.view(np.float32)
     with np.errstate(all="ignore"):
         y = a + b if op == 0 else a * b if op == 1 else a - b
     y = np.where(np.isnan(y), np.float32(np.nan), y).astype(np.float32)
 
     def rules(trace: Trace) -> None:
-        together(trace, 6 if op == 1 else 7)
+        moves_jointly(trace, 6 if op == 1 else 7)
 
     inputs = {"a": pack(x[0].astype(np.int64), 32), "b": pack(x[1].astype(np.int64), 32)}
     words = pack(np.ascontiguousarray(y).view(np.uint32).astype(np.int64), 32)
@@ -79,7 +81,12 @@ def float_join(op: int, lanes: int) -> Case:
 
 
 def join(
-    mode: int, lanes: int, a_type: tuple[int, int], b_type: tuple[int, int], k: tuple[int, int], **more: int
+    mode: int,
+    lanes: int,
+    a_type: tuple[int, int],
+    b_type: tuple[int, int],
+    k: tuple[int, int],
+    **further_parameters: int,
 ) -> Case:
     """Types are (bits, signed); k are the factors or the zero points."""
     a = integers(rng, a_type[0], bool(a_type[1]), (BEATS, lanes))
@@ -90,16 +97,23 @@ def join(
         result = (a - k[0]) * (b - k[1])
     else:
         result = (a & ((1 << a_type[0]) - 1)) | (b << a_type[0])
-    bits = more.pop(
+    bits = further_parameters.pop(
         "OUT_W", a_type[0] + b_type[0] if mode == 2 else int(max(-result.min(), result.max())).bit_length() + 1
     )
     parameters: dict[str, object] = {
-        "LANES": lanes, "A_W": a_type[0], "A_SIGNED": a_type[1], "B_W": b_type[0], "B_SIGNED": b_type[1],
-        "OUT_W": bits, "MODE": mode, **dict(zip(("FA", "FB") if mode == 0 else ("ZA", "ZB"), k, strict=True)), **more,
-    }  # fmt: skip
+        "LANES": lanes,
+        "A_W": a_type[0],
+        "A_SIGNED": a_type[1],
+        "B_W": b_type[0],
+        "B_SIGNED": b_type[1],
+        "OUT_W": bits,
+        "MODE": mode,
+        **dict(zip(("FA", "FB") if mode == 0 else ("ZA", "ZB"), k, strict=True)),
+        **further_parameters,
+    }
 
     def rules(trace: Trace) -> None:
-        together(trace, 2)
+        moves_jointly(trace, 2)
 
     widths = {"a": lanes * a_type[0], "b": lanes * b_type[0], "m": lanes * bits}
     inputs = {"a": pack(a, a_type[0]), "b": pack(b, b_type[0])}
@@ -111,13 +125,19 @@ def concat(lanes: int, a_type: tuple[int, int], b_type: tuple[int, int], bits: i
     a = integers(rng, a_type[0], bool(a_type[1]), (rounds, beats[0], lanes))
     b = integers(rng, b_type[0], bool(b_type[1]), (rounds, beats[1], lanes))
     parameters: dict[str, object] = {
-        "UNIT_A": a_type[0], "A_SIGNED": a_type[1], "UNIT_B": b_type[0], "B_SIGNED": b_type[1],
-        "UNIT_OUT": bits, "LANES": lanes, "BEATS_A": beats[0], "BEATS_B": beats[1],
-    }  # fmt: skip
+        "UNIT_A": a_type[0],
+        "A_SIGNED": a_type[1],
+        "UNIT_B": b_type[0],
+        "B_SIGNED": b_type[1],
+        "UNIT_OUT": bits,
+        "LANES": lanes,
+        "BEATS_A": beats[0],
+        "BEATS_B": beats[1],
+    }
 
     def rules(trace: Trace) -> None:
         a, b, m = trace["a"], trace["b"], trace["m"]
-        turn = before(m.valid & m.ready) % sum(beats) >= beats[0]
+        turn = count_before(m.valid & m.ready) % sum(beats) >= beats[0]
         assert np.array_equal(m.valid, np.where(turn, b.valid, a.valid))
         assert np.array_equal(a.ready, m.ready & ~turn)
         assert np.array_equal(b.ready, m.ready & turn)
@@ -128,23 +148,33 @@ def concat(lanes: int, a_type: tuple[int, int], b_type: tuple[int, int], bits: i
     return Case(Unit("hg_concat", parameters, inputs, widths), words, rules)
 
 
-def beside(pixels: int, lanes: tuple[int, int], a_type: tuple[int, int], b_type: tuple[int, int], bits: int) -> Case:
+def concat_channels(
+    pixels: int, lanes: tuple[int, int], a_type: tuple[int, int], b_type: tuple[int, int], bits: int
+) -> Case:
     a = integers(rng, a_type[0], bool(a_type[1]), (BEATS, pixels, lanes[0]))
     b = integers(rng, b_type[0], bool(b_type[1]), (BEATS, pixels, lanes[1]))
     parameters: dict[str, object] = {
-        "UNIT_A": a_type[0], "A_SIGNED": a_type[1], "UNIT_B": b_type[0], "B_SIGNED": b_type[1],
-        "UNIT_OUT": bits, "LANES_A": lanes[0], "LANES_B": lanes[1], "PIXELS": pixels,
-    }  # fmt: skip
+        "UNIT_A": a_type[0],
+        "A_SIGNED": a_type[1],
+        "UNIT_B": b_type[0],
+        "B_SIGNED": b_type[1],
+        "UNIT_OUT": bits,
+        "LANES_A": lanes[0],
+        "LANES_B": lanes[1],
+        "PIXELS": pixels,
+    }
 
     def rules(trace: Trace) -> None:
         a, b, m = trace["a"], trace["b"], trace["m"]
-        both = m.enabled & a.valid & b.valid
-        assert np.array_equal(a.valid & a.ready, both)
-        assert np.array_equal(b.valid & b.ready, both)
-        offered = a.taken[a.taken + 1 < len(m.valid)] + 1
+        accepting = m.enabled & a.valid & b.valid
+        assert np.array_equal(a.valid & a.ready, accepting)
+        assert np.array_equal(b.valid & b.ready, accepting)
+        offered = a.accepted[a.accepted + 1 < len(m.valid)] + 1
         assert np.array_equal(offered, m.offered)
 
-    sizes = [pixels * own * type_[0] for own, type_ in zip(lanes, (a_type, b_type), strict=True)]
+    sizes = [
+        pixels * rng_of_operation * type_[0] for rng_of_operation, type_ in zip(lanes, (a_type, b_type), strict=True)
+    ]
     widths = {"a": sizes[0], "b": sizes[1], "m": pixels * sum(lanes) * bits}
     inputs = {"a": pack(a.reshape(BEATS, -1), a_type[0]), "b": pack(b.reshape(BEATS, -1), b_type[0])}
     words = pack(np.concatenate([a, b], axis=2).reshape(BEATS, -1), bits)
@@ -174,15 +204,15 @@ def take(width: int, shape: tuple[int, int, int], *ranges: tuple[int, int, int])
     frames = -(-BEATS // int(np.prod(shape)))
     x = rng.integers(0, 1 << width, (frames, *shape))
     slices = tuple(slice(*bounds) for bounds in ranges)
-    kept = np.zeros(shape, bool)
-    kept[slices] = True
+    kept_elements = np.zeros(shape, bool)
+    kept_elements[slices] = True
     parameters = dict(zip(("HEIGHT", "COLUMNS", "FOLDS"), shape, strict=True))
     for axis, bounds in zip("YXC", ranges, strict=True):
         parameters |= dict(zip((f"{axis}0", f"{axis}1", f"{axis}S"), bounds, strict=True))
 
     def rules(trace: Trace) -> None:
         s, m = trace["s"], trace["m"]
-        keeps = kept.reshape(-1)[before(s.valid & s.ready) % kept.size]
+        keeps = kept_elements.reshape(-1)[count_before(s.valid & s.ready) % kept_elements.size]
         assert np.array_equal(m.valid, s.valid & keeps)
         assert np.array_equal(s.ready, m.ready | ~keeps)
 
@@ -198,13 +228,19 @@ def pad(unit: int, lanes: int, shape: tuple[int, int, int], pads: tuple[int, int
     x = integers(rng, unit, False, (frames, *shape, lanes))
     image = np.pad(np.ones((*shape, 1), bool), border[1:]).reshape(-1)
     parameters: dict[str, object] = {
-        "UNIT": unit, "LANES": lanes, **dict(zip(("HEIGHT", "COLUMNS", "FOLDS"), shape, strict=True)),
-        "TOP": top, "LEFT": left, "BOTTOM": bottom, "RIGHT": right, "VALUE": value,
-    }  # fmt: skip
+        "UNIT": unit,
+        "LANES": lanes,
+        **dict(zip(("HEIGHT", "COLUMNS", "FOLDS"), shape, strict=True)),
+        "TOP": top,
+        "LEFT": left,
+        "BOTTOM": bottom,
+        "RIGHT": right,
+        "VALUE": value,
+    }
 
     def rules(trace: Trace) -> None:
         s, m = trace["s"], trace["m"]
-        place = before(m.valid & m.ready) % image.size
+        place = count_before(m.valid & m.ready) % image.size
         assert np.array_equal(m.valid, s.valid | (~image[place] & (place > 0)))
         assert np.array_equal(s.ready, m.ready & image[place])
 
@@ -255,9 +291,9 @@ def test_plumbing(tmp_path: Path) -> None:
         concat(1, (2, 1), (5, 1), 5, (7, 1)),
         concat(3, (3, 0), (2, 1), 3, (1, 4)),
         concat(2, (2, 0), (3, 1), 6, (3, 2)),
-        beside(2, (2, 3), (3, 1), (4, 0), 5),
-        beside(1, (1, 1), (1, 0), (1, 0), 1),
-        beside(3, (1, 4), (2, 0), (5, 1), 6),
+        concat_channels(2, (2, 3), (3, 1), (4, 0), 5),
+        concat_channels(1, (1, 1), (1, 0), (1, 0), 1),
+        concat_channels(3, (1, 4), (2, 0), (5, 1), 6),
         pick(3, 4, (2, 0, 3, 3, 1)),
         pick(1, 1, (0,)),
         pick(5, 3, (1,)),

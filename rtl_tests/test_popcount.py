@@ -20,8 +20,8 @@ def in_terms(bits: int) -> int:
     return min(bits, -(-bits // 4) * 3)
 
 
-def left(x: int, w: int, bits: int) -> int:
-    """Whether the position agrees that no adder takes: the last one, where all terms and carries are in use."""
+def last_position_agrees(x: int, w: int, bits: int) -> int:
+    """1 if the position left over by the adders agrees: the last one, if all terms and carries are in use."""
     return (~(x ^ w) >> (bits - 1)) & 1 if bits % 4 == 0 else 0
 
 
@@ -31,17 +31,17 @@ def left(x: int, w: int, bits: int) -> int:
     sweep([(8, 2), (117, 1), (64, 2), (1, 1), (3, 1), (4, 3), (31, 1), (32, 1), (64, 0), (150, 2), (511, 3), (512, 2)]),
 )
 def test_popcount(simulate: Callable[..., None], simulator: str, shape: tuple[int, int]) -> None:
-    """Of random words with any number of agreements, of none and of all."""
+    """Counts of random words with any number of agreements, including none and all."""
     bits, each = shape
     rng = random.Random(bits)
     full = (1 << bits) - 1
     counts = [0, bits, *(rng.randint(0, bits) for _ in range(400))]
-    same = [sum(1 << k for k in rng.sample(range(bits), count)) for count in counts]
-    x = [rng.getrandbits(bits) for _ in same]
-    w = [a ^ full ^ b for a, b in zip(x, same, strict=True)]
+    agreements = [sum(1 << k for k in rng.sample(range(bits), count)) for count in counts]
+    x = [rng.getrandbits(bits) for _ in agreements]
+    w = [a ^ full ^ b for a, b in zip(x, agreements, strict=True)]
     terms = [a & ((1 << in_terms(bits)) - 1) for a in x]
-    ones = [left(a, b, bits) for a, b in zip(x, w, strict=True)]
-    outputs = {"count": [count - one for count, one in zip(counts, ones, strict=True)], "one": ones}
+    ones = [last_position_agrees(a, b, bits) for a, b in zip(x, w, strict=True)]
+    outputs = {"count": [count - single for count, single in zip(counts, ones, strict=True)], "one": ones}
     job = Pipeline({"x": x, "x_again": terms, "w": w}, outputs, delay(bits, each))
     simulate(simulator, "hg_popcount", {"SIMD": bits, "EVERY": each}, job)
 
@@ -56,5 +56,5 @@ def test_every_popcount(bits: int, each: int) -> None:
     outputs = [("count", 2 + ((bits - 1) // 4).bit_length()), ("one", 1)]
     run = [compile_function(files, "hg_popcount", parameters, ports, output, cycles) for output in outputs]
     for stalls in (False, True):
-        count, one = (f(x=x, x_again=x & ((1 << in_terms(bits)) - 1), w=w, stalls=stalls) for f in run)
-        assert (count + one == np.asarray(agree, np.uint64)).all()
+        count, single = (f(x=x, x_again=x & ((1 << in_terms(bits)) - 1), w=w, stalls=stalls) for f in run)
+        assert (count + single == np.asarray(agree, np.uint64)).all()

@@ -69,8 +69,8 @@ def stimulus(rng: np.random.Generator, case: Case, f: ThresholdTable) -> np.ndar
             codes = np.tile(codes, max(1, 200 // len(codes)))
             return np.stack([rng.permutation(codes) for _ in range(case.lanes)], axis=1)
     x = integers(rng, case.in_w, case.in_signed, (1200, case.lanes))
-    near = np.take_along_axis(f.table, rng.integers(0, f.steps, x.shape), 0) + rng.integers(-1, 1, x.shape)
-    return np.clip(np.where(rng.random(x.shape) < 0.6, near, x), f.lo, f.hi)
+    near_thresholds = np.take_along_axis(f.table, rng.integers(0, f.steps, x.shape), 0) + rng.integers(-1, 1, x.shape)
+    return np.clip(np.where(rng.random(x.shape) < 0.6, near_thresholds, x), f.lo, f.hi)
 
 
 @pytest.mark.cases(1)
@@ -78,17 +78,17 @@ def stimulus(rng: np.random.Generator, case: Case, f: ThresholdTable) -> np.ndar
 def test_rank(simulate: Callable[..., None], simulator: str, case: Case) -> None:
     rng = np.random.default_rng(case.in_w + case.lanes)
     f = functions(rng, case)
-    found = rank.find(f)
-    assert not isinstance(found, str)
-    assert found.low >= min(case.low, case.in_w - 1)
+    cascade = rank.find(f)
+    assert not isinstance(cascade, str)
+    assert cascade.low >= min(case.low, case.in_w - 1)
     x = stimulus(rng, case, f)
     source, result = int_type(case.in_w, case.in_signed), int_type(case.out_w, case.out_signed)
-    bound = binding.bind(found, np.arange(case.lanes)[None], source, result, "f")
+    bound = binding.bind(cascade, np.arange(case.lanes)[None], source, result, "f")
     job = Stream(
         {"s_data": pack(x, case.in_w)},
         {"m_data": pack(f.apply(x), case.out_w)},
-        latency=found.latency,
-        capacity=found.latency,
+        latency=cascade.latency,
+        capacity=cascade.latency,
     )
     parameters = {name: constant(value) for name, value in bound.parameters.items()}
     simulate(simulator, bound.module, parameters, job, bound.memories)

@@ -1,4 +1,4 @@
-"""hg_reduce: results against numpy, and every cycle against those of a pipeline with an enable."""
+"""hg_reduce: results compared with numpy, and every cycle with a model of a pipeline with an enable."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class Case:
         return self.height * self.width * self.folds
 
     def completes(self) -> list[bool]:
-        """Of every word of an image, whether it completes a result."""
+        """Per word of an image: it completes a result."""
         y, x, _ = np.unravel_index(np.arange(self.words), (self.height, self.width, self.folds))
         last = (y % self.kh == self.kh - 1) & (x % self.kw == self.kw - 1)
         return list(last & (y < self.out_h * self.kh) & (x < self.out_w * self.kw))
 
     def results(self, x: npt.NDArray[np.int64]) -> list[int]:
-        """The beats behind whole images (words, lanes)."""
+        """Output beats for whole images (words, lanes)."""
         images = x.reshape(-1, self.height, self.width, self.folds * self.lanes)
-        kept = images[:, : self.out_h * self.kh, : self.out_w * self.kw]
-        windows = kept.reshape(-1, self.out_h, self.kh, self.out_w, self.kw, self.folds * self.lanes)
-        found = windows.sum(axis=(2, 4)) if self.sum else windows.max(axis=(2, 4))
-        return pack(found.reshape(-1, self.lanes), self.acc_w)
+        used_pixels = images[:, : self.out_h * self.kh, : self.out_w * self.kw]
+        windows = used_pixels.reshape(-1, self.out_h, self.kh, self.out_w, self.kw, self.folds * self.lanes)
+        reduced = windows.sum(axis=(2, 4)) if self.sum else windows.max(axis=(2, 4))
+        return pack(reduced.reshape(-1, self.lanes), self.acc_w)
 
 
 POINT = Case(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0)
@@ -102,18 +102,18 @@ def simulate_cycles(case: Case, played: Sequence[Stimulus]) -> list[tuple[int, i
     """Every cycle's (s_ready, m_valid, beats since reset, words taken up to this reset)."""
     completes = case.completes()
     trace = []
-    taken = beats = start = 0
+    accepted = beats = start = 0
     pipe = [False] * LATENCY
     for rst, s_valid, m_ready in played:
         en = m_ready or not pipe[-1]
         trace.append((int(en), int(pipe[-1]), beats, start))
         if rst:
-            start, taken, beats = start + taken, 0, 0
+            start, accepted, beats = start + accepted, 0, 0
             pipe = [False] * LATENCY
         elif en:
             beats += pipe[-1]
-            pipe = [bool(s_valid and completes[taken % case.words]), *pipe[:-1]]
-            taken += s_valid
+            pipe = [bool(s_valid and completes[accepted % case.words]), *pipe[:-1]]
+            accepted += s_valid
     return trace
 
 
@@ -125,19 +125,21 @@ def check(simulator: str, cases: Sequence[Case], folder: Path) -> None:
         played = stimuli(rng, 400 + 7 * case.words)
         trace = simulate_cycles(case, played)
         x = integers(rng, case.x_w, bool(case.x_signed), ((len(played) // case.words + 2) * case.words, case.lanes))
-        whole = {start: x[start:][: (len(x) - start) // case.words * case.words] for start in {row[3] for row in trace}}
+        images_by_start = {
+            start: x[start:][: (len(x) - start) // case.words * case.words] for start in {row[3] for row in trace}
+        }
         parameters = {name.upper(): value for name, value in vars(case).items()} | {"ACC_W": case.acc_w}
         widths = case.lanes * case.x_w, case.lanes * case.acc_w
         players.append(Player("hg_reduce", parameters, {}, *widths, pack(x, case.x_w), played))
-        expected.append((trace, {start: case.results(words) for start, words in whole.items()}))
-    for case, seen, (trace, results) in zip(cases, play(simulator, players, folder), expected, strict=True):
-        assert len(seen) == len(trace)
+        expected.append((trace, {start: case.results(words) for start, words in images_by_start.items()}))
+    for case, records, (trace, results) in zip(cases, play(simulator, players, folder), expected, strict=True):
+        assert len(records) == len(trace)
         assert max(beats for _, _, beats, _ in trace) >= case.out_h * case.out_w * case.folds, "no image came through"
         # Nothing is known before the first reset.
-        for cycle, (row, (s_ready, m_valid, beat, start)) in list(enumerate(zip(seen, trace, strict=True)))[1:]:
-            where = f"{case}, cycle {cycle}"
-            assert row[:2] == (str(s_ready), str(m_valid)), where
-            assert not m_valid or int(row[2], 16) == results[start][beat], where
+        for cycle, (row, (s_ready, m_valid, beat, start)) in list(enumerate(zip(records, trace, strict=True)))[1:]:
+            context = f"{case}, cycle {cycle}"
+            assert row[:2] == (str(s_ready), str(m_valid)), context
+            assert not m_valid or int(row[2], 16) == results[start][beat], context
 
 
 @pytest.mark.parametrize("simulator", SIMULATORS)
@@ -162,5 +164,5 @@ def test_every_pair(tmp_path: Path) -> None:
                 played = [(1, 0, 0), (1, 0, 0), *[(0, 1, 1)] * 140]
                 parameters = {name.upper(): value for name, value in vars(case).items()} | {"ACC_W": case.acc_w}
                 player = Player("hg_reduce", parameters, {}, 3, case.acc_w, pack(x, 3), played)
-                seen = play("icarus", [player], tmp_path)[0]
-                assert [int(data, 16) for _, valid, data in seen[2:] if valid == "1"][:64] == case.results(x)
+                records = play("icarus", [player], tmp_path)[0]
+                assert [int(data, 16) for _, valid, data in records[2:] if valid == "1"][:64] == case.results(x)

@@ -1,4 +1,4 @@
-"""hg_rows_max, hg_rows_share, hg_rows_norm as they are bound: values of every row, and the cycle of every read and write."""
+"""hg_rows_max, hg_rows_share, hg_rows_norm as bound: values of every row, and cycles of every read and write."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def share(levels: int, a: int, b: int, c: int, log2: int) -> Share:
     return Share(table, table * (levels - 1))
 
 
-def norm(centred: bool, count: int, most: int, shift: int, biased: int = 0) -> IntegerNorm:
-    weight = rng.integers(-most, most + 1, count)
+def norm(centred: bool, count: int, max_weight: int, shift: int, biased: int = 0) -> IntegerNorm:
+    weight = rng.integers(-max_weight, max_weight + 1, count)
     bias = rng.integers(-biased, biased + 1, count) if biased else np.zeros(count, np.int64)
     return IntegerNorm(centred, weight, bias, shift, INT8, centred)
 
@@ -56,28 +56,28 @@ def case(
         for key, v in bound.parameters.items()
     }
     words = pack(x.reshape(-1, lanes), source.bits)
-    wanted = pack(row_values(function, x).reshape(-1, lanes), type_.bits)
-    made = Unit(bound.module, parameters, {"s": words}, {"s": flow.bits, "m": result.bits})
-    return made, wanted, beats, unit.lag, latency(unit)
+    expected = pack(row_values(function, x).reshape(-1, lanes), type_.bits)
+    unit_ = Unit(bound.module, parameters, {"s": words}, {"s": flow.bits, "m": result.bits})
+    return unit_, expected, beats, unit.lag, latency(unit)
 
 
 def check_cycles(s: Port, m: Port, beats: int, lag: int, cycles: int) -> None:
     """Every read and with it every offer, every write: as hg_gather, and `lag` cycles later."""
     enabled = np.flatnonzero(m.enabled)
     first, issued = -beats, []
-    for last in s.taken[beats - 1 :: beats]:
+    for last in s.accepted[beats - 1 :: beats]:
         first = max(int(np.searchsorted(enabled, last + 1 + lag)), first + beats)
         issued += range(first, first + beats)
     reads = enabled[[place for place in issued if place < len(enabled)]]
     offers = enabled[[place + cycles - 1 for place in issued if place + cycles - 1 < len(enabled)]] + 1
     assert np.array_equal(m.offered, offers[offers < len(m.valid)])
     freed = reads[beats - 1 :: beats]
-    taken = np.cumsum(s.valid & s.ready) - (s.valid & s.ready)
-    wanted = [
+    accepted = np.cumsum(s.valid & s.ready) - (s.valid & s.ready)
+    expected = [
         count // beats < 2 or (count // beats - 2 < len(freed) and cycle > freed[count // beats - 2])
-        for cycle, count in enumerate(taken)
+        for cycle, count in enumerate(accepted)
     ]
-    assert np.array_equal(s.ready, wanted)
+    assert np.array_equal(s.ready, expected)
 
 
 def check(trace: Trace, words: list[int], beats: int, lag: int, cycles: int) -> None:
@@ -91,19 +91,27 @@ def check(trace: Trace, words: list[int], beats: int, lag: int, cycles: int) -> 
 @pytest.mark.parametrize("simulator", ["verilator", pytest.param("icarus", marks=pytest.mark.slow)])
 def test_rows(simulator: str, tmp_path: Path) -> None:
     functions: list[tuple[RowFunction, IntType, int, int]] = [
-        (BelowLargest(), INT8, 1, 4), (BelowLargest(), UINT8, 3, 2), (BelowLargest(), IntType(-4, 3), 2, 1),
+        (BelowLargest(), INT8, 1, 4),
+        (BelowLargest(), UINT8, 3, 2),
+        (BelowLargest(), IntType(-4, 3), 2, 1),
         (BelowLargest(), IntType(-300, 90), 1, 1),
-        (share(256, 1, 345, 62395, 255), UINT8, 2, 4), (share(256, 1, 173, 15599, 127), UINT8, 1, 3),
-        (share(16, 2, 20, 30, 9), IntType(0, 130), 4, 1), (share(256, 0, 0, 1, 2), UINT8, 1, 1),
+        (share(256, 1, 345, 62395, 255), UINT8, 2, 4),
+        (share(256, 1, 173, 15599, 127), UINT8, 1, 3),
+        (share(16, 2, 20, 30, 9), IntType(0, 130), 4, 1),
+        (share(256, 0, 0, 1, 2), UINT8, 1, 1),
         (Share(256 >> ((np.arange(256) + 16) >> 5), (255 * 256) >> ((np.arange(256) + 16) >> 5)), UINT8, 2, 3),
-        (norm(False, 8, 1 << 20, 16), INT8, 2, 4), (norm(False, 6, 300, 3), IntType(0, 15), 3, 2),
-        (norm(True, 8, 1 << 14, 8, 30000), INT8, 2, 4), (norm(True, 6, 5000, 9, 900), UINT8, 1, 6),
-        (norm(True, 1, 100, 2, 100), INT8, 1, 1), (norm(True, 5, 90, 0, 9), IntType(-300, 7), 5, 1),
-        (norm(False, 1, 7, 0), IntType(-1, 0), 1, 1), (norm(False, 4, 300, 0), INT8, 2, 2),  # saturates
+        (norm(False, 8, 1 << 20, 16), INT8, 2, 4),
+        (norm(False, 6, 300, 3), IntType(0, 15), 3, 2),
+        (norm(True, 8, 1 << 14, 8, 30000), INT8, 2, 4),
+        (norm(True, 6, 5000, 9, 900), UINT8, 1, 6),
+        (norm(True, 1, 100, 2, 100), INT8, 1, 1),
+        (norm(True, 5, 90, 0, 9), IntType(-300, 7), 5, 1),
+        (norm(False, 1, 7, 0), IntType(-1, 0), 1, 1),
+        (norm(False, 4, 300, 0), INT8, 2, 2),  # saturates
         (norm(True, 4, 30, 0, 9), IntType(-32768, 32767), 1, 4),  # sums of more bits than an integer has
-    ]  # fmt: skip
+    ]
     cases = [case(n, f, source, lanes, beats, tmp_path) for n, (f, source, lanes, beats) in enumerate(functions)]
-    results = simulate([made for made, *_ in cases], tmp_path, cycles=400, simulators=(simulator,))
+    results = simulate([unit_ for unit_, *_ in cases], tmp_path, cycles=400, simulators=(simulator,))
     for (_, words, beats, lag, cycles), phases in zip(cases, results, strict=True):
         for trace in phases:
             check(trace, words, beats, lag, cycles)

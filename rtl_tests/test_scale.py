@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from streams import Stream, every, integers, pack, sweep, verilog
+from streams import Stream, all_inputs, integers, pack, sweep, verilog
 
 from hlsgen.numerics.fixed import int_type
 from hlsgen.rescale.realize.scale import Scale
@@ -61,26 +61,33 @@ def constants(case: Case) -> Scale:
     bound = int_type(case.in_w, case.signed)
     centre = rng.integers(bound.lo, bound.hi + 2, sets) if case.symmetric == 2 else np.zeros(sets, np.int64)
     return Scale(
-        multiplier, addend, case.shift, case.low, case.high, odd if case.mode else None,
-        centre if case.symmetric else None, below if case.symmetric else None, case.dsp,
-    )  # fmt: skip
+        multiplier,
+        addend,
+        case.shift,
+        case.low,
+        case.high,
+        odd if case.mode else None,
+        centre if case.symmetric else None,
+        below if case.symmetric else None,
+        case.dsp,
+    )
 
 
 def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray) -> None:
-    found = constants(case)
-    assert (found.centre is not None and found.mirrored) == (case.symmetric == 1)
+    realization = constants(case)
+    assert (realization.centre is not None and realization.mirrored) == (case.symmetric == 1)
     table = np.random.default_rng(case.lanes).permutation(case.folds * case.lanes).reshape(case.folds, case.lanes)
     source = int_type(case.in_w, case.signed)
     result = int_type(max(abs(case.low) - 1, case.high).bit_length() + 1, True)
-    binding = bind(found, table, source, result, "s")
+    binding = bind(realization, table, source, result, "s")
     fold = np.arange(len(x)) % case.folds
-    sets = [np.broadcast_to(x[:, [k]], (len(x), len(found.addend))) for k in range(case.lanes)]
-    code = np.stack([found.apply(s)[np.arange(len(x)), table[fold, k]] for k, s in enumerate(sets)], axis=1)
+    sets = [np.broadcast_to(x[:, [k]], (len(x), len(realization.addend))) for k in range(case.lanes)]
+    code = np.stack([realization.apply(s)[np.arange(len(x)), table[fold, k]] for k, s in enumerate(sets)], axis=1)
     job = Stream(
         {"s_data": pack(x, case.in_w)},
         {"m_data": pack(code, result.bits)},
-        latency=found.latency,
-        capacity=found.latency,
+        latency=realization.latency,
+        capacity=realization.latency,
     )
     assert binding.parameters["SYMMETRIC"] == case.symmetric
     assert binding.parameters["MODE"] == case.mode
@@ -99,5 +106,5 @@ def test_scale(simulate: Callable[..., None], simulator: str, case: Case) -> Non
 def test_every_input(simulate: Callable[..., None], mode: int, symmetric: int, folds: int, bits: int) -> None:
     """In 32 lanes and in every fold; small multipliers and shifts, so that ties are hit."""
     case = Case(32, folds, bits, True, 4, 9, 0, 5, mode, symmetric, False, -2000, 1999)
-    x = every(bits, True, 32)
+    x = all_inputs(bits, True, 32)
     run(simulate, "icarus", case, np.concatenate([x, x[1:], x[:1]]) if folds == 2 else x)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from streams import Pipeline, Stream, every, integers, pack, sweep, verilog
+from streams import Pipeline, Stream, all_inputs, integers, pack, sweep, verilog
 
 from hlsgen.numerics.fixed import Array, int_type
 from hlsgen.rescale.realize.float_scale import FloatScale
@@ -62,19 +62,19 @@ def sets_of(case: Case) -> Array:
     return np.random.default_rng(case.lanes).permutation(case.folds * case.lanes).reshape(case.folds, case.lanes)
 
 
-def run(simulate: Callable[..., None], simulator: str, case: Case, found: FloatScale, x: Array) -> None:
+def run(simulate: Callable[..., None], simulator: str, case: Case, realization: FloatScale, x: Array) -> None:
     table = sets_of(case)
     source = int_type(case.in_w, case.signed)
     result = int_type(max(abs(case.low) - 1, case.high).bit_length() + 1, True)
-    binding = bind(found, table, source, result, "s")
+    binding = bind(realization, table, source, result, "s")
     fold = np.arange(len(x)) % case.folds
-    sets = [np.broadcast_to(x[:, [k]], (len(x), len(found.offset))) for k in range(case.lanes)]
-    code = np.stack([found.apply(s)[np.arange(len(x)), table[fold, k]] for k, s in enumerate(sets)], axis=1)
+    sets = [np.broadcast_to(x[:, [k]], (len(x), len(realization.offset))) for k in range(case.lanes)]
+    code = np.stack([realization.apply(s)[np.arange(len(x)), table[fold, k]] for k, s in enumerate(sets)], axis=1)
     job = Stream(
         {"s_data": pack(x, case.in_w)},
         {"m_data": pack(code, result.bits)},
-        latency=found.latency,
-        capacity=found.latency,
+        latency=realization.latency,
+        capacity=realization.latency,
     )
     simulate(simulator, binding.module, verilog(binding.parameters), job, binding.memories)
 
@@ -86,36 +86,36 @@ def test_scale_f32(simulate: Callable[..., None], simulator: str, case: Case) ->
     rng = np.random.default_rng(case.shift)
     bound = int_type(case.in_w, case.signed)
     x = integers(rng, case.in_w, case.signed, (120, case.lanes))
-    found = constants(case)
-    unit = np.ldexp(1.0, case.shift) / found.mantissa / np.exp2(found.left)
+    realization = constants(case)
+    unit = np.ldexp(1.0, case.shift) / realization.mantissa / np.exp2(realization.left)
     s = rng.integers(0, len(unit), x.shape)
-    ties = (rng.integers(-40, 40, x.shape) + 0.5) * unit[s] - found.offset[s] + rng.integers(-1, 2, x.shape)
+    ties = (rng.integers(-40, 40, x.shape) + 0.5) * unit[s] - realization.offset[s] + rng.integers(-1, 2, x.shape)
     inside = np.clip(np.rint(ties), bound.lo, bound.hi).astype(np.int64)
     x = np.where(rng.random(x.shape) < 0.5, inside, x)
-    # What first saturates, and what is one less, of each set in turn in every lane.
+    # The first saturating input, and one less, of each set in turn in every lane.
     ends = np.repeat([-(1 << case.u_w), -(1 << case.u_w) + 1, 1 << case.u_w], len(unit))[:, None]
-    ends = (ends >> np.tile(found.left, 3)[:, None]) - np.tile(found.offset, 3)[:, None]
+    ends = (ends >> np.tile(realization.left, 3)[:, None]) - np.tile(realization.offset, 3)[:, None]
     x[: len(ends)] = np.clip(ends, bound.lo, bound.hi)
     x[len(ends) : 2 * len(ends)] = np.roll(x[: len(ends)], 1, axis=0)
-    run(simulate, simulator, case, found, x)
+    run(simulate, simulator, case, realization, x)
 
 
 @pytest.mark.slow
 def test_every_input(simulate: Callable[..., None]) -> None:
     """16 bits into 16 lanes, with ties that float32 makes: the result is numpy's."""
     case = Case(16, 1, 16, True, 10, 1, 18, 24, 28, 4, False, -8000, 7999)
-    x = every(16, True, 16)
+    x = all_inputs(16, True, 16)
     # Fractions with a small even denominator: their products lie beside a tie often.
     rng = np.random.default_rng(2)
     fraction, _ = np.frexp(((2 * rng.integers(1, 60, 16) + 1) / (2 * rng.integers(1, 10, 16) + 1)).astype(np.float32))
-    found = replace(constants(case), mantissa=(fraction * np.float32(1 << 24)).astype(np.int64))
-    scale = np.ldexp(found.mantissa, found.left - case.shift).astype(np.float32)
-    product = (x + found.offset).astype(np.float32) * scale
-    code = np.clip(np.rint(product).astype(np.int64) + found.zero_point, case.low, case.high)
-    assert (found.apply(x) == code).all()
-    exact = np.rint((x + found.offset) * scale.astype(np.float64)).astype(np.int64) + found.zero_point
+    realization = replace(constants(case), mantissa=(fraction * np.float32(1 << 24)).astype(np.int64))
+    scale = np.ldexp(realization.mantissa, realization.left - case.shift).astype(np.float32)
+    product = (x + realization.offset).astype(np.float32) * scale
+    code = np.clip(np.rint(product).astype(np.int64) + realization.zero_point, case.low, case.high)
+    assert (realization.apply(x) == code).all()
+    exact = np.rint((x + realization.offset) * scale.astype(np.float64)).astype(np.int64) + realization.zero_point
     assert (np.clip(exact, case.low, case.high) != code).sum() > 50
-    run(simulate, "verilator", case, found, x)
+    run(simulate, "verilator", case, realization, x)
 
 
 def test_just_beyond_a_tie(simulate: Callable[..., None]) -> None:
@@ -127,20 +127,24 @@ def test_just_beyond_a_tie(simulate: Callable[..., None]) -> None:
     hit = ((x * mantissa > tie) & (x * mantissa < tie + step)).nonzero()[0][:8]
     assert len(hit) == 8
     zeros = np.zeros(8, np.int64)
-    found = FloatScale(mantissa[hit], zeros, 46, zeros, zeros, 24, case.low, case.high)
-    near = np.concatenate([sign * (x[hit] + d) for sign in (1, -1) for d in (0, -1, 1)]).reshape(-1, 8)
-    assert found.apply(near)[::3].tolist() == [[1] * 8, [-1] * 8]
-    assert found.apply(near)[1::3].tolist() == [[0] * 8, [0] * 8]
-    run(simulate, "icarus", case, found, np.tile(near[:, sets_of(case)[0]], (5, 1)))
+    realization = FloatScale(mantissa[hit], zeros, 46, zeros, zeros, 24, case.low, case.high)
+    inputs_near_tie = np.concatenate([sign * (x[hit] + d) for sign in (1, -1) for d in (0, -1, 1)]).reshape(-1, 8)
+    assert realization.apply(inputs_near_tie)[::3].tolist() == [[1] * 8, [-1] * 8]
+    assert realization.apply(inputs_near_tie)[1::3].tolist() == [[0] * 8, [0] * 8]
+    run(simulate, "icarus", case, realization, np.tile(inputs_near_tie[:, sets_of(case)[0]], (5, 1)))
 
 
 @pytest.mark.slow
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, width, keep", [("icarus", 12, 5), ("icarus", 40, 24), ("verilator", 25, 24)])
 def test_significant(simulate: Callable[..., None], simulator: str, width: int, keep: int) -> None:
-    """All of 12 bits; of 24 significant bits what numpy's float32 has."""
+    """All numbers of 12 bits, and numbers rounded to 24 significant bits like numpy's float32."""
     rng = np.random.default_rng(width)
-    x = every(12, False, 1)[:, 0] if width == 12 else integers(rng, width, False, (800,)) >> rng.integers(0, 12, 800)
+    x = (
+        all_inputs(12, False, 1)[:, 0]
+        if width == 12
+        else integers(rng, width, False, (800,)) >> rng.integers(0, 12, 800)
+    )
     mantissa, exponent = np.frexp(x.astype(np.float64))
     rounded = np.ldexp(np.rint(np.ldexp(mantissa, keep)), exponent - keep).astype(np.int64)
     assert keep != 24 or (rounded == x.astype(np.float32).astype(np.int64)).all()

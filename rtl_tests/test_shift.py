@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from streams import Stream, every, integers, memory, pack, sweep
+from streams import Stream, all_inputs, integers, memory, pack, sweep
 
 from hlsgen.numerics.fixed import Rounding
 from hlsgen.rescale.realize.shift import Shift
@@ -86,7 +86,7 @@ def test_shift(simulate: Callable[..., None], simulator: str, case: Case) -> Non
 def test_every_input(simulate: Callable[..., None], mode: Rounding) -> None:
     simulator = "verilator" if mode in (Rounding.ROUND, Rounding.HALF_DOWN) else "icarus"
     once = int(mode) % 2
-    run(simulate, simulator, replace(SIGNED, mode=int(mode), add=once, split=once), every(16, True, SIGNED.lanes))
+    run(simulate, simulator, replace(SIGNED, mode=int(mode), add=once, split=once), all_inputs(16, True, SIGNED.lanes))
 
 
 @pytest.mark.cases(1)
@@ -94,4 +94,4 @@ def test_every_input(simulate: Callable[..., None], mode: Rounding) -> None:
 @pytest.mark.parametrize("bits, lanes", [(13, 16), (16, 32)])
 def test_every_unsigned_input(simulate: Callable[..., None], bits: int, lanes: int, mode: Rounding) -> None:
     case = Case(lanes, 1, bits, 0, 0, bits - 7, 8, int(mode), 8, 0, 255)
-    run(simulate, "icarus", case, every(bits, False, lanes))
+    run(simulate, "icarus", case, all_inputs(bits, False, lanes))

@@ -26,8 +26,8 @@ def test_lint_by_slang_with_other_parameters(tmp_path: Path) -> None:
             tops.append(f"{module}_{number}")
             lines.append(f"module {tops[-1]}; {module} #({values}) unit (); endmodule")
     (tmp_path / "sets.v").write_text("\n".join([*lines, ""]))
-    found = slang_complaints([tmp_path / "sets.v", *FILES], tops)
-    assert [text for text in found if not text.startswith("sets.v:")] == []
+    complaints = slang_complaints([tmp_path / "sets.v", *FILES], tops)
+    assert [text for text in complaints if not text.startswith("sets.v:")] == []
 
 
 def test_a_name_before_its_declaration_is_found(tmp_path: Path) -> None:

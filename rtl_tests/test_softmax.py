@@ -36,7 +36,7 @@ CASES = [
 
 
 def tables(step: float, bits: int, row: int, in_order: bool) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Powers and numerators, with the 0 behind the last one where a distance can reach it."""
+    """Powers and numerators, with a final 0 if a distance can exceed the last one."""
     exact = Fraction(float(np.float32(step)))
     if in_order:
         high = np.float32(np.finfo(np.float32).max / np.float32(200 * row))
@@ -58,26 +58,45 @@ def parameters(case: Case, stem: Path) -> dict[str, object]:
     Path(f"{stem}_power.mem").write_text(memory(words))
     Path(f"{stem}_numerator.mem").write_text(memory(numerator.view(np.uint32).tolist()))
     return {
-        "LANES": lanes, "BEATS": beats, "IN_W": bits, "IN_SIGNED": signed, "LAST": len(power) - 1,
-        "W": 32 if in_order else fraction + 1, "FRACTION": 0 if in_order else fraction, "IN_ORDER": int(in_order),
-        "TINY": int(tiny(case)), "DSP": 25 * (beats % 2), "FILE": f'"{stem}"',
-    }  # fmt: skip
+        "LANES": lanes,
+        "BEATS": beats,
+        "IN_W": bits,
+        "IN_SIGNED": signed,
+        "LAST": len(power) - 1,
+        "W": 32 if in_order else fraction + 1,
+        "FRACTION": 0 if in_order else fraction,
+        "IN_ORDER": int(in_order),
+        "TINY": int(tiny(case)),
+        "DSP": 25 * (beats % 2),
+        "FILE": f'"{stem}"',
+    }
 
 
 def products(case: Case, power: npt.NDArray[np.float32], stem: Path) -> dict[str, object]:
     lanes, beats, bits, signed, step, _ = case
-    known = power[power > 0]
-    made = factors(Fraction(float(np.float32(step))), known, (1 << bits) - 1, 1 << 12)
-    assert made is not None
-    high = [int(s) << made.bits | int(m) for s, m in zip(made.shifts, made.mantissas, strict=True)]
+    nonzero = power[power > 0]
+    power_factors = factors(Fraction(float(np.float32(step))), nonzero, (1 << bits) - 1, 1 << 12)
+    assert power_factors is not None
+    high = [
+        int(s) << power_factors.bits | int(m)
+        for s, m in zip(power_factors.shifts, power_factors.mantissas, strict=True)
+    ]
     Path(f"{stem}_high.mem").write_text(memory(high))
-    Path(f"{stem}_low.mem").write_text(memory(made.lows.tolist()))
-    fraction = min(149, 24 - int(np.frexp(known[-1])[1]))
+    Path(f"{stem}_low.mem").write_text(memory(power_factors.lows.tolist()))
+    fraction = min(149, 24 - int(np.frexp(nonzero[-1])[1]))
     return {
-        "LANES": lanes, "BEATS": beats, "IN_W": bits, "IN_SIGNED": signed, "LAST": len(power) - 1,
-        "W": fraction + 1, "FRACTION": fraction, "LOW": made.low_bits, "M_W": made.bits,
-        "TINY": int(tiny(case)), "FILE": f'"{stem}"',
-    }  # fmt: skip
+        "LANES": lanes,
+        "BEATS": beats,
+        "IN_W": bits,
+        "IN_SIGNED": signed,
+        "LAST": len(power) - 1,
+        "W": fraction + 1,
+        "FRACTION": fraction,
+        "LOW": power_factors.low_bits,
+        "M_W": power_factors.bits,
+        "TINY": int(tiny(case)),
+        "FILE": f'"{stem}"',
+    }
 
 
 def tiny(case: Case) -> bool:
@@ -121,19 +140,19 @@ def check_cycles(s: Port, m: Port, beats: int, latency: int) -> None:
     """Every read and with it every offer, every write."""
     enabled = np.flatnonzero(m.enabled)
     first, issued = -beats, []
-    for last_word in s.taken[beats - 1 :: beats]:
+    for last_word in s.accepted[beats - 1 :: beats]:
         first = max(int(np.searchsorted(enabled, last_word + 1)), first + beats)
         issued += range(first, first + beats)
     offers = enabled[[place + latency - 1 for place in issued if place + latency - 1 < len(enabled)]] + 1
     assert np.array_equal(m.offered, offers[offers < len(m.valid)])
     reads = enabled[[place for place in issued if place < len(enabled)]]
     freed = reads[beats - 1 :: beats]
-    taken = np.cumsum(s.valid & s.ready) - (s.valid & s.ready)
-    wanted = [
+    accepted = np.cumsum(s.valid & s.ready) - (s.valid & s.ready)
+    expected = [
         count // beats < 2 or (count // beats - 2 < len(freed) and cycle > freed[count // beats - 2])
-        for cycle, count in enumerate(taken)
+        for cycle, count in enumerate(accepted)
     ]
-    assert np.array_equal(s.ready, wanted)
+    assert np.array_equal(s.ready, expected)
 
 
 def rows_of(case: Case, count: int) -> Array:
@@ -149,22 +168,30 @@ def rows_of(case: Case, count: int) -> Array:
 @pytest.mark.parametrize(
     "chosen, simulators",
     [
-        (CASES[:10], ("icarus", "verilator")), (CASES[10:], ("verilator",)),
+        (CASES[:10], ("icarus", "verilator")),
+        (CASES[10:], ("verilator",)),
         pytest.param(CASES[10:], ("icarus",), marks=pytest.mark.slow),
     ],
-)  # fmt: skip
+)
 def test_softmax(chosen: list[Case], simulators: tuple[str, ...], tmp_path: Path) -> None:
-    units, wanted = [], []
+    units, expected_words = [], []
     for n, case in enumerate(chosen):
         lanes, _, bits, *_ = case
         rows = rows_of(case, 300)
         values = expected(rows, case)
-        own = {"s": bits * lanes, "m": 32 * lanes}
+        port_widths = {"s": bits * lanes, "m": 32 * lanes}
         units.append(
-            Unit("hg_softmax", parameters(case, tmp_path / f"t{n}"), {"s": pack(rows.reshape(-1, lanes), bits)}, own)
+            Unit(
+                "hg_softmax",
+                parameters(case, tmp_path / f"t{n}"),
+                {"s": pack(rows.reshape(-1, lanes), bits)},
+                port_widths,
+            )
         )
-        wanted.append(pack(values.view(np.uint32).astype(np.int64).reshape(-1, lanes), 32))
-    for case, words, phases in zip(chosen, wanted, simulate(units, tmp_path, simulators=simulators), strict=True):
+        expected_words.append(pack(values.view(np.uint32).astype(np.int64).reshape(-1, lanes), 32))
+    for case, words, phases in zip(
+        chosen, expected_words, simulate(units, tmp_path, simulators=simulators), strict=True
+    ):
         for trace in phases:
             s, m = trace["s"], trace["m"]
             assert m.holds_still()
@@ -179,8 +206,8 @@ def test_mask(tmp_path: Path) -> None:
     lanes, beats, bits, _, step, _ = case
     power = np.append(powers(Fraction(float(np.float32(step))), 1 << bits), np.float32(0))
     mask = np.array([[0, 2, 0, 0, 2, 2, 0, 0], [1, 1, 2, 1, 1, 2, 1, 1], [2, 2, 2, 2, 2, 2, 2, 0]])
-    own = parameters(case, tmp_path / "t") | {"LAST": len(power) - 1, "MASKS": mask.size // lanes}
-    fixed = [int(Fraction(float(p)) * (1 << int(str(own["FRACTION"])))) for p in power]
+    port_widths = parameters(case, tmp_path / "t") | {"LAST": len(power) - 1, "MASKS": mask.size // lanes}
+    fixed = [int(Fraction(float(p)) * (1 << int(str(port_widths["FRACTION"])))) for p in power]
     (tmp_path / "t_power.mem").write_text(memory(fixed))
     (tmp_path / "t_numerator.mem").write_text(memory(power.view(np.uint32).tolist()))
     (tmp_path / "t_mask.mem").write_text(memory(pack(mask.reshape(-1, lanes), 2)))
@@ -190,7 +217,9 @@ def test_mask(tmp_path: Path) -> None:
     at = np.where(masks == 2, len(power) - 1, codes.max(axis=1, keepdims=True) - codes)
     sums = [nearest(sum(map(Fraction, row), Fraction(0))) for row in power[at].astype(float).tolist()]
     values = power[at] * (np.float32(1) / np.array(sums, np.float32))[:, None]
-    unit = Unit("hg_softmax", own, {"s": pack(rows.reshape(-1, lanes), bits)}, {"s": bits * lanes, "m": 32 * lanes})
+    unit = Unit(
+        "hg_softmax", port_widths, {"s": pack(rows.reshape(-1, lanes), bits)}, {"s": bits * lanes, "m": 32 * lanes}
+    )
     for trace in simulate([unit], tmp_path, simulators=("icarus",))[0]:
         words = trace["m"].words
         assert words == pack(values.view(np.uint32).astype(np.int64).reshape(-1, lanes), 32)[: len(words)]
@@ -203,9 +232,9 @@ def test_full_rate(tmp_path: Path, case: Case) -> None:
     """Rows follow each other without a gap on either side."""
     lanes, beats, bits, *_ = case
     rows = rows_of(case, 300)
-    own = {"s": bits * lanes, "m": 32 * lanes}
-    unit = Unit("hg_softmax", parameters(case, tmp_path / "t"), {"s": pack(rows.reshape(-1, lanes), bits)}, own)
+    port_widths = {"s": bits * lanes, "m": 32 * lanes}
+    unit = Unit("hg_softmax", parameters(case, tmp_path / "t"), {"s": pack(rows.reshape(-1, lanes), bits)}, port_widths)
     ((full, *_),) = simulate([unit], tmp_path, simulators=("icarus",))
-    assert np.array_equal(full["s"].taken, np.arange(len(full["s"].taken)))
-    assert all(later == earlier + 1 for earlier, later in pairwise(full["m"].taken))
+    assert np.array_equal(full["s"].accepted, np.arange(len(full["s"].accepted)))
+    assert all(later == earlier + 1 for earlier, later in pairwise(full["m"].accepted))
     assert full["m"].offered[0] == beats + cycles(case)

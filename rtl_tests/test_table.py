@@ -57,7 +57,7 @@ def test_table(simulate: Callable[..., None], simulator: str, case: Case) -> Non
     entries = integers(rng, case.out_w, case.out_signed, (1 << case.bits, sets))
     center = rng.integers(-case.center if case.in_signed else 0, case.center, sets, endpoint=True)
     center[:1] = case.center
-    # Half tables hold what stays a code when it is mirrored.
+    # Half tables hold entries whose mirror image is a code.
     if case.mode == TableMode.HALF:
         entries = np.clip(entries, max(result.lo, case.total - result.hi), min(result.hi, case.total - result.lo))
     reference = Table(case.mode, entries, center, case.even, case.total)
@@ -67,8 +67,8 @@ def test_table(simulate: Callable[..., None], simulator: str, case: Case) -> Non
         x = np.stack([rng.permutation(codes) for _ in range(sets)], axis=1)
     else:
         x = integers(rng, case.in_w, case.in_signed, (400, sets))
-        near = center + rng.integers(-3 << case.bits, 3 << case.bits, x.shape)
-        x = np.clip(np.where(rng.random(x.shape) < 0.8, near, x), source.lo, source.hi)
+        near_centers = center + rng.integers(-3 << case.bits, 3 << case.bits, x.shape)
+        x = np.clip(np.where(rng.random(x.shape) < 0.8, near_centers, x), source.lo, source.hi)
     bound = binding.bind(reference, np.arange(sets).reshape(case.folds, case.lanes), source, result, "f")
     job = Stream(
         {"s_data": pack(x.reshape(-1, case.lanes), source.bits)},

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from streams import Stream, every, integers, memory, pack, sweep
+from streams import Stream, all_inputs, integers, memory, pack, sweep
 
 from hlsgen.numerics.fixed import Array, int_type
 from hlsgen.rescale.realize.thresholds import Thresholds
@@ -72,12 +72,12 @@ def test_threshold(simulate: Callable[..., None], simulator: str, shape: Steps) 
     reference = Thresholds(table, falling, shape.offset)
     if shape.in_w == 16 and shape.folds == 1:
         # Every lane sees every input: lane k the ones that lane 0 sees k blocks later.
-        column = every(16, bounds.signed, 1)[:, 0]
+        column = all_inputs(16, bounds.signed, 1)[:, 0]
         x = column[: 65536 // shape.lanes * shape.lanes].reshape(-1, shape.lanes)
     else:
         x = integers(rng, shape.in_w, bounds.signed, (400 * shape.folds // shape.folds, shape.lanes))
-        near = rng.choice(table.ravel(), x.shape) + rng.integers(-1, 2, x.shape)
-        x = np.where(rng.random(x.shape) < 0.5, np.clip(near, low, high - 1), x)
+        near_thresholds = rng.choice(table.ravel(), x.shape) + rng.integers(-1, 2, x.shape)
+        x = np.where(rng.random(x.shape) < 0.5, np.clip(near_thresholds, low, high - 1), x)
     fold = np.arange(len(x)) % shape.folds
     channel = fold[:, None] * shape.lanes + np.arange(shape.lanes)
     code = np.take_along_axis(

@@ -76,31 +76,31 @@ class Case:
         return integers(rng, self.unit, False, (words, self.pixels * self.lanes))
 
     def results(self, data: npt.NDArray[np.int64]) -> list[int]:
-        """The beats behind whole images, 0 where anything is allowed."""
+        """Output beats for whole images, 0 where any value is allowed."""
         g = self.geometry
         images = data.reshape(-1, g.height, self.span.width, g.folds, self.pixels, self.lanes)
         images = images.swapaxes(3, 4).reshape(len(images), g.height, -1, g.folds, self.lanes)[:, :, : g.width]
         below = max(0, (g.out_h - 1) * g.sh + (g.kh - 1) * g.dh + 1 - g.pt - g.height)
         right = max(0, (g.out_w - 1) * g.sw + (g.kw - 1) * g.dw + 1 - g.pl - g.width)
         images = np.pad(images, ((0, 0), (g.pt, below), (g.pl, right), (0, 0), (0, 0)), constant_values=self.pad)
-        found = np.empty((len(images), g.out_h, g.out_w, g.folds, g.kh, g.kw, self.lanes), np.int64)
+        window_elements = np.empty((len(images), g.out_h, g.out_w, g.folds, g.kh, g.kw, self.lanes), np.int64)
         for oy in range(g.out_h):
             for ox in range(g.out_w):
                 y, x = oy * g.sh, ox * g.sw
                 window = images[:, y : y + g.kh * g.dh : g.dh, x : x + g.kw * g.dw : g.dw]
-                found[:, oy, ox] = window.transpose(0, 3, 1, 2, 4)
-        return self.beside(found)
+                window_elements[:, oy, ox] = window.transpose(0, 3, 1, 2, 4)
+        return self.adjacent_windows(window_elements)
 
     def masks(self) -> list[int]:
         """The bits of the beats of an image that belong to windows."""
         g = self.geometry
-        return self.beside(np.full((1, g.out_h, g.out_w, g.folds, g.kh, g.kw, self.lanes), -1))
+        return self.adjacent_windows(np.full((1, g.out_h, g.out_w, g.folds, g.kh, g.kw, self.lanes), -1))
 
-    def beside(self, found: npt.NDArray[np.int64]) -> list[int]:
+    def adjacent_windows(self, window_elements: npt.NDArray[np.int64]) -> list[int]:
         """Beats of windows (images, out_h, out_w, folds, kh, kw, lanes)."""
-        images, rows, columns, *window = found.shape
+        images, rows, columns, *window = window_elements.shape
         beats = np.zeros((images, rows, self.span.out_w * self.windows, *window), np.int64)
-        beats[:, :, :columns] = found
+        beats[:, :, :columns] = window_elements
         beats = np.moveaxis(beats.reshape(images, rows, -1, self.windows, *window), 3, 6)
         return pack(beats.reshape(images * self.beats, -1), self.unit)
 
@@ -110,9 +110,9 @@ class Case:
         return Player("hg_unfold", self.parameters(), {}, self.pixels * word, out, pack(x, self.unit), played)
 
 
-def ring(g: Geometry, more: int = 0) -> int:
-    """COLUMNS of a kernel of one row: the least one, and so many pixels more."""
-    return -(-(-(-g.min_depth() // g.folds) + more) // g.kw) * g.kw
+def ring(g: Geometry, extra_words: int = 0) -> int:
+    """COLUMNS for a kernel with one row: the minimum plus `extra_words`."""
+    return -(-(-(-g.min_depth() // g.folds) + extra_words) // g.kw) * g.kw
 
 
 IMAGE = Geometry(6, 5, 3, 3, 1, 1, 1, 1, 1, 1, 6, 5, 1, 2, 1)
@@ -172,14 +172,14 @@ def random_case(seed: int) -> Case:
         size, kernel = int(rng.choice([1, 2, 3, 4, 5, 7, 11, 20])), int(rng.choice([1, 1, 2, 3, 3, 4, 5]))
         stride, dilation = int(rng.choice([1, 1, 2, 3, 5])), int(rng.choice([1, 1, 1, 2, 3]))
         reach = (kernel - 1) * dilation + 1
-        before = int(rng.integers(0, reach + 3 if beyond else reach))
-        after = max(int(rng.integers(0, reach + 3 if beyond else reach)), reach - size - before)
-        return size, kernel, stride, dilation, before, (size + before + after - reach) // stride + 1
+        pad_before = int(rng.integers(0, reach + 3 if beyond else reach))
+        after = max(int(rng.integers(0, reach + 3 if beyond else reach)), reach - size - pad_before)
+        return size, kernel, stride, dilation, pad_before, (size + pad_before + after - reach) // stride + 1
 
     (height, kh, sh, dh, pt, out_h), (width, kw, sw, dw, pl, out_w) = axis(), axis()
     folds, lanes, unit = int(rng.choice([1, 1, 2, 3, 4])), int(rng.integers(1, 4)), int(rng.integers(1, 7))
     g = Geometry(height, width, kh, kw, sh, sw, dh, dw, pt, pl, out_h, out_w, 1, folds, 1)
-    more, extra = int(rng.choice([0, 0, 1, 5, 12, 40])), int(rng.choice([0, 0, 1, 2, 5]))
+    extra_words, extra = int(rng.choice([0, 0, 1, 5, 12, 40])), int(rng.choice([0, 0, 1, 2, 5]))
     pad = int(rng.integers(0, 1 << unit))
     pixels = windows = 1
     if rng.random() < 0.6:
@@ -189,7 +189,7 @@ def random_case(seed: int) -> Case:
         pixels = int(rng.choice(list(choice)[len(choice) > 1 :]))
         windows = int(rng.choice(choice[pixels]))
         g = replace(g, folds=1 if pixels * windows > 1 else folds)
-    columns = ring(in_words(g, pixels, windows), more) if kh == 1 else width
+    columns = ring(in_words(g, pixels, windows), extra_words) if kh == 1 else width
     return Case(g, columns, unit, lanes, pad, extra, pixels, windows)
 
 
@@ -211,20 +211,20 @@ def simulate_cycles(case: Case, played: Sequence[Stimulus]) -> list[tuple[int, i
     g = case.span
     newest, oldest = g.newest(), g.oldest()
     trace = []
-    total = window = fold = taken = beats = start = 0
+    total = window = fold = accepted = beats = start = 0
     pipe = [False] * LATENCY
     for rst, s_valid, m_ready in played:
         image, place = divmod(window, g.windows)
         m_valid = pipe[-1]
         en = m_ready or not m_valid
-        s_ready = taken - (image * g.words + oldest[place]) < case.depth
+        s_ready = accepted - (image * g.words + oldest[place]) < case.depth
         trace.append((int(s_ready), int(m_valid), beats, start))
         if rst:
-            window = fold = taken = beats = 0
+            window = fold = accepted = beats = 0
             start = total
             pipe = [False] * LATENCY
             continue
-        issue = en and (fold > 0 or taken > image * g.words + newest[place])
+        issue = en and (fold > 0 or accepted > image * g.words + newest[place])
         if en:
             beats += m_valid
             pipe = [bool(issue), *pipe[:-1]]
@@ -233,7 +233,7 @@ def simulate_cycles(case: Case, played: Sequence[Stimulus]) -> list[tuple[int, i
             if fold == g.folds:
                 window, fold = window + 1, 0
         if s_valid and s_ready:
-            taken, total = taken + 1, total + 1
+            accepted, total = accepted + 1, total + 1
     return trace
 
 
@@ -246,18 +246,18 @@ def check(simulator: str, cases: Sequence[Case], folder: Path) -> None:
         played = stimuli(rng, 300 + 4 * max(words, case.beats))
         trace = simulate_cycles(case, played)
         x = case.data(rng, (len(played) // words + 2) * words)
-        whole = {start: x[start:][: (len(x) - start) // words * words] for start in {row[3] for row in trace}}
+        images_by_start = {start: x[start:][: (len(x) - start) // words * words] for start in {row[3] for row in trace}}
         players.append(case.player(x, played))
-        expected.append((trace, {start: case.results(some) for start, some in whole.items()}))
-    for case, seen, (trace, results) in zip(cases, play(simulator, players, folder), expected, strict=True):
-        assert len(seen) == len(trace)
+        expected.append((trace, {start: case.results(some) for start, some in images_by_start.items()}))
+    for case, records, (trace, results) in zip(cases, play(simulator, players, folder), expected, strict=True):
+        assert len(records) == len(trace)
         assert max(beats for _, _, beats, _ in trace) >= case.beats, "no image came through"
         masks = case.masks()
         # Nothing is known before the first reset.
-        for cycle, (row, (s_ready, m_valid, beat, start)) in list(enumerate(zip(seen, trace, strict=True)))[1:]:
-            where = f"{case}, cycle {cycle}"
-            assert row[:2] == (str(s_ready), str(m_valid)), where
-            assert not m_valid or int(row[2], 16) & masks[beat % case.beats] == results[start][beat], where
+        for cycle, (row, (s_ready, m_valid, beat, start)) in list(enumerate(zip(records, trace, strict=True)))[1:]:
+            context = f"{case}, cycle {cycle}"
+            assert row[:2] == (str(s_ready), str(m_valid)), context
+            assert not m_valid or int(row[2], 16) & masks[beat % case.beats] == results[start][beat], context
 
 
 @pytest.mark.cases(1)
@@ -295,13 +295,13 @@ def predicted(case: Case, due: Sequence[int], ready: Sequence[bool]) -> tuple[li
     offers: list[int] = []
     lost, moved = 0, True
     while moved:
-        known = len(wire.consumed), len(result.due)
+        known_counts = len(wire.consumed), len(result.due)
         next(unit)
         while len(offers) < len(result.due) and result.due[len(offers)] + lost < len(ready):
             offers.append(result.due[len(offers)] + lost)
             result.consumed.append(next((t for t in range(offers[-1], len(ready)) if ready[t]), len(ready)))
             lost += result.consumed[-1] - offers[-1]
-        moved = known != (len(wire.consumed), len(result.due)) or len(offers) > len(result.consumed)
+        moved = known_counts != (len(wire.consumed), len(result.due)) or len(offers) > len(result.consumed)
     return wire.consumed, offers, result.consumed
 
 
@@ -314,11 +314,11 @@ def test_timing_model(tmp_path: Path) -> None:
         cycles = 300 + 3 * max(case.span.words, case.beats)
         ready = list(rng.random(cycles) < rng.choice([1.0, 0.8, 0.4]))
         due = np.sort(rng.integers(0, cycles, int(cycles * rng.choice([0.3, 0.9, 4.0]))))
-        taken, offers, gone = predicted(case, due.tolist(), ready)
+        accepted, offers, gone = predicted(case, due.tolist(), ready)
         # Two cycles of reset come first.
         valid, waits = np.zeros(cycles, bool), np.zeros(cycles, bool)
         begin = -1
-        for want, cycle in zip(due, [*taken, *[cycles] * (len(due) - len(taken))], strict=True):
+        for want, cycle in zip(due, [*accepted, *[cycles] * (len(due) - len(accepted))], strict=True):
             valid[max(want, begin + 1) : cycle + 1] = True
             begin = max(begin, cycle)
         for offer, cycle in zip(offers, gone, strict=True):
@@ -326,12 +326,12 @@ def test_timing_model(tmp_path: Path) -> None:
         played = [(1, 0, 0)] * 2 + [(0, int(a), int(b)) for a, b in zip(valid, ready, strict=True)]
         x = case.data(rng, len(due))
         players.append(case.player(x, played))
-        expected.append((valid, {cycle for cycle in taken if cycle < cycles}, waits))
-    for case, seen, (valid, taken, waits) in zip(cases, play("icarus", players, tmp_path), expected, strict=True):
-        rows = seen[2:]
-        assert {t for t, row in enumerate(rows) if valid[t] and row[0] == "1"} == taken, case
+        expected.append((valid, {cycle for cycle in accepted if cycle < cycles}, waits))
+    for case, records, (valid, accepted, waits) in zip(cases, play("icarus", players, tmp_path), expected, strict=True):
+        rows = records[2:]
+        assert {t for t, row in enumerate(rows) if valid[t] and row[0] == "1"} == accepted, case
         assert [row[1] == "1" for row in rows] == waits.tolist(), case
-        assert len(taken) > case.span.words, case
+        assert len(accepted) > case.span.words, case
 
 
 @dataclass(frozen=True)
@@ -365,12 +365,12 @@ class Depthwise:
         return integers(rng, self.w_w, self.mode == 0, (self.folds, self.pe, self.taps, self.columns))
 
     def results(self, x: npt.NDArray[np.int64], w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Of beats (beats, taps, lanes) that begin with word 0."""
+        """Sums of beats (beats, taps, lanes), starting at weight word 0."""
         turns = w[np.arange(len(x)) % self.folds]
-        own = x.reshape(len(x), self.taps, -1, self.columns).transpose(0, 2, 1, 3).repeat(self.rows, axis=1)
+        grouped_taps = x.reshape(len(x), self.taps, -1, self.columns).transpose(0, 2, 1, 3).repeat(self.rows, axis=1)
         if self.mode == 2:
-            return (own == turns).sum(axis=(2, 3))
-        return (own * (2 * turns - 1 if self.mode == 1 else turns)).sum(axis=(2, 3))
+            return (grouped_taps == turns).sum(axis=(2, 3))
+        return (grouped_taps * (2 * turns - 1 if self.mode == 1 else turns)).sum(axis=(2, 3))
 
 
 @dataclass(frozen=True)
@@ -397,7 +397,7 @@ class Pool:
         return np.empty(0, np.int64)
 
     def results(self, x: npt.NDArray[np.int64], w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Of beats (beats, taps, lanes)."""
+        """Maxima or sums of beats (beats, taps, lanes)."""
         return x.sum(axis=1) if self.sum else x.max(axis=1)
 
 
@@ -427,16 +427,16 @@ def simulate_pipeline(latency: int, played: Sequence[Stimulus]) -> list[tuple[in
     """Every cycle's (s_ready, m_valid, beats since reset, beats taken up to this reset)."""
     trace = []
     pipe = [False] * latency
-    taken = beats = start = 0
+    accepted = beats = start = 0
     for rst, s_valid, m_ready in played:
         en = m_ready or not pipe[-1]
         trace.append((int(en), int(pipe[-1]), beats, start))
         if rst:
-            start, taken, beats, pipe = start + taken, 0, 0, [False] * latency
+            start, accepted, beats, pipe = start + accepted, 0, 0, [False] * latency
         elif en:
             beats += pipe[-1]
             pipe = [bool(s_valid), *pipe[:-1]]
-            taken += s_valid
+            accepted += s_valid
     return trace
 
 
@@ -460,10 +460,10 @@ def test_users(simulator: str, tmp_path: Path) -> None:
         players.append(Player(unit.module, parameters, memories, *widths, words, played))
         starts = {row[3] for row in trace}
         expected.append((trace, {start: pack(unit.results(x[start:], w), unit.acc_w) for start in starts}))
-    for unit, seen, (trace, results) in zip(UNITS, play(simulator, players, tmp_path), expected, strict=True):
-        assert len(seen) == len(trace)
+    for unit, records, (trace, results) in zip(UNITS, play(simulator, players, tmp_path), expected, strict=True):
+        assert len(records) == len(trace)
         assert max(beats for _, _, beats, _ in trace) > 100
-        for cycle, (row, (s_ready, m_valid, beat, start)) in list(enumerate(zip(seen, trace, strict=True)))[1:]:
-            where = f"{unit}, cycle {cycle}"
-            assert row[:2] == (str(s_ready), str(m_valid)), where
-            assert not m_valid or int(row[2], 16) == results[start][beat], where
+        for cycle, (row, (s_ready, m_valid, beat, start)) in list(enumerate(zip(records, trace, strict=True)))[1:]:
+            context = f"{unit}, cycle {cycle}"
+            assert row[:2] == (str(s_ready), str(m_valid)), context
+            assert not m_valid or int(row[2], 16) == results[start][beat], context

@@ -33,8 +33,8 @@ def test_width(simulate: Callable[..., None], simulator: str, ratio: tuple[int, 
     count = lcm(wide_in, wide_out) * (-(-600 // lcm(wide_in, wide_out)) + 8)
     elements = integers(np.random.default_rng(unit), unit, False, (count,))
     outputs = count // wide_out
-    # An input beat is taken while fewer than two output beats are complete (one, if one of the
-    # widths divides the other), so that many elements and one beat more find room.
+    # An input beat is accepted while fewer than two output beats are complete (one, if one of the widths divides the
+    # other). The store has room for these elements and one more beat.
     step = gcd(wide_in, wide_out)
     room = wide_out if step in (wide_in, wide_out) else 2 * wide_out - step
     job = Stream(
@@ -62,13 +62,17 @@ class Groups:
     @property
     def step(self) -> int:
         """All that is ever stored is a multiple of this."""
-        both = gcd(self.wide_in, self.wide_out)
-        whole = self.in_group % self.wide_in == 0 and self.out_group % self.wide_out == 0
-        return both if whole or self.in_group == self.out_group else gcd(both, self.in_group, self.out_group)
+        common_step = gcd(self.wide_in, self.wide_out)
+        whole_groups = self.in_group % self.wide_in == 0 and self.out_group % self.wide_out == 0
+        return (
+            common_step
+            if whole_groups or self.in_group == self.out_group
+            else gcd(common_step, self.in_group, self.out_group)
+        )
 
     @property
     def slots(self) -> bool:
-        """Whether output beats are whole input beats, at least two."""
+        """True if output beats are two or more whole input beats."""
         return self.step == self.wide_in and min(self.counted(self.wide_out, self.out_group, 100)) > self.wide_in
 
     @property
@@ -76,18 +80,18 @@ class Groups:
         return self.wide_out if self.step in (self.wide_in, self.wide_out) else 2 * self.wide_out - self.step
 
     def real(self, lanes: int, group: int, beats: int) -> np.ndarray:
-        """Elements in each of so many beats."""
+        """Elements in each of `beats` beats."""
         per_group = -(-group // lanes)
         last = np.arange(beats) % per_group == per_group - 1
         return np.where(last, group - (per_group - 1) * lanes, lanes)
 
     def counted(self, lanes: int, group: int, beats: int) -> np.ndarray:
         """The same as they are stored: groups that are equal end on a whole step."""
-        more = -group % self.step if self.in_group == self.out_group else 0
-        return self.real(lanes, group + more, beats)
+        multiple = -group % self.step if self.in_group == self.out_group else 0
+        return self.real(lanes, group + multiple, beats)
 
-    def made(self, frames: int) -> tuple[Unit, list[int]]:
-        """Frames of the longer group, noise behind the last lane of input groups."""
+    def unit_and_words(self, frames: int) -> tuple[Unit, list[int]]:
+        """Unit and words for frames of the longer group, with random lanes after the last element of input groups."""
         rng = np.random.default_rng(self.wide_in)
         count = lcm(self.in_group, self.out_group) * frames
         elements = integers(rng, self.unit, False, (count,)) | 1
@@ -99,24 +103,27 @@ class Groups:
             rows[:, :group] = elements.reshape(-1, group)
             sides.append(pack(rows.reshape(-1, lanes), self.unit))
         parameters = {
-            "UNIT": self.unit, "IN": self.wide_in, "OUT": self.wide_out,
-            "IN_GROUP": self.in_group, "OUT_GROUP": self.out_group,
-        }  # fmt: skip
+            "UNIT": self.unit,
+            "IN": self.wide_in,
+            "OUT": self.wide_out,
+            "IN_GROUP": self.in_group,
+            "OUT_GROUP": self.out_group,
+        }
         widths = {"s": self.unit * self.wide_in, "m": self.unit * self.wide_out}
         return Unit("hg_width", parameters, {"s": sides[0]}, widths), sides[1]
 
     def check(self, trace: Trace) -> None:
-        """What is offered and taken in every cycle."""
+        """Check the offered and accepted beats of every cycle."""
         s, m = trace["s"], trace["m"]
         cycles = len(s.valid) + 1
-        taken, sent = s.valid & s.ready, m.valid & m.ready
+        consumed, emitted = s.valid & s.ready, m.valid & m.ready
         ins = np.cumsum([0, *self.counted(self.wide_in, self.in_group, cycles)])
         outs = np.cumsum([0, *self.counted(self.wide_out, self.out_group, cycles)])
-        count = ins[np.cumsum(taken) - taken] - outs[np.cumsum(sent) - sent]
+        count = ins[np.cumsum(consumed) - consumed] - outs[np.cumsum(emitted) - emitted]
         if self.slots:
             # The first input beat of an output beat is always taken, others while nothing is offered.
-            made = outs[np.searchsorted(outs, ins, "right") - 1]
-            begins = (ins == made)[np.cumsum(taken) - taken]
+            completing_start = outs[np.searchsorted(outs, ins, "right") - 1]
+            begins = (ins == completing_start)[np.cumsum(consumed) - consumed]
             assert np.array_equal(s.ready, begins | ~m.valid)
         else:
             assert np.array_equal(s.ready, count <= self.room)
@@ -124,9 +131,9 @@ class Groups:
         ins = np.cumsum(self.real(self.wide_in, self.in_group, cycles))
         outs = np.cumsum(self.real(self.wide_out, self.out_group, cycles))
         complete = np.searchsorted(ins, outs)
-        complete = complete[complete < len(s.taken)]
-        earliest = s.taken[complete][: len(m.taken) + 1] + 1
-        follows = np.concatenate([[0], m.taken + 1])[: len(earliest)]
+        complete = complete[complete < len(s.accepted)]
+        earliest = s.accepted[complete][: len(m.accepted) + 1] + 1
+        follows = np.concatenate([[0], m.accepted + 1])[: len(earliest)]
         offered = np.maximum(earliest, follows)
         assert np.array_equal(m.offered, offered[offered < len(s.valid)])
 
@@ -134,8 +141,8 @@ class Groups:
 def some(rng: np.random.Generator) -> Groups:
     """One group is a multiple of the other; in a third of all cases they are equal."""
     wide_in, wide_out, group = (int(value) for value in rng.integers(1, (8, 8, 14)))
-    more = group * int(rng.integers(2, 5))
-    pair = [(group, group), (group, more), (more, group)][int(rng.integers(0, 3))]
+    multiple = group * int(rng.integers(2, 5))
+    pair = [(group, group), (group, multiple), (multiple, group)][int(rng.integers(0, 3))]
     return Groups(2, wide_in, wide_out, *pair)
 
 
@@ -164,16 +171,16 @@ def test_groups(tmp_path: Path) -> None:
         Groups(2, 1, 4, 1, 9),
         *(some(rng) for _ in range(6)),
     ]
-    made = [case.made(-(-5000 // lcm(case.in_group, case.out_group))) for case in cases]
-    results = simulate([unit for unit, _ in made], tmp_path)
-    for case, (_, words), phases in zip(cases, made, results, strict=True):
+    completing_start = [case.unit_and_words(-(-5000 // lcm(case.in_group, case.out_group))) for case in cases]
+    results = simulate([unit for unit, _ in completing_start], tmp_path)
+    for case, (_, words), phases in zip(cases, completing_start, results, strict=True):
         for n, trace in enumerate(phases):
             m = trace["m"]
             assert m.holds_still()
             assert m.words == words[: len(m.words)], (case, n)
             assert len(m.words) >= 5, (case, n)
             case.check(trace)
-        # Without pauses one side is always busy.
+        # If no side pauses, one side is always busy.
         s, m = phases[0]["s"], phases[0]["m"]
-        first = m.taken[0]
+        first = m.accepted[0]
         assert np.all(s.ready) or np.all(m.valid[first:]), case

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from hlsgen.simulation.verilator_library import SPLIT
 
-#: What is compiled once, by a digest of what it is made of.
+#: Cache of compiled files, by digest of their sources.
 CACHE = Path(tempfile.gettempdir()) / "hlsgen-lanes"
-#: Verilator's options for values of registers at power-up that are chosen when a program starts.
+#: Verilator's options for register values at power-up that are chosen at program start.
 POWER_UP = ["--x-initial", "unique"]
 _FLAGS = ["-fPIC", "-pthread", "-w", "-fvisibility=hidden", "-DVERILATOR=1"]
 _FLAGS += [f"-DVM_{name}=0" for name in ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")]
@@ -40,20 +40,21 @@ def tool_environment() -> dict[str, str]:
 
 
 def compile_model(options: Sequence[str], harness: str, result: Path, optimize: str) -> None:
-    """Writes `result`, a shared library if its name ends in .so, else a program, of what `options` of Verilator name.
+    """Compile the sources in Verilator's `options` to `result`: a shared library if it ends in .so, else a program.
 
-    `harness` is C++ behind all that Verilator makes, whose class is Vdut; `optimize` is -O0 or -O1. Paths in `options`
-    are those of the folder of `result`. All is one file for the compiler: reading Verilator's headers takes most of its time.
+    `harness` is C++ text that follows Verilator's output, whose class is Vdut. `optimize` is -O0 or -O1. Paths in
+    `options` are relative to the folder of `result`. The compiler gets a single file, because parsing Verilator's
+    headers takes most of its time.
     """
-    kept = runtime()
+    cached = runtime()
     with tempfile.TemporaryDirectory(dir=result.parent) as scratch:
         command = ["verilator", "--cc", "-Wno-fatal", "-Wno-lint", *SPLIT, "--prefix", "Vdut", "-Mdir", scratch]
         call([*command, *options], result.parent)
         parts = "".join(f'#include "{file.name}"\n' for file in sorted(Path(scratch).glob("*.cpp")))
         text = Path(scratch) / "all.cpp"
         text.write_text(parts + harness)
-        command = ["c++", *_FLAGS, optimize, "-include", str(kept / "verilated.h"), *_includes(), f"-I{scratch}"]
-        command += [str(text), *map(str, kept.glob("*.o")), "-o", str(result)]
+        command = ["c++", *_FLAGS, optimize, "-include", str(cached / "verilated.h"), *_includes(), f"-I{scratch}"]
+        command += [str(text), *map(str, cached.glob("*.o")), "-o", str(result)]
         call(command + ["-shared", "-Wl,-Bsymbolic"] * (result.suffix == ".so"), result.parent)
 
 
@@ -68,7 +69,7 @@ def _includes() -> list[str]:
 def runtime() -> Path:
     """A folder with Verilator's own objects, and its header as the compiler keeps it, with and without optimization.
 
-    It is compiled once; its name is a digest of the options and of what both tools say of their versions.
+    It is compiled once. Its name is a digest of the options and of both tools' versions.
     """
     includes, versions = _includes(), [call([tool, "--version"]) for tool in ("verilator", "c++")]
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -77,9 +78,9 @@ def runtime() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
-                (made := Path(scratch) / "runtime").mkdir()
-                _compile_runtime(made, includes)
-                made.rename(folder)
+                (new_runtime := Path(scratch) / "runtime").mkdir()
+                _compile_runtime(new_runtime, includes)
+                new_runtime.rename(folder)
     return folder
 
 
@@ -89,14 +90,14 @@ def _compile_runtime(folder: Path, includes: list[str]) -> None:
         call(["c++", *_FLAGS, "-O1", *includes, "-c", source, "-o", str(folder / f"{name}.o")])
     header = folder / "verilated.h"
     header.write_text("#include <verilated.h>\n")
-    (kept := folder / "verilated.h.gch").mkdir()
+    (cached := folder / "verilated.h.gch").mkdir()
     for optimize in ("-O0", "-O1"):
-        call(["c++", *_FLAGS, optimize, *includes, "-x", "c++-header", str(header), "-o", str(kept / optimize)])
+        call(["c++", *_FLAGS, optimize, *includes, "-x", "c++-header", str(header), "-o", str(cached / optimize)])
 
 
 def call(command: Sequence[str], folder: Path | None = None) -> str:
-    """What a program prints, of the tools of `tool_environment`. Raises RuntimeError with all it said if it fails."""
-    done = subprocess.run(command, cwd=folder, env=tool_environment(), capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)}:\n{done.stdout}\n{done.stderr}")
-    return done.stdout
+    """Standard output of a program in `tool_environment`. Raises RuntimeError with all output if it fails."""
+    completed = subprocess.run(command, cwd=folder, env=tool_environment(), capture_output=True, text=True, check=False)
+    if completed.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}:\n{completed.stdout}\n{completed.stderr}")
+    return completed.stdout

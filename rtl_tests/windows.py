@@ -1,4 +1,4 @@
-"""What the tests of hg_conv, hg_dwconv and hg_pool share: geometry, results, and a model of every cycle."""
+"""Shared code of the tests of hg_conv, hg_dwconv and hg_pool: geometry, results, and a cycle-accurate model."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Case:
         return names | {"W_W": self.w_w, "MODE": self.mode, "STYLE": self.style, "EVERY": self.every}
 
     def data(self, rng: np.random.Generator, frames: int) -> tuple[Array, Array]:
-        """Codes (words, simd) of so many images, and weights (groups, repeat, kh, kw, folds, pe, simd)."""
+        """Codes (words, simd) of `frames` images, and weights (groups, repeat, kh, kw, folds, pe, simd)."""
         g = self.geometry
         x = integers(rng, self.x_w, bool(self.x_signed), (frames * g.words, self.simd))
         columns = self.simd if self.module == "conv" else 1
@@ -151,28 +151,28 @@ class Case:
         right = max(0, (g.out_w - 1) * g.sw + (g.kw - 1) * g.dw + 1 - g.pl - g.width)
         border = ((0, 0), (g.pt, below), (g.pl, right), (0, 0), (0, 0), (0, 0))
         images = np.pad(images, border, constant_values=self.pad)
-        found = np.empty((len(images), g.out_h, g.out_w, g.groups, g.repeat, self.pe), np.int64)
+        results = np.empty((len(images), g.out_h, g.out_w, g.groups, g.repeat, self.pe), np.int64)
         w = 2 * weights - 1 if self.mode == 1 else weights
         for oy in range(g.out_h):
             rows = oy * g.sh + np.arange(g.kh) * g.dh
             for ox in range(g.out_w):
                 columns = ox * g.sw + np.arange(g.kw) * g.dw
-                found[:, oy, ox] = self._reduce(images[:, rows][:, :, columns], w)
-        return pack(found.reshape(-1, self.pe), self.acc_w)
+                results[:, oy, ox] = self._reduce(images[:, rows][:, :, columns], w)
+        return pack(results.reshape(-1, self.pe), self.acc_w)
 
     def _reduce(self, window: Array, w: Array) -> Array:
         """(frames, kh, kw, groups, folds, simd) to (frames, groups, repeat, pe)."""
-        found: Array
+        results: Array
         if self.module == "pool":
-            found = window.sum(axis=(1, 2)) if self.mode else window.max(axis=(1, 2))
+            results = window.sum(axis=(1, 2)) if self.mode else window.max(axis=(1, 2))
         elif self.module == "dwconv":
-            found = np.einsum("nhwgfp,grhwfpo->ngrp", window, w)
+            results = np.einsum("nhwgfp,grhwfpo->ngrp", window, w)
         elif self.mode == 2:
             agree = window[:, :, :, :, None, :, None] == w.transpose(2, 3, 0, 1, 4, 5, 6)
-            found = agree.sum(axis=(1, 2, 5, 7))
+            results = agree.sum(axis=(1, 2, 5, 7))
         else:
-            found = np.einsum("nhwgfs,grhwfps->ngrp", window, w)
-        return found
+            results = np.einsum("nhwgfs,grhwfps->ngrp", window, w)
+        return results
 
 
 def simulate_cycles(case: Case, stimuli: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int, int]]:
@@ -185,20 +185,20 @@ def simulate_cycles(case: Case, stimuli: Sequence[tuple[int, int, int]]) -> list
     keep = g.oldest()
     trace = []
     total = 0
-    window = word = taken = beats = start = 0
+    window = word = accepted_words = beats = start = 0
     pipe = [False] * case.latency
     for rst, s_valid, m_ready in stimuli:
         image, place = divmod(window, g.windows)
         m_valid = pipe[-1]
         en = m_ready or not m_valid
-        s_ready = taken - (image * g.words + keep[place]) < case.depth
+        s_ready = accepted_words - (image * g.words + keep[place]) < case.depth
         trace.append((int(s_ready), int(m_valid), beats, start))
         if rst:
-            window = word = taken = beats = 0
+            window = word = accepted_words = beats = 0
             start = total
             pipe = [False] * case.latency
             continue
-        issue = en and (word > 0 or taken >= image * g.words + need[place])
+        issue = en and (word > 0 or accepted_words >= image * g.words + need[place])
         if en:
             beats += m_valid
             pipe = [bool(issue and (word + 1) % g.reduction == 0), *pipe[:-1]]
@@ -207,7 +207,7 @@ def simulate_cycles(case: Case, stimuli: Sequence[tuple[int, int, int]]) -> list
             if word == g.period:
                 window, word = window + 1, 0
         if s_valid and s_ready:
-            taken, total = taken + 1, total + 1
+            accepted_words, total = accepted_words + 1, total + 1
     return trace
 
 

@@ -1,4 +1,4 @@
-"""Random networks of attention blocks, held against qonnx and onnxruntime; every difference is explained, or it is a finding.
+"""Random networks of attention blocks, compared with qonnx and onnxruntime. Unexplained differences are findings.
 
 python tests/fuzz/fuzz_attention.py --seconds 600 --seed 1 --keep findings
 """
@@ -50,14 +50,14 @@ class Outcome:
         return self.kind in ("differs", "crash", "uncertified")
 
 
-def judged(model: onnx.ModelProto, seed: int, whole: bool = False, simulate: bool = False) -> Outcome:
-    """What becomes of a network; `whole`: built and certified as well, `simulate`: and verified in Verilator."""
+def judged(model: onnx.ModelProto, seed: int, build: bool = False, simulate: bool = False) -> Outcome:
+    """Outcome of a network. `build`: also build and certify it. `simulate`: also verify it in Verilator."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "attention.onnx"
         onnx.save(model, path)
         try:
-            outcome = _held(path, model, seed)
-            if (whole or simulate) and not outcome.is_finding:
+            outcome = _compared_with_executor(path, model, seed)
+            if (build or simulate) and not outcome.is_finding:
                 outcome = _built(path, outcome, simulate)
         except HlsgenError as error:
             codes = sorted({d.code for d in error.diagnostics if d.severity == "error"})
@@ -67,33 +67,33 @@ def judged(model: onnx.ModelProto, seed: int, whole: bool = False, simulate: boo
     return outcome
 
 
-def _held(path: Path, model: onnx.ModelProto, seed: int) -> Outcome:
+def _compared_with_executor(path: Path, model: onnx.ModelProto, seed: int) -> Outcome:
     """Frontend, passes and reference against a runtime, on numbers that no code of ours has chosen."""
     problems, runtime = Collector(), _runtime(model)
-    made = import_model(path, problems, runtime=runtime)
+    graph_model = import_model(path, problems, runtime=runtime)
     problems.finish()
-    assert made is not None
-    graph = lower(made, None, problems)
+    assert graph_model is not None
+    graph = lower(graph_model, None, problems)
     problems.finish()
-    x = np.random.default_rng(seed).standard_normal((FRAMES, *made.input_shape[1:])).astype(np.float32)
-    got = reference.evaluate(graph, x)
+    x = np.random.default_rng(seed).standard_normal((FRAMES, *graph_model.input_shape[1:])).astype(np.float32)
+    outputs = reference.evaluate(graph, x)
     want = _executed(model, runtime, x)
-    if got.shape != want.shape:
-        return Outcome("differs", f"shape {got.shape}, wanted {want.shape}")
-    if np.abs(got - want).max() <= 1e-5 * np.abs(want).max():  # floats behind the last layer
+    if outputs.shape != want.shape:
+        return Outcome("differs", f"shape {outputs.shape}, wanted {want.shape}")
+    if np.abs(outputs - want).max() <= 1e-5 * np.abs(want).max():  # floats behind the last layer
         return Outcome("equal")
     codes = reference.encode_input(graph, reference.frames_of(graph, x))
-    steps, file = compare(made, graph, codes), compare_file(path, made, graph, codes)
+    steps, file = compare(graph_model, graph, codes), compare_file(path, graph_model, graph, codes)
     if not steps.ok or file.unexplained or not file.explained:
         return Outcome("differs", f"{steps.difference} {file}"[:2000])
-    return Outcome("explained", f"{int((got != want).sum())} of {want.size}: {file.explained}")
+    return Outcome("explained", f"{int((outputs != want).sum())} of {want.size}: {file.explained}")
 
 
 def _runtime(model: onnx.ModelProto) -> str:
     """The runtime that can judge a network.
 
-    The optimizer of onnxruntime's default session makes invalid quantizers of some int8 groups; the session on ARM does not.
-    MatMulNBits quantizes floats by itself, which no build does: nodes in front of it are run one by one.
+    The optimizer of onnxruntime's default session turns some int8 groups into invalid quantizers. On ARM it does
+    not. MatMulNBits quantizes floats itself, which no build does: the nodes before it run one by one.
     """
     if any(node.op_type == "Quant" for node in model.graph.node):
         return "qonnx"

@@ -24,10 +24,28 @@ from fuzz_steps import (
 from onnx import TensorProto
 
 PHRASES: dict[Phrase, float] = {
-    pool_and_run: 4, chain: 3, moved: 2, requantized: 2, per_channel: 2, concatenated: 2, branches: 2.5, one_tensor: 1.5,
-    layer: 2, average: 1, cut: 2.5, codes: 1.2, max_pool: 1, quantized: 1.5, qlinear: 1.2, transposed: 0.5,
-    channels_last: 0.8, shifted_average: 0.3, minifloat: 0.3, broadcast: 0.7, repeated: 0.5,
-}  # fmt: skip
+    pool_and_run: 4,
+    chain: 3,
+    moved: 2,
+    requantized: 2,
+    per_channel: 2,
+    concatenated: 2,
+    branches: 2.5,
+    one_tensor: 1.5,
+    layer: 2,
+    average: 1,
+    cut: 2.5,
+    codes: 1.2,
+    max_pool: 1,
+    quantized: 1.5,
+    qlinear: 1.2,
+    transposed: 0.5,
+    channels_last: 0.8,
+    shifted_average: 0.3,
+    minifloat: 0.3,
+    broadcast: 0.7,
+    repeated: 0.5,
+}
 
 
 def random_sketch(seed: int, attempt: int) -> Sketch:
@@ -43,11 +61,11 @@ def random_sketch(seed: int, attempt: int) -> Sketch:
     elif s.dialect == "qdq":
         t = _tried(s, dequantized, t)
     odds = np.asarray(list(PHRASES.values()))
-    others = [t]
+    candidates = [t]
     for _ in range(s.pick(1, 2, 2, 3, 3, 4, 4, 7)):
-        start = t if s.chance(0.85) else s.pick(*others)
+        start = t if s.chance(0.85) else s.pick(*candidates)
         t = _tried(s, list(PHRASES)[int(rng.choice(len(odds), p=odds / odds.sum()))], start)
-        others.append(t)
+        candidates.append(t)
     if s.chance(0.6) or len(s.nodes) < 3:
         t = _tried(s, quantized, t)
     if s.chance(0.15):
@@ -63,12 +81,12 @@ def random_sketch(seed: int, attempt: int) -> Sketch:
 
 def _tried(s: Sketch, phrase: Phrase, t: str) -> str:
     """The phrase, or the tensor as far as it came."""
-    before = len(s.nodes)
+    first_node = len(s.nodes)
     for _ in range(3):
         try:
             return phrase(s, t)
         except Unfit:
-            del s.nodes[before:]
+            del s.nodes[first_node:]
     return t
 
 
@@ -83,8 +101,8 @@ def _start(rng: np.random.Generator) -> Sketch:
     if dialect == "qonnx" or (dialect == "qdq" and rng.random() < 0.6):
         kind = "float32" if rng.random() < 0.95 else str(rng.choice(["float16", "float64"]))
         how = rng.random(shape)
-        steps, wide = np.round(rng.normal(size=shape) * 16) / 8, rng.normal(size=shape) * 3
-        x = np.where(how < 0.5, steps, np.where(how < 0.97, wide, wide * 1e3)).astype(kind)
+        steps, spread = np.round(rng.normal(size=shape) * 16) / 8, rng.normal(size=shape) * 3
+        x = np.where(how < 0.5, steps, np.where(how < 0.97, spread, spread * 1e3)).astype(kind)
         port = "codes" if kind == "float64" else None
         if rng.random() < 0.3 and kind == "float32":
             fraction = int(rng.integers(0, 5))

@@ -24,34 +24,36 @@ def differing(model: onnx.ModelProto, x: np.ndarray) -> list[str]:
     constants = {c.name for c in model.graph.initializer}
     wrong = []
     for node in model.graph.node:
-        taken = {i: values[i] for i in node.input if i}
-        odd = any(v.dtype.kind == "f" and (v.dtype == np.float16 or not np.isfinite(v).all()) for v in taken.values())
+        input_values = {i: values[i] for i in node.input if i}
+        odd = any(
+            v.dtype.kind == "f" and (v.dtype == np.float16 or not np.isfinite(v).all()) for v in input_values.values()
+        )
         if node.op_type not in EXACT or node.domain not in ("", fuzz_oracle.MICROSOFT) or odd:
             continue
         if node.op_type == "Cast" or (node.op_type == "Clip" and _crossed(node, values)):
             continue
-        got = _run(
+        outputs = _run(
             node,
-            {k: v for k, v in taken.items() if k not in constants},
-            {k: values[k] for k in taken if k in constants},
+            {k: v for k, v in input_values.items() if k not in constants},
+            {k: values[k] for k in input_values if k in constants},
         )
-        if got is None:
+        if outputs is None:
             continue
-        for name, value in zip([o for o in node.output if o], got, strict=True):
+        for name, value in zip([o for o in node.output if o], outputs, strict=True):
             if value.shape != values[name].shape or not np.array_equal(value, values[name]):
-                wrong.append(f"{node.name}: {node.op_type} {[(v.dtype.name, v.shape) for v in taken.values()]}")
+                wrong.append(f"{node.name}: {node.op_type} {[(v.dtype.name, v.shape) for v in input_values.values()]}")
     return wrong
 
 
 def _crossed(node: onnx.NodeProto, values: dict[str, np.ndarray]) -> bool:
-    """Whether the lower bound is above the upper one: open in ONNX before opset 13."""
+    """True if the lower bound is above the upper one, which ONNX left undefined before opset 13."""
     return len(node.input) == 3 and all(node.input) and bool(values[node.input[1]] > values[node.input[2]])
 
 
 def _run(
     node: onnx.NodeProto, data: dict[str, np.ndarray], constants: dict[str, np.ndarray]
-) -> list[np.ndarray] | None:  # fmt: skip
-    """The node alone in onnxruntime; None if it does not take it."""
+) -> list[np.ndarray] | None:
+    """Outputs of the single node in onnxruntime, or None if onnxruntime rejects it."""
     typed = [
         helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), list(v.shape))
         for k, v in data.items()

@@ -1,9 +1,9 @@
-"""Random small graphs that aim at frontend fusion and passes, held against an executor that shares no code with hlsgen.
+"""Random small graphs that exercise frontend fusion and passes, compared with an executor without code of hlsgen.
 
     python tests/fuzz/fuzz_graphs.py --seconds 600 --seed 1 --keep findings
 
-A graph is made node by node together with its values for some hundred frames, so constants fit the data, nothing is NaN,
-and sums are exact in float. Model and values are the test: frontend, passes and integer reference must give the same.
+A graph is built node by node, together with its values for about a hundred frames. Constants therefore fit the data,
+nothing is NaN, and sums are exact in float. Frontend, passes and integer reference must reproduce these values.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Outcome:
 
     Unproven: beyond what the checker can prove. Invalid: the oracle cannot execute it.
 
-    `text`: the codes of a refusal, or what went wrong; `why`: the message of a refusal.
+    `text`: the codes of a rejection, or the failure. `why`: the message of a rejection.
     """
 
     kind: str
@@ -89,38 +89,38 @@ def case(seed: int) -> Case:
         return Case(groups.model(), groups.x, None, fused=True)
     for attempt in itertools.count():
         sketch = random_sketch(seed, attempt)
-        given = Case(sketch.model(), sketch.x, sketch.port)
+        fuzz_case = Case(sketch.model(), sketch.x, sketch.port)
         with suppress(ValueError):
-            wanted(given)
-            return given
+            expected(fuzz_case)
+            return fuzz_case
     raise AssertionError
 
 
-def wanted(given: Case) -> Array:
+def expected(fuzz_case: Case) -> Array:
     """The model's output by the oracle, (frames, elements)."""
-    if given.fused:
-        return executed(given.model, given.x).reshape(len(given.x), -1)
-    result = fuzz_oracle.values(given.model, given.x)[given.model.graph.output[0].name]
-    return np.asarray(result.reshape(len(given.x), -1))
+    if fuzz_case.fused:
+        return executed(fuzz_case.model, fuzz_case.x).reshape(len(fuzz_case.x), -1)
+    result = fuzz_oracle.values(fuzz_case.model, fuzz_case.x)[fuzz_case.model.graph.output[0].name]
+    return np.asarray(result.reshape(len(fuzz_case.x), -1))
 
 
-def judged(given: Case, whole: bool = False, simulate: bool = False) -> Outcome:
-    """What becomes of a case; `whole`: also built and certified; `simulate`: and verified in Verilator.
+def judged(fuzz_case: Case, whole: bool = False, simulate: bool = False) -> Outcome:
+    """Outcome of a case. `whole`: also build and certify it. `simulate`: also verify it in Verilator.
 
     Runs the reference on the integers of the Graph.
     """
     try:
-        want = wanted(given)
+        want = expected(fuzz_case)
     except Exception:
         return Outcome("invalid", traceback.format_exc())
     try:
         with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
             path = Path(folder) / "fuzz.onnx"
-            path.write_bytes(given.model.SerializeToString())
-            got = _ours(path, given)
-            outcome = _compared(got, want)
+            path.write_bytes(fuzz_case.model.SerializeToString())
+            actual = _ours(path, fuzz_case)
+            outcome = _compared(actual, want)
             if (whole or simulate) and outcome.kind == "equal":
-                outcome = _built(path, given, simulate)
+                outcome = _built(path, fuzz_case, simulate)
     except HlsgenError as error:
         codes = sorted({d.code for d in error.diagnostics if d.severity == "error"})
         return Outcome("crash" if "HG099" in codes else "refused", " ".join(codes), str(error))
@@ -131,49 +131,50 @@ def judged(given: Case, whole: bool = False, simulate: bool = False) -> Outcome:
     return outcome
 
 
-def _ours(path: Path, given: Case) -> Array:
+def _ours(path: Path, fuzz_case: Case) -> Array:
     """Frontend, passes, integer reference: (frames, elements)."""
     problems = Collector()
-    model = import_model(path, problems, runtime=given.runtime)
+    model = import_model(path, problems, runtime=fuzz_case.runtime)
     if model is None:
         problems.finish()
     assert model is not None
-    graph = lower(model, parse_input(given.input), problems)
+    graph = lower(model, parse_input(fuzz_case.input), problems)
     problems.finish()
     codes = reference.encode_input(
-        graph, reference.frames_of(graph, given.x if graph.model.batched else given.x[:, None])
+        graph, reference.frames_of(graph, fuzz_case.x if graph.model.batched else fuzz_case.x[:, None])
     )
     result = reference.decode_output(graph, [codes, *reference.run_layers(graph, codes)][-1])
-    return np.asarray(result.reshape(len(given.x), -1))
+    return np.asarray(result.reshape(len(fuzz_case.x), -1))
 
 
-def _compared(got: Array, want: Array) -> Outcome:
-    if got.shape != want.shape:
-        return Outcome("differs", f"shape {got.shape[1:]}, wanted {want.shape[1:]}")
-    wrong = (got != want) & ~(np.isnan(got.astype(np.float64)) & np.isnan(want.astype(np.float64)))
+def _compared(actual: Array, want: Array) -> Outcome:
+    if actual.shape != want.shape:
+        return Outcome("differs", f"shape {actual.shape[1:]}, wanted {want.shape[1:]}")
+    wrong = (actual != want) & ~(np.isnan(actual.astype(np.float64)) & np.isnan(want.astype(np.float64)))
     if not wrong.any():
         return Outcome("equal")
     at = tuple(np.argwhere(wrong)[0])
-    text = (
-        f"{int(wrong.sum())} of {wrong.size} values; frame {at[0]}, element {at[1]}: {got[at]!r}, wanted {want[at]!r}"
-    )
+    text = f"{int(wrong.sum())} of {wrong.size} values; frame {at[0]}, element {at[1]}"
+    text += f": {actual[at]!r}, expected {want[at]!r}"
     return Outcome("differs", text)
 
 
-def _built(path: Path, given: Case, simulate: bool) -> Outcome:
+def _built(path: Path, fuzz_case: Case, simulate: bool) -> Outcome:
     with _time_limit(LIMIT):
         directory = path.parent / "build"
-        hlsgen.build(path, directory, hlsgen.Options(input=given.input, runtime=given.runtime))
-        found = hlsgen.certify(directory)
+        hlsgen.build(path, directory, hlsgen.Options(input=fuzz_case.input, runtime=fuzz_case.runtime))
+        certificate = hlsgen.certify(directory)
     if simulate:
         with _time_limit(SIMULATION_LIMIT):
             verdict = hlsgen.verify(directory, ["verilator"], 8)
         if not verdict.ok:
             return Outcome("differs", f"in simulation: {verdict}"[:2000])
-    if found.ok:
+    if certificate.ok:
         return Outcome("equal", "simulated" if simulate else "built")
-    text = "\n".join(map(str, found.problems))
-    return Outcome("unproven" if all("cannot be certified" in str(p) for p in found.problems) else "uncertified", text)
+    text = "\n".join(map(str, certificate.problems))
+    return Outcome(
+        "unproven" if all("cannot be certified" in str(p) for p in certificate.problems) else "uncertified", text
+    )
 
 
 @contextmanager
@@ -181,33 +182,36 @@ def _time_limit(seconds: int) -> Iterator[None]:
     def stop(_signal: int, _frame: Any) -> None:
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, stop)
+    old_handler = signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)
     try:
         yield
     finally:
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, old_handler)
 
 
 # --------------------------------------------------------------------------- the command line
 
 
-def keep(folder: Path, seed: int, given: Case, outcome: Outcome) -> None:
-    """Writes a finding, shrunk: model, input, and what it is."""
+def keep(folder: Path, seed: int, fuzz_case: Case, outcome: Outcome) -> None:
+    """Write a shrunk finding: model, input, and outcome."""
     from fuzz_shrink import shrunk
 
     folder.mkdir(parents=True, exist_ok=True)
-    small = given
-    whole = judged(given).kind != outcome.kind
+    small = fuzz_case
+    whole = judged(fuzz_case).kind != outcome.kind
     if not outcome.text.startswith("in simulation"):
-        small = shrunk(given, lambda c: judged(c, whole).kind == outcome.kind)
+        small = shrunk(fuzz_case, lambda c: judged(c, whole).kind == outcome.kind)
     onnx.save(small.model, folder / f"{seed}.onnx")
     np.save(folder / f"{seed}.npy", small.x)
-    again = judged(small, whole)
-    text = f"seed {seed}, {outcome.kind}, --input {given.input}\nfirst: {outcome.text}\nnow: {again.text}\n"
+    small_outcome = judged(small, whole)
+    text = f"seed {seed}, {outcome.kind}, --input {fuzz_case.input}\nfirst: {outcome.text}\nnow: {small_outcome.text}\n"
     (folder / f"{seed}.txt").write_text(text + onnx.printer.to_text(small.model))
-    print(f"seed {seed}: {again.kind} {again.text.strip().splitlines()[-1] if again.text else ''}", flush=True)
+    print(
+        f"seed {seed}: {small_outcome.kind} {(small_outcome.text.strip().splitlines() or [''])[-1]}",
+        flush=True,
+    )
 
 
 def main() -> int:
@@ -227,14 +231,14 @@ def main() -> int:
     start = shown = time.monotonic()
     seed = args.seed
     while time.monotonic() - start < args.seconds:
-        given = case(seed)
+        fuzz_case = case(seed)
         whole = np.random.default_rng([seed, 1]).random() < args.build
         simulate = np.random.default_rng([seed, 3]).random() < args.simulate
-        outcome = judged(given, whole, simulate)
+        outcome = judged(fuzz_case, whole, simulate)
         counts["graphs"] += 1
-        if not given.fused and np.random.default_rng([seed, 2]).random() < args.confirm:
+        if not fuzz_case.fused and np.random.default_rng([seed, 2]).random() < args.confirm:
             counts["confirmed"] += 1
-            for text in differing(given.model, given.x):
+            for text in differing(fuzz_case.model, fuzz_case.x):
                 counts["doubts"] += 1
                 print(f"seed {seed}: onnxruntime differs from the oracle: {text}", flush=True)
         counts[outcome.kind] += 1
@@ -243,9 +247,9 @@ def main() -> int:
         if outcome.kind == "refused":
             codes.update(outcome.text.split())
         else:
-            operators.update({n.op_type for n in given.model.graph.node})
+            operators.update({n.op_type for n in fuzz_case.model.graph.node})
         if outcome.is_finding:
-            keep(args.keep, seed, given, outcome)
+            keep(args.keep, seed, fuzz_case, outcome)
         seed += 1
         if time.monotonic() - shown > 30:
             shown = time.monotonic()
@@ -262,7 +266,7 @@ def _line(counts: Counter[str]) -> str:
         f"{counts['simulated']} simulated), "
         f"{counts['refused']} refused, {counts['differs']} differing, {counts['crash']} crashes, "
         f"{counts['uncertified']} not certified, {counts['unproven']} beyond the checker, {counts['slow']} slow; "
-        f"onnxruntime held against the oracle in {counts['confirmed']}, {counts['doubts']} nodes differ"
+        f"onnxruntime compared with the oracle in {counts['confirmed']}, {counts['doubts']} nodes differ"
     )
 
 

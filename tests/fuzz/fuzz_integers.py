@@ -1,4 +1,4 @@
-"""Random graphs of integer arithmetic that wraps, held against onnx's reference evaluator, at the ends of their types.
+"""Random graphs of wrapping integer arithmetic, compared with onnx's reference evaluator at the ends of their types.
 
 python tests/fuzz/fuzz_integers.py --seconds 600 --seed 1 --keep findings
 """
@@ -38,7 +38,7 @@ class Draw:
 
     rng: np.random.Generator
     nodes: list[onnx.NodeProto] = field(default_factory=list)
-    given: list[onnx.TensorProto] = field(default_factory=list)
+    initializers: list[onnx.TensorProto] = field(default_factory=list)
     at: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
 
@@ -46,8 +46,8 @@ class Draw:
         return of[int(self.rng.integers(len(of)))]
 
     def constant(self, array: Array) -> str:
-        self.given.append(numpy_helper.from_array(array, f"c{len(self.given)}"))
-        return self.given[-1].name
+        self.initializers.append(numpy_helper.from_array(array, f"c{len(self.initializers)}"))
+        return self.initializers[-1].name
 
     def number(self, kind: str, shape: tuple[int, ...] = ()) -> str:
         """A constant: an end of the type, a small number, or any."""
@@ -70,7 +70,7 @@ def numbers(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> Arra
     return np.asarray(rng.choice(pool, shape)).astype(kind)
 
 
-def _one(d: Draw, x: str) -> None:
+def _add_node(d: Draw, x: str) -> None:
     """A function of one tensor of integers."""
     kind, shape = d.at[x]
     signed = kind.startswith("int")
@@ -108,9 +108,9 @@ def _one(d: Draw, x: str) -> None:
             d.node("Greater", [x, d.number(kind, own)], "bool", shape)
             d.node("Where", [f"t{len(d.nodes) - 1}", x, d.number(kind, own)], kind, shape)
         case "ReduceSum" | "ReduceMax" | "ReduceMin":
-            kept = int(len(axes) == len(shape) - 1 or d.rng.integers(2))  # an axis is left besides that of frames
-            left = tuple(1 if n in axes else s for n, s in enumerate(shape) if kept or n not in axes)
-            d.node(op, [x, d.constant(np.array(axes, np.int64))], kind, left, keepdims=kept)
+            keeps_axis = int(len(axes) == len(shape) - 1 or d.rng.integers(2))  # an axis is left besides that of frames
+            left = tuple(1 if n in axes else s for n, s in enumerate(shape) if keeps_axis or n not in axes)
+            d.node(op, [x, d.constant(np.array(axes, np.int64))], kind, left, keepdims=keeps_axis)
         case "Transpose":
             perm = [0, *(int(n) for n in d.rng.permutation(range(1, len(shape))))]
             d.node(op, [x], kind, tuple(shape[n] for n in perm), perm=perm)
@@ -159,10 +159,10 @@ def _truth(d: Draw, x: str) -> None:
     values = [n for n, (kind, own) in d.at.items() if own == shape and kind in KINDS]
     op = d.pick(["Where", "Where", "Cast", "Not"] if values else ["Cast", "Not"])
     if op == "Where":
-        one = d.pick(values)
-        kind = d.at[one][0]
+        operand = d.pick(values)
+        kind = d.at[operand][0]
         alike = [n for n in values if d.at[n][0] == kind]
-        d.node(op, [x, one, d.pick([d.pick(alike), d.number(kind)])], kind, shape)
+        d.node(op, [x, operand, d.pick([d.pick(alike), d.number(kind)])], kind, shape)
     elif op == "Cast":
         d.node(op, [x], "int32", shape, to=TensorProto.INT32)
     else:
@@ -189,7 +189,7 @@ def _two(d: Draw) -> None:
 
 
 def network(seed: int, largest: int = 7) -> onnx.ModelProto:
-    """Some tensors of integers, some nodes, and as outputs what no node takes."""
+    """Random graph of integer tensors and nodes. Its outputs are the tensors that no node consumes."""
     d = Draw(np.random.default_rng(seed))
     shape = d.pick([(1, 3), (1, 2, 3), (1, 2, 2, 3), (1, 4)])
     kind = d.pick(KINDS)
@@ -207,7 +207,7 @@ def network(seed: int, largest: int = 7) -> onnx.ModelProto:
         elif d.at[x][0] == "bool":
             _truth(d, x)
         else:
-            _one(d, x)
+            _add_node(d, x)
     outs = [n for n in d.at if n not in d.used and n not in ends] or [n for n in d.at if n not in ends][-1:] or ["a"]
     if outs == ["a"]:
         return network(seed + 1_000_003, largest)
@@ -219,7 +219,7 @@ def network(seed: int, largest: int = 7) -> onnx.ModelProto:
     sources = [n for n in ends if n in d.used]
     if not sources:
         return network(seed + 1_000_003, largest)
-    graph = helper.make_graph(d.nodes, "g", [info(n) for n in sources], [info(n) for n in outs], d.given)
+    graph = helper.make_graph(d.nodes, "g", [info(n) for n in sources], [info(n) for n in outs], d.initializers)
     return helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 21)])
 
 
@@ -236,7 +236,7 @@ class Outcome:
 
 
 def judged(model: onnx.ModelProto, seed: int, simulate: bool = False) -> Outcome:
-    """What becomes of a graph, on numbers that are ends of types more often than not."""
+    """Outcome of a graph, on inputs that are mostly the ends of their types."""
     rng = np.random.default_rng([seed, 7])
     x = {end.name: numbers_of(rng, end) for end in model.graph.input}
     with tempfile.TemporaryDirectory() as folder:
@@ -245,7 +245,7 @@ def judged(model: onnx.ModelProto, seed: int, simulate: bool = False) -> Outcome
         with np.errstate(all="ignore"):
             try:
                 run = ReferenceEvaluator(model)
-                wanted = [
+                expected = [
                     np.concatenate(parts)
                     for parts in zip(
                         *(run.run(None, {k: v[n : n + 1] for k, v in x.items()}) for n in range(FRAMES)), strict=True
@@ -257,10 +257,10 @@ def judged(model: onnx.ModelProto, seed: int, simulate: bool = False) -> Outcome
             graph = hlsgen.check(path).graph
             packed = reference.pack_inputs(graph, x) if graph.inputs else reference.frames_of(graph, next(iter(x.values())))
             codes = reference.run_output(graph, reference.encode_input(graph, packed))
-            several = len(model.graph.output) > 1
-            got = (
+            has_several_outputs = len(model.graph.output) > 1
+            actual = (
                 [*reference.named_outputs(graph, codes).values()]
-                if several
+                if has_several_outputs
                 else [reference.decode_output(graph, codes)]
             )
         except HlsgenError as error:
@@ -268,7 +268,7 @@ def judged(model: onnx.ModelProto, seed: int, simulate: bool = False) -> Outcome
             return Outcome("crash" if {"HG098", "HG099"} & set(codes) else "refused", str(error))
         except Exception:
             return Outcome("crash", traceback.format_exc())
-        outcome = compared(model, got, wanted)
+        outcome = compared(model, actual, expected)
         return _simulated(path) if simulate and not outcome.is_finding else outcome
 
 
@@ -285,8 +285,8 @@ def _simulated(path: Path) -> Outcome:
         return Outcome("crash", traceback.format_exc())
 
 
-def compared(model: onnx.ModelProto, got: list[Array], wanted: list[Array]) -> Outcome:
-    for end, own, right in zip(model.graph.output, got, wanted, strict=True):
+def compared(model: onnx.ModelProto, actual: list[Array], expected: list[Array]) -> Outcome:
+    for end, own, right in zip(model.graph.output, actual, expected, strict=True):
         if own.dtype != right.dtype or own.shape != right.shape:
             return Outcome("differs", f"{end.name}: {own.dtype} {own.shape}, wanted {right.dtype} {right.shape}")
         wrong = ~((own == right) | ((own != own) & (right != right)))

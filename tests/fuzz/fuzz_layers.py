@@ -62,11 +62,11 @@ def qlinear(s: Sketch, t: str) -> str:
             parts = [*_part(s, "int8", None, 0), *_part(s, result)]
             return s.add("QLinearConv", t, *data, weight, *parts, *bias, **attributes)
         case "Add" | "Mul" as op:
-            other = s.add("MaxPool", t, kernel_shape=[1] * (len(shape) - 2)) if len(shape) in (3, 4) else t
-            other = elementwise(s, other) if s.chance(0.5) else other
-            if s.kind(other) != kind or s.shape(other) != shape:
-                other = t
-            return s.add(f"QLinear{op}", t, *data, other, *_part(s, kind), *_part(s, kind), domain=MICROSOFT)
+            skip_branch = s.add("MaxPool", t, kernel_shape=[1] * (len(shape) - 2)) if len(shape) in (3, 4) else t
+            skip_branch = elementwise(s, skip_branch) if s.chance(0.5) else skip_branch
+            if s.kind(skip_branch) != kind or s.shape(skip_branch) != shape:
+                skip_branch = t
+            return s.add(f"QLinear{op}", t, *data, skip_branch, *_part(s, kind), *_part(s, kind), domain=MICROSOFT)
         case "AddConst":
             op = s.pick("Add", "Mul")
             c = s.const(s.rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, s.pick((), shape[-1:], (1,))), kind)
@@ -141,8 +141,8 @@ def shifted_average(s: Sketch, t: str) -> str:
     t = s.add("Cast", t, to=1) if s.kind(t) != "float32" else t
     t = s.add("IntQuant", t, s.const(1.0), s.const(0.0), s.const(float(bits)), domain=DOMAIN, signed=signed)
     last = s.chance(0.3)
-    most = min(shape[1:3] if last else shape[2:])
-    made = {"kernel": s.whole(1, min(3, most)), "stride": s.whole(1, 2), "ibits": bits, "obits": s.whole(1, bits)}
+    max_size = min(shape[1:3] if last else shape[2:])
+    made = {"kernel": s.whole(1, min(3, max_size)), "stride": s.whole(1, 2), "ibits": bits, "obits": s.whole(1, bits)}
     return s.add("QuantAvgPool2d", t, domain=DOMAIN, signed=signed, data_layout="NHWC" if last else "NCHW", **made)
 
 

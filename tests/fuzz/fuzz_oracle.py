@@ -1,8 +1,9 @@
-"""What a model computes, node by node, without any code of hlsgen: numpy, qonnx's own functions, onnx's evaluator.
+"""Node-by-node evaluation of a model without code of hlsgen: numpy, qonnx's own functions, onnx's evaluator.
 
-Tensors that depend on the input have the frames in the place of the batch: (frames, *shape[1:]). What linear layers,
-average pools and sums of three tensors take must be exact: short multiples of a power of two; then every order of adding
-gives the same. Sums of two tensors of codes on one grid are exact, and rounded once. Activations are rounded correctly, with mpmath in doubt.
+Tensors that depend on the input have frames as the batch: (frames, *shape[1:]). Inputs of linear layers, average pools
+and sums of three tensors must be exact, as short multiples of a power of two. Every order of addition then gives the
+same sum. Sums of two tensors of codes on one grid are exact, and rounded once. Activations are correctly rounded, with
+mpmath in doubtful cases.
 """
 
 from __future__ import annotations
@@ -35,69 +36,71 @@ OPSET = 17
 
 def values(model: onnx.ModelProto, x: Array) -> dict[str, Array]:
     """Every tensor of a model of one input, for the frames of `x`."""
-    found = {c.name: numpy_helper.to_array(c) for c in model.graph.initializer}
-    found[model.graph.input[0].name] = x
+    constants = {c.name: numpy_helper.to_array(c) for c in model.graph.initializer}
+    constants[model.graph.input[0].name] = x
     versions = {o.domain: o.version for o in model.opset_import}
     joined: dict[str, bool] = {model.graph.input[0].name: False}  # of tensors that depend on the input
     steps: dict[str, Fraction | None] = {}  # of codes, where these have one scale
     for node in model.graph.node:
-        results = run_node(node, [found[i] if i else None for i in node.input], versions.get(DOMAIN, 1))
+        results = run_node(node, [constants[i] if i else None for i in node.input], versions.get(DOMAIN, 1))
         if node.op_type in ("Add", "Sub") and all(steps.get(i) for i in node.input):
-            results = [_sum_of_codes(node.op_type, results[0], *((found[i], steps[i]) for i in node.input))]
-        found.update(zip([o for o in node.output if o], results, strict=True))
-        steps.update(dict.fromkeys(node.output, _step_of_codes(node, found, steps)))
+            results = [_sum_of_codes(node.op_type, results[0], *((constants[i], steps[i]) for i in node.input))]
+        constants.update(zip([o for o in node.output if o], results, strict=True))
+        steps.update(dict.fromkeys(node.output, _step_of_codes(node, constants, steps)))
         data = [i for i in node.input if i in joined]
-        before = any(joined[i] for i in data)
-        if before and len(data) > 1 and found[data[0]].dtype.kind == "f":
+        touches_data = any(joined[i] for i in data)
+        if touches_data and len(data) > 1 and constants[data[0]].dtype.kind == "f":
             for name in (*data, *node.output):
-                _exact(found[name])
+                _exact(constants[name])
         if data:
-            both = len(data) > 1 and node.op_type not in ("Concat", "Where")
-            joined.update(dict.fromkeys(node.output, (before or both) and node.op_type not in QUANTIZERS))
-    return found
+            has_two_operands = len(data) > 1 and node.op_type not in ("Concat", "Where")
+            joined.update(
+                dict.fromkeys(node.output, (touches_data or has_two_operands) and node.op_type not in QUANTIZERS)
+            )
+    return constants
 
 
 def _step_of_codes(
-    node: onnx.NodeProto, found: Mapping[str, Array], steps: Mapping[str, Fraction | None]
-) -> Fraction | None:  # fmt: skip
-    """What one more in the code of a node's result is worth; None of what is no tensor of codes of one scale."""
+    node: onnx.NodeProto, constants: Mapping[str, Array], steps: Mapping[str, Fraction | None]
+) -> Fraction | None:
+    """Value of one code step of a node's result, or None if the result is no tensor of codes with one scale."""
     if node.op_type in _MOVES:
-        own = {steps.get(i) for i in node.input if found.get(i, np.zeros(0)).dtype.kind == "f"}
+        own = {steps.get(i) for i in node.input if constants.get(i, np.zeros(0)).dtype.kind == "f"}
         return own.pop() if len(own) == 1 else None
     place = 4 if node.op_type == "Trunc" and len(node.input) > 5 else 1
     if node.op_type not in ("IntQuant", "Quant", "BipolarQuant", "Trunc", "DequantizeLinear", "FloatQuant"):
         return None
-    scale = found[node.input[place]]
+    scale = constants[node.input[place]]
     if scale.size != 1 or scale.dtype != np.float32:
         return None
     worth = Fraction(float(scale.ravel()[0])) * (2 if node.op_type == "BipolarQuant" else 1)
     if node.op_type == "FloatQuant":
-        mantissa, bias = (int(found[node.input[i]].ravel()[0]) for i in (3, 4))
+        mantissa, bias = (int(constants[node.input[i]].ravel()[0]) for i in (3, 4))
         worth *= Fraction(2) ** (1 - bias - mantissa)
     return worth
 
 
-def _sum_of_codes(kind: str, own: Array, left: tuple[Array, Any], right: tuple[Array, Any]) -> Array:
+def _sum_of_codes(kind: str, codes: Array, left: tuple[Array, Any], right: tuple[Array, Any]) -> Array:
     """The exact sum, rounded once, where both are on one grid; else `own`, which float32 gives."""
     ratio = left[1] / right[1]
-    if own.dtype != np.float32 or max(ratio.numerator, ratio.denominator) > 256:
-        return own
+    if codes.dtype != np.float32 or max(ratio.numerator, ratio.denominator) > 256:
+        return codes
     wholes = [_halves(x, float(step)) for x, step in (left, right)]
     if wholes[0] is None or wholes[1] is None:
-        return own
+        return codes
     sign = 1 if kind == "Add" else -1
-    pairs = np.stack([np.broadcast_to(w, own.shape).ravel() for w in wholes], axis=1)
+    pairs = np.stack([np.broadcast_to(w, codes.shape).ravel() for w in wholes], axis=1)
     different, place = np.unique(pairs, axis=0, return_inverse=True)
     sums = [(Fraction(a) * left[1] + sign * Fraction(b) * right[1]) for a, b in different.tolist()]
-    return np.array([_nearest(number) for number in sums], np.float32)[place.ravel()].reshape(own.shape)
+    return np.array([_nearest(number) for number in sums], np.float32)[place.ravel()].reshape(codes.shape)
 
 
 def _halves(x: Array, step: float) -> Array | None:
     """Codes less their zero point, which may be a fraction."""
     for finer in (1, 2, 4, 8):
-        whole = np.round(x.astype(np.float64) / step * finer)
-        if (whole.astype(np.float32) * np.float32(step / finer) == x).all():
-            return np.asarray(whole / finer)
+        scaled = np.round(x.astype(np.float64) / step * finer)
+        if (scaled.astype(np.float32) * np.float32(step / finer) == x).all():
+            return np.asarray(scaled / finer)
     return None
 
 
@@ -107,15 +110,15 @@ def _nearest(number: Fraction) -> np.float32:
     return min(around, key=lambda f: (abs(Fraction(float(f)) - number), int(f.view(np.int32)) & 1))
 
 
-#: What leaves codes codes.
+#: Operators whose results are codes if their inputs are.
 _MOVES = frozenset(
     "Concat Slice Split Pad Reshape Flatten Transpose Squeeze Unsqueeze Resize DepthToSpace SpaceToDepth Expand Tile "
     "MaxPool GlobalMaxPool ReduceMax Identity".split()
-)  # fmt: skip
+)
 
 
 def run_node(node: onnx.NodeProto, inputs: Sequence[Array | None], version: int = 1) -> list[Array]:
-    """The outputs of one node. `version` is that of the domain of QONNX."""
+    """The outputs of one node. `version`: version of the QONNX domain."""
     attrs = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     attrs = {k: v.decode() if isinstance(v, bytes) else v for k, v in attrs.items()}
     if node.op_type in ("Div", "Reciprocal") and (np.asarray(inputs[-1]) == 0).any():
@@ -138,15 +141,15 @@ def _evaluated(node: onnx.NodeProto, inputs: Sequence[Array | None]) -> list[Arr
     names = [f"i{n}" if name else "" for n, name in enumerate(node.input)]
     arrays = {name: a for name, a in zip(names, inputs, strict=True) if name and a is not None}
     outputs = [f"o{n}" if name else "" for n, name in enumerate(node.output)]
-    kept = onnx.NodeProto()
-    kept.CopyFrom(node)
-    kept.ClearField("input")
-    kept.ClearField("output")
-    kept.input.extend(names)
-    kept.output.extend(outputs)
-    kept.name = ""
+    node_copy = onnx.NodeProto()
+    node_copy.CopyFrom(node)
+    node_copy.ClearField("input")
+    node_copy.ClearField("output")
+    node_copy.input.extend(names)
+    node_copy.output.extend(outputs)
+    node_copy.name = ""
     kinds = tuple((name, a.dtype.str, a.ndim) for name, a in arrays.items())
-    results = _evaluator(kept.SerializeToString(), kinds).run(None, arrays)
+    results = _evaluator(node_copy.SerializeToString(), kinds).run(None, arrays)
     return [np.asarray(r) for r in results]
 
 
@@ -272,18 +275,20 @@ _SMOOTH: dict[str, tuple[Callable[..., Any] | None, Callable[..., Any], tuple[tu
     "Pow": (lambda x, a, b: np.power(x, np.longdouble(a)), lambda x, a, b: mpmath.power(x, a), ()),
     "Elu": (
         lambda x, a, b: np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))),
-        lambda x, a, b: x if x >= 0 else a * mpmath.expm1(x), (("alpha", 1.0),),
+        lambda x, a, b: x if x >= 0 else a * mpmath.expm1(x),
+        (("alpha", 1.0),),
     ),
     "Celu": (
         lambda x, a, b: np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0) / a)),
-        lambda x, a, b: x if x >= 0 else a * mpmath.expm1(x / a), (("alpha", 1.0),),
+        lambda x, a, b: x if x >= 0 else a * mpmath.expm1(x / a),
+        (("alpha", 1.0),),
     ),
     "Selu": (
         lambda x, a, b: b * np.where(x > 0, x, a * np.expm1(np.minimum(x, 0))),
         lambda x, a, b: b * (x if x > 0 else a * mpmath.expm1(x)),
         (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875)),
     ),
-}  # fmt: skip
+}
 
 
 def _smooth(kind: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Array:
@@ -297,10 +302,12 @@ def _smooth(kind: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Array
     dtype = inputs[0].dtype
     bits, places = np.unique(np.ascontiguousarray(inputs[0]).view(f"u{dtype.itemsize}"), return_inverse=True)
     x = bits.view(dtype)  # -0.0 is not 0.0
-    wide = (fast(x.astype(np.longdouble), a, b) if fast is not None else np.full(x.shape, np.nan)).astype(np.longdouble)
-    trust = abs(wide) * (2.0**-48 if kind == "Erf" else 2.0**-56)
-    low, high = (wide - trust).astype(dtype), (wide + trust).astype(dtype)
-    result = wide.astype(dtype)
+    extended = (fast(x.astype(np.longdouble), a, b) if fast is not None else np.full(x.shape, np.nan)).astype(
+        np.longdouble
+    )
+    trust = abs(extended) * (2.0**-48 if kind == "Erf" else 2.0**-56)
+    low, high = (extended - trust).astype(dtype), (extended + trust).astype(dtype)
+    result = extended.astype(dtype)
     for n in np.flatnonzero((low != high) & np.isfinite(x)):
         result[n] = _rounded(exact, float(x[n]), a, b, dtype)
     return np.asarray(result[places].reshape(inputs[0].shape))
@@ -325,14 +332,14 @@ def _rounded(exact: Callable[..., Any], x: float, a: float, b: float, dtype: Any
 
 def _exact(x: Array) -> Array:
     """In float64. Raises ValueError for numbers whose sums may be rounded."""
-    wide = np.asarray(x, np.float64)
-    if x.dtype.kind == "f" and not is_exact(wide):
+    extended = np.asarray(x, np.float64)
+    if x.dtype.kind == "f" and not is_exact(extended):
         raise ValueError("sums of these numbers depend on their order")
-    return wide
+    return extended
 
 
 def is_exact(x: Array) -> bool:
-    """Whether all are integers, or multiples of 2^-12 below 2^11."""
+    """True if all values are integers, or multiples of 2^-12 below 2^11."""
     if x.dtype.kind != "f":
         return True
     return bool(np.isfinite(x).all() and (abs(x) < 2048).all() and (x * 4096 % 1 == 0).all())
@@ -425,8 +432,8 @@ def _float_quant(i: list[Any], a: Mapping[str, Any]) -> Array:
 # --------------------------------------------------------------------------- pools
 
 
-def _windows(x: Array, filler: Any, a: Mapping[str, Any], behind: Any) -> Array:
-    """(frames, channels, *places, *kernel): `filler` in the pads, `behind` in what ceil_mode adds."""
+def _windows(x: Array, filler: Any, a: Mapping[str, Any], ceil_value: Any) -> Array:
+    """(frames, channels, *places, *kernel): `filler` in the padding, `ceil_value` in the part added by ceil_mode."""
     rank, kernel = x.ndim - 2, list(a["kernel_shape"])
     strides, dilations = list(a.get("strides") or [1] * rank), list(a.get("dilations") or [1] * rank)
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
@@ -436,21 +443,23 @@ def _windows(x: Array, filler: Any, a: Mapping[str, Any], behind: Any) -> Array:
         total = max((-(-x.shape[2 + n] // strides[n]) - 1) * strides[n] + reach[n] - x.shape[2 + n], 0)
         small, large = total // 2, total - total // 2
         pads[n], pads[rank + n] = (small, large) if auto == "SAME_UPPER" else (large, small)
-    wide = np.pad(x, [(0, 0), (0, 0), *((pads[n], pads[rank + n]) for n in range(rank))], constant_values=filler)
+    extended = np.pad(x, [(0, 0), (0, 0), *((pads[n], pads[rank + n]) for n in range(rank))], constant_values=filler)
     counts = []
     for n in range(rank):
-        size = wide.shape[2 + n]
+        size = extended.shape[2 + n]
         room = size - reach[n]
         count = (-(-room // strides[n]) if a.get("ceil_mode", 0) else room // strides[n]) + 1
         if a.get("ceil_mode", 0) and (count - 1) * strides[n] >= x.shape[2 + n] + pads[n]:
             count -= 1
         counts.append(count)
-    more = [max((c - 1) * s + r - n, 0) for c, s, r, n in zip(counts, strides, reach, wide.shape[2:], strict=True)]
-    wide = np.pad(wide, [(0, 0), (0, 0), *((0, m) for m in more)], constant_values=behind)
+    extra_sizes = [
+        max((c - 1) * s + r - n, 0) for c, s, r, n in zip(counts, strides, reach, extended.shape[2:], strict=True)
+    ]
+    extended = np.pad(extended, [(0, 0), (0, 0), *((0, m) for m in extra_sizes)], constant_values=ceil_value)
     for n in range(rank):  # the places stay at their axis, the taps go to the end
         at = np.arange(counts[n])[:, None] * strides[n] + np.arange(kernel[n])[None] * dilations[n]
-        wide = np.moveaxis(wide.take(at, 2 + n), 3 + n, -1)
-    return wide
+        extended = np.moveaxis(extended.take(at, 2 + n), 3 + n, -1)
+    return extended
 
 
 def _max_pool(i: list[Array], a: Mapping[str, Any]) -> Array:
@@ -508,14 +517,36 @@ def _flatten(i: list[Array], a: Mapping[str, Any]) -> Array:
 
 
 _OWN: dict[str, Callable[[list[Any], Mapping[str, Any]], Array]] = {
-    "IntQuant": _int_quant, "Quant": _int_quant, "MultiThreshold": _multi_threshold,
+    "IntQuant": _int_quant,
+    "Quant": _int_quant,
+    "MultiThreshold": _multi_threshold,
     "BipolarQuant": lambda i, a: np.asarray(binary_quant(i[0], i[1])),
-    "QuantizeLinear": _quantize_linear, "DequantizeLinear": _dequantize_linear, "Cast": _cast,
-    "BatchNormalization": _batch_norm, "LeakyRelu": _leaky_relu, "PRelu": _prelu, "HardSigmoid": _hard_sigmoid,
-    "HardSwish": _hard_swish, "Relu": _relu, "Clip": _clip, "MatMul": _matmul, "Gemm": _gemm,
-    "MatMulInteger": _matmul_integer, "Conv": _conv, "ConvInteger": _conv_integer, "MaxPool": _max_pool,
-    "AveragePool": _average_pool, "GlobalAveragePool": _global, "GlobalMaxPool": _global_max,
-    "ReduceSum": _reduce_sum, "ReduceMean": _reduce_mean, "ReduceMax": _reduce_max, "Reshape": _reshape,
-    "Flatten": _flatten, "ConvTranspose": _conv_transpose, "QuantAvgPool2d": _quant_avg_pool, "FloatQuant": _float_quant,
+    "QuantizeLinear": _quantize_linear,
+    "DequantizeLinear": _dequantize_linear,
+    "Cast": _cast,
+    "BatchNormalization": _batch_norm,
+    "LeakyRelu": _leaky_relu,
+    "PRelu": _prelu,
+    "HardSigmoid": _hard_sigmoid,
+    "HardSwish": _hard_swish,
+    "Relu": _relu,
+    "Clip": _clip,
+    "MatMul": _matmul,
+    "Gemm": _gemm,
+    "MatMulInteger": _matmul_integer,
+    "Conv": _conv,
+    "ConvInteger": _conv_integer,
+    "MaxPool": _max_pool,
+    "AveragePool": _average_pool,
+    "GlobalAveragePool": _global,
+    "GlobalMaxPool": _global_max,
+    "ReduceSum": _reduce_sum,
+    "ReduceMean": _reduce_mean,
+    "ReduceMax": _reduce_max,
+    "Reshape": _reshape,
+    "Flatten": _flatten,
+    "ConvTranspose": _conv_transpose,
+    "QuantAvgPool2d": _quant_avg_pool,
+    "FloatQuant": _float_quant,
     "Tile": lambda i, a: np.tile(i[0], i[1]),
-}  # fmt: skip
+}

@@ -1,7 +1,7 @@
 """The generator of random graphs: a sketch that computes every node as it adds it, and phrases of a few nodes.
 
-A phrase is something that a pass or the frontend's fusion looks for, or nearly so. A node whose values would be NaN, too
-many, or no longer exact raises `Unfit` and is left out.
+A phrase is a pattern that a pass or the frontend's fusion searches for, or a near miss. A node whose values would be
+NaN, too many, or no longer exact raises `Unfit` and is omitted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OPTIONAL = frozenset(
 
 
 class Unfit(Exception):
-    """A node that would leave what can be compared exactly."""
+    """Raised for a node whose result could not be compared exactly."""
 
 
 class Sketch:
@@ -53,7 +53,7 @@ class Sketch:
         return choices[int(self.rng.integers(len(choices)))]
 
     def whole(self, low: int, high: int) -> int:
-        """Of low to high, both included."""
+        """Random integer from low to high, both included."""
         return int(self.rng.integers(low, high + 1))
 
     def kind(self, t: str) -> str:
@@ -101,31 +101,35 @@ class Sketch:
         return name
 
     def model(self) -> onnx.ModelProto:
-        """Of the nodes that the last one depends on."""
+        """The model of the nodes on which the last one depends."""
         last = self.nodes[-1].output[0] if self.nodes else "x"
         return assembled(self.nodes, self.constants, self.values, "x", last, self.version)
 
 
 def assembled(
-    nodes: Sequence[onnx.NodeProto], constants: dict[str, Array], values: dict[str, Array], first: str, last: str,
+    nodes: Sequence[onnx.NodeProto],
+    constants: dict[str, Array],
+    values: dict[str, Array],
+    first: str,
+    last: str,
     version: int,
-) -> onnx.ModelProto:  # fmt: skip
-    """The model from tensor `first` to `last`, without what `last` does not need."""
-    wanted, kept = {last}, []
+) -> onnx.ModelProto:
+    """The model from tensor `first` to `last`, with only the nodes that `last` needs."""
+    needed, kept_nodes = {last}, []
     for node in reversed(nodes):
-        if wanted & set(node.output) and first not in node.output:
-            kept.insert(0, node)
-            wanted |= set(node.input)
-    made = {o for n in kept for o in n.output}
+        if needed & set(node.output) and first not in node.output:
+            kept_nodes.insert(0, node)
+            needed |= set(node.input)
+    made = {o for n in kept_nodes for o in n.output}
     shapes = [[1, *values[name].shape[1:]] for name in (first, last)]
     kinds = [helper.np_dtype_to_tensor_dtype(values[name].dtype) for name in (first, last)]
     source, result = (
         helper.make_tensor_value_info(n, k, s) for n, k, s in zip((first, last), kinds, shapes, strict=True)
     )
-    stored = [numpy_helper.from_array(v, k) for k, v in constants.items() if k in wanted and k not in made]
-    graph = helper.make_graph(kept, "fuzz", [source], [result], stored)
+    stored = [numpy_helper.from_array(v, k) for k, v in constants.items() if k in needed and k not in made]
+    graph = helper.make_graph(kept_nodes, "fuzz", [source], [result], stored)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, version)]
-    opsets += [helper.make_opsetid(d, 1) for d in sorted({n.domain for n in kept} & {CHANNELS_LAST, MICROSOFT})]
+    opsets += [helper.make_opsetid(d, 1) for d in sorted({n.domain for n in kept_nodes} & {CHANNELS_LAST, MICROSOFT})]
     model = helper.make_model(graph, opset_imports=opsets)
     model.ir_version = 8
     return model
@@ -141,10 +145,10 @@ def size_of(s: Sketch, t: str) -> float:
     return float(np.clip(np.quantile(v, 0.7), 2.0**-20, 2.0**30)) if v.size else 1.0
 
 
-def place(s: Sketch, t: str, one: bool = False) -> tuple[int, ...]:
-    """The shape of a constant for a tensor: one value, along an axis, not only `one`: along two, of all; of lower rank."""
+def place(s: Sketch, t: str, scalar: bool = False) -> tuple[int, ...]:
+    """Shape of a constant for a tensor: scalar or one axis; unless `scalar`, also two or all axes, or lower rank."""
     shape = s.shape(t)
-    how = s.rng.random() * (0.84 if one else 1)
+    how = s.rng.random() * (0.84 if scalar else 1)
     if how < 0.45:
         return s.pick((), (1,), (1,) * len(shape))
     axes = {s.whole(1, len(shape) - 1)} if how < 0.85 else set(range(1, len(shape))) - {s.whole(1, len(shape) - 1)}
@@ -212,8 +216,8 @@ def _bounds(s: Sketch, t: str, number: Callable[[tuple[int, ...]], Array]) -> st
 def _compared(s: Sketch, t: str, c: str) -> str:
     """A boolean tensor."""
     op = s.pick("Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal")
-    found = s.add(op, t, c) if s.chance(0.6) else s.add(op, c, t)
-    return s.add("Not", found) if s.chance(0.2) else found
+    branch = s.add(op, t, c) if s.chance(0.6) else s.add(op, c, t)
+    return s.add("Not", branch) if s.chance(0.2) else branch
 
 
 def _chosen(s: Sketch, t: str, number: Callable[[tuple[int, ...]], Array]) -> str:
@@ -221,24 +225,26 @@ def _chosen(s: Sketch, t: str, number: Callable[[tuple[int, ...]], Array]) -> st
     if s.chance(0.2):
         second = _compared(s, t, s.const(number(()), s.kind(t)))
         condition = s.add(s.pick("And", "Or"), condition, second)
-    ways = [t if s.chance(0.6) else s.const(number(place(s, t) if s.chance(0.4) else ()), s.kind(t)) for _ in range(2)]
-    return s.add("Where", condition, *ways)
+    alternatives = [
+        t if s.chance(0.6) else s.const(number(place(s, t) if s.chance(0.4) else ()), s.kind(t)) for _ in range(2)
+    ]
+    return s.add("Where", condition, *alternatives)
 
 
 def _float(s: Sketch, t: str) -> str:
     shape = place(s, t)
     name = str(s.rng.choice(list(_FLOAT_OPS), p=np.asarray(list(_FLOAT_OPS.values())) / sum(_FLOAT_OPS.values())))
 
-    def near(form: tuple[int, ...]) -> Array:
+    def near_values(form: tuple[int, ...]) -> Array:
         return reals(s, t, form)
 
     match name:
         case "Add" | "Sub":
-            return _two(s, name, t, near(shape))
+            return _two(s, name, t, near_values(shape))
         case "Max" | "Min":
             if s.chance(0.15):
-                return s.add(name, t, s.const(near(shape), s.kind(t)), s.const(near(()), s.kind(t)))
-            return _two(s, name, t, near(shape), 0.02)
+                return s.add(name, t, s.const(near_values(shape), s.kind(t)), s.const(near_values(()), s.kind(t)))
+            return _two(s, name, t, near_values(shape), 0.02)
         case "Mul":
             return _two(s, name, t, factors(s, t, shape))
         case "Div":
@@ -246,12 +252,12 @@ def _float(s: Sketch, t: str) -> str:
         case "One":
             return s.add("Div", s.const(1.0, s.kind(t)), t)
         case "Clip":
-            return _bounds(s, t, near)
+            return _bounds(s, t, near_values)
         case "Where":
-            return _chosen(s, t, near)
+            return _chosen(s, t, near_values)
         case "Mask":
-            found = _compared(s, t, s.const(near(shape), s.kind(t)))
-            mask = s.add("Cast", found, to=helper.np_dtype_to_tensor_dtype(np.dtype(s.kind(t))))
+            branch = _compared(s, t, s.const(near_values(shape), s.kind(t)))
+            mask = s.add("Cast", branch, to=helper.np_dtype_to_tensor_dtype(np.dtype(s.kind(t))))
             return s.add("Mul", t, mask) if s.chance(0.7) else mask
         case "BatchNormalization":
             if s.kind(t) != "float32":
@@ -268,9 +274,11 @@ def _float(s: Sketch, t: str) -> str:
         case "Pow":
             return s.add(name, t, s.const(s.pick(2.0, 3.0, 2.0, 0.5), s.kind(t)))
         case "ThresholdedRelu":
-            return s.add(name, t, alpha=float(np.float16(near(()))))
+            return s.add(name, t, alpha=float(np.float16(near_values(()))))
         case "Shrink":
-            return s.add(name, t, lambd=abs(float(np.float16(near(())))), bias=float(np.float16(near(()))))
+            return s.add(
+                name, t, lambd=abs(float(np.float16(near_values(())))), bias=float(np.float16(near_values(())))
+            )
         case "LeakyRelu":
             return s.add(name, t, alpha=float(s.pick(0.125, 0.3, 0.01, -0.5, -0.3, -1.0, 2.0, 0.0)))
         case "HardSigmoid":
@@ -292,34 +300,67 @@ def _float(s: Sketch, t: str) -> str:
 
 #: Float operations and how often they come.
 _FLOAT_OPS = {
-    "Add": 6, "Sub": 3, "Mul": 5, "Div": 3, "Max": 3, "Min": 3, "Clip": 3, "Relu": 4, "Neg": 3, "Abs": 2, "Where": 3,
-    "Mask": 1, "BatchNormalization": 3, "Cast": 4, "PRelu": 2, "Pow": 1, "ThresholdedRelu": 1, "Shrink": 1,
-    "LeakyRelu": 3, "HardSigmoid": 3, "HardSwish": 1, "Elu": 2, "Celu": 1, "Selu": 2, "Softsign": 1, "Tanh": 1,
-    "Sigmoid": 1, "Exp": 1, "Softplus": 1, "Erf": 0.5, "Reciprocal": 1, "One": 0.5, "Sqrt": 0.5,
-    "Ceil": 1, "Floor": 1, "Round": 1, "Sign": 1, "Identity": 0.5,
-}  # fmt: skip
+    "Add": 6,
+    "Sub": 3,
+    "Mul": 5,
+    "Div": 3,
+    "Max": 3,
+    "Min": 3,
+    "Clip": 3,
+    "Relu": 4,
+    "Neg": 3,
+    "Abs": 2,
+    "Where": 3,
+    "Mask": 1,
+    "BatchNormalization": 3,
+    "Cast": 4,
+    "PRelu": 2,
+    "Pow": 1,
+    "ThresholdedRelu": 1,
+    "Shrink": 1,
+    "LeakyRelu": 3,
+    "HardSigmoid": 3,
+    "HardSwish": 1,
+    "Elu": 2,
+    "Celu": 1,
+    "Selu": 2,
+    "Softsign": 1,
+    "Tanh": 1,
+    "Sigmoid": 1,
+    "Exp": 1,
+    "Softplus": 1,
+    "Erf": 0.5,
+    "Reciprocal": 1,
+    "One": 0.5,
+    "Sqrt": 0.5,
+    "Ceil": 1,
+    "Floor": 1,
+    "Round": 1,
+    "Sign": 1,
+    "Identity": 0.5,
+}
 
 
 def _integer(s: Sketch, t: str) -> str:
     shape = place(s, t)
     op = s.pick("Add", "Add", "Sub", "Mul", "Max", "Min", "Clip", "Relu", "Neg", "Abs", "Sign", "Cast", "Cast", "Where")
 
-    def near(form: tuple[int, ...]) -> Array:
+    def near_values(form: tuple[int, ...]) -> Array:
         return integers(s, t, form)
 
     match op:
         case "Add" | "Sub" | "Max" | "Min":
-            return _two(s, op, t, near(shape), 0.02 if op in ("Max", "Min") else 0.3)
+            return _two(s, op, t, near_values(shape), 0.02 if op in ("Max", "Min") else 0.3)
         case "Mul":
-            value = near(shape) if s.chance(0.3) else s.rng.integers(0 if s.kind(t)[0] == "u" else -3, 4, shape)
+            value = near_values(shape) if s.chance(0.3) else s.rng.integers(0 if s.kind(t)[0] == "u" else -3, 4, shape)
             return _two(s, op, t, np.asarray(value))
         case "Clip":
-            return _bounds(s, t, near)
+            return _bounds(s, t, near_values)
         case "Cast":
             to = s.pick(*[k for k in (*INTEGER_KINDS, *FLOAT_KINDS, "float32", "float32") if k != s.kind(t)])
             return s.add(op, t, to=helper.np_dtype_to_tensor_dtype(np.dtype(to)))
         case "Where":
-            return _chosen(s, t, near)
+            return _chosen(s, t, near_values)
         case "Neg" | "Relu" if s.kind(t)[0] == "u":
             raise Unfit
         case _:
@@ -334,7 +375,7 @@ def as_float32(s: Sketch, t: str) -> str:
 
 
 def scale_for(s: Sketch, t: str, levels: float, shape: tuple[int, ...] = ()) -> Array:
-    """So that the data spread over about that many codes."""
+    """Scale with which the data spreads over about `levels` codes."""
     unit = size_of(s, t) / max(levels, 1) * np.exp(s.rng.uniform(-1, 1, shape))
     return np.asarray(2.0 ** np.clip(np.round(np.log2(unit)), -8, 8) if s.powers else unit)
 
@@ -433,13 +474,24 @@ def ready(s: Sketch, t: str) -> str:
 
 
 def _quantized_last(s: Sketch, t: str) -> bool:
-    """Whether the tensor is that of a quantizer, or rearranges it."""
+    """True if a quantizer produces the tensor, or it is a rearrangement of such a tensor."""
     made = next((n for n in s.nodes if t in n.output), None)
     if made is None:
         return False
     if made.op_type in ("IntQuant", "Quant", "BipolarQuant", "Trunc", "MultiThreshold", "DequantizeLinear"):
         return True
     return made.op_type in (
-        "Reshape", "Transpose", "Flatten", "MaxPool", "Slice", "Pad", "Resize", "Squeeze", "Unsqueeze", "Relu", "Clip",
-        "Concat", "Split",
-    ) and all(_quantized_last(s, i) for i in made.input if i in s.values)  # fmt: skip
+        "Reshape",
+        "Transpose",
+        "Flatten",
+        "MaxPool",
+        "Slice",
+        "Pad",
+        "Resize",
+        "Squeeze",
+        "Unsqueeze",
+        "Relu",
+        "Clip",
+        "Concat",
+        "Split",
+    ) and all(_quantized_last(s, i) for i in made.input if i in s.values)

@@ -1,7 +1,7 @@
 """Random graphs of QDQ groups with any scale and zero point, whose oracle is onnxruntime itself.
 
-onnxruntime fuses DequantizeLinear, operator, QuantizeLinear to integer kernels with an order of operations of their own,
-and so does hlsgen. Every group here is one that both fuse, or in which nothing is rounded.
+onnxruntime fuses DequantizeLinear, operator, QuantizeLinear to integer kernels with their own order of operations, and
+so does hlsgen. Every group here is one that both fuse, or in which nothing is rounded.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def joint(s: Groups, t: str) -> str:
         return s.coded(s.add(op, s.real(t), s.fixed("DequantizeLinear", codes, scale, zero)))
     if len(s.shape(t)) not in (3, 4):
         raise Unfit
-    other = s.pick(layer_of_same, pooled)(s, t)
-    return s.coded(s.add(op, s.real(t), s.real(other)))
+    second_operand = s.pick(layer_of_same, pooled)(s, t)
+    return s.coded(s.add(op, s.real(t), s.real(second_operand)))
 
 
 def layer_of_same(s: Groups, t: str) -> str:
@@ -111,7 +111,7 @@ def pooled(s: Groups, t: str) -> str:
 
 
 def free(s: Groups, t: str) -> str:
-    """What only moves codes, between DequantizeLinear and QuantizeLinear of the same numbers."""
+    """Operators that only move codes, between DequantizeLinear and QuantizeLinear with equal parameters."""
     real = s.real(t)
     if len(s.shape(t)) in (3, 4) and s.chance(0.5):
         return s.coded(s.add("MaxPool", real, **{k: v for k, v in window(s, t).items() if k != "dilations"}), t)
@@ -140,11 +140,11 @@ def random_groups(seed: int) -> Groups:
     s = Groups(rng, rng.normal(size=shape).astype(np.float32), kind)
     t = s.coded("x")
     for _ in range(s.whole(1, 4)):
-        before = len(s.nodes)
+        first_node = len(s.nodes)
         try:
             t = s.pick(layer, layer, joint, joint, free, mean, activated)(s, t)
         except Unfit:
-            del s.nodes[before:]
+            del s.nodes[first_node:]
     s.real(t)
     return s
 

@@ -2,9 +2,9 @@
 
     python tests/fuzz/fuzz_qdq_files.py --seconds 600 --seed 1 --keep findings
 
-Nothing is cut out of a file, and no option changes what onnxruntime fuses. The files have what decides over that: signs,
-zero points, constants, DequantizeLinear with several users, quantized tensors at graph ends, pairs of quantizers one after
-the other, operators that move data in between, and all opsets from 13.
+Files are complete, and no option changes the fusions of onnxruntime. The files vary everything that affects fusions:
+signs, zero points, constants, DequantizeLinear with several users, and quantized tensors at graph ends. They also
+contain consecutive pairs of quantizers, with and without data movement in between, and use all opsets from 13.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FRAMES = 24
 
 @dataclass
 class QdqFile:
-    """A graph under construction. `shapes`: of all tensors; `quantized`: (scale, zero point) names of tensors of codes."""
+    """A graph under construction. `shapes`: of all tensors. `quantized`: names (scale, zero point) by code tensor."""
 
     rng: np.random.Generator
     kind: str
@@ -69,7 +69,7 @@ class QdqFile:
         return name
 
     def codes(self, real: str, like: str | None = None) -> str:
-        """The tensor quantized, with a scale and a zero point of its own or with those of another tensor."""
+        """The quantized tensor, with its own scale and zero point or the parameters of the tensor `like`."""
         if like is None:
             low, high = (-100, 100) if self.kind == "int8" else (40, 215)
             zero = 0 if self.chance(0.3) and self.kind == "int8" else int(self.rng.integers(low, high))
@@ -82,7 +82,7 @@ class QdqFile:
         return name
 
     def real(self, codes: str) -> str:
-        """The codes dequantized, by a node of its own or by that of an earlier user."""
+        """The dequantized codes, from a new node or from an earlier user's node."""
         if codes not in self.reals or self.chance(0.6):
             self.reals[codes] = self.node("DequantizeLinear", codes, *self.quantized[codes])
         return self.reals[codes]
@@ -135,13 +135,13 @@ def after(f: QdqFile, real: str) -> str:
 def joint(f: QdqFile, t: str) -> str:
     """Two tensors of codes, a tensor twice, or a tensor and a constant that is quantized or not."""
     op = f.pick(["Add", "Mul"])
-    others = [name for name in f.quantized if f.shapes[name] == f.shapes[t]]
-    way = f.rng.random()
-    if way < 0.6:
-        inputs = [f.real(t), f.real(f.pick(others))]
+    same_shape = [name for name in f.quantized if f.shapes[name] == f.shapes[t]]
+    draw = f.rng.random()
+    if draw < 0.6:
+        inputs = [f.real(t), f.real(f.pick(same_shape))]
     else:
         shape = f.pick([(), f.shapes[t][-1:], f.shapes[t]])
-        if way < 0.85:
+        if draw < 0.85:
             low, high = (-128, 128) if f.kind == "int8" else (0, 256)
             values = f.constant(f.rng.integers(low, high, shape), f.kind)
             scale, zero = f.constant(f.rng.uniform(0.01, 0.04)), f.constant(f.rng.integers(low, high), f.kind)
@@ -173,8 +173,8 @@ def move(f: QdqFile, t: str) -> str:
         made = (*shape[:2], shape[2] - 1, shape[3] - 1)
         return f.codes(f.node("MaxPool", f.real(t), shape=made, kernel_shape=[2, 2]), like)
     if kind == "Concat":
-        others = [name for name in f.quantized if f.shapes[name] == shape]
-        inputs = [f.real(t), f.real(f.pick(others))]
+        same_shape = [name for name in f.quantized if f.shapes[name] == shape]
+        inputs = [f.real(t), f.real(f.pick(same_shape))]
         return f.codes(f.node("Concat", *inputs, shape=(1, 2 * shape[1], *shape[2:]), axis=1), like)
     if kind == "Slice" and shape[1] > 1:
         bounds = [f.constant([value], "int64") for value in (0, 1, 1)]
@@ -193,7 +193,7 @@ def pool(f: QdqFile, t: str) -> str:
     return f.codes(f.node("AveragePool", f.real(t), shape=made, kernel_shape=[2, 2]))
 
 
-def again(f: QdqFile, t: str) -> str:
+def requantized(f: QdqFile, t: str) -> str:
     """A second pair of quantizers after the first, with an operator between them or none."""
     real = f.real(t)
     if f.chance(0.4):
@@ -201,7 +201,7 @@ def again(f: QdqFile, t: str) -> str:
     return f.codes(real, t if f.chance(0.4) else None)
 
 
-STEPS = (layer, layer, joint, joint, joint, function, function, move, move, pool, again)
+STEPS = (layer, layer, joint, joint, joint, function, function, move, move, pool, requantized)
 
 
 def random_file(seed: int) -> tuple[onnx.ModelProto, Array]:
@@ -254,7 +254,7 @@ def expected(model: onnx.ModelProto, x: Array) -> dict[str, Array]:
 def judged(model: onnx.ModelProto, x: Array, runtime: str = "onnxruntime") -> tuple[str, str]:
     """("equal" | "differs" | "refused" | "crash" | "invalid", details)."""
     try:
-        wanted = expected(model, x)
+        expected_outputs = expected(model, x)
     except Exception as error:  # what onnxruntime cannot run is no test
         return "invalid", str(error)
     with tempfile.TemporaryDirectory() as folder:
@@ -268,16 +268,16 @@ def judged(model: onnx.ModelProto, x: Array, runtime: str = "onnxruntime") -> tu
             return "crash" if "HG099" in codes else "refused", f"{' '.join(codes)}: {error}"
         except Exception:
             return "crash", traceback.format_exc()
-    outputs = result if isinstance(result, dict) else {next(iter(wanted)): result}
+    outputs = result if isinstance(result, dict) else {next(iter(expected_outputs)): result}
     texts = []
-    for name, values in wanted.items():
+    for name, values in expected_outputs.items():
         count = int((np.asarray(outputs[name]).reshape(values.shape) != values).sum())
         texts += [f"{name}: {count} of {values.size} differ"] if count else []
     return ("differs", "; ".join(texts)) if texts else ("equal", "")
 
 
 def shrunk(model: onnx.ModelProto, x: Array, runtime: str) -> onnx.ModelProto:
-    """The smallest file of these nodes, with a single output that is quantized, that has the same outcome; the model if there is none."""
+    """The smallest model with the same outcome and a single quantized output, or the model itself."""
     outcome = judged(model, x, runtime)[0]
     types = {v.name: v.type.tensor_type.elem_type for v in onnx.shape_inference.infer_shapes(model).graph.value_info}
     for end, node in enumerate(model.graph.node):
@@ -288,11 +288,11 @@ def shrunk(model: onnx.ModelProto, x: Array, runtime: str) -> onnx.ModelProto:
         del small.graph.output[:], small.graph.node[end + 1 :]
         small.graph.output.append(helper.make_tensor_value_info(node.output[0], types[node.output[0]], None))
         needed = {node.output[0]}
-        for one in reversed(model.graph.node[: end + 1]):
-            if one.output[0] in needed:
-                needed.update(one.input)
+        for earlier_node in reversed(model.graph.node[: end + 1]):
+            if earlier_node.output[0] in needed:
+                needed.update(earlier_node.input)
             else:
-                small.graph.node.remove(one)
+                small.graph.node.remove(earlier_node)
         if judged(small, x, runtime)[0] == outcome:
             return small
     return model

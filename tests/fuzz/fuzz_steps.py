@@ -24,9 +24,9 @@ Phrase = Callable[[Sketch, str], str]
 JOINTS = ("Add", "Add", "Sub", "Mul", "Max", "Min")
 
 
-def chain(s: Sketch, t: str, least: int = 1, most: int = 3) -> str:
+def chain(s: Sketch, t: str, min_steps: int = 1, max_steps: int = 3) -> str:
     """Some elementwise operations; those that do not fit are left out."""
-    for _ in range(s.whole(least, most)):
+    for _ in range(s.whole(min_steps, max_steps)):
         try:
             t = elementwise(s, t)
         except Unfit:
@@ -72,10 +72,10 @@ def moved(s: Sketch, t: str) -> str:
             return s.add("Reshape", t, s.const([1, *sizes], np.int64))
 
 
-def window(s: Sketch, t: str, most: int = 3) -> dict[str, object]:
+def window(s: Sketch, t: str, max_kernel: int = 3) -> dict[str, object]:
     """Attributes of a pool or convolution of an image or signal."""
     points = s.shape(t)[2:]
-    kernel = [s.whole(1, min(most, n)) for n in points]
+    kernel = [s.whole(1, min(max_kernel, n)) for n in points]
     made: dict[str, object] = {"kernel_shape": kernel}
     if s.chance(0.6):
         made["strides"] = [s.whole(1, 2) for _ in points]
@@ -117,7 +117,7 @@ def max_pool(s: Sketch, t: str) -> str:
 
 
 def pool_and_run(s: Sketch, t: str) -> str:
-    """A maximum pool, and what might be moved in front of it."""
+    """A maximum pool, and operators that a pass might move before it."""
     if s.chance(0.4):
         t = layer(s, t)
     elif s.chance(0.4):
@@ -153,7 +153,7 @@ def average(s: Sketch, t: str) -> str:
 
 
 def weights(s: Sketch, shape: tuple[int, ...], axis: int) -> str:
-    """Codes with a power of two as scale; `axis` is that of the outputs."""
+    """Codes with a power of two as scale. `axis`: axis of the output channels."""
     per = [shape[axis] if i == axis else 1 for i in range(len(shape))]
     form = tuple(per) if s.chance(0.4) else ()
     scale = 2.0 ** s.rng.integers(-3, 1, form)
@@ -211,7 +211,7 @@ def integer_layer(s: Sketch, t: str) -> str:
 
 
 def bordered(s: Sketch, t: str) -> str:
-    """A Pad of 0, of a value of the tensor, or negative; behind it at times a transpose and another back."""
+    """A Pad of 0, of a value of the tensor, or negative, sometimes followed by a transpose and its inverse."""
     shape = s.shape(t)
     low = -1 if s.chance(0.2) else 0
     pads = np.zeros((2, len(shape)), np.int64)
@@ -261,7 +261,7 @@ def cut(s: Sketch, t: str) -> str:
 
 
 def concatenated(s: Sketch, t: str) -> str:
-    """Parts of a tensor, or functions of it, one behind the other, and what follows."""
+    """Concatenated parts of a tensor, or functions of it, and following steps."""
     axis = s.whole(1, len(s.shape(t)) - 1)
     branch = quantized if s.chance(0.4) else chain
     length = s.shape(t)[axis]
@@ -282,7 +282,7 @@ def concatenated(s: Sketch, t: str) -> str:
 
 
 def _joined_before(s: Sketch, t: str) -> bool:
-    """Whether an addition or the like of two tensors comes before, without quantizer between."""
+    """True if the tensor comes from an operation on two tensors without a quantizer in between."""
     made = next((n for n in s.nodes if t in n.output), None)
     if made is None or made.op_type in (
         "IntQuant",
@@ -328,8 +328,8 @@ def branches(s: Sketch, t: str) -> str:
             case "both":
                 e = quantized(s, chain(s, e, 1, 2))
             case "pool" if len(s.shape(e)) in (3, 4):
-                same = {"kernel_shape": [3] * (len(s.shape(e)) - 2), "auto_pad": "SAME_UPPER"}
-                e = s.add("MaxPool", e, **same)
+                same_padding = {"kernel_shape": [3] * (len(s.shape(e)) - 2), "auto_pad": "SAME_UPPER"}
+                e = s.add("MaxPool", e, **same_padding)
                 e = chain(s, e, 0, 2)
             case "layer" if len(s.shape(e)) in (3, 4):
                 e = ready(s, e)
@@ -370,7 +370,7 @@ def one_tensor(s: Sketch, t: str) -> str:
 
 
 def requantized(s: Sketch, t: str) -> str:
-    """Quantizer behind quantizer, with something free or elementwise between."""
+    """Two quantizers, with data movement or elementwise operators in between."""
     t = quantized(s, t)
     t = moved(s, t) if s.chance(0.4) else chain(s, t, 0, 2)
     return quantized(s, t)

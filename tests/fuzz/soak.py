@@ -2,8 +2,9 @@
 
     python tests/fuzz/soak.py --seconds 3600 --seed 1 --keep findings
 
-Each design is a random model with a random folding, port and polarity of reset, and random values of registers at power-up. Half of those with weights load them over
-AXI4-Lite, others before every chunk. What differs is written with its seed and the command that repeats it.
+Each design is a random model with random folding, ports, reset polarity, and register values at power-up. Half of the
+designs with weights load other weights over AXI4-Lite before every chunk. A difference is written with its seed and the
+command that repeats it.
 """
 
 from __future__ import annotations
@@ -60,33 +61,37 @@ def model(seed: int) -> onnx.ModelProto:
 
 
 def design(seed: int, folder: Path) -> hlsgen.Build | None:
-    """A build of the model in `folder`/core; None if it is refused, too large, or gives the same for all inputs."""
+    """A build of the model in `folder`/core, or None if it is rejected, too large, or its output is constant."""
     rng = np.random.default_rng([seed, 1])
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(model(seed), folder / "model.onnx")
     cycles = [None, 1, 1, 1, 4, 16, 64][int(rng.integers(7))]
     low, lanes = bool(rng.random() < 0.5), int(rng.integers(1, 5))
     try:
-        found = hlsgen.check(folder / "model.onnx", hlsgen.Options(target_cycles=cycles))
-        if sum(work.macs for work in works_of(found.graph).values()) > PRODUCTS:
+        planned = hlsgen.check(folder / "model.onnx", hlsgen.Options(target_cycles=cycles))
+        if sum(work.macs for work in works_of(planned.graph).values()) > PRODUCTS:
             return None
-        frames = run_layers(found.graph, stimuli(found.network, FRAMES, seed))[-1]
+        frames = run_layers(planned.graph, stimuli(planned.network, FRAMES, seed))[-1]
         if (frames == frames[0]).all():
             return None
-        folding = None if rng.random() < 0.5 else _folding(rng, found)
-        loadable = bool(works_of(found.graph)) and bool(rng.random() < 0.5)
+        folding = None if rng.random() < 0.5 else _folding(rng, planned)
+        loadable = bool(works_of(planned.graph)) and bool(rng.random() < 0.5)
         options = hlsgen.Options(
-            target_cycles=None if folding else cycles, folding=folding or {}, reset_active_low=low,
-            loadable=loadable, top="soak", lanes=None if works_of(found.graph) else lanes,
+            target_cycles=None if folding else cycles,
+            folding=folding or {},
+            reset_active_low=low,
+            loadable=loadable,
+            top="soak",
+            lanes=None if works_of(planned.graph) else lanes,
             recurrence="once" if rng.random() < 0.5 else "unrolled",
-        )  # fmt: skip
+        )
         return hlsgen.build(folder / "model.onnx", folder / "core", options)
     except HlsgenError:
         return None
 
 
 def soak(seed: int, seconds: float, folder: Path, total: Counter[str], chunks: int | None = None) -> str:
-    """Runs the design of this seed; gives what was wrong, or "". Counts go to `total`."""
+    """Run the design of this seed. Returns the failure or "", and adds counts to `total`."""
     build = design(seed, folder)
     if build is None:
         total["left out"] += 1
@@ -96,8 +101,8 @@ def soak(seed: int, seconds: float, folder: Path, total: Counter[str], chunks: i
 
 def run(
     build: hlsgen.Build, core: Path, work: Path, seed: int, seconds: float, total: Counter[str], chunks: int | None
-) -> str:  # fmt: skip
-    """The hardware in `core`, for so many seconds, or `chunks` times CYCLES cycles."""
+) -> str:
+    """Run the hardware in `core` for a number of seconds, or for `chunks` times CYCLES cycles."""
     codes = stimuli(build.network, FRAMES, seed)
     sets = _weights(build, seed) if build.design.loads else []
     with NativeCore(build, core, work, seed % (1 << 30)) as native:
@@ -109,23 +114,24 @@ def run(
             if writes and chunk:
                 native.write(writes, number + 1)
                 total["writes"] += len(writes)
-            found = native.soak(codes, CYCLES, number, network)
-            total.update(cycles=found.cycles, beats=found.sent + found.taken, resets=found.resets)
-            if found.error:
-                return f"chunk {chunk}: {found.error}"
+            soaked = native.soak(codes, CYCLES, number, network)
+            beats = soaked.input_beats + soaked.output_beats
+            total.update(cycles=soaked.cycles, beats=beats, resets=soaked.resets)
+            if soaked.error:
+                return f"chunk {chunk}: {soaked.error}"
             chunk += 1
     return ""
 
 
 def _weights(build: hlsgen.Build, seed: int) -> list[tuple[Network, list[tuple[int, int]]]]:
-    """Networks of the same hardware with other weights, and what to write for each; its own first."""
-    own = current_weights(build)
-    found = []
+    """Networks for the same hardware with other weights, and their writes. The first has the original weights."""
+    own_values = current_weights(build)
+    networks = []
     for n in range(SETS):
-        weights = own | (other_weights(build, own, seed + n) if n else {})
+        weights = own_values | (other_weights(build, own_values, seed + n) if n else {})
         writes = [write for load in load_sequence(build, weights) for write in load.writes]
-        found.append((replace(build.network, graph=reweighted(build, weights)), writes))
-    return found
+        networks.append((replace(build.network, graph=reweighted(build, weights)), writes))
+    return networks
 
 
 def main() -> int:
@@ -140,12 +146,12 @@ def main() -> int:
     total: Counter[str] = Counter()
     start, seed = time.monotonic(), args.seed
     while args.designs is None or seed < args.seed + args.designs:
-        left = args.seconds - (time.monotonic() - start)
-        if left <= 0:
+        remaining = args.seconds - (time.monotonic() - start)
+        if remaining <= 0:
             break
         with tempfile.TemporaryDirectory(prefix="hlsgen-") as folder:
             try:
-                wrong = soak(seed, min(args.each, left), Path(folder), total, args.chunks)
+                wrong = soak(seed, min(args.each, remaining), Path(folder), total, args.chunks)
             except Exception:
                 wrong = traceback.format_exc()
             if wrong:
@@ -164,7 +170,7 @@ def line(total: Counter[str]) -> str:
 
 
 def _keep(folder: Path, seed: int, wrong: str) -> None:
-    """Writes a finding: the model, what was wrong, and the command that repeats it."""
+    """Write a finding: the model, the failure, and the command that repeats it."""
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(model(seed), folder / f"soak-{seed}.onnx")
     chunks = f" --chunks {int(wrong.split()[1].rstrip(':')) + 1}" if wrong.startswith("chunk ") else ""
@@ -173,10 +179,10 @@ def _keep(folder: Path, seed: int, wrong: str) -> None:
     print(f"seed {seed}: {wrong}\n{command}", flush=True)
 
 
-def _folding(rng: np.random.Generator, found: hlsgen.Build) -> dict[str, dict[str, int]]:
+def _folding(rng: np.random.Generator, build: hlsgen.Build) -> dict[str, dict[str, int]]:
     """PE and SIMD of every layer that has them, any divisors."""
     result = {}
-    for layer in json.loads(found.files["manifest.json"])["layers"]:
+    for layer in json.loads(build.files["manifest.json"])["layers"]:
         if "pe" in layer and "rows" in layer:
             pe, simd = (
                 int(rng.choice([d for d in range(1, layer[side] + 1) if layer[side] % d == 0]))

@@ -14,7 +14,7 @@ from hlsgen.interpreter import graph as reference
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_networks(seed: int) -> None:
-    """Of the seeds that stay none is refused, and none needs an explanation."""
+    """The fixed seeds are all accepted, and none needs an explanation."""
     assert judged(network(seed, 4), seed).kind == "equal"
 
 
@@ -23,7 +23,7 @@ def test_built_and_certified(seed: int) -> None:
     """Quantized by onnxruntime's optimizer, with a LayerNormalization of which it has fused a part."""
     model = network(seed, 3)
     assert any(node.op_type == "SimplifiedLayerNormalization" for node in model.graph.node)
-    assert judged(model, seed, whole=True).kind == "equal"
+    assert judged(model, seed, build=True).kind == "equal"
 
 
 @pytest.mark.slow
@@ -31,13 +31,13 @@ def test_built_and_certified(seed: int) -> None:
 def test_many_random_networks(first: int) -> None:
     for seed in range(first, first + 20):
         outcome = judged(
-            network(seed, 64 if seed % 10 == 0 else 12), seed, whole=seed % 20 == 0, simulate=seed % 100 == 0
+            network(seed, 64 if seed % 10 == 0 else 12), seed, build=seed % 20 == 0, simulate=seed % 100 == 0
         )
         assert not outcome.is_finding, f"seed {seed}: {outcome.kind}: {outcome.text}"
 
 
 def test_a_difference_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Integers that are not those of the executor, for which no rounding is an explanation."""
+    """Integers that differ from the executor's without a rounding that explains it."""
     right = reference.evaluate
     monkeypatch.setattr("fuzz_attention.reference.evaluate", lambda graph, x: right(graph, x) * 2)
     assert judged(network(2, 4), 2).kind == "differs"

@@ -1,4 +1,4 @@
-"""What random graphs (fuzz_graphs.py) found, each as the smallest model that showed it, against the oracle."""
+"""Findings of random graphs (fuzz_graphs.py), each as the smallest failing model, compared with the oracle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 def outcome(net: Net, x: Array) -> Outcome:
-    """Of the model and frames of its input, (frames, *shape[1:]); also built and certified."""
+    """Outcome of the model for input frames (frames, *shape[1:]), including build and certificate."""
     from fuzz_oracle import run_node
     from onnx import numpy_helper
 
@@ -48,18 +48,18 @@ def test_integers_that_two_tensors_give_wrap_in_what_follows(op: str) -> None:
         net.node("Cast", "x", to=TensorProto.FLOAT).then("QuantizeLinear", np.asarray(one * 2), np.asarray(zero)).last
     )
     net.node("Add", left, right).node(op, net.last, right).then("Cast", to=TensorProto.FLOAT)
-    found = outcome(net, integers("int8", 4))
-    assert found.kind == "equal", found
+    verdict = outcome(net, integers("int8", 4))
+    assert verdict.kind == "equal", verdict
 
 
 def test_integers_wrap_behind_a_maximum() -> None:
-    """The codes in front of a pool that no operation can pass became float32 as well."""
+    """Codes before a pool that no operation can pass became float32 as well."""
     net = Net((1, 1, 4), TensorProto.INT8).then("Cast", to=TensorProto.FLOAT)
     net.then("QuantizeLinear", np.asarray(1, np.float32), np.asarray(0, np.int8))
     net.then("Abs").then("Mul", np.asarray(-1, np.int8))
     net.then("MaxPool", kernel_shape=[2]).then("Add", np.asarray(-100, np.int8)).then("Cast", to=TensorProto.FLOAT)
-    found = outcome(net, integers("int8", 1, 4))
-    assert found.kind == "equal", found
+    verdict = outcome(net, integers("int8", 1, 4))
+    assert verdict.kind == "equal", verdict
 
 
 @pytest.mark.parametrize("op", ["MaxPool", "Pad", "Concat", "Max"])
@@ -77,16 +77,16 @@ def test_float16_stays_float16(op: str) -> None:
         case "Pad":
             net.then(op, np.asarray([0, 0, 1, 0, 0, 1]), np.asarray(0, np.float16))
         case "Concat":
-            other = net.last
+            second_operand = net.last
             net.node("Mul", "x", 0.5).quant(0.25, bits=5.0).then("Cast", to=TensorProto.FLOAT16)
-            net.node(op, other, net.last, axis=2)
+            net.node(op, second_operand, net.last, axis=2)
         case _:
-            other = net.last
+            second_operand = net.last
             net.node("Mul", "x", 0.5).quant(0.25, bits=5.0).then("Cast", to=TensorProto.FLOAT16)
-            net.node(op, other, net.last).then("MaxPool", kernel_shape=[1])
+            net.node(op, second_operand, net.last).then("MaxPool", kernel_shape=[1])
     net.then("Add", np.asarray(1000, np.float16)).then("Cast", to=TensorProto.FLOAT).then("Add", -1000.0)
-    found = outcome(net, halves(1, 4) / 8)
-    assert found.kind == "equal", found
+    verdict = outcome(net, halves(1, 4) / 8)
+    assert verdict.kind == "equal", verdict
 
 
 @pytest.mark.parametrize("shape", [(1, 3, 1), (1, 1, 4)])
@@ -97,38 +97,38 @@ def test_concatenated_scales_along_another_axis(shape: tuple[int, ...]) -> None:
     net.quant(np.arange(1, 1 + max(shape), dtype=np.float32).reshape(shape) / 2)
     axis = 2 if shape[1] > 1 else 1
     net.node("Concat", first, net.last, axis=axis)
-    found = outcome(net, halves(3, 4))
-    assert found.kind == "equal", found
+    verdict = outcome(net, halves(3, 4))
+    assert verdict.kind == "equal", verdict
 
 
 def test_integer_input_whose_values_the_host_pools() -> None:
-    """The port was declared as the model's int8, but takes what the host makes of it: no input was accepted."""
+    """The port was declared as the model's int8, but consumes the host's codes: no input was accepted."""
     net = Net((1, 1, 4), TensorProto.INT8)
     net.then("DequantizeLinear", np.asarray(0.0625, np.float32), np.asarray(3, np.int8)).then(
         "MaxPool", kernel_shape=[2]
     )
     net.then("QuantizeLinear", np.asarray(0.125, np.float32), np.asarray(0, np.uint8))
-    found = outcome(net, integers("int8", 1, 4))
-    assert found.kind == "equal", found
+    verdict = outcome(net, integers("int8", 1, 4))
+    assert verdict.kind == "equal", verdict
 
 
 @pytest.mark.parametrize("op", ["Add", "Min", "MultiThreshold"])
 def test_a_pool_does_not_pass_constants_of_pixels(op: str) -> None:
-    """With pads the pool keeps the shape, so a constant for each column fits in front of it too."""
+    """A padded pool keeps the shape, so a constant per column also fits before it."""
     net = Net((1, 2, 3)).quant(0.5, bits=5.0).then("Add", 1.0).then("MaxPool", kernel_shape=[3], auto_pad="SAME_UPPER")
     if op == "MultiThreshold":
         table = np.asarray([[-3, 0, 1], [-1, 1, 2], [0, 2, 3]], np.float32)
         net.then(op, table, domain="qonnx.custom_op.general", data_layout="NWC")
     else:
         net.then(op, np.asarray([-2, 0, 3], np.float32)).quant(0.5, bits=5.0)
-    found = outcome(net, halves(2, 3))
-    assert found.kind == "equal", found
+    verdict = outcome(net, halves(2, 3))
+    assert verdict.kind == "equal", verdict
 
 
 def test_the_host_pools_a_whole_signal() -> None:
     """onnx's reference evaluator takes the largest value of all channels, unless the data are images."""
-    found = outcome(Net((1, 2, 4)).then("GlobalMaxPool").quant(0.5, bits=5.0), halves(2, 4))
-    assert found.kind == "equal", found
+    verdict = outcome(Net((1, 2, 4)).then("GlobalMaxPool").quant(0.5, bits=5.0), halves(2, 4))
+    assert verdict.kind == "equal", verdict
 
 
 def test_a_border_around_sums_that_differ_between_pixels() -> None:
@@ -137,28 +137,28 @@ def test_a_border_around_sums_that_differ_between_pixels() -> None:
     weight = np.asarray([[-1, 0, 0, 1], [-1, 0, 0, 0]], np.float32).reshape(2, 1, 2, 2)
     net.then("ConvTranspose", weight, group=2, strides=[2, 2], pads=[1, 0, 1, 0])
     net.then("Pad", np.asarray([0, 0, 1, 1, 0, 0, 1, 0]))
-    found = outcome(net, halves(2, 5, 6))
-    assert found.kind == "equal", found
+    verdict = outcome(net, halves(2, 5, 6))
+    assert verdict.kind == "equal", verdict
 
 
 def test_two_tensors_of_32_bits() -> None:
     """2^64 pairs of codes were counted as none, and were to be tried: no memory."""
     net = Net((1, 1, 4), TensorProto.INT32).then("MaxPool", kernel_shape=[3], auto_pad="SAME_UPPER")
     net.node("Min", "x", "t0").then("Cast", to=TensorProto.FLOAT).quant(2.0**20)
-    found = outcome(net, integers("int32", 1, 4))
-    assert (found.kind, found.text) == ("refused", "HG037"), found
+    verdict = outcome(net, integers("int32", 1, 4))
+    assert (verdict.kind, verdict.text) == ("refused", "HG037"), verdict
 
 
 @pytest.mark.parametrize("x", [3.0, 7.0, 0.1])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_an_activation_of_one_number(x: float, dtype: type) -> None:
-    """Of an array without axes, where the result is near a rounding boundary: an exception of numpy."""
+    """An array without axes whose result is near a rounding boundary raised an exception of numpy."""
     one = np.asarray(x, dtype)
     assert evaluate("Reciprocal", one, 0.0, 0.0) == evaluate("Reciprocal", one.reshape(1), 0.0, 0.0)[0]
 
 
 def test_the_oracle_adds_codes_on_one_grid_exactly() -> None:
-    """Every second sum is a tie of the quantizer behind it; float32 sums fall on either side."""
+    """Every second sum is a tie of the following quantizer; float32 sums fall on either side."""
     import fuzz_oracle
     from onnx import helper
     from onnx_graph import QONNX, OnnxGraph
@@ -170,9 +170,9 @@ def test_the_oracle_adds_codes_on_one_grid_exactly() -> None:
     last = g.add("IntQuant", [g.add("Add", [one, two]), 2 * scale, 0.0, 8.0], domain=QONNX)
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 400]) for name in ("x", last)]
     model = g.proto("sum", ends[:1], ends[1:], [("", 17), (QONNX, 1)])
-    found = fuzz_oracle.values(model, np.random.default_rng(0).normal(0, 6, (1, 400)).astype(np.float32))
-    codes = [np.rint(found[name] / scale).astype(int) for name in (one, two)]
+    verdict = fuzz_oracle.values(model, np.random.default_rng(0).normal(0, 6, (1, 400)).astype(np.float32))
+    codes = [np.rint(verdict[name] / scale).astype(int) for name in (one, two)]
     once = ((codes[0] + codes[1]) * np.float64(scale)).astype(np.float32)  # float64 holds the product
-    float_order = found[one] + found[two]
+    float_order = verdict[one] + verdict[two]
     assert (np.rint(float_order / (2 * scale)) != np.rint(once / (2 * scale))).any()
-    assert np.array_equal(np.rint(found[last] / (2 * scale)), np.rint(once / (2 * scale)))
+    assert np.array_equal(np.rint(verdict[last] / (2 * scale)), np.rint(once / (2 * scale)))

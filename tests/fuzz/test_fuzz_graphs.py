@@ -27,20 +27,20 @@ CHUNK = 25
 @pytest.mark.sweep
 def test_programs_that_make_starts(name: str) -> None:
     """They find the helpers of the tests without pytest."""
-    done = subprocess.run([sys.executable, str(ROOT / "tests" / name), "--help"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "--" in done.stdout
+    completed = subprocess.run([sys.executable, str(ROOT / "tests" / name), "--help"], capture_output=True, text=True)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert "--" in completed.stdout
 
 
 def sample(first: int, build: int) -> Counter[str]:
-    """What became of CHUNK graphs; every `build`-th is also built and certified."""
-    found: Counter[str] = Counter()
+    """Outcomes of CHUNK graphs. Every `build`-th one is also built and certified."""
+    outcome_counts: Counter[str] = Counter()
     for seed in range(first, first + CHUNK):
         outcome = judged(case(seed), whole=seed % build == 0)
         assert not outcome.is_finding, f"seed {seed}: {outcome.kind}: {outcome.text}"
         assert outcome.kind != "invalid", f"seed {seed}: {outcome.text}"
-        found[outcome.kind] += 1
-    return found
+        outcome_counts[outcome.kind] += 1
+    return outcome_counts
 
 
 @pytest.mark.parametrize("first", range(0, 150, CHUNK))
@@ -57,14 +57,14 @@ def test_many_random_graphs(first: int) -> None:
 def test_onnxruntime_confirms_the_oracle() -> None:
     """Every operator of a sample that both compute by the same rules."""
     for seed in range(200, 230):
-        given = case(seed)
-        assert given.fused or differing(given.model, given.x[:16]) == [], seed
+        fuzz_case = case(seed)
+        assert fuzz_case.fused or differing(fuzz_case.model, fuzz_case.x[:16]) == [], seed
 
 
 def test_the_same_for_the_same_seed() -> None:
-    first, again = case(5), case(5)
-    assert first.model == again.model
-    assert (first.x == again.x).all()
+    first, repeated = case(5), case(5)
+    assert first.model == repeated.model
+    assert (first.x == repeated.x).all()
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
 
 
 def wrong() -> Case:
-    """A model of five nodes of which the oracle is told another constant than hlsgen."""
+    """A model of five nodes, for which the oracle gets another constant than hlsgen."""
     net = Net((1, 4)).quant(1.0, bits=4.0).then("Add", 1.0).then("Relu").then("Mul", 2.0).quant(1.0, bits=6.0)
     model = net.model()
     model.graph.output[0].CopyFrom(helper.make_tensor_value_info(net.last, TensorProto.FLOAT, [1, 4]))
@@ -85,7 +85,7 @@ def wrong() -> Case:
 
 
 def test_a_difference_is_seen_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a Mul that is wrong for 6 times 2 alone, it and its quantizer and one frame are left."""
+    """If a Mul is wrong only for 6 times 2, shrinking keeps it, its quantizer and one frame."""
     from hlsgen.ir import evaluate
     from hlsgen.ir.ops import Mul
 
@@ -95,13 +95,13 @@ def test_a_difference_is_seen_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> Non
         y = right(op, x)  # type: ignore[arg-type]
         return np.where(x == 6, y + 1, y).astype(y.dtype) if isinstance(op, Mul) else y  # type: ignore[operator]
 
-    given = wrong()
-    assert judged(given).kind == "equal"
+    fuzz_case = wrong()
+    assert judged(fuzz_case).kind == "equal"
     monkeypatch.setattr("hlsgen.interpreter.graph.apply", apply)
     monkeypatch.setattr("hlsgen.passes.quantization.apply", apply)
-    found = judged(given)
-    assert (found.kind, found.is_finding) == ("differs", True)
-    small = shrunk(given, lambda c: judged(c).kind == "differs")
+    outcome = judged(fuzz_case)
+    assert (outcome.kind, outcome.is_finding) == ("differs", True)
+    small = shrunk(fuzz_case, lambda c: judged(c).kind == "differs")
     assert "Mul" in [n.op_type for n in small.model.graph.node]
     assert len(small.model.graph.node) <= 3
     assert len(small.x) == 1

@@ -1,4 +1,4 @@
-"""Random graphs of integers equal onnx's reference evaluator: a few in the normal suite, many more with the marker slow."""
+"""Random graphs of integers equal onnx's reference evaluator: a few by default, many more with the marker slow."""
 
 from __future__ import annotations
 

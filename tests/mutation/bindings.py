@@ -8,8 +8,8 @@ A mutant is a build with one change of its top level or of a memory file: a para
 net, a word. Three judges decide. `simulation` runs the frames and checks of `hlsgen verify`: first a plain bench at
 full rate in Icarus Verilog, then the testbench of the build. `certify` runs the checker's proof. Hash and
 parameters of the certificate are adapted, so that only the proof can detect the change. `equivalence`: ABC decides if
-outputs of both top levels ever differ. A mutant that simulation misses must be proven equal, or have a reason in REASONS. A mutant that
-simulation finds and certify misses must have a reason in TIMES. Exits with 1 otherwise.
+outputs of both top levels ever differ. A mutant that simulation misses must be proven equal, or have a reason in
+REASONS. A mutant that simulation finds and certify misses must have a reason in TIMES. Exits with 1 otherwise.
 """
 
 from __future__ import annotations
