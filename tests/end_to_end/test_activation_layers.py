@@ -1,4 +1,4 @@
-"""Activation functions between QONNX quantizers, and behind a linear layer: the codes of the QONNX executor."""
+"""Activation functions between QONNX quantizers, and after a linear layer: the codes of the QONNX executor."""
 
 from __future__ import annotations
 
@@ -21,9 +21,20 @@ from hlsgen.interpreter import graph as reference
 Array = NDArray[Any]
 f32 = np.float32
 ACTIVATIONS = [
-    "Tanh", "Sigmoid", "Gelu", "Elu", "LeakyRelu 0.3", "HardSigmoid", "HardSwish", "Exp", "Sqrt", "Abs", "Pow 2", "Pow 3",
+    "Tanh",
+    "Sigmoid",
+    "Gelu",
+    "Elu",
+    "LeakyRelu 0.3",
+    "HardSigmoid",
+    "HardSwish",
+    "Exp",
+    "Sqrt",
+    "Abs",
+    "Pow 2",
+    "Pow 3",
     "Pow 0.5",
-]  # fmt: skip
+]
 ROUNDINGS = ["ROUND", "FLOOR", "CEIL", "HALF_UP"]
 
 
@@ -39,8 +50,8 @@ def activate(g: Graph, name: str) -> None:
     g.then(op, *(c for c in constants if c is not attributes), **attributes)
 
 
-def made(g: Graph, shape: tuple[int, ...]) -> onnx.ModelProto:
-    """In an opset that has all activations."""
+def model_of(g: Graph, shape: tuple[int, ...]) -> onnx.ModelProto:
+    """The model, in an opset that has all activations."""
     model = g.model(shape)
     del model.opset_import[:]
     model.opset_import.extend([helper.make_opsetid("", 20), helper.make_opsetid(DOMAIN, 1)])
@@ -71,7 +82,7 @@ def reach(name: str, low: float, high: float) -> float:
 
 
 def results(model: onnx.ModelProto, x: Array, directory: Path) -> tuple[Array, Array]:
-    """What hlsgen and what qonnx make of a single sample."""
+    """Results of hlsgen and of qonnx for a single sample."""
     onnx.save(model, directory / "model.onnx")
     build = hlsgen.check(directory / "model.onnx")
     return reference.evaluate(build.graph, x), np.asarray(Qonnx(model).one(x))
@@ -79,7 +90,7 @@ def results(model: onnx.ModelProto, x: Array, directory: Path) -> tuple[Array, A
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_between_quantizers(name: str, tmp_path: Path) -> None:
-    """All codes of 6 bits. Functions are correctly rounded; where the executor's are not, no code sees it."""
+    """All codes of 6 bits. Functions are correctly rounded. The executor's rounding errors change no code."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
         scale, signed = float(f32(np.exp(rng.uniform(-3.5, -2)))), bool(seed % 2)
@@ -89,13 +100,13 @@ def test_between_quantizers(name: str, tmp_path: Path) -> None:
         quant(g, scale, 6, signed)
         activate(g, name)
         quant(g, top / rng.uniform(10, 20), 5, True, float(rng.integers(-3, 4)), ROUNDINGS[seed])
-        y, z = results(made(g, (1, 64)), (codes * f32(scale)).astype(f32)[None], tmp_path)
+        y, z = results(model_of(g, (1, 64)), (codes * f32(scale)).astype(f32)[None], tmp_path)
         assert len(np.unique(y)) > 4
         assert same(y, z)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_behind_a_layer(name: str, tmp_path: Path) -> None:
+def test_after_a_layer(name: str, tmp_path: Path) -> None:
     """Sums that are exact in float32; 100 vectors at once."""
     rng = np.random.default_rng(7)
     g = Graph((100, 12))
@@ -104,7 +115,7 @@ def test_behind_a_layer(name: str, tmp_path: Path) -> None:
     activate(g, name)
     quant(g, reach(name, -4, 4) / 14, 5, True, 1.0)
     x = (rng.normal(size=(100, 12)) / 2).astype(f32)
-    y, z = results(made(g, (100, 9)), x, tmp_path)
+    y, z = results(model_of(g, (100, 9)), x, tmp_path)
     assert len(np.unique(y)) > 4
     assert same(y, z)
 
@@ -119,7 +130,7 @@ def test_slopes_of_channels(tmp_path: Path) -> None:
     g.then("PRelu", slopes)
     quant(g, 0.17, 5, True, 1.0)
     x = np.tile(np.arange(-32, 32) / 16, 4).astype(f32).reshape(1, 4, 2, 32)
-    y, z = results(made(g, (1, 4, 2, 32)), x, tmp_path)
+    y, z = results(model_of(g, (1, 4, 2, 32)), x, tmp_path)
     assert same(y, z)
     assert len({tuple(channel.ravel()) for channel in y[0]}) == 4
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out")
@@ -138,7 +149,7 @@ def test_all_of_them_in_one_circuit(tmp_path: Path) -> None:
         activate(g, name)
         quant(g, reach(name, -2, 2) / 31, 6, True, float(k % 3), ROUNDINGS[k % 4])
         g.then("Mul", f32(1.9 / (31 * float(f32(reach(name, -2, 2) / 31)))))
-    model = made(g, (1, 4))
+    model = model_of(g, (1, 4))
     x = np.random.default_rng(1).integers(-32, 32, (60, 4)).astype(f32) / 16
     assert len(np.unique(Qonnx(model)(x))) > 1
     in_hardware(model, x, Qonnx(model)(x), tmp_path, "verilator", input="fixed:8,4", lanes=2)
@@ -156,6 +167,6 @@ def test_networks_in_hardware(names: tuple[str, ...], tmp_path: Path) -> None:
         linear(g, rng, 6, 6)
         activate(g, name)
         quant(g, 1 / 16, 6, True)
-    model = made(g, (1, 6))
+    model = model_of(g, (1, 6))
     x = (rng.normal(size=(40, 6)) / 2).astype(f32)
     in_hardware(model, x, Qonnx(model)(x), tmp_path, "verilator", target_cycles=12)

@@ -32,7 +32,7 @@ def windows() -> onnx.ModelProto:
 
 
 def modules(folder: Path) -> list[str]:
-    """Those that are written for a layer."""
+    """The modules that are written for a layer."""
     return sorted(path.stem for path in (folder / "rtl").glob("*_adders.v"))
 
 
@@ -60,21 +60,23 @@ def test_windows(tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").problems == []
 
 
-def test_when_there_are_adders(tmp_path: Path) -> None:
-    """Not for weights that can be written, nor for multiplier blocks, nor where a vector takes several beats."""
+def test_adders_are_only_used_for_constant_layers_of_one_beat(tmp_path: Path) -> None:
+    """No adders for loadable weights, for DSP blocks, or if a vector has several beats."""
     onnx.save(dense(), tmp_path / "model.onnx")
-    for n, (options, wanted) in enumerate([
-        (hlsgen.Options(target_cycles=1), 2),
-        (hlsgen.Options(target_cycles=1, loadable=True), 0),
-        (hlsgen.Options(target_cycles=1, prefer="dsp"), 0),
-        (hlsgen.Options(folding={"fc": {"pe": 3, "simd": 12}}), 0),
-    ]):  # fmt: skip
+    for n, (options, module_count) in enumerate(
+        [
+            (hlsgen.Options(target_cycles=1), 2),
+            (hlsgen.Options(target_cycles=1, loadable=True), 0),
+            (hlsgen.Options(target_cycles=1, prefer="dsp"), 0),
+            (hlsgen.Options(folding={"fc": {"pe": 3, "simd": 12}}), 0),
+        ]
+    ):
         out = tmp_path / f"out{n}"
         hlsgen.build(tmp_path / "model.onnx", out, options)
         if n == 3:
             assert "model_mv0_adders" not in modules(out)
         else:
-            assert len(modules(out)) == wanted
+            assert len(modules(out)) == module_count
         assert hlsgen.certify(out).ok
 
 

@@ -22,7 +22,7 @@ from hlsgen.passes import lower
     "name, oracle, runtime", [("attn_w4a4_qonnx", "qonnx", "qonnx"), ("attn_w4a4_qcdq", "ort_noopt", "onnx")]
 )
 def test_integers_of_the_last_layer(name: str, oracle: str, runtime: str) -> None:
-    """Executors sum floats: what they give is the bias plus a multiple of the scale, but for their roundings."""
+    """Executors sum floats: apart from rounding, results are the bias plus a multiple of the scale."""
     path = shared_model(f"attention/{name}")
     data = np.load(path.with_suffix(".npz"))
     problems = Collector()
@@ -39,8 +39,8 @@ def test_integers_of_the_last_layer(name: str, oracle: str, runtime: str) -> Non
     assert isinstance(meaning, Accumulator)
     assert meaning.factor == 1
     assert not meaning.offset.any()
-    for found in (data[oracle], np.asarray(interpret(model, x)[-1].value)):
-        sums = (found.reshape(values[-1].shape).astype(np.float64) - bias.value) / meaning.scale
+    for outputs in (data[oracle], np.asarray(interpret(model, x)[-1].value)):
+        sums = (outputs.reshape(values[-1].shape).astype(np.float64) - bias.value) / meaning.scale
         assert np.abs(sums - np.rint(sums)).max() < 1e-2
         assert np.array_equal(np.rint(sums), values[-1])
 
@@ -57,15 +57,22 @@ def test_differences_of_the_file_are_explained(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.sim
-@pytest.mark.parametrize("name", [
-    "attn_w8a8_rawscore_qonnx", "block_layernorm_w8a8_qonnx", "block_ort_qdq_s8", "block_rmsnorm_w4a4_qcdq",
-    "vit_ort_qdq_u8", "deeploy_attention_isoftmax",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "attn_w8a8_rawscore_qonnx",
+        "block_layernorm_w8a8_qonnx",
+        "block_ort_qdq_s8",
+        "block_rmsnorm_w4a4_qcdq",
+        "vit_ort_qdq_u8",
+        "deeploy_attention_isoftmax",
+    ],
+)
 def test_whole_blocks_in_cpp(name: str, tmp_path: Path) -> None:
     """Certified, and equal in C simulation."""
     options = hlsgen.Options(target="hls", input="int8" if name.startswith("deeploy") else None)
     hlsgen.build(shared_model(f"attention/{name}"), tmp_path / "out", options)
-    found = hlsgen.certify(tmp_path / "out")
-    assert found.ok, found.problems
+    certified = hlsgen.certify(tmp_path / "out")
+    assert certified.ok, certified.problems
     verdict = hlsgen.verify(tmp_path / "out", ["ap_types"], 20)
     assert verdict.ok, (verdict.changed, verdict.simulators, verdict.oracle)

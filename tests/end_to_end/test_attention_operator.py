@@ -1,4 +1,4 @@
-"""Attention of ONNX and MultiHeadAttention of onnxruntime between quantizers: codes against executors of the operators."""
+"""Attention of ONNX and MultiHeadAttention of onnxruntime between quantizers: codes compared with executors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hlsgen.ir.ops import Add, IntQuant, Mul
 OWN = Path(onnx.__file__).parent / "backend" / "test" / "data" / "node"
 #: onnx's own tests of the operator, those whose function is one node.
 OWN_TESTS = sorted(f.name for f in OWN.glob("test_attention_*") if not f.name.endswith("_expanded"))
-#: What names of them tell is refused, and what the diagnostic says.
+#: Parts of test names whose models are rejected, and the text of the diagnostic.
 REFUSED = {"with_past": "past_key", "qk_matmul": "qk_matmul_output", "softcap": "softcap"}
 
 Array = NDArray[Any]
@@ -30,24 +30,27 @@ Array = NDArray[Any]
 
 def between_quantizers(
     node: onnx.NodeProto, shapes: list[tuple[int, ...]], result: tuple[int, ...], constants: dict[str, Array]
-) -> onnx.ModelProto:  # fmt: skip
+) -> onnx.ModelProto:
     """int8 codes of the first inputs of a node, and of its first output."""
     numbers = {
-        "scale": np.float32(0.05), "zero": np.int8(3), "result_scale": np.float32(0.02), "result_zero": np.int8(0),
+        "scale": np.float32(0.05),
+        "zero": np.int8(3),
+        "result_scale": np.float32(0.02),
+        "result_zero": np.int8(0),
         **constants,
-    }  # fmt: skip
+    }
     nodes, inputs = [], []
     for name, shape in zip(node.input, shapes, strict=False):
         inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
         nodes.append(helper.make_node("QuantizeLinear", [name, "scale", "zero"], [f"{name} codes"]))
         nodes.append(helper.make_node("DequantizeLinear", [f"{name} codes", "scale", "zero"], [f"{name} numbers"]))
-    own = onnx.NodeProto()
-    own.CopyFrom(node)
-    own.input[: len(shapes)] = [f"{name} numbers" for name in node.input[: len(shapes)]]
-    own.name = "attention"
+    attention = onnx.NodeProto()
+    attention.CopyFrom(node)
+    attention.input[: len(shapes)] = [f"{name} numbers" for name in node.input[: len(shapes)]]
+    attention.name = "attention"
     scale = ["result_scale", "result_zero"]
     nodes += [
-        own,
+        attention,
         helper.make_node("QuantizeLinear", [node.output[0], *scale], ["codes"], name="last"),
         helper.make_node("DequantizeLinear", ["codes", *scale], ["result"]),
     ]
@@ -62,11 +65,11 @@ def between_quantizers(
 
 
 def of_onnx(name: str) -> onnx.ModelProto:
-    """One of onnx's own tests, between quantizers, of the first element of its batch; masks of floats take elements out."""
+    """One of onnx's tests between quantizers, with the first element of its batch; float masks remove elements."""
     model, data = onnx.load(OWN / name / "model.onnx"), OWN / name / "test_data_set_0"
     (node,) = model.graph.node
-    given = [numpy_helper.to_array(onnx.load_tensor(str(file))) for file in sorted(data.glob("input_*.pb"))]
-    arrays = dict(zip((i.name for i in model.graph.input), map(np.array, given), strict=True))
+    loaded = [numpy_helper.to_array(onnx.load_tensor(str(file))) for file in sorted(data.glob("input_*.pb"))]
+    arrays = dict(zip((i.name for i in model.graph.input), map(np.array, loaded), strict=True))
     result = numpy_helper.to_array(onnx.load_tensor(str(data / "output_0.pb"))).shape
     constants = {n: a[:1] if a.ndim in (1, 4) else a for n, a in arrays.items() if n in node.input[3:]}
     for mask in (a for n, a in constants.items() if n == "attn_mask" and a.dtype.kind == "f"):
@@ -115,7 +118,7 @@ CASES = {
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("case", CASES)
 def test_against_onnxruntime(case: str, tmp_path: Path) -> None:
-    """onnxruntime's kernels of the operators: what differs is explained with the exact number."""
+    """onnxruntime's kernels of the operators: each difference is explained with the exact number."""
     onnx.save(between_quantizers(*CASES[case]), tmp_path / "m.onnx")
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "out")
     assert hlsgen.certify(tmp_path / "out").ok
@@ -138,26 +141,26 @@ def test_hardware(backend: str, tmp_path: Path) -> None:
 
 
 def with_nodes(model: onnx.ModelProto, nodes: list[onnx.NodeProto]) -> onnx.ModelProto:
-    """The model with these in the place of its attention; they take its inputs by the names q, k, v."""
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    at = next(i for i, n in enumerate(made.graph.node) if n.name == "attention")
-    names = dict(zip("qkv", made.graph.node[at].input, strict=False))
+    """The model with these nodes instead of its attention; they read its inputs by the names q, k, v."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    place = next(i for i, n in enumerate(changed.graph.node) if n.name == "attention")
+    names = dict(zip("qkv", changed.graph.node[place].input, strict=False))
     for node in nodes:
         node.input[:] = [names.get(i, i) for i in node.input]
-    whole = [*made.graph.node[:at], *nodes, *made.graph.node[at + 1 :]]
-    del made.graph.node[:]
-    made.graph.node.extend(whole)
-    return made
+    nodes_ = [*changed.graph.node[:place], *nodes, *changed.graph.node[place + 1 :]]
+    del changed.graph.node[:]
+    changed.graph.node.extend(nodes_)
+    return changed
 
 
 def codes_of(model: onnx.ModelProto, folder: Path) -> Array:
-    """What the build of a model gives, which is held against its file."""
+    """Results of the build of a model, which is first compared with its file."""
     onnx.save(model, folder / "m.onnx")
     hlsgen.build(folder / "m.onnx", folder / "out")
     assert hlsgen.verify(folder / "out", [], 24).ok
-    found: Array = hlsgen.run(folder / "out", numbers(model, 20))
-    return found
+    codes: Array = hlsgen.run(folder / "out", numbers(model, 20))
+    return codes
 
 
 @pytest.mark.slow
@@ -199,9 +202,12 @@ def test_packed(tmp_path: Path) -> None:
         (helper.make_node("Attention", ["q", "k", "v", "", "k", "v"], ["y"]), "HG010"),
         (helper.make_node("Attention", ["q", "k", "v", "q"], ["y"]), "HG020"),
         (helper.make_node("Attention", ["q", "k", "v"], ["y"], q_num_heads=3), "HG013"),
-        (helper.make_node("MultiHeadAttention", ["q", "k", "v", "k"], ["y"], domain="com.microsoft", num_heads=2), "HG010"),
+        (
+            helper.make_node("MultiHeadAttention", ["q", "k", "v", "k"], ["y"], domain="com.microsoft", num_heads=2),
+            "HG010",
+        ),
     ],
-)  # fmt: skip
+)
 def test_refused(node: onnx.NodeProto, text: str, tmp_path: Path) -> None:
     """By name, and nothing else is said."""
     flat = node.op_type != "Attention"
@@ -219,9 +225,9 @@ def test_read_twice(case: str, tmp_path: Path) -> None:
     onnx.save(between_quantizers(*CASES[case]), path := tmp_path / "m.onnx")
     model = import_model(path, Collector())
     assert model is not None
-    found = compare(path, model)
-    assert not found.problems
-    assert not found.once
+    reading = compare(path, model)
+    assert not reading.problems
+    assert not reading.once
     for number, step in enumerate(model.steps):
         op = step.op
         if isinstance(op, Mul | Add) and step.name.startswith("attention/"):

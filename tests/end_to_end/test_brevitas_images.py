@@ -1,4 +1,4 @@
-"""What Brevitas exports of image networks have in them, each as small as it can be."""
+"""Operators that Brevitas exports for image networks, each in a network as small as possible."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def conv(net: Net, weight: Array, scale: Any = 0.25, bits: float = 4.0, **attrib
 
 
 def results(net: Net, x: Array, tmp_path: Path) -> Array:
-    """What the integer network makes of each sample."""
+    """The integer network's result for each sample."""
     graph = hlsgen.check(save(net.model(), tmp_path / "model.onnx"), hlsgen.Options(target_cycles=5000)).graph
     codes = reference.encode_input(graph, reference.frames_of(graph, x))
     return reference.decode_output(graph, reference.run_layers(graph, codes)[-1]).reshape(len(x), -1)
@@ -72,9 +72,9 @@ def test_outputs_that_are_constant(tmp_path: Path) -> None:
     build = hlsgen.check(save(net.model(), tmp_path / "model.onnx"))
     assert any("HG090" in note and "scale, c" in note for note in build.graph.notes)
     x = samples(rng, (2, 4, 4))
-    found = results(net, x, tmp_path)
+    outputs = results(net, x, tmp_path)
     net.outputs = net.outputs[1:2]
-    assert np.array_equal(found, Qonnx(net.model())(x))
+    assert np.array_equal(outputs, Qonnx(net.model())(x))
 
 
 @pytest.mark.parametrize("op, sizes", [("Expand", [1, 1, 4, 4]), ("Expand", [4, 4]), ("Tile", [1, 1, 4, 4])])
@@ -101,14 +101,14 @@ def test_other_repetitions_are_the_hosts(op: str, sizes: list[int], tmp_path: Pa
 
 @pytest.mark.parametrize("mode, pads", [("SAME_UPPER", [1, 3, 2, 3]), ("SAME_LOWER", [2, 3, 1, 3])])
 def test_dilated_layers_that_keep_the_size(mode: str, pads: list[int], tmp_path: Path) -> None:
-    """padding="same" of PyTorch. onnxruntime does not take auto_pad with dilations, but the same with pads."""
+    """padding="same" of PyTorch. onnxruntime rejects auto_pad with dilations, but accepts the same padding as pads."""
     rng = np.random.default_rng(4)
     weight, x = rng.uniform(-1, 1, (3, 2, 2, 3)), samples(rng, (2, 6, 7))
-    forms: Any = {"auto_pad": mode}, {"pads": pads}
-    nets = [quant(conv(quant(Net((1, 2, 6, 7))), weight, dilations=[3, 3], **own)) for own in forms]
-    found = [results(net, x, tmp_path) for net in nets]
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[1], Qonnx(nets[1].model())(x))
+    attributes: Any = {"auto_pad": mode}, {"pads": pads}
+    nets = [quant(conv(quant(Net((1, 2, 6, 7))), weight, dilations=[3, 3], **padding)) for padding in attributes]
+    outputs = [results(net, x, tmp_path) for net in nets]
+    assert np.array_equal(outputs[0], outputs[1])
+    assert np.array_equal(outputs[1], Qonnx(nets[1].model())(x))
 
 
 def test_a_pad_of_nothing_in_any_mode(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Cores on a bus of any width: layout of frames, cycles, stalls, tkeep, control, names, and what certify says."""
+"""Cores on a bus of any width: layout of frames, cycles, stalls, tkeep, control, names, certificates."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def test_layout() -> None:
         assert bus.last_bytes == count * slot - (len(words) - 1) * width // 8
         table = [list(beat.to_bytes(-(-bits // 8), "little")) for frame in frames for beat in frame]
         data = np.array(table, np.uint8)
-        sent = to_bus(data, bus)
-        assert [int.from_bytes(word.tobytes(), "little") for word in sent] == [
+        words_on_bus = to_bus(data, bus)
+        assert [int.from_bytes(word.tobytes(), "little") for word in words_on_bus] == [
             word for frame in frames for word in _bytes_of(frame, bits, width)[1]
         ]
-        assert np.array_equal(from_bus(sent, bus), data)
+        assert np.array_equal(from_bus(words_on_bus, bus), data)
     plain = bus_layout(12, 5, None)
     assert (plain.width, plain.slot_bytes, plain.words, plain.last_bytes) == (16, 2, 5, 2)
 
@@ -75,8 +75,8 @@ def test_verified_and_certified(name: str, simulator: str, tmp_path: Path) -> No
     path, options = CASES[name]
     hlsgen.build(path, tmp_path / "core", hlsgen.Options(**options))
     assert_verified(tmp_path / "core", simulator, 12)
-    found = hlsgen.certify(tmp_path / "core", path)
-    assert found.ok, found.problems
+    certified = hlsgen.certify(tmp_path / "core", path)
+    assert certified.ok, certified.problems
     manifest = json.loads((tmp_path / "core" / "manifest.json").read_text())
     for port in (manifest["input"], manifest["output"]):
         assert port["tdata_bits"] == port["bus"]["width"]
@@ -120,14 +120,14 @@ def test_the_bus_bounds_the_interval(tmp_path: Path) -> None:
     width = auto.network.inputs[0].layout.width
     assert width in AUTO_WIDTHS
     for narrower in AUTO_WIDTHS[: AUTO_WIDTHS.index(width)]:
-        other = hlsgen.check(MLP, hlsgen.Options(bus_width=str(narrower)))
-        assert other.timing.interval > auto.timing.interval
+        on_narrower_bus = hlsgen.check(MLP, hlsgen.Options(bus_width=str(narrower)))
+        assert on_narrower_bus.timing.interval > auto.timing.interval
 
 
 def test_clock_and_reset_are_two() -> None:
-    with pytest.raises(HlsgenError, match="HG040 --clock-name: 'rst' is the reset"):
+    with pytest.raises(HlsgenError, match="HG040 --clock-name: 'rst' is the name of the reset"):
         hlsgen.check(MLP, hlsgen.Options(clock_name="rst"))
-    with pytest.raises(HlsgenError, match="HG040 --clock-name: 'clk' is the reset"):
+    with pytest.raises(HlsgenError, match="HG040 --clock-name: 'clk' is the name of the reset"):
         hlsgen.check(MLP, hlsgen.Options(reset_name="clk"))
 
 
@@ -145,6 +145,5 @@ def test_attributes(tmp_path: Path) -> None:
     assert '"POLARITY ACTIVE_LOW" *)\n    input  wire aresetn,' in text
     declared = re.findall(r"^    (?:input |output) wire (?:\[\d+:0\] )?(\w+),?$", text, re.M)
     named = re.findall(r'X_INTERFACE_INFO = "xilinx.com:[\w:]+:1.0 (\w+) (\w+)" \*\)', text)
-    assert {f"{bus}_{part.lower()}" for bus, part in named if part not in ("CLK", "RST")} == set(declared) - {
-        "aclk", "aresetn", "frame_error",
-    }  # fmt: skip
+    named_signals = {f"{bus}_{part.lower()}" for bus, part in named if part not in ("CLK", "RST")}
+    assert named_signals == set(declared) - {"aclk", "aresetn", "frame_error"}

@@ -1,4 +1,4 @@
-"""An integer compact transformer of Deeploy's operators: convolutions as tokenizer, encoder blocks, pooling of the sequence."""
+"""An integer compact transformer of Deeploy's operators: convolutional tokenizer, encoder blocks, sequence pooling."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def saved(form: str, folder: Path) -> tuple[Path, np.ndarray, np.ndarray]:
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("form", FORMS)
 def test_integers(form: str, tmp_path: Path) -> None:
-    path, x, wanted = saved(form, tmp_path)
+    path, x, expected = saved(form, tmp_path)
     graph = hlsgen.check(path, hlsgen.Options(input="int8")).graph
-    assert (reference.evaluate(graph, x.astype(np.float32)) == wanted).all()
-    assert len(np.unique(wanted)) > 8
+    assert (reference.evaluate(graph, x.astype(np.float32)) == expected).all()
+    assert len(np.unique(expected)) > 8
     assert not graph.head
     assert not graph.tail
 
@@ -48,9 +48,9 @@ def test_integers(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("target", "simulator"), [("verilog", "verilator"), ("hls", "ap_types")])
 def test_in_hardware(form: str, target: str, simulator: str, tmp_path: Path) -> None:
     """Cycles as predicted, the file, the certificate."""
-    path, x, wanted = saved(form, tmp_path)
+    path, x, expected = saved(form, tmp_path)
     hlsgen.build(path, tmp_path / "out", hlsgen.Options(input="int8", target=target))
     assert hlsgen.certify(tmp_path / "out").ok
     verdict = hlsgen.verify(tmp_path / "out", [simulator], 3)
     assert verdict.ok, (verdict.changed, verdict.simulators, verdict.oracle)
-    assert (hlsgen.run(tmp_path / "out", x, "cpp" if target == "hls" else simulator) == wanted).all()
+    assert (hlsgen.run(tmp_path / "out", x, "cpp" if target == "hls" else simulator) == expected).all()

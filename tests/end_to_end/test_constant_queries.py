@@ -1,4 +1,4 @@
-"""Decoders whose queries are constants: what is computed of constants alone, and constants times matrices of the data."""
+"""Decoders with constant queries: nodes of constants only, and constants times matrices of the data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from hlsgen.certify import second_reading
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.ir import MatMul
 
-SCALES = """float step = {0.05}, float share = {0.0039}, float other = {0.031}, int8 zero = {0}, uint8 low = {0}, float root = {0.5}"""
+SCALES = (
+    "float step = {0.05}, float share = {0.0039}, float other = {0.031}, int8 zero = {0}, uint8 low = {0}, "
+    "float root = {0.5}"
+)
 #: Attention among the queries, with a normalization: of constants alone.
 AMONG = """
     eq = QuantizeLinear(queries, step, zero)  e = DequantizeLinear(eq, step, zero)
@@ -62,7 +65,7 @@ def decoder(
 
 @pytest.mark.parametrize("form", [(1, 3, 5, 4), (2, 3, 4, 3), (3, 2, 2, 4, True)])
 def test_against_executors(form: tuple[Any, ...], tmp_path: Path) -> None:
-    """The scores are those of the file, up to roundings that are explained; the weights are those of the file."""
+    """The scores equal the file's, except for explained roundings; the weights equal the file's."""
     onnx.save(decoder(*form), tmp_path / "m.onnx")
     build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "core")
     verdict = hlsgen.verify(tmp_path / "core", [], frames=4)
@@ -70,16 +73,16 @@ def test_against_executors(form: tuple[Any, ...], tmp_path: Path) -> None:
     assert verdict.oracle.compared
     x = np.random.default_rng(1).normal(0, 1, (3, *build.graph.model.input_shape)).astype(np.float32)
     runs = ReferenceEvaluator(decoder(*form))
-    wanted = np.stack([runs.run(["y"], {"x": frame})[0] for frame in x])
-    found = np.asarray(hlsgen.run(tmp_path / "core", x[:, 0])).reshape(wanted.shape)
-    assert (np.abs(found - wanted) > 1e-5).mean() < 0.05  # a code may differ where a number is next to a threshold
+    expected = np.stack([runs.run(["y"], {"x": frame})[0] for frame in x])
+    outputs = np.asarray(hlsgen.run(tmp_path / "core", x[:, 0])).reshape(expected.shape)
+    assert (np.abs(outputs - expected) > 1e-5).mean() < 0.05  # a code may differ where a number is next to a threshold
     certified = hlsgen.certify(tmp_path / "core")
     assert certified.ok, [str(problem) for problem in certified.problems]
 
 
 @pytest.mark.parametrize("form", [(2, 2, 3, 3), (2, 3, 2, 4, True)])
 def test_weights_are_read_twice(form: tuple[Any, ...], tmp_path: Path) -> None:
-    """Of another file certify says which product has other numbers."""
+    """Certifying with another file names the product with other numbers."""
     onnx.save(decoder(*form, first=ALONE), tmp_path / "m.onnx")
     model = hlsgen.check(tmp_path / "m.onnx").model
     product = next(step for step in model.steps if isinstance(step.op, MatMul))
@@ -87,8 +90,8 @@ def test_weights_are_read_twice(form: tuple[Any, ...], tmp_path: Path) -> None:
     assert not reading.problems
     assert product.name not in reading.once
     assert isinstance(product.op, MatMul)
-    other = replace(product, op=replace(product.op, weight=product.op.weight[::-1]))
-    steps = tuple(other if step is product else step for step in model.steps)
+    changed = replace(product, op=replace(product.op, weight=product.op.weight[::-1]))
+    steps = tuple(changed if step is product else step for step in model.steps)
     wrong = second_reading.compare(tmp_path / "m.onnx", replace(model, steps=steps)).problems
     assert [name for name, _ in wrong] == [product.name]
 

@@ -1,4 +1,4 @@
-"""Builds of networks that count as too large to be simulated: what is said of their cycles, and that they work."""
+"""Builds of networks that count as too large to simulate: the texts on their cycles, and that they work."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ def test_a_deadlock_still_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     """If the counts were wrong, `verify` would find it."""
     monkeypatch.setattr(counted_sizing, "safe_depths", lambda nodes, needs: {})
     steady = counted_sizing.steady
-    monkeypatch.setattr(counted_sizing, "steady", lambda *given: type(found := steady(*given))({}, found.missing))
+    monkeypatch.setattr(
+        counted_sizing, "steady", lambda *arguments: type(sizing := steady(*arguments))({}, sizing.missing)
+    )
     build = hlsgen.build(folder / "model.onnx", folder / "core", hlsgen.Options(target_cycles=32))
     bench = prepare(build.design, build.network, build.timing, stimuli(build.network, 4, 1), folder / "work")
     outcome = simulate(folder / "core", bench, bench, folder / "sim", "icarus", ["full_rate"])
@@ -92,15 +94,18 @@ def test_a_deadlock_still_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not _judge(outcome, None, 4, build.timing.interval, ["full_rate"], NO_LIMITS).ok
 
 
-def test_cycles_that_nobody_predicted_are_only_measured() -> None:
+def test_cycles_without_a_prediction_are_only_measured() -> None:
     """Others have to be as predicted; frames have to end in either case."""
     result = {"ends": [10, 25, 40, 56], "latency": 10, "interval": 16}
     for predicted, ends, fine in (
-        (None, 4, True), (None, 3, False), ([10, 25, 40, 56], 4, True), ([10, 25, 40, 55], 4, False),
-    ):  # fmt: skip
+        (None, 4, True),
+        (None, 3, False),
+        ([10, 25, 40, 56], 4, True),
+        ([10, 25, 40, 55], 4, False),
+    ):
         outcome = Outcome(True, {**result, "ends": result["ends"][:ends]}, "")
-        found = _judge(outcome, predicted, 4, 16, ["full_rate"], NO_LIMITS)
-        assert (found.ok, found.cycles) == (fine, {"latency": 10, "interval": 16})
+        verdict = _judge(outcome, predicted, 4, 16, ["full_rate"], NO_LIMITS)
+        assert (verdict.ok, verdict.cycles) == (fine, {"latency": 10, "interval": 16})
     slow = _judge(Outcome(True, result, ""), [10, 25, 40, 56], 4, 15, [], NO_LIMITS)
     assert slow.failures == ["interval is 16 cycles, predicted 15"]
     assert _judge(Outcome(True, result, ""), None, 4, 15, [], NO_LIMITS).ok

@@ -25,7 +25,7 @@ LANES = 16
 
 
 def core(tmp_path: Path, lanes: int, input_: str, *quant: Any, kind: str = "", **attributes: Any) -> NativeCore:
-    """A stand-alone IntQuant, built (as that kind of realization) and compiled; channels on the last axis."""
+    """A single IntQuant, built as this kind of implementation and compiled; channels are on the last axis."""
     g = Graph((1, lanes))
     g.quant(*quant, **attributes)
     onnx.save(g.model(), tmp_path / "model.onnx")
@@ -35,7 +35,7 @@ def core(tmp_path: Path, lanes: int, input_: str, *quant: Any, kind: str = "", *
 
 
 def every_code(bits: int, lanes: int) -> Array:
-    """All signed integers of so many bits in every lane, (frames, 1, lanes)."""
+    """All signed integers of this width in every lane, (frames, 1, lanes)."""
     codes = np.arange(-(1 << (bits - 1)), 1 << (bits - 1))
     return np.repeat(codes[:, None, None], lanes, axis=2)
 

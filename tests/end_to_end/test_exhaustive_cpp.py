@@ -32,9 +32,9 @@ ZEROS = np.array([[0, 1, -2, 0.5]], np.float32)
 def simulated(
     folder: Path, input_: str, codes: Array, *quant: Any, simulator: str = "ac_types", kind: str = "", **attributes: Any
 ) -> tuple[hlsgen.Build, Array]:
-    """An IntQuant of the shape of a frame, two elements a beat, built as C++: its codes for these inputs.
+    """An IntQuant with the shape of a frame, two elements a beat, built as C++: its codes for these inputs.
 
-    Input "codes" are those of a quantizer in front of it, with 12 bits; then comes a product with `SCALES`.
+    Input "codes" are codes of a preceding quantizer with 12 bits; a product with `SCALES` follows.
     """
     g = Graph(codes.shape[1:])
     if input_ == "codes":
@@ -46,12 +46,12 @@ def simulated(
     build = compile_model(folder / "model.onnx", options)
     work = folder / "work"
     work.mkdir()
-    taken = CppCore(build.cpp, build.network, write_core(build.files, work), work, simulator).run(codes)
-    return build, output_codes(build.network, taken.words)
+    outputs = CppCore(build.cpp, build.network, write_core(build.files, work), work, simulator).run(codes)
+    return build, output_codes(build.network, outputs.words)
 
 
 def every_code(bits: int, lanes: int) -> Array:
-    """All signed integers of so many bits in every lane, (frames, 1, lanes)."""
+    """All signed integers of this width in every lane, (frames, 1, lanes)."""
     codes = np.arange(-(1 << (bits - 1)), 1 << (bits - 1))
     return np.repeat(codes[:, None, None], lanes, axis=2)
 
@@ -66,16 +66,26 @@ QUANTIZERS = list(product(Rounding, (0, 1), (0, 1)))
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("number", range(len(QUANTIZERS)))
 def test_every_quantizer(number: int, tmp_path: Path) -> None:
-    """All roundings, signed or not, narrow or not, with three bits behind the point: what ap_fixed has is ap_fixed."""
+    """All roundings, signed or not, narrow or not, with three fraction bits; ap_fixed is used wherever it has the
+    rounding."""
     mode, signed, narrow = QUANTIZERS[number]
     scale, bits = np.float32(2 ** (number % 2 - 1)), np.float32(5)
     codes = every_code(12, 2)
-    build, found = simulated(
-        tmp_path, "fixed:12,8", codes, scale, 0.0, bits, kind="shift", simulator=("ac_types", "ap_types")[number % 2],
-        signed=signed, narrow=narrow, rounding_mode=mode.name,
-    )  # fmt: skip
+    build, codes_out = simulated(
+        tmp_path,
+        "fixed:12,8",
+        codes,
+        scale,
+        0.0,
+        bits,
+        kind="shift",
+        simulator=("ac_types", "ap_types")[number % 2],
+        signed=signed,
+        narrow=narrow,
+        rounding_mode=mode.name,
+    )
     expected = int_quant((codes / 16).astype(np.float32), scale, np.float32(0), bits, signed, narrow, mode.name)
-    assert (reference.decode_output(build.graph, found) == expected.reshape(-1, 2)).all()
+    assert (reference.decode_output(build.graph, codes_out) == expected.reshape(-1, 2)).all()
     # UP is CEIL where no code is negative.
     fixed = mode != Rounding.UP if signed else not narrow
     assert functions(build) == (["quantize"] if fixed else ["shift"])
@@ -112,9 +122,9 @@ KINDS = [
 def test_every_realization(kind: str, expected: list[str], lanes: int, quant: tuple[Any, Any], tmp_path: Path) -> None:
     codes = every_code(12, lanes)
     input_ = "codes" if kind == "float-scale" else "fixed:12,6"
-    build, found = simulated(tmp_path, input_, codes, *quant, 5.0, kind=kind, signed=1, narrow=0)
+    build, codes_out = simulated(tmp_path, input_, codes, *quant, 5.0, kind=kind, signed=1, narrow=0)
     assert functions(build) == expected
-    assert (found == reference.run_layers(build.graph, codes)[-1].reshape(found.shape)).all()
+    assert (codes_out == reference.run_layers(build.graph, codes)[-1].reshape(codes_out.shape)).all()
 
 
 @pytest.mark.cases(1)
@@ -124,12 +134,12 @@ def test_float32_input(kind: str, expected: list[str], tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     ties = (np.arange(-20, 20)[:, None] + 0.5) * SCALES
     keys = float_to_key(ties.astype(np.float32))
-    near = (keys[:, None] + np.arange(-3, 4)[:, None]).reshape(-1, 4)
-    wide = rng.integers(KEY_NEG_INF, KEY_POS_INF, (3000, 4), endpoint=True)
+    next_to_ties = (keys[:, None] + np.arange(-3, 4)[:, None]).reshape(-1, 4)
+    random_keys = rng.integers(KEY_NEG_INF, KEY_POS_INF, (3000, 4), endpoint=True)
     ends = np.repeat([[0], [KEY_NEG_INF], [KEY_POS_INF], [0x7FFFFFFF], [0x80000000]], 4, axis=1)
-    codes = np.concatenate([near, wide, ends])[:, None]
-    build, found = simulated(
+    codes = np.concatenate([next_to_ties, random_keys, ends])[:, None]
+    build, codes_out = simulated(
         tmp_path, "float32", codes, SCALES, ZEROS, 5.0, kind=kind, signed=1, narrow=1, rounding_mode="HALF_UP"
     )
     assert functions(build) == expected
-    assert (found == reference.run_layers(build.graph, codes)[-1].reshape(found.shape)).all()
+    assert (codes_out == reference.run_layers(build.graph, codes)[-1].reshape(codes_out.shape)).all()

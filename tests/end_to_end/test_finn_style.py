@@ -121,7 +121,7 @@ def test_scales_apart_from_quantizers(tmp_path: Path) -> None:
 
 
 def test_inputs_that_nothing_uses(tmp_path: Path) -> None:
-    """qonnx leaves the names of constants behind that it has removed."""
+    """qonnx keeps the names of constants that it has removed."""
     model = network("INT4")
     model.graph.input.append(onnx.helper.make_tensor_value_info("left", onnx.TensorProto.FLOAT, []))
     onnx.save(model, tmp_path / "model.onnx")

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.sim
 
 
 def two_layers(
-    op: str, *behind: str, scales: tuple[float, float] = (0.0123, 0.00457), bias: bool = True
+    op: str, *activations: str, scales: tuple[float, float] = (0.0123, 0.00457), bias: bool = True
 ) -> onnx.ModelProto:
-    """Quantized input, two layers of 8-bit weights, one of them behind another quantizer, `op`, a bias, a quantizer."""
+    """Quantized input, two layers of 8-bit weights, one of them after another quantizer, `op`, a bias, a quantizer."""
     r = np.random.default_rng(len(op))
     net = Net((1, 6)).quant(0.031, bits=8.0)
     data, ends = net.last, []
@@ -29,14 +29,14 @@ def two_layers(
         net.last = data
         if n:
             net.then("Tanh").quant(0.0079, bits=8.0)
-        left = net.last
+        data_operand = net.last
         net.node("IntQuant", r.normal(0, 0.5, (6, 5)).astype(np.float32), scale, 0.0, 8.0, domain=DOMAIN)
-        net.node("MatMul", left, net.last)
+        net.node("MatMul", data_operand, net.last)
         ends.append(net.last)
     net.node(op, *ends)
     if bias:
         net.then("Add", r.normal(0, 0.3, 5).astype(np.float32))
-    for name in behind:
+    for name in activations:
         net.then(name)
     return newer(net.quant(0.0371, bits=8.0, name="last").model())
 
@@ -60,8 +60,9 @@ def test_the_file_and_the_hardware_agree(op: str, target: str, tmp_path: Path) -
         assert hlsgen.verify(out, ["ap_types"], oracle="none").ok
 
 
-def gate(kinds: tuple[str, str], behind: str = "Tanh") -> onnx.ModelProto:
-    """A layer a, a layer b behind a quantizer, r of another: kinds[1](kinds[0](r, b), a), with no quantizer between."""
+def gate(kinds: tuple[str, str], activation: str = "Tanh") -> onnx.ModelProto:
+    """Layers a, b and r, of which b and r follow a quantizer: kinds[1](kinds[0](r, b), a) without a quantizer
+    between."""
     r = np.random.default_rng(7)
     net = Net((1, 6)).quant(0.031, bits=8.0)
     data, ends = net.last, []
@@ -69,15 +70,15 @@ def gate(kinds: tuple[str, str], behind: str = "Tanh") -> onnx.ModelProto:
         net.last = data
         if ends:
             net.then("Tanh").quant(0.0079, bits=8.0)
-        left = net.last
+        data_operand = net.last
         net.node("IntQuant", r.normal(0, 0.5, (6, 5)).astype(np.float32), scale, 0.0, 8.0, domain=DOMAIN)
-        net.node("MatMul", left, net.last).then("Add", r.normal(0, 0.3, 5).astype(np.float32))
+        net.node("MatMul", data_operand, net.last).then("Add", r.normal(0, 0.3, 5).astype(np.float32))
         ends.append(net.last)
     if kinds[0] == "Mul":
         net.then("Sigmoid").quant(0.0039, bits=8.0, signed=0)
         ends[2] = net.last
     net.node(kinds[0], ends[2], ends[1]).node(kinds[1], net.last, ends[0])
-    return newer(net.then(behind).quant(0.0371, bits=8.0, name="last").model())
+    return newer(net.then(activation).quant(0.0371, bits=8.0, name="last").model())
 
 
 @pytest.mark.cases(1)
@@ -109,7 +110,7 @@ def test_a_joint_of_a_joint(kinds: tuple[str, str], target: str, tmp_path: Path)
 
 
 def test_a_joint_of_a_joint_keeps_no_sign_of_zero(tmp_path: Path) -> None:
-    """The joint is refused, not what follows it: whatever that is, it would get 0.0 for -0.0."""
+    """The joint is rejected, for any operator after it, which would get 0.0 for -0.0."""
     onnx.save(gate(("Mul", "Add"), "Reciprocal"), tmp_path / "m.onnx")
     with pytest.raises(HlsgenError, match=r"HG030 Add .* not quantized again"):
         hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(input="codes"))
@@ -134,8 +135,8 @@ def test_an_unrolled_lstm(tmp_path: Path) -> None:
 
     path = shared_model("attention/lstm_unrolled_w8a8_qonnx")
     golden = np.load(path.with_suffix(".npz"))
-    found = hlsgen.check(path)
+    build = hlsgen.check(path)
     from hlsgen.interpreter.graph import evaluate
 
-    y = evaluate(found.graph, golden["x"].reshape(-1, 4, 6))
+    y = evaluate(build.graph, golden["x"].reshape(-1, 4, 6))
     np.testing.assert_array_equal(y.reshape(golden["qonnx"].shape), golden["qonnx"])

@@ -40,12 +40,20 @@ REAL = {
     "brevitas/jsc_mlp_w6a6_po2": 64,
     "brevitas/jsc_mlp_w4a4": 64,
 }
-#: What `make test` leaves out: networks of the same modules as others, Icarus where it takes half a minute to elaborate.
+#: Cases that `make test` omits: networks with the modules of others, and slow elaborations (half a minute) in Icarus.
 LONG = {
-    ("public/zoo_tfc_1w1a", "icarus"), ("public/zoo_tfc_1w2a", "icarus"), ("public/zoo_tfc_1w2a", "verilator"),
-    ("public/zoo_tfc_2w2a", "icarus"), ("public/zoo_tfc_2w2a", "verilator"), ("public/mlperf_kws_w3a3", "icarus"), ("public/mlperf_kws_w3a3", "verilator"),
-    ("brevitas/jsc_mlp_w6a6_po2", "icarus"), ("brevitas/jsc_mlp_w6a6_po2", "verilator"), ("brevitas/jsc_mlp_w4a4", "icarus"), ("brevitas/jsc_mlp_w4a4", "verilator"),
-}  # fmt: skip
+    ("public/zoo_tfc_1w1a", "icarus"),
+    ("public/zoo_tfc_1w2a", "icarus"),
+    ("public/zoo_tfc_1w2a", "verilator"),
+    ("public/zoo_tfc_2w2a", "icarus"),
+    ("public/zoo_tfc_2w2a", "verilator"),
+    ("public/mlperf_kws_w3a3", "icarus"),
+    ("public/mlperf_kws_w3a3", "verilator"),
+    ("brevitas/jsc_mlp_w6a6_po2", "icarus"),
+    ("brevitas/jsc_mlp_w6a6_po2", "verilator"),
+    ("brevitas/jsc_mlp_w4a4", "icarus"),
+    ("brevitas/jsc_mlp_w4a4", "verilator"),
+}
 
 
 def _cases() -> Iterator[Any]:
@@ -78,7 +86,7 @@ def test_brevitas_exports_end_to_end(name: str, tmp_path: Path) -> None:
 @needs_icarus
 @pytest.mark.parametrize("prefer", ["lut", "dsp"])
 def test_products_in_blocks(prefer: str, tmp_path: Path) -> None:
-    """Only where they are asked for, with the same integers."""
+    """Only if they are requested, with the same integers."""
     hlsgen.build(DATA / "floor_ceil.onnx", tmp_path / "out", hlsgen.Options(prefer=prefer, target_cycles=40))
     assert (".DSP(25)" in (tmp_path / "out" / "rtl" / "floor_ceil.v").read_text()) == (prefer == "dsp")
     assert_verified(tmp_path / "out", "icarus", 12)
@@ -144,7 +152,7 @@ def test_backends_agree_on_special_floats(tmp_path: Path) -> None:
 
 
 def test_one_core_runs_twice(tmp_path: Path) -> None:
-    """Of every frame all beats are sent, also those behind the last one that the output needs."""
+    """All beats of every frame are sent, also those after the last beat that the output needs."""
     b = Builder(0)
     x = b.quant(b.input(1, 1, 60, 6, symbolic=False), 4, channel=False)
     rows = (b.const([v], np.int64) for v in (0, 3, 2))
@@ -154,6 +162,6 @@ def test_one_core_runs_twice(tmp_path: Path) -> None:
     assert any(isinstance(node.unit, Crop) for node in build.network.nodes)
     codes = stimuli(build.network, 3, 1)
     with NativeCore(build, tmp_path / "out", tmp_path / "work") as core:
-        first, again = core.run(codes), core.run(codes)
+        first, second = core.run(codes), core.run(codes)
     assert np.array_equal(first, reference.run_layers(build.graph, codes)[-1])
-    assert np.array_equal(first, again)
+    assert np.array_equal(first, second)

@@ -1,4 +1,4 @@
-"""Two tensors joined behind the last quantizers: both leave the core, the host joins them as the file does."""
+"""Two tensors joined after the last quantizers: both leave the core, and the host joins them as the file does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from onnx.reference import ReferenceEvaluator
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
 
-#: The nodes behind a, codes of x, and w, the sums of a layer: the output y, of a shape, and other outputs.
+#: Nodes after a, codes of x, and after w, the sums of a layer; names of the outputs.
 TAILS: dict[str, tuple[str, str]] = {
     "add": ("y = Add(a, w)", "y"),
     "sub, bias, factor": ("v = Add(w, bias)  s = Sub(v, a)  y = Mul(s, half)", "y"),
@@ -29,14 +29,17 @@ TAILS: dict[str, tuple[str, str]] = {
     "normalized": ("s = Add(a, w)  y = LayerNormalization <axis = -1> (s, gamma, bias)", "y"),
     "chosen": ("s = Add(a, w)  y = ArgMax <axis = -1, keepdims = 0> (s)", "y"),
     "several": ("y = Add(a, w)  z = Relu(w)", "y z b"),
-}  # fmt: skip
+}
 
 #: The same, of tails that are refused.
 REFUSED: dict[str, tuple[str, str]] = {
     "three": ("r = Mul(a, half)  s = Add(r, w)  y = Add(s, b)", "y"),
-    "of a norm": ("n = LayerNormalization <axis = -1> (a, gamma, bias)  q = QuantizeLinear(n, small, zero)"
-                  "  d = DequantizeLinear(q, small, zero)  v = MatMul(d, square)  y = Add(n, v)", "y"),
-}  # fmt: skip
+    "of a norm": (
+        "n = LayerNormalization <axis = -1> (a, gamma, bias)  q = QuantizeLinear(n, small, zero)"
+        "  d = DequantizeLinear(q, small, zero)  v = MatMul(d, square)  y = Add(n, v)",
+        "y",
+    ),
+}
 
 SHAPES = {"y": {"turned": "float[1, 4, 3]", "chosen": "int64[1, 3]"}}
 
@@ -47,8 +50,8 @@ def model(name: str) -> onnx.ModelProto:
     proto = parse_model(f"""
       <ir_version: 9, opset_import: ["" : 19]>
       joined (float[1, 3, 4] x) => ({", ".join(ends)})
-      <float step = {{0.07}}, float other = {{0.031}}, float small = {{0.02}}, float fine = {{0.0113}}, int8 zero = {{0}},
-       int8 shift = {{-3}}, float half = {{0.53}}>
+      <float step = {{0.07}}, float other = {{0.031}}, float small = {{0.02}}, float fine = {{0.0113}},
+       int8 zero = {{0}}, int8 shift = {{-3}}, float half = {{0.53}}>
       {{
         k = QuantizeLinear(x, step, zero)
         a = DequantizeLinear(k, step, zero)
@@ -87,16 +90,16 @@ def built(name: str, folder: Path, **options: Any) -> Path:
 
 @pytest.mark.parametrize("name", TAILS)
 def test_against_the_file(name: str, tmp_path: Path) -> None:
-    """Numbers of the core are those of the file, but for roundings within float sums of products; all of it is proven."""
+    """Numbers of the core equal the file's, except for roundings in float sums of products; all of it is proven."""
     core, x = built(name, tmp_path), frames(8)
-    found: Any = hlsgen.run(core, x)
+    results: Any = hlsgen.run(core, x)
     runs = ReferenceEvaluator(model(name))
     outputs = TAILS[name][1].split()
     for output in outputs:
-        own = found[output] if len(outputs) > 1 else found
-        wanted = np.concatenate([runs.run([output], {"x": frame[None]})[0] for frame in x])
-        assert own.dtype == wanted.dtype
-        assert np.allclose(own, wanted, rtol=2e-6, atol=2e-6)
+        numbers = results[output] if len(outputs) > 1 else results
+        expected = np.concatenate([runs.run([output], {"x": frame[None]})[0] for frame in x])
+        assert numbers.dtype == expected.dtype
+        assert np.allclose(numbers, expected, rtol=2e-6, atol=2e-6)
     verdict = hlsgen.verify(core, [], frames=4)
     assert verdict.ok, verdict
     certified = hlsgen.certify(core)
@@ -106,10 +109,12 @@ def test_against_the_file(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_float32_does_not_leave_the_core(name: str, tmp_path: Path) -> None:
-    """Numbers that only hardware has, and only as float32, need a quantizer in front of the output."""
+    """Numbers that exist only in hardware, as float32, need a quantizer before the output."""
     with pytest.raises(HlsgenError) as error:
         built(name, tmp_path)
-    assert [(one.code, one.hint) for one in error.value.diagnostics] == [("HG042", "Put a quantizer after them.")]
+    assert [(diagnostic.code, diagnostic.hint) for diagnostic in error.value.diagnostics] == [
+        ("HG042", "Put a quantizer after them.")
+    ]
 
 
 @pytest.mark.sim
@@ -120,11 +125,11 @@ def test_in_hardware(name: str, tmp_path: Path) -> None:
     core = built(name, tmp_path, target="verilog,hls")
     assert_verified(core, "icarus", 3)
     assert hlsgen.verify(core, ["ap_types"], 2, oracle="none").ok
-    apart = built(name, tmp_path / "apart", ports="separate")
-    assert hlsgen.certify(apart).ok
+    separate = built(name, tmp_path / "apart", ports="separate")
+    assert hlsgen.certify(separate).ok
     x = frames(2)
-    one, other = hlsgen.run(core, x), hlsgen.run(apart, x, "icarus")
-    for key in one if isinstance(one, dict) else [""]:
-        assert ((one[key] == other[key]) if key else (one == other)).all()
+    joined_results, separate_results = hlsgen.run(core, x), hlsgen.run(separate, x, "icarus")
+    for key in joined_results if isinstance(joined_results, dict) else [""]:
+        assert ((joined_results[key] == separate_results[key]) if key else (joined_results == separate_results)).all()
     assert not problems(core)
-    self_tested(apart, "m")
+    self_tested(separate, "m")

@@ -50,26 +50,34 @@ def test_every_construction(figure: str, dtype: str, tmp_path: Path) -> None:
     for k, (two_muls, relu_first) in enumerate(product([False, True], repeat=2)):
         ins, outs = sizes[k % 3]
         scale = [None, [1 / 3], [2.0**-8], [3e-3]][k]
-        made = prequantized(
-            figure, (ins, outs), dtype=dtype, output=["int8", "uint8"][k // 2], scales=scale, two_muls=two_muls,
-            relu_first=relu_first, bias=k != 1, rows="N", seed=k,
-        )  # fmt: skip
-        assert len(np.unique(agrees(made, codes(made, 300), tmp_path))) > 5
+        model = prequantized(
+            figure,
+            (ins, outs),
+            dtype=dtype,
+            output=["int8", "uint8"][k // 2],
+            scales=scale,
+            two_muls=two_muls,
+            relu_first=relu_first,
+            bias=k != 1,
+            rows="N",
+            seed=k,
+        )
+        assert len(np.unique(agrees(model, codes(model, 300), tmp_path))) > 5
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("figures", STACKS)
 def test_networks_of_constructions(figures: Sequence[str], dtype: str, tmp_path: Path) -> None:
-    made = prequantized(figures, (24, 16, 12, 12, 8)[: len(figures) + 1], dtype=dtype, rows="N", seed=3)
-    assert len(np.unique(agrees(made, codes(made, 400), tmp_path))) > 20
+    model = prequantized(figures, (24, 16, 12, 12, 8)[: len(figures) + 1], dtype=dtype, rows="N", seed=3)
+    assert len(np.unique(agrees(model, codes(model, 400), tmp_path))) > 20
 
 
 def test_run_is_the_same_function(tmp_path: Path) -> None:
-    made = prequantized(("F2", "F1"), (16, 8, 4), seed=5)
-    onnx.save(made, tmp_path / "model.onnx")
+    model = prequantized(("F2", "F1"), (16, 8, 4), seed=5)
+    onnx.save(model, tmp_path / "model.onnx")
     hlsgen.build(tmp_path / "model.onnx", tmp_path / "build")
-    x = codes(made, 50)
-    assert same(hlsgen.run(tmp_path / "build", x), np.concatenate([ort.run(made, {"x": row[None]})[0] for row in x]))
+    x = codes(model, 50)
+    assert same(hlsgen.run(tmp_path / "build", x), np.concatenate([ort.run(model, {"x": row[None]})[0] for row in x]))
 
 
 @pytest.mark.sweep
@@ -82,8 +90,8 @@ def test_the_script_writes_them(tmp_path: Path) -> None:
     assert (
         script("F2", "F4", "--sizes", "9", "8", "4", "--dtype", "uint8", "--relu-last", "-o", "a.onnx").returncode == 0
     )
-    wanted = prequantized(("F2", "F4"), (9, 8, 4), dtype="uint8", relu_first=False)
-    assert (tmp_path / "a.onnx").read_bytes() == wanted.SerializeToString()
+    expected = prequantized(("F2", "F4"), (9, 8, 4), dtype="uint8", relu_first=False)
+    assert (tmp_path / "a.onnx").read_bytes() == expected.SerializeToString()
     assert script("--all", "set").returncode == 0
     written = list((tmp_path / "set").glob("*.onnx"))
     assert len(written) == 118
@@ -92,10 +100,10 @@ def test_the_script_writes_them(tmp_path: Path) -> None:
         assert script(*wrong).returncode == 2
 
 
-def sigmoid_layer(made: onnx.ModelProto, x: Array, half: bool) -> Array:
+def sigmoid_layer(model: onnx.ModelProto, x: Array, half: bool) -> Array:
     """F6 node by node in numpy; the sigmoid correctly rounded to float16, or all in float32."""
-    weight, bias, scale, one, zero, reach, _, step, _ = (numpy_helper.to_array(i) for i in made.graph.initializer)
-    q = ort.quantize_linear((ort.matmul_integer(x, weight) + bias).astype(f32) * scale, one, zero, -128, 127)
+    weight, bias, scale, unit, zero, reach, _, step, _ = (numpy_helper.to_array(i) for i in model.graph.initializer)
+    q = ort.quantize_linear((ort.matmul_integer(x, weight) + bias).astype(f32) * scale, unit, zero, -128, 127)
     real = ort.dequantize_linear(q, reach).astype(f16 if half else f32)
     sigmoid = (1 / (1 + np.exp(-real.astype(np.float64)))).astype(real.dtype)
     return ort.quantize_linear(sigmoid, step, 0, 0, 255)
@@ -103,15 +111,17 @@ def sigmoid_layer(made: onnx.ModelProto, x: Array, half: bool) -> Array:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_sigmoid_in_half_precision(dtype: str, tmp_path: Path) -> None:
-    """F6 as the model states it. onnxruntime leaves out the Casts around Sigmoid and computes in float32: that, and
-    nothing else, explains where its codes differ, always by one."""
+    """F6 as the model states it. onnxruntime omits the Casts around Sigmoid and computes in float32. This alone
+    explains
+    the codes that differ, always by one.
+    """
     wrong = total = 0
     for seed, size in enumerate([8, 64, 200]):
-        made = prequantized("F6", (size, 10), dtype=dtype, rows="N", seed=seed)
-        x = codes(made, 500)
-        y, z = evaluated(made, x, tmp_path), ort.run(made, {"x": x})[0]
-        assert same(y, sigmoid_layer(made, x, half=True))
-        assert same(z, sigmoid_layer(made, x, half=False))
+        model = prequantized("F6", (size, 10), dtype=dtype, rows="N", seed=seed)
+        x = codes(model, 500)
+        y, z = evaluated(model, x, tmp_path), ort.run(model, {"x": x})[0]
+        assert same(y, sigmoid_layer(model, x, half=True))
+        assert same(z, sigmoid_layer(model, x, half=False))
         assert np.abs(y.astype(int) - z).max() == 1
         wrong, total = wrong + int((y != z).sum()), total + y.size
     assert 0.03 < wrong / total < 0.08
@@ -124,9 +134,9 @@ def test_sigmoid_in_half_precision(dtype: str, tmp_path: Path) -> None:
 def test_hardware_gives_the_codes_of_onnxruntime(
     figures: Sequence[str], dtype: str, simulator: str, tmp_path: Path
 ) -> None:
-    made = prequantized(figures, (12, 8, 4)[: len(figures) + 1], dtype=dtype, rows="N", seed=1)
-    x = codes(made, 40)
-    in_hardware(made, x, ort.run(made, {"x": x})[0], tmp_path, simulator, target_cycles=24)
+    model = prequantized(figures, (12, 8, 4)[: len(figures) + 1], dtype=dtype, rows="N", seed=1)
+    x = codes(model, 40)
+    in_hardware(model, x, ort.run(model, {"x": x})[0], tmp_path, simulator, target_cycles=24)
 
 
 @pytest.mark.cases(1)
@@ -134,17 +144,17 @@ def test_hardware_gives_the_codes_of_onnxruntime(
 @needs_icarus
 @pytest.mark.parametrize("figures", [("F3",), ("F6",), ("F2", "F5", "F1")])
 def test_more_hardware(figures: Sequence[str], tmp_path: Path) -> None:
-    made = prequantized(figures, (8, 6, 6, 4)[: len(figures) + 1], rows="N", seed=2)
-    x = codes(made, 30)
-    expected = sigmoid_layer(made, x, half=True) if figures == ("F6",) else ort.run(made, {"x": x})[0]
-    in_hardware(made, x, expected, tmp_path, "icarus", target_cycles=24)
+    model = prequantized(figures, (8, 6, 6, 4)[: len(figures) + 1], rows="N", seed=2)
+    x = codes(model, 30)
+    expected = sigmoid_layer(model, x, half=True) if figures == ("F6",) else ort.run(model, {"x": x})[0]
+    in_hardware(model, x, expected, tmp_path, "icarus", target_cycles=24)
 
 
 # --------------------------------------------------------------------------- sums beyond float32, sums that wrap
 
 
 def beyond(x: Array, *edges: int) -> Array:
-    """int32 samples; some stand where the Cast to float32 has ties."""
+    """int32 samples, some of them ties of the Cast to float32."""
     ties = [e + d for e in (*edges, 2**24, 2**25, 2**27, 2**30) for d in (-65, -64, -33, -3, -1, 0, 1, 2, 3, 4, 63, 64)]
     special = np.array([*ties, *[-t for t in ties], -(2**31), 2**31 - 1])
     return np.concatenate([x.ravel(), np.resize(special, -(-len(special) // 4) * 4)]).reshape(-1, 4).astype(np.int32)
@@ -153,54 +163,68 @@ def beyond(x: Array, *edges: int) -> Array:
 @pytest.mark.parametrize("scale", [2.0**-24, 1.1e-7, 3e-8])
 def test_int32_input(scale: float, tmp_path: Path) -> None:
     """The graph's input is a sum of 32 bits: Cast rounds it."""
-    made = chain(FLOAT, ("Mul", f32(scale)), ("QuantizeLinear", ONE, np.int8(-3)), source="int32", shape=["N", 4])
+    model = chain(FLOAT, ("Mul", f32(scale)), ("QuantizeLinear", ONE, np.int8(-3)), source="int32", shape=["N", 4])
     x = beyond(np.random.default_rng(0).integers(-(2**31), 2**31, 2000), int(0.5 / scale), int(7.5 / scale))
-    assert len(np.unique(agrees(made, x, tmp_path))) > 100
+    assert len(np.unique(agrees(model, x, tmp_path))) > 100
 
 
 @pytest.mark.parametrize("scale", [2.0**-18, 3e-6])
 def test_wide_layers(scale: float, tmp_path: Path) -> None:
-    """Sums above 2^24, where Cast rounds: on both sides of the thresholds, which stand behind that rounding."""
+    """Sums above 2^24, where Cast rounds: on both sides of the thresholds, which come after that rounding."""
     weight = np.repeat(np.array([[127, -127], [1, -1]], np.int8), [2990, 10], axis=0)
-    made = chain(
-        ("MatMulInteger", weight), FLOAT, ("Mul", f32(scale)), QUANTIZE, source="int8",
+    model = chain(
+        ("MatMulInteger", weight),
+        FLOAT,
+        ("Mul", f32(scale)),
+        QUANTIZE,
+        source="int8",
         shape=["N", 3000],
-    )  # fmt: skip
+    )
     middle = np.round((np.arange(70, 127, 7) + 0.5) / scale).astype(np.int64)
-    wanted = np.concatenate([(middle[:, None] + np.arange(-6, 7)).ravel(), [2**24 + d for d in range(5)]])
-    wanted = np.concatenate([wanted, -wanted])
-    x = np.zeros((len(wanted), 3000), np.int64)
-    x[:, :2990] = (wanted // 127 + np.arange(2990)[:, None]).T // 2990
-    x[:, 2990:] = (wanted % 127 + np.arange(10)[:, None]).T // 10
-    assert same(x @ weight[:, 0].astype(np.int64), wanted)
-    y = agrees(made, x.astype(np.int8), tmp_path)
-    assert not same(y[:, 0], np.clip(np.rint(wanted * np.float64(f32(scale))), -128, 127))
+    sums = np.concatenate([(middle[:, None] + np.arange(-6, 7)).ravel(), [2**24 + d for d in range(5)]])
+    sums = np.concatenate([sums, -sums])
+    x = np.zeros((len(sums), 3000), np.int64)
+    x[:, :2990] = (sums // 127 + np.arange(2990)[:, None]).T // 2990
+    x[:, 2990:] = (sums % 127 + np.arange(10)[:, None]).T // 10
+    assert same(x @ weight[:, 0].astype(np.int64), sums)
+    y = agrees(model, x.astype(np.int8), tmp_path)
+    assert not same(y[:, 0], np.clip(np.rint(sums * np.float64(f32(scale))), -128, 127))
 
 
 @pytest.mark.parametrize("bias", [2**31 - 1 - 1000, -(2**31) + 500, 2**30])
 def test_sums_wrap(bias: int, tmp_path: Path) -> None:
     """int32 Add wraps, as in onnxruntime."""
     weight = np.random.default_rng(0).integers(-128, 128, (16, 4)).astype(np.int8)
-    made = chain(
-        ("MatMulInteger", weight), ("Add", np.full(4, bias, np.int32)), FLOAT, ("Mul", f32(2.0**-24)),
-        QUANTIZE, source="int8", shape=["N", 16],
-    )  # fmt: skip
-    assert len(np.unique(agrees(made, codes(made, 300), tmp_path))) >= (2 if bias != 2**30 else 1)
+    model = chain(
+        ("MatMulInteger", weight),
+        ("Add", np.full(4, bias, np.int32)),
+        FLOAT,
+        ("Mul", f32(2.0**-24)),
+        QUANTIZE,
+        source="int8",
+        shape=["N", 16],
+    )
+    assert len(np.unique(agrees(model, codes(model, 300), tmp_path))) >= (2 if bias != 2**30 else 1)
 
 
 @pytest.mark.sim
 @needs_icarus
 def test_wrapping_hardware(tmp_path: Path) -> None:
     weight = np.random.default_rng(0).integers(-128, 128, (8, 3)).astype(np.int8)
-    made = chain(
-        ("MatMulInteger", weight), ("Add", np.full(3, 2**31 - 100, np.int32)), FLOAT, ("Mul", f32(2.0**-25)),
-        QUANTIZE, source="int8", shape=["N", 8],
-    )  # fmt: skip
-    x = codes(made, 40)
-    in_hardware(made, x, ort.run(made, {"x": x})[0], tmp_path, "icarus")
+    model = chain(
+        ("MatMulInteger", weight),
+        ("Add", np.full(3, 2**31 - 100, np.int32)),
+        FLOAT,
+        ("Mul", f32(2.0**-25)),
+        QUANTIZE,
+        source="int8",
+        shape=["N", 8],
+    )
+    x = codes(model, 40)
+    in_hardware(model, x, ort.run(model, {"x": x})[0], tmp_path, "icarus")
 
 
 def test_a_product_that_wraps_is_refused(tmp_path: Path) -> None:
     """Too many wraps of too many inputs: a diagnostic, no hardware that is wrong."""
-    made = chain(("Mul", np.int32(3)), FLOAT, QUANTIZE, source="int32", shape=["N", 4])
-    refused(made, tmp_path, "HG037")
+    model = chain(("Mul", np.int32(3)), FLOAT, QUANTIZE, source="int32", shape=["N", 4])
+    refused(model, tmp_path, "HG037")

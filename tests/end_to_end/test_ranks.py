@@ -1,4 +1,4 @@
-"""Functions of codes in front of a border, a pool and a Concat: file, Model, Graph, hardware and its proof agree."""
+"""Functions of codes before a border, a pool and a Concat: file, Model, Graph, hardware and its proof agree."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def border() -> onnx.ModelProto:
 def branches() -> onnx.ModelProto:
     """A Concat of two functions of different codes, a pool on it; the maximum of it and a product."""
     net = Net((1, 2, 3, 3))
-    left = net.quant(0.3, bits=4.0).last
+    left_codes = net.quant(0.3, bits=4.0).last
     first = net.then("Sigmoid").last
-    right = net.node("IntQuant", "x", 0.5, 0.0, 3.0, domain="qonnx.custom_op.general").last
+    right_codes = net.node("IntQuant", "x", 0.5, 0.0, 3.0, domain="qonnx.custom_op.general").last
     second = net.then("Neg").last
-    net.node("Mul", left, right)
+    net.node("Mul", left_codes, right_codes)
     joined = net.node("Concat", first, net.last, axis=1).then("MaxPool", kernel_shape=[2, 2]).last
-    other = net.node("Concat", second, first, axis=1).then("MaxPool", kernel_shape=[2, 2]).last
-    return newer(net.node("Max", joined, other).then("Abs").quant(0.1, bits=4.0).model())
+    second_pool = net.node("Concat", second, first, axis=1).then("MaxPool", kernel_shape=[2, 2]).last
+    return newer(net.node("Max", joined, second_pool).then("Abs").quant(0.1, bits=4.0).model())
 
 
 def integers() -> onnx.ModelProto:
-    """int8 that wraps in front of a pool and behind it."""
+    """int8 that wraps, before a pool and after it."""
     net = Net((1, 2, 4, 3), TensorProto.FLOAT)
     net.then("QuantizeLinear", np.asarray(0.125, f32), np.asarray(0, np.int8))
     net.then("Mul", per_channel([3, -5]).astype(np.int8)).then("Add", np.asarray(100, np.int8))

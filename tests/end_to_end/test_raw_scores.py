@@ -22,7 +22,7 @@ def unit_of(build: hlsgen.Build) -> SoftmaxUnit:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["attn_w8a8_rawscore_qonnx", "mha_brevitas_w8a8_qonnx"])
 def test_as_brevitas_exports_it(name: str, tmp_path: Path) -> None:
-    """Unmodified: built and certified, and all codes are those of qonnx, or explained."""
+    """Unmodified: built and certified, and all codes equal qonnx's, or are explained."""
     build = hlsgen.build(shared_model(f"attention/{name}"), tmp_path / "out")
     assert len(unit_of(build).powers) == 261121
     assert hlsgen.certify(tmp_path / "out").ok
@@ -35,14 +35,17 @@ def test_as_brevitas_exports_it(name: str, tmp_path: Path) -> None:
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("seed", range(40))
 def test_against_executors(seed: int, tmp_path: Path) -> None:
-    """What differs is explained with the exact number. Some powers are 0, or subnormal, in every other case."""
-    own = np.random.default_rng(seed)
-    shape = int(own.integers(1, 4)), int(own.integers(2, 9)), int(own.choice([2, 4, 8, 16]))
-    made = attention(
-        shape, float(own.uniform(0.01, 0.05)) * (8 if seed % 2 else 1), str(own.choice(["Mul", "Div"])),
-        quant=("QDQ", "QONNX")[seed // 2 % 2], share=float(own.uniform(0.5, 2)) / 255,
-    )  # fmt: skip
-    onnx.save(made, tmp_path / "m.onnx")
+    """Differences are explained with the exact number. Some powers are 0, or subnormal, in every other case."""
+    rng = np.random.default_rng(seed)
+    shape = int(rng.integers(1, 4)), int(rng.integers(2, 9)), int(rng.choice([2, 4, 8, 16]))
+    proto = attention(
+        shape,
+        float(rng.uniform(0.01, 0.05)) * (8 if seed % 2 else 1),
+        str(rng.choice(["Mul", "Div"])),
+        quant=("QDQ", "QONNX")[seed // 2 % 2],
+        share=float(rng.uniform(0.5, 2)) / 255,
+    )
+    onnx.save(proto, tmp_path / "m.onnx")
     build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "out")
     assert unit_of(build).factors is not None
     assert hlsgen.certify(tmp_path / "out").ok

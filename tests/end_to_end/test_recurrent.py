@@ -37,26 +37,26 @@ def cycles(out: Path) -> dict[str, int]:
 
 @pytest.mark.parametrize("last", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_one_cell(last: bool, tmp_path: Path) -> None:
-    """Frames one after the other, with pauses and resets; every frame begins with the initial state."""
+    """Successive frames, with pauses and resets; every frame begins with the initial state."""
     model = elman(5, last=last)
     out = built(model, tmp_path, target="verilog,hls")
     shape = (6, 5, 1, SIZE)
     x = (np.random.default_rng(5).integers(-40, 40, shape) / 16).astype(np.float32)
-    wanted = np.stack([ort.run(model, {"x": one}, ort.OFF)[0] for one in x])
+    expected = np.stack([ort.run(model, {"x": frame}, ort.OFF)[0] for frame in x])
     for backend in ("reference", "cpp", *([] if last else ["cpp-ap"])):
-        assert (hlsgen.run(out, x, backend).reshape(wanted.shape) == wanted).all()
+        assert (hlsgen.run(out, x, backend).reshape(expected.shape) == expected).all()
     assert hlsgen.certify(out).ok
     assert_verified(out, "icarus" if last else "verilator")
 
 
-def test_the_interval_is_that_of_the_steps_one_after_the_other(tmp_path: Path) -> None:
-    found = []
+def test_the_interval_is_the_sum_of_the_steps(tmp_path: Path) -> None:
+    intervals = []
     for steps in (4, 7):
         (tmp_path / str(steps)).mkdir()
-        found.append(cycles(built(elman(steps), tmp_path / str(steps)))["interval"])
-    step, rest = divmod(found[1] - found[0], 3)
-    assert rest == 0
-    assert found[0] == 3 * step + 1  # what the last step leaves to nobody takes no time
+        intervals.append(cycles(built(elman(steps), tmp_path / str(steps)))["interval"])
+    step, remainder = divmod(intervals[1] - intervals[0], 3)
+    assert remainder == 0
+    assert intervals[0] == 3 * step + 1  # what the last step leaves to nobody takes no time
 
 
 @pytest.mark.slow
@@ -102,11 +102,11 @@ def test_what_comes_back_is_a_later_tensor(tmp_path: Path) -> None:
     with pytest.raises(HlsgenError, match="no later tensor"):
         loops.check(with_layer(n, replace(delay, delayed=delay.inputs[0])))
     at = next(i for i, x in enumerate(graph.layers) if i > n and isinstance(x, Map))
-    one = graph.layers[at]
-    assert isinstance(one, Map)
-    turned = View(one.name, Transpose((1, 0)), one.source, one.result, one.inputs)
+    layer_ = graph.layers[at]
+    assert isinstance(layer_, Map)
+    transposed = View(layer_.name, Transpose((1, 0)), layer_.source, layer_.result, layer_.inputs)
     with pytest.raises(HlsgenError, match="does not work on each step separately"):
-        loops.check(with_layer(at, turned))
+        loops.check(with_layer(at, transposed))
 
 
 def test_weights_of_such_loops_cannot_be_written(tmp_path: Path) -> None:

@@ -18,20 +18,20 @@ import hlsgen
 pytestmark = pytest.mark.sim
 
 
-def built(made: onnx.ModelProto, folder: Path, **options: Any) -> Path:
-    onnx.save(made, folder / "m.onnx")
+def built(model: onnx.ModelProto, folder: Path, **options: Any) -> Path:
+    onnx.save(model, folder / "m.onnx")
     hlsgen.build(folder / "m.onnx", folder / "out", hlsgen.Options(target="hls", **options))
-    found = hlsgen.certify(folder / "out")
-    assert found.ok, found.problems
+    certified = hlsgen.certify(folder / "out")
+    assert certified.ok, certified.problems
     return folder / "out"
 
 
 def functions(out: Path) -> set[str]:
-    """Headers of what the core calls."""
+    """Headers of the functions that the core calls."""
     return {path.stem for path in (out / "hls" / "hg").iterdir()}
 
 
-def one_behind_the_other(cases: list[str], rows: int) -> onnx.ModelProto:
+def successive(cases: list[str], rows: int) -> onnx.ModelProto:
     """Operators of Deeploy on rows of 12."""
     nodes, constants, last = [], [], "x"
     for case in cases:
@@ -48,14 +48,14 @@ def one_behind_the_other(cases: list[str], rows: int) -> onnx.ModelProto:
 
 def test_rows_of_integers(tmp_path: Path) -> None:
     cases = ["rms", "layer", "softmax"]
-    out = built(one_behind_the_other(cases, 3), tmp_path, input="int8", lanes=3)
+    out = built(successive(cases, 3), tmp_path, input="int8", lanes=3)
     x = np.random.default_rng(5).integers(-128, 128, (20, 3, 12))
     x[3], x[4, 0], x[5] = 0, 127, x[5] // 30
-    wanted = x.reshape(-1, 12)
+    results = x.reshape(-1, 12)
     for case in cases:
-        wanted = expected(case, wanted)
-    assert np.array_equal(hlsgen.run(out, x, "cpp").reshape(wanted.shape), wanted)
-    assert len(np.unique(wanted)) > 5
+        results = expected(case, results)
+    assert np.array_equal(hlsgen.run(out, x, "cpp").reshape(results.shape), results)
+    assert len(np.unique(results)) > 5
 
 
 def test_raw_scores(tmp_path: Path) -> None:
@@ -68,15 +68,17 @@ def test_raw_scores(tmp_path: Path) -> None:
 def test_softmax_and_normalization(tmp_path: Path) -> None:
     """onnxruntime's Softmax of one 8-bit type, LayerNormalization, Softmax by exact sums: differences are explained.
 
-    The last Softmax gives int8 codes of the graph's output from codes that become uint8: no one operator of onnxruntime.
+    The last Softmax has int8 codes at the graph's output and uint8 codes at its input: not one operator of onnxruntime.
     """
     low, zero = np.array(0, np.uint8), np.int8(0)
     gamma, beta = (np.random.default_rng(n).normal(1 - n, 0.3, 6).astype(np.float32) for n in (0, 1))
     ops: list[Any] = [("DequantizeLinear", np.float32(0.1), low), ("LeakyRelu",)]
     for op, scale, type_ in (
-        (None, 0.02, low), (("Softmax", {"axis": -1}), 1 / 250, low),
-        (("LayerNormalization", gamma, beta, {"axis": -1}), 0.03, zero), (("Softmax", {"axis": -1}), 1 / 255, zero),
-    ):  # fmt: skip
+        (None, 0.02, low),
+        (("Softmax", {"axis": -1}), 1 / 250, low),
+        (("LayerNormalization", gamma, beta, {"axis": -1}), 0.03, zero),
+        (("Softmax", {"axis": -1}), 1 / 255, zero),
+    ):
         ops += [op] if op else []
         ops += [("QuantizeLinear", np.float32(scale), type_), ("DequantizeLinear", np.float32(scale), type_)]
     out = built(chain(*ops[:-1], source="uint8", shape=[3, 6], opset=17), tmp_path)

@@ -1,4 +1,4 @@
-"""A network is the same hardware, byte for byte, in whatever dialect of ONNX it is written."""
+"""A network is the same hardware, byte for byte, in every dialect of ONNX."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ def test_the_dialects_are_one_network(form: str, tmp_path: Path) -> None:
         assert len(np.unique(codes)) > 8
         real = (x * power(net.exponents[0])).astype(np.float32)
         unit = 1 if form == "integer" else power(net.exponents[-1])
-        made = write(net, form)
-        theirs = Qonnx(shaped(made, net))(real) if form == "qonnx" else ort.run(made, {"x": real})[0]
+        model = write(net, form)
+        theirs = Qonnx(shaped(model, net))(real) if form == "qonnx" else ort.run(model, {"x": real})[0]
         assert same(theirs, codes * unit)
-        assert same(evaluated(made, real, tmp_path), codes * unit)
+        assert same(evaluated(model, real, tmp_path), codes * unit)
 
 
-def shaped(made: onnx.ModelProto, net: Network) -> onnx.ModelProto:
-    """With the output's type and shape, for qonnx."""
-    kind = made.graph.output[0].type.tensor_type
+def shaped(model: onnx.ModelProto, net: Network) -> onnx.ModelProto:
+    """The model with type and shape of its output, for qonnx."""
+    kind = model.graph.output[0].type.tensor_type
     kind.elem_type = onnx.TensorProto.FLOAT
     for size in (1, net.layers[-1].weight.shape[1]):
         kind.shape.dim.add().dim_value = size
-    return made
+    return model
 
 
 def test_other_numbers_are_other_hardware(tmp_path: Path) -> None:

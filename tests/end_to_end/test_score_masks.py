@@ -1,4 +1,4 @@
-"""Constant masks in front of Softmax: against executors, certified, in simulation; what cannot be is refused."""
+"""Constant masks before Softmax: compared with executors, certified, simulated; others are rejected."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ T = 4
 CAUSAL = np.triu(np.ones((T, T), np.bool_), 1)
 
 
-def added(value: float, where: NDArray[Any] = CAUSAL) -> NDArray[np.float32]:
-    return np.where(where, np.float32(value), np.float32(0))
+def added(value: float, mask: NDArray[Any] = CAUSAL) -> NDArray[np.float32]:
+    return np.where(mask, np.float32(value), np.float32(0))
 
 
 def whole_row(value: float) -> NDArray[np.float32]:
@@ -53,7 +53,7 @@ MASKS: dict[str, tuple[str, dict[str, Any]]] = {
 )
 @pytest.mark.parametrize("step, quant", [(0.02, "QDQ"), (0.3, "QONNX")])
 def test_against_executors(name: str, step: float, quant: str, tmp_path: Path) -> None:
-    """Of raw scores, with tables and with products; what differs from the executor is explained."""
+    """For raw scores, with lookup tables and with products; differences from the executor are explained."""
     nodes, constants = MASKS[name]
     onnx.save(attention((2, T, 4), step, mask=nodes, quant=quant, share=1 / 300, **constants), tmp_path / "m.onnx")
     build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options())
@@ -75,15 +75,15 @@ def test_against_executors(name: str, step: float, quant: str, tmp_path: Path) -
 @pytest.mark.parametrize("seed", range(4))
 def test_hardware(seed: int, tmp_path: Path) -> None:
     mask = np.stack([added(-np.inf), whole_row(-3.4e38)])[:, :3, :3]
-    made = attention((2, 3, 2), (0.5, 0.1)[seed // 2], mask="m = Add(s, k)", k=mask)
-    onnx.save(made, tmp_path / "m.onnx")
+    proto = attention((2, 3, 2), (0.5, 0.1)[seed // 2], mask="m = Add(s, k)", k=mask)
+    onnx.save(proto, tmp_path / "m.onnx")
     folding = {"matmul3": {"pe": (3, 1)[seed % 2], "simd": 2}}
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(folding=folding))
     assert_verified(tmp_path / "out", ("icarus", "verilator")[seed % 2], 8)
 
 
 @pytest.mark.parametrize("value", [-1e9, -np.inf])
-def test_behind_a_quantizer(value: float, tmp_path: Path) -> None:
+def test_after_a_quantizer(value: float, tmp_path: Path) -> None:
     """Codes of a few bits, as the last layer too."""
     net = Net((1, T, T)).quant(0.3, bits=4.0, name="q0").then("Add", added(value), name="mask")
     model = newer(net.then("Softmax", axis=-1, name="soft").quant(1 / 15, bits=4.0, signed=0, name="q1").model())
@@ -115,7 +115,7 @@ def test_refused(constant: NDArray[np.float32], message: str, tmp_path: Path) ->
     "name, step", [("of each head", 0.02), ("Where of a whole row", 0.3), ("causal, infinite", 0.3)]
 )
 def test_cpp(name: str, step: float, tmp_path: Path) -> None:
-    """With tables, and with products of two words."""
+    """Lookup tables, and products of two words."""
     nodes, constants = MASKS[name]
     onnx.save(attention((2, T, 4), step, mask=nodes, share=1 / 300, **constants), tmp_path / "m.onnx")
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(target="hls"))

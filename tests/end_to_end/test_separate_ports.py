@@ -1,4 +1,4 @@
-"""Models of several inputs and outputs with a port for each, against the file's executors, in hardware and in proofs."""
+"""Models of several inputs and outputs with a port each: compared with executors, simulated, and proven."""
 
 from __future__ import annotations
 
@@ -84,20 +84,23 @@ def built(case: Case, folder: Path, **options: Any) -> tuple[Build, Path]:
 @pytest.mark.cases(2)
 @pytest.mark.parametrize("name", ALL)
 def test_results_and_proof(tmp_path: Path, name: str) -> None:
-    """The integers are those of the file, and the top level is proven to be that."""
+    """The integers equal the file's, and the top level is proven."""
     case = ALL[name]()
     build, folder = built(case, tmp_path, **(BUS if name == "three_inputs" else {}))
     frames = case.frames(4)
     runs: Any = ReferenceEvaluator(case.proto()) if name in REFERENCE else ort.session(proto_of(case))
     expected = [dict(zip(case.outputs, runs.run(list(case.outputs), frame), strict=True)) for frame in frames]
-    several = {k: np.concatenate([frame[k] for frame in frames]) for k in case.inputs}
-    x = several if len(several) > 1 else next(iter(several.values()))
+    arrays = {k: np.concatenate([frame[k] for frame in frames]) for k in case.inputs}
+    x = arrays if len(arrays) > 1 else next(iter(arrays.values()))
     backends = ("reference", "verilator") if name == "mixed" else ("reference",)
     for backend in backends:
-        found = outputs_of(case, hlsgen.run(folder, x, backend))
+        outputs = outputs_of(case, hlsgen.run(folder, x, backend))
         for output in case.outputs:
-            wanted = np.concatenate([frame[output] for frame in expected])
-            assert np.allclose(found[output], wanted, rtol=0, atol=1e-6 if output == "g" else 0), (backend, output)
+            expected_array = np.concatenate([frame[output] for frame in expected])
+            assert np.allclose(outputs[output], expected_array, rtol=0, atol=1e-6 if output == "g" else 0), (
+                backend,
+                output,
+            )
     certified = hlsgen.certify(folder)
     assert certified.ok, [str(d) for d in certified.problems]
     labels = [port.label for port in (*build.network.inputs, *build.network.outputs)]
@@ -135,7 +138,7 @@ def test_beat_by_beat_and_in_runs(tmp_path: Path, name: str, monkeypatch: pytest
 
 @pytest.mark.parametrize("name", ["inner_output", "fixed_inputs"])
 def test_no_pauses_of_any_port_stop_the_core(tmp_path: Path, name: str) -> None:
-    """Beats come in bursts after long pauses and are taken so, at each port by itself; units hold as much or as little as they do."""
+    """Each port has bursts of beats after long pauses; no deadlock occurs at any capacity of the units."""
     build, _ = built(ALL[name](), tmp_path)
     rng = np.random.default_rng(5)
     frames = 5
@@ -155,7 +158,7 @@ def test_no_pauses_of_any_port_stop_the_core(tmp_path: Path, name: str) -> None:
 
 
 def test_names() -> None:
-    """Legal and different names for whatever tensors are called; the checker names them the same by its own rule."""
+    """Legal and different names for any names of tensors; the checker derives the same names by its own rule."""
     odd = ["a", "A", "/b/c.0", "b c 0", "é", "", "__x", "x_", "a_2", "a", "s_axis", "b_c_0_2"]
     names = port_names(odd)
     assert names == ["a", "A_2", "b_c_0", "b_c_0_2", "x", "x_2", "x_3", "x_4", "a_2_2", "a_3", "s_axis", "b_c_0_2_2"]
@@ -166,41 +169,47 @@ def test_names() -> None:
     assert labels_of(["a", "b"], separate=False) == labels_of(["a"], separate=True) == ("",)
 
 
-#: What is changed for what in the top level, and what the checker says then.
+#: (text in the top level, its replacement) -> message of the checker.
 SWAPS = {
     ("s_axis_tdata(s_axis_a_tdata)", "s_axis_tdata(s_axis_b_tdata)"): "has wrong connections",
     ("frame_error(frame_error_a)", "frame_error(frame_error_b)"): "has wrong connections",
-    (".m_data(s_axis_a_data), .m_valid(s_axis_a_valid), .m_ready(s_axis_a_ready)",
-     ".m_data(s_axis_b_data), .m_valid(s_axis_b_valid), .m_ready(s_axis_b_ready)"): "it gets element 32 of the input",
+    (
+        ".m_data(s_axis_a_data), .m_valid(s_axis_a_valid), .m_ready(s_axis_a_ready)",
+        ".m_data(s_axis_b_data), .m_valid(s_axis_b_valid), .m_ready(s_axis_b_ready)",
+    ): "it gets element 32 of the input",
     ("m_axis_tlast(m_axis_s_tlast)", "m_axis_tlast(m_axis_p_tlast)"): "has wrong connections",
     ("s_axis_a:s_axis_b:", "s_axis_a:"): "has attribute",
     ("s_axis_a TDATA", "s_axis_b TDATA"): "has attribute",
     ("// Input   s_axis_a:", "// Input   s_axis_b:"): "expected is",
-}  # fmt: skip
-#: What is changed in the manifest, of the first input or output.
+}
+#: Changes in the manifest, in its first input or output.
 CLAIMS = [
-    ("inputs", "port", "s_axis_b"), ("inputs", "tensor", "b"), ("outputs", "instance", "s_axis_a"), ("outputs", "beats", 9),
-    ("outputs", "meaning", "real = code"), ("inputs", "range", [0, 1]),
-]  # fmt: skip
+    ("inputs", "port", "s_axis_b"),
+    ("inputs", "tensor", "b"),
+    ("outputs", "instance", "s_axis_a"),
+    ("outputs", "beats", 9),
+    ("outputs", "meaning", "real = code"),
+    ("inputs", "range", [0, 1]),
+]
 
 
-def test_the_certificate_holds_every_port(tmp_path: Path) -> None:
-    """A port that is wired or named as another one is found, and so is what the manifest says wrongly of one."""
+def test_the_certificate_covers_every_port(tmp_path: Path) -> None:
+    """A port that is wired or named like another one is found, and so are wrong statements on ports in the manifest."""
     build, folder = built(inner_output(), tmp_path)
     path, certificate, manifest = (
         folder / name for name in (f"rtl/{build.design.top}.v", "certificate.json", "manifest.json")
     )
-    text, stated, said = path.read_text(), certificate.read_text(), manifest.read_text()
+    text, stated, stated_manifest = path.read_text(), certificate.read_text(), manifest.read_text()
     for (old, new), message in SWAPS.items():
         assert old in text
         path.write_text(text.replace(old, "@").replace(new, old).replace("@", new))
-        found = json.loads(stated)
-        found["rtl"][f"rtl/{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
-        certificate.write_text(json.dumps(found))
+        changed = json.loads(stated)
+        changed["rtl"][f"rtl/{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        certificate.write_text(json.dumps(changed))
         assert any(message in d.message for d in hlsgen.certify(folder).problems), old
     path.write_text(text)
     certificate.write_text(stated)
-    claims = json.loads(said)
+    claims = json.loads(stated_manifest)
     for end, key, value in CLAIMS:
         claims[end][0][key] = value
     manifest.write_text(json.dumps(claims))
@@ -212,16 +221,16 @@ def test_the_certificate_holds_every_port(tmp_path: Path) -> None:
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("name", ["inner_output", *(name for name in ALL if name != "inner_output")])
 def test_cpp(tmp_path: Path, name: str) -> None:
-    """The ports of the C++: C simulation, its own bench by its Makefile, and proof. No port is another one unnoticed."""
+    """The ports of the C++: C simulation, its own bench by its Makefile, and proof. Exchanged ports are found."""
     _, folder = built(ALL[name](), tmp_path, target="hls")
     verdict = hlsgen.verify(folder, ["ac_types"], 12)
     assert verdict.ok, verdict
     assert problems(folder) == []
     (include,) = include_folders("ac")
     command = ["make", "-s", "csim_ac", f"AC_INCLUDE={include}", "CXXFLAGS=-O1 -Werror"]
-    done = subprocess.run(command, cwd=folder / "hls", capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith(" 0 wrong beats\n")
+    ended = subprocess.run(command, cwd=folder / "hls", capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.endswith(" 0 wrong beats\n")
     path = folder / "hls" / "m.cpp"
     text = path.read_text()
     for calls in (r"    take_frame_\w+\((\w+), \w+\);", r"    send_frame_\w+\(\w+, (\w+)\);"):
@@ -274,15 +283,15 @@ def test_host_code(tmp_path: Path, name: str) -> None:
     assert host.self_test() == 0
     frames = case.frames(3)
     x = {k: np.concatenate([frame[k] for frame in frames]) for k in case.inputs}
-    sent = hlsgen.pack(folder, x)
-    assert host.encode(x) == sent
-    assert {port: len(data) for port, data in sent.items()} == {p: 3 * size for p, size in host.INPUT_BYTES.items()}
+    packed = hlsgen.pack(folder, x)
+    assert host.encode(x) == packed
+    assert {port: len(data) for port, data in packed.items()} == {p: 3 * size for p, size in host.INPUT_BYTES.items()}
     rng = np.random.default_rng(1)
     sizes = {port.name: port.layout.frame_bytes for port in build.network.outputs}
     bytes_ = {port: rng.integers(0, 2, size).astype(np.uint8).tobytes() for port, size in sizes.items()}
     data = bytes_ if len(bytes_) > 1 else next(iter(bytes_.values()))
-    found, wanted = (outputs_of(case, made) for made in (host.decode(data), hlsgen.unpack(folder, data)))
-    assert all((found[output].ravel() == wanted[output].ravel()).all() for output in case.outputs)
+    host_outputs, expected = (outputs_of(case, decoded) for decoded in (host.decode(data), hlsgen.unpack(folder, data)))
+    assert all((host_outputs[output].ravel() == expected[output].ravel()).all() for output in case.outputs)
     self_tested(folder, top)
 
 
@@ -290,13 +299,13 @@ def test_command_line(tmp_path: Path) -> None:
     """A file of bytes for each port, and the ports in manifest and report."""
     runner, case = CliRunner(), unlike_types()
     onnx.save(case.proto(), tmp_path / "m.onnx")
-    done = runner.invoke(cli.app, ["build", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "b"), "--ports", "separate"])
-    assert done.exit_code == 0, done.output
+    ran = runner.invoke(cli.app, ["build", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "b"), "--ports", "separate"])
+    assert ran.exit_code == 0, ran.output
     frames = case.frames(2)
     np.savez(tmp_path / "x.npz", **{k: np.concatenate([frame[k] for frame in frames]) for k in frames[0]})
     x, y = str(tmp_path / "x.npz"), str(tmp_path / "y.npz")
-    done = runner.invoke(cli.app, ["pack", str(tmp_path / "b"), x, "-o", str(tmp_path / "in.bin")])
-    assert done.exit_code == 0, done.output
+    ran = runner.invoke(cli.app, ["pack", str(tmp_path / "b"), x, "-o", str(tmp_path / "in.bin")])
+    assert ran.exit_code == 0, ran.output
     sizes = [len((tmp_path / f"in_{name}.bin").read_bytes()) for name in case.inputs]
     assert sizes == [2 * 6, 2 * 2 * 3]
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
@@ -305,10 +314,10 @@ def test_command_line(tmp_path: Path) -> None:
     for port in manifest["outputs"]:
         name = port["port"].removeprefix("m_axis_")
         (tmp_path / f"out_{name}.bin").write_bytes(bytes(3 * port["bus"]["words"] * port["bus"]["width"] // 8))
-    done = runner.invoke(cli.app, ["unpack", str(tmp_path / "b"), str(tmp_path / "out.bin"), "-o", y])
-    assert done.exit_code == 0, done.output
+    ran = runner.invoke(cli.app, ["unpack", str(tmp_path / "b"), str(tmp_path / "out.bin"), "-o", y])
+    assert ran.exit_code == 0, ran.output
     assert {name: array.shape for name, array in np.load(y).items()} == {"r": (3, 3), "cd_q": (3, 10), "y": (3, 3)}
     report = (tmp_path / "b" / "report.html").read_text()
     assert all(port["port"] in report for port in (*manifest["inputs"], *manifest["outputs"]))
-    done = runner.invoke(cli.app, ["run", str(tmp_path / "b"), "--input", x, "--output", y])
-    assert done.exit_code == 0, done.output
+    ran = runner.invoke(cli.app, ["run", str(tmp_path / "b"), "--input", x, "--output", y])
+    assert ran.exit_code == 0, ran.output

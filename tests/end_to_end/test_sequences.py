@@ -1,4 +1,4 @@
-"""The example networks that read an image as a sequence: held against their files in executors, with one cell too."""
+"""The example networks that read an image as a sequence: compared with their files in executors, with one cell too."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOLDER = ROOT / "examples" / "digits_sequences"
 
 @pytest.mark.parametrize("name", ["vit", "gru"])
 def test_files_and_accuracy(name: str) -> None:
-    """Every difference to the executor is explained; the share of right answers is what PyTorch measured."""
+    """Each difference from the executor is explained; the accuracy is the one that PyTorch measured."""
     pixels, labels = load_digits(return_X_y=True)
     _, x, _, y = train_test_split(pixels, labels, test_size=0.25, random_state=0, stratify=labels)
     images = (x / 16).astype(np.float32).reshape(-1, 8, 8)
@@ -35,7 +35,7 @@ def test_files_and_accuracy(name: str) -> None:
     codes = reference.encode_input(graph, images)
     verdict = compare_file(path, model, graph, codes[:3])
     assert verdict.ok, verdict.diagnostics
-    assert verdict.compared > (14 if name == "vit" else 80)  # behind every quantizer, in each step
-    found = reference.evaluate(graph, images)
+    assert verdict.compared > (14 if name == "vit" else 80)  # after every quantizer, in each step
+    scores = reference.evaluate(graph, images)
     measured = json.loads((FOLDER / "training.json").read_text())[f"{name}_quantized_accuracy"]
-    assert round(float(np.mean(found.reshape(len(y), -1).argmax(axis=1) == y)), 4) == measured
+    assert round(float(np.mean(scores.reshape(len(y), -1).argmax(axis=1) == y)), 4) == measured

@@ -1,4 +1,4 @@
-"""Tensors of higher rank: rows of vectors, per-channel quantizers in front of a Flatten, transposes."""
+"""Tensors of higher rank: rows of vectors, per-channel quantizers before a Flatten, transposes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_linear_layers_over_rows(input_: str | None, tmp_path: Path) -> None:
 @pytest.mark.cases(1)
 @needs_icarus
 @pytest.mark.parametrize("input_", [None, "fixed:10,7", "float32"])
-def test_channels_in_front_of_a_flatten(input_: str | None, tmp_path: Path) -> None:
+def test_channels_before_a_flatten(input_: str | None, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     g = Graph((1, 3, 2, 4))
     g.then("BatchNormalization", [1.0, -2.0, 0.5], [0.1, 0.2, -0.3], [0.0, 1.0, 2.0], [1.0, 2.0, 3.0])

@@ -40,8 +40,8 @@ def codes_of(rows: int, length: int, bits: int, seed: int) -> Array:
     """All rows of codes if these are few, else random ones of all kinds."""
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
     if (1 << bits) ** length <= rows:
-        every = np.array(list(itertools.product(range(low, high + 1), repeat=length)))
-        return np.resize(every, (rows, length))
+        all_rows = np.array(list(itertools.product(range(low, high + 1), repeat=length)))
+        return np.resize(all_rows, (rows, length))
     rng = np.random.default_rng(seed)
     spread = rng.choice([0.02, 0.1, 0.3, 1], (rows, 1)) * (high - low)
     return np.clip(np.rint(rng.normal(rng.uniform(low, high, (rows, 1)), spread, (rows, length))), low, high).astype(
@@ -66,8 +66,8 @@ def test_against_onnxruntime(bits: int, tmp_path: Path) -> None:
         rows = 4096 if length <= 10 else 200
         scale = 3.1 / (1 << bits - 1) if length % 2 else 8 / (1 << bits)
         out_scale = 1.7 / length / (1 << bits) if length > 8 else 1 / ((1 << bits) - 1)
-        made = between(1, length, float(bits), scale, float(bits), out_scale, mode)
-        build = compiled(made, tmp_path)
+        proto = between(1, length, float(bits), scale, float(bits), out_scale, mode)
+        build = compiled(proto, tmp_path)
         assert any(isinstance(layer, SoftmaxRows) for layer in build.graph.layers)
         codes = codes_of(rows, length, bits, length)
         x = codes.astype(np.float32) * np.float32(scale)
@@ -111,7 +111,7 @@ def one_node(node: onnx.NodeProto) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_qlinear_against_onnxruntime(dtype: str, tmp_path: Path) -> None:
-    """DequantizeLinear, Softmax, QuantizeLinear of one type, as onnxruntime fuses them, int8 at the output on ARM: every code."""
+    """DequantizeLinear, Softmax, QuantizeLinear of one type, as onnxruntime fuses them (int8 at the output on ARM)."""
     arm = dtype == "int8"
     for seed, length in enumerate(LENGTHS):
         rng = np.random.default_rng(seed)
@@ -119,11 +119,11 @@ def test_qlinear_against_onnxruntime(dtype: str, tmp_path: Path) -> None:
         sx, sy = np.float32(rng.uniform(0.01, 0.3)), np.float32(1 / rng.uniform(200, 256))
         ops = [("DequantizeLinear", np.float32(0.1), low), ("LeakyRelu",), ("QuantizeLinear", sx, low)]
         ops += [("DequantizeLinear", sx, low), ("Softmax", {"axis": -1}), ("QuantizeLinear", sy, low)]
-        made = chain(*ops, source=dtype, shape=[300, length], opset=17)
+        proto = chain(*ops, source=dtype, shape=[300, length], opset=17)
         x = rng.integers(info.min, info.max, (300, length), dtype=dtype, endpoint=True)
-        build = compiled(made, tmp_path, runtime="onnxruntime-arm" if arm else "onnxruntime")
+        build = compiled(proto, tmp_path, runtime="onnxruntime-arm" if arm else "onnxruntime")
         assert any(isinstance(layer, SoftmaxRows) and layer.in_order for layer in build.graph.layers)
-        assert np.array_equal(reference.evaluate(build.graph, x), ort.run(made, {"x": x}, arm=arm)[0])
+        assert np.array_equal(reference.evaluate(build.graph, x), ort.run(proto, {"x": x}, arm=arm)[0])
 
 
 @pytest.mark.slow
@@ -146,9 +146,9 @@ def test_hardware(axis: int, tmp_path: Path) -> None:
         words = file.read_text().split()
         words[5] = f"{int(words[5], 16) + 1:0{len(words[5])}x}"
         file.write_text("\n".join(words) + "\n")
-        found = hlsgen.certify(damaged)
-        assert not found.ok
-        assert any(f"the {table} at distance 5" in problem.message for problem in found.problems)
+        certified = hlsgen.certify(damaged)
+        assert not certified.ok
+        assert any(f"the {table} at distance 5" in problem.message for problem in certified.problems)
 
 
 @pytest.mark.sim
@@ -156,10 +156,10 @@ def test_qlinear_hardware(tmp_path: Path) -> None:
     low, sx, sy = np.array(0, np.uint8), np.float32(0.07), np.float32(1 / 250)
     ops: list[Any] = [("DequantizeLinear", np.float32(0.1), low), ("LeakyRelu",), ("QuantizeLinear", sx, low)]
     ops += [("DequantizeLinear", sx, low), ("Softmax", {"axis": -1}), ("QuantizeLinear", sy, low)]
-    made = chain(*ops, source="uint8", shape=[3, 7], opset=17)
+    proto = chain(*ops, source="uint8", shape=[3, 7], opset=17)
     x = np.random.default_rng(1).integers(0, 256, (12, 3, 7)).astype(np.uint8)
-    expected = np.stack([ort.run(made, {"x": frame})[0] for frame in x])
-    in_hardware(made, x, expected, tmp_path, "verilator")
+    expected = np.stack([ort.run(proto, {"x": frame})[0] for frame in x])
+    in_hardware(proto, x, expected, tmp_path, "verilator")
     assert hlsgen.certify(tmp_path / "build").ok
 
 
@@ -169,15 +169,15 @@ def test_second_reading(tmp_path: Path) -> None:
     ops: list[Any] = [("DequantizeLinear", np.float32(0.1), low), ("LeakyRelu",), ("QuantizeLinear", sx, low)]
     ops += [("DequantizeLinear", sx, low), ("Softmax", {"axis": -1}), ("QuantizeLinear", sy, low)]
     fused = chain(*ops, source="uint8", shape=[3, 7], opset=17)
-    for made, changes in (
+    for proto, changes in (
         (between(3, 4, 4.0, 0.3, 4.0, 1 / 15), [lambda op: replace(op, axis=1)]),
         (
             fused,
             [lambda op: replace(op, powers=op.powers * np.float32(1.5)), lambda op: replace(op, factor=op.factor + 1)],
         ),
     ):
-        model = compiled(made, tmp_path).model
-        path = save(made, tmp_path / "file.onnx")
+        model = compiled(proto, tmp_path).model
+        path = save(proto, tmp_path / "file.onnx")
         reading = second_reading.compare(path, model)
         assert not reading.problems
         assert not reading.once
@@ -187,7 +187,7 @@ def test_second_reading(tmp_path: Path) -> None:
 
 
 def test_stays_on_the_host(tmp_path: Path) -> None:
-    """Without a quantizer behind it, and behind the last layer if its scores are no codes of few bits."""
+    """If no quantizer follows, or after the last layer if its scores are no codes of few bits."""
     head = Net((1, 4)).quant(bits=4.0).then("Softmax", axis=-1, name="soft")
     sums = Net((1, 4)).quant(bits=4.0).linear(4, 4).then("Softmax", axis=-1, name="soft").quant(bits=4.0)
     for net in (head, sums):

@@ -1,4 +1,4 @@
-"""Layers of two to eight words of weights become tables of sums: the same integers in hardware, certified, in the predicted cycles."""
+"""Layers of two to eight words of weights become distributed arithmetic: same integers, certified, predicted cycles."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tables(build: hlsgen.Build) -> list[Node]:
     return [node for node in build.network.nodes if isinstance(node.unit, MatVec) and node.unit.sums is not None]
 
 
-#: PE and SIMD of the layers, and the words of weights that follow. Two inputs at a time are fewer LUTs of six inputs as products.
+#: By words of weights: PE and SIMD of the layers. Two inputs at a time cost fewer six-input LUTs as products.
 FOLDINGS = {2: ((5, 12), (2, 10)), 3: ((4, 12), (4, 4)), 5: ((2, 12), (4, 2)), 8: ((5, 3), (1, 5))}
 
 
@@ -48,17 +48,19 @@ FOLDINGS = {2: ((5, 12), (2, 10)), 3: ((4, 12), (4, 4)), 5: ((2, 12), (4, 2)), 8
 @pytest.mark.parametrize(
     "words, simulator, signed, options",
     [
-        (2, "icarus", 1, {"device": "ecp5-25k"}), (3, "verilator", 0, {}),
-        (5, "icarus", 0, {"device": "ecp5-25k", "clock_mhz": 150}), (8, "icarus", 1, {}),
+        (2, "icarus", 1, {"device": "ecp5-25k"}),
+        (3, "verilator", 0, {}),
+        (5, "icarus", 0, {"device": "ecp5-25k", "clock_mhz": 150}),
+        (8, "icarus", 1, {}),
     ],
-)  # fmt: skip
+)
 def test_dense_layers(words: int, simulator: str, signed: int, options: dict[str, Any], tmp_path: Path) -> None:
     onnx.save(dense(signed), tmp_path / "model.onnx")
     names = ("fc", "fc1")
     folding = {name: {"pe": pe, "simd": simd} for name, (pe, simd) in zip(names, FOLDINGS[words], strict=True)}
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(folding=folding, **options))
-    found = [node.unit for node in tables(build)]
-    assert [isinstance(unit, MatVec) and unit.folds for unit in found] == [words] * (
+    units = [node.unit for node in tables(build)]
+    assert [isinstance(unit, MatVec) and unit.folds for unit in units] == [words] * (
         1 if words == 5 and not options else 2
     )
     assert_verified(tmp_path / "out", simulator, 16)
@@ -66,7 +68,7 @@ def test_dense_layers(words: int, simulator: str, signed: int, options: dict[str
 
 
 def test_families_of_small_luts() -> None:
-    """Those whose kinds are counted and whose LUTs have four inputs."""
+    """Families whose LUTs are counted by kind and have four inputs."""
     counted = {device.family for device in devices().values() if device.family.counted_as == device.family.name}
     assert {family.name for family in counted if family.lut_inputs == 4} == SMALL_LUTS
 
@@ -76,14 +78,14 @@ def test_families_of_small_luts() -> None:
     [(None, 200, 2, 6), ("ecp5-25k", None, 2, 5), ("ecp5-25k", None, 8, 6), ("ecp5-25k", 150, 8, 6)],
 )
 def test_inputs_of_a_table(device: str | None, clock: float | None, words: int, inputs: int, tmp_path: Path) -> None:
-    """As many as a LUT has, or of LUTs of four inputs as cost least; with a register behind if a clock is asked for."""
+    """As many inputs as a LUT has; for LUTs of four inputs the cheapest number. A target clock adds a register."""
     onnx.save(dense(), tmp_path / "model.onnx")
     folding = {name: {"pe": pe, "simd": simd} for name, (pe, simd) in zip(("fc", "fc1"), FOLDINGS[words], strict=True)}
     options = hlsgen.Options(folding=folding, device=device, clock_mhz=clock)
-    found = [node.unit for node in tables(hlsgen.check(tmp_path / "model.onnx", options))]
+    units = [node.unit for node in tables(hlsgen.check(tmp_path / "model.onnx", options))]
     address = (words - 1).bit_length()
-    made = {(unit.sums.first, unit.sums.cut) for unit in found if isinstance(unit, MatVec) and unit.sums}
-    assert made == {(inputs - address, clock == 150)}
+    shapes = {(unit.sums.first, unit.sums.cut) for unit in units if isinstance(unit, MatVec) and unit.sums}
+    assert shapes == {(inputs - address, clock == 150)}
 
 
 @pytest.mark.slow
@@ -97,17 +99,17 @@ def test_windows(tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").problems == []
 
 
-def test_when_there_are_tables(tmp_path: Path) -> None:
-    """Not for weights that can be written, nor for multiplier blocks, nor where there are many words."""
+def test_tables_are_only_used_for_few_constant_words(tmp_path: Path) -> None:
+    """No tables for loadable weights, for DSP blocks, or for many words."""
     onnx.save(dense(), tmp_path / "model.onnx")
     folding = {"fc": {"pe": 5, "simd": 6}, "fc1": {"pe": 1, "simd": 2}}
-    other: list[dict[str, object]] = [
+    without_tables: list[dict[str, object]] = [
         {"loadable": True},
         {"prefer": "dsp"},
         {"target": "hls"},
     ]
-    for options in other:
+    for options in without_tables:
         build = hlsgen.check(tmp_path / "model.onnx", hlsgen.Options(folding=folding, **options))  # type: ignore[arg-type]
         assert tables(build) == [], options
-    found = tables(hlsgen.check(tmp_path / "model.onnx", hlsgen.Options(folding=folding)))
-    assert [node.layer for node in found] == ["fc"]
+    nodes = tables(hlsgen.check(tmp_path / "model.onnx", hlsgen.Options(folding=folding)))
+    assert [node.layer for node in nodes] == ["fc"]

@@ -1,4 +1,4 @@
-"""Cores of two models have a place in one project: no module and no memory file of one is that of the other."""
+"""Cores of two models fit into one project: they share no module name and no memory file name."""
 
 from __future__ import annotations
 
@@ -32,28 +32,44 @@ print("DONE")
 
 
 def read_by_yosys(folder: Path, top: str, *inside: str) -> str:
-    """What Yosys says, which ends in DONE; `inside`: instances that are in the flat netlist."""
+    """Yosys' output, which ends in DONE; `inside`: instances that are in the flat netlist."""
     command = [sys.executable, "-c", _YOSYS, top, *inside]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return (done.stdout + done.stderr).rstrip()
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return (ended.stdout + ended.stderr).rstrip()
 
 
 def instance(build: hlsgen.Build, name: str) -> str:
     """An instance of a core; all ports but clock and reset are ports of the project."""
     design = build.design
     ports = {
-        "s_axis_tdata": ("input", design.inputs[0].stream.port_bits), "s_axis_tvalid": ("input", 1), "s_axis_tlast": ("input", 1),
-        "m_axis_tready": ("input", 1), "m_axis_tdata": ("output", design.outputs[0].stream.port_bits),
-        "m_axis_tvalid": ("output", 1), "m_axis_tlast": ("output", 1), "s_axis_tready": ("output", 1),
+        "s_axis_tdata": ("input", design.inputs[0].stream.port_bits),
+        "s_axis_tvalid": ("input", 1),
+        "s_axis_tlast": ("input", 1),
+        "m_axis_tready": ("input", 1),
+        "m_axis_tdata": ("output", design.outputs[0].stream.port_bits),
+        "m_axis_tvalid": ("output", 1),
+        "m_axis_tlast": ("output", 1),
+        "s_axis_tready": ("output", 1),
         "frame_error": ("output", 1),
-    }  # fmt: skip
-    declared = "".join(f"    {way} wire [{bits - 1}:0] {name}_{port},\n" for port, (way, bits) in ports.items())
+    }
+    declared = "".join(
+        f"    {direction} wire [{bits - 1}:0] {name}_{port},\n" for port, (direction, bits) in ports.items()
+    )
     tied = "".join(
         f", .s_axil_{port}({bits}'d0)"
-        for port, bits in (("awaddr", 4), ("awvalid", 1), ("wdata", 32), ("wstrb", 4), ("wvalid", 1), ("bready", 1),
-                           ("araddr", 4), ("arvalid", 1), ("rready", 1))
+        for port, bits in (
+            ("awaddr", 4),
+            ("awvalid", 1),
+            ("wdata", 32),
+            ("wstrb", 4),
+            ("wvalid", 1),
+            ("bready", 1),
+            ("araddr", 4),
+            ("arvalid", 1),
+            ("rready", 1),
+        )
         if design.loads
-    )  # fmt: skip
+    )
     bound = "".join(f", .{port}({name}_{port})" for port in ports)
     return f"{declared}|    {design.top} {name} (.clk(clk), .{design.reset}(rst){bound}{tied});\n"
 
@@ -90,21 +106,31 @@ def test_icarus(project: Path) -> None:
         ["iverilog", "-g2005", "-Wall", "-s", "project", "-o", "out.vvp", *sources],
         ["vvp", "-n", "out.vvp"],
     ):
-        done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if "timescale" not in line]
-        assert (done.returncode, lines) == (0, [])
+        ended = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+        lines = [line for line in (ended.stdout + ended.stderr).splitlines() if "timescale" not in line]
+        assert (ended.returncode, lines) == (0, [])
     (project / "net_mv4.mem").unlink()
-    done = subprocess.run(["vvp", "-n", "out.vvp"], cwd=project, capture_output=True, text=True, check=False)
-    assert "net_mv4.mem" in done.stdout + done.stderr
+    ended = subprocess.run(["vvp", "-n", "out.vvp"], cwd=project, capture_output=True, text=True, check=False)
+    assert "net_mv4.mem" in ended.stdout + ended.stderr
 
 
 @pytest.mark.sim
 def test_verilator(project: Path) -> None:
     sources = sorted(path.name for path in project.glob("*.v"))
-    command = ["verilator", "--lint-only", "-Wall", "-Wno-DECLFILENAME", "-Wno-PINCONNECTEMPTY", "-Wno-PINMISSING",
-               "--quiet", "--top-module", "project", *sources]  # fmt: skip
-    done = subprocess.run(command, cwd=project, env=tool_environment(), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    command = [
+        "verilator",
+        "--lint-only",
+        "-Wall",
+        "-Wno-DECLFILENAME",
+        "-Wno-PINCONNECTEMPTY",
+        "-Wno-PINMISSING",
+        "--quiet",
+        "--top-module",
+        "project",
+        *sources,
+    ]
+    ended = subprocess.run(command, cwd=project, env=tool_environment(), capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout + ended.stderr) == (0, "")
 
 
 @pytest.mark.sweep
@@ -122,7 +148,7 @@ READERS = ["network", "rank", "table", "compare", "shift", "scale", "product of 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", [*READERS, "padded", "padded whole", "pools", "grouped whole"])
 def test_yosys_reads_all_files_of_a_build(name: str, tmp_path: Path) -> None:
-    """As the documentation of many tools has it: no order of files, every module as it stands, then the top level."""
+    """As many tools document it: files in any order, each module read separately, then the top level."""
     pytest.importorskip("pyosys")
     if name in CASES:
         core = CASES[name].build(tmp_path / "core")

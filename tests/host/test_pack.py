@@ -79,9 +79,11 @@ def test_python_c_and_the_commands_agree(built: tuple[str, Path, hlsgen.Build]) 
     arrays = list(x.values()) if isinstance(x, dict) else [x]
     data = hlsgen.pack(folder, x)
     assert host.encode(*arrays) == data
-    # The bytes are the words of the test bench. Its expected words unpack to the results of the interpreter.
+    # The bytes are the words of the test bench. Its expected words unpack to the interpreter's results.
     bench = [bytes.fromhex(line)[::-1] for line in (folder / "tb" / "input.hex").read_text().split()]
-    expected_bytes = b"".join(bytes.fromhex(line)[::-1] for line in (folder / "tb" / "expected.hex").read_text().split())
+    expected_bytes = b"".join(
+        bytes.fromhex(line)[::-1] for line in (folder / "tb" / "expected.hex").read_text().split()
+    )
     assert len(bench[0]) * build.network.inputs[0].stream.beats == len(data) // 9
     assert b"".join(bench) == host.pack(_codes(host, b"".join(bench)))
     codes = hlsgen.unpack(folder, expected_bytes, codes=True)
