@@ -1,4 +1,4 @@
-"""ONNX -> Model. Only host operations and the second reading of certify know onnx besides."""
+"""Import of ONNX files as a Model. Outside this package only host operations and certify's second reading use onnx."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from hlsgen.diagnostics import Collector
 from hlsgen.frontend.chosen_outputs import suggest_outputs
 from hlsgen.frontend.declarations import check_types, check_versions, versions_of
 from hlsgen.frontend.graph_inputs import parse_datatype
-from hlsgen.frontend.importer import Importer
+from hlsgen.frontend.import_options import ImportOptions
+from hlsgen.frontend.importer import GraphImporter
 from hlsgen.frontend.load import read_model, self_contained
 from hlsgen.frontend.onnx_graph import all_nodes, name_all
 from hlsgen.frontend.onnxruntime_groups import fuse_groups
@@ -34,32 +35,34 @@ def import_model(
     runtime: str = "auto",
     outputs: Sequence[str] = (),
 ) -> Model | None:
-    """Reads a file and walks its graph; None if an error went to `problems`.
+    """Read a file and import its graph. Returns None if an error was added to `problems`.
 
-    `fixed_point`: a QLinearAdd becomes a QuantizedAdd, with multipliers and a shift. `typed`: inputs that go to hardware as
-    numbers, not as codes of their first quantizers, and whether as integers; "" for all that are not named. `once`: bodies of loops stay one.
-    `pairs`: two inputs that one operation joins come side by side, in one tensor. `runtime`: whose integers the Model has,
-    one of `runtimes.CHOICES`. `outputs`: tensors that the graph is cut to, unless there are none.
+    fixed_point  import QLinearAdd as QuantizedAdd, with integer multipliers and a shift
+    typed        inputs that hardware receives as numbers, not as codes of their first quantizers;
+                 true for integers; the key "" holds for all inputs that are not named
+    once         keep one body for all iterations of a loop, where the body allows it
+    pairs        pass two inputs of one operation side by side, in one tensor
+    runtime      the runtime whose integers the Model reproduces, one of `runtimes.CHOICES`
+    outputs      tensors at which the graph is cut; empty: the outputs of the file
     """
-    before = len(problems.errors)
+    errors_before = len(problems.errors)
     with problems.catching():
         proto = read_model(path, problems, outputs)
         check_versions(proto, path.stem, problems)
-        runtime = runtime_of(all_nodes(proto.graph), runtime)
-        walk = Importer(proto, path.stem, problems, fixed_point, typed, runtime)
-        walk.once, walk.pairs = once, pairs
-        model = walk.run()
-        check_types(walk.graph, walk.tensors, walk.steps, problems)
+        options = ImportOptions(fixed_point, typed, once, pairs, runtime_of(all_nodes(proto.graph), runtime))
+        importer = GraphImporter(proto, path.stem, problems, options)
+        model = importer.run()
+        check_types(importer.graph, importer.tensors, importer.builder.steps, problems)
         if model is None:
-            report_stuck(walk.roles, problems)
-            suggest_outputs(walk.graph, walk.followed, problems, before)
-            report_float_model(walk.graph, walk.name, problems, before)
-        return model if len(problems.errors) == before or model is None else None
+            report_stuck(importer.roles, problems)
+            suggest_outputs(importer.graph, importer.usage.followed, problems, errors_before)
+            report_float_model(importer.graph, importer.name, problems, errors_before)
+        return model if len(problems.errors) == errors_before or model is None else None
     return None
 
 
 def grouped(path: Path, runtime: str) -> tuple[onnx.ModelProto, dict[str, str]]:
-    """The file with the groups of a runtime as operators, and by name of a fused node that of its quantizer."""
+    """The file with the groups that a runtime fuses as operators, and the quantizer's name by fused node's name."""
     proto = read_model(path)
     name_all(proto.graph)
     opset = max(1, min(versions_of(proto)[""], onnx.defs.onnx_opset_version()))

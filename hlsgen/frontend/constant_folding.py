@@ -1,4 +1,4 @@
-"""What is known of a tensor while a graph is imported, and the evaluation of constant nodes."""
+"""Tensors as the importer knows them, constant or computed, and the evaluation of constant nodes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from hlsgen.ir.evaluate import decode, decoding, quantize
 from hlsgen.ir.ops import Quantizer
 from hlsgen.numerics.fixed import Array
 
-#: No constant may grow beyond this many elements while it is computed, nor take more multiplications.
+#: Bounds of an evaluated constant: elements of the result, and multiplications.
 MAX_ELEMENTS = 1 << 24
 MAX_PRODUCTS = 1 << 32
-#: Most elements of a tensor of the network.
+#: Maximum number of elements of a tensor of the network.
 MAX_TENSOR = 1 << 24
-#: numpy has 64; a tensor of hardware needs none of them.
+#: Maximum number of axes; numpy has 64, far more than hardware needs.
 MAX_RANK = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Const:
-    """A constant tensor; with `codes`, `scale`, `zero_point` of its shape if a quantizer made it.
+    """A constant tensor; with `codes`, `scale`, `zero_point` of its shape if a quantizer computed it.
 
-    `kind`: the ONNX integer type of the codes behind DequantizeLinear.
+    `kind`: the ONNX integer type of the codes after DequantizeLinear.
     """
 
     array: Array
@@ -42,7 +42,7 @@ class Const:
     kind: str = ""
 
     def map(self, change: Callable[[Array], Array]) -> Const:
-        """The constant with the same rearrangement applied to all its parts."""
+        """The constant with a rearrangement applied to its array, codes, scale and zero point."""
         parts = (self.codes, self.scale, self.zero_point)
         codes, scale, zero = (None if part is None else change(part) for part in parts)
         return Const(change(self.array), codes, scale, zero, self.kind)
@@ -50,9 +50,10 @@ class Const:
 
 @dataclass(frozen=True)
 class Dynamic:
-    """A tensor computed from the input. `index` counts the steps before it; None after an error.
+    """A tensor computed from the model's input.
 
-    `shape` is None after an operator that is not supported.
+    shape  None after an operator that is not supported
+    index  number of the step that computes it, 0 for the input, None after an error
     """
 
     shape: Shape | None
@@ -61,39 +62,54 @@ class Dynamic:
 
 
 Tensor = Const | Dynamic
-#: Inputs of a node by number: None where one is absent or not constant.
+#: Inputs of a node by number; an absent or computed one is None.
 ConstInputs = list[Const | None]
 
 #: ONNX element types of the network's tensors, as numpy dtypes. Integers of 2 and 4 bits are held in 8 bits.
 DTYPES: dict[int, str] = {
-    TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16", TensorProto.DOUBLE: "float64",
-    TensorProto.INT8: "int8", TensorProto.UINT8: "uint8", TensorProto.INT16: "int16", TensorProto.UINT16: "uint16",
-    TensorProto.INT32: "int32", TensorProto.UINT32: "uint32", TensorProto.INT4: "int8", TensorProto.UINT4: "uint8",
-    TensorProto.INT2: "int8", TensorProto.UINT2: "uint8", TensorProto.INT64: "int64",
-}  # fmt: skip
+    TensorProto.FLOAT: "float32",
+    TensorProto.FLOAT16: "float16",
+    TensorProto.DOUBLE: "float64",
+    TensorProto.INT8: "int8",
+    TensorProto.UINT8: "uint8",
+    TensorProto.INT16: "int16",
+    TensorProto.UINT16: "uint16",
+    TensorProto.INT32: "int32",
+    TensorProto.UINT32: "uint32",
+    TensorProto.INT4: "int8",
+    TensorProto.UINT4: "uint8",
+    TensorProto.INT2: "int8",
+    TensorProto.UINT2: "uint8",
+    TensorProto.INT64: "int64",
+}
 
 _BROADCASTING = frozenset(
     (
-        "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Clip Div Equal Greater GreaterOrEqual LayerNormalization Less LessOrEqual Max Min Mod Mul Or "
-        "Pow RMSNormalization Sub Sum Where Xor"
+        "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Clip Div Equal Greater GreaterOrEqual LayerNormalization "
+        "Less LessOrEqual Max Min Mod Mul Or Pow RMSNormalization Sub Sum Where Xor"
     ).split()
 )
 
 
 def check_growth(node: onnx.NodeProto, arrays: list[Array]) -> None:
-    """Refuses what would compute far more than it is given. Raises HG004 or HG013."""
+    """Refuse a constant node whose result would be far larger than its inputs. Raises HG004 or HG013."""
     if any(a.ndim > MAX_RANK for a in arrays):
-        raise fail("HG004", label(node), f"a tensor of more than {MAX_RANK} dimensions.")
-    if len([a for a in node.attribute if a.name == "num_outputs" and a.i > len(node.output)]):
-        raise fail("HG013", label(node), "num_outputs is larger than the number of outputs.")
+        text = f"a constant input has {max(a.ndim for a in arrays)} dimensions."
+        raise fail("HG004", label(node), text, f"At most {MAX_RANK} dimensions are supported.")
+    if any(a.name == "num_outputs" and a.i > len(node.output) for a in node.attribute):
+        text = f"attribute num_outputs is larger than {len(node.output)}, the number of outputs."
+        raise fail("HG013", label(node), text, "Make it equal to the number of outputs.")
     try:
         size, products = _size(node, arrays)
     except (ValueError, TypeError, IndexError, ZeroDivisionError, OverflowError):
-        return  # evaluation says what is wrong
+        return  # the evaluation reports the error
     if size > MAX_ELEMENTS:
-        raise fail("HG004", label(node), f"a result of {size:.0f} elements; at most {MAX_ELEMENTS}.")
+        text = f"{node.op_type} of constants has a result of {size:.0f} elements."
+        raise fail("HG004", label(node), text, f"At most {MAX_ELEMENTS} are computed: make the constant smaller.")
     if products > MAX_PRODUCTS:
-        raise fail("HG004", label(node), f"a constant product of {products:.0f} steps; at most {MAX_PRODUCTS}.")
+        text = f"{node.op_type} of constants needs {products:.0f} multiplications."
+        hint = f"At most {MAX_PRODUCTS} are computed: fold the constants in the exporter."
+        raise fail("HG004", label(node), text, hint)
 
 
 def _size(node: onnx.NodeProto, arrays: list[Array]) -> tuple[float, float]:
@@ -115,12 +131,12 @@ def _size(node: onnx.NodeProto, arrays: list[Array]) -> tuple[float, float]:
     if op == "Gather":
         return float(arrays[1].size) * arrays[0].size / min(arrays[0].shape), 0
     if op == "TopK":
-        own = next((a.i for a in node.attribute if a.name == "k"), 0)
-        count = float(arrays[1].max() if len(arrays) > 1 else own)
+        attribute_k = next((a.i for a in node.attribute if a.name == "k"), 0)
+        count = float(arrays[1].max() if len(arrays) > 1 else attribute_k)
         return (0 if count <= max(shapes[0]) else max(count, 1.0) * MAX_ELEMENTS), 0
     if op in ("MatMul", "Gemm"):
-        inner = next((a.i for a in node.attribute if a.name == "transA"), 0)
-        columns = shapes[0][0 if inner and op == "Gemm" else -1]
+        transposed = next((a.i for a in node.attribute if a.name == "transA"), 0)
+        columns = shapes[0][0 if transposed and op == "Gemm" else -1]
         products = float(arrays[0].size) * arrays[1].size / columns
         return products / columns, products
     return 0, 0
@@ -131,7 +147,7 @@ def _product(shape: Iterable[Any]) -> float:
 
 
 def evaluate(node: onnx.NodeProto, arrays: list[Array], opset: int) -> list[Array]:
-    """Runs one standard node with onnx's reference evaluator."""
+    """The outputs of a standard node, by onnx's reference evaluator. Raises HG013."""
     try:
         evaluator = ReferenceEvaluator(single_node(node, arrays, opset), new_ops=OPERATORS)
         feeds = dict(zip([i for i in node.input if i], arrays, strict=True))
@@ -139,14 +155,16 @@ def evaluate(node: onnx.NodeProto, arrays: list[Array], opset: int) -> list[Arra
             results = [np.asarray(r) for r in evaluator.run(None, feeds)]
     except Exception as error:  # whatever the evaluator makes of a wrong node
         raise fail(
-            "HG013", label(node), f"{node.op_type} cannot be evaluated: {_first_line(error)}.",
+            "HG013",
+            label(node),
+            f"{node.op_type} cannot be evaluated: {_first_line(error)}.",
             "Check its attributes and the shapes of its inputs.",
-        ) from None  # fmt: skip
+        ) from None
     return results
 
 
 def single_node(node: onnx.NodeProto, arrays: list[Array], opset: int) -> onnx.ModelProto:
-    """A model of that node alone, its inputs typed after `arrays`."""
+    """A model that consists of one node, its inputs typed like `arrays`."""
     names = [i for i in node.input if i]
     typed = [
         helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), list(a.shape))
@@ -158,17 +176,19 @@ def single_node(node: onnx.NodeProto, arrays: list[Array], opset: int) -> onnx.M
 
 
 def check_finite(name: str, array: Array) -> None:
-    """Refuses NaN and infinity in a constant. Raises HG027."""
-    if array.dtype.kind == "f" and not (known := np.isfinite(array)).all():
-        at = np.argwhere(~known)[0].tolist()
+    """Refuse NaN and infinity in a constant. Raises HG027."""
+    if array.dtype.kind == "f" and not (finite := np.isfinite(array)).all():
+        at = np.argwhere(~finite)[0].tolist()
         raise fail(
-            "HG027", name, f"a constant that is quantized is {array[tuple(at)]} at {at}.",
+            "HG027",
+            name,
+            f"a constant that is to be quantized is {array[tuple(at)]} at {at}.",
             "Every weight and bias must be a finite number: train again, or repair the constant.",
-        )  # fmt: skip
+        )
 
 
 def quantized(name: str, op: Quantizer, x: Const) -> Const:
-    """The constant behind a quantizer, with its codes. Raises HG027."""
+    """The constant after a quantizer, with its codes. Raises HG027."""
     check_finite(name, x.array)
     codes = quantize(op, x.array.astype(np.float32))
     meaning = decoding(op)
@@ -180,57 +200,64 @@ def quantized(name: str, op: Quantizer, x: Const) -> Const:
 
 
 def attributes(node: onnx.NodeProto) -> dict[str, Any]:
-    """Attribute values by name; strings decoded."""
-    found: dict[str, Any] = {}
+    """Attribute values by name, strings decoded. Raises HG013."""
+    values: dict[str, Any] = {}
     for attribute in node.attribute:
         name = attribute.name
         if attribute.ref_attr_name or attribute.type == 0:
-            raise fail("HG013", label(node), f"attribute {name} has no value of its own.", "Inline local functions.")
-        if name in found:
-            raise fail("HG013", label(node), f"attribute {name} is given twice.")
+            hint = "Inline the model's functions: onnx.inliner.inline_local_functions."
+            raise fail("HG013", label(node), f"attribute {name} refers to a function's attribute.", hint)
+        if name in values:
+            raise fail("HG013", label(node), f"attribute {name} is given twice.", "Export the model again.")
         try:
             value = helper.get_attribute_value(attribute)
         except ValueError:
-            raise fail("HG013", label(node), f"attribute {name} is of unknown type {attribute.type}.") from None
-        found[name] = value.decode(errors="replace") if isinstance(value, bytes) else value
-    return found
+            text = f"attribute {name} is of unknown type {attribute.type}."
+            raise fail("HG013", label(node), text, "Export the model again.") from None
+        values[name] = value.decode(errors="replace") if isinstance(value, bytes) else value
+    return values
 
 
 def check_schema(node: onnx.NodeProto, opset: int) -> None:
-    """Inputs, outputs and attributes of a standard node as its operator has them. Raises HG013, HG014."""
+    """Check inputs, outputs and attributes of a standard node against its operator. Raises HG010, HG013, HG014."""
     if not onnx.defs.has(node.op_type):
         return
     try:
         schema = onnx.defs.get_schema(node.op_type, opset)
     except onnx.defs.SchemaError:
-        raise fail("HG010", label(node), f"operator {node.op_type} does not exist in opset {opset}.") from None
+        text = f"operator {node.op_type} does not exist in opset {opset}."
+        raise fail("HG010", label(node), text, "Export the model with an opset that has it.") from None
     problems = Collector()
-    name, given, needed = label(node), len(node.input), schema.min_input
+    name, input_count, needed = label(node), len(node.input), schema.min_input
     optional = onnx.defs.OpSchema.FormalParameterOption.Optional
     left_out = (n for n, i in enumerate(node.input[:needed]) if not i)
-    if given < needed or any(schema.inputs[min(n, len(schema.inputs) - 1)].option != optional for n in left_out):
-        problems.error("HG014", name, f"{node.op_type} has {sum(map(bool, node.input))} inputs, needs {needed}.")
-    if given > schema.max_input:
-        problems.error("HG014", name, f"{node.op_type} has {given} inputs, takes {schema.max_input}.")
+    broken = f"The node violates opset {opset}: export the model again."
+    if input_count < needed or any(schema.inputs[min(n, len(schema.inputs) - 1)].option != optional for n in left_out):
+        text = f"{node.op_type} has {sum(map(bool, node.input))} inputs and needs {needed}."
+        problems.error("HG014", name, text, broken)
+    if input_count > schema.max_input:
+        text = f"{node.op_type} has {input_count} inputs; its operator has at most {schema.max_input}."
+        problems.error("HG014", name, text, broken)
     if len(node.output) > schema.max_output:
-        problems.error("HG013", name, f"{node.op_type} has {len(node.output)} outputs, gives {schema.max_output}.")
+        text = f"{node.op_type} has {len(node.output)} outputs; its operator has at most {schema.max_output}."
+        problems.error("HG013", name, text, broken)
     attributes_ = {a.name: a for a in node.attribute}
     for key, attribute in attributes_.items():
         if key not in schema.attributes:
-            known = ", ".join(sorted(schema.attributes)) or "none"
-            problems.error("HG013", name, f"{node.op_type} has no attribute {key}.", f"Its attributes: {known}.")
+            defined = ", ".join(sorted(schema.attributes)) or "none"
+            problems.error("HG013", name, f"{node.op_type} has no attribute {key}.", f"Its attributes: {defined}.")
         else:
-            wanted: Any = schema.attributes[key].type
-            if attribute.type != int(wanted.value):
-                problems.error("HG013", name, f"attribute {key} must be of type {wanted.name}.")
-    for key, form in schema.attributes.items():
-        if form.required and key not in attributes_:
-            problems.error("HG013", name, f"attribute {key} is missing.")
+            type_: Any = schema.attributes[key].type
+            if attribute.type != int(type_.value):
+                problems.error("HG013", name, f"attribute {key} must be of type {type_.name}.", broken)
+    for key, definition in schema.attributes.items():
+        if definition.required and key not in attributes_:
+            problems.error("HG013", name, f"attribute {key} is missing.", broken)
     problems.finish()
 
 
 def label(node: onnx.NodeProto) -> str:
-    """How a node is called in messages and layer tables: on one line, fit for a comment."""
+    """The name of a node in messages and layer tables: one line that is fit for a comment."""
     name = node.name or f"{node.op_type} -> {node.output[0] if node.output else '?'}"
     return printable(name).replace("\\", "/")
 
@@ -241,11 +268,14 @@ def _first_line(error: Exception) -> str:
 
 
 def check_size(name: str, shape: Shape) -> None:
+    """Check the elements and axes of a tensor of the network. Raises HG004, HG012."""
     if len(shape) > MAX_RANK or math.prod(shape) > MAX_TENSOR:
         raise fail(
-            "HG004", name, f"a tensor of shape {list(shape)}.",
+            "HG004",
+            name,
+            f"a tensor of shape {list(shape)} is too large.",
             f"At most {MAX_TENSOR} elements and {MAX_RANK} dimensions are supported.",
-        )  # fmt: skip
+        )
     if not all(shape):
         raise fail(
             "HG012", name, f"a tensor of shape {list(shape)} has no elements.", "Check the shapes in the export."

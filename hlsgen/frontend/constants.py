@@ -1,6 +1,6 @@
 """Nodes whose inputs are all constant: evaluated once, with onnx's own reference implementation.
 
-Each function takes such a node and gives its results, those of a quantizer with their codes.
+Each function returns the results of such a node; results of quantizers have codes.
 """
 
 from __future__ import annotations
@@ -22,22 +22,24 @@ from hlsgen.numerics.fixed import Array
 
 
 def refused(node: NodeContext) -> list[Const]:
-    """Raises HG010."""
+    """For operators without an evaluation. Raises HG010."""
     raise fail(
-        "HG010", node.name, f"operator {node.op_type} on constants is not supported.",
+        "HG010",
+        node.name,
+        f"operator {node.op_type} on constants is not supported.",
         "Simplify the model with its exporter's constant folding.",
-    )  # fmt: skip
+    )
 
 
 def evaluated(node: NodeContext) -> list[Const]:
-    """Raises HG004 or HG013."""
+    """The node's results by onnx's reference implementation. Raises HG004 or HG013."""
     arrays = _arrays(node)
     check_growth(node.proto, arrays)
     return [Const(array) for array in _results(node, arrays)]
 
 
 def _results(node: NodeContext, arrays: list[Array]) -> list[Array]:
-    """The outputs that something uses. Of Split the other ones count as well: they decide its sizes."""
+    """The outputs that are used. For Split all outputs are computed, as they determine its sizes."""
     if node.op_type != "Split":
         return evaluate(node.proto, arrays, node.opset)
     names = [name or f"unused {i}" for i, name in enumerate(node.outputs)]
@@ -45,20 +47,23 @@ def _results(node: NodeContext, arrays: list[Array]) -> list[Array]:
     return [result for result, name in zip(results, node.outputs, strict=True) if name]
 
 
-#: What onnxruntime does to the codes, where it stands between DequantizeLinear and a layer that it fuses.
+#: Operators between DequantizeLinear and a layer that onnxruntime applies to the codes, so that it fuses the layer.
 _MOVES_CODES = frozenset(("Identity", "Transpose"))
 
 
 def rearranged(node: NodeContext) -> list[Const]:
-    """An operator that moves elements only: it moves codes, scales and zero points alike. Raises HG004 or HG013."""
+    """An operator that only moves elements, applied to codes, scales and zero points as well.
+
+    Raises HG004 or HG013.
+    """
     first = node.constant(0)
     results = evaluated(node)
     if first is None or first.codes is None:
         return results
-    shape, others = first.array.shape, _arrays(node)[1:]
+    shape, parameters = first.array.shape, _arrays(node)[1:]
     kind = first.kind if node.op_type in _MOVES_CODES else ""
     codes, scales, zeros = (
-        _results(node, [np.broadcast_to(part, shape).copy(), *others])
+        _results(node, [np.broadcast_to(part, shape).copy(), *parameters])
         for part in (first.codes, first.scale, first.zero_point)
         if part is not None
     )
@@ -71,9 +76,9 @@ def rearranged(node: NodeContext) -> list[Const]:
 
 
 def filled(node: NodeContext) -> list[Const]:
-    """An operator that moves the elements of its float inputs, and may put zeros between them: Concat, Pad, Where.
+    """An operator that moves the elements of its float inputs and may insert zeros: Concat, Pad, Where.
 
-    The result keeps its codes if each input has some. Raises HG004 or HG013.
+    The result has codes if each input has. Raises HG004 or HG013.
     """
     results = evaluated(node)
     inputs = [const for const in node.constants if const is not None]
@@ -88,24 +93,24 @@ def filled(node: NodeContext) -> list[Const]:
 
 
 def multiplied(node: NodeContext) -> list[Const]:
-    """Mul; codes times a constant are codes with another scale. Raises HG004 or HG013."""
+    """Mul: codes times a constant are codes with another scale. Raises HG004 or HG013."""
     return [scaled(evaluated(node)[0].array, _operands(node), division=False)]
 
 
 def divided(node: NodeContext) -> list[Const]:
-    """Div; codes divided by a constant are codes with another scale. Raises HG004 or HG013."""
+    """Div: codes divided by a constant are codes with another scale. Raises HG004 or HG013."""
     return [scaled(evaluated(node)[0].array, _operands(node), division=True)]
 
 
 def negated(node: NodeContext) -> list[Const]:
-    """Neg; the codes change sign. Raises HG013."""
+    """Neg: the codes change sign. Raises HG013."""
     (result,), (const,) = evaluated(node), _operands(node)
     grid = None if const.codes is None else grid_of(const)
     return [result] if grid is None else [on_grid(result.array, -grid[0], grid[1])]
 
 
 def limited(node: NodeContext) -> list[Const]:
-    """An operator such as Clip or Cast, which may leave the first input as it is: then it keeps its codes."""
+    """An operator such as Clip or Cast: the result has the codes of the first input if its values are the same."""
     results, first = evaluated(node), node.constant(0)
     return results if first is None else [unchanged(results[0].array, first)]
 
@@ -115,7 +120,7 @@ def _operands(node: NodeContext) -> list[Const]:
 
 
 def quantize_linear(node: NodeContext) -> list[Const]:
-    """The codes of a constant, in their own type."""
+    """The codes of a constant, in the type of the codes."""
     data = node.constant(0)
     if data is None:
         return refused(node)
@@ -135,10 +140,10 @@ def _arrays(node: NodeContext) -> list[Array]:
 
 
 def quantized_by(convert: Callable[[NodeContext], Imported]) -> Callable[[NodeContext], list[Const]]:
-    """For the quantizer of QONNX that `convert` imports: the constant behind it, with its codes."""
+    """The evaluation of a QONNX quantizer that `convert` imports: the constant after it, with its codes."""
 
     def evaluate_quantizer(node: NodeContext) -> list[Const]:
-        """Raises HG014, HG026 and what `convert` raises."""
+        """Raises HG014, HG026 and the codes that `convert` raises."""
         data = node.constant(0)
         if data is None:
             raise fail("HG014", node.name, "the data input is missing.", "It is the first input.")
@@ -149,8 +154,8 @@ def quantized_by(convert: Callable[[NodeContext], Imported]) -> Callable[[NodeCo
         if signs is None:
             return [_quantized(node, convert, data)]
         positive = replace(node, inputs=(node.inputs[0], _absolute(node.constant(1)), *node.inputs[2:]))
-        turned = data if node.op_type == "BipolarQuant" else Const(data.array * signs)
-        result = _quantized(positive, convert, turned)
+        signed_data = data if node.op_type == "BipolarQuant" else Const(data.array * signs)
+        result = _quantized(positive, convert, signed_data)
         return [
             replace(
                 result,
@@ -174,7 +179,7 @@ _SIGNED_SCALES = frozenset(("BipolarQuant", "FloatQuant", "IntQuant", "Quant"))
 
 
 def _signs_of_scale(node: NodeContext) -> Array | None:
-    """1 or -1 in the shape of the data, the signs of a quantizer's scale; None if no scale is negative."""
+    """The signs of a quantizer's scale, 1 or -1, in the shape of the data, or None if no scale is negative."""
     data, scale = node.constant(0), node.constant(1)
     if node.op_type not in _SIGNED_SCALES or data is None or scale is None:
         return None
@@ -183,7 +188,7 @@ def _signs_of_scale(node: NodeContext) -> Array | None:
     signs = np.where(scale.array < 0, -1, 1).astype(np.float32)
     try:
         return np.broadcast_to(signs, data.array.shape)
-    except ValueError:  # the importing function says what is wrong with the shape
+    except ValueError:  # the importing function reports the shape
         return None
 
 

@@ -1,4 +1,4 @@
-"""Deeploy's softmaxes and normalizations of integers, along the last axis: iSoftmax, ITAMax, iLayerNorm, iRMSNorm."""
+"""Deeploy's integer softmaxes and normalizations along the last axis: iSoftmax, ITAMax, iLayerNorm, iRMSNorm."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from hlsgen.ir import RowStep
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 from hlsgen.numerics.fixed import Array, IntType
 
-#: How far two numbers of 8 bits are apart at most.
-_APART = 255
+#: Largest difference between two numbers of 8 bits.
+_MAX_DIFFERENCE = 255
 
 
 def integer_softmax(node: NodeContext) -> Imported:
-    """iSoftmax: with d below the largest, y = (A * (B - d mod log2)^2 + C) >> (d div log2); y * (n - 1) div sum.
+    """iSoftmax: y * (n - 1) div the sum of y.
+
+    y = (A * (B - d mod log2)^2 + C) >> (d div log2), d = largest element - x.
 
     Raises HG013, HG026.
     """
@@ -24,13 +26,14 @@ def integer_softmax(node: NodeContext) -> Imported:
     levels = levels_of(node)
     if log2 < 2:
         raise fail("HG013", node.name, f"attribute log2 is {log2}.", "It must be 2 or more.")
-    below = np.arange(_APART + 1)
-    power = np.minimum(below // log2, 31)
-    rest = power * log2 - below + b
+    differences = np.arange(_MAX_DIFFERENCE + 1)
+    shift = np.minimum(differences // log2, 31)
+    root = shift * log2 - differences + b
     if max(map(abs, (a, b, c))) >= 1 << 24:
-        raise fail("HG013", node.name, f"coefficients {a}, {b}, {c}.", "At most 24 bits.")
-    whole = a * rest * rest + c
-    return _shares(node, whole >> power, (whole >> power) * (levels - 1), whole)
+        text = f"attributes coeffA, coeffB and coeffC are {a}, {b} and {c}."
+        raise fail("HG013", node.name, text, f"Supported: absolute values below {1 << 24}.")
+    polynomial = a * root * root + c
+    return _shares(node, polynomial >> shift, (polynomial >> shift) * (levels - 1), polynomial)
 
 
 def ita_max(node: NodeContext) -> Imported:
@@ -43,23 +46,31 @@ def ita_partial_max(node: NodeContext) -> Imported:
     width, length = whole_attribute(node, "group_width"), node.shape[-1]
     if width != length:
         text = f"group_width is {width}, rows have {length} elements."
-        raise fail("HG013", node.name, text, "Supported: one group, whose largest is that of the row.")
+        raise fail("HG013", node.name, text, "Supported: one group, the whole row.")
     return _shifted(node, levels_of(node) // 2 - 1)
 
 
-def _shifted(node: NodeContext, most: int) -> Imported:
-    """floor(floor(most * 256 / sum) / 2^sh) is floor(floor(most * 256 / 2^sh) / sum)."""
-    shift = (np.arange(_APART + 1) + 16) >> 5
-    return _shares(node, 256 >> shift, (most * 256) >> shift)
+def _shifted(node: NodeContext, largest: int) -> Imported:
+    """Shares with powers of two as weights: floor(floor(largest * 256 / sum) / 2^sh) per element.
+
+    This equals floor(floor(largest * 256 / 2^sh) / sum), which is imported.
+    """
+    shift = (np.arange(_MAX_DIFFERENCE + 1) + 16) >> 5
+    return _shares(node, 256 >> shift, (largest * 256) >> shift)
 
 
-def _shares(node: NodeContext, weights: Array, numbers: Array, whole: Array | None = None) -> Imported:
+def _shares(node: NodeContext, weights: Array, numerators: Array, unshifted: Array | None = None) -> Imported:
+    """numerators[d] div the sum of weights[d] along a row, d = largest element - x.
+
+    Raises HG013 for negative numbers in `unshifted`, or in `weights` without it.
+    """
     _check(node)
-    held = weights if whole is None else whole
-    if (held < 0).any() or weights[0] < 1 or max(weights.max() * node.shape[-1], numbers.max()) >= 1 << 32:
-        text = f"its powers are {weights.min()} to {weights.max()}, a row has {node.shape[-1]}."
-        raise fail("HG013", node.name, text, "They must not be negative, and their sum must have 32 bits.")
-    share = Share(weights.astype(np.int64), numbers.astype(np.int64))
+    not_negative = weights if unshifted is None else unshifted
+    if (not_negative < 0).any() or weights[0] < 1 or max(weights.max() * node.shape[-1], numerators.max()) >= 1 << 32:
+        text = f"its exponentials are {weights.min()} to {weights.max()}, a row has {node.shape[-1]} elements."
+        hint = "They must not be negative, the one of the largest element must be 1 or more, their sum below 2^32."
+        raise fail("HG013", node.name, text, hint)
+    share = Share(weights.astype(np.int64), numerators.astype(np.int64))
     return Imported(([(RowStep(BelowLargest()), node.shape), (RowStep(share), node.shape)],))
 
 
@@ -77,14 +88,15 @@ def _norm(node: NodeContext, bias: Array, *, centred: bool) -> Imported:
     _check(node)
     shift, levels = power_of_two(node, "D"), levels_of(node)
     if levels != 256 or shift > 31:
-        raise fail("HG013", node.name, f"{levels} levels, D is 2^{shift}.", "Supported: 256 levels, D up to 2^31.")
+        text = f"attribute n_levels is {levels}, D is 2^{shift}."
+        raise fail("HG013", node.name, text, "Supported: 256 levels, D up to 2^31.")
     weight = whole_constant(node, 1, "weight", 1 << 23)
     parts: list[Array] = []
-    for what, part in (("weight", weight), ("bias", bias)):
-        if part.size not in (1, node.shape[-1]) or (part.size > 1 and part.shape[-1] != part.size):
-            text = f"input {what} of shape {list(part.shape)}, rows have {node.shape[-1]} elements."
-            raise fail("HG023", node.name, text, "One, or one for each place of a row.")
-        parts.append(np.broadcast_to(part.reshape(-1), node.shape[-1:]).copy())
+    for input_name, values in (("weight", weight), ("bias", bias)):
+        if values.size not in (1, node.shape[-1]) or (values.size > 1 and values.shape[-1] != values.size):
+            text = f"input {input_name} of shape {list(values.shape)}, rows have {node.shape[-1]} elements."
+            raise fail("HG023", node.name, text, "Supported: one number, or one for each element of a row.")
+        parts.append(np.broadcast_to(values.reshape(-1), node.shape[-1:]).copy())
     norm = IntegerNorm(centred, parts[0], parts[1], shift, IntType(-128, 127), wraps=centred)
     return Imported(([(RowStep(norm), node.shape)],))
 

@@ -1,6 +1,7 @@
-"""QuantizeLinear to floats of 8 and 4 bits, and DequantizeLinear behind it: codes are multiples of the least number.
+"""QuantizeLinear to floats of 8 and 4 bits, and the following DequantizeLinear.
 
-Between both, the tensor has the numbers of the type as float32: x / scale, rounded to the nearest one, ties to even.
+A code is the number divided by the smallest positive number of the type. The tensor between both nodes holds the
+numbers of the type as float32: x / scale, rounded to the nearest one, ties to even.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ from hlsgen.numerics.fixed import Rounding
 
 @dataclass(frozen=True)
 class Format:
-    """`mantissa`: bits behind the leading one. `exponent`: of the least normal number. `largest`: finite number."""
+    """A float type.
+
+    mantissa  bits after the leading one
+    exponent  exponent of the smallest normal number
+    largest   largest finite number
+    """
 
     mantissa: int
     exponent: int
@@ -30,66 +36,77 @@ class Format:
 
     @property
     def bits(self) -> int:
-        """Of the codes, with a sign."""
+        """Width of the codes, sign included."""
         return int(self.largest * 2.0 ** (self.mantissa - self.exponent)).bit_length() + 1
 
 
 FORMATS = {
-    "float8_e4m3fn": Format(3, -6, 448.0), "float8_e4m3fnuz": Format(3, -7, 240.0),
-    "float8_e5m2": Format(2, -14, 57344.0), "float8_e5m2fnuz": Format(2, -15, 57344.0),
+    "float8_e4m3fn": Format(3, -6, 448.0),
+    "float8_e4m3fnuz": Format(3, -7, 240.0),
+    "float8_e5m2": Format(2, -14, 57344.0),
+    "float8_e5m2fnuz": Format(2, -15, 57344.0),
     "float4_e2m1fn": Format(1, 0, 6.0),
-}  # fmt: skip
-_NUMBERS = {
-    TensorProto.FLOAT8E4M3FN: "float8_e4m3fn", TensorProto.FLOAT8E4M3FNUZ: "float8_e4m3fnuz",
-    TensorProto.FLOAT8E5M2: "float8_e5m2", TensorProto.FLOAT8E5M2FNUZ: "float8_e5m2fnuz",
+}
+_FORMAT_BY_ELEMENT_TYPE = {
+    TensorProto.FLOAT8E4M3FN: "float8_e4m3fn",
+    TensorProto.FLOAT8E4M3FNUZ: "float8_e4m3fnuz",
+    TensorProto.FLOAT8E5M2: "float8_e5m2",
+    TensorProto.FLOAT8E5M2FNUZ: "float8_e5m2fnuz",
     TensorProto.FLOAT4E2M1: "float4_e2m1fn",
-}  # fmt: skip
-#: Most bits of a code: what float32 holds, and a sign.
-_MOST_BITS = 25
-#: What takes them: DequantizeLinear, and what only moves elements.
+}
+#: Largest width of a code: the 24 bits of a float32 mantissa and a sign.
+_MAX_BITS = 25
+#: Operators that may consume such tensors: DequantizeLinear, and operators that only move elements.
 _MOVES = frozenset("DequantizeLinear Reshape Transpose Flatten Squeeze Unsqueeze Identity".split())
+_ALLOWED = f"{', '.join(sorted(_MOVES - {'DequantizeLinear'}))}."
 
 
 def kind_of_result(node: NodeContext) -> str | None:
-    """The float type that a QuantizeLinear gives; None if it is an integer type."""
+    """The float type that a QuantizeLinear produces, or None for an integer type."""
     zero = node.constant(2)
-    name = zero.array.dtype.name if zero is not None else _NUMBERS.get(node.attrs.get("output_dtype", 0), "")
+    name = (
+        zero.array.dtype.name
+        if zero is not None
+        else _FORMAT_BY_ELEMENT_TYPE.get(node.attrs.get("output_dtype", 0), "")
+    )
     return name if name in FORMATS else None
 
 
 def quantize_linear(node: NodeContext, kind: str) -> Imported:
-    """Raises HG013, HG020, HG022, HG023, HG024, HG026, HG033."""
+    """QuantizeLinear to the float type `kind`. Raises HG013, HG020, HG022, HG023, HG024, HG026, HG033."""
     form, name, zero = FORMATS[kind], node.name, node.constant(2)
-    if form.bits > _MOST_BITS:
+    if form.bits > _MAX_BITS:
         step = form.exponent - form.mantissa
         raise fail(
-            "HG033", name, f"numbers of {kind} are multiples of 2^{step} up to {form.largest:g}: codes of {form.bits} bits.",
-            f"At most {_MOST_BITS} are supported: use float8_e4m3fn.",
-        )  # fmt: skip
+            "HG033",
+            name,
+            f"numbers of {kind} are multiples of 2^{step} up to {form.largest:g}: codes of {form.bits} bits.",
+            f"At most {_MAX_BITS} are supported: use float8_e4m3fn.",
+        )
     if not node.attrs.get("saturate", 1):
-        raise fail("HG013", name, "saturate is 0.", "Infinity and NaN have no integer code: set it to 1.")
+        raise fail("HG013", name, "attribute saturate is 0.", "Infinity and NaN have no integer code: set it to 1.")
     if zero is not None and zero.array.astype(np.float32).any():
-        raise fail("HG024", name, f"the zero point of {kind} data is not 0.", "ONNX demands 0.")
+        raise fail("HG024", name, f"the zero point of {kind} data is not 0.", "ONNX requires 0.")
     if node.dtype != "float32" or scale_of(name, node.constant(1)).dtype != np.float32:
-        raise fail("HG026", name, f"{kind} of {node.dtype} data.", "Data and scale must be float32.")
+        text = f"quantization to {kind} of {node.dtype} data, or with a scale that is not float32."
+        raise fail("HG026", name, text, "Data and scale must be float32.")
     scale, _, _ = linear_parameters(name, node.shape, node.constants[:2], node.attrs, "int8")
     op = FloatQuant(full(1.0, node.shape), form.mantissa, form.exponent, form.largest, True, Rounding.ROUND)
-    found = elementwise(node, Div(scale), op)
-    return Imported(found.outputs, dtype=kind)
+    return Imported(elementwise(node, Div(scale), op).outputs, dtype=kind)
 
 
 def dequantize_linear(node: NodeContext) -> Imported:
-    """Raises HG013, HG020, HG022, HG023, HG026."""
+    """DequantizeLinear of floats of 8 or 4 bits. Raises HG013, HG020, HG022, HG023, HG026."""
     scale, _, _ = linear_parameters(node.name, node.shape, node.constants[:2], node.attrs, "int8")
     if scale.dtype == np.float32:
         return Imported(elementwise(node, Mul(scale)).outputs, dtype="float32")
-    wide = scale.astype(np.float32)
-    return Imported(elementwise(node, Mul(wide), Cast(scale.dtype.name)).outputs, dtype=scale.dtype.name)
+    product = Mul(scale.astype(np.float32))
+    return Imported(elementwise(node, product, Cast(scale.dtype.name)).outputs, dtype=scale.dtype.name)
 
 
-def check_taken(name: str, op_type: str, taken: Sequence[Dynamic]) -> None:
-    """Whether a node may take numbers of these types. Raises HG026."""
-    kind = next((tensor.dtype for tensor in taken if tensor.dtype in FORMATS), None)
+def check_float8_inputs(name: str, op_type: str, inputs: Sequence[Dynamic]) -> None:
+    """Check that a node with inputs of such a float type may have them. Raises HG026."""
+    kind = next((tensor.dtype for tensor in inputs if tensor.dtype in FORMATS), None)
     if kind is not None and op_type not in _MOVES:
         text = f"{op_type} of {kind} data."
-        raise fail("HG026", name, text, "In front of its DequantizeLinear nodes may only move elements.")
+        raise fail("HG026", name, text, "Before the DequantizeLinear, nodes may only move elements: " + _ALLOWED)

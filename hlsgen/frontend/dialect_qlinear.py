@@ -1,6 +1,6 @@
-"""QLinear operators, of ONNX and of onnxruntime (domain com.microsoft), as the steps they consist of.
+"""QLinear operators of ONNX and of onnxruntime (domain com.microsoft) as steps.
 
-The order of float32 operations is that of onnxruntime, whose operators they are.
+The order of float32 operations is onnxruntime's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hlsgen.numerics.quantized_add import Parameters, derive
 
 
 def padded(constants: ConstInputs) -> ConstInputs:
-    """The inputs with None for those that the node leaves out at the end; at most nine."""
+    """The inputs followed by nine times None, for inputs that the node leaves out at the end."""
     return [*constants, *[None] * 9]
 
 
@@ -49,20 +49,24 @@ def qlinear_activation(node: NodeContext) -> Imported:
     return elementwise(node, first, function, last)
 
 
-def scale_product(name: str, a: Const | None, b: Const | None, alpha: float = 1.0) -> Array:
+def scale_product(name: str, data: Const | None, weights: Const | None, alpha: float = 1.0) -> Array:
     """fl32(fl32(alpha * scale of the data) * scale of the weights)."""
-    left, right = scale_of(name, a, "the data's scale"), scale_of(name, b, "the weights' scale", signed=True)
-    if left.size != 1:
-        raise fail("HG034", name, "the data's scale differs along the summed axis.", "Use one per tensor.")
-    return np.asarray(np.float32(alpha) * left.astype(np.float32).reshape(()) * right.astype(np.float32))
+    data_scale = scale_of(name, data, "the data's scale")
+    weight_scale = scale_of(name, weights, "the weights' scale", signed=True)
+    if data_scale.size != 1:
+        text = f"the data's scale has {data_scale.size} values along the summed axis."
+        raise fail("HG034", name, text, "Use one scale per tensor.")
+    product = np.float32(alpha) * data_scale.astype(np.float32).reshape(())
+    return np.asarray(product * weight_scale.astype(np.float32))
 
 
 def rescaled(name: str, steps: ShapedOps, product: Array, out: ConstInputs) -> ShapedOps:
-    """Behind int32 sums: one multiplication by fl32(product / output scale), then QuantizeLinear of scale 1."""
+    """`steps` to int32 sums, then one multiplication by fl32(product / output scale) and QuantizeLinear of scale 1."""
     shape = steps[-1][1]
     output = scale_of(name, out[0], "the output's scale").astype(np.float32)
     if output.size != 1:
-        raise fail("HG023", name, f"the output's scale of shape {list(output.shape)}.", "Use one per tensor.")
+        text = f"the output's scale has the shape {list(output.shape)}."
+        raise fail("HG023", name, text, "Use one scale per tensor.")
     factor = placed(name, np.asarray(product / output.reshape(())), shape, -1, "the weights' scale")
     last = quantizer_of(name, shape, [None, Const(np.ones((), np.float32)), out[1]], {})
     return [*steps, (Cast("float32"), shape), (Mul(factor), shape), (last, shape)]
@@ -75,7 +79,7 @@ def qgemm(node: NodeContext) -> Imported:
     """
     name, attrs, inputs = node.name, node.attrs, padded(node.constants)
     if attrs.get("transA", 0):
-        raise fail("HG013", name, "transA is 1.", "Supported: transA 0.")
+        raise fail("HG013", name, f"attribute transA is {attrs['transA']}.", "Supported: transA 0.")
     weight = inputs[3]
     if attrs.get("transB", 0) and weight is not None:
         weight = weight.map(np.transpose)
@@ -127,12 +131,13 @@ def qlinear_mul(node: NodeContext) -> Imported:
 def _operands(node: NodeContext) -> tuple[Dequantize, Array, Dequantize, QuantizeLinear]:
     """(meaning of the data, codes of the constant, their meaning, quantizer of the result)."""
     inputs, name = padded(node.constants), node.name
-    own, other = (inputs[0:3], inputs[3:6]) if node.position == 0 else (inputs[3:6], inputs[0:3])
-    if other[0] is None:
-        raise fail("HG015", name, f"{node.op_type} of two computed tensors.", "Supported so far: one constant operand.")
-    codes, _ = integers(name, other[0], "the other operand", _NARROW)
-    scales = [scale_of(name, part[1], "a scale") for part in (own, other)]
-    zeros = [_whole(name, part[2]) for part in (own, other)]
+    of_data, of_constant = (inputs[0:3], inputs[3:6]) if node.position == 0 else (inputs[3:6], inputs[0:3])
+    if of_constant[0] is None:
+        text = f"{node.op_type} of two computed tensors is not supported here."
+        raise fail("HG015", name, text, "Supported: one constant operand.")
+    codes, _ = integers(name, of_constant[0], "the constant operand", _NARROW)
+    scales = [scale_of(name, part[1], "a scale") for part in (of_data, of_constant)]
+    zeros = [_zero_point(name, part[2]) for part in (of_data, of_constant)]
     if any(part.size != 1 for part in (*scales, *zeros)):
         raise fail("HG023", name, f"{node.op_type} with a scale or zero point per channel.", "Use one per tensor.")
     result = quantizer_of(name, node.shape, [None, *inputs[6:8]], {})
@@ -140,7 +145,7 @@ def _operands(node: NodeContext) -> tuple[Dequantize, Array, Dequantize, Quantiz
     return data, codes, constant, result
 
 
-def _whole(name: str, const: Const | None) -> Array:
+def _zero_point(name: str, const: Const | None) -> Array:
     return np.zeros(1, np.int64) if const is None else integers(name, const, "a zero point", _NARROW)[0]
 
 
@@ -156,46 +161,48 @@ def added(
 ) -> list[Elementwise]:
     """QLinearAdd: fma(a, ra, fma(b, rb, zy - fma(ra, za, rb * zb))), rounded with the zero point inside.
 
-    r = fl(s / sy). a is the first operand; where that stands still along the last axis and is
-    broadcast, the kernel takes the second for a.
+    r = fl(s / sy). a is the first operand. If the first operand is constant along the last axis and is
+    broadcast, onnxruntime's kernel uses the second operand as a.
     """
-    value = _broadcast(name, codes, shape)
+    constant_codes = _broadcast(name, codes, shape)
     if fixed_point and result.dtype == "int8":
         ends = (data, constant) if position == 0 else (constant, data)
         scales = [float(s.astype(np.float32).reshape(())) for s in (ends[0].scale, ends[1].scale, result.scale)]
         zeros = [int(z.reshape(())) for z in (ends[0].zero_point, ends[1].zero_point, result.zero_point)]
-        return [FixedAdd(value, position == 0, approximate(name, scales, zeros))]
-    first = shape if position == 0 else value.shape
-    swapped = value.shape != shape and first[-1:] in ((), (1,))
-    (own, own_zero), (other, other_zero) = (_ratio(part, result) for part in (data, constant))
+        return [FixedAdd(constant_codes, position == 0, approximate(name, scales, zeros))]
+    first = shape if position == 0 else constant_codes.shape
+    swapped = constant_codes.shape != shape and first[-1:] in ((), (1,))
+    (data_ratio, data_zero), (constant_ratio, constant_zero) = (_ratio(part, result) for part in (data, constant))
     zero = result.zero_point.astype(np.float32).reshape(1)
-    one = (1,) * len(shape)
+    scalar_shape = (1,) * len(shape)
+    data_factor = data_ratio.reshape(scalar_shape)
     if (position == 0) != swapped:
-        fixed = zero - fused_multiply_add(own, own_zero, other * other_zero)
-        inner = fused_multiply_add(value.astype(np.float32), other, fixed)
-        steps: list[Elementwise] = [Cast("float32"), Fma(own.reshape(one), inner)]
+        offset = zero - fused_multiply_add(data_ratio, data_zero, constant_ratio * constant_zero)
+        addend = fused_multiply_add(constant_codes.astype(np.float32), constant_ratio, offset)
+        steps: list[Elementwise] = [Cast("float32"), Fma(data_factor, addend)]
     else:
-        fixed = zero - fused_multiply_add(other, other_zero, own * own_zero)
-        product = value.astype(np.float64) * other.astype(np.float64)  # exact
-        steps = [Cast("float32"), Fma(own.reshape(one), fixed.reshape(one)), Fma(np.ones(one, np.float32), product)]
-    return [*steps, _unscaled(result, one)]
+        offset = zero - fused_multiply_add(constant_ratio, constant_zero, data_ratio * data_zero)
+        product = constant_codes.astype(np.float64) * constant_ratio.astype(np.float64)  # exact
+        ones = np.ones(scalar_shape, np.float32)
+        steps = [Cast("float32"), Fma(data_factor, offset.reshape(scalar_shape)), Fma(ones, product)]
+    return [*steps, _without_scale(result, scalar_shape)]
 
 
 def multiplied(
     name: str, shape: Shape, data: Dequantize, codes: Array, constant: Dequantize, result: QuantizeLinear
 ) -> list[Elementwise]:
     """QLinearMul: fl(fl((a - za) * (b - zb)) * fl(fl(sa * sb) / sy)) + zy, rounded with the zero point inside."""
-    one = (1,) * len(shape)
-    value = _broadcast(name, codes, shape) - constant.zero_point.reshape(one)
+    scalar_shape = (1,) * len(shape)
+    constant_integers = _broadcast(name, codes, shape) - constant.zero_point.reshape(scalar_shape)
     product = data.scale.astype(np.float32) * constant.scale.astype(np.float32)
-    factor = product.reshape(one) / result.scale.astype(np.float32).reshape(one)
+    factor = product.reshape(scalar_shape) / result.scale.astype(np.float32).reshape(scalar_shape)
     return [
         Cast("float32"),
-        Add(-data.zero_point.astype(np.float32).reshape(one)),
-        Mul(value.astype(np.float32)),
+        Add(-data.zero_point.astype(np.float32).reshape(scalar_shape)),
+        Mul(constant_integers.astype(np.float32)),
         Mul(factor),
-        Add(result.zero_point.astype(np.float32).reshape(one)),
-        _unscaled(result, one),
+        Add(result.zero_point.astype(np.float32).reshape(scalar_shape)),
+        _without_scale(result, scalar_shape),
     ]
 
 
@@ -205,9 +212,9 @@ def _ratio(part: Dequantize, result: QuantizeLinear) -> tuple[Array, Array]:
     return scale / output, part.zero_point.astype(np.float32).reshape(1)
 
 
-def _unscaled(result: QuantizeLinear, one: Shape) -> QuantizeLinear:
-    """Rounding and saturation alone."""
-    return replace(result, scale=np.ones(one, np.float32), zero_point=np.zeros(one, np.int64))
+def _without_scale(result: QuantizeLinear, scalar_shape: Shape) -> QuantizeLinear:
+    """The quantizer with scale 1 and zero point 0, which only rounds and saturates."""
+    return replace(result, scale=np.ones(scalar_shape, np.float32), zero_point=np.zeros(scalar_shape, np.int64))
 
 
 def _broadcast(name: str, codes: Array, shape: Shape) -> Array:
@@ -218,12 +225,13 @@ def _broadcast(name: str, codes: Array, shape: Shape) -> Array:
     except ValueError:
         fits = False
     if not fits:
-        raise fail("HG023", name, f"an operand of shape {list(codes.shape)} for data of shape {list(shape)}.")
+        text = f"a constant operand of shape {list(codes.shape)} for data of shape {list(shape)}."
+        raise fail("HG023", name, text, "It must broadcast to the shape of the data.")
     return codes.reshape((1,) * (len(shape) - codes.ndim) + codes.shape)
 
 
 def approximate(name: str, scales: list[float], zeros: list[int]) -> Parameters:
-    """Multipliers and a shift that come closest to a float add of int8 codes. Raises HG022."""
+    """The multipliers and the shift that approximate a float addition of int8 codes best. Raises HG022."""
     (a, b, c), (za, zb, zc) = scales, zeros
     try:
         return derive(a, za, b, zb, c, zc)

@@ -1,6 +1,6 @@
-"""Quantizers of QONNX: IntQuant (Quant), Trunc, BipolarQuant, MultiThreshold. FloatQuant has a file of its own.
+"""Quantizers of QONNX: IntQuant (Quant), Trunc, BipolarQuant, MultiThreshold. FloatQuant has its own module.
 
-Raise HG013, HG014, HG020 to HG027.
+All raise HG013, HG014, HG020 to HG027.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from hlsgen.frontend.quantizer_parameters import QuantizerParameters
 from hlsgen.ir.ops import Bipolar, Cast, IntQuant, MultiThreshold, SignedBit, Trunc
 from hlsgen.numerics.fixed import int_type
 
-#: Most thresholds of a MultiThreshold.
+#: Maximum number of thresholds of a MultiThreshold, per channel.
 MAX_STEPS = (1 << 16) - 1
 
 
-def of_numbers(convert: Callable[[NodeContext], Imported]) -> Callable[[NodeContext], Imported]:
-    """The importing function of a quantizer, also of integers that float32 has: as numpy divides them by float32 numbers."""
+def accepting_integers(convert: Callable[[NodeContext], Imported]) -> Callable[[NodeContext], Imported]:
+    """Extend the importing function of a quantizer to integers of at most 16 bits, cast to float32 as numpy does."""
 
     def converted(node: NodeContext) -> Imported:
         kind = np.dtype(node.dtype)
@@ -38,12 +38,14 @@ def of_numbers(convert: Callable[[NodeContext], Imported]) -> Callable[[NodeCont
 
 
 def bipolar_quant(node: NodeContext) -> Imported:
+    """BipolarQuant: the scale, or minus the scale for negative numbers."""
     with QuantizerParameters(node, ["scale"]) as p:
         scale = p.scale(0)
     return elementwise(node, Bipolar(scale, np.ones((1,) * len(node.shape), np.float32)))
 
 
 def int_quant(node: NodeContext) -> Imported:
+    """IntQuant; signed codes of one bit become Bipolar."""
     with QuantizerParameters(node, ["scale", "zeropt", "bitwidth"]) as p:
         scale, zero, bits = p.scale(0), p.zero_point(1), p.bits(2)
         signed, narrow = p.flag("signed", 1), p.flag("narrow", 0)
@@ -54,7 +56,7 @@ def int_quant(node: NodeContext) -> Imported:
 
 
 def trunc(node: NodeContext) -> Imported:
-    """Version 1 has the inputs X, scale, zeropt and both bit widths; version 2 has out_scale in front of the last."""
+    """Trunc: version 1 has the inputs X, scale, zeropt and both bit widths; version 2 has out_scale before the last."""
     if node.version <= 1 and len(node.inputs) < 6:
         with QuantizerParameters(node, ["scale", "zeropt", "in_bitwidth", "out_bitwidth"]) as p:
             scale, zero = p.scale(0), p.zero_point(1)
@@ -73,35 +75,38 @@ def trunc(node: NodeContext) -> Imported:
     with np.errstate(all="ignore"):
         divisor = np.asarray(2 ** np.round(np.log2(out_scale / scale)))
     if not (np.isfinite(divisor) & (divisor > 0)).all():
-        raise fail(
-            "HG022", node.name, "out_scale / scale is out of range.", "Supported: a ratio that float32 can hold."
-        )
+        text = "the ratio out_scale / scale is not a positive finite power of two after rounding."
+        raise fail("HG022", node.name, text, "Supported: a ratio within the range of float32.")
     type_ = int_type(bits, signed, narrow)
     return elementwise(node, Trunc(scale, zero, divisor, np.asarray(zero / divisor), out_scale, type_, mode))
 
 
 def multi_threshold(node: NodeContext) -> Imported:
+    """MultiThreshold: out_bias plus out_scale times the number of thresholds that the element reaches."""
     shape, attrs = node.shape, node.attrs
     layouts = {0: None, 1: None, 2: "NC", 3: "NWC", 4: "NCHW"}
     with QuantizerParameters(node, ["thresholds"]) as p:
         layout = str(attrs.get("data_layout") or layouts.get(len(shape)) or "")
         axis = layout.index("C") if "C" in layout else 1
         if "data_layout" in attrs and len(layout) != len(shape):
-            p.error("HG013", f"data_layout is {layout!r} for data of shape {list(shape)}.", "One letter per axis.")
+            text = f"attribute data_layout is {layout!r} for data of shape {list(shape)}."
+            p.error("HG013", text, "It must have one letter per axis.")
         scale, bias = p.number("out_scale", 1.0), p.number("out_bias", 0.0)
         if not (np.isfinite(scale) and np.isfinite(bias)) or scale == 0:
-            p.error("HG022", f"out_scale {scale}, out_bias {bias}.", "Both must be finite, the scale not 0.")
-        table = p.array(0)
-        if table.ndim == 2 and table.shape[1] > MAX_STEPS:
-            p.error("HG023", f"{table.shape[1]} thresholds.", f"Supported: at most {MAX_STEPS}.")
-        if table.ndim != 2 or axis >= len(shape) or table.shape[0] not in (1, shape[axis]):
+            text = f"attributes out_scale and out_bias are {scale} and {bias}."
+            p.error("HG022", text, "Both must be finite, and out_scale not 0.")
+        threshold_table = p.array(0)
+        if threshold_table.ndim == 2 and threshold_table.shape[1] > MAX_STEPS:
+            p.error("HG023", f"{threshold_table.shape[1]} thresholds per channel.", f"Supported: at most {MAX_STEPS}.")
+        if threshold_table.ndim != 2 or axis >= len(shape) or threshold_table.shape[0] not in (1, shape[axis]):
             p.error(
-                "HG023", f"thresholds of shape {list(table.shape)} for data of shape {list(shape)}, layout {layout}.",
+                "HG023",
+                f"thresholds of shape {list(threshold_table.shape)} for data of shape {list(shape)}, layout {layout}.",
                 "They must be (channels or 1, steps).",
-            )  # fmt: skip
-        if np.isnan(table).any():
-            p.error("HG027", "a threshold is NaN.")
-    form = [1] * len(shape)
-    form[axis] = table.shape[0]
-    thresholds = np.ascontiguousarray(table.T).reshape([table.shape[1], *form])
+            )
+        if np.isnan(threshold_table).any():
+            p.error("HG027", "a threshold is NaN.", "Every threshold must be a number: train again, or repair it.")
+    channels_shape = [1] * len(shape)
+    channels_shape[axis] = threshold_table.shape[0]
+    thresholds = np.ascontiguousarray(threshold_table.T).reshape([threshold_table.shape[1], *channels_shape])
     return elementwise(node, MultiThreshold(thresholds, scale, bias))

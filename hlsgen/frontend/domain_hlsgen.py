@@ -1,6 +1,6 @@
-"""Operators that standard ONNX lacks, in a domain of their own: QuantizedAdd, Requantize.
+"""Operators of the domain hlsgen, which standard ONNX lacks: QuantizedAdd, Requantize.
 
-Importing this registers their schemas, so that onnx.checker and onnx.shape_inference know them.
+Importing this module registers their schemas, so that onnx.checker and onnx.shape_inference know them.
 `OPERATORS` is for onnx.reference.ReferenceEvaluator(model, new_ops=OPERATORS).
 """
 
@@ -23,7 +23,7 @@ from hlsgen.numerics.quantized_add import BOUNDS, Parameters
 DOMAIN = "hlsgen"
 OPSET = 1
 
-#: Attribute -> the parameter that it is.
+#: Attribute of QuantizedAdd -> field of `Parameters`.
 ATTRIBUTES = {
     "zero_point_a": "zp0",
     "zero_point_b": "zp1",
@@ -44,28 +44,28 @@ Adds two int8 tensors of one shape. With sat_n saturation to n signed bits and w
     h = sat_16(wrap_32(t * 2^-shift))              where shift < 0; 0 where shift <= -32
     C = sat_8(sat_16(h - zero_point_c))
 
-A code q stands for (q + zero_point) / scale, unlike in QuantizeLinear.
+A code q represents (q + zero_point) / scale, unlike in QuantizeLinear.
 """
 
 
 def opset_import() -> onnx.OperatorSetIdProto:
-    """For the opset_imports of a model that holds such nodes."""
+    """The entry for the opset_imports of a model that contains such nodes."""
     return helper.make_opsetid(DOMAIN, OPSET)
 
 
 def make_quantized_add(a: str, b: str, c: str, parameters: Parameters, name: str | None = None) -> onnx.NodeProto:
     """The node c = QuantizedAdd(a, b)."""
-    attributes = {attribute: getattr(parameters, short) for attribute, short in ATTRIBUTES.items()}
+    attributes = {attribute: getattr(parameters, field) for attribute, field in ATTRIBUTES.items()}
     return helper.make_node("QuantizedAdd", [a, b], [c], name=name, domain=DOMAIN, **attributes)
 
 
 def quantized_add_parameters(node: onnx.NodeProto) -> Parameters:
     """The node's parameters; ValueError if one is missing or out of its bounds."""
-    given = {attribute.name: attribute.i for attribute in node.attribute}
-    missing = sorted(set(ATTRIBUTES) - set(given))
+    values = {attribute.name: attribute.i for attribute in node.attribute}
+    missing = sorted(set(ATTRIBUTES) - set(values))
     if missing:
-        raise ValueError(f"QuantizedAdd without {', '.join(missing)}")
-    return Parameters(**{short: given[attribute] for attribute, short in ATTRIBUTES.items()})
+        raise ValueError(f"QuantizedAdd lacks the attributes {', '.join(missing)}")
+    return Parameters(**{field: values[attribute] for attribute, field in ATTRIBUTES.items()})
 
 
 class QuantizedAdd(OpRun):
@@ -76,15 +76,15 @@ class QuantizedAdd(OpRun):
     def _run(self, a: Array, b: Array, **attributes: int) -> tuple[Array]:
         for operand in (a, b):
             if operand.dtype != np.int8:
-                raise ValueError(f"QuantizedAdd takes int8, not {operand.dtype}")
+                raise ValueError(f"QuantizedAdd needs int8 operands, not {operand.dtype}")
         if a.shape != b.shape:
-            raise ValueError(f"QuantizedAdd takes one shape, not {a.shape} and {b.shape}")
-        return (Parameters(**{short: attributes[attribute] for attribute, short in ATTRIBUTES.items()}).apply(a, b),)
+            raise ValueError(f"QuantizedAdd needs operands of one shape, not {a.shape} and {b.shape}")
+        return (Parameters(**{field: attributes[attribute] for attribute, field in ATTRIBUTES.items()}).apply(a, b),)
 
 
 _REQUANTIZE = """
 Rescales an int32 tensor by integers: Y = saturate(zero_point + rounded(X * multiplier, shift)), by one of
-the conventions that runtimes have. multiplier (0 to 2^31 - 1) and shift are scalars or hold one value for
+the conventions of runtimes. multiplier (0 to 2^31 - 1) and shift are scalars or have one value for
 each index of `axis`.
 
     floor    (X * multiplier) >> shift, toward minus infinity
@@ -110,15 +110,19 @@ class Requantize(OpRun):
     def _run(
         self, x: Array, multiplier: Array, shift: Array, zero_point: Array, rounding: str = "double", axis: int = -1
     ) -> tuple[Array]:
-        form = [1] * x.ndim
+        along_axis = [1] * x.ndim
         if multiplier.size > 1 or shift.size > 1:
-            form[axis] = x.shape[axis]
-        whole = [np.broadcast_to(v.astype(np.int64).ravel(), max(form)).reshape(form) for v in (multiplier, shift)]
+            along_axis[axis] = x.shape[axis]
+        multipliers, shifts = (
+            np.broadcast_to(v.astype(np.int64).ravel(), max(along_axis)).reshape(along_axis)
+            for v in (multiplier, shift)
+        )
         limits = np.iinfo(zero_point.dtype)
         type_ = IntType(int(limits.min), int(limits.max))
-        nothing = np.zeros((1,) * x.ndim, np.int64)
+        addend = np.zeros((1,) * x.ndim, np.int64)
         zero = zero_point.astype(np.int64).reshape((1,) * x.ndim)
-        op = ops.Requantize(ops.Convention(rounding), whole[0], nothing, whole[1], zero, type_, str(zero_point.dtype))
+        convention, dtype = ops.Convention(rounding), str(zero_point.dtype)
+        op = ops.Requantize(convention, multipliers, addend, shifts, zero, type_, dtype)
         return (quantize(op, x).astype(zero_point.dtype),)
 
 
@@ -126,9 +130,9 @@ OPERATORS = [QuantizedAdd, Requantize]
 
 
 def _infer(context: Any) -> None:
-    """Type and shape of C: those of A and B, which have to agree as far as they are known."""
-    for attribute, short in ATTRIBUTES.items():
-        proto, (low, high) = context.get_attribute(attribute), BOUNDS[short]
+    """Set the type of C, and its shape from the known shapes of A and B, which must agree."""
+    for attribute, field in ATTRIBUTES.items():
+        proto, (low, high) = context.get_attribute(attribute), BOUNDS[field]
         if proto is not None and not low <= proto.i <= high:
             raise InferenceError(f"QuantizedAdd: {attribute} = {proto.i} is not within {low} and {high}")
     inputs = [context.get_input_type(k) for k in range(2)]
@@ -138,12 +142,12 @@ def _infer(context: Any) -> None:
     if shapes:
         dims = [list(shape.dim) for shape in shapes]
         if len(dims[0]) != len(dims[-1]):
-            raise InferenceError(f"QuantizedAdd: ranks {len(dims[0])} and {len(dims[-1])}")
+            raise InferenceError(f"QuantizedAdd: ranks {len(dims[0])} and {len(dims[-1])} differ")
         result.tensor_type.shape.SetInParent()
         for first, second in zip(dims[0], dims[-1], strict=True):
-            known = [dim.dim_value for dim in (first, second) if dim.HasField("dim_value")]
-            if len(set(known)) > 1:
-                raise InferenceError(f"QuantizedAdd: dimensions {known[0]} and {known[1]}")
+            sizes = [dim.dim_value for dim in (first, second) if dim.HasField("dim_value")]
+            if len(set(sizes)) > 1:
+                raise InferenceError(f"QuantizedAdd: dimensions {sizes[0]} and {sizes[1]} differ")
             source = second if second.HasField("dim_value") or not first.ByteSize() else first
             result.tensor_type.shape.dim.add().CopyFrom(source)
     context.set_output_type(0, result)
@@ -160,18 +164,18 @@ def _schema() -> defs.OpSchema:
         outputs=[kind.FormalParameter("C", "T", "The sum.")],
         type_constraints=[("T", ["tensor(int8)"], "Codes are int8.")],
         attributes=[
-            kind.Attribute(name, kind.AttrType.INT, f"{BOUNDS[short][0]} to {BOUNDS[short][1]}.")
-            for name, short in ATTRIBUTES.items()
+            kind.Attribute(name, kind.AttrType.INT, f"{BOUNDS[field][0]} to {BOUNDS[field][1]}.")
+            for name, field in ATTRIBUTES.items()
         ],
     )
-    # Releases of onnx that do not take Python functions check such nodes but infer no shapes.
+    # Releases of onnx without Python inference functions check such nodes but infer no shapes.
     if hasattr(schema, "set_type_and_shape_inference_function"):
         schema.set_type_and_shape_inference_function(_infer)
     return schema
 
 
 def _infer_requantize(context: Any) -> None:
-    """Type of the zero point, shape of X."""
+    """Set the type of Y to the zero point's, and its shape to X's."""
     x, zero = context.get_input_type(0), context.get_input_type(3)
     result = onnx.TypeProto()
     if zero is not None:
@@ -212,5 +216,5 @@ def _requantize_schema() -> defs.OpSchema:
 for _name, _make in (("QuantizedAdd", _schema), ("Requantize", _requantize_schema)):
     if not defs.has(_name, OPSET, DOMAIN):
         defs.register_schema(_make())
-        # The registry outlives the interpreter, the Python function in the schema must not.
+        # The registry outlives the interpreter; the Python function in the schema must not.
         atexit.register(defs.deregister_schema, _name, OPSET, DOMAIN)

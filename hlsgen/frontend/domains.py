@@ -1,4 +1,4 @@
-"""Domains of operators, as node.domain has them."""
+"""Domains of operators, as in node.domain."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ ONNX = frozenset(["", "ai.onnx"])
 QONNX = frozenset(
     ["qonnx.custom_op.general", "qonnx", "finn.custom_op.general", "finn.custom_op", "finn", "onnx.brevitas"]
 )
-#: QONNX operators on images whose channels are the last axis.
+#: QONNX operators on images with the channels as the last axis.
 CHANNELS_LAST = "qonnx.custom_op.channels_last"
 #: onnxruntime.
 MICROSOFT = "com.microsoft"
-#: Operators that standard ONNX lacks: hlsgen.frontend.dialect.
+#: Operators that standard ONNX lacks: hlsgen.frontend.domain_hlsgen.
 HLSGEN = domain_hlsgen.DOMAIN

@@ -1,4 +1,4 @@
-"""A node that stands for many: what those get that put them in its place, and what they have in common."""
+"""Replacement of one node by many: the interface of the expanding functions, and their common helpers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hlsgen.frontend.constant_folding import Const, Tensor
 
 @dataclass(frozen=True)
 class Part:
-    """Nodes that follow, the constants that they take, by name, and the tensors that later parts take."""
+    """The next nodes of an expansion, their constants by name, and the tensors that later parts use."""
 
     nodes: list[onnx.NodeProto]
     constants: dict[str, Const]
@@ -24,9 +24,9 @@ class Part:
 
 @dataclass
 class Expansion:
-    """What the importer knows of the node. `tensors` grows while the parts are imported.
+    """The node to be expanded, and the importer's tensors by name, which grow while its parts are imported.
 
-    `once`: a body that all steps can share stays one (`loop_once`).
+    `once`: keep one body if all steps can share it (`loop_once`).
     """
 
     proto: onnx.NodeProto
@@ -35,46 +35,48 @@ class Expansion:
     opset: int
     once: bool = False
 
-    def constant(self, tensor: str) -> Const | None:
-        found = self.tensors.get(tensor)
-        return found if isinstance(found, Const) else None
+    def constant(self, name: str) -> Const | None:
+        """The tensor of that name if it is a constant."""
+        tensor = self.tensors.get(name)
+        return tensor if isinstance(tensor, Const) else None
 
-    def shape(self, tensor: str) -> tuple[int, ...]:
-        """Raises HG012."""
-        found = self.tensors.get(tensor)
-        shape = found.array.shape if isinstance(found, Const) else found.shape if found else None
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of the tensor of that name. Raises HG012."""
+        tensor = self.tensors.get(name)
+        shape = tensor.array.shape if isinstance(tensor, Const) else tensor.shape if tensor else None
         if shape is None:
-            raise fail("HG012", self.name, f"the shape of {tensor!r} is not known.")
+            hint = "Correct the errors of the nodes before it; they determine the shape."
+            raise fail("HG012", self.name, f"the shape of tensor {name!r} is not known.", hint)
         return tuple(shape)
 
 
-def renamed(names: list[str], outputs: list[str], where: str) -> list[onnx.NodeProto]:
-    """The node's outputs by their names."""
+def renamed(names: list[str], outputs: list[str], prefix: str) -> list[onnx.NodeProto]:
+    """Identity nodes from tensors `names` to the used ones of `outputs`."""
     return [
-        helper.make_node("Identity", [name], [output], name=f"{where}/{output}")
+        helper.make_node("Identity", [name], [output], name=f"{prefix}/{output}")
         for name, output in zip(names, outputs, strict=True)
         if output
     ]
 
 
 def stack_of(
-    node: Expansion, parts: list[str], output: str, axis: int, where: str
+    node: Expansion, parts: list[str], output: str, axis: int, name: str
 ) -> tuple[list[onnx.NodeProto], dict[str, Const]]:
-    """Tensors one behind the other along a new axis."""
-    nodes, widened, axes = [], [], f"{where}/axes"
+    """(nodes, constants) that stack tensors along a new axis; `name`: of the last node."""
+    nodes, widened, axes = [], [], f"{name}/axes"
     for n, part in enumerate(parts):
-        widened.append(f"{where}/{n}")
+        widened.append(f"{name}/{n}")
         if node.opset < 13:
-            nodes.append(helper.make_node("Unsqueeze", [part], [widened[-1]], name=f"{where}/{n}", axes=[axis]))
+            nodes.append(helper.make_node("Unsqueeze", [part], [widened[-1]], name=f"{name}/{n}", axes=[axis]))
         else:
-            nodes.append(helper.make_node("Unsqueeze", [part, axes], [widened[-1]], name=f"{where}/{n}"))
-    nodes.append(helper.make_node("Concat", widened, [output], name=where, axis=axis))
+            nodes.append(helper.make_node("Unsqueeze", [part, axes], [widened[-1]], name=f"{name}/{n}"))
+    nodes.append(helper.make_node("Concat", widened, [output], name=name, axis=axis))
     return nodes, {axes: Const(np.array([axis], np.int64))}
 
 
-def axis_of(node: Expansion, axis: int, tensor: str, more: int) -> int:
-    """An axis of a tensor, or of it with `more` axes; counted from the first."""
-    rank = len(node.shape(tensor)) + more
+def axis_of(node: Expansion, axis: int, tensor: str, added_axes: int) -> int:
+    """`axis` of a tensor, or of a stack with `added_axes` more axes, as a number that is not negative. Raises HG013."""
+    rank = len(node.shape(tensor)) + added_axes
     if not -rank <= axis < rank:
-        raise fail("HG013", node.name, f"axis {axis} of a tensor of {rank} axes.")
+        raise fail("HG013", node.name, f"axis {axis} of a tensor of {rank} axes.", f"Use {-rank} to {rank - 1}.")
     return axis % rank

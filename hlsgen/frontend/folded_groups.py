@@ -1,4 +1,4 @@
-"""Integer operators of onnxruntime on constants alone, as in the first step of a loop that is unrolled."""
+"""onnxruntime's integer operators on constants only, as in the first step of an unrolled loop."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from hlsgen.ir.ops import Elementwise
 from hlsgen.numerics.fixed import Array
 
 
-def of_steps(convert: Callable[[NodeContext], Imported]) -> Callable[[NodeContext], list[Const]]:
-    """The fold of an operator: what its steps, as `convert` imports it, make of its first input."""
+def fold_by_steps(convert: Callable[[NodeContext], Imported]) -> Callable[[NodeContext], list[Const]]:
+    """The constant evaluation of an operator: its steps, imported by `convert`, applied to its first input."""
 
     def fold(node: NodeContext) -> list[Const]:
-        """Raises HG010 for steps that have no value here, and what `convert` raises."""
+        """Raises HG010 for steps that cannot be evaluated here, and the codes that `convert` raises."""
         data = node.constant(0)
         if data is None:
             raise _refused(node)
-        known = Dynamic(data.array.shape, data.array.dtype.name, None)
-        value = data.array
-        for op, shape in convert(replace(node, inputs=(known, *node.inputs[1:]))).outputs[0]:
-            value = _result(node, op, shape, value)
-        return [Const(value)]
+        as_computed = Dynamic(data.array.shape, data.array.dtype.name, None)
+        array = data.array
+        for op, shape in convert(replace(node, inputs=(as_computed, *node.inputs[1:]))).outputs[0]:
+            array = _result(node, op, shape, array)
+        return [Const(array)]
 
     return fold
 
 
-def _result(node: NodeContext, op: Op, shape: Shape, value: Array) -> Array:
+def _result(node: NodeContext, op: Op, shape: Shape, array: Array) -> Array:
     match op:
         case MatMulInteger(weight, zero_point):
-            return np.asarray((value.astype(np.int64) - zero_point) @ weight.T, np.int32)
+            return np.asarray((array.astype(np.int64) - zero_point) @ weight.T, np.int32)
         case Reshape():
-            return np.asarray(value.reshape(shape))
+            return np.asarray(array.reshape(shape))
         case Transpose(perm):
-            return np.asarray(value.transpose(perm))
+            return np.asarray(array.transpose(perm))
     if not isinstance(op, Elementwise):
         raise _refused(node)
-    result = np.asarray(apply(op, value))
+    result = np.asarray(apply(op, array))
     return np.asarray(result, getattr(op, "dtype", result.dtype))
 
 

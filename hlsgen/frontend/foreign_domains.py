@@ -1,4 +1,4 @@
-"""Operators of other tools' domains: what they are, and what to do instead."""
+"""Operators of other tools' domains, and how to export a model without them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _QDQ = f"Export the model with {_STANDARD} or with the quantizers of QONNX inste
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool by the domains of its nodes, or by what the names of its operators begin with; and how to export from it."""
+    """A tool, recognized by the domains of its nodes or the prefixes of its operators; `advice`: its export to ONNX."""
 
     name: str
     domains: tuple[str, ...]
     prefixes: tuple[str, ...]
-    way_on: str
+    advice: str
 
 
 _TOOLS = (
@@ -38,7 +38,8 @@ _TOOLS = (
         "OpenVINO (NNCF)",
         ("org.openvinotoolkit",),
         ("FakeQuantize",),
-        f"Quantize the ONNX model itself with nncf.quantize, which writes {_STANDARD}; or write each FakeQuantize as such a pair.",
+        f"Quantize the ONNX model itself with nncf.quantize, which writes {_STANDARD}; "
+        "or write each FakeQuantize as such a pair.",
     ),
     Tool(
         "TensorRT (Model Optimizer)",
@@ -74,13 +75,16 @@ _TOOLS = (
 
 
 def unknown_domain(domain: str, op_type: str, node: str) -> HlsgenError:
-    """HG011, with the tool that the operator belongs to, if it is known."""
+    """HG011 for an operator of an unknown domain, with the name of the tool if it is known."""
     tool = next((t for t in _TOOLS if domain in t.domains), None)
     tool = tool or next((t for t in _TOOLS if op_type.startswith(t.prefixes or ("\0",))), None)
     if tool is None:
         return fail(
-            "HG011", node, f"operator {op_type} of domain {domain!r}, whose meaning hlsgen does not know.",
+            "HG011",
+            node,
+            f"hlsgen does not know operator {op_type} of domain {domain!r}.",
             f"{_QDQ}; or remove the node. QONNX domains: {', '.join(sorted(QONNX))}.",
-        )  # fmt: skip
+        )
     kind = "quantizer" if "uant" in op_type or "Neuron" in op_type else "operator"
-    return fail("HG011", node, f"{op_type} of domain {domain!r} is an own {kind} of {tool.name}.", tool.way_on)
+    text = f"{op_type} of domain {domain!r} is a {kind} of {tool.name}, which hlsgen does not know."
+    return fail("HG011", node, text, tool.advice)

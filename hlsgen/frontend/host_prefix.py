@@ -1,7 +1,7 @@
-"""Which tensors before the first layer are the host's, and which hardware has.
+"""Assignment of the tensors before the first layer to the host or to hardware.
 
-The host has floats of an input that branches, on every way up to the first quantizer. Hardware has integers that are
-declared, and pools of dequantized codes that onnxruntime computes on the codes.
+The host computes the floats of a branching input, on every path up to the first quantizer. Hardware computes declared
+integers, and pools of dequantized codes that onnxruntime computes on the codes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import onnx
 from hlsgen.frontend.operator_rule import Role
 from hlsgen.frontend.rules import is_hardware, known_rule
 
-#: Operators without the host's rule whose results are computed element by element, or only renamed.
-_NOT_THE_HOSTS = ("Concat", "Pack")
-#: Operators that onnxruntime moves DequantizeLinear behind, and QuantizeLinear in front of.
+#: Operators that the host does not run, though they only compute element by element or move elements.
+_HARDWARE_ONLY = ("Concat", "Pack")
+#: Operators past which onnxruntime moves DequantizeLinear downstream and QuantizeLinear upstream.
 _MOVES = ("Identity", "MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 _AVERAGES = ("AveragePool", "GlobalAveragePool")
 
@@ -23,44 +23,45 @@ _AVERAGES = ("AveragePool", "GlobalAveragePool")
 def before_quantizers(
     nodes: Iterable[onnx.NodeProto], inputs: Iterable[str], constants: Collection[str], typed: Collection[str]
 ) -> set[str]:
-    """Tensors from an input to the quantizers behind it, of inputs of which every way ends in one.
+    """Tensors from an input to its quantizers, for inputs whose paths all end in a quantizer.
 
-    `nodes`: on which the outputs depend, in order. `typed`: inputs that go to hardware as they are; "" for all.
+    nodes   the nodes that the outputs depend on, in order
+    typed   inputs that hardware receives as they are; "" for all
     """
-    nodes, known = list(nodes), set(constants)
+    nodes, constant = list(nodes), set(constants)
     for node in nodes:
-        if all(i in known for i in node.input if i):
-            known.update(node.output)
+        if all(i in constant for i in node.input if i):
+            constant.update(node.output)
     users: dict[str, list[onnx.NodeProto]] = {}
     for node in nodes:
-        for name in dict.fromkeys(i for i in node.input if i and i not in known):
+        for name in dict.fromkeys(i for i in node.input if i and i not in constant):
             users.setdefault(name, []).append(node)
-    found: set[str] = set()
-    for one in inputs:
-        if one not in typed and "" not in typed:
-            found |= _until_quantizers(one, users, known) or set()
-    return found
+    host_tensors: set[str] = set()
+    for source in inputs:
+        if source not in typed and "" not in typed:
+            host_tensors |= _until_quantizers(source, users, constant) or set()
+    return host_tensors
 
 
 def integers_until_hardware(
     nodes: Iterable[onnx.NodeProto], inputs: Iterable[str], typed: Mapping[str, bool]
-) -> set[str]:  # fmt: skip
-    """Tensors from the inputs that go to hardware as integers to quantizers and layers."""
-    found = {name for name in inputs if typed.get(name, typed.get("", False))}
+) -> set[str]:
+    """Tensors between the inputs that hardware receives as integers and the first quantizers and layers."""
+    integers = {name for name in inputs if typed.get(name, typed.get("", False))}
     for node in nodes:
-        if not found.isdisjoint(node.input) and not is_hardware(node):
-            found.update(node.output)
-    return found
+        if not integers.isdisjoint(node.input) and not is_hardware(node):
+            integers.update(node.output)
+    return integers
 
 
 def pools_of_codes(nodes: Iterable[onnx.NodeProto], kinds: Mapping[str, int]) -> set[str]:
-    """Tensors from DequantizeLinear of an input of 8-bit codes to a QuantizeLinear, if only average pools and moves are between.
+    """Tensors between DequantizeLinear of an 8-bit input and a QuantizeLinear, with only average pools and moves.
 
     onnxruntime runs such a group as a QLinear pool. `kinds`: the element types of the inputs, by name.
     """
     codes = {name for name, kind in kinds.items() if kind in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)}
     paths: dict[str, tuple[set[str], bool]] = {}
-    found: set[str] = set()
+    pooled: set[str] = set()
     for node in nodes:
         data, result = node.input[0] if node.input else "", node.output[0] if node.output else ""
         if data in codes and node.op_type in _MOVES:
@@ -71,25 +72,28 @@ def pools_of_codes(nodes: Iterable[onnx.NodeProto], kinds: Mapping[str, int]) ->
             tensors, averaged = paths[data]
             paths[result] = tensors | {result}, averaged or node.op_type in _AVERAGES
         elif data in paths and node.op_type == "QuantizeLinear" and paths[data][1]:
-            found |= paths[data][0]
-    return found
+            pooled |= paths[data][0]
+    return pooled
 
 
-def _until_quantizers(name: str, users: dict[str, list[onnx.NodeProto]], known: Collection[str]) -> set[str] | None:
-    """The tensors from one to quantizers; None if a way does not end in one, or not with what the host does."""
-    found, ways = {name}, [name]
-    for tensor in ways:
+def _until_quantizers(name: str, users: dict[str, list[onnx.NodeProto]], constant: Collection[str]) -> set[str] | None:
+    """The tensors from tensor `name` to quantizers, itself included.
+
+    Returns None if a path does not end in a quantizer, or has an operator that the host does not run.
+    """
+    tensors, queue = {name}, [name]
+    for tensor in queue:
         if not users.get(tensor):
             return None
         for node in users[tensor]:
             rule = known_rule(node.domain, node.op_type)
-            single = [i for i in node.input if i and i not in known] == [tensor]
+            single = [i for i in node.input if i and i not in constant] == [tensor]
             if rule is None or not single or len(node.output) != 1 or node.input[0] != tensor:
                 return None
             if rule.role is Role.QUANTIZER:
                 continue
-            if (rule.role is Role.LAYER or node.op_type in _NOT_THE_HOSTS) and not rule.host_first:
+            if (rule.role is Role.LAYER or node.op_type in _HARDWARE_ONLY) and not rule.host_first:
                 return None
-            found.add(node.output[0])
-            ways.append(node.output[0])
-    return found
+            tensors.add(node.output[0])
+            queue.append(node.output[0])
+    return tensors

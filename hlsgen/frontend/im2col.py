@@ -1,4 +1,4 @@
-"""Im2Col, and the MatMuls behind it, as convolutions."""
+"""Im2Col, and the MatMuls after it, as convolutions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from hlsgen.diagnostics import fail
-from hlsgen.frontend.channels_last import ImageAxes, elements, image_axes, result_of, whole, window
+from hlsgen.frontend.channels_last import ImageAxes, elements, image_axes, result_of, whole_numbers, window
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
 from hlsgen.ir import Conv, MatMul, Pad, Step
 from hlsgen.ir.rewrite import pruned
@@ -15,48 +15,49 @@ from hlsgen.numerics.fixed import Array
 
 
 def with_convolutions(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """The steps with every MatMul of windows replaced by one convolution; the last one stays the last."""
+    """The steps with every MatMul of windows replaced by one convolution; the last step stays last."""
     result = list(steps)
     for i, step in enumerate(steps):
-        before = steps[step.inputs[0] - 1] if step.inputs and step.inputs[0] else None
-        if isinstance(step.op, MatMul) and before is not None and is_patches(before.op):
-            assert isinstance(before.op, Conv)
-            result[i] = replace(step, op=absorbed(before.op, step.op), inputs=before.inputs)
+        producer = steps[step.inputs[0] - 1] if step.inputs and step.inputs[0] else None
+        if isinstance(step.op, MatMul) and producer is not None and is_patches(producer.op):
+            assert isinstance(producer.op, Conv)
+            result[i] = replace(step, op=absorbed(producer.op, step.op), inputs=producer.inputs)
     return tuple(pruned(result, len(result))[0])
 
 
 def im2col(node: NodeContext) -> Imported:
-    """Im2Col: every window of (1, h, w, c) as a vector, kernel row by row, channels last: a Conv of weights 0 and 1.
+    """Im2Col as a Conv with weights 0 and 1: every window of (1, h, w, c) as a vector, row by row, channels last.
 
     Raises HG004, HG010, HG013, HG023.
     """
     name, shape, attrs = node.name, node.shape, node.attrs
     data = image_axes(name, shape, last=True)
     if len(shape) != 4:
-        raise fail("HG023", name, f"data of shape {list(shape)}.", "Im2Col takes (n, height, width, channels).")
+        text = f"data of shape {list(shape)} is no image."
+        raise fail("HG023", name, text, "Im2Col needs (n, height, width, channels).")
     for key in ("kernel_size", "stride"):
         if key not in attrs:
-            raise fail("HG013", name, f"attribute {key} is missing.")
-    kernel = whole(name, attrs, "kernel_size", 2, 1)
-    pads = whole(name, attrs, "pad_amount", 4, 0, 0)
+            raise fail("HG013", name, f"attribute {key} is missing.", "Im2Col needs kernel_size and stride.")
+    kernel = whole_numbers(name, attrs, "kernel_size", 2, 1)
+    pads = whole_numbers(name, attrs, "pad_amount", 4, 0, 0)
     size = elements((*kernel, data.channels))
     ops: ShapedOps = []
-    value = attrs.get("pad_value", 0)
-    if value and any(pads):
+    pad_value = attrs.get("pad_value", 0)
+    if pad_value and any(pads):
         n, height, width, channels = shape
-        top, left, bottom, right = pads
-        data = ImageAxes((n, height + top + bottom, width + left + right, channels), True)
-        ops.append((Pad((top, left, bottom, right), float(value)), data.image))
+        pad_top, pad_left, pad_bottom, pad_right = pads
+        data = ImageAxes((n, height + pad_top + pad_bottom, width + pad_left + pad_right, channels), True)
+        ops.append((Pad((pad_top, pad_left, pad_bottom, pad_right), float(pad_value)), data.image))
         pads = [0] * 4
-    window_attrs = {"strides": whole(name, attrs, "stride", 2, 1), "pads": pads}
-    window_attrs |= {"dilations": whole(name, attrs, "dilations", 2, 1)}
+    window_attrs = {"strides": whole_numbers(name, attrs, "stride", 2, 1), "pads": pads}
+    window_attrs |= {"dilations": whole_numbers(name, attrs, "dilations", 2, 1)}
     place = window(name, window_attrs, data, kernel, size)
     step = Conv(_unit(size).reshape(size, *kernel, data.channels), np.ones(size, np.float32), place, 1)
     return Imported(([*ops, (step, result_of(data, place, size))],))
 
 
 def _unit(size: int) -> Array:
-    """The unit matrix, int64, in 2 * size - 1 numbers: nothing may be written to it."""
+    """The unit matrix, int64, as a read-only view of 2 * size - 1 numbers."""
     line = np.zeros(2 * size - 1, np.int64)
     line[size - 1] = 1
     step = line.itemsize
@@ -64,7 +65,7 @@ def _unit(size: int) -> Array:
 
 
 def is_patches(step: object) -> bool:
-    """Whether a step is the Conv of an Im2Col, which gives every window as a vector."""
+    """True for the Conv of an Im2Col, which produces every window as a vector."""
     if not isinstance(step, Conv) or step.groups != 1 or len(step.weight) != elements(step.weight.shape[1:]):
         return False
     matrix = step.weight.reshape(len(step.weight), -1)
@@ -72,16 +73,16 @@ def is_patches(step: object) -> bool:
 
 
 def absorbed(patches: Conv, product: MatMul) -> Conv:
-    """The one convolution that Im2Col and a MatMul behind it are.
+    """Im2Col and the MatMul after it as one convolution.
 
-    Depthwise if every output takes one channel only, the channels in order.
+    It is depthwise if every output depends on one channel only, in the order of the channels.
     """
     outputs = len(product.weight)
     channels = patches.weight.shape[-1]
     weight = product.weight.reshape(outputs, *patches.weight.shape[1:])
     if channels > 1 and outputs % channels == 0:
-        own = np.arange(outputs) // (outputs // channels)
-        only = np.take_along_axis(weight, own[:, None, None, None], axis=3)
-        if np.count_nonzero(only) == np.count_nonzero(weight):
-            return Conv(np.ascontiguousarray(only), product.scale, patches.window, channels)
+        channel_by_output = np.arange(outputs) // (outputs // channels)
+        depthwise = np.take_along_axis(weight, channel_by_output[:, None, None, None], axis=3)
+        if np.count_nonzero(depthwise) == np.count_nonzero(weight):
+            return Conv(np.ascontiguousarray(depthwise), product.scale, patches.window, channels)
     return Conv(weight, product.scale, patches.window, 1)

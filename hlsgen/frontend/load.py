@@ -1,4 +1,4 @@
-"""Reading a model file that is not to be trusted: bounded, and never leaving its folder."""
+"""Reading of untrusted model files: bounded, and never outside the file's folder."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from hlsgen.frontend.chosen_outputs import cut_to
 from hlsgen.frontend.foreign_attributes import drop_foreign_attributes
 from hlsgen.frontend.local_functions import inlined
 
-#: Larger files and tensors are refused.
+#: Bounds of a file, of a tensor, and of a graph.
 MAX_FILE_BYTES = 1 << 30
 MAX_ELEMENTS = 1 << 27
 MAX_NODES = 100_000
-#: Names that one message lists.
+#: Maximum number of names in a message.
 _LISTED = 5
 
 
 def read_model(path: Path, problems: Collector | None = None, outputs: Sequence[str] = ()) -> onnx.ModelProto:
-    """Parses `path`; external tensor data is read in, from the model's own folder only.
+    """Parse `path` and read its external tensor data, from the model's own folder only.
 
-    Calls of the model's own functions are replaced by their nodes. Attributes of other tools on standard nodes are removed,
-    with a warning in `problems`. The graph is cut to `outputs`, unless there are none. Raises HlsgenError with HG001..HG004,
-    HG010, HG040.
+    Calls of the model's own functions are replaced by their nodes. Attributes of other tools on standard nodes are
+    removed, with a warning in `problems`. The graph is cut to `outputs` if there are any. Raises HlsgenError with
+    HG001..HG004, HG010, HG015, HG040.
     """
     model = _parse(path, _read(path), outputs)
     foreign = drop_foreign_attributes(model.graph)
@@ -41,9 +41,9 @@ def read_model(path: Path, problems: Collector | None = None, outputs: Sequence[
 def _read(path: Path) -> bytes:
     try:
         if path.is_dir():
-            inside = sorted(found.name for found in path.glob("*.onnx"))[:3]
+            inside = sorted(file.name for file in path.glob("*.onnx"))[:3]
             hint = (
-                f"Name the file in it: {', '.join(str(path / name) for name in inside)}."
+                f"Name a file in it: {', '.join(str(path / name) for name in inside)}."
                 if inside
                 else "Name an .onnx file."
             )
@@ -52,14 +52,16 @@ def _read(path: Path) -> bytes:
             raise fail("HG001", str(path), "no such file.", "Give the path of an .onnx file.")
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
-            raise fail("HG004", str(path), f"{size} bytes; at most {MAX_FILE_BYTES} are read.")
+            hint = f"At most {MAX_FILE_BYTES} bytes are read: keep large tensors in external data files."
+            raise fail("HG004", str(path), f"the file has {size} bytes.", hint)
         return path.read_bytes()
     except (OSError, ValueError) as error:
-        raise fail("HG001", str(path), f"{getattr(error, 'strerror', None) or error}.") from None
+        text = f"the file cannot be read: {getattr(error, 'strerror', None) or error}."
+        raise fail("HG001", str(path), text, "Check the path and its permissions.") from None
 
 
 def _message(path: Path, data: bytes) -> onnx.ModelProto:
-    """The protobuf message as it is. Raises HG002."""
+    """The parsed protobuf message. Raises HG002."""
     try:
         model: onnx.ModelProto = onnx.ModelProto.FromString(data)
         return model
@@ -82,7 +84,8 @@ def _parse(path: Path, data: bytes, outputs: Sequence[str] = ()) -> onnx.ModelPr
             "Is this an .onnx file? TensorFlow Lite and PyTorch files must be exported to ONNX first.",
         )
     if len(model.graph.node) > MAX_NODES:
-        raise fail("HG004", str(path), f"{len(model.graph.node)} nodes; at most {MAX_NODES} are read.")
+        text = f"the graph has {len(model.graph.node)} nodes."
+        raise fail("HG004", str(path), text, f"At most {MAX_NODES} are supported: simplify the model.")
     if outputs:
         cut_to(model.graph, outputs)
     problems, external = Collector(), 0
@@ -102,7 +105,7 @@ def _parse(path: Path, data: bytes, outputs: Sequence[str] = ()) -> onnx.ModelPr
 
 
 class _MissingFile(Exception):
-    """There is no file of that name beside the model."""
+    """The model's folder has no file `location`."""
 
     def __init__(self, location: str) -> None:
         super().__init__(location)
@@ -110,23 +113,25 @@ class _MissingFile(Exception):
 
 
 def _missing_files(path: Path, missing: dict[str, list[str]]) -> Diagnostic:
-    """HG003 for all data files that do not exist. `missing`: by file the tensors that are in it."""
+    """HG003 for all data files that do not exist. `missing`: by file the names of its tensors."""
     files = [f"{location[:80]!r} ({_listed(tensors)})" for location, tensors in missing.items()]
-    what = "this external data file does" if len(files) == 1 else f"{len(files)} external data files do"
+    subject = "this external data file does" if len(files) == 1 else f"{len(files)} external data files do"
     return Diagnostic(
-        "HG003", str(path), f"{what} not exist: {_listed(files)}.",
-        "Put it beside the model, in the place that it was saved in, or save the model with its data inside.",
-    )  # fmt: skip
+        "HG003",
+        str(path),
+        f"{subject} not exist: {_listed(files)}.",
+        "Put each at its place in the model's folder, or save the model with its data inside.",
+    )
 
 
 def _listed(names: list[str]) -> str:
-    """The first names, and how many more there are."""
-    more = len(names) - _LISTED
-    return ", ".join(names) if more <= 0 else f"{', '.join(names[:_LISTED])} and {more} more"
+    """The first names, and the number of the remaining ones."""
+    omitted = len(names) - _LISTED
+    return ", ".join(names) if omitted <= 0 else f"{', '.join(names[:_LISTED])} and {omitted} more"
 
 
 def _not_text(message: Message) -> Iterator[bytes]:
-    """Strings in the message that are not UTF-8; protobuf gives them as bytes."""
+    """Strings of the message that are not UTF-8, which protobuf returns as bytes."""
     for field, value in message.ListFields():
         parts = value if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) else [value]
         if field.type == FieldDescriptor.TYPE_STRING:
@@ -156,7 +161,7 @@ def _tensors_of(nodes: Iterable[NodeProto]) -> Iterator[tuple[str, TensorProto]]
 
 
 def self_contained(path: Path, outputs: Sequence[str] = ()) -> bytes:
-    """The bytes of the file; with its external data inside, if it has any, and cut to `outputs`. Raises HG001..HG004, HG040."""
+    """The bytes of the file, cut to `outputs`, with any external data included. Raises HG001..HG004, HG040."""
     data = _read(path)
     model = _message(path, data)
     if any(t.data_location == TensorProto.EXTERNAL for _, t in _tensors(model.graph)):
@@ -170,20 +175,25 @@ def self_contained(path: Path, outputs: Sequence[str] = ()) -> bytes:
 
 
 def _check_shape(owner: str, tensor: TensorProto) -> int:
-    """Number of elements. Raises HG002 or HG004."""
+    """The number of elements of a tensor. Raises HG002 or HG004."""
     elements = 1
     for dim in tensor.dims:
         elements *= dim
     shape = list(tensor.dims)
     if any(dim < 0 for dim in shape):
-        raise fail("HG002", owner, f"tensor of shape {shape}; a dimension is negative.", "Export the model again.")
+        text = f"a dimension of the tensor's shape {shape} is negative."
+        raise fail("HG002", owner, text, "Export the model again.")
     if elements > MAX_ELEMENTS:
-        raise fail("HG004", owner, f"tensor of shape {shape}; at most {MAX_ELEMENTS} elements.")
+        text = f"a tensor of shape {shape} has {elements} elements."
+        raise fail("HG004", owner, text, f"At most {MAX_ELEMENTS} are supported.")
     return elements
 
 
 def _read_external(owner: str, tensor: TensorProto, folder: Path, elements: int, allowed: int) -> int:
-    """Reads the tensor's data in; the number of bytes. Raises HG003, HG004 above `allowed`, or _MissingFile."""
+    """Read the tensor's data into it and return the number of bytes.
+
+    Raises HG003, HG004 for more than `allowed` bytes, or _MissingFile.
+    """
     try:
         return _inline(owner, tensor, folder, elements, allowed)
     except (HlsgenError, _MissingFile):
@@ -202,22 +212,21 @@ def _inline(owner: str, tensor: TensorProto, folder: Path, elements: int, allowe
         raise fail(
             "HG003",
             owner,
-            f"external data in {location!r}, outside the model's folder.",
+            f"its external data is in {location!r}, outside the model's folder.",
             "Put the data file beside the model, or save the model with its data inside.",
         )
     if not file.is_file():
         raise _MissingFile(location)
     offset, size = int(entries.get("offset", 0)), file.stat().st_size
-    wanted = elements * int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
-    length = int(entries.get("length", wanted))
-    if offset < 0 or length != wanted or offset + length > size:
-        raise fail(
-            "HG003", owner,
-            f"external data at offset {offset}, length {length}, in {location!r} of {size} bytes; "
-            f"shape {list(tensor.dims)} takes {wanted}.", "Save the model and its data again.",
-        )  # fmt: skip
+    expected_length = elements * int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
+    length = int(entries.get("length", expected_length))
+    if offset < 0 or length != expected_length or offset + length > size:
+        text = f"external data at offset {offset}, length {length}, in {location!r} of {size} bytes; "
+        text += f"shape {list(tensor.dims)} needs {expected_length} bytes."
+        raise fail("HG003", owner, text, "Save the model and its data again.")
     if length > allowed:
-        raise fail("HG004", owner, f"more than {MAX_FILE_BYTES} bytes of external data.")
+        text = f"the external data of the model has more than {MAX_FILE_BYTES} bytes."
+        raise fail("HG004", owner, text, "Larger models are not supported.")
     with file.open("rb") as stream:
         stream.seek(offset)
         tensor.raw_data = stream.read(length)

@@ -1,4 +1,4 @@
-"""Calls of functions that a model defines itself become the nodes of these functions, by onnx's own inliner."""
+"""Inlining of the functions that a model defines itself, by onnx's own inliner."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _Key = tuple[str, str, str]
 
 
 def inlined(model: onnx.ModelProto, path: Path, max_nodes: int, max_bytes: int) -> onnx.ModelProto:
-    """The model without functions of its own, as far as they can be inlined.
+    """The model with the calls of its functions inlined.
 
-    A function of the name of an operator that is imported counts as that operator. Raises HG004 if more nodes or bytes than
-    these come out, HG010 for one that has no single meaning, and HG015 if functions call each other in a circle.
+    A function with the name of a supported operator counts as that operator. Raises HG004 for more nodes or bytes
+    than the bounds, HG010 for an ambiguous function, and HG015 for recursion.
     """
     for function in model.functions:
         if function.domain in ONNX and onnx.defs.has(function.name):
-            text = "it has the name of a standard operator, and executors differ in which of both they run."
+            text = "it has the name of a standard operator, and executors differ in which of the two they run."
             raise fail("HG010", f"function {function.name}", text, "Give it another name or domain.")
-    kept = [f for f in model.functions if not _is_operator(f)]
-    if len(kept) < len(model.functions):
+    functions = [f for f in model.functions if not _is_operator(f)]
+    if len(functions) < len(model.functions):
         del model.functions[:]
-        model.functions.extend(kept)
-    if not kept:
+        model.functions.extend(functions)
+    if not functions:
         return model
     _check_size(model, path, max_nodes, max_bytes)
     for function in model.functions:
@@ -40,35 +40,35 @@ def inlined(model: onnx.ModelProto, path: Path, max_nodes: int, max_bytes: int) 
     _give_defaults(model)
     try:
         return onnx.inliner.inline_local_functions(model)
-    except Exception as error:  # whatever the inliner makes of a wrong model
+    except Exception as error:  # the inliner raises different types for a wrong model
         text = f"its functions cannot be inlined: {' '.join(str(error).split())[:200]}."
-        raise fail("HG010", str(path), text, "Inline them in the export.") from None
+        raise fail("HG010", str(path), text, "Inline them when exporting the model.") from None
 
 
 def _to_opset_of(model: onnx.ModelProto, function: onnx.FunctionProto) -> None:
-    """Gives a function the standard opset of the model. Raises HG010 if one of its operators means something else there."""
+    """Give a function the standard opset of the model. Raises HG010 if an operator of it has another meaning there."""
     version = next((o.version for o in model.opset_import if o.domain in ONNX), None)
     for opset in function.opset_import:
         if opset.domain not in ONNX or version is None or opset.version == version:
             continue
         for node in (inner for top in function.node for inner in (top, *inner_nodes(top))):
             if node.domain in ONNX and _since(node.op_type, opset.version) != _since(node.op_type, version):
-                text = f"it has {node.op_type} of opset {opset.version}, the model is of opset {version}."
+                text = f"it uses {node.op_type} of opset {opset.version}, the model has opset {version}."
                 raise fail("HG010", f"function {function.name}", text, "Export the model with one opset.")
         opset.version = version
 
 
 def _give_defaults(model: onnx.ModelProto) -> None:
-    """Writes default attributes of functions into the calls that lack them: onnx's inliner leaves them out."""
+    """Add default attributes of functions to the calls that lack them, as onnx's inliner ignores the defaults."""
     defaults = {(f.domain, f.name, f.overload): f.attribute_proto for f in model.functions}
     for body in (model.graph.node, *(f.node for f in model.functions)):
         for node in (inner for top in body for inner in (top, *inner_nodes(top))):
-            known = {attribute.name for attribute in node.attribute}
-            node.attribute.extend(a for a in defaults.get(_key(node), []) if a.name not in known)
+            present = {attribute.name for attribute in node.attribute}
+            node.attribute.extend(a for a in defaults.get(_key(node), []) if a.name not in present)
 
 
 def _since(op_type: str, version: int) -> int:
-    """The opset that has brought the meaning of an operator at a version; 0 for what onnx does not know."""
+    """The opset that introduced the operator's meaning at `version`; 0 for operators that onnx does not know."""
     try:
         return int(onnx.defs.get_schema(op_type, version).since_version)
     except onnx.defs.SchemaError:
@@ -81,7 +81,7 @@ def _is_operator(function: onnx.FunctionProto) -> bool:
 
 
 def _check_size(model: onnx.ModelProto, path: Path, max_nodes: int, max_bytes: int) -> None:
-    """Raises HG004 or HG015 before anything is expanded."""
+    """Check the inlined size before anything is inlined. Raises HG004 or HG015."""
     functions = {(f.domain, f.name, f.overload): f for f in model.functions}
     nodes: dict[_Key, int] = {}
     sizes: dict[_Key, int] = {}
@@ -90,18 +90,20 @@ def _check_size(model: onnx.ModelProto, path: Path, max_nodes: int, max_bytes: i
         nodes[key] = _total(body, nodes, lambda _: 1)
         sizes[key] = _total(body, sizes, lambda node: node.ByteSize())
     if _total(model.graph.node, nodes, lambda _: 1) > max_nodes:
-        raise fail("HG004", str(path), f"more than {max_nodes} nodes when its functions are inlined.")
+        text = f"the model has more than {max_nodes} nodes after its functions are inlined."
+        raise fail("HG004", str(path), text, "Simplify the model: larger ones are not supported.")
     if model.ByteSize() + _total(model.graph.node, sizes, lambda _: 0) > max_bytes:
-        raise fail("HG004", str(path), f"more than {max_bytes} bytes when its functions are inlined.")
+        text = f"the model has more than {max_bytes} bytes after its functions are inlined."
+        raise fail("HG004", str(path), text, "Simplify the model: larger ones are not supported.")
 
 
-def _total(body: Iterable[onnx.NodeProto], known: dict[_Key, int], weigh: Callable[[onnx.NodeProto], int]) -> int:
-    """The sum over all nodes of a body: what is known of a function for its calls, and the node's own weight."""
-    return sum(known.get(_key(node), 0) + weigh(node) for top in body for node in (top, *inner_nodes(top)))
+def _total(body: Iterable[onnx.NodeProto], totals: dict[_Key, int], weigh: Callable[[onnx.NodeProto], int]) -> int:
+    """The sum over all nodes of a body: the node's own weight, and the total of the function for a call."""
+    return sum(totals.get(_key(node), 0) + weigh(node) for top in body for node in (top, *inner_nodes(top)))
 
 
 def _callees_first(functions: dict[_Key, onnx.FunctionProto], path: Path) -> list[_Key]:
-    """The functions, each after all that it calls. Raises HG015 for a circle."""
+    """The functions, each after all that it calls. Raises HG015 for recursion."""
     ordered: dict[_Key, None] = {}
     for start in functions:
         open_calls = [(start, iter(_called(functions[start], functions)))]
@@ -114,7 +116,7 @@ def _callees_first(functions: dict[_Key, onnx.FunctionProto], path: Path) -> lis
                 active.discard(key)
                 open_calls.pop()
             elif callee in active:
-                raise _circle(path, callee)
+                raise _recursion(path, callee)
             else:
                 active.add(callee)
                 open_calls.append((callee, iter(_called(functions[callee], functions))))
@@ -130,5 +132,6 @@ def _key(node: onnx.NodeProto) -> _Key:
     return node.domain, node.op_type, node.overload
 
 
-def _circle(path: Path, key: _Key) -> HlsgenError:
-    return fail("HG015", str(path), f"its function {key[1]} calls itself.", "Export the model again.")
+def _recursion(path: Path, key: _Key) -> HlsgenError:
+    text = f"the model's function {key[1]} calls itself."
+    return fail("HG015", str(path), text, "Functions must not be recursive: export the model again.")

@@ -1,4 +1,4 @@
-"""Sum, Max and Min of three and more tensors as operations on two, from left to right as executors compute them."""
+"""Sum, Max and Min of three and more tensors as chains of two-operand nodes, from left to right as in executors."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ from onnx import helper
 
 from hlsgen.frontend.domains import ONNX
 
-#: What each of two operands goes into.
-_OF_TWO = {"Sum": "Add", "Max": "Max", "Min": "Min"}
+#: The two-operand operator of each.
+_PAIRWISE = {"Sum": "Add", "Max": "Max", "Min": "Min"}
 
 
-def in_pairs(graph: onnx.GraphProto) -> None:
-    """Replaces such nodes, in place. Results keep their names, nodes have names."""
+def split_operands(graph: onnx.GraphProto) -> None:
+    """Replace such nodes in place; the results keep their names. All nodes must have names."""
     if not any(_has_many(node) for node in graph.node):
         return
-    taken = {name for node in graph.node for name in (*node.input, *node.output)}
+    names = {name for node in graph.node for name in (*node.input, *node.output)}
     nodes: list[onnx.NodeProto] = []
     for node in graph.node:
-        nodes.extend(_chain(node, taken) if _has_many(node) else [node])
+        nodes.extend(_chain(node, names) if _has_many(node) else [node])
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del graph.node[:]
     graph.node.extend(copies)
 
 
 def _has_many(node: onnx.NodeProto) -> bool:
-    return node.op_type in _OF_TWO and node.domain in ONNX and len(node.input) > 2 and len(node.output) == 1
+    return node.op_type in _PAIRWISE and node.domain in ONNX and len(node.input) > 2 and len(node.output) == 1
 
 
-def _chain(node: onnx.NodeProto, taken: set[str]) -> list[onnx.NodeProto]:
-    found: list[onnx.NodeProto] = []
+def _chain(node: onnx.NodeProto, names: set[str]) -> list[onnx.NodeProto]:
+    chain: list[onnx.NodeProto] = []
     last = node.input[0]
     for number, operand in enumerate(node.input[1:], 1):
         end = number == len(node.input) - 1
-        result = node.output[0] if end else _free(f"{node.output[0]}_{number}", taken)
+        result = node.output[0] if end else _unused_name(f"{node.output[0]}_{number}", names)
         name = node.name if end else f"{node.name} (part {number})"
-        found.append(helper.make_node(_OF_TWO[node.op_type], [last, operand], [result], name=name))
+        chain.append(helper.make_node(_PAIRWISE[node.op_type], [last, operand], [result], name=name))
         last = result
-    return found
+    return chain
 
 
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
+def _unused_name(name: str, names: set[str]) -> str:
+    while name in names:
         name += "_"
-    taken.add(name)
+    names.add(name)
     return name

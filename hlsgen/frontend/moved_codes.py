@@ -1,4 +1,4 @@
-"""Operators between DequantizeLinear and QuantizeLinear that only move elements: they move codes, which are the same."""
+"""Operators between DequantizeLinear and QuantizeLinear that only move elements move the codes instead."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from hlsgen.numerics.fixed import Array, IntType
 
 
 def move_codes(steps: Sequence[Step], code_types: Mapping[int, str], output: int) -> tuple[Step, ...]:
-    """The steps on which value `output` depends, with codes moved where that gives the same codes.
+    """The steps that value `output` depends on, with codes moved wherever this gives the same codes.
 
-    `code_types`: by index of a step that dequantizes, the type of its codes.
+    `code_types`: type of the codes by index of the step that dequantizes them.
     """
     graph = StepGraph(steps)
     result: list[Step] = []
     numbers = {0: 0}
     for i, step in enumerate(steps):
-        start, ops = _moved(graph, code_types, i) or (-1, [])
+        start, ops = _ops_on_codes(graph, code_types, i) or (-1, [])
         if start < 0:
             result.append(replace(step, inputs=tuple(numbers[j] for j in step.inputs)))
             numbers[i + 1] = len(result)
@@ -38,44 +38,49 @@ def move_codes(steps: Sequence[Step], code_types: Mapping[int, str], output: int
     return tuple(pruned(result, numbers[output])[0])
 
 
-def _moved(graph: StepGraph, code_types: Mapping[int, str], i: int) -> tuple[int, NamedOps] | None:
-    """(the value of codes, operations on it) for the steps that end with the QuantizeLinear of step i.
+def _ops_on_codes(graph: StepGraph, code_types: Mapping[int, str], i: int) -> tuple[int, NamedOps] | None:
+    """(the value of codes, operations on it) that replace the steps up to the QuantizeLinear of step i.
 
-    Codes are moved if scales and types are the same. A Pad moves codes in any case: its border is of the code that its
-    value becomes.
+    Codes are moved if scales and types are equal. Steps with a Pad are moved in any case, after a new quantization
+    if necessary; the border is the code of the Pad's value.
     """
     last = graph.steps[i].op
     if not isinstance(last, QuantizeLinear) or not _per_tensor(last.scale, last.zero_point):
         return None
-    value, between = graph.back(graph.steps[i].inputs[0], _only_moves)
+    value, moves = graph.back(graph.steps[i].inputs[0], _only_moves)
     head = graph.steps[value - 1] if value else None
     if head is None or not isinstance(head.op, Dequantize) or not _per_tensor(head.op.scale, head.op.zero_point):
         return None
     data = head.op
     ops: NamedOps = []
-    one = (1,) * len(head.shape)
-    early = replace(last, scale=last.scale.reshape(one), zero_point=last.zero_point.reshape(one))
+    scalar_shape = (1,) * len(head.shape)
+    early = replace(last, scale=last.scale.reshape(scalar_shape), zero_point=last.zero_point.reshape(scalar_shape))
     info = np.iinfo(last.dtype)
-    whole = last.type == IntType(int(info.min), int(info.max)) and code_types.get(value - 1) == last.dtype
-    if not whole or data.scale.ravel() != last.scale.ravel() or data.zero_point.ravel() != last.zero_point.ravel():
-        if not any(isinstance(step.op, Pad) for step in between):
+    same_codes = (
+        last.type == IntType(int(info.min), int(info.max))
+        and code_types.get(value - 1) == last.dtype
+        and data.scale.ravel() == last.scale.ravel()
+        and data.zero_point.ravel() == last.zero_point.ravel()
+    )
+    if not same_codes:
+        if not any(isinstance(step.op, Pad) for step in moves):
             return None
         ops = [(head.name, data, head.shape), (graph.steps[i].name, early, head.shape)]
-    for step in between:
+    for step in moves:
         op = step.op
         if isinstance(op, Pad):
-            op = replace(op, value=float(quantize(early, np.full(one, op.value, np.float32)).ravel()[0]))
+            op = replace(op, value=float(quantize(early, np.full(scalar_shape, op.value, np.float32)).ravel()[0]))
         ops.append((step.name, op, step.shape))
     return head.inputs[0], ops
 
 
 def _per_tensor(*parts: Array) -> bool:
-    """One value for the whole tensor, scales in float32."""
+    """True for one value for the whole tensor, scales in float32."""
     return all(part.size == 1 and part.dtype.name in ("float32", "int64") for part in parts)
 
 
 def _only_moves(op: Op) -> bool:
-    """Whether every element of the result is an element of the data, or of a border."""
+    """True for operations whose result consists of elements of the data, or of a border."""
     return isinstance(op, Reshape | Transpose | Pad | Slice | Repeat) or (
         isinstance(op, Pool) and op.kind is Reduction.MAX
     )

@@ -1,4 +1,4 @@
-"""What an importing function is given, a `NodeContext`, and what it returns, an `Imported`."""
+"""Argument and result of importing functions: `NodeContext` and `Imported`."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from hlsgen.frontend.constant_folding import Const, ConstInputs, Dynamic, Tensor
 from hlsgen.ir import Op, Shape
 from hlsgen.ir.ops import Elementwise
 
-#: (operation, shape of its result), each working on the result of the one before.
+#: Chain of (operation, shape of its result), each applied to the result of the previous one.
 ShapedOps = list[tuple[Op, Shape]]
 
 
 @dataclass(frozen=True, eq=False)
 class NodeContext:
-    """A node of the graph, with what is known of its inputs.
+    """A node of the graph with its input tensors.
 
-    proto    the node; outputs that nothing uses have no name in it
-    name     the node in diagnostics
-    attrs    attribute values by name, strings decoded
-    inputs   one tensor each input; None where an optional one is absent
-    outputs  names of all outputs; "" for those that nothing uses
-    opset    version of the default domain
-    version  version of the node's own domain; 1 where the model does not say
-    fixed_point  whether QLinearAdd becomes QuantizedAdd, with multipliers and a shift
-    last     whether no quantizer and no layer follows
+    proto        the node, without the names of unused outputs
+    name         its name in diagnostics
+    attrs        attribute values by name, strings decoded
+    inputs       one tensor per input; an absent one is None
+    outputs      names of all outputs; an unused one is ""
+    opset        version of the default domain
+    version      version of the node's own domain; 1 if the model has none
+    fixed_point  import QLinearAdd as QuantizedAdd, with integer multipliers and a shift
+    last         true if no quantizer and no layer follows
     """
 
     proto: onnx.NodeProto
@@ -51,11 +51,11 @@ class NodeContext:
 
     @property
     def constants(self) -> ConstInputs:
-        """The inputs that are constant; None in the places of all others."""
+        """The inputs, with None for an absent or computed one."""
         return [t if isinstance(t, Const) else None for t in self.inputs]
 
     def constant(self, i: int) -> Const | None:
-        """Input i if there is one and it is constant."""
+        """Input i, or None if it is absent or computed."""
         tensor = self.inputs[i] if 0 <= i < len(self.inputs) else None
         return tensor if isinstance(tensor, Const) else None
 
@@ -66,47 +66,47 @@ class NodeContext:
 
     @property
     def position(self) -> int:
-        """Which input is the data: the first computed one."""
+        """Number of the data input, which is the first computed one."""
         return next(i for i, t in enumerate(self.inputs) if isinstance(t, Dynamic))
 
     @property
     def shape(self) -> Shape:
-        """Of the data."""
+        """Shape of the data."""
         shape = self.computed[0].shape
-        assert shape is not None, "the importer asks only where it is known"
+        assert shape is not None, "the importer converts only nodes with known shapes"
         return shape
 
     @property
     def dtype(self) -> str:
-        """Of the data."""
+        """Numpy dtype of the data."""
         return self.computed[0].dtype
 
     def with_data(self, shape: Shape) -> NodeContext:
-        """The same node, its first input a computed float32 tensor of that shape, all others constants."""
+        """The same node with a computed float32 tensor of this shape as first input and only constants otherwise."""
         return replace(self, inputs=(Dynamic(shape, "float32", None), *self.constants[1:]))
 
     @property
     def used(self) -> list[int]:
-        """Numbers of the outputs that something uses."""
+        """Numbers of the used outputs."""
         return [i for i, name in enumerate(self.outputs) if name]
 
 
 @dataclass(frozen=True, eq=False)
 class Imported:
-    """The operations that a node becomes.
+    """The operations that a node is imported as.
 
-    outputs   one list for the output that is used, or one each output of the node
-    before    of a join: what each of its operands, the computed inputs, goes through first; one input may be several
-    join      the operation that takes all of them, with the shape of its result
-    swapped   the join takes its two inputs in the other order
-    dtype     of the result, where it is not that of the last operation
-    dtypes    the same for each output of the node
-    constant  the result, where it does not depend on the values of the data
-    then      what is done to the only output, one after the other, by nodes of which that is the data
+    outputs      one chain for the single used output, or one for each output of the node
+    operand_ops  of a join: the chain before each operand; a computed input may be several operands
+    join         the operation on all operands, with the shape of its result
+    swapped      exchange the two operands of the join
+    dtype        numpy dtype of the result; None: the dtype of the last operation
+    dtypes       the same for each output of the node
+    constant     the result if it does not depend on the values of the data
+    then         importing functions applied in turn to the only output, as nodes with that output as data
     """
 
     outputs: tuple[ShapedOps, ...] = ()
-    before: tuple[ShapedOps, ...] = ()
+    operand_ops: tuple[ShapedOps, ...] = ()
     join: tuple[Op, Shape] | None = None
     swapped: bool = False
     dtype: str | None = None
@@ -116,5 +116,5 @@ class Imported:
 
 
 def elementwise(node: NodeContext, *ops: Elementwise) -> Imported:
-    """Operations on every element of the data alone, one after the other."""
+    """A chain of operations on each element of the data."""
     return Imported(([(op, node.shape) for op in ops],))

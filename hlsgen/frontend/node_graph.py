@@ -1,4 +1,4 @@
-"""An ONNX graph that is rewritten node by node: producers and consumers of every tensor, and its constants."""
+"""An ONNX graph for rewriting: producers and consumers of every tensor, and constants."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ QUANTIZE, DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
 
 
 class NodeGraph:
-    """Nodes in the order of computation, with what is known of their tensors.
+    """A mutable graph.
 
-    nodes      those of the graph by id, in the file's order; new ones at the end
-    producer   by tensor: the node that computes it
-    consumers  by tensor: (node, number of its input) of each use
-    held       tensors that something else than a node's input takes: graph outputs, and what graphs inside nodes capture
+    nodes      nodes by id, in the file's order, new ones at the end
+    producer   the computing node by tensor
+    consumers  (node, number of its input) of each use, by tensor
+    pinned     tensors used elsewhere than as an input of a node: graph outputs, and captures of graphs inside nodes
     """
 
     def __init__(self, graph: onnx.GraphProto) -> None:
         self.graph = graph
-        self.initializers = {one.name: one for one in graph.initializer}
+        self.initializers = {tensor.name: tensor for tensor in graph.initializer}
         self.nodes: dict[int, onnx.NodeProto] = {}
-        self._removed: list[onnx.NodeProto] = []  # kept, so that no new node gets the id of one
+        self._removed: list[onnx.NodeProto] = []  # kept alive, so that no new node gets the id of a removed one
         self.producer: dict[str, onnx.NodeProto] = {}
         self.consumers: dict[str, list[tuple[onnx.NodeProto, int]]] = {}
-        self.held = {one.name for one in graph.output}
+        self.pinned = {output.name for output in graph.output}
         self.names = {node.name for node in graph.node} | {t for n in graph.node for t in (*n.input, *n.output)}
-        self.names |= self.initializers.keys() | {one.name for one in graph.input}
+        self.names |= self.initializers.keys() | {source.name for source in graph.input}
         for node in graph.node:
-            self.held.update(captured(node))
+            self.pinned.update(captured(node))
             self.add(node)
 
     def __contains__(self, node: onnx.NodeProto) -> bool:
         return id(node) in self.nodes
 
     def add(self, node: onnx.NodeProto) -> None:
+        """Add a node at the end."""
         self.nodes[id(node)] = node
         for output in node.output:
             if output:
@@ -50,6 +51,7 @@ class NodeGraph:
                 self.consumers.setdefault(name, []).append((node, number))
 
     def remove(self, node: onnx.NodeProto) -> None:
+        """Remove a node; its outputs have no producer then."""
         self._removed.append(self.nodes.pop(id(node)))
         for output in node.output:
             if self.producer.get(output) is node:
@@ -58,23 +60,25 @@ class NodeGraph:
             self.consumers[name] = [use for use in self.consumers.get(name, []) if use[0] is not node]
 
     def set_input(self, node: onnx.NodeProto, number: int, name: str) -> None:
+        """Connect input `number` of a node to tensor `name`."""
         old = node.input[number]
         self.consumers[old] = [use for use in self.consumers[old] if use[0] is not node or use[1] != number]
         node.input[number] = name
         self.consumers.setdefault(name, []).append((node, number))
 
     def set_output(self, node: onnx.NodeProto, name: str) -> None:
+        """Rename the first output of a node."""
         self.producer.pop(node.output[0], None)
         node.output[0] = name
         self.producer[name] = node
 
     def redirect(self, old: str, new: str) -> None:
-        """All nodes that take one tensor take another."""
+        """Connect all consumers of tensor `old` to tensor `new`."""
         for node, number in list(self.consumers.get(old, [])):
             self.set_input(node, number, new)
 
     def fresh(self, name: str) -> str:
-        """A name that nothing has yet."""
+        """An unused name that begins with `name`; it counts as used from now on."""
         number, text = 0, name
         while text in self.names:
             number += 1
@@ -83,73 +87,76 @@ class NodeGraph:
         return text
 
     def constant(self, name: str) -> Array | None:
-        """The value of an initializer, or of a Constant node, whose value is a tensor."""
+        """The value of an initializer or of a Constant node with a tensor; else None."""
         tensor = self.initializers.get(name)
         node = self.producer.get(name)
         if tensor is None and node is not None and node.op_type == "Constant" and not node.domain:
             tensor = next((a.t for a in node.attribute if a.name == "value"), None)
         try:
             return None if tensor is None else np.asarray(numpy_helper.to_array(tensor))
-        except (TypeError, ValueError):  # a broken tensor, which is reported where it is read
+        except (TypeError, ValueError):  # read_initializers reports a broken tensor
             return None
 
-    def add_constant(self, name: str, value: Array) -> str:
+    def add_constant(self, name: str, array: Array) -> str:
+        """Add an initializer and return its name, which begins with `name`."""
         name = self.fresh(name)
-        tensor = numpy_helper.from_array(value, name)
+        tensor = numpy_helper.from_array(array, name)
         self.graph.initializer.append(tensor)
         self.initializers[name] = self.graph.initializer[-1]
         return name
 
     def only_consumer(self, name: str) -> onnx.NodeProto | None:
-        """The node that takes the tensor, if nothing else does."""
+        """The node that consumes the tensor, if that is its single use."""
         uses = self.consumers.get(name, [])
-        return uses[0][0] if len(uses) == 1 and name not in self.held else None
+        return uses[0][0] if len(uses) == 1 and name not in self.pinned else None
 
-    def varies(self, tensor: str) -> bool:
-        """Whether a tensor depends on an input of the graph."""
-        names, seen = [tensor], set()
+    def depends_on_input(self, tensor: str) -> bool:
+        """True if a tensor depends on an input of the graph."""
+        names, visited = [tensor], set()
         while names:
             name = names.pop()
-            maker = self.producer.get(name)
-            if maker is None and name not in self.initializers:
+            producer = self.producer.get(name)
+            if producer is None and name not in self.initializers:
                 return True
-            if maker is not None and name not in seen:
-                seen.add(name)
-                names += [i for i in maker.input if i]
+            if producer is not None and name not in visited:
+                visited.add(name)
+                names += [i for i in producer.input if i]
         return False
 
     def in_order(self) -> list[onnx.NodeProto]:
-        """The nodes in the order of computation, as near to that of the file as it goes."""
+        """The nodes in the order of computation, close to the file's order."""
         ordered: list[onnx.NodeProto] = []
-        done: set[int] = set()
+        emitted: set[int] = set()
         for root in list(self.nodes.values()):
             stack = [root]
             while stack:
                 node = stack[-1]
-                makers = (self.producer.get(name) for name in (*node.input, *captured(node)))
-                missing = [maker for maker in makers if maker is not None and id(maker) not in done]
-                if id(node) in done or not missing:
+                producers = (self.producer.get(name) for name in (*node.input, *captured(node)))
+                missing = [producer for producer in producers if producer is not None and id(producer) not in emitted]
+                if id(node) in emitted or not missing:
                     stack.pop()
-                    if id(node) not in done:
-                        done.add(id(node))
+                    if id(node) not in emitted:
+                        emitted.add(id(node))
                         ordered.append(node)
                 else:
                     stack.extend(missing)
         return ordered
 
     def write(self) -> None:
-        """Puts the nodes back into the graph."""
+        """Write the nodes back into the graph."""
         nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in self.in_order()]
         del self.graph.node[:]
         self.graph.node.extend(nodes)
 
 
 def attribute(node: onnx.NodeProto, name: str, default: object) -> object:
-    """The value of a node's attribute."""
-    found = next((a for a in node.attribute if a.name == name), None)
-    return default if found is None else helper.get_attribute_value(found)
+    """The value of a node's attribute, or `default` if it is absent."""
+    proto = next((a for a in node.attribute if a.name == name), None)
+    return default if proto is None else helper.get_attribute_value(proto)
 
 
-def made(op_type: str, inputs: Sequence[str], output: str, like: onnx.NodeProto, domain: str = "") -> onnx.NodeProto:
-    """A node with the name of another one."""
+def named_like(
+    like: onnx.NodeProto, op_type: str, inputs: Sequence[str], output: str, domain: str = ""
+) -> onnx.NodeProto:
+    """A new node with the name of node `like`."""
     return helper.make_node(op_type, list(inputs), [output], name=like.name, domain=domain)

@@ -1,4 +1,4 @@
-"""What a graph of ONNX is before it becomes steps: names of nodes, inputs, outputs; and steps that nothing needs."""
+"""ONNX graphs before their import: names of nodes, nested graphs, used inputs and outputs."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from hlsgen.frontend.constant_folding import label
 
 
 def name_all(graph: onnx.GraphProto) -> None:
-    """Gives every node a name of its own: nameless and equal ones by what they compute."""
-    taken = {n.name for n in graph.node}
-    seen = {""}
+    """Give every node a unique name; one without a name, or with a used one, is named after operator and output."""
+    file_names = {n.name for n in graph.node}
+    used_names = {""}
     for i, node in enumerate(graph.node):
-        if node.name in seen:
+        if node.name in used_names:
             node.name = ""
             name = label(node)
-            node.name = name if name not in taken else f"{name} ({i})"
-        seen.add(node.name)
+            node.name = name if name not in file_names else f"{name} ({i})"
+        used_names.add(node.name)
 
 
 def graphs_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
-    """The graphs within a node: its bodies or branches."""
+    """The graphs within a node: bodies or branches."""
     return [g for a in node.attribute for g in [*([a.g] if a.HasField("g") else []), *a.graphs]]
 
 
 def captured(node: onnx.NodeProto) -> set[str]:
-    """Tensors from outside that the graphs within a node take."""
-    found: set[str] = set()
+    """Outer tensors that the graphs within a node use."""
+    outer: set[str] = set()
     for graph in graphs_of(node):
-        own = {i.name for i in graph.input} | {t.name for t in graph.initializer}
-        taken = {o.name for o in graph.output}
+        defined = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+        used = {o.name for o in graph.output}
         for inner in graph.node:
-            taken |= set(inner.input) | captured(inner)
-            own |= set(inner.output)
-        found |= taken - own
-    return found
+            used |= set(inner.input) | captured(inner)
+            defined |= set(inner.output)
+        outer |= used - defined
+    return outer
 
 
 def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """The nodes of a graph, and of the graphs within them."""
+    """The nodes of a graph, each followed by the nodes of the graphs within it."""
     for node in graph.node:
         yield node
         yield from inner_nodes(node)
@@ -54,43 +54,42 @@ def inner_nodes(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
 
 
 def used_inputs(graph: onnx.GraphProto, constants: Container[str]) -> list[onnx.ValueInfoProto]:
-    """The graph's inputs that are no constants, without those that nothing uses, if any is used."""
+    """The used inputs of the graph without constants; all of them if none is used."""
     used = {i for node in graph.node for i in (*node.input, *captured(node))} | {o.name for o in graph.output}
     inputs = [i for i in graph.input if i.name not in constants]
     return [i for i in inputs if i.name in used] or inputs
 
 
 def computed_outputs(graph: onnx.GraphProto, inputs: list[str], problems: Collector) -> list[onnx.ValueInfoProto]:
-    """The graph's outputs that depend on its inputs, with a warning if that leaves one of several; else all of them."""
-    known = set(inputs)
+    """The graph's outputs; if exactly one of several depends on the inputs, only that one, with a warning HG090."""
+    computed = set(inputs)
     for node in graph.node:
-        if known.intersection(node.input) or known & captured(node):
-            known.update(o for o in node.output if o)
-    found = [o for o in graph.output if o.name in known]
-    if len(found) != 1 or len(graph.output) == 1:
+        if computed.intersection(node.input) or computed & captured(node):
+            computed.update(o for o in node.output if o)
+    outputs = [o for o in graph.output if o.name in computed]
+    if len(outputs) != 1 or len(graph.output) == 1:
         return list(graph.output)
-    others = ", ".join(o.name for o in graph.output if o.name not in known)
-    problems.warn(
-        "HG090", found[0].name, f"the other outputs of the graph ({others}) do not depend on its input and are left out.",
-        "Remove them from the graph; with Brevitas return_quant_tensor=False in the last layer.",
-    )  # fmt: skip
-    return found
+    constant = ", ".join(o.name for o in graph.output if o.name not in computed)
+    text = f"the other outputs of the graph ({constant}) do not depend on its input and are omitted."
+    hint = "Remove them from the graph; in Brevitas set return_quant_tensor=False in the last layer."
+    problems.warn("HG090", outputs[0].name, text, hint)
+    return outputs
 
 
 def with_outputs(node: onnx.NodeProto, outputs: Sequence[str]) -> onnx.NodeProto:
-    """The node with these names of outputs, without nameless ones at the end."""
-    kept = onnx.NodeProto()
-    kept.CopyFrom(node)
-    del kept.output[:]
-    kept.output.extend(outputs)
-    while kept.output and not kept.output[-1]:
-        del kept.output[-1]
-    return kept
+    """A copy of the node with these outputs, without nameless ones at the end."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    del copy.output[:]
+    copy.output.extend(outputs)
+    while copy.output and not copy.output[-1]:
+        del copy.output[-1]
+    return copy
 
 
-def of_used(node: onnx.NodeProto, used: Container[str]) -> onnx.NodeProto:
-    """The node without names of the outputs that nothing uses."""
-    kept = onnx.NodeProto()
-    kept.CopyFrom(node)
-    kept.output[:] = [o if o in used else "" for o in node.output]
-    return kept
+def without_unused_outputs(node: onnx.NodeProto, used: Container[str]) -> onnx.NodeProto:
+    """A copy of the node with "" for outputs that are not in `used`."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    copy.output[:] = [o if o in used else "" for o in node.output]
+    return copy

@@ -1,37 +1,42 @@
-"""What onnxruntime's optimizer does to quantizers before it fuses groups of nodes (`onnxruntime_groups`).
+"""The rewrites of onnxruntime's optimizer before it fuses groups of nodes (`onnxruntime_groups`), in its order.
 
-In its order: nodes without effect go; two pairs of QuantizeLinear and DequantizeLinear in a row become one; a MatMul and
-its bias become a Gemm; quantizers move past operators that only move elements; float biases get the grid of the sum;
-every use of a DequantizeLinear gets one of its own.
+- Nodes without effect are removed.
+- Two consecutive pairs of QuantizeLinear and DequantizeLinear become one.
+- A MatMul and its bias become a Gemm.
+- Quantizers move past operators that only move elements.
+- Float biases get the grid of the sum.
+- Every use of a DequantizeLinear gets a DequantizeLinear of its own.
 
 Source: graph_transformer_utils.cc and qdq_transformer/ of onnxruntime 1.31.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import onnx
 from onnx import helper
 
-from hlsgen.frontend.node_graph import DEQUANTIZE, QUANTIZE, NodeGraph, attribute, made
+from hlsgen.frontend.node_graph import DEQUANTIZE, QUANTIZE, NodeGraph, attribute, named_like
 from hlsgen.numerics.fixed import Array
 
 #: Operators past which quantizers move.
 _MOVES = frozenset(["MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Slice"])
-#: How often all steps are repeated at most.
+#: Maximum number of repetitions of all rewrites.
 _ROUNDS = 10
+#: Scales that differ by less are equal when onnxruntime merges two pairs.
+_EQUAL_SCALES = 1e-20
 
 
 class Optimized:
-    """A graph as it is before groups are fused.
+    """A graph rewritten as onnxruntime does before it fuses groups.
 
-    inserted  ids of the quantizers that moved past other nodes
-    names     by id of such a QuantizeLinear: the name of the one that it stands for
-    copies    DequantizeLinear nodes of one use, each with the tensor of the node that it is a copy of
-    gemms     by id: Gemm nodes with the MatMul and the Add that they stand for
-    flat      ids of those whose data have other axes than two: onnxruntime puts a Reshape before and after
+    inserted  ids of the quantizers inserted at the other end of operators that only move elements
+    names     name of the original quantizer, by id of an inserted QuantizeLinear
+    copies    (DequantizeLinear for one use, tensor of the node that it copies)
+    gemms     (Gemm, MatMul, Add) by id of the Gemm that replaces the other two
+    flat      ids of Gemms whose data have more or fewer than two axes; onnxruntime puts a Reshape before and after
     """
 
     def __init__(self, graph: NodeGraph, opset: int) -> None:
@@ -44,17 +49,24 @@ class Optimized:
         operators = {node.op_type for node in graph.nodes.values()}
         self._shapes = _inferred(graph.graph, opset) if operators >= {"MatMul", "Add"} else {}
         self._split_dequantizers()
-        steps: list[Callable[[], bool]] = [
-            self._drop_identities, self._merge_pairs, self._merge_equal, self._make_gemms, self._move_quantizers, self._move_dequantizers,
-            self._quantize_biases, self._split_dequantizers, self._transpose_weights,
-        ]  # fmt: skip
+        rewrites: list[Callable[[], bool]] = [
+            self._drop_identities,
+            self._merge_pairs,
+            self._merge_equal,
+            self._make_gemms,
+            self._move_quantizers,
+            self._move_dequantizers,
+            self._quantize_biases,
+            self._split_dequantizers,
+            self._transpose_weights,
+        ]
         for _ in range(_ROUNDS):
-            changes = [step() for step in steps]
+            changes = [rewrite() for rewrite in rewrites]
             if not any(changes):
                 break
 
     def parameters(self, node: onnx.NodeProto) -> tuple[Array, Array] | None:
-        """Scale and zero point of a quantizer: constants of one element each, both given; None otherwise."""
+        """Scale and zero point of a quantizer if both are present, constant and of one element; else None."""
         if len(node.input) != 3 or not node.input[2]:
             return None
         scale, zero = (self.graph.constant(name) for name in node.input[1:3])
@@ -63,24 +75,25 @@ class Optimized:
         return scale, zero
 
     def same_parameters(self, first: onnx.NodeProto, second: onnx.NodeProto) -> bool:
-        left, right = self.parameters(first), self.parameters(second)
-        if left is None or right is None or left[1].dtype != right[1].dtype or left[0].dtype != right[0].dtype:
+        """True if two quantizers have equal scales and zero points, of equal types (see `parameters`)."""
+        a, b = self.parameters(first), self.parameters(second)
+        if a is None or b is None or a[1].dtype != b[1].dtype or a[0].dtype != b[0].dtype:
             return False
-        return bool(left[0].ravel() == right[0].ravel() and left[1].ravel() == right[1].ravel())
+        return bool(a[0].ravel() == b[0].ravel() and a[1].ravel() == b[1].ravel())
 
     def shape(self, name: str) -> tuple[int | None, ...] | None:
-        """The shape of a tensor as ONNX infers it; None if it is not known."""
-        value = self.graph.constant(name)
-        return value.shape if value is not None else self._shapes.get(name)
+        """The shape of a tensor by ONNX's shape inference, or None if it is unknown."""
+        constant = self.graph.constant(name)
+        return constant.shape if constant is not None else self._shapes.get(name)
 
-    def _same_shape(self, new: str, old: str) -> None:
-        """A new tensor has the shape of another one."""
+    def _copy_shape(self, new: str, old: str) -> None:
+        """Record that a new tensor has the shape of an old one."""
         shape = self.shape(old)
         if shape is not None:
             self._shapes[new] = shape
 
     def undo_unused(self) -> None:
-        """Takes back what changed only the form: after groups were fused, for what is in none."""
+        """Undo the rewrites of nodes that are in no group, after groups were fused."""
         graph = self.graph
         for node in graph.in_order():
             uses = graph.consumers.get(node.output[0], [])
@@ -96,7 +109,7 @@ class Optimized:
             elif node.op_type == QUANTIZE and id(node) in self.inserted:
                 self._move_codes(node)
         for copy, tensor in self.copies:
-            if copy in graph and copy.output[0] in graph.held:
+            if copy in graph and copy.output[0] in graph.pinned:
                 copy.name = graph.fresh(copy.name)
             elif copy in graph and tensor in graph.producer:
                 graph.remove(copy)
@@ -109,27 +122,27 @@ class Optimized:
             if gemm in graph:
                 graph.remove(gemm)
                 sums = graph.fresh(product.output[0])
-                graph.add(made("MatMul", gemm.input[:2], sums, product))
-                graph.add(made("Add", [sums, gemm.input[2]], gemm.output[0], addition))
+                graph.add(named_like(product, "MatMul", gemm.input[:2], sums))
+                graph.add(named_like(addition, "Add", [sums, gemm.input[2]], gemm.output[0]))
 
     def _move_codes(self, quantizer: onnx.NodeProto) -> None:
-        """Operators between a DequantizeLinear and its like move codes, and both go."""
+        """Remove a DequantizeLinear and a QuantizeLinear with equal parameters and only moves between them."""
         graph, name = self.graph, quantizer.input[0]
         moves = []
-        while (maker := graph.producer.get(name)) is not None and maker.op_type in _MOVES and not maker.domain:
+        while (producer := graph.producer.get(name)) is not None and _only_moves(producer):
             if graph.only_consumer(name) is None:
                 return
-            moves.append(maker)
-            name = maker.input[0]
-        if maker is None or maker.op_type != DEQUANTIZE or graph.only_consumer(name) is None:
+            moves.append(producer)
+            name = producer.input[0]
+        if producer is None or producer.op_type != DEQUANTIZE or graph.only_consumer(name) is None:
             return
-        if moves and self.same_parameters(maker, quantizer):
-            graph.remove(maker)
+        if moves and self.same_parameters(producer, quantizer):
+            graph.remove(producer)
             graph.remove(quantizer)
-            graph.set_input(moves[-1], 0, maker.input[0])
+            graph.set_input(moves[-1], 0, producer.input[0])
             graph.set_output(moves[0], quantizer.output[0])
 
-    # ----------------------------------------------------------------------- the steps, each says if it changed something
+    # ----------------------------------------------------------------------- rewrites; each returns True after a change
 
     def _drop_identities(self) -> bool:
         graph, changed = self.graph, False
@@ -137,7 +150,7 @@ class Optimized:
             if node.op_type != "Identity" or node.domain or node.input[0] not in graph.producer:
                 continue
             source, result = node.input[0], node.output[0]
-            if result not in graph.held:
+            if result not in graph.pinned:
                 graph.remove(node)
                 graph.redirect(result, source)
                 changed = True
@@ -152,8 +165,7 @@ class Optimized:
         return changed
 
     def _merge_pairs(self) -> bool:
-        """QuantizeLinear, DequantizeLinear, QuantizeLinear, DequantizeLinear: the pair in the middle goes, the outer ones
-        get the range that both have."""
+        """Merge two consecutive pairs of QuantizeLinear and DequantizeLinear to one pair of their common range."""
         graph, changed = self.graph, False
         for dequantizer in graph.in_order():
             if dequantizer not in graph or dequantizer.op_type != DEQUANTIZE:
@@ -162,11 +174,11 @@ class Optimized:
             second = graph.only_consumer(dequantizer.output[0])
             if first is None or first.op_type != QUANTIZE or second is None or second.op_type != QUANTIZE:
                 continue
-            alike = self.same_parameters(dequantizer, second)
-            if not alike and graph.only_consumer(first.output[0]) is not dequantizer:
+            equal = self.same_parameters(dequantizer, second)
+            if not equal and graph.only_consumer(first.output[0]) is not dequantizer:
                 continue
             lasts = [user for user, _ in graph.consumers.get(second.output[0], [])]
-            if not lasts or second.output[0] in graph.held or any(user.op_type != DEQUANTIZE for user in lasts):
+            if not lasts or second.output[0] in graph.pinned or any(user.op_type != DEQUANTIZE for user in lasts):
                 continue
             pairs = [(first, dequantizer), *((second, last) for last in lasts)]
             if not all(self.same_parameters(*pair) for pair in pairs):
@@ -178,43 +190,47 @@ class Optimized:
             graph.remove(dequantizer)
             for last in lasts:
                 graph.set_input(last, 0, first.output[0])
-            for node in () if alike else (first, *lasts):
-                for number, value in enumerate(merged, 1):
-                    graph.set_input(node, number, graph.add_constant(f"{node.name}_merged", value))
+            for node in () if equal else (first, *lasts):
+                for number, parameter in enumerate(merged, 1):
+                    graph.set_input(node, number, graph.add_constant(f"{node.name}_merged", parameter))
             changed = True
         return changed
 
     def _merge_equal(self) -> bool:
-        """Equal QuantizeLinear nodes of one tensor become one: scales by value, zero points by name."""
+        """Merge equal QuantizeLinear nodes of one tensor; scales are compared by value, zero points by name."""
         graph, changed = self.graph, False
-        known: dict[tuple[str, ...], str] = {}
+        codes_by_key: dict[tuple[str, ...], str] = {}
         for node in graph.in_order():
-            if node.op_type != QUANTIZE or node.output[0] in graph.held:
+            if node.op_type != QUANTIZE or node.output[0] in graph.pinned:
                 continue
             scale = graph.constant(node.input[1])
             text = node.input[1] if scale is None else f"{scale.dtype} {scale.tolist()}"
             key = (node.input[0], text, *node.input[2:], *(a.SerializeToString().hex() for a in node.attribute))
-            if key in known:
+            if key in codes_by_key:
                 graph.remove(node)
-                graph.redirect(node.output[0], known[key])
+                graph.redirect(node.output[0], codes_by_key[key])
                 changed = True
             else:
-                known[key] = node.output[0]
+                codes_by_key[key] = node.output[0]
         return changed
 
     def _common_range(self, first: onnx.NodeProto, second: onnx.NodeProto) -> tuple[Array, Array] | None:
-        """Scale and zero point of one pair for two, in float32 as DoubleQDQPairsRemover computes them."""
-        left, right = self.parameters(first), self.parameters(second)
-        assert left is not None
-        assert right is not None
-        if left[1].dtype != right[1].dtype or left[1].dtype not in (np.int8, np.uint8) or left[0].dtype != np.float32:
+        """Scale and zero point of the pair that replaces two, or None if onnxruntime does not merge them.
+
+        They are computed in float32, as in onnxruntime's DoubleQDQPairsRemover.
+        """
+        a, b = self.parameters(first), self.parameters(second)
+        assert a is not None
+        assert b is not None
+        dtype = a[1].dtype
+        if dtype != b[1].dtype or dtype not in (np.int8, np.uint8) or a[0].dtype != np.float32:
             return None
-        if right[0].dtype != np.float32 or not (left[0] > 0).all() or not (right[0] > 0).all():
+        if b[0].dtype != np.float32 or not (a[0] > 0).all() or not (b[0] > 0).all():
             return None
-        info = np.iinfo(left[1].dtype)
-        scales, zeros = (np.float32(left[0].item()), np.float32(right[0].item())), (left[1].item(), right[1].item())
-        if zeros[0] == zeros[1] and abs(float(scales[0]) - float(scales[1])) < 1e-20:
-            return left
+        info = np.iinfo(dtype)
+        scales, zeros = (np.float32(a[0].item()), np.float32(b[0].item())), (a[1].item(), b[1].item())
+        if zeros[0] == zeros[1] and abs(float(scales[0]) - float(scales[1])) < _EQUAL_SCALES:
+            return a
         lows, highs = (
             [np.float32(end - zero) * scale for zero, scale in zip(zeros, scales, strict=True)]
             for end in (int(info.min), int(info.max))
@@ -223,13 +239,13 @@ class Optimized:
         scale = (high - low) / np.float32(int(info.max) - int(info.min))
         zero = np.float32(info.min) - low / scale
         rounded = np.copysign(np.floor(np.abs(zero) + np.float32(0.5)), zero)  # std::round: ties away from zero
-        return np.array(scale, np.float32), np.array(np.clip(rounded, info.min, info.max)).astype(left[1].dtype)
+        return np.array(scale, np.float32), np.array(np.clip(rounded, info.min, info.max)).astype(dtype)
 
     def _make_gemms(self) -> bool:
-        """MatMul by a matrix and an Add of a bias: a Gemm, of rows if the data have more axes than two."""
+        """Replace a MatMul by a matrix and the Add of a bias by a Gemm."""
         graph, changed = self.graph, False
         for node in graph.in_order():
-            if node.op_type != "MatMul" or node.domain or not self._is_quantized(node) or self._of_attention(node):
+            if node.op_type != "MatMul" or node.domain or not self._is_quantized(node) or self._follows_softmax(node):
                 continue
             addition = graph.only_consumer(node.output[0])
             if addition is None or addition.op_type != "Add" or addition.domain:
@@ -241,7 +257,7 @@ class Optimized:
             flat = len(data) != 2
             if (flat and None in data) or term not in ((weight[1],), *([] if flat else [(1, weight[1])])):
                 continue
-            gemm = made("Gemm", [*node.input, bias], addition.output[0], node)
+            gemm = named_like(node, "Gemm", [*node.input, bias], addition.output[0])
             graph.remove(node)
             graph.remove(addition)
             graph.add(gemm)
@@ -252,54 +268,57 @@ class Optimized:
         return changed
 
     def _is_quantized(self, node: onnx.NodeProto) -> bool:
-        """Whether a DequantizeLinear comes before both operands, moves in between; of others the meaning stays."""
+        """True if both operands come from a DequantizeLinear, with only moves between; other MatMuls stay MatMuls."""
         for name in node.input:
-            maker = self.graph.producer.get(name)
-            while maker is not None and maker.op_type in _MOVES:
-                maker = self.graph.producer.get(maker.input[0])
-            if maker is None or maker.op_type != DEQUANTIZE:
+            producer = self.graph.producer.get(name)
+            while producer is not None and producer.op_type in _MOVES:
+                producer = self.graph.producer.get(producer.input[0])
+            if producer is None or producer.op_type != DEQUANTIZE:
                 return False
         return True
 
-    def _of_attention(self, node: onnx.NodeProto) -> bool:
-        """Whether the data are those of attention: Softmax, MatMul, Transpose, Reshape before."""
+    def _follows_softmax(self, node: onnx.NodeProto) -> bool:
+        """True for the product after an attention: Softmax, MatMul, Transpose, Reshape before its data."""
         name = node.input[0]
         for op_type in ("Reshape", "Transpose", "MatMul", "Softmax"):
-            maker = self.graph.producer.get(name)
-            if maker is None or maker.op_type != op_type:
+            producer = self.graph.producer.get(name)
+            if producer is None or producer.op_type != op_type:
                 return False
-            name = maker.input[0]
+            name = producer.input[0]
         return True
 
+    def _quantizers_per_tensor(self, op_type: str) -> Iterator[onnx.NodeProto]:
+        """The nodes of this type with a constant scale and zero point of one element, in order."""
+        for node in self.graph.in_order():
+            parameters = [self.graph.constant(name) for name in node.input[1:3] if name]
+            if node.op_type == op_type and all(p is not None and p.size == 1 and p.ndim <= 1 for p in parameters):
+                yield node
+
     def _move_quantizers(self) -> bool:
-        """A QuantizeLinear after operators that only move elements also stands before them."""
+        """Insert a pair before operators that only move elements, for a QuantizeLinear after them."""
         graph, changed = self.graph, False
-        for node in graph.in_order():
-            if node.op_type != QUANTIZE or self.parameters_of_dequantizer(node) is None:
-                continue
+        for node in self._quantizers_per_tensor(QUANTIZE):
             name = node.input[0]
             if graph.only_consumer(name) is not node:
                 continue
-            while (move := graph.producer.get(name)) is not None and move.op_type in _MOVES and not move.domain:
+            while (move := graph.producer.get(name)) is not None and _only_moves(move):
                 name = move.input[0]
-                maker = graph.producer.get(name)
-                if maker is None or maker.op_type == DEQUANTIZE or graph.only_consumer(name) is not move:
+                producer = graph.producer.get(name)
+                if producer is None or producer.op_type == DEQUANTIZE or graph.only_consumer(name) is not move:
                     break
                 self._insert(name, [(move, 0)], node)
                 changed = True
         return changed
 
     def _move_dequantizers(self) -> bool:
-        """A DequantizeLinear before operators that only move elements also stands after them."""
+        """Insert a pair after operators that only move elements, for a DequantizeLinear before them."""
         graph, changed = self.graph, False
-        for node in graph.in_order():
-            if node.op_type != DEQUANTIZE or self.parameters_of_dequantizer(node) is None:
-                continue
-            ways = [node.output[0]] if graph.only_consumer(node.output[0]) is not None else []
-            while ways:
-                uses = graph.consumers.get(ways.pop(), [])
+        for node in self._quantizers_per_tensor(DEQUANTIZE):
+            tensors = [node.output[0]] if graph.only_consumer(node.output[0]) is not None else []
+            while tensors:
+                uses = graph.consumers.get(tensors.pop(), [])
                 move = uses[0][0]
-                if move.op_type not in _MOVES or move.domain or uses[0][1] != 0 or move.output[0] in graph.held:
+                if not _only_moves(move) or uses[0][1] != 0 or move.output[0] in graph.pinned:
                     continue
                 result = move.output[0]
                 targets = [use for use in graph.consumers.get(result, []) if use[0].op_type != QUANTIZE]
@@ -307,19 +326,11 @@ class Optimized:
                     continue
                 self._insert(result, targets, node)
                 changed = True
-                ways += [target.input[number] for target, number in targets]
+                tensors += [target.input[number] for target, number in targets]
         return changed
 
-    def parameters_of_dequantizer(self, node: onnx.NodeProto) -> tuple[str, str] | None:
-        """The names of constant scale and zero point of one element each, "" where the zero point is left out."""
-        zero = node.input[2] if len(node.input) > 2 else ""
-        parts = [self.graph.constant(name) for name in (node.input[1], zero) if name]
-        if any(part is None or part.size != 1 or part.ndim > 1 for part in parts):
-            return None
-        return node.input[1], zero
-
     def _insert(self, name: str, uses: list[tuple[onnx.NodeProto, int]], like: onnx.NodeProto) -> None:
-        """A QuantizeLinear of a tensor with the parameters of a quantizer, and a DequantizeLinear for each of the uses."""
+        """Quantize tensor `name` with the parameters of quantizer `like`, and dequantize it for each of the uses."""
         graph = self.graph
         codes = graph.fresh(f"{name}_codes")
         quantizer = helper.make_node(
@@ -342,10 +353,10 @@ class Optimized:
             graph.add(node)
             self.inserted.add(id(node))
             graph.set_input(target, position, real)
-            self._same_shape(real, name)
+            self._copy_shape(real, name)
 
     def kind_of_codes(self, node: onnx.NodeProto) -> np.dtype[np.generic] | None:
-        """The type of the codes of a quantizer: that of its zero point, or of the codes themselves; None if not known."""
+        """The type of a quantizer's codes, by its zero point or the codes themselves, or None if it is unknown."""
         if len(node.input) > 2 and node.input[2]:
             zero = self.graph.constant(node.input[2])
             return None if zero is None else zero.dtype
@@ -359,11 +370,11 @@ class Optimized:
         codes = self.graph.constant(node.input[0])
         if codes is not None:
             return codes.dtype
-        maker = self.graph.producer.get(node.input[0])
-        return self.kind_of_codes(maker) if maker is not None and maker.op_type == QUANTIZE else None
+        producer = self.graph.producer.get(node.input[0])
+        return self.kind_of_codes(producer) if producer is not None and producer.op_type == QUANTIZE else None
 
     def _quantize_biases(self) -> bool:
-        """A float bias of a Conv or Gemm between quantizers becomes int32 codes in units of the sum."""
+        """Replace a float bias of a Conv or Gemm between quantizers by int32 codes in units of the sum."""
         graph, changed = self.graph, False
         for node in graph.in_order():
             if node.op_type not in ("Conv", "ConvTranspose", "Gemm") or node.domain or len(node.input) < 3:
@@ -377,7 +388,7 @@ class Optimized:
             scale, weights = graph.constant(data.input[1]), graph.constant(weight.input[1])
             if scale is None or scale.size != 1 or scale.dtype != np.float32 or weights is None:
                 continue
-            if weights.size != 1 and (weights.shape != bias.shape or not self._per_output(node, weight)):
+            if weights.size != 1 and (weights.shape != bias.shape or not self.has_scales_per_output(node, weight)):
                 continue
             unit = (scale.reshape(()) * weights).astype(np.float32)
             with np.errstate(all="ignore"):
@@ -389,16 +400,16 @@ class Optimized:
                 graph.add_constant(f"{node.name}_bias_scale", unit if weights.size > 1 else unit.reshape(())),
             ]
             real = graph.fresh(f"{node.name}_bias")
-            node_of_bias = helper.make_node(DEQUANTIZE, names, [real], name=graph.fresh(f"{node.name}_bias"))
+            dequantizer = helper.make_node(DEQUANTIZE, names, [real], name=graph.fresh(f"{node.name}_bias"))
             if weights.size > 1:
-                node_of_bias.attribute.append(helper.make_attribute("axis", 0))
-            graph.add(node_of_bias)
+                dequantizer.attribute.append(helper.make_attribute("axis", 0))
+            graph.add(dequantizer)
             graph.set_input(node, 2, real)
             changed = True
         return changed
 
     def _transpose_weights(self) -> bool:
-        """A Transpose of constants with a scale for each channel moves before their DequantizeLinear."""
+        """Move a Transpose of constants with a scale per channel before their DequantizeLinear."""
         graph, changed = self.graph, False
         for node in graph.in_order():
             source = graph.producer.get(node.input[0]) if node.op_type == "Transpose" and not node.domain else None
@@ -410,15 +421,12 @@ class Optimized:
                 continue
             if not order or sorted(order) != list(range(len(order))):
                 continue
-            if attribute(source, "block_size", 0) or graph.varies(source.input[0]):
+            if attribute(source, "block_size", 0) or graph.depends_on_input(source.input[0]):
                 continue
             axis = attribute(source, "axis", 1)
             assert isinstance(axis, int)
-            codes, result, shape = (
-                graph.fresh(f"{source.input[0]}_transposed"),
-                node.output[0],
-                self.shape(source.input[0]),
-            )
+            codes, result = graph.fresh(f"{source.input[0]}_transposed"), node.output[0]
+            shape = self.shape(source.input[0])
             graph.remove(node)
             graph.remove(source)
             graph.add(helper.make_node("Transpose", [source.input[0]], [codes], name=node.name, perm=order))
@@ -433,37 +441,38 @@ class Optimized:
         return changed
 
     def _ends_in_quantizer(self, node: onnx.NodeProto) -> bool:
-        """Whether nothing but Relu and Clip stands between a node and the only QuantizeLinear after it."""
+        """True if a node has a single consumer, a QuantizeLinear, with at most Relu and Clip between."""
         after = self.graph.only_consumer(node.output[0])
         while after is not None and after.op_type in ("Relu", "Clip") and id(node) not in self.flat:
             after = self.graph.only_consumer(after.output[0])
         return after is not None and after.op_type == QUANTIZE
 
-    def _per_output(self, node: onnx.NodeProto, weight: onnx.NodeProto) -> bool:
-        """Whether the scales of weights run along their outputs."""
-        codes = self.shape(weight.input[0])
-        if attribute(weight, "block_size", 0) or not codes:
+    def has_scales_per_output(self, node: onnx.NodeProto, weight: onnx.NodeProto) -> bool:
+        """True if the DequantizeLinear `weight` has its scales along the outputs of the layer `node`."""
+        shape = self.shape(weight.input[0])
+        if not shape or attribute(weight, "block_size", 0):
             return False
         axis = attribute(weight, "axis", 1)
         assert isinstance(axis, int)
-        expected = 0 if node.op_type != "Gemm" or attribute(node, "transB", 0) else 1
-        return axis % len(codes) == expected
+        if node.op_type in ("Conv", "ConvTranspose") or (node.op_type == "Gemm" and attribute(node, "transB", 0)):
+            return axis % len(shape) == 0
+        return len(shape) == 2 and axis % len(shape) == 1
 
     def _split_dequantizers(self) -> bool:
-        """Each use of a DequantizeLinear gets a node of its own."""
+        """Give each use of a DequantizeLinear its own copy."""
         graph, changed = self.graph, False
         for node in graph.in_order():
             if node.op_type != DEQUANTIZE:
                 continue
             result = node.output[0]
             uses = list(graph.consumers.get(result, []))
-            for target, position in uses if result in graph.held else uses[1:]:
+            for target, position in uses if result in graph.pinned else uses[1:]:
                 copy = onnx.NodeProto()
                 copy.CopyFrom(node)
                 copy.output[0] = graph.fresh(f"{result}_again")
                 graph.add(copy)
                 self.copies.append((copy, result))
-                self._same_shape(copy.output[0], result)
+                self._copy_shape(copy.output[0], result)
                 if id(node) in self.inserted:
                     self.inserted.add(id(copy))
                 graph.set_input(target, position, copy.output[0])
@@ -471,15 +480,19 @@ class Optimized:
         return changed
 
 
+def _only_moves(node: onnx.NodeProto) -> bool:
+    return node.op_type in _MOVES and not node.domain
+
+
 def _inferred(graph: onnx.GraphProto, opset: int) -> dict[str, tuple[int | None, ...]]:
-    """Shapes by tensor, None where an axis has no number."""
+    """Shapes by tensor; an axis without a number is None."""
     try:
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-        known = onnx.shape_inference.infer_shapes(model).graph
-    except Exception:  # whatever onnx makes of a file; what is wrong is reported where the node is read
-        known = graph
+        inferred = onnx.shape_inference.infer_shapes(model).graph
+    except Exception:  # onnx raises different types for a wrong file; the importer reports the error at the node
+        inferred = graph
     return {
-        one.name: tuple(d.dim_value if d.HasField("dim_value") else None for d in one.type.tensor_type.shape.dim)
-        for one in (*known.input, *known.value_info, *known.output)
-        if one.type.tensor_type.HasField("shape")
+        info.name: tuple(d.dim_value if d.HasField("dim_value") else None for d in info.type.tensor_type.shape.dim)
+        for info in (*inferred.input, *inferred.value_info, *inferred.output)
+        if info.type.tensor_type.HasField("shape")
     }

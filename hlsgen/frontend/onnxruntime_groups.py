@@ -1,9 +1,9 @@
-"""The groups of nodes that onnxruntime computes as one integer operator, as such operators.
+"""Fusion of the groups of nodes that onnxruntime computes as one integer operator.
 
 A group is an operator, the DequantizeLinear of each of its inputs, and the QuantizeLinear of its result, with a Relu or
-Clip between that changes nothing. Which operators form groups, of which types, says `GROUPS`. On x86-64 onnxruntime first
-turns each int8 QuantizeLinear whose only use is a DequantizeLinear into uint8, and then fuses few groups of int8; on ARM
-it fuses them as they are. Source: qdq_selectors.cc and qdq_s8_to_u8.cc of onnxruntime 1.31.
+Clip between that changes nothing. `GROUPS` lists the operators and their types. On x86-64 onnxruntime first turns each
+int8 QuantizeLinear whose only use is a DequantizeLinear into uint8, and then fuses few groups of int8. On ARM it fuses
+groups without this change. Source: qdq_selectors.cc and qdq_s8_to_u8.cc of onnxruntime 1.31.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hlsgen.frontend.runtimes import GROUPING
 from hlsgen.numerics.fixed import Array
 
 _EIGHT = ("int8", "uint8")
-#: Inputs that nodes must have before they are rewritten.
+#: Required inputs by operator; graphs with other nodes are not rewritten.
 _INPUTS = {
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear", "Conv", "ConvTranspose", "MatMul", "Gemm", "Add", "Mul"), 2),
     **dict.fromkeys(
@@ -35,7 +35,12 @@ _INPUTS = {
 
 @dataclass(frozen=True)
 class Kinds:
-    """Types of the codes of a group: of each input, and of the result, "" if nothing quantizes it; on ARM or not."""
+    """Types of the codes of a group.
+
+    inputs  type of each input
+    result  type of the result, "" if it is not quantized
+    arm     true if the runtime is onnxruntime on ARM
+    """
 
     inputs: tuple[str, ...]
     result: str
@@ -44,17 +49,18 @@ class Kinds:
 
 @dataclass(frozen=True)
 class Group:
-    """An operator that is fused.
+    """The fusion of an operator.
 
-    becomes   the integer operator, in `domain`
-    fits      whether it is, for these types
-    floats    the operator that it becomes where nothing quantizes its result, "" if it is not fused then
-    order     the inputs of the new node: (number of the input, 0 for codes, 1 for scale, 2 for zero point), those of the
-              result have number -1
-    exact     whether codes that are all 128 more give codes that are 128 more; of others the types are onnxruntime's
+    fused         the integer operator, in `domain`
+    fits          true for types that are fused
+    order         inputs of the fused node: (number of the input, or -1 for the result; 0 codes, 1 scale, 2 zero point)
+    floats        the fused operator for a result that is not quantized, "" if there is none
+    floats_order  inputs of that operator
+    exact         input codes increased by 128 give result codes increased by 128; if not, the types must be
+                  onnxruntime's
     """
 
-    becomes: str
+    fused: str
     domain: str
     fits: Callable[[Kinds], bool]
     order: tuple[tuple[int, int], ...]
@@ -64,12 +70,12 @@ class Group:
 
 
 def _alike(kinds: Kinds) -> bool:
-    """All of one type of 8 bits."""
+    """True if all codes have the same type of 8 bits."""
     return {*kinds.inputs, kinds.result} in ({"int8"}, {"uint8"})
 
 
 def _layer(kinds: Kinds, int8: bool) -> bool:
-    """Data and result of one type, weights of 8 bits, a bias of int32; `int8`: whether data of int8 are fused."""
+    """True for data and result of one type, weights of 8 bits, a bias of int32; `int8`: data of int8 are fused."""
     data, weight = kinds.inputs[:2]
     signed = data != "int8" or (int8 and weight == "int8")
     bias = all(kind == "int32" for kind in kinds.inputs[2:])
@@ -88,13 +94,17 @@ _ONE = ((0, 0), (0, 1), (0, 2), (-1, 1), (-1, 2))
 _TWO = ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (-1, 1), (-1, 2))
 _SUM = ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0))
 
-#: By operator of ONNX: what onnxruntime makes of it between quantizers, where integers depend on it. Concat, Where, Split,
-#: Sigmoid, LeakyRelu and operators that move elements have the same integers fused and alone.
+#: The fusion by operator of ONNX, for operators whose integers depend on it. Concat, Where, Split, Sigmoid, LeakyRelu
+#: and operators that only move elements have the same integers fused and unfused.
 GROUPS = {
     "Conv": Group("QLinearConv", "", _layer_int8_on_arm, (*_TWO, (2, 0))),
     "MatMul": Group(
-        "QLinearMatMul", "", _layer_int8_on_arm, _TWO,
-        "MatMulIntegerToFloat", ((0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)),
+        "QLinearMatMul",
+        "",
+        _layer_int8_on_arm,
+        _TWO,
+        "MatMulIntegerToFloat",
+        ((0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)),
     ),
     "Gemm": Group("QGemm", MICROSOFT, _layer_any, (*_SUM, (-1, 1), (-1, 2)), "QGemm", _SUM),
     "Add": Group("QLinearAdd", MICROSOFT, _alike, _TWO, exact=False),
@@ -102,12 +112,14 @@ GROUPS = {
     "AveragePool": Group("QLinearAveragePool", MICROSOFT, _alike, _ONE, exact=False),
     "GlobalAveragePool": Group("QLinearGlobalAveragePool", MICROSOFT, _alike, _ONE),
     "Softmax": Group("QLinearSoftmax", MICROSOFT, _alike, _ONE, exact=False),
-}  # fmt: skip
+}
 
 
 def fuse_groups(graph: onnx.GraphProto, opset: int, runtime: str) -> dict[str, str]:
-    """Rewrites a graph, and those within its nodes, in place, if the runtime has groups; returns the names of the quantizers
-    that are part of fused nodes, by node."""
+    """Rewrite a graph and its nested graphs in place, if the runtime has groups.
+
+    Returns the name of the quantizer in a fused node by the node's name.
+    """
     names: dict[str, str] = {}
     if runtime not in GROUPING:
         return names
@@ -116,14 +128,14 @@ def fuse_groups(graph: onnx.GraphProto, opset: int, runtime: str) -> dict[str, s
             names |= fuse_groups(inner, opset, runtime)
     if not any(node.op_type == DEQUANTIZE for node in graph.node) or not _in_order(graph):
         return names
-    if not all(_is_complete(node) for node in graph.node):  # reported where the node is read
+    if not all(_is_complete(node) for node in graph.node):  # the importer reports such a node
         return names
     fused = _Fused(NodeGraph(graph), opset, runtime == "onnxruntime-arm")
     return names | fused.quantizers
 
 
 def _is_complete(node: onnx.NodeProto) -> bool:
-    """Whether a node has the inputs and the output that its operator needs."""
+    """True if a node has the inputs and the output that its operator needs."""
     needed = _INPUTS.get(node.op_type, 0) if not node.domain or node.domain == MICROSOFT else 0
     return (
         len(node.input) >= needed
@@ -133,51 +145,52 @@ def _is_complete(node: onnx.NodeProto) -> bool:
 
 
 def _in_order(graph: onnx.GraphProto) -> bool:
-    """Whether every node comes after those that it needs, and no tensor is computed twice."""
-    known = {one.name for one in (*graph.input, *graph.initializer)}
+    """True if every node comes after the producers of its inputs, and no tensor is computed twice."""
+    available = {info.name for info in (*graph.input, *graph.initializer)}
     later = {name for node in graph.node for name in node.output if name}
     for node in graph.node:
         outputs = [name for name in node.output if name]
-        if any(name in later and name not in known for name in (*node.input, *captured(node))):
+        if any(name in later and name not in available for name in (*node.input, *captured(node))):
             return False
-        if known.intersection(outputs) or len(set(outputs)) < len(outputs):
+        if available.intersection(outputs) or len(set(outputs)) < len(outputs):
             return False
-        known.update(outputs)
+        available.update(outputs)
     return True
 
 
 @dataclass(frozen=True)
 class _Members:
-    """A group: its operator, the DequantizeLinear of each input, Relu and Clip after it, and its QuantizeLinear."""
+    """The nodes of a group: operator, DequantizeLinear of each input, Relu and Clip after it, QuantizeLinear."""
 
     node: onnx.NodeProto
     dequantizers: tuple[onnx.NodeProto, ...]
-    between: tuple[onnx.NodeProto, ...]
+    clips: tuple[onnx.NodeProto, ...]
     quantizer: onnx.NodeProto | None
 
 
 class _Fused:
-    """One graph. `quantizers`: by name of a fused node, that of the QuantizeLinear that is part of it."""
+    """The fusion of one graph. `quantizers`: name of the QuantizeLinear by name of the fused node that contains it."""
 
     def __init__(self, graph: NodeGraph, opset: int, arm: bool) -> None:
         self.graph, self.opset, self.arm = graph, opset, arm
-        self.types = {one.name: one.type.tensor_type.elem_type for one in graph.graph.input}
+        self.types = {source.name: source.type.tensor_type.elem_type for source in graph.graph.input}
         self.optimized = Optimized(graph, opset)
         self.quantizers: dict[str, str] = {}
         self.unsigned = set() if arm else {id(n) for pair in self._signed_pairs() for n in pair}
-        members = [self._members(node) for node in graph.in_order() if not node.domain and node.op_type in GROUPS]
-        fused = [one for one in members if one is not None]
-        for one in fused:
-            if not GROUPS[one.node.op_type].exact:
-                self._make_unsigned([*one.dequantizers, *([] if one.quantizer is None else [one.quantizer])])
+        candidates = [self._members(node) for node in graph.in_order() if not node.domain and node.op_type in GROUPS]
+        groups = [members for members in candidates if members is not None]
+        for members in groups:
+            if not GROUPS[members.node.op_type].exact:
+                result = [] if members.quantizer is None else [members.quantizer]
+                self._make_unsigned([*members.dequantizers, *result])
         self._make_siblings_unsigned()
-        for one in fused:
-            self._replace(one)
+        for members in groups:
+            self._replace(members)
         self.optimized.undo_unused()
         graph.write()
 
     def _signed_pairs(self) -> list[tuple[onnx.NodeProto, onnx.NodeProto]]:
-        """QuantizeLinear and DequantizeLinear of int8, each the other's only partner, with one zero point."""
+        """Pairs of QuantizeLinear and DequantizeLinear of int8 without other uses, with equal zero points."""
         pairs = []
         for node in self.graph.in_order():
             if node.op_type != QUANTIZE:
@@ -195,7 +208,7 @@ class _Fused:
         return pairs
 
     def _kind(self, node: onnx.NodeProto) -> str:
-        """The type of a quantizer's codes in onnxruntime, "" if it is not known."""
+        """The type of a quantizer's codes in onnxruntime, "" if it is unknown."""
         if id(node) in self.unsigned:
             return "uint8"
         kind = self.optimized.kind_of_codes(node)
@@ -204,48 +217,48 @@ class _Fused:
         return "" if kind is None else str(kind.name)
 
     def _members(self, node: onnx.NodeProto) -> _Members | None:
-        """The nodes of the group around an operator; None if it is not fused."""
+        """The nodes of the group around an operator, or None if it is not fused."""
         graph, group = self.graph, GROUPS[node.op_type]
         inputs = [name for name in node.input if name]
         sources = [graph.producer.get(name) for name in inputs]
         if any(source is None or source.op_type != DEQUANTIZE for source in sources):
             return None
         dequantizers = [source for source in sources if source is not None]
-        if node.output[0] in graph.held and not group.floats:
+        if node.output[0] in graph.pinned and not group.floats:
             return None
-        between, quantizer = self._result(node)
-        if between and quantizer is None:
+        clips, quantizer = self._result(node)
+        if clips and quantizer is None:
             return None
         users = graph.consumers.get(node.output[0], [])
         if quantizer is None and (not group.floats or any(user.op_type == QUANTIZE for user, _ in users)):
             return None
-        kinds = tuple(self._kind(one) for one in dequantizers)
+        kinds = tuple(self._kind(dequantizer) for dequantizer in dequantizers)
         result = "" if quantizer is None else self._kind(quantizer)
         if id(node) in self.optimized.flat and not self.arm:
             kinds = tuple("uint8" if n == 0 and kind == "int8" else kind for n, kind in enumerate(kinds))
             result = "uint8" if result == "int8" else result
         if not group.fits(Kinds(kinds, result, self.arm)) or not self._is_computable(node, dequantizers, quantizer):
             return None
-        return _Members(node, tuple(dequantizers), tuple(between), quantizer)
+        return _Members(node, tuple(dequantizers), tuple(clips), quantizer)
 
     def _result(self, node: onnx.NodeProto) -> tuple[list[onnx.NodeProto], onnx.NodeProto | None]:
-        """(Relu and Clip after the node, the QuantizeLinear that takes its result or theirs alone, if there is one)."""
+        """(Relu and Clip after the node, the QuantizeLinear that is the single consumer after them, or None)."""
         graph = self.graph
         after = graph.only_consumer(node.output[0])
         if after is None or after.op_type == QUANTIZE:
             return [], after
-        between: list[onnx.NodeProto] = []
+        clips: list[onnx.NodeProto] = []
         while after is not None and after.op_type in ("Relu", "Clip") and id(node) not in self.optimized.flat:
-            between.append(after)
+            clips.append(after)
             after = graph.only_consumer(after.output[0])
-        if not between or len(graph.consumers.get(between[0].output[0], [])) != 1 or between[0].output[0] in graph.held:
+        if not clips or len(graph.consumers.get(clips[0].output[0], [])) != 1 or clips[0].output[0] in graph.pinned:
             return [], None
         if after is None or after.op_type != QUANTIZE:
-            return between, None
-        return between, after if all(self._is_redundant(one, after) for one in between) else None
+            return clips, None
+        return clips, after if all(self._is_redundant(clip, after) for clip in clips) else None
 
     def _is_redundant(self, node: onnx.NodeProto, quantizer: onnx.NodeProto) -> bool:
-        """Whether a Relu or Clip leaves every code of the quantizer as it is."""
+        """True if a Relu or Clip changes no code of the quantizer after it."""
         parameters, kind = self.optimized.parameters(quantizer), self.optimized.kind_of_codes(quantizer)
         if parameters is None or kind is None or kind.kind not in "iu" or parameters[0].ndim or parameters[1].ndim:
             return False
@@ -260,11 +273,11 @@ class _Fused:
         low, high = bounds
         ends = ((int(info.min) - zero) * scale, (int(info.max) - zero) * scale)
         epsilon = float(np.finfo(np.float32).eps)
-        near = low - ends[0] <= epsilon and ends[1] - high <= epsilon
-        return near or (np.rint(low / scale) + zero <= info.min and np.rint(high / scale) + zero >= info.max)
+        within_epsilon = low - ends[0] <= epsilon and ends[1] - high <= epsilon
+        return within_epsilon or (np.rint(low / scale) + zero <= info.min and np.rint(high / scale) + zero >= info.max)
 
     def _bounds(self, node: onnx.NodeProto) -> tuple[float, float] | None:
-        """The constant bounds of a Clip."""
+        """The constant bounds of a Clip, or None if one is computed."""
         bounds = []
         for number, (name, default) in enumerate((("min", -np.inf), ("max", np.inf)), 1):
             if self.opset < 11:
@@ -272,19 +285,18 @@ class _Fused:
             elif len(node.input) <= number or not node.input[number]:
                 bounds.append(float(default))
             else:
-                value = self.graph.constant(node.input[number])
-                if value is None or value.size != 1:
+                bound = self.graph.constant(node.input[number])
+                if bound is None or bound.size != 1:
                     return None
-                bounds.append(float(value.item()))
+                bounds.append(float(bound.item()))
         return bounds[0], bounds[1]
 
     def _is_computable(
         self, node: onnx.NodeProto, dequantizers: list[onnx.NodeProto], quantizer: onnx.NodeProto | None
     ) -> bool:
-        """Whether the parameters are those that onnxruntime's integer operator takes."""
-        scales = [
-            self.graph.constant(one.input[1]) for one in (*dequantizers, *([] if quantizer is None else [quantizer]))
-        ]
+        """True for parameters that onnxruntime's integer operator supports."""
+        quantizers = (*dequantizers, *([] if quantizer is None else [quantizer]))
+        scales = [self.graph.constant(node.input[1]) for node in quantizers]
         if any(scale is None or scale.dtype != np.float32 for scale in scales):
             return False
         sizes = [1 if scale is None else scale.size for scale in scales]
@@ -292,12 +304,12 @@ class _Fused:
             return False
         if node.op_type in ("Conv", "MatMul", "Gemm") and len(sizes) > 1:
             weight = dequantizers[1]
-            sizes[1] = 1 if sizes[1] == 1 or self._per_output(node, weight) else sizes[1]
+            sizes[1] = 1 if sizes[1] == 1 or self.optimized.has_scales_per_output(node, weight) else sizes[1]
             if len(dequantizers) == 3:
                 sizes[2] = 1
                 if node.op_type == "Conv" and not self._has_unit_of_sum(scales):
                     return False
-            if self.graph.varies(weight.input[0]):
+            if self.graph.depends_on_input(weight.input[0]):
                 if node.op_type == "Gemm" or (node.op_type == "MatMul" and quantizer is None):
                     return False
             elif node.op_type != "Conv" and len(self.optimized.shape(weight.input[0]) or (1, 1)) != 2:
@@ -305,26 +317,15 @@ class _Fused:
         return max(sizes) == 1
 
     def _has_unit_of_sum(self, scales: list[Array | None]) -> bool:
-        """Whether the scale of a Conv's bias is that of the sum, to one per cent; onnxruntime takes its codes then."""
+        """True if the scale of a Conv's bias equals the sum's within one per cent; then onnxruntime adds its codes."""
         data, weights, bias = scales[:3]
         if data is None or weights is None or bias is None or bias.size not in (1, weights.size):
             return False
         unit = data.reshape(-1)[:1].astype(np.float64) * weights.reshape(-1)
         return bool((np.abs(bias.reshape(-1) - unit) <= 0.01 * np.abs(unit)).all())
 
-    def _per_output(self, node: onnx.NodeProto, weight: onnx.NodeProto) -> bool:
-        """Whether scales of weights run along the outputs of the layer."""
-        shape = self.optimized.shape(weight.input[0])
-        if not shape or attribute(weight, "block_size", 0):
-            return False
-        axis = attribute(weight, "axis", 1)
-        assert isinstance(axis, int)
-        if node.op_type == "Conv" or (node.op_type == "Gemm" and attribute(node, "transB", 0)):
-            return axis % len(shape) == 0
-        return len(shape) == 2 and axis % len(shape) == 1
-
     def _make_unsigned(self, nodes: list[onnx.NodeProto]) -> None:
-        """Gives codes of int8 that are uint8 in onnxruntime that type: their operator does not round them alike."""
+        """Change codes from int8 to uint8 if onnxruntime does: their operator rounds the two types differently."""
         for node in nodes:
             if id(node) not in self.unsigned:
                 continue
@@ -332,30 +333,30 @@ class _Fused:
                 partner: onnx.NodeProto | None = self.graph.producer.get(node.input[0])
             else:
                 partner = self.graph.only_consumer(node.output[0])
-            for one in (node, *([partner] if partner is not None else [])):
-                zero = self.graph.constant(one.input[2]) if len(one.input) == 3 else None
+            for quantizer in (node, *([partner] if partner is not None else [])):
+                zero = self.graph.constant(quantizer.input[2]) if len(quantizer.input) == 3 else None
                 if zero is not None and zero.dtype == np.int8:
                     shifted = (zero.astype(np.int16) + 128).astype(np.uint8)
-                    self.graph.set_input(one, 2, self.graph.add_constant(f"{one.name}_zero", shifted))
+                    self.graph.set_input(quantizer, 2, self.graph.add_constant(f"{quantizer.name}_zero", shifted))
 
     def _make_siblings_unsigned(self) -> None:
-        """Quantizers that were equal stay equal: one quantizer in hardware serves all of them."""
+        """Change quantizers that were equal to a changed one as well, so that hardware still shares one quantizer."""
         quantizers = [node for node in self.graph.in_order() if node.op_type == QUANTIZE and id(node) in self.unsigned]
         keys = {id(node): self._meaning(node) for node in quantizers}
         changed = {keys[id(node)] for node in quantizers if self.optimized.kind_of_codes(node) == np.uint8}
         self._make_unsigned([node for node in quantizers if keys[id(node)] in changed])
 
     def _meaning(self, node: onnx.NodeProto) -> tuple[str, float, int]:
-        """What a QuantizeLinear quantizes, and how: its scale, and its zero point as int8."""
+        """The tensor of a QuantizeLinear, its scale, and its zero point as int8."""
         scale, zero = self.optimized.parameters(node) or (np.zeros(1), np.zeros(1, np.int8))
         return node.input[0], float(scale.item()), int(zero.item()) - 128 * (zero.dtype == np.uint8)
 
     def _replace(self, members: _Members) -> None:
-        """One node for all of a group."""
+        """Replace the nodes of a group by one node."""
         graph, group = self.graph, GROUPS[members.node.op_type]
         node, dequantizers, quantizer = members.node, members.dequantizers, members.quantizer
         order = group.order if quantizer is not None else group.floats_order
-        op_type, domain = (group.becomes, group.domain) if quantizer is not None else (group.floats, MICROSOFT)
+        op_type, domain = (group.fused, group.domain) if quantizer is not None else (group.floats, MICROSOFT)
         inputs = [self._parameter(dequantizers, quantizer, number, part) for number, part in order]
         while inputs and not inputs[-1]:
             inputs.pop()
@@ -367,7 +368,7 @@ class _Fused:
             new.attribute.append(helper.make_attribute("opset", since))
         if quantizer is not None:
             self.quantizers[node.name] = self.optimized.names.get(id(quantizer), quantizer.name)
-        for old in (*dequantizers, node, *members.between, quantizer):
+        for old in (*dequantizers, node, *members.clips, quantizer):
             if old is not None and old in graph:
                 graph.remove(old)
         graph.add(new)
@@ -375,7 +376,7 @@ class _Fused:
     def _parameter(
         self, dequantizers: Sequence[onnx.NodeProto], quantizer: onnx.NodeProto | None, number: int, part: int
     ) -> str:
-        """A name among the inputs of the fused node; "" where there is none."""
+        """The name of an input of the fused node, "" if it is absent (see `Group.order`)."""
         if number >= len(dequantizers):
             return ""
         node = quantizer if number < 0 else dequantizers[number]

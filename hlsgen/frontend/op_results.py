@@ -1,4 +1,4 @@
-"""What the importer needs to know of operations of the Model: the dtype of their results, and which are hardware's."""
+"""Properties of Model operations for the importer: the dtype of their results, and the ones hardware must compute."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from hlsgen.ir.ops import Float, Quantizer
 
 
 def result_dtype(ops: list[Op], dtype: str) -> str:
-    """The dtype of the last operation's result, the first working on data of that dtype."""
+    """The numpy dtype after a chain of operations on data of `dtype`."""
     for op in ops:
-        dtype = _dtype_behind(op, dtype)
+        dtype = _dtype_after(op, dtype)
     return dtype
 
 
-def _dtype_behind(op: Op, dtype: str) -> str:
+def _dtype_after(op: Op, dtype: str) -> str:
     if isinstance(op, Quantizer):
         meaning = decoding(op)
         return meaning.dtype if isinstance(meaning, IntegerEncoding) else "float32"
@@ -74,7 +74,7 @@ def _dtype_behind(op: Op, dtype: str) -> str:
 
 
 def starts_hardware(op: Op) -> bool:
-    """Whether hardware begins here at the latest: what comes before the first such operation can be the host's."""
+    """True for operations that hardware must compute; operations before the first of them may be the host's."""
     if isinstance(op, Quantizer):
         return True
     if isinstance(op, Float):

@@ -1,4 +1,4 @@
-"""What a row of the table of operators says: `Rule`; and the check of which input of a node is computed."""
+"""`Rule`, a row of the table of operators, and the check of the computed inputs of a node."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from hlsgen.frontend.node_context import Imported, NodeContext
 
 Convert = Callable[[NodeContext], Imported]
 Fold = Callable[[NodeContext], list[Const]]
-#: What several computed tensors can go into.
+#: Hint with the operators that several computed tensors are supported for.
 JOINS = (
-    "Two computed tensors can go into Add, Sub, Mul, Div, Max, Min, Concat, MatMul, their QLinear forms, Gemm, "
-    "MatMulInteger, comparisons, And, Or, Xor, Where; of integers of 8 bits also into Mod, BitShift, BitwiseAnd ..."
+    "Two computed tensors are supported for Add, Sub, Mul, Div, Max, Min, Concat, MatMul, their QLinear operators, "
+    "Gemm, MatMulInteger, comparisons, And, Or, Xor, Where; for integers of 8 bits also for Mod, BitShift, BitwiseAnd, "
+    "BitwiseOr, BitwiseXor. Make the other operands constants."
 )
 
 
 class Dtypes(Enum):
-    """The types of data that an operator takes. What else its function demands, that checks."""
+    """Types of data that an operator accepts; its importing function may be stricter."""
 
     FLOATS = auto()
     ANY = auto()
 
 
 class Operands(Enum):
-    """Which input may be computed; the others must be constants."""
+    """The input that may be computed; the others must be constants."""
 
     FIRST = auto()  #: the first
-    PARAMETERS = auto()  #: the first; the others are a quantizer's, which are checked even where the data is unknown
+    PARAMETERS = auto()  #: the first; the others are a quantizer's, and are checked even if the data is unknown
     INTEGER = auto()  #: the first, of integer ONNX
     QLINEAR = auto()  #: the first, of onnxruntime's operators
     QLINEAR_TERM = auto()  #: one of two terms with scale and zero point each
@@ -43,7 +44,7 @@ class Operands(Enum):
 
 
 class Role(Enum):
-    """What the operator is for the cut between host and hardware."""
+    """The role of an operator in the partition between host and hardware."""
 
     ELEMENTS = auto()  #: neither of the following
     LAYER = auto()
@@ -53,16 +54,16 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Rule:
-    """How nodes of an operator are imported.
+    """The import of the nodes of an operator.
 
-    convert    of one computed input
-    dtypes     of that input
-    operands   which input it may be
-    join       of several computed inputs; None if they are refused
-    fold       of constant inputs only: their results
-    role       for the cut between host and hardware
-    host_first whether the host does it in front of the first quantizer or layer
-    alike      whether the result has the shape and type of the data: assumed of a node that is wrong
+    convert     importing function for one computed input
+    dtypes      types of that input
+    operands    the input that may be computed
+    join        importing function for several computed inputs; None if they are refused
+    fold        evaluation for constant inputs only
+    role        role in the partition between host and hardware
+    host_first  the host computes it before the first quantizer or layer
+    keeps_type  the result has the shape and type of the data; assumed for a node with an error
     """
 
     convert: Convert
@@ -72,16 +73,16 @@ class Rule:
     fold: Fold = refused
     role: Role = Role.ELEMENTS
     host_first: bool = False
-    alike: bool = True
+    keeps_type: bool = True
 
 
 def check_operands(node: NodeContext, operands: Operands) -> None:
-    """Whether the input that is computed may be. Raises HG010 or HG020."""
+    """Check that the computed input may be computed. Raises HG010 or HG020."""
     position = node.position
     if position == 0:
         return
     computed = f"input {position} of {node.op_type} is computed from the model's input."
-    data_only = "Only the data may be; the others must be constants."
+    data_only = "Only the data may be computed; the other inputs must be constants."
     match operands:
         case Operands.EITHER:
             return
@@ -89,9 +90,11 @@ def check_operands(node: NodeContext, operands: Operands) -> None:
             text = f"input {position} ({node.proto.input[position]!r}) of {node.op_type} is not a constant."
             raise fail("HG020", node.name, text, "Only the first input may be computed from the model's input.")
         case Operands.PARAMETERS:
-            raise fail("HG020", node.name, "a parameter of the quantizer is computed from the input.")
+            text = f"a parameter of the quantizer (input {position}) is computed from the model's input."
+            raise fail("HG020", node.name, text, data_only)
         case Operands.INTEGER:
-            raise fail("HG020", node.name, computed, "Only the first may be; the others must be constants.")
+            hint = "Only the first input may be computed; the others must be constants."
+            raise fail("HG020", node.name, computed, hint)
         case Operands.QLINEAR_TERM if position == 3:
             return
         case Operands.QLINEAR | Operands.QLINEAR_TERM:
@@ -99,6 +102,6 @@ def check_operands(node: NodeContext, operands: Operands) -> None:
         case Operands.LAYER | Operands.QLINEAR_LAYER:
             if position == (3 if operands is Operands.QLINEAR_LAYER else 1):
                 raise fail("HG010", node.name, "the weights are computed from the model's input.", data_only)
-            raise fail("HG020", node.name, f"the {computed}", data_only)
+            raise fail("HG020", node.name, computed, data_only)
         case _:
             assert_never(operands)

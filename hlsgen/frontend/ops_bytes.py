@@ -1,6 +1,6 @@
-"""Functions of integers of 8 bits that are neither sums nor products: Div, Mod, BitShift, BitwiseAnd, BitwiseOr, BitwiseXor.
+"""Functions of 8-bit integers: Div, Mod, BitShift, BitwiseAnd, BitwiseOr, BitwiseXor.
 
-Of one tensor and constants they are a table of 256 entries, of two tensors one of all pairs.
+One tensor and constants give a lookup table of 256 entries, two tensors a lookup table of all pairs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, elementwise
-from hlsgen.frontend.ops_broadcast import broadcast, grown
+from hlsgen.frontend.ops_broadcast import broadcast_ops, broadcast_shape
 from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.ops_standard import div, operand
 from hlsgen.ir import Binary
@@ -19,11 +19,11 @@ from hlsgen.ir.ops import Add, BinaryKind, Cast, Elementwise, IntegerRatio, Look
 from hlsgen.numerics.fixed import Array, IntType
 
 BYTES = ("int8", "uint8")
-#: What a function computes: the node, and both operands as int64.
+#: The result from the node and both operands, as int64.
 Function = Callable[[NodeContext, Array, Array], Array]
 
 
-def of_one(function: Function) -> Callable[[NodeContext], Imported]:
+def with_constant(function: Function) -> Callable[[NodeContext], Imported]:
     """The importing function for one tensor and a constant."""
 
     def convert(node: NodeContext) -> Imported:
@@ -31,44 +31,44 @@ def of_one(function: Function) -> Callable[[NodeContext], Imported]:
         if node.dtype not in BYTES:
             raise _too_wide(node)
         const = node.constant(1 - node.position)
-        other = operand(node.name, node.shape, const, "the other operand", node.dtype).astype(np.int64)
-        data = _every(node.dtype).reshape(-1, *(1,) * len(node.shape))
-        values = function(node, *((data, other[None]) if node.position == 0 else (other[None], data)))
-        return elementwise(node, *_place(node, len(node.shape)), Lookup(values.astype(node.dtype)))
+        constant = operand(node.name, node.shape, const, "the constant operand", node.dtype).astype(np.int64)
+        data = _all_integers(node.dtype).reshape(-1, *(1,) * len(node.shape))
+        entries = function(node, *((data, constant[None]) if node.position == 0 else (constant[None], data)))
+        return elementwise(node, *_index_ops(node, len(node.shape)), Lookup(entries.astype(node.dtype)))
 
     return convert
 
 
-def of_two(function: Function) -> Callable[[NodeContext], Imported]:
+def of_two_tensors(function: Function) -> Callable[[NodeContext], Imported]:
     """The importing function for two tensors."""
 
     def convert(node: NodeContext) -> Imported:
         """Raises HG015, HG023, HG026."""
         if {t.dtype for t in node.computed} != {node.dtype} or node.dtype not in BYTES:
             raise _too_wide(node)
-        shape = broadcast(node.name, [t.shape or () for t in node.computed])
-        before: list[ShapedOps] = []
-        for tensor, high in zip(node.computed, (False, True), strict=True):
-            own = tensor.shape or ()
-            ops = _place(node, len(own))
-            if high:
-                ops.append(Mul(np.full((1,) * len(own), 256, np.int32)))
-            before.append([*((op, own) for op in ops), *grown(node.name, own, shape)])
-        every = _every(node.dtype)
-        values = function(node, every[None, :], every[:, None])
-        table = values.astype(node.dtype).reshape(-1, *(1,) * len(shape))
-        return Imported(([(Lookup(table), shape)],), tuple(before), (Binary(BinaryKind.ADD), shape))
+        shape = broadcast_shape(node.name, [t.shape or () for t in node.computed])
+        operand_ops: list[ShapedOps] = []
+        for tensor, is_high in zip(node.computed, (False, True), strict=True):
+            tensor_shape = tensor.shape or ()
+            ops = _index_ops(node, len(tensor_shape))
+            if is_high:
+                ops.append(Mul(np.full((1,) * len(tensor_shape), 256, np.int32)))
+            operand_ops.append([*((op, tensor_shape) for op in ops), *broadcast_ops(node.name, tensor_shape, shape)])
+        integers = _all_integers(node.dtype)
+        entries = function(node, integers[None, :], integers[:, None])
+        lookup = Lookup(entries.astype(node.dtype).reshape(-1, *(1,) * len(shape)))
+        return Imported(([(lookup, shape)],), tuple(operand_ops), (Binary(BinaryKind.ADD), shape))
 
     return convert
 
 
-def _every(dtype: str) -> Array:
+def _all_integers(dtype: str) -> Array:
     info = np.iinfo(dtype)
     return np.arange(int(info.min), int(info.max) + 1)
 
 
-def _place(node: NodeContext, rank: int) -> list[Elementwise]:
-    """What makes the place in a table of an integer."""
+def _index_ops(node: NodeContext, rank: int) -> list[Elementwise]:
+    """Operations from an integer to its index in a lookup table, 0 to 255."""
     lowest = int(np.iinfo(node.dtype).min)
     return [Cast("int32"), *([Add(np.full((1,) * rank, -lowest, np.int32))] if lowest else [])]
 
@@ -76,61 +76,63 @@ def _place(node: NodeContext, rank: int) -> list[Elementwise]:
 def _too_wide(node: NodeContext) -> HlsgenError:
     types = ", ".join(dict.fromkeys(t.dtype for t in node.computed))
     text = f"{node.op_type} of {types} data."
-    return fail("HG026", node.name, text, "It is a table of its operands: int8 or uint8, both alike.")
+    hint = "Supported: int8 or uint8, the same for both operands, as the function is a lookup table."
+    return fail("HG026", node.name, text, hint)
 
 
-# --------------------------------------------------------------------------- what they compute
+# --------------------------------------------------------------------------- the functions
 
 
 def divided(_: NodeContext, a: Array, b: Array) -> Array:
-    """Rounded towards 0; by 0, which ONNX leaves open, 0."""
-    whole = np.abs(a) // np.maximum(np.abs(b), 1)
-    return np.where(b == 0, 0, np.sign(a) * np.sign(b) * whole)
+    """a / b, rounded towards 0; division by 0, undefined in ONNX, gives 0."""
+    magnitude = np.abs(a) // np.maximum(np.abs(b), 1)
+    return np.where(b == 0, 0, np.sign(a) * np.sign(b) * magnitude)
 
 
 def remainder(node: NodeContext, a: Array, b: Array) -> Array:
-    """With the sign of b, or with fmod of a; by 0, which ONNX leaves open, 0."""
-    found = (np.fmod if node.attrs.get("fmod", 0) else np.mod)(a, np.where(b == 0, 1, b))
-    return np.where(b == 0, 0, found)
+    """a modulo b, with the sign of b, or of a if fmod is set; division by 0, undefined in ONNX, gives 0."""
+    modulus = (np.fmod if node.attrs.get("fmod", 0) else np.mod)(a, np.where(b == 0, 1, b))
+    return np.where(b == 0, 0, modulus)
 
 
 def shifted(node: NodeContext, a: Array, b: Array) -> Array:
-    """By 8 bits and more: 0."""
+    """a shifted by b bits; 0 for 8 bits and more."""
     by = np.minimum(b, 8)
     return np.asarray(a << by if node.attrs.get("direction") == "LEFT" else a >> by)
 
 
 def bitwise(function: Callable[[Array, Array], Array]) -> Function:
+    """A function that does not depend on the node's attributes."""
     return lambda _, a, b: np.asarray(function(a, b))
 
 
 def bitwise_not(node: NodeContext) -> Imported:
-    """-1 - x, wrapped. Raises HG026."""
+    """BitwiseNot as -1 - x, wrapped. Raises HG026."""
     if np.dtype(node.dtype).kind not in "iu":
-        raise fail("HG026", node.name, f"BitwiseNot of {node.dtype} data.", "It takes integers.")
+        raise fail("HG026", node.name, f"BitwiseNot of {node.dtype} data.", "Supported: integers.")
     lowest = np.full((1,) * len(node.shape), -1).astype(node.dtype)
     return elementwise(node, Mul(lowest), Add(lowest))
 
 
 def division(node: NodeContext) -> Imported:
-    """Of floats, or of integers, rounded towards 0. Raises HG010, HG020, HG023, HG026, HG027."""
+    """Div of floats, or of integers, rounded towards 0. Raises HG010, HG020, HG023, HG026, HG027."""
     if np.dtype(node.dtype).kind not in "iu":
         return div(node)
     if node.dtype in BYTES:
-        return of_one(divided)(node)
+        return with_constant(divided)(node)
     if node.position == 1:
         raise _too_wide(node)
     const = operand(node.name, node.shape, node.constant(1), "the divisor", node.dtype).astype(np.int64)
     if (const == 0).any():
-        raise fail("HG027", node.name, "division by zero.")
+        raise fail("HG027", node.name, "the divisor is 0.", "Every element of the divisor must differ from 0.")
     info = np.iinfo(node.dtype)
-    none = np.zeros((1,) * len(node.shape), np.int64)
+    addend = np.zeros((1,) * len(node.shape), np.int64)
     type_ = IntType(int(info.min), int(info.max))
-    wraps = node.dtype != "int64"  # a quotient of whole numbers that are far from 2^63 does not
-    ratio = IntegerRatio(np.sign(const), none, np.abs(const), type_, node.dtype, mirrored=True, wraps=wraps)
+    wraps = node.dtype != "int64"  # int64 data are numbers much smaller than 2^63, whose quotient cannot wrap
+    ratio = IntegerRatio(np.sign(const), addend, np.abs(const), type_, node.dtype, mirrored=True, wraps=wraps)
     return elementwise(node, ratio)
 
 
 def modulo(node: NodeContext) -> Imported:
-    """Of integers; of floats the host's. Raises HG020, HG023, HG026."""
-    return on_host(node) if np.dtype(node.dtype).kind == "f" else of_one(remainder)(node)
+    """Mod of integers; the host computes floats. Raises HG020, HG023, HG026."""
+    return on_host(node) if np.dtype(node.dtype).kind == "f" else with_constant(remainder)(node)

@@ -1,4 +1,4 @@
-"""ConvTranspose as a convolution: every phase of the stride is a set of outputs, then put side by side."""
+"""ConvTranspose as a convolution whose outputs are the phases of the stride, interleaved afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hlsgen.frontend.channels_last import (
     pad_split,
     padding_mode,
     result_of,
-    whole,
+    whole_numbers,
 )
 from hlsgen.frontend.constant_folding import MAX_ELEMENTS, Const, check_size
 from hlsgen.frontend.integer_weights import integer_weights
@@ -29,9 +29,10 @@ from hlsgen.numerics.fixed import Array
 
 @dataclass(frozen=True)
 class Axis:
-    """A transposed convolution along one axis: output q - begin gets tap k of input i where i * stride + k * dilation = q.
+    """A transposed convolution along one axis: output q - begin adds tap k of input i if i * stride + k * dilation = q.
 
-    With q = m * stride + phase, tap k belongs to phase k * dilation mod stride and input m - shift.
+    For q = m * stride + phase, tap k belongs to phase k * dilation mod stride and to input m - shift.
+    `size`, `out`: elements of the data and of the result; `begin`: elements cut off at the beginning.
     """
 
     size: int
@@ -42,118 +43,125 @@ class Axis:
     begin: int
 
     @property
-    def last(self) -> int:
+    def max_shift(self) -> int:
         """Largest shift of an input."""
         return (kernel_reach(self.kernel, self.dilation) - 1) // self.stride
 
     @property
     def taps(self) -> int:
-        """Taps of the kernel of a phase."""
-        return self.kernel if self.stride == 1 else self.last + 1
+        """Number of taps of a phase."""
+        return self.kernel if self.stride == 1 else self.max_shift + 1
 
     @property
     def spacing(self) -> int:
-        """Its dilation."""
+        """Dilation of the kernel of a phase."""
         return self.dilation if self.stride == 1 else 1
 
     def place(self, k: int) -> tuple[int, int]:
-        """(phase, tap of that phase) of a tap."""
+        """(phase, number of the tap within the phase) of tap k."""
         if self.stride == 1:
             return 0, self.kernel - 1 - k
-        return k * self.dilation % self.stride, self.last - k * self.dilation // self.stride
+        return k * self.dilation % self.stride, self.max_shift - k * self.dilation // self.stride
 
     @property
     def pads(self) -> tuple[int, int]:
-        """Padding in front and behind, so that every m that an output needs is there."""
+        """Padding (begin, end) that adds every m that an output needs."""
         first, last = self.begin // self.stride, (self.begin + self.out - 1) // self.stride
-        return max(self.last - first, 0), max(last - self.size + 1, 0)
+        return max(self.max_shift - first, 0), max(last - self.size + 1, 0)
 
     @property
     def start(self) -> int:
-        """First output among all phases of all m."""
-        return self.begin - (self.last - self.pads[0]) * self.stride
+        """Index of the first output among all phases of all m."""
+        return self.begin - (self.max_shift - self.pads[0]) * self.stride
 
 
 def transposed_ops(name: str, data: ImageAxes, weights: Const, attrs: dict[str, Any]) -> ShapedOps:
-    """Operations on images, in channels-last order, from weights (channels, outputs / groups, points...).
+    """Operations on images, in channels-last order, from weights (channels, outputs / groups, kernel...).
 
     Raises HG004, HG013 or HG023.
     """
-    form = weights.array.shape
-    if len(form) != len(data.shape) or not elements(form):
-        raise fail("HG023", name, f"weights of shape {list(form)} for data of shape {list(data.shape)}.")
+    weight_shape = weights.array.shape
+    if len(weight_shape) != len(data.shape) or not elements(weight_shape):
+        text = f"weights of shape {list(weight_shape)} do not fit data of shape {list(data.shape)}."
+        raise fail("HG023", name, text, "Both need equally many axes, and the weights must not be empty.")
     groups = groups_of(name, attrs, data.channels, 0, data.channels)
-    if form[0] != data.channels:
-        raise fail("HG023", name, f"weights for {form[0]} channels, data of {data.channels}.")
-    kernel = kernel_of(name, attrs, data.points, form[2:])
+    if weight_shape[0] != data.channels:
+        text = f"weights for {weight_shape[0]} channels, data of {data.channels} channels."
+        raise fail("HG023", name, text, "Axis 0 of the weights must equal the channels of the data.")
+    kernel = kernel_of(name, attrs, data.spatial, weight_shape[2:])
     axes = _axes(name, data, kernel, attrs)
     height, width = axes
-    own, inner = form[1], form[0] // groups
-    outputs = groups * own * height.stride * width.stride
-    if outputs * height.taps * width.taps * inner > MAX_ELEMENTS:
-        raise fail("HG004", name, f"a convolution of {outputs} outputs for all phases of the stride.")
+    group_outputs, group_inputs = weight_shape[1], weight_shape[0] // groups
+    outputs = groups * group_outputs * height.stride * width.stride
+    if outputs * height.taps * width.taps * group_inputs > MAX_ELEMENTS:
+        text = f"the equivalent convolution with {outputs} outputs, for all phases of the stride, has too many weights."
+        raise fail("HG004", name, text, f"At most {MAX_ELEMENTS} are supported: use smaller strides.")
 
-    def change(part: Array) -> Array:
-        apart = part.reshape(groups, inner, own, height.kernel, width.kernel)
-        return np.ascontiguousarray(apart.transpose(0, 2, 3, 4, 1)).reshape(groups * own, -1)
+    def to_matrix(part: Array) -> Array:
+        by_group = part.reshape(groups, group_inputs, group_outputs, height.kernel, width.kernel)
+        return np.ascontiguousarray(by_group.transpose(0, 2, 3, 4, 1)).reshape(groups * group_outputs, -1)
 
-    codes, scale = integer_weights(name, weights.map(change))
-    weight = _phases(codes.reshape(groups, own, height.kernel, width.kernel, inner), axes)
-    spread = np.repeat(scale.reshape(groups, 1, own), height.stride * width.stride, axis=1).reshape(-1)
-    (top, bottom), (left, right) = height.pads, width.pads
-    window = Window(weight.shape[1:3], (1, 1), (height.spacing, width.spacing), (top, left, bottom, right))
+    codes, scale = integer_weights(name, weights.map(to_matrix))
+    weight = _phases(codes.reshape(groups, group_outputs, height.kernel, width.kernel, group_inputs), axes)
+    scales = np.repeat(scale.reshape(groups, 1, group_outputs), height.stride * width.stride, axis=1).reshape(-1)
+    pads = (height.pads[0], width.pads[0], height.pads[1], width.pads[1])
+    window = Window(weight.shape[1:3], (1, 1), (height.spacing, width.spacing), pads)
     result = result_of(data, window, outputs)
     check_size(name, result)
-    return [(Conv(weight, spread, window, groups), result), *_side_by_side(result, axes, groups, own)]
+    return [(Conv(weight, scales, window, groups), result), *_interleaved(result, axes, groups, group_outputs)]
 
 
 def _axes(name: str, data: ImageAxes, kernel: list[int], attrs: dict[str, Any]) -> tuple[Axis, Axis]:
-    count = len(data.points)
-    strides, dilations = (whole(name, attrs, key, count, 1) for key in ("strides", "dilations"))
-    extra = whole(name, attrs, "output_padding", count, 0, 0)
-    pads = whole(name, attrs, "pads", 2 * count, 0, 0)
+    """The axes (height, width) by strides, dilations, pads, auto_pad, output_padding, output_shape. Raises HG013."""
+    count = len(data.spatial)
+    strides, dilations = (whole_numbers(name, attrs, key, count, 1) for key in ("strides", "dilations"))
+    extra = whole_numbers(name, attrs, "output_padding", count, 0, 0)
+    pads = whole_numbers(name, attrs, "pads", 2 * count, 0, 0)
     mode = padding_mode(name, attrs)
-    asked = list(attrs.get("output_shape", []))[-count:]
-    if not asked and mode.startswith("SAME"):
-        asked = [size * stride for size, stride in zip(data.points, strides, strict=True)]
-    found = []
-    for i, size in enumerate(data.points):
+    output_shape = list(attrs.get("output_shape", []))[-count:]
+    if not output_shape and mode.startswith("SAME"):
+        output_shape = [size * stride for size, stride in zip(data.spatial, strides, strict=True)]
+    axes = []
+    for i, size in enumerate(data.spatial):
         full = (size - 1) * strides[i] + extra[i] + kernel_reach(kernel[i], dilations[i])
         begin, end = (pads[i], pads[i + count]) if mode == "NOTSET" else (0, 0)
-        if asked:
-            begin, end = pad_split(full - asked[i], "SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER")
+        if output_shape:
+            begin, end = pad_split(full - output_shape[i], "SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER")
         out = full - begin - end
         if out < 1 or min(begin, end) < 0:
-            raise fail(
-                "HG013", name, f"an output of {asked[i] if asked else out} points along an axis, of {full} without pads.",
-                "It must be at least 1 and not more than without pads.",
-            )  # fmt: skip
-        found.append(Axis(size, out, kernel[i], strides[i], dilations[i], begin))
-    return (Axis(1, 1, 1, 1, 1, 0), found[0]) if count == 1 else (found[0], found[1])
+            length = output_shape[i] if output_shape else out
+            text = f"the result has {length} elements along spatial axis {i}, and {full} without pads."
+            raise fail("HG013", name, text, "It must have at least 1 and not more than without pads.")
+        axes.append(Axis(size, out, kernel[i], strides[i], dilations[i], begin))
+    return (Axis(1, 1, 1, 1, 1, 0), axes[0]) if count == 1 else (axes[0], axes[1])
 
 
 def _phases(codes: Array, axes: tuple[Axis, Axis]) -> Array:
-    """(groups * phases * outputs of a group, taps, taps, channels of a group) of the codes of all taps."""
-    groups, own, *_, inner = codes.shape
+    """The weights of all phases, (groups * phases * outputs of a group, taps, taps, channels of a group).
+
+    `codes`: (groups, outputs of a group, kernel height, kernel width, channels of a group).
+    """
+    groups, group_outputs, *_, group_inputs = codes.shape
     height, width = axes
-    weight = np.zeros((groups, height.stride, width.stride, own, height.taps, width.taps, inner), np.int64)
+    phases_shape = (groups, height.stride, width.stride, group_outputs, height.taps, width.taps, group_inputs)
+    weight = np.zeros(phases_shape, np.int64)
     for y in range(height.kernel):
         for x in range(width.kernel):
-            (down, row), (right, column) = height.place(y), width.place(x)
-            weight[:, down, right, :, row, column] = codes[:, :, y, x]
-    return weight.reshape(-1, height.taps, width.taps, inner)
+            (row_phase, row), (column_phase, column) = height.place(y), width.place(x)
+            weight[:, row_phase, column_phase, :, row, column] = codes[:, :, y, x]
+    return weight.reshape(-1, height.taps, width.taps, group_inputs)
 
 
-def _side_by_side(shape: Shape, axes: tuple[Axis, Axis], groups: int, own: int) -> ShapedOps:
-    """The phases of every position as pixels beside each other, and of these the wanted ones."""
+def _interleaved(shape: Shape, axes: tuple[Axis, Axis], groups: int, group_outputs: int) -> ShapedOps:
+    """Operations from the phases of every position to pixels, cut to the result."""
     n, rows, columns, _ = shape
     height, width = axes
     steps: ShapedOps = []
-    full = (n, rows * height.stride, columns * width.stride, groups * own)
+    full = (n, rows * height.stride, columns * width.stride, groups * group_outputs)
     if height.stride * width.stride > 1:
-        apart = (n, rows, columns, groups, height.stride, width.stride, own)
+        phases = (n, rows, columns, groups, height.stride, width.stride, group_outputs)
         order = (0, 1, 4, 2, 5, 3, 6)
-        steps = [(Reshape(), apart), (Transpose(order), tuple(apart[a] for a in order)), (Reshape(), full)]
+        steps = [(Reshape(), phases), (Transpose(order), tuple(phases[a] for a in order)), (Reshape(), full)]
     result = (n, height.out, width.out, full[3])
     if result != full:
         starts, ends = (0, height.start, width.start, 0), (n, height.start + height.out, width.start + width.out)

@@ -1,4 +1,4 @@
-"""Matrix products with other names: Einsum of one or two operands, and onnxruntime's FusedMatMul."""
+"""Matrix products of other operators: Einsum of one or two operands, and onnxruntime's FusedMatMul."""
 
 from __future__ import annotations
 
@@ -18,80 +18,93 @@ from hlsgen.ir.ops import Mul
 
 @dataclass(frozen=True)
 class _Product:
-    """Labels of an Einsum that is a matrix product: of both operands, the result, and what each label is for."""
+    """An Einsum that is a matrix product: labels of both operands and of the result, and the size of each label."""
 
-    left: str
-    right: str
+    first: str
+    second: str
     result: str
     sizes: dict[str, int]
 
     @property
     def batch(self) -> str:
-        return "".join(c for c in self.result if c in self.left and c in self.right)
+        """Labels of both operands and the result."""
+        return "".join(c for c in self.result if c in self.first and c in self.second)
 
     @property
     def summed(self) -> str:
-        return "".join(c for c in self.left if c in self.right and c not in self.result)
+        """Labels of both operands that the result lacks."""
+        return "".join(c for c in self.first if c in self.second and c not in self.result)
 
-    def only(self, own: str, other: str) -> str:
-        return "".join(c for c in self.result if c in own and c not in other)
+    def only(self, included: str, excluded: str) -> str:
+        """Labels of the result that are in `included` and not in `excluded`."""
+        return "".join(c for c in self.result if c in included and c not in excluded)
 
     def count(self, labels: str) -> int:
+        """Number of elements along these labels."""
         return math.prod(self.sizes[c] for c in labels)
 
     def shape(self, labels: str) -> Shape:
+        """Sizes of these labels."""
         return tuple(self.sizes[c] for c in labels)
 
     def matrices(self, first: str, second: str) -> Shape:
+        """Shape of a stack of matrices with these labels as rows and columns."""
         return (*self.shape(self.batch), self.count(first), self.count(second))
 
 
 def einsum(node: NodeContext) -> Imported:
-    """Of one computed operand: a permutation, or data times constant weights. Raises HG013, HG023 and as `matmul`."""
+    """Einsum of one computed operand: a permutation, or data times constant weights.
+
+    Raises HG013, HG023 and the codes of `ops_linear.matmul`.
+    """
     labels, result = _labels(node)
     if len(labels) == 1:
         if sorted(labels[0]) != sorted(result):
-            raise _refused(node, "Supported of one operand: a permutation of its axes.")
+            raise _refused(node, "Supported for one operand: a permutation of its axes.")
         perm = tuple(labels[0].index(c) for c in result)
         return Imported(([(Transpose(perm), tuple(node.shape[p] for p in perm))],))
     const = node.constant(1 - node.position)
     assert const is not None
     shapes = [node.shape, const.array.shape]
-    own, other = labels[node.position], labels[1 - node.position]
-    form = _form(node, own, other, result, shapes)
-    if form.batch:
-        raise _refused(node, "Weights must not have axes that the data and the result have both.")
-    kept, made = form.only(own, other), form.only(other, own)
-    order, rows, columns = [other.index(c) for c in made + form.summed], form.count(made), form.count(form.summed)
-    matrix = const.map(lambda part: part.transpose(order).reshape(rows, columns).T)
-    flat = (*form.shape(kept), columns)
-    way = _arranged(own, kept + form.summed, form, flat)
-    data = Dynamic(flat, node.dtype, node.computed[0].index)
+    data_labels, weight_labels = labels[node.position], labels[1 - node.position]
+    product = _product(node, data_labels, weight_labels, result, shapes)
+    if product.batch:
+        raise _refused(node, "The weights must not have an axis that both the data and the result have.")
+    row_labels, output_labels = product.only(data_labels, weight_labels), product.only(weight_labels, data_labels)
+    order = [weight_labels.index(c) for c in output_labels + product.summed]
+    outputs, columns = product.count(output_labels), product.count(product.summed)
+    matrix = const.map(lambda part: part.transpose(order).reshape(outputs, columns).T)
+    data_shape = (*product.shape(row_labels), columns)
+    data_ops = _operand_ops(data_labels, row_labels + product.summed, product, data_shape)
+    data = Dynamic(data_shape, node.dtype, node.computed[0].index)
     ops = ops_linear.matmul(replace(node, inputs=(data, matrix))).outputs[0]
-    return Imported(([*way, *ops, *_placed(kept + made, result, form, (*flat[:-1], rows))],))
+    result_ops = _result_ops(row_labels + output_labels, result, product, (*data_shape[:-1], outputs))
+    return Imported(([*data_ops, *ops, *result_ops],))
 
 
 def einsum_of_two(node: NodeContext) -> Imported:
-    """Of two computed operands. Raises HG013, HG023, HG026."""
+    """Einsum of two computed operands. Raises HG013, HG023, HG026."""
     labels, result = _labels(node)
     if len(labels) != 2:
         raise _refused(node, "Supported: one or two operands.")
-    left, right = labels
-    form = _form(node, left, right, result, [t.shape or () for t in node.computed])
+    first, second = labels
+    product = _product(node, first, second, result, [t.shape or () for t in node.computed])
     types = {t.dtype for t in node.computed}
     if len(types) > 1:
         raise fail("HG026", node.name, f"Einsum of types {', '.join(sorted(types))}.", "Cast them to one type.")
-    rows, columns = form.only(left, right), form.only(right, left)
-    before = (
-        _arranged(left, form.batch + rows + form.summed, form, form.matrices(rows, form.summed)),
-        _arranged(right, form.batch + form.summed + columns, form, form.matrices(form.summed, columns)),
+    batch, summed = product.batch, product.summed
+    rows, columns = product.only(first, second), product.only(second, first)
+    operand_ops = (
+        _operand_ops(first, batch + rows + summed, product, product.matrices(rows, summed)),
+        _operand_ops(second, batch + summed + columns, product, product.matrices(summed, columns)),
     )
-    whole = form.matrices(rows, columns)
-    return Imported((_placed(form.batch + rows + columns, result, form, whole),), before, (BatchMatMul(), whole))
+    shape = product.matrices(rows, columns)
+    result_ops = _result_ops(batch + rows + columns, result, product, shape)
+    return Imported((result_ops,), operand_ops, (BatchMatMul(), shape))
 
 
 def _labels(node: NodeContext) -> tuple[list[str], str]:
-    """Of the operands, and of the result. Raises HG013."""
+    """(labels of the operands, labels of the result) of the equation. Raises HG013."""
     text = str(node.attrs.get("equation", "")).replace(" ", "")
     inputs, arrow, result = text.partition("->")
     labels = inputs.split(",")
@@ -109,85 +122,92 @@ def _labels(node: NodeContext) -> tuple[list[str], str]:
     return labels, result
 
 
-def _form(node: NodeContext, left: str, right: str, result: str, shapes: list[Shape]) -> _Product:
-    """Raises HG013, HG023."""
+def _product(node: NodeContext, first: str, second: str, result: str, shapes: list[Shape]) -> _Product:
+    """The matrix product of operands with these labels and shapes. Raises HG013, HG023."""
     sizes: dict[str, int] = {}
-    for labels, shape in zip((left, right), shapes, strict=True):
+    for labels, shape in zip((first, second), shapes, strict=True):
         if len(labels) != len(shape):
-            raise fail("HG023", node.name, f"axes {labels!r} of data of shape {list(shape)}.")
+            text = f"the equation has the axes {labels!r} for an operand of shape {list(shape)}."
+            raise fail("HG023", node.name, text, "It needs one letter per axis.")
         for label, size in zip(labels, shape, strict=True):
             if sizes.setdefault(label, size) != size:
-                raise fail("HG023", node.name, f"axis {label!r} has {sizes[label]} and {size} elements.")
-    alone = (set(left) ^ set(right)) - set(result)
-    form = _Product(left, right, result, sizes)
-    if alone or not form.summed:
+                text = f"axis {label!r} has {sizes[label]} and {size} elements."
+                raise fail("HG023", node.name, text, "Axes with the same letter must be equally long.")
+    summed_alone = (set(first) ^ set(second)) - set(result)
+    product = _Product(first, second, result, sizes)
+    if summed_alone or not product.summed:
         raise _refused(node, "Supported: matrix products, sums over axes that both operands have.")
-    return form
+    return product
 
 
-def _arranged(labels: str, wanted: str, form: _Product, shape: Shape) -> ShapedOps:
-    """A Transpose and a Reshape of an operand, as far as they are needed."""
+def _operand_ops(labels: str, order: str, product: _Product, shape: Shape) -> ShapedOps:
+    """The Transpose of an operand from `labels` to `order` and the Reshape to `shape`, as far as necessary."""
     ops: ShapedOps = []
-    if labels != wanted:
-        ops.append((Transpose(tuple(labels.index(c) for c in wanted)), form.shape(wanted)))
-    return ops if form.shape(wanted) == shape else [*ops, (Reshape(), shape)]
+    if labels != order:
+        ops.append((Transpose(tuple(labels.index(c) for c in order)), product.shape(order)))
+    return ops if product.shape(order) == shape else [*ops, (Reshape(), shape)]
 
 
-def _placed(made: str, result: str, form: _Product, whole: Shape) -> ShapedOps:
-    """What brings a product of shape `whole`, of axes `made`, to the axes that are asked for."""
-    ops: ShapedOps = [] if whole == form.shape(made) else [(Reshape(), form.shape(made))]
-    return ops if made == result else [*ops, (Transpose(tuple(made.index(c) for c in result)), form.shape(result))]
+def _result_ops(labels: str, result: str, product: _Product, shape: Shape) -> ShapedOps:
+    """The Reshape and Transpose of a product of shape `shape` with axes `labels` to the axes `result`, as necessary."""
+    ops: ShapedOps = [] if shape == product.shape(labels) else [(Reshape(), product.shape(labels))]
+    if labels == result:
+        return ops
+    return [*ops, (Transpose(tuple(labels.index(c) for c in result)), product.shape(result))]
 
 
 def _refused(node: NodeContext, hint: str) -> HlsgenError:
-    return fail("HG013", node.name, f"Einsum with equation {node.attrs.get('equation')!r}.", hint)
+    text = f"Einsum with equation {node.attrs.get('equation')!r} is not supported."
+    return fail("HG013", node.name, text, hint)
 
 
 def fused_matmul(node: NodeContext) -> Imported:
-    """onnxruntime's MatMul with transposed operands and a factor: data times weights. Raises HG013 and as `matmul`."""
-    turned = _turned(node)
-    (way,) = turned
+    """FusedMatMul, onnxruntime's MatMul with transposed operands and a factor, of data and weights.
+
+    Raises HG013, HG027 and the codes of `ops_linear.matmul`.
+    """
+    (data_ops,) = _transposes(node)
     const = node.constant(1)
     if const is not None and node.attrs.get("transB", 0):
         const = const.map(lambda part: np.swapaxes(part, -1, -2))
-    data = Dynamic(way[-1][1] if way else node.shape, node.dtype, node.computed[0].index)
+    data = Dynamic(data_ops[-1][1] if data_ops else node.shape, node.dtype, node.computed[0].index)
     ops = ops_linear.matmul(replace(node, inputs=(data, const))).outputs[0]
-    return Imported(([*way, *ops, *_scaled(node, ops[-1][1])],))
+    return Imported(([*data_ops, *ops, *_factor(node, ops[-1][1])],))
 
 
 def fused_of_two(node: NodeContext) -> Imported:
-    """The same of two computed operands. Raises HG013 and as `matmul`."""
-    turned = _turned(node)
-    shapes = [way[-1][1] if way else t.shape for way, t in zip(turned, node.computed, strict=True)]
+    """FusedMatMul of two computed operands. Raises HG013, HG027 and the codes of `ops_matrix_product.matmul`."""
+    transposes = _transposes(node)
+    shapes = [ops[-1][1] if ops else t.shape for ops, t in zip(transposes, node.computed, strict=True)]
     operands = [replace(t, shape=shape) for t, shape in zip(node.computed, shapes, strict=True)]
-    found = ops_matrix_product.matmul(replace(node, inputs=tuple(operands)))
-    assert found.join is not None
-    before = tuple([*way, *ops] for way, ops in zip(turned, found.before, strict=True))
-    (ops,) = found.outputs
-    result = ops[-1][1] if ops else found.join[1]
-    return replace(found, outputs=([*ops, *_scaled(node, result)],), before=before)
+    product = ops_matrix_product.matmul(replace(node, inputs=tuple(operands)))
+    assert product.join is not None
+    operand_ops = tuple([*first, *ops] for first, ops in zip(transposes, product.operand_ops, strict=True))
+    (ops,) = product.outputs
+    result = ops[-1][1] if ops else product.join[1]
+    return replace(product, outputs=([*ops, *_factor(node, result)],), operand_ops=operand_ops)
 
 
-def _turned(node: NodeContext) -> list[ShapedOps]:
-    """The Transposes of the computed operands. Raises HG013."""
+def _transposes(node: NodeContext) -> list[ShapedOps]:
+    """The Transpose of each computed operand, empty if it is not transposed. Raises HG013."""
     for key in ("transBatchA", "transBatchB"):
         if node.attrs.get(key, 0):
-            raise fail("HG013", node.name, f"{key} is 1.", "Only 0 is supported.")
-    found: list[ShapedOps] = []
+            raise fail("HG013", node.name, f"attribute {key} is {node.attrs[key]}.", "Supported: 0.")
+    transposes: list[ShapedOps] = []
     for tensor, key in zip(node.inputs, ("transA", "transB"), strict=False):
         shape = tensor.shape if isinstance(tensor, Dynamic) else None
         rank = len(shape or ())
         if shape is not None and rank > 1 and node.attrs.get(key, 0):
             perm = (*range(rank - 2), rank - 1, rank - 2)
-            found.append([(Transpose(perm), tuple(shape[p] for p in perm))])
+            transposes.append([(Transpose(perm), tuple(shape[p] for p in perm))])
         elif shape is not None:
-            found.append([])
-    return found
+            transposes.append([])
+    return transposes
 
 
-def _scaled(node: NodeContext, shape: Shape) -> ShapedOps:
-    """The factor behind a product. Raises HG027."""
+def _factor(node: NodeContext, shape: Shape) -> ShapedOps:
+    """The product with the attribute alpha, empty for alpha 1. Raises HG027."""
     alpha = np.float32(node.attrs.get("alpha", 1.0))
     if not np.isfinite(alpha):
-        raise fail("HG027", node.name, f"alpha {alpha}.")
+        raise fail("HG027", node.name, f"attribute alpha is {alpha}.", "It must be finite.")
     return [] if alpha == 1 else [(Mul(full(float(alpha), shape)), shape)]

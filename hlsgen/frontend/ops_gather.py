@@ -1,4 +1,4 @@
-"""Gather of constant indices: the parts of the data, each a Slice, one behind the other."""
+"""Gather with constant indices as a concatenation of Slices of the data."""
 
 from __future__ import annotations
 
@@ -8,79 +8,81 @@ import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
-from hlsgen.frontend.ops_shape import reshaped
+from hlsgen.frontend.ops_shape import reshape_ops
 from hlsgen.ir import Concat, Shape, Slice
 from hlsgen.numerics.fixed import Array
 
-#: Most parts that are put together: each is a branch of its own.
+#: Maximum number of concatenated Slices; each is a branch of the network.
 MAX_PARTS = 256
 
 
 def gather(node: NodeContext) -> Imported:
-    """Along one axis. Raises HG004, HG013, HG020, HG023."""
+    """Gather along one axis. Raises HG004, HG013, HG020, HG023."""
     axis, indices = _axis(node), _indices(node)
     shape = node.shape
     size = shape[axis]
     if ((indices < -size) | (indices >= size)).any():
-        raise fail("HG013", node.name, f"indices from {indices.min()} to {indices.max()} into {size} elements.")
+        text = f"the indices are from {indices.min()} to {indices.max()}, axis {axis} has {size} elements."
+        raise fail("HG013", node.name, text, f"Supported: {-size} to {size - 1}.")
     return gathered(node, axis, np.where(indices < 0, indices + size, indices))
 
 
-def taken(axis: int, indices: Array) -> Callable[[NodeContext], Imported]:
-    """What takes these elements of an axis, none counted from the end, of the data. Raises HG004."""
+def gathering(axis: int, indices: Array) -> Callable[[NodeContext], Imported]:
+    """The importing function that gathers these elements along an axis; `indices` are not negative."""
     return lambda node: gathered(node, axis, indices)
 
 
 def gathered(node: NodeContext, axis: int, indices: Array) -> Imported:
+    """The elements `indices`, which are not negative, along an axis of the data. Raises HG004."""
     shape = node.shape
-    found = [_part(shape, axis, part) for part in runs(indices.ravel())]
-    if len(found) > MAX_PARTS:
-        raise fail(
-            "HG004", node.name, f"the indices of {node.op_type} make {len(found)} separate parts; at most {MAX_PARTS}.",
-            "Indices that rise by equal steps are one part: gather in another order.",
-        )  # fmt: skip
+    slices = [_slice(shape, axis, bounds) for bounds in runs(indices.ravel())]
+    if len(slices) > MAX_PARTS:
+        text = f"the indices of {node.op_type} form {len(slices)} separate runs."
+        hint = f"At most {MAX_PARTS} are supported: order the indices so that they ascend by equal steps."
+        raise fail("HG004", node.name, text, hint)
     result = (*shape[:axis], *indices.shape, *shape[axis + 1 :])
-    joined = (*shape[:axis], indices.size, *shape[axis + 1 :])
-    behind = reshaped(node.name, result) if result != joined else []
-    if len(found) == 1:
-        return Imported(([*found[0], *behind],))
-    return Imported((behind,), tuple(found), (Concat(axis), joined))
+    concatenated = (*shape[:axis], indices.size, *shape[axis + 1 :])
+    result_ops = reshape_ops(node.name, result) if result != concatenated else []
+    if len(slices) == 1:
+        return Imported(([*slices[0], *result_ops],))
+    return Imported((result_ops,), tuple(slices), (Concat(axis), concatenated))
 
 
 def _axis(node: NodeContext) -> int:
     axis, rank = int(node.attrs.get("axis", 0)), len(node.shape)
     if not -rank <= axis < rank:
-        raise fail("HG013", node.name, f"axis {axis} of data of shape {list(node.shape)}.")
+        text = f"attribute axis is {axis} for data of shape {list(node.shape)}."
+        raise fail("HG013", node.name, text, f"Supported: {-rank} to {rank - 1}.")
     return axis % rank
 
 
 def _indices(node: NodeContext) -> Array:
     const = node.constant(1)
     if const is None:
-        raise fail("HG020", node.name, "the indices of Gather are computed.", "They must be constants.")
+        raise fail("HG020", node.name, "the indices of Gather are no constants.", "They must be an initializer.")
     if const.array.dtype.kind not in "iu" or not const.array.size:
-        text = f"indices of type {const.array.dtype} and shape {list(const.array.shape)}."
-        raise fail("HG013", node.name, text, "Whole numbers are needed, one at least.")
+        text = f"the indices have the type {const.array.dtype} and the shape {list(const.array.shape)}."
+        raise fail("HG013", node.name, text, "At least one index is needed, of an integer type.")
     return const.array.astype(np.int64)
 
 
 def runs(indices: Array) -> list[tuple[int, int, int]]:
-    """Ranges (first, end, step) of positive steps that are the indices one behind the other, each as long as it can be."""
-    found, rest = [], indices.tolist()
-    while rest:
-        step = rest[1] - rest[0] if len(rest) > 1 and rest[1] > rest[0] else 1
+    """Ranges (first, end, step), steps positive, whose concatenation is `indices`; each as long as possible."""
+    ranges, remaining = [], indices.tolist()
+    while remaining:
+        step = remaining[1] - remaining[0] if len(remaining) > 1 and remaining[1] > remaining[0] else 1
         length = 1
-        while length < len(rest) and rest[length] == rest[0] + length * step:
+        while length < len(remaining) and remaining[length] == remaining[0] + length * step:
             length += 1
-        found.append((rest[0], rest[length - 1] + 1, step))
-        rest = rest[length:]
-    return found
+        ranges.append((remaining[0], remaining[length - 1] + 1, step))
+        remaining = remaining[length:]
+    return ranges
 
 
-def _part(shape: Shape, axis: int, part: tuple[int, int, int]) -> ShapedOps:
-    """A Slice, or nothing where the part is the whole."""
-    if part == (0, shape[axis], 1):
+def _slice(shape: Shape, axis: int, bounds: tuple[int, int, int]) -> ShapedOps:
+    """The Slice (first, end, step) along an axis; empty if it keeps all elements."""
+    if bounds == (0, shape[axis], 1):
         return []
     ranges = [(0, size, 1) for size in shape]
-    ranges[axis] = part
-    return [(Slice(tuple(ranges)), (*shape[:axis], len(range(*part)), *shape[axis + 1 :]))]
+    ranges[axis] = bounds
+    return [(Slice(tuple(ranges)), (*shape[:axis], len(range(*bounds)), *shape[axis + 1 :]))]

@@ -1,4 +1,4 @@
-"""Nodes that take several computed tensors: arithmetic of two branches, Where, Concat."""
+"""Nodes with several computed inputs: arithmetic of two branches, Where, Concat."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hlsgen.frontend import ops_bytes, ops_compare_select, two_inputs
 from hlsgen.frontend.constant_folding import Const, ConstInputs, Dynamic, Tensor
 from hlsgen.frontend.dialect_integer import dequantizer_of, quantizer_of
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
-from hlsgen.frontend.ops_broadcast import broadcast, grown
+from hlsgen.frontend.ops_broadcast import broadcast_ops, broadcast_shape
 from hlsgen.frontend.ops_image import border_along
 from hlsgen.frontend.ops_standard import operand
 from hlsgen.ir import Binary, Concat, Pack, Select, Shape
 from hlsgen.ir.ops import BinaryKind, Cast, Compare, Constant, Pair, Relation, Where
 from hlsgen.numerics.fixed import Array
 
-#: Types that hold the differences of integers, and of booleans.
+#: Types for the exact differences of integers and booleans.
 _DIFFERENCES = {
     **dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), "int32"),
     **dict.fromkeys(("int32", "uint32"), "int64"),
@@ -34,49 +34,52 @@ def joined(kind: BinaryKind) -> Callable[[NodeContext], Imported]:
         """Raises HG015, HG023, HG026."""
         _check_one_type(node)
         if kind is BinaryKind.DIV and np.dtype(node.dtype).kind != "f":
-            return ops_bytes.of_two(ops_bytes.divided)(node)
+            return ops_bytes.of_two_tensors(ops_bytes.divided)(node)
         if any(c is not None for c in node.constants[:2]):
             raise _not_two(node)
-        shape, before = _two(node)
-        return Imported(([],), before, (Binary(kind), shape))
+        shape, operand_ops = _two_operands(node)
+        return Imported(([],), operand_ops, (Binary(kind), shape))
 
     return convert
 
 
 def compared(relation: Relation) -> Callable[[NodeContext], Imported]:
-    """The importing function of a comparison of two tensors: the sign of their difference, which is exact.
+    """The importing function of a comparison of two tensors by the sign of their difference.
 
-    That of floats is rounded, and has the right sign: only equal numbers have the difference 0.
+    The difference of integers is exact. The difference of floats is rounded and has the right sign, as only equal
+    numbers have the difference 0.
     """
 
     def convert(node: NodeContext) -> Imported:
         """Raises HG015, HG023, HG026."""
         _check_one_type(node)
         if node.dtype == "bool" and relation is not Relation.EQUAL:
-            raise fail("HG026", node.name, f"{node.op_type} of booleans.", "Comparisons take numbers.")
-        shape, before = _two(node)
-        wide = _DIFFERENCES.get(node.dtype, node.dtype)
-        if wide != node.dtype:
-            before = tuple([(Cast(wide), t.shape or ()), *ops] for t, ops in zip(node.computed, before, strict=True))
-        zero = np.zeros((1,) * len(shape), wide)
-        return Imported(([(Compare(relation, zero), shape)],), before, (Binary(BinaryKind.SUB), shape))
+            raise fail("HG026", node.name, f"{node.op_type} of booleans.", "Supported: numbers.")
+        shape, operand_ops = _two_operands(node)
+        dtype = _DIFFERENCES.get(node.dtype, node.dtype)
+        if dtype != node.dtype:
+            operands = zip(node.computed, operand_ops, strict=True)
+            operand_ops = tuple([(Cast(dtype), t.shape or ()), *ops] for t, ops in operands)
+        zero = np.zeros((1,) * len(shape), dtype)
+        return Imported(([(Compare(relation, zero), shape)],), operand_ops, (Binary(BinaryKind.SUB), shape))
 
     return convert
 
 
 def exclusive_or(node: NodeContext) -> Imported:
-    """Whether two booleans differ. Raises HG015, HG023, HG026."""
+    """Xor of two booleans. Raises HG015, HG023, HG026."""
     if node.dtype != "bool":
-        raise fail("HG026", node.name, f"{node.op_type} of {node.dtype} data.", "Logic takes results of comparisons.")
-    same = compared(Relation.EQUAL)(node)
-    ((equal, shape),) = same.outputs[0]
+        text = f"{node.op_type} of {node.dtype} data."
+        raise fail("HG026", node.name, text, "Supported: booleans, the results of comparisons.")
+    comparison = compared(Relation.EQUAL)(node)
+    ((equal, shape),) = comparison.outputs[0]
     differ = Compare(Relation.EQUAL, np.zeros((1,) * len(shape), np.bool_))
-    return replace(same, outputs=([(equal, shape), (differ, shape)],))
+    return replace(comparison, outputs=([(equal, shape), (differ, shape)],))
 
 
-def where(node: NodeContext) -> Imported:
-    """Where of two or three computed tensors. Raises HG020, HG023, HG026, HG027."""
-    shape = _broadcast(node)
+def selection(node: NodeContext) -> Imported:
+    """The operator Where with two or three computed tensors. Raises HG020, HG023, HG026, HG027."""
+    shape = _common_shape(node)
     numbers = [t.dtype for t in node.inputs[1:] if isinstance(t, Dynamic)]
     kinds = ["bool", *numbers * 2][:3]
     wrong = any(isinstance(t, Dynamic) and t.dtype != kind for t, kind in zip(node.inputs, kinds, strict=True))
@@ -86,42 +89,42 @@ def where(node: NodeContext) -> Imported:
         ops_compare_select.flat(node.name, shape, t, np.dtype(kind)) if isinstance(t, Const) else None
         for t, kind in zip(node.inputs, kinds, strict=True)
     )
-    return Imported(([],), _grown(node, shape), (Select((condition, yes, no)), shape))
+    return Imported(([],), _broadcasts(node, shape), (Select((condition, yes, no)), shape))
 
 
 def quantized_add(node: NodeContext) -> Imported:
     """QuantizedAdd of the hlsgen domain. Raises HG013, HG015, HG023, HG026."""
     _check_one_type(node)
-    shape, before = _two(node)
+    shape, operand_ops = _two_operands(node)
     if node.dtype != "int8":
-        raise fail("HG026", node.name, f"QuantizedAdd of {node.dtype} data.", "It takes int8.")
-    return Imported(([(two_inputs.fixed_add(node.name, node.proto), shape)],), before, (Pack(), shape))
+        raise fail("HG026", node.name, f"QuantizedAdd of {node.dtype} data.", "Supported: int8.")
+    return Imported(([(two_inputs.fixed_add(node.name, node.proto), shape)],), operand_ops, (Pack(), shape))
 
 
 def qlinear_mul(node: NodeContext) -> Imported:
-    """Raises HG015, HG020, HG022, HG023, HG026."""
+    """QLinearMul. Raises HG015, HG020, HG022, HG023, HG026."""
     _check_one_type(node)
-    shape, before = _two(node)
-    return Imported(([(_pair(node, node.constants, shape), shape)],), before, (Pack(), shape))
+    shape, operand_ops = _two_operands(node)
+    return Imported(([(_pair(node, node.constants, shape), shape)],), operand_ops, (Pack(), shape))
 
 
 def qlinear_add(node: NodeContext) -> Imported:
-    """Raises HG015, HG020, HG022, HG023, HG026."""
+    """QLinearAdd. Raises HG015, HG020, HG022, HG023, HG026."""
     _check_one_type(node)
-    shape, before = _two(node)
-    swapped = exchanged(*(t.shape or () for t in node.computed))
+    shape, operand_ops = _two_operands(node)
+    swapped = exchanges_operands(*(t.shape or () for t in node.computed))
     constants = node.constants
     if swapped:
         constants = [*constants[3:6], *constants[:3], *constants[6:]]
-    return Imported(([(_pair(node, constants, shape), shape)],), before, (Pack(), shape), swapped)
+    return Imported(([(_pair(node, constants, shape), shape)],), operand_ops, (Pack(), shape), swapped)
 
 
 def _pair(node: NodeContext, constants: ConstInputs, shape: Shape) -> Pair:
     return two_inputs.of_parameters(node.name, node.op_type, constants, node.dtype, shape, node.fixed_point)
 
 
-def exchanged(first: Shape, second: Shape) -> bool:
-    """Whether onnxruntime's addition takes the second operand for the first: that stands still along the last axis."""
+def exchanges_operands(first: Shape, second: Shape) -> bool:
+    """True if onnxruntime's addition exchanges its operands: only the first one is constant along the last axis."""
     return first[-1:] in ((), (1,)) and second[-1:] not in ((), (1,))
 
 
@@ -136,97 +139,102 @@ def _mixed_types(node: NodeContext) -> HlsgenError:
 
 
 def _not_two(node: NodeContext) -> HlsgenError:
-    text = f"{node.op_type} of {len(node.computed)} computed tensors and constants."
-    return fail("HG015", node.name, text, "Join two at a time.")
+    computed = len(node.computed)
+    text = f"{node.op_type} of {computed} computed tensors and {len(node.inputs) - computed} constants."
+    return fail("HG015", node.name, text, "Use a chain of nodes with two operands each.")
 
 
-def _two(node: NodeContext) -> tuple[Shape, tuple[ShapedOps, ...]]:
-    """(shape that the two computed tensors broadcast to, what each of them goes through to get it)."""
+def _two_operands(node: NodeContext) -> tuple[Shape, tuple[ShapedOps, ...]]:
+    """(common shape of the two computed tensors, operations that broadcast each of them). Raises HG015, HG023."""
     if len(node.computed) != 2:
         raise _not_two(node)
-    shape = _broadcast(node)
-    return shape, _grown(node, shape)
+    shape = _common_shape(node)
+    return shape, _broadcasts(node, shape)
 
 
-def _grown(node: NodeContext, shape: Shape) -> tuple[ShapedOps, ...]:
-    return tuple(grown(node.name, t.shape or (), shape) for t in node.computed)
+def _broadcasts(node: NodeContext, shape: Shape) -> tuple[ShapedOps, ...]:
+    return tuple(broadcast_ops(node.name, t.shape or (), shape) for t in node.computed)
 
 
-def _broadcast(node: NodeContext) -> Shape:
-    return broadcast(node.name, [t.shape or () for t in node.computed])
+def _common_shape(node: NodeContext) -> Shape:
+    return broadcast_shape(node.name, [t.shape or () for t in node.computed])
 
 
 def concat(node: NodeContext) -> Imported:
-    """Of computed tensors and constants: these are borders of the computed ones, which then get their values.
+    """Concat of computed tensors and constants; the constants are borders of the computed tensors, filled afterwards.
 
     Raises HG010, HG015, HG020, HG023, HG026, HG027.
     """
-    axis, shape = _behind_each_other(node, [_shape(t) for t in node.inputs])
-    before, after = _with_room(node, axis), _filled(node, axis, shape)
-    if len(before) == 1:
-        return Imported(([*before[0], *after],))
-    return Imported((after,), tuple(before), (Concat(axis), shape))
+    axis, shape = _concatenated_shape(node, [_shape(t) for t in node.inputs])
+    operand_ops, fill_ops = _with_borders(node, axis), _filled(node, axis, shape)
+    if len(operand_ops) == 1:
+        return Imported(([*operand_ops[0], *fill_ops],))
+    return Imported((fill_ops,), tuple(operand_ops), (Concat(axis), shape))
 
 
-def _with_room(node: NodeContext, axis: int) -> list[ShapedOps]:
-    """A Pad of every computed tensor: as far as the constants behind it; of the first, also those in front of it."""
-    found: list[ShapedOps] = []
-    front = 0
+def _with_borders(node: NodeContext, axis: int) -> list[ShapedOps]:
+    """A Pad of every computed tensor by the size of the constants after it; for the first, also of those before it."""
+    operand_ops: list[ShapedOps] = []
+    leading = 0
     for i, tensor in enumerate(node.inputs):
         if isinstance(tensor, Dynamic):
-            rest = node.inputs[i + 1 :]
-            behind = list(takewhile(lambda t: isinstance(t, Const), rest))
-            around = front if not found else 0, sum(_shape(t)[axis] for t in behind)
-            found.append(border_along(_shape(tensor), axis, around))
-        elif not found:
-            front += _shape(tensor)[axis]
-    return found
+            following = takewhile(lambda t: isinstance(t, Const), node.inputs[i + 1 :])
+            margin = leading if not operand_ops else 0, sum(_shape(t)[axis] for t in following)
+            operand_ops.append(border_along(_shape(tensor), axis, margin))
+        elif not operand_ops:
+            leading += _shape(tensor)[axis]
+    return operand_ops
 
 
 def _filled(node: NodeContext, axis: int, shape: Shape) -> ShapedOps:
-    """The choice between the tensor with room and the constants."""
+    """The operator Where that replaces the borders by the constants; empty if there are no constants."""
     if all(isinstance(t, Dynamic) for t in node.inputs):
         return []
     parts = [
         np.broadcast_to(np.zeros((), node.dtype), _shape(t)) if isinstance(t, Dynamic) else _const(node, t)
         for t in node.inputs
     ]
-    fixed = [np.full((1,) * axis + (_shape(t)[axis],), isinstance(t, Const)) for t in node.inputs]
-    condition = np.concatenate(fixed, axis).reshape((1,) * axis + (shape[axis],) + (1,) * (len(shape) - axis - 1))
-    ways = (Constant(condition),), (Constant(np.concatenate(parts, axis)),), ()
-    return [(Where(ways), shape)]
+    is_constant = [np.full((1,) * axis + (_shape(t)[axis],), isinstance(t, Const)) for t in node.inputs]
+    along_axis = (1,) * axis + (shape[axis],) + (1,) * (len(shape) - axis - 1)
+    condition = np.concatenate(is_constant, axis).reshape(along_axis)
+    return [(Where(((Constant(condition),), (Constant(np.concatenate(parts, axis)),), ())), shape)]
 
 
 def _const(node: NodeContext, tensor: Tensor | None) -> Array:
-    """A constant part, of the type of the data."""
+    """A constant part in the type of the data."""
     assert isinstance(tensor, Const)
     return operand(node.name, tensor.array.shape, tensor, "a constant part", node.dtype)
 
 
 def _shape(tensor: Tensor | None) -> Shape:
-    """Of a constant, or of a computed tensor."""
+    """The shape of a constant or computed tensor."""
     return tensor.array.shape if isinstance(tensor, Const) else (tensor.shape or ()) if tensor else ()
 
 
 def qlinear_concat(node: NodeContext) -> Imported:
-    """Inputs: y_scale, y_zero_point, then (x, scale, zero point) of every tensor. Raises HG020, HG022, HG023, HG026."""
-    axis, shape = _behind_each_other(node, [t.shape or () for t in node.computed])
-    before: list[ShapedOps] = []
+    """QLinearConcat: y_scale, y_zero_point, then (x, scale, zero point) of every tensor.
+
+    Raises HG020, HG022, HG023, HG026.
+    """
+    axis, shape = _concatenated_shape(node, [t.shape or () for t in node.computed])
+    operand_ops: list[ShapedOps] = []
     for i, tensor in enumerate(node.computed):
-        own, parts = tensor.shape or (), [None, *node.constants[3 + 3 * i : 5 + 3 * i]]
-        before.append([(dequantizer_of(node.name, own, parts, {}, tensor.dtype), own)])
-    after = quantizer_of(node.name, shape, [None, *node.constants[:2]], {})
-    return Imported(([(after, shape)],), tuple(before), (Concat(axis), shape))
+        tensor_shape, parts = tensor.shape or (), [None, *node.constants[3 + 3 * i : 5 + 3 * i]]
+        operand_ops.append([(dequantizer_of(node.name, tensor_shape, parts, {}, tensor.dtype), tensor_shape)])
+    quantizer = quantizer_of(node.name, shape, [None, *node.constants[:2]], {})
+    return Imported(([(quantizer, shape)],), tuple(operand_ops), (Concat(axis), shape))
 
 
-def _behind_each_other(node: NodeContext, shapes: list[Shape]) -> tuple[int, Shape]:
-    """(axis, shape of the result)."""
+def _concatenated_shape(node: NodeContext, shapes: list[Shape]) -> tuple[int, Shape]:
+    """(axis, shape of the concatenation). Raises HG023, HG026."""
     _check_one_type(node)
     rank = len(shapes[0])
     axis = int(node.attrs.get("axis", 0))
     axis += rank if axis < 0 else 0
     if not 0 <= axis < rank or any(len(s) != rank for s in shapes):
-        raise fail("HG023", node.name, f"shapes {[list(s) for s in shapes]}, axis {axis}.")
+        text = f"tensors of shapes {[list(s) for s in shapes]} along axis {axis}."
+        raise fail("HG023", node.name, text, "All need equally many axes, of which the attribute axis is one.")
     if len({s[:axis] + s[axis + 1 :] for s in shapes}) > 1:
-        raise fail("HG023", node.name, f"shapes {[list(s) for s in shapes]} differ in more than axis {axis}.")
+        text = f"the shapes {[list(s) for s in shapes]} differ in more than axis {axis}."
+        raise fail("HG023", node.name, text, f"They may differ along axis {axis} only.")
     return axis, (*shapes[0][:axis], sum(s[axis] for s in shapes), *shapes[0][axis + 1 :])

@@ -1,4 +1,4 @@
-"""Pooling and reductions over the points of images: windows, and sums that are divided."""
+"""Pooling, and reductions as pooling: maxima, sums and means over windows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hlsgen.frontend.channels_last import (
     kernel_of,
     pair,
     result_of,
-    whole,
+    whole_numbers,
     window,
 )
 from hlsgen.frontend.constant_folding import Const
@@ -42,30 +42,30 @@ def max_pool(node: NodeContext) -> Imported:
     """MaxPool; MaxPoolNHWC of QONNX, channels last. Raises HG004, HG010, HG013, HG023."""
     name, data = node.name, _data(node)
     if 1 in node.used:
-        raise fail("HG010", name, "the output Indices of MaxPool is used.", "Only its values are supported.")
-    place = window(name, node.attrs, data, kernel_of(name, node.attrs, data.points), data.channels)
+        raise fail("HG010", name, "the output Indices of MaxPool is used.", "Supported: the values only.")
+    place = window(name, node.attrs, data, kernel_of(name, node.attrs, data.spatial), data.channels)
     _check_filled(name, data, place)
-    return Imported((data.around(_pool(Reduction.MAX, data, place)),))
+    return Imported((data.on_images(_pool(Reduction.MAX, data, place)),))
 
 
 def global_max_pool(node: NodeContext) -> Imported:
-    """Raises HG010, HG023."""
+    """GlobalMaxPool. Raises HG010, HG023."""
     data = _data(node)
-    return Imported((data.around(_pool(Reduction.MAX, data, Window(pair(data.points, 1)))),))
+    return Imported((data.on_images(_pool(Reduction.MAX, data, Window(pair(data.spatial, 1)))),))
 
 
 def average_pool(node: NodeContext) -> Imported:
-    """Raises HG004, HG010, HG013, HG023, HG026."""
+    """AveragePool. Raises HG004, HG010, HG013, HG023, HG026."""
     data = _data(node)
     _check_float32(node)
     return Imported((_average(node.name, data, node.attrs),))
 
 
 def global_average_pool(node: NodeContext) -> Imported:
-    """Raises HG010, HG023, HG026."""
+    """GlobalAveragePool. Raises HG010, HG023, HG026."""
     data = _data(node)
     _check_float32(node)
-    return Imported((data.around(_mean(data.image, Window(pair(data.points, 1)))),))
+    return Imported((data.on_images(_mean(data.image, Window(pair(data.spatial, 1)))),))
 
 
 def _check_float32(node: NodeContext) -> None:
@@ -79,7 +79,7 @@ def _pool(kind: Reduction, data: ImageAxes, place: Window) -> ShapedOps:
 
 
 def _counts(image: Shape, place: Window, margin: Sequence[tuple[int, int]] = ((0, 0), (0, 0))) -> Array:
-    """Taps of every window on the data and its margins, (1, height, width, 1), size 1 where all are alike."""
+    """Number of taps of every window on the data and its margins, (1, height, width, 1); size 1 for equal counts."""
     size = place.size(image[1], image[2])
     rows, columns = (covered(image[1 + i], size[i], place, i, margin[i]) for i in (0, 1))
     lines = [part[:1] if (part == part[0]).all() else part for part in (rows, columns)]
@@ -88,7 +88,8 @@ def _counts(image: Shape, place: Window, margin: Sequence[tuple[int, int]] = ((0
 
 def _check_filled(name: str, data: ImageAxes, place: Window) -> None:
     if not _counts(data.image, place).all():
-        raise fail("HG013", name, "a window lies wholly in the padding.", "Use smaller pads.")
+        text = "a window of the pooling lies entirely in the padding."
+        raise fail("HG013", name, text, "Use smaller pads, or a larger kernel.")
 
 
 def _mean(image: Shape, place: Window, counts: Array | None = None) -> ShapedOps:
@@ -100,90 +101,93 @@ def _mean(image: Shape, place: Window, counts: Array | None = None) -> ShapedOps
 
 
 def _average(name: str, data: ImageAxes, attrs: dict[str, Any], all_taps: bool = False) -> ShapedOps:
-    """AveragePool. With count_include_pad, padding counts where pads ask for it, not what ceil_mode adds.
+    """AveragePool. If count_include_pad is set, the padding of pads counts, the padding of ceil_mode does not.
 
-    That counts too with `all_taps`.
+    `all_taps`: the padding of ceil_mode counts as well.
     """
-    kernel = kernel_of(name, attrs, data.points)
+    kernel = kernel_of(name, attrs, data.spatial)
     place = window(name, attrs, data, kernel, data.channels)
     _check_filled(name, data, place)
     if not attrs.get("count_include_pad", 0):
-        return data.around(_mean(data.image, place))
+        return data.on_images(_mean(data.image, place))
     if all_taps:
-        return data.around(_mean(data.image, place, np.full((1, 1, 1, 1), place.taps)))
+        return data.on_images(_mean(data.image, place, np.full((1, 1, 1, 1), place.taps)))
     begins, ends = (pair(part, 0) for part in explicit_pads(name, attrs, data, kernel))
     margin = list(zip(begins, ends, strict=True))
-    return data.around(_mean(data.image, place, _counts(data.image, place, margin)))
+    return data.on_images(_mean(data.image, place, _counts(data.image, place, margin)))
 
 
 def quant_avg_pool(node: NodeContext) -> Imported:
-    """QuantAvgPool2d: sums of whole numbers, shifted right to `obits`; the result is whole numbers again.
+    """QuantAvgPool2d: sums of whole numbers, shifted right to obits, which are whole numbers again.
 
     Raises HG004, HG010, HG013, HG021, HG023, HG026.
     """
     name, attrs, data = node.name, node.attrs, _data(node)
     _check_float32(node)
-    if len(data.points) != 2:
-        raise fail("HG023", name, f"data of shape {list(data.shape)}.", "QuantAvgPool2d takes images.")
+    if len(data.spatial) != 2:
+        raise fail("HG023", name, f"data of shape {list(data.shape)}.", "QuantAvgPool2d needs images (four axes).")
     for key in ("kernel", "stride", "ibits", "obits"):
         if key not in attrs:
-            raise fail("HG013", name, f"attribute {key} is missing.")
-    kernel = whole(name, attrs, "kernel", 2, 1)
-    bits = {key: whole(name, attrs, key, 1, 1)[0] for key in ("ibits", "obits")}
+            hint = "QuantAvgPool2d needs kernel, stride, ibits and obits."
+            raise fail("HG013", name, f"attribute {key} is missing.", hint)
+    kernel = whole_numbers(name, attrs, "kernel", 2, 1)
+    bits = {key: whole_numbers(name, attrs, key, 1, 1)[0] for key in ("ibits", "obits")}
     if max(bits.values()) > 32:
-        raise fail("HG021", name, f"ibits {bits['ibits']}, obits {bits['obits']}.", "Supported: 1 to 32.")
-    place = window(name, {"strides": whole(name, attrs, "stride", 2, 1)}, data, kernel, data.channels)
+        text = f"attributes ibits and obits are {bits['ibits']} and {bits['obits']}."
+        raise fail("HG021", name, text, "Supported: 1 to 32.")
+    place = window(name, {"strides": whole_numbers(name, attrs, "stride", 2, 1)}, data, kernel, data.channels)
     largest = ((1 << bits["ibits"]) - 1) * math.prod(kernel)
     shift = max(largest.bit_length() - bits["obits"], 0)
-    one, zero = np.ones((1,) * 4, np.float32), np.zeros((1,) * 4, np.float32)
-    down = Trunc(one, zero, one * np.float32(2.0**shift), zero, one, None, Rounding.FLOOR)
+    ones, zeros = np.ones((1,) * 4, np.float32), np.zeros((1,) * 4, np.float32)
+    shift_right = Trunc(ones, zeros, ones * np.float32(2.0**shift), zeros, ones, None, Rounding.FLOOR)
     sums = _pool(Reduction.SUM, data, place)
-    return Imported((data.around([*sums, (down, sums[0][1])]),))
+    return Imported((data.on_images([*sums, (shift_right, sums[0][1])]),))
 
 
 def qlinear_average_pool(node: NodeContext) -> Imported:
     """QLinearAveragePool: data, its scale, zero point, output scale, zero point.
 
-    Dequantizes, averages in float32 and quantizes, with the zero point before rounding; onnxruntime also
-    rounds every partial sum, which is not done here. Raises HG004, HG010, HG013, HG020, HG022, HG023, HG026.
+    It dequantizes, averages in float32 and quantizes, with the zero point before rounding. onnxruntime also
+    rounds every partial sum, which this does not. Raises HG004, HG010, HG013, HG020, HG022, HG023, HG026.
     """
-    data, sx, sy, one = _codes(node)
+    data, sx, sy, scalar_shape = _codes(node)
     ops = _dequantized(node, data, sx)
     ops += _average(node.name, data, node.attrs, all_taps=True)
     shape = ops[-1][1]
     last = quantizer_of(node.name, shape, [None, Const(np.ones_like(sy)), padded(node.constants)[4]], {})
     zero = last.zero_point.astype(np.float32)
-    last = replace(last, zero_point=np.zeros(one, np.int64))
+    last = replace(last, zero_point=np.zeros(scalar_shape, np.int64))
     return Imported(([*ops, (Div(sy), shape), (Add(zero), shape), (last, shape)],))
 
 
 def qlinear_global_average_pool(node: NodeContext) -> Imported:
     """QLinearGlobalAveragePool: inputs as `qlinear_average_pool`.
 
-    Multiplies the integer sum by fl(sx / fl(sy * fl(count))). Raises HG010, HG020, HG022, HG023, HG026.
+    It multiplies the integer sum by fl(sx / fl(sy * fl(count))). Raises HG010, HG020, HG022, HG023, HG026.
     """
-    data, sx, sy, one = _codes(node)
-    unit = np.ones(one, np.float32)
-    ops = _dequantized(node, data, unit)
-    place = Window(pair(data.points, 1))
-    ops += data.around(_pool(Reduction.SUM, data, place))
+    data, sx, sy, scalar_shape = _codes(node)
+    ones = np.ones(scalar_shape, np.float32)
+    ops = _dequantized(node, data, ones)
+    place = Window(pair(data.spatial, 1))
+    ops += data.on_images(_pool(Reduction.SUM, data, place))
     shape = ops[-1][1]
-    last = quantizer_of(node.name, shape, [None, Const(unit), padded(node.constants)[4]], {})
+    last = quantizer_of(node.name, shape, [None, Const(ones), padded(node.constants)[4]], {})
     return Imported(([*ops, (Mul(sx / (sy * np.float32(place.taps))), shape), (last, shape)],))
 
 
 def _codes(node: NodeContext) -> tuple[ImageAxes, Array, Array, Shape]:
-    """(the data, its scale, that of the result, both float32 with the data's rank; a shape of ones of that rank)."""
+    """(the data, its scale, the result's scale, a shape of ones); scales are float32, all have the data's rank."""
     name, inputs = node.name, padded(node.constants)
     data = image_axes(name, node.shape, bool(node.attrs.get("channels_last", 0)))
     if node.dtype not in ("int8", "uint8"):
         raise fail("HG026", name, f"{node.op_type} of {node.dtype} data.", "Supported: int8, uint8.")
-    scales = [scale_of(name, inputs[i], what) for i, what in ((1, "the data's scale"), (3, "the output's scale"))]
+    subjects = ((1, "the data's scale"), (3, "the output's scale"))
+    scales = [scale_of(name, inputs[i], subject) for i, subject in subjects]
     if any(scale.size != 1 for scale in scales):
         raise fail("HG023", name, f"{node.op_type} with a scale per channel.", "Use one per tensor.")
-    one = (1,) * len(data.shape)
-    sx, sy = (scale.astype(np.float32).reshape(one) for scale in scales)
-    return data, sx, sy, one
+    scalar_shape = (1,) * len(data.shape)
+    sx, sy = (scale.astype(np.float32).reshape(scalar_shape) for scale in scales)
+    return data, sx, sy, scalar_shape
 
 
 def _dequantized(node: NodeContext, data: ImageAxes, scale: Array) -> ShapedOps:
@@ -195,66 +199,67 @@ def _dequantized(node: NodeContext, data: ImageAxes, scale: Array) -> ShapedOps:
 
 
 def _reduced_axes(node: NodeContext) -> list[int]:
-    """Axes that a reduction names, in its attribute or second input. Raises HG013."""
+    """The axes of a reduction from its attribute or second input, sorted; empty if absent. Raises HG013."""
     const, shape = node.constant(1), node.shape
-    given = const.array.ravel().tolist() if const is not None else node.attrs.get("axes")
-    if given is None or not len(given):
+    numbers = const.array.ravel().tolist() if const is not None else node.attrs.get("axes")
+    if numbers is None or not len(numbers):
         return []
-    axes = sorted({int(a) + len(shape) if a < 0 else int(a) for a in given})
-    if len(axes) != len(given) or not all(0 <= a < len(shape) for a in axes):
-        raise fail("HG013", node.name, f"axes {list(given)} of data of shape {list(shape)}.")
+    rank = len(shape)
+    axes = sorted({int(a) + rank if a < 0 else int(a) for a in numbers})
+    if len(axes) != len(numbers) or not all(0 <= a < rank for a in axes):
+        text = f"the axes of {node.op_type} are {list(numbers)} for data of shape {list(shape)}."
+        raise fail("HG013", node.name, text, f"Each must be from {-rank} to {rank - 1}, and given once.")
     return axes
 
 
 def is_spatial(shape: Shape, axes: Sequence[int]) -> bool:
-    """Whether a reduction is over points of images or signals: some axes, but neither the first nor all others."""
+    """True for a reduction over pixels of images or signals: some axes, but neither the first nor all others."""
     return len(shape) in (3, 4) and bool(axes) and 0 not in axes and len(axes) < len(shape) - 1
 
 
 def reduction(node: NodeContext) -> Imported:
-    """ReduceMax, ReduceMean, ReduceMin, ReduceSum, over any axes: those are the points, what is left the channels.
-    IntegerMean: the sum.
+    """ReduceMax, ReduceMean, ReduceMin, ReduceSum, and the sum of IntegerMean, as pooling.
 
-    A minimum is the maximum with all signs turned around. At the end of a network the host does what is not over points
-    of images. Raises HG004, HG013, HG026.
+    The reduced axes become the pixels of an image, the others its channels. A minimum is a maximum of changed
+    signs. At the end of a network the host computes reductions that are not over pixels of images. Raises HG004,
+    HG013, HG026.
     """
     shape, axes = node.shape, _reduced_axes(node)
     if not axes and node.attrs.get("noop_with_empty_axes", 0):
         return Imported(([],))
     axes = axes or list(range(len(shape)))
-    largest = node.op_type in ("ReduceMax", "ReduceMin")
-    whole = node.op_type == "ReduceSum" and np.dtype(node.dtype).kind in "iu"
-    if not largest and not whole:
+    is_extremum = node.op_type in ("ReduceMax", "ReduceMin")
+    is_integer_sum = node.op_type == "ReduceSum" and np.dtype(node.dtype).kind in "iu"
+    if not is_extremum and not is_integer_sum:
         _check_float32(node)
-    floats = node.dtype.startswith("float")
-    smallest = node.op_type == "ReduceMin" and node.dtype not in ("int8", "uint8")
-    if (
-        not shape or (node.last and (smallest or (floats and not is_spatial(shape, axes))))
-    ) and node.op_type != "IntegerMean":
+    is_float = node.dtype.startswith("float")
+    is_wide_minimum = node.op_type == "ReduceMin" and node.dtype not in ("int8", "uint8")
+    host_at_end = node.last and (is_wide_minimum or (is_float and not is_spatial(shape, axes)))
+    if (not shape or host_at_end) and node.op_type != "IntegerMean":
         return on_host(node)
-    kept = [a for a in range(len(shape)) if a not in axes]
-    front = 0 in kept
-    order = (*kept[:front], *axes, *kept[front:])
-    points = [shape[a] for a in axes]
-    points = [math.prod(points[:-1]), points[-1]] if len(points) > 1 else [1, *points]
-    image = (shape[0] if front else 1, *points, math.prod(shape[a] for a in kept[front:]))
-    place = Window((points[0], points[1]))
+    remaining = [a for a in range(len(shape)) if a not in axes]
+    has_batch = 0 in remaining
+    order = (*remaining[:has_batch], *axes, *remaining[has_batch:])
+    sizes = [shape[a] for a in axes]
+    kernel = (math.prod(sizes[:-1]), sizes[-1])
+    image = (shape[0] if has_batch else 1, *kernel, math.prod(shape[a] for a in remaining[has_batch:]))
+    place = Window(kernel)
     steps: ShapedOps = []
-    apart = tuple(shape[a] for a in order)
+    ordered = tuple(shape[a] for a in order)
     if order != tuple(range(len(shape))):
-        steps.append((Transpose(order), apart))
-    if image != apart:
+        steps.append((Transpose(order), ordered))
+    if image != ordered:
         steps.append((Reshape(), image))
     if node.op_type == "ReduceMean":
         steps += _mean(image, place)
     else:
-        kind = Reduction.MAX if largest else Reduction.SUM
-        points_left = (image[0], 1, 1, image[3])
-        steps.append((Pool(kind, place), points_left))
+        kind = Reduction.MAX if is_extremum else Reduction.SUM
+        pooled = (image[0], 1, 1, image[3])
+        steps.append((Pool(kind, place), pooled))
         if node.op_type == "ReduceMin":
             minus = np.full((1,) * 4, -1).astype(node.dtype)
-            turned: list[Mul | Add] = [Mul(minus)] if floats else [Mul(minus), Add(minus)]  # -x; of integers -1 - x
-            steps = [*steps[:-1], *((op, image) for op in turned), steps[-1], *((op, points_left) for op in turned)]
+            negate: list[Mul | Add] = [Mul(minus)] if is_float else [Mul(minus), Add(minus)]  # -x, or -1 - x
+            steps = [*steps[:-1], *((op, image) for op in negate), steps[-1], *((op, pooled) for op in negate)]
     if node.attrs.get("keepdims", 1):
         result = tuple(1 if a in axes else s for a, s in enumerate(shape))
     else:

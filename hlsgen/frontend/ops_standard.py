@@ -16,31 +16,32 @@ from hlsgen.numerics.fixed import Array, IntType, Rounding
 
 
 def full(value: float, shape: Shape, dtype: str = "float32") -> Array:
-    """One number with the rank of data of that shape."""
+    """A scalar with the rank of data of this shape."""
     return np.full((1,) * len(shape), value, dtype)
 
 
 def operand(
-    name: str, shape: Shape, const: Const | None, what: str, dtype: str = "float32", *, lowest: bool = False
-) -> Array:  # fmt: skip
-    """A constant of that dtype that broadcasts to `shape` without growing it, with its rank. `lowest`: may be -inf."""
+    name: str, shape: Shape, const: Const | None, subject: str, dtype: str = "float32", *, lowest: bool = False
+) -> Array:
+    """A constant operand in `dtype`, with the rank of `shape`, to which it broadcasts.
+
+    `subject` names it in messages. `lowest`: minus infinity is allowed. Raises HG020, HG023, HG026, HG027.
+    """
     if const is None:
-        raise fail("HG020", name, f"{what} is not a constant.", "It must be an initializer.")
+        raise fail("HG020", name, f"{subject} is not a constant.", "It must be an initializer.")
     if const.array.dtype.kind not in "fiub":
-        raise fail("HG026", name, f"{what} is of type {const.array.dtype}; numbers are needed.", "Store it as float32.")
+        raise fail("HG026", name, f"{subject} is of type {const.array.dtype}, no numbers.", "Store it as float32.")
     with np.errstate(over="ignore"):
         array = const.array.astype(dtype)
-    known = np.isfinite(array)
+    allowed = np.isfinite(array)
     if lowest and array.dtype.kind == "f":
-        known |= (array == -np.inf) & (const.array == -np.inf)
-    if not known.all():
-        bad = array.ravel()[~known.ravel()][0]
-        raise fail("HG027", name, f"{what} has the value {bad}.", f"Every constant must be finite in {dtype}.")
+        allowed |= (array == -np.inf) & (const.array == -np.inf)
+    if not allowed.all():
+        bad = array.ravel()[~allowed.ravel()][0]
+        raise fail("HG027", name, f"{subject} has the value {bad}.", f"Every constant must be finite in {dtype}.")
     if (array != const.array).any():
-        raise fail(
-            "HG026", name, f"{what} is of type {const.array.dtype} and has values that {dtype} does not.",
-            f"Store it as {dtype}.",
-        )  # fmt: skip
+        text = f"{subject} is of type {const.array.dtype} and has values that {dtype} cannot represent."
+        raise fail("HG026", name, text, f"Store it as {dtype}.")
     while array.ndim > len(shape) and array.shape[0] == 1:
         array = array[0]
     try:
@@ -49,78 +50,85 @@ def operand(
         fits = False
     if not fits:
         raise fail(
-            "HG023", name, f"{what} of shape {list(const.array.shape)} for data of shape {list(shape)}.",
-            "It must broadcast to the data.",
-        )  # fmt: skip
+            "HG023",
+            name,
+            f"{subject} has the shape {list(const.array.shape)}, the data {list(shape)}.",
+            "It must broadcast to the shape of the data.",
+        )
     return array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
 
 
 def with_constant(op: Callable[[Array], Elementwise]) -> Callable[[NodeContext], Imported]:
-    """The importing function of an operation of the data and one constant operand, whichever comes first."""
+    """The importing function of an operation on the data and one constant operand, in either order."""
 
     def convert(node: NodeContext) -> Imported:
         """Raises HG020, HG023, HG026, HG027."""
-        return elementwise(node, op(_other(node)))
+        return elementwise(node, op(_constant_operand(node)))
 
     return convert
 
 
 def add(node: NodeContext) -> Imported:
-    """Minus infinity, as in masks of a Softmax, is refused later elsewhere. Raises HG020, HG023, HG026, HG027."""
+    """Add; minus infinity is accepted for masks of a Softmax and checked later. Raises HG020, HG023, HG026, HG027."""
     constant = node.constant(1 - node.position)
-    value = operand(node.name, node.shape, constant, "the other operand", node.dtype, lowest=True)
-    return elementwise(node, Add(value))
+    term = operand(node.name, node.shape, constant, "the constant operand", node.dtype, lowest=True)
+    return elementwise(node, Add(term))
 
 
 def sub(node: NodeContext) -> Imported:
-    """c - x = (x * -1) + c and x - c = x + (-c): negation is exact."""
-    value = _other(node)
+    """Sub as c - x = (x * -1) + c or x - c = x + (-c), as negation is exact. Raises HG020, HG023, HG026, HG027."""
+    constant = _constant_operand(node)
     if node.position == 0:
-        return elementwise(node, Add(-value))
-    return elementwise(node, Mul(full(-1.0, node.shape, node.dtype)), Add(value))
+        return elementwise(node, Add(-constant))
+    return elementwise(node, Mul(full(-1.0, node.shape, node.dtype)), Add(constant))
 
 
 def div(node: NodeContext) -> Imported:
-    """Raises HG010 and HG027 besides those of all arithmetic."""
-    value = _other(node)
+    """Div of floats: by a constant, or 1 by the data. Raises HG010, HG020, HG023, HG026, HG027."""
+    constant = _constant_operand(node)
     if node.position == 1:
-        if (value != 1).any():
-            raise fail("HG010", node.name, "division of a constant other than 1 by the data is not supported.")
-        return elementwise(node, Activation("Reciprocal"), Mul(value))
-    if (value == 0).any():
-        raise fail("HG027", node.name, "division by zero.")
-    return elementwise(node, Div(value))
+        if (constant != 1).any():
+            text = "division of a constant other than 1 by the data is not supported."
+            raise fail("HG010", node.name, text, "Use Reciprocal of the data, then Mul by the constant.")
+        return elementwise(node, Activation("Reciprocal"), Mul(constant))
+    if (constant == 0).any():
+        raise fail("HG027", node.name, "the divisor is 0.", "Every element of the divisor must differ from 0.")
+    return elementwise(node, Div(constant))
 
 
-def _other(node: NodeContext) -> Array:
-    """The constant operand of two. Raises HG020, HG023, HG026, HG027."""
-    return operand(node.name, node.shape, node.constant(1 - node.position), "the other operand", node.dtype)
+def _constant_operand(node: NodeContext) -> Array:
+    """The constant one of two operands. Raises HG020, HG023, HG026, HG027."""
+    return operand(node.name, node.shape, node.constant(1 - node.position), "the constant operand", node.dtype)
 
 
 def relu(node: NodeContext) -> Imported:
+    """Relu."""
     return elementwise(node, Max(full(0.0, node.shape, node.dtype)))
 
 
 def neg(node: NodeContext) -> Imported:
+    """Neg."""
     return elementwise(node, Mul(full(-1.0, node.shape, node.dtype)))
 
 
 def maximum(node: NodeContext) -> Imported:
+    """Max of the data and constants. Raises HG020, HG023, HG026, HG027."""
     return elementwise(node, *[Max(bound) for bound in _bounds(node)])
 
 
 def minimum(node: NodeContext) -> Imported:
+    """Min of the data and constants. Raises HG020, HG023, HG026, HG027."""
     return elementwise(node, *[Min(bound) for bound in _bounds(node)])
 
 
 def _bounds(node: NodeContext) -> list[Array]:
     """All inputs but the data. Raises HG020, HG023, HG026, HG027."""
-    others = [const for i, const in enumerate(node.constants) if i != node.position]
-    return [operand(node.name, node.shape, const, "an operand", node.dtype) for const in others]
+    constants = [const for i, const in enumerate(node.constants) if i != node.position]
+    return [operand(node.name, node.shape, const, "an operand", node.dtype) for const in constants]
 
 
 def clip(node: NodeContext) -> Imported:
-    """Bounds are inputs, or attributes before opset 11. Raises HG023, HG026, HG027."""
+    """Clip; bounds are inputs, or attributes before opset 11. Raises HG023, HG026, HG027."""
 
     def bound(i: int, key: str) -> Array | None:
         if node.constant(i) is not None:
@@ -139,52 +147,57 @@ def batch_norm(node: NodeContext) -> Imported:
 def batch_norm_channels_last(node: NodeContext) -> Imported:
     """BatchNormalization of QONNX with the channels at the last axis."""
     if len(node.shape) < 2:
-        raise fail("HG023", node.name, f"data of shape {list(node.shape)} has no channels.")
+        text = f"data of shape {list(node.shape)} has no channels."
+        raise fail("HG023", node.name, text, "BatchNormalization needs two axes or more.")
     return elementwise(node, *_batch_norm(node, len(node.shape) - 1))
 
 
 def _batch_norm(node: NodeContext, axis: int) -> tuple[Mul, Add]:
     """y = x * a + b with a = gamma * (1 / sqrt(var + eps)), b = beta - mean * a, each in float32.
 
-    ONNX gives no order of operations; this is onnxruntime's, which the QONNX executor uses.
+    ONNX defines no order of operations; this is onnxruntime's, which the QONNX executor uses.
     Raises HG013, HG014, HG020, HG023, HG026, HG027.
     """
     name, shape, attrs = node.name, node.shape, node.attrs
     if len(node.inputs) < 5:
-        raise fail("HG014", name, "scale, B, input_mean and input_var are needed.")
+        text = f"BatchNormalization has {len(node.inputs)} inputs and needs 5."
+        raise fail("HG014", name, text, "Its inputs are X, scale, B, input_mean and input_var.")
     if attrs.get("training_mode", 0):
-        raise fail("HG013", name, "training_mode is 1.", "Export the model in evaluation mode.")
+        raise fail("HG013", name, "attribute training_mode is 1.", "Export the model in evaluation mode.")
     if not attrs.get("spatial", 1):
-        text = "spatial is 0: a mean and a variance for each element."
-        raise fail("HG013", name, text, "Supported: one for each channel (spatial 1, the only way from opset 9 on).")
+        text = "attribute spatial is 0, for a mean and a variance per element."
+        raise fail("HG013", name, text, "Supported: one per channel (spatial 1, the only variant from opset 9 on).")
     if axis >= len(shape):
-        raise fail("HG023", name, f"data of shape {list(shape)} has no channel axis {axis}.")
+        text = f"data of shape {list(shape)} has no channel axis {axis}."
+        raise fail("HG023", name, text, "BatchNormalization needs two axes or more.")
     channels = shape[axis]
-    form = tuple(channels if i == axis else 1 for i in range(len(shape)))
+    along_axis = tuple(channels if i == axis else 1 for i in range(len(shape)))
     arrays = []
-    for i, what in enumerate(["scale", "B", "input_mean", "input_var"], 1):
+    for i, input_name in enumerate(["scale", "B", "input_mean", "input_var"], 1):
         const = node.constant(i)
         if const is not None and const.array.size != channels:
-            raise fail("HG023", name, f"{what} has {const.array.size} values for {channels} channels.")
-        arrays.append(operand(name, form, Const(const.array.reshape(form)) if const else None, what))
+            text = f"{input_name} has {const.array.size} values for {channels} channels."
+            raise fail("HG023", name, text, "It needs one value per channel.")
+        arrays.append(operand(name, along_axis, Const(const.array.reshape(along_axis)) if const else None, input_name))
     gamma, beta, mean, var = arrays
     epsilon = np.float32(attrs.get("epsilon", 1e-5))
     with np.errstate(all="ignore"):
         scale = gamma * (np.float32(1) / np.sqrt(var + epsilon))
         bias = beta - mean * scale
     if not (np.isfinite(scale).all() and np.isfinite(bias).all()):
-        raise fail("HG027", name, "variance and epsilon give a factor that is not finite.")
+        text = "input_var plus epsilon is not positive in a channel, so that the factor is not finite."
+        raise fail("HG027", name, text, "Every variance plus epsilon must be greater than 0, and all inputs finite.")
     return Mul(scale), Add(bias)
 
 
 def bit_cast(node: NodeContext) -> Imported:
-    """Integers of as many bits: the same as Cast, which wraps. Raises HG026."""
+    """BitCast between integers of the same width, which equals Cast, as it wraps. Raises HG026."""
     to = DTYPES.get(node.attrs.get("to", 0), "")
     narrow = node.attrs.get("to") in (TensorProto.INT4, TensorProto.UINT4, TensorProto.INT2, TensorProto.UINT2)
     kinds = [np.dtype(kind) for kind in (to, node.dtype) if kind]
     if narrow or len(kinds) < 2 or any(k.kind not in "iu" for k in kinds) or kinds[0].itemsize != kinds[1].itemsize:
         text = f"BitCast of {node.dtype} data to {to or node.attrs.get('to')}."
-        raise fail("HG026", node.name, text, "Supported: integers of 8, 16 or 32 bits to integers of as many.")
+        raise fail("HG026", node.name, text, "Supported: integers of 8, 16 or 32 bits to integers of the same width.")
     return elementwise(node, *([] if to == node.dtype else [Cast(to)]))
 
 
@@ -192,17 +205,17 @@ _INT32 = IntType(-(2**31), 2**31 - 1)
 
 
 def cast(node: NodeContext) -> Imported:
-    """Between floats, from integers, or to integers, which is a quantizer. Raises HG026."""
+    """Cast between floats, from integers, or to integers, which is a quantizer. Raises HG026."""
     shape, dtype, kind = node.shape, node.dtype, node.attrs.get("to")
     if kind not in DTYPES:
-        raise fail(
-            "HG026", node.name, f"Cast to type number {kind}.",
-            "Supported: float16, float32, float64, int64 and integers of up to 32 bits.",
-        )  # fmt: skip
+        names = TensorProto.DataType
+        text = f"Cast to type {names.Name(kind) if kind in names.values() else kind}."
+        hint = "Supported: float16, float32, float64, int64 and integers of up to 32 bits."
+        raise fail("HG026", node.name, text, hint)
     to = DTYPES[kind]
     nibble = {TensorProto.INT4: IntType(-8, 7), TensorProto.UINT4: IntType(0, 15)}.get(kind)
     if nibble is not None and np.dtype(dtype).kind in "iu":
-        raise fail("HG026", node.name, f"Cast of {dtype} data to 4 bits.", "Quantize them: QuantizeLinear.")
+        raise fail("HG026", node.name, f"Cast of {dtype} data to 4 bits.", "Quantize the data: QuantizeLinear.")
     if to == dtype:
         return elementwise(node)
     if np.dtype(to).kind == "f" or np.dtype(dtype).kind in "iu":
@@ -211,7 +224,7 @@ def cast(node: NodeContext) -> Imported:
     type_ = IntType(int(info.min), int(info.max))
     if nibble is None:
         return elementwise(node, QuantizeLinear(full(1.0, shape, dtype), zero, type_, to, Rounding.DOWN))
-    # Executors keep the low bits: these, as the high ones of a byte, are a multiple of 16.
-    wide = QuantizeLinear(full(1.0, shape, dtype), zero, _INT32, "int32", Rounding.DOWN)
-    low = QuantizeLinear(full(16.0, shape), zero, nibble, to, Rounding.DOWN)
-    return elementwise(node, wide, Cast(to), Mul(full(16, shape, to)), Cast("float32"), low)
+    # Executors keep the low bits. Moved to the high bits of a byte, they are a multiple of 16.
+    truncation = QuantizeLinear(full(1.0, shape, dtype), zero, _INT32, "int32", Rounding.DOWN)
+    low_bits = QuantizeLinear(full(16.0, shape), zero, nibble, to, Rounding.DOWN)
+    return elementwise(node, truncation, Cast(to), Mul(full(16, shape, to)), Cast("float32"), low_bits)

@@ -1,4 +1,4 @@
-"""States of loops whose body stays one: what `loop_once` puts in front of the body, and behind the quantizers of states."""
+"""States of loops with one shared body: the `Previous` and `State` nodes of `loop_once`."""
 
 from __future__ import annotations
 
@@ -10,23 +10,28 @@ from hlsgen.ir import Previous, State
 
 
 def previous(node: NodeContext) -> Imported:
-    """Input 0: any data with a row for each step; input 1: the initial state behind the state's quantizer; input 2: in front of it."""
-    initial, given = node.constant(1), node.constant(2)
-    if initial is None or given is None or initial.codes is None or not np.array_equal(initial.array, given.array):
-        raise fail(
-            "HG010",
-            node.name,
-            "the initial state is no tensor of codes of the state's quantizer.",
-            "Build with --recurrence unrolled.",
-        )
-    shape = (node.shape[0], *initial.array.shape[1:])
-    return Imported(([(Previous(str(node.attrs["state"]), initial.array.astype(np.float32)), shape)],))
+    """The state at the start of each step.
+
+    Input 0 is any data with a row per step. Input 1 is the initial state after the state's quantizer, input 2 the
+    initial state before it; both must be equal. Raises HG010.
+    """
+    quantized, initial = node.constant(1), node.constant(2)
+    if quantized is None or initial is None or quantized.codes is None:
+        representable = False
+    else:
+        representable = np.array_equal(quantized.array, initial.array)
+    if quantized is None or not representable:
+        text = "the initial state is no constant that the state's quantizer can represent."
+        raise fail("HG010", node.name, text, "Build with --recurrence unrolled.")
+    shape = (node.shape[0], *quantized.array.shape[1:])
+    return Imported(([(Previous(str(node.attrs["state"]), quantized.array.astype(np.float32)), shape)],))
 
 
-def together(node: NodeContext) -> Imported:
-    """Input 0, and states that are made though nothing of it depends on them."""
+def output_with_states(node: NodeContext) -> Imported:
+    """Input 0, an output of the loop; the other inputs are states that must be computed with it."""
     return Imported(([],), tuple([] for _ in node.computed), (State(""), node.shape))
 
 
 def state(node: NodeContext) -> Imported:
+    """The state at the end of each step."""
     return Imported(([(State(str(node.attrs["state"])), node.shape)],))

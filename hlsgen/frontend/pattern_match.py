@@ -1,4 +1,4 @@
-"""Patterns of steps: walks back from a step to those before it."""
+"""Patterns of steps: walks upstream from a step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hlsgen.ir import Op, Shape, Step
 
-#: (name, operation, shape of its result), each working on the result of the one before.
+#: Chain of (name, operation, shape of its result), each applied to the result of the previous one.
 NamedOps = list[tuple[str, Op, Shape]]
 
 
@@ -21,9 +21,12 @@ class StepGraph:
                 self.users[value] += 1
 
     def back(self, value: int, passing: Callable[[Op], bool]) -> tuple[int, list[Step]]:
-        """The value from which only operations that `passing` accepts lead to `value`, each with one user; and their steps."""
-        between: list[Step] = []
+        """Walk upstream from `value` over operations accepted by `passing` with one user each.
+
+        Returns the value before them and their steps in order.
+        """
+        passed: list[Step] = []
         while value and self.users[value] == 1 and passing(self.steps[value - 1].op):
-            between.insert(0, self.steps[value - 1])
+            passed.insert(0, self.steps[value - 1])
             value = self.steps[value - 1].inputs[0]
-        return value, between
+        return value, passed

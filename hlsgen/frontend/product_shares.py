@@ -1,4 +1,4 @@
-"""Shares of a Softmax that a product takes without a quantizer between: multiples of 2^-24, so that the sum is exact."""
+"""Quantization of Softmax shares that a product consumes without a quantizer, to multiples of 2^-24 for exact sums."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hlsgen.ir import BatchMatMul, MatMul, Reshape, Shape, Softmax, Step, Transp
 from hlsgen.ir.ops import IntQuant
 from hlsgen.numerics.fixed import IntType, Rounding
 
-#: Shares are multiples of 2 to minus that: about as fine as float32, in which the largest share is 1.
+#: Fraction bits of shares: about the precision of float32, as the largest share is 1.
 SHARE_PLACES = 24
 
 
-def in_multiples(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps with a quantizer in front of every product of shares."""
+def quantize_shares(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps with a quantizer before every product that consumes shares."""
     result: list[Step] = []
     numbers = {0: 0}
     for i, step in enumerate(steps):
@@ -34,13 +34,13 @@ def in_multiples(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def _are_shares(steps: Sequence[Step], value: int) -> bool:
-    """Whether a value is the result of a Softmax, perhaps with its elements in another order."""
+    """True for the result of a Softmax, also reshaped or transposed."""
     while value and isinstance(steps[value - 1].op, Reshape | Transpose):
         value = steps[value - 1].inputs[0]
     return value > 0 and isinstance(steps[value - 1].op, Softmax)
 
 
 def _quantizer(shape: Shape) -> IntQuant:
-    one = (1,) * len(shape)
-    unit = np.full(one, 2.0**-SHARE_PLACES, np.float32)
-    return IntQuant(unit, np.zeros(one, np.float32), IntType(0, 1 << SHARE_PLACES), Rounding.ROUND)
+    scalar_shape = (1,) * len(shape)
+    unit = np.full(scalar_shape, 2.0**-SHARE_PLACES, np.float32)
+    return IntQuant(unit, np.zeros(scalar_shape, np.float32), IntType(0, 1 << SHARE_PLACES), Rounding.ROUND)

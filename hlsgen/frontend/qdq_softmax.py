@@ -1,9 +1,10 @@
-"""onnxruntime's Softmax of 8-bit codes, as the host computes it: QLinearSoftmax.
+"""QLinearSoftmax, onnxruntime's Softmax of 8-bit codes, as a model for the host.
 
-Between layers it becomes hardware (`softmax_in_hardware`).
+Between layers hardware computes it instead (`softmax_in_hardware`).
 
-e^((code - largest) * scale), times a power of e that keeps sums of them finite, comes from a table of float32; the
-sum is taken in order, in float32; code = round(fl(fl(e * floor(1 / output scale)) / sum)) + zero point.
+A lookup table of float32 contains the exponentials e^((code - largest) * scale), times a power of e that keeps their
+sums finite. The sum is computed in order, in float32. The result is
+code = round(fl(fl(exponential * floor(1 / output scale)) / sum)) + zero point.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from hlsgen.ir.ops import Cast, Dequantize, QuantizeLinear
 from hlsgen.numerics.fixed import Array
 
 NAME = "QLinearSoftmax"
-#: From this opset on Softmax is over one axis; before, over all from `axis` on.
-ONE_AXIS = 13
+#: From this opset on Softmax is over one axis; before it, over all axes from the attribute axis on.
+SINGLE_AXIS_OPSET = 13
 
 
 def qlinear_softmax(node: NodeContext) -> Imported:
@@ -35,10 +36,12 @@ def qlinear_softmax(node: NodeContext) -> Imported:
     data = dequantizer_of(name, shape, inputs[:3], {}, dtype)
     last = quantizer_of(name, shape, [None, *inputs[3:5]], {})
     if dtype not in ("int8", "uint8") or last.dtype != dtype or not _per_tensor(data.scale, last.scale):
-        raise fail("HG026", name, f"{NAME} of {dtype} data.", "Supported: int8, uint8, float32 scales per tensor.")
-    ops = _ops(shape, data, last, attrs, attrs.get("opset", ONE_AXIS))
+        text = f"{NAME} of {dtype} data to {last.dtype}, or with other scales than float32 per tensor."
+        raise fail("HG026", name, text, "Supported: int8 or uint8 for both, with one float32 scale per tensor.")
+    ops = _ops(shape, data, last, attrs, attrs.get("opset", SINGLE_AXIS_OPSET))
     if ops is None:
-        raise fail("HG013", name, f"axis {attrs.get('axis')} for data of shape {list(shape)}.")
+        text = f"attribute axis is {attrs.get('axis')} for data of shape {list(shape)}."
+        raise fail("HG013", name, text, f"Supported: {-len(shape)} to {len(shape) - 1}.")
     return Imported(([(op, shape) for op in ops],))
 
 
@@ -46,14 +49,13 @@ def _per_tensor(*scales: Array) -> bool:
     return all(scale.size == 1 and scale.dtype == np.float32 for scale in scales)
 
 
-def _ops(
-    shape: Shape, data: Dequantize, last: QuantizeLinear, attrs: dict[str, Any], opset: int
-) -> list[Op] | None:  # fmt: skip
-    axis = attrs.get("axis", -1 if opset >= ONE_AXIS else 1)
+def _ops(shape: Shape, data: Dequantize, last: QuantizeLinear, attrs: dict[str, Any], opset: int) -> list[Op] | None:
+    """The operations of a QLinearSoftmax of this opset, or None if the attribute axis is no axis of the data."""
+    axis = attrs.get("axis", -1 if opset >= SINGLE_AXIS_OPSET else 1)
     if not -len(shape) <= axis < len(shape):
         return None
     axis %= len(shape)
-    if opset < ONE_AXIS:
+    if opset < SINGLE_AXIS_OPSET:
         flat: Shape = (math.prod(shape[:axis]), math.prod(shape[axis:]))
         model = _model(flat, 1, data, last)
     else:
@@ -63,26 +65,29 @@ def _ops(
     for name, values in (("flat", flat), ("shape", shape)):
         model.graph.initializer.append(numpy_helper.from_array(np.array(values, np.int64), name))
     model.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", TensorProto.FLOAT, shape))
-    one = (1,) * len(shape)
-    zero = last.zero_point.reshape(one)
-    unit = QuantizeLinear(np.ones(one, np.float32), zero, last.type, last.dtype, last.mode)
-    return [Cast("float32"), HostOp(NAME, model.SerializeToString(deterministic=True)), unit]
+    scalar_shape = (1,) * len(shape)
+    zero = last.zero_point.reshape(scalar_shape)
+    quantizer = QuantizeLinear(np.ones(scalar_shape, np.float32), zero, last.type, last.dtype, last.mode)
+    return [Cast("float32"), HostOp(NAME, model.SerializeToString(deterministic=True)), quantizer]
 
 
 def _table(scale: Array, length: int) -> Array:
-    """e^((i - 255) * scale) for 256 codes i, times what keeps a sum of `length` of them below the largest float32."""
-    most = np.float32(math.log(np.finfo(np.float32).max / np.float32(length)))  # a logarithm of float32, as there
-    room = max(0.0, float(most) - 5) / float(scale)
-    return np.exp((np.arange(256.0) - 255 + room) * float(scale)).astype(np.float32)
+    """e^((i - 255) * scale) for 256 codes i, times the largest factor for which `length` of them have a finite sum."""
+    log_limit = np.float32(math.log(np.finfo(np.float32).max / np.float32(length)))  # float32, as in onnxruntime
+    shift = max(0.0, float(log_limit) - 5) / float(scale)
+    return np.exp((np.arange(256.0) - 255 + shift) * float(scale)).astype(np.float32)
 
 
 def _model(shape: Shape, axis: int, data: Dequantize, last: QuantizeLinear) -> onnx.ModelProto:
-    """From "codes" to "share", both float32."""
+    """The host's model from "codes" to "share", both float32."""
     constants = {
-        "axis": np.array(axis), "axes": np.array([axis]), "top": np.array(255), "end": np.array([shape[axis] - 1]),
+        "axis": np.array(axis),
+        "axes": np.array([axis]),
+        "top": np.array(255),
+        "end": np.array([shape[axis] - 1]),
         "table": _table(data.scale.reshape(()), shape[axis]),
         "factor": np.floor(np.float32(1) / last.scale.reshape(())).astype(np.float32),
-    }  # fmt: skip
+    }
     nodes = [
         helper.make_node("Cast", ["codes"], ["whole"], to=TensorProto.INT64),
         helper.make_node("ReduceMax", ["whole", "axes"], ["largest"]),
@@ -95,8 +100,10 @@ def _model(shape: Shape, axis: int, data: Dequantize, last: QuantizeLinear) -> o
         helper.make_node("Div", ["scaled", "sum"], ["share"]),
     ]
     graph = helper.make_graph(
-        nodes, NAME, [helper.make_tensor_value_info("codes", TensorProto.FLOAT, shape)],
+        nodes,
+        NAME,
+        [helper.make_tensor_value_info("codes", TensorProto.FLOAT, shape)],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
-    )  # fmt: skip
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)

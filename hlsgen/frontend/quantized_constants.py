@@ -1,6 +1,6 @@
-"""Constants that a quantizer made, after operators that rescale, negate, mask or move their elements.
+"""Quantized constants after operators that rescale, negate, mask or move their elements.
 
-The result keeps its codes if it is still codes times a scale, up to the roundings of float32.
+The result has codes if it still equals codes times a scale, up to roundings of float32.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ import numpy as np
 from hlsgen.frontend.constant_folding import Const
 from hlsgen.numerics.fixed import Array
 
-#: Largest relative difference between codes times scale and the number of the file: some roundings of float32.
+#: Maximum relative difference between codes times scale and the numbers: some roundings of float32.
 _ROUNDINGS = 2.0**-20
-#: Largest whole number that counts as a code where no quantizer made it.
+#: Largest whole number that counts as a code without a quantizer.
 _MAX_WHOLE = 1 << 24
 
 
 def grid_of(const: Const) -> tuple[Array, Array] | None:
-    """(codes less zero point, scale) of a constant, both of its shape; None if it is on no known grid.
+    """(codes minus zero point, scale) of a constant, both of its shape, or None if its grid is unknown.
 
-    Whole numbers that no quantizer made, as behind Round and Clip, are codes of scale 1.
+    Whole numbers without a quantizer, such as the results of Round and Clip, are codes with scale 1.
     """
     if const.codes is not None and const.scale is not None and const.zero_point is not None:
         return const.codes - const.zero_point.astype(np.float64), const.scale
     if const.array.dtype.kind not in "fiub":
         return None
-    wide = const.array.astype(np.float64)
-    whole = bool((np.abs(wide) <= _MAX_WHOLE).all()) and bool((wide == np.round(wide)).all())
-    return (wide, np.ones(wide.shape, np.float32)) if whole else None
+    numbers = const.array.astype(np.float64)
+    are_codes = bool((np.abs(numbers) <= _MAX_WHOLE).all()) and bool((numbers == np.round(numbers)).all())
+    return (numbers, np.ones(numbers.shape, np.float32)) if are_codes else None
 
 
 def on_grid(result: Array, codes: Array, scale: Array, kind: str = "") -> Const:
-    """The constant `result`; with these codes if it is codes * scale.
+    """The constant `result`, with these codes if it equals codes * scale.
 
-    A scale below 0 changes the sign of its codes. The scale of a code 0 is free.
+    A negative scale changes the sign of its codes. A code 0 may have any scale.
     """
     if codes.shape != result.shape or result.dtype.kind != "f":
         return Const(result)
@@ -43,14 +43,14 @@ def on_grid(result: Array, codes: Array, scale: Array, kind: str = "") -> Const:
     codes, scale = codes * np.sign(scale), np.where(scale == 0, 1, np.abs(scale)).astype(scale.dtype)
     real = codes * scale.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        near = np.abs(real - result) <= _ROUNDINGS * np.abs(real)
-    if not near.all() or not np.isfinite(scale).all():
+        is_equal = np.abs(real - result) <= _ROUNDINGS * np.abs(real)
+    if not is_equal.all() or not np.isfinite(scale).all():
         return Const(result)
     return Const(result, codes, scale, np.zeros(result.shape, np.float32), kind)
 
 
 def scaled(result: Array, operands: Sequence[Const], division: bool) -> Const:
-    """A product of two constants, or a quotient, with the codes of that operand whose codes it keeps."""
+    """The product or quotient of two constants, with the codes of the operand that it is a multiple of, if any."""
     orders = ((0, 1),) if division else ((0, 1), (1, 0))
     for quantized in (True, False):
         for first, second in orders:
@@ -71,7 +71,7 @@ def scaled(result: Array, operands: Sequence[Const], division: bool) -> Const:
 
 
 def varies_along_one_axis(array: Array) -> bool:
-    """Whether an array has one value, or one for each index of one axis: as scales do."""
+    """True for an array with one value, or one for each index of one axis, like a scale."""
     return len([size for size in array.shape if size > 1]) <= 1
 
 

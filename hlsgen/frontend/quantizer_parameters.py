@@ -1,4 +1,4 @@
-"""The constant inputs and the attributes of a quantizer, checked."""
+"""Checked constant inputs and attributes of a QONNX quantizer."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ MAX_BITS = 32
 
 
 class QuantizerParameters:
-    """Reads the constant inputs of a quantizer, collecting what is wrong with them.
+    """Reader of the constant inputs and attributes of a quantizer, which collects all errors.
 
-    Used as a context: all problems are raised together at its end. `names` are those of the inputs
-    behind the data; input 0 here is the first of these. Arrays come back with the data's rank, in
-    their own dtype.
+    It is a context manager that raises the errors together at its end. `names`: names of the inputs after the data;
+    input 0 here is the first of these. Arrays have the data's rank and their own dtype.
     """
 
     def __init__(self, node: NodeContext, names: list[str]) -> None:
@@ -30,7 +29,8 @@ class QuantizerParameters:
     def __enter__(self) -> QuantizerParameters:
         if len(self.inputs) < len(self.names):
             missing = ", ".join(self.names[len(self.inputs) :])
-            raise fail("HG014", self.node, f"input {missing} is missing.", f"Inputs: X, {', '.join(self.names)}.")
+            hint = f"The inputs are X, {', '.join(self.names)}."
+            raise fail("HG014", self.node, f"input {missing} is missing.", hint)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> Literal[False]:
@@ -42,51 +42,60 @@ class QuantizerParameters:
         return False
 
     def error(self, code: str, message: str, hint: str = "") -> None:
+        """Add an error of this node."""
         self.problems.items.append(Diagnostic(code, self.node, message, hint))
 
     def raw(self, i: int) -> Array:
-        """The constant as it stands; a scalar keeps its dtype as a 0-d array."""
+        """The array of an input without changes. Raises HG020."""
         const = self.inputs[i]
         if const is None:
             raise fail(
-                "HG020", self.node, f"input {self.names[i]} is not a constant.",
+                "HG020",
+                self.node,
+                f"input {self.names[i]} is not a constant.",
                 "It must be an initializer or computed from constants only.",
-            )  # fmt: skip
+            )
         return const.array
 
     def array(self, i: int) -> Array:
+        """The array of an input, which must be numbers and not empty. Raises HG020, HG023, HG026."""
         array = self.raw(i)
         if array.dtype.kind not in "fiu":
             raise fail(
-                "HG026", self.node, f"input {self.names[i]} is of type {array.dtype}; numbers are needed.",
+                "HG026",
+                self.node,
+                f"input {self.names[i]} is of type {array.dtype}, no numbers.",
                 "Store it as float32.",
-            )  # fmt: skip
+            )
         if not array.size:
             raise fail(
-                "HG023", self.node, f"input {self.names[i]} of shape {list(array.shape)} is empty.",
+                "HG023",
+                self.node,
+                f"input {self.names[i]} of shape {list(array.shape)} is empty.",
                 "Supported: a scalar, or one value per channel.",
-            )  # fmt: skip
+            )
         return array
 
     def channel(self, i: int) -> Array:
-        """A scalar or per-channel parameter, brought to the data's rank."""
+        """A scalar or per-channel parameter, with the data's rank."""
         array = self.array(i)
         while array.ndim > len(self.shape) and array.shape[0] == 1:
             array = array[0]
         array = array.reshape((1,) * (len(self.shape) - array.ndim) + array.shape)
         shape: tuple[int, ...] = array.shape
-        wide = [axis for axis, size in enumerate(shape) if size > 1]
-        fits = array.ndim == len(self.shape) and all(array.shape[a] == self.shape[a] for a in wide)
-        if not fits or len(wide) > 1:
+        channel_axes = [axis for axis, size in enumerate(shape) if size > 1]
+        fits = array.ndim == len(self.shape) and all(array.shape[a] == self.shape[a] for a in channel_axes)
+        if not fits or len(channel_axes) > 1:
             self.error(
                 "HG023",
-                f"{self.names[i]} of shape {list(self.raw(i).shape)} for data of shape {list(self.shape)}.",
+                f"{self.names[i]} has the shape {list(self.raw(i).shape)}, the data {list(self.shape)}.",
                 "Supported: a scalar, or one value per channel (one axis longer than 1).",
             )
             return np.ones((1,) * len(self.shape), array.dtype)
         return array
 
     def scale(self, i: int) -> Array:
+        """A finite scale greater than 0."""
         scale = self.channel(i)
         real = scale.astype(np.float64)
         if not np.isfinite(real).all() or (real <= 0).any():
@@ -96,53 +105,59 @@ class QuantizerParameters:
         return _simplest(scale, 1)
 
     def zero_point(self, i: int) -> Array:
+        """A finite zero point."""
         zero = self.channel(i)
         if not np.isfinite(zero.astype(np.float64)).all():
-            self.error("HG024", f"{self.names[i]} is not finite.", "It must be a number, best a whole one.")
+            self.error("HG024", f"{self.names[i]} is not finite.", "It must be a finite number, preferably an integer.")
             return np.zeros_like(zero)
         return _simplest(zero, 0)
 
-    def bits(self, i: int, least: int = 1, most: int = MAX_BITS) -> int:
-        """A whole number of bits, or another property of a number format."""
+    def bits(self, i: int, minimum: int = 1, maximum: int = MAX_BITS) -> int:
+        """A bit width, or another whole property of a number format, from `minimum` to `maximum`."""
         array = self.array(i)
         if array.size != 1:
-            self.error("HG021", f"{self.names[i]} of shape {list(array.shape)}.", "It must be a single number.")
-            return most
-        value = float(array.reshape(()))
-        if value != value or value != np.floor(value):
-            self.error("HG021", f"{self.names[i]} is {value}.", "It must be a whole number of bits.")
-        elif not least <= value <= most:
-            self.error("HG021", f"{self.names[i]} is {value:g}.", f"Supported: {least} to {most}.")
+            text = f"{self.names[i]} has the shape {list(array.shape)}."
+            self.error("HG021", text, "It must be a single number.")
+            return maximum
+        number = float(array.reshape(()))
+        if number != number or number != np.floor(number):
+            self.error("HG021", f"{self.names[i]} is {number}.", "It must be a whole number.")
+        elif not minimum <= number <= maximum:
+            self.error("HG021", f"{self.names[i]} is {number:g}.", f"Supported: {minimum} to {maximum}.")
         else:
-            return int(value)
-        return least
+            return int(number)
+        return minimum
 
     def flag(self, key: str, default: int) -> bool:
-        value = self.attrs.get(key, default)
-        if value not in (0, 1):
-            self.error("HG013", f"attribute {key} is {value!r}.", "It must be 0 or 1.")
-        return bool(value in (1, True))
+        """An attribute that is 0 or 1."""
+        flag = self.attrs.get(key, default)
+        if flag not in (0, 1):
+            self.error("HG013", f"attribute {key} is {flag!r}.", "It must be 0 or 1.")
+        return bool(flag in (1, True))
 
     def number(self, key: str, default: float) -> float:
-        value = self.attrs.get(key, default)
-        if isinstance(value, (int, float)):
-            return float(value)
-        self.error("HG013", f"attribute {key} is {value!r}.", "It must be a number.")
+        """An attribute that is a number."""
+        number = self.attrs.get(key, default)
+        if isinstance(number, (int, float)):
+            return float(number)
+        self.error("HG013", f"attribute {key} is {number!r}.", "It must be a number.")
         return default
 
     def mode(self, default: str) -> Rounding:
+        """The attribute rounding_mode."""
         name = str(self.attrs.get("rounding_mode", default))
         mode = parse_rounding(name)
         if mode is None:
             self.error(
-                "HG025", f"rounding_mode is {name!r}.",
-                "Supported: " + ", ".join([*Rounding.__members__, "HALF_EVEN"]) + ", in any case.",
-            )  # fmt: skip
+                "HG025",
+                f"attribute rounding_mode is {name!r}.",
+                "Supported: " + ", ".join([*Rounding.__members__, "HALF_EVEN"]) + ", in upper or lower case.",
+            )
         return mode or Rounding.ROUND
 
 
 def _simplest(array: Array, neutral: int) -> Array:
-    """float32 where that changes nothing: for floats of up to 32 bits and the neutral integer."""
+    """The array as float32 if results stay the same: for floats of up to 32 bits, and for the neutral element."""
     if array.dtype in (np.float16, np.float32) or bool((array == neutral).all()):
         return array.astype(np.float32)
     return array if np.result_type(np.float32, array.dtype) == np.float64 else array.astype(np.float32)

@@ -1,8 +1,8 @@
-"""The operators that are imported: one row each, with the function that imports it.
+"""The table of supported operators: one row each, with its importing function.
 
-A new operator is one row and one function, which takes a `NodeContext` and gives an `Imported`. `Rule(function)` is a
-function of single elements of float data: input 0 is the data, the others are constants. What else a row can say is
-in `operator_rule`; the functions in front of the table are short for what rows have in common.
+A new operator needs one row and one function from a `NodeContext` to an `Imported`. `Rule(function)` is for a function
+of single elements of float data: input 0 is the data, the others are constants. `operator_rule` describes all fields
+of a row. The functions before the table build rows of the same kind.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from hlsgen.frontend import (
 from hlsgen.frontend.constants import evaluated, quantized_by, rearranged, refused
 from hlsgen.frontend.dialect_qonnx_floatquant import float_quant
 from hlsgen.frontend.domains import CHANNELS_LAST, HLSGEN, MICROSOFT, ONNX, QONNX
-from hlsgen.frontend.folded_groups import of_steps
+from hlsgen.frontend.folded_groups import fold_by_steps
 from hlsgen.frontend.foreign_domains import unknown_domain
 from hlsgen.frontend.loop_once import PREVIOUS, STATE
 from hlsgen.frontend.node_context import Imported, NodeContext
@@ -59,23 +59,23 @@ from hlsgen.ir.ops import BinaryKind, Mul, Relation
 
 ANY = Dtypes.ANY
 
-# --------------------------------------------------------------------------- what rows have in common
+# --------------------------------------------------------------------------- kinds of rows
 
 
 def qonnx_quantizer(convert: Convert) -> Rule:
-    """A quantizer of QONNX: constants too are quantized by it."""
-    convert_all = dialect_qonnx.of_numbers(convert)
+    """A quantizer of QONNX, which also quantizes constants."""
+    convert_all = dialect_qonnx.accepting_integers(convert)
     return Rule(convert_all, ANY, Operands.PARAMETERS, fold=quantized_by(convert), role=Role.QUANTIZER)
 
 
 def quantized(node: NodeContext) -> Imported:
-    """QuantizeLinear to integers, or to floats of 8 and 4 bits."""
+    """QuantizeLinear to integers, or to floats of 8 or 4 bits."""
     kind = dialect_float8.kind_of_result(node)
     return dialect_integer.quantize_linear(node) if kind is None else dialect_float8.quantize_linear(node, kind)
 
 
 def dequantized(node: NodeContext) -> Imported:
-    """DequantizeLinear of either."""
+    """DequantizeLinear of integers, or of floats of 8 or 4 bits."""
     if node.dtype in dialect_float8.FORMATS:
         return dialect_float8.dequantize_linear(node)
     return dialect_integer.dequantize_linear(node)
@@ -87,54 +87,54 @@ def rescaling(convert: Convert, operands: Operands, join: Convert | None = None,
 
 
 def retyping(convert: Convert, operands: Operands, fold: Fold = refused) -> Rule:
-    """A quantizer, or the decoding behind one, whose result has a type of its own."""
-    return Rule(convert, ANY, operands, fold=fold, role=Role.QUANTIZER, alike=False)
+    """A quantizer or dequantizer whose result has another type than the data."""
+    return Rule(convert, ANY, operands, fold=fold, role=Role.QUANTIZER, keeps_type=False)
 
 
 def linear(convert: Convert, operands: Operands, fold: Fold = refused, join: Convert | None = None) -> Rule:
-    """A layer that multiplies data with weights; `join`: of two computed matrices."""
-    return Rule(convert, ANY, operands, join, fold, Role.LAYER, alike=False)
+    """A layer that multiplies data with weights; `join`: for two computed matrices."""
+    return Rule(convert, ANY, operands, join, fold, Role.LAYER, keeps_type=False)
 
 
 def arithmetic(convert: Convert, kind: BinaryKind, fold: Fold = evaluated) -> Rule:
-    """Of two operands, of which one is constant; `kind`: what it computes of two computed ones."""
+    """An operator on two operands, one of them constant; `kind`: the operation on two computed ones."""
     return Rule(convert, ANY, Operands.EITHER, joined(kind), fold)
 
 
 def comparison(data_first: Relation, data_second: Relation, fold: Fold = evaluated) -> Rule:
-    """What it asks of the data as its first operand, and as its second."""
-    of_two = ops_multi_operand.compared(data_first)
-    return Rule(ops_compare_select.compared(data_first, data_second), ANY, Operands.EITHER, of_two, fold, alike=False)
+    """A comparison; the relation of data to constant for the data as first operand, and as second."""
+    convert = ops_compare_select.compared(data_first, data_second)
+    return Rule(convert, ANY, Operands.EITHER, ops_multi_operand.compared(data_first), fold, keeps_type=False)
 
 
 def of_bytes(function: ops_bytes.Function, convert: Convert | None = None) -> Rule:
-    """A table of one integer of 8 bits, or of two; `convert`: of one, where it is more."""
-    one = convert or ops_bytes.of_one(function)
-    return Rule(one, ANY, Operands.EITHER, ops_bytes.of_two(function), evaluated)
+    """A function of 8-bit integers as a lookup table; `convert`: importing function for a constant operand."""
+    convert = convert or ops_bytes.with_constant(function)
+    return Rule(convert, ANY, Operands.EITHER, ops_bytes.of_two_tensors(function), evaluated)
 
 
 def logic(convert: Convert, join: Convert | None = None) -> Rule:
-    """Of booleans."""
-    return Rule(convert, ANY, Operands.EITHER, join, evaluated, alike=False)
+    """A function of booleans."""
+    return Rule(convert, ANY, Operands.EITHER, join, evaluated, keeps_type=False)
 
 
 def renaming(convert: Convert) -> Rule:
-    """Elements get other places, and nothing else."""
-    return Rule(convert, ANY, fold=rearranged, alike=False)
+    """An operator that only moves elements."""
+    return Rule(convert, ANY, fold=rearranged, keeps_type=False)
 
 
 def image(convert: Convert, fold: Fold = refused, role: Role = Role.ELEMENTS) -> Rule:
-    """In front of the first quantizer or layer the host does it, in all its modes."""
-    return Rule(convert, ANY, fold=fold, role=role, host_first=True, alike=False)
+    """An operator on images; before the first quantizer or layer the host computes it, with all attributes."""
+    return Rule(convert, ANY, fold=fold, role=role, host_first=True, keeps_type=False)
 
 
 def normalization(convert: Convert, fold: Fold = refused) -> Rule:
-    """Over rows of float32; in front of the first quantizer or layer the host does it."""
+    """A normalization of float32; before the first quantizer or layer the host computes it."""
     return Rule(convert, fold=fold, role=Role.LAYER, host_first=True)
 
 
 def host(fold: Fold = refused) -> Rule:
-    """Only the host does it."""
+    """An operator that only the host computes."""
     return Rule(on_host, fold=fold, role=Role.HOST)
 
 
@@ -145,9 +145,9 @@ ORT = frozenset([MICROSOFT])
 QONNX_OR_NONE = QONNX | {""}
 IMAGES = ONNX | QONNX | {CHANNELS_LAST}
 OWN = frozenset([HLSGEN])
-#: Of nodes that the importer has put together.
+#: Nodes that the importer has fused.
 PATTERN = frozenset([norm_patterns.DOMAIN])
-#: Of a name that means the same in every domain.
+#: Operators whose names mean the same in every domain.
 ANYWHERE = ONNX | frozenset(["*"])
 
 RULES: dict[tuple[frozenset[str], str], Rule] = {
@@ -191,32 +191,34 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX | ORT, "QLinearMatMul"): linear(
         dialect_qlinear.qlinear_matmul,
         Operands.QLINEAR,
-        of_steps(dialect_qlinear.qlinear_matmul),
+        fold_by_steps(dialect_qlinear.qlinear_matmul),
         ops_matrix_product.qlinear_matmul,
     ),
     (IMAGES | ORT, "QLinearConv"): linear(ops_conv.qlinear_conv, Operands.QLINEAR_LAYER),
-    (ORT, "QGemm"): linear(dialect_qlinear.qgemm, Operands.QLINEAR, of_steps(dialect_qlinear.qgemm)),
+    (ORT, "QGemm"): linear(dialect_qlinear.qgemm, Operands.QLINEAR, fold_by_steps(dialect_qlinear.qgemm)),
     (ORT, "MatMulIntegerToFloat"): linear(
-        dialect_qlinear.matmul_integer_to_float, Operands.QLINEAR, of_steps(dialect_qlinear.matmul_integer_to_float)
+        dialect_qlinear.matmul_integer_to_float,
+        Operands.QLINEAR,
+        fold_by_steps(dialect_qlinear.matmul_integer_to_float),
     ),
     (ONNX | ORT, "QLinearAdd"): rescaling(
         dialect_qlinear.qlinear_add,
         Operands.QLINEAR_TERM,
         ops_multi_operand.qlinear_add,
-        of_steps(dialect_qlinear.qlinear_add),
+        fold_by_steps(dialect_qlinear.qlinear_add),
     ),
     (ONNX | ORT, "QLinearMul"): rescaling(
         dialect_qlinear.qlinear_mul,
         Operands.QLINEAR_TERM,
         ops_multi_operand.qlinear_mul,
-        of_steps(dialect_qlinear.qlinear_mul),
+        fold_by_steps(dialect_qlinear.qlinear_mul),
     ),
     (ORT, "QLinearSigmoid"): rescaling(dialect_qlinear.qlinear_activation, Operands.QLINEAR),
     (ORT, "QLinearLeakyRelu"): rescaling(dialect_qlinear.qlinear_activation, Operands.QLINEAR),
     (ORT, "QLinearSoftmax"): Rule(qdq_softmax.qlinear_softmax, ANY, Operands.QLINEAR, role=Role.HOST),
     (IMAGES | ORT, "QLinearAveragePool"): image(ops_pool.qlinear_average_pool),
     (IMAGES | ORT, "QLinearGlobalAveragePool"): image(ops_pool.qlinear_global_average_pool),
-    (ONNX | ORT, "QLinearConcat"): Rule(on_host, ANY, join=ops_multi_operand.qlinear_concat, alike=False),
+    (ONNX | ORT, "QLinearConcat"): Rule(on_host, ANY, join=ops_multi_operand.qlinear_concat, keeps_type=False),
     # Arithmetic with constants; of two computed tensors.
     (ONNX, "Add"): arithmetic(ops_standard.add, BinaryKind.ADD, constants.limited),
     (ONNX, "Sub"): arithmetic(ops_standard.sub, BinaryKind.SUB, constants.limited),
@@ -228,7 +230,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "BitwiseNot"): Rule(ops_bytes.bitwise_not, ANY),
     (ONNX, "BitwiseOr"): of_bytes(ops_bytes.bitwise(np.bitwise_or)),
     (ONNX, "BitwiseXor"): of_bytes(ops_bytes.bitwise(np.bitwise_xor)),
-    (ONNX, "BitCast"): Rule(ops_standard.bit_cast, ANY, alike=False),
+    (ONNX, "BitCast"): Rule(ops_standard.bit_cast, ANY, keeps_type=False),
     (ONNX, "Max"): Rule(
         ops_standard.maximum, ANY, Operands.EITHER, join=joined(BinaryKind.MAX), fold=constants.limited
     ),
@@ -239,7 +241,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "Clip"): Rule(ops_standard.clip, ANY, fold=constants.limited),
     (ONNX, "Neg"): Rule(ops_standard.neg, ANY, fold=constants.negated),
     (ONNX, "Relu"): Rule(ops_standard.relu, ANY, fold=constants.limited),
-    (ONNX, "Cast"): Rule(ops_standard.cast, ANY, fold=constants.limited, alike=False),
+    (ONNX, "Cast"): Rule(ops_standard.cast, ANY, fold=constants.limited, keeps_type=False),
     (ONNX, "BatchNormalization"): Rule(ops_standard.batch_norm, fold=evaluated),
     (frozenset([CHANNELS_LAST]), "BatchNormalization"): Rule(ops_standard.batch_norm_channels_last, fold=evaluated),
     # Normalization of rows.
@@ -248,9 +250,9 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "LayerNormalization"): normalization(ops_norm.layer_normalization, evaluated),
     (ONNX, "RMSNormalization"): normalization(ops_norm.rms_normalization, evaluated),
     (ONNX | ORT, "SimplifiedLayerNormalization"): normalization(ops_norm.rms_normalization),
-    (PATTERN, norm_patterns.OPERATOR): normalization(ops_norm.decomposed),
+    (PATTERN, norm_patterns.OPERATOR): normalization(ops_norm.fused),
     (PATTERN, PREVIOUS): Rule(ops_states.previous, role=Role.LAYER),
-    (PATTERN, STATE): Rule(ops_states.state, join=ops_states.together, role=Role.LAYER),
+    (PATTERN, STATE): Rule(ops_states.state, join=ops_states.output_with_states, role=Role.LAYER),
     # Activations.
     (ONNX, "Abs"): Rule(activation(), ANY, fold=evaluated),
     (ONNX, "Ceil"): Rule(activation(), fold=evaluated),
@@ -270,7 +272,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "Reciprocal"): Rule(activation(), fold=evaluated),
     (ONNX, "Round"): Rule(activation(), fold=evaluated),
     (ONNX, "Selu"): Rule(activation(alpha=1.67326319217681884765625, gamma=1.05070102214813232421875)),
-    (ONNX, "Shrink"): Rule(ops_compare_select.shrink, alike=False),
+    (ONNX, "Shrink"): Rule(ops_compare_select.shrink, keeps_type=False),
     (ONNX, "Sigmoid"): Rule(activation()),
     (ONNX, "Sign"): Rule(activation(), ANY, fold=evaluated),
     (ONNX, "Softplus"): Rule(activation()),
@@ -278,7 +280,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "Sqrt"): Rule(activation(), fold=evaluated),
     (ONNX, "Swish"): Rule(swish),
     (ONNX, "Tanh"): Rule(activation()),
-    (ONNX, "ThresholdedRelu"): Rule(ops_compare_select.thresholded_relu, alike=False),
+    (ONNX, "ThresholdedRelu"): Rule(ops_compare_select.thresholded_relu, keeps_type=False),
     # Comparisons, logic, choice.
     (ONNX, "Equal"): comparison(Relation.EQUAL, Relation.EQUAL),
     (ONNX, "Greater"): comparison(Relation.GREATER, Relation.LESS),
@@ -291,7 +293,12 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "Not"): logic(ops_compare_select.logical_not),
     (ONNX, "Trilu"): Rule(ops_compare_select.trilu, ANY, fold=constants.filled),
     (ONNX, "Where"): Rule(
-        ops_compare_select.where, ANY, Operands.EITHER, ops_multi_operand.where, constants.filled, alike=False
+        ops_compare_select.selection,
+        ANY,
+        Operands.EITHER,
+        ops_multi_operand.selection,
+        constants.filled,
+        keeps_type=False,
     ),
     # Elements keep their values.
     (ONNX, "Flatten"): renaming(ops_shape.flatten),
@@ -301,7 +308,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "Unsqueeze"): renaming(ops_shape.reshape),
     (ONNX, "Identity"): Rule(ops_shape.identity, ANY, fold=rearranged),
     (ONNX, "Dropout"): Rule(ops_shape.dropout, ANY, fold=rearranged),
-    (ONNX, "Shape"): Rule(ops_shape.shape_of, ANY, fold=evaluated, alike=False),
+    (ONNX, "Shape"): Rule(ops_shape.shape_of, ANY, fold=evaluated, keeps_type=False),
     (ONNX, "Concat"): Rule(
         ops_multi_operand.concat,
         ANY,
@@ -309,9 +316,9 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
         ops_multi_operand.concat,
         constants.filled,
         host_first=True,
-        alike=False,
+        keeps_type=False,
     ),
-    # Pools and reductions; points and channels that are moved, cut, repeated.
+    # Pools and reductions; pixels and channels that are moved, cut, repeated.
     (IMAGES, "AveragePool"): image(ops_pool.average_pool),
     (IMAGES, "GlobalAveragePool"): image(ops_pool.global_average_pool),
     (IMAGES, "GlobalMaxPool"): image(ops_pool.global_max_pool),
@@ -332,15 +339,15 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (IMAGES, "Split"): image(ops_image.split, rearranged),
     (IMAGES, "Tile"): image(ops_broadcast.tile, rearranged),
     (IMAGES, "Upsample"): image(ops_resize.resize),
-    # At the end of a network; hardware too where it is over the last axis.
+    # At the end of a network: by hardware over the last axis, else by the host.
     (ONNX, "ArgMax"): Rule(arg_max, ANY, role=Role.HOST),
     (ONNX, "TopK"): Rule(top_k, ANY, role=Role.HOST),
-    # On the host only.
+    # Only on the host.
     (ONNX, "ArgMin"): Rule(arg_min, role=Role.HOST),
     (ONNX, "Hardmax"): host(),
     (ONNX, "LogSoftmax"): host(),
     (ONNX, "Softmax"): host(evaluated),
-    # Of constants; with one computed input, on the host.
+    # Constants; the host computes them for one computed input.
     (ONNX, "Constant"): Rule(on_host, fold=evaluated),
     (ONNX, "ConstantOfShape"): Rule(on_host, fold=evaluated),
     (ONNX, "Range"): Rule(on_host, fold=evaluated),
@@ -351,17 +358,26 @@ _BY_NODE = {(domain, op_type): rule for (domains, op_type), rule in RULES.items(
 #: Operators that become layers without a row.
 _EXPANDED = (QUANT_LSTM, ATTENTION, MULTI_HEAD)
 _FUSED_NAMES = (
-    "RequantizedAdd", "RequantizedConv", "RequantizedDWConv", "RequantizedGemm", "RequantizedMatMul", "RequantizediGELU",
-    "RequantizediHardswish", "RQIntegerDiv", "MHSA", "LinearAttention", "CLCA",
-)  # fmt: skip
-_FUSED = "Give the model before Deeploy fuses its nodes with their RequantShift."
+    "RequantizedAdd",
+    "RequantizedConv",
+    "RequantizedDWConv",
+    "RequantizedGemm",
+    "RequantizedMatMul",
+    "RequantizediGELU",
+    "RequantizediHardswish",
+    "RQIntegerDiv",
+    "MHSA",
+    "LinearAttention",
+    "CLCA",
+)
+_FUSED = "Build from the model before Deeploy fuses its nodes with their RequantShift."
 _FLOAT_CELL = (
-    "Its gates and states are floats without quantizers: no integers are defined for them. Export the cell with "
-    "quantizers, its steps unrolled or in a Scan (docs/recurrent.md)."
+    "Its gates and states are floats without quantizers, so that no integers are defined for them. Export the cell "
+    "with quantizers, its steps unrolled or in a Scan (docs/recurrent.md)."
 )
 _FUSED_ATTENTION = (
-    "Its queries, keys and scores are floats without quantizers: no integers are defined for them. Quantize the model "
-    "before attention is fused, with quantizers in front of both products (docs/attention.md)."
+    "Its queries, keys and scores are floats without quantizers, so that no integers are defined for them. Quantize "
+    "the model before attention is fused, with quantizers before both products (docs/attention.md)."
 )
 _DYNAMIC = (
     "Its scale depends on the data of each frame, so no integers are defined. `hlsgen quantize MODEL --calibrate X.npy "
@@ -376,7 +392,7 @@ _HINTS = {
 
 
 def rule_of(domain: str, op_type: str, name: str) -> Rule:
-    """The rule of a node's operator; `name`: the node in diagnostics. Raises HG010 or HG011."""
+    """The rule of a node's operator; `name`: the node's name in diagnostics. Raises HG010 or HG011."""
     rule = known_rule(domain, op_type)
     if rule is None:
         raise _unknown(domain, op_type, name)
@@ -384,42 +400,43 @@ def rule_of(domain: str, op_type: str, name: str) -> Rule:
 
 
 def known_rule(domain: str, op_type: str) -> Rule | None:
-    """The rule of an operator, if there is one."""
+    """The rule of an operator, or None."""
     return _BY_NODE.get((domain, op_type)) or _BY_NODE.get(("*", op_type))
 
 
 def is_hardware(node: onnx.NodeProto) -> bool:
-    """Whether a node is a quantizer or a layer, or has one in a graph of its own."""
+    """True for a quantizer or a layer, or a node with one in a graph within it."""
     rules = [known_rule(n.domain, n.op_type) for n in (node, *inner_nodes(node))]
     hardware = any(rule is not None and rule.role in (Role.QUANTIZER, Role.LAYER) for rule in rules)
     return hardware or any(n.op_type in _EXPANDED for n in (node, *inner_nodes(node)))
 
 
 def is_quantized(graph: onnx.GraphProto) -> bool:
-    """Whether any node is a quantizer, or computes with integers that one made."""
+    """True if any node is a quantizer, or computes with quantized integers."""
     nodes = list(all_nodes(graph))
     rules = [_BY_NODE.get((node.domain, node.op_type)) for node in nodes]
     integer = (Operands.INTEGER, Operands.QLINEAR, Operands.QLINEAR_TERM, Operands.QLINEAR_LAYER)
-    names = {node.op_type for node in nodes}
-    integers = {op for domains, op in RULES if domains == ANYWHERE}
-    return bool(names & {"ConvInteger", QUANT_LSTM, *integers}) or any(
+    op_types = {node.op_type for node in nodes}
+    integer_ops = {op for domains, op in RULES if domains == ANYWHERE}
+    return bool(op_types & {"ConvInteger", QUANT_LSTM, *integer_ops}) or any(
         rule and (rule.role is Role.QUANTIZER or rule.operands in integer) for rule in rules
     )
 
 
 def _unknown(domain: str, op_type: str, name: str) -> HlsgenError:
     if domain in ONNX:
-        hint = _HINTS.get(op_type, "docs/operators.md lists what is.")
+        hint = _HINTS.get(op_type, "docs/operators.md lists the supported operators.")
         return fail("HG010", name, f"operator {op_type} is not supported.", hint)
     text = f"operator {op_type} of domain {domain!r}"
     if op_type in _FUSED_NAMES:
         return fail("HG010", name, f"{text} is not supported.", _FUSED)
     if domain in QONNX:
-        known = ", ".join(sorted(op for domains, op in RULES if domains == QONNX_OR_NONE))
-        return fail("HG010", name, f"{text} is not supported.", f"Of the QONNX operators, these are: {known}.")
+        supported = ", ".join(sorted(op for domains, op in RULES if domains == QONNX_OR_NONE))
+        return fail("HG010", name, f"{text} is not supported.", f"Supported operators of QONNX: {supported}.")
     if domain == MICROSOFT and op_type in (ATTENTION, *_HINTS):
         return fail("HG010", name, f"{text} is not supported.", _HINTS.get(op_type, _FUSED_ATTENTION))
     if domain == MICROSOFT:
-        known = ", ".join(sorted(op for domains, op in RULES if domain in domains))
-        return fail("HG010", name, f"{text} is not supported.", f"Of onnxruntime's own operators, these are: {known}.")
+        supported = ", ".join(sorted(op for domains, op in RULES if domain in domains))
+        hint = f"Supported operators of onnxruntime's own domain: {supported}."
+        return fail("HG010", name, f"{text} is not supported.", hint)
     return unknown_domain(domain, op_type, name)

@@ -1,7 +1,7 @@
-"""Runtimes of ONNX files: the program whose integers a build has.
+"""Runtimes of ONNX files: the program whose integers a build reproduces.
 
-Operators that a file defines exactly mean the same in all of them. They differ where onnxruntime computes a group of
-nodes as one integer operator (`onnxruntime_groups`), and where an operator exists in one of them only.
+Most operators give the same integers in all runtimes. They differ if onnxruntime computes a group of nodes as one
+integer operator (`onnxruntime_groups`), or if an operator exists in one runtime only.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from hlsgen.frontend.domains import CHANNELS_LAST, MICROSOFT, QONNX
 
 #: Versions whose results the tests compare with, by package.
 VERSIONS = {"qonnx": "1.0.0", "onnx": "1.22.0", "onnxruntime": "1.31.1"}
-#: By runtime: its package, and the words that follow the version.
+#: (package, description) by runtime.
 RUNTIMES = {
     "qonnx": ("qonnx", "node by node"),
     "onnx": ("onnx", "operators as they are defined, node by node"),
     "onnxruntime": ("onnxruntime", "default session on x86-64, with the groups of nodes that it fuses"),
     "onnxruntime-arm": ("onnxruntime", "default session on ARM, which fuses int8 groups too"),
 }
-#: Those that compute groups of nodes as one operator.
+#: Runtimes that compute groups of nodes as one operator.
 GROUPING = ("onnxruntime", "onnxruntime-arm")
-#: What `--runtime` takes.
+#: Values of `--runtime`.
 CHOICES = ("auto", *RUNTIMES)
 #: Operators of QONNX, which files also have in other domains.
 QONNX_OPS = frozenset(["Quant", "IntQuant", "BipolarQuant", "Trunc", "MultiThreshold", "FloatQuant", "Im2Col"])
 
 
 def runtime_of(nodes: Iterable[onnx.NodeProto], choice: str = "auto") -> str:
-    """The runtime that `choice` names; for "auto", the one that files of these nodes are made for. Raises HG040."""
+    """The runtime `choice`; for "auto", the runtime that executes files with such nodes. Raises HG040."""
     if choice not in CHOICES:
-        raise fail("HG040", "--runtime", f"{choice!r}.", f"Supported: {', '.join(CHOICES)}.")
+        raise fail("HG040", "--runtime", f"there is no runtime {choice!r}.", f"Supported: {', '.join(CHOICES)}.")
     if choice != "auto":
         return choice
     nodes = list(nodes)
@@ -44,11 +44,11 @@ def runtime_of(nodes: Iterable[onnx.NodeProto], choice: str = "auto") -> str:
 
 
 def recorded(runtime: str) -> dict[str, str]:
-    """The runtime as manifest and certificate name it, with the version that results are compared with."""
+    """The entries for manifest and certificate: the runtime, and the version that results are compared with."""
     return {"runtime": runtime, "runtime_version": VERSIONS[RUNTIMES[runtime][0]]}
 
 
 def described(runtime: str) -> str:
-    """The runtime's package and version, and how it computes."""
-    package, how = RUNTIMES[runtime]
-    return f"{package} {VERSIONS[package]} ({how})"
+    """Package, version and description of a runtime, for users."""
+    package, description = RUNTIMES[runtime]
+    return f"{package} {VERSIONS[package]} ({description})"

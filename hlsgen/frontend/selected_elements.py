@@ -1,4 +1,4 @@
-"""Which operators of the host give elements of their data, and which constants can be among them."""
+"""Host operators whose results are elements of their data, and the constants among their results."""
 
 from __future__ import annotations
 
@@ -10,23 +10,50 @@ import onnx
 
 from hlsgen.numerics.fixed import Array
 
-#: Operators whose results are elements of their data, or of their other inputs.
-_SELECTING = frozenset({
-    "Compress", "Concat", "DepthToSpace", "Dropout", "Expand", "Flatten", "Gather", "GatherElements", "GatherND",
-    "GlobalMaxPool", "Identity", "Max", "MaxPool", "MaxPoolNHWC", "Min", "Pad", "ReduceMax", "ReduceMin", "Reshape",
-    "Resize", "ReverseSequence", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
-    "Upsample",
-})  # fmt: skip
-#: Of those, operators that can take any of their inputs for an element.
+#: Operators whose results are elements of their inputs, or zero.
+_SELECTING = frozenset(
+    {
+        "Compress",
+        "Concat",
+        "DepthToSpace",
+        "Dropout",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "GlobalMaxPool",
+        "Identity",
+        "Max",
+        "MaxPool",
+        "MaxPoolNHWC",
+        "Min",
+        "Pad",
+        "ReduceMax",
+        "ReduceMin",
+        "Reshape",
+        "Resize",
+        "ReverseSequence",
+        "Slice",
+        "SpaceToDepth",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+        "Upsample",
+    }
+)
+#: Operators among them whose results may be elements of any input.
 _OF_ALL_INPUTS = frozenset({"Concat", "Max", "Min"})
-#: More different constants than this are not listed.
-_MOST = 1024
+#: Maximum number of different constants.
+_MAX_CONSTANTS = 1024
 
 
 def selected_constants(
     node: onnx.NodeProto, attributes: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> tuple[float, ...] | None:
-    """The constants that a result can hold besides elements of the data; None if it can hold computed numbers.
+    """The constants that may be in a result besides elements of the data, or None for computed numbers.
 
     `arrays`: the node's constant inputs by name.
     """
@@ -40,4 +67,4 @@ def selected_constants(
     if node.op_type == "Pad" and attributes.get("mode", "constant") == "constant":
         values.append(np.array([attributes.get("value", 0.0)], np.float64))
     constants = np.unique(np.concatenate([np.zeros(0), *values]))
-    return tuple(constants.tolist()) if len(constants) <= _MOST else None
+    return tuple(constants.tolist()) if len(constants) <= _MAX_CONSTANTS else None

@@ -1,4 +1,4 @@
-"""Several inputs and outputs of a graph: all of them in one tensor, and the steps that take it apart and make it."""
+"""Graphs with several inputs or outputs: one tensor for all of them, and the steps that split and assemble it."""
 
 from __future__ import annotations
 
@@ -7,46 +7,48 @@ from dataclasses import replace
 
 from hlsgen.ir import InputPart, ModelInput, ModelOutput, OutputParts, Step
 
-#: In front of the names of steps that no node stands for.
+#: Prefixes of the names of these steps.
 _INPUT, _OUTPUTS = "input", "outputs"
 
 
-def described(inputs: Sequence[ModelInput]) -> ModelInput | None:
-    """The tensor that holds all inputs; None of a single one, which needs none."""
+def combined_input(inputs: Sequence[ModelInput]) -> ModelInput | None:
+    """The tensor of all inputs, or None if there is only one."""
     if len(inputs) < 2:
         return None
-    name, size = ", ".join(one.name for one in inputs), sum(one.size for one in inputs)
+    name, size = ", ".join(part.name for part in inputs), sum(part.size for part in inputs)
     return ModelInput(name, (size,), "float64", False, None)
 
 
-def parts(inputs: Sequence[ModelInput], taken: Collection[str]) -> list[Step]:
-    """A step for each input; `taken`: names of nodes, which the steps do not have."""
-    found, offset = [], 0
-    for number, one in enumerate(inputs):
-        name = _free(f"{_INPUT} {one.name}", taken)
-        found.append(Step(name, InputPart(number, offset, one.dtype), one.shape, (0,)))
-        offset += one.size
-    return found
+def split_steps(inputs: Sequence[ModelInput], node_names: Collection[str]) -> list[Step]:
+    """One step per input, with a name that is not in `node_names`."""
+    steps, offset = [], 0
+    for number, part in enumerate(inputs):
+        name = _unused_name(f"{_INPUT} {part.name}", node_names)
+        steps.append(Step(name, InputPart(number, offset, part.dtype), part.shape, (0,)))
+        offset += part.size
+    return steps
 
 
-def kept(steps: tuple[Step, ...], inputs: tuple[ModelInput, ...]) -> tuple[tuple[Step, ...], tuple[ModelInput, ...]]:
-    """Without inputs of several that no step takes any more, such as one of which only the shape was asked."""
+def without_unused_inputs(
+    steps: tuple[Step, ...], inputs: tuple[ModelInput, ...]
+) -> tuple[tuple[Step, ...], tuple[ModelInput, ...]]:
+    """(steps, inputs) without inputs that no step consumes, such as one whose shape alone is used."""
     numbers = [step.op.number for step in steps if isinstance(step.op, InputPart)]
     if len(numbers) in (0, len(inputs)):
         return steps, inputs
-    left = tuple(inputs[number] for number in numbers)
-    if len(left) == 1:  # value 0 itself
-        return tuple(replace(step, inputs=tuple(max(0, i - 1) for i in step.inputs)) for step in steps[1:]), left
-    first = [replace(step, op=new.op) for step, new in zip(steps, parts(left, ()), strict=False)]
-    return (*first, *steps[len(first) :]), left
+    used = tuple(inputs[number] for number in numbers)
+    if len(used) == 1:  # the input is value 0 itself
+        return tuple(replace(step, inputs=tuple(max(0, i - 1) for i in step.inputs)) for step in steps[1:]), used
+    first = [replace(step, op=new.op) for step, new in zip(steps, split_steps(used, ()), strict=False)]
+    return (*first, *steps[len(first) :]), used
 
 
-def joined(outputs: Sequence[ModelOutput], taken: Collection[str]) -> Step:
-    """The last step, without the values that it takes."""
-    return Step(_free(_OUTPUTS, taken), OutputParts(), (sum(one.size for one in outputs),), ())
+def assemble_step(outputs: Sequence[ModelOutput], node_names: Collection[str]) -> Step:
+    """The last step, from all outputs to one tensor; the caller adds its inputs."""
+    return Step(_unused_name(_OUTPUTS, node_names), OutputParts(), (sum(output.size for output in outputs),), ())
 
 
-def _free(name: str, taken: Collection[str]) -> str:
-    while name in taken:
+def _unused_name(name: str, names: Collection[str]) -> str:
+    while name in names:
         name += "_"
     return name

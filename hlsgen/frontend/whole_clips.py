@@ -1,7 +1,7 @@
-"""Clips of whole numbers become quantizers: the last step of a requantization that is written as arithmetic.
+"""Clips of whole numbers as quantizers: the last step of a requantization that is exported as arithmetic.
 
 NEMO, Quantlab, DORY, and exporters of FakeQuantize write Mul, Add, Div, Floor (or Round, or a Cast to integers), Clip.
-After the rounding all numbers are whole, so a Clip between two whole bounds is a quantizer of scale 1.
+After the rounding all numbers are whole. Therefore a Clip between two whole bounds is a quantizer of scale 1.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from hlsgen.numerics.fixed import IntType, Rounding
 
 _ROUNDINGS = frozenset(("Ceil", "Floor", "Round", "Sign"))
 _MOVES = (Concat, Repeat, Reshape, Slice, Transpose)
-#: Widest codes that a Clip becomes; float32 has all of these numbers.
-_MOST = 1 << 24
+#: Largest absolute value of codes; float32 represents all smaller integers.
+_MAX_CODE = 1 << 24
 
 
 def quantized_clips(steps: Sequence[Step], data: int, dtype: str, ops: ShapedOps) -> ShapedOps:
-    """The operations that a node becomes, with a quantizer in place of a Clip of whole numbers.
+    """The operations of a node, with a quantizer in place of a Clip of whole numbers; other operations are unchanged.
 
-    `data`: the value that they work on, of that dtype. Operations that are no such Clip are returned as they are.
+    `data`: the value that they are applied to, of dtype `dtype`.
     """
     if not ops or not isinstance(ops[-1][0], Max | Min) or np.dtype(dtype).name not in ("float32", "float64", "int64"):
         return ops
@@ -55,7 +55,7 @@ def quantized_clips(steps: Sequence[Step], data: int, dtype: str, ops: ShapedOps
 
 
 def is_whole(steps: Sequence[Step], value: int) -> bool:
-    """Whether a value of the model is made of whole numbers, because its steps round them or convert integers."""
+    """True if the steps guarantee that a value of the model consists of whole numbers."""
     visited: set[int] = set()
     pending = [value]
     while pending:
@@ -75,7 +75,7 @@ def is_whole(steps: Sequence[Step], value: int) -> bool:
 
 
 def _rounds(op: Op) -> bool:
-    """Whether an operation gives whole numbers, whatever it works on."""
+    """True for operations whose result is always whole."""
     match op:
         case Activation(kind):
             return kind in _ROUNDINGS
@@ -87,7 +87,7 @@ def _rounds(op: Op) -> bool:
 
 
 def _keeps_whole(op: Op) -> bool:
-    """Whether an operation gives whole numbers for whole numbers."""
+    """True for operations whose result is whole for whole operands."""
     match op:
         case Add(value) | Mul(value) | Max(value) | Min(value):
             return bool((value == np.round(value)).all())
@@ -101,7 +101,7 @@ def _keeps_whole(op: Op) -> bool:
 
 
 def _limits(bounds: Sequence[Op]) -> IntType | None:
-    """The codes between whole bounds that are the same for all elements; None if one side is open."""
+    """The codes between whole bounds that are equal for all elements, or None if a bound is missing or different."""
     low, high = -np.inf, np.inf
     for op in bounds:
         assert isinstance(op, Max | Min)
@@ -110,7 +110,7 @@ def _limits(bounds: Sequence[Op]) -> IntType | None:
             return None
         end = np.maximum if isinstance(op, Max) else np.minimum
         low, high = float(end(low, numbers[0])), float(end(high, numbers[0]))
-    return IntType(int(low), int(high)) if -_MOST <= low <= high <= _MOST else None
+    return IntType(int(low), int(high)) if -_MAX_CODE <= low <= high <= _MAX_CODE else None
 
 
 def _quantizer(limits: IntType, dtype: str, shape: Shape) -> ShapedOps:
@@ -118,6 +118,6 @@ def _quantizer(limits: IntType, dtype: str, shape: Shape) -> ShapedOps:
     if dtype == "int64":
         zero = np.zeros((1,) * rank, np.int64)
         return [(QuantizeLinear(np.ones((1,) * rank, np.float64), zero, limits, dtype), shape)]
-    one = np.ones((1,) * rank, np.float32)
-    quantizer = IntQuant(one, np.zeros_like(one), limits, Rounding.ROUND)
+    ones = np.ones((1,) * rank, np.float32)
+    quantizer = IntQuant(ones, np.zeros_like(ones), limits, Rounding.ROUND)
     return [(quantizer, shape), *([(Cast(dtype), shape)] if dtype != "float32" else [])]

@@ -1,4 +1,4 @@
-"""Diagnostics of a model as a whole, behind those of its nodes."""
+"""Diagnostics of the complete model, after the diagnostics of its nodes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hlsgen.frontend.rules import is_quantized
 
 
 def report_stuck(roles: list[tuple[str, Role, str]], problems: Collector) -> None:
-    """Host operations between hardware, for a model that cannot be lowered because of other errors.
+    """Report host operations between hardware, for a model that other errors prevent from being imported.
 
-    `roles`: (node, role, operator) of every node of computed inputs, in order.
+    `roles`: (node, role, operator) of every node with computed inputs, in order.
     """
     roles = [part for part in roles if part[1] is not Role.ELEMENTS]
     ends = [i for i, (_, role, _) in enumerate(roles) if role is not Role.HOST]
@@ -24,14 +24,15 @@ def report_stuck(roles: list[tuple[str, Role, str]], problems: Collector) -> Non
 
 
 def report_float_model(graph: onnx.GraphProto, name: str, problems: Collector, first: int) -> None:
-    """One diagnostic, before those from number `first` on, if layers have float weights and nothing quantizes."""
+    """Insert HG036 at index `first` of the problems if layers have float weights and the model has no quantizers."""
     wrong = {d.node for d in problems.errors if d.code == "HG031"}
     if wrong and not is_quantized(graph):
         problem = Diagnostic(
-            "HG036", name,
+            "HG036",
+            name,
             f"the model is not quantized: none of its {len(list(all_nodes(graph)))} nodes is a quantizer, "
             f"and the weights of {len(wrong)} layers are floats.",
             "Quantize it first: after training with `hlsgen quantize MODEL --calibrate X.npy -o QUANTIZED`, or in training "
             "with Brevitas or QKeras (export as QONNX or QCDQ).",
-        )  # fmt: skip
+        )
         problems.items.insert(first, problem)

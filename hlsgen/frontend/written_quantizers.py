@@ -1,8 +1,8 @@
-"""Quantizers that a file writes as arithmetic: Div or Mul, Round, Add, Clip, Cast, Sub, Mul.
+"""Quantizers that a file contains as arithmetic: Div or Mul, Round, Add, Clip, Cast, Sub, Mul.
 
-Exporters make this of FakeQuantize, and training code writes it by hand. The first operation stays; from the rounding on
-all numbers are whole, so the others are one QuantizeLinear of scale 1, and one Dequantize with the last factor. Both
-compute the float32 numbers that the nodes compute one by one.
+Exporters of FakeQuantize and hand-written training code produce such chains. The first operation remains. From the
+rounding on all numbers are whole, so that the other operations become one QuantizeLinear of scale 1, and one
+Dequantize with the last factor. Both compute the same float32 numbers as the nodes.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from hlsgen.ir.rewrite import pruned
 from hlsgen.numerics.fixed import Array, IntType, Rounding, round_float
 
 _ROUNDINGS = {"Round": Rounding.ROUND, "Floor": Rounding.FLOOR, "Ceil": Rounding.CEIL}
-#: Largest code and zero point: sums of two are exact in float32.
+#: Largest code and zero point; sums of two are exact in float32.
 _LARGEST = 1 << 22
 #: Types of codes, the narrowest first.
 _TYPES = ("int8", "uint8", "int16", "uint16", "int32")
-#: Types in which whole numbers stay as they are.
-_WIDE = ("float32", "float64", "int32", "int64")
+#: Types that represent all these whole numbers.
+_EXACT_TYPES = ("float32", "float64", "int32", "int64")
 
 
 def with_quantizers(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps with every such chain replaced; the last one gives the output."""
+    """The steps with every such chain replaced; the last step computes the output."""
     graph = StepGraph(steps)
     users = {step.inputs[0]: i for i, step in enumerate(steps) if len(step.inputs) == 1}
     chains: dict[int, _Chain] = {}
@@ -55,7 +55,7 @@ def with_quantizers(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True)
 class _Chain:
-    """Steps up to number `last` that work on value `source` as `ops` do. `steps`: the numbers of all of them."""
+    """A chain of steps with the indices `steps`, up to step `last`, that `ops` on value `source` replace."""
 
     source: int
     last: int
@@ -64,11 +64,11 @@ class _Chain:
 
 
 class _Codes:
-    """What the steps make of the rounded numbers r: clip(r + zero, lo, hi) + offset.
+    """The function of the steps so far on the rounded numbers r: clip(r + zero, lo, hi) + offset.
 
     zero, offset  whole numbers with the rank of the data
-    lo, hi        infinite until a bound is found
-    dtype         of the step's result
+    lo, hi        infinite without a bound
+    dtype         dtype of the last step's result
     """
 
     def __init__(self, rank: int, dtype: str) -> None:
@@ -78,10 +78,11 @@ class _Codes:
 
     @property
     def bounded(self) -> bool:
+        """True if both bounds are known, and small enough for exact sums."""
         return -_LARGEST <= self.lo <= self.hi <= _LARGEST
 
-    def takes(self, op: Op) -> bool:
-        """Applies an operation of whole numbers; False if it is none."""
+    def apply(self, op: Op) -> bool:
+        """Extend the function by an operation on whole numbers; returns False if that is not possible."""
         match op:
             case Add(value):
                 return self._add(value)
@@ -102,19 +103,19 @@ class _Codes:
         return False
 
     def _add(self, value: Array) -> bool:
-        if value.dtype.name not in _WIDE or not _whole(value):
+        if value.dtype.name not in _EXACT_TYPES or not _are_whole(value):
             return False
         if self.bounded:
             self.offset = self.offset + value.astype(np.int64)
         else:
             self.zero = self.zero + value.astype(np.int64)
             if self.lo > -np.inf or self.hi < np.inf:
-                return False  # between the two bounds
+                return False  # an addition between the two bounds
         return bool(np.abs(self.zero).max() <= _LARGEST and np.abs(self.offset).max() <= _LARGEST)
 
     def _limit(self, low: Array | float, high: Array | float) -> bool:
         ends = [np.unique(np.asarray(end, np.float64) - self.offset) for end in (low, high)]
-        if any(len(end) > 1 or (np.isfinite(end).all() and not _whole(end)) for end in ends):
+        if any(len(end) > 1 or (np.isfinite(end).all() and not _are_whole(end)) for end in ends):
             return False
         lo, hi = max(self.lo, float(ends[0][0])), min(self.hi, float(ends[1][0]))
         if lo > hi:
@@ -123,7 +124,7 @@ class _Codes:
         return True
 
     def _cast(self, dtype: str) -> bool:
-        if dtype not in _WIDE:
+        if dtype not in _EXACT_TYPES:
             if not self.bounded or np.dtype(dtype).kind not in "iu":
                 return False
             info = np.iinfo(dtype)
@@ -134,15 +135,15 @@ class _Codes:
 
 
 def _chain(graph: StepGraph, users: dict[int, int], first: int) -> _Chain | None:
-    """The chain that starts with the rounding of step `first`."""
+    """The chain that starts with the rounding of step `first`, or None."""
     step = graph.steps[first]
     mode = _rounding(step.op)
     if mode is None:
         return None
     codes = _Codes(len(step.shape), "float32" if isinstance(step.op, Activation) else "int32")
-    before = _bounds_before(graph, step.inputs[0], mode)
-    if before is not None:
-        codes.lo, codes.hi = before
+    bounds = _bounds_before(graph, step.inputs[0], mode)
+    if bounds is not None:
+        codes.lo, codes.hi = bounds
     at, clipped, factor = first, step, None
     while graph.users[at + 1] == 1 and at + 1 in users:
         following = graph.steps[users[at + 1]]
@@ -150,12 +151,12 @@ def _chain(graph: StepGraph, users: dict[int, int], first: int) -> _Chain | None
             factor = following.op.value if following.op.value.dtype == np.float32 else None
             at += 0 if factor is None else users[at + 1] - at
             break
-        if not codes.takes(following.op):
+        if not codes.apply(following.op):
             break
         at = users[at + 1]
         clipped = clipped if isinstance(following.op, Add | Cast) else following
-    whole_result = factor is None and not codes.offset.any()
-    if not codes.bounded or (whole_result and isinstance(graph.steps[at].op, IntQuant)):
+    is_whole = factor is None and not codes.offset.any()
+    if not codes.bounded or (is_whole and isinstance(graph.steps[at].op, IntQuant)):
         return None
     if factor is not None and not (np.isfinite(factor).all() and (factor > 0).all()):
         at, factor = graph.steps[at].inputs[0] - 1, None
@@ -169,22 +170,22 @@ def _chain(graph: StepGraph, users: dict[int, int], first: int) -> _Chain | None
 
 
 def _operations(clipped: Step, last: Step, codes: _Codes, mode: Rounding, factor: Array | None) -> NamedOps | None:
-    """The quantizer, and what makes the real numbers of its codes. None if these are no float32 numbers."""
+    """The quantizer, and the Dequantize of its codes if the result is no codes, or None for unsupported types."""
     shape, type_ = clipped.shape, IntType(int(codes.lo), int(codes.hi))
-    one = np.ones((1,) * len(shape), np.float32)
+    ones = np.ones((1,) * len(shape), np.float32)
     is_code = factor is None and codes.dtype != "float32"
     if is_code and (codes.dtype not in _TYPES or codes.offset.any()):
         return None
     dtype = codes.dtype if is_code else _narrowest(type_)
-    ops: NamedOps = [(clipped.name, QuantizeLinear(one, codes.zero, type_, dtype, mode), shape)]
+    ops: NamedOps = [(clipped.name, QuantizeLinear(ones, codes.zero, type_, dtype, mode), shape)]
     if not is_code:
-        real = Dequantize(one if factor is None else factor, -codes.offset)
+        real = Dequantize(ones if factor is None else factor, -codes.offset)
         ops.append((last.name, real, last.shape))
     return ops
 
 
 def _rounding(op: Op) -> Rounding | None:
-    """How an operation makes whole numbers of floats; None if it does not."""
+    """The rounding of an operation from floats to whole numbers, or None for other operations."""
     match op:
         case Activation(kind):
             return _ROUNDINGS.get(kind)
@@ -195,7 +196,7 @@ def _rounding(op: Op) -> Rounding | None:
 
 
 def _bounds_before(graph: StepGraph, value: int, mode: Rounding) -> tuple[float, float] | None:
-    """The least and the largest whole number of a value that a Clip bounds before arithmetic with constants."""
+    """The smallest and largest rounded number of a value, if a Clip bounds it before arithmetic with constants."""
     value, steps = graph.back(value, lambda op: isinstance(op, Add | Div | Max | Min | Mul))
     if not steps:
         return None
@@ -203,8 +204,8 @@ def _bounds_before(graph: StepGraph, value: int, mode: Rounding) -> tuple[float,
     ends = [np.full((1,) * rank, end, np.float32) for end in (-np.inf, np.inf)]
     with np.errstate(all="ignore"):
         for step in steps:
-            made = [apply(step.op, end) for end in ends]  # type: ignore[arg-type]
-            ends = [np.minimum(*made), np.maximum(*made)]
+            images = [apply(step.op, end) for end in ends]  # type: ignore[arg-type]
+            ends = [np.minimum(*images), np.maximum(*images)]
         if not all(np.isfinite(end).all() for end in ends):
             return None
         return float(round_float(ends[0], mode).min()), float(round_float(ends[1], mode).max())
@@ -214,5 +215,5 @@ def _narrowest(type_: IntType) -> str:
     return next(t for t in _TYPES if np.iinfo(t).min <= type_.lo and type_.hi <= np.iinfo(t).max)
 
 
-def _whole(values: Array) -> bool:
+def _are_whole(values: Array) -> bool:
     return bool((values == np.round(values)).all())

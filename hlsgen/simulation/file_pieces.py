@@ -47,7 +47,7 @@ class ExecutedFile:
         self.nodes = list(proto.graph.node)
         self.producers = {o: n for n in self.nodes for o in n.output if o}
         self.computed = set(inputs)
-        self.normalizations = {node.output[0]: node for node in norm_patterns.found(proto.graph).values()}
+        self.normalizations = {node.output[0]: node for node in norm_patterns.normalizations(proto.graph).values()}
         self._fold()
 
     def _fold(self) -> None:
