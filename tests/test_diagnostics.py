@@ -279,7 +279,7 @@ CASES: dict[str, tuple[Any, ...]] = {
         "training",
         lambda: Net().then("BatchNormalization", *[ONES] * 4, training_mode=1).model(),
     ),
-    "function attribute": ("HG013", "no value", lambda: edited(quantizer(), refer)),
+    "function attribute": ("HG013", "refers to a function", lambda: edited(quantizer(), refer)),
     "Trunc without inputs": ("HG014", "tr", lambda: Net().then("Trunc", 0.5, 0.0, domain=DOMAIN, name="tr").model()),
     "IntQuant without bits": ("HG014", "bitwidth", lambda: Net().then("IntQuant", 1.0, 0.0, domain=DOMAIN).model()),
     "MultiThreshold without inputs": (

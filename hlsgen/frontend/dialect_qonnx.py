@@ -75,7 +75,7 @@ def trunc(node: NodeContext) -> Imported:
     with np.errstate(all="ignore"):
         divisor = np.asarray(2 ** np.round(np.log2(out_scale / scale)))
     if not (np.isfinite(divisor) & (divisor > 0)).all():
-        text = "the ratio out_scale / scale is not a positive finite power of two after rounding."
+        text = "the ratio out_scale / scale is out of range."
         raise fail("HG022", node.name, text, "Supported: a ratio within the range of float32.")
     type_ = int_type(bits, signed, narrow)
     return elementwise(node, Trunc(scale, zero, divisor, np.asarray(zero / divisor), out_scale, type_, mode))

@@ -124,7 +124,7 @@ def division(node: NodeContext) -> Imported:
         raise _too_wide(node)
     const = operand(node.name, node.shape, node.constant(1), "the divisor", node.dtype).astype(np.int64)
     if (const == 0).any():
-        raise fail("HG027", node.name, "the divisor is 0.", "Every element of the divisor must differ from 0.")
+        raise fail("HG027", node.name, "the divisor is zero.", "Every element of the divisor must differ from 0.")
     info = np.iinfo(node.dtype)
     addend = np.zeros((1,) * len(node.shape), np.int64)
     type_ = IntType(int(info.min), int(info.max))

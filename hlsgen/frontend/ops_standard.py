@@ -92,7 +92,7 @@ def div(node: NodeContext) -> Imported:
             raise fail("HG010", node.name, text, "Use Reciprocal of the data, then Mul by the constant.")
         return elementwise(node, Activation("Reciprocal"), Mul(constant))
     if (constant == 0).any():
-        raise fail("HG027", node.name, "the divisor is 0.", "Every element of the divisor must differ from 0.")
+        raise fail("HG027", node.name, "the divisor is zero.", "Every element of the divisor must differ from 0.")
     return elementwise(node, Div(constant))
 
 

@@ -42,7 +42,7 @@ def test_error_names_the_tensors_to_end_with(tmp_path: Path) -> None:
     with pytest.raises(hlsgen.HlsgenError) as error:
         integer_models.compiled(classifier(), tmp_path)
     hints = {d.node: d.hint for d in error.value.diagnostics}
-    assert [hint.endswith("The part of the graph before it: --outputs probabilities.") for hint in hints.values()] == [
+    assert [hint.endswith("To build the part of the graph before it: --outputs probabilities.") for hint in hints.values()] == [
         True
     ] * 2
     assert (
@@ -80,5 +80,5 @@ def test_several_outputs_equal_the_executor(tmp_path: Path) -> None:
 
 def test_tensors_of_nothing_and_inputs_are_refused(tmp_path: Path) -> None:
     for name in ("x", "nothing", ""):
-        with pytest.raises(hlsgen.HlsgenError, match=r"HG040 --outputs: no node gives a tensor"):
+        with pytest.raises(hlsgen.HlsgenError, match=r"HG040 --outputs: no node of the graph computes a tensor"):
             integer_models.compiled(classifier(), tmp_path, outputs=[name])

@@ -136,7 +136,7 @@ def refusal(model: onnx.ModelProto, path: Path) -> tuple[str, str]:
 def test_what_depends_on_data_is_refused(tmp_path: Path) -> None:
     code, message = refusal(loop(None, i64(3), computed=True), tmp_path)
     assert code == "HG020"
-    assert "the condition behind a step of Loop depends on the model's input" in message
+    assert "the condition after a step of Loop depends on the model's input" in message
     assert refusal(loop(None, None), tmp_path)[0] == "HG010"
 
 

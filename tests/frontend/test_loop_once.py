@@ -107,16 +107,16 @@ def refusal(model: Any, path: Path) -> str:
 
 
 def test_what_has_no_rows_of_its_own(tmp_path: Path) -> None:
-    assert "a loop of one step" in refusal(scan(1, 1), tmp_path)
-    assert "it goes back" in refusal(scan(1, 3, scan_input_directions=[1]), tmp_path)
+    assert "the loop has one step" in refusal(scan(1, 1), tmp_path)
+    assert "it scans backwards" in refusal(scan(1, 3, scan_input_directions=[1]), tmp_path)
     unquantized = scan(1, 3)
     body = next(a.g for a in unquantized.graph.node[0].attribute if a.name == "body")
     body.node.append(helper.make_node("Relu", [body.output[0].name], ["bounded"]))
     body.output[0].name = "bounded"
-    assert "state 0 is not made by a quantizer" in refusal(unquantized, tmp_path)
+    assert "state 0 is not computed by a quantizer" in refusal(unquantized, tmp_path)
     between = scan(1, 3)
     between.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.full((1, 3), 0.01, np.float32), "s0"))
-    assert "no tensor of codes" in refusal(between, tmp_path)
+    assert "the state's quantizer can represent" in refusal(between, tmp_path)
     for op, attrs in (("CumSum", {}), ("ReduceMax", {"axes": [0], "keepdims": 1})):
         across = scan(1, 3)
         body = next(a.g for a in across.graph.node[0].attribute if a.name == "body")
@@ -125,7 +125,7 @@ def test_what_has_no_rows_of_its_own(tmp_path: Path) -> None:
         body.node.insert(0, helper.make_node(op, inputs, ["moved"], **attrs))
         for one in list(body.node)[1:]:
             one.input[:] = ["moved" if i == "x0" else i for i in one.input]
-        assert f"{op} is in its body" in refusal(across, tmp_path)
+        assert f"its body contains {op}" in refusal(across, tmp_path)
 
 
 @pytest.mark.parametrize("made", ["stored", "Constant", "Add"])
