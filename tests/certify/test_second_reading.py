@@ -286,7 +286,7 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
         wrapped(lambda pair_: (pair_[0], pair_[1] * np.float32(2))),
         linear,
     ),
-    "code of the border": (ops_image, "_value", wrapped(lambda value: value + 0.5), bordered),
+    "code of the border": (ops_image, "_fill_value", wrapped(lambda value: value + 0.5), bordered),
     "pads": (
         ops_image,
         "_border",
@@ -408,7 +408,7 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
         wrapped(lambda op: replace(op, ways=(op.ways[0], op.ways[2], op.ways[1]))),
         EXECUTED_MODELS["Where of a mask"],
     ),
-    "limits of a comparison": (ops_compare_select, "_other", wrapped(first_number_changed), selected),
+    "limits of a comparison": (ops_compare_select, "_constant_operand", wrapped(first_number_changed), selected),
     "exponent of a minifloat": (
         dialect_qonnx_floatquant,
         "FloatQuant",
@@ -416,8 +416,8 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
         minifloat,
     ),
     "largest minifloat": (dialect_qonnx_floatquant, "_limit", wrapped(lambda limit: limit / 2), minifloat),
-    "start of a slice": (ops_image, "_taken", earlier, EXECUTED_MODELS["Slice"]),
-    "parts of a split": (ops_image, "_taken", earlier, EXECUTED_MODELS["Split"]),
+    "start of a slice": (ops_image, "_slice_ops", earlier, EXECUTED_MODELS["Slice"]),
+    "parts of a split": (ops_image, "_slice_ops", earlier, EXECUTED_MODELS["Split"]),
     "two tensors": (
         ops_multi_operand,
         "Binary",
@@ -426,11 +426,16 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
     ),
     "axis of a join": (
         ops_multi_operand,
-        "_behind_each_other",
+        "_concatenated_shape",
         wrapped(joined_along_columns),
         EXECUTED_MODELS["Split"],
     ),
-    "mode of blocks": (ops_image, "_block", wrapped(lambda pair_: (pair_[0], "DCR")), EXECUTED_MODELS["DepthToSpace"]),
+    "mode of blocks": (
+        ops_image,
+        "_block_size",
+        wrapped(lambda pair_: (pair_[0], "DCR")),
+        EXECUTED_MODELS["DepthToSpace"],
+    ),
     "taps of a maximum": (
         ops_pool,
         "pair",
@@ -458,7 +463,7 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
     ),
     "type of QLinearMul": (
         dialect_qlinear,
-        "_unscaled",
+        "_without_scale",
         wrapped(lambda q: replace(q, type=hlsgen.numerics.fixed.IntType(-127, 127))),
         EXECUTED_MODELS["QLinearMul, first"],
     ),

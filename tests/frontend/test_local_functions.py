@@ -66,7 +66,7 @@ def test_function_of_an_older_opset(tmp_path: Path) -> None:
 
 def test_function_whose_operators_mean_something_else(tmp_path: Path) -> None:
     older = parsed(NESTED.replace('"my", opset_import: ["" : 17]> qdq', '"my", opset_import: ["" : 10]> qdq'))
-    with pytest.raises(hlsgen.HlsgenError, match=r"qdq: it has QuantizeLinear of opset 10"):
+    with pytest.raises(hlsgen.HlsgenError, match=r"qdq: it uses QuantizeLinear of opset 10"):
         integer_models.compiled(older, tmp_path)
 
 

@@ -210,7 +210,7 @@ def test_gather_of_all_forms() -> None:
                     agrees(node, x, [const])
                 else:
                     assert found.join[0].axis == axis % rank
-                    assert len(found.before) == len(runs(const.ravel() % x.shape[axis]))
+                    assert len(found.operand_ops) == len(runs(const.ravel() % x.shape[axis]))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from hlsgen.interpreter.model import interpret
 
 Array = ort.Array
 RUNTIMES = ("onnxruntime", "onnxruntime-arm")
-_NAMES = {*GROUPS, *(g.becomes for g in GROUPS.values()), *(g.floats for g in GROUPS.values() if g.floats)}
+_NAMES = {*GROUPS, *(g.fused for g in GROUPS.values()), *(g.floats for g in GROUPS.values() if g.floats)}
 
 
 def operators(graph: onnx.GraphProto) -> Counter[str]:
