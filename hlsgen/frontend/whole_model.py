@@ -32,7 +32,7 @@ def report_float_model(graph: onnx.GraphProto, name: str, problems: Collector, f
             name,
             f"the model is not quantized: none of its {len(list(all_nodes(graph)))} nodes is a quantizer, "
             f"and the weights of {len(wrong)} layers are floats.",
-            "Quantize it first: after training with `hlsgen quantize MODEL --calibrate X.npy -o QUANTIZED`, or in training "
-            "with Brevitas or QKeras (export as QONNX or QCDQ).",
+            "Quantize it first: after training with `hlsgen quantize MODEL --calibrate X.npy -o QUANTIZED`, or in "
+            "training with Brevitas or QKeras (export as QONNX or QCDQ).",
         )
         problems.items.insert(first, problem)

@@ -20,7 +20,7 @@ LEARN = "ai.onnx.ml"
 
 
 def classifier() -> onnx.ModelProto:
-    """As skl2onnx ends: labels by ArrayFeatureExtractor and Cast, a map of probabilities."""
+    """A classifier with the outputs of skl2onnx: labels by ArrayFeatureExtractor and Cast, a map of probabilities."""
     graph = Graph()
     codes = graph.add("QuantizeLinear", ["x", STEP, MIDDLE])
     data = graph.add("DequantizeLinear", [codes, STEP, MIDDLE])
@@ -37,18 +37,15 @@ def classifier() -> onnx.ModelProto:
     return graph.proto("classifier", [x], ends, [("", 17), (LEARN, 1)], 8)
 
 
-def test_error_names_the_tensors_to_end_with(tmp_path: Path) -> None:
-    """Not the index, of which the probabilities are a source."""
+def test_error_names_tensors_for_outputs(tmp_path: Path) -> None:
+    """The hint names the probabilities, and not the index, which depends on them."""
     with pytest.raises(hlsgen.HlsgenError) as error:
         integer_models.compiled(classifier(), tmp_path)
     hints = {d.node: d.hint for d in error.value.diagnostics}
-    assert [hint.endswith("To build the part of the graph before it: --outputs probabilities.") for hint in hints.values()] == [
-        True
-    ] * 2
-    assert (
-        integer_models.compiled(classifier(), tmp_path, outputs=["probabilities"]).graph.tail[-1].op.op_type
-        == "Softmax"
-    )  # type: ignore[union-attr]
+    suggestion = "To build the part of the graph before it: --outputs probabilities."
+    assert [hint.endswith(suggestion) for hint in hints.values()] == [True] * 2
+    build = integer_models.compiled(classifier(), tmp_path, outputs=["probabilities"])
+    assert build.graph.tail[-1].op.op_type == "Softmax"  # type: ignore[union-attr]
 
 
 def test_error_before_a_layer_suggests_nothing(tmp_path: Path) -> None:
@@ -62,7 +59,7 @@ def test_error_before_a_layer_suggests_nothing(tmp_path: Path) -> None:
 
 
 def test_several_outputs_equal_the_executor(tmp_path: Path) -> None:
-    """The runtime gives the same tensors of the whole file, without the nodes that it does not know here."""
+    """The stored model has only the chosen outputs, so that onnxruntime can run it."""
     names = ["index", "scores"]
     path = tmp_path / "whole.onnx"
     onnx.save(classifier(), path)
@@ -78,7 +75,7 @@ def test_several_outputs_equal_the_executor(tmp_path: Path) -> None:
         hlsgen.check(path, hlsgen.Options(outputs=[*names, "nothing"]))
 
 
-def test_tensors_of_nothing_and_inputs_are_refused(tmp_path: Path) -> None:
+def test_unknown_tensors_and_inputs_are_refused_as_outputs(tmp_path: Path) -> None:
     for name in ("x", "nothing", ""):
         with pytest.raises(hlsgen.HlsgenError, match=r"HG040 --outputs: no node of the graph computes a tensor"):
             integer_models.compiled(classifier(), tmp_path, outputs=[name])

@@ -28,21 +28,21 @@ i64 = np.int64
 def imported(model: onnx.ModelProto, path: Path) -> Model:
     onnx.save(model, path / "m.onnx")
     problems = Collector()
-    found = import_model(path / "m.onnx", problems)
+    imported_model = import_model(path / "m.onnx", problems)
     problems.finish()
-    assert found is not None
-    return found
+    assert imported_model is not None
+    return imported_model
 
 
-def agrees(model: onnx.ModelProto, path: Path, where: str) -> None:
-    """Model and Graph, each by its interpreter, against onnxruntime."""
-    found = imported(model, path)
-    x = (np.random.default_rng(1).integers(-40, 40, (4, *found.input_shape)) / 32).astype(np.float32)
-    wanted = np.stack([ort.run(model, {"x": one}, ort.OFF)[0] for one in x])
-    np.testing.assert_array_equal(interpret(found, x)[-1].value, wanted, where)
-    graph = lower(found, None, Collector())
-    given = x[:, 0] if found.batched else x
-    np.testing.assert_array_equal(np.asarray(evaluate(graph, given)).reshape(wanted.shape), wanted, where)
+def agrees(model: onnx.ModelProto, path: Path, case: str) -> None:
+    """Model and Graph, evaluated by their interpreters, equal onnxruntime."""
+    imported_model = imported(model, path)
+    x = (np.random.default_rng(1).integers(-40, 40, (4, *imported_model.input_shape)) / 32).astype(np.float32)
+    expected = np.stack([ort.run(model, {"x": frame}, ort.OFF)[0] for frame in x])
+    np.testing.assert_array_equal(interpret(imported_model, x)[-1].value, expected, case)
+    graph = lower(imported_model, None, Collector())
+    frames = x[:, 0] if imported_model.batched else x
+    np.testing.assert_array_equal(np.asarray(evaluate(graph, frames)).reshape(expected.shape), expected, case)
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -51,7 +51,7 @@ def test_random_scans(block: int, tmp_path: Path) -> None:
         agrees(random_scan(seed), tmp_path, str(seed))
 
 
-def test_a_scan_is_what_a_loop_in_python_gives(tmp_path: Path) -> None:
+def test_scan_equals_a_loop_in_python(tmp_path: Path) -> None:
     """The body itself, one step after the other, by onnxruntime."""
     model = random_scan(3)
     scan = model.graph.node[0]
@@ -59,7 +59,12 @@ def test_a_scan_is_what_a_loop_in_python_gives(tmp_path: Path) -> None:
     body, states = attrs["body"], len(scan.input) - attrs["num_scan_inputs"]
     for value in body.input[:states]:
         value.CopyFrom(tensor(value.name, [1, 3]))
-    x = (np.random.default_rng(2).integers(-40, 40, [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]) / 32).astype(np.float32)  # fmt: skip
+    x = (
+        np.random.default_rng(2).integers(
+            -40, 40, [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
+        )
+        / 32
+    ).astype(np.float32)
     step_model = helper.make_model(body, opset_imports=list(model.opset_import), ir_version=8)
     for value in body.input[states:]:
         value.CopyFrom(tensor(value.name, list(np.take(x, 0, attrs["scan_input_axes"][0] % 3).shape)))
@@ -77,12 +82,12 @@ def test_a_scan_is_what_a_loop_in_python_gives(tmp_path: Path) -> None:
         collected.append(results[states:])
     used = list(scan.output).index("y")
     if used < states:
-        wanted = state[used]
+        expected = state[used]
     else:
         n = used - states
         rows = [c[n] for c in collected]
-        wanted = np.stack(rows[::-1] if attrs["scan_output_directions"][n] else rows, attrs["scan_output_axes"][n])
-    np.testing.assert_array_equal(interpret(imported(model, tmp_path), x[None])[-1].value[0], wanted)
+        expected = np.stack(rows[::-1] if attrs["scan_output_directions"][n] else rows, attrs["scan_output_axes"][n])
+    np.testing.assert_array_equal(interpret(imported(model, tmp_path), x[None])[-1].value[0], expected)
 
 
 def test_loops(tmp_path: Path) -> None:
@@ -93,8 +98,8 @@ def test_loops(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("truth", [False, True])
-def test_a_branch_that_is_known(truth: bool, tmp_path: Path) -> None:
-    """Of a condition that folding gives; the branches take tensors of the graph around them."""
+def test_if_with_a_constant_condition(truth: bool, tmp_path: Path) -> None:
+    """The condition is a folded constant; the branches use tensors of the outer graph."""
     branches = {}
     for key, op in (("then_branch", "Relu"), ("else_branch", "Neg")):
         branches[key] = helper.make_graph([helper.make_node(op, ["d"], [op])], key, [], [tensor(op)])
@@ -113,16 +118,16 @@ def test_a_branch_that_is_known(truth: bool, tmp_path: Path) -> None:
 
 
 def rename_twice(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
-    """Results of the second half get names of their own: a builder that starts again counts from t0."""
-    seen: set[str] = set()
+    """Rename results whose name is used already, as a second builder counts from t0 again."""
+    used_names: set[str] = set()
     names: dict[str, str] = {}
     for node in nodes:
         node.input[:] = [names.get(i, i) for i in node.input]
         for n, output in enumerate(node.output):
-            if output in seen:
+            if output in used_names:
                 names[output] = f"{output}_again"
                 node.output[n] = names[output]
-            seen.add(output)
+            used_names.add(output)
     return nodes
 
 
@@ -133,21 +138,21 @@ def refusal(model: onnx.ModelProto, path: Path) -> tuple[str, str]:
     return first.code, first.message
 
 
-def test_what_depends_on_data_is_refused(tmp_path: Path) -> None:
+def test_conditions_that_depend_on_data_are_refused(tmp_path: Path) -> None:
     code, message = refusal(loop(None, i64(3), computed=True), tmp_path)
     assert code == "HG020"
     assert "the condition after a step of Loop depends on the model's input" in message
     assert refusal(loop(None, None), tmp_path)[0] == "HG010"
 
 
-def test_a_loop_that_is_too_long(tmp_path: Path) -> None:
+def test_too_long_loops_are_refused(tmp_path: Path) -> None:
     code, message = refusal(loop(None, i64(MAX_UNROLLED)), tmp_path)
     assert code == "HG004"
     assert f"{MAX_UNROLLED} steps of" in message
     assert refusal(loop(np.bool_(True), None), tmp_path)[0] == "HG004"
 
 
-def test_scan_of_opset_8(tmp_path: Path) -> None:
+def test_scan_of_opset_8_is_refused(tmp_path: Path) -> None:
     model = random_scan(0)
     model.opset_import[0].version = 8
     assert refusal(model, tmp_path)[0] == "HG010"
@@ -160,9 +165,9 @@ def test_float_cells_are_refused_with_the_reason(op: str, tmp_path: Path) -> Non
     model = model_of([helper.make_node(op, ["x", "w", "r"], ["y"], hidden_size=2)], {"w": w, "r": r}, [4, 1, 3], None)
     with pytest.raises(HlsgenError) as caught:
         imported(model, tmp_path)
-    found = caught.value.diagnostics[0]
-    assert found.code == "HG010"
-    assert "docs/recurrent.md" in (found.hint or "")
+    diagnostic = caught.value.diagnostics[0]
+    assert diagnostic.code == "HG010"
+    assert "docs/recurrent.md" in (diagnostic.hint or "")
 
 
 def test_a_gru_in_a_scan(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Deeploy's integer networks: every RequantShift gives the golden integers that come with them."""
+"""Deeploy's integer networks: every RequantShift reproduces their golden integers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ NAMES = ["KeywordSpotting", "ImageClassification"]
 
 
 class Golden:
-    """A network and its activations, by tensor name: those of Conv and Gemm are named after their weights, a
-    RequantShift's is the one that follows the last of its inputs."""
+    """A network and its activations by tensor name.
+
+    Recorded activations of Conv and Gemm have the names of their weights. The activation of a RequantShift follows
+    the last one of its inputs.
+    """
 
     def __init__(self, name: str) -> None:
         path = shared_model(f"deeploy/deeploy_mlperf_{name}")
@@ -54,7 +57,7 @@ class Golden:
 
 @pytest.mark.parametrize("name, count", [("KeywordSpotting", 10), ("ImageClassification", 14)])
 def test_every_requantizer(name: str, count: int) -> None:
-    """The imported step on all golden inputs, as many distinct functions as there are channels."""
+    """The imported step on all golden inputs, with a function per channel."""
     golden = Golden(name)
     nodes = golden.requantizers()
     assert len(nodes) == count
@@ -70,16 +73,18 @@ def test_every_requantizer(name: str, count: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_requantizers_as_hardware(name: str, tmp_path: Path) -> None:
-    """The widest of each network becomes hardware for 32-bit sums, proven equal, and gives the golden integers."""
+    """The widest one of each network becomes hardware for 32-bit sums, and reproduces the golden integers."""
     golden = Golden(name)
     node = max(golden.requantizers(), key=lambda n: np.abs(golden.values[n.input[0]]).max())
     x, y = golden.values[node.input[0]], golden.values[node.output[0]]
     points = (slice(None), slice(None), slice(0, 1), slice(0, 2))
     graph = helper.make_graph(
-        [node], "rescale", [helper.make_tensor_value_info(node.input[0], TensorProto.INT32, x[points].shape)],
+        [node],
+        "rescale",
+        [helper.make_tensor_value_info(node.input[0], TensorProto.INT32, x[points].shape)],
         [helper.make_empty_tensor_value_info(node.output[0])],
         [numpy_helper.from_array(golden.constants[i], i) for i in node.input[1:]],
-    )  # fmt: skip
+    )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 10)]), tmp_path / "model.onnx")
     build = hlsgen.check(tmp_path / "model.onnx", hlsgen.Options(lanes=4))
     for column in range(0, x.shape[3] - 1, 2):
@@ -90,28 +95,34 @@ def test_requantizers_as_hardware(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.cases(1)
 @pytest.mark.sim
-@pytest.mark.parametrize("name, simulator", [
-    pytest.param("KeywordSpotting", "icarus", marks=needs_icarus), ("ImageClassification", "verilator"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, simulator",
+    [
+        pytest.param("KeywordSpotting", "icarus", marks=needs_icarus),
+        ("ImageClassification", "verilator"),
+    ],
+)
 def test_the_last_layer(name: str, simulator: str, tmp_path: Path) -> None:
     """Gemm and RequantShift in simulated hardware: the golden output, and Deeploy's formula on random codes."""
     golden = Golden(name)
     gemm, shift = golden.graph.node[-2:]
-    given = golden.values[gemm.input[0]]
+    golden_codes = golden.values[gemm.input[0]]
     weight, bias, mul, add = (golden.constants[i] for i in (*gemm.input[1:], *shift.input[1:]))
     inner = helper.make_graph(
-        [gemm, shift], "last", [helper.make_tensor_value_info(gemm.input[0], TensorProto.UINT8, ["N", 64])],
+        [gemm, shift],
+        "last",
+        [helper.make_tensor_value_info(gemm.input[0], TensorProto.UINT8, ["N", 64])],
         [helper.make_empty_tensor_value_info(shift.output[0])],
         [numpy_helper.from_array(golden.constants[i], i) for i in (*gemm.input[1:], *shift.input[1:])],
-    )  # fmt: skip
-    made = helper.make_model(inner, opset_imports=[helper.make_opsetid("", 10)], ir_version=5)
+    )
+    model = helper.make_model(inner, opset_imports=[helper.make_opsetid("", 10)], ir_version=5)
     x = np.random.default_rng(0).integers(0, 256, (30, 64))
-    x[0], x[1] = given[0], 255
+    x[0], x[1] = golden_codes[0], 255
     sums = x @ weight.T.astype(np.int64) + bias.astype(np.int64)
     expected = np.clip((sums * mul.astype(np.int64) + add.astype(np.int64) + 32768) >> 16, -128, 127)
     assert same(expected[:1], golden.output)
     assert len(np.unique(expected)) > 20
-    in_hardware(made, x.astype(np.uint8), expected, tmp_path, simulator, target_cycles=160)
+    in_hardware(model, x.astype(np.uint8), expected, tmp_path, simulator, target_cycles=160)
 
 
 @pytest.mark.parametrize("domain", ["", "PACTOps", "Deeploy", "com.microsoft"])
@@ -122,17 +133,20 @@ def test_any_domain(domain: str, tmp_path: Path) -> None:
     node = helper.make_node("RequantShift", ["x", "mul", "add"], ["y"], domain=domain, div=256, signed=0, n_levels=200)
     shape = [1, 5, 2, 3]
     graph = helper.make_graph(
-        [node], "rescale", [helper.make_tensor_value_info("x", TensorProto.INT16, shape)],
+        [node],
+        "rescale",
+        [helper.make_tensor_value_info("x", TensorProto.INT16, shape)],
         [helper.make_tensor_value_info("y", TensorProto.INT16, shape)],
         [numpy_helper.from_array(a, name) for name, a in (("mul", mul), ("add", add))],
-    )  # fmt: skip
+    )
     opsets = {"": 13, domain: 13 if not domain else 1}
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid(*o) for o in opsets.items()]),
-              tmp_path / "m.onnx")  # fmt: skip
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid(*o) for o in opsets.items()]), tmp_path / "m.onnx"
+    )
     build = hlsgen.check(tmp_path / "m.onnx")
     x = rng.integers(-500, 500, (8, *shape))
-    got = reference.run_layers(build.graph, reference.encode_input(build.graph, x.astype(np.int16)))[-1]
-    assert same(got.reshape(x.shape), np.clip((x * mul + add + 128) >> 8, 0, 199))
+    outputs = reference.run_layers(build.graph, reference.encode_input(build.graph, x.astype(np.int16)))[-1]
+    assert same(outputs.reshape(x.shape), np.clip((x * mul + add + 128) >> 8, 0, 199))
 
 
 @pytest.mark.slow
@@ -140,7 +154,7 @@ def test_any_domain(domain: str, tmp_path: Path) -> None:
 @pytest.mark.sim
 @pytest.mark.parametrize("levels", [{"n_levels": 200, "n_levels_out": 16}, {"n_levels_out": 200}])
 def test_average(levels: dict[str, int], tmp_path: Path) -> None:
-    """RequantShift of averages, which have a fraction: rounded down at the end only. Deeploy takes n_levels first."""
+    """RequantShift of averages, which have a fraction, rounds down once at the end. n_levels precedes n_levels_out."""
     rng = np.random.default_rng(3)
     mul, add = rng.integers(-900, 900, (3, 1, 1)), rng.integers(-999, 999, (3, 1, 1))
     weight = rng.integers(-8, 8, (3, 2, 1, 1))
@@ -152,21 +166,23 @@ def test_average(levels: dict[str, int], tmp_path: Path) -> None:
     ]
     constants = {"w": weight, "one": np.array(1), "zero": np.array(0), "mul": mul, "add": add}
     inner = helper.make_graph(
-        nodes, "average", [helper.make_tensor_value_info("x", TensorProto.INT8, ["N", 2, 8, 8])],
+        nodes,
+        "average",
+        [helper.make_tensor_value_info("x", TensorProto.INT8, ["N", 2, 8, 8])],
         [helper.make_empty_tensor_value_info("y")],
         [numpy_helper.from_array(value.astype(np.float32), key) for key, value in constants.items()],
-    )  # fmt: skip
+    )
     x = rng.integers(-128, 128, (12, 2, 8, 8))
     sums = np.einsum("nchw,oc->nohw", x, weight[:, :, 0, 0])
     codes = np.clip((sums + 2) >> 2, -128, 127).reshape(12, 3, 2, 4, 2, 4).sum((3, 5))
     expected = np.clip((codes * mul + 16 * (add + 32)) // (16 * 64), -100, 99)
-    made = helper.make_model(inner, opset_imports=[helper.make_opsetid("", 10)], ir_version=5)
+    model = helper.make_model(inner, opset_imports=[helper.make_opsetid("", 10)], ir_version=5)
     assert len(np.unique(expected)) > 20
-    in_hardware(made, x.astype(np.int8), expected, tmp_path, "verilator")
+    in_hardware(model, x.astype(np.int8), expected, tmp_path, "verilator")
 
 
 def test_wide_sums_are_certified(tmp_path: Path) -> None:
-    """RequantShift of float32 sums with more values than can be tried one by one."""
+    """RequantShift of float32 sums with too many values for an exhaustive test."""
     rng = np.random.default_rng(5)
     nodes = [
         helper.make_node("Gemm", ["x", "w", "b"], ["t"], transB=1),
@@ -175,11 +191,13 @@ def test_wide_sums_are_certified(tmp_path: Path) -> None:
     constants = {"w": rng.integers(-128, 128, (40, 300)), "b": rng.integers(-999, 999, 40)}
     constants |= {"mul": rng.integers(1, 20, 40), "add": rng.integers(-9999, 9999, 40)}
     inner = helper.make_graph(
-        nodes, "wide", [helper.make_tensor_value_info("x", TensorProto.UINT8, ["N", 300])],
+        nodes,
+        "wide",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, ["N", 300])],
         [helper.make_empty_tensor_value_info("y")],
         [numpy_helper.from_array(value.astype(np.float32), key) for key, value in constants.items()],
-    )  # fmt: skip
-    made = helper.make_model(inner, opset_imports=[helper.make_opsetid("", 10)], ir_version=5)
-    onnx.save(made, tmp_path / "model.onnx")
+    )
+    model = helper.make_model(inner, opset_imports=[helper.make_opsetid("", 10)], ir_version=5)
+    onnx.save(model, tmp_path / "model.onnx")
     hlsgen.build(tmp_path / "model.onnx", tmp_path / "out")
     assert hlsgen.certify(tmp_path / "out").ok

@@ -33,10 +33,12 @@ def requantizer(rounding: str, seed: int) -> onnx.ModelProto:
         domain_hlsgen.make_requantize("c", "m", "s", "z", "y", rounding),
     ]
     graph = helper.make_graph(
-        nodes, "requantize", [helper.make_tensor_value_info("x", TensorProto.INT8, [1, 24])],
+        nodes,
+        "requantize",
+        [helper.make_tensor_value_info("x", TensorProto.INT8, [1, 24])],
         [helper.make_tensor_value_info("y", TensorProto.INT8, [1, CHANNELS])],
         [numpy_helper.from_array(v, k) for k, v in constants.items()],
-    )  # fmt: skip
+    )
     model = helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", 13), domain_hlsgen.opset_import()], ir_version=8
     )
@@ -48,11 +50,11 @@ def requantizer(rounding: str, seed: int) -> onnx.ModelProto:
 @pytest.mark.sim
 @pytest.mark.parametrize("rounding", ["floor", "single", "double"])
 def test_named_roundings(tmp_path: Path, rounding: str) -> None:
-    made = requantizer(rounding, 3)
-    onnx.save(made, tmp_path / "m.onnx")
+    model = requantizer(rounding, 3)
+    onnx.save(model, tmp_path / "m.onnx")
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "build")
     x = np.random.default_rng(1).integers(-128, 128, (300, 24)).astype(np.int8)
-    evaluator = ReferenceEvaluator(made, new_ops=domain_hlsgen.OPERATORS)
+    evaluator = ReferenceEvaluator(model, new_ops=domain_hlsgen.OPERATORS)
     expected = np.concatenate([evaluator.run(None, {"x": row[None]})[0] for row in x])
     for backend in ("reference", "icarus"):
         assert (hlsgen.run(tmp_path / "build", x, backend) == expected).all()
@@ -60,7 +62,7 @@ def test_named_roundings(tmp_path: Path, rounding: str) -> None:
 
 @pytest.mark.sweep
 def test_roundings_differ() -> None:
-    """The conventions are not one another."""
+    """The conventions give different results."""
     x = np.random.default_rng(2).integers(-128, 128, (4000, 24)).astype(np.int8)
     results = []
     for rounding in ("floor", "single", "double"):

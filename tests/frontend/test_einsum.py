@@ -1,4 +1,4 @@
-"""Matrix products by other names, and with fewer matrices on the left: the integers of executors."""
+"""Matrix products of other operators, and with fewer matrices on the left, equal executors."""
 
 from __future__ import annotations
 
@@ -40,17 +40,20 @@ WEIGHTS: dict[str, tuple[list[int], list[int], dict[str, Any]]] = {
 
 
 def model(case: tuple[list[int], list[int], dict[str, Any]], weights: bool) -> onnx.ModelProto:
-    """A product of two quantized tensors, of which the second may be constant, quantized again."""
+    """A product of two quantized tensors, the second one constant if `weights`, quantized again."""
     first, second, attributes = case
-    own = "Einsum" if "equation" in attributes else "FusedMatMul" if attributes else "MatMul"
+    op_type = "Einsum" if "equation" in attributes else "FusedMatMul" if attributes else "MatMul"
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "s", "z"], ["xq"]),
         helper.make_node("DequantizeLinear", ["xq", "s", "z"], ["xd"]),
         *([] if weights else [helper.make_node("QuantizeLinear", ["y", "s", "z2"], ["yq"])]),
         helper.make_node("DequantizeLinear", ["yq", "s", "z0" if weights else "z2"], ["yd"]),
-        helper.make_node(own, ["xd", "yd"], ["p"], domain="com.microsoft" if own == "FusedMatMul" else "", **attributes),
-        helper.make_node("Relu", ["p"], ["r"]), helper.make_node("QuantizeLinear", ["r", "s3", "z0"], ["o"]),
-    ]  # fmt: skip
+        helper.make_node(
+            op_type, ["xd", "yd"], ["p"], domain="com.microsoft" if op_type == "FusedMatMul" else "", **attributes
+        ),
+        helper.make_node("Relu", ["p"], ["r"]),
+        helper.make_node("QuantizeLinear", ["r", "s3", "z0"], ["o"]),
+    ]
     rng = np.random.default_rng(4)
     constants = {"s": np.float32(0.125), "z": np.int8(3), "z2": np.int8(-2), "z0": np.int8(0), "s3": np.float32(0.25)}
     if weights:
@@ -58,35 +61,38 @@ def model(case: tuple[list[int], list[int], dict[str, Any]], weights: bool) -> o
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, first)]
     inputs += [] if weights else [helper.make_tensor_value_info("y", TensorProto.FLOAT, second)]
     graph = helper.make_graph(
-        nodes, "product", inputs, [helper.make_tensor_value_info("o", TensorProto.INT8, None)],
+        nodes,
+        "product",
+        inputs,
+        [helper.make_tensor_value_info("o", TensorProto.INT8, None)],
         [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
-    )  # fmt: skip
+    )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
 @pytest.mark.parametrize("name", [*CASES, *WEIGHTS])
 def test_equals_the_executor(name: str, tmp_path: Path) -> None:
-    """All numbers here are exact in float32: every executor gives the same."""
-    own = model({**CASES, **WEIGHTS}[name], name in WEIGHTS)
-    onnx.save(own, tmp_path / "m.onnx")
+    """All numbers are exact in float32, so that every executor gives the same result."""
+    proto = model({**CASES, **WEIGHTS}[name], name in WEIGHTS)
+    onnx.save(proto, tmp_path / "m.onnx")
     problems = Collector()
-    made = import_model(tmp_path / "m.onnx", problems)
+    imported_model = import_model(tmp_path / "m.onnx", problems)
     problems.finish()
-    assert made is not None
-    graph = lower(made, None, problems)
+    assert imported_model is not None
+    graph = lower(imported_model, None, problems)
     problems.finish()
     rng = np.random.default_rng(1)
     for _ in range(5):
-        given = {
+        frame = {
             i.name: (rng.normal(0, 4, [d.dim_value for d in i.type.tensor_type.shape.dim])).astype(np.float32)
-            for i in own.graph.input
+            for i in proto.graph.input
         }
-        (want,) = ort.run(own, given, ort.OFF)
-        x = reference.pack_inputs(graph, given)
+        (expected,) = ort.run(proto, frame, ort.OFF)
+        x = reference.pack_inputs(graph, frame)
         codes = reference.run_output(graph, reference.encode_input(graph, x))
-        assert np.array_equal(reference.decode_output(graph, codes).reshape(want.shape), want)
-    assert compare(made, graph, reference.encode_input(graph, x)).ok
+        assert np.array_equal(reference.decode_output(graph, codes).reshape(expected.shape), expected)
+    assert compare(imported_model, graph, reference.encode_input(graph, x)).ok
 
 
 @pytest.mark.parametrize("equation", ["bij,bjk->bik...", "bii,bij->bj", "bij,bjk->bk", "ij,kl->ijkl", "ij"])

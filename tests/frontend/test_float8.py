@@ -1,4 +1,4 @@
-"""Activations of float8 and float4, quantizers with scales of blocks: as ml_dtypes and onnx's reference evaluator have them."""
+"""Activations of float8 and float4, and quantizers with scales per block, equal ml_dtypes and onnx's evaluator."""
 
 from __future__ import annotations
 
@@ -22,25 +22,31 @@ from hlsgen.numerics.fixed import Rounding
 
 Array = Any
 KINDS = {
-    "float8_e4m3fn": TensorProto.FLOAT8E4M3FN, "float8_e4m3fnuz": TensorProto.FLOAT8E4M3FNUZ,
-    "float8_e5m2": TensorProto.FLOAT8E5M2, "float4_e2m1fn": TensorProto.FLOAT4E2M1,
-}  # fmt: skip
+    "float8_e4m3fn": TensorProto.FLOAT8E4M3FN,
+    "float8_e4m3fnuz": TensorProto.FLOAT8E4M3FNUZ,
+    "float8_e5m2": TensorProto.FLOAT8E5M2,
+    "float4_e2m1fn": TensorProto.FLOAT4E2M1,
+}
 node = helper.make_node
 
 
 def network(kind: str, between: list[onnx.NodeProto], **attributes: int) -> onnx.ModelProto:
-    """A quantized layer between two quantizers of the type; `between`: nodes from q to r behind the first."""
+    """A quantized layer between two quantizers of the type; `between`: nodes from q to r after the first one."""
     rng, number = np.random.default_rng(0), KINDS[kind]
     weight = numpy_helper.saturate_cast(rng.normal(size=(8, 5)).astype(np.float32) * 2, getattr(ml_dtypes, kind))
     values = {"s": np.float32(0.37), "t": np.float32(0.11), "v": np.float32(0.0131)}
     constants = [numpy_helper.from_array(np.asarray(value), name) for name, value in values.items()]
     constants += [helper.make_tensor("z", number, [], [0.0]), numpy_helper.from_array(np.asarray(weight), "w")]
     nodes = [
-        node("QuantizeLinear", ["x", "s", "z"], ["q"], **attributes), *between,
-        node("DequantizeLinear", ["r", "s", "z"], ["d"]), node("DequantizeLinear", ["w", "v"], ["m"]),
-        node("MatMul", ["d", "m"], ["a"]), node("Relu", ["a"], ["b"]), node("QuantizeLinear", ["b", "t", "z"], ["p"]),
+        node("QuantizeLinear", ["x", "s", "z"], ["q"], **attributes),
+        *between,
+        node("DequantizeLinear", ["r", "s", "z"], ["d"]),
+        node("DequantizeLinear", ["w", "v"], ["m"]),
+        node("MatMul", ["d", "m"], ["a"]),
+        node("Relu", ["a"], ["b"]),
+        node("QuantizeLinear", ["b", "t", "z"], ["p"]),
         node("DequantizeLinear", ["p", "t", "z"], ["y"]),
-    ]  # fmt: skip
+    ]
     ends = [helper.make_tensor_value_info(name, 1, [1, size]) for name, size in (("x", 8), ("y", 5))]
     graph = helper.make_graph(nodes, "net", ends[:1], ends[1:], constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
@@ -51,17 +57,17 @@ SAME = [node("Identity", ["q"], ["r"])]
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_numbers_of_the_type(kind: str) -> None:
-    """Every half float, the middles between neighbours and what lies beside them, as ml_dtypes rounds and onnx saturates."""
-    form, own = FORMATS[kind], getattr(ml_dtypes, kind)
+    """Every half float, midpoints and their neighbours, rounded like ml_dtypes and saturated like onnx."""
+    form, dtype = FORMATS[kind], getattr(ml_dtypes, kind)
     halves = np.arange(1 << 16).astype(np.uint16).view(np.float16).astype(np.float32)
     x = halves[np.isfinite(halves)]
-    numbers = np.unique(np.arange(256 if kind[5] == "8" else 16).astype(np.uint8).view(own).astype(np.float32))
+    numbers = np.unique(np.arange(256 if kind[5] == "8" else 16).astype(np.uint8).view(dtype).astype(np.float32))
     numbers = numbers[np.isfinite(numbers)]
     middle = (numbers[1:] + numbers[:-1]) / 2
     x = np.concatenate([x, middle, np.nextafter(middle, np.float32(np.inf)), np.nextafter(middle, np.float32(-np.inf))])
-    one = np.ones(1, np.float32)
-    op = FloatQuant(one, form.mantissa, form.exponent, form.largest, True, Rounding.ROUND)
-    expected = numpy_helper.saturate_cast(x, own).astype(np.float32)
+    scale = np.ones(1, np.float32)
+    op = FloatQuant(scale, form.mantissa, form.exponent, form.largest, True, Rounding.ROUND)
+    expected = numpy_helper.saturate_cast(x, dtype).astype(np.float32)
     codes = quantize(op, x)
     assert int(np.abs(codes).max()).bit_length() + 1 == form.bits
     assert (codes * 2.0 ** (form.exponent - form.mantissa) == expected).all()
@@ -70,11 +76,11 @@ def test_numbers_of_the_type(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e4m3fnuz", "float4_e2m1fn"])
 def test_activations(kind: str, tmp_path: Path) -> None:
-    made = network(kind, [node("Transpose", ["q"], ["u"], perm=[0, 1]), node("Identity", ["u"], ["r"])])
-    onnx.save(made, tmp_path / "m.onnx")
+    model = network(kind, [node("Transpose", ["q"], ["u"], perm=[0, 1]), node("Identity", ["u"], ["r"])])
+    onnx.save(model, tmp_path / "m.onnx")
     x = (np.random.default_rng(1).normal(size=(60, 8)) * 5).astype(np.float32)
     x[:8] *= 1000
-    expected = np.concatenate([ReferenceEvaluator(made).run(None, {"x": row[None]})[0] for row in x])
+    expected = np.concatenate([ReferenceEvaluator(model).run(None, {"x": row[None]})[0] for row in x])
     assert (reference.evaluate(hlsgen.check(tmp_path / "m.onnx").graph, x) == expected).all()
     assert len(np.unique(expected)) > 5
 
@@ -90,15 +96,15 @@ def test_verified(target: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "code", "part"),
+    ("model", "code", "part"),
     [
         (network("float8_e5m2", SAME), "HG033", "codes of 33 bits"),
         (network("float8_e4m3fn", SAME, saturate=0), "HG013", "saturate is 0"),
         (network("float8_e4m3fn", [node("Relu", ["q"], ["r"])]), "HG026", "Relu of float8_e4m3fn data"),
     ],
 )
-def test_refused(made: onnx.ModelProto, code: str, part: str, tmp_path: Path) -> None:
-    onnx.save(made, tmp_path / "m.onnx")
+def test_refused(model: onnx.ModelProto, code: str, part: str, tmp_path: Path) -> None:
+    onnx.save(model, tmp_path / "m.onnx")
     with pytest.raises(HlsgenError) as caught:
         hlsgen.check(tmp_path / "m.onnx")
     assert code in {d.code for d in caught.value.diagnostics}
@@ -106,14 +112,14 @@ def test_refused(made: onnx.ModelProto, code: str, part: str, tmp_path: Path) ->
 
 
 def test_blocks(tmp_path: Path) -> None:
-    """A scale and a zero point for every two channels."""
+    """A scale and a zero point per two channels."""
     text = """<ir_version: 11, opset_import: ["" : 21]> net (float[1, 6] x) => (uint8[1, 6] y)
       <float[1, 3] s = {0.5, 0.1, 3.0}, uint8[1, 3] z = {3, 128, 250}>
       { y = QuantizeLinear<axis = 1, block_size = 2>(x, s, z) }"""
-    made = onnx.parser.parse_model(text)
-    onnx.save(made, tmp_path / "m.onnx")
+    model = onnx.parser.parse_model(text)
+    onnx.save(model, tmp_path / "m.onnx")
     x = (np.random.default_rng(1).normal(size=(60, 6)) * 30).astype(np.float32)
-    expected = np.concatenate([ReferenceEvaluator(made).run(None, {"x": row[None]})[0] for row in x])
+    expected = np.concatenate([ReferenceEvaluator(model).run(None, {"x": row[None]})[0] for row in x])
     assert (
         reference.evaluate(hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(input={"": "float32"})).graph, x)
         == expected

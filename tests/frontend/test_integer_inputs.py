@@ -1,4 +1,4 @@
-"""Float tensors that hold integers, by --input: pools, borders, parts and reductions are hardware from the first node on."""
+"""Float tensors of integers, by --input: hardware computes pools, borders, parts and reductions from the first node."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ CASES = {
     "Pad reflect": 'p = Constant<value_ints = [0, 0, 1, 2, 0, 0, 3, 0]>() y = Pad<mode = "reflect">(x, p)',
     "Pad edge": 'p = Constant<value_ints = [0, 1, 0, 2, 0, 0, 3, 1]>() y = Pad<mode = "edge">(x, p)',
     "Pad wrap": 'p = Constant<value_ints = [0, 0, 0, 2, 0, 0, 0, 1]>() y = Pad<mode = "wrap">(x, p)',
-    "Slice": "s = Constant<value_ints = [1, -1]>() e = Constant<value_ints = [3, -100]>() a = Constant<value_ints = [1, -1]>() "
-    "t = Constant<value_ints = [1, -2]>() y = Slice(x, s, e, a, t)",
+    "Slice": "s = Constant<value_ints = [1, -1]>() e = Constant<value_ints = [3, -100]>() "
+    "a = Constant<value_ints = [1, -1]>() t = Constant<value_ints = [1, -2]>() y = Slice(x, s, e, a, t)",
     "Slice turned twice": "s = Constant<value_ints = [-1, 3]>() e = Constant<value_ints = [-9, 0]>() "
     "a = Constant<value_ints = [1, 2]>() t = Constant<value_ints = [-1, -1]>() y = Slice(x, s, e, a, t)",
     "ReduceMax": "a = Constant<value_ints = [1, -1]>() y = ReduceMax(x, a)",
@@ -43,9 +43,9 @@ def test_in_hardware(name: str, tmp_path: Path) -> None:
     model.graph.output[0].type.tensor_type.ClearField("shape")
     onnx.save(model, tmp_path / "m.onnx")
     x = np.random.default_rng(0).integers(-128, 128, (5, 4, 6, 6)).astype(np.float32)
-    wanted = np.concatenate([ReferenceEvaluator(model).run(None, {"x": one[None]})[0] for one in x])
+    expected = np.concatenate([ReferenceEvaluator(model).run(None, {"x": frame[None]})[0] for frame in x])
     graph = hlsgen.check(tmp_path / "m.onnx", INT8).graph
-    assert (reference.evaluate(graph, x) == wanted).all()
+    assert (reference.evaluate(graph, x) == expected).all()
     assert graph.layers
     assert not graph.head
     assert {type(step.op).__name__ for step in graph.tail} <= {"Mul", "Div", "Dequantize", "Reshape", "Transpose"}
@@ -53,7 +53,7 @@ def test_in_hardware(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
 def test_borders_of_the_data(mode: str, tmp_path: Path) -> None:
-    """Any axes, any width that fits, also below 0: against onnxruntime."""
+    """Any axes, any width that fits, also negative, equal onnxruntime."""
     rng = np.random.default_rng(len(mode))
     x = rng.integers(-128, 128, (1, 4, 5, 6)).astype(np.float32)
     for _ in range(8):
@@ -61,24 +61,25 @@ def test_borders_of_the_data(mode: str, tmp_path: Path) -> None:
         pads[[0, 4]] = 0
         if not pads.any():
             continue
-        given = ", ".join(map(str, pads))
+        numbers = ", ".join(map(str, pads))
         model = parse_model(
             f'<ir_version: 9, opset_import: ["" : 19]> net (float[1, 4, 5, 6] x) => (float[] y) '
-            f'{{ p = Constant<value_ints = [{given}]>() y = Pad<mode = "{mode}">(x, p) }}'
+            f'{{ p = Constant<value_ints = [{numbers}]>() y = Pad<mode = "{mode}">(x, p) }}'
         )
         model.graph.output[0].type.tensor_type.ClearField("shape")
         onnx.save(model, tmp_path / "m.onnx")
-        wanted = ort.run(model, {"x": x})[0]
-        got = reference.evaluate(hlsgen.check(tmp_path / "m.onnx", INT8).graph, x)
-        assert got.shape == wanted.shape, pads
-        assert (got == wanted).all(), pads
+        expected = ort.run(model, {"x": x})[0]
+        outputs = reference.evaluate(hlsgen.check(tmp_path / "m.onnx", INT8).graph, x)
+        assert outputs.shape == expected.shape, pads
+        assert (outputs == expected).all(), pads
 
 
-def test_of_floats_the_host_does_it(tmp_path: Path) -> None:
-    """As before where the input is no integer: in front of the first quantizer."""
+def test_the_host_pads_floats(tmp_path: Path) -> None:
+    """The host pads an input of floats before its first quantizer."""
     model = parse_model(
-        '<ir_version: 9, opset_import: ["" : 19]> net (float[1, 4, 6, 6] x) => (float[1, 4, 6, 9] y) <float s = {0.5}, int8 z = {0}> '
-        '{ p = Constant<value_ints = [0, 0, 0, 1, 0, 0, 0, 2]>() r = Pad<mode = "reflect">(x, p) q = QuantizeLinear(r, s, z) '
+        '<ir_version: 9, opset_import: ["" : 19]> net (float[1, 4, 6, 6] x) => (float[1, 4, 6, 9] y) '
+        "<float s = {0.5}, int8 z = {0}> { p = Constant<value_ints = [0, 0, 0, 1, 0, 0, 0, 2]>() "
+        'r = Pad<mode = "reflect">(x, p) q = QuantizeLinear(r, s, z) '
         "y = DequantizeLinear(q, s, z) }"
     )
     onnx.save(model, tmp_path / "m.onnx")
@@ -86,9 +87,10 @@ def test_of_floats_the_host_does_it(tmp_path: Path) -> None:
     assert [step.name for step in graph.head] == ["Pad -> r"]
 
 
-def test_places_alone_are_nothing_to_build(tmp_path: Path) -> None:
+def test_moves_alone_are_nothing_to_build(tmp_path: Path) -> None:
     model = parse_model(
-        '<ir_version: 9, opset_import: ["" : 19]> net (int8[1, 4, 6] x) => (int8[1, 6, 4] y) { y = Transpose<perm = [0, 2, 1]>(x) }'
+        '<ir_version: 9, opset_import: ["" : 19]> net (int8[1, 4, 6] x) => (int8[1, 6, 4] y) '
+        "{ y = Transpose<perm = [0, 2, 1]>(x) }"
     )
     onnx.save(model, tmp_path / "m.onnx")
     with pytest.raises(hlsgen.HlsgenError, match=r"HG036 .*It only moves elements"):
@@ -99,7 +101,7 @@ def test_places_alone_are_nothing_to_build(tmp_path: Path) -> None:
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("name", ["Slice turned twice", "Pad reflect", "ReduceMean", "Pad edge"])
 def test_verified(name: str, tmp_path: Path) -> None:
-    """Cycles as predicted, the file, the certificate."""
+    """Predicted cycles, the executed file and the certificate agree."""
     model = parse_model(
         f'<ir_version: 9, opset_import: ["" : 19]> net (float[1, 4, 6, 6] x) => (float[] y) {{ {CASES[name]} }}'
     )

@@ -20,7 +20,7 @@ import hlsgen
 from hlsgen.interpreter import graph as reference
 
 Array = NDArray[Any]
-#: onnxruntime's optimizer multiplies weights with what follows; the file itself is exact.
+#: onnxruntime's optimizer multiplies weights with following factors; the unoptimized file is exact.
 EXACT = GraphOptimizationLevel.ORT_DISABLE_ALL
 CHANNELS = 3
 SHAPE = (1, CHANNELS, 4, 4)
@@ -33,7 +33,7 @@ def weights(outputs: int, inputs: int, kernel: int = 3) -> Array:
 
 
 def each(outputs: int, low: int, high: int, dtype: Any = np.float32) -> Array:
-    """A number for each channel."""
+    """A number per channel."""
     return np.random.default_rng(high + outputs).integers(low, high, (1, outputs, 1, 1)).astype(dtype)
 
 
@@ -41,12 +41,12 @@ def conv(graph: Graph, data: str, outputs: int, inputs: int = CHANNELS) -> str:
     return graph.add("Conv", [data, weights(outputs, inputs)], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
 
 
-def whole(value: int) -> Array:
+def int64_scalar(value: int) -> Array:
     return np.asarray(value, np.int64)
 
 
 def floor(graph: Graph, data: str, outputs: int) -> str:
-    """A factor and an offset for each channel, then / 1024, rounded down."""
+    """A factor and an offset per channel, then / 1024, rounded down."""
     scaled = graph.add("Add", [graph.add("Mul", [data, each(outputs, 1, 60)]), each(outputs, -3000, 3000)])
     return graph.add("Floor", [graph.add("Div", [scaled, np.float32(1024)])])
 
@@ -56,15 +56,15 @@ def in_int64(graph: Graph, data: str, outputs: int) -> str:
     integers = graph.add("Cast", [data], to=TensorProto.INT64)
     scaled = graph.add("Mul", [integers, each(outputs, 1, 60, np.int64)])
     moved = graph.add("Add", [scaled, each(outputs, -3000, 3000, np.int64)])
-    return graph.add("Cast", [graph.add("Div", [moved, whole(1024)])], to=TensorProto.FLOAT)
+    return graph.add("Cast", [graph.add("Div", [moved, int64_scalar(1024)])], to=TensorProto.FLOAT)
 
 
 def floor_divided(graph: Graph, data: str, divisor: int) -> str:
-    """What torch writes for floor_divide of int64: the quotient, 1 less for a negative remainder."""
-    quotient = graph.add("Div", [data, whole(divisor)])
-    remainder = graph.add("Sub", [data, graph.add("Mul", [quotient, whole(divisor)])])
-    differs = graph.add("Not", [graph.add("Equal", [remainder, whole(0)])])
-    negative = graph.add("Less", [data, whole(0)])
+    """torch's export of floor_divide of int64: the quotient, minus 1 for a negative remainder."""
+    quotient = graph.add("Div", [data, int64_scalar(divisor)])
+    remainder = graph.add("Sub", [data, graph.add("Mul", [quotient, int64_scalar(divisor)])])
+    differs = graph.add("Not", [graph.add("Equal", [remainder, int64_scalar(0)])])
+    negative = graph.add("Less", [data, int64_scalar(0)])
     step = graph.add("Cast", [graph.add("And", [negative, differs])], to=TensorProto.INT64)
     return graph.add("Sub", [quotient, step])
 
@@ -83,7 +83,7 @@ def int64(graph: Graph) -> str:
 
 def int64_clip(graph: Graph) -> str:
     integers = graph.add("Cast", [conv(graph, "x", 4)], to=TensorProto.INT64)
-    return clip(graph, graph.add("Div", [integers, whole(64)]), whole(0), whole(255))
+    return clip(graph, graph.add("Div", [integers, int64_scalar(64)]), int64_scalar(0), int64_scalar(255))
 
 
 def int64_floor(graph: Graph) -> str:
@@ -93,22 +93,20 @@ def int64_floor(graph: Graph) -> str:
 
 
 def int64_residual(graph: Graph) -> str:
-    left, right = (graph.add("Cast", [t], to=TensorProto.INT64) for t in (conv(graph, "x", CHANNELS), "x"))
-    total = graph.add("Add", [graph.add("Mul", [left, whole(7)]), graph.add("Mul", [right, whole(900)])])
-    scaled = graph.add("Cast", [graph.add("Div", [total, whole(1024)])], to=TensorProto.FLOAT)
+    body, source = (graph.add("Cast", [t], to=TensorProto.INT64) for t in (conv(graph, "x", CHANNELS), "x"))
+    total = graph.add("Add", [graph.add("Mul", [body, int64_scalar(7)]), graph.add("Mul", [source, int64_scalar(900)])])
+    scaled = graph.add("Cast", [graph.add("Div", [total, int64_scalar(1024)])], to=TensorProto.FLOAT)
     return conv(graph, clip(graph, scaled), 2)
 
 
 def residual(graph: Graph) -> str:
     body = clip(graph, floor(graph, conv(graph, "x", CHANNELS), CHANNELS))
-    total = graph.add(
-        "Add", [graph.add("Mul", [body, np.float32(301)]), graph.add("Mul", ["x", np.float32(180)])]
-    )  # fmt: skip
+    total = graph.add("Add", [graph.add("Mul", [body, np.float32(301)]), graph.add("Mul", ["x", np.float32(180)])])
     return conv(graph, clip(graph, graph.add("Floor", [graph.add("Div", [total, np.float32(512)])])), 2)
 
 
 def pooled(graph: Graph) -> str:
-    """Of an average, and without Clip: the range follows from what comes before."""
+    """A requantized average without Clip, whose range follows from the nodes before it."""
     mean = graph.add("AveragePool", [clip(graph, floor(graph, conv(graph, "x", 4), 4))], kernel_shape=[4, 4])
     scaled = graph.add("Floor", [graph.add("Div", [graph.add("Mul", [mean, each(4, 20, 60)]), np.float32(32)])])
     flat = graph.add("Flatten", [scaled])
@@ -125,8 +123,16 @@ def one_bound(graph: Graph) -> str:
 
 
 CASES: list[Callable[[Graph], str]] = [
-    floats, int64, int64_clip, int64_floor, int64_residual, residual, pooled, bounds_apart, one_bound,
-]  # fmt: skip
+    floats,
+    int64,
+    int64_clip,
+    int64_floor,
+    int64_residual,
+    residual,
+    pooled,
+    bounds_apart,
+    one_bound,
+]
 
 
 def model(make: Callable[[Graph], str], source: Any = np.float32, opset: int = 13) -> onnx.ModelProto:
@@ -142,33 +148,33 @@ def pixels(count: int, dtype: Any = np.float32) -> Array:
     return x
 
 
-def by_runtime(made: onnx.ModelProto, x: Array) -> Array:
-    session = ort.session(made, EXACT)
+def by_runtime(proto: onnx.ModelProto, x: Array) -> Array:
+    session = ort.session(proto, EXACT)
     return np.concatenate([session.run(None, {"x": sample[None]})[0] for sample in x])
 
 
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
 def test_equals_onnxruntime(make: Callable[[Graph], str], tmp_path: Path) -> None:
-    made, x = model(make), pixels(24)
-    got, expected = integer_models.evaluated(made, x, tmp_path, input="UINT8"), by_runtime(made, x)
-    assert got.dtype == expected.dtype
-    assert (got.reshape(expected.shape) == expected).all()
+    proto, x = model(make), pixels(24)
+    outputs, expected = integer_models.evaluated(proto, x, tmp_path, input="UINT8"), by_runtime(proto, x)
+    assert outputs.dtype == expected.dtype
+    assert (outputs.reshape(expected.shape) == expected).all()
     assert len(np.unique(expected)) > 20
 
 
-def test_input_of_int64_with_the_type_that_is_asked_for(tmp_path: Path) -> None:
+def test_input_of_int64_with_a_type_by_option(tmp_path: Path) -> None:
     def cast_first(graph: Graph) -> str:
         return conv(graph, graph.add("Cast", ["x"], to=TensorProto.FLOAT), 2)
 
-    made, x = model(cast_first, np.int64), pixels(8, np.int64)
-    got = integer_models.evaluated(made, x, tmp_path, input="UINT8")
-    assert (got.reshape(-1, 2, 4, 4) == by_runtime(made, x)).all()
+    proto, x = model(cast_first, np.int64), pixels(8, np.int64)
+    outputs = integer_models.evaluated(proto, x, tmp_path, input="UINT8")
+    assert (outputs.reshape(-1, 2, 4, 4) == by_runtime(proto, x)).all()
     with pytest.raises(hlsgen.HlsgenError, match="HG061"):
-        integer_models.compiled(made, tmp_path)
+        integer_models.compiled(proto, tmp_path)
 
 
 def test_hardware_quantizes_at_the_end(tmp_path: Path) -> None:
-    """The last Clip is a layer, not the host's."""
+    """Hardware computes the last Clip."""
     build = integer_models.compiled(model(int64_clip), tmp_path, input="UINT8")
     assert not build.graph.tail
     assert build.graph.output.type.bits == 8
@@ -176,16 +182,16 @@ def test_hardware_quantizes_at_the_end(tmp_path: Path) -> None:
 
 @pytest.mark.sim
 def test_verified_and_certified(tmp_path: Path) -> None:
-    """With an input of int64, whose sums are tested for wrapping, and attributes of another tool, which onnxruntime refuses."""
+    """An input of int64, whose sums are tested for wrapping, and attributes of another tool, refused by onnxruntime."""
 
     def small(graph: Graph) -> str:
         return clip(graph, in_int64(graph, conv(graph, graph.add("Cast", ["x"], to=TensorProto.FLOAT), 2), 2))
 
-    made = model(small, np.int64)
-    for node in made.graph.node:
+    proto = model(small, np.int64)
+    for node in proto.graph.node:
         node.attribute.append(helper.make_attribute("out_bits", 8))
     path = tmp_path / "model.onnx"
-    onnx.save(made, path)
+    onnx.save(proto, path)
     build = hlsgen.build(path, tmp_path / "build", hlsgen.Options(input="UINT8"))
     (warning,) = (str(d) for d in build.warnings if "out_bits" in str(d))
     assert "HG090" in warning
@@ -195,9 +201,9 @@ def test_verified_and_certified(tmp_path: Path) -> None:
 
 
 def test_attribute_of_another_opset_is_an_error(tmp_path: Path) -> None:
-    """It would mean something, and executors differ in whether they see it."""
-    made = model(lambda graph: graph.add("Clip", [conv(graph, "x", 2)], min=0.0))
-    integer_models.refused(made, tmp_path, "HG013")
+    """The attribute has a meaning, which only some executors apply."""
+    proto = model(lambda graph: graph.add("Clip", [conv(graph, "x", 2)], min=0.0))
+    integer_models.refused(proto, tmp_path, "HG013")
 
 
 def test_fake_quantization_at_the_input_is_a_quantizer(tmp_path: Path) -> None:
@@ -215,5 +221,5 @@ def test_fake_quantization_at_the_input_is_a_quantizer(tmp_path: Path) -> None:
         )
 
     x = np.random.default_rng(5).normal(0, 3, (24, *SHAPE[1:])).astype(np.float32)
-    got = reference.evaluate(integer_models.compiled(model(layer), tmp_path).graph, x)
-    assert (got.reshape(-1, 2, 4, 4) == by_runtime(model(layer), x)).all()
+    outputs = reference.evaluate(integer_models.compiled(model(layer), tmp_path).graph, x)
+    assert (outputs.reshape(-1, 2, 4, 4) == by_runtime(model(layer), x)).all()

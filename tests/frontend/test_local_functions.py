@@ -1,4 +1,4 @@
-"""Functions that a model defines itself: inlined, with their attributes, within a budget."""
+"""Functions that a model defines itself are inlined with their attributes, within bounds."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ import hlsgen
 
 Array = NDArray[Any]
 HEAD = '<ir_version: 8, opset_import: ["" : 17, "my" : 1]>\n'
-QDQ = '<domain: "my", opset_import: ["" : 17]> qdq (x, s, z) => (y) { q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }'
+QDQ = (
+    '<domain: "my", opset_import: ["" : 17]> qdq (x, s, z) => (y) '
+    "{ q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }"
+)
 #: A function that calls another one, with an attribute that has a default, and one without.
 NESTED = f"""{HEAD}g (float[1,6] x) => (float[1,6] y) <float s = {{0.05}}, uint8 z = {{128}}>
     {{ a = my.twice<low = -1.0>(x, s, z) y = my.qdq(a, s, z) }}
     {QDQ}
     <domain: "my", opset_import: ["" : 17, "my" : 1]> twice <low: float = 0.0, alpha: float = 0.5> (x, s, z) => (y)
-    {{ a = my.qdq(x, s, z) b = LeakyRelu<alpha: float = @alpha>(a) c = Constant<value_float: float = @low>() d = Max(b, c)
+    {{ a = my.qdq(x, s, z) b = LeakyRelu<alpha: float = @alpha>(a)
+       c = Constant<value_float: float = @low>() d = Max(b, c)
        y = my.qdq(d, s, z) }}"""
 LAYER = f"""{HEAD}g (float[1,6] x) => (float[1,4] y) <float s = {{0.05}}, uint8 z = {{128}}, float t = {{0.01}}>
     {{ y = my.linear(x, s, z, w, t) }}
@@ -43,13 +47,13 @@ def samples() -> Array:
 
 
 def test_nested_functions_with_attributes(tmp_path: Path) -> None:
-    """onnx's inliner leaves out the default of `alpha`."""
+    """onnx's inliner ignores the default of `alpha`."""
     model, x = parsed(NESTED), samples()
     assert (integer_models.evaluated(model, x, tmp_path) == integer_models.frames(model, x)).all()
 
 
 def test_layer_within_a_function(tmp_path: Path) -> None:
-    """The proof reads the file by itself; it finds the layer's weights, too."""
+    """The certificate's independent reader of the file also finds the layer's weights."""
     weights = np.random.default_rng(1).integers(-99, 99, (6, 4)).astype(np.int8)
     model, x = parsed(LAYER, w=weights), samples()
     assert (integer_models.evaluated(model, x, tmp_path) == integer_models.frames(model, x)).all()
@@ -64,7 +68,7 @@ def test_function_of_an_older_opset(tmp_path: Path) -> None:
     assert (integer_models.evaluated(older, x, tmp_path) == integer_models.frames(parsed(NESTED), x)).all()
 
 
-def test_function_whose_operators_mean_something_else(tmp_path: Path) -> None:
+def test_function_with_other_operator_versions_is_refused(tmp_path: Path) -> None:
     older = parsed(NESTED.replace('"my", opset_import: ["" : 17]> qdq', '"my", opset_import: ["" : 10]> qdq'))
     with pytest.raises(hlsgen.HlsgenError, match=r"qdq: it uses QuantizeLinear of opset 10"):
         integer_models.compiled(older, tmp_path)
@@ -73,7 +77,8 @@ def test_function_whose_operators_mean_something_else(tmp_path: Path) -> None:
 def test_functions_that_double_are_not_expanded(tmp_path: Path) -> None:
     """60 functions, each of which calls the next one twice."""
     calls = "".join(
-        f'<domain: "my", opset_import: ["" : 17, "my" : 1]> f{i} (x) => (y) {{ a = my.f{i + 1}(x) y = my.f{i + 1}(a) }}\n'
+        f'<domain: "my", opset_import: ["" : 17, "my" : 1]> f{i} (x) => (y) '
+        f"{{ a = my.f{i + 1}(x) y = my.f{i + 1}(a) }}\n"
         for i in range(60)
     )
     text = f"{HEAD}g (float[1,6] x) => (float[1,6] y) {{ y = my.f0(x) }}\n{calls}"
@@ -84,9 +89,9 @@ def test_functions_that_double_are_not_expanded(tmp_path: Path) -> None:
 
 
 def test_function_that_calls_itself(tmp_path: Path) -> None:
-    circle = "".join(
+    recursion = "".join(
         f'<domain: "my", opset_import: ["" : 17, "my" : 1]> f{i} (x) => (y) {{ y = my.f{1 - i}(x) }}\n' for i in (0, 1)
     )
     integer_models.refused(
-        parsed(f"{HEAD}g (float[1,6] x) => (float[1,6] y) {{ y = my.f0(x) }}\n{circle}"), tmp_path, "HG015"
+        parsed(f"{HEAD}g (float[1,6] x) => (float[1,6] y) {{ y = my.f0(x) }}\n{recursion}"), tmp_path, "HG015"
     )

@@ -1,7 +1,8 @@
-"""Loops whose body stays one: the same numbers as their steps one by one, and what is not taken."""
+"""Loops with one shared body equal their unrolled steps; refused loops."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,37 +25,46 @@ from hlsgen.passes.lower import lower
 Array = Any
 
 
-def scan(seed: int, steps: int, axis: int = 0, size: int = 3, more: list[onnx.NodeProto] = [], **attrs: Any) -> Any:  # noqa: B006
-    """One to three states, a body of several gates, initial states that are codes, any output used."""
+def scan(
+    seed: int, steps: int, axis: int = 0, size: int = 3, extra_nodes: Sequence[onnx.NodeProto] = (), **attrs: Any
+) -> Any:
+    """A scan with one to three states, a body of several gates, initial states that are codes, any one output used."""
     rng = np.random.default_rng(seed)
     states, width = int(rng.integers(1, 4)), 3
     cell = Cell(seed, [size], states, width)
     outputs = [*cell.ends, *[f"o{n}" for n in range(states)]]
     ends = [helper.make_node("Identity", [e], [f"o{n}"]) for n, e in enumerate(cell.ends)]
-    body = cell.graph([], outputs, [*more, *ends])
+    body = cell.graph([], outputs, [*extra_nodes, *ends])
     used = int(rng.integers(0, 2 * states))
     names = ["y" if n == used else f"y{n}" for n in range(2 * states)]
     node = helper.make_node(
-        "Scan", [f"s{n}" for n in range(states)] + ["x"], names, name="scan", body=body, num_scan_inputs=1,
-        scan_input_axes=[axis], scan_output_axes=[axis] * states, **attrs,
-    )  # fmt: skip
+        "Scan",
+        [f"s{n}" for n in range(states)] + ["x"],
+        names,
+        name="scan",
+        body=body,
+        num_scan_inputs=1,
+        scan_input_axes=[axis],
+        scan_output_axes=[axis] * states,
+        **attrs,
+    )
     constants = {f"s{n}": (rng.integers(-16, 16, (1, width)) / 16).astype(np.float32) for n in range(states)}
     return model_of([node], constants, [steps, 1, size] if axis == 0 else [1, steps, size], None)
 
 
 def once(path: Path) -> Graph:
     problems = Collector()
-    found = import_model(path, problems, once=True)
+    model = import_model(path, problems, once=True)
     problems.finish()
-    assert found is not None
-    graph = lower(found, None, problems)
+    assert model is not None
+    graph = lower(model, None, problems)
     problems.finish()
     return graph
 
 
 @pytest.mark.parametrize("block", range(3))
 def test_random_scans(block: int, tmp_path: Path) -> None:
-    """Against onnxruntime, which runs the body step by step; layers are those of one step, however many there are."""
+    """The result equals onnxruntime's, and the number of layers does not depend on the number of steps."""
     for seed in range(block * 5, block * 5 + 5):
         counts = []
         for steps in (2, 5):
@@ -65,9 +75,11 @@ def test_random_scans(block: int, tmp_path: Path) -> None:
             assert any(isinstance(layer, Delay) for layer in graph.layers)
             shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
             x = (np.random.default_rng(seed).integers(-40, 40, (4, *shape)) / 32).astype(np.float32)
-            wanted = np.stack([ort.run(model, {"x": frame}, ort.OFF)[0] for frame in x])
-            given = x[:, 0] if graph.model.batched else x
-            np.testing.assert_array_equal(np.asarray(evaluate(graph, given)).reshape(wanted.shape), wanted, str(seed))
+            expected = np.stack([ort.run(model, {"x": frame}, ort.OFF)[0] for frame in x])
+            frames = x[:, 0] if graph.model.batched else x
+            np.testing.assert_array_equal(
+                np.asarray(evaluate(graph, frames)).reshape(expected.shape), expected, str(seed)
+            )
         assert counts[0] == counts[1]
 
 
@@ -83,15 +95,15 @@ def test_random_cells_of_brevitas(tmp_path: Path) -> None:
         onnx.save(model, tmp_path / "m.onnx")
         graph = once(tmp_path / "m.onnx")
         x = (np.random.default_rng(seed).integers(-140, 140, (3, *shape)) / 32).astype(np.float32)
-        wanted = np.stack([by_definition(model, one)[used] for one in x])
-        given = x[:, 0] if graph.model.batched else x
-        np.testing.assert_array_equal(np.asarray(evaluate(graph, given)).reshape(wanted.shape), wanted, str(seed))
+        expected = np.stack([by_definition(model, frame)[used] for frame in x])
+        frames = x[:, 0] if graph.model.batched else x
+        np.testing.assert_array_equal(np.asarray(evaluate(graph, frames)).reshape(expected.shape), expected, str(seed))
         tried += 1
     assert tried > 4
 
 
 def test_a_gru(tmp_path: Path) -> None:
-    """Against golden outputs of onnxruntime."""
+    """A GRU equals golden outputs of onnxruntime."""
     path = shared_model("attention/gru_scan_w8a8_qdq")
     golden, graph = np.load(path.with_suffix(".npz")), once(path)
     assert sum(isinstance(layer, Linear) for layer in graph.layers) == 6
@@ -106,7 +118,7 @@ def refusal(model: Any, path: Path) -> str:
     return caught.value.diagnostics[0].message
 
 
-def test_what_has_no_rows_of_its_own(tmp_path: Path) -> None:
+def test_bodies_without_independent_rows_are_refused(tmp_path: Path) -> None:
     assert "the loop has one step" in refusal(scan(1, 1), tmp_path)
     assert "it scans backwards" in refusal(scan(1, 3, scan_input_directions=[1]), tmp_path)
     unquantized = scan(1, 3)
@@ -123,55 +135,56 @@ def test_what_has_no_rows_of_its_own(tmp_path: Path) -> None:
         inputs = ["x0", "axis"] if op == "CumSum" else ["x0"]
         body.initializer.append(onnx.numpy_helper.from_array(np.array(0, np.int64), "axis"))
         body.node.insert(0, helper.make_node(op, inputs, ["moved"], **attrs))
-        for one in list(body.node)[1:]:
-            one.input[:] = ["moved" if i == "x0" else i for i in one.input]
+        for inner in list(body.node)[1:]:
+            inner.input[:] = ["moved" if i == "x0" else i for i in inner.input]
         assert f"its body contains {op}" in refusal(across, tmp_path)
 
 
-@pytest.mark.parametrize("made", ["stored", "Constant", "Add"])
-def test_a_constant_for_each_row_is_no_row_of_its_own(made: str, tmp_path: Path) -> None:
-    """Of as many rows as there are steps: nothing else would tell it from a constant of each step."""
+@pytest.mark.parametrize("kind", ["stored", "Constant", "Add"])
+def test_a_constant_with_a_value_per_row_is_refused(kind: str, tmp_path: Path) -> None:
+    """The constant has as many rows as there are steps, so that only its use reveals that it is constant."""
     model = scan(1, 3)
     body = next(a.g for a in model.graph.node[0].attribute if a.name == "body")
     rows, nodes = onnx.numpy_helper.from_array(np.ones((3, 3), np.float32), "rows"), []
-    if made == "stored":
+    if kind == "stored":
         body.initializer.append(rows)
     else:
         nodes = [helper.make_node("Constant", [], ["rows"], value=rows)]
-    if made == "Add":
+    if kind == "Add":
         nodes += [
-            helper.make_node("Identity", ["rows"], ["first"]), helper.make_node("Add", ["first", "first"], ["double"])
-        ]  # fmt: skip
-    nodes.append(helper.make_node("Mul", ["x0", "double" if made == "Add" else "rows"], ["moved"]))
-    for one in body.node:
-        one.input[:] = ["moved" if i == "x0" else i for i in one.input]
-    for number, one in enumerate(nodes):
-        body.node.insert(number, one)
+            helper.make_node("Identity", ["rows"], ["first"]),
+            helper.make_node("Add", ["first", "first"], ["double"]),
+        ]
+    nodes.append(helper.make_node("Mul", ["x0", "double" if kind == "Add" else "rows"], ["moved"]))
+    for inner in body.node:
+        inner.input[:] = ["moved" if i == "x0" else i for i in inner.input]
+    for number, inner in enumerate(nodes):
+        body.node.insert(number, inner)
     assert "a value for each row" in refusal(model, tmp_path)
 
 
 def test_constants_of_the_body(tmp_path: Path) -> None:
-    """Of one row they are those of each step, however they are made."""
+    """Constants of one row, stored or computed, are the same in each step."""
     model = scan(1, 3)
     body = next(a.g for a in model.graph.node[0].attribute if a.name == "body")
     row = onnx.numpy_helper.from_array(np.array([[0.5, 0.25, 2]], np.float32), "row")
-    for one in body.node:
-        one.input[:] = ["moved" if i == "x0" else i for i in one.input]
+    for inner in body.node:
+        inner.input[:] = ["moved" if i == "x0" else i for i in inner.input]
     body.node.insert(0, helper.make_node("Constant", [], ["row"], value=row))
     body.node.insert(1, helper.make_node("Add", ["row", "row"], ["double"]))
     body.node.insert(2, helper.make_node("Mul", ["x0", "double"], ["moved"]))
     onnx.save(model, tmp_path / "m.onnx")
     x = (np.random.default_rng(1).integers(-40, 40, (4, 3, 1, 3)) / 32).astype(np.float32)
-    wanted = np.stack([ort.run(model, {"x": frame}, ort.OFF)[0] for frame in x])
+    expected = np.stack([ort.run(model, {"x": frame}, ort.OFF)[0] for frame in x])
     graph = once(tmp_path / "m.onnx")
-    np.testing.assert_array_equal(np.asarray(evaluate(graph, x)).reshape(wanted.shape), wanted)
+    np.testing.assert_array_equal(np.asarray(evaluate(graph, x)).reshape(expected.shape), expected)
 
 
-def test_without_such_a_loop_all_steps_are_built(tmp_path: Path) -> None:
+def test_other_loops_are_unrolled(tmp_path: Path) -> None:
     onnx.save(scan(1, 3, scan_input_directions=[1]), tmp_path / "m.onnx")
     problems = Collector()
     model = import_model(tmp_path / "m.onnx", problems)
     assert model is not None
-    graph = lower_once(model, lambda own: import_model(tmp_path / "m.onnx", own, once=True), None, problems)
+    graph = lower_once(model, lambda collector: import_model(tmp_path / "m.onnx", collector, once=True), None, problems)
     assert not any(isinstance(layer, Delay) for layer in graph.layers)
     assert [(d.code, d.node) for d in problems.warnings] == [("HG090", "--recurrence")]

@@ -1,4 +1,4 @@
-"""Gather, Split, Concat with constants and all that only moves elements, between quantizers: against onnxruntime."""
+"""Gather, Split, Concat with constants and other moves of elements between quantizers equal onnxruntime."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ i64 = np.int64
 
 
 class Moves(OnnxGraph):
-    """A quantizer, random moves of its codes, and a quantizer."""
+    """A graph of a quantizer, random moves of its codes, and a quantizer."""
 
     def __init__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> None:
         super().__init__(np.float32)
@@ -40,8 +40,8 @@ class Moves(OnnxGraph):
     def ints(self, values: Any) -> str:
         return self.const(np.asarray(values, i64), i64)
 
-    def any_axis(self, least: int = 1) -> int | None:
-        axes = [a for a, n in enumerate(self.shape) if n >= least]
+    def any_axis(self, minimum: int = 1) -> int | None:
+        axes = [a for a, n in enumerate(self.shape) if n >= minimum]
         return int(self.rng.choice(axes)) if axes else None
 
     def put(self, axis: int, size: int) -> None:
@@ -76,7 +76,7 @@ class Moves(OnnxGraph):
             self.put(axis, sizes[order[0]])
 
     def concat(self) -> None:
-        """With constants in front, behind, and between two parts."""
+        """A Concat with constants before, after, and between two parts."""
         axis, rng = self.any_axis(), self.rng
         assert axis is not None
 
@@ -90,8 +90,8 @@ class Moves(OnnxGraph):
         names = [self.last]
         if self.shape[axis] > 1 and rng.random() < 0.5:
             ranges = [self.ints([0]), self.ints([1]), self.ints([axis])]
-            rest = [self.ints([1]), self.ints([self.shape[axis]]), self.ints([axis])]
-            names = [self.add("Slice", [self.last, *ranges]), part(), self.add("Slice", [self.last, *rest])]
+            following = [self.ints([1]), self.ints([self.shape[axis]]), self.ints([axis])]
+            names = [self.add("Slice", [self.last, *ranges]), part(), self.add("Slice", [self.last, *following])]
         if rng.random() < 0.6:
             names.insert(0, part())
         if rng.random() < 0.6 or len(names) == 1:
@@ -108,13 +108,13 @@ class Moves(OnnxGraph):
         self.shape = tuple(n * count for n, count in zip(self.shape, counts, strict=True))
 
     def grouped(self) -> None:
-        """As keys for several queries each: another axis behind the second, along which all is repeated."""
+        """Repetition along a new axis after the second one, as for keys of several queries."""
         if len(self.shape) < 3 or np.prod(self.shape) > 200:
             return
         form = (*self.shape[:2], int(self.rng.integers(2, 4)), *self.shape[2:])
-        wide = self.add("Expand", [self.add("Unsqueeze", [self.last, self.ints([2])]), self.ints(form)])
+        expanded = self.add("Expand", [self.add("Unsqueeze", [self.last, self.ints([2])]), self.ints(form)])
         self.shape = (form[0], form[1] * form[2], *form[3:])
-        self.last = self.add("Reshape", [wide, self.ints(self.shape)])
+        self.last = self.add("Reshape", [expanded, self.ints(self.shape)])
 
     def rename(self) -> None:
         perm = self.rng.permutation(len(self.shape)).tolist()
@@ -144,14 +144,17 @@ class Moves(OnnxGraph):
         self.put(axis, self.shape[axis] + int(pads.sum()))
 
     def position(self) -> None:
-        """An Add of a constant of all elements, and a quantizer."""
+        """An Add of a constant per element, and a quantizer."""
         self.last = self.add("Add", [self.last, (self.rng.integers(-9, 9, self.shape) * 0.25).astype(np.float32)])
         self.zero = int(self.rng.integers(-9, 10))
         self.coded(np.float32(0.25), self.zero)
 
     def model(self) -> onnx.ModelProto:
         self.coded(np.float32(0.5), 1)
-        ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", self.first), (self.last, self.shape))]  # fmt: skip
+        ends = [
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+            for n, s in (("x", self.first), (self.last, self.shape))
+        ]
         return self.proto("moves", ends[:1], ends[1:], [("", 13)])
 
 
@@ -175,14 +178,14 @@ def inputs(model: onnx.ModelProto, count: int) -> Array:
 @pytest.mark.cases(4)
 @pytest.mark.parametrize("block", range(6))
 def test_random_moves_equal_onnxruntime(block: int, tmp_path: Path) -> None:
-    """The Model by its interpreter, the Graph by its own, and the file by onnxruntime."""
+    """Model and Graph, evaluated by their interpreters, equal the file in onnxruntime."""
     for seed in range(block * 10, block * 10 + 10):
         model = random_moves(seed, 6).model()
-        found = checked(model, tmp_path)
+        build = checked(model, tmp_path)
         x = inputs(model, 5)
-        wanted = np.stack([ort.run(model, {"x": one})[0] for one in x])
-        np.testing.assert_array_equal(interpret(found.model, x)[-1].value, wanted, str(seed))
-        np.testing.assert_array_equal(evaluate(found.graph, x[:, 0]).reshape(wanted.shape), wanted, str(seed))
+        expected = np.stack([ort.run(model, {"x": frame})[0] for frame in x])
+        np.testing.assert_array_equal(interpret(build.model, x)[-1].value, expected, str(seed))
+        np.testing.assert_array_equal(evaluate(build.graph, x[:, 0]).reshape(expected.shape), expected, str(seed))
 
 
 @pytest.mark.cases(2)
@@ -198,19 +201,19 @@ def test_random_moves_in_simulation(seed: int, tmp_path: Path) -> None:
 
 
 def test_gather_of_all_forms() -> None:
-    """Every rank and axis, indices of rank 0 to 2, negative ones; one part is a Slice, several are joined."""
+    """Every rank and axis, indices of rank 0 to 2, negative ones; one run is a Slice, several are concatenated."""
     rng = np.random.default_rng(0)
     for rank in range(1, 5):
         x = small(rng, rng.integers(2, 5, rank))
         for axis in range(-rank, rank):
             for indices in ([0], [1, 0], [-1], [0, 1], [[0, -1], [1, 1]], *([1] if rank > 1 else [])):
                 node, const = node_of("Gather", 2, axis=axis), np.asarray(indices, i64)
-                found: Any = imported_node(node, x.shape, "float32", [const])
-                if found.join is None:
+                gathered: Any = imported_node(node, x.shape, "float32", [const])
+                if gathered.join is None:
                     agrees(node, x, [const])
                 else:
-                    assert found.join[0].axis == axis % rank
-                    assert len(found.operand_ops) == len(runs(const.ravel() % x.shape[axis]))
+                    assert gathered.join[0].axis == axis % rank
+                    assert len(gathered.operand_ops) == len(runs(const.ravel() % x.shape[axis]))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +236,7 @@ def test_runs(indices: list[int], parts: list[tuple[int, int, int]]) -> None:
     ("indices", "axis", "code"),
     [([4], 1, "HG013"), ([-5], 1, "HG013"), ([0], 3, "HG013"), ([], 1, "HG013"), ([0.0], 1, "HG013")],
 )
-def test_gather_that_is_wrong(indices: list[Any], axis: int, code: str) -> None:
+def test_wrong_gathers_are_refused(indices: list[Any], axis: int, code: str) -> None:
     const = np.asarray(indices, None if indices else i64)
     assert code_of(node_of("Gather", 2, axis=axis), np.ones((2, 4), np.float32), [const]) == code
 

@@ -1,4 +1,4 @@
-"""Normalization: every form of it in files, as one step; held against an executor of the file."""
+"""Normalizations: every decomposition in files becomes one step, which equals an executor of the file."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def imported(model: onnx.ModelProto, tmp_path: Path) -> tuple[Model | None, Coll
 
 
 def lowered(model: onnx.ModelProto, tmp_path: Path) -> tuple[Model, Graph]:
-    found, problems = imported(model, tmp_path)
-    assert found is not None, problems.items
-    return found, lower(found, None, problems)
+    imported_model, problems = imported(model, tmp_path)
+    assert imported_model is not None, problems.items
+    return imported_model, lower(imported_model, None, problems)
 
 
 def executed(net: onnx.ModelProto, x: Array) -> Array:
-    """By onnxruntime, frame by frame."""
+    """The outputs of onnxruntime, frame by frame."""
     return np.concatenate([run(net, {"x": part[None]})[0] for part in x])
 
 
@@ -66,7 +66,7 @@ def test_both_interpreters_agree(form: str, bits: int, tmp_path: Path) -> None:
     model, graph = lowered(net, tmp_path)
     x = samples(net, 30)
     frames = reference.frames_of(graph, x)
-    layer = next(i for i, found in enumerate(graph.layers) if isinstance(found, NormRows))
+    layer = next(i for i, candidate in enumerate(graph.layers) if isinstance(candidate, NormRows))
     keys = reference.run_layers(graph, reference.encode_input(graph, frames))[layer]
     assert keys.min() >= graph.layers[layer].result.type.lo
     assert keys.max() <= graph.layers[layer].result.type.hi
@@ -74,7 +74,7 @@ def test_both_interpreters_agree(form: str, bits: int, tmp_path: Path) -> None:
 
 
 def edited(form: str, change: str) -> onnx.ModelProto:
-    """A decomposed normalization with one thing in it that makes it something else."""
+    """A decomposed normalization with one change, so that it is no normalization any more."""
     net = norm_net(form)
     constants = {t.name: t for t in net.graph.initializer}
     nodes = {n.output[0]: n for n in net.graph.node}
@@ -89,12 +89,12 @@ def edited(form: str, change: str) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("change", ["cube", "axes", "mean of another"])
-def test_what_is_something_else_is_no_layer_normalization(change: str, tmp_path: Path) -> None:
+def test_changed_patterns_are_no_layer_normalization(change: str, tmp_path: Path) -> None:
     model, _ = imported(edited("layer div", change), tmp_path)
     assert model is None or NormKind.LAYER not in {op.kind for op in normals(model)}
 
 
-def test_in_front_of_the_first_quantizer_the_host_does_it(tmp_path: Path) -> None:
+def test_the_host_normalizes_before_the_first_quantizer(tmp_path: Path) -> None:
     net = norm_net("LayerNormalization")
     norm = next(node for node in net.graph.node if node.op_type == "LayerNormalization")
     norm.input[0] = "x"
@@ -136,8 +136,8 @@ def test_groups_and_instances_of_images(opset: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["LayerNormalization", "layer div", "RMSNormalization"])
-def test_behind_the_last_quantizer(form: str, tmp_path: Path) -> None:
-    """The host computes it, also one that was taken apart."""
+def test_the_host_normalizes_after_the_last_quantizer(form: str, tmp_path: Path) -> None:
+    """The host computes a normalization at the end, also a decomposed one."""
     net = norm_net(form)
     at = next(i for i, node in enumerate(net.graph.node) if node.output[0] == "n")
     del net.graph.node[at + 1 :]

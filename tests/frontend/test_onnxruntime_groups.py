@@ -1,4 +1,4 @@
-"""The groups that onnxruntime fuses: held against its own optimized graph, and against the whole file that it runs."""
+"""The fused groups equal onnxruntime's: its optimized graph, and its results of the complete file."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _NAMES = {*GROUPS, *(g.fused for g in GROUPS.values()), *(g.floats for g in GROU
 
 
 def operators(graph: onnx.GraphProto) -> Counter[str]:
-    """Groups and their operators, by number; a Gemm of floats is a MatMul and an Add. Additions of floats do not count."""
-    found = Counter(node.op_type for node in graph.node if node.op_type in _NAMES)
-    found["MatMul"] += found.pop("Gemm", 0) + sum(node.op_type in ("MatMulNBits", "FusedGemm") for node in graph.node)
-    found["Conv"] += sum(node.op_type == "FusedConv" for node in graph.node)
-    found["Add"] = 0
-    return +found
+    """Counts of groups and their operators; a Gemm of floats counts as a MatMul, additions of floats do not count."""
+    counts = Counter(node.op_type for node in graph.node if node.op_type in _NAMES)
+    counts["MatMul"] += counts.pop("Gemm", 0) + sum(node.op_type in ("MatMulNBits", "FusedGemm") for node in graph.node)
+    counts["Conv"] += sum(node.op_type == "FusedConv" for node in graph.node)
+    counts["Add"] = 0
+    return +counts
 
 
 def optimized(model: onnx.ModelProto, arm: bool) -> onnx.ModelProto | None:
-    """What onnxruntime makes of a model; None where its own optimizer makes a graph of wrong types, which it refuses."""
+    """onnxruntime's optimized graph, or None if it has wrong types, so that onnxruntime refuses it."""
     try:
         return ort.optimized_graph(model, ort.EXTENDED, arm)
     except Exception as error:
@@ -46,7 +46,7 @@ def outputs(model: onnx.ModelProto, x: Array, arm: bool) -> Array:
 
 
 def imported(model: onnx.ModelProto, x: Array, runtime: str, folder: Path) -> Array:
-    """The Model's own result."""
+    """The result of the imported Model."""
     path = folder / "m.onnx"
     onnx.save(model, path)
     problems = Collector()
@@ -60,7 +60,7 @@ def imported(model: onnx.ModelProto, x: Array, runtime: str, folder: Path) -> Ar
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("block", range(12))
 def test_random_graphs_have_the_groups_of_the_optimized_graph(block: int, runtime: str, tmp_path: Path) -> None:
-    """Integers are equal; floats at the end of a group that is not fused differ in their last places at most."""
+    """Integers are equal; floats at the end of an unfused group differ in their last bits at most."""
     arm = runtime == "onnxruntime-arm"
     for seed in range(block * 25, block * 25 + 25):
         model, x = random_qdq(seed)
@@ -75,18 +75,18 @@ def test_random_graphs_have_the_groups_of_the_optimized_graph(block: int, runtim
         assert operators(ours.graph) == operators(theirs.graph), seed
         if any(node.op_type == "MatMulNBits" for node in theirs.graph.node):
             continue  # quantizes floats by itself
-        known = outputs(model, x, arm)
-        found = imported(model, x, runtime, tmp_path).reshape(known.shape)
-        if known.dtype == np.float32:
+        expected = outputs(model, x, arm)
+        results = imported(model, x, runtime, tmp_path).reshape(expected.shape)
+        if expected.dtype == np.float32:
             np.testing.assert_allclose(
-                found, known, rtol=0, atol=4e-6 * max(1.0, float(np.abs(known).max())), err_msg=str(seed)
+                results, expected, rtol=0, atol=4e-6 * max(1.0, float(np.abs(expected).max())), err_msg=str(seed)
             )
         else:
-            assert (found.astype(int) != known).mean() <= 0.02, seed  # float32 sums of layers that are not fused
+            assert (results.astype(int) != expected).mean() <= 0.02, seed  # float32 sums of layers that are not fused
 
 
 def qdq(runtime: str, dtype: str, op: str, *, shared: bool = False, codes_out: bool = False) -> onnx.ModelProto:
-    """x, quantized, with a constant or with itself through `op`; the result quantized, and dequantized again."""
+    """`op` of quantized x with a constant or itself; the result is quantized, and dequantized unless `codes_out`."""
     g = QdqGraph(np.random.default_rng(3))
     zero = 7 if dtype == "int8" else 131
     first = g.pair("x", (0.05, zero, dtype))
@@ -108,18 +108,18 @@ def qdq(runtime: str, dtype: str, op: str, *, shared: bool = False, codes_out: b
     "op, shape", [("Add", "constant"), ("Mul", "constant"), ("Add", "shared"), ("Mul", "shared"), ("MatMul", "codes")]
 )
 def test_int8_is_fused_on_arm_alone(op: str, shape: str, dtype: str, tmp_path: Path) -> None:
-    """A constant, a DequantizeLinear with two users, codes at the end: x86-64 keeps floats of int8 there."""
+    """A constant, a DequantizeLinear with two users, codes at the end: onnxruntime on x86-64 keeps floats for int8."""
     rng = np.random.default_rng(5)
     x = rng.normal(0, 2, (300, 4)).astype(np.float32)
     results = {}
     for runtime in RUNTIMES:
         model = qdq(runtime, dtype, op, shared=shape == "shared", codes_out=shape == "codes")
-        known = outputs(model, x, runtime == "onnxruntime-arm")
-        results[runtime] = imported(model, x, runtime, tmp_path).reshape(known.shape)
+        expected = outputs(model, x, runtime == "onnxruntime-arm")
+        results[runtime] = imported(model, x, runtime, tmp_path).reshape(expected.shape)
         # A layer that is not fused is summed in float32, in an order that ONNX leaves open.
         allowed = 3 if (op, dtype, runtime) == ("MatMul", "int8", "onnxruntime") else 0
-        assert (results[runtime] != known).sum() <= allowed
-        alone = imported(model, x, "onnx", tmp_path).reshape(known.shape)
+        assert (results[runtime] != expected).sum() <= allowed
+        alone = imported(model, x, "onnx", tmp_path).reshape(expected.shape)
         if dtype == "int8" and runtime == "onnxruntime":
             assert (alone == results[runtime]).all()
 
@@ -130,15 +130,15 @@ def test_pairs_in_a_row_become_one_also_across_an_identity(tmp_path: Path) -> No
     last = g.pair(g.node("Identity", first), (0.0039215665, 0, "uint8"))
     model = g.model(last, (1, 4), "float32", "float32")
     x = np.random.default_rng(1).uniform(0, 1, (400, 4)).astype(np.float32)
-    known = outputs(model, x, False)
+    expected = outputs(model, x, False)
     for runtime in RUNTIMES:
-        assert (imported(model, x, runtime, tmp_path).reshape(known.shape) == known).all()
-    assert (imported(model, x, "onnx", tmp_path).reshape(known.shape) != known).any()
+        assert (imported(model, x, runtime, tmp_path).reshape(expected.shape) == expected).all()
+    assert (imported(model, x, "onnx", tmp_path).reshape(expected.shape) != expected).any()
 
 
 @pytest.mark.parametrize("op", ["Add", "Mul", "AveragePool"])
 def test_codes_of_a_layer_that_become_uint8_for_the_operator_after_it(op: str, tmp_path: Path) -> None:
-    """onnxruntime adds uint8 codes; the layer before emits them."""
+    """onnxruntime adds uint8 codes, which the layer before emits."""
     g = QdqGraph(np.random.default_rng(3))
     meaning = (0.05, 9, "int8")
     first = g.pair("x", meaning)
@@ -155,13 +155,13 @@ def test_codes_of_a_layer_that_become_uint8_for_the_operator_after_it(op: str, t
     model = g.model(g.pair(y, (0.07, -5, "int8")), shape, "float32", "float32")
     x = np.random.default_rng(1).normal(0, 2, (300, *shape[1:])).astype(np.float32)
     for runtime in RUNTIMES:
-        known = outputs(model, x, runtime == "onnxruntime-arm")
-        assert (imported(model, x, runtime, tmp_path).reshape(known.shape) == known).all()
+        expected = outputs(model, x, runtime == "onnxruntime-arm")
+        assert (imported(model, x, runtime, tmp_path).reshape(expected.shape) == expected).all()
 
 
 @pytest.mark.parametrize("change", ["last input", "inputs", "outputs", "bytes", "zeros"])
 def test_broken_files_are_reported_where_they_are_read(change: str, tmp_path: Path) -> None:
-    """A node without inputs or outputs, a tensor of too few bytes, scales of 0: a diagnostic or a Model, no exception."""
+    """Nodes without inputs or outputs, too short tensors and scales of 0 give a diagnostic or a Model, no exception."""
     rng = np.random.default_rng(1)
     for seed in range(30):
         model, _ = random_qdq(seed)

@@ -1,4 +1,4 @@
-"""Convolutions as steps on images: every form against onnxruntime or the QONNX executor, in exact numbers."""
+"""Convolutions as steps on images equal onnxruntime or the QONNX executor, in exact numbers."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ f32 = np.float32
 
 
 def random_conv(rng: np.random.Generator) -> tuple[Array, tuple[int, ...], dict[str, Any]]:
-    """(data, shape of the weights, attributes) of a Conv that fits."""
-    points = int(rng.integers(1, 3))
+    """(data, shape of the weights, attributes) of a valid Conv."""
+    spatial_axes = int(rng.integers(1, 3))
     groups = int(rng.integers(1, 4))
-    own, each = (int(v) for v in rng.integers(1, 4, 2))
+    group_inputs, group_outputs = (int(v) for v in rng.integers(1, 4, 2))
     if rng.random() < 0.3:
-        own = 1  # depthwise, with a multiplier
-    kernel = rng.integers(1, 4, points).tolist()
-    attrs = random_window(rng, points)
+        group_inputs = 1  # depthwise, with a multiplier
+    kernel = rng.integers(1, 4, spatial_axes).tolist()
+    attrs = random_window(rng, spatial_axes)
     if groups > 1:
         attrs["group"] = groups
     if rng.random() < 0.5:
         attrs["kernel_shape"] = kernel
-    x = small(rng, (int(rng.integers(1, 3)), groups * own, *rng.integers(7, 12, points)))
-    return x, (groups * each, own, *kernel), attrs
+    x = small(rng, (int(rng.integers(1, 3)), groups * group_inputs, *rng.integers(7, 12, spatial_axes)))
+    return x, (groups * group_outputs, group_inputs, *kernel), attrs
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -46,7 +46,7 @@ def test_conv(seed: int) -> None:
 
 
 def test_codes_and_scales_of_weights() -> None:
-    """The codes are reordered with their channels last; the scale of every output stays its own, bit by bit."""
+    """The codes are reordered to channels last; the scale of every output is unchanged."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 16, (6, 2, 3, 2))
     scale = rng.uniform(0.01, 1, (6, 1, 1, 1)).astype(f32)
@@ -76,9 +76,12 @@ def test_channels_last(seed: int) -> None:
     x = small(rng, (1, *rng.integers(7, 10, points), groups * form[1]))
     outputs = form[0] * groups
     attrs = {
-        "kernel_shape": list(form[2:]), "strides": rng.integers(1, 3, points).tolist(), "group": groups,
-        "dilations": rng.integers(1, 3, points).tolist(), "pads": rng.integers(0, 3, 2 * points).tolist(),
-    }  # fmt: skip
+        "kernel_shape": list(form[2:]),
+        "strides": rng.integers(1, 3, points).tolist(),
+        "group": groups,
+        "dilations": rng.integers(1, 3, points).tolist(),
+        "pads": rng.integers(0, 3, 2 * points).tolist(),
+    }
     weight = small(rng, (outputs, *form[2:], form[1]))
     constants = [weight] + ([small(rng, outputs)] if seed % 2 else [])
     node = node_of("Conv", 1 + len(constants), domain=CHANNELS_LAST, **attrs)
@@ -96,21 +99,21 @@ def any_code(rng: np.random.Generator, dtype: str, shape: Any = ()) -> Array:
 
 @pytest.mark.parametrize("seed", range(24))
 def test_conv_integer(seed: int) -> None:
-    """Padding is with the data's zero point. Weights with zero points per output: onnxruntime has one only."""
+    """The padding is the data's zero point. Zero points per output of the weights are compared with a float Conv."""
     rng = np.random.default_rng(seed)
-    data, own = [("uint8", "int8"), ("uint8", "uint8"), ("int8", "int8")][seed % 3]
+    data, weight_type = [("uint8", "int8"), ("uint8", "uint8"), ("int8", "int8")][seed % 3]
     x, form, attrs = random_conv(rng)
     x = any_code(rng, data, x.shape)
-    weight = any_code(rng, own, form)
-    zeros = any_code(rng, own, form[0] if seed % 4 == 3 else ())
+    weight = any_code(rng, weight_type, form)
+    zeros = any_code(rng, weight_type, form[0] if seed % 4 == 3 else ())
     constants = [weight, any_code(rng, data), zeros]
     count = [1, 2, 3, 3][seed % 4]
     node = node_of("ConvInteger", 1 + count, **attrs)
     result = evaluated(imported(node, x, constants[:count]), x)
     if zeros.ndim and count == 3:
-        wide = (weight.astype(np.int64) - zeros.reshape(-1, *[1] * (weight.ndim - 1))).astype(f32)
+        float_weights = (weight.astype(np.int64) - zeros.reshape(-1, *[1] * (weight.ndim - 1))).astype(f32)
         shifted = x.astype(f32) - f32(constants[1])
-        expected = by_ort(node_of("Conv", 2, **attrs), shifted, [wide])[0].astype(np.int32)
+        expected = by_ort(node_of("Conv", 2, **attrs), shifted, [float_weights])[0].astype(np.int32)
     else:
         expected = by_ort(node, x, constants[:count])[0]
     np.testing.assert_array_equal(result, expected)
@@ -119,18 +122,18 @@ def test_conv_integer(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(24))
 def test_qlinear_conv(seed: int) -> None:
-    """One multiplication by fl(fl(sx * sw) / sy) behind the sum and its bias."""
+    """The sum and its bias are multiplied once, by fl(fl(sx * sw) / sy)."""
     rng = np.random.default_rng(seed)
-    dtype, own = [("uint8", "int8"), ("uint8", "uint8"), ("int8", "int8")][seed % 3]
+    dtype, weight_type = [("uint8", "int8"), ("uint8", "uint8"), ("int8", "int8")][seed % 3]
     x, form, attrs = random_conv(rng)
     x = any_code(rng, dtype, x.shape)
     per_channel = seed % 2 == 0
-    zero = np.zeros(form[0], own) if per_channel else any_code(rng, own)
+    zero = np.zeros(form[0], weight_type) if per_channel else any_code(rng, weight_type)
     scale = np.exp(rng.uniform(-5, 0, form[0] if per_channel else ())).astype(f32)
     sx = np.exp(rng.uniform(-5, 0)).astype(f32)
     sy = f32(sx * scale.max() * rng.uniform(50, 1000))
     # Pairs of uint8 * int8 products saturate in onnxruntime's kernels on processors without VNNI: weights of 7 bits.
-    weights = any_code(rng, own, form) // (2 if dtype != own else 1)
+    weights = any_code(rng, weight_type, form) // (2 if dtype != weight_type else 1)
     constants = [sx, any_code(rng, dtype), weights, scale, zero, sy, np.asarray(100).astype(dtype)]
     if seed % 4 < 2:
         constants.append(rng.integers(-5000, 5000, form[0]).astype(np.int32))
@@ -143,7 +146,7 @@ def test_qlinear_conv(seed: int) -> None:
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_qlinear_conv_with_channels_last(bias: bool) -> None:
-    """onnxruntime's own operator takes (n, h, w, c) with weights (o, i, h, w)."""
+    """onnxruntime's own operator has data (n, h, w, c) and weights (o, i, h, w)."""
     rng = np.random.default_rng(5)
     x = any_code(rng, "uint8", (1, 6, 7, 4))
     weights = [any_code(rng, "int8", (3, 4, 3, 2)) // 2, f32(0.03), np.int8(0)]  # of 7 bits, as above
@@ -163,9 +166,13 @@ def random_patches(rng: np.random.Generator) -> tuple[Array, dict[str, Any], tup
     kernel, stride, dilations = (rng.integers(1, 3, 2).tolist() for _ in range(3))
     pads = rng.integers(0, 3, 4).tolist() if rng.random() < 0.7 else [0] * 4
     attrs = {
-        "kernel_size": kernel, "stride": stride, "pad_amount": pads, "dilations": dilations,
-        "input_shape": str(x.shape), "pad_value": int(rng.choice([0, 3])),
-    }  # fmt: skip
+        "kernel_size": kernel,
+        "stride": stride,
+        "pad_amount": pads,
+        "dilations": dilations,
+        "input_shape": str(x.shape),
+        "pad_value": int(rng.choice([0, 3])),
+    }
     size = [
         (x.shape[1 + i] + pads[i] + pads[i + 2] - dilations[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in (0, 1)
     ]
@@ -197,9 +204,9 @@ def test_im2col_and_matmul_are_one_convolution(seed: int, depthwise: bool) -> No
     product = imported_node(node_of("MatMul", 2), shape, "float32", [weight]).outputs[0]
     patches, matmul = steps[-1][0], product[0][0]
     assert isinstance(matmul, ir.MatMul)
-    one = absorbed(patches, matmul)
-    assert one.groups == (channels if depthwise and channels > 1 else 1)
-    merged = [*steps[:-1], (one, product[0][1])]
+    convolution = absorbed(patches, matmul)
+    assert convolution.groups == (channels if depthwise and channels > 1 else 1)
+    merged = [*steps[:-1], (convolution, product[0][1])]
     np.testing.assert_array_equal(evaluated(merged, x), evaluated(steps, x) @ weight)
 
 

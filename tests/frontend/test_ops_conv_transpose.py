@@ -1,4 +1,4 @@
-"""ConvTranspose as a convolution of phases: against onnxruntime, in exact numbers."""
+"""ConvTranspose as a convolution of phases equals onnxruntime, in exact numbers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ f32 = np.float32
 @pytest.mark.parametrize("seed", range(80))
 def test_conv_transpose(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    points = int(rng.integers(1, 3))
-    groups, own, each = (int(v) for v in rng.integers(1, 4, 3))
-    kernel = rng.integers(1, 5, points).tolist()
-    attrs = random_window(rng, points, transposed=True)
-    strides = attrs.get("strides", [1] * points)
+    spatial_axes = int(rng.integers(1, 3))
+    groups, group_inputs, group_outputs = (int(v) for v in rng.integers(1, 4, 3))
+    kernel = rng.integers(1, 5, spatial_axes).tolist()
+    attrs = random_window(rng, spatial_axes, transposed=True)
+    strides = attrs.get("strides", [1] * spatial_axes)
     if "auto_pad" not in attrs:
         attrs["pads"] = [int(rng.integers(0, 2 + k // 2)) for k in kernel * 2]
     if rng.random() < 0.5:
@@ -31,9 +31,9 @@ def test_conv_transpose(seed: int) -> None:
         kernel = [max(k, s) for k, s in zip(kernel, strides, strict=True)]
     if groups > 1:
         attrs["group"] = groups
-    x = small(rng, (1, groups * own, *rng.integers(3, 6, points)))
-    weight = small(rng, (groups * own, each, *kernel))
-    constants = [weight] + ([small(rng, groups * each)] if seed % 2 else [])
+    x = small(rng, (1, groups * group_inputs, *rng.integers(3, 6, spatial_axes)))
+    weight = small(rng, (groups * group_inputs, group_outputs, *kernel))
+    constants = [weight] + ([small(rng, groups * group_outputs)] if seed % 2 else [])
     node = node_of("ConvTranspose", 1 + len(constants), **attrs)
     steps = imported(node, x, constants)
     np.testing.assert_array_equal(evaluated(steps, x), by_ort(node, x, constants)[0])
@@ -49,7 +49,7 @@ def test_conv_transpose_with_output_shape(mode: str, out: int) -> None:
 
 
 def test_scales_of_transposed_weights() -> None:
-    """The scale of an output goes with all its phases."""
+    """All phases of an output have its scale."""
     rng = np.random.default_rng(1)
     codes = rng.integers(-8, 8, (4, 3, 2, 2))  # two groups of two channels, three outputs each
     scale = 2.0 ** rng.integers(-6, 0, (1, 3, 1, 1)).astype(f32)
@@ -61,7 +61,7 @@ def test_scales_of_transposed_weights() -> None:
 
 
 def test_no_more_taps_than_needed() -> None:
-    """Kernel 4, stride 2, pads 1: every phase has two taps a side, no row too many is computed."""
+    """Kernel 4, stride 2, pads 1: every phase has two taps per axis, and no superfluous row is computed."""
     x, weight = np.ones((1, 3, 5, 5), f32), np.ones((3, 2, 4, 4), f32)
     steps = imported(node_of("ConvTranspose", 2, strides=[2, 2], pads=[1, 1, 1, 1]), x, [weight])
     (step,) = [op for op, _ in steps if isinstance(op, ir.Conv)]

@@ -1,4 +1,4 @@
-"""Resizing, cutting and padding of images as steps: against onnxruntime."""
+"""Resizing, slicing and padding of images as steps equals onnxruntime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ f32, i64 = np.float32, np.int64
 
 
 def repeats(node: Any, x: Array, constants: list[Any], opset: int, evenly: bool) -> bool:
-    """Imported exactly if onnxruntime repeats evenly; and then with the same result. A scale of a third may be refused."""
+    """The node is imported if and only if onnxruntime repeats evenly; scales of 1/3 and 1/5 may be refused."""
     code = code_of(node, x, constants, opset)
     third = x.shape[2] // constants[2][2] in (3, 5)
     assert code == ("" if evenly else "HG010") or (third and code == "HG010"), (x.shape, constants)
@@ -29,7 +29,7 @@ def repeats(node: Any, x: Array, constants: list[Any], opset: int, evenly: bool)
 @pytest.mark.parametrize("transform", sorted(_TRANSFORMS))
 @pytest.mark.parametrize("nearest", sorted(_ROUNDINGS))
 def test_resize_modes(transform: str, nearest: str) -> None:
-    """All combinations, factors 1 to 5 and halves to fifths: taken if and only if the result is even repetition."""
+    """All combinations of modes with factors 1 to 5 and 1/2 to 1/5: accepted if and only if the repetition is even."""
     opset = 11 if transform.startswith("tf_") else 19
     accepted = 0
     for size, factor, down in product([1, 3, 4], [1, 2, 3, 4, 5], [False, True]):
@@ -51,26 +51,26 @@ def test_resize_modes(transform: str, nearest: str) -> None:
 @pytest.mark.parametrize("rank", [3, 4])
 def test_resize_in_two_directions(rank: int, last: bool) -> None:
     rng = np.random.default_rng(rank)
-    points = slice(1, -1) if last else slice(2, None)
+    spatial = slice(1, -1) if last else slice(2, None)
     for scales in [(2, 3), (1, 2), (4, 1), (0.5, 2), (1, 0.25), (1, 1)]:
         x = small(rng, (1, *(4, 8)[4 - rank :], 3) if last else (1, 3, *(4, 8)[4 - rank :]))
-        given = np.ones(rank, f32)
-        given[points] = scales[4 - rank :]
+        numbers = np.ones(rank, f32)
+        numbers[spatial] = scales[4 - rank :]
         simple = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-        steps = agrees(node_of("Resize", 3, **simple), x, [None, given])
-        assert (steps == []) == (set(given.tolist()) == {1})
-        agrees(node_of("Resize", 2, mode="nearest"), x, [given], 10)
-        agrees(node_of("Upsample", 2, mode="nearest"), x, [given], 9) if min(scales) >= 1 else None
+        steps = agrees(node_of("Resize", 3, **simple), x, [None, numbers])
+        assert (steps == []) == (set(numbers.tolist()) == {1})
+        agrees(node_of("Resize", 2, mode="nearest"), x, [numbers], 10)
+        agrees(node_of("Upsample", 2, mode="nearest"), x, [numbers], 9) if min(scales) >= 1 else None
         if min(scales) >= 1:
-            agrees(node_of("Upsample", 1, mode="nearest", scales=given.tolist()), x, [], 7)
-        axes = {"axes": list(range(rank))[points]}
-        agrees(node_of("Resize", 3, **simple, **axes), x, [None, given[points]], 18)
-        sizes = (np.asarray(x.shape[points]) * given[points]).astype(i64)
+            agrees(node_of("Upsample", 1, mode="nearest", scales=numbers.tolist()), x, [], 7)
+        axes = {"axes": list(range(rank))[spatial]}
+        agrees(node_of("Resize", 3, **simple, **axes), x, [None, numbers[spatial]], 18)
+        sizes = (np.asarray(x.shape[spatial]) * numbers[spatial]).astype(i64)
         agrees(node_of("Resize", 4, **simple, **axes), x, [None, None, sizes], 18)
 
 
-def test_scale_one_is_nothing() -> None:
-    """But where it is not: a scale that only the size forgets, half a pixel too much."""
+def test_scale_one_adds_no_operation() -> None:
+    """Scales that round to the same size, and shifts by half a pixel, are refused."""
     x = np.ones((1, 1, 4, 4), f32)
     ones = np.ones(4, f32)
     for mode in ("nearest", "linear", "cubic"):
@@ -107,9 +107,9 @@ def test_slice(seed: int) -> None:
         starts[i] = first - size * int(rng.integers(0, 2)) if first else int(rng.choice([0, -size, -100]))
         ends[i] = last - size * int(rng.integers(0, 2)) if last < size else int(rng.choice([size, size + 5, 2**31]))
         steps[i] = rng.integers(1, 4)
-    given = axes - x.ndim * rng.integers(0, 2, len(axes))
-    agrees(node_of("Slice", 5), x, [starts, ends, given, steps])
-    agrees(node_of("Slice", 4), x, [starts, ends, given])
+    signed_axes = axes - x.ndim * rng.integers(0, 2, len(axes))
+    agrees(node_of("Slice", 5), x, [starts, ends, signed_axes, steps])
+    agrees(node_of("Slice", 4), x, [starts, ends, signed_axes])
     attrs = {"starts": starts.tolist(), "ends": ends.tolist(), "axes": axes.tolist()}
     agrees(node_of("Slice", 1, **attrs), x, [], 9)
 
@@ -133,24 +133,24 @@ def test_split() -> None:
 
 @pytest.mark.parametrize("rank", [2, 3, 4])
 def test_pad(rank: int) -> None:
-    """Any axes but the first, of any sign; the value in float32, and in integers."""
+    """Any axes but the first, pads of any sign, values in float32 and in integers."""
     rng = np.random.default_rng(rank)
     for _ in range(30):
         x = small(rng, (1, *rng.integers(4, 7, rank - 1)))
         pads = rng.integers(-1, 4, 2 * rank) * (rng.random(2 * rank) < 0.5)
         pads[[0, rank]] = 0
-        value = f32(rng.integers(-9, 9))
+        fill = f32(rng.integers(-9, 9))
         agrees(node_of("Pad", 2), x, [pads])
-        agrees(node_of("Pad", 3, mode="constant"), x, [pads, value])
-        agrees(node_of("Pad", 1, pads=pads.tolist(), value=float(value)), x, [], 10)
+        agrees(node_of("Pad", 3, mode="constant"), x, [pads, fill])
+        agrees(node_of("Pad", 1, pads=pads.tolist(), value=float(fill)), x, [], 10)
         axes = rng.permutation(np.arange(1, rank))
-        some = np.concatenate([pads[axes], pads[axes + rank]])
-        agrees(node_of("Pad", 4), x, [some, value, axes - rank], 18)
-        agrees(node_of("Pad", 3), x.astype(np.int8), [pads, np.int8(value)])
+        chosen_pads = np.concatenate([pads[axes], pads[axes + rank]])
+        agrees(node_of("Pad", 4), x, [chosen_pads, fill, axes - rank], 18)
+        agrees(node_of("Pad", 3), x.astype(np.int8), [pads, np.int8(fill)])
 
 
-def test_pad_needs_no_transposition_in_vain() -> None:
-    """Channels last, as rows and columns are the axes that grow; nothing for no pads."""
+def test_pad_avoids_superfluous_transposes() -> None:
+    """Tensors whose axes 1 and 2 are padded are images with channels last; pads of 0 add no operation."""
     x = np.ones((1, 4, 5, 3), f32)
     assert imported(node_of("Pad", 2), x, [np.zeros(8, i64)]) == []
     ((op, shape),) = imported(node_of("Pad", 2), x, [np.asarray([0, 1, 2, 0, 0, 3, 4, 0])])
@@ -177,9 +177,20 @@ INDEX = np.asarray([1], i64)
         ("Resize", X, [None, np.asarray([1, 1, 2e4, 2e4], f32)], {}, "HG004"),
         ("Resize", X, [None, None, None], {}, "HG020"),
         ("Resize", X, [None, np.asarray([1, 1, 2, 2], f32)], {"nearest_mode": "simple"}, "HG013"),
-        ("Resize", X, [np.zeros(8, f32), np.asarray([1, 1, 2, 2], f32)],
-         {"coordinate_transformation_mode": "tf_crop_and_resize"}, "HG010"),
-        ("Resize", X, [None, None, np.asarray([9, 12])], {"axes": [2, 3], "keep_aspect_ratio_policy": "not_larger"}, "HG010"),
+        (
+            "Resize",
+            X,
+            [np.zeros(8, f32), np.asarray([1, 1, 2, 2], f32)],
+            {"coordinate_transformation_mode": "tf_crop_and_resize"},
+            "HG010",
+        ),
+        (
+            "Resize",
+            X,
+            [None, None, np.asarray([9, 12])],
+            {"axes": [2, 3], "keep_aspect_ratio_policy": "not_larger"},
+            "HG010",
+        ),
         ("Resize", X, [None, None, np.asarray([1, 4, 12, 12])], {"keep_aspect_ratio_policy": "larger"}, "HG013"),
         ("DepthToSpace", X, [], {"blocksize": 3}, "HG013"),
         ("DepthToSpace", X, [], {"blocksize": 2, "mode": "RDC"}, "HG013"),
@@ -203,7 +214,7 @@ INDEX = np.asarray([1], i64)
         ("Split", X[..., :5], [], {"outputs": 2, "axis": 3}, "HG013"),
         ("Split", X, [], {"outputs": 2, "axis": 4}, "HG013"),
     ],
-)  # fmt: skip
+)
 def test_refused(op: str, x: Array, constants: list[Any], attrs: dict[str, Any], code: str) -> None:
     node = node_of(op, 1 + len(constants), **attrs)
     assert code_of(node, x, constants, 18) == code

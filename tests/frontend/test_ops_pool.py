@@ -1,4 +1,4 @@
-"""Pooling and reductions as steps on images: against onnxruntime or the QONNX executor."""
+"""Pooling and reductions as steps on images equal onnxruntime or the QONNX executor."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ f32, i64 = np.float32, np.int64
 
 
 def only(steps: Any, kind: Any) -> Any:
-    """The one operation of that kind."""
-    (found,) = [op for op, _ in steps if isinstance(op, kind)]
-    return found
+    """The single operation of this kind."""
+    (operation,) = [op for op, _ in steps if isinstance(op, kind)]
+    return operation
 
 
 def divided(steps: Any, x: Array, expected: Array) -> None:
-    """The result is the exact sum divided once; onnxruntime's is that sum times the count, but for its rounding."""
+    """The result is the exact sum, divided once; the sum is onnxruntime's result times the count, rounded."""
     result = evaluated(steps, x)
     ((division, shape),) = [(op, shape) for op, shape in steps if isinstance(op, Div)]
     counts = np.moveaxis(np.broadcast_to(division.value, shape), -1, 1).reshape(result.shape)
@@ -35,7 +35,7 @@ def divided(steps: Any, x: Array, expected: Array) -> None:
 
 
 def random_pool(rng: np.random.Generator) -> tuple[Array, dict[str, Any]]:
-    """Data, and attributes for which every window has a point of the data."""
+    """Data, and attributes for which every window has a pixel of the data."""
     points = int(rng.integers(1, 3))
     attrs: dict[str, Any] = {"kernel_shape": rng.integers(1, 5, points).tolist()}
     if rng.random() < 0.8:
@@ -76,7 +76,7 @@ def test_average_pool(seed: int) -> None:
 
 
 def test_kernels_larger_than_the_data() -> None:
-    """With ceil_mode, a window may reach behind the data on its own."""
+    """If ceil_mode is set, a window may extend beyond the data without pads."""
     x = np.asarray([[[3, -4]]], f32)
     for op, include in product(["MaxPool", "AveragePool"], [0, 1]):
         extra = {"count_include_pad": 1} if include and op == "AveragePool" else {}
@@ -84,7 +84,7 @@ def test_kernels_larger_than_the_data() -> None:
 
 
 def test_counts_differ_only_where_they_do() -> None:
-    """One number where all windows are full; an axis of its own only where padding is left out."""
+    """The divisor is one number if all windows are full, and has an axis for each axis with excluded padding."""
     x = np.ones((1, 2, 6, 5), f32)
     for pads, shape in [([0] * 4, (1, 1, 1, 1)), ([1, 0, 0, 0], (1, 5, 1, 1)), ([0, 1, 0, 0], (1, 1, 4, 1))]:
         steps = imported(node_of("AveragePool", 1, kernel_shape=[3, 3], pads=pads), x, [])
@@ -104,7 +104,7 @@ def test_global_pools(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("op", ["ReduceMean", "ReduceSum", "ReduceMax"])
 @pytest.mark.parametrize("shape", [(2, 3, 4, 5), (1, 4, 6)])
 def test_reductions(op: str, shape: tuple[int, ...]) -> None:
-    """Any axes that leave the first and another one; axes as attribute and as input, negative ones too."""
+    """Any axes except the first and another one, as attribute and as input, also negative."""
     rng = np.random.default_rng(len(shape))
     rank, checked = len(shape), 0
     for chosen in product([False, True], repeat=rank - 1):
@@ -113,10 +113,10 @@ def test_reductions(op: str, shape: tuple[int, ...]) -> None:
             continue
         for keep, late in product([0, 1], [False, True]):
             x = small(rng, shape)
-            given = [a - rank for a in reversed(axes)] if keep else axes
+            numbers = [a - rank for a in reversed(axes)] if keep else axes
             opset = 18 if late else 12
-            node = node_of(op, 2 if late else 1, keepdims=keep, **({} if late else {"axes": given}))
-            constants = [np.asarray(given, i64)] if late else []
+            node = node_of(op, 2 if late else 1, keepdims=keep, **({} if late else {"axes": numbers}))
+            constants = [np.asarray(numbers, i64)] if late else []
             steps, expected = imported(node, x, constants, opset), by_ort(node, x, constants, opset)[0]
             result = evaluated(steps, x)
             assert result.shape == expected.shape
@@ -145,8 +145,8 @@ def test_reductions_over_any_axes(op: str, shape: tuple[int, ...], axes: list[in
     x = small(np.random.default_rng(1), shape)
     for keep in (0, 1):
         node = node_of(op, 2, keepdims=keep)
-        given = [np.asarray(axes, i64)]
-        steps, expected = imported(node, x, given, 18), by_ort(node, x, given, 18)[0]
+        constants = [np.asarray(axes, i64)]
+        steps, expected = imported(node, x, constants, 18), by_ort(node, x, constants, 18)[0]
         only(steps, ir.Pool)
         if op == "ReduceMean":
             count = float(only(steps, Div).value.ravel()[0])
@@ -156,9 +156,9 @@ def test_reductions_over_any_axes(op: str, shape: tuple[int, ...], axes: list[in
 
 def test_all_axes_are_reduced_if_none_are_named() -> None:
     x = small(np.random.default_rng(1), (1, 3, 4))
-    for node, wanted in ((node_of("ReduceSum", 1, keepdims=0), ()), (node_of("ReduceSum", 2), (1, 1, 1))):
+    for node, expected_shape in ((node_of("ReduceSum", 1, keepdims=0), ()), (node_of("ReduceSum", 2), (1, 1, 1))):
         steps = imported(node, x, [None] * (len(node.input) - 1), 18)
-        assert steps[-1][1] == wanted
+        assert steps[-1][1] == expected_shape
         assert evaluated(steps, x).ravel() == x.sum()
 
 
@@ -172,7 +172,7 @@ def test_at_the_end_of_a_network_other_reductions_stay_with_the_host() -> None:
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("signed", [0, 1])
 def test_quant_avg_pool(layout: str, signed: int) -> None:
-    """Sum and shift; nothing is clipped. Inputs are whole numbers of `ibits`."""
+    """Sums are shifted and not clipped. Inputs are whole numbers of `ibits`."""
     rng = np.random.default_rng(signed)
     for kernel, stride, ibits, obits in product([1, 2, 3], [1, 2], [2, 4, 8], [2, 4, 8]):
         lo, hi = (-(1 << (ibits - 1)), 1 << (ibits - 1)) if signed else (0, 1 << ibits)
@@ -182,16 +182,23 @@ def test_quant_avg_pool(layout: str, signed: int) -> None:
         if layout == "NHWC":
             x, shape = np.ascontiguousarray(x.transpose(0, 2, 3, 1)), (1, *out, 2)
         node = node_of(
-            "QuantAvgPool2d", 1, domain="qonnx.custom_op.general", stride=stride, kernel=kernel, ibits=ibits,
-            obits=obits, signed=signed, data_layout=layout,
-        )  # fmt: skip
+            "QuantAvgPool2d",
+            1,
+            domain="qonnx.custom_op.general",
+            stride=stride,
+            kernel=kernel,
+            ibits=ibits,
+            obits=obits,
+            signed=signed,
+            data_layout=layout,
+        )
         np.testing.assert_array_equal(evaluated(imported(node, x, []), x), by_qonnx(node, x, [], shape))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("last", [0, 1])
 def test_qlinear_global_average_pool(dtype: str, last: int) -> None:
-    """Scales for which many sums fall next to the middle between two codes, where each float32 rounding counts."""
+    """Scales with many sums next to the midpoint of two codes, where each float32 rounding matters."""
     rng, info = np.random.default_rng(last), np.iinfo(dtype)
     for _ in range(60):
         h, w = (int(v) for v in rng.integers(1, 9, 2))
@@ -204,7 +211,7 @@ def test_qlinear_global_average_pool(dtype: str, last: int) -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_qlinear_average_pool(seed: int) -> None:
-    """With a scale of the data that is a power of two, no partial sum of onnxruntime is rounded either."""
+    """The data's scale is a power of two, so that onnxruntime rounds no partial sum either."""
     rng, dtype = np.random.default_rng(seed), ["int8", "uint8"][seed % 2]
     info, last = np.iinfo(dtype), seed // 2 % 2
     x, attrs = random_pool(rng)
@@ -229,11 +236,11 @@ def test_qlinear_average_pool(seed: int) -> None:
 def test_channels_last_pools(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, attrs = random_pool(rng)
-    points = x.ndim - 2
-    found = {k: attrs.get(k, [1] * points) for k in ("kernel_shape", "strides", "dilations")}
-    found |= {"pads": attrs.get("pads", [0] * 2 * points), "ceil_mode": attrs.get("ceil_mode", 0)}
+    spatial_axes = x.ndim - 2
+    window_attrs = {k: attrs.get(k, [1] * spatial_axes) for k in ("kernel_shape", "strides", "dilations")}
+    window_attrs |= {"pads": attrs.get("pads", [0] * 2 * spatial_axes), "ceil_mode": attrs.get("ceil_mode", 0)}
     x = np.ascontiguousarray(np.moveaxis(x, 1, -1))
-    node = node_of("MaxPool", 1, domain=CHANNELS_LAST, **found)
+    node = node_of("MaxPool", 1, domain=CHANNELS_LAST, **window_attrs)
     result = evaluated(imported(node, x, []), x)
     np.testing.assert_array_equal(result, by_qonnx(node, x, [], result.shape))
 
@@ -250,7 +257,7 @@ def test_max_pool_nhwc() -> None:
 
 @pytest.mark.parametrize("shape", [(1, 4, 5, 3), (1, 4, 3), (2, 3)])
 def test_channels_last_batch_norm(shape: tuple[int, ...]) -> None:
-    """In numbers for which every operation is exact; the channels are the last axis."""
+    """Numbers for which every operation is exact; the channels are the last axis."""
     rng = np.random.default_rng(0)
     x = small(rng, shape)
     var = 4.0 ** rng.integers(-2, 3, 3)
@@ -264,7 +271,7 @@ def test_channels_last_batch_norm(shape: tuple[int, ...]) -> None:
 
 
 def test_quant_avg_pool_takes_whole_annotations() -> None:
-    """The datatype annotation of the data changes nothing."""
+    """A datatype annotation of the data has no effect."""
     x = np.asarray([[[[1, 3], [2, 1]]]], f32)
     node = node_of(
         "QuantAvgPool2d", 1, domain="qonnx.custom_op.general", stride=1, kernel=2, ibits=2, obits=2, signed=0
@@ -303,7 +310,7 @@ INDEX = np.asarray([1], i64)
         ("QuantAvgPool2d", X, [], {"kernel": 2, "stride": 1, "ibits": 4, "obits": 33}, "HG021"),
         ("QuantAvgPool2d", X[0], [], {"kernel": 2, "stride": 1, "ibits": 4, "obits": 3}, "HG023"),
     ],
-)  # fmt: skip
+)
 def test_refused(op: str, x: Array, constants: list[Any], attrs: dict[str, Any], code: str) -> None:
     node = node_of(op, 1 + len(constants), **attrs)
     assert code_of(node, x, constants, 18) == code

@@ -1,4 +1,4 @@
-"""Average pools of a graph input of 8-bit codes: hardware's, and equal to onnxruntime, which computes them on the codes."""
+"""Hardware computes average pools of 8-bit inputs like onnxruntime, on the codes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ WINDOWS = {
 
 
 def compared(kind: str, scales: tuple[float, float], body: str, folder: Path) -> tuple[Array, Array]:
-    """The codes of the interpreter and of onnxruntime; nothing of the head is an operator of the host."""
+    """The codes of the interpreter and of onnxruntime; the host runs no operator."""
     first, last = scales
     model = parse_model(
-        f'<ir_version: 10, opset_import: ["" : 21]> net ({kind}[1, 2, 4, 4] x) => ({kind}[?] y) <float sx = {{{first}}}, '
+        f'<ir_version: 10, opset_import: ["" : 21]> net ({kind}[1, 2, 4, 4] x) => ({kind}[?] y) '
+        f"<float sx = {{{first}}}, "
         f"{kind} zx = {{7}}, float sy = {{{last}}}, {kind} zy = {{5}}, int64[2] shape = {{1, -1}}> "
         f"{{ f = DequantizeLinear(x, sx, zx) {body} y = QuantizeLinear(r, sy, zy) }}"
     )
@@ -46,7 +47,7 @@ def compared(kind: str, scales: tuple[float, float], body: str, folder: Path) ->
     info = np.iinfo(kind)
     x = np.random.default_rng(4).integers(info.min, info.max, (200, 2, 4, 4), endpoint=True).astype(kind)
     ours = reference.evaluate(graph, x)
-    return ours, np.concatenate([ort.run(model, {"x": one[None]})[0] for one in x])
+    return ours, np.concatenate([ort.run(model, {"x": frame[None]})[0] for frame in x])
 
 
 @pytest.mark.parametrize("scales", [(0.05, 0.1), (0.1, 0.1), (0.25, 0.25)])
@@ -68,14 +69,15 @@ def test_of_windows(body: str, scales: tuple[float, float], tmp_path: Path) -> N
     np.testing.assert_array_equal(ours, theirs)
 
 
-def test_with_a_flatten_behind_them_the_host_has_them(tmp_path: Path) -> None:
-    """onnxruntime moves no quantizer in front of Flatten: it averages floats, in the order that the host has too."""
+def test_the_host_averages_before_a_flatten(tmp_path: Path) -> None:
+    """onnxruntime moves no quantizer past Flatten: it averages floats, in the host's order."""
     model = parse_model(
-        '<ir_version: 10, opset_import: ["" : 21]> net (uint8[1, 2, 4, 4] x) => (uint8[1, 2] y) <float s = {0.1}, uint8 z = {5}> '
+        '<ir_version: 10, opset_import: ["" : 21]> net (uint8[1, 2, 4, 4] x) => (uint8[1, 2] y) '
+        "<float s = {0.1}, uint8 z = {5}> "
         "{ f = DequantizeLinear(x, s, z) a = GlobalAveragePool(f) r = Flatten(a) y = QuantizeLinear(r, s, z) }"
     )
     onnx.save(model, tmp_path / "m.onnx")
     graph = hlsgen.check(tmp_path / "m.onnx").graph
     x = np.random.default_rng(4).integers(0, 256, (200, 2, 4, 4)).astype(np.uint8)
-    theirs = np.concatenate([ort.run(model, {"x": one[None]})[0] for one in x])
+    theirs = np.concatenate([ort.run(model, {"x": frame[None]})[0] for frame in x])
     np.testing.assert_array_equal(reference.evaluate(graph, x), theirs)

@@ -1,4 +1,4 @@
-"""Sums over the points of an image between QDQ, with a constant behind them, are no average pools."""
+"""Sums over the pixels of an image between QDQ, followed by a constant, are no average pools."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from hlsgen.interpreter import graph as reference
 
 
 @pytest.mark.parametrize("op_type, constant", [("Mul", 0.0625), ("Mul", 0.5), ("Add", 3.0)])
-def test_sum_with_arithmetic_behind_it(op_type: str, constant: float, tmp_path: Path) -> None:
-    """Channels last, so that nothing stands between the sum and the constant. All scales are powers of two: exact."""
+def test_sum_followed_by_arithmetic(op_type: str, constant: float, tmp_path: Path) -> None:
+    """The channels are last, so that no node is between sum and constant. Scales are powers of two, thus exact."""
     arrays = {
-        "s": np.float32(0.125), "z": np.int8(0), "axes": np.array([1, 2]), "k": np.float32(constant),
+        "s": np.float32(0.125),
+        "z": np.int8(0),
+        "axes": np.array([1, 2]),
+        "k": np.float32(constant),
         "s2": np.float32(0.25),
-    }  # fmt: skip
+    }
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
         helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
@@ -29,10 +32,12 @@ def test_sum_with_arithmetic_behind_it(op_type: str, constant: float, tmp_path: 
         helper.make_node("QuantizeLinear", ["m", "s2", "z"], ["y"]),
     ]
     graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, 4, 3])],
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, 4, 3])],
         [helper.make_tensor_value_info("y", TensorProto.INT8, [1, 1, 1, 3])],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in arrays.items()],
-    )  # fmt: skip
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     path = tmp_path / "model.onnx"
     onnx.save(model, path)

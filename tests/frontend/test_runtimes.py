@@ -1,4 +1,4 @@
-"""Which runtime a build has the integers of, and where that is recorded."""
+"""The choice of the runtime whose integers a build reproduces, and its record."""
 
 from __future__ import annotations
 

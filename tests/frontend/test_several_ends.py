@@ -1,4 +1,4 @@
-"""Models of several inputs and outputs, against onnxruntime and the reference implementation of onnx, and in hardware."""
+"""Models of several inputs and outputs equal onnxruntime and onnx's reference implementation, also in hardware."""
 
 from __future__ import annotations
 
@@ -48,23 +48,25 @@ def built(case: Case, folder: Path) -> tuple[Build, Path]:
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_those_of_the_file(tmp_path: Path, name: str) -> None:
-    """In the integer reference and in hardware, frame by frame."""
+    """The integer reference and hardware equal the executor, frame by frame."""
     case = CASES[name]()
     _, folder = built(case, tmp_path)
     frames = case.frames(5)
     runs: Any = ReferenceEvaluator(case.proto()) if name in REFERENCE else ort.session(case.proto())
     expected = [dict(zip(case.outputs, runs.run(list(case.outputs), frame), strict=True)) for frame in frames]
-    several = {k: np.concatenate([frame[k] for frame in frames]) for k in case.inputs}
-    x = several if len(several) > 1 else next(iter(several.values()))
+    arrays = {k: np.concatenate([frame[k] for frame in frames]) for k in case.inputs}
+    x = arrays if len(arrays) > 1 else next(iter(arrays.values()))
     for backend in ("reference", "icarus"):
-        found = outputs_of(case, hlsgen.run(folder, x, backend))
+        outputs = outputs_of(case, hlsgen.run(folder, x, backend))
         for output in case.outputs:
-            wanted = np.concatenate([frame[output] for frame in expected])
-            assert found[output].dtype == wanted.dtype
-            near = (
-                np.abs(found[output] - wanted).max() < 1e-6 if output == "g" else (found[output] == wanted).all()
-            )  # what the host does of Sigmoid is rounded otherwise
-            assert near, (backend, output)
+            reference = np.concatenate([frame[output] for frame in expected])
+            assert outputs[output].dtype == reference.dtype
+            is_equal = (
+                np.abs(outputs[output] - reference).max() < 1e-6
+                if output == "g"
+                else (outputs[output] == reference).all()
+            )  # the host's Sigmoid is rounded differently
+            assert is_equal, (backend, output)
 
 
 @pytest.mark.slow
@@ -101,7 +103,7 @@ def test_certify_holds_the_parts(tmp_path: Path, change: tuple[str, object]) -> 
 
 
 def test_bytes_of_the_port(tmp_path: Path) -> None:
-    """`pack` puts the inputs one behind the other, `unpack` gives the outputs by name."""
+    """`pack` concatenates the inputs, `unpack` returns the outputs by name."""
     _, folder = built(inner_output(), tmp_path)
     (frame,) = inner_output().frames(1)
     data = np.frombuffer(hlsgen.pack(folder, frame), np.int8)
@@ -110,7 +112,7 @@ def test_bytes_of_the_port(tmp_path: Path) -> None:
     assert (np.concatenate([back["s"].ravel(), back["p"].ravel()]) == np.arange(50)).all()
 
 
-def test_what_inputs_are_refused(tmp_path: Path) -> None:
+def test_wrong_inputs_are_refused(tmp_path: Path) -> None:
     _, folder = built(inner_output(), tmp_path)
     (frame,) = inner_output().frames(1)
     for wrong in ({"a": frame["a"]}, {**frame, "c": frame["a"]}, {**frame, "b": frame["b"][:, :1]}, frame["a"]):
@@ -136,7 +138,7 @@ def test_types_by_name(tmp_path: Path) -> None:
 
 
 def test_codes_of_a_pair(tmp_path: Path) -> None:
-    """Where one operation joins both inputs, the integers of both are codes."""
+    """The integers of two inputs of one operation are codes."""
     names = ["a", "sa", "z", "b", "sb", "z", "sc", "z"]
     nodes = [helper.make_node("QLinearAdd", names, ["c"], domain="com.microsoft")]
     constants = {"sa": np.float32(0.5), "sb": np.float32(0.25), "sc": np.float32(0.5), "z": np.int8(0)}
@@ -154,7 +156,7 @@ def test_codes_of_a_pair(tmp_path: Path) -> None:
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("name", CASES)
 def test_host_code(tmp_path: Path, name: str) -> None:
-    """Python and C put the inputs into the frame and take the outputs out of it, as hlsgen does."""
+    """Python and C host code pack inputs and unpack outputs like hlsgen."""
     case = CASES[name]()
     build, folder = built(case, tmp_path)
     top = build.design.top
@@ -165,25 +167,29 @@ def test_host_code(tmp_path: Path, name: str) -> None:
     spec.loader.exec_module(host)
     assert host.self_test() == 0
     frames = case.frames(3)
-    several = {k: np.concatenate([frame[k] for frame in frames]) for k in case.inputs}
-    x = several if len(several) > 1 else next(iter(several.values()))
+    arrays = {k: np.concatenate([frame[k] for frame in frames]) for k in case.inputs}
+    x = arrays if len(arrays) > 1 else next(iter(arrays.values()))
     assert host.encode(x) == hlsgen.pack(folder, x)
     outputs = build.network.outputs[0].layout.frame_bytes
     data = np.random.default_rng(1).integers(0, 2, outputs).astype(np.uint8).tobytes()
     if name != "one_input":  # its Sigmoid is left to the user
-        found, wanted = (outputs_of(case, made) for made in (host.decode(data), hlsgen.unpack(folder, data)))
+        decoded, reference = (
+            outputs_of(case, unpacked) for unpacked in (host.decode(data), hlsgen.unpack(folder, data))
+        )
         for output in case.outputs:
-            assert (found[output].ravel() == wanted[output].ravel()).all()
+            assert (decoded[output].ravel() == reference[output].ravel()).all()
     self_tested(folder, top)
 
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_inputs_of_which_only_the_shape_counts(tmp_path: Path, count: int) -> None:
-    """They are no inputs of the core."""
+    """Inputs whose shape alone is used are no inputs of the core."""
     nodes = [
-        node("Shape", "n", "k"), node("Reshape", "a k", "ar"), *([] if count == 2 else [node("Add", "ar b", "s")]),
+        node("Shape", "n", "k"),
+        node("Reshape", "a k", "ar"),
+        *([] if count == 2 else [node("Add", "ar b", "s")]),
         node("MaxPool", "s" if count == 3 else "ar", "p", kernel_shape=[2]),
-    ]  # fmt: skip
+    ]
     inputs: Tensors = {"n": (INT8, [1, 2, 4]), "a": (INT8, [1, 4, 2]), "b": (INT8, [1, 2, 4])}
     case = Case({k: inputs[k] for k in list(inputs)[:count]}, {"p": (INT8, [1, 2, 3])}, nodes, {}, {})
     build, folder = built(case, tmp_path)
@@ -191,20 +197,20 @@ def test_inputs_of_which_only_the_shape_counts(tmp_path: Path, count: int) -> No
     del frame["n"]
     (expected,) = ort.session(case.proto()).run(None, {"n": np.zeros([1, 2, 4], np.int8), **frame})
     assert (hlsgen.run(folder, frame) == expected).all()
-    assert [one.name for one in build.model.all_inputs] == list(frame)
+    assert [source.name for source in build.model.all_inputs] == list(frame)
 
 
 def test_command_line(tmp_path: Path) -> None:
-    """Arrays by name in .npz, in and out."""
+    """Input and output are arrays by name in .npz."""
     runner, (build, folder) = CliRunner(), built(inner_output(), tmp_path)
     frame = inner_output().frames(2)
-    x = {name: np.concatenate([one[name] for one in frame]) for name in frame[0]}
+    x = {name: np.concatenate([sample[name] for sample in frame]) for name in frame[0]}
     np.savez(tmp_path / "x.npz", **x)
     called = ["run", str(folder), "--input", str(tmp_path / "x.npz"), "--json", "--output"]
-    done = runner.invoke(cli.app, [*called, str(tmp_path / "y.npz")])
-    assert json.loads(done.stdout)["output_shape"] == {"s": [2, 2, 4, 4], "p": [2, 2, 3, 3]}
-    found = np.load(tmp_path / "y.npz")
-    assert (found["s"] == x["a"] + x["b"]).all()
+    result = runner.invoke(cli.app, [*called, str(tmp_path / "y.npz")])
+    assert json.loads(result.stdout)["output_shape"] == {"s": [2, 2, 4, 4], "p": [2, 2, 3, 3]}
+    outputs = np.load(tmp_path / "y.npz")
+    assert (outputs["s"] == x["a"] + x["b"]).all()
     assert runner.invoke(cli.app, [*called, str(tmp_path / "y.npy")]).exit_code == 1
     packed = runner.invoke(cli.app, ["pack", str(folder), str(tmp_path / "x.npz"), "-o", str(tmp_path / "in.bin")])
     assert packed.exit_code == 0
@@ -216,13 +222,13 @@ def test_command_line(tmp_path: Path) -> None:
 
 
 def test_types_on_the_command_line(tmp_path: Path) -> None:
-    """A type for one input and one for all others; or a sample of each."""
+    """A type for one input and one for all others, or a sample of each."""
     case, runner = fixed_inputs(), CliRunner()
     onnx.save(case.proto(), tmp_path / "m.onnx")
     np.savez(tmp_path / "x.npz", **case.frames(1)[0])
     for options in (["--input", "x=fixed:8,5", "--input", "fixed:10,5"], ["--calibrate", str(tmp_path / "x.npz")]):
-        done = runner.invoke(cli.app, ["build", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "build"), *options])
-        assert done.exit_code == 0, done.stderr
+        result = runner.invoke(cli.app, ["build", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "build"), *options])
+        assert result.exit_code == 0, result.stderr
         written = json.loads((tmp_path / "build" / "manifest.json").read_text())["options"]["input"]
         assert set(written) == ({"x", ""} if "--input" in options else {"x", "y"})
         assert hlsgen.certify(tmp_path / "build").ok
@@ -239,7 +245,7 @@ def foreign_suites() -> ModuleType:
 
 
 def test_integers_of_a_suite_for_float_tensors(tmp_path: Path) -> None:
-    """Deeploy stores all arrays as int64: they are numbers of the declared type, and the input needs a fixed-point type."""
+    """Deeploy stores arrays as int64, which are numbers of the declared type; the input needs a fixed-point type."""
     weights = helper.make_tensor("w", onnx.TensorProto.FLOAT, (4, 2), [1, -2, 3, 4, -5, 6, 7, 8])
     ends = [
         helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
@@ -255,22 +261,22 @@ def test_integers_of_a_suite_for_float_tensors(tmp_path: Path) -> None:
 
 
 def test_suites_of_others(tmp_path: Path) -> None:
-    """A test in Deeploy's form and one in that of onnx, of which the second has a wrong number."""
+    """A test in Deeploy's layout, and one in onnx's with a wrong number."""
     suites = foreign_suites()
     case = inner_output()
     (frame,) = case.frames(1)
     outputs = dict(zip(case.outputs, ort.session(case.proto()).run(list(case.outputs), frame), strict=True))
-    one, other = tmp_path / "one", tmp_path / "other"
-    (other / "test_data_set_0").mkdir(parents=True)
-    one.mkdir()
-    onnx.save(case.proto(), one / "network.onnx")
-    np.savez(one / "inputs.npz", **frame)
-    np.savez(one / "outputs.npz", **outputs)
-    onnx.save(case.proto(), other / "model.onnx")
+    deeploy_test, onnx_test = tmp_path / "one", tmp_path / "other"
+    (onnx_test / "test_data_set_0").mkdir(parents=True)
+    deeploy_test.mkdir()
+    onnx.save(case.proto(), deeploy_test / "network.onnx")
+    np.savez(deeploy_test / "inputs.npz", **frame)
+    np.savez(deeploy_test / "outputs.npz", **outputs)
+    onnx.save(case.proto(), onnx_test / "model.onnx")
     outputs["p"] = outputs["p"] ^ 1
     for kind, arrays in (("input", frame), ("output", outputs)):
         for number, array in enumerate(arrays.values()):
-            onnx.save_tensor(numpy_helper.from_array(array), str(other / "test_data_set_0" / f"{kind}_{number}.pb"))
-    found = [suites.held(suites.read(path), "reference") for path in suites.tests_in(tmp_path)]
-    assert [(r.test, r.state) for r in found] == [("one", "equal"), ("other", "differs")]
-    assert "18 of 18 differ" in found[1].reason
+            onnx.save_tensor(numpy_helper.from_array(array), str(onnx_test / "test_data_set_0" / f"{kind}_{number}.pb"))
+    results = [suites.held(suites.read(path), "reference") for path in suites.tests_in(tmp_path)]
+    assert [(r.test, r.state) for r in results] == [("one", "equal"), ("other", "differs")]
+    assert "18 of 18 differ" in results[1].reason

@@ -1,4 +1,4 @@
-"""Sums of several tensors, products with vectors and stacks of matrices, TopK with both outputs, Swish, Resize by policy."""
+"""Sums of several tensors, products with vectors and stacks, TopK with both outputs, Swish, Resize by policy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onnx.reference import ReferenceEvaluator
 from hlsgen.interpreter import graph as reference
 
 Array = NDArray[Any]
-#: Powers of two: then float32 rounds nothing, whatever the order of a sum is.
+#: Powers of two, so that float32 sums are exact in any order.
 STEP, MIDDLE = np.float32(2**-5), np.uint8(128)
 
 
@@ -46,41 +46,43 @@ def samples(shape: tuple[int, ...], count: int = 48) -> Array:
 
 
 def assert_equal(
-    made: onnx.ModelProto, shape: tuple[int, ...], directory: Path, *, by_onnx: bool = False
+    model: onnx.ModelProto, shape: tuple[int, ...], directory: Path, *, by_onnx: bool = False
 ) -> list[Array]:
-    """All outputs of the file, compared with an executor on whole frames; what that gives."""
-    graph = integer_models.compiled(made, directory).graph
+    """Check all outputs of the file against an executor on complete frames; returns the executor's outputs."""
+    graph = integer_models.compiled(model, directory).graph
     x = samples(shape)
     frames = x.reshape(-1, *shape[1:]) if shape[0] == 1 else x
-    got: Any = reference.run_output(graph, reference.encode_input(graph, reference.frames_of(graph, frames)))
-    got = reference.named_outputs(graph, got) if graph.outputs else {"": reference.decode_output(graph, got)}
-    run = ReferenceEvaluator(made) if by_onnx else ort.session(made)
+    outputs: Any = reference.run_output(graph, reference.encode_input(graph, reference.frames_of(graph, frames)))
+    outputs = (
+        reference.named_outputs(graph, outputs) if graph.outputs else {"": reference.decode_output(graph, outputs)}
+    )
+    run = ReferenceEvaluator(model) if by_onnx else ort.session(model)
     expected = [np.stack(part) for part in zip(*(run.run(None, {"x": frame}) for frame in x), strict=True)]
-    for one, other in zip(got.values(), expected, strict=True):
-        assert one.dtype == other.dtype
-        assert (one.reshape(other.shape) == other).all()
+    for output, reference_output in zip(outputs.values(), expected, strict=True):
+        assert output.dtype == reference_output.dtype
+        assert (output.reshape(reference_output.shape) == reference_output).all()
     return expected
 
 
 @pytest.mark.parametrize("op", ["Sum", "Max", "Min"])
 @pytest.mark.parametrize("constant", [False, True])
-def test_of_several_tensors(op: str, constant: bool, tmp_path: Path) -> None:
+def test_operators_of_several_tensors(op: str, constant: bool, tmp_path: Path) -> None:
     graph = Graph()
     data = pair(graph, "x")
     parts = [data, graph.add("Relu", [data]), graph.add("Neg", [data])]
     if constant:
         parts.insert(1, np.arange(6, dtype=np.float32) * STEP)  # type: ignore[arg-type]
-    made = finished(graph, [pair(graph, graph.add(op, parts), np.float32(2**-4))], (1, 6))
-    assert_equal(made, (1, 6), tmp_path)
+    model = finished(graph, [pair(graph, graph.add(op, parts), np.float32(2**-4))], (1, 6))
+    assert_equal(model, (1, 6), tmp_path)
 
 
 def test_sum_of_three_layers(tmp_path: Path) -> None:
-    """Of different tensors: sums of sums in hardware."""
+    """A sum of three layers is a sum of sums in hardware."""
     graph = Graph()
     data = pair(graph, "x")
     parts = [pair(graph, graph.add("MatMul", [data, weights((6, n), graph)]), STEP) for n in (5, 5, 5)]
-    made = finished(graph, [pair(graph, graph.add("Sum", parts), np.float32(2**-3))], (1, 6))
-    assert_equal(made, (1, 6), tmp_path)
+    model = finished(graph, [pair(graph, graph.add("Sum", parts), np.float32(2**-3))], (1, 6))
+    assert_equal(model, (1, 6), tmp_path)
 
 
 @pytest.mark.parametrize("shape", [(1, 6), (1, 3, 6), (1, 2, 3, 6)])
@@ -98,15 +100,21 @@ def test_vector_by_matrix(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "data, stack",
-    [((1, 2, 4, 6), (2, 6, 5)), ((2, 4, 6), (2, 6, 5)), ((1, 4, 6), (3, 6, 5)), ((1, 6), (2, 6, 3)), ((1, 2, 4, 6), (1, 2, 6, 5))],
-)  # fmt: skip
+    [
+        ((1, 2, 4, 6), (2, 6, 5)),
+        ((2, 4, 6), (2, 6, 5)),
+        ((1, 4, 6), (3, 6, 5)),
+        ((1, 6), (2, 6, 3)),
+        ((1, 2, 4, 6), (1, 2, 6, 5)),
+    ],
+)
 def test_stack_of_matrices(data: tuple[int, ...], stack: tuple[int, ...], tmp_path: Path) -> None:
     graph = Graph()
     product = graph.add("MatMul", [pair(graph, "x"), weights(stack, graph)])
     assert_equal(finished(graph, [pair(graph, product, np.float32(2**-3))], data), data, tmp_path)
 
 
-def test_stack_that_neither_fits_nor_is_one_is_refused(tmp_path: Path) -> None:
+def test_stack_of_another_shape_is_refused(tmp_path: Path) -> None:
     graph = Graph()
     product = graph.add("MatMul", [pair(graph, "x"), weights((3, 1, 6, 5), graph)])
     integer_models.refused(finished(graph, [product], (1, 2, 4, 6)), tmp_path, "HG023")
@@ -125,8 +133,8 @@ def test_both_outputs_of_topk(count: int, tmp_path: Path) -> None:
 def test_swish(alpha: float | None, tmp_path: Path) -> None:
     graph = Graph()
     attributes = {} if alpha is None else {"alpha": alpha}
-    made = finished(graph, [pair(graph, graph.add("Swish", [pair(graph, "x")], **attributes))], (1, 6), 24)
-    assert_equal(made, (1, 6), tmp_path, by_onnx=True)
+    model = finished(graph, [pair(graph, graph.add("Swish", [pair(graph, "x")], **attributes))], (1, 6), 24)
+    assert_equal(model, (1, 6), tmp_path, by_onnx=True)
 
 
 @pytest.mark.parametrize("policy, sizes", [("not_larger", [8, 9]), ("not_smaller", [6, 8]), ("stretch", [8, 4])])
@@ -134,9 +142,14 @@ def test_resize_that_keeps_the_aspect_ratio(policy: str, sizes: list[int], tmp_p
     graph = Graph()
     inputs = [pair(graph, "x"), "", "", np.array(sizes, np.int64)]
     image = graph.add(
-        "Resize", inputs, mode="nearest", axes=[2, 3], keep_aspect_ratio_policy=policy,
-        coordinate_transformation_mode="asymmetric", nearest_mode="floor",
-    )  # fmt: skip
-    made = finished(graph, [pair(graph, image)], (1, 2, 4, 4), 18)
-    (expected,) = assert_equal(made, (1, 2, 4, 4), tmp_path)
+        "Resize",
+        inputs,
+        mode="nearest",
+        axes=[2, 3],
+        keep_aspect_ratio_policy=policy,
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode="floor",
+    )
+    model = finished(graph, [pair(graph, image)], (1, 2, 4, 4), 18)
+    (expected,) = assert_equal(model, (1, 2, 4, 4), tmp_path)
     assert expected.shape[-2:] == ((8, 4) if policy == "stretch" else (8, 8))

@@ -1,4 +1,4 @@
-"""Trilu keeps one triangle of a matrix: of data and of constants, on either side of any diagonal."""
+"""Trilu of data and of constants, for both triangles and any diagonal."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import hlsgen
 
 
 def triangles(upper: int, diagonal: int) -> onnx.ModelProto:
-    """The triangle of the data, plus that of a constant in which no number is like another."""
-    net, place = Net((1, 3, 4)).quant(0.25, bits=5.0), np.array(diagonal)
-    data = net.then("Trilu", place, upper=upper).last
-    net.node("Trilu", np.arange(1, 13, dtype=np.float32).reshape(3, 4) / 4, place, upper=upper)
+    """The triangle of the data plus the triangle of a constant of different numbers."""
+    net, k = Net((1, 3, 4)).quant(0.25, bits=5.0), np.array(diagonal)
+    data = net.then("Trilu", k, upper=upper).last
+    net.node("Trilu", np.arange(1, 13, dtype=np.float32).reshape(3, 4) / 4, k, upper=upper)
     return newer(net.node("Add", data, net.last).quant(0.25, bits=6.0).model())
 
 

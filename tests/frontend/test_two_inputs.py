@@ -1,4 +1,4 @@
-"""Models of two inputs: QuantizedAdd, and onnxruntime's QLinearAdd and QLinearMul, also between QDQ."""
+"""Models with two inputs: QuantizedAdd, and onnxruntime's QLinearAdd and QLinearMul, also as QDQ."""
 
 from __future__ import annotations
 
@@ -26,9 +26,12 @@ def model(nodes: list[onnx.NodeProto], dtype: Any, constants: dict[str, Any], in
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     sources = [helper.make_tensor_value_info(name, kind, SHAPE) for name in inputs]
     graph = helper.make_graph(
-        nodes, "pair", sources, [helper.make_tensor_value_info("c", kind, SHAPE)],
+        nodes,
+        "pair",
+        sources,
+        [helper.make_tensor_value_info("c", kind, SHAPE)],
         [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
-    )  # fmt: skip
+    )
     opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1), domain_hlsgen.opset_import()]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
@@ -40,8 +43,8 @@ def operands(dtype: Any, frames: int, seed: int = 0) -> tuple[Array, Array]:
     return a.astype(dtype), b.astype(dtype)
 
 
-def built(made: onnx.ModelProto, folder: Path, **options: Any) -> Path:
-    onnx.save(made, folder / "m.onnx")
+def built(proto: onnx.ModelProto, folder: Path, **options: Any) -> Path:
+    onnx.save(proto, folder / "m.onnx")
     hlsgen.build(folder / "m.onnx", folder / "build", hlsgen.Options(**options))
     return folder / "build"
 
@@ -50,7 +53,7 @@ def built(made: onnx.ModelProto, folder: Path, **options: Any) -> Path:
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("parameters", [Parameters(-3, 7, 2, 300, 250, 3, 13), WILD, Parameters(0, 0, 0, 9, 9, 1, -3)])
 def test_quantized_add(tmp_path: Path, parameters: Parameters) -> None:
-    """The node of the hlsgen domain, with wraps, in hardware."""
+    """QuantizedAdd of the hlsgen domain, with sums that wrap, in hardware."""
     build = built(model([domain_hlsgen.make_quantized_add("a", "b", "c", parameters)], np.int8, {}), tmp_path)
     a, b = operands(np.int8, 400)
     simulators = ["verilator"] if parameters != WILD else ["verilator", "icarus"]
@@ -61,13 +64,13 @@ def test_quantized_add(tmp_path: Path, parameters: Parameters) -> None:
 
 @pytest.mark.slow
 def test_quantized_add_of_a_constant(tmp_path: Path) -> None:
-    other = np.arange(-6, 6, dtype=np.int8).reshape(SHAPE)
+    constant = np.arange(-6, 6, dtype=np.int8).reshape(SHAPE)
     a, _ = operands(np.int8, 300)
     for inputs, node in (("a", ("a", "b", "c")), ("b", ("a", "b", "c"))):
-        constants = {"b" if inputs == "a" else "a": other}
-        made = model([domain_hlsgen.make_quantized_add(*node, WILD)], np.int8, constants, inputs)
-        build = built(made, tmp_path)
-        expected = WILD.apply(a, other) if inputs == "a" else WILD.apply(other, a)
+        constants = {"b" if inputs == "a" else "a": constant}
+        proto = model([domain_hlsgen.make_quantized_add(*node, WILD)], np.int8, constants, inputs)
+        build = built(proto, tmp_path)
+        expected = WILD.apply(a, constant) if inputs == "a" else WILD.apply(constant, a)
         for backend in ("reference", "icarus"):
             assert (hlsgen.run(build, a, backend) == expected).all()
 
@@ -86,7 +89,7 @@ CASES = [(op, dtype, seed) for op in ("Add", "Mul") for dtype in (np.int8, np.ui
 @pytest.mark.cases(2)
 @pytest.mark.parametrize(("op", "dtype", "seed"), CASES)
 def test_qlinear_equals_onnxruntime(tmp_path: Path, op: str, dtype: Any, seed: int) -> None:
-    """Odd seeds: in QDQ form. Decimal scales have ties that float32 rounds both ways."""
+    """Odd seeds use QDQ. Decimal scales have ties that float32 rounds both ways."""
     rng = np.random.default_rng(seed)
     constants = parameters(rng, dtype, op)
     if seed == 2:
@@ -105,10 +108,10 @@ def test_qlinear_equals_onnxruntime(tmp_path: Path, op: str, dtype: Any, seed: i
     else:
         names = ["a", "sa", "za", "b", "sb", "zb", "sc", "zc"]
         nodes = [helper.make_node(f"QLinear{op}", names, ["c"], domain="com.microsoft")]
-    made = model(nodes, dtype, constants)
-    build = built(made, tmp_path)
+    proto = model(nodes, dtype, constants)
+    build = built(proto, tmp_path)
     a, b = operands(dtype, 300, seed)
-    session = ort.session(made)
+    session = ort.session(proto)
     expected = np.concatenate([session.run(None, {"a": x[None], "b": y[None]})[0] for x, y in zip(a, b, strict=True)])
     for backend in ("reference", "verilator") if seed < 2 else ("reference",):
         assert (hlsgen.run(build, {"a": a, "b": b}, backend) == expected).all()
@@ -118,17 +121,17 @@ def test_fixed_point_add(tmp_path: Path) -> None:
     """--add fixed-point: multipliers and a shift, at most one code away from the float chain."""
     constants = parameters(np.random.default_rng(7), np.int8, "Add")
     names = ["a", "sa", "za", "b", "sb", "zb", "sc", "zc"]
-    made = model([helper.make_node("QLinearAdd", names, ["c"], domain="com.microsoft")], np.int8, constants)
-    build = built(made, tmp_path, add="fixed-point")
+    proto = model([helper.make_node("QLinearAdd", names, ["c"], domain="com.microsoft")], np.int8, constants)
+    build = built(proto, tmp_path, add="fixed-point")
     assert "m_hg_pair_add #(" in (build / "rtl" / "m.v").read_text()
     a, b = operands(np.int8, 400)
-    session = ort.session(made)
+    session = ort.session(proto)
     expected = np.concatenate([session.run(None, {"a": x[None], "b": y[None]})[0] for x, y in zip(a, b, strict=True)])
     y = hlsgen.run(build, {"a": a, "b": b}, "verilator")
     assert np.abs(y.astype(int) - expected).max() <= 1
 
 
-def test_what_two_inputs_cannot_be(tmp_path: Path) -> None:
+def test_wrong_inputs_are_refused(tmp_path: Path) -> None:
     build = built(model([domain_hlsgen.make_quantized_add("a", "b", "c", WILD)], np.int8, {}), tmp_path)
     a, b = operands(np.int8, 3)
     for wrong in ({"a": a}, {"a": a, "x": b}, {"a": a, "b": b[:2]}):

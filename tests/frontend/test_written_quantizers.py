@@ -1,4 +1,4 @@
-"""Quantizers written as arithmetic, for data and weights: the whole file equals onnxruntime, in 8-bit hardware."""
+"""Quantizers as arithmetic on data and weights: the file equals onnxruntime, in 8-bit hardware."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ f32, i32 = np.float32, np.int32
 RNG = np.random.default_rng(11)
 WEIGHTS, BIAS = RNG.standard_normal((6, 4)).astype(f32), RNG.integers(-9, 10, 4).astype(f32) / 4
 IMAGES = RNG.standard_normal((4, 2, 3, 3)).astype(f32)
-#: Adds the nodes of a quantizer of one scale behind the last tensor.
+#: Adds the nodes of a quantizer with one scale after the last tensor.
 Quantizer = Callable[[Net, Array], Net]
 
 
@@ -79,12 +79,20 @@ def in_integers(net: Net, s: Array) -> Net:
 
 
 ALL: list[Quantizer] = [
-    divided, by_reciprocal, symmetric, clipped_first, clipped_as_reals, added_first, floored, through_codes, in_integers,
-]  # fmt: skip
+    divided,
+    by_reciprocal,
+    symmetric,
+    clipped_first,
+    clipped_as_reals,
+    added_first,
+    floored,
+    through_codes,
+    in_integers,
+]
 
 
 def network(quantizer: Quantizer, form: str) -> tuple[onnx.ModelProto, Array]:
-    """A quantizer, a layer of weights that it quantizes as well, a quantizer; and samples. All scales are powers of two."""
+    """(model, samples) of a layer with quantizers of data, weights and result. All scales are powers of two."""
     image = form == "Conv"
     net = Net((1, 2, 5, 5) if image else (1, 6))
     data = quantizer(net, num(2.0**-6)).last
