@@ -15,10 +15,10 @@ from hlsgen.frontend.graph_inputs import parse_datatype
 from hlsgen.frontend.import_options import ImportOptions
 from hlsgen.frontend.importer import GraphImporter
 from hlsgen.frontend.load import read_model, self_contained
+from hlsgen.frontend.model_diagnostics import report_float_model, report_stuck
 from hlsgen.frontend.onnx_graph import all_nodes, name_all
 from hlsgen.frontend.onnxruntime_groups import fuse_groups
 from hlsgen.frontend.runtimes import runtime_of
-from hlsgen.frontend.whole_model import report_float_model, report_stuck
 from hlsgen.ir import Model
 
 __all__ = ["grouped", "import_model", "parse_datatype", "self_contained"]

@@ -18,10 +18,10 @@ from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, attributes,
 from hlsgen.frontend.domains import MICROSOFT, ONNX, QONNX
 from hlsgen.frontend.expansion import Expansion, Part, axis_of, renamed, stack_of
 from hlsgen.frontend.initializers import tensor_array
-from hlsgen.frontend.loop_once import Loop, not_shared, shared_body
 from hlsgen.frontend.onnx_graph import captured, graphs_of
 from hlsgen.frontend.ops_attention import ATTENTION, MULTI_HEAD, attention, multi_head_attention
 from hlsgen.frontend.quant_lstm import QUANT_LSTM, quant_lstm
+from hlsgen.frontend.shared_loop_body import Loop, not_shared, shared_body
 
 #: Maximum number of nodes that one operator is expanded into.
 MAX_UNROLLED = 20_000

@@ -26,7 +26,7 @@ class Part:
 class Expansion:
     """The node to be expanded, and the importer's tensors by name, which grow while its parts are imported.
 
-    `once`: keep one body if all steps can share it (`loop_once`).
+    `once`: keep one body if all steps can share it (`shared_loop_body`).
     """
 
     proto: onnx.NodeProto

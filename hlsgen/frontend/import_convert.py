@@ -10,13 +10,13 @@ import numpy as np
 from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, check_size
 from hlsgen.frontend.import_scan import Usage
+from hlsgen.frontend.integer_clips import quantized_clips
 from hlsgen.frontend.integer_weights import integer_weights
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
 from hlsgen.frontend.op_results import result_dtype
 from hlsgen.frontend.operator_rule import JOINS, Dtypes, Operands, Role, Rule, check_operands
 from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.step_builder import StepBuilder
-from hlsgen.frontend.whole_clips import quantized_clips
 
 #: Maximum number of elements of all computed constants together.
 MAX_FOLDED = 1 << 27

@@ -10,7 +10,8 @@ from dataclasses import replace
 import onnx
 
 from hlsgen.diagnostics import Collector, fail
-from hlsgen.frontend import several_ends
+from hlsgen.frontend import multiple_ports
+from hlsgen.frontend.arithmetic_quantizers import with_quantizers
 from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, attributes, check_schema, label
 from hlsgen.frontend.control_flow import is_expanded
 from hlsgen.frontend.declarations import versions_of
@@ -30,7 +31,6 @@ from hlsgen.frontend.operator_rule import Role
 from hlsgen.frontend.rules import rule_of
 from hlsgen.frontend.softmax_in_hardware import move_softmax_to_hardware
 from hlsgen.frontend.step_builder import StepBuilder
-from hlsgen.frontend.written_quantizers import with_quantizers
 from hlsgen.ir import Model, ModelInput, ModelOutput, Shape
 from hlsgen.numerics.fixed import IntType
 
@@ -82,8 +82,8 @@ class GraphImporter:
         outputs, last = self._add_outputs(ends.outputs, results)
         steps = move_codes(self.builder.steps, self.builder.code_types, last.index or 0)
         steps = with_convolutions(move_softmax_to_hardware(with_quantizers(steps)))
-        steps, inputs = several_ends.without_unused_inputs(steps, inputs)
-        combined = several_ends.combined_input(inputs)
+        steps, inputs = multiple_ports.without_unused_inputs(steps, inputs)
+        combined = multiple_ports.combined_input(inputs)
         source = combined or inputs[0]
         return Model(
             self.name,
@@ -118,7 +118,7 @@ class GraphImporter:
             self.tensors[source.name] = Dynamic(known_shape, dtype, 0)
             inputs.append(ModelInput(source.name, shape, dtype, batched, declared_type(self.graph, source)))
         if len(inputs) > 1:
-            for source, step in zip(sources, several_ends.split_steps(inputs, self._node_names()), strict=True):
+            for source, step in zip(sources, multiple_ports.split_steps(inputs, self._node_names()), strict=True):
                 index = self.builder.add(step.name, step.op, step.shape, (0,))
                 tensor = self.tensors[source.name]
                 assert isinstance(tensor, Dynamic)
@@ -130,7 +130,7 @@ class GraphImporter:
         if len(results) == 1:
             return (), results[0]
         outputs = tuple(ModelOutput(n, r.shape or (), r.dtype) for n, r in zip(names, results, strict=True))
-        step = several_ends.assemble_step(outputs, self._node_names())
+        step = multiple_ports.assemble_step(outputs, self._node_names())
         index = self.builder.add(step.name, step.op, step.shape, tuple(r.index or 0 for r in results))
         return outputs, Dynamic(step.shape, "float64", index)
 

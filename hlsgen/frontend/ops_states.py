@@ -1,4 +1,4 @@
-"""States of loops with one shared body: the `Previous` and `State` nodes of `loop_once`."""
+"""States of loops with one shared body: the `Previous` and `State` nodes of `shared_loop_body`."""
 
 from __future__ import annotations
 

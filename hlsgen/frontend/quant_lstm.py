@@ -22,7 +22,7 @@ from onnx import helper
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import Const, attributes
 from hlsgen.frontend.expansion import Expansion, Part, renamed, stack_of
-from hlsgen.frontend.loop_once import Loop, not_shared, shared_body
+from hlsgen.frontend.shared_loop_body import Loop, not_shared, shared_body
 
 #: The operator.
 QUANT_LSTM = "QuantLSTMCell"

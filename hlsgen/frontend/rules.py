@@ -45,7 +45,6 @@ from hlsgen.frontend.dialect_qonnx_floatquant import float_quant
 from hlsgen.frontend.domains import CHANNELS_LAST, HLSGEN, MICROSOFT, ONNX, QONNX
 from hlsgen.frontend.folded_groups import fold_by_steps
 from hlsgen.frontend.foreign_domains import unknown_domain
-from hlsgen.frontend.loop_once import PREVIOUS, STATE
 from hlsgen.frontend.node_context import Imported, NodeContext
 from hlsgen.frontend.onnx_graph import all_nodes, inner_nodes
 from hlsgen.frontend.operator_rule import Convert, Dtypes, Fold, Operands, Role, Rule
@@ -55,6 +54,7 @@ from hlsgen.frontend.ops_host import arg_max, arg_min, on_host, top_k
 from hlsgen.frontend.ops_multi_operand import joined
 from hlsgen.frontend.ops_standard import with_constant
 from hlsgen.frontend.quant_lstm import QUANT_LSTM
+from hlsgen.frontend.shared_loop_body import PREVIOUS, STATE
 from hlsgen.ir.ops import BinaryKind, Mul, Relation
 
 ANY = Dtypes.ANY

@@ -10,33 +10,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hlsgen import ir
 from hlsgen.frontend.node_context import ShapedOps
-from hlsgen.ir import (
-    Binary,
-    BinaryKind,
-    Concat,
-    IntegerEncoding,
-    Op,
-    Pool,
-    Reduction,
-    Repeat,
-    Reshape,
-    Shape,
-    Slice,
-    Step,
-    Transpose,
-)
 from hlsgen.ir.evaluate import decoding
 from hlsgen.ir.ops import QUANTIZERS, Activation, Add, Cast, IntQuant, Max, Min, Mul, QuantizeLinear
 from hlsgen.numerics.fixed import IntType, Rounding
 
 _ROUNDINGS = frozenset(("Ceil", "Floor", "Round", "Sign"))
-_MOVES = (Concat, Repeat, Reshape, Slice, Transpose)
+_MOVES = (ir.Concat, ir.Repeat, ir.Reshape, ir.Slice, ir.Transpose)
 #: Largest absolute value of codes; float32 represents all smaller integers.
 _MAX_CODE = 1 << 24
 
 
-def quantized_clips(steps: Sequence[Step], data: int, dtype: str, ops: ShapedOps) -> ShapedOps:
+def quantized_clips(steps: Sequence[ir.Step], data: int, dtype: str, ops: ShapedOps) -> ShapedOps:
     """The operations of a node, with a quantizer in place of a Clip of whole numbers; other operations are unchanged.
 
     `data`: the value that they are applied to, of dtype `dtype`.
@@ -54,7 +40,7 @@ def quantized_clips(steps: Sequence[Step], data: int, dtype: str, ops: ShapedOps
     return [*ops[:-1], *_quantizer(limits, dtype, ops[-1][1])]
 
 
-def is_whole(steps: Sequence[Step], value: int) -> bool:
+def is_whole(steps: Sequence[ir.Step], value: int) -> bool:
     """True if the steps guarantee that a value of the model consists of whole numbers."""
     visited: set[int] = set()
     pending = [value]
@@ -74,7 +60,7 @@ def is_whole(steps: Sequence[Step], value: int) -> bool:
     return True
 
 
-def _rounds(op: Op) -> bool:
+def _rounds(op: ir.Op) -> bool:
     """True for operations whose result is always whole."""
     match op:
         case Activation(kind):
@@ -83,24 +69,24 @@ def _rounds(op: Op) -> bool:
             return bool((scale == 1).all() and (zero == np.round(zero)).all())
         case Cast(dtype):
             return np.dtype(dtype).kind in "iub"
-    return isinstance(op, QUANTIZERS) and isinstance(decoding(op), IntegerEncoding)
+    return isinstance(op, QUANTIZERS) and isinstance(decoding(op), ir.IntegerEncoding)
 
 
-def _keeps_whole(op: Op) -> bool:
+def _keeps_whole(op: ir.Op) -> bool:
     """True for operations whose result is whole for whole operands."""
     match op:
         case Add(value) | Mul(value) | Max(value) | Min(value):
             return bool((value == np.round(value)).all())
-        case Binary(kind):
-            return kind is not BinaryKind.DIV
-        case Pool():
-            return op.kind is Reduction.MAX
+        case ir.Binary(kind):
+            return kind is not ir.BinaryKind.DIV
+        case ir.Pool():
+            return op.kind is ir.Reduction.MAX
         case Cast():
             return True
     return isinstance(op, _MOVES)
 
 
-def _limits(bounds: Sequence[Op]) -> IntType | None:
+def _limits(bounds: Sequence[ir.Op]) -> IntType | None:
     """The codes between whole bounds that are equal for all elements, or None if a bound is missing or different."""
     low, high = -np.inf, np.inf
     for op in bounds:
@@ -113,7 +99,7 @@ def _limits(bounds: Sequence[Op]) -> IntType | None:
     return IntType(int(low), int(high)) if -_MAX_CODE <= low <= high <= _MAX_CODE else None
 
 
-def _quantizer(limits: IntType, dtype: str, shape: Shape) -> ShapedOps:
+def _quantizer(limits: IntType, dtype: str, shape: ir.Shape) -> ShapedOps:
     rank = len(shape)
     if dtype == "int64":
         zero = np.zeros((1,) * rank, np.int64)
