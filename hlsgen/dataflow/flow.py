@@ -183,17 +183,7 @@ class ForkFlow:
     """Every beat on each output, consumed there in different cycles."""
 
 
-Flow = (
-    PipelineFlow
-    | JoinFlow
-    | QueueFlow
-    | BufferFlow
-    | ReplayFlow
-    | RegroupFlow
-    | RouteFlow
-    | KeepFlow
-    | ForkFlow
-)  # fmt: skip
+Flow = PipelineFlow | JoinFlow | QueueFlow | BufferFlow | ReplayFlow | RegroupFlow | RouteFlow | KeepFlow | ForkFlow
 
 
 def flow_of(node: Node) -> Flow:

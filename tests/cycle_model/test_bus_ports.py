@@ -1,4 +1,4 @@
-"""Ports on a bus in the cycle model: taken apart and put together again, and the same times in both simulations."""
+"""Ports on a bus in the cycle model: split and merged again, with the same times in both engines."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ OPTIONS = [
 
 
 def shown(nodes: Sequence[Node]) -> list[tuple[object, ...]]:
-    """Nodes that can be compared."""
+    """Nodes in a form that can be compared."""
     return [(node.name, node.unit, node.inputs, node.sources, node.outputs, node.result) for node in nodes]
 
 
-def test_apart_and_together() -> None:
+def test_merging_undoes_splitting() -> None:
     for options in OPTIONS:
         nodes = list(hlsgen.check(DATA / "floor_ceil.onnx", hlsgen.Options(**options)).network.nodes)
         buses = [node.unit.bus for node in (nodes[0], nodes[-1]) if isinstance(node.unit, Port)]
@@ -40,18 +40,18 @@ def test_apart_and_together() -> None:
         assert shown(merge_ports(parts, nodes)) == shown(nodes)
 
 
-def test_a_fifo_that_is_put_in_front_of_the_output_stays() -> None:
+def test_a_fifo_inserted_before_the_output_stays() -> None:
     nodes = on_bus(hlsgen.check(DATA / "floor_ceil.onnx", hlsgen.Options(target_cycles=1)).network.nodes, 8)
-    *others, convert, port = split_ports(nodes)
+    *earlier, convert, port = split_ports(nodes)
     assert isinstance(convert.unit, WidthConverter)
     wire = convert.inputs[0]
-    waits = Node(f"{wire}_wait", Fifo(3), (wire,), convert.sources, (f"{wire}_wait",), nodes[-2].result)
-    found = merge_ports([*others, waits, replace(convert, inputs=waits.outputs), port], nodes)
-    assert shown(found) == shown([*nodes[:-1], waits, replace(nodes[-1], inputs=waits.outputs)])
+    fifo = Node(f"{wire}_wait", Fifo(3), (wire,), convert.sources, (f"{wire}_wait",), nodes[-2].result)
+    merged = merge_ports([*earlier, fifo, replace(convert, inputs=fifo.outputs), port], nodes)
+    assert shown(merged) == shown([*nodes[:-1], fifo, replace(nodes[-1], inputs=fifo.outputs)])
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_beat_by_beat_and_in_runs(options: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_engines_agree(options: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     build = hlsgen.check(DATA / "floor_ceil.onnx", hlsgen.Options(**options))
     nodes = build.network.nodes
     slow = model.measure(nodes, latency)

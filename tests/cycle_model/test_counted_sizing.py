@@ -1,4 +1,4 @@
-"""Buffers of networks that are not simulated: no deadlock, the pace of the slowest unit, and what is said of cycles."""
+"""Buffers of networks that are not simulated: no deadlock, the interval of the slowest unit, estimated cycles."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KINDS = {
 
 
 def least_of(nodes: list[Node]) -> list[Node]:
-    """With FIFOs where branches meet; all buffers have the least depth."""
+    """The network with FIFOs where branches meet; all buffers have the minimum depth."""
     nodes = with_wait_fifos(nodes, MIN_FIFO_DEPTH)
     depths = {s.name: min_depth(s.unit) for s in nodes if isinstance(s.unit, WindowUnit)}
     return with_depths(nodes, depths | {s.name: MIN_FIFO_DEPTH for s in nodes if isinstance(s.unit, Fifo)})
@@ -44,7 +44,7 @@ def least_of(nodes: list[Node]) -> list[Node]:
 
 @pytest.mark.parametrize("kinds", ["all", "branches", "moved"])
 def test_counted_depths_exclude_deadlocks(kinds: str) -> None:
-    """As the search for deadlocks finds, which goes through a frame. Half of the depths do not."""
+    """As the search for deadlocks confirms, which simulates a frame. Half of the depths do not."""
     networks = half = 0
     for seed in range(100):
         nodes = least_of(Random(seed, KINDS[kinds]).network(6))
@@ -58,9 +58,9 @@ def test_counted_depths_exclude_deadlocks(kinds: str) -> None:
     assert half > networks // 4
 
 
-def test_what_a_node_needs() -> None:
-    """Of a frame that ends after some beats, as many beats come through as need no more than these, beat by beat."""
-    found = 0
+def test_needed_beats_of_a_node() -> None:
+    """If a frame stops after some beats, exactly the output beats that need no more of them are emitted."""
+    checked = 0
     for seed in range(12):
         nodes = least_of(Random(seed, SIMPLE).network(3))
         for node in nodes[1:-1]:
@@ -73,50 +73,50 @@ def test_what_a_node_needs() -> None:
                     next(process)
                     wires[1].consumed[:] = wires[1].due
                 assert len(wires[1].due) == (need[1:] <= beats).sum(), (seed, node.unit, beats)
-                found += 1
-    assert found > 100
+                checked += 1
+    assert checked > 100
 
 
-def test_independent_branches_need_no_more_than_they_run_apart() -> None:
-    """Padded windows of 3 x 3 on rows of 30 pixels: the branch around holds a row and two beats, the other one nothing."""
+def test_independent_branches_buffer_only_their_difference() -> None:
+    """Padded windows of 3 x 3 on rows of 30 pixels: the bypass holds a row and two beats, the other branch nothing."""
     nodes = least_of(large(3, 20, 30))
     assert set(safe_depths(nodes).values()) == {30 + 2, 0}
 
 
-def test_what_comes_with_the_first_beat_of_a_frame_is_counted() -> None:
-    """One branch needs the whole frame for its first beat; so that is what all other FIFOs hold."""
+def test_beats_that_arrive_with_the_first_beat_of_a_frame_are_counted() -> None:
+    """One branch needs the whole frame for its first beat, so all other FIFOs hold a frame."""
     net = Net()
     image = net.start(Image("", 3, 4, 1, 1))
     first, second, third = net.add(Fork(3), [image], image, 3)
     late = net.add(Reorder(12, ((12, 1),)), [first], image)[0]
-    both = net.add(JoinStreams((1, 1)), [second, third], image)[0]
-    nodes = least_of(net.finish(net.add(JoinStreams((1, 1)), [late, both], image)[0]))
+    joined = net.add(JoinStreams((1, 1)), [second, third], image)[0]
+    nodes = least_of(net.finish(net.add(JoinStreams((1, 1)), [late, joined], image)[0]))
     safe = safe_depths(nodes)
     assert sorted(safe.values()) == [12, 12, 12, 12]
     assert find_deadlock(nodes)
     assert not find_deadlock(with_depths(nodes, safe))
 
 
-def test_the_pace_of_the_slowest_unit_is_reached() -> None:
-    """Nearly always. The latency is about right."""
-    reached = near = count = 0
+def test_the_interval_of_the_slowest_unit_is_reached() -> None:
+    """In nearly all networks. The latency is about right."""
+    reached = close = count = 0
     for kinds in KINDS.values():
         for seed in range(20):
-            # Units on rows can take longer than their beats, which no depth changes.
+            # Units on vectors can take longer than their beats, at any depth.
             sized = counted(Random(seed, [kind for kind in kinds if kind != "rows"]).network(6), latency)
             assert not find_deadlock(sized.nodes)
-            found = measure(sized.nodes, latency)
-            assert sized.interval <= found[1] <= 1.1 * sized.interval + 10, (kinds, seed)
+            measured = measure(sized.nodes, latency)
+            assert sized.interval <= measured[1] <= 1.1 * sized.interval + 10, (kinds, seed)
             count += 1
-            reached += found[1] == sized.interval
-            near += abs(found[0] - sized.latency) <= 0.05 * found[0] + 5
+            reached += measured[1] == sized.interval
+            close += abs(measured[0] - sized.latency) <= 0.05 * measured[0] + 5
     assert reached > 0.95 * count
-    assert near > 0.9 * count
+    assert close > 0.9 * count
 
 
 @pytest.mark.sim
 def test_random_stalls_in_rtl(tmp_path: Path) -> None:
-    """All frames come through at an uneven source and sink; the steady ones come at the pace that the model says."""
+    """All frames pass with an uneven source and sink."""
     for seed in (1, 4):
         nodes = counted(Random(seed, BRANCHED).network(5), latency).nodes
         assert any(isinstance(node.unit, Fork) for node in nodes)
@@ -128,13 +128,13 @@ def test_random_stalls_in_rtl(tmp_path: Path) -> None:
             due.append(cycle)
         ready = [rng.random() < 0.3 for _ in range(97)] + [True]
         cycles = cycle + 5 * frames * measure(nodes, latency)[1] + 1000
-        _, taken = play(nodes, due, ready, cycles, tmp_path)
-        assert len(taken[INPUT]) == frames * into
-        assert len(taken[OUTPUT]) == frames * out
+        _, consumed = play(nodes, due, ready, cycles, tmp_path)
+        assert len(consumed[INPUT]) == frames * into
+        assert len(consumed[OUTPUT]) == frames * out
 
 
 def test_beyond_the_budget_sizes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And only in huge networks: with a budget that is enough, sizes are those of the search."""
+    """Only in huge networks. If the budget is enough, the search chooses the sizes."""
     nodes = large(3, 30, 40)
     usual = size(nodes, latency, budget=0)
     assert usual.exact
@@ -149,20 +149,20 @@ def test_beyond_the_budget_sizes_are_counted(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_each_part_of_the_search_keeps_to_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever it ends, depths are the same."""
+    """The depths are the same wherever the search stops."""
     monkeypatch.setattr(fifo_sizing, "HUGE", 1)
     nodes = Random(7, BRANCHED).network(6)
-    found = [size(nodes, latency, budget=budget) for budget in (0, *(4**n for n in range(3, 12)))]
-    depths = [{s.name: s.unit.depth for s in sized.nodes if isinstance(s.unit, Fifo)} for sized in found]
-    estimated = [d for sized, d in zip(found, depths, strict=True) if not sized.exact]
-    assert 3 <= len(estimated) < len(found)
+    sizings = [size(nodes, latency, budget=budget) for budget in (0, *(4**n for n in range(3, 12)))]
+    depths = [{s.name: s.unit.depth for s in sized.nodes if isinstance(s.unit, Fifo)} for sized in sizings]
+    estimated = [d for sized, d in zip(sizings, depths, strict=True) if not sized.exact]
+    assert 3 <= len(estimated) < len(sizings)
     assert all(d == estimated[0] for d in estimated)
-    exact = [d for sized, d in zip(found, depths, strict=True) if sized.exact]
+    exact = [d for sized, d in zip(sizings, depths, strict=True) if sized.exact]
     assert all(d == exact[0] for d in exact)
 
 
-def test_a_budget_is_spent() -> None:
-    """By each simulation; with nothing left there is no other."""
+def test_each_simulation_spends_the_budget() -> None:
+    """An empty budget allows no simulation."""
     nodes, budget = least_of(Random(1, SIMPLE).network(3)), Budget(10_000)
     find_deadlock(nodes, budget)
     assert 0 < budget.remaining < 10_000
@@ -170,8 +170,8 @@ def test_a_budget_is_spent() -> None:
         find_deadlock(nodes, Budget(0))
 
 
-def test_windows_that_wait_at_each_beat_take_of_the_budget() -> None:
-    """What they send is few runs in the end, but each beat is looked at."""
+def test_windows_that_stall_at_each_beat_cost_budget() -> None:
+    """Their output is few runs in the end, but each beat is computed."""
     nodes, work = large(2, 20, 30), {}
     for ready in ((True,), (True, False)):
         for bounds in (None, Bounds(ENDLESS, 10**9, strict=True)):
@@ -186,11 +186,11 @@ def test_windows_that_wait_at_each_beat_take_of_the_budget() -> None:
 
 
 def test_huge_networks_without_forks_need_no_search_for_deadlocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing can wait for each other there: what is sized without that search passes it."""
+    """Their nodes cannot wait for each other: sizes chosen without that search pass it."""
     searched: list[int] = []
     monkeypatch.setattr(fifo_sizing, "HUGE", 1)
     find = fifo_sizing.find_deadlock
-    monkeypatch.setattr(fifo_sizing, "find_deadlock", lambda *given: searched.append(1) or find(*given))
+    monkeypatch.setattr(fifo_sizing, "find_deadlock", lambda *arguments: searched.append(1) or find(*arguments))
     for seed in range(40):
         nodes = Random(seed, (*SIMPLE, "fifo", "rows", "winner")).network(7)
         for budget in (None, 0):
@@ -200,8 +200,8 @@ def test_huge_networks_without_forks_need_no_search_for_deadlocks(monkeypatch: p
     assert not searched
 
 
-def test_a_memory_that_is_too_small_would_be_found() -> None:
-    """Of what the test above relies on."""
+def test_the_search_finds_a_memory_that_is_too_small() -> None:
+    """The previous test relies on it."""
     nodes = least_of(Random(3, ("same",)).network(3))
     small = [
         replace(s, unit=replace(s.unit, depth=s.unit.depth - 1)) if isinstance(s.unit, WindowUnit) else s for s in nodes

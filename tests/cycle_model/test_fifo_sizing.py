@@ -1,4 +1,4 @@
-"""Depths that are chosen: as fast as with endless buffers, and no smaller ones are; also in RTL."""
+"""Chosen depths are as fast as unlimited buffers, and no smaller depths are; also in RTL."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def classifier(side: int = 6) -> list[Node]:
     net = Net()
     x = conv(net, net.start(Image("", side, side, 3, 3)), 8, 4, 3, 3)
     for stride in (1, 2):
-        left, right = net.add(Fork(2), [x], x, 2)
-        left = conv(net, conv(net, left, 8, 4, 8, 3), 8, 4, 4, 3, stride)
-        right = net.add(Fifo(0), [right], right)[0]
+        main_branch, bypass = net.add(Fork(2), [x], x, 2)
+        main_branch = conv(net, conv(net, main_branch, 8, 4, 8, 3), 8, 4, 4, 3, stride)
+        bypass = net.add(Fifo(0), [bypass], bypass)[0]
         if stride > 1:
-            right = conv(net, right, 8, 1, 2, 1, stride)
-            right = net.add(WidthConverter(), [right], left)[0]
-            right = net.add(Fifo(0), [right], right)[0]
-        x = net.add(JoinStreams((1, 1)), [left, right], left)[0]
+            bypass = conv(net, bypass, 8, 1, 2, 1, stride)
+            bypass = net.add(WidthConverter(), [bypass], main_branch)[0]
+            bypass = net.add(Fifo(0), [bypass], bypass)[0]
+        x = net.add(JoinStreams((1, 1)), [main_branch, bypass], main_branch)[0]
     x = net.add(Fifo(0), [x], x)[0]
     half = side // 2
     pool = PoolUnit(Reduction.SUM, Window((half, half)), half, half, x.stream.group_beats, 0, 0)
@@ -68,11 +68,11 @@ def classifier(side: int = 6) -> list[Node]:
 
 
 def in_rtl(nodes: list[Node], frames: int, cycles: int, work: Path) -> tuple[int, int]:
-    """(latency, interval)"""
-    _, taken = play(nodes, [0] * (nodes[0].source.beats * frames), [], cycles, work)
-    ends = taken[OUTPUT][nodes[-1].result.beats - 1 :: nodes[-1].result.beats]
+    """(latency, interval) in RTL simulation."""
+    _, consumed = play(nodes, [0] * (nodes[0].source.beats * frames), [], cycles, work)
+    ends = consumed[OUTPUT][nodes[-1].result.beats - 1 :: nodes[-1].result.beats]
     assert len(ends) == frames
-    return ends[0] - taken[INPUT][0], ends[-1] - ends[-2]
+    return ends[0] - consumed[INPUT][0], ends[-1] - ends[-2]
 
 
 @pytest.mark.slow
@@ -94,28 +94,28 @@ def test_classifier(tmp_path: Path) -> None:
 
 def slower(nodes: list[Node], limit: tuple[int, int]) -> bool:
     try:
-        found = measure(nodes, latency)
+        cycles = measure(nodes, latency)
     except ValueError:
         return True
-    return found[0] > limit[0] or found[1] > limit[1]
+    return cycles[0] > limit[0] or cycles[1] > limit[1]
 
 
 @pytest.mark.sim
 def test_critical_fifos_cannot_be_smaller(tmp_path: Path) -> None:
-    """Not in RTL either."""
+    """In RTL too."""
     sized, frames = size(classifier(), latency), 4
     assert sized.critical
     for name in sized.critical:
         fewer = with_depths(sized.nodes, {name: depths(sized.nodes)[name] - 1})
         cycles = sized.latency + frames * sized.interval
-        _, taken = play(fewer, [0] * (fewer[0].source.beats * frames), [], cycles, tmp_path)
-        ends = taken[OUTPUT][9::10]
+        _, consumed = play(fewer, [0] * (fewer[0].source.beats * frames), [], cycles, tmp_path)
+        ends = consumed[OUTPUT][9::10]
         assert len(ends) < frames or ends[0] > sized.latency or ends[-1] - ends[-2] > sized.interval
 
 
 @pytest.mark.sim
 def test_random_networks(tmp_path: Path) -> None:
-    """As fast as endless buffers, no unit that is not a FIFO gets lost, and RTL agrees."""
+    """As fast as unlimited buffers, only FIFOs are removed, and RTL agrees."""
     dropped = critical = narrowed = 0
     for seed in range(40):
         nodes = Random(seed, KINDS).network(6)
@@ -127,13 +127,15 @@ def test_random_networks(tmp_path: Path) -> None:
         sized, quick = size(nodes, latency), size(nodes, latency, effort=0)
         assert sized.bottleneck <= sized.interval <= free.interval
         assert measure(sized.nodes, latency) == (sized.latency, sized.interval)
-        kept = {node.name for node in sized.nodes}
-        assert all(node.name in kept or isinstance(node.unit, Fifo) for node in nodes)
+        remaining = {node.name for node in sized.nodes}
+        assert all(node.name in remaining or isinstance(node.unit, Fifo) for node in nodes)
         windows = {s.name: min_depth(s.unit) for s in nodes if isinstance(s.unit, ConvUnit | PoolUnit)}
-        now, before = depths(sized.nodes), depths(quick.nodes)
-        assert all(least <= now[name] <= before[name] for name, least in windows.items())
-        # Not only where all of them can have the least depth.
-        narrowed += any(now[name] < before[name] for name in windows) and any(now[n] > windows[n] for n in windows)
+        searched, unsearched = depths(sized.nodes), depths(quick.nodes)
+        assert all(minimum <= searched[name] <= unsearched[name] for name, minimum in windows.items())
+        # Count networks in which some memory is above its minimum.
+        narrowed += any(searched[name] < unsearched[name] for name in windows) and any(
+            searched[n] > windows[n] for n in windows
+        )
         dropped += len(nodes) - len(sized.nodes)
         critical += len(sized.critical)
         for name in sized.critical:
@@ -146,26 +148,26 @@ def test_random_networks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [98, 139])
-def test_where_a_steady_source_needs_less(seed: int) -> None:
-    """Networks in which what is held with a source of the right pace is not enough at full rate."""
+def test_depths_for_an_even_source_are_increased_for_full_rate(seed: int) -> None:
+    """Networks whose depths for a source at the interval are not enough for a source at full rate."""
     nodes = Random(seed, (*KINDS, "pad")).network(6)
     assert size(nodes, latency, effort=0).interval <= simulate(nodes, 12, latency, unlimited=True).interval
 
 
 def short_branch() -> list[Node]:
-    """A frame goes through one branch, then through another, whose registers could hold a part of it."""
+    """A frame passes one branch, then another whose registers could hold a part of it."""
     net = Net()
     x = net.start(Image("", 3, 4, 1, 1))
-    left, right = net.add(Fork(2), [x], x, 2)
+    first_branch, second_branch = net.add(Fork(2), [x], x, 2)
     for _ in range(3):
-        right = net.add(RescaleUnit(SHIFT, np.zeros((1, 1), np.int64)), [right], right)[0]
-    right = net.add(Fifo(0), [right], right)[0]
-    return net.finish(net.add(ConcatBeats((12, 12)), [left, right], Image("", 1, 1, 24, 1))[0])
+        second_branch = net.add(RescaleUnit(SHIFT, np.zeros((1, 1), np.int64)), [second_branch], second_branch)[0]
+    second_branch = net.add(Fifo(0), [second_branch], second_branch)[0]
+    return net.finish(net.add(ConcatBeats((12, 12)), [first_branch, second_branch], Image("", 1, 1, 24, 1))[0])
 
 
 @pytest.mark.sim
-def test_no_pauses_stop_a_network(tmp_path: Path) -> None:
-    """At full rate the registers of pipelines are full; they must not be counted on, as they are not after pauses."""
+def test_pauses_do_not_deadlock_a_network(tmp_path: Path) -> None:
+    """Pipeline registers are full at full rate, but not after pauses, so sizing must not rely on them."""
     sized, frames = size(short_branch(), latency), 3
     (name,) = (node.name for node in sized.nodes if isinstance(node.unit, Fifo))
     fewer = with_depths(sized.nodes, {name: depths(sized.nodes)[name] - 1})
@@ -173,12 +175,12 @@ def test_no_pauses_stop_a_network(tmp_path: Path) -> None:
     assert measure(fewer, latency) == (sized.latency, sized.interval)
     due = [20 * k for k in range(12 * frames)]
     for nodes, beats in ((sized.nodes, 24 * frames), (fewer, 11)):
-        _, taken = play(nodes, due, [], 20 * len(due) + 200, tmp_path)
-        assert (len(taken[OUTPUT]), bool(find_deadlock(nodes))) == (beats, beats == 11)
+        _, consumed = play(nodes, due, [], 20 * len(due) + 200, tmp_path)
+        assert (len(consumed[OUTPUT]), bool(find_deadlock(nodes))) == (beats, beats == 11)
 
 
-def test_what_is_kept_for_pauses_is_needed() -> None:
-    kept = 0
+def test_depth_for_pauses_is_needed() -> None:
+    needed = 0
     for seed in range(30):
         nodes = Random(seed, ("branches", "shift", "same", "fifo", "matrix", "width")).network(5)
         if find_deadlock(with_depths(nodes, {s.name: 999 for s in nodes})):
@@ -192,13 +194,13 @@ def test_what_is_kept_for_pauses_is_needed() -> None:
                 fewer = with_depths(sized.nodes, {name: depth - 1})
                 assert measure(fewer, latency) == (sized.latency, sized.interval)
                 assert find_deadlock(fewer)
-                kept += 1
-    assert kept
+                needed += 1
+    assert needed
 
 
 @pytest.mark.sim
-def test_a_border_in_front_of_a_convolution(tmp_path: Path) -> None:
-    """While hg_pad sends it, a FIFO takes what comes from the unit that sets the pace."""
+def test_a_border_before_a_convolution_does_not_stall_the_slowest_unit(tmp_path: Path) -> None:
+    """While hg_pad emits the border, a FIFO buffers the beats of the slowest unit."""
     net = Net()
     x = conv(net, net.start(Image("", 6, 6, 2, 2)), 2, 1, 2, 3)
     border = PadBorder(6, 6, x.stream.group_beats, (2, 2, 2, 2), 0)
@@ -212,8 +214,8 @@ def test_a_border_in_front_of_a_convolution(tmp_path: Path) -> None:
     assert measured == (sized.latency, sized.interval)
 
 
-def test_a_width_that_spreads_a_burst() -> None:
-    """A unit that sets the pace and sends in bursts does not wait for a narrower one."""
+def test_a_width_converter_spreads_a_burst() -> None:
+    """The slowest unit, which emits bursts, does not wait for a narrower unit."""
     net = Net()
     x = net.start(Image("", 6, 6, 2, 2))
     x = net.add(TiledPool(Reduction.SUM, (3, 1), 6, 6, 1), [x], Image("", 2, 6, 2, 2))[0]
@@ -221,12 +223,11 @@ def test_a_width_that_spreads_a_burst() -> None:
     assert size(nodes, latency).interval == 36 < simulate(nodes, 6, latency, unlimited=True).interval
 
 
-def test_the_same_every_time() -> None:
-    """Given depths do not matter, nor does what ran before."""
-    first, again = size(classifier(), latency), size(size(classifier(), latency).nodes, latency)
-    other = size(with_depths(classifier(), {s.name: 99 for s in classifier()}), latency)
-    assert depths(first.nodes) == depths(other.nodes)
-    assert depths(again.nodes) == depths(first.nodes)
+def test_sizes_do_not_depend_on_earlier_depths_or_runs() -> None:
+    first, repeated = size(classifier(), latency), size(size(classifier(), latency).nodes, latency)
+    from_depths_of_99 = size(with_depths(classifier(), {s.name: 99 for s in classifier()}), latency)
+    assert depths(first.nodes) == depths(from_depths_of_99.nodes)
+    assert depths(repeated.nodes) == depths(first.nodes)
 
 
 def depths(nodes: list[Node]) -> dict[str, int]:
@@ -234,45 +235,45 @@ def depths(nodes: list[Node]) -> dict[str, int]:
 
 
 def test_effort_bounds_the_search() -> None:
-    """Without any the depths are right but not the least."""
+    """No effort gives correct depths, but not the smallest."""
     quick, full = size(classifier(), latency, effort=0), size(classifier(), latency)
     assert (quick.interval, quick.critical) == (full.interval, ())
     assert sum(depths(quick.nodes).values()) > sum(depths(full.nodes).values())
 
 
-def test_a_fifo_that_is_left_out() -> None:
+def test_a_fifo_of_depth_0_is_removed() -> None:
     nodes = classifier()
     fifo = next(node for node in nodes if isinstance(node.unit, Fifo))
     fewer = with_depths(nodes, {fifo.name: 0})
     assert fifo.name not in {node.name for node in fewer}
-    (taker,) = (node for node in nodes if fifo.outputs[0] in node.inputs)
-    (now,) = (node for node in fewer if node.name == taker.name)
-    assert set(now.inputs) == {fifo.inputs[0]} | set(taker.inputs) - {fifo.outputs[0]}
+    (consumer,) = (node for node in nodes if fifo.outputs[0] in node.inputs)
+    (reconnected,) = (node for node in fewer if node.name == consumer.name)
+    assert set(reconnected.inputs) == {fifo.inputs[0]} | set(consumer.inputs) - {fifo.outputs[0]}
 
 
-def test_a_huge_network_gets_a_little_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the least depths take too long to simulate, others do not; the cycles are those of these depths."""
+def test_a_huge_network_gets_slightly_larger_depths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the smallest depths take too long to simulate, larger ones do not; the cycles are simulated with these."""
     monkeypatch.setattr(fifo_sizing, "HUGE", 1)
-    least = size(large(3, 30, 40), latency)
-    assert least.spare == 0
+    smallest = size(large(3, 30, 40), latency)
+    assert smallest.spare == 0
     monkeypatch.setattr(fifo_sizing, "ROOMY", (1.25, 1.5))
     sized = size(large(3, 30, 40), latency)
     assert sized.spare == 0.25
     assert measure(sized.nodes, latency) == (sized.latency, sized.interval)
-    assert sized.interval == least.interval == sized.bottleneck
+    assert sized.interval == smallest.interval == sized.bottleneck
     monkeypatch.setattr(fifo_sizing, "FIRST_WORK", 0)
     assert size(large(3, 30, 40), latency).spare == 0
 
 
-def test_room_with_which_frames_come_too_late_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is found quickly counts only if it is as fast as the slowest unit."""
+def test_larger_depths_are_rejected_if_frames_are_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fast simulation counts only if the network is as fast as its slowest unit."""
     calls: list[int] = []
     in_runs = Search.in_runs
 
-    def late_at_first(search: Search, *given: Any) -> Cycles | None:
-        found = in_runs(search, *given)
+    def late_at_first(search: Search, *arguments: Any) -> Cycles | None:
+        cycles = in_runs(search, *arguments)
         calls.append(1)
-        return found and (found[0], found[1] + (len(calls) == 1))
+        return cycles and (cycles[0], cycles[1] + (len(calls) == 1))
 
     monkeypatch.setattr(Search, "in_runs", late_at_first)
     monkeypatch.setattr(fifo_sizing, "HUGE", 1)

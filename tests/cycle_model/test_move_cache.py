@@ -1,4 +1,4 @@
-"""hlsgen.cycle_model.move_cache: what repeats is computed once, and is the same as if it were computed."""
+"""hlsgen.cycle_model.move_cache: repeated moves are computed once, and equal computed moves."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def test_equal_blocks_are_computed_once() -> None:
     assert counts[0] == counts[1] < 40
 
 
-def test_a_block_that_was_computed_before_moves_as_if_it_was_not() -> None:
+def test_cached_blocks_move_like_computed_blocks() -> None:
     """On every stream, with a FIFO that is too small, so that guesses go back and forth."""
     nodes, model = large(4, 20, 30), exact(latency)
-    together = RunNetwork(nodes, model)
-    assert together.feed(1, None)
-    assert together.feed(2, None)
-    alone = RunNetwork(nodes, exact(latency))
-    alone.kinds = [-1] * len(alone.kinds)
-    assert alone.feed(1, None)
-    assert alone.feed(2, None)
-    assert alone.cache.computed > 2 * model.cache.computed
-    for name in alone.names():
-        assert together.consumed(name).tolist() == alone.consumed(name).tolist(), name
-        assert together.offered(name).tolist() == alone.offered(name).tolist(), name
-    assert together.spans() == alone.spans()
+    cached = RunNetwork(nodes, model)
+    assert cached.feed(1, None)
+    assert cached.feed(2, None)
+    computed = RunNetwork(nodes, exact(latency))
+    computed.kinds = [-1] * len(computed.kinds)
+    assert computed.feed(1, None)
+    assert computed.feed(2, None)
+    assert computed.cache.computed > 2 * model.cache.computed
+    for name in computed.names():
+        assert cached.consumed(name).tolist() == computed.consumed(name).tolist(), name
+        assert cached.offered(name).tolist() == computed.offered(name).tolist(), name
+    assert cached.spans() == computed.spans()
 
 
 def test_depths_that_are_too_small_are_found_in_runs(monkeypatch: pytest.MonkeyPatch) -> None:

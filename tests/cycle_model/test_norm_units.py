@@ -1,4 +1,4 @@
-"""Normalizations in both forms of the cycle model, beat by beat and in runs of beats: the same times."""
+"""Normalizations in both engines of the cycle model, beat by beat and in runs of beats: the same times."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def test_the_same_times(monkeypatch: pytest.MonkeyPatch) -> None:
         model = exact(latency)
         beats, runs = BeatNetwork(nodes, model, ready), RunNetwork(nodes, model, ready)
         beats.feed(4, None)
-        found = runs.feed(4, None)
+        finished = runs.feed(4, None)
         assert len(beats.ends()) == 4
-        equal += found
-        for name in beats.names() if found else ():
+        equal += finished
+        for name in beats.names() if finished else ():
             assert runs.consumed(name).tolist() == beats.consumed(name).tolist(), (seed, name)
             assert runs.offered(name).tolist() == beats.offered(name).tolist(), (seed, name)
     assert equal >= 25
@@ -61,6 +61,6 @@ def test_the_same_times(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_least_comes_through() -> None:
     for seed in range(10):
         nodes = network(random.Random(seed))
-        for made in (BeatNetwork(nodes, least()), RunNetwork(nodes, least())):
-            made.feed(1, None)
-            assert len(made.ends()) == 1
+        for engine in (BeatNetwork(nodes, least()), RunNetwork(nodes, least())):
+            engine.feed(1, None)
+            assert len(engine.ends()) == 1

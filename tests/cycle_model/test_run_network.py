@@ -1,4 +1,4 @@
-"""The simulation in runs of beats against the one beat by beat, and how much it computes."""
+"""The simulation in runs of beats gives the times of the beat-by-beat simulation, with little computation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KINDS = {
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search goes on as long as it takes on small networks, and foresees what it can."""
+    """On small networks the search goes on as long as it takes, and foresees guesses as early as possible."""
     monkeypatch.setattr(run_network, "FEW", 20_000)
     monkeypatch.setattr(run_network, "PLAIN", 1)
 
@@ -41,21 +41,23 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_times_as_beat_by_beat(kind: str) -> None:
-    """On every stream, also with a sink that is not always ready, and with ready cut at either port; a network that
-    blocks is given up."""
+    """On every stream, also with a sink that is not always ready, and with ready cut at either port.
+
+    A network that deadlocks gives no result.
+    """
     equal = 0
     for seed in range(12):
         nodes, rng = Random(seed, KINDS[kind]).network(6), random.Random(seed)
         if seed % 3 == 2:
             nodes = with_early_ports(nodes)
         ready = [rng.random() < 0.5 for _ in range(rng.randint(2, 17))] + [True] if seed & 2 else []
-        pace = rng.randint(1, 300) if seed & 1 else None
+        interval = rng.randint(1, 300) if seed & 1 else None
         model = exact(latency, unlimited=seed % 5 == 0)
         beats, runs = BeatNetwork(nodes, model, ready), RunNetwork(nodes, model, ready)
-        beats.feed(3, pace)
-        found = runs.feed(3, pace)
-        assert len(beats.ends()) == 3 or not found
-        if not found:
+        beats.feed(3, interval)
+        finished = runs.feed(3, interval)
+        assert len(beats.ends()) == 3 or not finished
+        if not finished:
             continue
         equal += 1
         for name in beats.names():
@@ -66,25 +68,25 @@ def test_the_same_times_as_beat_by_beat(kind: str) -> None:
 
 
 @pytest.mark.usefixtures("patient")
-def test_what_comes_through_in_runs_comes_through() -> None:
-    """With units that hold as little as they ever do; and the other way round, as far as the search goes."""
-    alive = blocked = 0
+def test_a_frame_that_passes_in_runs_passes_beat_by_beat() -> None:
+    """In the model of the fewest stored beats; usually the reverse holds too."""
+    passed = blocked = 0
     for seed in range(10):
         for kinds in (KINDS["routes"], ("branches", "shift", "same", "fifo", "matrix", "width")):
             nodes = Random(seed, kinds).network(6)
             beats, runs = BeatNetwork(nodes, least()), RunNetwork(nodes, least())
             beats.feed(1, None)
-            found = runs.feed(1, 3 * nodes[0].source.beats)
-            assert found <= (len(beats.ends()) == 1), (seed, kinds)
-            alive += found
+            finished = runs.feed(1, 3 * nodes[0].source.beats)
+            assert finished <= (len(beats.ends()) == 1), (seed, kinds)
+            passed += finished
             blocked += not beats.ends()
-    assert alive > 6
+    assert passed > 6
     assert blocked > 2
 
 
 @pytest.mark.parametrize(("layers", "height", "width"), [(10, 100, 100), (10, 400, 400), (40, 100, 100)])
-def test_what_is_computed_follows_what_is_different(layers: int, height: int, width: int) -> None:
-    """A few runs for each unit, however many pixels: 0.5, 8 and 2 million beats a frame."""
+def test_work_does_not_depend_on_the_number_of_pixels(layers: int, height: int, width: int) -> None:
+    """A few runs for each unit: 0.5, 8 and 2 million beats a frame."""
     nodes = large(layers, height, width)
     network = Simulation(nodes, exact(latency))
     network.feed(3)
@@ -100,36 +102,41 @@ def test_what_is_computed_follows_what_is_different(layers: int, height: int, wi
 
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_repeats_is_as_if_it_were_computed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Units look for repeats as often as they can, after any number of beats; several frames, also with waits."""
+def test_repeats_equal_computed_runs(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Units compare states as often as possible, after any number of beats; several frames, also with stalls."""
     monkeypatch.setattr(repeats, "LEAST_STEPS", 0)
     skipped, times = 0, repeats._times
 
     def counted(*args: object) -> int:
         nonlocal skipped
-        found = times(*args)  # type: ignore[arg-type]
-        skipped += found
-        return found
+        repetitions = times(*args)  # type: ignore[arg-type]
+        skipped += repetitions
+        return repetitions
 
     monkeypatch.setattr(repeats, "_times", counted)
     for seed in range(8):
         nodes, rng = Random(seed, KINDS[kind]).network(6), random.Random(seed)
         ready = [rng.random() < 0.6 for _ in range(rng.randint(2, 9))] + [True] if seed & 2 else []
-        pace = rng.randint(100, 300) if seed & 1 else None
+        interval = rng.randint(100, 300) if seed & 1 else None
         for make in (lambda seed=seed: exact(latency, unlimited=seed % 5 == 0), least):
             monkeypatch.setattr(run_network, "stride", lambda beats, groups: 0)
-            plain = RunNetwork(nodes, make(), ready)
+            computed = RunNetwork(nodes, make(), ready)
             monkeypatch.setattr(run_network, "stride", lambda beats, groups, rng=rng: rng.randint(1, 6))
-            again = RunNetwork(nodes, make(), ready)
-            if plain.feed(2, pace) and again.feed(2, pace) and plain.feed(3, pace) and again.feed(3, pace):
-                for name in plain.names():
-                    assert again.consumed(name).tolist() == plain.consumed(name).tolist(), (seed, name)
-                    assert again.offered(name).tolist() == plain.offered(name).tolist(), (seed, name)
+            repeated = RunNetwork(nodes, make(), ready)
+            if (
+                computed.feed(2, interval)
+                and repeated.feed(2, interval)
+                and computed.feed(3, interval)
+                and repeated.feed(3, interval)
+            ):
+                for name in computed.names():
+                    assert repeated.consumed(name).tolist() == computed.consumed(name).tolist(), (seed, name)
+                    assert repeated.offered(name).tolist() == computed.offered(name).tolist(), (seed, name)
     assert skipped > 100
 
 
-def test_where_rows_may_repeat() -> None:
-    """Within a frame, also where a stream does not say what a pixel is; a converter of equal beats has one phase."""
+def test_stride_of_repeats() -> None:
+    """Within a frame, also if a stream does not tell its pixels; a converter of equal beats has one phase."""
     assert stride(8664, 4332) == 8664 // 57
     assert stride(8664, 1) == 8664 // 76
     assert stride(4096, 64) == 64
@@ -139,12 +146,12 @@ def test_where_rows_may_repeat() -> None:
     assert (flow.enters, flow.leaves) == ([3], [2])
 
 
-def memory(rng: random.Random, pace: int) -> Memory:
-    """Windows of 3 x 3 words on a random image, or blocks that are sent again, with more or less room than they need."""
-    beats = rng.choice([pace, rng.randint(1, 5)])
+def memory(rng: random.Random, spacing: int) -> Memory:
+    """Windows of 3 x 3 words on a random image, or repeated blocks, with more or less room than they need."""
+    beats = rng.choice([spacing, rng.randint(1, 5)])
     if rng.random() < 0.4:
         block = rng.randint(2, 8)
-        return Memory(Runs.of([block - 1]), Runs.of([0]), block, 2 * block, rng.choice([1, beats, pace * block]))
+        return Memory(Runs.of([block - 1]), Runs.of([0]), block, 2 * block, rng.choice([1, beats, spacing * block]))
     height, width = rng.randint(4, 12), rng.randint(3, 9)
     needs = [min(y + 1, height - 1) * width + min(x + 1, width - 1) for y in range(height) for x in range(width)]
     keeps = [max(y - 1, 0) * width + max(x - 1, 0) for y in range(height) for x in range(width)]
@@ -154,33 +161,38 @@ def memory(rng: random.Random, pace: int) -> Memory:
     return Memory(Runs.of(needs), Runs.of(keeps), height * width, depth, beats)
 
 
-def test_windows_that_wait_repeat_as_if_they_were_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their beats wait for a consumer that takes them at a pace of its own, known to the cycle or guessed too early."""
+def test_stalled_windows_repeat_as_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their consumer has its own rate, known to the cycle or guessed too early."""
     monkeypatch.setattr(repeats, "LEAST_STEPS", 0)
     rng, skipped = random.Random(0), 0
     for _ in range(200):
-        pace = rng.randint(1, 4)
-        kept = memory(rng, pace)
-        machine = windows(kept, rng.randint(0, 3), 1, rng.randint(0, 1))
+        spacing = rng.randint(1, 4)
+        buffer = memory(rng, spacing)
+        machine = windows(buffer, rng.randint(0, 3), 1, rng.randint(0, 1))
         waits = [rng.choice([0, 0, 1, rng.randint(0, 40)]) for _ in range(rng.randint(1, 6))]
-        gap, frozen, guess, often = rng.randint(0, 1), rng.random() < 0.5, None, rng.choice([1, 0.97, 0.05, 0.01])
+        gap, frozen, guess, stall_probability = (
+            rng.randint(0, 1),
+            rng.random() < 0.5,
+            None,
+            rng.choice([1, 0.97, 0.05, 0.01]),
+        )
         for _ in range(3):
             moved = []
-            for apart in (0, rng.randint(1, 9)):
+            for compare_stride in (0, rng.randint(1, 9)):
                 enters, leaves = Wire("in", frozen), Wire("out", True)
-                for frame in range(20 if kept.words < 9 else 3):
-                    enters.due.append(frame * kept.words * (pace + gap), pace, kept.words)
-                enters.stride, leaves.guess = apart, guess
+                for frame in range(20 if buffer.words < 9 else 3):
+                    enters.due.append(frame * buffer.words * (spacing + gap), spacing, buffer.words)
+                enters.stride, leaves.guess = compare_stride, guess
                 moved.append(machine.run([enters], [leaves]))
-            plain, again = (
+            computed, repeated = (
                 [runs.array().tolist() for runs in (*m.consumed, *m.due, m.starts or Runs())] for m in moved
             )
-            assert again == plain, kept
+            assert repeated == computed, buffer
             skipped += moved[1].steps < moved[0].steps // 2
-            guess, last, late = Runs(), -1, 0
-            for k, due in enumerate(plain[1]):
-                last = max(last + 1, due + late)
-                late += waits[k % len(waits)] * (rng.random() < often)
-                last = max(last, due + late)
+            guess, last, delay = Runs(), -1, 0
+            for k, due in enumerate(computed[1]):
+                last = max(last + 1, due + delay)
+                delay += waits[k % len(waits)] * (rng.random() < stall_probability)
+                last = max(last, due + delay)
                 guess.append(last, 1, 1)
     assert skipped > 50

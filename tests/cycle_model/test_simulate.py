@@ -1,4 +1,4 @@
-"""Predicted times against the library's RTL, beat by beat on every stream."""
+"""Predicted times equal the RTL simulation of the library, beat by beat on every stream."""
 
 from __future__ import annotations
 
@@ -41,35 +41,37 @@ WINDOWS = ("conv", "conv", "depthwise", "pool", "shift", "fifo", "width", "flat"
 FRAMES = 3
 
 
-def compare(nodes: Sequence[Node], pace: int | None, ready: Sequence[bool], work: Path, frames: int = FRAMES) -> Trace:
-    """Runs both, until the prediction says that nothing moves any more and some cycles longer.
+def compare(
+    nodes: Sequence[Node], interval: int | None, ready: Sequence[bool], work: Path, frames: int = FRAMES
+) -> Trace:
+    """Simulates both until nothing moves according to the prediction, and some cycles longer.
 
-    Streams of adders are not compared: see `test_units_that_stand_still_with_their_taker`.
+    Streams of adders are not compared: see `test_adders_that_stall_with_their_consumer`.
     """
-    flow = simulate(nodes, frames, latency, interval=pace, ready=ready)
+    flow = simulate(nodes, frames, latency, interval=interval, ready=ready)
     beats = nodes[0].source.beats
-    due = [f * (pace or 0) + k * (pace or 0) // beats for f in range(frames) for k in range(beats)]
+    due = [f * (interval or 0) + k * (interval or 0) // beats for f in range(frames) for k in range(beats)]
     cycles = max(int(times[-1]) for times in flow.consumed.values() if len(times)) + 60
-    offered, taken = play(nodes, due, ready, cycles, work)
+    offered, consumed = play(nodes, due, ready, cycles, work)
     inside = {name for node in nodes if isinstance(node.unit, AdderMatVec) for name in node.outputs}
     for name in flow.consumed.keys() - inside:
-        assert flow.consumed[name].tolist() == taken[name], name
+        assert flow.consumed[name].tolist() == consumed[name], name
         assert [cycle for cycle in flow.offered[name].tolist() if cycle < cycles] == offered[name], name
     return flow
 
 
 def case(seed: int) -> tuple[int | None, list[bool]]:
-    """Pace of the source and readiness of the sink."""
+    """Interval of the source and readiness of the sink."""
     rng = random.Random(seed)
-    often = rng.choice([0.2, 0.5, 0.8])
-    ready = [rng.random() < often for _ in range(rng.randint(2, 17))] + [True]
+    probability = rng.choice([0.2, 0.5, 0.8])
+    ready = [rng.random() < probability for _ in range(rng.randint(2, 17))] + [True]
     return (None, rng.randint(1, 300))[seed & 1], ready if seed & 2 else []
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("first", range(0, 30, 10))
 def test_straight_networks(first: int, tmp_path: Path) -> None:
-    """Also with ready cut at the input port: the sink holds up all units then."""
+    """Also with ready cut at the input port: then the sink stalls all units."""
     for seed in range(first, first + 10):
         nodes = Random(seed, STRAIGHT).network(6)
         compare(with_early_ports(nodes) if seed % 3 == 2 else nodes, *case(seed), tmp_path)
@@ -80,7 +82,7 @@ def test_straight_networks(first: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kinds", [ROUTES, WINDOWS])
 @pytest.mark.parametrize("first", range(0, 45, 15))
 def test_networks_with_branches(first: int, kinds: tuple[str, ...], tmp_path: Path) -> None:
-    """Also networks that block: all beats that move at all are the same."""
+    """Also networks that deadlock: all beats that move agree."""
     for seed in range(first, first + 15):
         compare(Random(seed, kinds).network(6), *case(seed), tmp_path)
 
@@ -89,7 +91,7 @@ def test_networks_with_branches(first: int, kinds: tuple[str, ...], tmp_path: Pa
 @pytest.mark.sim
 @pytest.mark.parametrize("first", range(0, 18, 6))
 def test_networks_with_slices(first: int, tmp_path: Path) -> None:
-    """Wherever a ready signal goes through two units, or through one."""
+    """Slices after every unit, or after every second one, on the ready path."""
     for seed in range(first, first + 6):
         nodes = cut_ready_chains(Random(seed, ROUTES).network(6), seed & 1)
         assert any(isinstance(node.unit, Slice) for node in nodes)
@@ -97,8 +99,8 @@ def test_networks_with_slices(first: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.sim
-def test_units_that_stand_still_with_their_taker(tmp_path: Path) -> None:
-    """On all streams but those between the two: there the prediction has the times at which beats come in."""
+def test_adders_that_stall_with_their_consumer(tmp_path: Path) -> None:
+    """On all streams except those between the two: there the prediction has the times of the input."""
     for seed in range(12):
         compare(Random(seed, ("joined", "joined", "fifo", "width", "branches")).network(5), *case(seed), tmp_path)
 
@@ -111,8 +113,8 @@ def test_more_networks(first: int, tmp_path: Path) -> None:
         compare(Random(seed, (*WINDOWS, *ROUTES, "winner")).network(7), *case(seed), tmp_path)
 
 
-def test_the_seeds_reach_everything() -> None:
-    """Networks that block, that stand still for the sink, and FIFOs and windows that are full."""
+def test_the_seeds_cover_all_situations() -> None:
+    """Networks that deadlock, that stall for the sink, and full FIFOs and window memories."""
     blocked = full_fifos = full_windows = 0
     for seed in range(60):
         nodes = Random(seed, WINDOWS).network(6)
@@ -150,20 +152,20 @@ def test_widths(tmp_path: Path) -> None:
 @pytest.mark.sim
 @pytest.mark.parametrize("kinds", [(True,), (False,), (False, True), (True, False), (False, False)])
 def test_slices_of_two_registers_and_of_one(kinds: tuple[bool, ...], tmp_path: Path) -> None:
-    """Those of one take a beat when the last one is gone: at most every other cycle."""
-    for pace, ready in [(None, []), (None, [False, True]), (3, [False] * 7 + [True] * 5), (1, [True, True, False])]:
+    """A slice of one register accepts a beat after the previous one left: at most every other cycle."""
+    for interval, ready in [(None, []), (None, [False, True]), (3, [False] * 7 + [True] * 5), (1, [True, True, False])]:
         net = Net()
         x = net.start(Image("", 2, 6, 4, 2))
         for full in kinds:
             x = net.add(Slice(full), [x], x)[0]
-        flow = compare(net.finish(x), pace, ready, tmp_path)
-        if not ready and pace is None:
+        flow = compare(net.finish(x), interval, ready, tmp_path)
+        if not ready and interval is None:
             assert flow.interval == 24 * (1 if all(kinds) else 2)
 
 
 @pytest.mark.sim
 def test_vectors_of_a_beat(tmp_path: Path) -> None:
-    """They are repeated from a register; the one after the next is taken when the first is gone."""
+    """Vectors of one beat are repeated from a register; the unit consumes two beats ahead."""
     for passes in (1, 2, 5):
         net = Net()
         x = net.start(Image("", 2, 3, 4, 4))
@@ -188,21 +190,21 @@ def test_keys(early: bool, tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- residual block
 
 
-def residual(depth: int, rows: int = 5, more: int = 0) -> list[Node]:
-    """A convolution beside a FIFO of that depth."""
+def residual(depth: int, rows: int = 5, extra_words: int = 0) -> list[Node]:
+    """A convolution with a bypass FIFO of that depth."""
     net = Net()
     x = net.start(Image("", rows, 6, 4, 2))
-    left, right = net.add(Fork(2), [x], x, 2)
+    branch, bypass = net.add(Fork(2), [x], x, 2)
     window = Window((3, 3), pads=(1, 1, 1, 1))
     unit = convolution(window, rows, 6, folds=2, repeat=2, pe=2, simd=2)
-    left = net.add(replace(unit, depth=min_depth(unit) + more), [left], x)[0]
-    right = net.add(Fifo(depth), [right], x)[0]
-    return net.finish(net.add(JoinStreams((1, 1)), [left, right], x)[0])
+    branch = net.add(replace(unit, depth=min_depth(unit) + extra_words), [branch], x)[0]
+    bypass = net.add(Fifo(depth), [bypass], x)[0]
+    return net.finish(net.add(JoinStreams((1, 1)), [branch, bypass], x)[0])
 
 
 @pytest.mark.sim
 def test_latency_and_interval(tmp_path: Path) -> None:
-    nodes = residual(40, more=8)
+    nodes = residual(40, extra_words=8)
     flow = compare(nodes, None, [], tmp_path, frames=5)
     ends = flow.consumed[OUTPUT][59::60]
     assert (flow.ends, flow.deadlock) == (tuple(ends.tolist()), ())
@@ -222,7 +224,7 @@ def test_latency_and_interval(tmp_path: Path) -> None:
     ],
 )
 def test_intervals_that_change(seed: int, kinds: tuple[str, ...], intervals: tuple[int, ...], tmp_path: Path) -> None:
-    """At the begin, or for ever: the longest one counts."""
+    """At the beginning, or forever: the longest interval counts."""
     nodes = Random(seed, kinds).network(6)
     flow = compare(nodes, None, [], tmp_path, frames=5)
     assert tuple(np.diff(flow.ends)) == intervals
@@ -232,19 +234,19 @@ def test_intervals_that_change(seed: int, kinds: tuple[str, ...], intervals: tup
 @pytest.mark.cases(2)
 @pytest.mark.parametrize("seed", range(40))
 def test_intervals_of_short_frames(seed: int) -> None:
-    """Two branches of slow units, which hold many frames: the interval that counts may take long to show."""
+    """Two branches of slow units, which hold many frames: the final interval may appear late."""
     rng = random.Random(seed)
     net = Net()
     x = net.start(Image("", 1, rng.randint(1, 2), 3, 3))
-    ways = net.add(Fork(2), [x], x, 2)
+    branches = net.add(Fork(2), [x], x, 2)
     delays: dict[int, int] = {}
     for n in range(2):
         for _ in range(rng.randint(1, 3)):
             rescale, product = RescaleUnit(SHIFT, np.zeros((1, 3), np.int64)), matrix(3, 3, 3, 3, x.height * x.width)
             unit = rng.choice([rescale, product, Fifo(rng.randint(2, 9))])
-            ways[n] = net.add(unit, [ways[n]], x)[0]
+            branches[n] = net.add(unit, [branches[n]], x)[0]
             delays[id(unit)] = 1 if isinstance(unit, Fifo) else rng.randint(3, 14)
-    nodes = net.finish(net.add(JoinStreams((1, 1)), ways, x)[0])
+    nodes = net.finish(net.add(JoinStreams((1, 1)), branches, x)[0])
 
     def slow(unit: Unit) -> int:
         return delays.get(id(unit), latency(unit))
@@ -254,11 +256,15 @@ def test_intervals_of_short_frames(seed: int) -> None:
 
 
 @pytest.mark.sim
-def test_a_deadlock_says_who_waits(tmp_path: Path) -> None:
+def test_a_deadlock_names_the_waiting_nodes(tmp_path: Path) -> None:
     nodes = residual(3)
     flow = compare(nodes, None, [], tmp_path)
-    circle = ["u4 waits for a beat on u2", "u2 waits for a beat on u1_0", "u1 waits for room in u1_1",
-              "u3 waits for room in u3"]  # fmt: skip
+    circle = [
+        "u4 waits for a beat on u2",
+        "u2 waits for a beat on u1_0",
+        "u1 waits for room in u1_1",
+        "u3 waits for room in u3",
+    ]
     assert [str(blocked) for blocked in flow.deadlock] == circle
     with pytest.raises(ValueError, match="u4 waits for a beat on u2"):
         measure(nodes, latency)
@@ -274,30 +280,30 @@ def with_depth(nodes: Sequence[Node], name: str, depth: int) -> list[Node]:
 
 
 def test_occupancy_is_the_depth_that_is_needed() -> None:
-    """With depths of what endless buffers held nothing changes, with any of them less by one something does."""
+    """Depths equal to the occupancy of unlimited buffers change nothing; one word less anywhere does."""
     tested = 0
     for seed in (*range(6), 12, 16, 32, 44, 49):
         kinds = ("conv", "pool", "same", "shift", "depthwise", *("fifo",) * (seed % 2))
         nodes = Random(seed, kinds).network(6)
         ready = [True] * 4 + [False] * 9 * (seed % 3)
         free = simulate(nodes, FRAMES, latency, interval=90, unlimited=True, ready=ready)
-        for name, held in free.occupancy.items():
-            nodes = with_depth(nodes, name, held)
-        same = simulate(nodes, FRAMES, latency, interval=90, ready=ready)
-        assert all((same.consumed[name] == free.consumed[name]).all() for name in free.consumed)
-        assert same.occupancy == free.occupancy
+        for name, occupied in free.occupancy.items():
+            nodes = with_depth(nodes, name, occupied)
+        limited = simulate(nodes, FRAMES, latency, interval=90, ready=ready)
+        assert all((limited.consumed[name] == free.consumed[name]).all() for name in free.consumed)
+        assert limited.occupancy == free.occupancy
         for node in nodes:
             if isinstance(node.unit, Fifo | ConvUnit | PoolUnit):
-                least = 1 if isinstance(node.unit, Fifo) else min_depth(node.unit)
-                if node.unit.depth > least:
-                    less = with_depth(nodes, node.name, node.unit.depth - 1)
-                    fewer = simulate(less, FRAMES, latency, interval=90, ready=ready)
-                    assert any(not np.array_equal(fewer.consumed[name], free.consumed[name]) for name in free.consumed)
+                minimum = 1 if isinstance(node.unit, Fifo) else min_depth(node.unit)
+                if node.unit.depth > minimum:
+                    smaller = with_depth(nodes, node.name, node.unit.depth - 1)
+                    slower = simulate(smaller, FRAMES, latency, interval=90, ready=ready)
+                    assert any(not np.array_equal(slower.consumed[name], free.consumed[name]) for name in free.consumed)
                     tested += 1
     assert tested > 10
 
 
-def test_more_frames_change_nothing_before() -> None:
+def test_more_frames_do_not_change_earlier_ones() -> None:
     nodes = Random(4, WINDOWS).network(6)
     few, many = simulate(nodes, 2, latency), simulate(nodes, 5, latency)
     assert not few.deadlock

@@ -30,20 +30,21 @@ KINDS = ("plain", "grouped", "bipolar", "signal", "residual", "blocks", "pooled"
 
 
 def random_folding(works: dict[str, Workload], rng: np.random.Generator) -> dict[str, dict[str, int]]:
-    """Any legal one; every other layer that can works on all taps at once, some on several windows."""
-    found = {}
+    """A random legal folding; some layers process all taps at once, some several windows."""
+    folding = {}
     for name, work in works.items():
         pe, simd = int(rng.integers(1, work.rows + 1)), int(rng.integers(1, work.columns + 1))
         if work.unrolls and rng.random() < 0.6:
-            pe, simd = (pe, simd * work.taps) if work.groups == 1 else (
-                int(rng.integers(1, work.groups + 1)) * work.rows, work.taps * work.columns
-            )  # fmt: skip
+            if work.groups == 1:
+                simd *= work.taps
+            else:
+                pe, simd = int(rng.integers(1, work.groups + 1)) * work.rows, work.taps * work.columns
         few = [n for n in work.window_counts if n * work.outputs * work.taps * work.columns <= 2000]
         if few and rng.random() < 0.4:
             pe, simd = int(rng.choice(few)) * work.outputs, work.taps * work.columns
-        found[name] = {"pe": pe, "simd": simd}
+        folding[name] = {"pe": pe, "simd": simd}
         assert work.legal(pe, simd)
-    return found
+    return folding
 
 
 def folded(kind: str, seed: int, tmp_path: Path) -> hlsgen.Build:
@@ -76,7 +77,7 @@ def test_any_folding_is_exact_and_certified(kind: str, seed: int, tmp_path: Path
 
 @pytest.mark.sweep
 def test_cases_have_all_units(tmp_path: Path) -> None:
-    """The cases above reach both ways of every kind of layer."""
+    """The cases above cover both implementations of every kind of layer."""
     kinds = set()
     for kind, seed in CASES:
         folder = tmp_path / f"{kind}{seed}"
@@ -86,7 +87,7 @@ def test_cases_have_all_units(tmp_path: Path) -> None:
 
 
 def pools(tmp_path: Path, kind: str, cycles: int) -> hlsgen.Build:
-    """A convolution and an overlapping pool, for so many cycles a frame."""
+    """A convolution and an overlapping pool, for `cycles` cycles a frame."""
     from image_models import Builder
 
     b = Builder(5, True, 4)
@@ -101,7 +102,7 @@ def pools(tmp_path: Path, kind: str, cycles: int) -> hlsgen.Build:
 @needs_icarus
 @pytest.mark.parametrize("kind", ["MaxPool"])
 def test_a_window_a_cycle(kind: str, tmp_path: Path) -> None:
-    """Convolution and pool keep up with a pixel a cycle, and nothing comes on top."""
+    """Convolution and pool process a pixel a cycle, without overhead."""
     build = pools(tmp_path, kind, 36)
     units = [type(node.unit) for node in build.network.nodes]
     assert SlidingWindow in units
@@ -120,7 +121,7 @@ def test_a_window_a_cycle(kind: str, tmp_path: Path) -> None:
 @needs_icarus
 @pytest.mark.parametrize("cycles", [18, 6])
 def test_several_windows_a_cycle(cycles: int, tmp_path: Path) -> None:
-    """Less than a cycle a window, and nothing comes on top."""
+    """Less than a cycle a window, without overhead."""
     build = pools(tmp_path, "MaxPool", cycles)
     units = [node.unit for node in build.network.nodes]
     counts = {(unit.pixels, unit.windows) for unit in units if isinstance(unit, SlidingWindow)}
@@ -135,7 +136,7 @@ def test_several_windows_a_cycle(cycles: int, tmp_path: Path) -> None:
 @pytest.mark.sim
 @needs_icarus
 def test_channels_of_several_pixels(tmp_path: Path) -> None:
-    """The port, a pool, slices, a concatenation and an upsampling keep up with several pixels a cycle."""
+    """The port, a pool, slices, a concatenation and an upsampling process several pixels a cycle."""
     from image_models import Builder
 
     b = Builder(5, True, 4)
@@ -147,8 +148,8 @@ def test_channels_of_several_pixels(tmp_path: Path) -> None:
         cut = b.node("Slice", x.name, *(b.const([v], np.int64) for v in (start, start + 3, 1)))
         halves.append(b.quant(b.conv(replace(x, name=cut, shape=(1, 3, 4, 4)), 2, kernel_shape=[1, 1])))
     x = b.quant(b.concat(*halves))
-    size = b.node("Resize", x.name, "", b.const([1.0, 1.0, 2.0, 2.0]), mode="nearest", nearest_mode="floor",
-                  coordinate_transformation_mode="asymmetric")  # fmt: skip
+    modes = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
+    size = b.node("Resize", x.name, "", b.const([1.0, 1.0, 2.0, 2.0]), **modes)
     x = b.quant(b.conv(replace(x, name=size, shape=(1, 4, 8, 8)), 1, kernel_shape=[1, 1]))
     onnx.save(b.model(x), tmp_path / "net.onnx")
     assert hlsgen.check(tmp_path / "net.onnx").timing.interval >= 64  # a pixel a cycle is enough by default
@@ -162,8 +163,8 @@ def test_channels_of_several_pixels(tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").ok
 
 
-def test_nothing_is_faster_than_the_slowest(tmp_path: Path) -> None:
-    """A border takes a pixel a cycle: the convolution behind it gets no more."""
+def test_no_layer_is_faster_than_the_slowest(tmp_path: Path) -> None:
+    """A border takes a pixel a cycle: the next convolution is not folded to be faster."""
     from image_models import Builder
 
     b = Builder(5, True, 4)
@@ -180,7 +181,7 @@ def test_nothing_is_faster_than_the_slowest(tmp_path: Path) -> None:
 
 
 def test_simd_of_all_taps_only(tmp_path: Path) -> None:
-    """SIMD above the columns of a tap is whole kernels, where taps can be at once."""
+    """SIMD above the columns of a tap is whole kernels, if all taps can be processed at once."""
     path = tmp_path / "net.onnx"
     onnx.save(image_nets.network("plain", 1), path)
     name, work = next((n, w) for n, w in works_of(hlsgen.check(path).graph).items() if w.unrolls)

@@ -1,4 +1,4 @@
-"""A clock that is asked for: which registers units get for it, and that values, cycles and proofs are as exact as without."""
+"""A target clock: the registers that units get for it; values, cycles and proofs stay exact."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hlsgen.verilog.latency import latency
 from hlsgen.verilog.ready_chains import hops
 
 FAST: dict[str, Any] = {"device": "ecp5-85k", "clock_mhz": 150.0}
-#: On ECP5, and on a device whose block memories are fast.
+#: The pipelining on ECP5, and on a device with fast block RAM.
 TABLES, DEEP = Pipelining(1, tables=True), Pipelining(1)
 Units = AdderMatVec | ConvUnit | DynamicMatVec | GroupedMatVec | MatVec
 
@@ -47,7 +47,7 @@ Units = AdderMatVec | ConvUnit | DynamicMatVec | GroupedMatVec | MatVec
         ({"device": "ecp5-25k", "clock_mhz": 150.0, "target": "hls"}, PLAIN),
     ],
 )
-def test_what_a_clock_means(options: dict[str, Any], expected: Pipelining) -> None:
+def test_pipelining_for_a_clock(options: dict[str, Any], expected: Pipelining) -> None:
     assert targets_of(hlsgen.Options(**options)).pipelining == expected
 
 
@@ -62,8 +62,8 @@ def layers(*, cycles: int, tmp_path: Path, **options: Any) -> hlsgen.Build:
             net.quant(scale=float(np.float32(1.37)), bits=8.0, signed=1)
     folder = tmp_path / f"{cycles}-{len(options)}"
     folder.mkdir()
-    given = hlsgen.Options(target_cycles=cycles, realize={"": "scale"}, top="top", **options)
-    return hlsgen.build(save(net.model(), folder / "m.onnx"), folder / "out", given)
+    build_options = hlsgen.Options(target_cycles=cycles, realize={"": "scale"}, top="top", **options)
+    return hlsgen.build(save(net.model(), folder / "m.onnx"), folder / "out", build_options)
 
 
 def depths(build: hlsgen.Build) -> set[int]:
@@ -75,11 +75,11 @@ def depths(build: hlsgen.Build) -> set[int]:
 @needs_icarus
 @pytest.mark.parametrize("cycles", [34, 1])
 def test_layers_are_exact_to_the_cycle(cycles: int, tmp_path: Path) -> None:
-    """Wired in as adders, and with weights in memory; more latency, and no longer interval."""
+    """Constant weights as adders, and weights in memory; more latency, and no longer interval."""
     plain, build = (layers(cycles=cycles, tmp_path=tmp_path, **options) for options in ({}, FAST))
     assert (depths(plain), depths(build)) == ({2}, {1})
-    found = [node.unit.realization for node in build.network.nodes if isinstance(node.unit, RescaleUnit)]
-    assert [one.every for one in found if isinstance(one, Scale)] == [1]
+    realizations = [node.unit.realization for node in build.network.nodes if isinstance(node.unit, RescaleUnit)]
+    assert [realization.every for realization in realizations if isinstance(realization, Scale)] == [1]
     assert build.timing.interval == plain.timing.interval
     assert build.timing.latency > plain.timing.latency
     out = tmp_path / f"{cycles}-2" / "out"
@@ -100,9 +100,9 @@ def test_images_are_exact_and_certified(kind: str, seed: int, cycles: int, tmp_p
     onnx.save(network(kind, seed), path)
     build = hlsgen.build(path, tmp_path / "out", hlsgen.Options(target_cycles=cycles, **FAST))
     assert depths(build) == {1}
-    takers = {wire: node.unit for node in build.network.nodes for wire in node.inputs}
+    consumers = {wire: node.unit for node in build.network.nodes for wire in node.inputs}
     windows = [node for node in build.network.nodes if isinstance(node.unit, ConvUnit)]
-    assert all(hops(takers[wire]) is None for node in windows for wire in node.outputs)
+    assert all(hops(consumers[wire]) is None for node in windows for wire in node.outputs)
     assert measure(build.network.nodes, latency) == (build.timing.latency, build.timing.interval)
     verdict = hlsgen.verify(tmp_path / "out", ["icarus"], 5)
     assert verdict.ok, verdict
@@ -110,7 +110,7 @@ def test_images_are_exact_and_certified(kind: str, seed: int, cycles: int, tmp_p
     assert certified.ok, certified.problems
 
 
-def test_a_manifest_that_says_otherwise_is_refused(tmp_path: Path) -> None:
+def test_a_manifest_with_another_clock_is_refused(tmp_path: Path) -> None:
     layers(cycles=34, tmp_path=tmp_path, **FAST)
     out = tmp_path / "34-2" / "out"
     assert messages(out) == []
@@ -128,7 +128,7 @@ def test_a_manifest_that_says_otherwise_is_refused(tmp_path: Path) -> None:
     [(1, 40, "tables"), (36, 28, "tables"), (36, 29, "blocks"), (256, 1, "tables"), (256, 2, "blocks"), (1, 1100, "")],
 )
 def test_weights_are_tables_or_blocks(words: int, rows: int, kind: str) -> None:
-    """Of 32 columns of a bit: up to 32768 bits in few words or 8192 in many are tables. One word is no memory."""
+    """For 32 columns of a bit: up to 32768 bits in few words or 8192 in many are LUTs. One word is no memory."""
     weight = np.random.default_rng(1).integers(0, 2, (rows * words, 1, 32)) * 2 - 1
     unit = MatVec(weight, np.arange(32), Product.BIPOLAR, rows, 32, 1)
     changed_unit = pipelined(unit, TABLES)
@@ -136,8 +136,8 @@ def test_weights_are_tables_or_blocks(words: int, rows: int, kind: str) -> None:
     assert changed_unit.memory == kind
 
 
-def test_weights_that_were_asked_for_stay(tmp_path: Path) -> None:
-    """Tables of their own are only for weights of which nothing else was said."""
+def test_requested_weight_memories_stay(tmp_path: Path) -> None:
+    """Only weights without a requested memory become separate LUTs."""
     for weights, style in (("auto", 3), ("lutram", 1), ("bram", 2)):
         folder = tmp_path / weights
         folder.mkdir()
@@ -149,22 +149,24 @@ def test_weights_that_were_asked_for_stay(tmp_path: Path) -> None:
 @pytest.mark.sim
 @needs_icarus
 def test_tables_of_cells_have_registers(tmp_path: Path) -> None:
-    """A cycle more of a quantizer alone, whose tables of cells have more than four bits of address."""
+    """A quantizer whose tables of cells have more than four address bits takes a cycle more."""
     net = Net((1, 4))
     scale = np.array([1.37, 2.9, 0.71, 5.3], np.float32)
     net.then("IntQuant", scale, np.zeros(4, np.float32), 4.0, domain=QONNX, signed=1, narrow=0)
     path, cycles = save(net.model(), tmp_path / "m.onnx"), []
     for n, options in enumerate(({}, FAST)):
         out = tmp_path / str(n)
-        given = hlsgen.Options(target_cycles=1, input="fixed:16,8", realize={"": "correct"}, top="top", **options)
-        build = hlsgen.build(path, out, given)
+        build_options = hlsgen.Options(
+            target_cycles=1, input="fixed:16,8", realize={"": "correct"}, top="top", **options
+        )
+        build = hlsgen.build(path, out, build_options)
         assert [x.parameters["DEEP"] for x in build.design.instances if x.module == "hg_correct"] == [n]
         verdict = hlsgen.verify(out, ["icarus"])
         assert verdict.ok, verdict
         assert messages(out) == []
         with changed(out, "q0", "DEEP", 1 - n):
-            found = messages(out, listed=False)
-        assert any("options.clock_mhz" in text for text in found) == (n == 0), found
+            problems = messages(out, listed=False)
+        assert any("options.clock_mhz" in text for text in problems) == (n == 0), problems
         cycles.append(build.timing.latency)
     assert cycles[1] == cycles[0] + 1
 
@@ -172,22 +174,24 @@ def test_tables_of_cells_have_registers(tmp_path: Path) -> None:
 @pytest.mark.sim
 @needs_icarus
 def test_large_memories_of_thresholds_have_three_registers(tmp_path: Path) -> None:
-    """Two cycles more for each level of more than 64 words: here the first, of 72, and those behind it."""
+    """Two cycles more for each level of more than 64 words: here the first, of 72, and the next ones."""
     net = Net((1, 72))
     rng = np.random.default_rng(5)
-    scale, none = rng.uniform(0.5, 3, 72).astype(np.float32), np.zeros(72, np.float32)
-    net.then("IntQuant", scale, none, 2.0, domain=QONNX, signed=1, narrow=0)
+    scale, zeros = rng.uniform(0.5, 3, 72).astype(np.float32), np.zeros(72, np.float32)
+    net.then("IntQuant", scale, zeros, 2.0, domain=QONNX, signed=1, narrow=0)
     path, cycles = save(net.model(), tmp_path / "m.onnx"), []
     for n, options in enumerate(({}, FAST)):
         out = tmp_path / str(n)
-        given = hlsgen.Options(target_cycles=72, input="fixed:12,6", realize={"": "thresholds"}, top="top", **options)
-        build = hlsgen.build(path, out, given)
+        build_options = hlsgen.Options(
+            target_cycles=72, input="fixed:12,6", realize={"": "thresholds"}, top="top", **options
+        )
+        build = hlsgen.build(path, out, build_options)
         assert [x.parameters["EVERY"] for x in build.design.instances if x.module == "hg_threshold"] == [2 - n]
         verdict = hlsgen.verify(out, ["icarus"])
         assert verdict.ok, verdict
         assert messages(out) == []
         with changed(out, "q0", "EVERY", 1 + n):
-            found = messages(out, listed=False)
-        assert any("options.clock_mhz" in text for text in found) == (n == 0), found
+            problems = messages(out, listed=False)
+        assert any("options.clock_mhz" in text for text in problems) == (n == 0), problems
         cycles.append(build.timing.latency)
     assert cycles[1] == cycles[0] + 4

@@ -1,4 +1,4 @@
-"""The kinds of units: a new one cannot be forgotten anywhere."""
+"""The kinds of units: a new unit cannot be forgotten anywhere."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def test_a_new_unit_needs_all_its_decisions(tmp_path: Path) -> None:
     new = "@dataclass(frozen=True)\nclass Stranger:\n    pass\n\n\nUnit = (\n    Port\n    | Stranger\n"
     units.write_text(text.replace("Unit = (\n    Port\n", new))
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "-p", "hlsgen"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    found = re.findall(r"^hlsgen/(\S+):\d+: error: .*\"Stranger\"; expected \"Never\"", done.stdout, re.MULTILINE)
-    assert set(found) == {
+    mypy = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    unhandled = re.findall(r"^hlsgen/(\S+):\d+: error: .*\"Stranger\"; expected \"Never\"", mypy.stdout, re.MULTILINE)
+    assert set(unhandled) == {
         "dataflow/units.py",
         "dataflow/flow.py",
         "verilog/latency.py",
@@ -32,5 +32,5 @@ def test_a_new_unit_needs_all_its_decisions(tmp_path: Path) -> None:
         "verilog/unit_parts.py",
         "verilog/binding/units.py",
         "hls/binding/units.py",
-    }, done.stdout + done.stderr
-    assert len(found) == 7
+    }, mypy.stdout + mypy.stderr
+    assert len(unhandled) == 7

@@ -1,4 +1,4 @@
-"""Many machines: dask.distributed, here two workers on this one."""
+"""Many machines: dask.distributed, here with two workers on this one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.slow
 @pytest.mark.sim
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense://x"])
-def test_nobody_there(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_without_a_scheduler(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr(workers, "PATIENCE", 2)
     with pytest.raises(HlsgenError, match=f"HG075 --cluster: {address}"):
@@ -36,25 +36,25 @@ def test_nobody_there(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.slow
 @pytest.mark.sim
-def test_a_worker_is_killed(tmp_path: Path) -> None:
-    """One of two, in mid-sweep: no point is lost, and all are those of one process."""
+def test_a_killed_worker_loses_no_point(tmp_path: Path) -> None:
+    """One of two is killed in mid-sweep; the points equal the result of one process."""
     distributed: Any = pytest.importorskip("distributed")
     net = network(tmp_path)
-    wanted = told(hlsgen.explore(net, points=8, jobs=1))
+    expected = told(hlsgen.explore(net, points=8, jobs=1))
     killed = []
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
     ) as cluster:
 
-        def kill(done: int, total: int, name: str) -> None:
-            if done == 2 and not killed:
+        def kill(finished: int, total: int, name: str) -> None:
+            if finished == 2 and not killed:
                 killed.append(next(iter(cluster.workers.values())).pid)
                 os.kill(killed[0], signal.SIGKILL)
 
         address = cluster.scheduler_address
-        found = hlsgen.explore(net, points=8, cluster=address, output=tmp_path / "out", progress=kill)
+        sweep_points = hlsgen.explore(net, points=8, cluster=address, output=tmp_path / "out", progress=kill)
     assert killed
-    assert told(found) == wanted
-    rest = Counting()
-    assert told(hlsgen.explore(net, rest, points=8, output=tmp_path / "out")) == wanted
-    assert not rest.calls
+    assert told(sweep_points) == expected
+    second_sweep = Counting()
+    assert told(hlsgen.explore(net, second_sweep, points=8, output=tmp_path / "out")) == expected
+    assert not second_sweep.calls

@@ -1,4 +1,4 @@
-"""The drawing: valid, every point in its place, and nothing of a name's text becomes a tag."""
+"""The drawing is valid, every point is in its place, and no text of a name becomes a tag."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ BOARD = Place(device("ecp5-25k"), 60.0)
 
 
 def points(place: Place) -> list[Point]:
-    found = [
+    unmarked = [
         Point(Options(target_cycles=n, prefer=prefer, weights=weights), place, n, 99, lut, lut // 9, bram, dsp)
         for n in (8, 64, 512)
         for prefer, weights, lut, bram, dsp in (
-            ("lut", "auto", 80000 // n, 0, 0), ("dsp", "bram", 40000 // n, 5, 3000 // n), ("lut", "lutram", 90000 // n, 0, 0),
+            ("lut", "auto", 80000 // n, 0, 0),
+            ("dsp", "bram", 40000 // n, 5, 3000 // n),
+            ("lut", "lutram", 90000 // n, 0, 0),
         )
-    ]  # fmt: skip
-    return marked(found)
+    ]
+    return marked(unmarked)
 
 
 @pytest.mark.parametrize("place", [Place(), BOARD])
 @pytest.mark.parametrize("count", [1, 2, 9])
-def test_it_can_be_read(place: Place, count: int) -> None:
+def test_the_drawing_is_valid_svg(place: Place, count: int) -> None:
     title = 'a<b>&"\x1b[31m' + "x" * 99
     root = ElementTree.fromstring(picture(points(place)[:count], title))
     assert root.tag == f"{SVG}svg"
@@ -45,47 +47,57 @@ def test_it_can_be_read(place: Place, count: int) -> None:
 
 
 def test_every_point_is_in_its_place() -> None:
-    """Without a device: three panels, a dot a point in each, to the right what takes more, and up what is faster."""
-    found = points(Place())
-    circles = [c.attrib for c in ElementTree.fromstring(picture(found, "net")).iter(f"{SVG}circle")]
-    assert len(circles) == 3 * len(found)
-    lut = sorted((round(float(c["cx"])), round(float(c["cy"]))) for c in circles[: len(found)])
+    """If there is no device: three panels, a dot per point in each; larger to the right, faster at the top."""
+    drawn_points = points(Place())
+    circles = [c.attrib for c in ElementTree.fromstring(picture(drawn_points, "net")).iter(f"{SVG}circle")]
+    assert len(circles) == 3 * len(drawn_points)
+    lut = sorted((round(float(c["cx"])), round(float(c["cy"]))) for c in circles[: len(drawn_points)])
     low, high = math.log(40000 // 512), math.log(90000 // 8)
-    across = sorted(round(64 + 196 * (math.log(p.lut) - low) / (high - low)) for p in found)
+    across = sorted(round(64 + 196 * (math.log(p.lut) - low) / (high - low)) for p in drawn_points)
     assert [x for x, _ in lut] == across
     assert {y for _, y in lut} == {58, 308, round(308 - 250 * math.log(512 / 64) / math.log(512 / 8))}
 
 
 def test_on_a_device() -> None:
-    """The limit is at 80 %; the text at a point of the front says what makes it; larger ones are left out."""
-    found = points(BOARD)
-    root = ElementTree.fromstring(picture(found, "net"))
+    """The limit is at 80 %; points of the front are labelled with their options; larger points are not drawn."""
+    all_points = points(BOARD)
+    root = ElementTree.fromstring(picture(all_points, "net"))
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert "80 %" in texts
-    front = [p for p in found if p.front]
+    front = [p for p in all_points if p.front]
     assert front
     for p in front:
         assert p.share is not None
-        more = ", dsp, bram" if p.options.prefer == "dsp" else ""
-        assert f"{p.interval} cycles{more}: {100 * p.share:.0f} % of {p.place.kinds[p.scarcest]}" in texts
-    shown = [p for p in found if (p.share or 0) <= 1.5]
-    assert len(list(root.iter(f"{SVG}circle"))) == len(shown) < len(found)
+        preferences = ", dsp, bram" if p.options.prefer == "dsp" else ""
+        assert f"{p.interval} cycles{preferences}: {100 * p.share:.0f} % of {p.place.kinds[p.scarcest]}" in texts
+    shown = [p for p in all_points if (p.share or 0) <= 1.5]
+    assert len(list(root.iter(f"{SVG}circle"))) == len(shown) < len(all_points)
 
 
-def test_what_was_measured_is_joined_to_its_estimate() -> None:
+def test_measurements_are_connected_to_their_estimates() -> None:
     measured = {"lut": 200, "ff": 1, "bram": 6, "dsp": 7, "fmax_mhz": 30.0}
-    found = [replace(p, measured=measured if p.front else None) for p in points(BOARD)]
-    before = ElementTree.fromstring(picture([replace(p, measured=None) for p in found], "net"))
-    after = ElementTree.fromstring(picture(found, "net"))
-    shown = [p for p in found if p.front and p.interval < 512]
-    count = len(list(after.iter(f"{SVG}circle"))) - len(list(before.iter(f"{SVG}circle")))
+    measured_points = [replace(p, measured=measured if p.front else None) for p in points(BOARD)]
+    without = ElementTree.fromstring(picture([replace(p, measured=None) for p in measured_points], "net"))
+    with_measurements = ElementTree.fromstring(picture(measured_points, "net"))
+    shown = [p for p in measured_points if p.front and p.interval < 512]
+    count = len(list(with_measurements.iter(f"{SVG}circle"))) - len(list(without.iter(f"{SVG}circle")))
     assert count >= len(shown) > 0
-    assert "red: measured" in (after.findall(f"{SVG}text")[1].text or "")
+    assert "red: measured" in (with_measurements.findall(f"{SVG}text")[1].text or "")
 
 
 @pytest.mark.parametrize(
-    "value, text", [(0, "0"), (0.25, "0.25"), (64, "64"), (999.6, "1k"), (1950, "1.95k"), (25e6, "25M"), (80934, "80.9k"), (3e9, "3G")]
-)  # fmt: skip
+    "value, text",
+    [
+        (0, "0"),
+        (0.25, "0.25"),
+        (64, "64"),
+        (999.6, "1k"),
+        (1950, "1.95k"),
+        (25e6, "25M"),
+        (80934, "80.9k"),
+        (3e9, "3G"),
+    ],
+)
 def test_numbers_are_short(value: float, text: str) -> None:
     assert short(value) == text
 
@@ -101,9 +113,9 @@ def test_axes() -> None:
 
 @pytest.mark.parametrize("place", [Place(), BOARD])
 def test_estimated_cycles_are_dotted(place: Place) -> None:
-    found = points(place)
-    found[-1] = replace(found[-1], exact=False)
-    drawn = picture(found, "net")
+    all_points = points(place)
+    all_points[-1] = replace(all_points[-1], exact=False)
+    drawn = picture(all_points, "net")
     assert drawn.count('stroke-dasharray="1.5') == (1 if place.device else 3)
     assert "cycles are estimates" in drawn
-    assert "dotted" not in picture(found[:-1], "net")
+    assert "dotted" not in picture(all_points[:-1], "net")

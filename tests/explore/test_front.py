@@ -1,4 +1,4 @@
-"""The front is that of the definition: no point of it is beaten, and every other one is."""
+"""The front follows its definition: no point of it is beaten, and every other point is."""
 
 from __future__ import annotations
 
@@ -18,48 +18,53 @@ POINTS = st.builds(
     lambda cycles, prefer, weights, counts: Point(
         Options(target_cycles=cycles, prefer=prefer, weights=weights), Place(), cycles, 9, *counts
     ),
-    st.integers(1, 5), st.sampled_from(["lut", "dsp"]), st.sampled_from(["auto", "lutram", "bram"]),
+    st.integers(1, 5),
+    st.sampled_from(["lut", "dsp"]),
+    st.sampled_from(["auto", "lutram", "bram"]),
     st.tuples(COUNTS, COUNTS, COUNTS, COUNTS),
-)  # fmt: skip
+)
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), max_size=14))
 def test_against_the_definition(items: list[tuple[int, int, int]]) -> None:
-    """Brute force: beaten is what another one equals or undercuts everywhere, and undercuts somewhere."""
+    """Brute force: an item is beaten if another one is as low in all costs and lower in one."""
     best = {a for a in items if not any(b != a and all(y <= x for x, y in zip(a, b, strict=True)) for b in items)}
-    found = pareto(list(enumerate(items)), lambda item: item[1])
-    assert {cost for _, cost in found} == best
-    assert [n for n, _ in found] == sorted(items.index(cost) for cost in best)
+    front = pareto(list(enumerate(items)), lambda item: item[1])
+    assert {cost for _, cost in front} == best
+    assert [n for n, _ in front] == sorted(items.index(cost) for cost in best)
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(POINTS, max_size=10), st.randoms(), st.sampled_from(PLACES))
 def test_marks(points: list[Point], random: object, place: Place) -> None:
-    """What is marked fits and is beaten by none that fits; whatever is not marked is beaten. The order is always the same."""
+    """Marked points fit and no fitting point beats them; all others are beaten or do not fit. The order is stable."""
     scale = 1 if place.device is None else 3000
     points = [
         replace(p, place=place, lut=p.lut * scale, ff=p.ff * scale, bram=p.bram * 5, dsp=p.dsp * 4) for p in points
     ]
-    found = marked(points)
+    ordered = marked(points)
     shuffled = points[:]
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert [(order(p), p.front) for p in marked(shuffled)] == [(order(p), p.front) for p in found]
-    assert sorted(map(order, found)) == [order(p) for p in found]
+    assert [(order(p), p.front) for p in marked(shuffled)] == [(order(p), p.front) for p in ordered]
+    assert sorted(map(order, ordered)) == [order(p) for p in ordered]
 
     def costs(p: Point) -> tuple[float, ...]:
         if place.device is None:
             return (p.interval, p.lut, p.bram, p.dsp)
-        there = place.device
+        target = place.device
         return (
             p.interval,
             max(
-                p.lut / there.lut, p.ff / there.ff, p.bram / there.bram, p.dsp / there.dsp if there.dsp else 1e9 * p.dsp
+                p.lut / target.lut,
+                p.ff / target.ff,
+                p.bram / target.bram,
+                p.dsp / target.dsp if target.dsp else 1e9 * p.dsp,
             ),
         )
 
-    fitting = [p for p in found if place.device is None or costs(p)[1] <= 0.8]
-    for p in found:
+    fitting = [p for p in ordered if place.device is None or costs(p)[1] <= 0.8]
+    for p in ordered:
         equal = [q for q in fitting if costs(q) == costs(p)]
         beaten = any(
             q != p and costs(q) != costs(p) and all(b <= a for a, b in zip(costs(p), costs(q), strict=True))

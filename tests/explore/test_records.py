@@ -1,4 +1,4 @@
-"""The folder of a sweep: what is not ours stays, what was damaged is not believed."""
+"""The folder of a sweep: foreign files stay, and damaged results are not used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def sweep(folder: Path, out: Path, executor: Counting | None = None) -> list[hls
 
 
 @pytest.mark.parametrize("name", ["points.jsonl", "front.svg"])
-def test_files_of_others_stay(name: str, tmp_path: Path) -> None:
+def test_foreign_files_stay(name: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     for text in ("mine\n", '{"key": 3}\n', "<svg/>"):
@@ -51,7 +51,7 @@ def test_two_sweeps_do_not_write_one_file(tmp_path: Path) -> None:
     assert sweep(tmp_path, tmp_path / "out")
 
 
-def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(HlsgenError, match="HG001"):
         sweep(tmp_path, tmp_path / "file")
@@ -60,29 +60,36 @@ def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"interval": 0}, {"interval": "5"}, {"lut": -1}, {"lut": True}, {"dsp": 1.0}, {"bram": None}, {"latency": 1 << 70},
-        {"key": "other"}, {"key": None},
+        {"interval": 0},
+        {"interval": "5"},
+        {"lut": -1},
+        {"lut": True},
+        {"dsp": 1.0},
+        {"bram": None},
+        {"latency": 1 << 70},
+        {"key": "other"},
+        {"key": None},
     ],
-)  # fmt: skip
-def test_lines_that_are_no_results_are_made_again(change: dict[str, Any], tmp_path: Path) -> None:
+)
+def test_damaged_lines_are_computed_again(change: dict[str, Any], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    wanted = sweep(tmp_path, out)
+    expected = sweep(tmp_path, out)
     lines = (out / "points.jsonl").read_text().splitlines()
     data = {**json.loads(lines[0]), **change}
     (out / "points.jsonl").write_text("\n".join([json.dumps(data), "[" * 5000, "null", *lines[1:]]) + "\n")
-    again = Counting()
-    assert sweep(tmp_path, out, again) == wanted
-    assert len(again.calls) == 1
+    executor = Counting()
+    assert sweep(tmp_path, out, executor) == expected
+    assert len(executor.calls) == 1
 
 
 @pytest.mark.parametrize("change", [{"lut": None}, {"fmax_mhz": "x"}, {"fmax_mhz": 0}, {"dsp": -1}])
-def test_syntheses_that_are_none(change: dict[str, Any], tmp_path: Path) -> None:
+def test_damaged_syntheses_are_ignored(change: dict[str, Any], tmp_path: Path) -> None:
     good = {"lut": 1, "ff": 1, "bram": 1, "dsp": 1, "fmax_mhz": 1.5}
     file = tmp_path / "points.jsonl"
     first = Records(tmp_path)
     first.add([{"key": "a", "synthesis": good}])
     first.close()
     file.write_text(file.read_text() + json.dumps({"key": "b", "synthesis": {**good, **change}}) + "\n")
-    found = Records(tmp_path)
-    found.close()
-    assert found.measured == {"a": good}
+    reopened = Records(tmp_path)
+    reopened.close()
+    assert reopened.measured == {"a": good}

@@ -1,4 +1,5 @@
-"""A sweep: its numbers are those of builds, nothing is done twice, and what was found outlives whatever ends it."""
+"""A sweep: its numbers equal the estimates of builds, nothing is computed twice, and results survive any
+interruption."""
 
 from __future__ import annotations
 
@@ -43,18 +44,19 @@ def test_numbers_are_those_of_builds(net: Path) -> None:
     assert len(points) == 12
     for point in points:
         build = hlsgen.check(net, point.options)
-        wanted = estimate(build)
+        expected = estimate(build)
         assert (point.interval, point.latency) == (build.timing.interval, build.timing.latency)
         assert point.counts == {
-            "lut": wanted["lut"],
-            "ff": wanted["ff"],
-            "bram": wanted["bram18"],
-            "dsp": wanted["dsp"],
+            "lut": expected["lut"],
+            "ff": expected["ff"],
+            "bram": expected["bram18"],
+            "dsp": expected["dsp"],
         }
         assert point.frames_per_second == 200e6 / point.interval
         words = point.flags.split()
-        assert words == [w for k in ("target_cycles", "prefer", "weights") if k in point.as_dict()["options"]
-                         for w in (f"--{k.replace('_', '-')}", str(getattr(point.options, k)))]  # fmt: skip
+        names = [name for name in ("target_cycles", "prefer", "weights") if name in point.as_dict()["options"]]
+        flags = [(f"--{name.replace('_', '-')}", str(getattr(point.options, name))) for name in names]
+        assert words == [word for flag in flags for word in flag]
 
 
 def test_numbers_on_a_device_are_those_of_builds(net: Path) -> None:
@@ -72,39 +74,39 @@ def test_quantizers(tmp_path: Path) -> None:
     assert {point.interval for point in points} == {1, 2, 4}
 
 
-def test_the_same_whoever_does_the_work(net: Path, tmp_path: Path) -> None:
-    """One process, threads, processes: the same points in the same order, and the same picture."""
-    wanted = told(hlsgen.explore(net, points=5, jobs=1, output=tmp_path / "a"))
+def test_results_do_not_depend_on_the_executor(net: Path, tmp_path: Path) -> None:
+    """One process, threads, processes: the same points in the same order, and the same drawing."""
+    expected = told(hlsgen.explore(net, points=5, jobs=1, output=tmp_path / "a"))
     with ThreadPoolExecutor(2) as pool:
-        assert told(hlsgen.explore(net, pool, points=5)) == wanted
-    assert told(hlsgen.explore(net, points=5, jobs=2, output=tmp_path / "b")) == wanted
+        assert told(hlsgen.explore(net, pool, points=5)) == expected
+    assert told(hlsgen.explore(net, points=5, jobs=2, output=tmp_path / "b")) == expected
     assert (tmp_path / "a" / "front.svg").read_bytes() == (tmp_path / "b" / "front.svg").read_bytes()
     lines = [sorted((tmp_path / folder / "points.jsonl").read_text().splitlines()) for folder in ("a", "b")]
     assert lines[0] == lines[1]
 
 
-def test_nothing_is_done_twice(net: Path, tmp_path: Path) -> None:
-    first, again, more, other = Counting(), Counting(), Counting(), Counting()
-    wanted = told(hlsgen.explore(net, first, points=4, output=tmp_path / "out"))
+def test_nothing_is_computed_twice(net: Path, tmp_path: Path) -> None:
+    first, same_sweep, larger_sweep, other_sweeps = Counting(), Counting(), Counting(), Counting()
+    expected = told(hlsgen.explore(net, first, points=4, output=tmp_path / "out"))
     assert len(first.calls) == 4
-    assert told(hlsgen.explore(net, again, points=4, output=tmp_path / "out")) == wanted
-    hlsgen.explore(net, more, points=6, output=tmp_path / "out")
-    assert (again.calls, len(more.calls)) == ([], 2)
-    # Another device has other kinds; another option gives another network; another model is another one.
-    hlsgen.explore(net, other, points=4, output=tmp_path / "out", device="xc7a35t")
-    hlsgen.explore(net, other, points=4, output=tmp_path / "out", options=Options(realize={"q1": "compare"}))
+    assert told(hlsgen.explore(net, same_sweep, points=4, output=tmp_path / "out")) == expected
+    hlsgen.explore(net, larger_sweep, points=6, output=tmp_path / "out")
+    assert (same_sweep.calls, len(larger_sweep.calls)) == ([], 2)
+    # Another device, another option and another model give other points.
+    hlsgen.explore(net, other_sweeps, points=4, output=tmp_path / "out", device="xc7a35t")
+    hlsgen.explore(net, other_sweeps, points=4, output=tmp_path / "out", options=Options(realize={"q1": "compare"}))
     changed = onnx.load(net)
     changed.producer_name = "another"
-    hlsgen.explore(save(changed, net), other, points=4, output=tmp_path / "out")
-    assert len(other.calls) == 12
+    hlsgen.explore(save(changed, net), other_sweeps, points=4, output=tmp_path / "out")
+    assert len(other_sweeps.calls) == 12
 
 
-def test_a_sweep_that_is_cut_off_goes_on(net: Path, tmp_path: Path) -> None:
-    """Ended by an exception, and by a kill in the middle of a line: only the rest is done, and nothing is lost."""
-    wanted = told(hlsgen.explore(net, points=6, jobs=1))
+def test_an_interrupted_sweep_is_resumed(net: Path, tmp_path: Path) -> None:
+    """After an exception, and after a kill in the middle of a line, only the remaining points are computed."""
+    expected = told(hlsgen.explore(net, points=6, jobs=1))
 
-    def interrupt(done: int, total: int, name: str) -> None:
-        if (done, total, name) == (3, 6, "networks"):
+    def interrupt(finished: int, total: int, name: str) -> None:
+        if (finished, total, name) == (3, 6, "networks"):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -114,14 +116,14 @@ def test_a_sweep_that_is_cut_off_goes_on(net: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "front.svg").exists()
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[:6]) + lines[6][:-20])
-    rest = Counting()
-    assert told(hlsgen.explore(net, rest, points=6, output=tmp_path / "out")) == wanted
-    assert len(rest.calls) == 4
-    assert told(hlsgen.explore(net, last := Counting(), points=6, output=tmp_path / "out")) == wanted
+    resumed = Counting()
+    assert told(hlsgen.explore(net, resumed, points=6, output=tmp_path / "out")) == expected
+    assert len(resumed.calls) == 4
+    assert told(hlsgen.explore(net, last := Counting(), points=6, output=tmp_path / "out")) == expected
     assert not last.calls
 
 
-def ended(pids: list[int]) -> bool:
+def have_ended(pids: list[int]) -> bool:
     def alive(pid: int) -> bool:
         try:
             return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -137,12 +139,16 @@ def ended(pids: list[int]) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_killed_and_interrupted(number: int, tmp_path: Path) -> None:
-    """The command itself with its processes, in mid-sweep: all of them end, and a second run does only the rest."""
+    """The command with its processes, in mid-sweep: all of them end, and a second run computes only the remaining
+    points."""
     out, words = tmp_path / "out", ["--points", "16", "-o", str(tmp_path / "out")]
     process = subprocess.Popen(
         [sys.executable, "-m", "hlsgen", "explore", CNN, *words, "--jobs", "2"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     file = out / "points.jsonl"
     until = time.monotonic() + 120
     while not (file.exists() and file.stat().st_size) and time.monotonic() < until:
@@ -152,20 +158,20 @@ def test_killed_and_interrupted(number: int, tmp_path: Path) -> None:
     # Ctrl-C reaches all processes of a terminal, kill one.
     os.kill(process.pid, number) if number == signal.SIGKILL else os.killpg(process.pid, number)
     text, _ = process.communicate(timeout=60)
-    assert ended([int(child) for child in children])
-    found = file.read_bytes().count(b"\n") // 3
-    assert 1 <= found < 16
+    assert have_ended([int(child) for child in children])
+    finished = file.read_bytes().count(b"\n") // 3
+    assert 1 <= finished < 16
     if number == signal.SIGINT:
         assert process.returncode == 130
-        assert f"16 networks, {3 * found} points" in text
+        assert f"16 networks, {3 * finished} points" in text
         assert (out / "front.svg").exists()
-    rest = Counting()
-    points = hlsgen.explore(CNN, rest, points=16, output=out)
-    assert (len(points), len(rest.calls)) == (48, 16 - found)
+    resumed = Counting()
+    points = hlsgen.explore(CNN, resumed, points=16, output=out)
+    assert (len(points), len(resumed.calls)) == (48, 16 - finished)
 
 
 @pytest.mark.sweep
-def test_a_worker_that_dies_is_told(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_dies_is_reported(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "price", die)
     with pytest.raises(HlsgenError, match="HG075 worker: the process that did the work has ended"):
         hlsgen.explore(net, points=2, jobs=2)
@@ -192,8 +198,8 @@ def test_a_worker_of_another_version(net: Path, monkeypatch: pytest.MonkeyPatch)
         hlsgen.explore(net, points=1, jobs=1)
 
 
-def test_networks_that_cannot_be_made(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that cannot is a warning; if none can, its problems are those of the model."""
+def test_impossible_networks(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An impossible network gives a warning; if all are impossible, their problems are errors."""
     plan = work.plan
 
     def refused(graph: Any, targets: Any, backend: Any) -> Any:
@@ -238,46 +244,44 @@ def test_wrong_options(arguments: dict[str, Any], text: str, net: Path, tmp_path
 
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Options, float]]]:
-    """Tools that say at once that everything takes ten of everything, at a clock of 50 MHz."""
-    asked: list[tuple[Options, float]] = []
+    """Synthesis tools that report at once ten of everything, at a clock of 50 MHz."""
+    requests: list[tuple[Options, float]] = []
 
     def synthesize(build: hlsgen.Build, files: Any, target: Any, order: Any, progress: Any) -> Any:
         assert files is build.files
-        asked.append((build.options, order.seconds))
-        found = Synthesis(
-            target, 10, 10, 10, 10, {}, build.timing.interval, True, 50.0, (), 1.0, {"yosys": "1"}, {}, {}
-        )  # fmt: skip
-        return found, {}
+        requests.append((build.options, order.seconds))
+        versions = {"yosys": "1"}
+        return Synthesis(target, 10, 10, 10, 10, {}, build.timing.interval, True, 50.0, (), 1.0, versions, {}, {}), {}
 
     monkeypatch.setattr(work, "synthesize", synthesize)
-    return iter([asked])
+    return iter([requests])
 
 
 def test_the_front_is_synthesized_once(net: Path, tools: Iterator[Any], tmp_path: Path) -> None:
-    asked, out = next(tools), tmp_path / "out"
-    how: dict[str, Any] = {"points": 4, "jobs": 1, "device": "xc7a35t", "output": out}
-    estimated = hlsgen.explore(net, **how)
-    points = hlsgen.explore(net, **how, synth=True, timeout=7.0)
+    requests, out = next(tools), tmp_path / "out"
+    arguments: dict[str, Any] = {"points": 4, "jobs": 1, "device": "xc7a35t", "output": out}
+    estimated = hlsgen.explore(net, **arguments)
+    points = hlsgen.explore(net, **arguments, synth=True, timeout=7.0)
     front = [point for point in points if point.front]
     assert [replace(point, measured=None) for point in points] == estimated
-    assert len(asked) == len(front) > 1
-    assert {seconds for _, seconds in asked} == {7.0}
-    assert [(o.target_cycles, o.prefer, o.weights) for o, _ in asked] == [
+    assert len(requests) == len(front) > 1
+    assert {seconds for _, seconds in requests} == {7.0}
+    assert [(o.target_cycles, o.prefer, o.weights) for o, _ in requests] == [
         (p.options.target_cycles, p.options.prefer, p.options.weights) for p in front
     ]
     for point in points:
         assert (point.measured is not None) == point.front
         assert point.measured is None or (point.measured["lut"], point.measured["fmax_mhz"]) == (10, 50.0)
-    again = hlsgen.explore(net, **how, synth=True)
-    assert told(again) == told(points)
-    assert len(asked) == len(front)
+    repeated = hlsgen.explore(net, **arguments, synth=True)
+    assert told(repeated) == told(points)
+    assert len(requests) == len(front)
     assert len(
         [line for line in (out / "points.jsonl").read_text().splitlines() if "synthesis" in json.loads(line)]
     ) == len(front)
 
 
 def test_tools_that_fail(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one point it is a warning; tools that are not there end it."""
+    """If tools fail for one point, that is a warning; missing tools end the exploration."""
 
     def synthesize(*_: object) -> None:
         raise hlsgen.diagnostics.fail(code, "yosys", "no.")
@@ -298,4 +302,4 @@ def test_real_tools(net: Path) -> None:
     points = hlsgen.explore(net, points=2, jobs=2, device="xc7a35t", synth=True)
     measured = [point.measured for point in points if point.measured is not None]
     assert len(measured) == sum(point.front for point in points) > 0
-    assert all(found["lut"] > 0 and not found["placed"] for found in measured)
+    assert all(synthesis["lut"] > 0 and not synthesis["placed"] for synthesis in measured)

@@ -1,4 +1,5 @@
-"""Which networks are tried: no two of the same folding, from the fastest to the slowest, and no more than was said."""
+"""The networks that are tried: no two of the same folding, from the fastest to the slowest, within the requested
+number."""
 
 from __future__ import annotations
 
@@ -29,82 +30,88 @@ def graph(path: Path, **options: object) -> Graph:
 DIGITS = ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx"
 
 
-@pytest.mark.parametrize("most", [1, 2, 3, 7, 24, 1000])
-def test_foldings_differ_and_reach_from_the_fastest_to_the_slowest(most: int) -> None:
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 24, 1000])
+def test_foldings_differ_and_reach_from_the_fastest_to_the_slowest(limit: int) -> None:
     net = graph(DIGITS)
-    found = settings(net, Options(), Place(), most)
-    assert 1 <= len(found) <= most
+    networks = settings(net, Options(), Place(), limit)
+    assert 1 <= len(networks) <= limit
     price = BACKENDS["verilog"].folding_price
     for prefer in ("lut", "dsp"):
-        mine = [one for one in found if one.prefer == prefer]
-        foldings = [tuple(sorted(choose_folding(net, targets_of(one), price).items())) for one in mine]
+        of_preference = [options for options in networks if options.prefer == prefer]
+        foldings = [tuple(sorted(choose_folding(net, targets_of(options), price).items())) for options in of_preference]
         assert len(set(foldings)) == len(foldings)
-        cycles = [one.target_cycles for one in mine]
+        cycles = [options.target_cycles for options in of_preference]
         assert cycles == sorted(set(cycles), key=lambda n: n or 0)
-        # The slowest layer takes just these cycles: another target of the same folding would be the same network.
-        for one, folding in zip(mine, foldings, strict=True):
-            assert one.target_cycles == max(works_of(net)[name].cycles(*pair) for name, pair in folding)
-        assert not mine or cycles[-1] == 4608  # the smallest: if it does not fit, none does
-        if most >= 24:
+        # The slowest layer takes exactly these cycles: other targets of the same folding would be the same network.
+        for options, folding in zip(of_preference, foldings, strict=True):
+            assert options.target_cycles == max(works_of(net)[name].cycles(*pair) for name, pair in folding)
+        assert not of_preference or cycles[-1] == 4608  # the smallest: if it does not fit, no network does
+        if limit >= 24:
             # One product a cycle in every layer: a 3 x 3 convolution of 8 x 8 pixels and 8 channels takes 4608.
             assert (cycles[0], cycles[-1]) == (8, 4608)
-    if most == 24:
-        assert len(found) == 24
+    if limit == 24:
+        assert len(networks) == 24
 
 
-def test_powers_of_two_are_there_if_nothing_bounds_them() -> None:
+def test_powers_of_two_are_tried_if_the_number_allows() -> None:
     net = graph(DIGITS)
     price = BACKENDS["verilog"].folding_price
-    found = [choose_folding(net, targets_of(one), price) for one in settings(net, Options(), Place(), 1000)]
+    foldings = [choose_folding(net, targets_of(options), price) for options in settings(net, Options(), Place(), 1000)]
     for n in range(14):
-        assert choose_folding(net, targets_of(Options(target_cycles=1 << n)), price) in found
+        assert choose_folding(net, targets_of(Options(target_cycles=1 << n)), price) in foldings
 
 
 def test_spread_is_even() -> None:
-    cycles = [one.target_cycles or 0 for one in settings(graph(DIGITS), Options(), Place(), 24) if one.prefer == "lut"]
+    cycles = [
+        options.target_cycles or 0
+        for options in settings(graph(DIGITS), Options(), Place(), 24)
+        if options.prefer == "lut"
+    ]
     assert max(b / a for a, b in pairwise(cycles)) < 2.5
 
 
-def test_a_device_without_multipliers_and_one_that_is_small() -> None:
+def test_small_devices_and_devices_without_multipliers() -> None:
     net = graph(DIGITS)
-    found = settings(net, Options(), Place(device("ice40-up5k")), 24)
-    assert min(one.target_cycles or 0 for one in found) > 8
-    assert {one.prefer for one in settings(net, Options(), Place(device("ice40-hx8k")), 8)} == {"lut"}
+    networks = settings(net, Options(), Place(device("ice40-up5k")), 24)
+    assert min(options.target_cycles or 0 for options in networks) > 8
+    assert {options.prefer for options in settings(net, Options(), Place(device("ice40-hx8k")), 8)} == {"lut"}
 
 
 def test_few_points_go_to_networks_that_fit() -> None:
-    """By their estimate, with some kind of weight memory; the slowest one with multiplier blocks is always tried."""
+    """By their estimate, with some kind of weight memory; the slowest network with DSP blocks is always tried."""
     source, place = source_of(DIGITS, DIGITS.read_bytes()), Place(device("ice40-up5k"))
-    found = settings(graph(DIGITS), Options(), place, 4)
-    for tried in found:
+    networks = settings(graph(DIGITS), Options(), place, 4)
+    for tried in networks:
         records = price(source, tried, place).records
         points = [Point(options, place, **record) for options, record in zip(split(tried), records, strict=True)]
-        slowest = tried.prefer == "dsp" and tried.target_cycles == max(one.target_cycles or 0 for one in found)
+        slowest = tried.prefer == "dsp" and tried.target_cycles == max(
+            setting.target_cycles or 0 for setting in networks
+        )
         assert slowest or any(point.fits for point in points), tried.target_cycles
-    assert len(found) == 4
-    # Few networks fit with its 28 multiplier blocks: the others go without.
-    assert [len(settings(graph(DIGITS), Options(), Place(device("ecp5-25k")), most)) for most in (2, 12)] == [2, 12]
+    assert len(networks) == 4
+    # Few networks fit with its 28 DSP blocks: the others use none.
+    assert [len(settings(graph(DIGITS), Options(), Place(device("ecp5-25k")), limit)) for limit in (2, 12)] == [2, 12]
 
 
 def test_layers_of_given_folding_keep_it(tmp_path: Path) -> None:
     net = graph(network(tmp_path))
     base = Options(folding={"fc0": {"pe": 2, "simd": 3}})
-    found = settings(net, base, Place(), 50)
-    assert all(one.folding == base.folding for one in found)
-    assert min(one.target_cycles or 0 for one in found) == 8 // 2 * 12 // 3
+    networks = settings(net, base, Place(), 50)
+    assert all(options.folding == base.folding for options in networks)
+    assert min(options.target_cycles or 0 for options in networks) == 8 // 2 * 12 // 3
 
 
 def test_quantizers_have_lanes(tmp_path: Path) -> None:
     net = graph(save(quantizer().model(), tmp_path / "q.onnx"))
-    assert [(one.lanes, one.prefer) for one in settings(net, Options(), Place(), 24)] == [
+    assert [(options.lanes, options.prefer) for options in settings(net, Options(), Place(), 24)] == [
         (lanes, prefer) for lanes in (4, 2, 1) for prefer in ("lut", "dsp")
     ]
-    assert [one.lanes for one in settings(net, Options(), Place(), 3)] == [2, 1, 1]
+    assert [options.lanes for options in settings(net, Options(), Place(), 3)] == [2, 1, 1]
 
 
 def test_memories_are_those_of_all_targets() -> None:
-    assert [one.weights for one in split(Options())] == ["auto", "lutram", "bram"]
-    assert [one.weights for one in split(Options(target="verilog,hls"))] == ["auto"]
+    assert [options.weights for options in split(Options())] == ["auto", "lutram", "bram"]
+    assert [options.weights for options in split(Options(target="verilog,hls"))] == ["auto"]
 
 
 def test_problems_of_the_model_are_all_named(tmp_path: Path) -> None:
