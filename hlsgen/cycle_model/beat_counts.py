@@ -4,7 +4,7 @@ Moves of other beats never disable a possible move. Hence one order in which a f
 any other order, with any pauses of the ports. The order here is by demand: a node is requested to emit one beat after
 the other, and consumes the beats that it needs. After a fork, all branches join in one node. The number of beats that
 the fork must emit for the first k beats of the join follows from the needs of all nodes between, as in
-`timing_models.least`.
+`timing_models.fewest_beats`.
 Beats that one branch receives because another branch needs them are stored in FIFOs.
 """
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hlsgen.cycle_model.simulate import Budget, Simulation
-from hlsgen.cycle_model.timing_models import busy, least
+from hlsgen.cycle_model.timing_models import busy, fewest_beats
 from hlsgen.cycle_model.wiring import Blocked
 from hlsgen.dataflow.ends import divided
 from hlsgen.dataflow.units import Node
@@ -30,7 +30,7 @@ def find_deadlock(nodes: Sequence[Node], budget: Budget | None = None) -> tuple[
 
     Raises BudgetExceeded at the budget.
     """
-    network = Simulation(nodes, least(), bounds=budget.bounds() if budget else None)
+    network = Simulation(nodes, fewest_beats(), bounds=budget.bounds() if budget else None)
     feed_frame(network)
     if budget:
         budget.spend(network)

@@ -10,7 +10,7 @@ from functools import cached_property
 from hlsgen.cycle_model.deadlock import feed_frame
 from hlsgen.cycle_model.runs import ENDLESS
 from hlsgen.cycle_model.simulate import Budget, Simulation
-from hlsgen.cycle_model.timing_models import Latency, TimingModel, exact, least
+from hlsgen.cycle_model.timing_models import Latency, TimingModel, exact, fewest_beats
 from hlsgen.cycle_model.wiring import Bounds, BudgetExceeded
 from hlsgen.dataflow.units import ConvUnit, Fifo, Node, PoolUnit, SlidingWindow, WindowUnit
 
@@ -73,7 +73,7 @@ class Search:
     @cached_property
     def model_of_pauses(self) -> TimingModel:
         """The model in which no pauses may lead to a deadlock."""
-        return least()
+        return fewest_beats()
 
     def _bounds(self, latest: int | None) -> Bounds | None:
         if latest is None:

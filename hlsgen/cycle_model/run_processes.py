@@ -145,7 +145,7 @@ def pipeline(latency: int, emits: Pattern, gap: int = 1) -> Machine:
 
 
 def hold(emits: Pattern) -> Machine:
-    """A unit that consumes a beat of every input when it is empty, as in `units.least`, and emits it at once."""
+    """A unit that consumes a beat of every input when it is empty, and emits it at once (see `fewest_beats`)."""
 
     def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> UnitTimes:
         arrivals = [Arrivals(wire) for wire in ins]

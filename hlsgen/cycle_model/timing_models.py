@@ -1,4 +1,4 @@
-"""Interprets the flow of each node (`hlsgen.dataflow.flow`) as a process or a machine, to the cycle or as a lower bound.
+"""Interprets the flow of each node (`dataflow.flow`) as a process or a machine, to the cycle or as a lower bound.
 
 No unit is named here, except for cycles that no flow states (`busy`). A new unit needs only a flow.
 """
@@ -31,8 +31,8 @@ from hlsgen.dataflow.flow import (
 )
 from hlsgen.dataflow.units import Node, NormRoot, Port, Unit
 
-#: Cycles from the beat that completes an output beat to that output beat, in a target. For a buffer, the cycles from the
-#: one in which the last word of the output beat is read.
+#: Cycles from the beat that completes an output beat to that output beat, in a target. For a buffer, the cycles since
+#: the last word of the output beat is read.
 Latency = Callable[[Unit], int]
 #: The process of a node between its wires, and its memory if its depth is chosen.
 Processes = Callable[[Node, Sequence[Wire], Sequence[Wire]], tuple[Process, Buffer | None]]
@@ -182,7 +182,7 @@ def _pattern(flow: PipelineFlow | RouteFlow | KeepFlow) -> Pattern:
             assert_never(flow)
 
 
-def least() -> TimingModel:
+def fewest_beats() -> TimingModel:
     """The model in which every unit holds as few beats as it ever does. Its times show only the order of beats."""
     return TimingModel(
         lambda node, ins, outs: (_least_process(node, ins, outs), None),

@@ -22,8 +22,8 @@ class Request:
 
     `top`: name of the top level. `clock`, `reset`: names of its ports. `keep`: with tkeep. `control`: with a port for
     control and status. `weights`: one of the target's `memories`. `prefer`: "lut" or "dsp" for multiplications.
-    `block`: bits of the wider factor of a DSP block. `loadable`: weights can be written at run time. `model`: name and
-    SHA-256 of the model's file, for files that state them.
+    `dsp_factor_bits`: bits of the wider factor of a DSP block. `loadable`: weights can be written at run time. `model`:
+    name and SHA-256 of the model's file, for files that state them.
     """
 
     title: str
@@ -35,7 +35,7 @@ class Request:
     control: bool = False
     weights: str = "auto"
     prefer: str = "lut"
-    block: int = 25
+    dsp_factor_bits: int = 25
     loadable: bool = False
     model: Mapping[str, str] = field(default_factory=dict)
 
@@ -72,8 +72,7 @@ class Backend:
     - `reserved`: True for a legal name that its top level cannot have.
     - `adders_pay`: True if a node of products costs more than one with AdderMatVec in its place; None: there is none.
     - `tables_of`: the distributed arithmetic tables that make a MatVec cheaper; None: there are none.
-    - `blocks`: the layers of a folding that get the available DSP blocks, chosen for the largest saving; None: no
-      choice.
+    - `choose_dsp_layers`: the layers of a folding that get the available DSP blocks; None: there is no choice.
     """
 
     memories: tuple[str, ...]
@@ -86,6 +85,6 @@ class Backend:
     load_pieces: Callable[[WeightedUnit, Array], Iterator[int]] | None = None
     adders_pay: Callable[[Node, Node], bool] | None = None
     tables_of: Callable[[Node, Targets], SumTables | None] | None = None
-    blocks: Callable[[Mapping[str, Workload], Folding, Targets, int], frozenset[str]] | None = None
+    choose_dsp_layers: Callable[[Mapping[str, Workload], Folding, Targets, int], frozenset[str]] | None = None
     unsupported: Mapping[str, str] = field(default_factory=dict)
     reserved: Callable[[str], bool] = lambda name: False

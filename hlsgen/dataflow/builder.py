@@ -13,8 +13,8 @@ from hlsgen.dataflow.folding import Targets, pixels_moved
 from hlsgen.dataflow.pipelining import pipelined
 from hlsgen.dataflow.regrouping import regrouped_streams
 from hlsgen.dataflow.units import (
-    Blocks,
     ConvUnit,
+    DspProducts,
     DynamicMatVec,
     Fifo,
     Fork,
@@ -28,7 +28,7 @@ from hlsgen.dataflow.units import (
     Unit,
     WidthConverter,
 )
-from hlsgen.dataflow.weighted_units import weight_bits, worth_a_block
+from hlsgen.dataflow.weighted_units import weight_bits, worth_a_dsp_block
 from hlsgen.dataflow.workload import Folding, divisors, work_of
 from hlsgen.diagnostics import fail
 from hlsgen.ir import Convolution, Delay, Graph, Linear, MatrixProduct, View
@@ -112,8 +112,8 @@ class NetworkBuilder:
         """Adds a node and returns its stream; `position`: the layer whose result it is, -1 if none."""
         inputs, streams = tuple(f.wire for f in sources), tuple(f.stream for f in sources)
         unit = pipelined(unit, self.targets.pipelining)
-        if layer and self.targets.in_blocks(layer):
-            unit = _in_dsp_blocks(unit, streams[0].type, self.targets.block)
+        if layer and self.targets.uses_dsp(layer):
+            unit = _in_dsp_blocks(unit, streams[0].type, self.targets.dsp_factor_bits)
         self.nodes.append(Node(name, unit, inputs, streams, (name,), result, layer, position))
         return NamedStream(name, result)
 
@@ -197,13 +197,13 @@ class NetworkBuilder:
         return self.append(name, Fifo(2), [flow], flow.stream)
 
 
-def _in_dsp_blocks(unit: Unit, x: IntType, factor: int) -> Unit:
+def _in_dsp_blocks(unit: Unit, x: IntType, factor_bits: int) -> Unit:
     """The unit with products in DSP blocks, if any of them is worth a block. `x`: type of the input codes."""
     match unit:
-        case DynamicMatVec() if worth_a_block(unit.operands[0], unit.word.bits, Product.INTEGER):
-            return replace(unit, blocks=Blocks(factor, unit.operands[0]))
-        case MatVec() | ConvUnit() | GroupedMatVec() if worth_a_block(x, weight_bits(unit), unit.product):
-            return replace(unit, blocks=Blocks(factor, x))
+        case DynamicMatVec() if worth_a_dsp_block(unit.operands[0], unit.word.bits, Product.INTEGER):
+            return replace(unit, dsp=DspProducts(factor_bits, unit.operands[0]))
+        case MatVec() | ConvUnit() | GroupedMatVec() if worth_a_dsp_block(x, weight_bits(unit), unit.product):
+            return replace(unit, dsp=DspProducts(factor_bits, x))
         case _:
             return unit
 

@@ -1,7 +1,7 @@
 """How each unit moves its beats, stated once: nine flows, which all models of time and buffering interpret.
 
 A flow says which input beats lead to an output beat, and which input beats the unit stores. It has no latency: a target
-adds that. `hlsgen.cycle_model.timing_models` interprets the nine flows to the cycle, for runs of beats, and as lower bounds of
+adds that. `cycle_model.timing_models` interprets the nine flows to the cycle, for runs of beats, and as lower bounds of
 the stored beats. `needed_beats` counts the input beats of every output beat, for the depths of FIFOs in both targets.
 """
 
@@ -122,10 +122,10 @@ class WordWindows:
 
 @dataclass(frozen=True, eq=False)
 class BufferFlow:
-    """A memory of `depth` words from which a unit with an enable reads windows, one after the other.
+    """A memory of `depth` words from which a unit with an enable reads windows in sequence.
 
-    A window takes `period` enabled cycles and emits a beat every `step` of them. It starts at least `lag` cycles after its
-    last word is stored. `sized`: the depth is chosen when FIFOs are sized.
+    A window takes `period` enabled cycles and emits a beat every `step` of them. It starts at least `lag` cycles after
+    its last word is stored. `sized`: the depth is chosen when FIFOs are sized.
     """
 
     windows: WordWindows
@@ -163,7 +163,7 @@ class RegroupFlow:
 
 @dataclass(frozen=True, eq=False)
 class RouteFlow:
-    """Beats of the inputs in the periodic order `order`, without delay; -1 stands for a beat that the unit generates.
+    """Beats of the inputs in the periodic order `order`, without delay; the unit generates the beats with -1.
 
     The first beat of a period waits for a beat of the first input, even if the unit generates it.
     """
@@ -206,9 +206,9 @@ def flow_of(node: Node) -> Flow:
         case RescaleUnit():
             return PipelineFlow(delay=unit.ahead)
         case DynamicMatVec():
-            return PipelineFlow(_every(unit.folds))
+            return PipelineFlow(_last_of(unit.folds))
         case ArgMaxUnit() | NormMoments():
-            return PipelineFlow(_every(unit.beats))
+            return PipelineFlow(_last_of(unit.beats))
         case TiledPool():
             return _tiled_pool(unit)
         case NormScale():
@@ -288,7 +288,7 @@ def _block(words: int) -> WordWindows:
     return WordWindows(Window((1, words)), 1, words, 1)
 
 
-def _every(beats: int) -> list[bool]:
+def _last_of(beats: int) -> list[bool]:
     """Marks the last of `beats` beats."""
     return [False] * (beats - 1) + [True]
 

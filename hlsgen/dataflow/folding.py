@@ -40,8 +40,8 @@ class Targets:
     - `loadable`: weights can be written at run time. `control`: there is a port for control and status.
     - `bus`: bits of tdata of both ports; 0: as few as the interval allows; None: the width of a beat.
     - `family`: the device family whose resources costs and budget count.
-    - `block`: bits of the wider factor of a DSP block: rows may share a block that has room for two.
-    - `blocks`: layers with products in DSP blocks; None: all, if DSP blocks are preferred.
+    - `dsp_factor_bits`: bits of the wider factor of a DSP block: rows may share a block that has room for two.
+    - `dsp_layers`: layers with products in DSP blocks; None: all, if DSP blocks are preferred.
     - `plain`: quantizers use no DSP blocks.
     - `pipelining`: for the target clock. `settled`: weights are in their cheapest memory, regardless of the budget.
     """
@@ -57,8 +57,8 @@ class Targets:
     budget: Budget = field(default_factory=Budget)
     bus: int | None = None
     family: str = "xc7"
-    block: int = 25
-    blocks: frozenset[str] | None = None
+    dsp_factor_bits: int = 25
+    dsp_layers: frozenset[str] | None = None
     plain: bool = False
     pipelining: Pipelining = PLAIN
     settled: bool = False
@@ -73,13 +73,13 @@ class Targets:
         """True if weights of all layers may be part of the circuit."""
         return not self.loadable and self.prefer != "dsp"
 
-    def in_blocks(self, layer: str) -> bool:
+    def uses_dsp(self, layer: str) -> bool:
         """True if products of that layer are in DSP blocks, as far as they are worth it."""
-        return self.prefer == "dsp" and (self.blocks is None or layer in self.blocks)
+        return self.prefer == "dsp" and (self.dsp_layers is None or layer in self.dsp_layers)
 
     def wires(self, layer: str) -> bool:
         """True if weights of that layer may be part of the circuit."""
-        return not self.loadable and not self.in_blocks(layer)
+        return not self.loadable and not self.uses_dsp(layer)
 
     def preference(self, layer: str, prices: Prices) -> Preference:
         """The requested implementation of the quantizer with this name; the name "" applies to all."""
@@ -93,7 +93,7 @@ def choose_folding(graph: Graph, targets: Targets, price: FoldingPrice) -> Foldi
     if not targets.wires_weights:
         price = replace(price, constants=None)
     if targets.prefer == "dsp":
-        price = _with_blocks(price, targets.block)
+        price = _with_dsp(price, targets.dsp_factor_bits)
 
     def options(work: Workload) -> list[tuple[int, int]]:
         requested = targets.folding.get(work.layer.name)
@@ -103,10 +103,12 @@ def choose_folding(graph: Graph, targets: Targets, price: FoldingPrice) -> Foldi
 
 
 @lru_cache(maxsize=16)
-def _with_blocks(price: FoldingPrice, factor: int) -> FoldingPrice:
+def _with_dsp(price: FoldingPrice, factor_bits: int) -> FoldingPrice:
     """Prices of layers with products in DSP blocks."""
-    blocks = price.blocks
-    return price if blocks is None else replace(price, layer=lambda work, pe, simd: blocks(work, pe, simd, factor))
+    dsp_layer = price.dsp_layer
+    if dsp_layer is None:
+        return price
+    return replace(price, layer=lambda work, pe, simd: dsp_layer(work, pe, simd, factor_bits))
 
 
 def check_folding(graph: Graph, folding: dict[str, dict[str, int]], problems: Collector) -> None:

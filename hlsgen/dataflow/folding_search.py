@@ -31,14 +31,14 @@ class FoldingPrice:
     - `layer`: cost of a layer with a PE and a SIMD.
     - `regrouping`: cost of the width converters from the first stream to the second.
     - `constants`: cost of a layer whose weights are part of the circuit; None: no layer is.
-    - `blocks`: cost of a layer with products in DSP blocks with this number of bits in the wider factor; None: as
+    - `dsp_layer`: cost of a layer with products in DSP blocks with this number of bits in the wider factor; None: as
       `layer`.
     """
 
     layer: Callable[[Workload, int, int], float]
     regrouping: Callable[[Stream, Stream], float] = lambda source, result: 0.0
     constants: Callable[[Workload, int, int], float] | None = None
-    blocks: Callable[[Workload, int, int, int], float] | None = None
+    dsp_layer: Callable[[Workload, int, int, int], float] | None = None
 
     def of(self, work: Workload, pe: int, simd: int) -> float:
         """The cost of the cheaper variant, weights in memory or in the circuit."""

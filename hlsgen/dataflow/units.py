@@ -14,8 +14,8 @@ from hlsgen.dataflow.norm_units import NormScale as NormScale
 from hlsgen.dataflow.row_sizes import lag
 from hlsgen.dataflow.softmax_unit import SoftmaxUnit as SoftmaxUnit
 from hlsgen.dataflow.weighted_units import AdderMatVec as AdderMatVec
-from hlsgen.dataflow.weighted_units import Blocks as Blocks
 from hlsgen.dataflow.weighted_units import ConvUnit as ConvUnit
+from hlsgen.dataflow.weighted_units import DspProducts as DspProducts
 from hlsgen.dataflow.weighted_units import GroupedMatVec as GroupedMatVec
 from hlsgen.dataflow.weighted_units import MatVec as MatVec
 from hlsgen.dataflow.weighted_units import Product as Product
@@ -344,7 +344,7 @@ class DynamicMatVec:
 
     The first stream has SIMD codes a beat, used by all sums. The second has PE * SIMD codes a beat: adjacent codes
     belong to one sum if `rows_first`, else to one column. An operand is code * factor + offset, within `operands`.
-    `adders_per_stage`, `blocks`: see MatVec.
+    `adders_per_stage`, `dsp`: see MatVec.
     """
 
     pe: int
@@ -355,7 +355,7 @@ class DynamicMatVec:
     operands: tuple[IntType, IntType]
     rows_first: bool
     adders_per_stage: int = 2
-    blocks: Blocks | None = None
+    dsp: DspProducts | None = None
 
     @property
     def word(self) -> IntType:

@@ -32,16 +32,16 @@ def product_of(layer: Linear | Convolution, *, empty_zero: bool = True) -> Produ
     return Product.BIPOLAR if empty_zero and (np.abs(layer.weight) == 1).all() else Product.INTEGER
 
 
-def worth_a_block(x: IntType, bits: int, product: Product) -> bool:
+def worth_a_dsp_block(x: IntType, bits: int, product: Product) -> bool:
     """True if products of codes and weights of `bits` bits go to DSP blocks, if these are preferred."""
     return product is Product.INTEGER and bits > 2 and x.bits > 2
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """Products in DSP blocks. `factor`: bits of the wider factor of a block. `x`: the type of a code."""
+class DspProducts:
+    """Products in DSP blocks. `factor_bits`: bits of the wider factor of a block. `x`: the type of a code."""
 
-    factor: int
+    factor_bits: int
     x: IntType
 
 
@@ -66,7 +66,7 @@ class MatVec:
     and SIMD elements are processed at once. A vector arrives in `col_folds` beats, each with SIMD / taps columns of
     every tap in turn, and is used `row_folds` times. If `windows` is above 1, a beat has the same columns of that
     number of vectors, tap by tap. `adders_per_stage`, `memory`: see `pipelining` and `weight_memories`. `sums`: DA
-    tables instead of products. `blocks`: products in DSP blocks.
+    tables instead of products. `dsp`: products in DSP blocks.
     """
 
     weight: Array
@@ -79,7 +79,7 @@ class MatVec:
     adders_per_stage: int = 2
     memory: str = ""
     sums: SumTables | None = None
-    blocks: Blocks | None = None
+    dsp: DspProducts | None = None
 
     @property
     def taps(self) -> int:
@@ -132,7 +132,7 @@ class ConvUnit:
     `repeat` times, for PE outputs each time: (kernel row, kernel column, fold), one word a cycle. If `depthwise`, every
     element is a group: then SIMD = PE, `groups` counts words, and each lane has its own sum. `pad`: the code outside of
     the image. `depth`: words in the buffer. `adders_per_stage`, `memory`: see `pipelining` and `weight_memories`.
-    `blocks`: products in DSP blocks.
+    `dsp`: products in DSP blocks.
     """
 
     weight: Array
@@ -151,7 +151,7 @@ class ConvUnit:
     depth: int
     adders_per_stage: int = 2
     memory: str = ""
-    blocks: Blocks | None = None
+    dsp: DspProducts | None = None
 
     @property
     def period(self) -> int:
@@ -170,7 +170,7 @@ class GroupedMatVec:
 
     weight int64 (outputs, taps, columns) as in the layer; `rows` outputs and `columns` elements a tap belong to a
     group. Depthwise: groups of one element. `adders_per_stage`, `memory`: see `pipelining` and `weight_memories`.
-    `blocks`: products in DSP blocks.
+    `dsp`: products in DSP blocks.
     """
 
     weight: Array
@@ -179,7 +179,7 @@ class GroupedMatVec:
     rows: int = 1
     adders_per_stage: int = 2
     memory: str = ""
-    blocks: Blocks | None = None
+    dsp: DspProducts | None = None
 
     @property
     def taps(self) -> int:

@@ -20,7 +20,7 @@ HLS = replace(
     load_pieces=None,
     adders_pay=None,
     tables_of=None,
-    blocks=None,
+    choose_dsp_layers=None,
     folding_price=replace(VERILOG.folding_price, constants=None),
     reserved=is_reserved,
     unsupported={

@@ -148,7 +148,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         control=options.control,
         weights=options.weights,
         prefer=options.preferred,
-        block=block_bits(options),
+        dsp_factor_bits=block_bits(options),
         loadable=options.loadable,
         model=model_entry,
     )
@@ -222,7 +222,7 @@ def targets_of(options: Options) -> Targets:
         budget=options.budget,
         bus=None if options.bus_width is None else 0 if options.bus_width == "auto" else int(options.bus_width),
         family="xc7" if options.chosen_device is None else options.chosen_device.family.counted_as,
-        block=block_bits(options),
+        dsp_factor_bits=block_bits(options),
         pipelining=options.pipelining if "verilog" in backends_of(options.target) else PLAIN,
     )
 

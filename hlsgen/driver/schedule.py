@@ -56,7 +56,9 @@ def fastest_within(graph: Graph, targets: Targets, backend: Backend) -> Folding:
 
     If DSP blocks are preferred, all products use them. Buffers are sized only if they decide whether a network fits.
     """
-    planner = _Planner(graph, replace(targets, cycles=None), replace(backend, blocks=None), None, sizes=False)
+    planner = _Planner(
+        graph, replace(targets, cycles=None), replace(backend, choose_dsp_layers=None), None, sizes=False
+    )
     return planner.chosen().folding
 
 
@@ -140,8 +142,10 @@ class _Planner:
         targets = replace(self.targets, cycles=cycles)
         folding = choose_folding(self.graph, targets, self.backend.folding_price)
         block_limit = _most_blocks(self.targets)
-        if self.backend.blocks is not None and block_limit is not None:
-            targets = replace(targets, blocks=self.backend.blocks(self.works, folding, targets, block_limit))
+        if self.backend.choose_dsp_layers is not None and block_limit is not None:
+            targets = replace(
+                targets, dsp_layers=self.backend.choose_dsp_layers(self.works, folding, targets, block_limit)
+            )
         return targets.budget.excess(self.backend.folded_cost(self.works, folding, targets))
 
     def planned(self, cycles: int) -> Trial[_Planned]:
@@ -172,14 +176,14 @@ class _Planner:
         Quantizers get DSP blocks first or none at all: the variant with fewer LUT is taken.
         """
         block_limit = _most_blocks(self.targets)
-        if self.backend.blocks is None or block_limit is None:
+        if self.backend.choose_dsp_layers is None or block_limit is None:
             return self._laid(folding, targets)
         candidates = []
         for plain in (False, True):
             block_budget = block_limit
             while block_budget >= 0:
-                blocks = self.backend.blocks(self.works, folding, targets, block_budget)
-                limited = replace(targets, blocks=blocks, plain=plain)
+                blocks = self.backend.choose_dsp_layers(self.works, folding, targets, block_budget)
+                limited = replace(targets, dsp_layers=blocks, plain=plain)
                 builder = self._laid(folding, limited)
                 cost = self.backend.network_cost(builder.nodes, builder.choices, limited)
                 candidates.append((max(0, cost.dsp - block_limit), cost.lut, plain, builder))

@@ -39,12 +39,12 @@ from hlsgen.verilog.weight_packing import load_pieces
 
 def _block(targets: Targets) -> int:
     """Bits of the wider factor of a DSP block, or 0 if products must not use DSP blocks."""
-    return targets.block if targets.prefer == "dsp" else 0
+    return targets.dsp_factor_bits if targets.prefer == "dsp" else 0
 
 
 def _folded_cost(works: Mapping[str, Workload], folding: Folding, targets: Targets) -> Cost:
     def block(layer: str) -> int:
-        return targets.block if targets.in_blocks(layer) else 0
+        return targets.dsp_factor_bits if targets.uses_dsp(layer) else 0
 
     style, constants = STYLES[targets.weights], not targets.loadable
     budget = targets.budget if targets.free_memories else None
@@ -55,7 +55,7 @@ def _folded_cost(works: Mapping[str, Workload], folding: Folding, targets: Targe
 
 def _blocks(works: Mapping[str, Workload], folding: Folding, targets: Targets, max_blocks: int) -> frozenset[str]:
     """The layers that save most LUT in DSP blocks, in at most `max_blocks` of them."""
-    without_blocks, all_blocks = replace(targets, blocks=frozenset()), replace(targets, blocks=None)
+    without_blocks, all_blocks = replace(targets, dsp_layers=frozenset()), replace(targets, dsp_layers=None)
     costs = {
         name: (_folded_cost({name: work}, folding, without_blocks), _folded_cost({name: work}, folding, all_blocks))
         for name, work in works.items()
@@ -116,5 +116,5 @@ VERILOG = Backend(
     load_pieces=load_pieces,
     adders_pay=_adders_pay,
     tables_of=_tables_of,
-    blocks=_blocks,
+    choose_dsp_layers=_blocks,
 )

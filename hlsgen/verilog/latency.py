@@ -40,7 +40,7 @@ from hlsgen.dataflow.units import (
     Unit,
     WidthConverter,
 )
-from hlsgen.dataflow.weighted_units import Blocks, weight_bits
+from hlsgen.dataflow.weighted_units import DspProducts, weight_bits
 from hlsgen.ir import BinaryKind
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share, result_type
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
@@ -82,7 +82,7 @@ def latency(unit: Unit) -> int:
         case MatVec():
             return 2 + _stages(unit, unit.simd, unit.pe) + 1
         case DynamicMatVec():
-            return _products(unit.simd, unit.word.bits, unit.adders_per_stage, unit.blocks, unit.pe) + 1
+            return _products(unit.simd, unit.word.bits, unit.adders_per_stage, unit.dsp, unit.pe) + 1
         case AdderMatVec():
             if isinstance(unit.graph, AgreementGraph):
                 return unit.graph.latency(unit.adders_per_stage)
@@ -141,16 +141,19 @@ def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int, rows: int) -> in
     if unit.product is Product.AGREEMENTS:
         alone = isinstance(unit, GroupedMatVec) or (isinstance(unit, MatVec) and unit.col_folds == 1)
         return 2 + -(-_levels(-(-(simd + alone) // 4)) // unit.adders_per_stage)
-    return _products(simd, weight_bits(unit), unit.adders_per_stage, unit.blocks, rows)
+    return _products(simd, weight_bits(unit), unit.adders_per_stage, unit.dsp, rows)
 
 
-def _products(simd: int, bits: int, adders_per_stage: int, blocks: Blocks | None, rows: int) -> int:
+def _products(simd: int, bits: int, adders_per_stage: int, products: DspProducts | None, rows: int) -> int:
     """The same for products with weights of `bits`; `adders_per_stage` as in Pipelining.
 
     The products are in chains of DSP blocks, or in the longer one of two forms.
     """
-    if blocks is not None and (block_chains := chains(simd, blocks.x.bits, blocks.x.signed, bits, rows, blocks.factor)):
-        return 1 + block_chains.latency(adders_per_stage)
+    if products is not None:
+        x = products.x
+        block_chains = chains(simd, x.bits, x.signed, bits, rows, products.factor_bits)
+        if block_chains:
+            return 1 + block_chains.latency(adders_per_stage)
     pairs_per_stage = 1 if adders_per_stage == 1 else 2
     plain = 1 + -(-min(simd, 4) // pairs_per_stage) + -(-_levels((bits + 1) // 2) // adders_per_stage)
     pairs = 2 + -(-bits * (2 if simd > 2 else 1) // pairs_per_stage)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Product
-from hlsgen.dataflow.weighted_units import worth_a_block
+from hlsgen.dataflow.weighted_units import worth_a_dsp_block
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.dot_sizes import adder_tree_luts, dot_form, dot_luts, few_words_share, shared_registers
 from hlsgen.verilog.memory_sizes import buffer, memory, weights_style
@@ -92,7 +92,7 @@ def multipliers(
 
     `dsp`: bits of the wider factor of a DSP block, 0 for none. `rows_sharing_codes`: rows that consume the same codes.
     """
-    if product is Product.INTEGER and dsp and worth_a_block(x, bits, product):
+    if product is Product.INTEGER and dsp and worth_a_dsp_block(x, bits, product):
         chain = chained(simd, x.bits, x.signed, bits, rows_sharing_codes, dsp)
         if chain is not None:
             groups = rows / rows_sharing_codes
@@ -122,7 +122,7 @@ def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
     x, bits, rows_sharing_codes, simd = matrix.x, matrix.w_bits, matrix.rows_sharing_codes, matrix.simd
     rows, weights = matrix.windows * matrix.pe, matrix.pe * simd * bits
     products = multipliers(x, bits, matrix.product, rows, simd, dsp, family, rows_sharing_codes)
-    blocks_intended = dsp and worth_a_block(x, bits, matrix.product)
+    blocks_intended = dsp and worth_a_dsp_block(x, bits, matrix.product)
     form = (
         block_form(x, bits, rows_sharing_codes, simd, dsp)
         if products.dsp

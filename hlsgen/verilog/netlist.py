@@ -108,7 +108,7 @@ def prefix_of(top: str) -> str:
 
 def elaborate(network: Network, request: Request, style: int = 0) -> Design:
     """Binds every node to a module. `style`: kind of weight memories, see hg_weights. Raises HG040."""
-    top, loadable, dsp = request.top, request.loadable, request.block if request.prefer == "dsp" else 0
+    top, loadable, dsp = request.top, request.loadable, request.dsp_factor_bits if request.prefer == "dsp" else 0
     memories: dict[str, str] = {}
     modules: dict[str, str] = {}
     prefix = prefix_of(top)
@@ -130,9 +130,9 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
             ports["load"] = "load" if loadable else "50'h0"
             parameters |= {"LOADABLE": 1, "UNIT": loads} if loadable else {}
             loads += loadable
-        blocks = node.unit.blocks if isinstance(node.unit, DynamicMatVec | WeightedUnit) else None
-        if blocks is not None:
-            parameters |= {"DSP": blocks.factor}
+        products = node.unit.dsp if isinstance(node.unit, DynamicMatVec | WeightedUnit) else None
+        if products is not None:
+            parameters |= {"DSP": products.factor_bits}
         if dsp and isinstance(node.unit, SoftmaxUnit) and not node.unit.in_order:
             parameters |= {"DSP": dsp}
         module = binding.module

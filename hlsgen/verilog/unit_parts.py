@@ -190,7 +190,7 @@ def _matrix(node: Node, unit: WeightedUnit) -> Matrix:
                 tables=None if unit.sums is None else unit_sizes(unit),
             )
         case ConvUnit():
-            own_block = unit.depthwise and unit.blocks is not None
+            own_block = unit.depthwise and unit.dsp is not None
             return replace(matrix, rows_sharing_codes=1 if own_block else unit.pe, depth=unit.depth)
         case _:
             return matrix
@@ -202,10 +202,10 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
     beats = {"control": 8.0, "in": float(source.bits), "out": float(result.bits)}
     match unit:
         case MatVec() | ConvUnit() | GroupedMatVec():
-            block = 0 if unit.blocks is None else dsp
+            block = 0 if unit.dsp is None else dsp
             return matrix_parts(_matrix(node, unit), dsp=block, style=weight_style(unit, style), family=family)
         case DynamicMatVec():
-            return _products(node, unit, 0 if unit.blocks is None else dsp, family)
+            return _products(node, unit, 0 if unit.dsp is None else dsp, family)
         case AdderMatVec(graph=AgreementGraph() as graph):
             registers = {
                 "counts": float(graph.registers(unit.adders_per_stage)),

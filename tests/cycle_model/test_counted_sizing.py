@@ -20,7 +20,7 @@ from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.cycle_model.processes import ENDLESS, Wire
 from hlsgen.cycle_model.run_network import STEP, RunNetwork
 from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Budget, Simulation, measure, simulate
-from hlsgen.cycle_model.timing_models import exact, least
+from hlsgen.cycle_model.timing_models import exact, fewest_beats
 from hlsgen.cycle_model.wiring import Bounds, BudgetExceeded
 from hlsgen.dataflow.units import Fifo, Fork, JoinStreams, Node, Reorder, WindowUnit
 from hlsgen.verilog.latency import latency
@@ -68,7 +68,7 @@ def test_needed_beats_of_a_node() -> None:
             for beats in range(node.source.beats):
                 wires = Wire("in", False), Wire("out", False)
                 wires[0].due.extend(range(beats))
-                process, _ = least().process(node, wires[:1], wires[1:])
+                process, _ = fewest_beats().process(node, wires[:1], wires[1:])
                 for _ in range(2 * (beats + node.result.beats) + 2):
                     next(process)
                     wires[1].consumed[:] = wires[1].due

@@ -41,7 +41,7 @@ def test_cached_blocks_move_like_computed_blocks() -> None:
 
 
 def test_depths_that_are_too_small_are_found_in_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search for the least depths of a large network never goes beat by beat."""
+    """The search for the smallest depths of a large network never simulates beat by beat."""
 
     def refused(*_: object) -> None:
         raise AssertionError("beat by beat")

@@ -10,7 +10,7 @@ import pytest
 from hlsgen.cycle_model import run_network
 from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.run_network import RunNetwork
-from hlsgen.cycle_model.timing_models import exact, least
+from hlsgen.cycle_model.timing_models import exact, fewest_beats
 from hlsgen.dataflow.norm_units import RowCodes, units_of
 from hlsgen.dataflow.units import INPUT, Fifo, Fork, Node, Port, stream_of
 from hlsgen.numerics.fixed import IntType
@@ -61,6 +61,6 @@ def test_the_same_times(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_least_comes_through() -> None:
     for seed in range(10):
         nodes = network(random.Random(seed))
-        for engine in (BeatNetwork(nodes, least()), RunNetwork(nodes, least())):
+        for engine in (BeatNetwork(nodes, fewest_beats()), RunNetwork(nodes, fewest_beats())):
             engine.feed(1, None)
             assert len(engine.ends()) == 1

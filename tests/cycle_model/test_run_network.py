@@ -15,7 +15,7 @@ from hlsgen.cycle_model.run_processes import Memory
 from hlsgen.cycle_model.run_wires import Wire
 from hlsgen.cycle_model.runs import Runs
 from hlsgen.cycle_model.simulate import Simulation
-from hlsgen.cycle_model.timing_models import exact, least
+from hlsgen.cycle_model.timing_models import exact, fewest_beats
 from hlsgen.cycle_model.wiring import stride
 from hlsgen.dataflow.flow import regroup_flow
 from hlsgen.dataflow.units import Stream
@@ -74,7 +74,7 @@ def test_a_frame_that_passes_in_runs_passes_beat_by_beat() -> None:
     for seed in range(10):
         for kinds in (KINDS["routes"], ("branches", "shift", "same", "fifo", "matrix", "width")):
             nodes = Random(seed, kinds).network(6)
-            beats, runs = BeatNetwork(nodes, least()), RunNetwork(nodes, least())
+            beats, runs = BeatNetwork(nodes, fewest_beats()), RunNetwork(nodes, fewest_beats())
             beats.feed(1, None)
             finished = runs.feed(1, 3 * nodes[0].source.beats)
             assert finished <= (len(beats.ends()) == 1), (seed, kinds)
@@ -94,7 +94,7 @@ def test_work_does_not_depend_on_the_number_of_pixels(layers: int, height: int, 
     assert network.engine.cost < 40 * len(nodes)
     assert network.result()[1] == height * width
     assert network.engine.moved() > 3 * layers * height * width
-    network = Simulation(nodes, least())
+    network = Simulation(nodes, fewest_beats())
     network.feed(1, height * width)
     assert isinstance(network.engine, RunNetwork)
     assert network.engine.cost < 40 * len(nodes)
@@ -118,7 +118,7 @@ def test_repeats_equal_computed_runs(kind: str, monkeypatch: pytest.MonkeyPatch)
         nodes, rng = Random(seed, KINDS[kind]).network(6), random.Random(seed)
         ready = [rng.random() < 0.6 for _ in range(rng.randint(2, 9))] + [True] if seed & 2 else []
         interval = rng.randint(100, 300) if seed & 1 else None
-        for make in (lambda seed=seed: exact(latency, unlimited=seed % 5 == 0), least):
+        for make in (lambda seed=seed: exact(latency, unlimited=seed % 5 == 0), fewest_beats):
             monkeypatch.setattr(run_network, "stride", lambda beats, groups: 0)
             computed = RunNetwork(nodes, make(), ready)
             monkeypatch.setattr(run_network, "stride", lambda beats, groups, rng=rng: rng.randint(1, 6))

@@ -148,7 +148,7 @@ def test_input_beats_are_dense() -> None:
 def test_constant_weights_win_at_few_words(
     options: dict[str, object], folding: tuple[int, int], tmp_path: Path
 ) -> None:
-    """DA tables of half of the sums cost less than an adder graph of all sums, and that less than half in multipliers."""
+    """DA tables of half of the sums cost less than an adder graph of all sums; half in multipliers costs more."""
     path = save(chain(16, 8), tmp_path / "m.onnx")
     build = hlsgen.check(path, hlsgen.Options(target_cycles=2, **options))  # type: ignore[arg-type]
     (chosen,) = build.network.folding["layers"].values()

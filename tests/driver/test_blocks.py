@@ -20,7 +20,7 @@ def built(**options: int | str) -> Build:
 
 def in_blocks(build: Build) -> list[bool]:
     """Of each layer, whether its products are in blocks."""
-    return [node.unit.blocks is not None for node in build.network.nodes if isinstance(node.unit, WeightedUnit)]
+    return [node.unit.dsp is not None for node in build.network.nodes if isinstance(node.unit, WeightedUnit)]
 
 
 def test_a_rate_with_a_number_of_blocks() -> None:

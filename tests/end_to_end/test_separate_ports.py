@@ -28,7 +28,7 @@ from hlsgen import cli
 from hlsgen.certify.port_wiring import labels_of
 from hlsgen.cycle_model import processes, simulate
 from hlsgen.cycle_model.beat_network import BeatNetwork
-from hlsgen.cycle_model.timing_models import exact, least
+from hlsgen.cycle_model.timing_models import exact, fewest_beats
 from hlsgen.driver.compile import Build
 from hlsgen.passes.several_ports import port_names
 from hlsgen.simulation.cpp_headers import include_folders
@@ -143,7 +143,7 @@ def test_no_pauses_of_any_port_stop_the_core(tmp_path: Path, name: str) -> None:
     rng = np.random.default_rng(5)
     frames = 5
     for trial in range(8):
-        network = BeatNetwork(simulate.split_ports(build.network.nodes), (exact(latency), least())[trial % 2])
+        network = BeatNetwork(simulate.split_ports(build.network.nodes), (exact(latency), fewest_beats())[trial % 2])
         ends = len(network.nodes) + len(network.wiring.inputs)
         for n, (wire, _) in enumerate(network.wiring.sinks):
             ready = rng.random(int(rng.integers(2, 900))) < rng.choice([0.01, 0.5])
