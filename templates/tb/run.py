@@ -87,19 +87,19 @@ def main() -> int:
         sources.insert(0, control)
         # The wheel's makefile is configured without the compiler's option to include a header.
         os.environ["MAKEFLAGS"] = f"{os.environ.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
-    runner, options, more = LeanVerilator(), verilator, {}
+    runner, options, test_options = LeanVerilator(), verilator, {}
     if args.sim == "verilator":
-        # Registers without an initial value begin with random ones, as they may at power-up.
+        # Registers without an initial value get random values, as at power-up.
         seed = int(os.environ.get("HLSGEN_SEED", "1")) % (1 << 30) + 1
-        more = {"plusargs": ["+verilator+rand+reset+2", f"+verilator+seed+{seed}"]}
+        test_options = {"plusargs": ["+verilator+rand+reset+2", f"+verilator+seed+{seed}"]}
     if args.sim == "verilator" and waves is not None:
         options = [*verilator, "--trace-fst" if waves.suffix == ".fst" else "--trace-vcd"]
-        more["test_args"] = ["--trace-file", str(waves)]
+        test_options["test_args"] = ["--trace-file", str(waves)]
     elif args.sim == "icarus":
-        # What cocotb writes for waves is SystemVerilog.
+        # cocotb's code for waves is SystemVerilog.
         runner, options = WavesIcarus(), ["-g2005" if waves is None else "-g2012"]
         runner.vcd = waves is not None and waves.suffix == ".vcd"
-        more = {"plusargs": [f"+dumpfile_path={waves}"]} if waves is not None else {}
+        test_options = {"plusargs": [f"+dumpfile_path={waves}"]} if waves is not None else {}
     runner.build(
         sources=sources,
         hdl_toplevel=config["top"],
@@ -116,7 +116,7 @@ def main() -> int:
         build_dir=work,
         test_dir=work,
         waves=waves is not None,
-        **more,
+        **test_options,
         results_xml=str(work / "results.xml"),
         extra_env={
             "PYTHONPATH": f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",

@@ -1,7 +1,7 @@
-"""One layer alone: what goes in by the model, and what must come out of it.
+"""One layer of a core: beats that the model sends into it, and beats that must come out of it.
 
-config.json names the streams; <stream>.hex hold the beats of some frames. Fails at the first beat that
-differs from the model.
+config.json names the streams; <stream>.hex has the beats of some frames. Fails at the first beat that differs from the
+model.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ def words(name: str) -> list[int]:
 
 
 async def send(dut, port) -> None:
-    """Offers all beats of a stream, one after the other."""
-    data, valid, ready = (
-        getattr(dut, port["data"]), getattr(dut, f"{port['wire']}_valid"), getattr(dut, f"{port['wire']}_ready"),
-    )  # fmt: skip
+    """Sends all beats of a stream in order."""
+    data = getattr(dut, port["data"])
+    valid, ready = getattr(dut, f"{port['wire']}_valid"), getattr(dut, f"{port['wire']}_ready")
     for word in words(port["wire"]):
         data.value, valid.value = word, 1
         await RisingEdge(dut.clk)
@@ -37,11 +36,10 @@ async def send(dut, port) -> None:
 
 @cocotb.test()
 async def cut(dut):
-    """Every beat that comes out is the model's."""
+    """Every output beat equals the model's."""
     output = CONFIG["output"]
-    data, valid, ready = (
-        getattr(dut, output["data"]), getattr(dut, f"{output['wire']}_valid"), getattr(dut, f"{output['wire']}_ready"),
-    )  # fmt: skip
+    data = getattr(dut, output["data"])
+    valid, ready = getattr(dut, f"{output['wire']}_valid"), getattr(dut, f"{output['wire']}_ready")
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
     for port in CONFIG["inputs"]:
         getattr(dut, f"{port['wire']}_valid").value = 0
@@ -61,5 +59,7 @@ async def cut(dut):
             await RisingEdge(dut.clk)
         quiet = 0
         used = min(lanes, output["group"] - beat % part * lanes) * bits
-        got, wanted = int(data.value) & ((1 << used) - 1), expected & ((1 << used) - 1)
-        assert got == wanted, f"layer {CONFIG['layer']}, beat {beat}: expected {wanted:x}, got {got:x}"
+        actual_bits, expected_bits = int(data.value) & ((1 << used) - 1), expected & ((1 << used) - 1)
+        assert actual_bits == expected_bits, (
+            f"layer {CONFIG['layer']}, beat {beat}: expected {expected_bits:x}, got {actual_bits:x}"
+        )

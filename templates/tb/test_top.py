@@ -1,16 +1,21 @@
-"""cocotb testbench of a generated core: streams beats in, compares the beats that come out.
+"""cocotb testbench of a generated core: sends beats, and compares the output beats.
 
-Run it with run.py (or make). Beats are read from <vectors>/input.hex and <vectors>/expected.hex, or of a core with
-several ports from a file for each, one hexadecimal word a line; the interface is described in config.json. Results are
-written as JSON. Add tests of your own below: `Core` does the handshakes.
+Run it with run.py (or make). It reads beats from <vectors>/input.hex and <vectors>/expected.hex; a core with several
+ports has a file for each. Each line is a hexadecimal word. config.json describes the interface. Results are written as
+JSON. Add tests of your own below: `Core` does the handshakes.
 
-Of a core with loadable weights <vectors>/load.hex, if it is there, is written first: a line is a byte
-address and the data of a write over AXI4-Lite. other_weights writes other.hex, with which the core has to
-give other_expected.hex, and own.hex, the weights of the memory files.
+For a core with loadable weights, <vectors>/load.hex is written first, if it exists. Each line has a byte address and
+the data of a write over AXI4-Lite. The test other_weights writes other.hex and expects other_expected.hex. It then
+writes own.hex, the weights of the memory files.
 
-Environment: HLSGEN_TB (folder of config.json), HLSGEN_VECTORS, HLSGEN_RESULT, HLSGEN_SEED,
-HLSGEN_MONITOR=1 (compare the streams between the layers too), HLSGEN_UNTIL (of time.monotonic(): from then
-on full_rate sends no further frame), HLSGEN_PROGRESS (a file that takes the name of the test and the frames that it has taken).
+Environment:
+- HLSGEN_TB: folder of config.json.
+- HLSGEN_VECTORS: folder of the beats.
+- HLSGEN_RESULT: file for the results.
+- HLSGEN_SEED: seed of the stalls.
+- HLSGEN_MONITOR: 1 to compare the streams between the layers, too.
+- HLSGEN_UNTIL: value of time.monotonic() after which full_rate sends no further frame.
+- HLSGEN_PROGRESS: file for the name of the test and the number of frames that it has received.
 """
 
 from __future__ import annotations
@@ -35,7 +40,7 @@ INPUTS, OUTPUTS = CONFIG["inputs"], CONFIG["outputs"]
 RESULTS: dict[str, object] = {}
 UNTIL = float(os.environ.get("HLSGEN_UNTIL", "inf"))
 PROGRESS = os.environ.get("HLSGEN_PROGRESS")
-#: Frames that full_rate sends at least: so many show the interval.
+#: Fewest frames that full_rate sends, to show the interval.
 FEWEST = 4
 #: Cycles of a reset.
 RESET_CYCLES = 4
@@ -47,12 +52,12 @@ def words(name: str) -> list[int]:
 
 
 def frames_of(ports, frames=None, prefix="") -> list[list[int]]:
-    """The beats of so many frames, or of all, of each of these ports."""
+    """The beats of this number of frames, or of all frames, for each of these ports."""
     return [words(prefix + port["vectors"])[: frames and frames * port["words"]] for port in ports]
 
 
-def frames_there(limit: int) -> int:
-    """How many frames there are for a test, at most so many."""
+def available_frames(limit: int) -> int:
+    """The number of frames in the vectors, at most `limit`."""
     return min(limit, *(len(beats) // port["words"] for port, beats in zip(INPUTS, frames_of(INPUTS), strict=True)))
 
 
@@ -63,43 +68,43 @@ def writes(name: str) -> list[tuple[int, int]]:
 
 
 def record(name: str, value: object) -> None:
-    """Adds to the result file."""
+    """Adds an entry to the result file."""
     RESULTS[name] = value
     RESULT.write_text(json.dumps(RESULTS, indent=2) + "\n")
 
 
 def differs(port, beat: int, actual: int, expected: int) -> bool:
-    """Whether two words differ in the elements of a frame; the last beat of a group may hold fewer."""
+    """True if two words differ in elements of a frame; the last beat of a group may have fewer elements."""
     used = min(port["lanes"], port["group"] - beat % -(-port["group"] // port["lanes"]) * port["lanes"])
     return (actual ^ expected) & ((1 << used * port["bits"]) - 1) != 0
 
 
 def beats_of(port, words):
-    """The beats of the core in words of an output on a bus, with the number of the word in which each ends.
+    """The core's beats in the words of an output on a bus, each with the number of its last word.
 
-    A frame that is not complete gives the beats that are.
+    An incomplete frame gives its complete beats.
     """
     size, slot, per_frame = port["tdata"], 8 * port["slot_bytes"], port["words"]
     slots, parts = max(1, size // slot), max(1, slot // size)
-    found = []
+    beats = []
     for start in range(0, len(words), per_frame):
         frame = words[start : start + per_frame]
         for beat in range(min(port["beats"], len(frame) // parts * slots)):
             first = beat // slots * parts
             word = sum(part << (size * k) for k, part in enumerate(frame[first : first + parts]))
-            found.append((word >> (beat % slots * slot) & ((1 << slot) - 1), start + first + parts - 1))
-    return found
+            beats.append((word >> (beat % slots * slot) & ((1 << slot) - 1), start + first + parts - 1))
+    return beats
 
 
 def padding(port, words) -> bool:
-    """Whether a word of an output has bits that are not zero where there is no element."""
+    """True if a word of an output has nonzero bits outside its elements."""
     if "slot_bytes" not in port:
         return any(word >> port["bits"] * port["lanes"] for word in words)
-    found, per_frame = beats_of(port, words), port["words"]
+    beats, per_frame = beats_of(port, words), port["words"]
     slots = max(1, port["tdata"] // (8 * port["slot_bytes"]))
     used = (port["beats"] - 1) % slots + 1
-    behind = any(word >> (used * 8 * port["slot_bytes"]) for word in words[per_frame - 1 :: per_frame])
-    return any(beat >> port["bits"] * port["lanes"] for beat, _ in found) or (slots > 1 and behind)
+    nonzero_after_last = any(word >> (used * 8 * port["slot_bytes"]) for word in words[per_frame - 1 :: per_frame])
+    return any(beat >> port["bits"] * port["lanes"] for beat, _ in beats) or (slots > 1 and nonzero_after_last)
 
 
 def keep(port, last: bool):
@@ -110,16 +115,16 @@ def keep(port, last: bool):
 
 
 def steady():
-    """A pace: offers and takes in every cycle, at all ports."""
-    every = [True] * len(INPUTS), [True] * len(OUTPUTS)
+    """A pace: offers and accepts a beat in every cycle, at all ports."""
+    all_ports = [True] * len(INPUTS), [True] * len(OUTPUTS)
     while True:
-        yield every
+        yield all_ports
 
 
 def at_random(rng, idle, stall, cycles: int | None = None):
-    """A pace: no beat is offered with probability `idle`, none taken with probability `stall`, in each cycle.
+    """A pace: in each cycle, no beat is offered with probability `idle`, and none accepted with probability `stall`.
 
-    Each is one for all ports, or one for each of them.
+    Each is one probability for all ports, or a list with one for each port.
     """
     idles = idle if isinstance(idle, list) else [idle] * len(INPUTS)
     stalls = stall if isinstance(stall, list) else [stall] * len(OUTPUTS)
@@ -129,24 +134,27 @@ def at_random(rng, idle, stall, cycles: int | None = None):
 
 
 def each_alone(low, high):
-    """(of the inputs, of the outputs): `high` at one port and `low` at all others, for each of several in turn."""
+    """(values of the inputs, values of the outputs): `high` at one port, `low` at all others; for each port in turn.
+
+    Nothing for a core with one input and one output.
+    """
     if len(INPUTS) + len(OUTPUTS) == 2:
         return
-    for at in range(len(INPUTS) + len(OUTPUTS)):
-        every = [high if n == at else low for n in range(len(INPUTS) + len(OUTPUTS))]
-        yield every[: len(INPUTS)], every[len(INPUTS) :]
+    for place in range(len(INPUTS) + len(OUTPUTS)):
+        values = [high if n == place else low for n in range(len(INPUTS) + len(OUTPUTS))]
+        yield values[: len(INPUTS)], values[len(INPUTS) :]
 
 
 class Coverage:
-    """Which streams have been seen stalled (valid && !ready) and starved (ready && !valid): ports and all inside."""
+    """Records which streams were stalled (valid && !ready) and starved (ready && !valid), at ports and inside."""
 
     def __init__(self, dut) -> None:
         self.open = {
-            f"port_{way}{port['label']}": (
+            f"port_{direction}{port['label']}": (
                 getattr(dut, f"{port['port']}_tvalid"),
                 getattr(dut, f"{port['port']}_tready"),
             )
-            for way, ports in (("in", INPUTS), ("out", OUTPUTS))
+            for direction, ports in (("in", INPUTS), ("out", OUTPUTS))
             for port in ports
         }
         self.open |= {s: (getattr(dut, f"{s}_valid"), getattr(dut, f"{s}_ready")) for s in CONFIG["streams"]}
@@ -154,7 +162,7 @@ class Coverage:
         self.streams = len(self.open)
 
     def look(self) -> None:
-        """Takes the state of this cycle, of the streams of which something has not been seen."""
+        """Reads the state of this cycle, for the streams that are not yet covered."""
         for name, (valid, ready) in list(self.open.items()):
             is_valid, is_ready = valid.value == 1, ready.value == 1
             if is_valid == is_ready:
@@ -167,7 +175,10 @@ class Coverage:
 
 
 class Source:
-    """An input port while beats are sent. `first`: the cycle of the first one; `wrong`: whether frame_error must be set."""
+    """An input port while beats are sent.
+
+    first: cycle of the first accepted beat. wrong: frame_error must be set.
+    """
 
     def __init__(self, dut, port, beats, lasts, keeps) -> None:
         name = port["port"]
@@ -179,7 +190,7 @@ class Source:
         self.sent, self.offered, self.first, self.wrong = 0, False, None, False
 
     def took(self, cycle: int) -> bool:
-        """Whether the core takes a beat in this cycle."""
+        """True if the core accepts a beat in this cycle."""
         if self.lasts is not None:
             assert self.error.value == self.wrong, f"frame_error is not {int(self.wrong)} after {self.sent} beats"
         if not self.offered or self.ready.value != 1:
@@ -191,7 +202,8 @@ class Source:
         return True
 
     def drive(self, offer: bool, total: int | None) -> None:
-        """Offers the next one of so many beats, or of any number, in the next cycle. One that is offered stays."""
+        """Offers the next of `total` beats, or of any number, in the next cycle. An offered beat stays until it is
+        accepted."""
         if self.offered:
             return
         if not offer or (total is not None and self.sent >= total):
@@ -208,12 +220,15 @@ class Source:
 
     @property
     def begun(self) -> int:
-        """Frames of which a beat was offered."""
+        """The number of frames of which a beat was offered."""
         return -(-(self.sent + self.offered) // self.words)
 
 
 class Sink:
-    """An output port while beats are taken: `got`, and `times` of each. It must hold still while it is stalled."""
+    """An output port while beats are received: the words `received`, and the cycle of each in `times`.
+
+    The port must not change while it is stalled.
+    """
 
     def __init__(self, dut, port) -> None:
         name = port["port"]
@@ -221,10 +236,10 @@ class Sink:
             getattr(dut, f"{name}_t{part}") for part in ("valid", "ready", "data", "last")
         )
         self.keep, self.port, self.words = getattr(dut, f"{name}_tkeep", None), port, port["words"]
-        self.got, self.times, self.taking, self.held = [], [], False, None
+        self.received, self.times, self.taking, self.held = [], [], False, None
 
     def took(self, cycle: int) -> bool:
-        """Whether a beat is taken in this cycle."""
+        """True if a beat is received in this cycle."""
         if self.valid.value != 1:
             assert self.held is None, f"tvalid fell during a stall in cycle {cycle}"
             return False
@@ -234,17 +249,17 @@ class Sink:
             self.held = data
             return False
         self.held = None
-        last = (len(self.got) + 1) % self.words == 0
-        assert (self.last.value == 1) == last, f"tlast wrong at output beat {len(self.got)}"
+        last = (len(self.received) + 1) % self.words == 0
+        assert (self.last.value == 1) == last, f"tlast wrong at output beat {len(self.received)}"
         assert self.keep is None or self.keep.value == keep(self.port, last), (
-            f"tkeep wrong at output beat {len(self.got)}"
+            f"tkeep wrong at output beat {len(self.received)}"
         )
-        self.got.append(data)
+        self.received.append(data)
         self.times.append(cycle)
         return True
 
     def drive(self, take: bool) -> None:
-        """Whether a beat is taken in the next cycle."""
+        """Sets whether a beat is accepted in the next cycle."""
         self.taking = take
         self.ready.value = 1 if take else 0
 
@@ -257,13 +272,18 @@ class Core:
         self.clk = getattr(dut, CONFIG["clock"])
         self.reset = getattr(dut, CONFIG["reset"])
         self.cycle = self.moved = 0
-        self.test, self.told, self.end = "", 0.0, float("inf")
+        self.test, self.reported, self.end = "", 0.0, float("inf")
         self.coverage: Coverage | None = None
         self.probes = [
-            (getattr(dut, f"{m['stream']}_data"), getattr(dut, f"{m['stream']}_valid"),
-             getattr(dut, f"{m['stream']}_ready"), [], m)
+            (
+                getattr(dut, f"{m['stream']}_data"),
+                getattr(dut, f"{m['stream']}_valid"),
+                getattr(dut, f"{m['stream']}_ready"),
+                [],
+                m,
+            )
             for m in (CONFIG["monitors"] if MONITOR else [])
-        ]  # fmt: skip
+        ]
 
     async def start(self) -> None:
         """Starts the clock and resets."""
@@ -273,9 +293,9 @@ class Core:
                 getattr(self.dut, f"{port['port']}_t{part}").value = 0
         for port in OUTPUTS:
             getattr(self.dut, f"{port['port']}_tready").value = 0
-        for port, there in (("s_axil", CONFIG["weights"]), ("s_axil_ctrl", "control" in CONFIG)):
+        for port, present in (("s_axil", CONFIG["weights"]), ("s_axil_ctrl", "control" in CONFIG)):
             for name in ("awaddr", "awvalid", "wdata", "wstrb", "wvalid", "bready", "araddr", "arvalid", "rready"):
-                if there:
+                if present:
                     getattr(self.dut, f"{port}_{name}").value = 0
         await self.pulse_reset()
         load = VECTORS / "load.hex"
@@ -283,28 +303,29 @@ class Core:
             await self.write(address, data)
 
     async def write(self, address, data, strobe=15, response=0, wait=0, late=None, port="s_axil") -> None:
-        """One write over AXI4-Lite. The response waits for so many cycles; `late`, "aw" or "w", comes as many later."""
+        """One write over AXI4-Lite. The response is accepted after `wait` cycles; channel `late` ("aw" or "w") follows
+        that late."""
         dut = self.dut
         for name, value in (("awaddr", address), ("wdata", data), ("wstrb", strobe)):
             getattr(dut, f"{port}_{name}").value = value
-        open_ = {"aw", "w"}
+        pending = {"aw", "w"}
         for cycle in range(100):
-            for name in open_ if cycle >= wait else open_ - {late}:
+            for name in pending if cycle >= wait else pending - {late}:
                 getattr(dut, f"{port}_{name}valid").value = 1
             getattr(dut, f"{port}_bready").value = 0
             await RisingEdge(self.clk)
-            valid = {name for name in open_ if cycle >= wait or name != late}
-            taken = {name for name in valid if getattr(dut, f"{port}_{name}ready").value == 1}
-            for name in taken:
+            valid = {name for name in pending if cycle >= wait or name != late}
+            accepted = {name for name in valid if getattr(dut, f"{port}_{name}ready").value == 1}
+            for name in accepted:
                 getattr(dut, f"{port}_{name}valid").value = 0
-            open_ -= taken
-            if not open_:
+            pending -= accepted
+            if not pending:
                 break
-        found = await self.answer("b", wait, port)
-        assert found[0] == response, f"write of {data:x} to {address:x}: response {found[0]}"
+        answer = await self.answer("b", wait, port)
+        assert answer[0] == response, f"write of {data:x} to {address:x}: response {answer[0]}"
 
     async def read(self, address, wait=0, port="s_axil"):
-        """One read over AXI4-Lite: response and data."""
+        """One read over AXI4-Lite; returns response and data."""
         getattr(self.dut, f"{port}_araddr").value = address
         getattr(self.dut, f"{port}_arvalid").value = 1
         for _ in range(100):
@@ -315,37 +336,38 @@ class Core:
         return await self.answer("r", wait, port)
 
     async def answer(self, channel, wait, port):
-        """What a channel answers; it holds still for the cycles in which nobody takes it, and is taken once."""
+        """The answer of a channel. It must not change in the `wait` cycles before it is accepted, and must come
+        once."""
         dut, names = self.dut, ("resp", "data") if channel == "r" else ("resp",)
         valid, ready = getattr(dut, f"{port}_{channel}valid"), getattr(dut, f"{port}_{channel}ready")
-        seen = []
+        answers = []
         ready.value = int(wait == 0)
         for _ in range(100 + wait):
             await RisingEdge(self.clk)
             if valid.value != 1:
-                assert not seen, f"{port}_{channel}valid fell before it was taken"
+                assert not answers, f"{port}_{channel}valid fell before it was taken"
                 continue
-            seen.append([int(getattr(dut, f"{port}_{channel}{name}").value) for name in names])
-            assert seen[0] == seen[-1], f"the answer at {port}_{channel} has changed before it was taken"
-            if len(seen) > wait:
+            answers.append([int(getattr(dut, f"{port}_{channel}{name}").value) for name in names])
+            assert answers[0] == answers[-1], f"the answer at {port}_{channel} has changed before it was taken"
+            if len(answers) > wait:
                 break
-            ready.value = int(len(seen) == wait)
+            ready.value = int(len(answers) == wait)
         else:
             raise AssertionError(f"no answer at {port}_{channel}")
         ready.value = 0
         await RisingEdge(self.clk)
         assert valid.value == 0, f"{port}_{channel}valid stays after it was taken"
-        return seen[0]
+        return answers[0]
 
     async def hold_reset(self, cycles) -> None:
-        """Reset for so many cycles, whatever the ports do meanwhile."""
+        """Holds reset for this number of cycles, in any state of the ports."""
         self.reset.value = 0 if CONFIG["reset_active_low"] else 1
         for _ in range(cycles):
             await RisingEdge(self.clk)
         self.reset.value = 1 if CONFIG["reset_active_low"] else 0
 
     async def pulse_reset(self) -> None:
-        """Reset for a few cycles, and some more in which no beat is offered."""
+        """Holds reset for a few cycles, and offers no beat for two more."""
         for port in INPUTS:
             getattr(self.dut, f"{port['port']}_tvalid").value = 0
         await self.hold_reset(RESET_CYCLES)
@@ -353,22 +375,31 @@ class Core:
         await RisingEdge(self.clk)
 
     async def stream(self, beats, frames=None, pace=None, stop_at=None, lasts=None, keeps=None):
-        """Sends the beats of each input and takes so many frames at every output; gives (data, first input cycle, cycles).
+        """Sends the beats of each input, and receives `frames` frames at every output. Returns (data, first input
+        cycle, cycles).
 
-        pace: yields, for each cycle, whether a beat is offered at each input and taken at each output; steady() if not
-        given. When it ends, the rest goes at full rate. Without `frames` the beats are sent again and again until then,
-        and the last frame is completed. stop_at: leave after so many cycles. lasts: tlast of the beats of each input (or
-        None), which frame_error must judge; keeps: tkeep of them. All ports go on by themselves.
+        - frames: if it is None, the beats repeat until `pace` ends; the last frame is then completed.
+        - pace: yields, for each cycle, whether each input offers and each output accepts a beat. After its end, beats
+        move at
+          full rate. The default is steady().
+        - stop_at: leave after this number of cycles.
+        - lasts: tlast of the beats of each input, or None. frame_error must then be right.
+        - keeps: tkeep of the beats of each input, or None.
+
+        All ports run independently.
         """
         clk, pace, stride, start = self.clk, pace or steady(), CONFIG["coverage_stride"], self.cycle
-        every = zip(INPUTS, beats, lasts or [None] * len(INPUTS), keeps or [None] * len(INPUTS), strict=True)
-        sources, sinks = [Source(self.dut, *one) for one in every], [Sink(self.dut, port) for port in OUTPUTS]
+        settings = zip(INPUTS, beats, lasts or [None] * len(INPUTS), keeps or [None] * len(INPUTS), strict=True)
+        sources, sinks = (
+            [Source(self.dut, *setting) for setting in settings],
+            [Sink(self.dut, port) for port in OUTPUTS],
+        )
         patience, quiet = 20 * (CONFIG["latency"] + CONFIG["interval"]) + 2000, 0
-        totals = [None if frames is None else len(own) for own in beats]
-        wanted = [0 if frames is None else frames * sink.words for sink in sinks]
+        totals = [None if frames is None else len(port_beats) for port_beats in beats]
+        word_counts = [0 if frames is None else frames * sink.words for sink in sinks]
         while (
             frames is None
-            or any(len(sink.got) < count for sink, count in zip(sinks, wanted, strict=True))
+            or any(len(sink.received) < count for sink, count in zip(sinks, word_counts, strict=True))
             or (stop_at is None and any(x.offered or x.sent < n for x, n in zip(sources, totals, strict=True)))
         ):
             moved = 0
@@ -383,9 +414,9 @@ class Core:
                 self.coverage.look()
             if stop_at is not None and self.cycle - start >= stop_at:
                 break
-            ended = self.cycle % 64 == 0 and self.late(min(len(sink.got) // sink.words for sink in sinks))
+            ended = self.cycle % 64 == 0 and self.late(min(len(sink.received) // sink.words for sink in sinks))
             quiet = 0 if moved else quiet + 1
-            places = [source.sent for source in sources], [len(sink.got) for sink in sinks]
+            places = [source.sent for source in sources], [len(sink.received) for sink in sinks]
             assert quiet < patience, f"no beat moved for {quiet} cycles (sent {places[0]}, got {places[1]})"
             now = next(pace, None)
             if now is None:
@@ -393,10 +424,10 @@ class Core:
                 now = next(pace)
             if ended:
                 begun = max(source.begun for source in sources)
-                most = begun if frames is None else min(frames, max(FEWEST, begun))
-                frames, self.end = most, float("inf")
-                totals = [most * source.words for source in sources]
-                wanted = [most * sink.words for sink in sinks]
+                frames_to_send = begun if frames is None else min(frames, max(FEWEST, begun))
+                frames, self.end = frames_to_send, float("inf")
+                totals = [frames_to_send * source.words for source in sources]
+                word_counts = [frames_to_send * sink.words for sink in sinks]
             for end, offer, total in zip(sources, now[0], totals, strict=True):
                 end.drive(offer, total)
             for end, take in zip(sinks, now[1], strict=True):
@@ -408,21 +439,22 @@ class Core:
         for sink in sinks:
             sink.ready.value = 0
         first = min((source.first for source in sources if source.first is not None), default=None)
-        return [sink.got for sink in sinks], first, [sink.times for sink in sinks]
+        return [sink.received for sink in sinks], first, [sink.times for sink in sinks]
 
     def late(self, frames: int) -> bool:
-        """Whether the time for more frames is up. Tells, once a second, how many came."""
+        """True if the time for more frames is up. Writes the number of frames to the progress file once a second."""
         now = time.monotonic()
-        if PROGRESS and self.test and now > self.told + 1:
-            self.told = now
+        if PROGRESS and self.test and now > self.reported + 1:
+            self.reported = now
             Path(PROGRESS).write_text(f"{self.test} {frames}\n")
         return now > self.end
 
     def bursts(self, coverage: Coverage):
-        """A pace: fills the core until nothing moves, lets it run, empties it, goes on at random, and again.
+        """A pace: fills the core until nothing moves, lets it run, empties it, continues at random, and repeats this.
 
-        Until every stream has been seen stalled and starved, and at least twice; at most
-        CONFIG["burst_rounds"] times, and CONFIG["burst_cycles"] cycles if the core is large.
+        It ends when every stream was stalled and starved, after at least two rounds. The limits are
+        CONFIG["burst_rounds"]
+        rounds and CONFIG["burst_cycles"] cycles.
         """
         rng, settled = random.Random(SEED + 1), CONFIG["latency"] + CONFIG["interval"]
         end = self.cycle + CONFIG["burst_cycles"]
@@ -440,16 +472,17 @@ class Core:
                 return
 
     def until_still(self, offers, takes, settled: int, end: int):
-        """A pace: the same until no beat has passed a port for `settled` cycles, but not beyond the cycle `end`.
+        """A constant pace until no beat has passed a port for `settled` cycles, at most until cycle `end`.
 
-        Ports that have nothing to do with one that is shut never come to a rest: so long as all that is inside can take.
+        Ports that do not depend on a blocked port never stop: then it ends after as many cycles as all buffers can
+        absorb.
         """
-        quiet, before, start = 0, None, self.cycle
-        # Every stream holds less than four frames.
+        quiet, previous_moves, start = 0, None, self.cycle
+        # Every stream holds fewer than four frames.
         limit = 20 * settled + 2000 + 4 * CONFIG["interval"] * len(CONFIG["streams"])
         while quiet < settled and self.cycle < end:
             yield offers, takes
-            quiet, before = quiet + 1 if self.moved == before else 0, self.moved
+            quiet, previous_moves = quiet + 1 if self.moved == previous_moves else 0, self.moved
             if all(offers) != all(takes) and not (any(offers) and any(takes)):
                 port = "output was stalled" if any(offers) else "input was idle"
                 assert self.cycle - start < limit, f"beats still move after {limit} cycles in which the {port}"
@@ -457,45 +490,47 @@ class Core:
                 return
 
     def forget(self) -> None:
-        """Takes what comes between the layers for the first frame again."""
+        """Deletes the recorded beats between the layers: the next frame is the first one."""
         for probe in self.probes:
             probe[3].clear()
 
     def probe(self) -> None:
-        """Takes what moves between the layers in this cycle."""
-        for data, valid, ready, taken, _ in self.probes:
+        """Records the beats that move between the layers in this cycle."""
+        for data, valid, ready, recorded, _ in self.probes:
             if valid.value == 1 and ready.value == 1:
-                taken.append((int(data.value), self.cycle))
+                recorded.append((int(data.value), self.cycle))
 
-    def compare(self, test: str, got, times, expected) -> None:
-        """Records and raises at the first differing beat. `expected` again and again, if more came out."""
+    def compare(self, test: str, received, times, expected) -> None:
+        """Records the number of differing beats, and raises at the first. `expected` repeats if there are more output
+        beats."""
         self.compare_layers(test)
         count, first = 0, None
-        for port, own, cycles, right in zip(OUTPUTS, got, times, expected, strict=True):
+        for port, beats, cycles, right in zip(OUTPUTS, received, times, expected, strict=True):
             if "slot_bytes" in port:
-                found = beats_of(port, own)
-                own, cycles = [x for x, _ in found], [cycles[k] for _, k in found]
+                beats_and_words = beats_of(port, beats)
+                beats, cycles = [x for x, _ in beats_and_words], [cycles[k] for _, k in beats_and_words]
                 right = [x for x, _ in beats_of(port, right)]
-            wrong = [i for i, word in enumerate(own) if differs(port, i, word, right[i % len(right)])]
+            wrong = [i for i, word in enumerate(beats) if differs(port, i, word, right[i % len(right)])]
             count += len(wrong)
             if wrong and first is None:
-                at = wrong[0] % len(right)
-                first = port, at, own[wrong[0]], right[at], cycles[wrong[0]]
+                place = wrong[0] % len(right)
+                first = port, place, beats[wrong[0]], right[place], cycles[wrong[0]]
         record(f"{test}.mismatches", count)
         if first is not None:
             self.diverge(test, *first)
 
     def compare_layers(self, test: str) -> None:
-        for *_, taken, monitor in self.probes:
+        """Raises at the first differing beat between the layers."""
+        for *_, recorded, monitor in self.probes:
             expected = words(f"{monitor['stream']}.hex")
-            for i, (data, cycle) in enumerate(taken):
-                at = i % len(expected)
-                if differs(monitor, i, data, expected[at]):
-                    self.diverge(test, monitor, at, data, expected[at], cycle)
+            for i, (data, cycle) in enumerate(recorded):
+                place = i % len(expected)
+                if differs(monitor, i, data, expected[place]):
+                    self.diverge(test, monitor, place, data, expected[place], cycle)
 
     @staticmethod
     def diverge(test: str, port, beat: int, actual: int, expected: int, cycle: int) -> None:
-        """Says where the first difference is: layer, frame, element, cycle."""
+        """Records the place of the first difference (layer, frame, element, cycle), and raises."""
         bits, lanes, beats = port["bits"], port["lanes"], port["beats"]
         lane = next(n for n in range(10**9) if ((actual ^ expected) >> (n * bits)) & ((1 << bits) - 1))
 
@@ -506,36 +541,42 @@ class Core:
         part = -(-port["group"] // lanes)
         position = beat % beats // part * port["group"] + beat % part * lanes + lane
         order = [] if port["order"] is None else CONFIG["orders"][port["order"]]
-        where = {
-            "test": test, "layer": port["layer"], "frame": beat // beats, "beat": beat % beats,
+        divergence = {
+            "test": test,
+            "layer": port["layer"],
+            "frame": beat // beats,
+            "beat": beat % beats,
             "element": order[position] if position < len(order) else position,
-            "channel": position % port["channels"], "cycle": cycle, "expected": code(expected), "actual": code(actual),
-        }  # fmt: skip
-        record("first_divergence", RESULTS.get("first_divergence", where))
-        raise AssertionError("first divergence: " + ", ".join(f"{key} {value}" for key, value in where.items()))
+            "channel": position % port["channels"],
+            "cycle": cycle,
+            "expected": code(expected),
+            "actual": code(actual),
+        }
+        record("first_divergence", RESULTS.get("first_divergence", divergence))
+        raise AssertionError("first divergence: " + ", ".join(f"{key} {value}" for key, value in divergence.items()))
 
 
 @cocotb.test()
 async def full_rate(dut):
-    """Frames back to back, no stalls: values, and the cycle in which each frame ends."""
-    core, beats, frames = Core(dut), frames_of(INPUTS), frames_there(10**9)
+    """Successive frames without stalls: values, and the cycle in which each frame ends."""
+    core, beats, frames = Core(dut), frames_of(INPUTS), available_frames(10**9)
     for port in (*INPUTS, *OUTPUTS):
         bits = len(getattr(dut, f"{port['port']}_tdata"))
         assert bits == port["tdata"], f"{port['port']} has {bits} bits, not {port['tdata']}"
     await core.start()
     core.test, core.end = "full_rate", UNTIL
-    got, first, times = await core.stream(beats, frames)
-    for port, own in zip(OUTPUTS, got, strict=True):
-        assert not padding(port, own), f"the padding of {port['port']}_tdata is not zero"
-    lasts = [own[port["words"] - 1 :: port["words"]] for port, own in zip(OUTPUTS, times, strict=True)]
-    # With several outputs some may have given beats of frames that are not complete.
+    received, first, times = await core.stream(beats, frames)
+    for port, port_data in zip(OUTPUTS, received, strict=True):
+        assert not padding(port, port_data), f"the padding of {port['port']}_tdata is not zero"
+    lasts = [port_data[port["words"] - 1 :: port["words"]] for port, port_data in zip(OUTPUTS, times, strict=True)]
+    # Some of several outputs may have sent beats of an incomplete frame.
     ends = [max(last) for last in zip(*lasts, strict=False)]
     record("full_rate.frames", len(ends))
     record("ends", [end - first for end in ends])
     record("latency", ends[0] - first)
     if len(ends) > 3:
         record("interval", max(ends[k] - ends[k - 1] for k in range(len(ends) * 3 // 4, len(ends))))
-    core.compare("full_rate", got, times, frames_of(OUTPUTS))
+    core.compare("full_rate", received, times, frames_of(OUTPUTS))
     for port in INPUTS:
         assert error_of(dut, port) == 0, "frame_error after well-formed frames"
 
@@ -547,39 +588,39 @@ def error_of(dut, port):
 
 @cocotb.test()
 async def random_stalls(dut):
-    """Random idle cycles at the inputs and stalls at the outputs, at each port on its own."""
-    core, frames = Core(dut), frames_there(CONFIG["stall_frames"])
+    """Random idle cycles at the inputs and stalls at the outputs, independent at each port."""
+    core, frames = Core(dut), available_frames(CONFIG["stall_frames"])
     beats, expected = frames_of(INPUTS, frames), frames_of(OUTPUTS, frames)
     core.test = "random_stalls"
     await core.start()
     for idle, stall in ((0.5, 0.0), (0.0, 0.6), (0.4, 0.4), *each_alone(0.1, 0.8)):
-        got, _, times = await core.stream(beats, frames, at_random(random.Random(SEED), idle, stall))
-        core.compare("random_stalls", got, times, expected)
+        received, _, times = await core.stream(beats, frames, at_random(random.Random(SEED), idle, stall))
+        core.compare("random_stalls", received, times, expected)
         core.forget()
 
 
 @cocotb.test()
 async def long_stalls(dut):
-    """Stalls and pauses longer than all buffers, until every stream has been seen stalled and starved, if it can be."""
+    """Stalls and pauses longer than all buffers, until every stream was stalled and starved, if that is possible."""
     core, beats, expected = Core(dut), frames_of(INPUTS), frames_of(OUTPUTS)
     core.test = "long_stalls"
     await core.start()
     core.coverage = Coverage(dut)
-    got, _, times = await core.stream(beats, pace=core.bursts(core.coverage))
+    received, _, times = await core.stream(beats, pace=core.bursts(core.coverage))
     never = core.coverage.never
     record("coverage", {"streams": core.coverage.streams, **{f"never_{kind}": names for kind, names in never.items()}})
-    core.compare("long_stalls", got, times, expected)
+    core.compare("long_stalls", received, times, expected)
 
 
 @cocotb.test()
 async def reset_mid_frame(dut):
-    """Reset while frames are in flight; what follows is as if nothing had been."""
-    core, frames = Core(dut), frames_there(2)
+    """Reset while frames are in flight; the core then works as after power-up."""
+    core, frames = Core(dut), available_frames(2)
     beats, few, expected = frames_of(INPUTS), frames_of(INPUTS, frames), frames_of(OUTPUTS, frames)
     core.test = "reset_mid_frame"
     await core.start()
-    # Just before a frame is complete at the output, and anywhere else, so that every unit is caught
-    # in the middle of something; every other time with stalls, so that full buffers are too.
+    # Just before a frame is complete at the output, and at random times, so that every unit is interrupted. Every
+    # second time there are stalls, so that buffers are full.
     rng, latency, interval = random.Random(SEED), CONFIG["latency"], CONFIG["interval"]
     points = [latency, latency + interval // 2, *(rng.randint(1, latency + 2 * interval) for _ in range(6))]
     for i, cycles in enumerate(points):
@@ -587,25 +628,25 @@ async def reset_mid_frame(dut):
         await core.stream(beats, 10**9, at_random(rng, stall, stall), stop_at=cycles)
         await core.pulse_reset()
         core.forget()
-        got, _, times = await core.stream(few, frames)
-        core.compare("reset_mid_frame", got, times, expected)
+        received, _, times = await core.stream(few, frames)
+        core.compare("reset_mid_frame", received, times, expected)
         core.forget()
 
 
 @cocotb.test()
 async def offers_in_reset(dut):
-    """A beat that is offered in any cycle of a reset, or right after it, waits and is the first of a frame."""
+    """A beat that is offered in any cycle of a reset, or right after it, waits and becomes the first of a frame."""
     core, beats, expected = Core(dut), frames_of(INPUTS, 1), frames_of(OUTPUTS, 1)
     core.test = "offers_in_reset"
     await core.start()
-    # From the second cycle of the reset on; of a large core around its end only.
+    # From the second cycle of the reset on; for a large core only around its end.
     small = CONFIG["latency"] < 2000
     for cycles in range(1 if small else RESET_CYCLES - 1, RESET_CYCLES + (4 if small else 2)):
         cocotb.start_soon(core.hold_reset(RESET_CYCLES))
         for _ in range(cycles):
             await RisingEdge(core.clk)
-        got, _, times = await core.stream(beats, 1)
-        core.compare("offers_in_reset", got, times, expected)
+        received, _, times = await core.stream(beats, 1)
+        core.compare("offers_in_reset", received, times, expected)
         core.forget()
         for port in INPUTS:
             assert error_of(dut, port) == 0, f"frame_error after a beat offered {cycles} cycles after reset began"
@@ -613,32 +654,33 @@ async def offers_in_reset(dut):
 
 @cocotb.test()
 async def frame_errors(dut):
-    """tlast early, late and missing: frame_error stays from the wrong beat to reset, and beats are counted all the same."""
+    """tlast early, late and missing: frame_error stays set from the wrong beat to reset, and beats are counted as
+    before."""
     core = Core(dut)
     core.test = "frame_errors"
     await core.start()
     for number in range(len(INPUTS)):
         await wrong_lasts(core, number)
-    got, _, times = await core.stream(frames_of(INPUTS, 1), 1)
-    core.compare("frame_errors", got, times, frames_of(OUTPUTS, 1))
+    received, _, times = await core.stream(frames_of(INPUTS, 1), 1)
+    core.compare("frame_errors", received, times, frames_of(OUTPUTS, 1))
     for port in INPUTS:
         assert error_of(dut, port) == 0, "frame_error after reset and a well-formed frame"
 
 
 async def wrong_lasts(core, number):
-    """tlast of an input port is wrong, that of all others is right."""
+    """tlast of one input port is wrong, tlast of all others is right."""
     beats, expected, frame = frames_of(INPUTS, 2), frames_of(OUTPUTS, 2), INPUTS[number]["words"]
     count = len(beats[number]) // frame
-    beats = [own[: count * port["words"]] for port, own in zip(INPUTS, beats, strict=True)]
+    beats = [port_beats[: count * port["words"]] for port, port_beats in zip(INPUTS, beats, strict=True)]
     end, middle = frame - 1, (frame - 1) // 2
     # Beats whose tlast is wrong: missing; too early, in addition; moved forward; moved back.
     for wrong in [{end}] + ([{middle}, {middle, end}, {end, frame}] if frame > 1 else []):
         lasts = [[(i + 1) % port["words"] == 0 for i in range(2 * port["words"])] for port in INPUTS]
         lasts[number] = [last != (i in wrong) for i, last in enumerate(lasts[number])]
-        whole = wrong == {end}
-        got, _, times = await core.stream(beats, count if whole else 0, lasts=lasts)
-        if whole:
-            core.compare("frame_errors", got, times, expected)
+        all_frames = wrong == {end}
+        received, _, times = await core.stream(beats, count if all_frames else 0, lasts=lasts)
+        if all_frames:
+            core.compare("frame_errors", received, times, expected)
         for n, port in enumerate(INPUTS):
             error = error_of(core.dut, port)
             assert error == int(n == number), f"frame_error is {error}, with tlast wrong at {sorted(wrong)} of {number}"
@@ -650,7 +692,7 @@ async def wrong_lasts(core, number):
 
 @cocotb.test()
 async def missing_bytes(dut):
-    """A byte that counts and is not kept is a frame_error; one that is kept and does not count is none."""
+    """A byte of an element that is not kept is a frame_error; a kept byte outside the elements is none."""
     core, beats, expected = Core(dut), frames_of(INPUTS, 1), frames_of(OUTPUTS, 1)
     await core.start()
     for number, port in enumerate(INPUTS):
@@ -662,23 +704,25 @@ async def missing_bytes(dut):
         for place, byte in dict.fromkeys(ends):
             keeps = list(right)
             keeps[place] ^= 1 << byte
-            given = [keeps if n == number else None for n in range(len(INPUTS))]
-            got, _, times = await core.stream(beats, 1, keeps=given)
-            core.compare("missing_bytes", got, times, expected)
-            for n, other in enumerate(INPUTS):
-                assert error_of(dut, other) == int(n == number), f"frame_error, where word {place} lacks byte {byte}"
+            keeps_by_port = [keeps if n == number else None for n in range(len(INPUTS))]
+            received, _, times = await core.stream(beats, 1, keeps=keeps_by_port)
+            core.compare("missing_bytes", received, times, expected)
+            for n, checked_port in enumerate(INPUTS):
+                assert error_of(dut, checked_port) == int(n == number), (
+                    f"frame_error, where word {place} lacks byte {byte}"
+                )
             await core.pulse_reset()
             core.forget()
     keeps = [[(1 << port["tdata"] // 8) - 1] * port["words"] for port in INPUTS]
-    got, _, times = await core.stream(beats, 1, keeps=keeps)
-    core.compare("missing_bytes", got, times, expected)
+    received, _, times = await core.stream(beats, 1, keeps=keeps)
+    core.compare("missing_bytes", received, times, expected)
     for port in INPUTS:
         assert error_of(dut, port) == 0, "frame_error, though all bytes are kept"
 
 
 @cocotb.test()
 async def control_port(dut):
-    """Version, model, counters of frames and errors, and what is refused, at the port for control and status."""
+    """The port for control and status: version, model, counters of frames and errors, and rejected accesses."""
     core, beats, sizes = Core(dut), frames_of(INPUTS), [port["words"] for port in INPUTS]
     core.probes = []
     await core.start()
@@ -686,9 +730,9 @@ async def control_port(dut):
     async def counters():
         for _ in range(4):
             await RisingEdge(core.clk)
-        found = [await core.read(address, wait=address % 3, port="s_axil_ctrl") for address in (12, 16)]
-        assert all(response == 0 for response, _ in found)
-        return [value for _, value in found]
+        answers = [await core.read(address, wait=address % 3, port="s_axil_ctrl") for address in (12, 16)]
+        assert all(response == 0 for response, _ in answers)
+        return [value for _, value in answers]
 
     version, model = CONFIG["control"]
     assert await core.read(4, port="s_axil_ctrl") == [0, version], "VERSION"
@@ -697,15 +741,15 @@ async def control_port(dut):
         await core.write(address, 1, response=2, port="s_axil_ctrl")
     assert await core.read(20, port="s_axil_ctrl") == [2, 0], "an address beyond the last"
     assert await counters() == [0, 0], "counters after reset"
-    frames = frames_there(2)
-    await core.stream([own[: frames * size] for own, size in zip(beats, sizes, strict=True)], frames)
+    frames = available_frames(2)
+    await core.stream([port_beats[: frames * size] for port_beats, size in zip(beats, sizes, strict=True)], frames)
     assert await counters() == [frames, 0], "counters after well-formed frames"
-    # Without tlast; too early; too early and again at the end. At one port after the other.
-    sent = [(own * 3)[: 3 * size] for own, size in zip(beats, sizes, strict=True)]
+    # At each port in turn: no tlast; tlast too early; tlast too early and again at the end.
+    sent_beats = [(port_beats * 3)[: 3 * size] for port_beats, size in zip(beats, sizes, strict=True)]
     for number, frame in enumerate(sizes):
         early = [k == 0 and frame > 1 for k in range(frame)]
         lasts = [False] * frame + early + [(k == frame - 1 and frame > 1) or first for k, first in enumerate(early)]
-        await core.stream(sent, 3, lasts=[lasts if n == number else None for n in range(len(INPUTS))])
+        await core.stream(sent_beats, 3, lasts=[lasts if n == number else None for n in range(len(INPUTS))])
         text = f"counters after three frames without the right tlast at {INPUTS[number]['port']}"
         assert await counters() == [frames + 3 * (number + 1), 3 * (number + 1)], text
     await core.write(0, 3, port="s_axil_ctrl")
@@ -722,10 +766,11 @@ async def control_port(dut):
 
 @cocotb.test()
 async def other_weights(dut):
-    """Other weights over AXI4-Lite, the first access during a reset; then those of the files; and what is refused."""
-    core, frames = Core(dut), frames_there(CONFIG["stall_frames"])
+    """Other weights over AXI4-Lite, the first access during a reset; then the weights of the files; and rejected
+    accesses."""
+    core, frames = Core(dut), available_frames(CONFIG["stall_frames"])
     beats = frames_of(INPUTS, frames)
-    # Between the layers are other values than those that are listed.
+    # The values between the layers differ from the listed ones.
     core.probes = []
     await core.start()
     count, unknown = CONFIG["weights"], CONFIG["weights"]
@@ -741,21 +786,22 @@ async def other_weights(dut):
         assert await core.read(0, wait=1) == [0, loads[0][1]], "UNIT"
         for number, (address, data) in enumerate(loads[1:]):
             await core.write(address, data, wait=number % 3, late=(None, "aw", "w")[number % 5 % 3])
-        # None of these changes anything.
+        # Rejected writes change nothing.
         await core.write(0, 0, strobe=7, response=2)
         await core.write(0, unknown, response=2)
         await core.write(12, 0, response=2)
-        got, _, times = await core.stream(beats, frames)
-        core.compare("other_weights", got, times, frames_of(OUTPUTS, frames, prefix))
+        received, _, times = await core.stream(beats, frames)
+        core.compare("other_weights", received, times, frames_of(OUTPUTS, frames, prefix))
 
 
 @cocotb.test()
 async def capture(dut):
-    """Writes the output beats to <vectors>/output.hex or the like, with monitors those of every layer to <stream>.got.hex."""
+    """Writes the output beats to <vectors>/output.hex, or a file per port; with monitors, each layer's to
+    <stream>.got.hex."""
     core, beats = Core(dut), frames_of(INPUTS)
     await core.start()
-    got, _, _ = await core.stream(beats, frames_there(10**9))
-    for port, own in zip(OUTPUTS, got, strict=True):
-        (VECTORS / port["captured"]).write_text("".join(f"{word:x}\n" for word in own))
-    for *_, taken, monitor in core.probes:
-        (VECTORS / f"{monitor['stream']}.got.hex").write_text("".join(f"{word:x}\n" for word, _ in taken))
+    received, _, _ = await core.stream(beats, available_frames(10**9))
+    for port, port_data in zip(OUTPUTS, received, strict=True):
+        (VECTORS / port["captured"]).write_text("".join(f"{word:x}\n" for word in port_data))
+    for *_, recorded, monitor in core.probes:
+        (VECTORS / f"{monitor['stream']}.got.hex").write_text("".join(f"{word:x}\n" for word, _ in recorded))
