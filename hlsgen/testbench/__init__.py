@@ -1,1 +1,1 @@
-"""What goes into a simulation: stimuli, and the codec between integer codes and the words of a stream."""
+"""Input of simulations: stimuli, and the codec between integer codes and the words of a stream."""

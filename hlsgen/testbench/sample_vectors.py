@@ -1,4 +1,4 @@
-"""input.hex and expected.hex: some input words of a build, and the output words that a simulation must show."""
+"""input.hex and expected.hex: sample input words of a build, and the expected output words."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SAMPLE_FRAMES = 8
 
 SAMPLE_SEED = 1
 
-#: Most beats of sample vectors.
+#: Largest number of beats in sample vectors.
 MAX_SAMPLE_BEATS = 20_000
 
 
 def sample_codes(network: Network) -> tuple[Array, Array]:
-    """Codes int64 of a few frames: (frames, *shape) at the input, and what the reference gives at the output."""
+    """Codes int64 (frames, *shape) of a few frames: input codes, and the output codes of the reference."""
     beats = max(port.layout.words for port in (*network.inputs, *network.outputs))
     frames = max(2, min(SAMPLE_FRAMES, MAX_SAMPLE_BEATS // beats))
     codes = stimuli(network, frames, SAMPLE_SEED)[:frames]
@@ -30,7 +30,7 @@ def sample_codes(network: Network) -> tuple[Array, Array]:
 
 
 def sample_vectors(network: Network, inputs: Array, outputs: Array) -> dict[str, str]:
-    """input.hex and expected.hex of these codes; of several ports one for each."""
+    """Texts of input.hex and expected.hex for these codes, or of one file for each of several ports."""
     return {
         **{f"input{port.label}.hex": to_text(port_words(port, inputs)) for port in network.inputs},
         **{f"expected{port.label}.hex": to_text(port_words(port, outputs)) for port in network.outputs},
@@ -38,13 +38,13 @@ def sample_vectors(network: Network, inputs: Array, outputs: Array) -> dict[str,
 
 
 def port_words(port: CorePort, codes: Array) -> Array:
-    """The words that a port carries of codes of the graph's input or output, uint8 (words, bytes)."""
+    """Words of a port for codes of the graph's input or output, uint8 (words, bytes)."""
     wire = to_wire(port.part(codes), port.value.encoding) if enters(port.node) else port.part(codes)
     return to_bus(pack(wire, port.order, port.stream), port.layout)
 
 
 def stream_words(network: Network, codes: Array) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Words of every input port for these codes, and the expected ones of every monitored stream and output port."""
+    """Words of every input port for these codes, and expected words of every monitored stream and output port."""
     graph = network.graph
     results = reference.run_layers(graph, codes)
     words = {
@@ -61,10 +61,10 @@ def stream_words(network: Network, codes: Array) -> tuple[dict[str, Array], dict
 
 
 def output_codes(network: Network, words: Sequence[Array]) -> Array:
-    """The codes of the graph's output, int64 (frames, *shape), of the words of every output port."""
+    """Codes of the graph's output, int64 (frames, *shape), from the words of every output port."""
     parts = []
-    for port, own in zip(network.outputs, words, strict=True):
-        parts.append(unpack(from_bus(own, port.layout), port.order, port.stream, port.value.shape))
+    for port, words_of_port in zip(network.outputs, words, strict=True):
+        parts.append(unpack(from_bus(words_of_port, port.layout), port.order, port.stream, port.value.shape))
     if len(parts) == 1:
         return parts[0]
     return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)

@@ -10,7 +10,7 @@ from hlsgen.ir import FloatKey, Map, Value, View
 from hlsgen.ir.evaluate import float_to_key
 from hlsgen.numerics.fixed import Array
 
-#: Most elements of stimuli that thresholds of an input quantizer ask for.
+#: Largest number of stimulus elements for the thresholds of an input quantizer.
 MAX_EDGE_ELEMENTS = 1 << 16
 
 SPECIAL_FLOATS = np.array(
@@ -21,7 +21,7 @@ SPECIAL_FLOATS = np.array(
 
 
 def stimuli(network: Network, frames: int, seed: int) -> Array:
-    """Input codes (>= frames, *shape), int64; the same for the same seed. Of several ports each has codes of its own type."""
+    """Input codes int64 (>= frames, *shape), determined by the seed. Each port has codes of its own type."""
     graph, rng = network.graph, np.random.default_rng(seed)
     size = graph.input.size
     edges = _edges(network)
@@ -33,7 +33,7 @@ def stimuli(network: Network, frames: int, seed: int) -> Array:
 
 
 def _of_port(value: Value, rng: np.random.Generator, frames: int) -> Array:
-    """Random codes (frames, elements), and extreme ones in the first frames."""
+    """Random codes (frames, elements), with extreme codes in the first frames."""
     size, lo, hi = value.size, value.type.lo, value.type.hi
     if isinstance(value.encoding, FloatKey):
         return _floats(rng, frames, size)
@@ -55,7 +55,7 @@ def _floats(rng: np.random.Generator, frames: int, size: int) -> Array:
 
 
 def _edges(network: Network) -> Array:
-    """(points, 2): function set and input on either side of every threshold, of a first quantizer."""
+    """Inputs on either side of every threshold of a first quantizer, as (channel set, input), int64 (points, 2)."""
     inputs = network.graph.streamed_inputs
     first = (
         next((layer for layer in network.graph.layers if not isinstance(layer, View)), None)
@@ -74,7 +74,7 @@ def _edges(network: Network) -> Array:
 
 
 def _place(codes: Array, edges: Array, network: Network) -> None:
-    """Writes the edge points where the stream uses their function set, from the last frame on back."""
+    """Write the edge points to elements that use their channel set, starting at the last frame."""
     unit = next(s.unit for s in network.nodes if isinstance(s.unit, (RescaleUnit, FloatUnit)))
     order, table = network.orders[0], unit.table
     lanes = table.shape[1]
@@ -82,8 +82,8 @@ def _place(codes: Array, edges: Array, network: Network) -> None:
     used = table[(position // lanes) % len(table), position % lanes]
     for number in np.unique(edges[:, 0]):
         values = edges[edges[:, 0] == number, 1]
-        where = order[used == number]
-        frames = -(-len(values) // len(where))
-        slots = [(len(codes) - 1 - f, e) for f in range(min(frames, len(codes))) for e in where]
+        elements = order[used == number]
+        frames = -(-len(values) // len(elements))
+        slots = [(len(codes) - 1 - f, e) for f in range(min(frames, len(codes))) for e in elements]
         for (frame, element), value in zip(slots, values, strict=False):
             codes[frame, element] = value

@@ -1,4 +1,4 @@
-"""Packs integer codes into the words of a stream, and unpacks them again."""
+"""Packs integer codes into the words of a stream, and unpacks them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hlsgen.numerics.fixed import Array
 
 
 def to_wire(codes: Array, decode: Encoding) -> Array:
-    """What a stream carries: the codes, but for float32 the bits themselves."""
+    """Values on a stream: the codes, or for float32 keys the float32 bits."""
     if not isinstance(decode, FloatKey):
         return codes
     bits = np.where(codes >= 0x80000000, codes - 0x80000000, 0xFFFFFFFF - codes)
@@ -19,7 +19,7 @@ def to_wire(codes: Array, decode: Encoding) -> Array:
 
 
 def from_wire(words: Array, decode: Encoding) -> Array:
-    """Inverse of `to_wire`, of numbers that are not NaN."""
+    """Inverse of `to_wire`, for numbers other than NaN."""
     if not isinstance(decode, FloatKey):
         return words
     return np.where(words >= 0x80000000, 0xFFFFFFFF - words, words + 0x80000000)
@@ -28,7 +28,7 @@ def from_wire(words: Array, decode: Encoding) -> Array:
 def pack(codes: Array, order: Array, stream: Stream) -> Array:
     """(frames, *shape) int64 -> uint8 (frames * beats, bytes), little-endian words of the stream.
 
-    Lanes behind the last element of a group are 0.
+    Lanes after the last element of a group are 0.
     """
     frames = len(codes)
     flat = codes.reshape(frames, -1)[:, order].reshape(-1, stream.group)
@@ -73,13 +73,13 @@ def from_bus(words: Array, bus: BusLayout) -> Array:
 
 
 def to_text(data: Array) -> str:
-    """One hexadecimal word a line."""
+    """Text with one hexadecimal word per line."""
     digits = np.frombuffer(data[:, ::-1].tobytes().hex().encode(), np.uint8).reshape(len(data), 2 * data.shape[1])
     return np.concatenate([digits, np.full((len(data), 1), ord("\n"), np.uint8)], axis=1).tobytes().decode()
 
 
 def from_text(text: str, bits: int) -> Array:
-    """The words of a text that `to_text` wrote, for words of so many bits."""
+    """Words of a text written by `to_text`, uint8 (words, bytes). `bits`: bits of a word."""
     size = -(-bits // 8)
     mask = (1 << bits) - 1
     words = [(int(line, 16) & mask).to_bytes(size, "little") for line in text.split()]

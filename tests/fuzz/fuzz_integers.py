@@ -255,7 +255,9 @@ def judged(model: onnx.ModelProto, seed: int, simulate: bool = False) -> Outcome
                 return Outcome("undefined", repr(error))
         try:
             graph = hlsgen.check(path).graph
-            packed = reference.pack_inputs(graph, x) if graph.inputs else reference.frames_of(graph, next(iter(x.values())))
+            packed = (
+                reference.pack_inputs(graph, x) if graph.inputs else reference.frames_of(graph, next(iter(x.values())))
+            )
             codes = reference.run_output(graph, reference.encode_input(graph, packed))
             has_several_outputs = len(model.graph.output) > 1
             actual = (

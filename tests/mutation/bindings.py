@@ -275,13 +275,17 @@ class Judge:
         self.build: Build = reopen(self.own)
         self.top = self.build.design.top
         aimed = directed(self.build.graph, affordable_frames(self.build.graph), 1)
-        self.codes = frames_of(self.build.network, aimed, default_frames(self.build.graph, self.build.timing, "icarus"), 1)
+        self.codes = frames_of(
+            self.build.network, aimed, default_frames(self.build.graph, self.build.timing, "icarus"), 1
+        )
         self.tb = prepare(self.build.design, self.build.network, self.build.timing, self.codes, folder)
         self.core = folder / "core"
         shutil.copytree(self.own, self.core)
         self.bench = folder / "bench"
         few = self.codes[:: -(-len(self.codes) // FEW)]
-        (prepare(self.build.design, self.build.network, self.build.timing, few, self.bench) / "bench.v").write_text(full_rate(self.build, len(few)))
+        (prepare(self.build.design, self.build.network, self.build.timing, few, self.bench) / "bench.v").write_text(
+            full_rate(self.build, len(few))
+        )
         self.bench /= "tb"
         played = self._full_rate()
         assert played == "", f"{name}: {played}"
