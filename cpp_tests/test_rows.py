@@ -13,7 +13,7 @@ from cpp_bench import Case, case_of, run_cases
 
 from hlsgen.dataflow.norm_units import NormScale, RowCodes, units_of
 from hlsgen.dataflow.units import FLOAT_WORD, Node, RowsUnit, SoftmaxUnit, Stream, Unit, stream_of
-from hlsgen.ir.graph import COUNTS, EVEN, GONE
+from hlsgen.ir.graph import MASK_KEPT, MASK_REMOVED, MASK_UNIFORM
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, RowFunction, Share, result_type, row_values
 from hlsgen.numerics.exponential import powers
 from hlsgen.numerics.exponential_factors import factors
@@ -99,7 +99,9 @@ def mask_of(count: int) -> Array:
     masked = rng.random((ROWS // 2, count)) < 0.6
     masked[:2] = False
     masked[np.arange(len(masked)), rng.integers(count, size=len(masked))] = False
-    return np.where(masked, GONE, np.where(np.arange(len(masked)) % 2, EVEN, COUNTS)[:, None]).astype(np.uint8)
+    return np.where(
+        masked, MASK_REMOVED, np.where(np.arange(len(masked)) % 2, MASK_UNIFORM, MASK_KEPT)[:, None]
+    ).astype(np.uint8)
 
 
 def softmax(
@@ -136,7 +138,7 @@ def softmax(
     if mask is not None:
         mask_rows = np.tile(mask, (len(x) // len(mask), 1))
         effective_codes = np.where(
-            mask_rows == GONE, type_.lo - masked_distance, np.where(mask_rows == EVEN, type_.lo, x)
+            mask_rows == MASK_REMOVED, type_.lo - masked_distance, np.where(mask_rows == MASK_UNIFORM, type_.lo, x)
         )
     at = np.minimum(effective_codes.max(axis=1, keepdims=True) - effective_codes, masked_distance)
     e, top = (np.append(part, np.zeros(reach + 1, np.float32))[at] for part in (power, numerator))
