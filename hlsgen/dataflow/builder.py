@@ -92,7 +92,7 @@ class NetworkBuilder:
             if isinstance(layer, Delay):
                 self._consumers[self._root[layer.delayed]].append((i, 1))
         # Streams that are consumed before their producer exists, by number of the layer.
-        self.open: dict[int, NamedStream] = {}
+        self.unfed_loops: dict[int, NamedStream] = {}
         self._streams: dict[int, tuple[NamedStream, ...]] = {}
 
     def once(self, key: Hashable, compute: Callable[[], Result]) -> Result:

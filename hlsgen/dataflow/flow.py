@@ -190,7 +190,7 @@ def flow_of(node: Node) -> Flow:
     """The flow of a node. A port that cuts the ready path is a queue, see `Port`."""
     match unit := node.unit:
         case Port():
-            return QueueFlow(2) if unit.early == enters(node) else PipelineFlow()
+            return QueueFlow(2) if unit.cuts_ready == enters(node) else PipelineFlow()
         case Slice():
             return QueueFlow(unit.depth)
         case Fifo():
@@ -204,7 +204,7 @@ def flow_of(node: Node) -> Flow:
         case JoinStreams() | ConcatChannels():
             return PipelineFlow()
         case RescaleUnit():
-            return PipelineFlow(delay=unit.ahead)
+            return PipelineFlow(delay=unit.joined_latency)
         case DynamicMatVec():
             return PipelineFlow(_last_of(unit.folds))
         case ArgMaxUnit() | NormMoments():

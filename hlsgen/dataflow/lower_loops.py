@@ -18,15 +18,15 @@ def delay(b: NetworkBuilder, i: int, layer: Delay, name: str) -> NamedStream:
     result = stream_of(layer.result.type, lanes, layer.result.size, size)
     beats = size // lanes
     flow = b.append(name, ConcatBeats((beats, beats * (layer.steps - 1))), [first, back], result, layer.name, i)
-    b.open[i] = back
+    b.unfed_loops[i] = back
     return flow
 
 
 def close(b: NetworkBuilder, value: int) -> None:
     """Appends the feedback path of all states that this value holds, without the state after the last step."""
     for i, layer in enumerate(b.graph.layers[:value]):
-        if isinstance(layer, Delay) and i in b.open and b.root(layer.delayed) == value:
-            back = b.open.pop(i)
+        if isinstance(layer, Delay) and i in b.unfed_loops and b.root(layer.delayed) == value:
+            back = b.unfed_loops.pop(i)
             flow, name = b.take_back(i, layer), back.wire
             order = b.layout.orders[layer.delayed]
             if (np.diff(order) != 1).any():

@@ -44,9 +44,9 @@ class CorePort:
         return self.node.result
 
     @property
-    def early(self) -> bool:
+    def cuts_ready(self) -> bool:
         """True if the input port cuts the ready path to the core's consumer, see Port."""
-        return isinstance(self.node.unit, Port) and self.node.unit.early
+        return isinstance(self.node.unit, Port) and self.node.unit.cuts_ready
 
     @property
     def on_bus(self) -> bool:

@@ -89,12 +89,12 @@ INPUT = "input"
 class Port:
     """An input or output of the core, an AXI4-Stream outside.
 
-    `bus`: how a frame lies on the port if a word is not a beat. `early`: the input port buffers two beats, which cuts
-    the ready path between the core and its consumer. Only input ports without a bus have it.
+    `bus`: how a frame lies on the port if a word is not a beat. `cuts_ready`: the input port, and not the output port,
+    buffers two beats, which cuts the ready path between the core and its consumer. Only ports without a bus have it.
     """
 
     bus: BusLayout | None = None
-    early: bool = False
+    cuts_ready: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,16 +111,16 @@ class WidthConverter:
 class RescaleUnit:
     """A realization of monotone quantizer functions.
 
-    table (folds, lanes): the channel parameters that each lane uses. `open`: without its last register. `ahead`:
-    latency in cycles of the joined upstream unit, whose stages share this unit's enable. `flips`: the bits of a beat
-    that arrive inverted, the lowest first.
+    table (folds, lanes): the channel parameters that each lane uses. `omits_register`: without its last register.
+    `joined_latency`: latency in cycles of the joined upstream unit, whose stages share this unit's enable.
+    `inverted_bits`: the bits of a beat that arrive inverted, the lowest first.
     """
 
     realization: Single
     table: Array
-    open: bool = False
-    ahead: int = 0
-    flips: int = 0
+    omits_register: bool = False
+    joined_latency: int = 0
+    inverted_bits: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -108,10 +108,11 @@ class MatVec:
 class AdderMatVec:
     """The products of a matrix with constant weights that processes whole vectors, one a beat.
 
-    `adders_per_stage`: see Pipelining. `consumer_ps`: delay of the consumer before its first register, in picoseconds,
-    if the sums reach it unregistered; it is None if they are registered. `producer_ps`: picoseconds from a register to
-    the input codes. `joined`: it shares its enable with the next quantizer only. `bare`: sums leave without inverters,
-    see `inverted_bits`.
+    - `adders_per_stage`: see Pipelining.
+    - `consumer_ps`: delay of the consumer before its first register, in picoseconds, if the sums reach it unregistered.
+      It is None if they are registered. `producer_ps`: picoseconds from a register to the input codes.
+    - `joined`: it shares its enable with the next quantizer only.
+    - `omits_inverters`: sums leave without inverters, see `inverted_bits`.
     """
 
     matrix: MatVec
@@ -120,7 +121,7 @@ class AdderMatVec:
     consumer_ps: int | None = None
     producer_ps: int = 0
     joined: bool = False
-    bare: bool = False
+    omits_inverters: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,8 +25,8 @@ def without_inverters(nodes: Sequence[Node]) -> list[Node]:
     for node in nodes:
         unit = node.unit
         if isinstance(unit, AdderMatVec) and flipped_streams & {*node.outputs}:
-            unit = replace(unit, bare=True)
+            unit = replace(unit, omits_inverters=True)
         elif isinstance(unit, RescaleUnit) and flipped_streams & {*node.inputs}:
-            unit = replace(unit, flips=flips[node.inputs[0]])
+            unit = replace(unit, inverted_bits=flips[node.inputs[0]])
         result.append(replace(node, unit=unit))
     return result

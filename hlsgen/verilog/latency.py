@@ -63,7 +63,7 @@ def latency(unit: Unit) -> int:
             return (
                 realization.latency(len(unit.table))
                 if isinstance(realization, Thresholds)
-                else realization.latency - unit.open
+                else realization.latency - unit.omits_register
             )
         case FloatUnit():
             match unit.unit:

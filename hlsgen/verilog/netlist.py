@@ -166,7 +166,7 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
 def _stream_port(port: CorePort, wire: str, data: dict[str, str]) -> StreamPort:
     """The port for stream `wire`; `data`: the data nets of all streams."""
     nets = data[wire], f"{wire}_valid", f"{wire}_ready"
-    return StreamPort(port.name, port.label, port.stream, port.layout, *nets, port.early)
+    return StreamPort(port.name, port.label, port.stream, port.layout, *nets, port.cuts_ready)
 
 
 def _check_names(request: Request, net_names: set[str]) -> None:

@@ -144,7 +144,7 @@ def _early(nodes: Sequence[Node]) -> list[Node]:
         return []
     if first[0].result.bits + WIDE > last[0].source.bits:
         return []
-    return [replace(node, unit=Port(early=True)) if node.unit == Port() else node for node in nodes]
+    return [replace(node, unit=Port(cuts_ready=True)) if node.unit == Port() else node for node in nodes]
 
 
 def _cuts(nodes: Sequence[Node], longest: int) -> set[str]:
@@ -174,7 +174,7 @@ def _cuts(nodes: Sequence[Node], longest: int) -> set[str]:
             cut |= {wire for wire in node.outputs if chain[wire] + (unit_hops or 0) > limit and wire not in short}
         if unit_hops is not None:
             length = unit_hops + max(0 if wire in cut else chain[wire] for wire in node.outputs)
-        passes_early_port = isinstance(node.unit, Port) and node.unit.early
+        passes_early_port = isinstance(node.unit, Port) and node.unit.cuts_ready
         chain |= dict.fromkeys(node.inputs, int(passes_early_port) if unit_hops is None else length)
     return cut
 
@@ -196,14 +196,14 @@ def _opened(nodes: Sequence[Node]) -> list[Node]:
     reads = {
         node.outputs[0]
         for node in nodes
-        if isinstance(node.unit, Fifo) or (node.unit == Port(early=True) and not leaves(node))
+        if isinstance(node.unit, Fifo) or (node.unit == Port(cuts_ready=True) and not leaves(node))
     }
     return [replace(node, unit=_open(node, slices, shifts, reads)) for node in nodes]
 
 
 def _cuts_ready(port: Port) -> bool:
     """True if an output port is a slice as wide as its beats."""
-    return not port.early and (port.bus is None or port.bus.plain)
+    return not port.cuts_ready and (port.bus is None or port.bus.plain)
 
 
 def _open(node: Node, slices: set[str], shifts: dict[str, int], reads: set[str]) -> Unit:
@@ -216,7 +216,7 @@ def _open(node: Node, slices: set[str], shifts: dict[str, int], reads: set[str])
         case RescaleUnit(realization=Correct()) as unit if node.result.type.bits <= SHORT_CODE and slices >= {
             *node.outputs
         }:
-            return replace(unit, open=True)
+            return replace(unit, omits_register=True)
         case AdderMatVec(graph=AdderGraph()) as unit:
             consumer_ps = MULTIPLEXER if slices >= {*node.outputs} else shifts.get(node.outputs[0])
             unit = replace(unit, consumer_ps=consumer_ps, producer_ps=READ if reads & {*node.inputs} else 0)
@@ -251,7 +251,7 @@ def _joined(nodes: Sequence[Node]) -> list[Node]:
         if isinstance(unit, AdderMatVec) and joined & {*node.outputs}:
             unit = replace(unit, joined=True)
         elif isinstance(unit, RescaleUnit) and node.name in ahead:
-            unit = replace(unit, ahead=ahead[node.name])
+            unit = replace(unit, joined_latency=ahead[node.name])
         result.append(replace(node, unit=unit))
     return result
 

@@ -96,12 +96,12 @@ def _port(node: Node, port: Port, family: str) -> Parts:
     bits = float(stream.bits if bus is None else bus.beat_bits * bus.slots if bus.parts == 1 else bus.width)
     if first:
         parts = Parts("input port", {"count": 2.0 * count}, {"count": 2.0 * count})
-        if port.early:
+        if port.cuts_ready:
             parts.lut["control"], parts.ff["control"] = 8.0, 8.0
             parts.hold("buffer", buffer(2, int(bits), family, write_first=True))
         else:
             parts.ff["data"] = bits
-    elif port.early:
+    elif port.cuts_ready:
         parts = Parts("output port", {"control": 2.0, "count": 1.5 * count}, {"count": float(count), "data": bits + 2})
     else:
         lut = {"control": 10.0, "count": 1.5 * count, "data": 0.7 * bits}

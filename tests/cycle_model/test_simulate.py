@@ -178,7 +178,7 @@ def test_vectors_of_a_beat(tmp_path: Path) -> None:
 @pytest.mark.parametrize("early", [False, True])
 def test_keys(early: bool, tmp_path: Path) -> None:
     """Beats wait where ready is cut: at the output port, or at the input port."""
-    word, port = Stream(IntType(0, 2**32 - 1), 2, 6, 12), Port(early=early)
+    word, port = Stream(IntType(0, 2**32 - 1), 2, 6, 12), Port(cuts_ready=early)
     nodes = [
         Node("s_axis", port, (), (word,), ("s_axis",), word),
         Node("key", FloatKeyUnit(), ("s_axis",), (word,), ("key",), word),

@@ -169,7 +169,7 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
 def verilog(nodes: Sequence[Node], ready: Sequence[bool], beats: int, cycles: int) -> str:
     """A testbench that prints valid and ready of all streams in every cycle from 0 on."""
     first, *inner, last = nodes
-    early = isinstance(first.unit, Port) and first.unit.early
+    early = isinstance(first.unit, Port) and first.unit.cuts_ready
     wires = {name: node.result.bits for node in nodes[:-1] for name in node.outputs}
     names = [INPUT, *wires, OUTPUT]
     into, out = -(-first.source.bits // 8) * 8, -(-last.result.bits // 8) * 8

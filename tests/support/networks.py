@@ -154,7 +154,7 @@ class Random:
         graph = find(np.ones((1, terms), np.int64), [(0, 1)] * terms)
         unit = AdderMatVec(products, graph, 1, joined=True)
         x = self.net.add(unit, [x], x)[0]
-        codes = RescaleUnit(SHIFT, np.zeros((1, x.lanes), np.int64), ahead=latency(unit))
+        codes = RescaleUnit(SHIFT, np.zeros((1, x.lanes), np.int64), joined_latency=latency(unit))
         return self.net.add(codes, [x], x)[0]
 
     def fifo(self, x: Image) -> Image:
@@ -317,4 +317,4 @@ def large(layers: int, height: int, width: int) -> list[Node]:
 
 def with_early_ports(nodes: Sequence[Node]) -> list[Node]:
     """The nodes with ready cut at the input port in place of the output port."""
-    return [replace(node, unit=Port(early=True)) if isinstance(node.unit, Port) else node for node in nodes]
+    return [replace(node, unit=Port(cuts_ready=True)) if isinstance(node.unit, Port) else node for node in nodes]

@@ -281,7 +281,7 @@ def test_adders_of_three_terms(tmp_path: Path) -> None:
     build = hlsgen.build(tmp_path / "net.onnx", tmp_path / "b", hlsgen.Options(target_cycles=1, top="top"))
     first, last = (node.unit for node in build.network.nodes if isinstance(node.unit, AdderMatVec))
     # Codes come out of the small memory of the input port, and out of a register of the quantizer.
-    assert build.network.nodes[0].unit == Port(early=True)
+    assert build.network.nodes[0].unit == Port(cuts_ready=True)
     assert (first.producer_ps > 0, last.producer_ps) == (True, 0)
     for unit, fewer in ((first, True), (last, False)):
         assert isinstance(unit.graph, AdderGraph)

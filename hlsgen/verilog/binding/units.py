@@ -143,10 +143,10 @@ def _code(value: int, bits: int) -> Bits:
 def _quantizer(node: Node, unit: RescaleUnit) -> Binding:
     binding = bind(unit.realization, unit.table, node.source.type, node.result.type, node.name)
     parameters = dict(binding.parameters)
-    if unit.open:
+    if unit.omits_register:
         parameters["OPEN"] = 1
-    if unit.flips:
-        parameters["FLIP"] = Bits(node.source.bits, unit.flips)
+    if unit.inverted_bits:
+        parameters["FLIP"] = Bits(node.source.bits, unit.inverted_bits)
     return replace(binding, parameters=parameters)
 
 
@@ -378,7 +378,7 @@ def _adders(node: Node, unit: AdderMatVec) -> Binding:
         )
     summary = f"{len(graph.outputs)} x {len(graph.inputs)}, {len(graph.adders)} adders"
     pipeline = schedule(graph, unit.adders_per_stage, unit.consumer_ps, unit.producer_ps)
-    kind = {"joined": unit.joined, "bare": unit.bare}
+    kind = {"joined": unit.joined, "bare": unit.omits_inverters}
     return Binding("adders", {}, summary, text=lambda name: module_text(name, pipeline, *bits, **kind))
 
 
