@@ -1,14 +1,14 @@
-// axil_contract: what holds of the AXI4-Lite ports of the library, as assertions about what moves at them.
+// axil_contract: assertions about the AXI4-Lite ports of the library.
 //
-// Purpose     An access is taken when its ready and valid are high, answered by the rise of its response, and over
-//             when the response is taken. The k-th address and the k-th data that were taken are the k-th write:
-//             none is lost, done twice, or done with what belongs to another. A response waits until it is taken.
-//             Of addresses and data at most two each are under way, so two places of a queue hold them.
-// Parameters  ADDR_W   bits of the byte address
-//             LATENCY  cycles from the later of address and data to the response, if no other one waits
-// Ports       known                    a reset has been seen
-//             fresh, addr, data, strb  a write is answered from this cycle on, and what was written
-//             rfresh, raddr            a read is answered from this cycle on, and the address
+// Purpose     An access is accepted when its ready and valid are high. The rise of its response answers it, and it ends
+//             when the response is accepted. The k-th accepted address and the k-th accepted data form the k-th write.
+//             No write is lost, repeated, or mixed with another. A response is stable until accepted. At most two
+//             addresses and two data words are pending, so two places of a queue hold them.
+// Parameters  ADDR_W   Bits of the byte address.
+//             LATENCY  Cycles from the later of address and data to the response, if no other response waits.
+// Ports       known                    A reset has occurred.
+//             fresh, addr, data, strb  A write is answered from this cycle on, and its contents.
+//             rfresh, raddr            A read is answered from this cycle on, and its address.
 `default_nettype none
 module axil_contract #(
     parameter integer ADDR_W  = 4,
@@ -41,7 +41,7 @@ module axil_contract #(
     output wire              rfresh,
     output wire [ADDR_W-1:0] raddr
 );
-    // Nothing is known before the first reset. Place 0 of a queue is the oldest.
+    // The state is undefined before the first reset. Place 0 of a queue is the oldest.
     reg              begun_reg = 1'b0, known_reg = 1'b0;
     reg [1:0]        addresses_reg = 0, words_reg = 0;
     reg [ADDR_W-1:0] addr0_reg = 0, addr1_reg = 0, raddr_reg = 0;
@@ -88,18 +88,18 @@ module axil_contract #(
 
     always @* begin
         if (!begun_reg) assume (rst);
-        // Nothing is taken in a reset, what was taken before it is forgotten.
+        // A reset accepts nothing and forgets pending accesses.
         if (rst) in_reset: assert (!awready && !wready && !arready);
         if (known_reg) begin
-            // A response belongs to a write that was taken; one that was taken is answered.
+            // Every response belongs to an accepted write, and every accepted write is answered.
             if (fresh) unasked: assert (addresses_reg != 0 && words_reg != 0);
             if (1'b1) overfull: assert (addresses_reg <= 2 && words_reg <= 2);
             if (1'b1) unanswered: assert (waited_reg < LATENCY);
-            // An empty port takes what comes.
+            // An empty port accepts.
             if (!rst && addresses_reg == 0) refused_address: assert (awready);
             if (!rst && words_reg == 0) refused_data: assert (wready);
             if (bheld_reg) response_moved: assert (bvalid && bresp == bresp_reg);
-            // A read is answered in the next cycle, and only then.
+            // A read is answered in the next cycle, and no response appears otherwise.
             if (1'b1) read_answered: assert (rfresh == asked_reg);
             if (!rst && !rvalid) refused_read: assert (arready);
             if (rvalid) one_read: assert (!arready);
@@ -108,7 +108,7 @@ module axil_contract #(
     end
 endmodule
 
-// What a write to hg_axil_weights does, and what a read gives.
+// Effects of writes to hg_axil_weights, and results of reads.
 module axil_weights_contract #(
     parameter integer UNITS = 1
 ) (
@@ -136,14 +136,14 @@ module axil_weights_contract #(
     always @(posedge clk) begin
         unit_reg   <= rst ? 16'd0 : unit;
         chosen_reg <= !rst && (chosen_reg || start);
-        // A read sees the unit of the cycle in which it is taken.
+        // A read returns the unit of the cycle in which it is accepted.
         before_reg <= unit;
     end
 
     wire [33:0] seen = (raddr[3:2] == 0) ? {2'd0, 16'd0, before_reg}
                      : (raddr[3:2] == 2) ? {2'd0, 16'h4847, 16'd0} + UNITS - 1 : {2'd2, 32'd0};
     always @* if (known) begin
-        // The bus moves once with each good write, and never else.
+        // The bus moves once with each valid write, and not otherwise.
         if (1'b1) moves: assert (load[49:48] == {piece, start});
         if (piece) brings: assert (load[31:0] == data);
         if (piece || start) chooses: assert (load[47:32] == unit);
@@ -152,7 +152,7 @@ module axil_weights_contract #(
     end
 endmodule
 
-// What a write to hg_axil_regs does, and what a read gives.
+// Effects of writes to hg_axil_regs, and results of reads.
 module axil_regs_contract #(
     parameter integer WORDS  = 2,
     parameter integer STATUS = 1,

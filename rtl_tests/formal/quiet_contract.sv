@@ -1,7 +1,7 @@
 // quiet_contract: a port that offers nothing.
 //
-// Purpose     A unit that nothing was offered to and that was not reset yet offers nothing: what is behind it may be
-//             running already.
+// Purpose     A unit without input and before its first reset offers nothing, because downstream logic may already
+//             be running.
 `default_nettype none
 module quiet_contract (
     input wire clk,

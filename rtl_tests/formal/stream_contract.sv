@@ -1,20 +1,20 @@
-// stream_contract: what holds of every stream through a unit, as assertions about the beats at its ports.
+// stream_contract: assertions about the beats of a stream through a unit.
 //
-// Purpose     The unit turns every IN_BEATS beats that it takes (a lap) into OUT_BEATS beats that it sends, each bit
-//             of which is a bit of one of them, or a constant. SOURCE says which: beats are then neither lost nor
-//             sent twice, changed or sent in another order. One beat, chosen freely by the solver (`mark`), is
-//             remembered when it is taken and compared when it leaves; what holds of any one holds of all.
-// Parameters  SOURCE   for bit b of beat j of a lap, 24 bits at 24 * (j * OUT_W + b): number of the beat taken
-//                      (12 bits), bit of it (10 bits) and kind (2 bits): 0 that bit, 1 constant 0, 2 constant 1,
-//                      3 anything
-//             NEED     16 bits for each beat of a lap: the last beat that it waits for, though it may be made of
-//                      others or of constants; 4095: not said
-//             ROOM     16 bits for each beat of a lap: while it is the next one to be sent, and fewer beats than this
-//                      of the lap were taken, the unit takes more; 0: not said
-//             MOST     no unit takes more beats ahead of the lap that it sends
-//             LATENCY  cycles without a beat at the output, with m_ready, before one that has all it needs
-//             THROUGH  1: a beat may leave in the cycle in which it is offered; its source holds it
-// Ports       others   the ports beside this pair do not keep the unit waiting
+// Purpose     The unit turns every IN_BEATS input beats (a lap) into OUT_BEATS output beats. Each output bit is a bit
+//             of an input beat of the lap, or a constant, as SOURCE specifies. Beats are then never lost, repeated,
+//             changed or reordered. The solver chooses one beat (`mark`). It is stored when accepted and compared when
+//             it leaves. A property of an arbitrary beat holds for all beats.
+// Parameters  SOURCE   For bit b of beat j of a lap, 24 bits at 24 * (j * OUT_W + b): number of the input beat
+//                      (12 bits), bit of it (10 bits) and kind (2 bits). Kinds: 0 that bit, 1 constant 0,
+//                      2 constant 1, 3 any value.
+//             NEED     16 bits per beat of a lap: the last input beat for which it waits, even if its bits come from
+//                      others or are constants. 4095: unspecified.
+//             ROOM     16 bits per beat of a lap. While this beat is the next one to leave, and fewer than ROOM beats
+//                      of the lap were accepted, the unit accepts more. 0: unspecified.
+//             MOST     Bound of the beats accepted ahead of the lap that is being emitted.
+//             LATENCY  Most cycles without an output beat, with m_ready, while a complete beat waits.
+//             THROUGH  1: a beat may leave in the cycle in which it is offered; its source holds it.
+// Ports       others   The ports outside this pair do not stall the unit.
 `default_nettype none
 module stream_contract #(
     parameter integer IN_W      = 1,
@@ -44,10 +44,10 @@ module stream_contract #(
     localparam integer LW = $clog2(LATENCY + 3);
     localparam signed [W-1:0] LAP = IN_BEATS;
 
-    // Nothing is known before the first reset. Beats are numbered from the lap of the next beat to be sent.
+    // The state is undefined before the first reset. Beats are numbered from the lap of the next output beat.
     reg                known_reg = 1'b0, marked_reg = 1'b0, begun_reg = 1'b0;
-    reg signed [W-1:0] ahead_reg = 0, at_reg = 0;    // beats taken; number of the marked one
-    reg [PW-1:0]       place_reg = 0;                // beats sent
+    reg signed [W-1:0] ahead_reg = 0, at_reg = 0;    // accepted beats; number of the marked one
+    reg [PW-1:0]       place_reg = 0;                // emitted beats
     reg [IN_W-1:0]     kept_reg = 0;                 // the marked beat
     reg [LW-1:0]       waited_reg = 0, stuck_reg = 0;
     reg                held_reg = 1'b0, offered_reg = 1'b0;
@@ -62,7 +62,7 @@ module stream_contract #(
     wire signed [W-1:0] at         = choose ? ahead_reg : at_reg;
     wire signed [W-1:0] at_next    = at - (lap ? LAP : 0);
 
-    // Of the beat that is sent next: which one it is, what stands against it, and what it waits for.
+    // For the next output beat: its number, the violations, and the condition for which it waits.
     wire signed [W-1:0] taken = ahead_reg;
     wire [OUT_BEATS-1:0]       now, complete, room;
     wire [OUT_W*OUT_BEATS-1:0] early, wrong;
@@ -127,15 +127,15 @@ module stream_contract #(
         if (!begun_reg) assume (rst);
         if (THROUGH != 0 && offered_reg) assume (s_valid && s_data == offer_reg);
         if (known_reg) begin
-            // What leaves came in, and is that beat: none is lost, changed, sent twice or out of turn.
+            // An output beat entered before and is unchanged: no beat is lost, changed, repeated or reordered.
             if (m_valid) created: assert (is_early == 0);
             if (m_valid) changed: assert (is_wrong == 0);
-            // No more is taken than there is room for, and what is complete is sent.
+            // The unit accepts no more than it has room for, and emits complete beats.
             if (1'b1) crowded: assert (taken <= MOST);
             if (!rst && |(now & room)) refused: assert (s_ready);
             if (1'b1) late: assert (waited_reg <= LATENCY);
             if (1'b1) stuck: assert (stuck_reg <= LATENCY);
-            // An offer stays as it is until it is taken.
+            // An offer is stable until accepted.
             if (held_reg) withdrawn: assert (m_valid);
             if (held_reg) moved: assert (m_data == sent_reg);
         end

@@ -1,7 +1,7 @@
-// Contracts of single modules, as assertions about their ports. Nothing is known before the first reset.
+// Contracts of single modules, as assertions about their ports. The state is undefined before the first reset.
 `default_nettype none
 
-// reset_contract: hg_reset gives, a cycle later, whether the port asks for a reset.
+// reset_contract: one cycle later, hg_reset outputs the reset request of its port.
 module reset_contract #(
     parameter integer ACTIVE_LOW = 0
 ) (
@@ -17,9 +17,9 @@ module reset_contract #(
     always @* if (begun_reg) follows: assert (rst == asked_reg);
 endmodule
 
-// load_contract: the words that hg_load writes are the pieces that came for it since the last start, in their order.
+// load_contract: hg_load writes the pieces received for it since the last start, in their order.
 //
-// One piece, chosen freely by the solver (`mark`), is remembered when it comes and compared when its word is written.
+// The solver chooses one piece (`mark`). It is stored on arrival and compared when its word is written.
 module load_contract #(
     parameter integer UNIT     = 0,
     parameter integer WORDS    = 4,
@@ -39,8 +39,8 @@ module load_contract #(
     localparam integer CW = $clog2(WORDS + 1) + 1, PW = $clog2(PIECES + 1) + 1;
 
     reg          begun_reg = 1'b0, known_reg = 1'b0, live_reg = 1'b0, due_reg = 1'b0, marked_reg = 1'b0;
-    reg [CW-1:0] word_reg = 0, place_reg = 0;       // words complete since the start; the word that is due
-    reg [PW-1:0] piece_reg = 0, which_reg = 0;      // pieces of the next word; the marked one
+    reg [CW-1:0] word_reg = 0, place_reg = 0;       // complete words since the start; the word due next
+    reg [PW-1:0] piece_reg = 0, which_reg = 0;      // pieces of the next word; the marked piece
     reg [31:0]   kept_reg = 0;
 
     wire mine  = load[47:32] == UNIT && LOADABLE != 0;
@@ -59,13 +59,13 @@ module load_contract #(
                 which_reg <= piece_reg;
             end
         end
-        // Of one word: its mark goes when it is written.
+        // The mark of a word is removed when the word is written.
         marked_reg <= (marked_reg && !due_reg) || (take && mark && !marked_reg);
         if (load[48] && mine) begin
             live_reg   <= 1'b1;
             word_reg   <= 0;
             piece_reg  <= 0;
-            // A word that is complete is written all the same.
+            // A complete word is written nevertheless.
             if (!(take && last)) marked_reg <= 1'b0;
         end
         if (rst) begin
@@ -84,7 +84,7 @@ module load_contract #(
     always @* begin
         if (!begun_reg) assume (rst);
         if (known_reg) begin
-            // A reset takes back what is due.
+            // A reset cancels a pending write.
             if (1'b1) written: assert (we == (due_reg && !rst));
             if (we) placed: assert (waddr == place_reg);
             if (we && marked_reg) kept: assert (((found ^ kept_reg) & mask) == 0);
@@ -92,10 +92,10 @@ module load_contract #(
     end
 endmodule
 
-// join_contract: a beat of hg_join that leaves is what its two operands give, element by element.
+// join_contract: an output beat of hg_join is the result of its two operands, element by element.
 //
-// One pair, chosen freely by the solver (`mark`), is remembered when it is taken and compared when it leaves. That no
-// beat of a or b is lost or joined to another one is what stream_contract says of each of them.
+// The solver chooses one pair (`mark`). It is stored when accepted and compared when it leaves. stream_contract proves
+// for both inputs that no beat is lost or joined with a wrong one.
 module join_contract #(
     parameter integer LANES    = 1,
     parameter integer A_W      = 2,
@@ -123,7 +123,7 @@ module join_contract #(
     input wire                   m_ready
 );
     reg       begun_reg = 1'b0, known_reg = 1'b0, marked_reg = 1'b0;
-    reg [1:0] ahead_reg = 0, at_reg = 0;        // pairs inside; those in front of the marked one
+    reg [1:0] ahead_reg = 0, at_reg = 0;        // pairs inside; pairs before the marked one
     reg [LANES*A_W-1:0] a_reg = 0;
     reg [LANES*B_W-1:0] b_reg = 0;
 
@@ -163,16 +163,16 @@ module join_contract #(
     always @* begin
         if (!begun_reg) assume (rst);
         if (known_reg) begin
-            // Both beats of a pair are taken in one cycle.
+            // Both beats of a pair are consumed in one cycle.
             if (!rst) together: assert (take == (b_valid && b_ready));
             if (m_valid && marked_reg && at_reg == 0) result: assert (&equal);
         end
     end
 endmodule
 
-// rows_max_contract: hg_rows_max sends how far each element of a row is below the largest one of that row.
+// rows_max_contract: hg_rows_max emits the distance of each element to the largest one of its row.
 //
-// One element, chosen freely by the solver (`mark`), is remembered when it is taken, and so is the largest of its row.
+// The solver chooses one element (`mark`). It is stored when accepted, and so is the largest element of its row.
 module rows_max_contract #(
     parameter integer LANES     = 1,
     parameter integer BEATS     = 2,
@@ -191,12 +191,12 @@ module rows_max_contract #(
 );
     localparam integer W  = $clog2(4 * BEATS + 4) + 1;
     localparam integer BW = $clog2(BEATS + 1);
-    // Of the marked element: it is inside, it has left, its row is complete.
+    // State of the marked element: it is inside, it has left, its row is complete.
     reg                  begun_reg = 1'b0, known_reg = 1'b0, marked_reg = 1'b0, spent_reg = 1'b0, closed_reg = 1'b0;
-    reg [W-1:0]          ahead_reg = 0, at_reg = 0;   // beats inside; those in front of the marked one
-    reg [BW-1:0]         beat_reg = 0;                // of the row that comes in
+    reg [W-1:0]          ahead_reg = 0, at_reg = 0;   // beats inside; beats before the marked one
+    reg [BW-1:0]         beat_reg = 0;                // of the input row
     reg [LANES*IN_W-1:0] kept_reg = 0;
-    reg [IN_W-1:0]       most_reg = 0;                // of the row that comes in, or of the marked one
+    reg [IN_W-1:0]       most_reg = 0;                // of the input row, or of the marked row
 
     function [IN_W-1:0] larger(input [IN_W-1:0] a, input [IN_W-1:0] b);
         larger = ($signed({IN_SIGNED != 0 && a[IN_W-1], a}) > $signed({IN_SIGNED != 0 && b[IN_W-1], b})) ? a : b;
@@ -249,7 +249,7 @@ module rows_max_contract #(
     end
 endmodule
 
-// scale_contract: hg_norm_scale takes a beat of b with the last of BEATS beats of a, and sends each of a STAGES later.
+// scale_contract: hg_norm_scale consumes a beat of b with the last of BEATS beats of a, and emits STAGES cycles later.
 module scale_contract #(
     parameter integer BEATS  = 2,
     parameter integer STAGES = 8
