@@ -8,7 +8,7 @@ Dequantize with the last factor. Both compute the same float32 numbers as the no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from hlsgen.frontend.pattern_match import NamedOps, StepGraph
 from hlsgen.ir import Op, Step
 from hlsgen.ir.evaluate import apply
 from hlsgen.ir.ops import Activation, Add, Cast, Dequantize, Div, IntQuant, Max, Min, Mul, QuantizeLinear
-from hlsgen.ir.rewrite import pruned
+from hlsgen.ir.rewrite import StepRewriter, pruned
 from hlsgen.numerics.fixed import Array, IntType, Rounding, round_float
 
 _ROUNDINGS = {"Round": Rounding.ROUND, "Floor": Rounding.FLOOR, "Ceil": Rounding.CEIL}
@@ -39,18 +39,13 @@ def with_quantizers(steps: Sequence[Step]) -> tuple[Step, ...]:
         if chain is not None:
             chains[chain.last] = chain
             inside |= chain.steps
-    result: list[Step] = []
-    numbers = {0: 0}
+    rewriter = StepRewriter()
     for i, step in enumerate(steps):
         if i in chains:
-            inputs = (numbers[chains[i].source],)
-            for name, op, shape in chains[i].ops:
-                result.append(Step(name, op, shape, inputs))
-                inputs = (len(result),)
+            rewriter.numbers[i + 1] = rewriter.add_chain(chains[i].ops, rewriter.numbers[chains[i].source])
         else:
-            result.append(replace(step, inputs=tuple(numbers[j] for j in step.inputs)))
-        numbers[i + 1] = len(result)
-    return tuple(pruned(result, numbers[len(steps)])[0])
+            rewriter.numbers[i + 1] = rewriter.copy(step)
+    return tuple(pruned(rewriter.steps, rewriter.numbers[len(steps)])[0])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hlsgen.frontend.pattern_match import NamedOps, StepGraph
 from hlsgen.ir import Op, Pad, Pool, Repeat, Reshape, Slice, Step, Transpose
 from hlsgen.ir.evaluate import quantize
 from hlsgen.ir.ops import Dequantize, QuantizeLinear
-from hlsgen.ir.rewrite import pruned
+from hlsgen.ir.rewrite import StepRewriter, pruned
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
 
@@ -22,20 +22,14 @@ def move_codes(steps: Sequence[Step], code_types: Mapping[int, str], output: int
     `code_types`: type of the codes by index of the step that dequantizes them.
     """
     graph = StepGraph(steps)
-    result: list[Step] = []
-    numbers = {0: 0}
+    rewriter = StepRewriter()
     for i, step in enumerate(steps):
         start, ops = _ops_on_codes(graph, code_types, i) or (-1, [])
         if start < 0:
-            result.append(replace(step, inputs=tuple(numbers[j] for j in step.inputs)))
-            numbers[i + 1] = len(result)
-            continue
-        value = numbers[start]
-        for name, op, shape in ops:
-            result.append(Step(name, op, shape, (value,)))
-            value = len(result)
-        numbers[i + 1] = value
-    return tuple(pruned(result, numbers[output])[0])
+            rewriter.numbers[i + 1] = rewriter.copy(step)
+        else:
+            rewriter.numbers[i + 1] = rewriter.add_chain(ops, rewriter.numbers[start])
+    return tuple(pruned(rewriter.steps, rewriter.numbers[output])[0])
 
 
 def _ops_on_codes(graph: StepGraph, code_types: Mapping[int, str], i: int) -> tuple[int, NamedOps] | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from hlsgen.ir import BatchMatMul, MatMul, Reshape, Shape, Softmax, Step, Transpose
 from hlsgen.ir.ops import IntQuant
+from hlsgen.ir.rewrite import StepRewriter
 from hlsgen.numerics.fixed import IntType, Rounding
 
 #: Fraction bits of shares: about the precision of float32, as the largest share is 1.
@@ -17,20 +17,17 @@ SHARE_PLACES = 24
 
 def quantize_shares(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps with a quantizer before every product that consumes shares."""
-    result: list[Step] = []
-    numbers = {0: 0}
+    rewriter = StepRewriter()
     for i, step in enumerate(steps):
         inputs = []
         for j in step.inputs:
+            value = rewriter.numbers[j]
             if isinstance(step.op, BatchMatMul | MatMul) and _are_shares(steps, j):
                 shape = steps[j - 1].shape
-                result.append(Step(f"{step.name} (shares)", _quantizer(shape), shape, (numbers[j],)))
-                inputs.append(len(result))
-            else:
-                inputs.append(numbers[j])
-        result.append(replace(step, inputs=tuple(inputs)))
-        numbers[i + 1] = len(result)
-    return tuple(result)
+                value = rewriter.add(f"{step.name} (shares)", _quantizer(shape), shape, (value,))
+            inputs.append(value)
+        rewriter.numbers[i + 1] = rewriter.add(step.name, step.op, step.shape, inputs)
+    return tuple(rewriter.steps)
 
 
 def _are_shares(steps: Sequence[Step], value: int) -> bool:

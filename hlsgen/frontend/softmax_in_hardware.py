@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -19,6 +18,7 @@ from hlsgen.ir import ArgMax, HostOp, Op, QLinearSoftmax, Reshape, Shape, Softma
 from hlsgen.ir.constant_choice import constant_choice
 from hlsgen.ir.evaluate import code_type, constants, decoding
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, Add, Cast, Constant, Dequantize, Div, Mul, Where
+from hlsgen.ir.rewrite import StepRewriter, consumers_of
 from hlsgen.numerics.fixed import Array
 
 #: Operations that the host can compute after the last layer.
@@ -34,8 +34,7 @@ def move_softmax_to_hardware(steps: Sequence[Step]) -> tuple[Step, ...]:
     Shares that a product consumes without a quantizer become multiples of 2^-24. Raises HG027.
     """
     _check_infinity(steps)
-    result: list[Step] = []
-    numbers = {0: 0}
+    rewriter = StepRewriter()
     for i, step in enumerate(steps):
         ops: list[tuple[Op, Shape]] = [(step.op, step.shape)]
         inputs = step.inputs
@@ -44,18 +43,17 @@ def move_softmax_to_hardware(steps: Sequence[Step]) -> tuple[Step, ...]:
             producer = steps[inputs[0] - 1]
             if step.op.op_type == NAME and isinstance(producer.op, Cast):
                 inputs = producer.inputs
-        values = tuple(numbers[j] for j in inputs)
+        values = tuple(rewriter.numbers[j] for j in inputs)
         for op, shape in ops:
-            result.append(replace(step, op=op, shape=shape, inputs=values))
-            values = (len(result),)
-        numbers[i + 1] = len(result)
-    return quantize_shares(result)
+            values = (rewriter.add(step.name, op, shape, values),)
+        rewriter.numbers[i + 1] = values[0]
+    return quantize_shares(rewriter.steps)
 
 
 def _check_infinity(steps: Sequence[Step]) -> None:
     """Refuse minus infinity as a constant, except before a Softmax. Raises HG027."""
-    for number, step in enumerate(steps, 1):
-        if _is_infinite(step.op) and not all(_to_softmax(steps, n) for n in _users(steps, number)):
+    for i, step in enumerate(steps):
+        if _is_infinite(step.op) and not all(_to_softmax(steps, user) for user in consumers_of(steps, i + 1)):
             raise fail(
                 "HG027",
                 step.name,
@@ -70,18 +68,14 @@ def _is_infinite(op: Op) -> bool:
     return isinstance(op, Add | Constant) and op.value.dtype.kind == "f" and bool(np.isneginf(op.value).any())
 
 
-def _users(steps: Sequence[Step], number: int) -> list[int]:
-    return [n for n, step in enumerate(steps, 1) if number in step.inputs]
-
-
-def _to_softmax(steps: Sequence[Step], number: int) -> bool:
-    """True for a Softmax, or a factor or a move whose users all lead to one."""
-    op = steps[number - 1].op
+def _to_softmax(steps: Sequence[Step], i: int) -> bool:
+    """True if step i is a Softmax, or a factor or a move whose users all lead to one."""
+    op = steps[i].op
     if isinstance(op, HostOp):
         return op.op_type == "Softmax"
     if not isinstance(op, Mul | Div | Reshape | Transpose | Cast):
         return False
-    return all(_to_softmax(steps, n) for n in _users(steps, number))
+    return all(_to_softmax(steps, user) for user in consumers_of(steps, i + 1))
 
 
 def _is_hardware(steps: Sequence[Step], i: int) -> bool:

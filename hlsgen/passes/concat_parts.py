@@ -13,7 +13,7 @@ from itertools import pairwise
 from hlsgen.ir import Binary, Concat, Model, Pad, Pool, Repeat, Reshape, Shape, Slice, Step, Transpose
 from hlsgen.ir.evaluate import constants, lead_axes, with_constants
 from hlsgen.ir.ops import QUANTIZERS, Dequantize, Elementwise
-from hlsgen.ir.rewrite import pruned
+from hlsgen.ir.rewrite import StepRewriter, pruned
 
 #: Steps that only move or select codes.
 _MOVES = (Reshape, Transpose, Repeat, Slice, Pad, Pool, Concat)
@@ -77,26 +77,22 @@ def _move_concat(steps: list[Step], at: int, run: list[int], first: Shape) -> li
     """The run applied to every input of the Concat at `at`, then a Concat of the results."""
     op = steps[at].op
     assert isinstance(op, Concat)
-    new: list[Step] = []
-    numbers = {0: 0}
+    rewriter = StepRewriter()
     for i, step in enumerate(steps):
         if i == run[-1]:
             part_values, start = [], 0
             for value in steps[at].inputs:
                 shape = steps[value - 1].shape if value else first
                 part = _Part(op.axis, start, start + shape[op.axis], shape)
-                part_values.append(_append_run(new, steps, [at, *run], part, numbers, numbers[value]))
+                part_values.append(_append_run(rewriter, steps, [at, *run], part, rewriter.numbers[value]))
                 start = part.stop
-            new.append(Step(steps[at].name, op, step.shape, tuple(part_values)))
+            rewriter.numbers[i + 1] = rewriter.add(steps[at].name, op, step.shape, part_values)
         else:
-            new.append(replace(step, inputs=tuple(numbers[j] for j in step.inputs)))
-        numbers[i + 1] = len(new)
-    return pruned(new, numbers[len(steps)])[0]
+            rewriter.numbers[i + 1] = rewriter.copy(step)
+    return pruned(rewriter.steps, rewriter.numbers[len(steps)])[0]
 
 
-def _append_run(
-    new: list[Step], steps: list[Step], chain: list[int], part: _Part, numbers: dict[int, int], part_value: int
-) -> int:
+def _append_run(rewriter: StepRewriter, steps: list[Step], chain: list[int], part: _Part, part_value: int) -> int:
     """Append the run for one part, whose value is `part_value`; return the resulting value.
 
     `chain`: the indices of the Concat and of the run.
@@ -107,9 +103,7 @@ def _append_run(
             if value == previous + 1:
                 inputs.append(part_value)
             else:
-                new.append(Step(step.name, part.cut(), part.shape, (numbers[value],)))
-                inputs.append(len(new))
+                inputs.append(rewriter.add(step.name, part.cut(), part.shape, (rewriter.numbers[value],)))
         op = step.op if isinstance(step.op, Binary) else part.restricted(step.op)  # type: ignore[arg-type]
-        new.append(Step(step.name, op, part.shape, tuple(inputs)))
-        part_value = len(new)
+        part_value = rewriter.add(step.name, op, part.shape, inputs)
     return part_value

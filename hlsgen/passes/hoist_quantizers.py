@@ -14,6 +14,7 @@ import numpy as np
 from hlsgen.ir import Model, Op, Reshape, Shape, Slice, Step, Transpose
 from hlsgen.ir.evaluate import constants, lead_axes, with_constants
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, Quantizer
+from hlsgen.ir.rewrite import StepRewriter, consumers_of
 
 _MOVES = (Reshape, Transpose, Slice)
 
@@ -37,17 +38,13 @@ def hoist_before_slices(model: Model) -> Model:
     return replace(model, steps=tuple(_hoist(steps, value, quantizers, _with_rank(quantizer, shape), shape)))
 
 
-def _users(steps: list[Step], value: int) -> list[int]:
-    return [i for i, step in enumerate(steps) if value in step.inputs]
-
-
 def _branching_value(steps: list[Step]) -> int | None:
     """The first value with several users, if only elementwise operations and views come before it.
 
     Returns None if there is no such value, or if one of its users is not a Slice.
     """
     value = 0
-    while len(users := _users(steps, value)) == 1:
+    while len(users := consumers_of(steps, value)) == 1:
         if not isinstance(steps[users[0]].op, (*FLOATS, Reshape, Transpose)):
             return None
         value = users[0] + 1
@@ -56,11 +53,11 @@ def _branching_value(steps: list[Step]) -> int | None:
 
 def _steps_after_moves(steps: list[Step], value: int) -> list[int]:
     """The steps after the moves of a value, each the only user of its input; empty if one is not."""
-    ends, pending = [], _users(steps, value)
+    ends, pending = [], consumers_of(steps, value)
     while pending:
         i = pending.pop(0)
         if isinstance(steps[i].op, _MOVES):
-            users = _users(steps, i + 1)
+            users = consumers_of(steps, i + 1)
             if not users:
                 return []
             pending = users + pending
@@ -100,13 +97,10 @@ def _hoist(steps: list[Step], value: int, ends: list[int], op: Quantizer, shape:
 
     Their users use the quantizers' inputs instead.
     """
-    new_steps = [*steps[:value], Step(steps[ends[0]].name, op, shape, (value,))]
-    codes = len(new_steps)
-    numbers = {j: j for j in range(value)} | {value: codes}
+    rewriter = StepRewriter()
+    for i, step in enumerate(steps[:value]):
+        rewriter.numbers[i + 1] = rewriter.copy(step)
+    rewriter.numbers[value] = rewriter.add(steps[ends[0]].name, op, shape, (value,))
     for i, step in enumerate(steps[value:], value):
-        if i in ends:
-            numbers[i + 1] = numbers[step.inputs[0]]
-            continue
-        new_steps.append(replace(step, inputs=tuple(numbers[j] for j in step.inputs)))
-        numbers[i + 1] = len(new_steps)
-    return new_steps
+        rewriter.numbers[i + 1] = rewriter.numbers[step.inputs[0]] if i in ends else rewriter.copy(step)
+    return rewriter.steps

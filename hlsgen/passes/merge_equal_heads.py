@@ -10,8 +10,9 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from hlsgen.ir import HostOp, InputPart, Model, Op, Reshape, Step, Transpose
+from hlsgen.ir import HostOp, InputPart, Model, Op, Reshape, Transpose
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
+from hlsgen.ir.rewrite import StepRewriter
 from hlsgen.numerics.fixed import Array
 
 _HOST_OPS = (*FLOATS, Reshape, Transpose, HostOp, InputPart)
@@ -19,10 +20,9 @@ _HOST_OPS = (*FLOATS, Reshape, Transpose, HostOp, InputPart)
 
 def merge_equal_heads(model: Model) -> Model:
     """The model with one step for each group of equal ones; the results do not change."""
-    merged: list[Step] = []
-    numbers, host_values, number_by_key = {0: 0}, {0}, dict[object, int]()
+    rewriter, host_values, number_by_key = StepRewriter(), {0}, dict[object, int]()
     for i, step in enumerate(model.steps):
-        inputs = tuple(numbers[j] for j in step.inputs)
+        inputs = rewriter.new_inputs(step)
         is_host_step = all(j in host_values for j in inputs) and isinstance(step.op, (*_HOST_OPS, *QUANTIZERS))
         key = (
             (type(step.op), step.shape, inputs, *_contents(step.op))
@@ -30,15 +30,14 @@ def merge_equal_heads(model: Model) -> Model:
             else None
         )
         if key is not None and key in number_by_key:
-            numbers[i + 1] = number_by_key[key]
+            rewriter.numbers[i + 1] = number_by_key[key]
             continue
-        merged.append(replace(step, inputs=inputs))
-        numbers[i + 1] = len(merged)
+        value = rewriter.numbers[i + 1] = rewriter.copy(step)
         if key is not None:
-            number_by_key[key] = len(merged)
+            number_by_key[key] = value
             if isinstance(step.op, _HOST_OPS):
-                host_values.add(len(merged))
-    return model if len(merged) == len(model.steps) else replace(model, steps=tuple(merged))
+                host_values.add(value)
+    return model if len(rewriter.steps) == len(model.steps) else replace(model, steps=tuple(rewriter.steps))
 
 
 def _contents(op: Op) -> tuple[object, ...]:
