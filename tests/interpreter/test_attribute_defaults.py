@@ -63,8 +63,8 @@ def convolved(channels: int = 2, **attributes: Any) -> Net:
 
 def joined(axis: int) -> Net:
     n = image()
-    left = n.then("Mul", 0.5).last
-    return n.node("Concat", left, n.node("Mul", "t0", -0.25).last, axis=axis).quant(0.125, 0.0, 7.0)
+    scaled = n.then("Mul", 0.5).last
+    return n.node("Concat", scaled, n.node("Mul", "t0", -0.25).last, axis=axis).quant(0.125, 0.0, 7.0)
 
 
 def sliced(starts: list[int], ends: list[int], axes: list[int]) -> Net:
@@ -98,17 +98,25 @@ NETS: dict[str, Callable[[], Net]] = {
     "Concat, axis -3": lambda: joined(-3),
     "Slice from the end": lambda: sliced([-5, 1], [-1, -2], [-1, 2]),
     "Slice beyond the end": lambda: sliced([-100, 1], [4, 100], [3, -2]),
-    "Slice with all axes": lambda: image().then("Slice", np.array([0, 0, 1]), np.array([1, -1, 5])).quant(0.25, 0.0, 5.0),
+    "Slice with all axes": lambda: (
+        image().then("Slice", np.array([0, 0, 1]), np.array([1, -1, 5])).quant(0.25, 0.0, 5.0)
+    ),
     "alpha of LeakyRelu": lambda: image().then("LeakyRelu").quant(2.0**-7, 0.0, 10.0),
     "alpha of Elu": lambda: image().then("Elu").quant(0.125, 0.0, 6.0),
     "alpha and beta of HardSigmoid": lambda: image().then("HardSigmoid").quant(2.0**-6, 0.0, 8.0),
     "alpha of ThresholdedRelu": lambda: image().then("ThresholdedRelu").quant(0.25, 0.0, 6.0),
     "alpha of Celu": lambda: image().then("Celu").quant(0.125, 0.0, 6.0),
-    "layout of thresholds": lambda: Net((1, 4, 3)).quant(0.25, 0.0, 6.0).then(
-        "MultiThreshold", np.sort((np.arange(15).reshape(3, 5) * 7 % 16 - 8).astype(f32), axis=1) / 4, domain=DOMAIN,
-        data_layout="NWC",
+    "layout of thresholds": lambda: (
+        Net((1, 4, 3))
+        .quant(0.25, 0.0, 6.0)
+        .then(
+            "MultiThreshold",
+            np.sort((np.arange(15).reshape(3, 5) * 7 % 16 - 8).astype(f32), axis=1) / 4,
+            domain=DOMAIN,
+            data_layout="NWC",
+        )
     ),
-}  # fmt: skip
+}
 
 
 def model_of(net: Net) -> onnx.ModelProto:
@@ -127,10 +135,10 @@ def test_the_executor_gives_the_same(name: str, tmp_path: Path) -> None:
     shape = graph.model.input_shape
     x = (np.random.default_rng(7).integers(-40, 40, (8, *shape)) / 8).astype(f32)
     oracle = Qonnx(model)
-    wanted = np.stack([oracle.one(frame) for frame in x])
-    got = np.stack([reference.evaluate(graph, frame) for frame in x])
-    assert len(np.unique(wanted)) > 2
-    np.testing.assert_array_equal(got, wanted)
+    expected = np.stack([oracle.one(frame) for frame in x])
+    outputs = np.stack([reference.evaluate(graph, frame) for frame in x])
+    assert len(np.unique(expected)) > 2
+    np.testing.assert_array_equal(outputs, expected)
 
 
 @pytest.mark.parametrize("opset", [11, 13])

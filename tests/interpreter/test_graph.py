@@ -21,13 +21,24 @@ from hlsgen.testbench.stimuli import stimuli
 
 Array = NDArray[Any]
 EXACT = [
-    "asym_channel_ts", "asym_tensor", "bin_tern", "bn_first_bn_last", "flatten_dropout_argmax", "floor_ceil",
-    "hardtanh_clip", "hardtanh_po2_outq", "mixed_relu_then_identity",
-]  # fmt: skip
+    "asym_channel_ts",
+    "asym_tensor",
+    "bin_tern",
+    "bn_first_bn_last",
+    "flatten_dropout_argmax",
+    "floor_ceil",
+    "hardtanh_clip",
+    "hardtanh_po2_outq",
+    "mixed_relu_then_identity",
+]
 ROUNDED = [
-    "dyn_softmax", "dynaxes_sigmoid_int32bias_ts", "int16bias_dynamo", "no_input_quant", "pc_float_int16bias_ts",
+    "dyn_softmax",
+    "dynaxes_sigmoid_int32bias_ts",
+    "int16bias_dynamo",
+    "no_input_quant",
+    "pc_float_int16bias_ts",
     "ternary_acts_ts",
-]  # fmt: skip
+]
 
 
 def inputs(build: hlsgen.Build, count: int) -> Array:
@@ -66,9 +77,15 @@ def test_only_the_last_rounding_differs(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.cases(1)
 @pytest.mark.sweep
-@pytest.mark.parametrize("model,scale", [
-    ("public/zoo_tfc_1w1a", 1), ("public/zoo_tfc_1w2a", 1), ("public/zoo_tfc_2w2a", 1), ("brevitas/jsc_mlp_w6a6_po2", 0.5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "model,scale",
+    [
+        ("public/zoo_tfc_1w1a", 1),
+        ("public/zoo_tfc_1w2a", 1),
+        ("public/zoo_tfc_2w2a", 1),
+        ("brevitas/jsc_mlp_w6a6_po2", 0.5),
+    ],
+)
 def test_real_models_equal_qonnx(model: str, scale: float) -> None:
     path = shared_model(model)
     build = hlsgen.check(path)
@@ -83,7 +100,7 @@ def test_real_models_equal_qonnx(model: str, scale: float) -> None:
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("model,spread", [("public/mlperf_kws_w3a3", 15.0), ("brevitas/jsc_mlp_w4a4", 0.5)])
 def test_codes_of_models_with_float_scales(model: str, spread: float) -> None:
-    """The accumulators behind qonnx's float outputs are the exact ones in these samples."""
+    """qonnx's float outputs come from exact accumulators in these samples."""
     path = shared_model(model)
     build = hlsgen.check(path)
     x = np.random.default_rng(2).normal(0, spread, (200, *build.graph.model.input_shape[1:])).astype(np.float32)
@@ -147,20 +164,20 @@ def test_realizations_equal_the_float_chain(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     for i, layer in enumerate(network.graph.layers):
         if isinstance(layer, Map):
-            before = network.graph.layers[i - 1]
-            ends = (before.lo, before.hi) if isinstance(before, Linear) else ()
+            producer = network.graph.layers[i - 1]
+            ends = (producer.lo, producer.hi) if isinstance(producer, Linear) else ()
             f = specialize(layer, network.orders[i], *ends)
             choice = network.choices[layer.name]
-            found, function = choice.realization, choice.function
-            assert not isinstance(found, FloatUnits)
+            realization, function = choice.realization, choice.function
+            assert not isinstance(realization, FloatUnits)
             assert function is not None
             codes = rng.integers(f.lo, f.hi + 1, (5000, f.sets))
             expected = f.evaluate(codes)
             for s in range(f.sets):  # Channels with the same constants may have one set of the hardware.
-                own = function.index[int(np.argmax(f.index == s))]
+                function_set = function.index[int(np.argmax(f.index == s))]
                 x = np.tile(function.lo, (len(codes), 1))
-                x[:, own] = codes[:, s]
-                assert np.array_equal(found.apply(x)[:, own], expected[:, s])
+                x[:, function_set] = codes[:, s]
+                assert np.array_equal(realization.apply(x)[:, function_set], expected[:, s])
 
 
 @pytest.mark.parametrize("at_a_time", [1, 100])
@@ -169,9 +186,9 @@ def test_output_alone_and_in_parts(at_a_time: int, monkeypatch: pytest.MonkeyPat
     graph = hlsgen.check(ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx").graph
     type_ = graph.input.type
     codes = np.random.default_rng(3).integers(type_.lo, type_.hi + 1, (5, *graph.input.shape))
-    every = reference.run_layers(graph, codes)
+    layer_codes = reference.run_layers(graph, codes)
     monkeypatch.setattr(reference, "_CHUNK", at_a_time)
     monkeypatch.setattr(reference, "_FRAMES", at_a_time * 20)
-    assert np.array_equal(reference.run_output(graph, codes), every[-1])
-    for one, other in zip(reference.run_layers(graph, codes), every, strict=True):
-        assert np.array_equal(one, other)
+    assert np.array_equal(reference.run_output(graph, codes), layer_codes[-1])
+    for codes_in_parts, expected in zip(reference.run_layers(graph, codes), layer_codes, strict=True):
+        assert np.array_equal(codes_in_parts, expected)

@@ -22,7 +22,9 @@ WINDOWS: list[dict[str, Any]] = [
 ]
 
 
-def both(op: str, x: Array, constants: dict[str, Array] | None = None, **attributes: Any) -> tuple[Array, Array]:
+def host_and_runtime(
+    op: str, x: Array, constants: dict[str, Array] | None = None, **attributes: Any
+) -> tuple[Array, Array]:
     """The results of the host and of onnxruntime for a node of one computed input; "" is the name of a missing one."""
     inputs = ["x", *(name if array.size else "" for name, array in (constants or {}).items())]
     graph = helper.make_graph(
@@ -43,14 +45,14 @@ def numbers(shape: tuple[int, ...], spread: float = 3) -> Array:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_averages_of_whole_images(shape: tuple[int, ...]) -> None:
-    ours, theirs = both("GlobalAveragePool", numbers(shape))
+    ours, theirs = host_and_runtime("GlobalAveragePool", numbers(shape))
     np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("shape", SHAPES[1:])
 @pytest.mark.parametrize("window", WINDOWS)
 def test_averages_of_windows(shape: tuple[int, ...], window: dict[str, Any]) -> None:
-    ours, theirs = both("AveragePool", numbers(shape), **window)
+    ours, theirs = host_and_runtime("AveragePool", numbers(shape), **window)
     np.testing.assert_array_equal(ours, theirs)
 
 
@@ -59,7 +61,7 @@ def test_averages_of_windows(shape: tuple[int, ...], window: dict[str, Any]) -> 
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
 def test_shares_of_numbers_far_apart(op: str, spread: float, axis: int) -> None:
     """The logarithm of a share that rounds to 0 is finite."""
-    ours, theirs = both(op, numbers((1, 6, 4, 4), spread), axis=axis)
+    ours, theirs = host_and_runtime(op, numbers((1, 6, 4, 4), spread), axis=axis)
     assert np.isfinite(ours).all()
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=3e-7)
 
@@ -69,7 +71,9 @@ def test_shares_of_numbers_far_apart(op: str, spread: float, axis: int) -> None:
 def test_linear_resize(mode: str, factors: tuple[float, float]) -> None:
     constants = {"roi": np.zeros(0, np.float32), "scales": np.array([1, 1, *factors], np.float32)}
     for shape in SHAPES[1:]:
-        ours, theirs = both("Resize", numbers(shape), constants, mode="linear", coordinate_transformation_mode=mode)
+        ours, theirs = host_and_runtime(
+            "Resize", numbers(shape), constants, mode="linear", coordinate_transformation_mode=mode
+        )
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -77,5 +81,5 @@ def test_linear_resize(mode: str, factors: tuple[float, float]) -> None:
 def test_linear_resize_to_sizes(sizes: tuple[int, int]) -> None:
     none = np.zeros(0, np.float32)
     constants = {"roi": none, "scales": none, "sizes": np.array([1, 3, *sizes], np.int64)}
-    ours, theirs = both("Resize", numbers((1, 3, 9, 13)), constants, mode="linear")
+    ours, theirs = host_and_runtime("Resize", numbers((1, 3, 9, 13)), constants, mode="linear")
     np.testing.assert_array_equal(ours, theirs)

@@ -62,7 +62,7 @@ def lowered(model: Model, mode: str | None = None) -> Graph:
     return lower(model, parse_input(mode), Collector())
 
 
-def held(
+def check_both(
     proto: onnx.ModelProto, folder: Path, frames: int = 3, input_type: str | None = None
 ) -> tuple[file_oracle.Report, Comparison]:
     """File against Model, Model against Graph."""
@@ -77,15 +77,15 @@ def samples(graph: Graph, frames: int, seed: int = 0) -> Array:
     value, rng = graph.input, np.random.default_rng(seed)
     if isinstance(value.encoding, ir.FloatKey):
         return float_to_key((rng.standard_normal((frames, *value.shape)) * 4).astype(np.float32))
-    found = rng.integers(value.type.lo, value.type.hi + 1, (frames, *value.shape))
-    found[0], found[1] = value.type.lo, value.type.hi
-    return found
+    codes = rng.integers(value.type.lo, value.type.hi + 1, (frames, *value.shape))
+    codes[0], codes[1] = value.type.lo, value.type.hi
+    return codes
 
 
 def assert_held(
     proto: onnx.ModelProto, folder: Path, frames: int = 3, input_type: str | None = None
 ) -> file_oracle.Report:
-    report, comparison = held(proto, folder, frames, input_type)
+    report, comparison = check_both(proto, folder, frames, input_type)
     assert not report.differing, report.differing
     assert comparison.difference is None, comparison.difference
     assert sum(report.held.values()) > 0
@@ -99,19 +99,22 @@ def test_cubes_of_pixels_and_channels(tmp_path: Path) -> None:
     model = imported(n.model(), tmp_path)
     graph = lowered(model)
     assert compare(model, graph, samples(graph, 6)).ok
-    wrong = replace(model, steps=tuple(
-        replace(s, op=replace(s.op, scale=s.op.scale * 2)) if isinstance(s.op, IntQuant) and s.name == "q1" else s
-        for s in model.steps
-    ))  # fmt: skip
+    wrong = replace(
+        model,
+        steps=tuple(
+            replace(s, op=replace(s.op, scale=s.op.scale * 2)) if isinstance(s.op, IntQuant) and s.name == "q1" else s
+            for s in model.steps
+        ),
+    )
     assert not compare(wrong, graph, samples(graph, 6)).ok
 
 
-def test_a_part_of_a_join_behind_float_operations(tmp_path: Path) -> None:
+def test_an_operand_after_float_operations(tmp_path: Path) -> None:
     """Its numbers are multiples of its own scale, beside codes of another one."""
     n = Net((1, 3, 4, 4))
-    one = n.quant(0.137, bits=6.0, name="one").then("Neg", name="neg").last
+    negated = n.quant(0.137, bits=6.0, name="one").then("Neg", name="neg").last
     two = n.node("IntQuant", "x", 0.0731, 0.0, 6.0, domain="qonnx.custom_op.general", name="two").last
-    n.node("Concat", one, two, axis=1, name="join")
+    n.node("Concat", negated, two, axis=1, name="join")
     weight = np.random.default_rng(0).integers(-7, 8, (6, 1, 3, 3)).astype(np.float32)
     n.then("Conv", weight, group=6, kernel_shape=[3, 3], name="conv")
     model = imported(n.model(), tmp_path)
@@ -213,9 +216,9 @@ def test_integer_models_in_onnxruntime(figure: str, tmp_path: Path) -> None:
     proto = prequantized(figure, [12, 8], rows=1, opset=19)
     model = imported(proto, tmp_path)
     x = codes(proto, 20)
-    got = model_interpreter.interpret(model, x[:, None].reshape(-1, *model.input_shape))[-1].value
+    outputs = model_interpreter.interpret(model, x[:, None].reshape(-1, *model.input_shape))[-1].value
     want = np.concatenate([ort.run(proto, {"x": sample[None]})[0] for sample in x])
-    assert np.array_equal(got.reshape(want.shape), want)
+    assert np.array_equal(outputs.reshape(want.shape), want)
     assert_held(proto, tmp_path)
 
 
@@ -225,8 +228,8 @@ def test_quantized_by_onnxruntime(form: str, gemm: bool, tmp_path: Path) -> None
     """Groups that the import fuses are those that onnxruntime runs as integer layers."""
     path, x = quantize_mlp(tmp_path, form, "uint8", "int8", gemm=gemm)
     model = imported(onnx.load(path), tmp_path)
-    got = model_interpreter.interpret(model, x[:50].reshape(-1, *model.input_shape))[-1].value
-    assert np.array_equal(got.reshape(50, -1), ort.run(path, {"x": x[:50]})[0])
+    outputs = model_interpreter.interpret(model, x[:50].reshape(-1, *model.input_shape))[-1].value
+    assert np.array_equal(outputs.reshape(50, -1), ort.run(path, {"x": x[:50]})[0])
     graph = lowered(model)
     assert compare(model, graph, samples(graph, 20)).ok
 
@@ -235,19 +238,19 @@ def test_quantized_by_onnxruntime(form: str, gemm: bool, tmp_path: Path) -> None
 
 
 def test_one_rounding() -> None:
-    """Of products at and next to the middle of two float32 numbers, and of others."""
+    """Products at and next to the midpoint of two float32 numbers, and others."""
     rng = np.random.default_rng(0)
     scales = [Fraction(float(np.float32(s))) * Fraction(float(np.float32(t))) for s, t in rng.uniform(0.01, 1, (40, 2))]
     scales += [Fraction(1, 8), Fraction(3, 2), Fraction(float(np.float32(0.1)))]
     odd = rng.integers(1 << 24, 1 << 30, (50, len(scales))) | 1
-    for whole in (odd, odd % 1000 - 500, -odd):
-        got = to_float32(whole, scales)
-        for (row, column), number in np.ndenumerate(whole):
+    for integers in (odd, odd % 1000 - 500, -odd):
+        rounded = to_float32(integers, scales)
+        for (row, column), number in np.ndenumerate(integers):
             exact = int(number) * scales[column]
-            value = got[row, column]
+            value = rounded[row, column]
             gap = abs(Fraction(float(value)) - exact)
-            for other in (np.nextafter(value, np.float32(np.inf)), np.nextafter(value, np.float32(-np.inf))):
-                distance = abs(Fraction(float(other)) - exact)
+            for neighbour in (np.nextafter(value, np.float32(np.inf)), np.nextafter(value, np.float32(-np.inf))):
+                distance = abs(Fraction(float(neighbour)) - exact)
                 assert gap < distance or (gap == distance and int(value.view(np.int32)) % 2 == 0)
 
 
@@ -282,7 +285,7 @@ def small() -> onnx.ModelProto:
 
 
 def changed(model: Model, name: str, change: Callable[[Any], Any]) -> Model:
-    """With another operator in the steps of a name."""
+    """The model with another operator in the steps of a name."""
     steps = tuple(replace(s, op=change(s.op)) if s.name == name else s for s in model.steps)
     assert any(new.op is not old.op for new, old in zip(steps, model.steps, strict=True))
     return replace(model, steps=steps)
@@ -306,13 +309,14 @@ IMPORTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "order of weights": ("conv", on(ir.Conv, lambda op: replace(op, weight=mixed(op.weight)))),
     "transposed kernel": ("conv", on(ir.Conv, lambda op: replace(op, weight=op.weight.transpose(0, 2, 1, 3).copy()))),
     "pads on the other side": (
-        "conv", on(ir.Conv, lambda op: replace(op, window=replace(op.window, pads=(2, 1, 0, 1)))),
+        "conv",
+        on(ir.Conv, lambda op: replace(op, window=replace(op.window, pads=(2, 1, 0, 1)))),
     ),
     "columns of a matrix": ("fc", on(ir.MatMul, lambda op: replace(op, weight=mixed(op.weight)))),
     "sum in place of the maximum": ("pool", on(ir.Pool, lambda op: replace(op, kind=ir.Reduction.SUM))),
     "operands exchanged": ("sub", on(ir.Binary, lambda op: replace(op, kind=ir.BinaryKind.ADD))),
     "a constant": ("mul", on(Mul, lambda op: replace(op, value=np.float32(1.25) * np.ones_like(op.value)))),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("seed", IMPORTS)
@@ -349,9 +353,10 @@ LOWERINGS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "another joint": ("q3", on(ir.BinaryMap, lambda x: replace(x, kind=ir.BinaryKind.ADD))),
     "columns of a matrix": ("fc", on(ir.Linear, lambda x: replace(x, weight=mixed(x.weight)))),
     "a scale": (
-        "q4", on(ir.Map, lambda x: replace(x, quantizer=replace(x.quantizer, scale=x.quantizer.scale * 2))),
+        "q4",
+        on(ir.Map, lambda x: replace(x, quantizer=replace(x.quantizer, scale=x.quantizer.scale * 2))),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("seed", LOWERINGS)
@@ -381,7 +386,7 @@ def wrapping() -> onnx.ModelProto:
 
 
 def pool_behind(model: Model) -> Model:
-    """The wrong Model: what follows the pool, transposes aside, is done in front of it."""
+    """The wrong Model: the steps after the pool, except transposes, come before it."""
     steps = list(model.steps)
     at = next(i for i, s in enumerate(steps) if isinstance(s.op, ir.Pool))
     names = [i for i in (at - 1, at, at + 1) if not isinstance(steps[i].op, Add | Mul)]
@@ -452,8 +457,8 @@ def test_verify_reports_a_wrong_graph(
     onnx.save(falling(), tmp_path / "model.onnx")
     real = hlsgen.driver.compile.lower
 
-    def wrong(model: Model, *rest: Any) -> Graph:
-        return real(pool_behind(model), *rest)
+    def wrong(model: Model, *options: Any) -> Graph:
+        return real(pool_behind(model), *options)
 
     monkeypatch.setattr(hlsgen.driver.compile, "lower", wrong)
     hlsgen.build(tmp_path / "model.onnx", tmp_path / "out")
@@ -503,23 +508,23 @@ def gemm() -> Net:
 
 
 def parts() -> Net:
-    """A quantizer with a scale for each channel behind a Concat of tensors that are not quantized."""
+    """A quantizer with a scale for each channel after a Concat of tensors that are not quantized."""
     n = image()
-    left = n.then("Mul", 0.7).last
+    scaled = n.then("Mul", 0.7).last
     right = n.node("Mul", "t0", np.float32(-1.3)).last
     scale = np.float32([0.1, 0.2, 0.4, 0.8]).reshape(1, 4, 1, 1)
-    return n.node("Concat", left, right, axis=1).quant(scale, 0.0, 6.0)
+    return n.node("Concat", scaled, right, axis=1).quant(scale, 0.0, 6.0)
 
 
 def turned() -> Net:
-    """Constants of a channel in front of a Transpose that is not its own inverse."""
+    """Constants of a channel before a Transpose that is not its own inverse."""
     n = Net((1, 2, 3, 4)).quant(0.25, 0.0, 6.0).then("Add", np.float32([0.3, -0.9]).reshape(1, 2, 1, 1))
     n.then("Mul", np.float32([1, 0.5, 0.25]).reshape(1, 1, 3, 1)).then("Transpose", perm=[0, 2, 3, 1])
     return n.quant(0.2, 0.0, 6.0)
 
 
 def bounded() -> Net:
-    """Integer bounds behind QuantizeLinear, a part of its codes."""
+    """Integer bounds after QuantizeLinear, a part of its codes."""
     n = Net((1, 8)).then("QuantizeLinear", np.float32(0.1), np.array(3, np.int8))
     n.then("Clip", np.array(-5, np.int8), np.array(9, np.int8)).then(
         "DequantizeLinear", np.float32(0.1), np.array(3, np.int8)

@@ -19,7 +19,7 @@ WIDE = IntType(-(1 << 62), (1 << 62) - 1)
 
 
 def int32(x: int) -> int:
-    """What a C int32 holds; it must not overflow."""
+    """The number as a C int32, which must not overflow."""
     assert INT32.lo <= x <= INT32.hi
     return x
 
@@ -49,8 +49,8 @@ def rounding_divide_by_pot(x: int, exponent: int) -> int:
 
 def tflite_double(x: int, multiplier: int, shift: int) -> int:
     """TFLite: MultiplyByQuantizedMultiplier with double rounding; shift > 0 is to the left."""
-    left, right = max(shift, 0), max(-shift, 0)
-    return rounding_divide_by_pot(srdhm(int32(x << left), multiplier), right)
+    left_shift, right_shift = max(shift, 0), max(-shift, 0)
+    return rounding_divide_by_pot(srdhm(int32(x << left_shift), multiplier), right_shift)
 
 
 def tflite_single(x: int, multiplier: int, shift: int) -> int:
@@ -83,7 +83,7 @@ def requantized(
 
 
 def numbers(r: np.random.Generator, count: int, bits: int = 32) -> Array:
-    """Integers of all lengths up to so many bits, the extremes, and neighbours of powers of two."""
+    """Integers of all lengths up to `bits`, the extremes, and neighbours of powers of two."""
     top = 1 << (bits - 1)
     lengths = r.integers(0, bits, count)
     anything = r.integers(-top, top, count) >> lengths
@@ -92,12 +92,12 @@ def numbers(r: np.random.Generator, count: int, bits: int = 32) -> Array:
 
 
 def multipliers(r: np.random.Generator, count: int, negative: bool) -> Array:
-    found = np.concatenate([r.integers(1 << 30, 1 << 31, count), [1 << 30, (1 << 31) - 1, 0, 1, 3, 1 << 20]])
-    return np.concatenate([found, -found, [-(1 << 31)]]) if negative else found
+    positive = np.concatenate([r.integers(1 << 30, 1 << 31, count), [1 << 30, (1 << 31) - 1, 0, 1, 3, 1 << 20]])
+    return np.concatenate([positive, -positive, [-(1 << 31)]]) if negative else positive
 
 
-def same(found: Array, expected: Callable[[int, int, int], int], x: Array, m: Array, shift: Any) -> bool:
-    return bool((found == [expected(*map(int, t)) for t in np.broadcast(x, m, shift)]).all())
+def matches_reference(results: Array, expected: Callable[[int, int, int], int], x: Array, m: Array, shift: Any) -> bool:
+    return bool((results == [expected(*map(int, t)) for t in np.broadcast(x, m, shift)]).all())
 
 
 @pytest.mark.parametrize("right", [0, 1, 2, 7, 8, 15, 30, 31])
@@ -107,22 +107,22 @@ def test_double_rounding(right: int) -> None:
     x = numbers(r, 4000)
     m = r.choice(multipliers(r, 50, True), len(x))
     m[x == INT32.lo] = INT32.lo  # the one product that saturates
-    found = requantized(Convention.DOUBLE, x, m, 31 + right)
-    assert same(found, lambda a, b, c: rounding_divide_by_pot(srdhm(a, b), c), x, m, right)
-    assert same(found, tflite_double, x, m, -right)
+    results = requantized(Convention.DOUBLE, x, m, 31 + right)
+    assert matches_reference(results, lambda a, b, c: rounding_divide_by_pot(srdhm(a, b), c), x, m, right)
+    assert matches_reference(results, tflite_double, x, m, -right)
     ties = numbers(r, 300, 20) * 2 + 1  # times 2^30 these are halves
-    found = requantized(Convention.DOUBLE, ties, 1 << 30, 31 + right)
-    assert same(found, tflite_double, ties, np.int64(1 << 30), -right)
+    results = requantized(Convention.DOUBLE, ties, 1 << 30, 31 + right)
+    assert matches_reference(results, tflite_double, ties, np.int64(1 << 30), -right)
 
 
 @pytest.mark.parametrize("left", [1, 2, 8, 30])
-def test_double_rounding_with_left_shift(left: int) -> None:
-    """Where x * 2^left fits 32 bits; elsewhere the reference is undefined, and x saturates."""
-    r = np.random.default_rng(left)
-    x = numbers(r, 3000, 32 - left)
+def test_double_rounding_with_left_shift(left_shift: int) -> None:
+    """All x for which x * 2^left_shift fits 32 bits; elsewhere the reference is undefined, and x saturates."""
+    r = np.random.default_rng(left_shift)
+    x = numbers(r, 3000, 32 - left_shift)
     m = r.choice(multipliers(r, 50, True), len(x))
-    assert same(requantized(Convention.DOUBLE, x, m, 31 - left), tflite_double, x, m, left)
-    ends = requantized(Convention.DOUBLE, [INT32.lo, INT32.hi], 1 << 30, 31 - left)
+    assert matches_reference(requantized(Convention.DOUBLE, x, m, 31 - left_shift), tflite_double, x, m, left_shift)
+    ends = requantized(Convention.DOUBLE, [INT32.lo, INT32.hi], 1 << 30, 31 - left_shift)
     assert ends.tolist() == [srdhm(INT32.lo, 1 << 30), srdhm(INT32.hi, 1 << 30)]
 
 
@@ -131,7 +131,7 @@ def test_single_rounding(shift: int) -> None:
     r = np.random.default_rng(40 + shift)
     x = numbers(r, 4000, 32 - max(shift, 0))
     m = r.choice(multipliers(r, 50, False), len(x))
-    assert same(requantized(Convention.SINGLE, x, m, 31 - shift), tflite_single, x, m, shift)
+    assert matches_reference(requantized(Convention.SINGLE, x, m, 31 - shift), tflite_single, x, m, shift)
 
 
 def test_tosa() -> None:
@@ -142,7 +142,7 @@ def test_tosa() -> None:
         fits = np.abs(x.astype(float) * m) < 2.0 ** (shift + 30)
         x, m = x[fits], m[fits]
         assert len(x) > 20
-        assert same(requantized(Convention.SINGLE, x, m, shift), tosa, x, m, shift)
+        assert matches_reference(requantized(Convention.SINGLE, x, m, shift), tosa, x, m, shift)
 
 
 @pytest.mark.parametrize(("low", "high"), [(-128, 127), (0, 255), (-8, 7)])
@@ -154,9 +154,9 @@ def test_deeploy(low: int, high: int) -> None:
         x = numbers(r, 2000, 24)
         mul = r.integers(-(1 << 20), 1 << 20, len(x))
         add = r.integers(-(1 << 30), 1 << 30, len(x))
-        found = requantized(Convention.FLOOR, x, mul, exponent, add + (div >> 1), 0, IntType(low, high))
+        results = requantized(Convention.FLOOR, x, mul, exponent, add + (div >> 1), 0, IntType(low, high))
         expected = [deeploy(int(a), int(b), int(c), div, low, high) for a, b, c in zip(x, mul, add, strict=True)]
-        assert found.tolist() == expected
+        assert results.tolist() == expected
 
 
 @pytest.mark.parametrize("convention", list(Convention))
@@ -164,15 +164,15 @@ def test_zero_point_and_bounds(convention: Convention) -> None:
     """The zero point is added after the shift, before the bounds; `add` before the shift, per element."""
     x, add, zero = np.arange(-300, 300), np.tile([0, 7, -9], 200), np.tile([0, -3], 300)
     shift, m = 33, 1 << 30
-    wide = requantized(convention, x, m, shift, add)
-    found = requantized(convention, x, m, shift, add, zero, IntType(-20, 30))
-    assert (found == np.clip(wide + zero, -20, 30)).all()
-    assert {-20, 30} < set(found.tolist())
+    unclamped = requantized(convention, x, m, shift, add)
+    clamped = requantized(convention, x, m, shift, add, zero, IntType(-20, 30))
+    assert (clamped == np.clip(unclamped + zero, -20, 30)).all()
+    assert {-20, 30} < set(clamped.tolist())
     if convention == Convention.DOUBLE:
-        assert (wide == requantized(convention, x + add, m, shift)).all()
+        assert (unclamped == requantized(convention, x + add, m, shift)).all()
     else:
         assert (
-            wide
+            unclamped
             == [
                 (int(v) * m + int(a) + (convention == Convention.SINGLE) * 2**32) >> 33
                 for v, a in zip(x, add, strict=True)
@@ -187,5 +187,5 @@ def test_thresholds_that_are_reached(sets: int) -> None:
     thresholds = rng.integers(-9, 10, (20, 1, sets)).astype(np.float32) / 2
     x = rng.integers(-20, 20, (50, 4, sets)).astype(np.float32) / 2
     x[0, 0, 0] = np.nan
-    wanted = sum((x >= threshold).astype(np.int64) for threshold in thresholds)
-    assert (quantize(MultiThreshold(thresholds, 1.0, 0.0), x) == wanted).all()
+    expected = sum((x >= threshold).astype(np.int64) for threshold in thresholds)
+    assert (quantize(MultiThreshold(thresholds, 1.0, 0.0), x) == expected).all()

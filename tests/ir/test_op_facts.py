@@ -75,19 +75,27 @@ def numbers(dtype: str) -> Array:
         info = np.iinfo(dtype)
         return np.arange(info.min, info.max + 1).astype(dtype)
     if dtype == "float16":
-        every = np.arange(1 << 16).astype(np.uint16).view(np.float16)
-        return np.sort(every[~np.isnan(every)])
+        all_float16 = np.arange(1 << 16).astype(np.uint16).view(np.float16)
+        return np.sort(all_float16[~np.isnan(all_float16)])
     if np.dtype(dtype).kind in "iu":
         info = np.iinfo(dtype)
         ends = [info.min, info.min + 1, info.max - 1, info.max, 0, 1]
-        near = [x for x in range(-300, 301) if x >= info.min]
-        wide = [int(2.0 ** r.uniform(0, info.bits)) * int(r.choice([-1, 1])) for _ in range(2000)]
-        return np.sort(np.array([*ends, *near, *(min(max(x, info.min), info.max) for x in wide)], dtype))
+        small_integers = [x for x in range(-300, 301) if x >= info.min]
+        random_magnitudes = [int(2.0 ** r.uniform(0, info.bits)) * int(r.choice([-1, 1])) for _ in range(2000)]
+        return np.sort(
+            np.array([*ends, *small_integers, *(min(max(x, info.min), info.max) for x in random_magnitudes)], dtype)
+        )
     info = np.finfo(dtype)
-    wide = r.choice([-1, 1], 3000) * 2.0 ** r.uniform(np.log2(float(info.tiny)) - 20, np.log2(float(info.max)), 3000)
+    random_magnitudes = r.choice([-1, 1], 3000) * 2.0 ** r.uniform(
+        np.log2(float(info.tiny)) - 20, np.log2(float(info.max)), 3000
+    )
     ends = np.array([info.max, info.min, info.tiny, info.smallest_subnormal, -info.smallest_subnormal, 0, -0.0], dtype)
     with np.errstate(all="ignore"):
-        parts = [wide.astype(dtype), np.linspace(-12, 12, 4001).astype(dtype), np.array([-np.inf, np.inf], dtype)]
+        parts = [
+            random_magnitudes.astype(dtype),
+            np.linspace(-12, 12, 4001).astype(dtype),
+            np.array([-np.inf, np.inf], dtype),
+        ]
     return np.sort(np.concatenate([*parts, ends]))
 
 
@@ -153,29 +161,30 @@ def operation(r: Random, kind: Any, dtype: str) -> Elementwise:
             rows = np.stack([constant(r, real) for _ in range(3)])
             return MultiThreshold(rows, float(r.choice([1.0, -1.0, 0.5, np.inf, 1e300])), float(r.normal()))
         case "QuantizeLinear":
-            own = str(r.choice(["int8", "uint8", "int16"]))
-            limits = np.iinfo(own)
-            return QuantizeLinear(constant(r, "float32"), zero, IntType(int(limits.min), int(limits.max)), own, mode)
+            code_dtype = str(r.choice(["int8", "uint8", "int16"]))
+            limits = np.iinfo(code_dtype)
+            type_ = IntType(int(limits.min), int(limits.max))
+            return QuantizeLinear(constant(r, "float32"), zero, type_, code_dtype, mode)
         case "Requantize":
             convention = list(Convention)[int(r.integers(3))]
             big = int(2 ** r.integers(1, 34))
             parts_ = r.integers(-big, big, SETS), r.integers(-big, big, SETS), r.integers(0, 45, SETS), zero
             return Requantize(convention, *parts_, IntType(int(info.min), int(info.max)), "int8")
         case "FloatQuant":
-            mantissa, least = int(r.integers(0, 8)), int(r.integers(-16, 1))
+            mantissa, minimum_exponent = int(r.integers(0, 8)), int(r.integers(-16, 1))
             largest = float(2.0 ** r.integers(1, 12) * (2 - 2.0**-mantissa))
-            return FloatQuant(constant(r, real), mantissa, least, largest, bool(r.random() < 0.7), mode)
+            return FloatQuant(constant(r, real), mantissa, minimum_exponent, largest, bool(r.random() < 0.7), mode)
         case "Pair":
             return Pair(PairOp.MUL, IntType(-128, 127), "int8", (0.1, 0.2, 0.3), (1, 2, 3))
         case "IntegerActivation":
-            both = [(IntegerKind.GELU, (-30, 1000)), (IntegerKind.HARDSWISH, (60, 120, -9))]
-            chosen = both[int(r.integers(2))]
+            kinds = [(IntegerKind.GELU, (-30, 1000)), (IntegerKind.HARDSWISH, (60, 120, -9))]
+            chosen = kinds[int(r.integers(2))]
             return IntegerActivation(*chosen, IntType(-(1 << 31), (1 << 31) - 1), "float32")
         case "IntegerRatio":
             big = int(2 ** r.integers(1, 30))
-            own = r.integers(-big, big, SETS), r.integers(-big, big, SETS), r.integers(1, big + 1, SETS)
+            dtype = r.integers(-big, big, SETS), r.integers(-big, big, SETS), r.integers(1, big + 1, SETS)
             forms = {"mirrored": bool(r.random() < 0.5), "wraps": bool(r.random() < 0.2)}
-            return IntegerRatio(*own, type_, str(r.choice(["int32", "float32"])), **forms)
+            return IntegerRatio(*dtype, type_, str(r.choice(["int32", "float32"])), **forms)
         case "FixedAdd":
             return FixedAdd(np.zeros(SETS, np.int64), True, Parameters(0, 0, 0, 300, 300, 200, 5))
         case _:
@@ -183,7 +192,7 @@ def operation(r: Random, kind: Any, dtype: str) -> Elementwise:
 
 
 def fits(kind: Any, dtype: str) -> bool:
-    """Whether evaluation takes numbers of that dtype at all."""
+    """True if the operation accepts numbers of that dtype."""
     if isinstance(kind, str):
         return dtype in FLOAT_DTYPES or (kind in ("Abs", "Sign") and dtype != "bool")
     if kind in (Pair, FixedAdd):
@@ -208,21 +217,21 @@ def fits(kind: Any, dtype: str) -> bool:
 
 def check(op: Elementwise, x: Array) -> tuple[int, int]:
     """Holds the facts of an operation on the interval of x against its values; how many directions, of how many."""
-    own = Interval(x[0], x[-1])
-    found, span = direction(op, own), range_of(op, own)
+    interval = Interval(x[0], x[-1])
+    facts, span = direction(op, interval), range_of(op, interval)
     with np.errstate(all="ignore"):
         y = np.broadcast_to(apply(op, x[:, None]), (len(x), SETS))
     shape = (SETS,)
-    rises, falls = (np.broadcast_to(side, shape) for side in (found.never_falls, found.never_rises))
+    rises, falls = (np.broadcast_to(side, shape) for side in (facts.never_falls, facts.never_rises))
     nan = np.isnan(y).any(axis=0)
     assert not (nan & (rises | falls)).any(), (op, "NaN")
     up, down = (y[1:] >= y[:-1]).all(axis=0), (y[1:] <= y[:-1]).all(axis=0)
-    assert (up | ~rises).all(), (op, own, rises)
-    assert (down | ~falls).all(), (op, own, falls)
+    assert (up | ~rises).all(), (op, interval, rises)
+    assert (down | ~falls).all(), (op, interval, falls)
     low, high = (np.broadcast_to(end, shape) for end in (span.low, span.high))
     assert span.dtype == y.dtype or not isinstance(op, Cast)
     inside = np.isnan(y) | ((y >= low) & (y <= high))
-    assert inside.all(), (op, own, span)
+    assert inside.all(), (op, interval, span)
     return int((rises | falls).sum()), SETS
 
 
@@ -233,7 +242,7 @@ def seeds(kind: Any) -> int:
 @pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind if isinstance(kind, str) else kind.__name__)
 def test_directions_and_ranges(kind: Any) -> None:
     """On all numbers of a dtype, and on parts of them."""
-    known = 0
+    monotone_count = 0
     for dtype in (d for d in DTYPES if fits(kind, d)):
         for seed in range(seeds(kind)):
             r = np.random.default_rng([seed, DTYPES.index(dtype)])
@@ -245,8 +254,8 @@ def test_directions_and_ranges(kind: Any) -> None:
             if r.random() < 0.6:
                 middle = int(r.integers(len(x)))
                 x = x[max(0, middle - int(r.integers(400))) : middle + 1 + int(r.integers(400))]
-            known += check(op, x)[0]
-    assert known or kind in (BinaryOf, Where, Pair, FixedAdd, IntegerActivation, "HardSwish", "Sqrt", "Log")
+            monotone_count += check(op, x)[0]
+    assert monotone_count or kind in (BinaryOf, Where, Pair, FixedAdd, IntegerActivation, "HardSwish", "Sqrt", "Log")
 
 
 @pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind if isinstance(kind, str) else kind.__name__)
@@ -270,34 +279,94 @@ def test_the_table_is_complete() -> None:
 
 ONE = np.ones(1, np.float32)
 UP = [
-    Mul(ONE * 3), Add(-ONE), Fma(ONE, ONE), Div(ONE * 7), Max(ONE * 0), Min(ONE), Cast("float16"), Slope(ONE * 0.1),
-    Compare(Relation.GREATER, ONE), Compare(Relation.NOT_LESS, ONE), IntQuant(ONE, ONE, IntType(-8, 7), Rounding.CEIL),
-    Bipolar(ONE, ONE), SignedBit(ONE, ONE), Trunc(ONE, ONE, ONE, ONE, ONE, None, Rounding.FLOOR),
-    MultiThreshold(ONE[None], 1.0, 0.0), QuantizeLinear(ONE, np.zeros(1, np.int64), IntType(-128, 127), "int8"),
-    FloatQuant(ONE, 3, -6, 240.0, True, Rounding.ROUND), FloatQuant(ONE, 3, -6, 240.0, True, Rounding.UP),
-    *(Activation(kind, 0.2, 0.5) for kind in (
-        "Sigmoid", "Tanh", "Exp", "Erf", "HardSigmoid", "Softplus", "Softsign", "LeakyRelu", "Elu", "Selu", "Celu",
-        "Ceil", "Floor", "Round", "Sign",
-    )),
-]  # fmt: skip
+    Mul(ONE * 3),
+    Add(-ONE),
+    Fma(ONE, ONE),
+    Div(ONE * 7),
+    Max(ONE * 0),
+    Min(ONE),
+    Cast("float16"),
+    Slope(ONE * 0.1),
+    Compare(Relation.GREATER, ONE),
+    Compare(Relation.NOT_LESS, ONE),
+    IntQuant(ONE, ONE, IntType(-8, 7), Rounding.CEIL),
+    Bipolar(ONE, ONE),
+    SignedBit(ONE, ONE),
+    Trunc(ONE, ONE, ONE, ONE, ONE, None, Rounding.FLOOR),
+    MultiThreshold(ONE[None], 1.0, 0.0),
+    QuantizeLinear(ONE, np.zeros(1, np.int64), IntType(-128, 127), "int8"),
+    FloatQuant(ONE, 3, -6, 240.0, True, Rounding.ROUND),
+    FloatQuant(ONE, 3, -6, 240.0, True, Rounding.UP),
+    *(
+        Activation(kind, 0.2, 0.5)
+        for kind in (
+            "Sigmoid",
+            "Tanh",
+            "Exp",
+            "Erf",
+            "HardSigmoid",
+            "Softplus",
+            "Softsign",
+            "LeakyRelu",
+            "Elu",
+            "Selu",
+            "Celu",
+            "Ceil",
+            "Floor",
+            "Round",
+            "Sign",
+        )
+    ),
+]
 DOWN = [
-    Mul(-ONE), Div(-ONE), Activation("HardSigmoid", -0.3, 0.5), Compare(Relation.LESS, ONE),
-    MultiThreshold(ONE[None], -1.0, 0.0), Fma(-ONE, ONE), QuantizeLinear(-ONE, np.zeros(1, np.int64), IntType(0, 9), "int8"),
-]  # fmt: skip
+    Mul(-ONE),
+    Div(-ONE),
+    Activation("HardSigmoid", -0.3, 0.5),
+    Compare(Relation.LESS, ONE),
+    MultiThreshold(ONE[None], -1.0, 0.0),
+    Fma(-ONE, ONE),
+    QuantizeLinear(-ONE, np.zeros(1, np.int64), IntType(0, 9), "int8"),
+]
 NEITHER = [
-    Mul(ONE * 0), Mul(ONE * np.inf), Add(ONE * np.inf), Div(ONE * 0), Div(ONE * np.inf), Max(ONE * np.nan),
-    Slope(-ONE), Slope(ONE * 0), Cast("int32"), Compare(Relation.EQUAL, ONE), IntQuant(ONE * 0, ONE, IntType(0, 1), Rounding.ROUND),
+    Mul(ONE * 0),
+    Mul(ONE * np.inf),
+    Add(ONE * np.inf),
+    Div(ONE * 0),
+    Div(ONE * np.inf),
+    Max(ONE * np.nan),
+    Slope(-ONE),
+    Slope(ONE * 0),
+    Cast("int32"),
+    Compare(Relation.EQUAL, ONE),
+    IntQuant(ONE * 0, ONE, IntType(0, 1), Rounding.ROUND),
     FloatQuant(ONE, 3, -6, 240.0, True, Rounding.DOWN),
-    *(Activation(kind, -0.5) for kind in ("Abs", "Gelu", "GeluTanh", "Mish", "HardSwish", "Reciprocal", "Pow", "Sqrt", "Log", "Elu", "Selu", "LeakyRelu", "Celu")),
-]  # fmt: skip
+    *(
+        Activation(kind, -0.5)
+        for kind in (
+            "Abs",
+            "Gelu",
+            "GeluTanh",
+            "Mish",
+            "HardSwish",
+            "Reciprocal",
+            "Pow",
+            "Sqrt",
+            "Log",
+            "Elu",
+            "Selu",
+            "LeakyRelu",
+            "Celu",
+        )
+    ),
+]
 
 
 @pytest.mark.parametrize(("ops", "expected"), [(UP, (True, False)), (DOWN, (False, True)), (NEITHER, (False, False))])
 def test_plain_cases_are_known(ops: list[Elementwise], expected: tuple[bool, bool]) -> None:
     """On all float32 numbers."""
     for op in ops:
-        found = direction(op, all_numbers("float32"))
-        assert (bool(found.never_falls.all()), bool(found.never_rises.any())) == expected, op
+        facts = direction(op, all_numbers("float32"))
+        assert (bool(facts.never_falls.all()), bool(facts.never_rises.any())) == expected, op
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -310,10 +379,10 @@ def test_integers_are_known_where_they_do_not_wrap(dtype: str) -> None:
         x = np.sort(r.choice(numbers(dtype), 2))
         value = constant(r, dtype)
         for op, exact in ((Add(value), lambda a, b: a + b), (Mul(value), lambda a, b: a * b)):
-            found = np.broadcast_to(direction(op, Interval(x[0], x[1])).monotone, (SETS,))
+            monotone = np.broadcast_to(direction(op, Interval(x[0], x[1])).monotone, (SETS,))
             for n, v in enumerate(value.tolist()):
                 wraps = any(not info.min <= exact(int(end), v) <= info.max for end in x)
-                assert bool(found[n]) == (not wraps), (op, x)
+                assert bool(monotone[n]) == (not wraps), (op, x)
                 claims[wraps] += 1
     assert min(claims.values()) > 30
 
@@ -324,14 +393,14 @@ def test_wrapping_sums(dtype: str) -> None:
     r = np.random.default_rng(4)
     x = r.choice(numbers(dtype), 50)
     for op in (Add(constant(r, dtype)), *(Cast(to) for to in INTEGERS)):
-        found = wrapping_sum(op, np.dtype(dtype))
-        assert found is not None
-        offset, info = found[0].tolist(), np.iinfo(found[1])
+        wrapping = wrapping_sum(op, np.dtype(dtype))
+        assert wrapping is not None
+        offset, info = wrapping[0].tolist(), np.iinfo(wrapping[1])
         y = np.broadcast_to(apply(op, x[:, None]), (50, len(offset)))
         for row, number in zip(y.tolist(), x.tolist(), strict=True):
             assert row == [(number + c - info.min) % (1 << info.bits) + info.min for c in offset]
-    for other in (Cast("float32"), Mul(constant(r, dtype)), Max(constant(r, dtype))):
-        assert wrapping_sum(other, np.dtype(dtype)) is None
+    for other_op in (Cast("float32"), Mul(constant(r, dtype)), Max(constant(r, dtype))):
+        assert wrapping_sum(other_op, np.dtype(dtype)) is None
 
 
 def test_chains() -> None:
@@ -349,20 +418,25 @@ def test_numpy_agrees() -> None:
     """Some facts against numpy's own functions, on every float16."""
     x = numbers("float16")
     cases: list[tuple[Elementwise, Any]] = [
-        (Activation("Sqrt"), np.sqrt), (Activation("Abs"), np.abs), (Activation("Floor"), np.floor),
-        (Mul(np.float16([-3])), lambda v: v * np.float16(-3)), (Max(np.float16([0])), lambda v: np.maximum(v, 0)),
-        (Add(np.float16([np.inf])), lambda v: v + np.float16(np.inf)), (Activation("Sign"), np.sign),
-        (Activation("Exp"), lambda v: np.exp(v.astype(np.float64))), (Cast("float32"), lambda v: v.astype(np.float32)),
-    ]  # fmt: skip
+        (Activation("Sqrt"), np.sqrt),
+        (Activation("Abs"), np.abs),
+        (Activation("Floor"), np.floor),
+        (Mul(np.float16([-3])), lambda v: v * np.float16(-3)),
+        (Max(np.float16([0])), lambda v: np.maximum(v, 0)),
+        (Add(np.float16([np.inf])), lambda v: v + np.float16(np.inf)),
+        (Activation("Sign"), np.sign),
+        (Activation("Exp"), lambda v: np.exp(v.astype(np.float64))),
+        (Cast("float32"), lambda v: v.astype(np.float32)),
+    ]
     with np.errstate(all="ignore"):
         for op, function in cases:
             for part in (x, x[x >= 0], x[x < 0]):
-                y, found = function(part), direction(op, Interval(part[0], part[-1]))
+                y, facts = function(part), direction(op, Interval(part[0], part[-1]))
                 if not np.isnan(y).any():
-                    assert not found.never_falls.all() or (np.diff(y[np.isfinite(y)]) >= 0).all()
-                    assert not found.never_rises.all() or (np.diff(y[np.isfinite(y)]) <= 0).all()
+                    assert not facts.never_falls.all() or (np.diff(y[np.isfinite(y)]) >= 0).all()
+                    assert not facts.never_rises.all() or (np.diff(y[np.isfinite(y)]) <= 0).all()
                 else:
-                    assert not found.monotone.any()
+                    assert not facts.monotone.any()
 
 
 def test_fields_are_read() -> None:

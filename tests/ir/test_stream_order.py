@@ -18,14 +18,14 @@ def test_equal_orders_are_held_once() -> None:
 
 @pytest.mark.parametrize("portion", [1, 5, 1 << 16])
 def test_vectors_in_portions(portion: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Vectors of one order of columns; whatever two elements are exchanged, it is none."""
+    """Vectors with one order of columns have a layout; after an exchange of any two elements there is none."""
     monkeypatch.setattr(stream_order, "_CHUNK", portion)
     order = (np.array([3, 0, 2, 1])[:, None] * 3 + np.array([1, 0, 2])).ravel()
-    found = stream_order.vector_layout(order, (4, 3))
-    assert found is not None
-    assert (found[0].tolist(), found[1].tolist()) == ([3, 0, 2, 1], [1, 0, 2])
+    layout = stream_order.vector_layout(order, (4, 3))
+    assert layout is not None
+    assert (layout[0].tolist(), layout[1].tolist()) == ([3, 0, 2, 1], [1, 0, 2])
     for i in range(len(order)):
         for j in range(i):
-            other = order.copy()
-            other[[i, j]] = order[[j, i]]
-            assert stream_order.vector_layout(other, (4, 3)) is None
+            exchanged = order.copy()
+            exchanged[[i, j]] = order[[j, i]]
+            assert stream_order.vector_layout(exchanged, (4, 3)) is None

@@ -95,13 +95,13 @@ def _quantize_linear(**changes: Any) -> QuantizeLinear:
 
 
 def _requantize(**changes: Any) -> Requantize:
-    one = const(1, 2, I64)
-    return replace(Requantize(Convention.FLOOR, one, one, one, one, INT8, "int8"), **changes)
+    ones = const(1, 2, I64)
+    return replace(Requantize(Convention.FLOOR, ones, ones, ones, ones, INT8, "int8"), **changes)
 
 
 def _trunc(**changes: Any) -> Trunc:
-    one = const(1, 2)
-    return replace(Trunc(one, one, one, one, one, INT8, Rounding.FLOOR), **changes)
+    ones = const(1, 2)
+    return replace(Trunc(ones, ones, ones, ones, ones, INT8, Rounding.FLOOR), **changes)
 
 
 PAIR = Pair(PairOp.ADD, INT8, "int8", (1.0, 1.0, 2.0), (0, 0, 0))
@@ -167,9 +167,13 @@ BROKEN: dict[str, tuple[Model, str]] = {
     "concat axis": (_with_op("concat", 3, Concat(2)), "axis"),
     "concat shapes": (_with_op("concat", 3, Concat(0)), "shape"),
     "concat of two forms": (
-        model_of(IMG, (quant(4), IMG, (0,)), (Reshape(), (1, 32), (1,)), (Concat(0), IMG, (1, 2))), "shapes",
+        model_of(IMG, (quant(4), IMG, (0,)), (Reshape(), (1, 32), (1,)), (Concat(0), IMG, (1, 2))),
+        "shapes",
     ),
-    "binary shapes": (model_of(V, (quant(2), V, (0,)), (Reshape(), (4, 1), (1,)), (Binary(BinaryKind.ADD), V, (1, 2))), "shapes"),
+    "binary shapes": (
+        model_of(V, (quant(2), V, (0,)), (Reshape(), (4, 1), (1,)), (Binary(BinaryKind.ADD), V, (1, 2))),
+        "shapes",
+    ),
     "argmax shape": (_with_op("argmax", 2, ArgMax(False)), "shape"),
     # weights
     "weight columns": (_with_op("linear", 2, _linear(3, 5)), "weight"),
@@ -180,7 +184,12 @@ BROKEN: dict[str, tuple[Model, str]] = {
     "kernel": (_with_op("conv", 2, _conv(weight=np.ones((2, 3, 2, 2), I64))), "weight"),
     "groups": (_with_op("conv", 2, _conv(groups=3)), "groups"),
     "zero point of a convolution": (
-        chain_of(IMG, (ConvInteger(_conv().weight, np.zeros(3, I64), Window((3, 3)), 1), (1, 2, 2, 2)), dtype="int8", out="int32"),
+        chain_of(
+            IMG,
+            (ConvInteger(_conv().weight, np.zeros(3, I64), Window((3, 3)), 1), (1, 2, 2, 2)),
+            dtype="int8",
+            out="int32",
+        ),
         "zero_point",
     ),
     "integers for a convolution": (
@@ -195,7 +204,8 @@ BROKEN: dict[str, tuple[Model, str]] = {
     "pads": (_with_op("pool", 2, Pool(Reduction.MAX, Window((2, 2), (2, 2), pads=(-1, 0, 0, 0)))), "pads"),
     "window too large": (_with_op("conv", 2, _conv(Window((3, 3), dilations=(2, 1)))), "window"),
     "a window of pads": (
-        chain_of(IMG, (Pool(Reduction.MAX, Window((2, 2), (2, 2), pads=(2, 0, 0, 0))), (1, 3, 2, 2)), quant(4)), "pads",
+        chain_of(IMG, (Pool(Reduction.MAX, Window((2, 2), (2, 2), pads=(2, 0, 0, 0))), (1, 3, 2, 2)), quant(4)),
+        "pads",
     ),
     "border": (chain_of(IMG, (Pad((-1, 0, 0, 0), 0.0), (1, 3, 4, 2)), quant(4)), "Pad.pads"),
     "border value": (chain_of(IMG, (Pad((1, 0, 0, 0), float("nan")), (1, 5, 4, 2)), quant(4)), "Pad.value"),
@@ -213,14 +223,18 @@ BROKEN: dict[str, tuple[Model, str]] = {
     "function of integers": (chain_of(V, Activation("Tanh"), quant(2), dtype="int8"), "Activation input"),
     "function": (chain_of(V, Activation("Nothing"), quant(2)), "Activation.kind"),
     "parameter": (chain_of(V, Activation("HardSigmoid", float("inf")), quant(2)), "Activation"),
-    "joined dtypes": (model_of(V, (quant(2), V, (0,)), (_quantize_linear(), V, (0,)), (Binary(BinaryKind.ADD), V, (1, 2))), "dtypes"),
+    "joined dtypes": (
+        model_of(V, (quant(2), V, (0,)), (_quantize_linear(), V, (0,)), (Binary(BinaryKind.ADD), V, (1, 2))),
+        "dtypes",
+    ),
     "packed floats": (model_of(V, (quant(2), V, (0,)), (Pack(), V, (1, 1)), out="uint16"), "dtype of a Pack"),
     "condition": (_with_op("select", 1, Add(const(1, 2))), "Select condition"),
     "select dtypes": (_with_op("select", 2, Select((None, const(1, 2, I64), None))), "dtypes of a Select"),
     "select constant": (_with_op("select", 2, Select((None, const([1, 2, 3], 2), None))), "Select yes"),
     "where condition": (chain_of(V, Where(((), (), ())), quant(2)), "Where condition"),
     "where dtypes": (
-        chain_of(V, Where(((Compare(Relation.LESS, const(0, 2)),), (Cast("int8"),), ())), quant(2)), "dtypes of Where",
+        chain_of(V, Where(((Compare(Relation.LESS, const(0, 2)),), (Cast("int8"),), ())), quant(2)),
+        "dtypes of Where",
     ),
     "chains": (chain_of(V, BinaryOf(BinaryKind.ADD, ((),)), quant(2)), "BinaryOf.ways"),
     "dtypes of both": (chain_of(V, BinaryOf(BinaryKind.ADD, ((Cast("int8"),), ())), quant(2)), "dtypes of BinaryOf"),
@@ -236,22 +250,46 @@ BROKEN: dict[str, tuple[Model, str]] = {
     "zero point of a trunc": (chain_of(V, _trunc(out_zero_point=const(np.inf, 2))), "Trunc zero point"),
     "no thresholds": (chain_of(V, MultiThreshold(np.zeros((0, 1, 1), F32), 1.0, 0.0)), "MultiThreshold.thresholds"),
     "threshold scale": (chain_of(V, MultiThreshold(np.zeros((1, 1, 1), F32), 0.0, 0.0)), "MultiThreshold output"),
-    "zero point dtype": (chain_of(V, _quantize_linear(zero_point=const(0, 2)), out="int8"), "QuantizeLinear.zero_point"),
+    "zero point dtype": (
+        chain_of(V, _quantize_linear(zero_point=const(0, 2)), out="int8"),
+        "QuantizeLinear.zero_point",
+    ),
     "type of codes": (chain_of(V, _quantize_linear(type=IntType(0, 255)), out="int8"), "type of codes"),
     "dtype of codes": (chain_of(V, _quantize_linear(dtype="bool")), "dtype of codes"),
     "shift": (chain_of(V, _requantize(shift=const(63, 2, I64)), dtype="int32", out="int8"), "Requantize.shift"),
-    "multiplier": (chain_of(V, _requantize(multiplier=const(1, 2)), dtype="int32", out="int8"), "Requantize.multiplier"),
-    "largest": (_with_op("minifloat", 1, FloatQuant(const(1, 2), 3, -2, 7.51, True, Rounding.ROUND)), "FloatQuant.largest"),
-    "mantissa": (_with_op("minifloat", 1, FloatQuant(const(1, 2), -1, -2, 8.0, True, Rounding.ROUND)), "FloatQuant.mantissa"),
+    "multiplier": (
+        chain_of(V, _requantize(multiplier=const(1, 2)), dtype="int32", out="int8"),
+        "Requantize.multiplier",
+    ),
+    "largest": (
+        _with_op("minifloat", 1, FloatQuant(const(1, 2), 3, -2, 7.51, True, Rounding.ROUND)),
+        "FloatQuant.largest",
+    ),
+    "mantissa": (
+        _with_op("minifloat", 1, FloatQuant(const(1, 2), -1, -2, 8.0, True, Rounding.ROUND)),
+        "FloatQuant.mantissa",
+    ),
     "fixed add of int32": (replace(LEGAL["fixed add"], input_dtype="int32"), "FixedAdd input"),
     "fixed add constant": (_with_op("fixed add", 1, FixedAdd(const(200, 2, I64), True, ADD)), "FixedAdd.other"),
     # pairs
     "pair of one input": (replace(TWO, second_input=None), "input of a Pair"),
-    "two inputs without a pair": (replace(chain_of(V, Dequantize(const(1, 2), const(0, 2, I64)), dtype="int8"), second_input="z"), "first step"),
-    "pair scales": (replace(TWO, steps=(replace(TWO.steps[0], op=replace(PAIR, scales=(1.0, 0.0, 1.0))),)), "Pair.scales"),
-    "pair parameters": (replace(TWO, steps=(replace(TWO.steps[0], op=replace(PAIR, kind=PairOp.FIXED)),)), "Pair.fixed"),
-    "pair dtype": (replace(TWO, steps=(replace(TWO.steps[0], op=replace(PAIR, dtype="int16")),), output_dtype="int16"), "Pair.dtype"),
-}  # fmt: skip
+    "two inputs without a pair": (
+        replace(chain_of(V, Dequantize(const(1, 2), const(0, 2, I64)), dtype="int8"), second_input="z"),
+        "first step",
+    ),
+    "pair scales": (
+        replace(TWO, steps=(replace(TWO.steps[0], op=replace(PAIR, scales=(1.0, 0.0, 1.0))),)),
+        "Pair.scales",
+    ),
+    "pair parameters": (
+        replace(TWO, steps=(replace(TWO.steps[0], op=replace(PAIR, kind=PairOp.FIXED)),)),
+        "Pair.fixed",
+    ),
+    "pair dtype": (
+        replace(TWO, steps=(replace(TWO.steps[0], op=replace(PAIR, dtype="int16")),), output_dtype="int16"),
+        "Pair.dtype",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -263,9 +301,9 @@ def test_a_broken_model_is_named(name: str) -> None:
 def test_every_violation_is_reported() -> None:
     model = _with_op("linear", 1, quant(2, scale=0))
     model = replace(model, steps=(*model.steps[:2], replace(model.steps[2], op=quant(2, scale=-1))))
-    found = verify_model(model)
-    assert [v.location for v in found] == ["step 1 's1' (IntQuant)", "step 3 's3' (IntQuant)"]
-    assert str(found[0]) == "step 1 's1' (IntQuant): IntQuant.scale is [[0.]]; expected finite and greater than 0."
+    violations = verify_model(model)
+    assert [v.location for v in violations] == ["step 1 's1' (IntQuant)", "step 3 's3' (IntQuant)"]
+    assert str(violations[0]) == "step 1 's1' (IntQuant): IntQuant.scale is [[0.]]; expected finite and greater than 0."
 
 
 # --------------------------------------------------------------------------- graphs
@@ -276,8 +314,13 @@ def graph_of(model: Model, kind: str = "codes", bits: int = 8) -> Graph:
 
 
 def _int8_pack() -> Model:
-    wide = QuantizeLinear(const(1, 2), const(0, 2, I64), INT8, "int8")
-    steps = ((wide, V, (0,)), (replace(wide, scale=const(2, 2)), V, (0,)), (Pack(), V, (1, 2)), (PAIR, V, (3,)))
+    quantizer = QuantizeLinear(const(1, 2), const(0, 2, I64), INT8, "int8")
+    steps = (
+        (quantizer, V, (0,)),
+        (replace(quantizer, scale=const(2, 2)), V, (0,)),
+        (Pack(), V, (1, 2)),
+        (PAIR, V, (3,)),
+    )
     return model_of(V, *steps, out="int8")
 
 
@@ -293,23 +336,31 @@ GRAPHS: dict[str, Graph] = {
     "conv": graph_of(_padded(Window((3, 3), pads=(1, 1, 1, 1)))),
     "max": graph_of(chain_of(IMG, CHANNEL, (Pool(Reduction.MAX, Window((2, 2), (2, 2))), (1, 2, 2, 2)), quant(4))),
     "sum": graph_of(
-        chain_of(IMG, quant(4), (Pool(Reduction.SUM, Window((2, 2), (2, 2), pads=(1, 1, 1, 1))), (1, 3, 3, 2)), quant(4))
+        chain_of(
+            IMG, quant(4), (Pool(Reduction.SUM, Window((2, 2), (2, 2), pads=(1, 1, 1, 1))), (1, 3, 3, 2)), quant(4)
+        )
     ),
-    "slice": graph_of(chain_of(IMG, CHANNEL, (Slice(((0, 1, 1), (0, 4, 1), (0, 4, 1), (1, 2, 1))), (1, 4, 4, 1)), quant(4))),
+    "slice": graph_of(
+        chain_of(IMG, CHANNEL, (Slice(((0, 1, 1), (0, 4, 1), (0, 4, 1), (1, 2, 1))), (1, 4, 4, 1)), quant(4))
+    ),
     "repeat": graph_of(chain_of(IMG, quant(4), (Repeat(2, 1), (1, 8, 4, 2)), quant(4))),
     "border": graph_of(chain_of(IMG, quant(4), (Pad((1, 0, 0, 0), 0.0), (1, 5, 4, 2)), quant(4))),
     "view": graph_of(chain_of(IMG, CHANNEL, (Transpose((0, 3, 1, 2)), (1, 2, 4, 4)), quant(4))),
     "concat": graph_of(
-        model_of(V, (quant(2), V, (0,)), (quant(2, 0.5), V, (1,)), (Concat(1), (1, 8), (1, 2)), (quant(2), (1, 8), (3,)))
+        model_of(
+            V, (quant(2), V, (0,)), (quant(2, 0.5), V, (1,)), (Concat(1), (1, 8), (1, 2)), (quant(2), (1, 8), (3,))
+        )
     ),
     "binary": graph_of(
-        model_of(V, (quant(2), V, (0,)), (quant(2, 0.5), V, (0,)), (Binary(BinaryKind.ADD), V, (1, 2)), (quant(2), V, (3,))),
+        model_of(
+            V, (quant(2), V, (0,)), (quant(2, 0.5), V, (0,)), (Binary(BinaryKind.ADD), V, (1, 2)), (quant(2), V, (3,))
+        ),
         "fixed",
     ),
     "pack": graph_of(_int8_pack(), "float32"),
     "argmax": graph_of(LEGAL["argmax"]),
     "trunc": graph_of(chain_of(V, quant(2), _trunc(type=None, divisor=const(4, 2))), "float32"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -324,18 +375,20 @@ def _with(name: str, kind: type, **changes: Any) -> Callable[[], Graph]:
     """A legal graph with other fields in its first layer of that kind; `result_` changes the result's fields, and what
     reads it, so that the layer alone is wrong."""
 
-    def made() -> Graph:
+    def broken() -> Graph:
         graph = GRAPHS[name]
         at = next(n for n, layer in enumerate(graph.layers) if isinstance(layer, kind))
         layer: Any = graph.layers[at]
-        own = {key.removeprefix("result_"): value for key, value in changes.items() if key.startswith("result_")}
-        rest = {key: value for key, value in changes.items() if not key.startswith("result_")}
-        layer = replace(layer, **rest, result=replace(layer.result, **own))
+        result_changes = {
+            key.removeprefix("result_"): value for key, value in changes.items() if key.startswith("result_")
+        }
+        layer_changes = {key: value for key, value in changes.items() if not key.startswith("result_")}
+        layer = replace(layer, **layer_changes, result=replace(layer.result, **result_changes))
         layers = [*graph.layers[:at], layer, *graph.layers[at + 1 :]]
         output = layer.result if at == len(layers) - 1 else graph.output
         return replace(graph, layers=tuple(layers), output=output)
 
-    return made
+    return broken
 
 
 def _source(name: str, kind: type, **changes: Any) -> Callable[[], Graph]:
@@ -348,13 +401,13 @@ def _changed(name: str, **changes: Any) -> Callable[[], Graph]:
     return lambda: replace(GRAPHS[name], **changes)
 
 
-def _again(name: str) -> Callable[[], Graph]:
+def _with_layer_after(name: str) -> Callable[[], Graph]:
     """A second layer of the last one's name."""
 
-    def made() -> Graph:
+    def broken() -> Graph:
         graph = GRAPHS[name]
         last: Any = graph.layers[-1]
-        more = Map(
+        added_layer = Map(
             last.name,
             (),
             quant(2),
@@ -362,9 +415,9 @@ def _again(name: str) -> Callable[[], Graph]:
             replace(last.result, encoding=Affine(const(0.25, 2), const(0, 2))),
             (len(graph.layers),),
         )
-        return replace(graph, layers=(*graph.layers, more), output=more.result)
+        return replace(graph, layers=(*graph.layers, added_layer), output=added_layer.result)
 
-    return made
+    return broken
 
 
 def _dead() -> Graph:
@@ -383,17 +436,26 @@ BROKEN_GRAPHS: dict[str, tuple[Callable[[], Graph], str]] = {
     "source type": (_source("linear", Linear, type=IntType(-8, 7)), "source.type"),
     "source encoding": (_source("linear", Linear, encoding=Affine(const(0.3, 2), const(0, 2))), "source.encoding"),
     "output": (_changed("linear", output=GRAPHS["linear"].input), "output.shape"),
-    "names": (_again("linear"), "names of layers"),
+    "names": (_with_layer_after("linear"), "names of layers"),
     # values
     "scale of 0": (_with("linear", Map, result_encoding=Affine(const(0, 2), const(0, 2))), "Affine.scale"),
     "infinite scale": (_with("linear", Map, result_encoding=Affine(const(np.inf, 2), const(0, 2))), "Affine.scale"),
-    "constants too large": (_with("linear", Map, result_encoding=Affine(const([1, 2], 2), const(0, 2))), "Affine.scale"),
+    "constants too large": (
+        _with("linear", Map, result_encoding=Affine(const([1, 2], 2), const(0, 2))),
+        "Affine.scale",
+    ),
     "long scale": (_with("linear", Linear, result_encoding=FLOAT), "Accumulator.scale"),
     "factor": (_with("linear", Linear, result_encoding=replace(FLOAT, factor=0)), "Accumulator.factor"),
     "offset": (_with("linear", Linear, result_encoding=replace(FLOAT, offset=np.zeros((1, 1)))), "Accumulator.offset"),
     "inexact": (_with("linear", Linear, result_encoding=replace(FLOAT, factor=1 << 50)), "code * factor + offset"),
-    "dtype of numbers": (_with("linear", Linear, result_encoding=IntegerEncoding("bool", np.zeros((1, 1), I64))), "IntegerEncoding.dtype"),
-    "integer offset": (_with("linear", Linear, result_encoding=IntegerEncoding("int32", np.zeros((1, 1)))), "IntegerEncoding.offset"),
+    "dtype of numbers": (
+        _with("linear", Linear, result_encoding=IntegerEncoding("bool", np.zeros((1, 1), I64))),
+        "IntegerEncoding.dtype",
+    ),
+    "integer offset": (
+        _with("linear", Linear, result_encoding=IntegerEncoding("int32", np.zeros((1, 1)))),
+        "IntegerEncoding.offset",
+    ),
     "wide fixed point": (_changed("fixed", input=replace(GRAPHS["fixed"].input, type=IntType(0, 1 << 53))), "type"),
     "keys": (_changed("float", input=replace(GRAPHS["float"].input, type=IntType(-1, 5))), "type"),
     # maps
@@ -420,35 +482,56 @@ BROKEN_GRAPHS: dict[str, tuple[Callable[[], Graph], str]] = {
     # windows and moves
     "max pad": (_with("max", Pooling, pad=0), "pad"),
     "max type": (_with("max", Pooling, result_type=IntType(-128, 128)), "result.type"),
-    "max encoding": (_with("max", Pooling, result_encoding=Affine(const([0.5, 0.25], 4), const(0, 4))), "result.encoding"),
+    "max encoding": (
+        _with("max", Pooling, result_encoding=Affine(const([0.5, 0.25], 4), const(0, 4))),
+        "result.encoding",
+    ),
     "max shape": (_with("max", Pooling, result_shape=(1, 2, 3, 2)), "shape"),
     "sum type": (_with("sum", Pooling, result_type=IntType(-128, 127)), "result.type"),
     "sum pad": (_with("sum", Pooling, pad=3), "pad"),
     "sum encoding": (_with("sum", Pooling, result_encoding=Fixed(2)), "result.encoding"),
-    "slice encoding": (_with("slice", Rearrange, result_encoding=Affine(const(0.25, 4), const(0, 4))), "result.encoding"),
+    "slice encoding": (
+        _with("slice", Rearrange, result_encoding=Affine(const(0.25, 4), const(0, 4))),
+        "result.encoding",
+    ),
     "slice type": (_with("slice", Rearrange, result_type=IntType(0, 1)), "result.type"),
     "repeat shape": (_with("repeat", Rearrange, result_shape=(1, 4, 8, 2)), "shape"),
-    "repeat encoding": (_with("repeat", Rearrange, result_encoding=Affine(const(0.3, 4), const(0, 4))), "result.encoding"),
+    "repeat encoding": (
+        _with("repeat", Rearrange, result_encoding=Affine(const(0.3, 4), const(0, 4))),
+        "result.encoding",
+    ),
     "border code": (_with("border", Rearrange, pad=7), "pad"),
     "concat type": (_with("concat", Concatenation, result_type=IntType(-128, 126)), "result.type"),
-    "concat encoding": (_with("concat", Concatenation, result_encoding=Affine(const(0.25, 2), const(0, 2))), "result.encoding"),
+    "concat encoding": (
+        _with("concat", Concatenation, result_encoding=Affine(const(0.25, 2), const(0, 2))),
+        "result.encoding",
+    ),
     "concat axis": (_with("concat", Concatenation, axis=0), "shape"),
     "view permutation": (_with("view", View, op=Transpose((0, 1, 1, 2))), "Transpose.perm"),
     "view size": (_with("view", View, op=Reshape(), result_shape=(1, 2, 4, 5)), "Reshape"),
-    "view encoding": (_with("view", View, result_encoding=Affine(np.full((1, 1, 1, 1), 0.25, F32), const(0, 4))), "result.encoding"),
+    "view encoding": (
+        _with("view", View, result_encoding=Affine(np.full((1, 1, 1, 1), 0.25, F32), const(0, 4))),
+        "result.encoding",
+    ),
     "packed type": (_with("pack", PackBytes, result_type=IntType(0, 255)), "result.type"),
-    "packed encoding": (_with("pack", PackBytes, result_encoding=IntegerEncoding("int32", np.zeros((1, 1), I64))), "result.encoding"),
+    "packed encoding": (
+        _with("pack", PackBytes, result_encoding=IntegerEncoding("int32", np.zeros((1, 1), I64))),
+        "result.encoding",
+    ),
     # the host
     "encode": (_changed("linear", encode=quant(2, 0.5)), "result.encoding"),
     "input port": (_changed("linear", encode=None), "encoding"),
     "head": (_changed("float", head=(replace(GRAPHS["float"].tail[0], shape=(4, 1)),)), "shape"),
-    "tail dtype": (_changed("float", tail=(replace(GRAPHS["float"].tail[0], op=Mul(const(2, 2, np.float64))),)), "dtype of Mul"),
+    "tail dtype": (
+        _changed("float", tail=(replace(GRAPHS["float"].tail[0], op=Mul(const(2, 2, np.float64))),)),
+        "dtype of Mul",
+    ),
     "tail shape": (_changed("argmax", tail=(replace(LEGAL["moves"].steps[2], shape=(1,)),)), "shape after the tail"),
     "index": (_changed("argmax", output_is_index=False), "output_is_index"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BROKEN_GRAPHS)
 def test_a_broken_graph_is_named(name: str) -> None:
-    made, field = BROKEN_GRAPHS[name]
-    assert field in {v.field for v in verify_graph(made())}
+    make_graph, field = BROKEN_GRAPHS[name]
+    assert field in {v.field for v in verify_graph(make_graph())}

@@ -35,7 +35,10 @@ REAL: dict[str, tuple[Function, Function]] = {
         lambda x, a, b: x / (1 + mp.exp(-mp.sqrt(8 / mp.pi) * (x + mpf("0.044715") * x**3))),
         lambda x, a, b: x / (1 + np.exp(-np.sqrt(8 / Long(math.pi)) * (x + x**3 * 44715 / 1000000))),
     ),
-    "Elu": (lambda x, a, b: x if x >= 0 else a * mp.expm1(max(x, -1000)), lambda x, a, b: np.where(x >= 0, x, a * np.expm1(x))),
+    "Elu": (
+        lambda x, a, b: x if x >= 0 else a * mp.expm1(max(x, -1000)),
+        lambda x, a, b: np.where(x >= 0, x, a * np.expm1(x)),
+    ),
     "Celu": (
         lambda x, a, b: x if x >= 0 else a * mp.expm1(max(x / a, -1000)),
         lambda x, a, b: np.where(x >= 0, x, a * np.expm1(x / Long(a))),
@@ -55,18 +58,25 @@ REAL: dict[str, tuple[Function, Function]] = {
     "Softsign": (lambda x, a, b: x / (1 + abs(x)), lambda x, a, b: x / (1 + np.abs(x))),
     "Reciprocal": (lambda x, a, b: 1 / x, lambda x, a, b: 1 / x),
     "Pow": (lambda x, a, b: mp.power(x, a), lambda x, a, b: np.power(x, a)),
-}  # fmt: skip
+}
 #: What is at minus and plus infinity; alpha and beta are positive.
 LIMITS: dict[str, Callable[[float, float], tuple[float, float]]] = {
-    "Exp": lambda a, b: (0, np.inf), "Log": lambda a, b: (np.nan, np.inf), "Tanh": lambda a, b: (-1, 1),
-    "Sigmoid": lambda a, b: (0, 1), "Erf": lambda a, b: (-1, 1), "Gelu": lambda a, b: (0, np.inf),
-    "GeluTanh": lambda a, b: (0, np.inf), "Elu": lambda a, b: (-a, np.inf), "Selu": lambda a, b: (-a * b, np.inf),
-    "Celu": lambda a, b: (-a, np.inf), "Mish": lambda a, b: (0, np.inf),
-    "Softplus": lambda a, b: (0, np.inf), "Softsign": lambda a, b: (-1, 1), "Reciprocal": lambda a, b: (0, 0),
-    "Pow": lambda a, b: (
-        math.pow(-math.inf, a) if a == int(a) else math.nan, math.pow(math.inf, a)
-    ),
-}  # fmt: skip
+    "Exp": lambda a, b: (0, np.inf),
+    "Log": lambda a, b: (np.nan, np.inf),
+    "Tanh": lambda a, b: (-1, 1),
+    "Sigmoid": lambda a, b: (0, 1),
+    "Erf": lambda a, b: (-1, 1),
+    "Gelu": lambda a, b: (0, np.inf),
+    "GeluTanh": lambda a, b: (0, np.inf),
+    "Elu": lambda a, b: (-a, np.inf),
+    "Selu": lambda a, b: (-a * b, np.inf),
+    "Celu": lambda a, b: (-a, np.inf),
+    "Mish": lambda a, b: (0, np.inf),
+    "Softplus": lambda a, b: (0, np.inf),
+    "Softsign": lambda a, b: (-1, 1),
+    "Reciprocal": lambda a, b: (0, 0),
+    "Pow": lambda a, b: (math.pow(-math.inf, a) if a == int(a) else math.nan, math.pow(math.inf, a)),
+}
 #: Halfway between two float16; the even one is above.
 TIE = 1 + 3 * 2.0**-11
 PARAMETERS: dict[str, list[tuple[float, float]]] = {
@@ -105,10 +115,12 @@ def middles(y: Array) -> tuple[Array, Array]:
     """Halfway from y to the number below, and above; beyond the largest one goes on as if there were no end."""
     with np.errstate(over="ignore"):
         below, above = (np.nextafter(y, y.dtype.type(end)).astype(Long) for end in (-np.inf, np.inf))
-    largest, wide = Long(np.finfo(y.dtype).max), y.astype(Long)
+    largest, long_values = Long(np.finfo(y.dtype).max), y.astype(Long)
     step = largest - Long(np.nextafter(np.finfo(y.dtype).max, y.dtype.type(0)))
-    wide, below, above = (np.where(np.isinf(v), np.sign(v) * (largest + step), v) for v in (wide, below, above))
-    low, high = (wide + below) / 2, (wide + above) / 2
+    long_values, below, above = (
+        np.where(np.isinf(v), np.sign(v) * (largest + step), v) for v in (long_values, below, above)
+    )
+    low, high = (long_values + below) / 2, (long_values + above) / 2
     return np.where(y == -np.inf, -np.inf, low), np.where(y == np.inf, np.inf, high)
 
 
@@ -119,9 +131,9 @@ def wrong(kind: str, x: Array, y: Array, alpha: float, beta: float, exactly: int
     """
     low, high = middles(y)
     with np.errstate(all="ignore"):
-        near = np.asarray(REAL[kind][1](x.astype(Long), Long(alpha), Long(beta)))
-        margin = np.abs(near) * Long(2.0**-40)
-        good = (near - margin > low) & (near + margin < high)
+        reference = np.asarray(REAL[kind][1](x.astype(Long), Long(alpha), Long(beta)))
+        margin = np.abs(reference) * Long(2.0**-40)
+        good = (reference - margin > low) & (reference + margin < high)
     good[np.random.default_rng(len(x)).choice(len(x), min(exactly, len(x)), replace=False)] = False
     even = y.view(f"u{y.dtype.itemsize}") & 1 == 0
     mp.prec = 1600  # e^-1000 beside 1
@@ -137,8 +149,8 @@ def defined(kind: str, x: Array, alpha: float) -> Array:
     if kind in ("Log", "Reciprocal"):
         return x > 0 if kind == "Log" else x != 0
     if kind == "Pow":
-        whole = alpha == int(alpha)
-        return (x > 0) | ((x < 0) & whole) | ((x == 0) & (alpha >= 0))
+        is_integer = alpha == int(alpha)
+        return (x > 0) | ((x < 0) & is_integer) | ((x == 0) & (alpha >= 0))
     return np.ones(x.shape, np.bool_)
 
 
@@ -154,9 +166,9 @@ def test_correctly_rounded(kind: str, alpha: float, beta: float) -> None:
         limits = LIMITS[kind](alpha, beta)
         with np.errstate(over="ignore"):
             for end, limit in zip((-np.inf, np.inf), limits, strict=True):
-                found = y[x == end]
-                assert len(found)
-                assert np.array_equal(found, np.full(len(found), limit, x.dtype), equal_nan=True)
+                results = y[x == end]
+                assert len(results)
+                assert np.array_equal(results, np.full(len(results), limit, x.dtype), equal_nan=True)
         real = np.isfinite(x)
         inside = real & defined(kind, x, alpha)
         assert not np.isfinite(y[real & ~inside]).any()
@@ -173,20 +185,22 @@ def test_float64() -> None:
     for kind, alpha, beta in CASES:
         y = values(kind, x, alpha, beta)
         inside = defined(kind, x, alpha) & np.isfinite(y)
-        for argument, found in zip(x[inside][::7], y[inside][::7], strict=True):
+        for argument, result in zip(x[inside][::7], y[inside][::7], strict=True):
             value = REAL[kind][0](mpf(float(argument)), mpf(alpha), mpf(beta))
-            unit = mpf(float(np.spacing(np.abs(found))))
-            assert abs(value - mpf(float(found))) <= unit / 2, (kind, alpha, argument)
+            unit = mpf(float(np.spacing(np.abs(result))))
+            assert abs(value - mpf(float(result))) <= unit / 2, (kind, alpha, argument)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_monotone_between_turning_points(kind: str) -> None:
     """On every float16, and on float32 at random, near turning points and around zero and infinity."""
     r = np.random.default_rng(11)
-    near = [0x80000000, KEY_NEG_INF + 40, KEY_POS_INF - 40]
-    near += [(p := np.float32(t).view(np.int32), 0x7FFFFFFF - (p & 0x7FFFFFFF))[1] for t in (-0.75179154, -0.75246143)]
+    centers = [0x80000000, KEY_NEG_INF + 40, KEY_POS_INF - 40]
+    centers += [
+        (p := np.float32(t).view(np.int32), 0x7FFFFFFF - (p & 0x7FFFFFFF))[1] for t in (-0.75179154, -0.75246143)
+    ]
     keys = np.concatenate(
-        [r.integers(KEY_NEG_INF, KEY_POS_INF + 1, 40000), *(n + np.arange(-2000, 2000) for n in near)]
+        [r.integers(KEY_NEG_INF, KEY_POS_INF + 1, 40000), *(n + np.arange(-2000, 2000) for n in centers)]
     )
     single = key_to_float(np.unique(np.clip(keys, KEY_NEG_INF, KEY_POS_INF)))
     half = np.sort(all_halves()[~np.isnan(all_halves())])
@@ -196,8 +210,8 @@ def test_monotone_between_turning_points(kind: str) -> None:
         for alpha, beta in PARAMETERS[kind] if kind == "Pow" else pairs if kind in varied else [(0, 0)]:
             turns = turning_points(kind, alpha, beta, x.dtype)
             if turns is None:
-                known = kind == "HardSwish" or (kind, x.dtype, beta) == ("HardSigmoid", np.float16, 1e9)
-                assert known or (kind == "Celu" and not alpha > 0)
+                expected_unknown = kind == "HardSwish" or (kind, x.dtype, beta) == ("HardSigmoid", np.float16, 1e9)
+                assert expected_unknown or (kind == "Celu" and not alpha > 0)
                 continue
             y = values(kind, x, alpha, beta)
             piece = sum((x >= np.float64(t)).astype(int) for t in turns) if turns else np.zeros(len(x), int)

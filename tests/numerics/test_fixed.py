@@ -41,9 +41,9 @@ def test_rounding_table(mode: Rounding) -> None:
 def test_float_rounding_equals_qonnx(mode: Rounding) -> None:
     rng = np.random.default_rng(int(mode))
     x = rng.integers(0, 1 << 32, 1 << 20, dtype=np.uint32).view(np.float32)
-    near = (np.arange(-4096, 4096) / 16).astype(np.float32)
+    sixteenths = (np.arange(-4096, 4096) / 16).astype(np.float32)
     edge = np.array([0.49999997, -0.49999997, 8388609, -8388609, 8388607.5], np.float32)
-    x = np.concatenate([x[np.isfinite(x)], near, np.nextafter(near, np.float32(9)), edge])
+    x = np.concatenate([x[np.isfinite(x)], sixteenths, np.nextafter(sixteenths, np.float32(9)), edge])
     assert np.array_equal(round_float(x, mode), resolve_rounding_mode(mode.name)(x))
 
 
@@ -65,14 +65,14 @@ def test_names_in_any_case() -> None:
 @given(st.integers(-(2**50), 2**50), st.floats(2.0**-60, 2.0**30, width=32), st.floats(2.0**-20, 2.0**20, width=32))
 def test_product_is_rounded_once(integer: int, a: float, b: float) -> None:
     scale = np.float64(a) * np.float64(b)
-    got = float(product_to_float32(np.array([integer]), scale)[0])
+    rounded = float(product_to_float32(np.array([integer]), scale)[0])
     exact = Fraction(integer) * Fraction(float(scale))
-    below, above = (float(np.nextafter(np.float32(got), np.float32(d))) for d in (-np.inf, np.inf))
-    error = abs(Fraction(got) - exact)
-    for other in (below, above):
-        assert error <= abs(Fraction(other) - exact)
-        if error == abs(Fraction(other) - exact) and other != got:
-            assert np.float32(got).view(np.uint32) % 2 == 0
+    below, above = (float(np.nextafter(np.float32(rounded), np.float32(d))) for d in (-np.inf, np.inf))
+    error = abs(Fraction(rounded) - exact)
+    for neighbour in (below, above):
+        assert error <= abs(Fraction(neighbour) - exact)
+        if error == abs(Fraction(neighbour) - exact) and neighbour != rounded:
+            assert np.float32(rounded).view(np.uint32) % 2 == 0
 
 
 def test_product_avoids_double_rounding() -> None:
@@ -84,9 +84,16 @@ def test_product_avoids_double_rounding() -> None:
 
 @pytest.mark.parametrize(
     "bits,signed,narrow,lo,hi",
-    [(8, True, True, -127, 127), (8, False, True, 0, 254), (2, True, False, -2, 1), (32, True, True, -(2**31), 2**31 - 1),
-     (25, False, False, 0, 2**25 - 1), (32, False, True, 0, 2**32 - 1), (1, False, False, 0, 1)],
-)  # fmt: skip
+    [
+        (8, True, True, -127, 127),
+        (8, False, True, 0, 254),
+        (2, True, False, -2, 1),
+        (32, True, True, -(2**31), 2**31 - 1),
+        (25, False, False, 0, 2**25 - 1),
+        (32, False, True, 0, 2**32 - 1),
+        (1, False, False, 0, 1),
+    ],
+)
 def test_quantizer_bounds(bits: int, signed: bool, narrow: bool, lo: int, hi: int) -> None:
     assert int_type(bits, signed, narrow) == IntType(lo, hi)
 

@@ -15,13 +15,13 @@ from hlsgen.numerics.normalization import bounds, moments, normalized, reciproca
 def slow_root(total: Fraction) -> tuple[int, int]:
     """By comparing squares with the middles of neighbours."""
     m, e = math.frexp(1 / math.sqrt(float(total)))
-    whole, exponent = int(m * 2**24), e - 24
+    mantissa, exponent = int(m * 2**24), e - 24
     unit = total * Fraction(2) ** (2 * exponent)
-    while Fraction(2 * whole + 1) ** 2 * unit <= 4:
-        whole += 1
-    while Fraction(2 * whole - 1) ** 2 * unit > 4:
-        whole -= 1
-    return (whole >> 1, exponent + 1) if whole == 1 << 24 else (whole, exponent)
+    while Fraction(2 * mantissa + 1) ** 2 * unit <= 4:
+        mantissa += 1
+    while Fraction(2 * mantissa - 1) ** 2 * unit > 4:
+        mantissa -= 1
+    return (mantissa >> 1, exponent + 1) if mantissa == 1 << 24 else (mantissa, exponent)
 
 
 def addend_of(rng: np.random.Generator) -> Fraction:
@@ -44,8 +44,8 @@ def test_many_roots_at_once_are_the_same() -> None:
         addend = addend_of(rng)
         some = np.append((2 ** rng.uniform(0, 40, 3000)).astype(np.int64), 0)
         m, e = reciprocal_roots(some, addend)
-        found = list(zip(m.tolist(), e.tolist(), strict=True))
-        assert found == [reciprocal_root(int(v), addend) for v in some]
+        roots = list(zip(m.tolist(), e.tolist(), strict=True))
+        assert roots == [reciprocal_root(int(v), addend) for v in some]
 
 
 def test_powers_of_two_and_ties() -> None:
@@ -64,11 +64,11 @@ def test_rows_are_the_rounded_product_of_exact_numbers(centered: bool) -> None:
         q[0] = q[0, 0]
         addend = addend_of(rng)
         element, moment = moments(q, centered)
-        most = bounds(centered, length, lo, hi, addend)
-        assert np.abs(element).max() <= most.element
-        assert moment.max() <= most.moment
+        row_bounds = bounds(centered, length, lo, hi, addend)
+        assert np.abs(element).max() <= row_bounds.element
+        assert moment.max() <= row_bounds.moment
         result = normalized(q, centered, addend)
-        assert np.abs(result).max() <= most.result
+        assert np.abs(result).max() <= row_bounds.result
         for row, a, v in zip(result, element, moment, strict=True):
             m, e = reciprocal_root(int(v), addend)
             exact = [exact_numbers.nearest_float32(int(x) * m * Fraction(2) ** e) for x in a]
@@ -83,11 +83,11 @@ def test_bounds_are_reached(centered: bool) -> None:
         grid = np.meshgrid(*[np.arange(lo, hi + 1)] * length)
         q = np.stack([g.ravel() for g in grid], axis=-1)
         element, moment = moments(q, centered)
-        most = bounds(centered, length, lo, hi, Fraction(1, 1000))
-        assert np.abs(element).max() == most.element
-        assert moment.max() == most.moment
+        row_bounds = bounds(centered, length, lo, hi, Fraction(1, 1000))
+        assert np.abs(element).max() == row_bounds.element
+        assert moment.max() == row_bounds.moment
         largest = np.abs(normalized(q, centered, Fraction(1, 1000))).max()
-        assert largest <= most.result <= largest * 1.0001
+        assert largest <= row_bounds.result <= largest * 1.0001
 
 
 def test_moments_of_more_than_64_bits() -> None:
@@ -95,7 +95,7 @@ def test_moments_of_more_than_64_bits() -> None:
     q = np.random.default_rng(4).integers(-(1 << 23), 1 << 23, (3, 1024))
     q[1], q[2, ::2] = (1 << 23) - 1, -(1 << 23)
     for centered in (False, True):
-        found = normalized(q, centered, Fraction(1, 1000))
+        results = normalized(q, centered, Fraction(1, 1000))
         rows = exact_numbers.Exact(q, Fraction(1), None)
         exact = exact_numbers.normalized(rows, centered, Fraction(1, 1000 << 20))
-        assert np.array_equal(found, exact)
+        assert np.array_equal(results, exact)

@@ -51,8 +51,8 @@ def upgraded(code: int, zero_point: int, scale: int) -> int:
 
 def narrowed(value: int, shift: int, bits: int) -> int:
     """vnsrsr: shift right, round, saturate."""
-    quotient, rest = divmod(value, 2**shift)
-    if 2 * rest > 2**shift or (2 * rest == 2**shift and quotient % 2 == 1):
+    quotient, remainder = divmod(value, 2**shift)
+    if 2 * remainder > 2**shift or (2 * remainder == 2**shift and quotient % 2 == 1):
         quotient += 1
     return saturated(quotient, bits)
 
@@ -101,9 +101,9 @@ def test_all_pairs_of_codes(make: Callable[[random.Random], Set]) -> None:
     rng = random.Random(make.__name__)
     for _ in range(25):
         p = make(rng)
-        got = quantized_add(A, B, *p)
-        assert got.dtype == np.int8
-        assert got.tolist() == all_pairs(p), p
+        codes = quantized_add(A, B, *p)
+        assert codes.dtype == np.int8
+        assert codes.tolist() == all_pairs(p), p
 
 
 def test_every_shift_and_mixed_parameters() -> None:
@@ -112,8 +112,8 @@ def test_every_shift_and_mixed_parameters() -> None:
     rows = [(*rng.choice([extreme_set, visible_set])(rng)[:6], shift) for shift in range(-128, 128) for _ in range(120)]
     codes = [rng.choice([-128, -127, -1, 0, 1, 126, 127]) for _ in range(2 * len(rows))]
     a, b = codes[::2], codes[1::2]
-    got = quantized_add(a, b, *(list(column) for column in zip(*rows, strict=True)))
-    assert got.tolist() == [steps(x, y, p) for x, y, p in zip(a, b, rows, strict=True)]
+    sums = quantized_add(a, b, *(list(column) for column in zip(*rows, strict=True)))
+    assert sums.tolist() == [steps(x, y, p) for x, y, p in zip(a, b, rows, strict=True)]
 
 
 def split(total: int) -> tuple[int, int, Set]:
@@ -179,18 +179,24 @@ def test_operator_is_checked_inferred_and_evaluated() -> None:
         proto = model(["N", 256], ["N", 256], Parameters(*p))
         checker.check_model(proto, full_check=True)
         assert quantized_add_parameters(proto.graph.node[0]) == Parameters(*p)
-        (got,) = ReferenceEvaluator(proto, new_ops=OPERATORS).run(
+        (codes,) = ReferenceEvaluator(proto, new_ops=OPERATORS).run(
             None, {"a": A.astype(np.int8).reshape(256, 256), "b": B.astype(np.int8).reshape(256, 256)}
         )
-        assert got.dtype == np.int8
-        assert got.ravel().tolist() == all_pairs(p)
+        assert codes.dtype == np.int8
+        assert codes.ravel().tolist() == all_pairs(p)
 
 
 @pytest.mark.parametrize(
     "a, b, c",
-    [(["N", 3], ["N", 3], "Nx3"), ([4, 3], ["N", None], "4x3"), ([None, 3], ["M", 3], "Mx3"), ([], [], "scalar"),
-     (None, [2, 3], "2x3"), ([5, 1], None, "5x1")],
-)  # fmt: skip
+    [
+        (["N", 3], ["N", 3], "Nx3"),
+        ([4, 3], ["N", None], "4x3"),
+        ([None, 3], ["M", 3], "Mx3"),
+        ([], [], "scalar"),
+        (None, [2, 3], "2x3"),
+        ([5, 1], None, "5x1"),
+    ],
+)
 def test_shape_inference(a: Shape, b: Shape, c: str) -> None:
     proto = shape_inference.infer_shapes(model(a, b, Parameters(0, 0, 0, 1, 1, 1, 0)), strict_mode=True)
     assert helper.printable_value_info(proto.graph.output[0]) == f"%c[INT8, {c}]"
@@ -203,11 +209,11 @@ def test_shape_inference_rejects() -> None:
             shape_inference.infer_shapes(model(a, b, p), strict_mode=True)
     for attribute, short in ATTRIBUTES.items():
         proto = model([2], [2], p)
-        (found,) = (entry for entry in proto.graph.node[0].attribute if entry.name == attribute)
-        found.i = BOUNDS[short][1] + 1
+        (attribute_proto,) = (entry for entry in proto.graph.node[0].attribute if entry.name == attribute)
+        attribute_proto.i = BOUNDS[short][1] + 1
         with pytest.raises(shape_inference.InferenceError, match=attribute):
             shape_inference.infer_shapes(proto, strict_mode=True)
-        proto.graph.node[0].attribute.remove(found)
+        proto.graph.node[0].attribute.remove(attribute_proto)
         with pytest.raises(checker.ValidationError, match=attribute):
             checker.check_model(proto)
         with pytest.raises(ValueError, match=attribute):
@@ -218,16 +224,16 @@ def test_shape_inference_rejects() -> None:
 
 def test_evaluator_rejects_other_types_and_shapes() -> None:
     run = ReferenceEvaluator(model([2], [2], Parameters(0, 0, 0, 1, 1, 1, 0)), new_ops=OPERATORS).run
-    with pytest.raises(ValueError, match="int8, not uint8"):
+    with pytest.raises(ValueError, match="int8 operands, not uint8"):
         run(None, {"a": np.zeros(2, np.uint8), "b": np.zeros(2, np.uint8)})
     with pytest.raises(ValueError, match="one shape"):
         run(None, {"a": np.zeros((2, 2), np.int8), "b": np.zeros(2, np.int8)})
 
 
 @pytest.mark.sweep
-def test_interpreter_ends_in_peace() -> None:
+def test_interpreter_ends_without_errors() -> None:
     """A schema with a Python function must be gone before the interpreter is."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", "import hlsgen.frontend.domain_hlsgen"], capture_output=True, text=True
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (completed.returncode, completed.stderr) == (0, "")

@@ -21,14 +21,14 @@ def exact_sum(scales: tuple[float, float, float], zeros: tuple[int, int, int], i
     bottom = ratio_a.denominator * ratio_b.denominator
     first = [int(ratio_a * bottom) * (code - zeros[0]) for code in CODES]
     second = [int(ratio_b * bottom) * (code - zeros[1]) for code in CODES]
-    before, after = (zeros[2], 0) if inside else (0, zeros[2])
-    found = []
+    zero_before, zero_after = (zeros[2], 0) if inside else (0, zeros[2])
+    codes = []
     for x in first:
         for y in second:
-            quotient, rest = divmod(x + y + before * bottom, bottom)
-            quotient += 2 * rest > bottom or (2 * rest == bottom and quotient % 2 == 1)
-            found.append(max(-128, min(127, quotient + after)))
-    return found
+            quotient, remainder = divmod(x + y + zero_before * bottom, bottom)
+            quotient += 2 * remainder > bottom or (2 * remainder == bottom and quotient % 2 == 1)
+            codes.append(max(-128, min(127, quotient + zero_after)))
+    return codes
 
 
 def random_quantization(rng: random.Random, kind: int = 0) -> tuple[tuple[float, float, float], tuple[int, int, int]]:
@@ -55,13 +55,13 @@ def test_derived_add_is_within_its_bound() -> None:
     rng = random.Random(8)
     for k in range(180):
         scales, zeros = random_quantization(rng, k % 3)
-        found = derived(scales, zeros)
-        bound = greatest_error(found, *scales)
+        parameters = derived(scales, zeros)
+        bound = greatest_error(parameters, *scales)
         assert bound < Fraction(1, 2)
         assert bound == greatest_error(derived(scales, zeros, round_first=True), *scales)
         y = (scales[0] * (A - zeros[0]) + scales[1] * (B - zeros[1])) / scales[2]
         want = np.clip(np.rint(y + zeros[2]), -128, 127)
-        off = np.abs(found.apply(A, B) - want)
+        off = np.abs(parameters.apply(A, B) - want)
         to_tie = np.abs(y - np.floor(y) - 0.5)
         assert off.max() <= 1
         assert (to_tie[off > 0] <= float(bound) + 1e-9).all()
@@ -72,7 +72,7 @@ def test_nothing_comes_closer(seed: int) -> None:
     """Every so and shift, with both neighbours of the exact multipliers, in exact fractions."""
     rng = random.Random(seed)
     scales, zeros = random_quantization(rng)
-    found = greatest_error(derived(scales, zeros), *scales)
+    least_error = greatest_error(derived(scales, zeros), *scales)
     ratios = [Fraction(s) / Fraction(scales[2]) for s in scales[:2]]
     corners = list(product(*((-128 - zero, 127 - zero) for zero in zeros[:2])))
     for so, shift in product(range(1, 256), range(-3, 32)):
@@ -84,7 +84,12 @@ def test_nothing_comes_closer(seed: int) -> None:
             if max(s0, s1) > 65535 or max(abs(s0 * u + s1 * v) for u, v in corners) * so * 2 ** max(-shift, 0) >= 2**31:
                 continue
             e, f = s0 * unit - ratios[0], s1 * unit - ratios[1]
-            assert max(abs(e * u + f * v) for u, v in corners) >= found * (1 - Fraction(1, 10**9)), (s0, s1, so, shift)
+            assert max(abs(e * u + f * v) for u, v in corners) >= least_error * (1 - Fraction(1, 10**9)), (
+                s0,
+                s1,
+                so,
+                shift,
+            )
 
 
 @pytest.mark.parametrize("round_first", [False, True])
@@ -96,8 +101,8 @@ def test_powers_of_two_are_exact(exponents: tuple[int, int], round_first: bool) 
     for odd in (1, 1, 3, 11):
         scales = (2.0 ** exponents[0] * odd * 0.75, 2.0 ** exponents[1] * 0.75, 0.75)
         zeros = (rng.randint(-128, 127), rng.randint(-128, 127), rng.choice([-127, -3, 1, 2, 0, 77, 127]))
-        found = derived(scales, zeros, round_first=round_first)
-        assert found.apply(A, B).tolist() == exact_sum(scales, zeros, inside=not round_first)
+        parameters = derived(scales, zeros, round_first=round_first)
+        assert parameters.apply(A, B).tolist() == exact_sum(scales, zeros, inside=not round_first)
 
 
 def test_large_ratio_stays_in_bounds() -> None:

@@ -65,11 +65,13 @@ def check_runs(model: onnx.ModelProto, feeds: dict[str, Any], folder: Path) -> N
     graph = hlsgen.check(folder / "m.onnx").graph
     count = len(next(iter(feeds.values())))
     x = reference.pack_inputs(graph, feeds) if len(feeds) > 1 else reference.frames_of(graph, feeds["x"])
-    got = reference.run_output(graph, reference.encode_input(graph, x))
-    given = reference.named_outputs(graph, got) if graph.model.outputs else {"y": reference.decode_output(graph, got)}
+    codes = reference.run_output(graph, reference.encode_input(graph, x))
+    outputs_by_name = (
+        reference.named_outputs(graph, codes) if graph.model.outputs else {"y": reference.decode_output(graph, codes)}
+    )
     for n in range(count):
-        wanted = ort.run(model, {name: values[n : n + 1] for name, values in feeds.items()})
-        for result, values in zip(wanted, given.values(), strict=True):
+        expected = ort.run(model, {name: values[n : n + 1] for name, values in feeds.items()})
+        for result, values in zip(expected, outputs_by_name.values(), strict=True):
             assert np.array_equal(values[n].ravel(), result.ravel()), n
 
 
@@ -117,7 +119,7 @@ def test_two_inputs(tmp_path: Path) -> None:
 
 
 def test_an_annotation_of_floats(tmp_path: Path) -> None:
-    """INT8 is what the input holds, not what LayerNormalization makes of it."""
+    """INT8 is the type of the input, not of LayerNormalization's result."""
     model = parsed("float[1, 2, 4, 4] x", "uint8[?] y", "r = LayerNormalization(x, g) y = QuantizeLinear(r, s, z)")
     note = onnx.TensorAnnotation(tensor_name="x")
     note.quant_parameter_tensor_names.add(key="finn_datatype", value="INT8")
@@ -138,10 +140,12 @@ def test_an_annotation_of_floats(tmp_path: Path) -> None:
         ("r = Softmax(x)", False),
     ],
 )
-def test_what_keeps_the_numbers(body: str, kept: bool, tmp_path: Path) -> None:
-    more = "w4 = ConstantOfShape<value = float[1] {7}>(shape) half4 = ConstantOfShape<value = float[1] {300}>(shape)"
-    text = f"shape = Constant<value_ints = [1, 1, 4, 4]>() {more} {body} y = QuantizeLinear(r, s, z)"
+def test_what_keeps_the_numbers(body: str, keeps: bool, tmp_path: Path) -> None:
+    host_constants = (
+        "w4 = ConstantOfShape<value = float[1] {7}>(shape) half4 = ConstantOfShape<value = float[1] {300}>(shape)"
+    )
+    text = f"shape = Constant<value_ints = [1, 1, 4, 4]>() {host_constants} {body} y = QuantizeLinear(r, s, z)"
     model = parsed("float[1, 2, 4, 4] x", "uint8[?] y", text)
     onnx.save(model, tmp_path / "m.onnx")
     (step,) = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(input="codes")).graph.head
-    assert keep_type([step.op], IntType(-128, 127), 0, 32) is kept
+    assert keep_type([step.op], IntType(-128, 127), 0, 32) is keeps

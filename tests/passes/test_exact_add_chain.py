@@ -27,9 +27,10 @@ Array = NDArray[Any]
 
 
 CASES: dict[str, tuple[list[float], str]] = {
-    "powers of two": ([0.25, 0.125, 0.5], "Add Add"), "sums of layers": ([0, 0, 0], "Add Sub"),
+    "powers of two": ([0.25, 0.125, 0.5], "Add Add"),
+    "sums of layers": ([0, 0, 0], "Add Sub"),
     "a layer and two": ([0, 0.25, 0.125], "Add Add"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -37,8 +38,8 @@ def test_codes_of_the_executor(name: str, tmp_path: Path) -> None:
     scales, ops = CASES[name]
     model = network(scales, ops, 0.5)
     x = samples(60)
-    got = reference.evaluate(checked(model, tmp_path).graph, x).reshape(len(x), -1)
-    assert np.array_equal(got, Qonnx(model)(x))
+    outputs = reference.evaluate(checked(model, tmp_path).graph, x).reshape(len(x), -1)
+    assert np.array_equal(outputs, Qonnx(model)(x))
 
 
 @pytest.mark.cases(1)
@@ -61,8 +62,8 @@ def test_one_float_scale(ops: str, tmp_path: Path) -> None:
     total = sum(sign * code for sign, code in zip(signs, codes, strict=True))
     real = np.array([np.float32(float(Fraction(int(t)) * Fraction(float(scale)))) for t in total.ravel()], np.float32)
     want = np.clip(np.rint(real / np.float32(0.4)), -64, 63).astype(np.float32) * np.float32(0.4)
-    got = reference.evaluate(checked(model, tmp_path).graph, x).reshape(len(x), -1)
-    assert np.array_equal(got.ravel(), want)
+    outputs = reference.evaluate(checked(model, tmp_path).graph, x).reshape(len(x), -1)
+    assert np.array_equal(outputs.ravel(), want)
 
 
 @pytest.mark.sim
@@ -84,13 +85,13 @@ Steps = list[tuple[ir.Op, ir.Shape, tuple[int, ...]]]
 V = (1, 4)
 
 
-def sum_of(scales: list[Any], *, between: list[ir.Op] | None = None, behind: int = 1) -> ir.Model:
+def sum_of(scales: list[Any], *, between: list[ir.Op] | None = None, extra_ops_on: int = 1) -> ir.Model:
     """Quantized tensors added up, the third and fifth subtracted; operations behind one of them, a quantizer behind all."""
     steps: Steps = [(quant(2, scale), V, (0,)) for scale in scales]
     terms = list(range(1, len(scales) + 1))
     for op in between or []:
-        steps.append((op, V, (terms[behind - 1],)))
-        terms[behind - 1] = len(steps)
+        steps.append((op, V, (terms[extra_ops_on - 1],)))
+        terms[extra_ops_on - 1] = len(steps)
     total = terms[0]
     for n, value in enumerate(terms[1:], 2):
         kind = BinaryKind.SUB if n > 2 and n % 2 else BinaryKind.ADD
@@ -124,14 +125,14 @@ def test_random_models_are_exact_sums() -> None:
         assert exact_sums(graph) == len(scales) - 1
         x = rng.normal(0, 4, (16, *V)).astype(np.float32)
         codes = reference.encode_input(graph, x)
-        got = reference.decode_output(graph, reference.run_layers(graph, codes)[-1]).ravel()
-        for number, given in enumerate(x.ravel()):
+        outputs = reference.decode_output(graph, reference.run_layers(graph, codes)[-1]).ravel()
+        for number, input_value in enumerate(x.ravel()):
             total = Fraction((-added if seed % 4 == 1 else added) if seed % 2 else 0)
             for n, scale in enumerate(scales, 1):
-                code = max(-128, min(127, int(np.round(np.float32(given) / np.float32(scale)))))
+                code = max(-128, min(127, int(np.round(np.float32(input_value) / np.float32(scale)))))
                 total += (-1 if n > 2 and n % 2 else 1) * code * Fraction(scale)
-            wanted = max(-128, min(127, round(float(np.float32(float(total))) / 0.5))) * 0.5
-            assert got[number] == wanted, (seed, number)
+            expected = max(-128, min(127, round(float(np.float32(float(total))) / 0.5))) * 0.5
+            assert outputs[number] == expected, (seed, number)
 
 
 def test_it_fires_for_inner_sums() -> None:

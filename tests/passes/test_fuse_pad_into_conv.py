@@ -1,4 +1,4 @@
-"""A Pad in front of a convolution becomes its padding, where both mean the same."""
+"""A Pad before a convolution becomes its padding if both have the same value."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ from hlsgen.passes.fuse_pad_into_conv import into_convolutions
 
 
 def layers(model: onnx.ModelProto, tmp_path: Path) -> tuple[Convolution, list[Rearrange]]:
-    """The convolution, and what only moves elements."""
+    """The convolution, and the layers that only move elements."""
     onnx.save(model, tmp_path / "net.onnx")
     graph = hlsgen.check(tmp_path / "net.onnx", hlsgen.Options(target_cycles=100)).graph
-    (found,) = (layer for layer in graph.layers if isinstance(layer, Convolution))
-    return found, [layer for layer in graph.layers if isinstance(layer, Rearrange)]
+    (convolution,) = (layer for layer in graph.layers if isinstance(layer, Convolution))
+    return convolution, [layer for layer in graph.layers if isinstance(layer, Rearrange)]
 
 
 @pytest.mark.parametrize("between", [False, True])
 def test_zeros(between: bool, tmp_path: Path) -> None:
-    """Not where a quantizer stands between, which may change the border, too."""
+    """Not if a quantizer is between, which may change the border, too."""
     b = Builder(7, True, 4)
     x = b.quant(b.input(1, 2, 5, 6))
     x = replace(x, name=b.node("Pad", x.name, b.const([0, 0, 1, 0, 0, 0, 2, 3], np.int64)), shape=(1, 2, 8, 9))
     x = b.quant(x) if between else x
     x = b.quant(b.conv(x, 3, kernel_shape=[3, 3], pads=[0, 1, 0, 1]))
-    convolution, rest = layers(b.model(x), tmp_path)
+    convolution, rearranges = layers(b.model(x), tmp_path)
     assert convolution.window.pads == ((0, 1, 0, 1) if between else (1, 1, 2, 4))
-    assert bool(rest) == between
+    assert bool(rearranges) == between
 
 
 @pytest.mark.sim
@@ -61,9 +61,13 @@ def test_zero_points(value: int, tmp_path: Path) -> None:
     """ConvInteger pads with its zero point."""
     rng = np.random.default_rng(1)
     constants = {
-        "pads": np.array([0, 0, 1, 1, 0, 0, 1, 1]), "value": np.int8(value), "zero": np.int8(3),
-        "w": rng.integers(-8, 8, (3, 2, 3, 3)).astype(np.int8), "s": np.float32(0.01), "z": np.int8(0),
-    }  # fmt: skip
+        "pads": np.array([0, 0, 1, 1, 0, 0, 1, 1]),
+        "value": np.int8(value),
+        "zero": np.int8(3),
+        "w": rng.integers(-8, 8, (3, 2, 3, 3)).astype(np.int8),
+        "s": np.float32(0.01),
+        "z": np.int8(0),
+    }
     nodes = [
         helper.make_node("Pad", ["x", "pads", "value"], ["p"]),
         helper.make_node("ConvInteger", ["p", "w", "zero"], ["c"]),
@@ -73,20 +77,22 @@ def test_zero_points(value: int, tmp_path: Path) -> None:
     ]
     constants["one"] = np.float32(1)
     graph = helper.make_graph(
-        nodes, "net", [helper.make_tensor_value_info("x", TensorProto.INT8, [1, 2, 4, 4])],
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.INT8, [1, 2, 4, 4])],
         [helper.make_tensor_value_info("y", TensorProto.INT8, [1, 3, 4, 4])],
         [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
-    )  # fmt: skip
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    convolution, rest = layers(model, tmp_path)
+    convolution, rearranges = layers(model, tmp_path)
     assert convolution.window.pads == ((1, 1, 1, 1) if value == 3 else (0, 0, 0, 0))
-    assert bool(rest) == (value != 3)
+    assert bool(rearranges) == (value != 3)
     assert convolution.pad == (3 if value == 3 else 0)
     x = rng.integers(-128, 128, (20, 1, 2, 4, 4)).astype(np.int8)
     ones = onnx.reference.ReferenceEvaluator(model)
-    wanted = np.concatenate([ones.run(None, {"x": frame})[0] for frame in x])
+    expected = np.concatenate([ones.run(None, {"x": frame})[0] for frame in x])
     hlsgen.build(tmp_path / "net.onnx", tmp_path / "out", hlsgen.Options(target_cycles=100))
-    np.testing.assert_array_equal(hlsgen.run(tmp_path / "out", x[:, 0]), wanted)
+    np.testing.assert_array_equal(hlsgen.run(tmp_path / "out", x[:, 0]), expected)
 
 
 # --------------------------------------------------------------------------- random Models
@@ -98,10 +104,10 @@ def random_model(seed: int, value: float, integer: bool) -> Model:
     height, width, c, outputs = (int(n) for n in rng.integers(2, 6, 4))
     dtype = "int8" if integer else "float32"
     pads = tuple(int(n) for n in rng.integers(0, 3, 4))
-    own = tuple(int(n) for n in rng.integers(0, 2, 4))
+    conv_pads = tuple(int(n) for n in rng.integers(0, 2, 4))
     kernel = int(rng.integers(1, height + 1)), int(rng.integers(1, width + 1))
     padded = (1, height + pads[0] + pads[2], width + pads[1] + pads[3], c)
-    window = Window(kernel, (int(rng.integers(1, 3)), 1), (1, 1), own)  # type: ignore[arg-type]
+    window = Window(kernel, (int(rng.integers(1, 3)), 1), (1, 1), conv_pads)  # type: ignore[arg-type]
     weight = rng.integers(-8, 8, (outputs, *kernel, c))
     scale = 2.0 ** rng.integers(-3, 3, outputs)
     conv: Op = Conv(weight, scale.astype(np.float32), window, 1)
@@ -119,10 +125,10 @@ def random_model(seed: int, value: float, integer: bool) -> Model:
 def test_random_models_keep_their_values(integer: bool) -> None:
     for seed in range(30):
         model = random_model(seed, 0.0, integer)
-        made = into_convolutions(model)
-        assert [type(step.op) for step in made.steps] == [ConvInteger if integer else Conv]
+        rewritten = into_convolutions(model)
+        assert [type(step.op) for step in rewritten.steps] == [ConvInteger if integer else Conv]
         x = np.round(frames(model, seed)).astype(model.input_dtype)
-        assert (evaluate(made, x) == evaluate(model, x)).all(), seed
+        assert (evaluate(rewritten, x) == evaluate(model, x)).all(), seed
 
 
 IMAGE = (1, 4, 4, 2)
@@ -152,9 +158,9 @@ CONV = (Conv(ONES, np.ones(2, np.float32), Window((3, 3)), 1), IMAGE)
     ],
 )
 def test_it_does_not_fire(model: Model) -> None:
-    made = into_convolutions(model)
-    assert [type(step.op) for step in made.steps] == [type(step.op) for step in model.steps]
-    assert [step.op for step in made.steps] == [step.op for step in model.steps]
+    rewritten = into_convolutions(model)
+    assert [type(step.op) for step in rewritten.steps] == [type(step.op) for step in model.steps]
+    assert [step.op for step in rewritten.steps] == [step.op for step in model.steps]
 
 
 def test_another_user_keeps_the_pad() -> None:
@@ -166,7 +172,7 @@ def test_another_user_keeps_the_pad() -> None:
         (Pool(Reduction.MAX, Window((3, 3))), IMAGE, (3,)),
         (Binary(BinaryKind.ADD), IMAGE, (2, 4)),
     )
-    made = into_convolutions(model)
-    assert [type(s.op).__name__ for s in made.steps] == ["Pad", "Conv", "Pad", "Pool", "Binary"]
+    rewritten = into_convolutions(model)
+    assert [type(s.op).__name__ for s in rewritten.steps] == ["Pad", "Conv", "Pad", "Pool", "Binary"]
     x = np.round(frames(model, 0))
-    assert (evaluate(made, x) == evaluate(model, x)).all()
+    assert (evaluate(rewritten, x) == evaluate(model, x)).all()

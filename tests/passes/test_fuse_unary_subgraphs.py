@@ -124,15 +124,29 @@ def quantized_gate(n: Net) -> None:
 PARTS: dict[str, Part] = {
     f.__name__: f
     for f in (
-        silu, mish, gelu, gelu_first_half, gelu_tanh, gelu_cube, hard_swish, hard_swish_sigmoid, tanhshrink, softplus,
-        hardshrink, hardshrink_inside, threshold, constants_only, mask, quantized_gate,
+        silu,
+        mish,
+        gelu,
+        gelu_first_half,
+        gelu_tanh,
+        gelu_cube,
+        hard_swish,
+        hard_swish_sigmoid,
+        tanhshrink,
+        softplus,
+        hardshrink,
+        hardshrink_inside,
+        threshold,
+        constants_only,
+        mask,
+        quantized_gate,
     )
 } | {
     "celu": lambda n: n.then("Celu", alpha=0.5),
     "mish_operator": lambda n: n.then("Mish"),
     "shrink": lambda n: n.then("Shrink", lambd=0.5, bias=0.25),
     "thresholded": lambda n: n.then("ThresholdedRelu", alpha=0.25),
-}  # fmt: skip
+}
 
 
 def network(part: Part, columns: int = 6, rows: int = 3, bits: float = 5.0) -> onnx.ModelProto:
@@ -153,12 +167,12 @@ def test_codes_of_the_executor(name: str, tmp_path: Path) -> None:
     build = checked(model, tmp_path)
     assert [type(layer) for layer in build.graph.layers] == [Linear, Map]
     x = samples(60)
-    got = reference.evaluate(build.graph, x).reshape(len(x), -1)
-    assert np.array_equal(got, Qonnx(model)(x))
+    outputs = reference.evaluate(build.graph, x).reshape(len(x), -1)
+    assert np.array_equal(outputs, Qonnx(model)(x))
 
 
 @pytest.mark.parametrize("name", ["silu", "hardshrink"])
-def test_before_the_first_and_behind_the_last_quantizer(name: str, tmp_path: Path) -> None:
+def test_before_the_first_and_after_the_last_quantizer(name: str, tmp_path: Path) -> None:
     """The host computes what stands there."""
     n = Net((1, 6))
     PARTS[name](n)
@@ -167,8 +181,8 @@ def test_before_the_first_and_behind_the_last_quantizer(name: str, tmp_path: Pat
     build = checked(newer(n.model()), tmp_path)
     assert len(build.graph.head) == len(build.graph.tail) == 1
     x = samples(40)
-    got = reference.evaluate(build.graph, x).reshape(len(x), -1)
-    assert np.allclose(got, Qonnx(newer(n.model()))(x), rtol=1e-6, atol=0)
+    outputs = reference.evaluate(build.graph, x).reshape(len(x), -1)
+    assert np.allclose(outputs, Qonnx(newer(n.model()))(x), rtol=1e-6, atol=0)
 
 
 def function(build: hlsgen.Build) -> StepFunction:
@@ -212,8 +226,8 @@ def test_hardware(name: str, tmp_path: Path) -> None:
 def test_two_quantized_branches_stay_two(tmp_path: Path) -> None:
     n = Net((1, 6)).quant(2.0**-3, bits=5.0)
     x = n.last
-    left = n.then("Relu").quant(2.0**-2, bits=4.0).last
-    n.node("Tanh", x).quant(2.0**-3, bits=4.0).node("Add", left, n.last).quant(2.0**-2, bits=4.0)
+    branch = n.then("Relu").quant(2.0**-2, bits=4.0).last
+    n.node("Tanh", x).quant(2.0**-3, bits=4.0).node("Add", branch, n.last).quant(2.0**-2, bits=4.0)
     build = checked(newer(n.model()), tmp_path)
     assert any(isinstance(layer, BinaryMap) for layer in build.graph.layers)
 
@@ -230,7 +244,7 @@ def test_where_of_two_tensors_is_refused(tmp_path: Path) -> None:
 
 
 def test_random_models_keep_their_values() -> None:
-    """Two chains on one tensor, joined or selected, in front of a quantizer."""
+    """Two chains on one tensor, combined or selected, before a quantizer."""
     for seed in range(40):
         rng = np.random.default_rng(seed)
         shape = (1, 3, 4)
@@ -251,14 +265,21 @@ def test_random_models_keep_their_values() -> None:
             steps.append((ir.Select(fixed), shape, inputs))
         steps.append((random_quant(rng, 3, 4), shape, (len(steps),)))
         model = ir.Model(
-            "m", "x", shape, "float32", True, None,
-            tuple(ir.Step(f"s{n}", *step) for n, step in enumerate(steps)), "y", "float32",
-        )  # fmt: skip
-        made = fuse_unary_subgraphs.functions_of_one(model)
-        assert len(made.steps) == 2
-        assert not any(isinstance(step.op, ir.Binary | ir.Select) for step in made.steps)
+            "m",
+            "x",
+            shape,
+            "float32",
+            True,
+            None,
+            tuple(ir.Step(f"s{n}", *step) for n, step in enumerate(steps)),
+            "y",
+            "float32",
+        )
+        fused = fuse_unary_subgraphs.functions_of_one(model)
+        assert len(fused.steps) == 2
+        assert not any(isinstance(step.op, ir.Binary | ir.Select) for step in fused.steps)
         x = frames(model, seed)
-        assert (evaluate(made, x) == evaluate(model, x)).all(), seed
+        assert (evaluate(fused, x) == evaluate(model, x)).all(), seed
 
 
 V = (1, 4)
@@ -270,15 +291,23 @@ ADDED = ir.Binary(BinaryKind.ADD)
     "model",
     [
         model_of(V, (quant(2), V, (0,)), (quant(2, 0.5), V, (0,)), (ADDED, V, (1, 2)), (quant(2), V, (3,))),
-        model_of(V, (ir.Reshape(), (4, 1), (0,)), (ir.Transpose((1, 0)), V, (1,)), (ADDED, V, (0, 2)), (quant(2), V, (3,))),
         model_of(
-            V, (MultiThreshold(const([1, 2], 2).reshape(2, 1, 1), 1.0, 0.0), V, (0,)), (ADDED, V, (0, 1)), (quant(2), V, (2,)),
+            V, (ir.Reshape(), (4, 1), (0,)), (ir.Transpose((1, 0)), V, (1,)), (ADDED, V, (0, 2)), (quant(2), V, (3,))
         ),
         model_of(
-            V, (ir.MatMul(np.eye(4, dtype=np.int64), np.ones(4, np.float32)), V, (0,)), (ADDED, V, (0, 1)), (quant(2), V, (2,)),
+            V,
+            (MultiThreshold(const([1, 2], 2).reshape(2, 1, 1), 1.0, 0.0), V, (0,)),
+            (ADDED, V, (0, 1)),
+            (quant(2), V, (2,)),
+        ),
+        model_of(
+            V,
+            (ir.MatMul(np.eye(4, dtype=np.int64), np.ones(4, np.float32)), V, (0,)),
+            (ADDED, V, (0, 1)),
+            (quant(2), V, (2,)),
         ),
     ],
     ids=["two quantized operands", "elements in another place", "thresholds on the way", "no elementwise operation"],
-)  # fmt: skip
+)
 def test_it_does_not_fire(model: ir.Model) -> None:
     assert fuse_unary_subgraphs.functions_of_one(model) is model

@@ -1,4 +1,4 @@
-"""What is collected for a tensor becomes few layers of the same values."""
+"""Pending operations of a tensor become few layers with the same values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def kinds(graph: Graph) -> list[str]:
 
 
 def outputs(graph: Graph, x: Array) -> Array:
-    """(frames, elements) of the last value behind the tail."""
+    """(frames, elements) of the last value after the tail."""
     codes = reference.encode_input(graph, x)
     y = reference.decode_output(graph, [codes, *reference.run_layers(graph, codes)][-1])
     return y.reshape(len(x), -1)
@@ -103,8 +103,8 @@ def test_an_assumed_value_has_no_layer() -> None:
     codes = Value(V, IntType(-128, 127), Affine(const(1, 2), const(0, 2)))
     builder = GraphBuilder(Collector(), codes)
     assumed = builder.assume(codes)
-    made = builder.fold_into_producer("m", assumed, [], quant(2))
-    assert (assumed.index, made.index, list(builder.layers)) == (1, 2, [2])
+    mapped = builder.fold_into_producer("m", assumed, [], quant(2))
+    assert (assumed.index, mapped.index, list(builder.layers)) == (1, 2, [2])
 
 
 def test_names_of_layers_differ() -> None:
@@ -130,20 +130,20 @@ INT8 = QuantizeLinear(const(1, 2), const(0, 2, np.int64), IntType(-128, 127), "i
     ids=["integers", "floats", "channels that differ", "behind something else", "a quantizer of floats"],
 )
 def test_bounds_inside_a_quantizer(op: QuantizeLinear | IntQuant, bounds: list[Op], type_: IntType, count: int) -> None:
-    found, taken = bounded(op, bounds)
-    assert isinstance(found, QuantizeLinear | IntQuant)
-    assert (found.type, taken) == (type_, count)
+    quantizer, bound_count = bounded(op, bounds)
+    assert isinstance(quantizer, QuantizeLinear | IntQuant)
+    assert (quantizer.type, bound_count) == (type_, count)
 
 
 def test_a_dequantizer_is_part_of_the_reading() -> None:
     """Codes of integers get a scale without a layer; not with a zero point that an encoding has already."""
     scale = Dequantize(const(0.5, 2), const(3, 2, np.int64))
-    given = Value(V, IntType(-128, 127), IntegerEncoding("int8", const(0, 2, np.int64)))
-    builder = GraphBuilder(Collector(), given)
-    found = builder.flush(PendingValue(0, given, (("d", scale),)))
-    assert isinstance(found.value.encoding, Affine)
-    assert not found.named_ops
-    moved = Value(V, given.type, IntegerEncoding("int8", const(1, 2, np.int64)))
-    kept = builder.flush(PendingValue(0, moved, (("d", scale),)))
-    assert kept.value is moved
-    assert len(kept.named_ops) == 1
+    source = Value(V, IntType(-128, 127), IntegerEncoding("int8", const(0, 2, np.int64)))
+    builder = GraphBuilder(Collector(), source)
+    flushed = builder.flush(PendingValue(0, source, (("d", scale),)))
+    assert isinstance(flushed.value.encoding, Affine)
+    assert not flushed.named_ops
+    moved = Value(V, source.type, IntegerEncoding("int8", const(1, 2, np.int64)))
+    unchanged = builder.flush(PendingValue(0, moved, (("d", scale),)))
+    assert unchanged.value is moved
+    assert len(unchanged.named_ops) == 1

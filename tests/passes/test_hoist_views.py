@@ -1,4 +1,4 @@
-"""Reshapes and transposes in front of elementwise operations: constants follow the elements."""
+"""Reshapes and transposes move before elementwise operations: constants follow the elements."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from hlsgen.passes.hoist_views import relabel
 SHAPES: list[Shape] = [(4, 6), (24,), (2, 2, 6), (4, 3, 2), (1, 4, 6), (6, 4), (8, 3), (2, 12, 1)]
 
 
-@pytest.mark.parametrize("before", SHAPES)
-@pytest.mark.parametrize("after", SHAPES)
-def test_reshaped_constants(before: Shape, after: Shape) -> None:
+@pytest.mark.parametrize("old_shape", SHAPES)
+@pytest.mark.parametrize("new_shape", SHAPES)
+def test_reshaped_constants(old_shape: Shape, new_shape: Shape) -> None:
     """Constants of every form: for all elements, along one axis, along some, for each element."""
-    x = np.arange(24.0).reshape(before)
-    for axes in range(1 << len(before)):
-        own = tuple(n if axes >> a & 1 else 1 for a, n in enumerate(before))
-        op = Add(np.arange(float(np.prod(own))).reshape(own))
-        made = relabel(op, Reshape(), before, after)
-        assert made.value.ndim == len(after)
-        assert (apply(made, x.reshape(after)) == apply(op, x).reshape(after)).all()
-        assert made.value.size == 1 or axes
+    x = np.arange(24.0).reshape(old_shape)
+    for axes in range(1 << len(old_shape)):
+        constant_shape = tuple(n if axes >> a & 1 else 1 for a, n in enumerate(old_shape))
+        op = Add(np.arange(float(np.prod(constant_shape))).reshape(constant_shape))
+        relabelled = relabel(op, Reshape(), old_shape, new_shape)
+        assert relabelled.value.ndim == len(new_shape)
+        assert (apply(relabelled, x.reshape(new_shape)) == apply(op, x).reshape(new_shape)).all()
+        assert relabelled.value.size == 1 or axes
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -38,12 +38,12 @@ def test_transposed_constants(seed: int) -> None:
     rng = np.random.default_rng(seed)
     shape = tuple(int(n) for n in rng.integers(1, 5, int(rng.integers(2, 5))))
     perm = tuple(int(p) for p in rng.permutation(len(shape)))
-    own = tuple(n if rng.random() < 0.5 else 1 for n in shape)
-    op = MultiThreshold(rng.normal(0, 1, (3, *own)), 1.0, 0.0)
+    constant_shape = tuple(n if rng.random() < 0.5 else 1 for n in shape)
+    op = MultiThreshold(rng.normal(0, 1, (3, *constant_shape)), 1.0, 0.0)
     x = rng.normal(0, 1, shape)
-    made = relabel(op, Transpose(perm), shape, tuple(shape[p] for p in perm))
-    assert made.thresholds.shape == (3, *(own[p] for p in perm))
-    assert (apply(made, x.transpose(perm)) == apply(op, x).transpose(perm)).all()
+    relabelled = relabel(op, Transpose(perm), shape, tuple(shape[p] for p in perm))
+    assert relabelled.thresholds.shape == (3, *(constant_shape[p] for p in perm))
+    assert (apply(relabelled, x.transpose(perm)) == apply(op, x).transpose(perm)).all()
 
 
 def test_constants_that_are_alike_stay_small() -> None:

@@ -28,35 +28,46 @@ def test_random_models_keep_their_values(axis: int, kind: BinaryKind) -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)
         shape, count = (1, 2, 3, 4), int(rng.integers(2, 4))
-        whole = tuple(n * count if a == axis else n for a, n in enumerate(shape))
+        concat_shape = tuple(n * count if a == axis else n for a, n in enumerate(shape))
         steps: Steps = [(random_op(rng, 4, 4), shape, (0,)) for _ in range(count)]
-        steps.append((Concat(axis), whole, tuple(range(1, count + 1))))
+        steps.append((Concat(axis), concat_shape, tuple(range(1, count + 1))))
         for _ in range(int(rng.integers(0, 3))):
-            steps.append((random_op(rng, 4, whole[-1]), whole, (len(steps),)))
+            steps.append((random_op(rng, 4, concat_shape[-1]), concat_shape, (len(steps),)))
         last = len(steps)
         steps += [(quant(4, 0.5 + n), shape, (0,)) for n in range(count)]
-        steps.append((Concat(axis), whole, tuple(range(last + 1, last + 1 + count))))
-        other = len(steps)
-        steps.append((Binary(kind), whole, (last, other) if seed % 2 else (other, last)))
-        steps.append((quant(4, 0.5), whole, (len(steps),)))
+        steps.append((Concat(axis), concat_shape, tuple(range(last + 1, last + 1 + count))))
+        operand = len(steps)
+        steps.append((Binary(kind), concat_shape, (last, operand) if seed % 2 else (operand, last)))
+        steps.append((quant(4, 0.5), concat_shape, (len(steps),)))
         model = model_of(shape, *steps)
-        made = move_past_binaries(model)
-        assert kinds(made)[-2:] == ["Concat", "IntQuant"]
-        assert kinds(made).count("Binary") == count
+        rewritten = move_past_binaries(model)
+        assert kinds(rewritten)[-2:] == ["Concat", "IntQuant"]
+        assert kinds(rewritten).count("Binary") == count
         x = frames(model, seed)
-        np.testing.assert_array_equal(evaluate(made, x), evaluate(model, x), str(seed))
+        np.testing.assert_array_equal(evaluate(rewritten, x), evaluate(model, x), str(seed))
 
 
-def joined(parts: tuple[Op, Op], *behind: Op) -> Model:
+def joined(parts: tuple[Op, Op], *following: Op) -> Model:
     steps: Steps = [*((op, V, (0,)) for op in parts), (Concat(1), WIDE, (1, 2)), (quant(2), V, (0,))]
     steps += [(Concat(1), WIDE, (4, 4)), (ADD, WIDE, (3, 5))]
-    steps += [(op, WIDE, (6 + n,)) for n, op in enumerate(behind)]
+    steps += [(op, WIDE, (6 + n,)) for n, op in enumerate(following)]
     return model_of(V, *steps)
 
 
 def test_it_fires_if_one_part_is_not_quantized() -> None:
-    made = move_past_binaries(joined((quant(2), MUL), quant(2)))
-    assert kinds(made) == ["IntQuant", "Mul", "IntQuant", "Concat", "Slice", "Binary", "Slice", "Binary", "Concat", "IntQuant"]  # fmt: skip
+    rewritten = move_past_binaries(joined((quant(2), MUL), quant(2)))
+    assert kinds(rewritten) == [
+        "IntQuant",
+        "Mul",
+        "IntQuant",
+        "Concat",
+        "Slice",
+        "Binary",
+        "Slice",
+        "Binary",
+        "Concat",
+        "IntQuant",
+    ]
 
 
 @pytest.mark.parametrize(

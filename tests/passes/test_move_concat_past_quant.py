@@ -27,26 +27,26 @@ def test_random_models_keep_their_values(axis: int) -> None:
         shape = (1, 2, 3, 4)
         count = int(rng.integers(2, 4))
         steps: Steps = [(random_op(rng, 4, 4), shape, (0,)) for _ in range(count)]
-        whole = tuple(n * count if a == axis else n for a, n in enumerate(shape))
-        steps.append((Concat(axis), whole, tuple(range(1, count + 1))))
+        concat_shape = tuple(n * count if a == axis else n for a, n in enumerate(shape))
+        steps.append((Concat(axis), concat_shape, tuple(range(1, count + 1))))
         for _ in range(int(rng.integers(0, 3))):
-            steps.append((random_op(rng, 4, whole[-1]), whole, (len(steps),)))
-        steps.append((random_quant(rng, 4, whole[-1]), whole, (len(steps),)))
+            steps.append((random_op(rng, 4, concat_shape[-1]), concat_shape, (len(steps),)))
+        steps.append((random_quant(rng, 4, concat_shape[-1]), concat_shape, (len(steps),)))
         if seed % 2:
-            steps.append((quant(4, 0.5), whole, (count + 1,)))
-            steps.append((Binary(BinaryKind.ADD), whole, (len(steps) - 1, len(steps))))
+            steps.append((quant(4, 0.5), concat_shape, (count + 1,)))
+            steps.append((Binary(BinaryKind.ADD), concat_shape, (len(steps) - 1, len(steps))))
         model = model_of(shape, *steps)
-        made = move_past_quantizers(model)
-        assert kinds(made)[-1] != "IntQuant"
-        assert kinds(made).count("IntQuant") >= count
+        rewritten = move_past_quantizers(model)
+        assert kinds(rewritten)[-1] != "IntQuant"
+        assert kinds(rewritten).count("IntQuant") >= count
         x = frames(model, seed)
-        assert (evaluate(made, x) == evaluate(model, x)).all(), seed
+        assert (evaluate(rewritten, x) == evaluate(model, x)).all(), seed
 
 
-def raw(*behind: tuple[Op, Shape], parts: tuple[Op, Op]) -> Model:
+def raw(*following: tuple[Op, Shape], parts: tuple[Op, Op]) -> Model:
     steps: Steps = [(op, V, (0,)) for op in parts]
     steps.append((Concat(1), (1, 8), (1, 2)))
-    for op, shape in behind:
+    for op, shape in following:
         steps.append((op, shape, (len(steps),)))
     return model_of(V, *steps)
 

@@ -53,10 +53,14 @@ def test_hard_sigmoid_behind_a_pool(alpha: float, tmp_path: Path) -> None:
 def integer_pool(added: int) -> ModelProto:
     """int8: Add 5, MaxPool 2x2, Add, Cast, IntQuant (as QuantizeLinear)."""
     return chain(
-        ("Add", np.int8(5)), ("MaxPool", {"kernel_shape": [2, 2], "strides": [2, 2]}), ("Add", np.int8(added)),
-        ("Cast", {"to": TensorProto.FLOAT}), ("QuantizeLinear", np.float32(2), np.int8(0)),
-        source=np.int8, shape=SHAPE,
-    )  # fmt: skip
+        ("Add", np.int8(5)),
+        ("MaxPool", {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ("Add", np.int8(added)),
+        ("Cast", {"to": TensorProto.FLOAT}),
+        ("QuantizeLinear", np.float32(2), np.int8(0)),
+        source=np.int8,
+        shape=SHAPE,
+    )
 
 
 @pytest.mark.parametrize("added", [100, 0])
@@ -76,15 +80,15 @@ QUANT = IntQuant(ONE, ONE * 0, IntType(-8, 7), Rounding.ROUND)
 POOL = ir.Pool(ir.Reduction.MAX, ir.Window((2, 2), (2, 2)))
 
 
-def moves(*behind: Elementwise, dtype: str = "float32", first: Elementwise | None = None) -> bool:
-    """Whether the pass moves a pool of an image (1, 4, 4, 4) behind these."""
-    items: list[Any] = [first or Mul(ONE), POOL, *behind]
-    shapes = [(1, 4, 4, 4), *[(1, 2, 2, 4)] * (1 + len(behind))]
+def moves(*following: Elementwise, dtype: str = "float32", first: Elementwise | None = None) -> bool:
+    """True if the pass moves a pool of an image (1, 4, 4, 4) past these operations."""
+    items: list[Any] = [first or Mul(ONE), POOL, *following]
+    shapes = [(1, 4, 4, 4), *[(1, 2, 2, 4)] * (1 + len(following))]
     steps = [ir.Step(f"s{i}", op, shape, (i,)) for i, (op, shape) in enumerate(zip(items, shapes, strict=True))]
     model = ir.Model("m", "x", (1, 4, 4, 4), dtype, True, None, tuple(steps), "y", "float32")
-    made = move_maxpool_past_quant.move_past_quantizers(model).steps
-    places = [isinstance(step.op, ir.Pool) for step in made]
-    assert places.index(True) in (1, len(made) - 1)
+    rewritten = move_maxpool_past_quant.move_past_quantizers(model).steps
+    places = [isinstance(step.op, ir.Pool) for step in rewritten]
+    assert places.index(True) in (1, len(rewritten) - 1)
     return places[-1]
 
 
@@ -105,13 +109,21 @@ def test_pools_move_behind_what_never_falls() -> None:
 @pytest.mark.parametrize(
     "op",
     [
-        Mul(channels(1, 2, -1, 3)), Mul(channels(1, 0, 1, 1)), Mul(ONE * np.inf), Add(ONE * np.inf), Max(ONE * np.nan),
-        Activation("HardSigmoid", -0.3, 0.5), Activation("Abs"), Activation("Elu", -1.0), Activation("Selu", 1.6, -1.0),
-        MultiThreshold(ONE[None], -1.0, 0.0), Cast("int8"),
+        Mul(channels(1, 2, -1, 3)),
+        Mul(channels(1, 0, 1, 1)),
+        Mul(ONE * np.inf),
+        Add(ONE * np.inf),
+        Max(ONE * np.nan),
+        Activation("HardSigmoid", -0.3, 0.5),
+        Activation("Abs"),
+        Activation("Elu", -1.0),
+        Activation("Selu", 1.6, -1.0),
+        MultiThreshold(ONE[None], -1.0, 0.0),
+        Cast("int8"),
         FloatQuant(ONE, 3, -6, 240.0, True, Rounding.DOWN),
         Add(np.array([1, 2, 3, 4], np.float32).reshape(1, 4, 1, 1)[:, :2]),
     ],
-)  # fmt: skip
+)
 def test_pools_stay_in_front_of_what_may_fall(op: Elementwise) -> None:
     """Also of constants that differ from row to row, here the rows of a pool's result."""
     assert not moves(op, QUANT)
@@ -133,40 +145,40 @@ def test_constants_of_one_row_stay_with_a_pool_that_keeps_the_size() -> None:
     assert [step.op for step in move_maxpool_past_quant.move_past_quantizers(model).steps] == items
 
 
-def test_constants_follow_a_transpose_in_front_of_the_pool() -> None:
+def test_constants_follow_a_transpose_before_the_pool() -> None:
     """The axis of the channels is another one there, though all axes are equally long."""
-    own = channels(1, 2, 3, 4)
-    items = [Mul(ONE), ir.Transpose((0, 2, 3, 1)), POOL, Add(own), QUANT]
+    addend = channels(1, 2, 3, 4)
+    items = [Mul(ONE), ir.Transpose((0, 2, 3, 1)), POOL, Add(addend), QUANT]
     shapes = [(1, 4, 4, 4)] * 2 + [(1, 2, 2, 4)] * 3
     steps = [ir.Step(f"s{i}", op, shape, (i,)) for i, (op, shape) in enumerate(zip(items, shapes, strict=True))]
     model = ir.Model("m", "x", (1, 4, 4, 4), "float32", True, None, tuple(steps), "y", "float32")
-    made = move_maxpool_past_quant.move_past_quantizers(model).steps
-    assert [type(step.op) for step in made] == [Mul, Add, IntQuant, ir.Transpose, ir.Pool]
-    assert made[1].op.value.shape == (1, 4, 1, 1)  # type: ignore[union-attr]
-    assert (made[1].op.value.ravel() == own.ravel()).all()  # type: ignore[union-attr]
+    rewritten = move_maxpool_past_quant.move_past_quantizers(model).steps
+    assert [type(step.op) for step in rewritten] == [Mul, Add, IntQuant, ir.Transpose, ir.Pool]
+    assert rewritten[1].op.value.shape == (1, 4, 1, 1)  # type: ignore[union-attr]
+    assert (rewritten[1].op.value.ravel() == addend.ravel()).all()  # type: ignore[union-attr]
 
 
 # --------------------------------------------------------------------------- codes of Trunc
 
 
-def test_interval_of_codes_behind_an_addition_that_wraps() -> None:
+def test_interval_of_codes_after_an_addition_that_wraps() -> None:
     """The ends alone do not say what a wrapping addition gives: 100 is in -128..127 + 100, and 127 too."""
-    one = np.ones(1, np.float32)
-    trunc = Trunc(one, one * 0, one, one * 0, one, None, Rounding.FLOOR)
+    ones = np.ones(1, np.float32)
+    trunc = Trunc(ones, ones * 0, ones, ones * 0, ones, None, Rounding.FLOOR)
     value = ir.Value((1, 1), IntType(-100, 100), ir.IntegerEncoding("int8", np.zeros(1, np.int64)))
-    whole = quantization.code_interval(value, [Add(np.array([100], np.int8)), Cast("float32")], trunc)
-    assert (whole.lo, whole.hi) == (-128, 127)
+    full_interval = quantization.code_interval(value, [Add(np.array([100], np.int8)), Cast("float32")], trunc)
+    assert (full_interval.lo, full_interval.hi) == (-128, 127)
     plain = quantization.code_interval(value, [Add(np.array([27], np.int8)), Cast("float32")], trunc)
     assert (plain.lo, plain.hi) == (-73, 127)
 
 
 def test_interval_of_many_codes_needs_a_direction() -> None:
     """More codes than are tried: the ends decide where the chain is monotone, else nothing is known."""
-    one = np.ones(1, np.float32)
-    trunc = Trunc(one, one * 0, one, one * 0, one, None, Rounding.FLOOR)
+    ones = np.ones(1, np.float32)
+    trunc = Trunc(ones, ones * 0, ones, ones * 0, ones, None, Rounding.FLOOR)
     value = ir.Value((1, 1), IntType(-(1 << 22), 1 << 22), ir.IntegerEncoding("int32", np.zeros(1, np.int64)))
-    found = quantization.code_interval(value, [Cast("float32"), Mul(-one / 4)], trunc)
-    assert (found.lo, found.hi) == (-(1 << 20), 1 << 20)
+    interval = quantization.code_interval(value, [Cast("float32"), Mul(-ones / 4)], trunc)
+    assert (interval.lo, interval.hi) == (-(1 << 20), 1 << 20)
     for op in (Add(np.array([(1 << 31) - 9], np.int32)), Cast("int16")):
         assert quantization.code_interval(value, [op, Cast("float32")], trunc).bits == 32
 
@@ -203,10 +215,10 @@ def test_random_models_keep_their_values(rising: bool) -> None:
         ops = [random_op(rng, 4, c, rising) for _ in range(int(rng.integers(0, 4)))]
         first = Mul(np.full((1, 1, 1, 1), 1.5, np.float32))
         model = chain_of(start, first, *view, (ir.Pool(ir.Reduction.MAX, window), size), *ops, random_quant(rng, 4, c))
-        made = move_maxpool_past_quant.move_past_quantizers(model)
-        moved += [s.name for s in made.steps] != [s.name for s in model.steps] or made.steps[-1].op is not model.steps[
+        rewritten = move_maxpool_past_quant.move_past_quantizers(model)
+        moved += [s.name for s in rewritten.steps] != [s.name for s in model.steps] or rewritten.steps[
             -1
-        ].op
+        ].op is not model.steps[-1].op
         x = frames(model, seed)
-        assert (evaluate(made, x) == evaluate(model, x)).all(), seed
+        assert (evaluate(rewritten, x) == evaluate(model, x)).all(), seed
     assert moved > 30 if rising else 5 < moved < 35

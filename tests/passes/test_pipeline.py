@@ -72,9 +72,9 @@ def test_a_user_sees_a_diagnostic(
     with pytest.raises(SystemExit) as stopped:
         cli.main()
     shown = capsys.readouterr()
-    found = json.loads(shown.out)["diagnostics"]
+    diagnostics = json.loads(shown.out)["diagnostics"]
     assert stopped.value.code == 1
-    assert [(d["code"], d["node"]) for d in found] == [("HG098", "lowering")]
+    assert [(d["code"], d["node"]) for d in diagnostics] == [("HG098", "lowering")]
     assert "Traceback" not in shown.err
     assert not (tmp_path / "out").exists()
 

@@ -22,10 +22,10 @@ def value(scale: Any = 0.25, zero: Any = 0, lo: int = -128, hi: int = 127) -> Va
     return Value((1, 4), IntType(lo, hi), Affine(const(scale, 2), const(zero, 2)))
 
 
-def reals(given: Value, ops: list[Elementwise]) -> Array:
+def reals(source: Value, ops: list[Elementwise]) -> Array:
     """The values of all codes in all channels, (codes, 1, channels)."""
-    codes = np.arange(given.type.lo, given.type.hi + 1).reshape(-1, 1, 1)
-    x = decode(given.encoding, np.broadcast_to(codes, (len(codes), *given.shape)))
+    codes = np.arange(source.type.lo, source.type.hi + 1).reshape(-1, 1, 1)
+    x = decode(source.encoding, np.broadcast_to(codes, (len(codes), *source.shape)))
     for op in ops:
         x = apply(op, x)
     return x
@@ -35,7 +35,7 @@ def reals(given: Value, ops: list[Elementwise]) -> Array:
 def test_a_grid_reproduces_every_value(seed: int) -> None:
     """Arithmetic with binary fractions gives multiples of one scale."""
     rng = np.random.default_rng(seed)
-    given = value(float(2.0 ** rng.integers(-4, 2)), int(rng.integers(-5, 6)))
+    source = value(float(2.0 ** rng.integers(-4, 2)), int(rng.integers(-5, 6)))
     choices: list[Elementwise] = [
         Add(const(0.5 * int(rng.integers(-4, 5)), 2)),
         Mul(const(float(rng.integers(-3, 0)) / 4, 2)),
@@ -44,10 +44,10 @@ def test_a_grid_reproduces_every_value(seed: int) -> None:
         Activation("Abs"),
     ]
     ops = [choices[int(i)] for i in rng.integers(0, len(choices), 3)]
-    found = grid(given, ops)
-    assert found is not None
-    x = reals(given, ops)
-    assert (decode(decoding(found), quantize(found, x)) == x).all()
+    quantizer = grid(source, ops)
+    assert quantizer is not None
+    x = reals(source, ops)
+    assert (decode(decoding(quantizer), quantize(quantizer, x)) == x).all()
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_no_grid_of_too_many_codes() -> None:
 
 @pytest.mark.parametrize("one_scale", [False, True])
 def test_a_grid_of_channels(one_scale: bool) -> None:
-    given = value([0.25, 0.5, 1, 0.25], [0, 1, 2, 3])
-    found = grid_of_channels(given, one_scale)
-    assert found is not None
-    assert not np.any(found.zero_point)
-    assert np.unique(found.scale).size == (1 if one_scale else 3)
-    x = reals(given, [])
-    assert (decode(decoding(found), quantize(found, x)) == x).all()
+    source = value([0.25, 0.5, 1, 0.25], [0, 1, 2, 3])
+    quantizer = grid_of_channels(source, one_scale)
+    assert quantizer is not None
+    assert not np.any(quantizer.zero_point)
+    assert np.unique(quantizer.scale).size == (1 if one_scale else 3)
+    x = reals(source, [])
+    assert (decode(decoding(quantizer), quantize(quantizer, x)) == x).all()
 
 
 def test_no_grid_of_channels_without_a_common_scale() -> None:
@@ -92,13 +92,13 @@ def test_no_grid_of_channels_without_a_common_scale() -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in BinaryKind if kind is not BinaryKind.DIV])
 def test_a_grid_of_two_tensors(kind: BinaryKind) -> None:
-    left, right = value(0.25, 1, -8, 7), value(0.5, 0, 0, 5)
-    found = grid_of_pair(kind, (left, []), (right, [Add(const(1, 2))]), [Max(const(0, 2))])
-    assert found is not None
+    operand_a, operand_b = value(0.25, 1, -8, 7), value(0.5, 0, 0, 5)
+    quantizer = grid_of_pair(kind, (operand_a, []), (operand_b, [Add(const(1, 2))]), [Max(const(0, 2))])
+    assert quantizer is not None
     for a in range(-8, 8):
         for b in range(6):
             x = np.maximum(apply_binary(kind, np.float32((a - 1) * 0.25), np.float32(b * 0.5 + 1)), np.float32(0))
-            assert decode(decoding(found), quantize(found, x.reshape(1, 1))).item() == x
+            assert decode(decoding(quantizer), quantize(quantizer, x.reshape(1, 1))).item() == x
 
 
 def test_no_grid_of_two_tensors() -> None:
@@ -109,8 +109,8 @@ def test_no_grid_of_two_tensors() -> None:
 
 @pytest.mark.parametrize("factor", [0.5, -0.5])
 def test_interval_of_codes_of_a_trunc(factor: float) -> None:
-    one = const(1, 2)
-    trunc = Trunc(one, 0 * one, const(4, 2), 0 * one, one, None, Rounding.FLOOR)
+    ones = const(1, 2)
+    trunc = Trunc(ones, 0 * ones, const(4, 2), 0 * ones, ones, None, Rounding.FLOOR)
     ops: list[Elementwise] = [Mul(const(factor, 2))]
     codes = quantize(trunc, reals(value(), ops))
     assert code_interval(value(), ops, trunc) == IntType(int(codes.min()), int(codes.max()))

@@ -50,10 +50,10 @@ def assert_same(model: Model, seed: int = 0) -> Graph:
     """The graph's results are numpy's, and the Model's step by step; NaN is the same as NaN."""
     graph, x = lowered(model), frames(model, seed)
     codes = reference.encode_input(graph, x)
-    got = reference.decode_output(graph, [codes, *reference.run_layers(graph, codes)][-1])
-    assert np.array_equal(got.reshape(len(x), -1), evaluate(model, x).reshape(len(x), -1)), seed
-    found = equivalence.compare(model, graph, codes)
-    assert found.difference is None, (seed, found.difference)
+    outputs = reference.decode_output(graph, [codes, *reference.run_layers(graph, codes)][-1])
+    assert np.array_equal(outputs.reshape(len(x), -1), evaluate(model, x).reshape(len(x), -1)), seed
+    comparison = equivalence.compare(model, graph, codes)
+    assert comparison.difference is None, (seed, comparison.difference)
     return graph
 
 
@@ -105,7 +105,7 @@ def test_random_chains(first: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in BinaryKind if kind is not BinaryKind.DIV])
-def test_random_pairs_in_front_of_a_pool_a_border_and_a_join(kind: BinaryKind) -> None:
+def test_random_pairs_before_a_pool_a_border_and_a_join(kind: BinaryKind) -> None:
     for seed in range(4):
         rng = np.random.default_rng([seed, 1])
         steps: Steps = []
@@ -120,8 +120,8 @@ def test_random_pairs_in_front_of_a_pool_a_border_and_a_join(kind: BinaryKind) -
             op, shape = (POOL, POOLED) if seed else (Pad((1, 0, 0, 1), -0.5), (1, 4, 5, 2))
             steps.append((op, shape, (len(steps),)))
         else:
-            other = BinaryKind.MAX if seed == 2 else BinaryKind.MUL
-            steps.append((Binary(other), shape, (len(steps), ends[seed % 2])))
+            second_kind = BinaryKind.MAX if seed == 2 else BinaryKind.MUL
+            steps.append((Binary(second_kind), shape, (len(steps), ends[seed % 2])))
         steps.append((Activation("Abs"), shape, (len(steps),)))
         steps.append((random_quant(rng, 4, 2), shape, (len(steps),)))
         assert_same(model_of(IMAGE, *steps), seed)
@@ -134,9 +134,13 @@ def test_parts_of_a_concat_have_one_table(axis: int, channels: str) -> None:
     factor = const(-0.7 if channels == "alike" else [0.3, -0.9], 4)
     steps: Steps = [(quant(4, 0.3, bits=4), IMAGE, (0,)), (quant(4, 0.5, bits=3), IMAGE, (0,))]
     steps += [(Mul(factor), IMAGE, (1,)), (Activation("Sigmoid"), IMAGE, (3,)), (Binary(BinaryKind.MUL), IMAGE, (1, 2))]
-    whole = tuple(3 * n if a == axis else n for a, n in enumerate(IMAGE))
-    pooled = (1, whole[1] - 1, whole[2] - 1, whole[3])
-    steps += [(Concat(axis), whole, (1, 4, 5)), (Activation("Softsign"), whole, (6,)), (POOL, pooled, (7,))]
+    concat_shape = tuple(3 * n if a == axis else n for a, n in enumerate(IMAGE))
+    pooled = (1, concat_shape[1] - 1, concat_shape[2] - 1, concat_shape[3])
+    steps += [
+        (Concat(axis), concat_shape, (1, 4, 5)),
+        (Activation("Softsign"), concat_shape, (6,)),
+        (POOL, pooled, (7,)),
+    ]
     steps += [(Add(const(0.1, 4)), pooled, (8,)), (quant(4, 0.05), pooled, (9,))]
     assert ranked(assert_same(model_of(IMAGE, *steps)))
 
@@ -147,29 +151,40 @@ def test_a_border_has_one_code_in_all_channels(border: float) -> None:
     per_channel = (Mul(const([0.3, -2.0], 4)), Add(const([0.1, 1.7], 4)), Activation("Tanh"))
     value = float(np.float32(border))
     model = chain_of(
-        IMAGE, quant(4, 0.5, bits=3), *per_channel, (Pad((1, 1, 1, 0), value), (1, 5, 5, 2)),
-        (POOL, (1, 4, 4, 2)), Mul(const([1.0, -1.0], 4)), quant(4, 0.01, bits=10),
-    )  # fmt: skip
+        IMAGE,
+        quant(4, 0.5, bits=3),
+        *per_channel,
+        (Pad((1, 1, 1, 0), value), (1, 5, 5, 2)),
+        (POOL, (1, 4, 4, 2)),
+        Mul(const([1.0, -1.0], 4)),
+        quant(4, 0.01, bits=10),
+    )
     assert ranked(assert_same(model))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
-def test_integers_wrap_in_front_and_behind(dtype: str) -> None:
-    one, zero = const(1, 4), np.zeros((1, 1, 1, 1), np.int64)
+def test_integers_wrap_before_and_after(dtype: str) -> None:
+    ones, zero = const(1, 4), np.zeros((1, 1, 1, 1), np.int64)
     info = np.iinfo(dtype)
     type_ = IntType(max(int(info.min), -9000), min(int(info.max), 9000))
     model = chain_of(
-        IMAGE, QuantizeLinear(one * np.float32(0.002), zero, type_, dtype), Mul(const([3, 7], 4, dtype)),
-        Add(const(100, 4, dtype)), (POOL, POOLED), Mul(const(3, 4, dtype)), Cast("float32"), quant(4, 16.0),
-    )  # fmt: skip
+        IMAGE,
+        QuantizeLinear(ones * np.float32(0.002), zero, type_, dtype),
+        Mul(const([3, 7], 4, dtype)),
+        Add(const(100, 4, dtype)),
+        (POOL, POOLED),
+        Mul(const(3, 4, dtype)),
+        Cast("float32"),
+        quant(4, 16.0),
+    )
     assert ranked(assert_same(model))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_other_float_types_are_kept(dtype: str) -> None:
     ops = [Cast(dtype), Activation("Tanh"), Mul(const(-0.7, 4, dtype))]
-    behind = [Mul(const(-0.1, 4, dtype)), Cast("float32"), quant(4, 0.03)]
-    graph = assert_same(chain_of(IMAGE, quant(4, 0.5, bits=5), *ops, (POOL, POOLED), *behind))
+    following = [Mul(const(-0.1, 4, dtype)), Cast("float32"), quant(4, 0.03)]
+    graph = assert_same(chain_of(IMAGE, quant(4, 0.5, bits=5), *ops, (POOL, POOLED), *following))
     assert ranked(graph) == (dtype == "float64")  # codes of 2^-24 are all numbers of float16 from -1 to 1
 
 
@@ -188,28 +203,33 @@ def test_a_chain_that_is_codes_has_no_ranks() -> None:
         )
 
 
-def refused(*ops: Op, behind: Elementwise = FALLS) -> str:
+def refused(*ops: Op, following: Elementwise = FALLS) -> str:
     with pytest.raises(HlsgenError) as error:
-        lowered(chain_of(IMAGE, *ops, (POOL, POOLED), behind, quant(4)))
+        lowered(chain_of(IMAGE, *ops, (POOL, POOLED), following, quant(4)))
     assert [d.code for d in error.value.diagnostics] == ["HG030"]
     return str(error.value)
 
 
 def test_what_has_no_ranks_is_refused() -> None:
     assert "can be NaN" in refused(quant(4), Activation("Sqrt"))
-    wide = quant(4, 2.0**-10, bits=20)
-    assert f"can have more than {1 << 16} values" in refused(wide, FALLS, Activation("Softsign"))
+    fine_quantizer = quant(4, 2.0**-10, bits=20)
+    assert f"can have more than {1 << 16} values" in refused(fine_quantizer, FALLS, Activation("Softsign"))
     zeros = (quant(4), Activation("HardSwish"), Mul(const(-0.7, 4)))
-    assert "can be -0.0 and 0.0" in refused(*zeros, behind=Activation("Reciprocal"))
+    assert "can be -0.0 and 0.0" in refused(*zeros, following=Activation("Reciprocal"))
     assert ranked(assert_same(chain_of(IMAGE, *zeros, (POOL, POOLED), FALLS, quant(4))))
 
 
 def test_a_problem_leaves_nothing_behind() -> None:
     """Where codes are tried first, no layer and no problem of that is left."""
     steps: Steps = [(quant(4), IMAGE, (0,)), (Activation("Abs"), IMAGE, (1,)), (Activation("Tanh"), IMAGE, (1,))]
-    whole = (1, 3, 4, 4)
+    image_shape = (1, 3, 4, 4)
     pooled = (1, 2, 3, 4)
-    steps += [(Concat(3), whole, (2, 3)), (POOL, pooled, (4,)), (FALLS, pooled, (5,)), (quant(4, 0.1), pooled, (6,))]
+    steps += [
+        (Concat(3), image_shape, (2, 3)),
+        (POOL, pooled, (4,)),
+        (FALLS, pooled, (5,)),
+        (quant(4, 0.1), pooled, (6,)),
+    ]
     graph = assert_same(model_of(IMAGE, *steps))
     names = [layer.name for layer in graph.layers]
     assert names == ["s1", "s4 (input)", "s4 (input) (2)", "s4", "s5", "s7"]
@@ -225,15 +245,15 @@ def codes_of(lo: int, hi: int, scale: float = 1.0) -> Value:
 
 def both_ways(parts: list[Array], border: float | None = None) -> None:
     """Every value of every channel comes back from its rank, ranks rise with the values, and the border has its rank."""
-    found = ranks(parts, 4, border, distinguishes_zeros=False)
+    rank_ops = ranks(parts, 4, border, distinguishes_zeros=False)
     for part in parts:
         x = part.T[:, None, None, None, :]
-        place = apply(found.to, x)
-        assert (apply(found.back, place) == x).all()
+        place = apply(rank_ops.to, x)
+        assert (apply(rank_ops.back, place) == x).all()
         order = np.argsort(np.broadcast_to(x, place.shape), axis=0)
         assert (np.diff(np.take_along_axis(place, order, 0), axis=0) >= 0).all()
     if border is not None:
-        assert (apply(found.back, np.full((1, 1, 1, 1), found.border)) == border).all()
+        assert (apply(rank_ops.back, np.full((1, 1, 1, 1), rank_ops.border)) == border).all()
 
 
 def test_ranks_and_back() -> None:

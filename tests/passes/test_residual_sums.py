@@ -43,8 +43,8 @@ MULTIPLES = {"equal": (1, 1, 1), "halves": (1, 2, 1), "thirds": (2, 3, 6), "larg
 def once(number: Fraction) -> np.float32:
     """Rounded to float32, to nearest, ties to even."""
     guess = np.float32(float(number))
-    near = [np.nextafter(guess, np.float32(-np.inf)), guess, np.nextafter(guess, np.float32(np.inf))]
-    return min(near, key=lambda f: (abs(Fraction(float(f)) - number), int(f.view(np.int32)) % 2))
+    neighbours = [np.nextafter(guess, np.float32(-np.inf)), guess, np.nextafter(guess, np.float32(np.inf))]
+    return min(neighbours, key=lambda f: (abs(Fraction(float(f)) - number), int(f.view(np.int32)) % 2))
 
 
 @dataclass
@@ -88,31 +88,33 @@ class Residual:
         return newer(n.proto("residual", [ins], [outs], [("", 17), (QONNX, 1)]))
 
     def codes(self, x: Array) -> Array:
-        """Of the output, by exact fractions."""
+        """Codes of the output, by exact fractions."""
         rows = []
         self.ties = np.ones(len(x))
-        for frame, given in enumerate(x):
+        for frame, sample in enumerate(x):
 
             def quantized(real: Any, scale: np.float32, frame: int = frame) -> list[int]:
                 y = np.array([np.float32(v) / scale for v in real])
-                whole = np.clip(np.rint(y), -128, 127)
+                rounded = np.clip(np.rint(y), -128, 127)
                 inside = np.abs(y) < 129
                 self.ties[frame] = min(self.ties[frame], np.abs(np.abs(y - np.floor(y)) - 0.5)[inside].min(initial=1))
-                return [int(v) for v in whole]
+                return [int(v) for v in rounded]
 
             def layer(data: list[Fraction], number: int) -> list[np.float32]:
                 w = Fraction(float(self.w))
                 weight = self.weights[number].tolist()
-                return [once(sum((v * row[i] * w for v, row in zip(data, weight, strict=True)), Fraction(0)))
-                        for i in range(6)]  # fmt: skip
+                return [
+                    once(sum((v * row[i] * w for v, row in zip(data, weight, strict=True)), Fraction(0)))
+                    for i in range(6)
+                ]
 
             def reals(codes: list[int], scale: np.float32) -> list[Fraction]:
                 return [c * Fraction(float(scale)) for c in codes]
 
             sx, a, b, c, end = self.scales
-            start = reals(quantized(given, sx), sx)
-            left, right = (reals(quantized(layer(start, k), s), s) for k, s in ((0, a), (1, b)))
-            total = [p + q for p, q in zip(left, right, strict=True)]
+            start = reals(quantized(sample, sx), sx)
+            operands = [reals(quantized(layer(start, k), s), s) for k, s in ((0, a), (1, b))]
+            total = [p + q for p, q in zip(*operands, strict=True)]
             third = reals(quantized(layer(total, 2), c), c)
             total = [p - q for p, q in zip(total, third, strict=True)]
             rows.append(quantized(layer(total, 3), end))
@@ -155,8 +157,8 @@ def test_exact_sums(name: str, form: str, tmp_path: Path) -> None:
         proto = net.write(form)
         model, graph = both_forms(proto, tmp_path)
         x = np.random.default_rng(seed).normal(0, 2, (24, 1, 6)).astype(np.float32)
-        got = outputs(graph, x, net.scales[-1])
-        assert np.array_equal(got, net.codes(x[:, 0])), seed
+        output_codes = outputs(graph, x, net.scales[-1])
+        assert np.array_equal(output_codes, net.codes(x[:, 0])), seed
         codes = reference.encode_input(graph, x)
         assert compare(model, graph, codes).ok
         if form == "qonnx":
@@ -164,21 +166,21 @@ def test_exact_sums(name: str, form: str, tmp_path: Path) -> None:
             assert not file_oracle.hold(proto, model, file_oracle.stimuli(model)).differing
         else:
             theirs = np.concatenate([ort.run(proto, {"x": frame}, ort.OFF)[0] for frame in x])
-        same = (np.rint(theirs / net.scales[-1]) == got).all(axis=1)
-        assert same[net.ties > 1e-4].all(), seed
+        agrees = (np.rint(theirs / net.scales[-1]) == output_codes).all(axis=1)
+        assert agrees[net.ties > 1e-4].all(), seed
         clear += int((net.ties > 1e-4).sum())
     assert clear > 40  # of 48
 
 
 def front(scales: list[float], kind: str, end: float) -> onnx.ModelProto:
-    """Both halves of the input, each behind a quantizer; their sum or difference; a quantizer."""
+    """Both halves of the input, each after a quantizer; their sum or difference; a quantizer."""
     n = OnnxGraph()
-    whole = n.add("IntQuant", ["x", scales[0], 0.0, 8.0], domain=QONNX)
+    quantized_input = n.add("IntQuant", ["x", scales[0], 0.0, 8.0], domain=QONNX)
     limits = [np.array([v], np.int64) for v in (0, 64, 128, 1)]
-    left, right = (n.add("Slice", [whole, limits[k], limits[k + 1], limits[3]]) for k in (0, 1))
+    first_half, second_half = (n.add("Slice", [quantized_input, limits[k], limits[k + 1], limits[3]]) for k in (0, 1))
     if scales[1] != scales[0]:
-        right = n.add("IntQuant", [right, scales[1], 0.0, 8.0], domain=QONNX)
-    last = n.add("IntQuant", [n.add(kind, [left, right]), end, 0.0, 8.0], domain=QONNX)
+        second_half = n.add("IntQuant", [second_half, scales[1], 0.0, 8.0], domain=QONNX)
+    last = n.add("IntQuant", [n.add(kind, [first_half, second_half]), end, 0.0, 8.0], domain=QONNX)
     ins, outs = (
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, size]) for name, size in (("x", 128), (last, 64))
     )
@@ -186,7 +188,7 @@ def front(scales: list[float], kind: str, end: float) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("kind", ["Add", "Sub"])
-def test_in_front_of_a_quantizer(kind: str, tmp_path: Path) -> None:
+def test_before_a_quantizer(kind: str, tmp_path: Path) -> None:
     """The end has twice the scale: every second sum is a tie in exact numbers, where float32 sums fall either way."""
     differing = 0
     for seed in range(4):
@@ -196,22 +198,22 @@ def test_in_front_of_a_quantizer(kind: str, tmp_path: Path) -> None:
         proto = front(scales, kind, float(2 * scale))
         model, graph = both_forms(proto, tmp_path)
         x = rng.normal(0, 8, (20, 1, 128)).astype(np.float32)
-        left, right = np.split(np.clip(np.rint(x[:, 0] / scale), -128, 127).astype(int), 2, axis=1)
-        total = left + right if kind == "Add" else left - right
+        first_half, second_half = np.split(np.clip(np.rint(x[:, 0] / scale), -128, 127).astype(int), 2, axis=1)
+        total = first_half + second_half if kind == "Add" else first_half - second_half
         real = np.array([once(int(t) * Fraction(float(scale))) for t in total.ravel()], np.float32)
         want = np.clip(np.rint(real / np.float32(2 * scale)), -128, 127).astype(int).reshape(total.shape)
-        got = outputs(graph, x, np.float32(2 * scale))
-        assert np.array_equal(got, want)
+        output_codes = outputs(graph, x, np.float32(2 * scale))
+        assert np.array_equal(output_codes, want)
         assert compare(model, graph, reference.encode_input(graph, x)).ok
         theirs = np.rint(Qonnx(proto)(x[:, 0]) / np.float32(2 * scale)).astype(int)
-        differing += int((theirs != got).sum())
-        assert (total[theirs != got] % 2 == 1).all()  # float order, at ties
-        assert (abs(theirs - got) <= 1).all()
+        differing += int((theirs != output_codes).sum())
+        assert (total[theirs != output_codes] % 2 == 1).all()  # float order, at ties
+        assert (abs(theirs - output_codes) <= 1).all()
     assert differing
 
 
 def test_scales_without_a_small_ratio(tmp_path: Path) -> None:
-    """As the file has it in front of a quantizer; no multiple of one scale for a layer."""
+    """As the file has it before a quantizer; not a multiple of one scale for a layer."""
     scales = [float(np.float32(0.1)), float(np.float32(0.3))]
     proto = front(scales, "Add", 0.5)
     _, graph = both_forms(proto, tmp_path)
@@ -260,16 +262,16 @@ def test_a_sum_whose_scale_is_too_long_for_a_layer(tmp_path: Path) -> None:
 
 
 def bounded(scale: float, form: str, bits: float = 8.0) -> onnx.ModelProto:
-    """y = Relu(x + q(layer)); y + q(layer of y), in front of a quantizer of twice the scale. Columns: as many as rows."""
+    """y = Relu(x + q(layer)); y + q(layer of y), before a quantizer of twice the scale. Columns: as many as rows."""
     r, n = np.random.default_rng(7), OnnxGraph(labels=True)
 
-    def quant(data: str, own: float) -> str:
+    def quant(data: str, scale: float) -> str:
         if form == "qonnx":
-            return n.add("IntQuant", [data, own, 0.0, bits], domain=QONNX)
+            return n.add("IntQuant", [data, scale, 0.0, bits], domain=QONNX)
         zero, half = n.const(0, np.int8), 1 << (int(bits) - 1)
-        codes = n.add("QuantizeLinear", [data, own, zero])
+        codes = n.add("QuantizeLinear", [data, scale, zero])
         codes = n.add("Clip", [codes, n.const(-half, np.int8), n.const(half - 1, np.int8)])
-        return n.add("DequantizeLinear", [codes, own, zero])
+        return n.add("DequantizeLinear", [codes, scale, zero])
 
     def layer(data: str) -> str:
         weight = np.float32(r.integers(-3, 4, (6, 6))) / 4
@@ -296,11 +298,11 @@ def test_a_sum_behind_relu_is_still_on_its_grid(form: str, bits: float, tmp_path
     ]
     half = 1 << (int(bits) - 1)
 
-    def codes(real: Array, own: np.float32) -> Array:
-        return np.clip(np.rint(real / own), -half, half - 1).astype(int)
+    def codes(real: Array, scale: np.float32) -> Array:
+        return np.clip(np.rint(real / scale), -half, half - 1).astype(int)
 
-    def real(total: Array, own: np.float32) -> Array:
-        flat = [once(int(t) * Fraction(float(own))) for t in total.ravel()]
+    def real(total: Array, scale: np.float32) -> Array:
+        flat = [once(int(t) * Fraction(float(scale))) for t in total.ravel()]
         return np.array(flat, np.float32).reshape(total.shape)
 
     first = codes(x[:, 0], scale)
