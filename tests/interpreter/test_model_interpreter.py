@@ -93,7 +93,7 @@ def assert_held(
 
 
 def test_cubes_of_pixels_and_channels(tmp_path: Path) -> None:
-    """As many channels as rows and columns: a quantizer that has changed places with a pool has its axes in another order."""
+    """As many channels as rows and columns: a quantizer moved past a pool has its axes in another order."""
     n = Net((1, 4, 4, 4)).quant(0.3, bits=6.0, name="q0").then("Mul", 0.37, name="mul")
     n.then("MaxPool", kernel_shape=[2, 2], pads=[0, 0, 1, 1], name="pool").quant(0.2, bits=4.0, name="q1")
     model = imported(n.model(), tmp_path)

@@ -115,7 +115,7 @@ def test_double_rounding(right: int) -> None:
     assert matches_reference(results, tflite_double, ties, np.int64(1 << 30), -right)
 
 
-@pytest.mark.parametrize("left", [1, 2, 8, 30])
+@pytest.mark.parametrize("left_shift", [1, 2, 8, 30])
 def test_double_rounding_with_left_shift(left_shift: int) -> None:
     """All x for which x * 2^left_shift fits 32 bits; elsewhere the reference is undefined, and x saturates."""
     r = np.random.default_rng(left_shift)

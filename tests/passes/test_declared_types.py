@@ -128,7 +128,7 @@ def test_an_annotation_of_floats(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "kept"),
+    ("body", "keeps"),
     [
         ("r = MaxPool<kernel_shape = [2, 2]>(x)", True),
         ('r = Resize<mode = "nearest">(x, , sizes)', True),

@@ -86,7 +86,7 @@ V = (1, 4)
 
 
 def sum_of(scales: list[Any], *, between: list[ir.Op] | None = None, extra_ops_on: int = 1) -> ir.Model:
-    """Quantized tensors added up, the third and fifth subtracted; operations behind one of them, a quantizer behind all."""
+    """Quantized tensors added up, the third and fifth subtracted; operations after one of them, a quantizer at the end."""
     steps: Steps = [(quant(2, scale), V, (0,)) for scale in scales]
     terms = list(range(1, len(scales) + 1))
     for op in between or []:

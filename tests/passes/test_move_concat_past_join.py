@@ -1,4 +1,4 @@
-"""Joints of a Concat and another tensor move in front of the Concat where its parts are not quantized, and nowhere else."""
+"""A Concat moves past a binary operation with another tensor if its parts are not quantized, and only then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantizers behind a Concat move in front of it where its parts are not quantized, and nowhere else."""
+"""Quantizers after a Concat move in front of it where its parts are not quantized, and nowhere else."""
 
 from __future__ import annotations
 

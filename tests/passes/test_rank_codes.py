@@ -244,7 +244,7 @@ def codes_of(lo: int, hi: int, scale: float = 1.0) -> Value:
 
 
 def both_ways(parts: list[Array], border: float | None = None) -> None:
-    """Every value of every channel comes back from its rank, ranks rise with the values, and the border has its rank."""
+    """Ranks map back to every value of every channel, rise with the values, and include the border's rank."""
     rank_ops = ranks(parts, 4, border, distinguishes_zeros=False)
     for part in parts:
         x = part.T[:, None, None, None, :]

@@ -314,7 +314,7 @@ def test_a_sum_behind_relu_is_still_on_its_grid(form: str, bits: float, tmp_path
 
 
 def test_short_scales_behind_relu(tmp_path: Path) -> None:
-    """Float32 holds all sums of multiples of a short unit: their codes are worth that unit, and the next sum is on it."""
+    """Float32 holds all sums of multiples of a short unit: this unit is their scale, and the next sum is on it."""
     assert both_forms(u_net(5), tmp_path)
 
 
