@@ -1,4 +1,4 @@
-"""What a node means by leaving an attribute out, and what is counted from the end: as the qonnx executor has it.
+"""Defaults of omitted attributes, and negative axes: as in the qonnx executor.
 
 All scales are powers of two, so that the executor's floats are exact.
 """
@@ -120,7 +120,7 @@ NETS: dict[str, Callable[[], Net]] = {
 
 
 def model_of(net: Net) -> onnx.ModelProto:
-    """The quantizers' attributes stand in the file: qonnx wants them."""
+    """The file has the quantizers' attributes, as qonnx requires."""
     model: onnx.ModelProto = net.model()
     for node in (n for n in model.graph.node if n.op_type == "IntQuant"):
         node.attribute.extend(helper.make_attribute(k, v) for k, v in (("signed", 1), ("narrow", 0)))

@@ -264,7 +264,7 @@ def test_sums_beyond_floats(tmp_path: Path) -> None:
     assert int(result.exact.integers[0, 0, 0]) == 15 * ((1 << 52) + 1)
 
 
-# --------------------------------------------------------------------------- what the comparison sees
+# --------------------------------------------------------------------------- differences that the comparison finds
 
 
 def small() -> onnx.ModelProto:
@@ -299,7 +299,7 @@ def mixed(weight: Array) -> Array:
     return weight[:, ::-1].copy()
 
 
-#: Wrong imports: the name of a node, and what becomes of its operator.
+#: Wrong imports: the name of a node, and the operator that replaces its own.
 IMPORTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "rounding mode": ("q1", on(IntQuant, lambda op: replace(op, mode=Rounding.FLOOR))),
     "narrow": ("q0", on(IntQuant, lambda op: replace(op, type=replace(op.type, lo=op.type.lo + 1)))),
@@ -342,7 +342,7 @@ def offset(layer: Any) -> Any:
     return replace(layer, source=replace(layer.source, encoding=replace(meaning, offset=-meaning.offset)))
 
 
-#: Wrong passes: the name of a layer, and what becomes of it.
+#: Wrong passes: the name of a layer, and its replacement.
 LOWERINGS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "order of weights": ("conv", on(ir.Convolution, lambda x: replace(x, weight=mixed(x.weight)))),
     "code of the padding": ("conv", on(ir.Convolution, lambda x: replace(x, pad=1))),
@@ -481,7 +481,7 @@ def test_verify_reports_a_wrong_graph(
     assert data["simulators"]["icarus"]["ok"]
 
 
-# --------------------------------------------------------------------------- one small model for what is easily wrong
+# --------------------------------------------------------------------------- small models of frequent errors
 
 
 def convolved(n: Net, **attributes: Any) -> Net:

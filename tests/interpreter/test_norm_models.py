@@ -1,4 +1,4 @@
-"""Networks with normalizations, attention among them, against what executors of their files gave: every element."""
+"""Networks with normalizations and attention, compared with executors of their files, element by element."""
 
 from __future__ import annotations
 

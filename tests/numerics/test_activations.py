@@ -59,7 +59,7 @@ REAL: dict[str, tuple[Function, Function]] = {
     "Reciprocal": (lambda x, a, b: 1 / x, lambda x, a, b: 1 / x),
     "Pow": (lambda x, a, b: mp.power(x, a), lambda x, a, b: np.power(x, a)),
 }
-#: What is at minus and plus infinity; alpha and beta are positive.
+#: Limits at minus and plus infinity; alpha and beta are positive.
 LIMITS: dict[str, Callable[[float, float], tuple[float, float]]] = {
     "Exp": lambda a, b: (0, np.inf),
     "Log": lambda a, b: (np.nan, np.inf),
@@ -127,7 +127,7 @@ def middles(y: Array) -> tuple[Array, Array]:
 def wrong(kind: str, x: Array, y: Array, alpha: float, beta: float, exactly: int) -> Array:
     """Finite x where y is not the real value rounded to nearest, ties to even.
 
-    Where the longest float is too close to call, and at `exactly` others, mpmath decides.
+    If the longest float does not decide, and at `exactly` others, mpmath decides.
     """
     low, high = middles(y)
     with np.errstate(all="ignore"):
@@ -145,7 +145,7 @@ def wrong(kind: str, x: Array, y: Array, alpha: float, beta: float, exactly: int
 
 
 def defined(kind: str, x: Array, alpha: float) -> Array:
-    """Where the real function has a value."""
+    """True where the real function has a value."""
     if kind in ("Log", "Reciprocal"):
         return x > 0 if kind == "Log" else x != 0
     if kind == "Pow":

@@ -71,7 +71,7 @@ def steps(a: int, b: int, p: Set) -> int:
 
 
 def all_pairs(p: Set) -> list[int]:
-    """Of every pair of codes, in the order of A and B."""
+    """The sum of every pair of codes, in the order of A and B."""
     first, second = ([upgraded(code, p[k], p[3 + k]) for code in CODES] for k in (0, 1))
     return [finished(x, y, p[2], p[5], p[6]) for x in first for y in second]
 

@@ -1,4 +1,4 @@
-"""Integer inputs whose head is the host's: what enters the core has the declared type only if every step keeps it."""
+"""Integer inputs with host preprocessing: codes at the core have the declared type only if every step keeps it."""
 
 from __future__ import annotations
 

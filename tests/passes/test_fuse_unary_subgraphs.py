@@ -173,7 +173,7 @@ def test_codes_of_the_executor(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["silu", "hardshrink"])
 def test_before_the_first_and_after_the_last_quantizer(name: str, tmp_path: Path) -> None:
-    """The host computes what stands there."""
+    """The host computes these operations."""
     n = Net((1, 6))
     PARTS[name](n)
     n.quant(2.0**-3, bits=5.0).then("Relu").quant(2.0**-2, bits=4.0)

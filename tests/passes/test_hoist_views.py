@@ -61,7 +61,7 @@ def kinds(graph: Graph) -> list[str]:
 
 
 def test_random_models_keep_their_values() -> None:
-    """Views anywhere among operations: every one comes in front of the function that ends behind it."""
+    """Views anywhere among operations: each moves before the function that ends after it."""
     for seed in range(30):
         rng = np.random.default_rng(seed)
         shape: Shape = (1, 2, 3, 4)

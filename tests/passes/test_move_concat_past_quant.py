@@ -1,4 +1,4 @@
-"""Quantizers after a Concat move in front of it where its parts are not quantized, and nowhere else."""
+"""Quantizers after a Concat move before it if its parts are not quantized, and only then."""
 
 from __future__ import annotations
 

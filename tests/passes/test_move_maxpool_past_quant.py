@@ -1,4 +1,4 @@
-"""Maximum pools move behind functions that never fall, and behind no other; the oracles are qonnx and numpy's int8."""
+"""Maximum pools move past functions that never fall, and past no other; the oracles are qonnx and numpy's int8."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_integers_that_may_wrap_stay_behind_a_pool() -> None:
 
 
 def test_constants_of_one_row_stay_with_a_pool_that_keeps_the_size() -> None:
-    """A pool of stride 1 with padding: the constants fit in front of it by their sizes alone."""
+    """A pool of stride 1 with padding: the sizes of the constants alone would allow to move it."""
     pool = ir.Pool(ir.Reduction.MAX, ir.Window((3, 3), (1, 1), (1, 1, 1, 1)))
     rows = Add(np.arange(4, dtype=np.float32).reshape(1, 4, 1, 1))
     items = [Mul(ONE), pool, rows, QUANT]
@@ -162,7 +162,7 @@ def test_constants_follow_a_transpose_before_the_pool() -> None:
 
 
 def test_interval_of_codes_after_an_addition_that_wraps() -> None:
-    """The ends alone do not say what a wrapping addition gives: 100 is in -128..127 + 100, and 127 too."""
+    """The interval's ends alone do not determine the results of a wrapping addition: 100 is in -128..127 + 100, and 127 too."""
     ones = np.ones(1, np.float32)
     trunc = Trunc(ones, ones * 0, ones, ones * 0, ones, None, Rounding.FLOOR)
     value = ir.Value((1, 1), IntType(-100, 100), ir.IntegerEncoding("int8", np.zeros(1, np.int64)))

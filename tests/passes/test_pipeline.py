@@ -1,4 +1,4 @@
-"""The pipeline: what an illegal pass leads to, and that legal models of all kinds pass the checks."""
+"""The pipeline reports illegal passes, and legal models of all kinds pass the checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of codes in front of maximum pools, borders, moves, Concats and joins become ranks of their values."""
+"""Functions of codes before maximum pools, borders, moves, Concats and joins become ranks of their values."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_what_has_no_ranks_is_refused() -> None:
 
 
 def test_a_problem_leaves_nothing_behind() -> None:
-    """Where codes are tried first, no layer and no problem of that is left."""
+    """A failed attempt with codes leaves no layer and no problem."""
     steps: Steps = [(quant(4), IMAGE, (0,)), (Activation("Abs"), IMAGE, (1,)), (Activation("Tanh"), IMAGE, (1,))]
     image_shape = (1, 3, 4, 4)
     pooled = (1, 2, 3, 4)

@@ -1,7 +1,7 @@
-"""Sums of tensors on one grid, in layers and in front of quantizers: against exact fractions and the executors.
+"""Sums of tensors on one grid, in layers and before quantizers: against exact fractions and the executors.
 
 The networks are residual: both branches of an Add have scales that are small multiples of one unit, no quantizer
-follows, and a layer takes the sum. So does the next Add.
+follows, and a layer and the next Add use the sum.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def outputs(graph: Graph, x: Array, scale: np.float32) -> Array:
 @pytest.mark.parametrize("form", ["qonnx", "qdq"])
 @pytest.mark.parametrize("name", MULTIPLES)
 def test_exact_sums(name: str, form: str, tmp_path: Path) -> None:
-    """Layers and sums are those of fractions; executors differ only where a value is next to a tie."""
+    """Layers and sums equal exact fractions; executors differ only where a value is next to a tie."""
     clear = 0
     for seed in range(2):
         net = residual(seed, MULTIPLES[name])
