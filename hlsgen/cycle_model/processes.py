@@ -236,7 +236,7 @@ def route(wires: Sequence[Wire], result: Wire, order: Sequence[int]) -> Process:
             departed_beats += 1
 
 
-def take(wire: Wire, result: Wire, keeps: Sequence[bool]) -> Process:
+def keep(wire: Wire, result: Wire, keeps: Sequence[bool]) -> Process:
     """hg_take: the beats of a period that `keeps` marks pass without delay, the others are dropped at once."""
     due, consumed, frozen, out, departures = wire.due, wire.consumed, wire.frozen, result.due, result.consumed
     k = lateness = place = 0

@@ -40,7 +40,7 @@ class _Windows:
         #: `free`: the first cycle after window `sent` - 1, the last one of these for which it is known.
         self.ended = self.window = self.sent = self.free = 0
 
-    def send(self) -> None:
+    def emit(self) -> None:
         """Emits the windows whose last word is stored."""
         first, step, period, beats, reads, out = self.first, self.step, self.period, self.beats, self.reads, self.out
         need, need_step, m = self.needs.read(self.v)
@@ -166,7 +166,7 @@ class _Windows:
             if not self.store():
                 break
             if self.need < self.k:
-                self.send()
+                self.emit()
         return UnitTimes([self.consumed], [self.out], self.starts, self.steps)
 
 

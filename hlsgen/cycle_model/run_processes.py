@@ -402,8 +402,8 @@ def route(order: Pattern, count: int) -> Machine:
     return Machine(("route", *order.parts, count), run)
 
 
-def take(keeps: Pattern) -> Machine:
-    """As `processes.take`."""
+def keep(keeps: Pattern) -> Machine:
+    """As `processes.keep`."""
 
     def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> UnitTimes:
         arrival, consumed, out, marks = Arrivals(ins[0]), Runs(), Runs(), keeps.begin()
@@ -437,4 +437,4 @@ def take(keeps: Pattern) -> Machine:
             arrival.consume(k - 1, t)
         return UnitTimes([consumed], [out])
 
-    return Machine(("take", *keeps.parts), run)
+    return Machine(("keep", *keeps.parts), run)

@@ -131,7 +131,7 @@ def _process(
         case RouteFlow():
             return processes.route(ins, result, flow.order), None
         case KeepFlow():
-            return processes.take(wire, result, flow.keeps), None
+            return processes.keep(wire, result, flow.keeps), None
         case ForkFlow():
             return processes.fork(wire, outs), None
         case _:
@@ -161,7 +161,7 @@ def _machine(node: Node, latency: Latency, *, unlimited: bool) -> Machine:
         case RouteFlow():
             return run_processes.route(_pattern(flow), len(node.sources))
         case KeepFlow():
-            return run_processes.take(_pattern(flow))
+            return run_processes.keep(_pattern(flow))
         case ForkFlow():
             return run_processes.fork
         case _:

@@ -128,7 +128,7 @@ class NetworkBuilder:
         self.nodes.append(Node(name, Fork(count), (flow.wire,), (flow.stream,), outputs, flow.stream))
         return tuple(NamedStream(wire, flow.stream) for wire in outputs)
 
-    def take(self, i: int, n: int, name: str) -> NamedStream:
+    def input_stream(self, i: int, n: int, name: str) -> NamedStream:
         """The n-th input of layer i, in the order that the layer requires."""
         value = self.graph.layers[i].inputs[n]
         flow = self._stream_for(value, i, n)
@@ -138,7 +138,7 @@ class NetworkBuilder:
         layer = self.graph.layers[i].name
         return self.reordered(flow, self.layout.orders[value], required_order, f"{name}_order{n}", layer)
 
-    def take_back(self, i: int, layer: Delay) -> NamedStream:
+    def feedback_stream(self, i: int, layer: Delay) -> NamedStream:
         """The stream that returns to a Delay, layer i."""
         return self._stream_for(layer.delayed, i, 1)
 
@@ -146,7 +146,7 @@ class NetworkBuilder:
         """The value of which this value is a View (itself if none)."""
         return self._root[value]
 
-    def take_output(self) -> NamedStream:
+    def output_stream(self) -> NamedStream:
         """The graph's output, for the port."""
         last = len(self.graph.layers)
         return self._stream_for(last, last, 0)

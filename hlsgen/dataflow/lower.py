@@ -160,9 +160,9 @@ def finish(b: NetworkBuilder) -> list[Node]:
     outputs = b.graph.layers[last] if b.graph.layers else None
     if isinstance(outputs, StreamedOutputs):
         names = [f"m_axis_{port}" for port in outputs.ports]
-        flows = [b.take(last, n, name) for n, name in enumerate(names)]
+        flows = [b.input_stream(last, n, name) for n, name in enumerate(names)]
     else:
-        names, flows = ["m_axis"], [b.take_output()]
+        names, flows = ["m_axis"], [b.output_stream()]
     flows = [_without_gaps(b, flow, f"{name}_width") for name, flow in zip(names, flows, strict=True)]
     for name, flow in zip(names, flows, strict=True):
         b.append(name, Port(), [flow], flow.stream)
@@ -225,7 +225,7 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
 
 def _argmax(b: NetworkBuilder, i: int, layer: ArgMaxLayer, name: str) -> NamedStream:
     count = layer.source.shape[-1]
-    flow = b.take(i, 0, name)
+    flow = b.input_stream(i, 0, name)
     flow = b.dense(flow, flow.stream.lanes, count, f"{name}_width")
     beats = count // flow.stream.lanes
     result = stream_of(layer.result.type, 1, layer.result.size, 1)
@@ -234,7 +234,7 @@ def _argmax(b: NetworkBuilder, i: int, layer: ArgMaxLayer, name: str) -> NamedSt
 
 def _integer_rows(b: NetworkBuilder, i: int, layer: IntegerRows, name: str) -> NamedStream:
     count = layer.source.shape[-1]
-    flow = b.take(i, 0, name)
+    flow = b.input_stream(i, 0, name)
     flow = b.dense(flow, flow.stream.lanes, count, f"{name}_width")
     unit = RowsUnit(layer.function, count // flow.stream.lanes, layer.source.type, count)
     return b.append(name, unit, [flow], replace(flow.stream, type=layer.result.type), layer.name, i)
@@ -243,7 +243,7 @@ def _integer_rows(b: NetworkBuilder, i: int, layer: IntegerRows, name: str) -> N
 def _softmax(b: NetworkBuilder, i: int, layer: SoftmaxRows, name: str) -> NamedStream:
     """As many lanes as the target needs; one if the sum is taken in order."""
     count, size, source = layer.source.shape[-1], layer.source.size, layer.source.type
-    flow = b.take(i, 0, name)
+    flow = b.input_stream(i, 0, name)
     if layer.in_order:
         lanes = 1
     elif b.folding:
@@ -269,7 +269,7 @@ def _period(mask: Array, count: int) -> Array:
 
 
 def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:
-    flow = b.take(i, 0, name)
+    flow = b.input_stream(i, 0, name)
     interval = value_range(b.graph, layer.inputs[0]) or (None, None)
     f = b.once(("function", i), lambda: specialize(layer, b.layout.orders[i + 1], *interval))
     choice, table = _realization(b, i, f, flow.stream, b.targets.preference(layer.name, b.prices))
@@ -356,7 +356,7 @@ def _linear(b: NetworkBuilder, i: int, layer: Linear, name: str) -> NamedStream:
     vector_orders = vector_layout(b.layout.of_input(b.graph, i), layer.source.shape)
     assert vector_orders is not None
     windows, product = work_of(layer).windows(pe), product_of(layer)
-    flow = b.take(i, 0, name)
+    flow = b.input_stream(i, 0, name)
     zeros = product is not Product.INTEGER
     flow = b.converted(flow, windows * simd, windows * columns, f"{name}_width", zeros=zeros)
     unit = MatVec(
@@ -374,7 +374,7 @@ def _linear(b: NetworkBuilder, i: int, layer: Linear, name: str) -> NamedStream:
 
 def _operands(b: NetworkBuilder, i: int, name: str) -> list[NamedStream]:
     """Both inputs with the same lanes and groups, each buffered."""
-    first, second = (b.take(i, n, name) for n in (0, 1))
+    first, second = (b.input_stream(i, n, name) for n in (0, 1))
     if first.stream.lanes > second.stream.lanes and second.stream.group % second.stream.lanes == 0:
         first = b.converted(first, second.stream.lanes, second.stream.group, f"{name}_width0")
     second = b.converted(second, first.stream.lanes, first.stream.group, f"{name}_width1")

@@ -13,7 +13,7 @@ from hlsgen.ir import Delay, Linear
 def delay(b: NetworkBuilder, i: int, layer: Delay, name: str) -> NamedStream:
     """The states at the start of all steps. `close` later adds the producers of the returning stream."""
     size, lanes = layer.source.size, _lanes(b, layer)
-    first = b.buffered(b.converted(b.take(i, 0, name), lanes, size, f"{name}_width"), f"{name}_wait")
+    first = b.buffered(b.converted(b.input_stream(i, 0, name), lanes, size, f"{name}_width"), f"{name}_wait")
     back = NamedStream(f"{name}_back", stream_of(layer.result.type, lanes, size * (layer.steps - 1), size))
     result = stream_of(layer.result.type, lanes, layer.result.size, size)
     beats = size // lanes
@@ -27,7 +27,7 @@ def close(b: NetworkBuilder, value: int) -> None:
     for i, layer in enumerate(b.graph.layers[:value]):
         if isinstance(layer, Delay) and i in b.unfed_loops and b.root(layer.delayed) == value:
             back = b.unfed_loops.pop(i)
-            flow, name = b.take_back(i, layer), back.wire
+            flow, name = b.feedback_stream(i, layer), back.wire
             order = b.layout.orders[layer.delayed]
             if (np.diff(order) != 1).any():
                 flow = b.reordered(flow, order, np.arange(len(order)), f"{name}_order", layer.name)

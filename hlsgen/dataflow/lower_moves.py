@@ -35,7 +35,7 @@ from hlsgen.numerics.fixed import IntType
 
 def rearrange(b: NetworkBuilder, i: int, layer: Rearrange, name: str) -> NamedStream:
     """The stream after Repeat, Pad or Slice. Raises HG034."""
-    flow = b.take(i, 0, name)
+    flow = b.input_stream(i, 0, name)
     match layer.op:
         case Repeat(rows, columns):
             return _repeat(b, i, layer, name, flow, rows, columns)
@@ -158,7 +158,7 @@ def concatenate(b: NetworkBuilder, i: int, layer: Concatenation, name: str) -> N
     axes = common_axes(orders, shapes)
     assert axes is not None
     inner = [math.prod(s[a] for a in axes[axes.index(layer.axis) :]) for s in shapes]
-    flows = [b.take(i, n, name) for n in range(len(shapes))]
+    flows = [b.input_stream(i, n, name) for n in range(len(shapes))]
     lanes = max(d for d in divisors(math.gcd(*inner)) if d <= max(f.stream.lanes for f in flows))
     if axes[-1] == layer.axis and layer.result.size // lanes > b.target:
         return _concat_channels(b, i, layer, name, flows, inner)

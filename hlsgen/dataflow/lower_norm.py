@@ -17,7 +17,7 @@ def normalization(b: NetworkBuilder, i: int, layer: NormRows, name: str) -> Name
     """Uses the fewest lanes and roots in flight that meet the target's cycles a frame."""
     length, size = layer.source.shape[-1], layer.source.size
     count = size // length
-    flow = b.take(i, 0, name)
+    flow = b.input_stream(i, 0, name)
     min_lanes = next(d for d in divisors(length) if size // d <= b.target or d == length)
     flow = b.dense(flow, min(flow.stream.lanes, min_lanes), length, f"{name}_width")
     centered = layer.kind is NormKind.LAYER

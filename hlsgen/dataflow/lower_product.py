@@ -27,7 +27,7 @@ def product(b: NetworkBuilder, i: int, layer: MatrixProduct, name: str) -> Named
     left_vectors = vector_layout(b.layout.of_input(b.graph, i), left_value.shape)
     assert left_vectors is not None
     # The left operand: vectors, each of them repeated.
-    flow = b.buffered(b.take(i, 0, name), f"{name}_wait0")
+    flow = b.buffered(b.input_stream(i, 0, name), f"{name}_wait0")
     flow = b.converted(flow, simd, columns, f"{name}_width0")
     if row_folds > 1:
         loops = ((row_folds, 0), (folds, 1)) if folds > 1 else ((row_folds, 0),)
@@ -38,7 +38,7 @@ def product(b: NetworkBuilder, i: int, layer: MatrixProduct, name: str) -> Named
     axes = matrix_axes(right_order, right_value.shape)
     assert axes is not None
     tiles = _Tiles(right_value.shape, axes, pe, simd)
-    right_flow = b.buffered(b.take(i, 1, name), f"{name}_wait1")
+    right_flow = b.buffered(b.input_stream(i, 1, name), f"{name}_wait1")
     if not np.array_equal(tiles.elements, right_order):
         right_flow = b.reordered(right_flow, right_order, tiles.elements, f"{name}_tiles", layer.name)
     right_flow = b.converted(right_flow, pe * simd, right_value.size, f"{name}_width1")

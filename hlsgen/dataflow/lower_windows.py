@@ -34,7 +34,7 @@ def convolution(b: NetworkBuilder, i: int, layer: Convolution, name: str) -> Nam
     rows, columns = len(layer.weight) // layer.groups, layer.weight.shape[3]
     vector_orders = vector_layout(b.layout.of_input(b.graph, i), layer.source.shape)
     assert vector_orders is not None
-    flow = b.take(i, 0, name)
+    flow = b.input_stream(i, 0, name)
     if work_of(layer).at_once(pe, simd):
         return _unrolled(b, i, layer, name, flow, vector_orders[1])
     depthwise = is_depthwise(layer)
@@ -140,7 +140,7 @@ def _unfolded(
 def pooling(b: NetworkBuilder, i: int, layer: Pooling, name: str) -> NamedStream:
     """The pool with the fewest lanes that is fast enough."""
     height, width, channels = layer.source.shape[-3:]
-    flow = b.take(i, 0, name)
+    flow = b.input_stream(i, 0, name)
     tiled = layer.window.is_tiling(height, width)
     places = height * width if tiled else layer.result.size // channels * layer.window.taps
     lanes = [flow.stream.lanes, *divisors(channels)]
