@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hlsgen.dataflow.folding import Targets, pixels_moved
+from hlsgen.dataflow.layer_names import layer_names
 from hlsgen.dataflow.pipelining import pipelined
 from hlsgen.dataflow.regrouping import regrouped_streams
 from hlsgen.dataflow.units import (
@@ -51,11 +52,17 @@ class NamedStream:
         return self.stream.groups * self.stream.group
 
 
+def _layer_names(graph: Graph) -> dict[int, str]:
+    """The name of the node of each layer, by position of the layer; views have no nodes."""
+    layers = {i: layer.name for i, layer in enumerate(graph.layers) if not isinstance(layer, View)}
+    return dict(zip(layers, layer_names(layers.values()), strict=True))
+
+
 class NetworkBuilder:
     """The nodes so far, and the streams that carry the values of the graph.
 
     `target`: cycles that a frame may take. `prices`: prices by which realizations are chosen. `choices`: the
-    realization of every quantizer so far. `once_by_key`: results that do not depend on the folding, shared by all
+    realization of every quantizer so far. `layer_names`: the name of each layer's node. `once_by_key`: results that do not depend on the folding, shared by all
     builders of a graph.
     """
 
@@ -78,6 +85,7 @@ class NetworkBuilder:
         self.target = max([min_cycles, *(w.cycles(*folding[n]) for w, n in works)])
         self.nodes: list[Node] = []
         self.choices: dict[str, Choice] = {}
+        self.layer_names = self.once("layer names", lambda: _layer_names(graph))
         self._root = list(range(len(graph.layers) + 1))
         for i, layer in enumerate(graph.layers):
             if isinstance(layer, View):

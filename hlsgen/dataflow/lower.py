@@ -183,40 +183,40 @@ def _without_gaps(b: NetworkBuilder, flow: NamedStream, name: str) -> NamedStrea
 def lower_layer(b: NetworkBuilder, i: int) -> None:
     """Appends the nodes of layer i."""
     layer = b.graph.layers[i]
-    number = sum(not isinstance(earlier, View) for earlier in b.graph.layers[:i])
+    name = b.layer_names.get(i, "")
     match layer:
         case View() | StreamedInput() | StreamedOutputs():
             return
         case Map():
-            flow = _map(b, i, layer, f"q{number}")
+            flow = _map(b, i, layer, name)
         case Linear():
-            flow = _linear(b, i, layer, f"mv{number}")
+            flow = _linear(b, i, layer, name)
         case MatrixProduct():
-            flow = product(b, i, layer, f"mm{number}")
+            flow = product(b, i, layer, name)
         case Convolution():
-            flow = convolution(b, i, layer, f"conv{number}")
+            flow = convolution(b, i, layer, name)
         case Pooling():
-            flow = pooling(b, i, layer, f"pool{number}")
+            flow = pooling(b, i, layer, name)
         case Rearrange():
-            flow = rearrange(b, i, layer, f"move{number}")
+            flow = rearrange(b, i, layer, name)
         case Delay():
-            flow = delay(b, i, layer, f"state{number}")
+            flow = delay(b, i, layer, name)
         case Concatenation():
-            flow = concatenate(b, i, layer, f"cat{number}")
+            flow = concatenate(b, i, layer, name)
         case BinaryMap():
-            flow = _binary_map(b, i, layer, f"add{number}")
+            flow = _binary_map(b, i, layer, name)
         case FloatBinary():
-            flow = _float_joint(b, i, layer, f"add{number}")
+            flow = _float_joint(b, i, layer, name)
         case PackBytes():
-            flow = _packing(b, i, layer, f"pack{number}")
+            flow = _packing(b, i, layer, name)
         case ArgMaxLayer():
-            flow = _argmax(b, i, layer, f"top{number}")
+            flow = _argmax(b, i, layer, name)
         case SoftmaxRows():
-            flow = _softmax(b, i, layer, f"soft{number}")
+            flow = _softmax(b, i, layer, name)
         case IntegerRows():
-            flow = _integer_rows(b, i, layer, f"rows{number}")
+            flow = _integer_rows(b, i, layer, name)
         case NormRows():
-            flow = normalization(b, i, layer, f"norm{number}")
+            flow = normalization(b, i, layer, name)
         case _:
             assert_never(layer)
     b.deliver(i + 1, flow)
@@ -337,7 +337,7 @@ def _float_units(
         to, position = (end, i) if last else (word, -1)
         match unit:
             case FloatCompare(thresholds):
-                flow = b.append(f"{name}_{n}_key", FloatKeyUnit(), [flow], word, layer.name)
+                flow = b.append(f"{name}_op{n}_key", FloatKeyUnit(), [flow], word, layer.name)
                 count = IntType(thresholds.base, thresholds.base + len(thresholds.table))
                 to = to if last else replace(plain, type=count)
                 step: Unit = RescaleUnit(thresholds, table)
@@ -346,7 +346,7 @@ def _float_units(
                 step = FloatUnit(unit, table)
             case _:
                 step = FloatUnit(unit, table)
-        flow = b.append(f"{name}_{n}", step, [flow], to, layer.name, position)
+        flow = b.append(name if last else f"{name}_op{n}", step, [flow], to, layer.name, position)
     return flow
 
 

@@ -171,7 +171,7 @@ def concatenate(b: NetworkBuilder, i: int, layer: Concatenation, name: str) -> N
         last = n == len(flows) - 1
         result = stream_of(layer.result.type, lanes, flow.elements + appended.elements, joined_size + size)
         unit = ConcatBeats((joined_size // lanes, size // lanes))
-        node_name = name if last else f"{name}_{n}"
+        node_name = name if last else f"{name}_part{n}"
         flow = b.append(node_name, unit, [flow, appended], result, layer.name, i if last else -1)
         joined_size += size
     return flow
@@ -191,7 +191,7 @@ def _concat_channels(
     for n, (appended, count) in enumerate(zip(sides[1:], channels[1:], strict=True), 1):
         last, lanes = n == len(sides) - 1, pixels * (joined_channels + count)
         result = Stream(layer.result.type, lanes, places // pixels, lanes)
-        at = (name, layer.name, i) if last else (f"{name}_{n}", layer.name, -1)
+        at = (name, layer.name, i) if last else (f"{name}_part{n}", layer.name, -1)
         flow = b.append(at[0], ConcatChannels((joined_channels, count), pixels), [flow, appended], result, *at[1:])
         joined_channels += count
     return flow

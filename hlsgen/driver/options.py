@@ -12,6 +12,7 @@ import yaml
 
 from hlsgen.dataflow.bus import WIDTHS
 from hlsgen.dataflow.folding import DEFAULT_PARALLELISM, check_folding
+from hlsgen.dataflow.keywords import is_keyword
 from hlsgen.dataflow.pipelining import PLAIN, Pipelining
 from hlsgen.dataflow.resources import Budget
 from hlsgen.dataflow.workload import works_of
@@ -25,7 +26,6 @@ from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
 from hlsgen.ir import BinaryMap, Graph, Map
 from hlsgen.passes import InputMode
 from hlsgen.rescale import KINDS
-from hlsgen.verilog.keywords import is_keyword
 
 #: PE and SIMD of layers, by name.
 Foldings = dict[str, dict[str, int]]

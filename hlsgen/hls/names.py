@@ -31,7 +31,7 @@ def loop_title(layer: str) -> str:
 
 
 def process_names(nodes: Sequence[Node], top: str, loops: Sequence[NetworkLoop] = ()) -> dict[str, str]:
-    """A unique C++ name for each node: its layer's name where the node computes the layer's result.
+    """A unique C++ name for each node: the node's own name if C++ accepts it.
 
     Names derived from it by suffixes are unique, too. Loops also have names, by the name of their first state's joint
     followed by " loop".
@@ -57,7 +57,6 @@ def process_names(nodes: Sequence[Node], top: str, loops: Sequence[NetworkLoop] 
         joint = loop.states[0].joint
         names[f"{joint.name} loop"] = reserve_name(identifier(loop_title(joint.layer)), _LOOP)
     for node in nodes:
-        model_name = node.layer if node.layer and node.position >= 0 else node.name
-        base = f"port{node.name[len('s_axis') :]}" if isinstance(node.unit, Port) else identifier(model_name)
+        base = f"port{node.name[len('s_axis') :]}" if isinstance(node.unit, Port) else identifier(node.name)
         names[node.name] = reserve_name(base, _STATE if node.name in states else _DERIVED)
     return names

@@ -120,6 +120,7 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
     loads = 0
     for node in network.inner:
         binding = bind_node(node, style)
+        assert not memories.keys() & binding.memories.keys(), f"two units write the memory files of {node.name}"
         memories.update(binding.memories)
         parameters = dict(binding.parameters)
         if "FILE" in parameters:
@@ -142,7 +143,9 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
         instances.append(Instance(module, node.name, parameters, ports, node.inputs, node.outputs, comment))
     inputs = tuple(_stream_port(port, port.node.outputs[0], data) for port in network.inputs)
     outputs = tuple(_stream_port(port, port.node.inputs[0], data) for port in network.outputs)
-    _check_names(request, {*(net.name for net in nets), *(instance.name for instance in instances)})
+    names = [*(net.name for net in nets), *(instance.name for instance in instances)]
+    assert len({name.lower() for name in names}) == len(names), "two nets or instances have one name"
+    _check_names(request, set(names))
     control = _identity(request.model["sha256"], inputs) if request.control else None
     return Design(
         top,

@@ -255,7 +255,7 @@ def test_large_networks_stay_below_a_megabyte(manifest: dict[str, Any], certific
                     row[name] = row[name] and f"{row[name]}_{copy}"
                 if part == "units":
                     row["inputs"] = [
-                        f"{i}_{copy}" if i != "s_axis" else "s_axis" if not copy else f"mv10_{copy - 1}"
+                        f"{i}_{copy}" if i != "s_axis" else "s_axis" if not copy else f"dense_{copy - 1}"
                         for i in row["inputs"]
                     ]
                 large[part].append(row)

@@ -30,7 +30,7 @@ def core(built: Path, tmp_path: Path) -> Path:
 
 
 def adder_file(core: Path) -> Path:
-    return sorted((core / "rtl").glob("top_mv*_adders.v"))[0]
+    return core / "rtl" / "top_node_linear_adders.v"
 
 
 def problems(core: Path, path: Path, text: str) -> str:
@@ -56,29 +56,29 @@ def test_every_constant(core: Path) -> None:
 @pytest.mark.parametrize(
     "old, new, said",
     [
-        (r"(\S\}) \+ (\{)", r"\1 - \2", "top_mv"),
-        (r"(\S\}) - (\{)", r"\1 + \2", "top_mv"),
+        (r"(\S\}) \+ (\{)", r"\1 - \2", "_adders.v"),
+        (r"(\S\}) - (\{)", r"\1 + \2", "_adders.v"),
         (r"~(n\w+\[)", r"\1", "no supported number"),
-        (r" \+ ~(?=[{n])", " + ", "top_mv"),
-        (r" \+ (?=[{n])", " + ~", "top_mv"),
-        (r" \+ ~(?=[{n])", " - ", "top_mv"),
-        (r" - (?=[{n])", " + ~", "top_mv"),
-        (r" \+ (?=[{n])", " - ~", "top_mv"),
-        (r"CARRY\(0", "CARRY(1", "top_mv"),
-        (r"CARRY\(1", "CARRY(0", "top_mv"),
-        (r"CARRY\(0", "CARRY(2", "top_mv"),
+        (r" \+ ~(?=[{n])", " + ", "_adders.v"),
+        (r" \+ (?=[{n])", " + ~", "_adders.v"),
+        (r" \+ ~(?=[{n])", " - ", "_adders.v"),
+        (r" - (?=[{n])", " + ~", "_adders.v"),
+        (r" \+ (?=[{n])", " - ~", "_adders.v"),
+        (r"CARRY\(0", "CARRY(1", "_adders.v"),
+        (r"CARRY\(1", "CARRY(0", "_adders.v"),
+        (r"CARRY\(0", "CARRY(2", "_adders.v"),
         (r"CARRY\(0", "CARRY(3", "that no module of adders has"),
         (r"( \+ \{[^-+;]*\});", r"\1\1;", "no sum of two"),
-        (r"(\.c\(\{.*n\d+)_1", r"\1_0", "top_mv"),
-        (r"\.a\(\{", ".a(~{", "top_mv"),
-        (r"\.a\(~\{", ".a({", "top_mv"),
-        (r"\.c\(~\{", ".c({", "top_mv"),
+        (r"(\.c\(\{.*n\d+)_1", r"\1_0", "_adders.v"),
+        (r"\.a\(\{", ".a(~{", "_adders.v"),
+        (r"\.a\(~\{", ".a({", "_adders.v"),
+        (r"\.c\(~\{", ".c({", "_adders.v"),
         (r"WIDTH\(", "WIDTH(1", "not the sum of its instance"),
         (r" n\d+ \(\n", " n0 (\n", "not the sum of its instance"),
         (r"top_hg_add3", "hg_add3", "that no module of adders has"),
         (r"top_hg_add3", "top_hg_count", "that no module of adders has"),
-        (r"\.b\(~\{", ".b({", "top_mv"),
-        (r"\.b\(\{", ".b(~{", "top_mv"),
+        (r"\.b\(~\{", ".b({", "_adders.v"),
+        (r"\.b\(\{", ".b(~{", "_adders.v"),
         (r", \.c\(.*?\), ", ", ", "that no module of adders has"),
         (r"\.c\(\{.*?, ", ".c({", "of another width"),
         (r"\.sum\(n\d+_", r"\g<0>1", "not the sum of its instance"),
@@ -87,7 +87,7 @@ def test_every_constant(core: Path) -> None:
         (r"(\.sum\(n.*\n    \);\n)    assign.*\n", r"\1", "has no lowest bits"),
         (r"(\.sum\(n.*\n    \);\n    assign n\d+_\d+\[\d+)", r"\g<1>1", "has no lowest bits"),
         (r"(\.sum\(n.*\n    \);\n    assign .* = n\d+_\d+\[)0", r"\g<1>1:0", "not the sum of its instance"),
-        (r"(\.sum\(n.*\n    \);\n    assign .* = n)", r"\g<1>1", "top_mv"),
+        (r"(\.sum\(n.*\n    \);\n    assign .* = n)", r"\g<1>1", "_adders.v"),
         (r"(m_data\[\d+:0\] = )(~?)", lambda m: m[1] + ("" if m[2] else "~"), "no sum of"),
         (r"(m_data\[\d+:\d+\] = \{\{2\{)n", r"\1~n", "no supported number"),
         (r"(m_data\[\d+:\d+\] = n\w+\[\d+:)0\]", r"\g<1>1]", "no supported number"),
@@ -98,12 +98,12 @@ def test_every_constant(core: Path) -> None:
         (r"if \(en\) begin", "begin", "that no module of adders has"),
         (r"\n    end\n", "\n    end\n    wire [0:0] y = 1'h1;\n", "that no module of adders has"),
         (r"(    assign m_data\[\d+:0\].*\n)", "", "is not where it should be"),
-        (r"endmodule", "wire z; endmodule", "top_mv"),
+        (r"endmodule", "wire z; endmodule", "_adders.v"),
         (r"// Purpose", "// Purpos", "its head"),
-        (r"STAGES\(\d", "STAGES(9", "top_mv"),
-        (r"    top_hg_stages", "    hg_stages", "top_mv"),
-        (r"    top_hg_stages", "    other_hg_stages", "top_mv"),
-        (r"\nmodule top_", "\nmodule other_", "top_mv"),
+        (r"STAGES\(\d", "STAGES(9", "_adders.v"),
+        (r"    top_hg_stages", "    hg_stages", "_adders.v"),
+        (r"    top_hg_stages", "    other_hg_stages", "_adders.v"),
+        (r"\nmodule top_", "\nmodule other_", "_adders.v"),
     ],
 )
 def test_other_text(core: Path, old: str, new: str | Callable[[re.Match[str]], str], said: str) -> None:
@@ -134,7 +134,7 @@ def shifted(folder: Path) -> Path:
 def test_joined(tmp_path: Path) -> None:
     """A module of adders before hg_shift advances together with it."""
     core = shifted(tmp_path)
-    texts = {path: path.read_text() for path in (core / "rtl").glob("top_mv*_adders.v")}
+    texts = {path: path.read_text() for path in (core / "rtl").glob("top_*_adders.v")}
     path, text = next((path, text) for path, text in texts.items() if "        .JOINED(1)\n" in text)
     assert messages(core) == []
     assert problems(core, path, text.replace(".JOINED(1)", ".JOINED(2)"))
@@ -150,7 +150,7 @@ def test_inverted_bits(tmp_path: Path) -> None:
     for place in range(0, int(width), 5):
         changed = f"{int(value, 16) ^ 1 << place:x}"
         (core / "certificate.json").write_text(certificate.replace(f"'h{value}\"", f"'h{changed}\""))
-        assert "top_mv" in problems(core, path, text.replace(f"'h{value})", f"'h{changed})"))
+        assert "_adders.v" in problems(core, path, text.replace(f"'h{value})", f"'h{changed})"))
     (core / "certificate.json").write_text(certificate)
     assert problems(core, path, re.sub(r",\n\s*\.FLIP\(\S+\)", "", text, count=1))
     flip = SizedConstant(int(width), int(value, 16))
@@ -191,7 +191,7 @@ def test_a_narrower_sum(core: Path) -> None:
 
 def test_a_module_of_another_instance(core: Path) -> None:
     """Swapped, with hashes that agree."""
-    first, second = sorted((core / "rtl").glob("top_mv*_adders.v"))[:2]
+    first, second = sorted((core / "rtl").glob("top_*_adders.v"))[:2]
     a, b = first.read_text(), second.read_text()
     second.write_text(a.replace(first.stem, second.stem))
     sign(core, f"rtl/{second.name}")

@@ -76,7 +76,7 @@ def test_command(built: LazyBuilds, tmp_path: Path) -> None:
         row["functions"] and row["evaluated"] <= row["inputs"] for row in data["layers"] if row["kind"] == "quantizer"
     )
     shutil.copytree(built["network"], tmp_path / "core")
-    memory = tmp_path / "core" / "rtl" / "top_mv0.mem"
+    memory = tmp_path / "core" / "rtl" / "top_node_linear.mem"
     memory.write_text(memory.read_text()[::-1].lstrip())
     result = CliRunner().invoke(app, ["certify", str(tmp_path / "core")])
     assert result.exit_code == 1

@@ -28,7 +28,7 @@ def core(built: Path, tmp_path: Path) -> Path:
 
 
 def counter_file(core: Path) -> Path:
-    return sorted((core / "rtl").glob("top_mv*_counts.v"))[0]
+    return sorted((core / "rtl").glob("top_*_counts.v"))[0]
 
 
 def problems(core: Path, path: Path, text: str) -> str:
@@ -80,7 +80,7 @@ def test_every_sign(core: Path) -> None:
             "\n            wire [0:0] y = 1'h1;\\g<0>",
             "not allowed here in a module",
         ),
-        (r"STAGES\(\d", "STAGES(9", "top_mv"),
+        (r"STAGES\(\d", "STAGES(9", "_counts.v"),
         (r"            top_hg_count ", "            hg_count ", "not allowed here in a module"),
         (r"    top_hg_stages", "    hg_stages", "its head"),
         (r"// Purpose", "// Purpos", "its head"),
@@ -88,7 +88,7 @@ def test_every_sign(core: Path) -> None:
         (r"        end\n    endgenerate", "        end\n    wire z;\n    endgenerate", "does not end"),
         (r"(    assign bits\[\d+:0\].*\n)", "", "not allowed here in a module"),
         (r"(    assign bits\[\d+:0\] = )\{[^,]*, ", r"\1{", "bits instead of"),
-        (r"\nmodule top_", "\nmodule other_", "top_mv"),
+        (r"\nmodule top_", "\nmodule other_", "_counts.v"),
     ],
 )
 def test_other_text(core: Path, old: str, new: str, said: str) -> None:
@@ -125,7 +125,7 @@ def test_swapped_rows(core: Path) -> None:
 
 def test_a_module_of_another_instance(core: Path) -> None:
     """Swapped, with hashes that agree."""
-    first, second = sorted((core / "rtl").glob("top_mv*_counts.v"))[:2]
+    first, second = sorted((core / "rtl").glob("top_*_counts.v"))[:2]
     a, b = first.read_text(), second.read_text()
     second.write_text(a.replace(first.stem, second.stem))
     sign(core, f"rtl/{second.name}")

@@ -147,7 +147,7 @@ def test_modules_of_another_core_in_the_list(core: Path) -> None:
     assert any("files.f" in text and "other_hg_mvu" in text for text in messages(core))
 
 
-@pytest.mark.parametrize("name", ["top_mv0.mem", "tb/top_mv0.mem", "top_hg_mvu.v", "tb/top.v"])
+@pytest.mark.parametrize("name", ["top_node_linear.mem", "tb/top_node_linear.mem", "top_hg_mvu.v", "tb/top.v"])
 def test_files_that_a_tool_may_find_first(core: Path, name: str) -> None:
     """$readmemh reads a bare name: the file depends on the folder in which a tool is started."""
     (core / name).write_bytes((core / "rtl" / Path(name).name).read_bytes())
@@ -192,7 +192,7 @@ def test_the_list_of_sources(core: Path, change: Callable[[list[str]], list[str]
 
 #: Name -> (text in top.v, its replacement). Other readers may interpret the replacement differently.
 TEXTS: dict[str, tuple[str, str]] = {
-    "carriage return in a comment": ("wire [2:0] q1_data;", "wire //\r[2:0]\r\n q1_data;"),
+    "carriage return in a comment": ("wire [2:0] node_symbolic_2_data;", "wire //\r[2:0]\r\n node_symbolic_2_data;"),
     "carriage return": ("endmodule\n", "endmodule\r\n"),
     "tab": ("    wire rst_core;", "\twire rst_core;"),
     "form feed": ("    wire rst_core;", "\f   wire rst_core;"),
@@ -260,12 +260,12 @@ def test_titles_and_names_of_any_language(tmp_path: Path, core: Path) -> None:
     ],
 )
 def test_texts_of_memories_that_are_never_emitted(core: Path, change: Callable[[str], str]) -> None:
-    path = core / "rtl" / "top_mv0.mem"
+    path = core / "rtl" / "top_node_linear.mem"
     original = path.read_text()
     assert change(original) != original
     path.write_bytes(change(original).encode())
     agree(core)
-    assert any("rtl/top_mv0.mem" in text for text in messages(core))
+    assert any("rtl/top_node_linear.mem" in text for text in messages(core))
 
 
 @pytest.mark.parametrize("name", ["../top", "sub/top", "hg_top", "top.v", "", 7])

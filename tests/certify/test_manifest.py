@@ -147,7 +147,7 @@ def test_options(built: LazyBuilds, option: str, value: object, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("change", "name"),
     [
-        (lambda files: files.update({"rtl/top.v": files["rtl/top_mv0.mem"]}), "rtl/top.v"),
+        (lambda files: files.update({"rtl/top.v": files["rtl/top_node_linear.mem"]}), "rtl/top.v"),
         (lambda files: files.pop("certificate.json"), "certificate.json"),
         (lambda files: files.pop("report.md"), "report.md"),
         (lambda files: files.update({"README": "0" * 64}), "README"),

@@ -248,7 +248,8 @@ def test_models_of_modules_in_simulation(name: str, tmp_path: Path, monkeypatch:
     rng = np.random.default_rng(7)
     core = CASES[name].build(tmp_path / "core")
     build = reopen(core)
-    for path in sorted((core / "rtl").glob("top_q*.mem")):
+    quantizers = tuple(f"top_{node.name}" for node in build.network.nodes if node.layer in build.network.choices)
+    for path in sorted(path for path in (core / "rtl").glob("top_*.mem") if path.name.startswith(quantizers)):
         words = path.read_text().split()
         n = int(rng.integers(len(words)))
         words[n] = f"{int(words[n], 16) ^ 1 << int(rng.integers(2)):0{len(words[n])}x}"

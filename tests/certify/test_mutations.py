@@ -237,8 +237,16 @@ def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(6)
     signed = (core / "certificate.json").read_text()
     memories = files(core, ".mem")
-    for kind, count in (("mv", 5), ("q", 20)):
-        chosen = [p for p in memories if p.name.partition("_")[2].startswith(kind)]
+    certificate = json.loads(signed)
+    weights = {
+        name
+        for layer in certificate["layers"]
+        for x in layer["instances"]
+        if "PE" in x["parameters"]
+        for name in x["memories"]
+    }
+    for kind, count in (("weights", 5), ("quantizer", 20)):
+        chosen = [p for p in memories if (p.name in weights) == (kind == "weights")]
         passed = 0
         for _ in range(count if chosen else 0):
             path = chosen[int(rng.integers(len(chosen)))]
@@ -251,7 +259,7 @@ def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             undo()
             (core / "certificate.json").write_text(signed)
             passed += not reported
-        assert passed <= (0 if kind == "mv" else count - 2), (kind, passed)
+        assert passed <= (0 if kind == "weights" else count - 2), (kind, passed)
     assert messages(core) == []
 
 
@@ -293,7 +301,7 @@ def test_a_consistent_cheat(core: Path, step: int) -> None:
         sign(core, f"rtl/{path.name}")
     reported = messages(core)
     pattern = (
-        r"HG055 (\S+): channel (\d+) \(stream position \d+\), q\d, .*: at x = (-?\d+) "
+        r"HG055 (\S+): channel (\d+) \(stream position \d+\), \w+, .*: at x = (-?\d+) "
         r"the model gives (-?\d+), the hardware (-?\d+)\."
     )
     match = re.fullmatch(pattern, reported[0])
@@ -314,14 +322,14 @@ def test_a_consistent_cheat(core: Path, step: int) -> None:
 @each("folded")
 def test_a_cheat_with_a_weight(core: Path) -> None:
     """A weight and its intervals are changed."""
-    path = core / "rtl" / "top_mv0.mem"
+    path = core / "rtl" / "top_node_linear.mem"
     lines = path.read_text().splitlines()
     lines[0] = lines[0][:-1] + f"{int(lines[0][-1], 16) ^ 1:x}"
     path.write_text("\n".join(lines) + "\n")
-    sign(core, "rtl/top_mv0.mem")
+    sign(core, "rtl/top_node_linear.mem")
     reported = messages(core)
     assert re.search(
-        r"row \(channel\) 0, column 0: the model's weight is -?\d+, the weight of mv0 is -?\d+", reported[0]
+        r"row \(channel\) 0, column 0: the model's weight is -?\d+, the weight of node_linear is -?\d+", reported[0]
     ), reported
 
 
@@ -361,7 +369,7 @@ def test_the_top_level_has_only_wires_and_instances(core: Path) -> None:
         ("endmodule", "    assign frame_error = rst;\nendmodule"),
         ("endmodule", aside),
         ("    wire rst_core;", "    wire rst_core;\n    wire other;"),
-        (".s_valid(q1_valid)", ".s_valid(q3_valid)"),
+        (".s_valid(node_symbolic_2_valid)", ".s_valid(node_symbolic_4_valid)"),
         (".rst(rst_core)", ".rst(rst)"),
         ("// layer", "// synthesis translate_off"),
     ):

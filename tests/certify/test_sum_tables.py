@@ -26,7 +26,11 @@ def core(built: Path, tmp_path: Path) -> Path:
 
 
 def files(core: Path) -> list[Path]:
-    return sorted((core / "rtl").glob("top_mv*_0*.mem"))
+    layers = json.loads((core / "certificate.json").read_text())["layers"]
+    units = (
+        x for layer in layers for x in layer["instances"] if x["module"] == "hg_mvu" and "FIRST" in x["parameters"]
+    )
+    return sorted(core / "rtl" / name for unit in units for name in unit["memories"])
 
 
 def test_every_bit(core: Path) -> None:

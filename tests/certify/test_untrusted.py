@@ -114,10 +114,10 @@ def test_models_that_are_none(core: Path, tmp_path: Path, data: bytes) -> None:
 
 @pytest.mark.sweep
 def test_a_memory_that_is_too_long_is_not_read(core: Path) -> None:
-    with open(core / "rtl" / "top_mv0.mem", "r+b") as stream:
+    with open(core / "rtl" / "top_node_linear.mem", "r+b") as stream:
         stream.truncate(1 << 30)
     certificate = json.loads((core / "certificate.json").read_text())
-    certificate["rtl"]["rtl/top_mv0.mem"] = "0" * 64
+    certificate["rtl"]["rtl/top_node_linear.mem"] = "0" * 64
     (core / "certificate.json").write_text(json.dumps(certificate))
     assert messages(core)
 

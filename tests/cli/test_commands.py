@@ -132,12 +132,12 @@ def test_reset_polarity_top_and_verify(tmp_path: Path) -> None:
 @needs_icarus
 def test_verify_fails_with_exit_code_1(tmp_path: Path) -> None:
     call("build", MODEL, "-o", tmp_path / "out", "--target-cycles", 60)
-    memory = tmp_path / "out" / "rtl" / f"{MODEL.stem}_mv0.mem"
+    memory = tmp_path / "out" / "rtl" / f"{MODEL.stem}_node_linear.mem"
     memory.write_text(memory.read_text()[::-1].strip() + "\n")
     command = ["verify", tmp_path / "out", "--sim", "icarus", "--frames", 8, "--allow-changed"]
     data = call_json(*command, code=1)
     assert not data["ok"]
-    assert data["changed_files"] == [f"rtl/{MODEL.stem}_mv0.mem"]
+    assert data["changed_files"] == [f"rtl/{MODEL.stem}_node_linear.mem"]
     where = data["first_divergence"]
     assert {"layer", "channel", "frame", "cycle", "expected", "actual"} <= set(where)
     text = CliRunner().invoke(app, list(map(str, command))).output

@@ -181,8 +181,8 @@ def test_an_uneven_network_is_exact(tmp_path: Path) -> None:
     folding = {"fc0": {"pe": 4, "simd": 9}, "fc1": {"pe": 3, "simd": 6}, "fc2": {"pe": 4, "simd": 4}}
     build = hlsgen.build(path, tmp_path / "out", hlsgen.Options(folding=folding))
     assert {node.name for node in build.network.nodes if node.name.endswith("_narrow")} == {
-        "mv2_width_narrow",
-        "mv4_width_narrow",
+        "fc1_width_narrow",
+        "fc2_width_narrow",
     }
     verdict = hlsgen.verify(tmp_path / "out", ["icarus"], 12)
     assert verdict.ok, verdict

@@ -114,7 +114,7 @@ def test_a_manifest_with_another_clock_is_refused(tmp_path: Path) -> None:
     layers(cycles=34, tmp_path=tmp_path, **FAST)
     out = tmp_path / "34-2" / "out"
     assert messages(out) == []
-    with changed(out, "mv0", "EVERY", 2):
+    with changed(out, "fc0", "EVERY", 2):
         assert any("options.clock_mhz" in text for text in messages(out, listed=False))
     manifest = json.loads((out / "manifest.json").read_text())
     for value, kind in ((None, "lutram"), (None, "auto"), (0, "auto"), ("150", "auto")):
@@ -164,7 +164,8 @@ def test_tables_of_cells_have_registers(tmp_path: Path) -> None:
         verdict = hlsgen.verify(out, ["icarus"])
         assert verdict.ok, verdict
         assert messages(out) == []
-        with changed(out, "q0", "DEEP", 1 - n):
+        name = next(x.name for x in build.design.instances if x.module == "hg_correct")
+        with changed(out, name, "DEEP", 1 - n):
             problems = messages(out, listed=False)
         assert any("options.clock_mhz" in text for text in problems) == (n == 0), problems
         cycles.append(build.timing.latency)
@@ -190,7 +191,8 @@ def test_large_memories_of_thresholds_have_three_registers(tmp_path: Path) -> No
         verdict = hlsgen.verify(out, ["icarus"])
         assert verdict.ok, verdict
         assert messages(out) == []
-        with changed(out, "q0", "EVERY", 1 + n):
+        name = next(x.name for x in build.design.instances if x.module == "hg_threshold")
+        with changed(out, name, "EVERY", 1 + n):
             problems = messages(out, listed=False)
         assert any("options.clock_mhz" in text for text in problems) == (n == 0), problems
         cycles.append(build.timing.latency)

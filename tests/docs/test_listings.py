@@ -77,13 +77,13 @@ def prepare(page: Path, text: str, folder: Path) -> None:
     """Do the manual steps that a page describes before a command."""
     if "broken" in text and not (folder / "broken").exists():
         shutil.copytree(folder / "digits", folder / "broken")
-        memory = folder / "broken" / "rtl" / "digits_mlp_mv2.mem"
+        memory = folder / "broken" / "rtl" / "digits_mlp_node_linear_1.mem"
         first, remainder = memory.read_text().split("\n", 1)
         memory.write_text(f"{first[:-1]}{int(first[-1], 16) ^ 1:x}\n{remainder}")
     if page.name == "streaming.md" and text.startswith("hlsgen verify"):
         top = folder / "cnn" / "rtl" / "digits_cnn.v"
         lines = top.read_text().split(";\n")
-        (wait,) = [n for n, line in enumerate(lines) if re.search(r"\badd7_wait0 \(", line)]
+        (wait,) = [n for n, line in enumerate(lines) if re.search(r"\bresidual_quant_wait0 \(", line)]
         assert ".DEPTH(63)" in lines[wait]
         lines[wait] = lines[wait].replace(".DEPTH(63)", ".DEPTH(62)")
         top.write_text(";\n".join(lines))

@@ -47,7 +47,7 @@ def test_names(stem: str, target: str, top: str) -> None:
     check_options(hlsgen.Options(target=target, top=top))
 
 
-@pytest.mark.parametrize("stem", ["7 seg", "main", "module", "hg_fifo", "ü", LONG, "a-b c", "clk", "mv0"])
+@pytest.mark.parametrize("stem", ["7 seg", "main", "module", "hg_fifo", "ü", LONG, "a-b c", "clk", "node_linear"])
 def test_builds(stem: str, tmp_path: Path) -> None:
     """Both targets, certified; the same again from the build alone, and from what its manifest says."""
     path = tmp_path / f"{stem}.onnx"
@@ -57,7 +57,7 @@ def test_builds(stem: str, tmp_path: Path) -> None:
     assert build.tops == {"module": top, "function": top}
     files = {name for name in build.files if name.startswith("rtl/")}
     assert all(name.startswith((f"rtl/{top}.v", f"rtl/{top}_")) for name in files), files
-    assert {f"rtl/{top}.v", f"rtl/{top}_hg_mvu.v", f"rtl/{top}_mv0.mem", f"hls/{top}.cpp"} <= set(build.files)
+    assert {f"rtl/{top}.v", f"rtl/{top}_hg_mvu.v", f"rtl/{top}_node_linear.mem", f"hls/{top}.cpp"} <= set(build.files)
     assert json.loads(build.files["manifest.json"])["options"]["top"] == top
     assert reopen(tmp_path / "out").files == build.files
     found = hlsgen.certify(tmp_path / "out")
@@ -65,12 +65,12 @@ def test_builds(stem: str, tmp_path: Path) -> None:
 
 
 def test_layers_with_names_of_the_library(tmp_path: Path) -> None:
-    """Names of layers are those of no modules: they stay as they are, with modules of adders too."""
+    """Layers named like modules keep their names; their instances and modules of adders get a prefix."""
     net = Net((1, 6)).quant(0.25, name="hg_slice").linear(4, 6, name="hg_mac").quant(0.5, name="hg_threshold")
     build = hlsgen.build(
         save(net.model(), tmp_path / "hg_stages.onnx"), tmp_path / "out", hlsgen.Options(target_cycles=1)
     )
-    assert "rtl/core_hg_stages_mv0_adders.v" in build.files
+    assert "rtl/core_hg_stages_n_hg_mac_adders.v" in build.files
     assert {layer.name for layer in build.graph.layers} >= {"hg_mac", "hg_threshold"}
     assert b"// layer hg_mac: " in build.files["rtl/core_hg_stages.v"]
     found = hlsgen.certify(tmp_path / "out")

@@ -45,7 +45,7 @@ def test_dense_layers(simulator: str, signed: int, tmp_path: Path) -> None:
     onnx.save(dense(signed=signed), tmp_path / "model.onnx")
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(target_cycles=1, top="net"))
     assert build.timing.interval == 1
-    assert modules(tmp_path / "out") == ["net_mv0_adders", "net_mv2_adders"]
+    assert modules(tmp_path / "out") == ["net_fc1_adders", "net_fc_adders"]
     assert_verified(tmp_path / "out", simulator, 16)
     assert hlsgen.certify(tmp_path / "out").problems == []
 
@@ -74,7 +74,7 @@ def test_adders_are_only_used_for_constant_layers_of_one_beat(tmp_path: Path) ->
         out = tmp_path / f"out{n}"
         hlsgen.build(tmp_path / "model.onnx", out, options)
         if n == 3:
-            assert "model_mv0_adders" not in modules(out)
+            assert "model_fc_adders" not in modules(out)
         else:
             assert len(modules(out)) == module_count
         assert hlsgen.certify(out).ok
@@ -83,7 +83,7 @@ def test_adders_are_only_used_for_constant_layers_of_one_beat(tmp_path: Path) ->
 def test_the_same_bytes(tmp_path: Path) -> None:
     options = hlsgen.Options(target_cycles=1)
     first, second = (hlsgen.check(DATA / "floor_ceil.onnx", options).files for _ in range(2))
-    assert any(re.fullmatch(r"rtl/floor_ceil_mv\d_adders\.v", name) for name in first)
+    assert any(re.fullmatch(r"rtl/floor_ceil_node_linear\w*_adders\.v", name) for name in first)
     assert first == second
 
 

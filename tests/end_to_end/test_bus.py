@@ -131,7 +131,9 @@ def test_clock_and_reset_are_two() -> None:
         hlsgen.check(MLP, hlsgen.Options(reset_name="clk"))
 
 
-@pytest.mark.parametrize("name", ["s_axis_tdata", "rst_core", "mv0", "mv0_data", "port_in", "frame_error", "rst"])
+@pytest.mark.parametrize(
+    "name", ["s_axis_tdata", "rst_core", "node_linear", "node_linear_data", "port_in", "frame_error", "rst"]
+)
 def test_names_that_the_core_has(name: str) -> None:
     with pytest.raises(HlsgenError, match=r"HG040 --(clock|reset)-name: "):
         hlsgen.check(MLP, hlsgen.Options(clock_name=name, reset_name="rst"))

@@ -88,7 +88,7 @@ def project(tmp_path: Path) -> Path:
             place = folder / name.removeprefix("rtl/")
             assert not place.exists(), name
             place.write_bytes(build.files[name])
-    assert {"floor_ceil_mv0_adders.v", "floor_ceil_hg_axis_in.v", "net_hg_axis_in.v", "net_mv4.mem"} <= {
+    assert {"floor_ceil_node_linear_adders.v", "floor_ceil_hg_axis_in.v", "net_hg_axis_in.v", "net_Conv_10.mem"} <= {
         path.name for path in folder.iterdir()
     }
     ports, cores = zip(*(text.split("|") for text in (instance(fast, "a"), instance(slow, "b"))), strict=True)
@@ -109,9 +109,9 @@ def test_icarus(project: Path) -> None:
         ended = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
         lines = [line for line in (ended.stdout + ended.stderr).splitlines() if "timescale" not in line]
         assert (ended.returncode, lines) == (0, [])
-    (project / "net_mv4.mem").unlink()
+    (project / "net_Conv_10.mem").unlink()
     ended = subprocess.run(["vvp", "-n", "out.vvp"], cwd=project, capture_output=True, text=True, check=False)
-    assert "net_mv4.mem" in ended.stdout + ended.stderr
+    assert "net_Conv_10.mem" in ended.stdout + ended.stderr
 
 
 @pytest.mark.sim

@@ -316,7 +316,7 @@ def test_a_clip_makes_the_codes_narrow(tmp_path: Path) -> None:
         ("MatMulInteger", np.ones((6, 5), np.int8)), *CHAINS["Clip between layers"], source="int8", shape=["N", 6]
     )
     nodes = {node.name: node for node in compiled(model, tmp_path).network.nodes}
-    assert nodes["q1"].result.type.bits == 4
+    assert nodes["QuantizeLinear_t3"].result.type.bits == 4
 
 
 @pytest.mark.parametrize("source", ["int16", "uint16", "uint8"])

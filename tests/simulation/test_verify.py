@@ -39,11 +39,11 @@ def test_untouched_build_is_verified(core: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.sim
 def test_a_changed_weight_is_located(core: Path) -> None:
-    memory = core / "rtl" / "floor_ceil_mv0.mem"
+    memory = core / "rtl" / "floor_ceil_node_linear.mem"
     flip(memory, 0, 1)
     verdict = hlsgen.verify(core, ["icarus"], frames=10, allow_changed=True)
     assert not verdict.ok
-    assert verdict.changed == ["rtl/floor_ceil_mv0.mem"]
+    assert verdict.changed == ["rtl/floor_ceil_node_linear.mem"]
     simulated = verdict.simulators["icarus"]
     assert simulated.mismatches > 0 or simulated.failures
     divergence = verdict.first_divergence
@@ -56,7 +56,7 @@ def test_a_changed_weight_is_located(core: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.sim
 def test_a_changed_threshold_is_located(core: Path) -> None:
-    memory = next(iter(sorted((core / "rtl").glob("floor_ceil_q1_*_00.mem"))))
+    memory = next(iter(sorted((core / "rtl").glob("floor_ceil_node_symbolic_2_*_00.mem"))))
     flip(memory, 0, 4 * len(memory.read_text().splitlines()[0]) - 5)
     verdict = hlsgen.verify(core, ["icarus"], frames=30, allow_changed=True)
     assert verdict.changed == [f"rtl/{memory.name}"]

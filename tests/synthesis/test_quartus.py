@@ -31,7 +31,7 @@ MAX_10 = """
 ; Embedded Multiplier 9-bit elements ; 5 / 288 ( 2 % )                             ;
 ; M9Ks                               ; 44 / 182 ( 24 % )                           ;
 """
-TIMING = "slack -2.500\ndelay 12.250\nfrom hg_mvu:mv0|hg_mac:mac|x_reg[1]\nto hg_threshold:q1|y_reg[0]\n"
+TIMING = "slack -2.500\ndelay 12.250\nfrom hg_mvu:fc0|hg_mac:mac|x_reg[1]\nto hg_threshold:q1|y_reg[0]\n"
 PROGRAM = """#!/bin/sh
 echo "$@" > {log}
 cat synth.tcl path.tcl clock.sdc >> {log}
@@ -48,11 +48,11 @@ def test_reports(report: str, counts: tuple[int, int, int, int]) -> None:
     routed = read_reports(report, TIMING, 10.0)
     assert routed.used == counts
     assert routed.fmax_mhz == pytest.approx(80.0)
-    assert [(part.instance, part.delay_ns) for part in routed.path] == [("mv0", 12.25), ("q1", 0.0)]
+    assert [(part.instance, part.delay_ns) for part in routed.path] == [("fc0", 12.25), ("q1", 0.0)]
 
 
 def test_a_path_between_registers_of_the_top_level() -> None:
-    routed = read_reports(MAX_10, TIMING.replace("hg_mvu:mv0|hg_mac:mac|", "").replace("hg_threshold:q1|", ""), 10.0)
+    routed = read_reports(MAX_10, TIMING.replace("hg_mvu:fc0|hg_mac:mac|", "").replace("hg_threshold:q1|", ""), 10.0)
     assert [part.instance for part in routed.path] == [""]
 
 
@@ -83,7 +83,7 @@ def test_results_come_from_its_reports(built: Path) -> None:
     assert synthesis.fmax_mhz == pytest.approx(80.0)
     layers = {node.name: node.layer for node in hlsgen.check(built / "m.onnx").network.nodes}
     assert [(part.instance, part.layer) for part in synthesis.critical_path] == [
-        ("mv0", layers["mv0"]),
+        ("fc0", layers["fc0"]),
         ("q1", layers["q1"]),
     ]
     log = (built / "log").read_text()

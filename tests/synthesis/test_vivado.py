@@ -25,7 +25,7 @@ UTILIZATION = """
 |   RAMB18                |    5 |     0 |          0 |       100 |  5.00 |
 | DSPs                    |    3 |     0 |          0 |        90 |  3.33 |
 """
-TIMING = "slack -2.500\ndelay 12.250\nfrom mv0/mac/x_reg_reg[1]/C\nto q1/lane[0]/y_reg/D\n"
+TIMING = "slack -2.500\ndelay 12.250\nfrom fc0/mac/x_reg_reg[1]/C\nto q1/lane[0]/y_reg/D\n"
 PROGRAM = """#!/bin/sh
 echo "$@" > {log}
 cat synth.tcl clock.xdc >> {log}
@@ -41,7 +41,7 @@ def test_reports(word: str) -> None:
     routed = read_reports(UTILIZATION.format(word), TIMING, 10.0)
     assert routed.used == (812, 640, 5, 3)
     assert routed.fmax_mhz == pytest.approx(80.0)
-    assert [(part.instance, part.delay_ns) for part in routed.path] == [("mv0", 12.25), ("q1", 0.0)]
+    assert [(part.instance, part.delay_ns) for part in routed.path] == [("fc0", 12.25), ("q1", 0.0)]
 
 
 def test_reports_that_are_cut_off() -> None:
@@ -72,7 +72,7 @@ def test_results_come_from_its_reports(built: Path) -> None:
     assert synthesis.frames_per_second == pytest.approx(80e6 / synthesis.interval)
     layers = {node.name: node.layer for node in hlsgen.check(built / "m.onnx").network.nodes}
     assert [(part.instance, part.layer) for part in synthesis.critical_path] == [
-        ("mv0", layers["mv0"]),
+        ("fc0", layers["fc0"]),
         ("q1", layers["q1"]),
     ]
     log = (built / "log").read_text()

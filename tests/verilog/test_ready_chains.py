@@ -166,7 +166,7 @@ def test_enables_that_go_far(tmp_path: Path) -> None:
     onnx.save(net.model(), tmp_path / "net.onnx")
     hlsgen.build(tmp_path / "net.onnx", tmp_path / "b", hlsgen.Options(folding=folding, top="top"))
     found = chains(netlist(tmp_path / "b", tmp_path))
-    assert (found["mv0_ready"], found["mv2_ready"]) == (0, 1), found
+    assert (found["far_ready"], found["near_ready"]) == (0, 1), found
 
 
 def test_a_slice_stands_behind_few_bits(tmp_path: Path) -> None:
@@ -177,9 +177,9 @@ def test_a_slice_stands_behind_few_bits(tmp_path: Path) -> None:
     onnx.save(net.model(), tmp_path / "net.onnx")
     hlsgen.build(tmp_path / "net.onnx", tmp_path / "b", hlsgen.Options(folding=folding, top="top"))
     found = chains(netlist(tmp_path / "b", tmp_path))
-    assert (found["mv0_ready"], found["q1_ready"]) == (1, 0), found
-    assert "mv0_slice_ready" not in found
-    assert "q1_slice_ready" in found
+    assert (found["far_ready"], found["IntQuant_t3_ready"]) == (1, 0), found
+    assert "far_slice_ready" not in found
+    assert "IntQuant_t3_slice_ready" in found
 
 
 @pytest.mark.sim
@@ -263,7 +263,7 @@ def test_ready_goes_around_adders(tmp_path: Path) -> None:
     onnx.save(net.model(), tmp_path / "net.onnx")
     options = hlsgen.Options(target_cycles=1, realize={"": "shift"}, top="top")
     hlsgen.build(tmp_path / "net.onnx", tmp_path / "b", options)
-    adders = [path.read_text() for path in sorted((tmp_path / "b/rtl").glob("top_mv*_adders.v"))]
+    adders = [path.read_text() for path in sorted((tmp_path / "b/rtl").glob("top_*_adders.v"))]
     assert [".JOINED(1)" in text for text in adders] == [True, True, True, False]
     assert max(chains(netlist(tmp_path / "b", tmp_path)).values()) <= 4
     assert_verified(tmp_path / "b", "icarus", 8)

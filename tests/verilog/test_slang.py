@@ -10,7 +10,7 @@ from pyslang.parsing import TokenKind
 from slang_lint import slang_complaints
 
 import hlsgen
-from hlsgen.verilog.keywords import KEYWORDS
+from hlsgen.dataflow.keywords import KEYWORDS
 
 BUSES = {"bus_width": "32", "tkeep": True, "control": True, "reset_active_low": True}
 BUILDS = {
