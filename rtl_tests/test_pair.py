@@ -31,7 +31,7 @@ LANES = 32
 
 
 @pytest.mark.cases(1)
-@pytest.mark.parametrize(("found", "simulator"), CASES)
+@pytest.mark.parametrize(("realization", "simulator"), CASES)
 def test_every_pair(simulate: Callable[..., None], realization: PairScale | PairAdd, simulator: str) -> None:
     codes = np.random.default_rng(1).permutation(1 << 16).reshape(-1, LANES)
     result = realization.pair.type

@@ -56,7 +56,7 @@ def _constants(core: Core) -> str:
     """Text of weights.hpp: all constants of the core."""
     guard = f"{core.top.upper()}_WEIGHTS_HPP"
     lines = [
-        f"// Constants of {core.title}: weights, thresholds, multipliers, tables.",
+        f"// Constants of {core.title}: weights, thresholds, multipliers, lookup tables.",
         f"#ifndef {guard}",
         f"#define {guard}",
         "",

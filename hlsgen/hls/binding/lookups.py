@@ -56,13 +56,13 @@ def table(lookup: Table, sets: Array, source: Stream) -> Process:
     size = f"{len(lookup.entries)} entries a channel"
     match lookup.mode:
         case TableMode.DIRECT:
-            return process("table", f"table, {size}", roms, **folds)
+            return process("table", f"lookup table, {size}", roms, **folds)
         case TableMode.WINDOW:
-            return process("table_window", f"table of a window, {size}", roms, header="table", **folds)
+            return process("table_window", f"lookup table of a window, {size}", roms, header="table", **folds)
         case TableMode.HALF:
             return process(
                 "table_half",
-                f"table of half a window, {size}",
+                f"lookup table of half a window, {size}",
                 roms,
                 header="table",
                 **folds,
@@ -81,7 +81,7 @@ def rank(cascade: Rank, table: Array, source: Stream) -> Process:
     bits = np.array([(0, *cascade.states), cascade.chunks]).T
     return process(
         "rank",
-        f"{levels} tables a lane",
+        f"{levels} lookup tables a lane",
         {"bits": rom(bits, "[level][of the state, of x]"), "tables": rom(tables, "[level][lane][index]")},
         LEVELS=levels,
         LOW=cascade.low,

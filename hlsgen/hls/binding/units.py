@@ -75,7 +75,7 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
         case DynamicMatVec():
             return bind_product(node, unit)
         case Fork(count):
-            return process("fork", f"{count} consumers", BEATS=source.beats)
+            return process("fork", f"fork to {count} consumers", BEATS=source.beats)
         case FloatKeyUnit():
             return bind_float_key(source)
         case FloatUnit():
