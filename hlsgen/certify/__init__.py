@@ -36,8 +36,8 @@ from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
 from hlsgen.frontend.runtimes import GROUPING
 from hlsgen.ir import Graph, Model
 from hlsgen.ir.stream_order import StreamOrder, lay_out
-from hlsgen.passes import InputMode, lower, typed
-from hlsgen.passes.built_once import lower_once
+from hlsgen.passes import InputMode, lower, numeric_inputs
+from hlsgen.passes.shared_loop_bodies import lower_once
 
 __all__ = ["Certified", "Statement", "Summary", "certify"]
 
@@ -129,7 +129,7 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
     fixed_point = options.get("add") == "fixed-point"
     chosen = options.get("runtime")
     runtime = chosen if chosen in RUNTIMES else "auto"  # another value is an error of the manifest
-    model = import_model(path, problems, fixed_point, typed(modes), pairs=not separate, runtime=runtime)
+    model = import_model(path, problems, fixed_point, numeric_inputs(modes), pairs=not separate, runtime=runtime)
     if model is None:
         problems.finish()
     assert model is not None
@@ -137,7 +137,9 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
     for node, text in second_reading.problems:
         collector.error("HG055", node, f"read a second time: {text}")
     if options.get("recurrence") == "once":
-        shared = partial(import_model, path, fixed_point=fixed_point, typed=typed(modes), once=True, runtime=runtime)
+        shared = partial(
+            import_model, path, fixed_point=fixed_point, typed=numeric_inputs(modes), once=True, runtime=runtime
+        )
         graph = lower_once(model, shared, modes, problems)
     else:
         graph = lower(model, modes, problems, separate)

@@ -29,8 +29,8 @@ from hlsgen.hls.core import Core
 from hlsgen.ir import Convolution, Delay, Graph, Linear, Model
 from hlsgen.library import tool_version
 from hlsgen.numerics.fixed import IntType
-from hlsgen.passes import lower, typed
-from hlsgen.passes.built_once import lower_once
+from hlsgen.passes import lower, numeric_inputs
+from hlsgen.passes.shared_loop_bodies import lower_once
 from hlsgen.verilog.netlist import Design
 
 
@@ -106,7 +106,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         path,
         problems,
         options.add == "fixed-point",
-        typed(modes),
+        numeric_inputs(modes),
         pairs=not options.separate,
         runtime=options.runtime,
         outputs=options.outputs,
@@ -179,7 +179,7 @@ def lowered(path: Path, model: Model, options: Options, problems: Collector) -> 
         import_model,
         path,
         fixed_point=options.add == "fixed-point",
-        typed=typed(modes),
+        typed=numeric_inputs(modes),
         once=True,
         runtime=options.runtime,
         outputs=options.outputs,

@@ -21,7 +21,7 @@ from hlsgen.driver.options import parse_inputs
 from hlsgen.frontend import import_model
 from hlsgen.ir import Conv, ConvInteger, Convolution, Graph, Linear, MatMul, MatMulInteger, Model, Pooling, Value
 from hlsgen.numerics.fixed import Array
-from hlsgen.passes import lower, typed
+from hlsgen.passes import lower, numeric_inputs
 
 #: Registers of hg_axil_weights.
 UNIT, DATA = 0x0, 0x4
@@ -105,7 +105,7 @@ def reweighted(build: Build, weights: Mapping[str, Array] | Path) -> Graph:
             weights,
             problems,
             fixed_point,
-            typed(modes),
+            numeric_inputs(modes),
             pairs=pairs,
             runtime=build.options.runtime,
             outputs=build.options.outputs,

@@ -27,7 +27,7 @@ from hlsgen.explore.settings import split
 from hlsgen.frontend import import_model
 from hlsgen.ir import Graph
 from hlsgen.library import tool_version
-from hlsgen.passes import typed
+from hlsgen.passes import numeric_inputs
 from hlsgen.synthesis.synthesize import Order, synthesize
 
 
@@ -92,7 +92,13 @@ def graph_of(source: Source, options: Options) -> tuple[Graph, list[Diagnostic]]
     with _file(source) as path:
         fixed_point, pairs = options.add == "fixed-point", not options.separate
         model = import_model(
-            path, problems, fixed_point, typed(modes), pairs=pairs, runtime=options.runtime, outputs=options.outputs
+            path,
+            problems,
+            fixed_point,
+            numeric_inputs(modes),
+            pairs=pairs,
+            runtime=options.runtime,
+            outputs=options.outputs,
         )
         if model is None:
             problems.finish()

@@ -74,7 +74,7 @@ class _OrderCache:
         """The one array for this order; hence two orders are equal only if they are the same object."""
         return self._arrays.setdefault(hashlib.sha256(np.ascontiguousarray(order).data).digest(), order)
 
-    def once(self, key: Hashable, orders: list[Array], compute: Callable[[], list[Array]]) -> list[Array]:
+    def cached(self, key: Hashable, orders: list[Array], compute: Callable[[], list[Array]]) -> list[Array]:
         """The result of `compute` for these orders, computed at the first call only."""
         full_key = key, tuple(id(order) for order in orders)
         if full_key not in self._results_by_key:
@@ -94,12 +94,12 @@ def lay_out(graph: Graph) -> StreamOrder:
             continue
         input_orders = [layout.orders[j] for j in layer.inputs]
         traits = _order_traits(layer)
-        needed_orders = cache.once(("needed", traits), input_orders, partial(_needed_orders, layer, input_orders))
+        needed_orders = cache.cached(("needed", traits), input_orders, partial(_needed_orders, layer, input_orders))
         for n, (present, needed) in enumerate(zip(input_orders, needed_orders, strict=True)):
             if present is not needed:
                 layout.reorderings[i, n] = needed
         layout.orders.extend(
-            cache.once(("result", traits), needed_orders, partial(_result_order, layer, needed_orders))
+            cache.cached(("result", traits), needed_orders, partial(_result_order, layer, needed_orders))
         )
     return layout
 

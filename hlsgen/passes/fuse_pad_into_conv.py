@@ -16,7 +16,7 @@ from hlsgen.ir import Conv, ConvInteger, Model, Pad, Reshape, Step, Transpose
 from hlsgen.ir.rewrite import pruned
 
 
-def into_convolutions(model: Model) -> Model:
+def merge_pads(model: Model) -> Model:
     """The model with every such Pad merged into its convolution; the results do not change."""
     steps = list(model.steps)
     for i, step in enumerate(steps):

@@ -18,7 +18,7 @@ from hlsgen.ir.rewrite import pruned
 Chain = tuple[Elementwise, ...]
 
 
-def functions_of_one(model: Model) -> Model:
+def fuse_unary(model: Model) -> Model:
     """The model with every such step as one operation. Raises HG015 for a Select that is no function of one tensor."""
     steps = list(model.steps)
     problems = Collector()

@@ -56,6 +56,7 @@ from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.exact_add_chain import Term, exact_sum, is_exact_in_float32, on_one_grid, term, unit_of
 from hlsgen.passes.float_binaries import float_binary
 from hlsgen.passes.hoist_views import relabel
+from hlsgen.passes.integer_pairs import exact_integers, is_byte_sum, larger_integer
 from hlsgen.passes.pending_value import Branches, PendingValue, bounded, decoding_between, dequantized_codes
 from hlsgen.passes.quantization import (
     code_interval,
@@ -67,7 +68,6 @@ from hlsgen.passes.quantization import (
     type_after,
 )
 from hlsgen.passes.rank_codes import Unranked, ranks, values_of_chain, values_of_pair
-from hlsgen.passes.whole_numbers import exact_integers, is_byte_sum, larger_integer
 
 #: Above this number of bits, the codes of an input are not tried exhaustively.
 _WIDE = 20

@@ -19,7 +19,7 @@ class InputMode:
     fraction: int = 0
 
 
-def typed(modes: Mapping[str, InputMode]) -> dict[str, bool]:
+def numeric_inputs(modes: Mapping[str, InputMode]) -> dict[str, bool]:
     """For each input that enters the hardware as numbers: True if as integers. The name "" covers all others."""
     return {n: mode.kind == "fixed" and not mode.fraction for n, mode in modes.items() if mode.kind != "codes"}
 

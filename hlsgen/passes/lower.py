@@ -63,12 +63,7 @@ from hlsgen.passes.lower_rows import integer_rows
 from hlsgen.passes.lower_softmax import softmax
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
 from hlsgen.passes.merge_equal_heads import merge_equal_heads
-from hlsgen.passes.output_ends import output_end
-from hlsgen.passes.partition import HARDWARE, LINEAR, Entry, Partition
-from hlsgen.passes.pending_value import PendingValue
-from hlsgen.passes.pipeline import check_graph, run_pipeline
-from hlsgen.passes.quantization import integer_quantizer
-from hlsgen.passes.several_ports import (
+from hlsgen.passes.multiple_ports import (
     concatenated_value,
     host_inputs,
     host_output,
@@ -79,6 +74,11 @@ from hlsgen.passes.several_ports import (
     separate_outputs,
     split_inputs,
 )
+from hlsgen.passes.output_ends import output_end
+from hlsgen.passes.partition import HARDWARE, LINEAR, Entry, Partition
+from hlsgen.passes.pending_value import PendingValue
+from hlsgen.passes.pipeline import check_graph, run_pipeline
+from hlsgen.passes.quantization import integer_quantizer
 
 
 def lower(

@@ -54,7 +54,7 @@ class Loops:
             return replace(state_codes, shared=True)
         assert isinstance(step.op, Previous)
         if step.op.state not in self.quantizers:
-            raise _not_once(step.op.state, "its quantizer is joined with others")
+            raise _unroll_error(step.op.state, "its quantizer is joined with others")
         quantizer, decoded = self.quantizers[step.op.state]
         initial = _initial(builder, step.name, builder.to_codes(step.name, data), step.op, quantizer)
         result = replace(initial.value, shape=step.shape)
@@ -68,10 +68,10 @@ class Loops:
             delay, codes = builder.layers[number], self.codes_of_states.get(state)
             assert isinstance(delay, Delay)
             if codes is None or codes.index < 0 or codes.named_ops or codes.branches:
-                raise _not_once(state, "it is not a tensor of codes")
+                raise _unroll_error(state, "it is not a tensor of codes")
             value = builder.values[codes.index]
             if value.type != delay.result.type or value.shape != delay.result.shape:
-                raise _not_once(
+                raise _unroll_error(
                     state, f"it is {value.type} {value.shape}, but its initial value is {delay.result.type}"
                 )
             builder.layers[number] = replace(delay, delayed=codes.index)
@@ -120,5 +120,5 @@ def _first_element_encoding(encoding: Encoding) -> Encoding:
     return replace(encoding, **arrays)
 
 
-def _not_once(state: str, reason: str) -> HlsgenError:
+def _unroll_error(state: str, reason: str) -> HlsgenError:
     return fail("HG010", state, f"a state whose loop is not built once: {reason}.", "Build with --recurrence unrolled.")

@@ -41,10 +41,10 @@ from hlsgen.ir.ops import Elementwise
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.graph_builder import GraphBuilder
+from hlsgen.passes.integer_pairs import MAX_BITS
 from hlsgen.passes.lower_linear import Sums, integer_sums, real_sums
 from hlsgen.passes.pending_value import NamedOps, PendingValue
 from hlsgen.passes.quantization import column_scales, grid, grid_of_channels, integer_offset, too_wide, zero_shift
-from hlsgen.passes.whole_numbers import MAX_BITS
 
 T = TypeVar("T", bound=Elementwise | Encoding)
 

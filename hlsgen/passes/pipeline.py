@@ -26,11 +26,11 @@ Pass = Callable[[Model], Model]
 #: (name, pass), in the order in which they run. Each returns a Model with the same results.
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("hoist_quantizers", hoist_quantizers.hoist_before_slices),
-    ("fuse_unary_subgraphs", fuse_unary_subgraphs.functions_of_one),
+    ("fuse_unary_subgraphs", fuse_unary_subgraphs.fuse_unary),
     ("move_concat_past_join", move_concat_past_join.move_past_binaries),
     ("move_concat_past_quant", move_concat_past_quant.move_past_quantizers),
     ("move_maxpool_past_quant", move_maxpool_past_quant.move_past_quantizers),
-    ("fuse_pad_into_conv", fuse_pad_into_conv.into_convolutions),
+    ("fuse_pad_into_conv", fuse_pad_into_conv.merge_pads),
 )
 
 #: Largest number of violations that are reported.

@@ -30,7 +30,7 @@ from hlsgen.cycle_model import processes, simulate
 from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.timing_models import exact, fewest_beats
 from hlsgen.driver.compile import Build
-from hlsgen.passes.several_ports import port_names
+from hlsgen.passes.multiple_ports import port_names
 from hlsgen.simulation.cpp_headers import include_folders
 from hlsgen.simulation.verify_verilog import ends_of
 from hlsgen.verilog.latency import latency

@@ -19,8 +19,8 @@ from hlsgen.diagnostics import Collector, HlsgenError
 from hlsgen.frontend import import_model
 from hlsgen.interpreter.graph import evaluate
 from hlsgen.ir import Delay, Graph, Linear
-from hlsgen.passes.built_once import lower_once
 from hlsgen.passes.lower import lower
+from hlsgen.passes.shared_loop_bodies import lower_once
 
 Array = Any
 

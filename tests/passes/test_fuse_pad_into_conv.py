@@ -31,7 +31,7 @@ from hlsgen.ir import (
     Window,
 )
 from hlsgen.ir.ops import BinaryKind
-from hlsgen.passes.fuse_pad_into_conv import into_convolutions
+from hlsgen.passes.fuse_pad_into_conv import merge_pads
 
 
 def layers(model: onnx.ModelProto, tmp_path: Path) -> tuple[Convolution, list[Rearrange]]:
@@ -125,7 +125,7 @@ def random_model(seed: int, value: float, integer: bool) -> Model:
 def test_random_models_keep_their_values(integer: bool) -> None:
     for seed in range(30):
         model = random_model(seed, 0.0, integer)
-        rewritten = into_convolutions(model)
+        rewritten = merge_pads(model)
         assert [type(step.op) for step in rewritten.steps] == [ConvInteger if integer else Conv]
         x = np.round(frames(model, seed)).astype(model.input_dtype)
         assert (evaluate(rewritten, x) == evaluate(model, x)).all(), seed
@@ -158,7 +158,7 @@ CONV = (Conv(ONES, np.ones(2, np.float32), Window((3, 3)), 1), IMAGE)
     ],
 )
 def test_it_does_not_fire(model: Model) -> None:
-    rewritten = into_convolutions(model)
+    rewritten = merge_pads(model)
     assert [type(step.op) for step in rewritten.steps] == [type(step.op) for step in model.steps]
     assert [step.op for step in rewritten.steps] == [step.op for step in model.steps]
 
@@ -172,7 +172,7 @@ def test_another_user_keeps_the_pad() -> None:
         (Pool(Reduction.MAX, Window((3, 3))), IMAGE, (3,)),
         (Binary(BinaryKind.ADD), IMAGE, (2, 4)),
     )
-    rewritten = into_convolutions(model)
+    rewritten = merge_pads(model)
     assert [type(s.op).__name__ for s in rewritten.steps] == ["Pad", "Conv", "Pad", "Pool", "Binary"]
     x = np.round(frames(model, 0))
     assert (evaluate(rewritten, x) == evaluate(model, x)).all()

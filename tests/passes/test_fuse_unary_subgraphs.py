@@ -275,7 +275,7 @@ def test_random_models_keep_their_values() -> None:
             "y",
             "float32",
         )
-        fused = fuse_unary_subgraphs.functions_of_one(model)
+        fused = fuse_unary_subgraphs.fuse_unary(model)
         assert len(fused.steps) == 2
         assert not any(isinstance(step.op, ir.Binary | ir.Select) for step in fused.steps)
         x = frames(model, seed)
@@ -310,4 +310,4 @@ ADDED = ir.Binary(BinaryKind.ADD)
     ids=["two quantized operands", "elements in another place", "thresholds on the way", "no elementwise operation"],
 )
 def test_it_does_not_fire(model: ir.Model) -> None:
-    assert fuse_unary_subgraphs.functions_of_one(model) is model
+    assert fuse_unary_subgraphs.fuse_unary(model) is model

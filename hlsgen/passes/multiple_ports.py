@@ -1,4 +1,4 @@
-"""Several inputs and outputs, in one port each way or with a separate port for each.
+"""Multiple inputs and outputs, in one port each way or with a separate port for each.
 
 The graph's input is all codes of the inputs, concatenated, in the narrowest type that holds all. If they share one
 port, each input is a Slice of the port's codes, and a View of that. If its own type is narrower, a Map gives it that
