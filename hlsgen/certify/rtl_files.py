@@ -16,7 +16,7 @@ from hlsgen.certify.netlist_reader import broken
 from hlsgen.certify.stage_frame import module_text
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend.runtimes import recorded
-from hlsgen.library import library_modules, library_text
+from hlsgen.library import library_modules, library_text, licence_line
 
 
 def check_hashes(directory: Path, top: str, certificate: dict[str, Any], collector: Collector) -> None:
@@ -119,7 +119,7 @@ def _installed(path: Path, module: str, top: str) -> bool:
     """
     all_modules = library_modules()
     words = re.split(r"(\w+)", library_text("rtl", f"{module}.v"), flags=re.ASCII)
-    expected = "".join(f"{top}_{word}" if word in all_modules else word for word in words)
+    expected = licence_line(path.name) + "".join(f"{top}_{word}" if word in all_modules else word for word in words)
     try:
         return path.name == f"{top}_{module}.v" and path.read_bytes() == expected.encode()
     except (OSError, ValueError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hlsgen.certify.netlist_reader import broken
+from hlsgen.library import licence_line
 
 #: Maximum bytes of a file.
 _MAX_BYTES = 1 << 26
@@ -47,11 +48,11 @@ def frame(name: str, prefix: str, exact: str, latency: int, bits: tuple[int, int
 
 
 def module_text(folder: Path, file: str) -> str:
-    """The text of a generated module. Raises HG055 if it cannot be read."""
+    """The text of a generated module without the line of its licence. Raises HG055 if it cannot be read."""
     path = folder / f"{file}.v"
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise broken(f"rtl/{path.name}", f"has more than {_MAX_BYTES} bytes.")
-        return path.read_bytes().decode("ascii")
+        return path.read_bytes().decode("ascii").removeprefix(licence_line(path.name))
     except (OSError, UnicodeDecodeError):
         raise broken(f"rtl/{path.name}", "cannot be read.") from None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from hlsgen.certify.netlist_reader import broken
+from hlsgen.library import LICENCE
 
 _BEGIN, _END = "`default_nettype none", "`default_nettype wire"
 #: An attribute on a line of its own, and the port that follows.
@@ -128,6 +129,7 @@ def head_of(
     """
     approximately, or_more = ("about ", " or more") if cycles.get("estimated") else ("", "")
     return [
+        f"// {LICENCE}",
         f"// Core of model {title}",
         "//",
         *(f"// Input   {text}, first element in the low bits" for text in ends[0]),

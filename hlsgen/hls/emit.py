@@ -6,7 +6,7 @@ import numpy as np
 
 from hlsgen.hls.core import Core, wrap_code
 from hlsgen.hls.process import Rom, type_text
-from hlsgen.library import headers_used, library_text, render
+from hlsgen.library import headers_used, library_text, licensed, render
 
 #: Wider ap_int words need AP_INT_MAX_W.
 _AP_INT_BITS = 1024
@@ -43,7 +43,7 @@ def emit(core: Core) -> dict[str, str]:
     files |= {f"hls/hg/{name}": library_text("cpp/hg", name) for name in headers_used({f"{h}.hpp" for h in headers})}
     for folder, names in _REPLACEMENT_HEADERS.items():
         files |= {f"hls/{folder}/{name}": library_text(f"cpp/{folder}", name) for name in names}
-    return files
+    return licensed(files)
 
 
 def _signature(core: Core) -> str:

@@ -22,7 +22,7 @@ from hlsgen.host.text import plain
 from hlsgen.host.vectors import self_test_vectors
 from hlsgen.ir import Graph, Shape
 from hlsgen.ir.stream_order import axes_of
-from hlsgen.library import render
+from hlsgen.library import licensed, render
 from hlsgen.numerics.fixed import Array, IntType
 
 
@@ -169,7 +169,7 @@ def host_files(
         f"{name}_selftest.c": render("host/selftest.c.j2", **template_values),
         f"{name}.py": render("host/host.py.j2", **template_values, **python_values),
     }
-    files = {f"host/{file}": text.encode() for file, text in texts.items()}
+    files = {f"host/{file}": text.encode() for file, text in licensed(texts).items()}
     return {**files, f"host/{name}_vectors.bin": vectors.data}
 
 

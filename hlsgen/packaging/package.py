@@ -13,7 +13,7 @@ from hlsgen.driver.build_directory import MAX_MANIFEST_BYTES, changes, read_regu
 from hlsgen.driver.compile import Build
 from hlsgen.driver.replace_directory import replace_files
 from hlsgen.driver.schedule import Progress
-from hlsgen.library import render, tool_version
+from hlsgen.library import licence_line, render, tool_version
 from hlsgen.packaging.kinds import KINDS, common_files, core_of, cores_of, device_for
 
 #: File that lists the files of a package with their hashes.
@@ -34,6 +34,9 @@ def package_files(build: Build, kinds: Sequence[str], device: str | None, clock_
     files = common_files(core)
     for kind, core_for_kind in cores.items():
         files |= KINDS[kind](core_for_kind)
+    for path, data in files.items():
+        line = licence_line(path).encode()
+        files[path] = data if data.startswith(line) else line + data
     files["README.md"] = render("project/README.md.j2", core=core, cores=cores).encode()
     chosen = {
         kind: [

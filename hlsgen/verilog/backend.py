@@ -15,7 +15,7 @@ from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import MatVec, Node, SumTables
 from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.dataflow.workload import Folding, Workload
-from hlsgen.library import library_text
+from hlsgen.library import library_text, licensed
 from hlsgen.rescale import LIBRARY, Choice
 from hlsgen.verilog import certificate, emit
 from hlsgen.verilog.bench_config import testbench_config
@@ -99,7 +99,7 @@ def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
     rtl = {name: text.encode() for name, text in files.items() if name.startswith("rtl/")}
     files["certificate.json"] = certificate.emit(design, network, dict(request.model), rtl)
     files["tb/config.json"] = json.dumps(testbench_config(design, network, timing), indent=2) + "\n"
-    files |= {f"tb/{name}": library_text("tb", name) for name in ("test_top.py", "run.py", "Makefile")}
+    files |= licensed({f"tb/{name}": library_text("tb", name) for name in ("test_top.py", "run.py", "Makefile")})
     reset = {"name": design.reset, "active": "low" if design.reset_active_low else "high", "kind": "synchronous"}
     top = {"module": design.top, "clock": design.clock, "reset": reset, "sources": "files.f"}
     return Emitted(files, top, weight_table(design, network) if design.loads else [], design)

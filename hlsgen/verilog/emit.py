@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlsgen.dataflow.network import Timing
-from hlsgen.library import library_text, modules_in, modules_used, scoped
+from hlsgen.library import library_text, licensed, modules_in, modules_used, scoped
 from hlsgen.verilog.netlist import Design
 from hlsgen.verilog.render import render
 from hlsgen.verilog.top_ports import LITE, top_ports
@@ -28,4 +28,4 @@ def emit(design: Design, timing: Timing) -> dict[str, str]:
     sources = list(files)
     files.update({f"rtl/{name}": text for name, text in design.memories.items()})
     files["files.f"] = "\n".join(sources) + "\n"
-    return files
+    return licensed(files)

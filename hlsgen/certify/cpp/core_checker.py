@@ -27,7 +27,7 @@ from hlsgen.certify.stream_contents import StreamContents
 from hlsgen.diagnostics import Collector
 from hlsgen.ir import Graph
 from hlsgen.ir.stream_order import StreamOrder
-from hlsgen.library import headers_used, library_text
+from hlsgen.library import headers_used, library_text, licence_line
 
 _NAME = re.compile(r"(?!hg(?:_|$))[A-Za-z_]\w*", re.ASCII)
 #: Files of a core in addition to the headers of the library.
@@ -106,8 +106,13 @@ def _check_files(
         path = directory / name
         if path.is_symlink() or not path.is_file() or sha256(path) != certificate["cpp"][name]:
             collector.error("HG055", name, "has another hash than in hls/certificate.json, or is no plain file.")
-        elif name.startswith("hls/hg/") and path.read_bytes() != library_text("cpp/hg", path.name).encode():
+        elif name.startswith("hls/hg/") and path.read_bytes() != _header(path.name):
             collector.error("HG055", name, "is not the header of this version of hlsgen.")
+
+
+def _header(name: str) -> bytes:
+    """A header of the library as a build holds it."""
+    return (licence_line(name) + library_text("cpp/hg", name)).encode()
 
 
 def _check_listed(entries: list[dict[str, Any]], core: CoreText) -> None:
