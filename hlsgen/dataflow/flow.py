@@ -295,7 +295,7 @@ def _last_of(beats: int) -> list[bool]:
 
 @lru_cache(maxsize=1024)
 def _tiled_pool(unit: TiledPool) -> PipelineFlow:
-    """Marks the beats of an image that complete a result of hg_reduce."""
+    """Marks the beats of an image that complete a result of a reduction."""
     (kernel_height, kernel_width), (rows, columns) = unit.kernel, unit.size
     row_ends = [y % kernel_height == kernel_height - 1 and y // kernel_height < rows for y in range(unit.height)]
     column_ends = [x % kernel_width == kernel_width - 1 and x // kernel_width < columns for x in range(unit.width)]

@@ -21,7 +21,7 @@ import hlsgen
 from hlsgen.certify.cpp.cells import KNOWN
 from hlsgen.certify.cpp.process_text import Call
 from hlsgen.certify.cpp.rows import ROWS
-from hlsgen.library import library_text
+from hlsgen.library import library_text, licence_line
 
 
 def rounded(mode: str, scale: float = 2.0, bits: float = 5.0, **options: Any) -> Case:
@@ -224,7 +224,7 @@ def test_a_constant_that_nothing_uses(core: Path) -> None:
 
 def test_headers_equal_the_installed_ones(core: Path) -> None:
     for path in (core / "hls" / "hg").iterdir():
-        assert path.read_text() == library_text("cpp/hg", path.name)
+        assert path.read_text() == licence_line(path.name) + library_text("cpp/hg", path.name)
 
 
 def test_long_numbers() -> None:

@@ -145,7 +145,7 @@ def power_of_two() -> onnx.ModelProto:
     return g.model()
 
 
-def each(*names: str) -> Any:
+def for_cores(*names: str) -> Any:
     """Parametrizes the fixture `core`."""
     return pytest.mark.parametrize("core", names or list(CASES), indirect=True)
 
