@@ -78,7 +78,7 @@ class Comparison:
 def compare(model: Model, graph: Graph, codes: Array) -> Comparison:
     """Run both on codes (frames, *shape) of the graph's input port and compare them.
 
-    `model` is the file's model, before any pass. The outputs are compared. So are the values of every layer that
+    `model` is the file's model, before any pass. The outputs are compared, and the values of every layer that
     quantizes or sums, if a step of the model computes the same tensor.
     """
     start_value, tensor, codes = _start_value(model, graph, codes)

@@ -12,14 +12,14 @@ The contract (docs/numeric-contract.md), and its implementation here:
 - A linear step (MatMul, Conv, the sum of a Pool) adds these exact numbers up, BatchMatMul products of two of them.
   Its value is the sum, rounded once to float32. MatMulInteger, ConvInteger and BatchMatMulInteger add integers up,
   and wrap as int32.
-- If float operations come between a quantizer and a linear step, every value must be fl(k * scale) for integers k
-  and one scale, and k * scale is the exact number. Among several such scales the first counts: the scale of the
+- Float operations may come between a quantizer and a linear step. Then every value must be fl(k * scale) for
+  integers k and one scale, and k * scale is the exact number. Among several such scales the first counts: the scale of the
   codes, the largest power of two, the smallest number.
 - A sum of two tensors (an Add or Sub) whose scales are on one grid is exact as well, and rounded once. A linear step
   uses it unrounded. Bounded by 0, as by Relu, it is still a sum on that grid.
-- So is a sum of three or more (an Add or Sub of an Add or Sub), if all its operands have one scale each and only
-  float32 constants were added to them. If the inner sums are on one grid, they count as operands with one scale,
-  and the outer sum must be on one grid as well; else it is computed as the file has it.
+- A sum of three or more (an Add or Sub of an Add or Sub) is exact as well, if all its operands have one scale each
+  and only float32 constants were added to them. If the inner sums are on one grid, they count as operands with one
+  scale. The outer sum must then be on one grid as well; else it is computed as the file has it.
 
 Arrays have a leading axis of frames: (frames, *shape).
 """

@@ -30,7 +30,7 @@ def scaled(op: Mul | Div, value: Array, scores: Exact | None) -> Exact | None:
 def masked(op: Add | Where, data: Array, scores: Exact | None) -> Exact | None:
     """Exact scores after the constants of a mask, float32, or None for other operations.
 
-    Where the sum in float32 is the constant, the score is replaced by the constant.
+    The constant replaces a score if their sum in float32 is the constant.
     """
     if scores is None or data.dtype != np.float32:
         return None

@@ -81,7 +81,7 @@ class Interval:
 class Turns:
     """The turning points of an operation on an interval.
 
-    Where `complete` (bool), the operation is monotone on each side of every point T, x < T and x >= T.
+    For elements with `complete` (bool), the operation is monotone on each side of every point T, x < T and x >= T.
     On each side it gives NaN for all numbers or for none. Points are float64 arrays; NaN is no point.
     """
 
@@ -347,7 +347,7 @@ def _minifloat(op: FloatQuant, dtype: np.dtype[Any]) -> Array:
     """True if a minifloat never turns.
 
     A number just below 2^k may have the step of the binade above, see `evaluate.minifloat_exponent`. Its
-    distance to 2^k is then below 2^(k - 17): the logarithm is k - d, and d is at most half a unit in
+    distance to 2^k is then below 2^(k - 17). The logarithm is k - d, and d is at most half a unit in
     the last place of |k| < 2^8 (2^11 in float64). Nearest rounding to 16 bits or fewer gives 2^k for it.
     Rounding away from zero is safe with any steps: a coarse grid is part of the fine one. Rounding
     towards zero gives 2^k - 2^(k - mantissa) there, which is a fall.

@@ -363,7 +363,7 @@ def loop_nest(address: Array) -> tuple[tuple[int, int], ...] | None:
 def block_length(address: Array, size: int) -> int:
     """The least divisor n of `size` such that the addresses repeat in consecutive blocks of n.
 
-    The addresses of each block are n larger than those of the block before.
+    Each block's addresses are n larger than the previous block's.
     """
     for length in (n for n in range(1, size + 1) if size % n == 0):
         block_count = size // length

@@ -1,7 +1,7 @@
 """The passes from Model to Model, in order, and the checks of their results.
 
-If HLSGEN_CHECK=1 is in the environment (the tests set it), the Model is checked before the first pass and after every
-pass, and the Graph at the end (`hlsgen.ir.verify`). A violation is a defect of hlsgen, not of the model: HG098.
+HLSGEN_CHECK=1 in the environment (the tests set it) checks the Model before the first pass and after every pass, and
+the Graph at the end (`hlsgen.ir.verify`). A violation is a defect of hlsgen, not of the model: HG098.
 """
 
 from __future__ import annotations

@@ -97,10 +97,10 @@ def same_encoding(a: Encoding, b: Encoding) -> bool:
     """True if both have the same class and the same numbers for every element."""
     if a is b:
         return True
-    return type(a) is type(b) and all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    return type(a) is type(b) and all(_equal_fields(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
 
 
-def _same(a: object, b: object) -> bool:
+def _equal_fields(a: object, b: object) -> bool:
     if isinstance(a, str):
         return a == b
     array_a, array_b = np.asarray(a), np.asarray(b)
