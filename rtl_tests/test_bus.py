@@ -153,7 +153,7 @@ def test_keep(simulate: Callable[..., None], simulator: str, size: int, last: in
         lacks = valid and ready and (some if end else full_mask) & ~keep
         error = 0 if reset else int(bool(error or lacks))
         errors.append(error | error_in)
-    made = [some if row[4] else full_mask for row in rows]
+    kept_masks = [some if row[4] else full_mask for row in rows]
     inputs = {name: [row[k] for row in rows] for k, name in enumerate(names)}
-    job = Pipeline(inputs, {"frame_error": errors, "made": made}, latency=1, enable=None)
+    job = Pipeline(inputs, {"frame_error": errors, "made": kept_masks}, latency=1, enable=None)
     simulate(simulator, "keep", {"BYTES": size, "LAST": last}, job, {"keep.v": BENCH})

@@ -220,12 +220,12 @@ def random_geometry(rng: np.random.Generator, loops: tuple[int, int, int], beyon
             int(rng.choice(some)) for some in ([1, 1, 2, 3, 3, 4], [1, 1, 2, 3, 5], [1, 1, 2, 3])
         )
         reach = (kernel - 1) * dilation + 1
-        before = int(rng.integers(0, reach + 3 if beyond else reach))
-        after = max(int(rng.integers(0, reach + 3 if beyond else reach)), reach - size - before)
-        return size, kernel, stride, dilation, before, (size + before + after - reach) // stride + 1
+        pad_before = int(rng.integers(0, reach + 3 if beyond else reach))
+        after = max(int(rng.integers(0, reach + 3 if beyond else reach)), reach - size - pad_before)
+        return size, kernel, stride, dilation, pad_before, (size + pad_before + after - reach) // stride + 1
 
     (height, kh, sh, dh, pt, out_h), (width, kw, sw, dw, pl, out_w) = axis(), axis()
-    groups, folds, repeat = (int(rng.integers(1, most + 1)) for most in loops)
+    groups, folds, repeat = (int(rng.integers(1, limit + 1)) for limit in loops)
     return Geometry(height, width, kh, kw, sh, sw, dh, dw, pt, pl, out_h, out_w, groups, folds, repeat)
 
 

@@ -120,9 +120,9 @@ def _executed(model: onnx.ModelProto, runtime: str, x: Array) -> Array:
 def _built(path: Path, outcome: Outcome, simulate: bool) -> Outcome:
     directory = path.parent / "build"
     hlsgen.build(path, directory)
-    found = hlsgen.certify(directory)
-    if not found.ok:
-        return Outcome("uncertified", "\n".join(map(str, found.problems)))
+    certificate = hlsgen.certify(directory)
+    if not certificate.ok:
+        return Outcome("uncertified", "\n".join(map(str, certificate.problems)))
     if simulate:
         verdict = hlsgen.verify(directory, ["verilator"], 4)
         if not verdict.ok:

@@ -109,8 +109,8 @@ def _add_node(d: Draw, x: str) -> None:
             d.node("Where", [f"t{len(d.nodes) - 1}", x, d.number(kind, own)], kind, shape)
         case "ReduceSum" | "ReduceMax" | "ReduceMin":
             keeps_axis = int(len(axes) == len(shape) - 1 or d.rng.integers(2))  # an axis is left besides that of frames
-            left = tuple(1 if n in axes else s for n, s in enumerate(shape) if keeps_axis or n not in axes)
-            d.node(op, [x, d.constant(np.array(axes, np.int64))], kind, left, keepdims=keeps_axis)
+            result_shape = tuple(1 if n in axes else s for n, s in enumerate(shape) if keeps_axis or n not in axes)
+            d.node(op, [x, d.constant(np.array(axes, np.int64))], kind, result_shape, keepdims=keeps_axis)
         case "Transpose":
             perm = [0, *(int(n) for n in d.rng.permutation(range(1, len(shape))))]
             d.node(op, [x], kind, tuple(shape[n] for n in perm), perm=perm)
@@ -213,8 +213,8 @@ def network(seed: int, largest: int = 7) -> onnx.ModelProto:
         return network(seed + 1_000_003, largest)
 
     def info(name: str) -> onnx.ValueInfoProto:
-        kind, own = d.at[name]
-        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(kind)), own)
+        kind, shape_of_tensor = d.at[name]
+        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(kind)), shape_of_tensor)
 
     sources = [n for n in ends if n in d.used]
     if not sources:
@@ -288,14 +288,14 @@ def _simulated(path: Path) -> Outcome:
 
 
 def compared(model: onnx.ModelProto, actual: list[Array], expected: list[Array]) -> Outcome:
-    for end, own, right in zip(model.graph.output, actual, expected, strict=True):
-        if own.dtype != right.dtype or own.shape != right.shape:
-            return Outcome("differs", f"{end.name}: {own.dtype} {own.shape}, wanted {right.dtype} {right.shape}")
-        wrong = ~((own == right) | ((own != own) & (right != right)))
+    for end, result, right in zip(model.graph.output, actual, expected, strict=True):
+        if result.dtype != right.dtype or result.shape != right.shape:
+            return Outcome("differs", f"{end.name}: {result.dtype} {result.shape}, wanted {right.dtype} {right.shape}")
+        wrong = ~((result == right) | ((result != result) & (right != right)))
         if wrong.any():
             return Outcome(
                 "differs",
-                f"{end.name}: {int(wrong.sum())} of {wrong.size}, {own[wrong][:4]}, wanted {right[wrong][:4]}",
+                f"{end.name}: {int(wrong.sum())} of {wrong.size}, {result[wrong][:4]}, wanted {right[wrong][:4]}",
             )
     return Outcome("equal")
 

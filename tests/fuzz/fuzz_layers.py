@@ -97,9 +97,9 @@ def transposed(s: Sketch, t: str) -> str:
     weight = weights(s, (shape[1], rows, *kernel), 1) if groups == 1 else None
     if weight is None:
         weight = s.const(s.rng.integers(-4, 5, (shape[1], rows, *kernel)) * 0.25)
-    made = {"kernel_shape": kernel, "strides": strides, "pads": pads, "output_padding": extra, "group": groups}
+    attributes = {"kernel_shape": kernel, "strides": strides, "pads": pads, "output_padding": extra, "group": groups}
     bias = [s.const(s.rng.normal(size=rows * groups))] if s.chance(0.3) else []
-    return s.add("ConvTranspose", t, weight, *bias, **made)
+    return s.add("ConvTranspose", t, weight, *bias, **attributes)
 
 
 def channels_last(s: Sketch, t: str) -> str:
@@ -113,13 +113,13 @@ def channels_last(s: Sketch, t: str) -> str:
     _, height, width, channels = s.shape(t)
     kernel = [s.whole(1, min(3, height)), s.whole(1, min(3, width))]
     pads = [s.whole(0, k - 1) for k in kernel * 2] if s.chance(0.4) else [0] * 4
-    made: dict[str, object] = {"kernel_shape": kernel, "strides": [s.whole(1, 2) for _ in kernel], "pads": pads}
+    attributes: dict[str, object] = {"kernel_shape": kernel, "strides": [s.whole(1, 2) for _ in kernel], "pads": pads}
     match s.pick("MaxPool", "MaxPool", "Conv", "BatchNormalization"):
         case "MaxPool":
-            t = s.add("MaxPool", t, domain=CHANNELS_LAST, **made)
+            t = s.add("MaxPool", t, domain=CHANNELS_LAST, **attributes)
         case "Conv":
             weight = weights(s, (s.whole(1, 4), *kernel, channels), 0)
-            t = s.add("Conv", ready(s, t), weight, domain=CHANNELS_LAST, group=1, **made)
+            t = s.add("Conv", ready(s, t), weight, domain=CHANNELS_LAST, group=1, **attributes)
         case _:
             if s.kind(t) != "float32":
                 raise Unfit
@@ -142,8 +142,15 @@ def shifted_average(s: Sketch, t: str) -> str:
     t = s.add("IntQuant", t, s.const(1.0), s.const(0.0), s.const(float(bits)), domain=DOMAIN, signed=signed)
     last = s.chance(0.3)
     max_size = min(shape[1:3] if last else shape[2:])
-    made = {"kernel": s.whole(1, min(3, max_size)), "stride": s.whole(1, 2), "ibits": bits, "obits": s.whole(1, bits)}
-    return s.add("QuantAvgPool2d", t, domain=DOMAIN, signed=signed, data_layout="NHWC" if last else "NCHW", **made)
+    attributes = {
+        "kernel": s.whole(1, min(3, max_size)),
+        "stride": s.whole(1, 2),
+        "ibits": bits,
+        "obits": s.whole(1, bits),
+    }
+    return s.add(
+        "QuantAvgPool2d", t, domain=DOMAIN, signed=signed, data_layout="NHWC" if last else "NCHW", **attributes
+    )
 
 
 def minifloat(s: Sketch, t: str) -> str:
@@ -191,8 +198,8 @@ def repeated(s: Sketch, t: str) -> str:
             if shape[axis] < 2:
                 raise Unfit
             first = s.whole(1, shape[axis] - 1)
-            made = s.add("Split", t, s.const([first, shape[axis] - first], np.int64), outputs=2, axis=axis)
-            ends = [quantized(s, e) if s.chance(0.3) else e for e in (f"{made}_1", made)]
+            parts = s.add("Split", t, s.const([first, shape[axis] - first], np.int64), outputs=2, axis=axis)
+            ends = [quantized(s, e) if s.chance(0.3) else e for e in (f"{parts}_1", parts)]
             return s.add("Concat", *ends, axis=axis)
         case _:
             raise Unfit

@@ -65,8 +65,8 @@ def _step_of_codes(
 ) -> Fraction | None:
     """Value of one code step of a node's result, or None if the result is no tensor of codes with one scale."""
     if node.op_type in _MOVES:
-        own = {steps.get(i) for i in node.input if constants.get(i, np.zeros(0)).dtype.kind == "f"}
-        return own.pop() if len(own) == 1 else None
+        input_steps = {steps.get(i) for i in node.input if constants.get(i, np.zeros(0)).dtype.kind == "f"}
+        return input_steps.pop() if len(input_steps) == 1 else None
     place = 4 if node.op_type == "Trunc" and len(node.input) > 5 else 1
     if node.op_type not in ("IntQuant", "Quant", "BipolarQuant", "Trunc", "DequantizeLinear", "FloatQuant"):
         return None
@@ -130,8 +130,8 @@ def run_node(node: onnx.NodeProto, inputs: Sequence[Array | None], version: int 
             return [fuzz_qlinear.run(node.op_type, list(inputs), attrs)]
         if node.op_type == "Trunc":
             return [_trunc(inputs, attrs, version)]
-        if (own := _OWN.get(node.op_type)) is not None:
-            return [np.asarray(own(list(inputs), attrs))]
+        if (evaluate_node := _OWN.get(node.op_type)) is not None:
+            return [np.asarray(evaluate_node(list(inputs), attrs))]
         if node.op_type in _SMOOTH:
             return [_smooth(node.op_type, inputs, attrs)]
         return _evaluated(node, inputs)
@@ -383,8 +383,10 @@ def _convolved(x: Array, weight: Array, a: Mapping[str, Any]) -> Array:
     parts = []
     for g in range(groups):
         rows, cols = len(weight) // groups, weight.shape[1]
-        own = wins[:, g * cols : (g + 1) * cols].reshape(len(x), cols, -1, int(np.prod(kernel)))
-        parts.append(np.einsum("ncpk,rck->nrp", own, weight[g * rows : (g + 1) * rows].reshape(rows, cols, -1)))
+        group_windows = wins[:, g * cols : (g + 1) * cols].reshape(len(x), cols, -1, int(np.prod(kernel)))
+        parts.append(
+            np.einsum("ncpk,rck->nrp", group_windows, weight[g * rows : (g + 1) * rows].reshape(rows, cols, -1))
+        )
     return np.asarray(np.concatenate(parts, axis=1).reshape(len(x), len(weight), *wins.shape[2 : x.ndim]))
 
 
@@ -399,8 +401,8 @@ def _conv_transpose(i: list[Any], a: Mapping[str, Any]) -> Array:
     for at in np.ndindex(*w.shape[2:]):
         cut = tuple(slice(p, p + (n - 1) * s + 1, s) for p, n, s in zip(at, x.shape[2:], strides, strict=True))
         for g in range(groups):
-            own = slice(g * columns, (g + 1) * columns)
-            part = np.einsum("nc...,cr->nr...", x[:, own], w[(own, slice(None), *at)])
+            group_columns = slice(g * columns, (g + 1) * columns)
+            part = np.einsum("nc...,cr->nr...", x[:, group_columns], w[(group_columns, slice(None), *at)])
             y[(slice(None), slice(g * rows, (g + 1) * rows), *cut)] += part
     y = y[(..., *(slice(pads[n], full[n] - pads[rank + n]) for n in range(rank)))].astype(np.float32)
     return y + i[2].reshape(-1, *[1] * rank) if len(i) > 2 else y

@@ -120,13 +120,13 @@ def assembled(
         if needed & set(node.output) and first not in node.output:
             kept_nodes.insert(0, node)
             needed |= set(node.input)
-    made = {o for n in kept_nodes for o in n.output}
+    produced = {o for n in kept_nodes for o in n.output}
     shapes = [[1, *values[name].shape[1:]] for name in (first, last)]
     kinds = [helper.np_dtype_to_tensor_dtype(values[name].dtype) for name in (first, last)]
     source, result = (
         helper.make_tensor_value_info(n, k, s) for n, k, s in zip((first, last), kinds, shapes, strict=True)
     )
-    stored = [numpy_helper.from_array(v, k) for k, v in constants.items() if k in needed and k not in made]
+    stored = [numpy_helper.from_array(v, k) for k, v in constants.items() if k in needed and k not in produced]
     graph = helper.make_graph(kept_nodes, "fuzz", [source], [result], stored)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, version)]
     opsets += [helper.make_opsetid(d, 1) for d in sorted({n.domain for n in kept_nodes} & {CHANNELS_LAST, MICROSOFT})]
@@ -439,10 +439,10 @@ def _quantize_linear(s: Sketch, t: str, plain: bool = False) -> str:
     form = (s.shape(t)[per["axis"]],) if per else ()
     scale = scale_for(s, t, s.pick(6, 60, 100), form)
     zeros = np.broadcast_to(zero, form) if s.chance(0.5) else zero + 2 * s.rng.integers(0, 5, form)
-    made = s.add("QuantizeLinear", t, s.const(scale, s.kind(t)), s.const(zeros, kind), **per)
+    codes = s.add("QuantizeLinear", t, s.const(scale, s.kind(t)), s.const(zeros, kind), **per)
     if s.chance(0.1):
-        return _bounds(s, made, lambda shape: integers(s, made, shape))
-    return made
+        return _bounds(s, codes, lambda shape: integers(s, codes, shape))
+    return codes
 
 
 def dequantized(s: Sketch, t: str, plain: bool = False) -> str:
@@ -469,18 +469,18 @@ def ready(s: Sketch, t: str) -> str:
         return t
     if not s.powers:
         raise Unfit
-    made = quantized(s, t, s.whole(2, 5), True)
-    return dequantized(s, made) if s.kind(made) in INTEGER_KINDS else made
+    quantized_tensor = quantized(s, t, s.whole(2, 5), True)
+    return dequantized(s, quantized_tensor) if s.kind(quantized_tensor) in INTEGER_KINDS else quantized_tensor
 
 
 def _quantized_last(s: Sketch, t: str) -> bool:
     """True if a quantizer produces the tensor, or it is a rearrangement of such a tensor."""
-    made = next((n for n in s.nodes if t in n.output), None)
-    if made is None:
+    producer = next((n for n in s.nodes if t in n.output), None)
+    if producer is None:
         return False
-    if made.op_type in ("IntQuant", "Quant", "BipolarQuant", "Trunc", "MultiThreshold", "DequantizeLinear"):
+    if producer.op_type in ("IntQuant", "Quant", "BipolarQuant", "Trunc", "MultiThreshold", "DequantizeLinear"):
         return True
-    return made.op_type in (
+    return producer.op_type in (
         "Reshape",
         "Transpose",
         "Flatten",
@@ -494,4 +494,4 @@ def _quantized_last(s: Sketch, t: str) -> bool:
         "Clip",
         "Concat",
         "Split",
-    ) and all(_quantized_last(s, i) for i in made.input if i in s.values)
+    ) and all(_quantized_last(s, i) for i in producer.input if i in s.values)

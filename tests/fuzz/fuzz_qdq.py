@@ -39,9 +39,9 @@ class Groups(Sketch):
             names = self.const(scale), self.const(zero, self.codes)
         else:
             names = self.meaning[like]
-        made = self.add("QuantizeLinear", t, *names)
-        self.meaning[made] = names
-        return made
+        codes = self.add("QuantizeLinear", t, *names)
+        self.meaning[codes] = names
+        return codes
 
 
 def layer(s: Groups, t: str) -> str:
@@ -75,10 +75,12 @@ def layer(s: Groups, t: str) -> str:
             zeros,
             axis=0,
         )
-        made = s.add("Conv", *inputs, bias, group=groups, **attributes) if is_conv else s.add("Gemm", *inputs, bias)
+        layer_output = (
+            s.add("Conv", *inputs, bias, group=groups, **attributes) if is_conv else s.add("Gemm", *inputs, bias)
+        )
     else:
-        made = s.add("Conv", *inputs, group=groups, **attributes) if is_conv else s.add("MatMul", *inputs)
-    return s.coded(made)
+        layer_output = s.add("Conv", *inputs, group=groups, **attributes) if is_conv else s.add("MatMul", *inputs)
+    return s.coded(layer_output)
 
 
 def joint(s: Groups, t: str) -> str:
@@ -106,8 +108,8 @@ def layer_of_same(s: Groups, t: str) -> str:
 def pooled(s: Groups, t: str) -> str:
     """A maximum over the neighbours, of the same shape."""
     points = len(s.shape(t)) - 2
-    made = s.add("MaxPool", s.real(t), kernel_shape=[3] * points, pads=[1] * 2 * points)
-    return s.coded(made, t)
+    pooled_tensor = s.add("MaxPool", s.real(t), kernel_shape=[3] * points, pads=[1] * 2 * points)
+    return s.coded(pooled_tensor, t)
 
 
 def free(s: Groups, t: str) -> str:
@@ -115,10 +117,10 @@ def free(s: Groups, t: str) -> str:
     real = s.real(t)
     if len(s.shape(t)) in (3, 4) and s.chance(0.5):
         return s.coded(s.add("MaxPool", real, **{k: v for k, v in window(s, t).items() if k != "dilations"}), t)
-    made = moved(s, real)
-    if s.kind(made) != "float32":
+    moved_tensor = moved(s, real)
+    if s.kind(moved_tensor) != "float32":
         raise Unfit
-    return s.coded(made, t)
+    return s.coded(moved_tensor, t)
 
 
 def mean(s: Groups, t: str) -> str:

@@ -170,8 +170,8 @@ def move(f: QdqFile, t: str) -> str:
         order = [0, *(f.rng.permutation(len(shape) - 1) + 1).tolist()]
         return f.codes(f.node("Transpose", f.real(t), shape=tuple(shape[k] for k in order), perm=order), like)
     if kind == "MaxPool" and len(shape) == 4 and min(shape[2:]) > 1:
-        made = (*shape[:2], shape[2] - 1, shape[3] - 1)
-        return f.codes(f.node("MaxPool", f.real(t), shape=made, kernel_shape=[2, 2]), like)
+        new_shape = (*shape[:2], shape[2] - 1, shape[3] - 1)
+        return f.codes(f.node("MaxPool", f.real(t), shape=new_shape, kernel_shape=[2, 2]), like)
     if kind == "Concat":
         same_shape = [name for name in f.quantized if f.shapes[name] == shape]
         inputs = [f.real(t), f.real(f.pick(same_shape))]
@@ -179,8 +179,8 @@ def move(f: QdqFile, t: str) -> str:
     if kind == "Slice" and shape[1] > 1:
         bounds = [f.constant([value], "int64") for value in (0, 1, 1)]
         return f.codes(f.node("Slice", f.real(t), *bounds, shape=(1, 1, *shape[2:])), like)
-    made = (1, int(np.prod(shape)))
-    return f.codes(f.node("Reshape", f.real(t), f.constant(made, "int64"), shape=made), like)
+    new_shape = (1, int(np.prod(shape)))
+    return f.codes(f.node("Reshape", f.real(t), f.constant(new_shape, "int64"), shape=new_shape), like)
 
 
 def pool(f: QdqFile, t: str) -> str:
@@ -189,8 +189,8 @@ def pool(f: QdqFile, t: str) -> str:
         return move(f, t)
     if f.chance(0.5):
         return f.codes(f.node("GlobalAveragePool", f.real(t), shape=(1, shape[1], 1, 1)))
-    made = (1, shape[1], shape[2] - 1, shape[3] - 1)
-    return f.codes(f.node("AveragePool", f.real(t), shape=made, kernel_shape=[2, 2]))
+    new_shape = (1, shape[1], shape[2] - 1, shape[3] - 1)
+    return f.codes(f.node("AveragePool", f.real(t), shape=new_shape, kernel_shape=[2, 2]))
 
 
 def requantized(f: QdqFile, t: str) -> str:

@@ -76,16 +76,16 @@ def window(s: Sketch, t: str, max_kernel: int = 3) -> dict[str, object]:
     """Attributes of a pool or convolution of an image or signal."""
     points = s.shape(t)[2:]
     kernel = [s.whole(1, min(max_kernel, n)) for n in points]
-    made: dict[str, object] = {"kernel_shape": kernel}
+    attributes: dict[str, object] = {"kernel_shape": kernel}
     if s.chance(0.6):
-        made["strides"] = [s.whole(1, 2) for _ in points]
+        attributes["strides"] = [s.whole(1, 2) for _ in points]
     if s.chance(0.2):
-        made["dilations"] = [s.whole(1, 2) if (k - 1) * 2 < n else 1 for k, n in zip(kernel, points, strict=True)]
-    if s.chance(0.15) and "dilations" not in made:  # with them onnxruntime pads otherwise
-        made["auto_pad"] = s.pick("SAME_UPPER", "SAME_LOWER", "VALID")
+        attributes["dilations"] = [s.whole(1, 2) if (k - 1) * 2 < n else 1 for k, n in zip(kernel, points, strict=True)]
+    if s.chance(0.15) and "dilations" not in attributes:  # with them onnxruntime pads otherwise
+        attributes["auto_pad"] = s.pick("SAME_UPPER", "SAME_LOWER", "VALID")
     elif s.chance(0.45):
-        made["pads"] = [s.whole(0, k - 1) for k in kernel * 2]
-    return made
+        attributes["pads"] = [s.whole(0, k - 1) for k in kernel * 2]
+    return attributes
 
 
 def image(s: Sketch, t: str) -> str:
@@ -221,13 +221,13 @@ def bordered(s: Sketch, t: str) -> str:
     inputs = [t, s.const(pads.ravel(), np.int64)]
     if value or s.chance(0.7):
         inputs.append(s.const(value, s.kind(t)))
-    made = s.add("Pad", *inputs)
+    padded = s.add("Pad", *inputs)
     if s.chance(0.15):
-        return s.add("Transpose", made, perm=[0, *(1 + s.rng.permutation(len(shape) - 1)).tolist()])
+        return s.add("Transpose", padded, perm=[0, *(1 + s.rng.permutation(len(shape) - 1)).tolist()])
     if s.chance(0.2):
         perm = [0, *(1 + s.rng.permutation(len(shape) - 1)).tolist()]
-        made = s.add("Transpose", s.add("Transpose", made, perm=perm), perm=np.argsort(perm).tolist())
-    return made
+        padded = s.add("Transpose", s.add("Transpose", padded, perm=perm), perm=np.argsort(perm).tolist())
+    return padded
 
 
 def cut(s: Sketch, t: str) -> str:
@@ -267,8 +267,8 @@ def concatenated(s: Sketch, t: str) -> str:
     length = s.shape(t)[axis]
     if s.chance(0.4) and length > 1:
         first = s.whole(1, length - 1)
-        made = s.add("Split", t, s.const([first, length - first], np.int64), outputs=2, axis=axis)
-        ends = [made, f"{made}_1"]
+        parts = s.add("Split", t, s.const([first, length - first], np.int64), outputs=2, axis=axis)
+        ends = [parts, f"{parts}_1"]
     else:
         ends = [t] * s.whole(2, 3)
     ends = [branch(s, e) if s.chance(0.7) else e for e in ends]
@@ -283,8 +283,8 @@ def concatenated(s: Sketch, t: str) -> str:
 
 def _joined_before(s: Sketch, t: str) -> bool:
     """True if the tensor comes from an operation on two tensors without a quantizer in between."""
-    made = next((n for n in s.nodes if t in n.output), None)
-    if made is None or made.op_type in (
+    producer = next((n for n in s.nodes if t in n.output), None)
+    if producer is None or producer.op_type in (
         "IntQuant",
         "Quant",
         "BipolarQuant",
@@ -293,7 +293,7 @@ def _joined_before(s: Sketch, t: str) -> bool:
         "QuantizeLinear",
     ):
         return False
-    data = [i for i in made.input if i in s.values]
+    data = [i for i in producer.input if i in s.values]
     return len(data) > 1 or any(_joined_before(s, i) for i in data)
 
 
@@ -308,11 +308,11 @@ def joint(s: Sketch, left: str, right: str) -> str:
     a, b = s.shape(left), s.shape(right)
     if a != b and np.broadcast_shapes(a, b) not in (a, b):
         raise Unfit
-    made = s.add(s.pick(*JOINTS), left, right)
-    if deep and not is_exact(s.values[made]):
+    joined = s.add(s.pick(*JOINTS), left, right)
+    if deep and not is_exact(s.values[joined]):
         s.nodes.pop()
         raise Unfit
-    return made
+    return joined
 
 
 def branches(s: Sketch, t: str) -> str:
@@ -357,16 +357,16 @@ def one_tensor(s: Sketch, t: str) -> str:
         number = reals if s.kind(t).startswith("float") else integers
         c = s.const(number(s, t, place(s, t)), s.kind(t))
         condition = s.add(s.pick("Greater", "Less", "LessOrEqual", "Equal"), t, c)
-        made = s.add("Where", condition, left, right)
+        joined = s.add("Where", condition, left, right)
     elif s.dialect == "qdq" and not s.powers:
         raise Unfit
     else:
         deep = any(_joined_before(s, v) for v in (left, right))
         if deep and not all(is_exact(s.values[v]) for v in (left, right)):
             raise Unfit
-        made = s.add(s.pick(*JOINTS), left, right)
-    made = chain(s, made, 0, 1)
-    return quantized(s, made) if s.chance(0.7) else made
+        joined = s.add(s.pick(*JOINTS), left, right)
+    joined = chain(s, joined, 0, 1)
+    return quantized(s, joined) if s.chance(0.7) else joined
 
 
 def requantized(s: Sketch, t: str) -> str:

@@ -153,8 +153,8 @@ def test_two_tensors_of_32_bits() -> None:
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_an_activation_of_one_number(x: float, dtype: type) -> None:
     """An array without axes whose result is near a rounding boundary raised an exception of numpy."""
-    one = np.asarray(x, dtype)
-    assert evaluate("Reciprocal", one, 0.0, 0.0) == evaluate("Reciprocal", one.reshape(1), 0.0, 0.0)[0]
+    scalar = np.asarray(x, dtype)
+    assert evaluate("Reciprocal", scalar, 0.0, 0.0) == evaluate("Reciprocal", scalar.reshape(1), 0.0, 0.0)[0]
 
 
 def test_the_oracle_adds_codes_on_one_grid_exactly() -> None:
@@ -165,14 +165,14 @@ def test_the_oracle_adds_codes_on_one_grid_exactly() -> None:
 
     scale = np.float32(0.137)
     g = OnnxGraph()
-    one = g.add("IntQuant", ["x", scale, 0.0, 8.0], domain=QONNX)
+    first_codes = g.add("IntQuant", ["x", scale, 0.0, 8.0], domain=QONNX)
     two = g.add("IntQuant", [g.add("Mul", ["x", 0.731]), scale, 0.0, 8.0], domain=QONNX)
-    last = g.add("IntQuant", [g.add("Add", [one, two]), 2 * scale, 0.0, 8.0], domain=QONNX)
+    last = g.add("IntQuant", [g.add("Add", [first_codes, two]), 2 * scale, 0.0, 8.0], domain=QONNX)
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 400]) for name in ("x", last)]
     model = g.proto("sum", ends[:1], ends[1:], [("", 17), (QONNX, 1)])
     verdict = fuzz_oracle.values(model, np.random.default_rng(0).normal(0, 6, (1, 400)).astype(np.float32))
-    codes = [np.rint(verdict[name] / scale).astype(int) for name in (one, two)]
+    codes = [np.rint(verdict[name] / scale).astype(int) for name in (first_codes, two)]
     once = ((codes[0] + codes[1]) * np.float64(scale)).astype(np.float32)  # float64 holds the product
-    float_order = verdict[one] + verdict[two]
+    float_order = verdict[first_codes] + verdict[two]
     assert (np.rint(float_order / (2 * scale)) != np.rint(once / (2 * scale))).any()
     assert np.array_equal(np.rint(verdict[last] / (2 * scale)), np.rint(once / (2 * scale)))

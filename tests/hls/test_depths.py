@@ -98,9 +98,11 @@ def test_a_chain_needs_nothing() -> None:
 def test_the_narrower_stream_gets_deeper() -> None:
     """Either stream of a branch could buffer the beats."""
     nodes = skip(4, 8, first=True)
-    wide = replace(nodes[1].result, type=IntType(0, 255))
+    wide_stream = replace(nodes[1].result, type=IntType(0, 255))
     index = nodes.index(next(node_ for node_ in nodes if node_.name == "wait"))
-    nodes[index] = Node("wide", JoinStreams((1, 0)), ("skip", "skip2"), (wide, wide), ("wait",), wide)
+    nodes[index] = Node(
+        "wide", JoinStreams((1, 0)), ("skip", "skip2"), (wide_stream, wide_stream), ("wait",), wide_stream
+    )
     nodes[1] = node("fork", Fork(3), ("in",), nodes[1].result, ("skip", "skip2", "branch"))
     depths = safe_depths(nodes, planned(nodes))
     assert depths["wait"] == 2

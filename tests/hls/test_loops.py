@@ -24,7 +24,7 @@ def node(unit: Unit, lanes: int, beats: int, group: int) -> Node:
     return Node("n", unit, ("s",), (stream,), ("m",), stream, "a layer")
 
 
-def kept(unit: Crop, beats: int) -> list[int]:
+def beats_kept(unit: Crop, beats: int) -> list[int]:
     """Indices of the beats that a slice keeps."""
     keeps = np.zeros(unit.sizes, bool)
     keeps[tuple(slice(*cut) for cut in (unit.rows, unit.columns, unit.beats))] = True
@@ -43,7 +43,7 @@ def test_slices(steps: int) -> None:
             continue
         for ranges in product(*cuts_by_axis):
             unit = Crop(sizes, *ranges)
-            kept_beats = kept(unit, beats)
+            kept_beats = beats_kept(unit, beats)
             if len(kept_beats) % steps:
                 continue
             source, result = Stream(BITS, 1, beats, beats), Stream(BITS, 1, len(kept_beats), len(kept_beats))
@@ -55,7 +55,7 @@ def test_slices(steps: int) -> None:
                 refused += 1
                 continue
             assert isinstance(step.unit, Crop)
-            first = kept(step.unit, step_beats)
+            first = beats_kept(step.unit, step_beats)
             assert kept_beats == [n + k * step_beats for k in range(steps) for n in first]
             assert (step.source.beats, step.result.beats) == (step_beats, len(first))
             accepted += 1

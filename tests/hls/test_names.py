@@ -82,8 +82,8 @@ def test_layers_may_have_reserved_names(tmp_path: Path) -> None:
 
 CPP = ROOT / "templates" / "cpp"
 #: Headers that test benches, C simulation and vendors' headers include.
-SYSTEM = """cassert cerrno cfloat climits cmath condition_variable cstddef cstdint cstdio cstdlib cstring fstream iomanip
-    iostream limits map memory mutex pthread.h queue sstream string sys/resource.h thread unordered_map utility
+SYSTEM = """cassert cerrno cfloat climits cmath condition_variable cstddef cstdint cstdio cstdlib cstring fstream
+    iomanip iostream limits map memory mutex pthread.h queue sstream string sys/resource.h thread unordered_map utility
     vector""".split()
 
 
@@ -105,9 +105,9 @@ def compiler(dialect: str, *options: str, text: str) -> subprocess.CompletedProc
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_macros_of_the_headers_are_reserved(dialect: str) -> None:
     """Every macro that the preprocessor lists is reserved, except names with a leading underscore."""
-    done = compiler(dialect, "-dM", "-E", text=headers())
-    assert done.returncode == 0, done.stderr
-    macros = re.findall(r"^#define ([A-Za-z]\w*)", done.stdout, re.MULTILINE)
+    completed = compiler(dialect, "-dM", "-E", text=headers())
+    assert completed.returncode == 0, completed.stderr
+    macros = re.findall(r"^#define ([A-Za-z]\w*)", completed.stdout, re.MULTILINE)
     assert {"assert", "NULL", "EOF", "INT_MAX"} < set(macros)
     assert [name for name in macros if not is_reserved(name)] == []
     assert [name for name in macros if identifier(name) in macros] == []
@@ -118,8 +118,10 @@ def test_macros_of_the_headers_are_reserved(dialect: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_word_of_the_headers_is_a_name_or_reserved(dialect: str) -> None:
     """A process with any other word as its name compiles, and so does a call of it."""
-    done = compiler(dialect, "-E", "-P", text=headers())
-    words = {word for word in re.findall(r"\b[A-Za-z]\w*", done.stdout) if "__" not in word and not is_reserved(word)}
+    completed = compiler(dialect, "-E", "-P", text=headers())
+    words = {
+        word for word in re.findall(r"\b[A-Za-z]\w*", completed.stdout) if "__" not in word and not is_reserved(word)
+    }
     assert len(words) > 2000
     port = "hls::stream<hg::vec<ap_int<4>, 2> > &"
     lines = [f"static void {word}({port} s, {port} m) {{ m.write(s.read()); }}" for word in sorted(words)]
@@ -128,5 +130,5 @@ def test_every_word_of_the_headers_is_a_name_or_reserved(dialect: str) -> None:
         *(f"{word}(s_axis, m_axis);" for word in sorted(words)),
         "}",
     ]
-    done = compiler(dialect, "-fsyntax-only", "-fmax-errors=20", text=headers() + "\n".join([*lines, ""]))
-    assert done.returncode == 0, done.stderr[:2000]
+    completed = compiler(dialect, "-fsyntax-only", "-fmax-errors=20", text=headers() + "\n".join([*lines, ""]))
+    assert completed.returncode == 0, completed.stderr[:2000]

@@ -23,8 +23,8 @@ def test_half_a_beat_is_ignored(tmp_path: Path) -> None:
     hlsgen.build(model, tmp_path / "out", hlsgen.Options(target="hls", target_cycles=4))
     (include,) = include_folders("ac")
     command = ["make", "-s", "csim_ac", f"AC_INCLUDE={include}", "CXXFLAGS=-O1"]
-    done = subprocess.run(command, cwd=tmp_path / "out/hls", capture_output=True, text=True)
-    assert done.stdout == "8 frames, 0 wrong beats\n", done.stderr[-2000:]
+    completed = subprocess.run(command, cwd=tmp_path / "out/hls", capture_output=True, text=True)
+    assert completed.stdout == "8 frames, 0 wrong beats\n", completed.stderr[-2000:]
 
 
 @pytest.mark.cases(1)
@@ -35,13 +35,13 @@ def test_makefile_builds_and_finds_a_wrong_beat(goal: str, tmp_path: Path) -> No
     hlsgen.build(DIGITS, tmp_path / "out", hlsgen.Options(target="hls", target_cycles=64))
     (include,) = include_folders("ap" if goal == "csim" else "ac")
     command = ["make", "-s", goal, f"HLS_INCLUDE={include}", f"AC_INCLUDE={include}", "CXXFLAGS=-O1 -Werror"]
-    done = subprocess.run(command, cwd=tmp_path / "out/hls", capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "8 frames, 0 wrong beats\n", "")
+    completed = subprocess.run(command, cwd=tmp_path / "out/hls", capture_output=True, text=True)
+    assert (completed.returncode, completed.stdout, completed.stderr) == (0, "8 frames, 0 wrong beats\n", "")
     vectors = tmp_path / "out/tb/expected.hex"
     text = vectors.read_text()
     vectors.write_text(("1" if text[0] == "0" else "0") + text[1:])
-    done = subprocess.run(command, cwd=tmp_path / "out/hls", capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "8 frames, 1 wrong beats\n")
+    completed = subprocess.run(command, cwd=tmp_path / "out/hls", capture_output=True, text=True)
+    assert (completed.returncode, completed.stdout) == (2, "8 frames, 1 wrong beats\n")
 
 
 #: Program that includes both headers and runs frames of both cores.
@@ -92,5 +92,5 @@ def test_two_cores_in_one_program(tmp_path: Path) -> None:
     flags = ["-std=c++14", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]
     folders = ["-I../first/hls/csim", "-I../first/hls/csim_ac", "-isystem", str(include)]
     subprocess.run(["g++", *flags, *folders, *sources, "-o", "both"], cwd=tmp_path / "both", check=True)
-    done = subprocess.run(["./both"], cwd=tmp_path / "both", capture_output=True, text=True, check=True)
-    assert done.stdout.split() == expected_beats
+    completed = subprocess.run(["./both"], cwd=tmp_path / "both", capture_output=True, text=True, check=True)
+    assert completed.stdout.split() == expected_beats
