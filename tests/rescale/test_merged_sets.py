@@ -43,7 +43,7 @@ def code(x: int, scale: Fraction) -> int:
 
 
 def test_one_scale_is_one_function(tmp_path: Path) -> None:
-    """What the beats of a stream differ in would be in memories; lanes that are apart keep what each of them reaches."""
+    """Differences between beats would need memories; separate lanes keep the intervals that each of them reaches."""
     path = model(0.375, tmp_path)
     apart, f = function(path, target_cycles=1), function(path, target_cycles=24)
     assert apart.sets > f.sets == 1
@@ -64,7 +64,7 @@ def test_other_scales_are_other_functions(tmp_path: Path) -> None:
 
 
 def test_what_is_possible_for_each_channel_alone(tmp_path: Path) -> None:
-    """All channels together have more than 4096 inputs, for which there are no tables; each of them has 3061 at most."""
+    """All channels together have over 4096 inputs, too many for a lookup table; each alone has at most 3061."""
     weight = np.full((COLUMNS, ROWS), 0.25, np.float32) * (1 + np.arange(ROWS) // 4)
     weight[:, ::2] *= -1
     net = Net((1, COLUMNS)).quant(0.25, bits=8.0, signed=0).linear(ROWS, COLUMNS, weight)

@@ -26,18 +26,20 @@ from hlsgen.rescale.realize import float_scale_match
 
 def model(nodes: list[onnx.NodeProto], kind: int, constants: dict[str, Any], channels: int = 4) -> onnx.ModelProto:
     graph = helper.make_graph(
-        nodes, "wide", [helper.make_tensor_value_info("x", kind, [1, channels])],
+        nodes,
+        "wide",
+        [helper.make_tensor_value_info("x", kind, [1, channels])],
         [helper.make_tensor_value_info("y", TensorProto.INT16, [1, channels])],
         [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
-    )  # fmt: skip
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
-def agrees(made: onnx.ModelProto, x: Any, folder: Path, kind: str) -> None:
-    onnx.save(made, folder / "m.onnx")
+def agrees(proto: onnx.ModelProto, x: Any, folder: Path, kind: str) -> None:
+    onnx.save(proto, folder / "m.onnx")
     build = hlsgen.build(folder / "m.onnx", folder / "build")
     assert [choice.name for choice in build.network.choices.values()] == [kind]
-    session = ort.session(made)
+    session = ort.session(proto)
     expected = np.concatenate([session.run(None, {"x": row[None]})[0] for row in x])
     for backend in ("reference", "verilator") if x.shape[1] == 4 else ("reference",):
         assert (hlsgen.run(folder / "build", x, backend) == expected).all()
@@ -55,19 +57,19 @@ def test_sums_to_int16(tmp_path: Path, channels: int) -> None:
         helper.make_node("Mul", ["f", "s"], ["g"]),
         helper.make_node("QuantizeLinear", ["g", "one", "zero"], ["y"]),
     ]
-    made = model(
+    proto = model(
         nodes, TensorProto.INT32, {"s": scale.astype(np.float32), "one": np.float32(1), "zero": np.int16(5)}, channels
     )
     x = np.random.default_rng(0).integers(-(2**27), 2**27, (400, channels)).astype(np.int32)
-    agrees(made, x, tmp_path, "float-scale")
+    agrees(proto, x, tmp_path, "float-scale")
 
 
 @pytest.mark.slow
 @pytest.mark.sim
 def test_floats_to_int16(tmp_path: Path) -> None:
     nodes = [helper.make_node("QuantizeLinear", ["x", "s", "zero"], ["y"])]
-    made = model(nodes, TensorProto.FLOAT, {"s": np.float32(0.0013), "zero": np.int16(5)})
-    agrees(made, np.random.default_rng(1).normal(0, 20, (400, 4)).astype(np.float32), tmp_path, "float-units")
+    proto = model(nodes, TensorProto.FLOAT, {"s": np.float32(0.0013), "zero": np.int16(5)})
+    agrees(proto, np.random.default_rng(1).normal(0, 20, (400, 4)).astype(np.float32), tmp_path, "float-units")
 
 
 @pytest.mark.slow
@@ -76,10 +78,17 @@ def test_a_layer_of_18_channels(tmp_path: Path) -> None:
     """16-bit QDQ: sums with a float bias, which no product is: the operations themselves."""
     r, size = np.random.default_rng(2), 18
     constants = {
-        "w": r.integers(-127, 128, (size, size)).astype(np.int8), "ws": np.float32(0.003), "wz": np.int8(0),
-        "b": r.integers(-(2**20), 2**20, size).astype(np.int32), "bs": np.float32(0.003 * 0.0002), "bz": np.int32(0),
-        "xs": np.float32(0.0002), "xz": np.int16(-7), "ys": np.float32(0.00031), "yz": np.int16(12),
-    }  # fmt: skip
+        "w": r.integers(-127, 128, (size, size)).astype(np.int8),
+        "ws": np.float32(0.003),
+        "wz": np.int8(0),
+        "b": r.integers(-(2**20), 2**20, size).astype(np.int32),
+        "bs": np.float32(0.003 * 0.0002),
+        "bz": np.int32(0),
+        "xs": np.float32(0.0002),
+        "xz": np.int16(-7),
+        "ys": np.float32(0.00031),
+        "yz": np.int16(12),
+    }
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "xs", "xz"], ["xq"]),
         helper.make_node("DequantizeLinear", ["xq", "xs", "xz"], ["xd"]),
@@ -123,16 +132,16 @@ def test_certified_integers(tmp_path: Path) -> None:
     assert hlsgen.certify(build).ok
     text = (build / "certificate.json").read_text()
     for name, (value, message) in CHANGES.items():
-        other = model(nodes, TensorProto.INT16, CONSTANTS | {name: value}).SerializeToString()
+        changed_model = model(nodes, TensorProto.INT16, CONSTANTS | {name: value}).SerializeToString()
         old = hashlib.sha256((build / "model.onnx").read_bytes()).hexdigest()
-        text = text.replace(old, hashlib.sha256(other).hexdigest())
-        (build / "model.onnx").write_bytes(other)
+        text = text.replace(old, hashlib.sha256(changed_model).hexdigest())
+        (build / "model.onnx").write_bytes(changed_model)
         (build / "certificate.json").write_text(text)
-        found = hlsgen.certify(build)
-        assert message in str([d.message for d in found.problems]), name
+        certified = hlsgen.certify(build)
+        assert message in str([d.message for d in certified.problems]), name
 
 
-def wide(channels: int, bits: int = 28, seed: int = 0) -> StepFunction:
+def wide_function(channels: int, bits: int = 28, seed: int = 0) -> StepFunction:
     """int32 sums to int16, one product."""
     r = np.random.default_rng(seed)
     scale = (r.uniform(0.5, 1, channels) * 2.0 ** (16 - bits)).astype(np.float32)
@@ -158,38 +167,38 @@ def wide(channels: int, bits: int = 28, seed: int = 0) -> StepFunction:
 @pytest.mark.parametrize("bits", [18, 24, 28, 31])
 def test_products_without_a_list_of_steps(bits: int) -> None:
     """As with the list; one channel that differs is found."""
-    f = wide(3, bits, bits)
+    f = wide_function(3, bits, bits)
     steps = trace(f, 1 << 16)
     parts = float_scale_match.candidate(f)
     assert parts is not None
     scale, offset, zero = (np.ascontiguousarray(np.broadcast_to(p, 3)) for p in parts)
-    wanted = float_scale_match.unlisted(f, scale, offset, zero)
+    target = float_scale_match.unlisted(f, scale, offset, zero)
     assert not isinstance(steps, str)
-    assert not isinstance(wanted, str)
+    assert not isinstance(target, str)
     listed = float_scale_match.MonotoneTarget.of(steps)
     for name in ("lo", "hi", "first", "last", "bottom", "top"):
-        assert (getattr(wanted, name) == getattr(listed, name)).all(), name
-    seen = np.concatenate([x for x, _ in wanted.points()])
+        assert (getattr(target, name) == getattr(listed, name)).all(), name
+    compared = np.concatenate([x for x, _ in target.points()])
     for s in range(3):
-        assert np.isin(steps.inner(s), seen[:, s]).all()
-        assert np.isin(steps.inner(s) - 1, seen[:, s]).all()
-    assert all((codes == f.evaluate(x)).all() for x, codes in wanted.points())
-    one, other = float_scale_match.find(f, None), float_scale_match.find(f, steps)
-    assert isinstance(one, FloatScale)
-    assert isinstance(other, FloatScale)
+        assert np.isin(steps.inner(s), compared[:, s]).all()
+        assert np.isin(steps.inner(s) - 1, compared[:, s]).all()
+    assert all((codes == f.evaluate(x)).all() for x, codes in target.points())
+    by_search, by_steps = float_scale_match.find(f, None), float_scale_match.find(f, steps)
+    assert isinstance(by_search, FloatScale)
+    assert isinstance(by_steps, FloatScale)
     x = np.random.default_rng(bits).integers(f.lo, f.hi + 1, (50000, 3))
-    assert (one.apply(x) == other.apply(x)).all()
-    assert (one.apply(x) == f.evaluate(x)).all()
-    assert one.bits == other.bits
+    assert (by_search.apply(x) == by_steps.apply(x)).all()
+    assert (by_search.apply(x) == f.evaluate(x)).all()
+    assert by_search.bits == by_steps.bits
 
 
 def test_products_that_are_none() -> None:
     """A second rounding between the product and the code, in many channels."""
-    f = wide(20)
+    f = wide_function(20)
     third, three, less = (np.full(20, value, np.float32) for value in (1 / 3, 3, -1))
-    found = float_scale_match.find(replace(f, ops=(*f.ops, Mul(third), Mul(three))), None)
-    assert isinstance(found, str)
-    assert "rne(float32(" in found
+    reason = float_scale_match.find(replace(f, ops=(*f.ops, Mul(third), Mul(three))), None)
+    assert isinstance(reason, str)
+    assert "rne(float32(" in reason
     falls = float_scale_match.find(replace(f, ops=(*f.ops, Mul(less))), None)
     assert falls == "a channel falls, or its scale is no positive number"
     wraps = float_scale_match.find(replace(f, ops=(Add(np.full(20, 2**31 - 1, np.int32)), *f.ops)), None)
@@ -201,9 +210,9 @@ def test_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
 
     def counted(name: str, call: Any) -> Any:
-        def run(*given: Any) -> Any:
+        def run(*arguments: Any) -> Any:
             calls.append(name)
-            return call(*given)
+            return call(*arguments)
 
         return run
 
@@ -220,16 +229,23 @@ def test_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_few_steps_over_many_codes() -> None:
     """Thirteen inputs with codes far apart are listed; more than 4095 steps go to what can have them."""
     zero = np.zeros(1, np.int64)
-    one = np.ones(1, np.float32)
+    ones = np.ones(1, np.float32)
     codes = IntType(0, (1 << 16) - 1)
     few = StepFunction(
-        "f", Accumulator(1, zero, np.full(1, 4096.0)), (), IntQuant(one, 0 * one, codes, Rounding.ROUND), zero, zero,
-        zero + 12, IntType(0, 12), codes,
-    )  # fmt: skip
+        "f",
+        Accumulator(1, zero, np.full(1, 4096.0)),
+        (),
+        IntQuant(ones, 0 * ones, codes, Rounding.ROUND),
+        zero,
+        zero,
+        zero + 12,
+        IntType(0, 12),
+        codes,
+    )
     choice = choose_realization(few, np.zeros((1, 1), np.int64))
     assert choice.steps is not None
     assert choice.steps.steps == 12
-    many = wide(2)
+    many = wide_function(2)
     chosen = choose_realization(many, np.array([[0, 1]]), Preference(forced="thresholds"))
     assert chosen.steps is None
     assert isinstance(chosen.realization, Thresholds)
@@ -239,7 +255,7 @@ def test_few_steps_over_many_codes() -> None:
 
 
 def test_forced_where_it_is_impossible() -> None:
-    f = wide(2)
+    f = wide_function(2)
     for kind, reason in (("pair", "it does not apply to functions of this kind"), ("scale", "scale: it has ")):
         with pytest.raises(HlsgenError) as error:
             choose_realization(f, np.array([[0, 1]]), Preference(forced=kind))

@@ -21,9 +21,21 @@ PASSES = {
 }
 #: Words and bits: in tables, at the border, in one block, in several of several shapes.
 CONSTANTS = (
-    (16, 8), (48, 36), (64, 34), (64, 36), (96, 8), (132, 8), (192, 8), (256, 8), (300, 7), (128, 36), (512, 36), (600, 9),
-    (1024, 20), (2300, 4),
-)  # fmt: skip
+    (16, 8),
+    (48, 36),
+    (64, 34),
+    (64, 36),
+    (96, 8),
+    (132, 8),
+    (192, 8),
+    (256, 8),
+    (300, 7),
+    (128, 36),
+    (512, 36),
+    (600, 9),
+    (1024, 20),
+    (2300, 4),
+)
 #: Length of vectors that are repeated, in a memory of twice as many words, and bits.
 REPEATED = ((2, 8), (256, 1), (4, 9), (4, 10), (16, 8), (32, 24), (40, 24), (64, 8), (128, 8), (100, 40), (300, 36))
 #: Depth and bits of FIFOs, the last two of which are read ahead.
@@ -38,9 +50,11 @@ def synthesized(family: str, folder: Path) -> dict[str, Size]:
         text = "\n".join(f"{rng.getrandbits(width):x}" for _ in range(words))
         (folder / f"{name}.mem").write_text(text + "\n")
         ports.append(f"output wire [{width - 1}:0] q_{name}")
+        address_bits = (words - 1).bit_length()
         cells.append(
-            f'hg_weights #(.FILE("{name}.mem"), .WORDS({words}), .WIDTH({width})) {name} (.clk(clk), .rst(rst), .en(en), '
-            f".step(en), .addr(a[0 +: {max(1, (words - 1).bit_length())}]), .data(q_{name}), .we(1'b0), .waddr({(words - 1).bit_length()}'b0), .wdata({width}'b0));"
+            f'hg_weights #(.FILE("{name}.mem"), .WORDS({words}), .WIDTH({width})) {name} ('
+            f".clk(clk), .rst(rst), .en(en), .step(en), .addr(a[0 +: {max(1, address_bits)}]), .data(q_{name}), "
+            f".we(1'b0), .waddr({address_bits}'b0), .wdata({width}'b0));"
         )
     for kind, which in (("replay", REPEATED), ("fifo", FIFOS)):
         for words, width in which:
@@ -48,8 +62,9 @@ def synthesized(family: str, folder: Path) -> dict[str, Size]:
             size_of = f".LENGTH({words}), .REPEAT(3)" if kind == "replay" else f".DEPTH({words})"
             ports += [f"input wire [{width + 1}:0] i_{name}", f"output wire [{width + 1}:0] q_{name}"]
             cells.append(
-                f"hg_{kind} #(.WIDTH({width}), {size_of}) {name} (.clk(clk), .rst(rst), .s_data(i_{name}[{width - 1}:0]), "
-                f".s_valid(i_{name}[{width}]), .m_ready(i_{name}[{width + 1}]), .m_data(q_{name}[{width - 1}:0]), "
+                f"hg_{kind} #(.WIDTH({width}), {size_of}) {name} (.clk(clk), .rst(rst), "
+                f".s_data(i_{name}[{width - 1}:0]), .s_valid(i_{name}[{width}]), .m_ready(i_{name}[{width + 1}]), "
+                f".m_data(q_{name}[{width - 1}:0]), "
                 f".m_valid(q_{name}[{width}]), .s_ready(q_{name}[{width + 1}]));"
             )
     (folder / "top.v").write_text("\n".join([f"module top ({', '.join(ports)});", *cells, "endmodule", ""]))

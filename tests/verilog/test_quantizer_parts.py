@@ -13,7 +13,7 @@ from hlsgen.verilog.unit_parts import node_parts
 
 
 def luts(folds: int, lanes: int, bits: int, low: int, high: int) -> float:
-    """Estimated LUT of Xilinx 7 series of a search for codes of 3 bits: thresholds from low to high in sums of `bits`."""
+    """Estimated Xilinx 7 series LUTs of a search for 3-bit codes: thresholds low..high in sums of `bits` bits."""
     sets = folds * lanes
     steps = np.sort(np.random.default_rng(1).integers(low, high, (7, sets)), axis=0)
     found = Thresholds(steps, np.zeros(sets, bool), 0)

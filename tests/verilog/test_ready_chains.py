@@ -27,8 +27,8 @@ from hlsgen.verilog.latency import latency
 
 pytest.importorskip("pyosys")
 
-#: Streams of which each waits for the next one in the same cycle: at most so many behind the first; and in cores with
-#: streams of more than 64 bits, where slices are dear.
+#: Longest combinational ready path, in streams after the first. The second limit holds for cores with streams of more
+#: than 64 bits, where slices are expensive.
 LONGEST, LONGEST_WIDE = 1, 7
 _NETLIST = """
 import sys
@@ -49,14 +49,14 @@ def netlist(directory: Path, work: Path) -> dict[str, Any]:
     files = sorted(map(str, (directory / "rtl").glob("*.v")))
     top = json.loads((directory / "manifest.json").read_text())["top"]["module"]
     command = [sys.executable, "-c", _NETLIST, str(work / "top.json"), top, *files]
-    done = subprocess.run(command, cwd=directory / "rtl", capture_output=True, text=True, check=False)
-    assert done.stdout.rstrip().endswith("DONE"), done.stdout[-2000:] + done.stderr[-2000:]
-    found: dict[str, Any] = json.loads((work / "top.json").read_text())["modules"][top]
-    return found
+    process = subprocess.run(command, cwd=directory / "rtl", capture_output=True, text=True, check=False)
+    assert process.stdout.rstrip().endswith("DONE"), process.stdout[-2000:] + process.stderr[-2000:]
+    module: dict[str, Any] = json.loads((work / "top.json").read_text())["modules"][top]
+    return module
 
 
 def chains(module: dict[str, Any]) -> dict[str, int]:
-    """Of the ready signal of every stream: of how many other streams it waits for the ready signal, one for the other."""
+    """The ready signals of other streams on which each stream's ready signal depends combinationally, in series."""
     sources: dict[int, list[int]] = defaultdict(list)
     for cell in module["cells"].values():
         if any(kind in cell["type"] for kind in _REGISTERS):
@@ -76,18 +76,19 @@ def chains(module: dict[str, Any]) -> dict[str, int]:
         for name, net in module["netnames"].items()
         if name.endswith("_ready") and "." not in name and isinstance(net["bits"][0], int)
     }
-    behind: dict[int, int] = {}  # of a bit, ready signals in front of it, itself among them
+    # Ready signals on the path to each bit, itself included.
+    hops_before: dict[int, int] = {}
     for start in names:
         todo = [start]
         while todo:
             bit = todo[-1]
-            waits = [x for x in sources[bit] if x not in behind]
+            waits = [x for x in sources[bit] if x not in hops_before]
             if waits:
                 todo += waits
                 continue
             todo.pop()
-            behind[bit] = max((behind[x] for x in sources[bit]), default=0) + (bit in names)
-    return {name: behind[bit] - 1 for bit, name in names.items()}
+            hops_before[bit] = max((hops_before[x] for x in sources[bit]), default=0) + (bit in names)
+    return {name: hops_before[bit] - 1 for bit, name in names.items()}
 
 
 def paths(module: dict[str, Any]) -> set[tuple[str, str]]:
@@ -106,25 +107,25 @@ def paths(module: dict[str, Any]) -> set[tuple[str, str]]:
             [
                 bit
                 for port, bits in cell["connections"].items()
-                if cell["port_directions"][port] == way and port in (name or port)
+                if cell["port_directions"][port] == direction and port in (name or port)
                 for bit in bits
                 if isinstance(bit, int)
             ]
-            for name, way in zip(ends, ("input", "output"), strict=True)
+            for name, direction in zip(ends, ("input", "output"), strict=True)
         )
         for bit in outs:
             sources[bit] += ins
     ports = module["ports"]
-    asked = {bit: name for name, port in ports.items() if port["direction"] == "input" for bit in port["bits"]}
-    found: set[tuple[str, str]] = set()
+    input_bits = {bit: name for name, port in ports.items() if port["direction"] == "input" for bit in port["bits"]}
+    connections: set[tuple[str, str]] = set()
     for name, port in ports.items():
         if port["direction"] == "output":
-            seen = todo = {bit for bit in port["bits"] if isinstance(bit, int)}
+            visited = todo = {bit for bit in port["bits"] if isinstance(bit, int)}
             while todo:
-                todo = {x for bit in todo for x in sources[bit]} - seen
-                seen = seen | todo
-            found |= {(asked[bit], name) for bit in seen if bit in asked}
-    return found
+                todo = {x for bit in todo for x in sources[bit]} - visited
+                visited = visited | todo
+            connections |= {(input_bits[bit], name) for bit in visited if bit in input_bits}
+    return connections
 
 
 def longest(module: dict[str, Any]) -> int:
@@ -285,9 +286,9 @@ def test_adders_of_three_terms(tmp_path: Path) -> None:
     assert (first.producer_ps > 0, last.producer_ps) == (True, 0)
     for unit, fewer in ((first, True), (last, False)):
         assert isinstance(unit.graph, AdderGraph)
-        other = find(unit.matrix.weight.reshape(16, 16)[:, unit.matrix.order], unit.graph.inputs)
-        assert latency(unit) == latency(replace(unit, graph=other))
-        assert (unit.graph.bits < other.bits) == fewer
+        rebuilt = find(unit.matrix.weight.reshape(16, 16)[:, unit.matrix.order], unit.graph.inputs)
+        assert latency(unit) == latency(replace(unit, graph=rebuilt))
+        assert (unit.graph.bits < rebuilt.bits) == fewer
 
 
 def test_a_level_more_only_for_fewer_tables(tmp_path: Path) -> None:
@@ -298,8 +299,8 @@ def test_a_level_more_only_for_fewer_tables(tmp_path: Path) -> None:
     nodes = hlsgen.check(tmp_path / "net.onnx", hlsgen.Options(target_cycles=1)).network.nodes
     (unit,) = (node.unit for node in nodes if isinstance(node.unit, AdderMatVec))
     assert isinstance(unit.graph, AdderGraph)
-    fewest, more = (find(weight.T.astype(np.int64), unit.graph.inputs, levels) for levels in (0, 1))
-    assert unit.graph.bits == fewest.bits < more.bits
+    fewest, one_level_more = (find(weight.T.astype(np.int64), unit.graph.inputs, levels) for levels in (0, 1))
+    assert unit.graph.bits == fewest.bits < one_level_more.bits
 
 
 def test_a_chain_is_seen() -> None:

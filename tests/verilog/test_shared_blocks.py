@@ -16,7 +16,15 @@ from hlsgen.verilog.shared_blocks import chained, shared_rows, sharing
 RTL = ROOT / "templates" / "rtl"
 DIGITS = ROOT / "examples" / "digits" / "digits_mlp.onnx"
 # bits of codes and of weights, rows, columns, bits of a block
-SHAPES = [(8, 8, 4, 5, 25), (8, 8, 4, 5, 24), (4, 4, 7, 6, 25), (4, 4, 5, 3, 18), (3, 4, 5, 2, 27), (4, 2, 3, 1, 16), (9, 7, 2, 4, 25)]  # fmt: skip
+SHAPES = [
+    (8, 8, 4, 5, 25),
+    (8, 8, 4, 5, 24),
+    (4, 4, 7, 6, 25),
+    (4, 4, 5, 3, 18),
+    (3, 4, 5, 2, 27),
+    (4, 2, 3, 1, 16),
+    (9, 7, 2, 4, 25),
+]
 
 
 def products(x_bits: int, w_bits: int, rows: int, columns: int, block: int) -> int:
@@ -40,8 +48,11 @@ def products(x_bits: int, w_bits: int, rows: int, columns: int, block: int) -> i
     chosen = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
     for command in (
         "read_verilog -defer " + " ".join(str(RTL / f"hg_{file}.v") for file in files),
-        f"hierarchy -top hg_mac {chosen}", "proc", "flatten", "opt",
-    ):  # fmt: skip
+        f"hierarchy -top hg_mac {chosen}",
+        "proc",
+        "flatten",
+        "opt",
+    ):
         libyosys.run_pass(command, design)
     return sum(cell.type.str() == "$mul" for cell in design.top_module().cells_.values())
 

@@ -58,12 +58,26 @@ BYTE, NIBBLE = int_type(8, True), int_type(4, True)
 
 
 def merge(
-    kind: BinaryKind, types: tuple[IntType, IntType], decodes: tuple[Encoding, Encoding], end: Quantizer,
-    ops: tuple[Elementwise, ...] = (), branches: Branches = ((), ()), channels: int = 3,
-) -> BinaryMap:  # fmt: skip
+    kind: BinaryKind,
+    types: tuple[IntType, IntType],
+    decodes: tuple[Encoding, Encoding],
+    end: Quantizer,
+    ops: tuple[Elementwise, ...] = (),
+    branches: Branches = ((), ()),
+    channels: int = 3,
+) -> BinaryMap:
     shape = (1, channels)
-    left, right = (Value(shape, t, d) for t, d in zip(types, decodes, strict=True))
-    return BinaryMap("m", kind, branches, ops, end, (left, right), Value(shape, code_type(end), decoding(end)), (0, 1))
+    left_operand, right_operand = (Value(shape, t, d) for t, d in zip(types, decodes, strict=True))
+    return BinaryMap(
+        "m",
+        kind,
+        branches,
+        ops,
+        end,
+        (left_operand, right_operand),
+        Value(shape, code_type(end), decoding(end)),
+        (0, 1),
+    )
 
 
 def literal(layer: BinaryMap, a: Array, b: Array) -> Array:
@@ -82,8 +96,8 @@ def literal(layer: BinaryMap, a: Array, b: Array) -> Array:
 def every_pair(layer: BinaryMap, reach: Any = (None, None)) -> tuple[Array, Array]:
     """Codes (pairs, channels) of both operands; channels of fewer codes repeat their last one."""
     sides = []
-    for value, given in zip(layer.sources, reach, strict=True):
-        lo, hi = (value.type.lo, value.type.hi) if given is None else given
+    for value, interval in zip(layer.sources, reach, strict=True):
+        lo, hi = (value.type.lo, value.type.hi) if interval is None else interval
         lo, hi = (np.broadcast_to(end, value.shape[-1:]) for end in (lo, hi))
         sides.append(np.minimum(lo + np.arange(int((hi - lo).max()) + 1)[:, None], hi))
     a, b = sides
@@ -101,27 +115,30 @@ def proven(
     channels = layer.result.shape[-1]
     assert (a == a[:, :1]).all() or reach != (None, None)
     order = np.random.default_rng(channels).permutation(channels)
-    found = find(layer, order, reach)
-    assert isinstance(found, JoinSearch), found
-    assert len(found.index) == channels
-    choice = choose_join(found, found.index[None], preference)
-    wanted = literal(layer, a, b)[:, order]
-    first = np.unique(found.index, return_index=True)[1]
+    search = find(layer, order, reach)
+    assert isinstance(search, JoinSearch), search
+    assert len(search.index) == channels
+    choice = choose_join(search, search.index[None], preference)
+    expected = literal(layer, a, b)[:, order]
+    first = np.unique(search.index, return_index=True)[1]
     a, b = a[:, order], b[:, order]
-    for plan in found.plans:
+    for plan in search.plans:
         t = plan.joined(a[:, first], b[:, first])
         assert t.min() >= plan.type.lo
         assert t.max() <= plan.type.hi
-        assert (function(plan, t)[:, found.index] == wanted).all(), str(plan)
-        operands = [x if table is None else table.apply(x) for x, table in zip((a[:, first], b[:, first]), plan.tables, strict=True)]  # fmt: skip
+        assert (function(plan, t)[:, search.index] == expected).all(), str(plan)
+        operands = [
+            x if table is None else table.apply(x)
+            for x, table in zip((a[:, first], b[:, first]), plan.tables, strict=True)
+        ]
         for x, type_ in zip(operands, plan.operands, strict=True):
             assert x.min() >= type_.lo
             assert x.max() <= type_.hi
             assert type_.bits <= 32
     assert choice.plan is not None
     t = choice.plan.joined(a[:, first], b[:, first])
-    assert (choice.realization.apply(t)[:, found.index] == wanted).all(), choice.name  # type: ignore[union-attr]
-    return found, choice
+    assert (choice.realization.apply(t)[:, search.index] == expected).all(), choice.name  # type: ignore[union-attr]
+    return search, choice
 
 
 def random_branch(r: Random, decode_: Encoding, type_: IntType, channels: int) -> tuple[Elementwise, ...]:
@@ -137,19 +154,33 @@ def random_branch(r: Random, decode_: Encoding, type_: IntType, channels: int) -
     return tuple(ops)
 
 
-def random_merge(r: Random, kind: BinaryKind, end: str, most: int) -> BinaryMap:
+def random_merge(r: Random, kind: BinaryKind, end: str, max_bits: int) -> BinaryMap:
     channels = int(r.choice([1, 3]))
-    types = tuple(int_type(int(r.integers(1, most + 1)), bool(r.integers(2))) for _ in "ab")
-    whole = end == "Requantize"
+    types = tuple(int_type(int(r.integers(1, max_bits + 1)), bool(r.integers(2))) for _ in "ab")
+    takes_integers = end == "Requantize"
     decodes = []
     for _ in types:
-        name = "Whole" if whole else str(r.choice(["Affine", "Affine", "CountScale", "Accumulator", "Fixed"]))
-        made = chains.decoding(r, name, channels)
-        decodes.append(IntegerEncoding("int32", made.offset % 200) if isinstance(made, IntegerEncoding) else made)
+        name = "Whole" if takes_integers else str(r.choice(["Affine", "Affine", "CountScale", "Accumulator", "Fixed"]))
+        encoding = chains.decoding(r, name, channels)
+        decodes.append(
+            IntegerEncoding("int32", encoding.offset % 200) if isinstance(encoding, IntegerEncoding) else encoding
+        )
     if r.random() < 0.3:
         decodes[1] = decodes[0]
-    branches = tuple(() if whole else random_branch(r, d, t, channels) for d, t in zip(decodes, types, strict=True))
-    a, b = every_pair(merge(kind, types, (decodes[0], decodes[1]), chains.quantizer(r, "Bipolar", channels, np.ones((4, channels))), (), (), channels))  # type: ignore[arg-type]  # fmt: skip
+    branches = tuple(
+        () if takes_integers else random_branch(r, d, t, channels) for d, t in zip(decodes, types, strict=True)
+    )
+    a, b = every_pair(
+        merge(
+            kind,
+            types,
+            (decodes[0], decodes[1]),
+            chains.quantizer(r, "Bipolar", channels, np.ones((4, channels))),
+            (),
+            (),
+            channels,
+        )
+    )  # type: ignore[arg-type]
     x, y = (decode(d, c) for d, c in zip(decodes, (a, b), strict=True))
     with np.errstate(all="ignore"):
         for op in branches[0]:
@@ -159,7 +190,11 @@ def random_merge(r: Random, kind: BinaryKind, end: str, most: int) -> BinaryMap:
         total = apply_binary(kind, x, y)
         ops: list[Elementwise] = []
         for _ in range(int(r.choice([0, 0, 1, 2]))):
-            op = Max(np.zeros(1, total.dtype)) if r.random() < 0.5 or whole else chains.middle(r, total, channels)
+            op = (
+                Max(np.zeros(1, total.dtype))
+                if r.random() < 0.5 or takes_integers
+                else chains.middle(r, total, channels)
+            )
             ops.append(op)
             total = apply(op, total)
         if end == "Requantize" and total.dtype.kind == "f":
@@ -174,8 +209,8 @@ def test_random_functions(kind: BinaryKind, end: str) -> None:
     """Every quantizer behind chains of all kinds, up to 8 x 8 bits."""
     r = np.random.default_rng([list(BinaryKind).index(kind), chains.QUANTIZERS.index(end)])
     with np.errstate(all="ignore"):
-        for most in (2, 3, 4, 4, 5, 6, 8):
-            layer = random_merge(r, kind, end, most)
+        for max_bits in (2, 3, 4, 4, 5, 6, 8):
+            layer = random_merge(r, kind, end, max_bits)
             proven(layer, *every_pair(layer))
 
 
@@ -183,7 +218,7 @@ def affine(scale: Any, zero: Any = 0) -> Affine:
     return Affine(np.atleast_2d(f32(scale)), np.atleast_2d(f32(zero)))
 
 
-def whole(dtype: str, offset: int = 0) -> IntegerEncoding:
+def integers(dtype: str, offset: int = 0) -> IntegerEncoding:
     return IntegerEncoding(dtype, np.full((1, 1), offset))
 
 
@@ -199,13 +234,13 @@ RELU = Max(np.zeros((1, 1), f32))
 def test_equal_and_power_of_two_scales(kind: BinaryKind, mode: Rounding) -> None:
     """One scale: the codes themselves are added. Powers of two: a shift follows, found by arithmetic."""
     sign = 1 if kind == BinaryKind.ADD else -1
-    same = merge(kind, (NIBBLE, NIBBLE), (affine(0.3), affine(0.3, 2)), quant(0.47, NIBBLE, mode), (RELU,))
-    found, _ = proven(same, *every_pair(same))
-    assert found.plans[0].factors == (1, sign)
+    equal_scales = merge(kind, (NIBBLE, NIBBLE), (affine(0.3), affine(0.3, 2)), quant(0.47, NIBBLE, mode), (RELU,))
+    search, _ = proven(equal_scales, *every_pair(equal_scales))
+    assert search.plans[0].factors == (1, sign)
     powers = merge(kind, (BYTE, BYTE), (affine(0.125, 3), affine(0.5)), quant(2.0, BYTE, mode))
-    found, choice = proven(powers, *every_pair(powers), preference=Preference(forced="shift"))
-    assert isinstance(found.plans[0].function, StepFunction)
-    assert found.plans[0].factors == (1, 4 * sign)
+    search, choice = proven(powers, *every_pair(powers), preference=Preference(forced="shift"))
+    assert isinstance(search.plans[0].function, StepFunction)
+    assert search.plans[0].factors == (1, 4 * sign)
     assert choice.name == f"shift of a {'+' if sign > 0 else '-'} 4 b"
     assert choice.steps is not None
 
@@ -217,12 +252,14 @@ def test_bytes_of_any_scale() -> None:
         sa, sb = r.uniform(0.01, 0.1, 2)
         decodes = affine(sa, r.integers(-9, 9)), affine(sb)
         layer = merge(BinaryKind.ADD, (BYTE, int_type(8, False)), decodes, quant((sa + sb) * r.uniform(0.5, 1), BYTE))
-        found, choice = proven(layer, *every_pair(layer))
-        simple, shifted = found.plans
+        search, choice = proven(layer, *every_pair(layer))
+        simple, shifted = search.plans
         assert max(simple.factors or ()) < 1 << 10
         assert max(shifted.factors or ()) > 1 << 14
-        assert choice.plan in found.plans
-        alone = choose_join(replace(found, plans=(shifted,)), found.index[None], Preference(forced="scale")).realization
+        assert choice.plan in search.plans
+        alone = choose_join(
+            replace(search, plans=(shifted,)), search.index[None], Preference(forced="scale")
+        ).realization
         assert isinstance(alone, Scale)
         assert (alone.multiplier == 1).all()
 
@@ -237,10 +274,10 @@ def test_sums_that_float32_ties_both_ways() -> None:
     ):
         first = 0.1 if end == 0.2 else 0.013
         layer = merge(kind, (byte, byte), (affine(first), affine(operand)), quant(end, BYTE), channels=1)
-        found, choice = proven(layer, *every_pair(layer))
-        assert [plan.packed for plan in found.plans] == [True, False]
-        assert all(isinstance(table, Table) for table in found.plans[1].tables)
-        assert choice.plan is found.plans[1]
+        search, choice = proven(layer, *every_pair(layer))
+        assert [plan.packed for plan in search.plans] == [True, False]
+        assert all(isinstance(table, Table) for table in search.plans[1].tables)
+        assert choice.plan is search.plans[1]
         _, forced = proven(layer, *every_pair(layer), preference=Preference(forced="table"))
         assert forced.name == "table of {b, a}"
         assert forced.steps is None
@@ -249,33 +286,38 @@ def test_sums_that_float32_ties_both_ways() -> None:
 def test_operands_that_turn() -> None:
     """Activations in a branch, and behind the joint: tables in front, and steps that neither rise nor fall."""
     turns = merge(
-        BinaryKind.ADD, (BYTE, BYTE), (affine(0.03), affine(0.05)), quant(0.06, BYTE), (Activation("Gelu"),),
-        ((Activation("Abs"),), (Activation("Tanh"),)), channels=1,
-    )  # fmt: skip
-    found, _ = proven(turns, *every_pair(turns))
-    assert found.plans[-1].tables[0] is not None
-    behind = merge(BinaryKind.SUB, (NIBBLE, NIBBLE), (affine(1), affine(1)), quant(1, NIBBLE), (Activation("Abs"),))
-    found, _ = proven(behind, *every_pair(behind))
-    assert found.plans[0].factors == (1, -1)
+        BinaryKind.ADD,
+        (BYTE, BYTE),
+        (affine(0.03), affine(0.05)),
+        quant(0.06, BYTE),
+        (Activation("Gelu"),),
+        ((Activation("Abs"),), (Activation("Tanh"),)),
+        channels=1,
+    )
+    search, _ = proven(turns, *every_pair(turns))
+    assert search.plans[-1].tables[0] is not None
+    late_turn = merge(BinaryKind.SUB, (NIBBLE, NIBBLE), (affine(1), affine(1)), quant(1, NIBBLE), (Activation("Abs"),))
+    search, _ = proven(late_turn, *every_pair(late_turn))
+    assert search.plans[0].factors == (1, -1)
     byte = merge(BinaryKind.SUB, (BYTE, BYTE), (affine(0.3), affine(0.3)), quant(0.71, BYTE), (Activation("Abs"),))
-    found, _ = proven(byte, *every_pair(byte))
-    assert found.plans[0].factors == (1, -1)
-    assert isinstance(found.plans[0].function, ThresholdTable)
+    search, _ = proven(byte, *every_pair(byte))
+    assert search.plans[0].factors == (1, -1)
+    assert isinstance(search.plans[0].function, ThresholdTable)
 
 
 def test_products_and_extremes() -> None:
     for channels in (1, 2):
         decodes = affine(0.013, 3), affine(0.02, -7)
         layer = merge(BinaryKind.MUL, (BYTE, BYTE), decodes, quant(0.0171, BYTE), channels=channels)
-        found, _ = proven(layer, *every_pair(layer))
-        assert found.plans[0].zeros == (3, -7)
-        assert found.plans[0].factors is None
+        search, _ = proven(layer, *every_pair(layer))
+        assert search.plans[0].zeros == (3, -7)
+        assert search.plans[0].factors is None
     exact = merge(BinaryKind.MUL, (BYTE, BYTE), (affine(0.5, 3), affine(0.25)), quant(0.7, BYTE))
-    found, _ = proven(exact, *every_pair(exact))
-    assert isinstance(found.plans[0].function, StepFunction)
+    search, _ = proven(exact, *every_pair(exact))
+    assert isinstance(search.plans[0].function, StepFunction)
     for kind in (BinaryKind.MAX, BinaryKind.MIN):
         layer = merge(kind, (BYTE, BYTE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
-        found, choice = proven(layer, *every_pair(layer))
+        search, choice = proven(layer, *every_pair(layer))
         assert choice.name == "table of {b, a}"
 
 
@@ -284,23 +326,23 @@ def test_products_and_extremes() -> None:
 @pytest.mark.parametrize("convention", Convention)
 def test_integer_sums(convention: Convention, kind: BinaryKind, dtype: str) -> None:
     """int8 + int8, then requantized, as Deeploy does; in int8 the sum wraps."""
-    one = np.ones((1, 1), np.int64)
+    ones = np.ones((1, 1), np.int64)
     shift = 31 if convention == Convention.DOUBLE else 7
-    end = Requantize(convention, 77 * one << (shift - 7), 64 * one, shift * one, one, BYTE, "int8")
-    layer = merge(kind, (BYTE, BYTE), (whole(dtype), whole(dtype)), end, channels=1)
-    found, _ = proven(layer, *every_pair(layer))
-    assert isinstance(found.plans[0].function, StepFunction)
+    end = Requantize(convention, 77 * ones << (shift - 7), 64 * ones, shift * ones, ones, BYTE, "int8")
+    layer = merge(kind, (BYTE, BYTE), (integers(dtype), integers(dtype)), end, channels=1)
+    search, _ = proven(layer, *every_pair(layer))
+    assert isinstance(search.plans[0].function, StepFunction)
     if dtype == "int32":
         casts = ((Cast("int32"),), (Cast("int32"), Add(np.full((1, 1), 5, np.int32))))
-        layer = merge(kind, (BYTE, BYTE), (whole("int8"), whole("int8")), end, branches=casts, channels=1)
-        found, _ = proven(layer, *every_pair(layer))
-        assert isinstance(found.plans[0].function, StepFunction)
+        layer = merge(kind, (BYTE, BYTE), (integers("int8"), integers("int8")), end, branches=casts, channels=1)
+        search, _ = proven(layer, *every_pair(layer))
+        assert isinstance(search.plans[0].function, StepFunction)
 
 
 def test_fixed_point_addition() -> None:
     """A quantizer that takes integers only, behind a wrapping sum."""
     end = FixedAdd(np.full((1, 1), 3), True, Parameters(-3, 7, 2, 300, 250, 3, 13))
-    layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (whole("int8"), whole("int8", 100)), end)
+    layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (integers("int8"), integers("int8", 100)), end)
     proven(layer, *every_pair(layer))
 
 
@@ -314,53 +356,84 @@ def test_channels_and_reachable_intervals() -> None:
         layer = merge(kind, (BYTE, NIBBLE), decodes, quant(0.01, NIBBLE), (RELU,), channels=channels)
         lo = r.integers(-120, 0, channels)
         reach = ((lo, lo + r.integers(9, 120, channels)), None)
-        found, _ = proven(layer, *every_pair(layer, reach), reach)
-        assert len(found.plans[0].tables) == 2
+        search, _ = proven(layer, *every_pair(layer, reach), reach)
+        assert len(search.plans[0].tables) == 2
         assert specialize(layer, np.arange(channels), reach).sets == channels
 
 
 def test_wide_sums_by_arithmetic() -> None:
     """Accumulators with too many pairs to try: exact in float32, so the sum is one integer."""
     r = np.random.default_rng(5)
-    wide = IntType(-(1 << 20), (1 << 20) - 1)
+    wide_type = IntType(-(1 << 20), (1 << 20) - 1)
     scale = np.array([[0.5, 0.25, 2.0**-9]])
     offset = np.array([[3, -77, 1000]])
     half = Mul(np.full((1, 1), 0.5, f32))
     cases: list[tuple[BinaryMap, tuple[int, int] | None]] = []
     for kind in (BinaryKind.ADD, BinaryKind.SUB):
         sign = 1 if kind == BinaryKind.ADD else -1
-        left, right = Accumulator(1, offset, scale), Accumulator(1, 0 * offset, scale * 8)
+        left_operand, right_operand = Accumulator(1, offset, scale), Accumulator(1, 0 * offset, scale * 8)
         end = quant([0.3e4, 0.5e4, 70], BYTE)
-        cases.append((merge(kind, (wide, wide), (left, right), end, (RELU,)), (1, 8 * sign)))
-        cases.append((merge(kind, (wide, wide), (left, right), end, (), ((), (half,))), (1, 4 * sign)))
-    cases.append((merge(BinaryKind.ADD, (wide, wide), (Fixed(4), affine(0.75, 0.5)), quant(1e4, BYTE)), (1, 12)))
-    cases.append((merge(BinaryKind.MUL, (wide, BYTE), (Fixed(4), affine(0.75, 5)), quant(1e4, BYTE)), None))
+        cases.append((merge(kind, (wide_type, wide_type), (left_operand, right_operand), end, (RELU,)), (1, 8 * sign)))
+        cases.append(
+            (merge(kind, (wide_type, wide_type), (left_operand, right_operand), end, (), ((), (half,))), (1, 4 * sign))
+        )
+    cases.append(
+        (merge(BinaryKind.ADD, (wide_type, wide_type), (Fixed(4), affine(0.75, 0.5)), quant(1e4, BYTE)), (1, 12))
+    )
+    cases.append((merge(BinaryKind.MUL, (wide_type, BYTE), (Fixed(4), affine(0.75, 5)), quant(1e4, BYTE)), None))
     first = Dequantize(np.full((1, 1), 0.25, f32), np.full((1, 1), 9))
-    cases.append((merge(BinaryKind.ADD, (wide, BYTE), (whole("int32"), ThresholdCount(0.5, 1.0)), quant(1e4, BYTE), (), ((first,), ())), (1, 2)))  # fmt: skip
-    for layer, wanted in cases:
+    cases.append(
+        (
+            merge(
+                BinaryKind.ADD,
+                (wide_type, BYTE),
+                (integers("int32"), ThresholdCount(0.5, 1.0)),
+                quant(1e4, BYTE),
+                (),
+                ((first,), ()),
+            ),
+            (1, 2),
+        )
+    )
+    for layer, expected in cases:
         a, b = (r.integers(v.type.lo, v.type.hi + 1, (20000, 1)) + np.zeros(3, np.int64) for v in layer.sources)
-        corners = np.array([[x, y] for x in (layer.sources[0].type.lo, layer.sources[0].type.hi) for y in (layer.sources[1].type.lo, layer.sources[1].type.hi)])  # fmt: skip
+        corners = np.array(
+            [
+                [x, y]
+                for x in (layer.sources[0].type.lo, layer.sources[0].type.hi)
+                for y in (layer.sources[1].type.lo, layer.sources[1].type.hi)
+            ]
+        )
         a, b = (np.concatenate([x, corners[:, [k]] + np.zeros(3, np.int64)]) for k, x in enumerate((a, b)))
-        found, _ = proven(layer, a, b)
-        assert [plan.factors for plan in found.plans] == [wanted]
+        search, _ = proven(layer, a, b)
+        assert [plan.factors for plan in search.plans] == [expected]
     # Not exact: 2^24 is exceeded, a decimal scale, an operation that knows the sign of zero.
     rounded = Accumulator(1, offset << 22, scale)
     for layer, reason in (
         (
-            merge(BinaryKind.ADD, (wide, wide), (rounded, Fixed(1)), quant(1e4, BYTE)),
+            merge(BinaryKind.ADD, (wide_type, wide_type), (rounded, Fixed(1)), quant(1e4, BYTE)),
             "operand a is not linear in its code, or is rounded",
         ),
         (
-            merge(BinaryKind.ADD, (wide, wide), (Fixed(1), affine(0.1)), quant(1e4, BYTE)),
+            merge(BinaryKind.ADD, (wide_type, wide_type), (Fixed(1), affine(0.1)), quant(1e4, BYTE)),
             "operand b is not linear in its code, or is rounded",
         ),
         (
-            merge(BinaryKind.ADD, (wide, wide), (Fixed(1), Fixed(1)), quant(1, BYTE), (Activation("Reciprocal"),)),
+            merge(
+                BinaryKind.ADD,
+                (wide_type, wide_type),
+                (Fixed(1), Fixed(1)),
+                quant(1, BYTE),
+                (Activation("Reciprocal"),),
+            ),
             "-0.0",
         ),
-        (merge(BinaryKind.MAX, (wide, wide), (Fixed(1), Fixed(1)), quant(1, BYTE)), "max is no sum or product"),
         (
-            merge(BinaryKind.ADD, (wide, wide), (Fixed(1), affine([1, 2, 3])), quant(1, BYTE)),
+            merge(BinaryKind.MAX, (wide_type, wide_type), (Fixed(1), Fixed(1)), quant(1, BYTE)),
+            "max is no sum or product",
+        ),
+        (
+            merge(BinaryKind.ADD, (wide_type, wide_type), (Fixed(1), affine([1, 2, 3])), quant(1, BYTE)),
             "differs between channels",
         ),
     ):
@@ -390,17 +463,19 @@ def test_the_simplest_factors(falling: bool) -> None:
         codes = np.clip(codes, *sorted(r.integers(-6, 9, 2)))
         if r.random() < 0.2:
             codes[tuple(r.integers(0, codes.shape))] += 1
-        found = factors([codes], falling)
+        weights = factors([codes], falling)
         every = {Fraction(y, x) for x in range(1, 15) for y in range(-30, 31)}
         fits = [f for f in every if separates(codes, f.denominator, f.numerator)]
-        if isinstance(found, str):
+        if isinstance(weights, str):
             assert not fits
             none += 1
             continue
-        assert separates(codes, *found)
+        assert separates(codes, *weights)
         first = (1, -1 if falling else 1)
-        assert found == first or (found[0], abs(found[1])) <= min(((f.denominator, abs(f.numerator)) for f in fits), default=found)  # fmt: skip
-        assert Fraction(first[1]) not in fits or found == first
+        assert weights == first or (weights[0], abs(weights[1])) <= min(
+            ((f.denominator, abs(f.numerator)) for f in fits), default=weights
+        )
+        assert Fraction(first[1]) not in fits or weights == first
     assert none > 3
 
 
@@ -418,10 +493,10 @@ def test_one_pair_in_the_wrong_order() -> None:
     """A proof that no weights exist, of every set together."""
     a, b = np.indices((9, 9))
     flat = np.minimum(a + b, 9)
-    other = np.minimum(a + 3 * b, 9)
+    unordered = np.minimum(a + 3 * b, 9)
     assert factors([flat], False) == (1, 1)
-    assert factors([other], False) == (1, 3)
-    assert isinstance(factors([flat, other], False), str)
+    assert factors([unordered], False) == (1, 3)
+    assert isinstance(factors([flat, unordered], False), str)
     hole = flat.copy()
     hole[4, 4] = 2
     assert isinstance(factors([hole], False), str)
@@ -431,9 +506,9 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     layer = merge(BinaryKind.ADD, (BYTE, BYTE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
     monkeypatch.setattr(module, "MAX_PAIRS", 1000)
     assert "65536 pairs of codes are too many to try" in str(find(layer, np.arange(3)))
-    wide = IntType(-(1 << 8), (1 << 8) - 1)
+    wide_type = IntType(-(1 << 8), (1 << 8) - 1)
     monkeypatch.setattr(module, "MAX_PAIRS", 1 << 25)
-    layer = merge(BinaryKind.MAX, (wide, wide), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
+    layer = merge(BinaryKind.MAX, (wide_type, wide_type), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
     assert isinstance(find(layer, np.arange(3)), str)
 
 
@@ -443,21 +518,21 @@ def test_forced_realizations() -> None:
         _, choice = proven(layer, *every_pair(layer), preference=Preference(forced=kind))
         assert choice.name.startswith(f"{kind} of ")
         assert {t.name.split()[0] for t in choice.trials} == {kind}
-    found = find(layer, np.arange(3))
-    assert isinstance(found, JoinSearch)
+    search = find(layer, np.arange(3))
+    assert isinstance(search, JoinSearch)
     for kind in ("pair", "shift"):
         with pytest.raises(HlsgenError, match=f"'{kind}' is impossible here") as error:
-            choose_join(found, found.index[None], Preference(forced=kind))
+            choose_join(search, search.index[None], Preference(forced=kind))
         assert "--realize" in str(error.value.diagnostics[0].hint)
 
 
 def test_trials_name_the_sum() -> None:
     layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (affine(0.1), affine(0.3)), quant(0.17, NIBBLE))
-    found, choice = proven(layer, *every_pair(layer))
+    search, choice = proven(layer, *every_pair(layer))
     assert choice.name in {t.name for t in choice.trials if t.lut is not None}
-    assert {str(plan) for plan in found.plans} >= {"a + 3 b", "{b, a}"}
-    assert str(replace(found.plans[0], factors=None, zeros=(3, -2))) == "(a - 3) (b + 2)"
-    assert str(replace(found.plans[0], factors=(-1, 0))) == "- a"
+    assert {str(plan) for plan in search.plans} >= {"a + 3 b", "{b, a}"}
+    assert str(replace(search.plans[0], factors=None, zeros=(3, -2))) == "(a - 3) (b + 2)"
+    assert str(replace(search.plans[0], factors=(-1, 0))) == "- a"
 
 
 def test_float32_units_take_one_tensor() -> None:

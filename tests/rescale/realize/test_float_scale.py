@@ -34,20 +34,20 @@ class Chain:
         return np.clip(np.rint(product).astype(np.float64) + self.zero, self.low, self.high).astype(np.int64)
 
     def steps(self) -> ThresholdTable:
-        wanted = np.arange(self.low + 1, self.high + 1)[:, None]
-        shape = (len(wanted), len(self.lo))
+        code_levels = np.arange(self.low + 1, self.high + 1)[:, None]
+        shape = (len(code_levels), len(self.lo))
         low, high = np.broadcast_to(self.lo, shape), np.broadcast_to(self.hi + 1, shape)
         while (low < high).any():
             middle = (low + high) >> 1
-            reached = (self.evaluate(np.minimum(middle, self.hi)) >= wanted) | (middle > self.hi)
+            reached = (self.evaluate(np.minimum(middle, self.hi)) >= code_levels) | (middle > self.hi)
             low, high = np.where(reached, low, np.minimum(middle + 1, high)), np.where(reached, middle, high)
         values = np.broadcast_to(self.low + np.arange(shape[0] + 1)[:, None], (shape[0] + 1, shape[1]))
         return ThresholdTable("test", self.lo, self.hi, low, values)
 
     def find(self) -> FloatScale:
-        found = find(self.steps(), self.scale, self.offset, self.zero)
-        assert isinstance(found, FloatScale), found
-        return found
+        realization = find(self.steps(), self.scale, self.offset, self.zero)
+        assert isinstance(realization, FloatScale), realization
+        return realization
 
 
 def chain(
@@ -60,9 +60,14 @@ def chain(
     scale = (high - low) / (bound.hi - bound.lo) * 2.0 ** rng.uniform(-1, spread, sets) * fixed.get("gain", 1.0)
     offset = rng.integers(-(1 << (bits - 2)), 1 << (bits - 2), sets) if fixed.get("offsets", 1) else 0
     return Chain(
-        scale.astype(np.float32), np.full(sets, offset), rng.integers(low, high, sets, endpoint=True),
-        np.full(sets, bound.lo), np.full(sets, bound.hi), low, high,
-    )  # fmt: skip
+        scale.astype(np.float32),
+        np.full(sets, offset),
+        rng.integers(low, high, sets, endpoint=True),
+        np.full(sets, bound.lo),
+        np.full(sets, bound.hi),
+        low,
+        high,
+    )
 
 
 @pytest.mark.parametrize("signed", [True, False])
@@ -71,8 +76,8 @@ def test_every_16_bit_input(signed: bool, codes: tuple[int, int]) -> None:
     rng = np.random.default_rng(codes[1])
     x = np.arange(1 << 16)[:, None] - (32768 if signed else 0)
     for spread in (0, 12):
-        wanted = chain(rng, 6, 16, signed, codes, spread=spread)
-        assert (wanted.find().apply(x) == wanted.evaluate(x)).all()
+        target = chain(rng, 6, 16, signed, codes, spread=spread)
+        assert (target.find().apply(x) == target.evaluate(x)).all()
 
 
 def test_ties_that_float32_makes() -> None:
@@ -84,10 +89,10 @@ def test_ties_that_float32_makes() -> None:
     sets = len(scale)
     ends = np.full(sets, -(1 << 16)), np.full(sets, (1 << 16) - 1)
     zero = np.arange(sets) % 2
-    wanted = Chain(scale, np.zeros(sets, np.int64), zero, *ends, -(1 << 14), 1 << 14)
-    found = wanted.find()
-    truth = wanted.evaluate(x)
-    assert (found.apply(x) == truth).all()
+    target = Chain(scale, np.zeros(sets, np.int64), zero, *ends, -(1 << 14), 1 << 14)
+    realization = target.find()
+    truth = target.evaluate(x)
+    assert (realization.apply(x) == truth).all()
     exact = np.clip(np.rint(x * scale.astype(np.float64)).astype(np.int64) + zero, -(1 << 14), 1 << 14)
     up, down = ((sign * (np.abs(truth - zero) - np.abs(exact - zero)) > 0).sum(axis=0) for sign in (1, -1))
     assert (up > 0).sum() > 5
@@ -101,11 +106,11 @@ def test_wide_inputs(bits: int, gain: float) -> None:
     """Corners, inputs around powers of two and ties of the first rounding, and random ones."""
     rng = np.random.default_rng(bits)
     for signed, offsets in ((True, 1), (False, 0), (True, 0)):
-        wanted = chain(rng, 12, bits, signed, (-128, 127), gain=gain, offsets=offsets)
-        found = wanted.find()
-        assert found.bits <= bits + 8
+        target = chain(rng, 12, bits, signed, (-128, 127), gain=gain, offsets=offsets)
+        realization = target.find()
+        assert realization.bits <= bits + 8
         powers = 1 << np.arange(bits + 1)[:, None]
-        near = np.concatenate([sign * powers + d for sign in (1, -1) for d in range(-3, 4)]) - wanted.offset
+        near_powers = np.concatenate([sign * powers + d for sign in (1, -1) for d in range(-3, 4)]) - target.offset
         # Half units of 24 significant bits, and one beside.
         sizes = rng.integers(1 << 23, 1 << 24, (400, 12)) << rng.integers(0, bits - 23, (400, 12))
         ties = (
@@ -113,26 +118,26 @@ def test_wide_inputs(bits: int, gain: float) -> None:
             + (np.left_shift(1, np.maximum(0, np.log2(sizes).astype(np.int64) - 24)))
             + rng.integers(-1, 2, (400, 12))
         )
-        spread = rng.integers(wanted.lo, wanted.hi, (2000, 12))
-        around = wanted.steps().corners()
+        spread = rng.integers(target.lo, target.hi, (2000, 12))
+        around = target.steps().corners()
         around = np.concatenate([around + d for d in range(-4, 5)])
-        x = np.concatenate([near, ties - wanted.offset, -ties - wanted.offset, spread, around])
-        x = np.clip(x, wanted.lo, wanted.hi)
-        assert (found.apply(x) == wanted.evaluate(x)).all()
+        x = np.concatenate([near_powers, ties - target.offset, -ties - target.offset, spread, around])
+        x = np.clip(x, target.lo, target.hi)
+        assert (realization.apply(x) == target.evaluate(x)).all()
 
 
 def test_the_first_rounding_counts() -> None:
     """Thresholds above 2^24 that are where float32(x) and not where x is."""
     scale = np.float32([2.0**-26, 2.0**-27 * 1.5])
     zeros = np.zeros(2, np.int64)
-    wanted = Chain(scale, zeros, zeros + 3, zeros - (1 << 31), zeros + (1 << 31) - 1, -128, 127)
-    found = wanted.find()
-    assert found.bits > 24
-    table = wanted.steps().table
+    target = Chain(scale, zeros, zeros + 3, zeros - (1 << 31), zeros + (1 << 31) - 1, -128, 127)
+    realization = target.find()
+    assert realization.bits > 24
+    table = target.steps().table
     exact = np.ceil((np.arange(-127, 128)[:, None] - 3.5) / scale)
     assert (np.abs(table - exact)[60:190] > 1).any()
     x = table + np.arange(-70, 70)[:, None, None]
-    assert (found.apply(x) == wanted.evaluate(x)).all()
+    assert (realization.apply(x) == target.evaluate(x)).all()
 
 
 def test_scales_with_few_bits() -> None:
@@ -140,15 +145,15 @@ def test_scales_with_few_bits() -> None:
     rng = np.random.default_rng(1)
     scale = np.float32([1, 3, 0.5, 2.0**-9, 1 / 3, 96.0, 5 / 16])
     sets = len(scale)
-    wanted = replace(chain(rng, sets, 12, True, (-128, 127)), scale=scale)
+    target = replace(chain(rng, sets, 12, True, (-128, 127)), scale=scale)
     x = np.arange(-2048, 2048)[:, None]
-    assert (wanted.find().apply(x) == wanted.evaluate(x)).all()
+    assert (target.find().apply(x) == target.evaluate(x)).all()
     for k in range(sets):
-        fields = {name: value[[k]] for name, value in vars(wanted).items() if isinstance(value, np.ndarray)}
-        alone = replace(wanted, **fields)
-        found = alone.find()
-        assert (found.apply(x) == alone.evaluate(x)).all()
-        assert found.left[0] == 0 or scale[k] >= 1
+        fields = {name: value[[k]] for name, value in vars(target).items() if isinstance(value, np.ndarray)}
+        alone = replace(target, **fields)
+        realization = alone.find()
+        assert (realization.apply(x) == alone.evaluate(x)).all()
+        assert realization.left[0] == 0 or scale[k] >= 1
 
 
 def test_constant_sets_and_short_intervals() -> None:
@@ -156,14 +161,14 @@ def test_constant_sets_and_short_intervals() -> None:
     lo, hi = np.array([500, -900, 3, -7, 40]), np.array([900, -500, 3, 7, 60])
     scale = np.float32([0.001, 0.001, 0.7, 0.06, 0.01])
     zeros = np.zeros(5, np.int64)
-    wanted = Chain(scale, zeros, zeros, lo, hi, -100, 100)
-    found = wanted.find()
+    target = Chain(scale, zeros, zeros, lo, hi, -100, 100)
+    realization = target.find()
     x = np.clip(np.arange(-1000, 1000)[:, None], lo, hi)
-    assert (found.apply(x) == wanted.evaluate(x)).all()
-    assert len(np.unique(wanted.evaluate(x)[:, 0])) == 2
+    assert (realization.apply(x) == target.evaluate(x)).all()
+    assert len(np.unique(target.evaluate(x)[:, 0])) == 2
     # The input below the only threshold, -16, has one bit more than the threshold.
-    one = Chain(np.float32([1 / 31]), zeros[:1], zeros[:1], zeros[:1] - 20, zeros[:1] + 3, -1, 0)
-    assert one.find().bits == 5
+    single_set = Chain(np.float32([1 / 31]), zeros[:1], zeros[:1], zeros[:1] - 20, zeros[:1] + 3, -1, 0)
+    assert single_set.find().bits == 5
     # Nothing changes at all.
     still = Chain(scale[:1], zeros[:1], zeros[:1], lo[:1] + 100, hi[:1], 0, 1)
     assert (still.find().apply(np.arange(600, 901)[:, None]) == 1).all()
@@ -171,35 +176,35 @@ def test_constant_sets_and_short_intervals() -> None:
 
 def test_refusals() -> None:
     rng = np.random.default_rng(2)
-    wanted = chain(rng, 3, 16, True, (-128, 127))
-    steps = wanted.steps()
+    target = chain(rng, 3, 16, True, (-128, 127))
+    steps = target.steps()
 
-    def reason(scale: Array = wanted.scale, offset: Array = wanted.offset, zero: Array = wanted.zero) -> str:
+    def reason(scale: Array = target.scale, offset: Array = target.offset, zero: Array = target.zero) -> str:
         return str(find(steps, scale, offset, zero))
 
     second, third = np.array([0, 1, 0]), np.array([0, 0, 2])
-    assert reason(offset=wanted.offset + second).startswith("set 1: rne(float32(")
-    assert reason(zero=wanted.zero + third).startswith("set 2: rne(float32(")
-    assert reason(scale=wanted.scale * np.float32([1.5, 1, 1])).startswith("set 0: rne(")
+    assert reason(offset=target.offset + second).startswith("set 1: rne(float32(")
+    assert reason(zero=target.zero + third).startswith("set 2: rne(float32(")
+    assert reason(scale=target.scale * np.float32([1.5, 1, 1])).startswith("set 0: rne(")
     for bad in (0, -1, np.inf, np.nan, 1e-40):
         assert reason(scale=np.float32([1, bad, 1])) == "a scale that is no positive normal float32"
-    assert reason(scale=wanted.scale.astype(np.float64)) == "a scale that is no positive normal float32"
+    assert reason(scale=target.scale.astype(np.float64)) == "a scale that is no positive normal float32"
     assert "to the left" in reason(scale=np.float32([1, 2.0**-60, 1]))
-    assert reason(zero=wanted.zero + (1 << 22)) == "codes of more than 22 bits"
+    assert reason(zero=target.zero + (1 << 22)) == "codes of more than 22 bits"
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("zero", [1e19, -1e30, np.inf, np.nan, 0.5])
 @pytest.mark.parametrize("where", ["source", "quantizer"])
 def test_no_candidate_for_zero_points_that_are_no_int64(zero: float, where: str) -> None:
-    one, none = np.ones(1, np.float32), np.zeros(1, np.float32)
-    type_, far = int_type(8, True), np.array([zero], np.float32)
+    ones, zeros = np.ones(1, np.float32), np.zeros(1, np.float32)
+    type_, huge_zero = int_type(8, True), np.array([zero], np.float32)
     ends = np.array([type_.lo]), np.array([type_.hi])
     index = np.zeros(1, np.int64)
 
-    def function(given: Array, taken: Array) -> StepFunction:
-        end = IntQuant(one, taken, type_, Rounding.ROUND)
-        return StepFunction("f", Affine(one, given), (), end, index, *ends, type_, type_)
+    def function(source_zero: Array, quantizer_zero: Array) -> StepFunction:
+        end = IntQuant(ones, quantizer_zero, type_, Rounding.ROUND)
+        return StepFunction("f", Affine(ones, source_zero), (), end, index, *ends, type_, type_)
 
-    assert candidate(function(none, none)) is not None
-    assert candidate(function(far, none) if where == "source" else function(none, far)) is None
+    assert candidate(function(zeros, zeros)) is not None
+    assert candidate(function(huge_zero, zeros) if where == "source" else function(zeros, huge_zero)) is None

@@ -85,10 +85,16 @@ CASES: list[tuple[Encoding, tuple[Elementwise, ...], Quantizer, int]] = [
     (
         whole("int8"),
         (Cast("int32"), Mul(each(3, -5, 99, dtype=np.int32)), Add(each(3, -5, 99, dtype=np.int32)), Cast("float32")),
-        linear("int16", 0.7, 1), 8,
+        linear("int16", 0.7, 1),
+        8,
     ),
-    (whole("int16"), (Min(each(9, 99, 999, dtype=np.int16)), Cast("float32"), Cast("float32")), linear("int16", 3, 0), 15),
-]  # fmt: skip
+    (
+        whole("int16"),
+        (Min(each(9, 99, 999, dtype=np.int16)), Cast("float32"), Cast("float32")),
+        linear("int16", 3, 0),
+        15,
+    ),
+]
 
 
 def points(f: StepFunction) -> Array:

@@ -30,22 +30,22 @@ def sampled(lo: int, columns: list[Array]) -> ThresholdTable:
     return ThresholdTable("f", np.full(sets, lo), np.full(sets, hi), thresholds, values)
 
 
-def assert_equal_wide(rng: np.random.Generator, found: Realization, steps: ThresholdTable) -> None:
+def assert_equal_wide(rng: np.random.Generator, realization: Realization, steps: ThresholdTable) -> None:
     """At the corners, on random inputs and near thresholds."""
-    near = rng.choice(steps.table.ravel(), (500, steps.sets)) + rng.integers(-3, 4, (500, steps.sets))
+    near_thresholds = rng.choice(steps.table.ravel(), (500, steps.sets)) + rng.integers(-3, 4, (500, steps.sets))
     uniform = rng.integers(steps.lo, steps.hi, (500, steps.sets), endpoint=True)
-    for x in (steps.corners(), uniform, np.clip(near, steps.lo, steps.hi)):
-        np.testing.assert_array_equal(found.apply(x), steps.apply(x))
+    for x in (steps.corners(), uniform, np.clip(near_thresholds, steps.lo, steps.hi)):
+        np.testing.assert_array_equal(realization.apply(x), steps.apply(x))
 
 
 WIDE = [(-(2**31), 2**31 - 1), (0, 2**40 - 1), (-(2**39), 2**38), (-(2**33), -5), (2**32, 2**34)]
 
 
 def a_rank(steps: ThresholdTable) -> Rank:
-    found = rank.find(steps)
-    assert isinstance(found, Rank), found
-    assert found.latency == len(found.chunks) == len(found.tables)
-    return found
+    realization = rank.find(steps)
+    assert isinstance(realization, Rank), realization
+    assert realization.latency == len(realization.chunks) == len(realization.tables)
+    return realization
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -68,10 +68,10 @@ def test_rank_of_wide_inputs(lo: int, hi: int) -> None:
 def test_rank_leaves_out_low_bits_that_do_not_matter() -> None:
     multiples = np.arange(-7, 8)[:, None] << 10
     steps = ThresholdTable("f", np.array([-(2**15)]), np.array([2**15 - 1]), multiples, np.arange(16)[:, None])
-    found = a_rank(steps)
+    realization = a_rank(steps)
     # Ten low bits are the same in all thresholds, the six others are one table.
-    assert (found.low, found.chunks, found.states) == (10, (6,), ())
-    every(found, steps)
+    assert (realization.low, realization.chunks, realization.states) == (10, (6,), ())
+    every(realization, steps)
     moved = ThresholdTable("f", steps.lo, steps.hi, multiples + 1, steps.values)
     assert a_rank(moved).low == 0
 
@@ -79,21 +79,24 @@ def test_rank_leaves_out_low_bits_that_do_not_matter() -> None:
 def test_rank_ignores_thresholds_at_which_nothing_changes() -> None:
     lo, hi = np.array([-(2**15)]), np.array([2**15 - 1])
     steps = ThresholdTable("f", lo, hi, np.array([[-500], [3], [8], [900]]), np.array([[1], [1], [4], [4], [4]]))
-    found = a_rank(steps)
-    assert found.states == (1,) * len(found.states)
-    every(found, steps)
+    realization = a_rank(steps)
+    assert realization.states == (1,) * len(realization.states)
+    every(realization, steps)
 
 
 def test_rank_costs_two_thousand_bits_of_tables() -> None:
     """The 6-input tables of 15 thresholds of 16 bits: 6 levels of 4 LUTs, and 6 bits that wait."""
     rng = np.random.default_rng(2)
     steps = ThresholdTable(
-        "f", np.array([-(2**15)]), np.array([2**15 - 1]),
-        np.sort(rng.choice(np.arange(-(2**15) + 1, 2**15), 15, replace=False))[:, None], np.arange(-8, 8)[:, None],
-    )  # fmt: skip
-    found = a_rank(steps)
-    assert all(len(entries) == 64 for entries in found.tables)
-    sites = rank.cost(found, np.zeros((1, 3), np.int64), IntType(-(2**15), 2**15 - 1), IntType(-8, 7))
+        "f",
+        np.array([-(2**15)]),
+        np.array([2**15 - 1]),
+        np.sort(rng.choice(np.arange(-(2**15) + 1, 2**15), 15, replace=False))[:, None],
+        np.arange(-8, 8)[:, None],
+    )
+    realization = a_rank(steps)
+    assert all(len(entries) == 64 for entries in realization.tables)
+    sites = rank.cost(realization, np.zeros((1, 3), np.int64), IntType(-(2**15), 2**15 - 1), IntType(-8, 7))
     assert sites == (3 * 30 + 1, 0, 0)
 
 
@@ -111,29 +114,29 @@ def test_rank_refuses_tables_that_are_too_large() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_compare_equals_steps(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    kept = 0
+    accepted = 0
     for lo, hi in intervals(rng):
         for count in (1, 2, 7, 20):
             for falling in (False, True):
                 steps = rising(rng, lo, hi, count, falling)
-                found = compare.find(steps)
-                if isinstance(found, str):
+                realization = compare.find(steps)
+                if isinstance(realization, str):
                     # Only where all sets are constant.
                     assert (steps.first == steps.last).all()
                     continue
-                kept += 1
-                assert len(found.table) <= count
-                every(found, steps)
-    assert kept > 50
+                accepted += 1
+                assert len(realization.table) <= count
+                every(realization, steps)
+    assert accepted > 50
 
 
 @pytest.mark.parametrize("lo, hi", WIDE)
 def test_compare_of_wide_inputs(lo: int, hi: int) -> None:
     rng = np.random.default_rng(3)
     steps = rising(rng, np.full(4, lo), np.full(4, hi), 12, falling=True)
-    found = compare.find(steps)
-    assert isinstance(found, Comparators)
-    assert_equal_wide(rng, found, steps)
+    realization = compare.find(steps)
+    assert isinstance(realization, Comparators)
+    assert_equal_wide(rng, realization, steps)
 
 
 def test_compare_leaves_out_what_is_always_or_never_reached() -> None:
@@ -141,11 +144,11 @@ def test_compare_leaves_out_what_is_always_or_never_reached() -> None:
     lo, hi = np.array([-9, -9]), np.array([9, 9])
     thresholds = np.array([[-9, -9], [2, -3], [4, 0], [10, 10]])
     steps = ThresholdTable("f", lo, hi, thresholds, np.array([[5, 9], [6, 8], [7, 7], [8, 6], [9, 5]]))
-    found = compare.find(steps)
-    assert isinstance(found, Comparators)
-    assert found.base == 6
-    assert found.table.tolist() == [[2, 0], [4, -3]]
-    every(found, steps)
+    realization = compare.find(steps)
+    assert isinstance(realization, Comparators)
+    assert realization.base == 6
+    assert realization.table.tolist() == [[2, 0], [4, -3]]
+    every(realization, steps)
 
 
 @pytest.mark.parametrize(
@@ -158,24 +161,24 @@ def test_compare_leaves_out_what_is_always_or_never_reached() -> None:
 )
 def test_compare_refuses_other_values(values: list[list[int]], reason: str) -> None:
     steps = ThresholdTable("f", np.zeros(2, int), np.full(2, 99), np.array([[3, 4], [7, 90]]), np.array(values))
-    found = compare.find(steps)
-    assert isinstance(found, str)
-    assert found.startswith(reason)
+    realization = compare.find(steps)
+    assert isinstance(realization, str)
+    assert realization.startswith(reason)
 
 
 def test_compare_refuses_many_thresholds_and_none() -> None:
-    most = ThresholdTable("f", np.array([0]), np.array([99]), np.arange(1, 32)[:, None], np.arange(32)[:, None])
+    largest = ThresholdTable("f", np.array([0]), np.array([99]), np.arange(1, 32)[:, None], np.arange(32)[:, None])
     many = ThresholdTable("f", np.array([0]), np.array([99]), np.arange(1, 33)[:, None], np.arange(33)[:, None])
     none = ThresholdTable("f", np.array([0]), np.array([99]), np.array([[0]]), np.array([[4], [5]]))
-    assert isinstance(compare.find(most), Comparators)
+    assert isinstance(compare.find(largest), Comparators)
     assert compare.find(many) == "it has 32 thresholds at which the code changes, not 1 to 31"
     assert compare.find(none) == "it has 0 thresholds at which the code changes, not 1 to 31"
 
 
 def a_table(steps: ThresholdTable, folds: int = 1) -> Table:
-    found = table.find(steps, folds)
-    assert isinstance(found, Table), found
-    return found
+    realization = table.find(steps, folds)
+    assert isinstance(realization, Table), realization
+    return realization
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -184,13 +187,13 @@ def test_table_equals_steps(seed: int) -> None:
     for lo, hi in intervals(rng):
         for count in (1, 2, 30):
             for steps in (bundle(rng, lo, hi, count), rising(rng, lo, hi, count, falling=True)):
-                for found in (a_table(steps), a_table(steps, 64), *each_table(steps)):
-                    every(found, steps)
+                for realization in (a_table(steps), a_table(steps, 64), *each_table(steps)):
+                    every(realization, steps)
 
 
 def each_table(steps: ThresholdTable) -> list[Table]:
-    found = (table._direct(steps), table._window(steps), *table._halves(steps))
-    return [each for each in found if each is not None]
+    realization = (table._full_table(steps), table._window(steps), *table._halves(steps))
+    return [each for each in realization if each is not None]
 
 
 @pytest.mark.parametrize("lo, hi", WIDE)
@@ -199,9 +202,9 @@ def test_table_of_a_window_of_wide_inputs(lo: int, hi: int) -> None:
     at = np.array([lo, hi - 4094, (lo + hi) // 2])
     thresholds = np.sort(at + rng.integers(1, 4095, (40, 3)), axis=0)
     steps = ThresholdTable("f", np.full(3, lo), np.full(3, hi), thresholds, rng.integers(-9, 9, (41, 3)))
-    found = a_table(steps)
-    assert found.mode == TableMode.WINDOW
-    assert_equal_wide(rng, found, steps)
+    realization = a_table(steps)
+    assert realization.mode == TableMode.WINDOW
+    assert_equal_wide(rng, realization, steps)
     steps.table[0, 1] -= 5000
     assert table.find(steps) == "neither the inputs nor the steps of some set lie within 2^12 inputs"
 
@@ -220,9 +223,9 @@ def test_half_table() -> None:
         (sampled(-2048, [3 - odd_function(x + 0.5, s) for s in slopes]), 11, False, 6, (0, 0, 0)),
         (sampled(-2048, [odd_function(x - c, 0.02) for c in (5, -40, 77)]), 8, True, 0, (5, -40, 77)),
     ):
-        halves = [found for found in each_table(steps) if found.mode == TableMode.HALF]
-        for found in halves:
-            every(found, steps)
+        halves = [realization for realization in each_table(steps) if realization.mode == TableMode.HALF]
+        for realization in halves:
+            every(realization, steps)
         assert [(h.bits, h.even, h.total, tuple(h.center.tolist())) for h in halves] == [(bits, even, total, constants)]
         assert a_table(steps).mode == TableMode.HALF
 
@@ -235,12 +238,12 @@ def test_half_table_is_not_taken_for_almost_symmetric_functions() -> None:
         broken = column.copy()
         broken[at] += 1
         steps = sampled(-2048, [broken])
-        assert not [found for found in each_table(steps) if found.mode == TableMode.HALF]
+        assert not [realization for realization in each_table(steps) if realization.mode == TableMode.HALF]
         every(a_table(steps), steps)
     # Two sets with different sums, or one with its center between two inputs.
-    for other in (column + 1, odd_function(x + 0.5, 0.0012)):
-        steps = sampled(-2048, [column, other])
-        assert not [found for found in each_table(steps) if found.mode == TableMode.HALF]
+    for asymmetric in (column + 1, odd_function(x + 0.5, 0.0012)):
+        steps = sampled(-2048, [column, asymmetric])
+        assert not [realization for realization in each_table(steps) if realization.mode == TableMode.HALF]
 
 
 def test_tables_are_compared_at_every_entry() -> None:
@@ -248,31 +251,33 @@ def test_tables_are_compared_at_every_entry() -> None:
     x = np.arange(-1500, 101)
     steps = sampled(-1500, [np.sign(x) * (abs(x) // width) for width in (64, 70)])
     tables = each_table(steps)
-    assert [found.mode for found in tables] == [TableMode.DIRECT, TableMode.WINDOW, TableMode.HALF]
-    for found in tables:
-        assert table._equal(found, steps)
+    assert [realization.mode for realization in tables] == [TableMode.DIRECT, TableMode.WINDOW, TableMode.HALF]
+    for realization in tables:
+        assert table._equal(realization, steps)
         for x in range(-1450, 0, 50):
-            entry = int(abs(x) if found.mode == TableMode.HALF else (x - found.center[1]) % len(found.entries))
-            found.entries[entry, 1] += 1
-            assert not table._equal(found, steps)
-            found.entries[entry, 1] -= 1
+            entry = int(
+                abs(x) if realization.mode == TableMode.HALF else (x - realization.center[1]) % len(realization.entries)
+            )
+            realization.entries[entry, 1] += 1
+            assert not table._equal(realization, steps)
+            realization.entries[entry, 1] -= 1
 
 
 def test_half_table_with_a_constant_set() -> None:
     x = np.arange(-2048, 2048)
     steps = sampled(-2048, [odd_function(x, 0.002), np.full(len(x), 7)])
-    found = a_table(steps)
-    assert found.mode == TableMode.HALF
-    every(found, steps)
+    realization = a_table(steps)
+    assert realization.mode == TableMode.HALF
+    every(realization, steps)
 
 
 def test_table_costs() -> None:
     source, result = IntType(-128, 127), IntType(-128, 127)
     steps = sampled(-128, [np.random.default_rng(0).integers(-128, 128, 256)])
-    found = a_table(steps)
-    assert found.mode == TableMode.DIRECT
-    assert table.cost(found, np.zeros((1, 2), np.int64), source, result) == (2 * 32, 0, 0)
-    assert table.cost(found, np.zeros((9, 2), np.int64), source, result) == (0, 0, 2 * 9 * 2048)
+    realization = a_table(steps)
+    assert realization.mode == TableMode.DIRECT
+    assert table.cost(realization, np.zeros((1, 2), np.int64), source, result) == (2 * 32, 0, 0)
+    assert table.cost(realization, np.zeros((9, 2), np.int64), source, result) == (0, 0, 2 * 9 * 2048)
     half = Table(TableMode.HALF, np.zeros((256, 1), np.int64), np.zeros(1, np.int64))
     plain, _, memory = table.cost(half, np.zeros((9, 1), np.int64), source, result)
     assert memory == 9 * 2048

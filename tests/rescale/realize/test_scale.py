@@ -23,11 +23,11 @@ def test_what_is_found_is_equal_everywhere(kind: str) -> None:
     for _ in range(200):
         steps = random_steps(rng, kind)
         for attempt in (find, find_symmetric, find_even):
-            found = attempt(steps)
-            assert "differs" not in str(found)
-            if isinstance(found, Scale):
-                kinds.add((attempt, found.centre is not None, found.odd is not None))
-                every(found, steps)
+            realization = attempt(steps)
+            assert "differs" not in str(realization)
+            if isinstance(realization, Scale):
+                kinds.add((attempt, realization.centre is not None, realization.odd is not None))
+                every(realization, steps)
     assert {(find_symmetric, True, False), (find_even, False, True), (find, False, False)} <= kinds
 
 
@@ -46,21 +46,21 @@ def test_half_to_even(zero: int) -> None:
     steps = tabulated(np.clip(round_shift(x * multiplier, shift, Rounding.ROUND) + zero, -120, 120), -400)
     assert "needs a slope above 3/8 (" in str(find_floor(steps))
     assert "below 3/8" in str(find_floor(steps))
-    found = find(steps)
-    assert isinstance(found, Scale)
-    assert found.odd is not None
-    assert found.odd[0] == abs(zero) % 2
-    every(found, steps)
+    realization = find(steps)
+    assert isinstance(realization, Scale)
+    assert realization.odd is not None
+    assert realization.odd[0] == abs(zero) % 2
+    every(realization, steps)
 
 
 def test_ties_to_codes_of_both_parities() -> None:
     x = np.arange(-400, 401)[:, None]
     steps = tabulated(np.clip(np.array([0, 3, 1]) + round_shift(x * 24, 6, Rounding.ROUND), -120, 120), -400)
-    found = find(steps)
-    assert isinstance(found, Scale)
-    assert found.odd is not None
-    assert found.odd.tolist() == [0, 1, 1]
-    every(found, steps)
+    realization = find(steps)
+    assert isinstance(realization, Scale)
+    assert realization.odd is not None
+    assert realization.odd.tolist() == [0, 1, 1]
+    every(realization, steps)
 
 
 @pytest.mark.parametrize("mode", [Rounding.HALF_UP, Rounding.HALF_DOWN])
@@ -69,10 +69,10 @@ def test_half_away_and_toward_zero(mode: Rounding, centre: int) -> None:
     x = np.arange(-3000, 3001)[:, None]
     values = np.clip(round_shift((x - centre) * 43, 9, mode), -240, 240)
     steps = tabulated(np.concatenate([values, values], axis=1), -3000)
-    found = find_symmetric(steps)
-    assert isinstance(found, Scale)
-    assert found.mirrored == (centre == 0)
-    every(found, steps)
+    realization = find_symmetric(steps)
+    assert isinstance(realization, Scale)
+    assert realization.mirrored == (centre == 0)
+    every(realization, steps)
 
 
 def test_sign_put_back_where_no_line_goes() -> None:
@@ -80,30 +80,30 @@ def test_sign_put_back_where_no_line_goes() -> None:
     x = np.arange(-900, 901)[:, None]
     steps = tabulated(np.clip(round_shift(x * 2, 3, Rounding.DOWN), -200, 200), -900)
     assert "(code 0 at x = -3 and less than 1 at 3)" in str(find_floor(steps))
-    found = find(steps)
-    assert isinstance(found, Scale)
-    assert found.mirrored
-    every(found, steps)
+    realization = find(steps)
+    assert isinstance(realization, Scale)
+    assert realization.mirrored
+    every(realization, steps)
     # Around a middle code, in a set that rises, one that falls, and two that have one side only.
     table = np.clip(round_shift((x + 100) * 2, 3, Rounding.DOWN), -200, 200) + 500
     steps = tabulated(np.concatenate([table, 1000 - table, table, table], axis=1), -900)
     lo, hi = np.array([-900, -900, -101, -900]), np.array([900, 900, 900, -99])
     steps = dense(lo, hi, steps.table, 300, np.array([False, True, False, False]))
     assert isinstance(find_floor(steps), str)
-    found = find_symmetric(steps, 500)
-    assert isinstance(found, Scale)
-    assert not found.mirrored
-    every(found, steps)
+    realization = find_symmetric(steps, 500)
+    assert isinstance(realization, Scale)
+    assert not realization.mirrored
+    every(realization, steps)
     assert find_symmetric(steps, 701) == "the code 701 at the centre of symmetry does not occur"
     # Intervals that end near 0: the lines change there all the same.
     table = np.clip(round_shift(x * 2, 3, Rounding.DOWN), -200, 200)
     steps = tabulated(np.concatenate([table, table, table], axis=1), -900)
     steps = dense(np.array([-2, -900, -3]), np.array([900, 1, 3]), steps.table, -200)
-    found = find_symmetric(steps)
-    assert isinstance(found, Scale)
-    assert found.mirrored
-    assert not replace(found, centre=found.centre + 1).mirrored
-    every(found, steps)
+    realization = find_symmetric(steps)
+    assert isinstance(realization, Scale)
+    assert realization.mirrored
+    assert not replace(realization, centre=realization.centre + 1).mirrored
+    every(realization, steps)
 
 
 def float_steps(
@@ -113,13 +113,13 @@ def float_steps(
     bound = int_type(bits, signed)
     lo, hi = np.full(sets, bound.lo), np.full(sets, bound.hi)
     scale = (codes / (bound.hi - bound.lo) * rng.uniform(0.8, 3, sets) * gain).astype(np.float32)
-    wanted = np.arange(-(codes // 2) + 1, codes // 2)[:, None] if signed else np.arange(1, codes)[:, None]
-    low, high = np.broadcast_to(lo, (len(wanted), sets)), np.broadcast_to(hi + 1, (len(wanted), sets))
+    code_levels = np.arange(-(codes // 2) + 1, codes // 2)[:, None] if signed else np.arange(1, codes)[:, None]
+    low, high = np.broadcast_to(lo, (len(code_levels), sets)), np.broadcast_to(hi + 1, (len(code_levels), sets))
     while (low < high).any():
         middle = (low + high) >> 1
-        reached = np.round(middle.astype(np.float32) * scale) >= wanted
+        reached = np.round(middle.astype(np.float32) * scale) >= code_levels
         low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
-    return dense(lo, hi, low, int(wanted[0, 0]) - 1)
+    return dense(lo, hi, low, int(code_levels[0, 0]) - 1)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_random_float_scales(bits: int, codes: int, signed: bool, share: float) 
     hits = 0
     for _ in range(30):
         steps = float_steps(rng, 1, bits, codes, signed)
-        found = find_floor(steps)
-        hits += isinstance(found, Scale)
-        if isinstance(found, Scale):
-            every(found, steps)
+        realization = find_floor(steps)
+        hits += isinstance(realization, Scale)
+        if isinstance(realization, Scale):
+            every(realization, steps)
     assert hits >= share * 30
 
 
@@ -142,25 +142,25 @@ def test_many_sets_of_wide_inputs() -> None:
     """512 channels of 255 thresholds; 40-bit inputs have no floor, and that is proven."""
     rng = np.random.default_rng(5)
     steps = float_steps(rng, 512, 12, 256)
-    found = find_floor(steps)
-    assert isinstance(found, Scale)
-    every(found, steps)
+    realization = find_floor(steps)
+    assert isinstance(realization, Scale)
+    every(realization, steps)
     steps = float_steps(rng, 512, 40, 256)
     assert "needs a slope above" in str(find(steps))
     narrow = float_steps(rng, 64, 40, 16, gain=2.0**29)
-    found = find_floor(narrow)
-    assert isinstance(found, Scale)
+    realization = find_floor(narrow)
+    assert isinstance(realization, Scale)
     x = np.concatenate([narrow.corners(), rng.integers(narrow.lo, narrow.hi, (500, 64))])
-    assert (found.apply(x) == narrow.apply(x)).all()
+    assert (realization.apply(x) == narrow.apply(x)).all()
 
 
 def test_constant_sets_and_refusals() -> None:
     """Sets that never change beside one that does; what is not a staircase."""
     lo, hi = np.array([0, 0, -8]), np.array([9, 9, 7])
     steps = dense(lo, hi, np.array([[10, 0, -3], [10, 0, 2]]), -1)
-    found = find(steps)
-    assert isinstance(found, Scale)
-    every(found, steps)
+    realization = find(steps)
+    assert isinstance(realization, Scale)
+    every(realization, steps)
     runs = ThresholdTable("test", lo, hi, np.array([[3, 3, 3]]), np.array([[0, 0, 0], [4, 4, 4]]))
     assert "set 0 is not a staircase" in str(find(runs))
     huge = dense(np.array([-(1 << 62)]), np.array([1 << 61]), np.array([[0], [5]]))
@@ -182,7 +182,7 @@ def test_the_proof_catches_a_wrong_constant(attempt: Callable[[ThresholdTable], 
     steps = tabulated(np.clip(round_shift((x - 32) * 5, 4, mode), -90, 90), -300)
     assert isinstance(attempt(steps), Scale)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "simplest", lambda least, most: most + 1)
+        patch.setattr(module, "simplest", lambda lowest, highest: highest + 1)
         assert attempt(steps) == "set 0 differs from the scale"
 
 
@@ -192,8 +192,8 @@ def test_cost() -> None:
 
     def sites(bits: int, folds: int = 4, dsp: bool = False) -> tuple[float, int, int]:
         multiplier = np.full(folds, (1 << bits) // 3)
-        found = Scale(multiplier, multiplier, bits, -128, 127)
-        return cost(found, np.arange(folds)[:, None], source, result, dsp)
+        realization = Scale(multiplier, multiplier, bits, -128, 127)
+        return cost(realization, np.arange(folds)[:, None], source, result, dsp)
 
     assert sites(8)[0] < sites(12)[0] < sites(24)[0]
     assert sites(8, folds=1)[0] < sites(8)[0] < sites(8, folds=64)[0]

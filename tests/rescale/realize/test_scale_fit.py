@@ -32,7 +32,7 @@ def brute(stairs: StaircasePoints, c: int) -> tuple[Fraction, Fraction | None]:
 def test_floor_exists_exactly_where_a_line_does(kind: str) -> None:
     """All pairs of points give the bounds; all inputs show equality."""
     rng = np.random.default_rng(len(kind))
-    seen = set()
+    kinds_seen = set()
     for _ in range(250):
         steps = random_steps(rng, kind)
         falling = steps.values[0] > steps.values[-1]
@@ -52,13 +52,13 @@ def test_floor_exists_exactly_where_a_line_does(kind: str) -> None:
                 assert bound.above <= above
                 assert bound.below is not None
                 assert bound.below >= below
-        found = find_floor(steps)
-        assert isinstance(found, Scale) == straight, found
-        seen.add(straight)
-        if isinstance(found, Scale):
-            every(found, steps)
-    assert True in seen
-    assert False in seen or kind == "short"
+        realization = find_floor(steps)
+        assert isinstance(realization, Scale) == straight, realization
+        kinds_seen.add(straight)
+        if isinstance(realization, Scale):
+            every(realization, steps)
+    assert True in kinds_seen
+    assert False in kinds_seen or kind == "short"
 
 
 def test_the_least_shift() -> None:
@@ -67,15 +67,15 @@ def test_the_least_shift() -> None:
     tried = 0
     for _ in range(120):
         steps = random_steps(rng, "straight")
-        found = find_floor(steps)
-        if isinstance(found, str) or (steps.values[0] > steps.values[-1]).any() or not 0 < found.shift < 9:
+        realization = find_floor(steps)
+        if isinstance(realization, str) or (steps.values[0] > steps.values[-1]).any() or not 0 < realization.shift < 9:
             continue
         tried += 1
-        stairs = StaircasePoints.of(steps.table, steps.base, steps.lo, steps.hi, found.low, found.high)
+        stairs = StaircasePoints.of(steps.table, steps.base, steps.lo, steps.hi, realization.low, realization.high)
         fitting = np.zeros(steps.sets, np.bool_)
-        for multiplier in range(16 << found.shift):
-            least, most = stairs.offsets(np.full(steps.sets, multiplier), found.shift - 1)
-            fitting |= least <= most
+        for multiplier in range(16 << realization.shift):
+            lowest, highest = stairs.offsets(np.full(steps.sets, multiplier), realization.shift - 1)
+            fitting |= lowest <= highest
         assert not fitting.all()
     assert tried > 20
 
@@ -91,18 +91,18 @@ def test_the_addends_are_all_there_are(parity: int | None) -> None:
         shift, low = int(rng.integers(1, 6)), int(rng.integers(-3, 3))
         multiplier, addend = rng.integers(0, 2 << shift, 1), rng.integers(-99, 99, 1)
         odd = None if parity is None else np.array([parity])
-        found = Scale(multiplier, addend, shift, low, low + int(rng.integers(1, 4)), odd)
-        wanted = found.apply(x)
-        if wanted.min() != found.low or wanted.max() != found.high:
+        realization = Scale(multiplier, addend, shift, low, low + int(rng.integers(1, 4)), odd)
+        expected = realization.apply(x)
+        if expected.min() != realization.low or expected.max() != realization.high:
             continue
-        steps = tabulated(wanted, -25)
-        stairs = StaircasePoints.of(steps.table, steps.base, lo, hi, found.low, found.high)
-        least, most = stairs.offsets(multiplier, shift, odd)
-        assert least <= addend <= most
-        counts.add(int(most[0] - least[0]))
-        for r in range(int(least[0]) - 2, int(most[0]) + 3):
-            same = (replace(found, addend=np.array([r])).apply(x) == wanted).all()
-            assert same == (least <= r <= most)
+        steps = tabulated(expected, -25)
+        stairs = StaircasePoints.of(steps.table, steps.base, lo, hi, realization.low, realization.high)
+        lowest, highest = stairs.offsets(multiplier, shift, odd)
+        assert lowest <= addend <= highest
+        counts.add(int(highest[0] - lowest[0]))
+        for r in range(int(lowest[0]) - 2, int(highest[0]) + 3):
+            is_equal = (replace(realization, addend=np.array([r])).apply(x) == expected).all()
+            assert is_equal == (lowest <= r <= highest)
     assert {0, 1, 2} <= counts
 
 
@@ -110,10 +110,10 @@ def test_digits() -> None:
     assert [digits(value) for value in (0, 1, 7, 8, 21, 0b110111, 255)] == [0, 1, 2, 1, 3, 3, 2]
     # The first set leaves only 81 / 4096; the others have a choice then: 64 or 65, 67 or 68.
     ends = np.zeros(3, np.int64), np.array([200, 100, 100])
-    found = find_floor(dense(*ends, np.array([[50, 1, 1], [101, 65, 62], [151, 201, 201]])))
-    assert isinstance(found, Scale)
-    assert found.shift == 12
-    assert found.multiplier.tolist() == [81, 64, 68]
+    realization = find_floor(dense(*ends, np.array([[50, 1, 1], [101, 65, 62], [151, 201, 201]])))
+    assert isinstance(realization, Scale)
+    assert realization.shift == 12
+    assert realization.multiplier.tolist() == [81, 64, 68]
 
 
 def test_bounds_know_their_multipliers() -> None:

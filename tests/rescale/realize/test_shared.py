@@ -27,9 +27,12 @@ FORCED: dict[str, Any] = {"realize": {"": "shared-table"}}
 def model(dtype: str, strides: Array) -> onnx.ModelProto:
     """Codes times a factor for each position, quantized again. With float32, the first quantizer is in the model."""
     values = {
-        "s": np.float32(0.05), "z": np.zeros((), np.int8 if dtype == "float32" else dtype), "factor": strides,
-        "s2": np.float32(1.3), "z2": np.int8(0),
-    }  # fmt: skip
+        "s": np.float32(0.05),
+        "z": np.zeros((), np.int8 if dtype == "float32" else dtype),
+        "factor": strides,
+        "s2": np.float32(1.3),
+        "z2": np.int8(0),
+    }
     codes = "x" if dtype != "float32" else "codes"
     nodes = [
         helper.make_node("DequantizeLinear", [codes, "s", "z"], ["d"]),
