@@ -225,16 +225,26 @@ def branch(folder: Path) -> None:
     svg = Svg(760, 430)
     svg.text(20, 24, "examples/digits_cnn: the residual branch")
     for x, y, w, text, colour in (
-        (20, 70, 70, "pool", PALE), (130, 70, 50, "fork", PALE), (220, 40, 110, "depthwise", PALE),
-        (350, 40, 80, "quantize", PALE), (450, 40, 90, "pointwise", PALE), (560, 40, 80, "quantize", PALE),
-        (350, 100, 120, f"FIFO, {chosen} beats", "#fbd7ad"), (680, 70, 60, "join", PALE),
-    ):  # fmt: skip
+        (20, 70, 70, "pool", PALE),
+        (130, 70, 50, "fork", PALE),
+        (220, 40, 110, "depthwise", PALE),
+        (350, 40, 80, "quantize", PALE),
+        (450, 40, 90, "pointwise", PALE),
+        (560, 40, 80, "quantize", PALE),
+        (350, 100, 120, f"FIFO, {chosen} beats", "#fbd7ad"),
+        (680, 70, 60, "join", PALE),
+    ):
         svg.unit(x, y, w, text, colour)
     for points in (
-        [(90, 87), (130, 87)], [(180, 80), (200, 80), (200, 57), (220, 57)], [(330, 57), (350, 57)],
-        [(430, 57), (450, 57)], [(540, 57), (560, 57)], [(640, 57), (660, 57), (660, 80), (680, 80)],
-        [(180, 94), (200, 94), (200, 117), (350, 117)], [(470, 117), (660, 117), (660, 94), (680, 94)],
-    ):  # fmt: skip
+        [(90, 87), (130, 87)],
+        [(180, 80), (200, 80), (200, 57), (220, 57)],
+        [(330, 57), (350, 57)],
+        [(430, 57), (450, 57)],
+        [(540, 57), (560, 57)],
+        [(640, 57), (660, 57), (660, 80), (680, 80)],
+        [(180, 94), (200, 94), (200, 117), (350, 117)],
+        [(470, 117), (660, 117), (660, 94), (680, 94)],
+    ):
         svg.line([(float(x), float(y)) for x, y in points], arrow=True)
     x_left, bottom, width_step, tall = 70, 400, 16.0, 180 / 1200
     svg.text(x_left, 176, "cycles from frame to frame, by the depth of the FIFO")

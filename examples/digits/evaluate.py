@@ -66,9 +66,10 @@ def main() -> int:
     table.add_row("integer reference", f"{np.mean(expected.argmax(axis=1) == labels):.2%}", "")
     differing = int((actual != expected).sum())
     table.add_row(
-        f"hardware in {args.backend}", f"{np.mean(actual.argmax(axis=1) == labels):.2%}",
+        f"hardware in {args.backend}",
+        f"{np.mean(actual.argmax(axis=1) == labels):.2%}",
         f"{differing} of {actual.size}",
-    )  # fmt: skip
+    )
     console.print(table)
 
     measured = verdict.simulators[args.backend]

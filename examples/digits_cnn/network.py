@@ -34,9 +34,12 @@ class Network:
         self.weights: dict[str, Tensor] = {}
         self.running: dict[str, Array] = {}
         for name, shape, fan in (
-            ("conv1", (3, 3, 1, 8), 9), ("depthwise", (3, 3, 8), 9), ("pointwise", (1, 1, 8, 8), 8),
-            ("conv2", (3, 3, 8, 16), 72), ("dense", (64, 10), 64),
-        ):  # fmt: skip
+            ("conv1", (3, 3, 1, 8), 9),
+            ("depthwise", (3, 3, 8), 9),
+            ("pointwise", (1, 1, 8, 8), 8),
+            ("conv2", (3, 3, 8, 16), 72),
+            ("dense", (64, 10), 64),
+        ):
             self.weights[name] = Tensor(rng.normal(0, np.sqrt(2 / fan), shape))
             if name != "dense":
                 self.weights[f"{name}.gamma"] = Tensor(np.ones(shape[-1]))

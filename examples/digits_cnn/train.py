@@ -117,9 +117,15 @@ class Export:
             self.const(f"{name}_{key}", value) for key, value in (("scale", scale), ("zero", 0), ("bits", bits))
         ]
         node = helper.make_node(
-            "Quant", [data, *parameters], [f"{name}_out"], name=name, domain="qonnx.custom_op.general", signed=signed,
-            narrow=narrow, rounding_mode="ROUND",
-        )  # fmt: skip
+            "Quant",
+            [data, *parameters],
+            [f"{name}_out"],
+            name=name,
+            domain="qonnx.custom_op.general",
+            signed=signed,
+            narrow=narrow,
+            rounding_mode="ROUND",
+        )
         self.nodes.append(node)
         self.last = f"{name}_out"
         return self.last
@@ -145,9 +151,11 @@ class Export:
         weight = self.weight(name, (2, 0, 1) if group > 1 else (3, 2, 0, 1))
         self.node("Conv", name, source, weight, pads=[pad] * 4, group=group)
         parameters = {
-            "gamma": self.net.weights[f"{name}.gamma"].data, "beta": self.net.weights[f"{name}.beta"].data,
-            "mean": self.net.running[f"{name}.mean"], "var": self.net.running[f"{name}.var"],
-        }  # fmt: skip
+            "gamma": self.net.weights[f"{name}.gamma"].data,
+            "beta": self.net.weights[f"{name}.beta"].data,
+            "mean": self.net.running[f"{name}.mean"],
+            "var": self.net.running[f"{name}.var"],
+        }
         inputs = [self.const(f"{name}_{key}", value) for key, value in parameters.items()]
         return self.node("BatchNormalization", f"{name}_norm", self.last, *inputs, epsilon=EPSILON)
 
@@ -167,14 +175,18 @@ class Export:
         self.act("conv2")
         flat = self.node("Flatten", "flatten", self.last)
         product = self.node("MatMul", "dense", flat, self.weight("dense", (0, 1)))
-        self.nodes.append(helper.make_node(
-            "Add", [product, self.const("dense_bias", self.net.weights["dense.bias"].data)], ["output"], name="bias"
-        ))  # fmt: skip
+        self.nodes.append(
+            helper.make_node(
+                "Add", [product, self.const("dense_bias", self.net.weights["dense.bias"].data)], ["output"], name="bias"
+            )
+        )
         graph = helper.make_graph(
-            self.nodes, "digits_cnn",
+            self.nodes,
+            "digits_cnn",
             [helper.make_tensor_value_info("input", TensorProto.FLOAT, ["N", 1, 8, 8])],
-            [helper.make_tensor_value_info("output", TensorProto.FLOAT, ["N", 10])], self.constants,
-        )  # fmt: skip
+            [helper.make_tensor_value_info("output", TensorProto.FLOAT, ["N", 10])],
+            self.constants,
+        )
         opsets = [helper.make_opsetid("", 14)]
         if self.net.quantized:
             opsets.append(helper.make_opsetid("qonnx.custom_op.general", 1))

@@ -28,9 +28,13 @@ def linear(quantized: bool, inputs: int, outputs: int) -> nn.Module:
     if not quantized:
         return nn.Linear(inputs, outputs)
     return qnn.QuantLinear(
-        inputs, outputs, bias=True, weight_quant=Int8WeightPerTensorFloat, weight_bit_width=WEIGHT_BITS,
+        inputs,
+        outputs,
+        bias=True,
+        weight_quant=Int8WeightPerTensorFloat,
+        weight_bit_width=WEIGHT_BITS,
         bias_quant=Int8BiasPerTensorFloatInternalScaling,
-    )  # fmt: skip
+    )
 
 
 class Cell(nn.Module):

@@ -83,8 +83,11 @@ def exported(
 ) -> onnx.ModelProto:
     """The exported model, without the exporter's notes."""
     names: dict[str, Any] = {
-        "input_names": inputs, "output_names": [output], "opset_version": OPSET, "external_data": False,
-    }  # fmt: skip
+        "input_names": inputs,
+        "output_names": [output],
+        "opset_version": OPSET,
+        "external_data": False,
+    }
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "part.onnx"
         if quantized:
@@ -121,9 +124,12 @@ def as_scan(net: gru.Network) -> onnx.ModelProto:
     nodes.append(helper.make_node("Scan", ["first", "steps"], ["last"], "scan", body=body, num_scan_inputs=1))
     shape = [1, gru.ROWS, gru.PIXELS]
     graph = helper.make_graph(
-        [*nodes, *head.node], "digits_gru", [helper.make_tensor_value_info("input", TensorProto.FLOAT, shape)],
-        [*head.output], [*constants, *head.initializer],
-    )  # fmt: skip
+        [*nodes, *head.node],
+        "digits_gru",
+        [helper.make_tensor_value_info("input", TensorProto.FLOAT, shape)],
+        [*head.output],
+        [*constants, *head.initializer],
+    )
     opsets = [helper.make_opsetid("", OPSET)]
     if net.quantized:
         opsets.append(helper.make_opsetid("qonnx.custom_op.general", 1))

@@ -47,9 +47,13 @@ class VisionTransformer(nn.Module):
         if not self.quantized:
             return nn.Linear(inputs, outputs)
         return qnn.QuantLinear(
-            inputs, outputs, bias=True, weight_quant=Int8WeightPerTensorFloat, weight_bit_width=WEIGHT_BITS,
+            inputs,
+            outputs,
+            bias=True,
+            weight_quant=Int8WeightPerTensorFloat,
+            weight_bit_width=WEIGHT_BITS,
             bias_quant=Int8BiasPerTensorFloatInternalScaling,
-        )  # fmt: skip
+        )
 
     def quant(self, bits: int, signed: bool = True) -> nn.Module:
         if not self.quantized:

@@ -70,10 +70,20 @@ def multiplier_and_shift(scale: float) -> tuple[np.float32, np.float32]:
 
 
 def prequantized(
-    figures: str | Sequence[str], sizes: Sequence[int] = (16, 8), *, scales: Sequence[float] | None = None,
-    dtype: str = "int8", output: str = "int8", two_muls: bool | None = None, relu_first: bool = True,
-    bias: bool = True, bias_bits: int = 13, rows: int | str = 1, seed: int = 0, opset: int = 13,
-) -> onnx.ModelProto:  # fmt: skip
+    figures: str | Sequence[str],
+    sizes: Sequence[int] = (16, 8),
+    *,
+    scales: Sequence[float] | None = None,
+    dtype: str = "int8",
+    output: str = "int8",
+    two_muls: bool | None = None,
+    relu_first: bool = True,
+    bias: bool = True,
+    bias_bits: int = 13,
+    rows: int | str = 1,
+    seed: int = 0,
+    opset: int = 13,
+) -> onnx.ModelProto:
     """One layer per figure of the paper, `sizes[k]` inputs and `sizes[k + 1]` outputs; random int8 weights.
 
     `scales[k]` is the accumulator's rescale (default: accumulators of +-3 sigma fill int8). `dtype` is the type of x;
@@ -180,10 +190,16 @@ def main() -> None:
     sizes = args.sizes or [16] + [8] * len(args.figures)
     try:
         model = prequantized(
-            args.figures, sizes, scales=args.scales, dtype=args.dtype, output=args.output_dtype,
-            two_muls=args.two_muls or (False if args.one_mul else None), relu_first=not args.relu_last,
-            seed=args.seed, opset=args.opset,
-        )  # fmt: skip
+            args.figures,
+            sizes,
+            scales=args.scales,
+            dtype=args.dtype,
+            output=args.output_dtype,
+            two_muls=args.two_muls or (False if args.one_mul else None),
+            relu_first=not args.relu_last,
+            seed=args.seed,
+            opset=args.opset,
+        )
     except ValueError as error:
         parser.error(str(error))
     onnx.save(model, args.output)

@@ -39,9 +39,15 @@ def main() -> None:
     }
     # y = (round(clamp(x / scale + zeropt)) - zeropt) * scale
     node = helper.make_node(
-        "IntQuant", ["x", *parameters], ["y"], name="quantizer", domain="qonnx.custom_op.general",
-        signed=int(not args.unsigned), narrow=int(args.narrow), rounding_mode=args.rounding,
-    )  # fmt: skip
+        "IntQuant",
+        ["x", *parameters],
+        ["y"],
+        name="quantizer",
+        domain="qonnx.custom_op.general",
+        signed=int(not args.unsigned),
+        narrow=int(args.narrow),
+        rounding_mode=args.rounding,
+    )
     graph = helper.make_graph(
         [node],
         "quantizer",

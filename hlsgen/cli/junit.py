@@ -41,7 +41,11 @@ def junit(verdict: Verdict) -> bytes:
 
 def _cases(verdict: Verdict) -> Iterator[Case]:
     difference = verdict.model.difference
-    yield "model", "layers of the model", "" if verdict.model.ok else difference.describe() if difference else "different"
+    yield (
+        "model",
+        "layers of the model",
+        "" if verdict.model.ok else difference.describe() if difference else "different",
+    )
     oracle = verdict.oracle
     if oracle.asked != "none":
         texts = "; ".join(d.message for d in oracle.diagnostics if d.severity == "error")

@@ -62,8 +62,8 @@ class NetworkBuilder:
     """The nodes so far, and the streams that carry the values of the graph.
 
     `target`: cycles that a frame may take. `prices`: prices by which realizations are chosen. `choices`: the
-    realization of every quantizer so far. `layer_names`: the name of each layer's node. `once_by_key`: results that do not depend on the folding, shared by all
-    builders of a graph.
+    realization of every quantizer so far. `layer_names`: the name of each layer's node. `once_by_key`: results that do
+    not depend on the folding, shared by all builders of a graph.
     """
 
     def __init__(

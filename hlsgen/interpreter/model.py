@@ -13,8 +13,8 @@ The contract (docs/numeric-contract.md), and its implementation here:
   Its value is the sum, rounded once to float32. MatMulInteger, ConvInteger and BatchMatMulInteger add integers up,
   and wrap as int32.
 - Float operations may come between a quantizer and a linear step. Then every value must be fl(k * scale) for
-  integers k and one scale, and k * scale is the exact number. Among several such scales the first counts: the scale of the
-  codes, the largest power of two, the smallest number.
+  integers k and one scale, and k * scale is the exact number. Among several such scales the first counts: the scale of
+  the codes, the largest power of two, the smallest number.
 - A sum of two tensors (an Add or Sub) whose scales are on one grid is exact as well, and rounded once. A linear step
   uses it unrounded. Bounded by 0, as by Relu, it is still a sum on that grid.
 - A sum of three or more (an Add or Sub of an Add or Sub) is exact as well, if all its operands have one scale each

@@ -50,7 +50,7 @@ class _Text:
 
     def lines(self, y_bits: int, *, bare: bool) -> Iterator[str]:
         pipeline, graph = self.pipeline, self.pipeline.graph
-        first, kept_sums = len(graph.inputs), self._kept()
+        first, kept_sums = len(graph.inputs), self._unmerged_sums()
         rows = dict[int, bool]() if bare else self._rows()
         for n in range(first):
             if pipeline.needed[n] >= 0:
@@ -71,7 +71,7 @@ class _Text:
             names = ", ".join(f"n{node}_{pipeline.latency}" for node in dict.fromkeys(truncated))
             yield f"    wire unused_sums = &{{1'b0, {names}}};"
 
-    def _kept(self) -> set[int]:
+    def _unmerged_sums(self) -> set[int]:
         """Sums of three terms that a sum of two consumes in the same cycle: Yosys would merge them into one sum."""
         graph, cycles = self.pipeline.graph, self.pipeline.computed
         first, kept_sums = len(graph.inputs), set[int]()
