@@ -8,18 +8,17 @@ Builds each workload of workloads.py and synthesizes it with Yosys for Xilinx 7 
 --route builds those that are small for ECP5 at 150 MHz as well, and places and routes these with nextpnr, into
 data/routed.json. Then page.py writes docs/benchmarks.md of the data. What was measured of the same Verilog is kept,
 without --again; what cannot be measured, or takes a tool longer than so many seconds, keeps its former row, and the
-last lines say so. A digest in these files is that of the Verilog that was measured: nothing but a measurement writes
-it. --stale builds without measuring, and the page then names the rows whose Verilog has changed.
+last lines say so. A digest in these files is that of the design that was measured, independent of names and comments:
+nothing but a measurement writes it. --stale builds without measuring, and the page then names the rows whose design
+has changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-import hashlib
 import json
 import operator
-import re
 import tempfile
 import time
 from dataclasses import asdict
@@ -28,6 +27,7 @@ from typing import Any
 
 import onnx
 import page
+from canonical_verilog import digest
 from synthesis.packing import shared_sites
 from synthesis.place_ecp5 import route
 from synthesis.timing import longest_path
@@ -66,15 +66,6 @@ def todays_digest(path: Path, name: str, folder: Path) -> str:
     """Digest of what today's compiler writes for a row of page.SIZES or page.ROUTED."""
     work = WORKLOADS[name]
     return digest((build_routed(work, folder) if path == page.ROUTED else build_of(work.model(), work, folder))[1])
-
-
-def digest(files: list[Path]) -> str:
-    """Digest of all Verilog and memory files of a build, independent of comments and white space."""
-    sha256 = hashlib.sha256()
-    for path in sorted(files[0].parent.iterdir()):
-        words = re.sub(rb"//[^\n]*", b"", path.read_bytes()).split()
-        sha256.update(path.name.encode() + b"\n" + b" ".join(words))
-    return sha256.hexdigest()[:16]
 
 
 def share(netlist: Netlist, times: int, first: bool, last: bool) -> Size:

@@ -1,0 +1,66 @@
+"""A digest of the Verilog of a build that does not depend on names, comments and white space.
+
+Equal digests mean equal designs: all identifiers are numbered in the order of their first use, starting from the top
+module, and names of memory files are replaced by their contents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from hlsgen.dataflow.keywords import is_keyword
+
+_TOKEN = re.compile(
+    r"""
+    "[^"\n]*"                              # a string
+    | `?\$?[A-Za-z_][\w$]*                 # an identifier, a directive, a system task
+    | \d*'[sS]?[bBoOdDhH][0-9a-fA-FxXzZ?_]+ # a sized number
+    | \d+
+    | \S
+    """,
+    re.VERBOSE,
+)
+#: Ends of the names of memory files that the library adds to a stem.
+_MEMORY_END = r"(_\d+)*(_(power|numerator|high|low|mask))?(\.mem)?"
+
+
+def digest(files: list[Path]) -> str:
+    """Sixteen hexadecimal digits for a folder of Verilog and memory files."""
+    modules = {name: tokens for path in files for name, tokens in _modules(path)}
+    top = min(modules, key=len)  # all other names have its name as a prefix
+    folder = files[0].parent
+    memories = {path.name: path.read_bytes().split() for path in sorted(folder.iterdir()) if path.suffix != ".v"}
+    numbers: dict[str, int] = {}
+    sha256, waiting = hashlib.sha256(), [top]
+    for module in waiting:
+        for token in modules[module]:
+            if token in modules and token not in waiting:
+                waiting.append(token)
+            sha256.update(_canonical(token, numbers, memories) + b" ")
+    return sha256.hexdigest()[:16]
+
+
+def _modules(path: Path) -> list[tuple[str, list[str]]]:
+    """Names and tokens of the modules in a file; directives between them belong to the next one."""
+    tokens = _TOKEN.findall(re.sub(r"//[^\n]*", "", path.read_text()))
+    modules, start = [], 0
+    for number, token in enumerate(tokens):
+        if token == "endmodule":
+            piece = tokens[start : number + 1]
+            modules.append((piece[piece.index("module") + 1], piece))
+            start = number + 1
+    return modules
+
+
+def _canonical(token: str, numbers: dict[str, int], memories: dict[str, list[bytes]]) -> bytes:
+    if token.startswith('"'):
+        pattern = re.compile(re.escape(token[1:-1]) + _MEMORY_END)
+        contents = [
+            (name.removeprefix(token[1:-1]), words) for name, words in memories.items() if pattern.fullmatch(name)
+        ]
+        return repr(contents).encode() if contents and token != '""' else token.encode()
+    if re.fullmatch(r"[A-Za-z_][\w$]*", token) and not is_keyword(token):
+        return b"n%d" % numbers.setdefault(token, len(numbers))
+    return token.encode()
