@@ -27,7 +27,6 @@ from typing import Any
 
 import onnx
 import page
-from canonical_verilog import digest
 from synthesis.packing import shared_sites
 from synthesis.place_ecp5 import route
 from synthesis.timing import longest_path
@@ -66,6 +65,13 @@ def todays_digest(path: Path, name: str, folder: Path) -> str:
     """Digest of what today's compiler writes for a row of page.SIZES or page.ROUTED."""
     work = WORKLOADS[name]
     return digest((build_routed(work, folder) if path == page.ROUTED else build_of(work.model(), work, folder))[1])
+
+
+def digest(files: list[Path]) -> str:
+    """Digest of all Verilog and memory files of a build, independent of names, comments and white space."""
+    from canonical_verilog import digest as digest_of  # of tests/support, which workloads.py puts on the path
+
+    return digest_of({path.name: path.read_bytes() for path in files[0].parent.iterdir()})
 
 
 def share(netlist: Netlist, times: int, first: bool, last: bool) -> Size:

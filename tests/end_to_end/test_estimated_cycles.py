@@ -82,7 +82,7 @@ def test_a_build_that_was_not_simulated(folder: Path) -> None:
 @needs_icarus
 def test_a_deadlock_still_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the counts were wrong, `verify` would find it."""
-    monkeypatch.setattr(counted_sizing, "safe_depths", lambda nodes, needs: {})
+    monkeypatch.setattr(counted_sizing, "safe_depths", lambda nodes: {})
     steady = counted_sizing.steady
     monkeypatch.setattr(
         counted_sizing, "steady", lambda *arguments: type(sizing := steady(*arguments))({}, sizing.missing)

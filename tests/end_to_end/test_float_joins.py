@@ -118,7 +118,7 @@ def test_a_joint_of_a_joint_keeps_no_sign_of_zero(tmp_path: Path) -> None:
 
 def test_a_function_that_tells_zeros_apart_is_refused(tmp_path: Path) -> None:
     onnx.save(two_layers("Add", "Reciprocal", bias=False), tmp_path / "m.onnx")
-    with pytest.raises(HlsgenError, match=r"HG037.*tells -0.0 from 0.0"):
+    with pytest.raises(HlsgenError, match=r"HG037.*distinguishes -0.0 from 0.0"):
         hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(input="codes"))
 
 

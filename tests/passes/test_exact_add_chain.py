@@ -120,7 +120,7 @@ def test_random_models_are_exact_sums() -> None:
         scales = [unit * 2.0 ** int(n) for n in rng.integers(0, 3, int(rng.integers(3, 6)))]
         added = float(rng.integers(-9, 9)) / 16
         graph = lowered(
-            sum_of(scales, between=[Add(const(added, 2))] if seed % 2 else [], behind=3 if seed % 4 == 1 else 1)
+            sum_of(scales, between=[Add(const(added, 2))] if seed % 2 else [], extra_ops_on=3 if seed % 4 == 1 else 1)
         )
         assert exact_sums(graph) == len(scales) - 1
         x = rng.normal(0, 4, (16, *V)).astype(np.float32)

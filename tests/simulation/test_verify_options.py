@@ -68,7 +68,7 @@ def test_parts_come_one_by_one(out: Path, substitutes: dict[str, Any]) -> None:
     substitutes |= {"verilator": simulated(), "icarus": RuntimeError("later")}
     parts: list[str] = []
     with pytest.raises(RuntimeError):
-        hlsgen.verify(out, oracle="none", found=lambda name, part: parts.append(name))
+        hlsgen.verify(out, oracle="none", on_part=lambda name, part: parts.append(name))
     assert parts == ["model", "oracle", "host", "changed", "verilator"]
 
 

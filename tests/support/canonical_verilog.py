@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from pathlib import Path
+from collections.abc import Mapping
 
 from hlsgen.dataflow.keywords import is_keyword
 
@@ -26,13 +26,14 @@ _TOKEN = re.compile(
 _MEMORY_END = r"(_\d+)*(_(power|numerator|high|low|mask))?(\.mem)?"
 
 
-def digest(files: list[Path]) -> str:
-    """Sixteen hexadecimal digits for a folder of Verilog and memory files."""
-    modules = {name: tokens for path in files for name, tokens in _modules(path)}
-    top = min(modules, key=len)  # all other names have its name as a prefix
-    folder = files[0].parent
-    memories = {path.name: path.read_bytes().split() for path in sorted(folder.iterdir()) if path.suffix != ".v"}
+def digest(files: Mapping[str, bytes]) -> str:
+    """Sixteen hexadecimal digits for the Verilog (.v) and memory files of a build, by file name."""
+    modules = {
+        name: tokens for file, data in sorted(files.items()) if file.endswith(".v") for name, tokens in _modules(data)
+    }
+    memories = {file: data.split() for file, data in sorted(files.items()) if not file.endswith(".v")}
     numbers: dict[str, int] = {}
+    top = min(modules, key=len)  # all other names have its name as a prefix
     sha256, waiting = hashlib.sha256(), [top]
     for module in waiting:
         for token in modules[module]:
@@ -42,9 +43,9 @@ def digest(files: list[Path]) -> str:
     return sha256.hexdigest()[:16]
 
 
-def _modules(path: Path) -> list[tuple[str, list[str]]]:
+def _modules(data: bytes) -> list[tuple[str, list[str]]]:
     """Names and tokens of the modules in a file; directives between them belong to the next one."""
-    tokens = _TOKEN.findall(re.sub(r"//[^\n]*", "", path.read_text()))
+    tokens = _TOKEN.findall(re.sub(r"//[^\n]*", "", data.decode()))
     modules, start = [], 0
     for number, token in enumerate(tokens):
         if token == "endmodule":
