@@ -1,6 +1,8 @@
-"""Names and sentences are plain: the checkers find what they should."""
+"""Names and sentences are plain: no file gets worse, and the checkers find what they should."""
 
 from __future__ import annotations
+
+import json
 
 import commit_subject
 import prose
@@ -40,3 +42,16 @@ def test_commit_subjects_are_checked(subject: str, problem: str | None) -> None:
     answer = commit_subject.problem_of(subject)
     assert (answer is None) == (problem is None)
     assert problem is None or problem in str(answer)
+
+
+def test_no_file_gets_worse() -> None:
+    """Counts may only fall. After a change that lowers them: python tests/support/prose.py --record."""
+    recorded = json.loads(prose.RECORD.read_text())
+    worse = {}
+    for path in prose.files():
+        name = path.relative_to(prose.ROOT).as_posix()
+        counts = prose.counts(path)
+        limits = recorded.get(name, [0] * len(prose.KINDS))
+        if any(count > limit for count, limit in zip(counts, limits, strict=True)):
+            worse[name] = dict(zip(prose.KINDS, zip(limits, counts, strict=True), strict=True))
+    assert not worse, f"{worse}; python tests/support/prose.py FILE lists the lines"

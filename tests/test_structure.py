@@ -15,6 +15,7 @@ import pytest
 from paths import DATA, ROOT
 
 import hlsgen
+from hlsgen.library import licence_line
 
 PACKAGE = ROOT / "hlsgen"
 #: Packages from what everything may use to what uses everything. Those of one line do not know each other.
@@ -108,7 +109,7 @@ def test_the_checker_stands_alone() -> None:
 
 
 def test_who_knows_onnx() -> None:
-    """The frontend, what runs operators on the host, and the two that hold the file itself against us."""
+    """The frontend, the interpreter, the quantizer, and the independent checks of the ONNX file."""
     oracle = {
         f"{name}.py"
         for name in (
@@ -194,7 +195,8 @@ def test_installed_wheel_builds(wheel: Path, tmp_path: Path) -> None:
     arguments = [str(tmp_path / "site"), str(DATA / "bin_tern.onnx"), str(tmp_path / "out")]
     subprocess.run([sys.executable, "-I", "-c", code, *arguments], check=True, cwd=tmp_path)
     emitted = (tmp_path / "out" / "rtl" / "bin_tern_hg_mvu.v").read_text()
-    assert emitted.replace("bin_tern_hg_", "hg_") == (ROOT / "templates" / "rtl" / "hg_mvu.v").read_text()
+    template = licence_line("hg_mvu.v") + (ROOT / "templates" / "rtl" / "hg_mvu.v").read_text()
+    assert emitted.replace("bin_tern_hg_", "hg_") == template
     assert (tmp_path / "out" / "tb" / "run.py").exists()
 
 

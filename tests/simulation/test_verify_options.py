@@ -200,7 +200,7 @@ def test_junit_has_a_failure_if_and_only_if_it_is_not_ok(verdict: Verdict) -> No
         assert (not any(failures_by_case.values())) == ok, failures_by_case
         if "icarus" in simulators and simulators["icarus"].late:
             assert failures_by_case[("hlsgen.icarus", "simulation")] == "the time was up in long_stalls"
-    assert ("hlsgen.model", "steps of the model") in failures_by_case
+    assert ("hlsgen.model", "layers of the model") in failures_by_case
     text = cases(junit(replace(verdict, ok=False, simulators={"icarus": simulated(tests=failed, failures=["\x1b<"])})))
     assert text[("hlsgen.icarus", "long_stalls")] == "\\x1b<"
     assert text[("hlsgen.icarus", "full_rate")] is None
