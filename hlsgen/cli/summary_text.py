@@ -59,17 +59,20 @@ def print_summary(summary: dict[str, Any]) -> None:
         f"interval {counted(cycles['interval'], 'cycle')}{or_more}: {approximate}"
         f"{rate['latency_us']:.3g} us, {at_most}{rate['frames_per_second']:.4g} frames/s at {rate['clock_mhz']:g} MHz"
     )
+    memory = (
+        f"{estimate['weight_bits']} weight bits, {estimate['buffer_bits']} buffer bits, "
+        f"{estimate['table_bits']} table bits"
+    )
     device = summary["device"]
     if device is not None:
         estimated = device["estimate"]
         parts = (f"{estimated[k]} of {device[k]['count']} {device[k]['kind']}" for k in ("lut", "dsp", "bram"))
-        out.print(f"estimate for {device['device']}: about {', '.join(parts)}; clock {device['clock']}")
-    out.print(
-        f"estimate: about {estimate['lut']} LUT, {estimate['ff']} FF, {estimate['dsp']} DSP, "
-        f"{estimate['bram18']} BRAM18; "
-        f"{estimate['weight_bits']} weight bits, {estimate['buffer_bits']} buffer bits, "
-        f"{estimate['table_bits']} table bits"
-    )
+        out.print(f"estimate for {device['device']}: about {', '.join(parts)}; {memory}; clock {device['clock']}")
+    else:
+        out.print(
+            f"estimate: about {estimate['lut']} LUT, {estimate['ff']} FF, {estimate['dsp']} DSP, "
+            f"{estimate['bram18']} BRAM18; {memory}"
+        )
     out.print(f"runtime: {summary['runtime']}", soft_wrap=True)
     for note in summary["notes"]:
         out.print(note, soft_wrap=True)
