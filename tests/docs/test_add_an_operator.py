@@ -19,7 +19,7 @@ PROGRAM = next(block for block in BLOCKS if "hlsgen.build(" in block)
 COSH = (
     ("numerics/activations.py", "SMOOTH: dict[str, Smooth] = {", "{1}{0}", "Smooth("),
     ("frontend/rules.py", "RULES: dict[tuple[frozenset[str], str], Rule] = {", "{1}{0}", "Rule(activation())"),
-    ("certify/monotone_ops.py", '    **dict.fromkeys(["Abs", "Sqrt",', "{0}", "TurningPoints(apart=_ZERO)"),
+    ("certify/monotone_ops.py", '    **dict.fromkeys(["Abs", "Sqrt",', "{0}", "TurningPoints(isolated=_ZERO)"),
 )
 FMOD = (
     ("ir/ops.py", "Float = (", "{0}\n\n{1}    Fmod |", "class Fmod"),
