@@ -154,18 +154,22 @@ def with_nodes(model: onnx.ModelProto, nodes: list[onnx.NodeProto]) -> onnx.Mode
     return changed
 
 
-def codes_of(model: onnx.ModelProto, folder: Path) -> Array:
-    """Results of the build of a model, which is first compared with its file."""
+def codes_of(model: onnx.ModelProto, folder: Path, oracle: str = "auto") -> Array:
+    """Results of the build of a model, which is first compared with its file in the runtime `oracle`."""
     onnx.save(model, folder / "m.onnx")
     hlsgen.build(folder / "m.onnx", folder / "out")
-    assert hlsgen.verify(folder / "out", [], 24).ok
+    assert hlsgen.verify(folder / "out", [], 24, oracle=oracle).ok
     codes: Array = hlsgen.run(folder / "out", numbers(model, 20))
     return codes
 
 
 @pytest.mark.slow
 def test_shares_without_a_quantizer(tmp_path: Path) -> None:
-    """The parts as nodes of their own, as exporters write them: the product takes the shares as the operator does."""
+    """The parts as nodes of their own, as exporters write them: the product takes the shares as the operator does.
+
+    onnxruntime 1.31 cannot load the parts at this opset: it gives a quantizer that it moves another type than its zero
+    point. Only the operator is compared with its file.
+    """
     parts = [
         helper.make_node("Transpose", ["k"], ["turned"], perm=[0, 1, 3, 2]),
         helper.make_node("MatMul", ["q", "turned"], ["scores"]),
@@ -175,12 +179,12 @@ def test_shares_without_a_quantizer(tmp_path: Path) -> None:
     ]
     node = helper.make_node("Attention", ["q", "k", "v"], ["y"])
     model = between_quantizers(node, [(1, 2, 4, 4)] * 3, (1, 2, 4, 4), {"factor": np.float32(0.5)})
-    assert (codes_of(model, tmp_path) == codes_of(with_nodes(model, parts), tmp_path)).all()
+    assert (codes_of(model, tmp_path) == codes_of(with_nodes(model, parts), tmp_path, "none")).all()
 
 
 @pytest.mark.slow
 def test_packed(tmp_path: Path) -> None:
-    """Queries, keys and values of each head side by side, which onnxruntime has on GPUs alone."""
+    """Queries, keys and values of each head side by side, which onnxruntime runs on GPUs only."""
     node = helper.make_node("MultiHeadAttention", ["q"], ["y"], domain="com.microsoft", num_heads=2)
     constants = {f"at {n}": np.array(n) for n in range(3)} | {"flat": np.array([1, 4, 8])}
     model = between_quantizers(node, [(1, 4, 2, 3, 4)], (1, 4, 8), constants)
@@ -191,7 +195,7 @@ def test_packed(tmp_path: Path) -> None:
     parts.append(helper.make_node("Attention", ["own 0", "own 1", "own 2"], ["heads"]))
     parts.append(helper.make_node("Transpose", ["heads"], ["rows"], perm=[0, 2, 1, 3]))
     parts.append(helper.make_node("Reshape", ["rows", "flat"], ["y"]))
-    assert (codes_of(model, tmp_path) == codes_of(with_nodes(model, parts), tmp_path)).all()
+    assert (codes_of(model, tmp_path, "none") == codes_of(with_nodes(model, parts), tmp_path)).all()
 
 
 @pytest.mark.parametrize(
