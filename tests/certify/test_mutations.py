@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builds import LazyBuilds
-from certified import CASES, each, messages, sign
+from certified import CASES, for_cores, messages, sign
 
 import hlsgen
 from hlsgen.certify import quantizers as layers_
@@ -80,7 +80,7 @@ def files(directory: Path, suffix: str, library: bool = False) -> list[Path]:
 
 @pytest.mark.cases(1)
 @pytest.mark.sweep
-@each()
+@for_cores()
 def test_hashes_of_all_files(core: Path) -> None:
     """Each changed file is reported: alone, and if all are changed."""
     rng = np.random.default_rng(1)
@@ -95,7 +95,7 @@ def test_hashes_of_all_files(core: Path) -> None:
 
 
 @pytest.mark.cases(3)
-@each()
+@for_cores()
 def test_every_constant_of_the_top_level(core: Path) -> None:
     """The hash is updated."""
     rng = np.random.default_rng(2)
@@ -109,7 +109,7 @@ def test_every_constant_of_the_top_level(core: Path) -> None:
         (core / "certificate.json").write_text(signed)
 
 
-@each("network", "float")
+@for_cores("network", "float")
 def test_every_file_of_the_library(core: Path) -> None:
     """Each changed file is reported: alone, and if all are changed."""
     rng = np.random.default_rng(3)
@@ -134,7 +134,7 @@ def all_constants(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 @pytest.mark.cases(2)
-@each()
+@for_cores()
 @pytest.mark.sweep
 def test_every_number_of_the_certificate(core: Path) -> None:
     rng = np.random.default_rng(4)
@@ -183,7 +183,7 @@ def exhaustive(f: Any, module: Any, uses: Any, cell: str, places: list[str]) -> 
 
 @pytest.mark.cases(1)
 @pytest.mark.sweep
-@each("network", "float", "table", "keys", "scale", "product of float32", "correct", "sum", "product")
+@for_cores("network", "float", "table", "keys", "scale", "product of float32", "correct", "sum", "product")
 def test_a_parameter_in_both_top_level_and_certificate(
     core: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
@@ -227,7 +227,7 @@ def test_a_parameter_in_both_top_level_and_certificate(
 
 @pytest.mark.cases(1)
 @pytest.mark.sweep
-@each(*(name for name in CASES if name not in ("float", "keys", "sum", "product")))
+@for_cores(*(name for name in CASES if name not in ("float", "keys", "sum", "product")))
 def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A changed word with a right hash fails if and only if a reachable input gets another code.
 
@@ -263,7 +263,7 @@ def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert messages(core) == []
 
 
-@each("keys", "float")
+@for_cores("keys", "float")
 def test_words_of_memories_for_float32(core: Path) -> None:
     rng = np.random.default_rng(7)
     memories, failed = files(core, ".mem"), 0
@@ -285,7 +285,7 @@ def threshold_layer(core: Path) -> tuple[dict[str, Any], dict[str, Any], list[Pa
 
 
 @pytest.mark.parametrize("step", [-1, 1])
-@each("folded", "integer")
+@for_cores("folded", "integer")
 def test_a_consistent_cheat(core: Path, step: int) -> None:
     """All thresholds of a layer moved by one, in memories and certificate, with updated hashes."""
     certificate, layer, memories = threshold_layer(core)
@@ -319,7 +319,7 @@ def test_a_consistent_cheat(core: Path, step: int) -> None:
     )
 
 
-@each("folded")
+@for_cores("folded")
 def test_a_cheat_with_a_weight(core: Path) -> None:
     """A weight and its intervals are changed."""
     path = core / "rtl" / "top_node_linear.mem"
@@ -333,7 +333,7 @@ def test_a_cheat_with_a_weight(core: Path) -> None:
     ), reported
 
 
-@each("network")
+@for_cores("network")
 def test_files_that_are_missing_or_too_many(core: Path) -> None:
     (core / "rtl" / "extra.mem").write_text("0\n")
     assert any("rtl/extra.mem: is not in certificate.json" in text for text in messages(core))
@@ -343,7 +343,7 @@ def test_files_that_are_missing_or_too_many(core: Path) -> None:
     assert any("rtl/extra.mem: is missing" in text for text in messages(core))
 
 
-@each("network")
+@for_cores("network")
 def test_another_model_or_option(core: Path) -> None:
     data = (core / "model.onnx").read_bytes()
     (core / "model.onnx").write_bytes(data + b"\x1a\x00")
@@ -359,7 +359,7 @@ def test_another_model_or_option(core: Path) -> None:
         hlsgen.certify(core)
 
 
-@each("network")
+@for_cores("network")
 def test_the_top_level_has_only_wires_and_instances(core: Path) -> None:
     """A top level with logic, a second driver, swapped streams, or an instance aside."""
     top = core / "rtl" / "top.v"
