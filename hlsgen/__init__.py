@@ -13,6 +13,7 @@ All raise `HlsgenError` with every problem found.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -145,6 +146,8 @@ def quantize(
     from hlsgen.file_writing import replaced_file
     from hlsgen.quantization import QuantizeOptions, quantize_model
 
+    if os.path.realpath(model) == os.path.realpath(output):
+        raise fail("HG040", "--output", "the same file as the model.", "Name another file.")
     result = quantize_model(Path(model), sample, options or QuantizeOptions())
     with replaced_file(Path(output)) as stream:
         stream.write(result.model.SerializeToString())

@@ -38,9 +38,10 @@ class Quantized:
 def quantize_model(path: Path, sample: Array | Mapping[str, Array], options: QuantizeOptions) -> Quantized:
     """Quantizes the float model in `path`, or freezes its dynamic scales, by a sample of its inputs.
 
-    sample: see `samples.feeds_of`. `options` apply to float models only. Raises HG001 to HG004 for a file that cannot
-    be read. Raises HG010 if it cannot be quantized, HG040 if it is quantized already, HG052 without onnxruntime. Raises
-    HG054 for a sample that does not fit the model's inputs.
+    sample: see `samples.feeds_of`. `options` apply to float models; for others they must be the defaults. Raises
+    HG001 to HG004 for a file that cannot be read. Raises HG010 if it cannot be quantized, HG040 if it is quantized
+    already, HG052 without onnxruntime. Raises HG054 for a sample that does not fit the model's inputs. Raises HG010
+    and HG012 for a model that cannot be run on it.
     """
     if find_spec("onnxruntime") is None:
         raise fail("HG052", "quantize", "onnxruntime is not installed.", f"{install_command('oracle')}.")
@@ -51,6 +52,9 @@ def quantize_model(path: Path, sample: Array | Mapping[str, Array], options: Qua
         raise fail("HG040", str(path), "the model is quantized already.", hint)
     feeds = feeds_of(model, sample)
     frozen = None
+    if dynamic and options != QuantizeOptions():
+        text = "options of quantization, and the model is quantized: only its dynamic scales are frozen."
+        raise fail("HG040", str(path), text, "Leave them out, or quantize the float model.")
     if dynamic:
         quantized, frozen = freeze(model, feeds)
     else:

@@ -46,8 +46,22 @@ def run_model(model: onnx.ModelProto, feeds: list[Feed]) -> dict[str, Array]:
     """Outputs of a model in onnxruntime by name, stacked along a new first axis for the feeds."""
     session = open_session(model)
     names = [output.name for output in session.get_outputs()]
-    runs = [session.run(names, feed) for feed in feeds]
-    return {name: np.stack([run[number] for run in runs]) for number, name in enumerate(names)}
+    runs = [run_session(session, names, feed) for feed in feeds]
+    outputs = {name: [run[number] for run in runs] for number, name in enumerate(names)}
+    for name, arrays in outputs.items():
+        if any(not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub" for array in arrays):
+            raise fail("HG010", name, "the output is not a tensor of numbers.", "Export the model without it.")
+        if len({array.shape for array in arrays}) > 1:
+            raise fail("HG012", name, "the shape of the output depends on the input.", "Export fixed shapes.")
+    return {name: np.stack(arrays) for name, arrays in outputs.items()}
+
+
+def run_session(session: Any, names: list[str], feed: Feed) -> list[Any]:
+    """Tensors of these names for one feed. Raises HG010 with the reason of onnxruntime."""
+    try:
+        return list(session.run(names, feed))
+    except Exception as error:  # the classes of onnxruntime's errors have no common public base
+        raise fail("HG010", "--calibrate", f"onnxruntime cannot run the model: {one_line(error)}") from None
 
 
 def one_line(error: Exception) -> str:

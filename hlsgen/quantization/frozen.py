@@ -12,7 +12,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from hlsgen.diagnostics import fail
-from hlsgen.quantization.comparison import open_session
+from hlsgen.quantization.comparison import open_session, run_session
 from hlsgen.quantization.samples import Feed
 
 #: Operators that quantize by their input, but not by outputs of their own that could be replaced.
@@ -90,7 +90,7 @@ def _ranges_of(tensors: set[str], model: onnx.ModelProto, feeds: list[Feed]) -> 
     for feed in feeds:
         values = dict(feed)
         if session is not None:
-            values |= zip(computed, session.run(computed, feed), strict=True)
+            values |= zip(computed, run_session(session, computed, feed), strict=True)
         for name, (lowest, highest) in ranges.items():
             ranges[name] = min(lowest, float(values[name].min())), max(highest, float(values[name].max()))
     return ranges

@@ -187,3 +187,30 @@ def test_the_example_of_scikit_learn_runs(tmp_path: Path) -> None:
     accuracy = re.search(r"accuracy of the hardware: ([\d.]+)%", result.stdout)
     assert accuracy, result.stdout
     assert float(accuracy[1]) > 85
+
+
+def test_the_model_is_not_overwritten(tmp_path: Path) -> None:
+    model = float_model(tmp_path / "float.onnx")
+    before = model.read_bytes()
+    with pytest.raises(hlsgen.HlsgenError, match=r"HG040 --output: the same file"):
+        hlsgen.quantize(model, SAMPLE, model)
+    assert model.read_bytes() == before
+
+
+def test_options_do_not_apply_to_dynamic_models(tmp_path: Path) -> None:
+    model = dynamic_model(tmp_path / "dynamic.onnx")
+    with pytest.raises(hlsgen.HlsgenError, match=r"HG040 .*only its dynamic scales are frozen"):
+        hlsgen.quantize(model, SAMPLE, tmp_path / "q.onnx", hlsgen.QuantizeOptions(weight_bits=4))
+
+
+def test_a_model_that_fails_at_run_time(tmp_path: Path) -> None:
+    """A Reshape that does not fit the sample: the reason of onnxruntime, and no file."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["sum"], "dense"),
+        helper.make_node("Reshape", ["sum", "shape"], ["y"], "reshape"),
+    ]
+    constants = {"w": np.ones((6, 3), np.float32), "shape": np.array([5, 2])}
+    model = _saved(nodes, constants, tmp_path / "m.onnx")
+    with pytest.raises(hlsgen.HlsgenError, match=r"HG010 .*onnxruntime cannot"):
+        hlsgen.quantize(model, SAMPLE, tmp_path / "q.onnx")
+    assert not (tmp_path / "q.onnx").exists()
