@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def quantize_static(model: onnx.ModelProto, feeds: list[Feed], options: Quantize
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     try:
-        with tempfile.TemporaryDirectory() as folder, _no_logging():
+        with tempfile.TemporaryDirectory() as folder, _silence():
             source, prepared, result = (Path(folder, f"{name}.onnx") for name in ("source", "prepared", "result"))
             onnx.save(model, source)  # onnxruntime moves the data of a model in memory into files
             quant_pre_process(source, prepared, skip_symbolic_shape=True)
@@ -111,12 +112,13 @@ def _with_flat_biases(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 @contextmanager
-def _no_logging() -> Iterator[None]:
-    """Keeps the quantizer's hints and tracebacks off the terminal."""
+def _silence() -> Iterator[None]:
+    """Keeps the quantizer's hints, tracebacks and prints off the terminal, and out of the JSON of --json."""
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        yield
+        with redirect_stdout(io.StringIO()):
+            yield
     finally:
         logging.disable(level)
 

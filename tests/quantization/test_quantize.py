@@ -138,7 +138,8 @@ def test_the_command(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "y: largest difference" in result.output
     assert "hlsgen check" in result.output
-    answer = json.loads(CliRunner().invoke(cli.app, [*command, "--json"]).stdout)
+    # onnxruntime prints its progress for this method.
+    answer = json.loads(CliRunner().invoke(cli.app, [*command, "--json", "--method", "percentile"]).stdout)
     assert answer["ok"]
     assert answer["runs"] == 48
     assert answer["outputs"][0]["name"] == "y"
