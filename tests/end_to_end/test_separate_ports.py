@@ -67,6 +67,8 @@ def added() -> Case:
 
 
 ALL = {**CASES, "mixed": mixed, "added": added}
+#: onnx.reference ends with an error where a NaN becomes an integer, as in some frames of this case.
+ORACLES = {"inner_output": "none"}
 
 
 def proto_of(case: Case) -> onnx.ModelProto:
@@ -116,7 +118,7 @@ def test_verified(tmp_path: Path, name: str) -> None:
     _, folder = built(
         ALL[name](), tmp_path, **({**BUS, "control": True} if name in ("unlike_types", "inner_output") else {})
     )
-    verdict = hlsgen.verify(folder, ["verilator"], frames=6, oracle="none")
+    verdict = hlsgen.verify(folder, ["verilator"], frames=6, oracle=ORACLES.get(name, "auto"))
     assert verdict.ok, verdict.simulators["verilator"].failures
     coverage = verdict.simulators["verilator"].coverage
     assert coverage is not None
@@ -223,7 +225,7 @@ def test_the_certificate_covers_every_port(tmp_path: Path) -> None:
 def test_cpp(tmp_path: Path, name: str) -> None:
     """The ports of the C++: C simulation, its own bench by its Makefile, and proof. Exchanged ports are found."""
     _, folder = built(ALL[name](), tmp_path, target="hls")
-    verdict = hlsgen.verify(folder, ["ac_types"], 12, oracle="none")  # no runtime runs each of these files
+    verdict = hlsgen.verify(folder, ["ac_types"], 12, oracle=ORACLES.get(name, "auto"))
     assert verdict.ok, verdict
     assert problems(folder) == []
     (include,) = include_folders("ac")
