@@ -154,6 +154,8 @@ CASES: dict[str, Callable[[], Case]] = {
 #: Cases that onnxruntime does not run (arithmetic of int16), or runs in fewer bits (products of floats and int8
 #: weights).
 REFERENCE = {"three_inputs", "fixed_inputs"}
+#: Runtimes of `verify` for cases. onnx.reference ends with an error where a NaN becomes an integer, as in inner_output.
+ORACLES = {**dict.fromkeys(REFERENCE, "onnx"), "inner_output": "none"}
 
 
 def outputs_of(case: Case, got: Any) -> dict[str, Array]:
