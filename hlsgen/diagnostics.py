@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 #: Every stable code and its title. docs/diagnostics.md explains each.
 CODES: dict[str, str] = {
     "HG001": "file cannot be read",
-    "HG002": "not an ONNX model",
+    "HG002": "not a model file",
     "HG003": "external data refused",
     "HG004": "model too large",
     "HG010": "operator not supported",

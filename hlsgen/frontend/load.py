@@ -31,14 +31,15 @@ def read_model(path: Path, problems: Collector | None = None, outputs: Sequence[
     removed, with a warning in `problems`. The graph is cut to `outputs` if there are any. Raises HlsgenError with
     HG001..HG004, HG010, HG015, HG040.
     """
-    model = _parse(path, _read(path), outputs)
+    model = _parse(path, read_bytes(path), outputs)
     foreign = drop_foreign_attributes(model.graph)
     if foreign and problems is not None:
         problems.items.append(foreign)
     return model
 
 
-def _read(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a model file. Raises HG001, HG004."""
     try:
         if path.is_dir():
             inside = sorted(file.name for file in path.glob("*.onnx"))[:3]
@@ -162,7 +163,7 @@ def _tensors_of(nodes: Iterable[NodeProto]) -> Iterator[tuple[str, TensorProto]]
 
 def self_contained(path: Path, outputs: Sequence[str] = ()) -> bytes:
     """The bytes of the file, cut to `outputs`, with any external data included. Raises HG001..HG004, HG040."""
-    data = _read(path)
+    data = read_bytes(path)
     model = _message(path, data)
     if any(t.data_location == TensorProto.EXTERNAL for _, t in _tensors(model.graph)):
         model = read_model(path)
