@@ -65,6 +65,12 @@ def round_float(x: Array, mode: Rounding) -> Array:
     return _ROUND[mode](x)
 
 
+def round_away(x: Array) -> Array:
+    """The nearest integer, ties away from zero, exact in x's float dtype: C's round()."""
+    truncated = np.trunc(x)
+    return np.asarray(truncated + np.sign(x) * (np.abs(x - truncated) >= 0.5))
+
+
 def round_shift(value: Array, shift: int, mode: Rounding) -> Array:
     """round(value / 2^shift) in exact integers; value int64, shift 0..62."""
     if shift == 0:
