@@ -210,7 +210,7 @@ def add_multipliers(dtype: str, first: float, second: float, result: float) -> A
 def xnnpack_add_multipliers(first: float, second: float, result: float) -> tuple[int, int, int] | None:
     """(A, B, shift) of XNNPACK's ADD: (A * a + B * b + 2^(shift - 1)) >> shift of codes without zero points.
 
-    None for ratios of scales that XNNPACK leaves to other kernels. SUB takes -B.
+    The result is None if XNNPACK leaves these ratios of scales to other kernels. SUB takes -B.
     """
     ratios = [Single(first) / Single(result), Single(second) / Single(result)]
     if not all(2.0**-10 <= ratio < 2.0**8 for ratio in ratios):
