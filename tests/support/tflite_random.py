@@ -20,9 +20,10 @@ _ACTIVATIONS = ("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 @dataclass(frozen=True)
 class RandomFile:
-    """data: the bytes. frames: for each frame the elements of each input."""
+    """data: the bytes, and `writer` their parts. frames: for each frame the elements of each input."""
 
     data: bytes
+    writer: Writer
     frames: list[list[Array]]
 
 
@@ -94,7 +95,7 @@ class Choices:
         self.graph.inputs, self.graph.outputs = list(inputs), list(outputs)
         tensors = [self.graph.tensors[n] for n in inputs]
         rows = frames or [[self.codes(t.shape, t.type) for t in tensors] for _ in range(FRAMES)]
-        return RandomFile(self.writer.bytes(), rows)
+        return RandomFile(self.writer.bytes(), self.writer, rows)
 
 
 def _output_scale(c: Choices, x: int, weights: int, depth: int) -> np.float32:

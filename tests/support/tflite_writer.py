@@ -110,16 +110,22 @@ class Scalar:
 #: What a field of a table holds: a number, a text, a vector of numbers, a table, or a vector of tables.
 Value = Any
 Table = dict[int, Value]
+#: Values still to be written, each with the places that refer to it.
+Waiting = list[tuple[list[int], Value]]
 
 
 def encode(root: Table) -> bytes:
-    """A flatbuffer of the table, with the identifier of TFLite. Tables come before those to which they refer."""
+    """A flatbuffer of the table, with the identifier of TFLite. Tables come before those to which they refer.
+
+    A table that is in a list more than once is written once.
+    """
     out = bytearray(b"\0\0\0\0TFL3")
-    waiting: list[tuple[int, Value]] = [(0, root)]
+    waiting: Waiting = [([0], root)]
     while waiting:
-        place, value = waiting.pop()
+        places, value = waiting.pop()
         target = _append(out, value, waiting)
-        struct.pack_into("<I", out, place, target - place)
+        for place in places:
+            struct.pack_into("<I", out, place, target - place)
     return bytes(out)
 
 
@@ -127,7 +133,7 @@ def _align(out: bytearray, width: int, ahead: int = 0) -> None:
     out.extend(bytes(-(len(out) + ahead) % width))
 
 
-def _append(out: bytearray, value: Value, waiting: list[tuple[int, Value]]) -> int:
+def _append(out: bytearray, value: Value, waiting: Waiting) -> int:
     """The place of the value at the end of `out`; its references are added to `waiting`."""
     if isinstance(value, dict):
         return _append_table(out, value, waiting)
@@ -135,7 +141,10 @@ def _append(out: bytearray, value: Value, waiting: list[tuple[int, Value]]) -> i
         _align(out, 4)
         start = len(out)
         out.extend(struct.pack("<I", len(value)) + bytes(4 * len(value)))
-        waiting.extend((start + 4 + 4 * n, inner) for n, inner in reversed(list(enumerate(value))))
+        by_identity: dict[int, tuple[list[int], Value]] = {}
+        for n, inner in enumerate(value):
+            by_identity.setdefault(id(inner), ([], inner))[0].append(start + 4 + 4 * n)
+        waiting.extend(reversed(by_identity.values()))
         return start
     content = value.encode() + b"\0" if isinstance(value, str) else np.ascontiguousarray(value).tobytes()
     elements = len(content) - 1 if isinstance(value, str) else np.size(value)
@@ -145,7 +154,7 @@ def _append(out: bytearray, value: Value, waiting: list[tuple[int, Value]]) -> i
     return start
 
 
-def _append_table(out: bytearray, table: Table, waiting: list[tuple[int, Value]]) -> int:
+def _append_table(out: bytearray, table: Table, waiting: Waiting) -> int:
     slots = [0] * (max(table, default=-1) + 1)
     body = bytearray(4)
     references = []
@@ -162,7 +171,7 @@ def _append_table(out: bytearray, table: Table, waiting: list[tuple[int, Value]]
     out.extend(listed)
     struct.pack_into("<i", body, 0, len(listed))
     out.extend(body)
-    waiting.extend((start + offset, value) for offset, value in reversed(references))
+    waiting.extend(([start + offset], value) for offset, value in reversed(references))
     return start
 
 

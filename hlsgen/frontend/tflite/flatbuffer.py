@@ -12,7 +12,7 @@ import numpy as np
 
 from hlsgen.numerics.fixed import Array
 
-#: Visits of one file: one for each table, and one for every sixteen elements that are read out of a vector.
+#: Visits of one file: one for each table, each list and each sixteen elements of a list.
 MAX_VISITS = 250_000
 #: Longest text in bytes. Names of fused layers are those of their parts, one after the other.
 MAX_TEXT = 1 << 16
@@ -131,7 +131,7 @@ class Table:
         view = self.view(number, np.int32)
         if view is None:
             return ()
-        self.spend(len(view) // 16)
+        self.spend(1 + len(view) // 16)
         return tuple(int(element) for element in view)
 
     def text(self, number: int) -> str:
@@ -142,5 +142,5 @@ class Table:
         place, length = vector
         if length > MAX_TEXT:
             raise Malformed(f"the text at byte {place} has {length} bytes; at most {MAX_TEXT} are read.")
-        self.spend(length // 16)
+        self.spend(1 + length // 16)
         return self._file.data[place : place + length].decode("utf-8", "backslashreplace")
