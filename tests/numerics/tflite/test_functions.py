@@ -1,0 +1,114 @@
+"""Functions of one code against the wheels: all 256 codes of random scales and zero points, or random int16 codes."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tflite_random import RandomFile, random_file
+
+from hlsgen.frontend.tflite.file import TfliteTensor, read_file
+from hlsgen.numerics.tflite.functions import CodeFunction, CodeType, UnsupportedFunction, quantize_reals
+from hlsgen.numerics.tflite.multipliers import Runtime
+
+#: Runs files in a runtime. Reads a pickle of (bytes, codes of the frames) and writes the codes of the results.
+CHILD = """
+import pickle, sys
+import numpy as np
+
+def run_tflm(data, frames):
+    from tflite_micro.python.tflite_micro import runtime
+    interpreter = runtime.Interpreter.from_bytes(data, arena_size=1 << 22)
+    for frame in frames:
+        interpreter.set_input(frame, 0)
+        interpreter.invoke()
+        yield np.array(interpreter.get_output(0))
+
+def run_litert(data, frames, kind):
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+    reference = {"experimental_op_resolver_type": OpResolverType.BUILTIN_REF}
+    interpreter = Interpreter(model_content=data, num_threads=1, **(reference if kind == "litert-ref" else {}))
+    interpreter.allocate_tensors()
+    for frame in frames:
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], frame)
+        interpreter.invoke()
+        yield np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+
+kind = sys.argv[1]
+files = pickle.load(sys.stdin.buffer)
+results = [list(run_tflm(*file) if kind == "tflm" else run_litert(*file, kind)) for file in files]
+with open(sys.argv[2], "wb") as out:
+    pickle.dump(results, out)
+"""
+WHEELS = {Runtime.TFLM: "tflite_micro", Runtime.LITERT_REF: "ai_edge_litert", Runtime.LITERT: "ai_edge_litert"}
+FILES = 25
+
+
+def _run(runtime: Runtime, files: Sequence[RandomFile], tmp_path: Path) -> list[list[Any]]:
+    if find_spec(WHEELS[runtime]) is None:
+        pytest.skip(f"{WHEELS[runtime]} is not installed: not compared with {runtime.value}")
+    data = pickle.dumps([(file.data, [frame[0] for frame in file.frames]) for file in files])
+    path = tmp_path / "results"
+    child = [sys.executable, "-c", CHILD, runtime.value, str(path)]
+    process = subprocess.run(child, input=data, capture_output=True, timeout=300, check=False)
+    assert not process.returncode, process.stderr.decode()[-2000:]
+    results: list[list[Any]] = pickle.loads(path.read_bytes())
+    return results
+
+
+def _code_type(tensor: TfliteTensor) -> CodeType:
+    quantization = tensor.quantization
+    assert quantization is not None
+    return CodeType(tensor.type, float(quantization.scale[0]), int(quantization.zero_point[0]))
+
+
+def _codes(file: RandomFile, runtime: Runtime) -> list[Any]:
+    graph = read_file(file.data, "file").graphs[0]
+    operator = graph.operators[0]
+    data, result = (graph.tensors[n] for n in (operator.inputs[0], operator.outputs[0]))
+    if data.quantization is None:
+        return [quantize_reals(runtime, frame[0], _code_type(result)) for frame in file.frames]
+    alpha = float(operator.options.get("alpha", 0.0))
+    function = CodeFunction(operator.name, runtime, _code_type(data), _code_type(result), alpha)
+    return [function.codes(frame[0].astype(np.int64)) for frame in file.frames]
+
+
+def _kinds(runtime: Runtime) -> list[str]:
+    """The kinds of random files that the runtime takes."""
+    kinds = [f"{name}{form}" for name in ("LOGISTIC", "TANH", "LEAKY_RELU", "RELU") for form in ("", ":int16")]
+    kinds += ["RELU6", "HARD_SWISH", "QUANTIZE", "QUANTIZE:f", "QUANTIZE:16", "QUANTIZE:8to16"]
+    if runtime is not Runtime.LITERT:
+        kinds += ["QUANTIZE:u8", "QUANTIZE:8u", "QUANTIZE:f16"]
+    if runtime is not Runtime.TFLM:
+        kinds += ["RELU_N1_TO_1"]
+        kinds += [f"{name}:uint8" for name in ("LOGISTIC", "TANH", "LEAKY_RELU", "RELU", "HARD_SWISH")]
+    return kinds
+
+
+@pytest.mark.parametrize("runtime", list(Runtime), ids=lambda runtime: runtime.value)
+def test_codes_are_those_of_the_wheel(runtime: Runtime, tmp_path: Path) -> None:
+    kinds = [kind for kind in _kinds(runtime) for _ in range(FILES)]
+    files = [random_file(kind, seed) for seed, kind in enumerate(kinds)]
+    for kind, file, results in zip(kinds, files, _run(runtime, files, tmp_path), strict=True):
+        for codes, expected in zip(_codes(file, runtime), results, strict=True):
+            assert np.array_equal(codes, expected), kind
+
+
+def test_rounding_by_position_is_refused() -> None:
+    signed, unsigned = CodeType("int8", 0.1, 0), CodeType("uint8", 0.1, 128)
+    codes = signed.all_codes
+    assert np.array_equal(CodeFunction("QUANTIZE", Runtime.LITERT, signed, unsigned).codes(codes), codes + 128)
+    coarser = CodeType("uint8", 0.125, 128)
+    with pytest.raises(UnsupportedFunction):
+        CodeFunction("QUANTIZE", Runtime.LITERT, signed, coarser).codes(codes)
+    with pytest.raises(UnsupportedFunction):
+        CodeFunction("RELU_N1_TO_1", Runtime.TFLM, signed, signed).codes(codes)
+    with pytest.raises(UnsupportedFunction):
+        quantize_reals(Runtime.LITERT, np.zeros(3), CodeType("int16", 0.1, 0))
