@@ -67,7 +67,7 @@ class CodeFunction:
     alpha: float = 0.0
 
     def codes(self, x: Array) -> Array:
-        """The codes of the result, int64, of int64 codes x. Raises UnsupportedFunction; KeyError for other operators."""
+        """The int64 codes of the result, of int64 codes x. Raises UnsupportedFunction; KeyError if unknown."""
         return FUNCTIONS[self.operator](self, x)
 
     @property

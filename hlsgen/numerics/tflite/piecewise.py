@@ -58,13 +58,13 @@ def _scaled(x: Array, multiplier: int, shift: int) -> Array:
     """The input in 24ths of 1/512."""
     if multiplier == 0:
         multiplier, shift = 3 << shift, 0
-    return (x * multiplier + ((1 << shift) >> 1)) >> shift
+    return np.asarray((x * multiplier + ((1 << shift) >> 1)) >> shift)
 
 
 def _interpolated(magnitude: Array, bits: int) -> Array:
     """The lines between knots that are 2^bits apart, times 2^bits."""
     knot = np.minimum(magnitude >> bits, 254)
-    return (_KNOTS[knot] << bits) + (magnitude & ((1 << bits) - 1)) * (_KNOTS[knot + 1] - _KNOTS[knot])
+    return np.asarray((_KNOTS[knot] << bits) + (magnitude & ((1 << bits) - 1)) * (_KNOTS[knot + 1] - _KNOTS[knot]))
 
 
 def logistic_lines(x: Array, multiplier: int, shift: int) -> Array:

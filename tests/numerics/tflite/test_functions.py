@@ -17,6 +17,7 @@ from tflite_random import RandomFile, random_file
 from hlsgen.frontend.tflite.file import TfliteTensor, read_file
 from hlsgen.numerics.tflite.functions import CodeFunction, CodeType, UnsupportedFunction, quantize_reals
 from hlsgen.numerics.tflite.multipliers import Runtime
+from hlsgen.numerics.tflite.softmax import softmax_codes, softmax_in_floats, softmax_of_int16, softmax_tables
 
 #: Runs files in a runtime. Reads a pickle of (bytes, codes of the frames) and writes the codes of the results.
 CHILD = """
@@ -75,20 +76,33 @@ def _codes(file: RandomFile, runtime: Runtime) -> list[Any]:
     data, result = (graph.tensors[n] for n in (operator.inputs[0], operator.outputs[0]))
     if data.quantization is None:
         return [quantize_reals(runtime, frame[0], _code_type(result)) for frame in file.frames]
+    if operator.name == "SOFTMAX":
+        rows = [frame[0].astype(np.int64) for frame in file.frames]
+        return [_softmax(runtime, row, _code_type(data), _code_type(result), operator.options["beta"]) for row in rows]
     alpha = float(operator.options.get("alpha", 0.0))
     function = CodeFunction(operator.name, runtime, _code_type(data), _code_type(result), alpha)
     return [function.codes(frame[0].astype(np.int64)) for frame in file.frames]
 
 
+def _softmax(runtime: Runtime, x: Any, data: CodeType, result: CodeType, beta: float) -> Any:
+    if data.dtype == "int16":
+        return softmax_of_int16(runtime, x, data.scale, beta)
+    if runtime is Runtime.LITERT:
+        return softmax_in_floats(x, data, result, beta)
+    return softmax_codes(softmax_tables(data.scale, beta), x, result.type.lo)
+
+
 def _kinds(runtime: Runtime) -> list[str]:
     """The kinds of random files that the runtime takes."""
-    kinds = [f"{name}{form}" for name in ("LOGISTIC", "TANH", "LEAKY_RELU", "RELU") for form in ("", ":int16")]
+    kinds = [
+        f"{name}{form}" for name in ("LOGISTIC", "TANH", "LEAKY_RELU", "RELU", "SOFTMAX") for form in ("", ":int16")
+    ]
     kinds += ["RELU6", "HARD_SWISH", "QUANTIZE", "QUANTIZE:f", "QUANTIZE:16", "QUANTIZE:8to16"]
     if runtime is not Runtime.LITERT:
         kinds += ["QUANTIZE:u8", "QUANTIZE:8u", "QUANTIZE:f16"]
     if runtime is not Runtime.TFLM:
         kinds += ["RELU_N1_TO_1"]
-        kinds += [f"{name}:uint8" for name in ("LOGISTIC", "TANH", "LEAKY_RELU", "RELU", "HARD_SWISH")]
+        kinds += [f"{name}:uint8" for name in ("LOGISTIC", "TANH", "LEAKY_RELU", "RELU", "HARD_SWISH", "SOFTMAX")]
     return kinds
 
 
