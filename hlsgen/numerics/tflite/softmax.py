@@ -119,7 +119,7 @@ def softmax_of_int16(runtime: Runtime, x: Array, scale: float, beta: float) -> A
     mantissa = ((total << (leading_zeros - 1)) + (1 << 13)) >> 14
     reciprocal = _interpolated(reciprocal_table, np.clip(mantissa - (1 << 15) - (1 << 16), -32768, 32767))
     shift = 31 - leading_zeros
-    return np.clip((exponential * reciprocal + (np.int64(1) << (shift - 1))) >> shift, 0, 32767)
+    return np.asarray(np.clip((exponential * reciprocal + (np.int64(1) << (shift - 1))) >> shift, 0, 32767))
 
 
 def _bit_length(x: Array) -> Array:
