@@ -117,6 +117,11 @@ def requantize_fits(convention: Convention, constants: Sequence[Array], ends: tu
     """
     no_overflow = []
     for m, add, shift, *x in zip(*(v.tolist() for v in (*constants, *ends)), strict=True):
+        if convention is Convention.FLOAT64:
+            # Conversion, product and rounding are each monotone; the largest product must be an int64.
+            reach = max(map(abs, x)) + abs(add)
+            no_overflow.append(shift >= 0 and abs(m) < 1 << 53 and reach < 1 << 62 and reach * abs(m) < 1 << shift + 61)
+            continue
         if not 0 <= shift <= 62:
             no_overflow.append(False)
             continue

@@ -272,7 +272,7 @@ def requantize(node: NodeContext) -> Imported:
     name, shape, attrs = node.name, node.shape, node.attrs
     if node.dtype != "int32":
         raise fail("HG026", name, f"Requantize of {node.dtype} data.", "Supported: int32.")
-    names = [convention.value for convention in Convention]
+    names = [convention.value for convention in Convention if convention is not Convention.FLOAT64]
     if attrs.get("rounding", "double") not in names:
         text = f"attribute rounding is {attrs['rounding']!r}."
         raise fail("HG025", name, text, f"Supported: {', '.join(names)}.")

@@ -280,6 +280,8 @@ class Body:
         match op.convention:
             case Convention.DOUBLE:
                 shifted = f"hg_double_rounding(hg_add_int({integer_part}, {add}), {multiplier}, {bits})"
+            case Convention.FLOAT64:
+                shifted = f"hg_float64_rounding(hg_add_int({integer_part}, {add}), {multiplier}, {bits})"
             case Convention.FLOOR:
                 total = f"hg_add_int(hg_add_int({product_text}, {fraction_product}), {add})"
                 shifted = f"hg_shift_right({total}, {bits})"

@@ -47,7 +47,7 @@ from hlsgen.ir.ops import (
     Where,
 )
 from hlsgen.numerics import activations
-from hlsgen.numerics.fixed import Array, IntType, fused_multiply_add, product_to_float32, round_float
+from hlsgen.numerics.fixed import Array, IntType, fused_multiply_add, product_to_float32, round_away, round_float
 
 #: Keys of -infinity and +infinity; NaN has key 0.
 KEY_NEG_INF, KEY_POS_INF = 0x007FFFFF, 0xFF800000
@@ -266,6 +266,10 @@ def _rescale(op: Requantize, x: Array) -> Array:
             return np.asarray((x * op.multiplier + op.add + half) >> op.shift)
         case Convention.DOUBLE:
             return _double_rounding(x + op.add, op.multiplier, op.shift)
+        case Convention.FLOAT64:
+            factor = np.ldexp(op.multiplier.astype(np.float64), -op.shift)
+            rounded = round_away((x + op.add).astype(np.float64) * factor)
+            return np.asarray(np.clip(rounded, -(2.0**62), 2.0**62).astype(np.int64))
         case _:
             assert_never(op.convention)
 

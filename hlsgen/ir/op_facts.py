@@ -325,11 +325,20 @@ def _requantize(op: Requantize, x: Interval) -> Array:
     largest = np.maximum(np.abs(x.low.astype(np.float64)), np.abs(x.high.astype(np.float64))) + 1
     factor, add, zero_point = (np.abs(part.astype(np.float64)) for part in (op.multiplier, op.add, op.zero_point))
     fits = (op.shift >= 0) & (op.shift <= 62)
+    if op.convention is Convention.FLOAT64:
+        return _rescaled_in_float64(op, largest + add, zero_point)
     if op.convention is Convention.DOUBLE:
         left_shifted = (largest + add) * 2.0 ** np.clip(31 - op.shift, 0, 62)
         return np.asarray(fits & (left_shifted < _INT64) & (factor <= 2.0**31) & (zero_point < 2.0**60))
     half = 2.0 ** np.clip(op.shift, 0, 62)
     return np.asarray(fits & (largest * factor + add + half + zero_point < _INT64))
+
+
+def _rescaled_in_float64(op: Requantize, largest: Array, zero_point: Array) -> Array:
+    """True where float64 rounding is monotone and the product is an int64: every rounding of a product is monotone."""
+    product = largest * np.ldexp(np.abs(op.multiplier.astype(np.float64)), -op.shift)
+    fits = (largest < _INT64) & (product + zero_point < 2.0**60) & (op.shift >= 0)
+    return np.asarray(fits & (np.abs(op.multiplier) < 1 << 53))
 
 
 def _integer_ratio(op: IntegerRatio, x: Interval) -> Array:

@@ -162,11 +162,14 @@ class Convention(Enum):
     SINGLE (x * multiplier + 2^(shift - 1)) >> shift: TOSA, TFLite with single rounding.
     DOUBLE gemmlowp, TFLite: x * multiplier / 2^31 to the nearest, ties up; then / 2^(shift - 31) to
            the nearest, ties away from zero (shift >= 31); below 31, x is shifted left first.
+    FLOAT64 LiteRT's reference FULLY_CONNECTED: fl64(fl64(x + add) * (multiplier / 2^shift)) to the nearest,
+           ties away from zero; the multiplier has at most 53 bits, so that the quotient is a float64.
     """
 
     FLOOR = "floor"
     SINGLE = "single"
     DOUBLE = "double"
+    FLOAT64 = "float64"
 
 
 @dataclass(frozen=True, eq=False)

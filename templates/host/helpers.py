@@ -99,7 +99,7 @@ def _float_of_key(key):
 
 
 def _shifted(x, multiplier, add, shift, convention):
-    """x * multiplier / 2^shift: rounded down, to nearest, or twice as gemmlowp does."""
+    """x * multiplier / 2^shift: rounded down, to nearest, twice as gemmlowp does, or once in float64."""
     whole = np.floor(x)
     part = np.floor((x - whole).astype(np.float64) * multiplier).astype(np.int64)
     x = whole.astype(np.int64)
@@ -108,6 +108,11 @@ def _shifted(x, multiplier, add, shift, convention):
     if convention == "single":
         half = np.where(shift > 0, np.int64(1) << np.maximum(shift - 1, 0), 0)
         return (x * multiplier + add + half) >> shift
+    if convention == "float64":
+        product = (x + add).astype(np.float64) * np.ldexp(multiplier.astype(np.float64), -shift)
+        truncated = np.trunc(product)
+        nearest = truncated + np.sign(product) * (np.abs(product - truncated) >= 0.5)
+        return _limited(nearest, -(1 << 62), 1 << 62)
     lo, hi = -(1 << 31), (1 << 31) - 1
     product = np.clip((x + add) << np.maximum(31 - shift, 0), lo, hi) * multiplier
     total = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))

@@ -345,7 +345,7 @@ def integer_functions(rng: np.random.Generator) -> tuple[Any, list[Any], Any]:
         ops.append(Cast(str(rng.choice(["int8", "int16", "float32"]))))
     if ops and isinstance(ops[-1], Cast) and ops[-1].dtype == "float32":
         return IntegerEncoding(dtype, ints(rng, -300, 300)), ops, quantizers(rng)
-    convention = list(Convention)[int(rng.integers(3))]
+    convention = list(Convention)[int(rng.integers(len(Convention)))]
     shift = ints(rng, 28, 40) if convention is Convention.DOUBLE else ints(rng, 0, 12)
     multiplier = ints(rng, 1, 1 << 30) if convention is Convention.DOUBLE else ints(rng, -200, 200)
     quantizer = Requantize(

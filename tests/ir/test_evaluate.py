@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -168,7 +170,7 @@ def test_zero_point_and_bounds(convention: Convention) -> None:
     clamped = requantized(convention, x, m, shift, add, zero, IntType(-20, 30))
     assert (clamped == np.clip(unclamped + zero, -20, 30)).all()
     assert {-20, 30} < set(clamped.tolist())
-    if convention == Convention.DOUBLE:
+    if convention in (Convention.DOUBLE, Convention.FLOAT64):
         assert (unclamped == requantized(convention, x + add, m, shift)).all()
     else:
         assert (
@@ -189,3 +191,22 @@ def test_thresholds_that_are_reached(sets: int) -> None:
     x[0, 0, 0] = np.nan
     expected = sum((x >= threshold).astype(np.int64) for threshold in thresholds)
     assert (quantize(MultiThreshold(thresholds, 1.0, 0.0), x) == expected).all()
+
+
+def test_one_float64_product_is_rounded_away() -> None:
+    """LiteRT's reference FULLY_CONNECTED: C's round() of a float64 product, here in fractions."""
+    r = np.random.default_rng(7)
+    x = numbers(r, 4000)
+    for real in (0.3, 0.5, 0.0123, 1.7, 2.0**-20, 1 / 3):
+        fraction, exponent = math.frexp(real)
+        results = requantized(Convention.FLOAT64, x, int(fraction * (1 << 53)), 53 - exponent)
+        for value, result in zip(x.tolist(), results.tolist(), strict=True):
+            product = Fraction(float(value) * real)
+            away = math.floor(abs(product) + Fraction(1, 2))
+            assert result == (away if product >= 0 else -away)
+
+
+def test_float64_just_below_a_tie_is_rounded_down() -> None:
+    """0.5 - 2^-54: adding 0.5 to it in float64 gives 1."""
+    assert requantized(Convention.FLOAT64, [1, -1], (1 << 53) - 1, 54).tolist() == [0, 0]
+    assert requantized(Convention.FLOAT64, [1, -1], 1, 1).tolist() == [1, -1]

@@ -166,7 +166,7 @@ def operation(r: Random, kind: Any, dtype: str) -> Elementwise:
             type_ = IntType(int(limits.min), int(limits.max))
             return QuantizeLinear(constant(r, "float32"), zero, type_, code_dtype, mode)
         case "Requantize":
-            convention = list(Convention)[int(r.integers(3))]
+            convention = list(Convention)[int(r.integers(len(Convention)))]
             big = int(2 ** r.integers(1, 34))
             parts_ = r.integers(-big, big, SETS), r.integers(-big, big, SETS), r.integers(0, 45, SETS), zero
             return Requantize(convention, *parts_, IntType(int(info.min), int(info.max)), "int8")

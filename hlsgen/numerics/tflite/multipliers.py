@@ -72,6 +72,12 @@ def single_multiplier(multiplier: Multiplier) -> tuple[int, int]:
     return (0x7FFF if value >= 0x7FFF0000 else (value + (1 << 15)) >> 16), 15 - multiplier.exponent
 
 
+def float64_multiplier(real: float) -> tuple[int, int]:
+    """(multiplier, shift) with multiplier / 2^shift = real, exact: of a `Requantize` with Convention.FLOAT64."""
+    fraction, exponent = math.frexp(float(real))
+    return int(fraction * (1 << 53)), 53 - exponent
+
+
 # --------------------------------------------------------------------------- ratios of scales
 
 

@@ -12,6 +12,7 @@ from hlsgen.numerics.tflite.multipliers import (
     Runtime,
     activation_bounds,
     add_multipliers,
+    float64_multiplier,
     layer_ratio,
     mean_multiplier,
     quantized_multiplier,
@@ -40,6 +41,13 @@ def test_multipliers_at_the_ends() -> None:
 def test_int16_layers_have_multipliers_of_15_bits() -> None:
     assert single_multiplier(Multiplier((1 << 31) - 1, -3)) == (0x7FFF, 18)
     assert single_multiplier(Multiplier((1 << 30) + (1 << 15), 0)) == ((1 << 14) + 1, 15)
+
+
+def test_a_float64_is_a_multiplier_of_53_bits() -> None:
+    for real in (0.1, 1.0, 2.0**-40, 1 / 3):
+        multiplier, shift = float64_multiplier(real)
+        assert multiplier < 1 << 53
+        assert Fraction(real) == Fraction(multiplier) / 2**shift
 
 
 @pytest.mark.parametrize(
