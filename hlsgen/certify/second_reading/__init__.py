@@ -10,7 +10,6 @@ nodes follow each other.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
@@ -23,19 +22,14 @@ from hlsgen.certify.second_reading.probes import PROBES
 from hlsgen.certify.second_reading.products import PRODUCTS
 from hlsgen.certify.second_reading.protobuf import ModelFile
 from hlsgen.certify.second_reading.quantizers import ELEMENTS
+from hlsgen.certify.second_reading.result import SecondReading
 from hlsgen.certify.second_reading.rows import ROWS
 from hlsgen.certify.second_reading.softmax import SOFTMAX
 from hlsgen.certify.second_reading.steps import ImportedSteps
 from hlsgen.certify.second_reading.windows import WINDOWS
 from hlsgen.ir import Model
 
-
-@dataclass(frozen=True)
-class SecondReading:
-    """`problems`: (node, what differs). `once`: nodes that only the frontend has read."""
-
-    problems: tuple[tuple[str, str], ...]
-    once: tuple[str, ...]
+__all__ = ["SecondReading", "compare"]
 
 
 def compare(source: Path | onnx.ModelProto, model: Model) -> SecondReading:

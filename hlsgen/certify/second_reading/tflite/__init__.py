@@ -1,0 +1,66 @@
+"""Second reading of a TFLite file, with its own walk of the flatbuffer and its own arithmetic.
+
+It shares nothing with the frontend and its numerics: multipliers, bounds and tables are derived from exact fractions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from hlsgen.certify.second_reading.result import SecondReading
+from hlsgen.certify.second_reading.steps import Differences
+from hlsgen.certify.second_reading.tflite.imported import ImportedOperators
+from hlsgen.certify.second_reading.tflite.layers import check_layer
+from hlsgen.certify.second_reading.tflite.records import FileRecords, Operator
+from hlsgen.certify.second_reading.tflite.single_inputs import check_function, check_mean, check_moved, check_pool
+from hlsgen.certify.second_reading.tflite.tables import KINDS
+from hlsgen.certify.second_reading.tflite.two_inputs import check_two_inputs
+from hlsgen.ir import Model
+
+#: Operator -> its second reading.
+CHECKS: dict[str, Callable[[ImportedOperators, Operator], Differences]] = {
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED"), check_layer),
+    **dict.fromkeys(("ADD", "SUB", "MUL", "PRELU"), check_two_inputs),
+    **dict.fromkeys(KINDS, check_function),
+    **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D"), check_pool),
+    "MEAN": check_mean,
+    **dict.fromkeys(
+        ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "PAD", "CONCATENATION", "SPLIT", "SPLIT_V", "STRIDED_SLICE"),
+        check_moved,
+    ),
+}
+
+
+def compare(source: Path | bytes, model: Model) -> SecondReading:
+    """Read a TFLite file and compare the steps of `model` with it, operator by operator."""
+    data = source.read_bytes() if isinstance(source, Path) else source
+    try:
+        file = FileRecords(data)
+    except (ValueError, IndexError, KeyError, TypeError, struct.error) as error:
+        return SecondReading((("", f"the flatbuffer cannot be walked: {error}."),), ())
+    imported = ImportedOperators(file, model)
+    problems, once = list(_ends(file, model)), []
+    for operator in file.operators:
+        check = CHECKS.get(operator.kind)
+        differences = None if check is None else check(imported, operator)
+        if differences is None:
+            once.append(operator.node)
+        else:
+            problems += [(operator.node, text) for text in differences]
+    return SecondReading(tuple(problems), tuple(once))
+
+
+def _ends(file: FileRecords, model: Model) -> Iterator[tuple[str, str]]:
+    """Differences in the number of inputs and outputs, and in their types. Variables come after the file's own."""
+    inputs = [(tensor.name, tensor.dtype) for tensor in model.all_inputs]
+    outputs = [(tensor.name, tensor.dtype) for tensor in model.all_outputs]
+    for role, tensors, ports in (("input", file.inputs, inputs), ("output", file.outputs, outputs)):
+        if len(ports) < len(tensors):
+            yield role, f"{len(ports)} were imported, the file has {len(tensors)}."
+            continue
+        for number, (name, dtype) in zip(tensors, ports, strict=False):
+            tensor = file.tensors[number]
+            if dtype != tensor.type:
+                yield name, f"the {role} has the type {dtype}, in the file {tensor.type}."

@@ -1,0 +1,178 @@
+"""The imported Model's steps by operator of a TFLite file, and their results for test data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from hlsgen.certify.second_reading.tflite.records import FileRecords, Operator, Tensor
+from hlsgen.ir import (
+    Binary,
+    Concat,
+    ConvInteger,
+    MatMulInteger,
+    Model,
+    Pad,
+    Pool,
+    Reduction,
+    Repeat,
+    Reshape,
+    Slice,
+    Step,
+)
+from hlsgen.ir import Transpose as Permutation
+from hlsgen.ir.evaluate import apply, apply_binary
+from hlsgen.ir.model import InputPart, OutputParts
+from hlsgen.ir.ops import FLOATS, QUANTIZERS
+from hlsgen.numerics.fixed import Array
+
+#: Larger tensors are not tried.
+MAX_ELEMENTS = 1 << 24
+
+
+class ImportedOperators:
+    """The steps of each operator with the numbers of their results, and the value of each tensor of the file."""
+
+    def __init__(self, file: FileRecords, model: Model) -> None:
+        self.file, self.model = file, model
+        self._named: dict[str, list[tuple[int, Step]]] = {}
+        self._values: dict[int, int] = {}
+        for number, step in enumerate(model.steps, 1):
+            if isinstance(step.op, InputPart):
+                if step.op.number < len(file.inputs):
+                    self._values[file.inputs[step.op.number]] = number
+            elif not isinstance(step.op, OutputParts):
+                self._named.setdefault(step.name.partition(" (")[0], []).append((number, step))
+        if not model.inputs and file.inputs:
+            self._values[file.inputs[0]] = 0
+        for operator in file.operators:
+            steps = self.steps(operator)
+            computed = self.computed(operator)
+            if steps and len(operator.outputs) == 1:
+                self._values[operator.outputs[0]] = steps[-1][0]
+            elif len(steps) == len(operator.outputs):
+                self._values.update(zip(operator.outputs, (number for number, _ in steps), strict=True))
+            elif not steps and len(computed) == len(operator.outputs) == 1 and computed[0] in self._values:
+                self._values[operator.outputs[0]] = self._values[computed[0]]
+
+    def steps(self, operator: Operator) -> list[tuple[int, Step]]:
+        """The operator's steps with the numbers of their results."""
+        return self._named.get(operator.node.partition(" (")[0], [])
+
+    def tensor(self, number: int) -> Tensor | None:
+        return self.file.tensors[number] if number >= 0 else None
+
+    def computed(self, operator: Operator) -> list[int]:
+        """The inputs that are no constants, each once."""
+        return [n for n in dict.fromkeys(operator.inputs) if n >= 0 and self.file.tensors[n].codes is None]
+
+    def external(self, operator: Operator) -> list[int]:
+        """The values that the operator's steps read from elsewhere, each once."""
+        results = {number for number, _ in self.steps(operator)}
+        return list(dict.fromkeys(i for _, step in self.steps(operator) for i in step.inputs if i not in results))
+
+    def connected(self, operator: Operator) -> bool:
+        """True if the steps read just the values of the operator's computed inputs."""
+        values = [self._values.get(n) for n in self.computed(operator)]
+        return None not in values and set(self.external(operator)) == set(values)
+
+    def shape(self, value: int) -> tuple[int, ...]:
+        return self.model.steps[value - 1].shape if value else self.model.input_shape
+
+    def run(self, operator: Operator, arrays: Mapping[int, Array]) -> list[Array] | None:
+        """Results of all steps for codes of the computed inputs, or None for a step of an unknown kind.
+
+        arrays: by number of a tensor, of the value's shape in the Model.
+        """
+        values = {self._values[n]: array.reshape(self.shape(self._values[n])) for n, array in arrays.items()}
+        results = []
+        for number, step in self.steps(operator):
+            result = run_step(step, [values[i] for i in step.inputs])
+            if result is None:
+                return None
+            values[number] = result
+            results.append(result)
+        return results
+
+
+def run_chain(steps: Sequence[Step], x: Array) -> Array | None:
+    """The elementwise steps in order, without those that only reshape. A step of another kind gives no result."""
+    for step in steps:
+        if isinstance(step.op, Reshape):
+            continue
+        if not isinstance(step.op, FLOATS + QUANTIZERS):
+            return None
+        x = apply(step.op, x)
+    return x
+
+
+def run_step(step: Step, inputs: list[Array]) -> Array | None:
+    """The result of a step, or None for an unknown kind."""
+    x = inputs[0]
+    match step.op:
+        case Reshape():
+            return x.reshape(step.shape)
+        case Permutation(perm):
+            return np.asarray(x.transpose(perm))
+        case Slice(ranges):
+            return x[tuple(slice(*r) for r in ranges)]
+        case Repeat(rows, columns):
+            return x.repeat(rows, axis=1).repeat(columns, axis=2)
+        case Concat(axis):
+            return np.concatenate(inputs, axis)
+        case Pad((top, left, bottom, right), value):
+            return np.pad(x, [(0, 0), (top, bottom), (left, right), (0, 0)], constant_values=np.asarray(value, x.dtype))
+        case Binary(kind):
+            return apply_binary(kind, inputs[0], inputs[1])
+        case Pool(kind, window):
+            lowest = 0 if kind is Reduction.SUM else np.iinfo(np.int64).min
+            windows = taps(x.astype(np.int64), window.kernel, window.strides, window.dilations, window.pads, lowest)
+            return np.asarray(windows.sum(axis=(-2, -1)) if kind is Reduction.SUM else windows.max(axis=(-2, -1)))
+        case MatMulInteger(weight, zero_point):
+            return np.asarray((x.astype(np.int64) - zero_point) @ weight.T)
+        case ConvInteger(weight, zero_point, window, groups):
+            centred = x.astype(np.int64) - zero_point
+            windows = taps(centred, window.kernel, window.strides, window.dilations, window.pads, 0)
+            return convolved(centred, weight, windows, groups)
+        case _:
+            return apply(step.op, x) if isinstance(step.op, FLOATS + QUANTIZERS) else None
+
+
+def convolved(x: Array, weight: Array, windows: Array, groups: int) -> Array:
+    """Sums of windows (n, height, width, channels, kernel height, kernel width) times weights (o, y, x, c)."""
+    inner, outer = x.shape[-1] // groups, len(weight) // groups
+    parts = [
+        np.einsum(
+            "nhwcyx,oyxc->nhwo",
+            windows[..., g * inner : (g + 1) * inner, :, :].astype(np.float64),
+            weight[g * outer : (g + 1) * outer].astype(np.float64),
+            optimize=True,
+        )
+        for g in range(groups)
+    ]
+    return np.asarray(np.rint(np.concatenate(parts, -1)), np.int64)
+
+
+def taps(
+    x: Array,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    filler: int,
+) -> Array:
+    """All windows of an image, (n, height, width, channels, kernel height, kernel width).
+
+    pads: top, left, bottom, right.
+    """
+    top, left_pad, bottom, right = pads
+    image = np.pad(x, [(0, 0), (top, bottom), (left_pad, right), (0, 0)], constant_values=filler)
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    windows = np.lib.stride_tricks.sliding_window_view(image, reach, axis=(1, 2))
+    return np.asarray(windows[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]])
+
+
+def elements(shape: Sequence[int]) -> int:
+    return math.prod(shape)

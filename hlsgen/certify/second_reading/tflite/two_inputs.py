@@ -1,0 +1,164 @@
+"""Second reading of ADD, SUB, MUL and PRELU, for all pairs of codes or as many as the tensors' sizes allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from hlsgen.certify.second_reading.steps import Differences, differ
+from hlsgen.certify.second_reading.tflite.imported import MAX_ELEMENTS, ImportedOperators, elements
+from hlsgen.certify.second_reading.tflite.records import Operator, Tensor
+from hlsgen.certify.second_reading.tflite.rescaling import double, in_single
+from hlsgen.certify.second_reading.tflite.scales import (
+    DOUBLE,
+    LIMITS,
+    SINGLE,
+    activation_range,
+    exact,
+    multiplier,
+    product_quotient,
+    quotient,
+    rounded,
+    single_factor,
+)
+from hlsgen.ir.ops import Convention, Requantize
+from hlsgen.numerics.fixed import Array
+
+#: Codes of both inputs without their zero points -> codes of the result.
+Function = Callable[[Array, Array], Array]
+#: The function with its multipliers (m, e), where it has any.
+Meaning = tuple[Function, list[tuple[int, int]]]
+#: Pairs of codes that are tried, and the most frames that hold them.
+_PAIRS, _FRAMES = 1 << 16, 512
+
+
+def check_two_inputs(imported: ImportedOperators, operator: Operator) -> Differences:
+    """Compare the results, and all multipliers of DOUBLE."""
+    if len(operator.inputs) != 2 or len(set(operator.inputs)) != 2 or not imported.connected(operator):
+        return None
+    a, b = (imported.file.tensors[n] for n in operator.inputs)
+    y = imported.file.tensors[operator.outputs[0]]
+    if any(t.type not in LIMITS or len(t.scale) != 1 for t in (a, b, y)):
+        return None
+    meaning = _FUNCTIONS[operator.kind](operator, a, b, y, imported.model.runtime)
+    if meaning is None:
+        return None
+    function, parts = meaning
+    differences: list[str] = []
+    for codes in _frames(a, b):
+        arrays = {n: codes[position] for position, n in enumerate(operator.inputs) if n in imported.computed(operator)}
+        results = imported.run(operator, arrays)
+        if not results:
+            return None
+        centred = (x.astype(np.int64) - t.one_zero for x, t in zip(codes, (a, b), strict=True))
+        expected = np.broadcast_to(function(*centred), y.shape)
+        differences += differ("code", results[-1].reshape(y.shape), expected)
+        if differences:
+            break
+    return [*differences, *_compare_parts(imported, operator, parts)]
+
+
+def _frames(a: Tensor, b: Tensor) -> Iterator[tuple[Array, Array]]:
+    """Codes of both tensors; constants are the file's own."""
+    rng = np.random.default_rng(0)
+    size = max(elements(a.shape), elements(b.shape))
+    pairs = _PAIRS if a.codes is None and b.codes is None else 1 << 12
+    count = max(min(-(-pairs // size), _FRAMES, MAX_ELEMENTS // size), 2)
+    starts = rng.permutation(count * size)
+    for frame in range(count):
+        yield tuple(_codes(t, frame * size, starts if n else None, frame) for n, t in enumerate((a, b)))  # type: ignore[misc]
+
+
+def _codes(t: Tensor, start: int, order: Array | None, frame: int) -> Array:
+    """Codes that pass through all of the type, in order or mixed."""
+    if t.codes is not None:
+        return t.codes
+    size = elements(t.shape)
+    low, high = LIMITS[t.type]
+    numbers = np.arange(start, start + size)
+    if order is not None:
+        numbers = order[(numbers + frame) % len(order)]
+    step = 1 if high - low < 256 else 12289
+    return (low + numbers * step % (high - low + 1)).astype(t.type).reshape(t.shape)
+
+
+def _compare_parts(imported: ImportedOperators, operator: Operator, parts: list[tuple[int, int]]) -> Iterator[str]:
+    """Differences of multipliers: each one of a Requantize step must be one of the operator's own."""
+    for _, step in imported.steps(operator):
+        if isinstance(step.op, Requantize) and step.op.convention is Convention.DOUBLE and parts:
+            multipliers = {(int(m), 31 - int(s)) for m, s in np.broadcast(step.op.multiplier, step.op.shift)}
+            unknown = multipliers - set(parts)
+            if unknown:
+                yield f"the multiplier {unknown.pop()} was imported, the file has {parts}."
+
+
+def _sum(sign: int) -> Callable[..., Meaning | None]:
+    def make(operator: Operator, a: Tensor, b: Tensor, y: Tensor, runtime: str) -> Meaning | None:
+        first, second, result = (exact(t.one_scale) for t in (a, b, y))
+        zero, activation = y.one_zero, operator.options["activation"]
+        low, high = activation_range(activation, y.type, y.one_scale, zero, runtime == "litert" and y.type != "int16")
+        if runtime == "litert" and y.type != "int16":
+            ratios = rounded(first / result, SINGLE), rounded(second / result, SINGLE)
+            if not all(Fraction(1, 1024) <= ratio < 256 for ratio in ratios):
+                return None
+            shift = 20 - math.floor(math.log2(max(ratios)))
+            factors = [round(ratio * Fraction(2) ** shift) for ratio in ratios]
+
+            def affine(x: Array, z: Array) -> Array:
+                total = factors[0] * x + sign * factors[1] * z
+                return np.asarray(np.clip(np.floor_divide(2 * total + (1 << shift), 2 << shift) + zero, low, high))
+
+            return affine, []
+        if y.type == "int16" and runtime != "tflm" and operator.options["powers"]:
+            return None
+        bits = 15 if y.type == "int16" else 20
+        largest = 2 * max(first, second)
+        parts = [multiplier(rounded(s / largest, DOUBLE)) for s in (first, second)]
+        parts.append(multiplier(rounded(largest / (2**bits * result), DOUBLE)))
+
+        def function(x: Array, z: Array) -> Array:
+            total = double(x << bits, *parts[0]) + sign * double(z << bits, *parts[1])
+            return np.asarray(np.clip(double(total, *parts[2]) + zero, low, high))
+
+        return function, parts
+
+    return make
+
+
+def _product(operator: Operator, a: Tensor, b: Tensor, y: Tensor, runtime: str) -> Meaning | None:
+    first, second, result = (exact(t.one_scale) for t in (a, b, y))
+    zero, xnnpack = y.one_zero, runtime == "litert" and y.type != "int16"
+    low, high = activation_range(operator.options["activation"], y.type, y.one_scale, zero, xnnpack)
+    if xnnpack:
+        factor = single_factor(first, second, result)
+        if not Fraction(1, 1 << 16) <= factor < 256:
+            return None
+        smallest, largest = LIMITS[y.type]
+        return (lambda x, z: np.clip(in_single(x * z, [factor], smallest, largest, zero), low, high)), []
+    part = multiplier(product_quotient(runtime, first, second, result))
+    return (lambda x, z: np.clip(double(x * z, *part) + zero, low, high)), [part]
+
+
+def _prelu(operator: Operator, a: Tensor, b: Tensor, y: Tensor, runtime: str) -> Meaning | None:
+    if b.codes is None:
+        return None
+    data, slope, result = (exact(t.one_scale) for t in (a, b, y))
+    parts = [multiplier(quotient(runtime, data, result)), multiplier(product_quotient(runtime, data, slope, result))]
+    low, high = LIMITS[y.type]
+
+    def function(x: Array, z: Array) -> Array:
+        values = np.where(x >= 0, double(x, *parts[0]), double(x * z, *parts[1]))
+        return np.asarray(np.clip(values + y.one_zero, low, high))
+
+    return function, []
+
+
+_FUNCTIONS: dict[str, Callable[..., Meaning | None]] = {
+    "ADD": _sum(1),
+    "SUB": _sum(-1),
+    "MUL": _product,
+    "PRELU": _prelu,
+}
