@@ -1,4 +1,4 @@
-"""Second reading of a model file, straight from the protobuf, and comparison with the imported Model.
+"""Second reading of a model file, straight from its bytes, and comparison with the imported Model.
 
 It shares nothing with the frontend. An undetected misreading would have to happen twice, in the same way. This holds
 for quantizers, weights, biases, scales, zero points, bit widths, roundings, borders and windows of known nodes.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import onnx
 
+from hlsgen.certify.second_reading import tflite
 from hlsgen.certify.second_reading.attention import ATTENTION
 from hlsgen.certify.second_reading.deeploy import DEEPLOY
 from hlsgen.certify.second_reading.formulas import FORMULAS
@@ -34,6 +35,8 @@ __all__ = ["SecondReading", "compare"]
 
 def compare(source: Path | onnx.ModelProto, model: Model) -> SecondReading:
     """Read a file, or a model in memory, and compare the steps of `model` with it, node by node."""
+    if isinstance(source, Path) and tflite.is_tflite(source):
+        return tflite.compare(source.read_bytes(), model)
     file = ModelFile(source)
     imported = ImportedSteps(file, model)
     problems, once = list(_ends(file, model)), []

@@ -33,9 +33,14 @@ CHECKS: dict[str, Callable[[ImportedOperators, Operator], Differences]] = {
 }
 
 
-def compare(source: Path | bytes, model: Model) -> SecondReading:
+def is_tflite(path: Path) -> bool:
+    """True if the file names itself a TFLite file, by TFL3 at byte 4."""
+    with path.open("rb") as stream:
+        return stream.read(8)[4:] == b"TFL3"
+
+
+def compare(data: bytes, model: Model) -> SecondReading:
     """Read a TFLite file and compare the steps of `model` with it, operator by operator."""
-    data = source.read_bytes() if isinstance(source, Path) else source
     try:
         file = FileRecords(data)
     except (ValueError, IndexError, KeyError, TypeError, struct.error) as error:

@@ -25,7 +25,7 @@ from hlsgen.certify.second_reading.tflite.scales import (
     single_factor,
 )
 from hlsgen.ir import ConvInteger, MatMulInteger, Step
-from hlsgen.ir.ops import Convention, Requantize
+from hlsgen.ir.ops import Convention, Mul, QuantizeLinear, Requantize
 from hlsgen.numerics.fixed import Array
 
 #: Steps between codes that are tried for each channel; more only for int16.
@@ -228,17 +228,23 @@ def _tried(rescaling: Rescaling, terms: Array, smallest: Array, largest: Array) 
 
 
 def _compare_parts(tail: list[Step], rescaling: Rescaling) -> Iterator[str]:
-    """Differences of a Requantize step's multipliers, shifts and range."""
-    for step in tail:
-        if not isinstance(step.op, Requantize):
-            continue
-        yield from differ("range of codes", (step.op.type.lo, step.op.type.hi), rescaling.ends)
-        if not rescaling.parts:
-            continue
-        values, exponents = (np.array(column, np.int64) for column in zip(*rescaling.parts, strict=True))
-        if rescaling.is_int16 and step.op.convention is Convention.SINGLE:
-            values, shifts = np.where(values >= 0x7FFF0000, 0x7FFF, (values + (1 << 15)) >> 16), 15 - exponents
-        else:
-            shifts = 31 - exponents
-        yield from differ("multiplier", step.op.multiplier, values)
-        yield from differ("shift", step.op.shift, shifts)
+    """Differences of range, zero point, multipliers and shifts, which not every sum shows."""
+    ratios = [float(ratio) for ratio in rescaling.ratios]
+    for op in (step.op for step in tail):
+        if isinstance(op, Requantize | QuantizeLinear):
+            yield from differ("range of codes", (op.type.lo, op.type.hi), rescaling.ends)
+            yield from differ("zero point", op.zero_point, rescaling.zero)
+        if isinstance(op, Mul):
+            yield from differ("factor", op.value, np.array(ratios, np.float32))
+        elif isinstance(op, QuantizeLinear):
+            yield from differ("scale", op.scale, 1)
+        elif isinstance(op, Requantize):
+            yield from differ("addend", op.add, 0)
+            if op.convention is Convention.FLOAT64:
+                yield from differ("factor", op.multiplier * 2.0 ** -op.shift.astype(np.float64), ratios)
+            elif rescaling.parts:
+                values, exponents = (np.array(column, np.int64) for column in zip(*rescaling.parts, strict=True))
+                if op.convention is Convention.SINGLE:
+                    values = np.where(values >= 0x7FFF0000, 0x7FFF, (values + (1 << 15)) >> 16)
+                yield from differ("multiplier", op.multiplier, values)
+                yield from differ("shift", op.shift, (15 if op.convention is Convention.SINGLE else 31) - exponents)

@@ -112,6 +112,7 @@ def check_mean(imported: ImportedOperators, operator: Operator) -> Differences:
     differences = []
     for _, step in imported.steps(operator):
         if isinstance(step.op, Requantize) and step.op.convention is Convention.DOUBLE and part is not None:
+            differences += differ("range of codes", (step.op.type.lo, step.op.type.hi), (low, high))
             differences += differ("multiplier", step.op.multiplier, part[0])
             differences += differ("shift", step.op.shift, 31 - part[1])
     return differences

@@ -29,8 +29,8 @@ from hlsgen.numerics.fixed import Array
 
 #: Codes of both inputs without their zero points -> codes of the result.
 Function = Callable[[Array, Array], Array]
-#: The function with its multipliers (m, e), where it has any.
-Meaning = tuple[Function, list[tuple[int, int]]]
+#: The function, its multipliers (m, e), where it has any, and the first and last code.
+Meaning = tuple[Function, list[tuple[int, int]], tuple[int, int]]
 #: Pairs of codes that are tried, and the most frames that hold them.
 _PAIRS, _FRAMES = 1 << 16, 512
 
@@ -46,7 +46,7 @@ def check_two_inputs(imported: ImportedOperators, operator: Operator) -> Differe
     meaning = _FUNCTIONS[operator.kind](operator, a, b, y, imported.model.runtime)
     if meaning is None:
         return None
-    function, parts = meaning
+    function, parts, ends = meaning
     differences: list[str] = []
     for codes in _frames(a, b):
         arrays = {n: codes[position] for position, n in enumerate(operator.inputs) if n in imported.computed(operator)}
@@ -58,7 +58,7 @@ def check_two_inputs(imported: ImportedOperators, operator: Operator) -> Differe
         differences += differ("code", results[-1].reshape(y.shape), expected)
         if differences:
             break
-    return [*differences, *_compare_parts(imported, operator, parts)]
+    return [*differences, *_compare_parts(imported, operator, parts), *_compare_ends(imported, operator, y, ends)]
 
 
 def _frames(a: Tensor, b: Tensor) -> Iterator[tuple[Array, Array]]:
@@ -95,6 +95,14 @@ def _compare_parts(imported: ImportedOperators, operator: Operator, parts: list[
                 yield f"the multiplier {unknown.pop()} was imported, the file has {parts}."
 
 
+def _compare_ends(imported: ImportedOperators, operator: Operator, y: Tensor, ends: tuple[int, int]) -> Iterator[str]:
+    """Differences of the last step's range and zero point, if it is a Requantize."""
+    op = imported.steps(operator)[-1][1].op
+    if isinstance(op, Requantize):
+        yield from differ("range of codes", (op.type.lo, op.type.hi), ends)
+        yield from differ("zero point", op.zero_point, y.one_zero)
+
+
 def _sum(sign: int) -> Callable[..., Meaning | None]:
     def make(operator: Operator, a: Tensor, b: Tensor, y: Tensor, runtime: str) -> Meaning | None:
         first, second, result = (exact(t.one_scale) for t in (a, b, y))
@@ -111,7 +119,7 @@ def _sum(sign: int) -> Callable[..., Meaning | None]:
                 total = factors[0] * x + sign * factors[1] * z
                 return np.asarray(np.clip(np.floor_divide(2 * total + (1 << shift), 2 << shift) + zero, low, high))
 
-            return affine, []
+            return affine, [], (low, high)
         if y.type == "int16" and runtime != "tflm" and operator.options["powers"]:
             return None
         bits = 15 if y.type == "int16" else 20
@@ -123,7 +131,7 @@ def _sum(sign: int) -> Callable[..., Meaning | None]:
             total = double(x << bits, *parts[0]) + sign * double(z << bits, *parts[1])
             return np.asarray(np.clip(double(total, *parts[2]) + zero, low, high))
 
-        return function, parts
+        return function, parts, (low, high)
 
     return make
 
@@ -137,9 +145,9 @@ def _product(operator: Operator, a: Tensor, b: Tensor, y: Tensor, runtime: str) 
         if not Fraction(1, 1 << 16) <= factor < 256:
             return None
         smallest, largest = LIMITS[y.type]
-        return (lambda x, z: np.clip(in_single(x * z, [factor], smallest, largest, zero), low, high)), []
+        return (lambda x, z: np.clip(in_single(x * z, [factor], smallest, largest, zero), low, high)), [], (low, high)
     part = multiplier(product_quotient(runtime, first, second, result))
-    return (lambda x, z: np.clip(double(x * z, *part) + zero, low, high)), [part]
+    return (lambda x, z: np.clip(double(x * z, *part) + zero, low, high)), [part], (low, high)
 
 
 def _prelu(operator: Operator, a: Tensor, b: Tensor, y: Tensor, runtime: str) -> Meaning | None:
@@ -153,7 +161,7 @@ def _prelu(operator: Operator, a: Tensor, b: Tensor, y: Tensor, runtime: str) ->
         values = np.where(x >= 0, double(x, *parts[0]), double(x * z, *parts[1]))
         return np.asarray(np.clip(values + y.one_zero, low, high))
 
-    return function, []
+    return function, [], (low, high)
 
 
 _FUNCTIONS: dict[str, Callable[..., Meaning | None]] = {
