@@ -53,7 +53,9 @@ def _dtype_after(op: Op, dtype: str) -> str:
     if isinstance(op, Float):
         return str(apply(op, np.zeros(1, dtype)).dtype)
     match op:
-        case MatMulInteger() | ConvInteger() | BatchMatMulInteger():
+        case MatMulInteger() | ConvInteger():
+            return op.dtype
+        case BatchMatMulInteger():
             return "int32"
         case Pack():
             return "uint16"

@@ -11,7 +11,7 @@ The contract (docs/numeric-contract.md), and its implementation here:
   (`Exact`: integers times one fraction). Steps that only move elements move both.
 - A linear step (MatMul, Conv, the sum of a Pool) adds these exact numbers up, BatchMatMul products of two of them.
   Its value is the sum, rounded once to float32. MatMulInteger, ConvInteger and BatchMatMulInteger add integers up,
-  and wrap as int32.
+  and wrap in the step's dtype.
 - Float operations may come between a quantizer and a linear step. Then every value must be fl(k * scale) for
   integers k and one scale, and k * scale is the exact number. Among several such scales the first counts: the scale of
   the codes, the largest power of two, the smallest number.
@@ -158,10 +158,11 @@ def _step(model: Model, number: int, step: Step, inputs: list[Tensor]) -> Tensor
         case Conv(weight, scale, window, groups):
             exact = _exact_numbers(model, step.inputs[0], first)
             return _round_sums(convolved(exact.integers, weight, window, groups), exact, scale, number)
-        case MatMulInteger(weight, zero_point):
-            return _int32(products(to_int64(first.value) - zero_point, weight), number)
-        case ConvInteger(weight, zero_point, window, groups):
-            return _int32(convolved(to_int64(first.value) - zero_point, weight, window, groups), number)
+        case MatMulInteger(weight, zero_point, dtype):
+            return _integer_sums(products(to_int64(first.value) - zero_point, weight), dtype, number)
+        case ConvInteger(weight, zero_point, window, groups, dtype):
+            total = convolved(to_int64(first.value) - zero_point, weight, window, groups)
+            return _integer_sums(total, dtype, number)
         case BatchMatMul():
             first_operand, second_operand = (
                 _exact_numbers(model, i, t) for i, t in zip(step.inputs, inputs, strict=True)
@@ -176,7 +177,7 @@ def _step(model: Model, number: int, step: Step, inputs: list[Tensor]) -> Tensor
             left_codes, right_codes = (
                 to_int64(t.value) - zero_point for t, zero_point in zip(inputs, zero_points, strict=True)
             )
-            return _int32(matrix_product(left_codes, right_codes), number)
+            return _integer_sums(matrix_product(left_codes, right_codes), "int32", number)
         case Pool(Reduction.SUM, window) if first.value.dtype.kind in "iu":
             sums = windows(to_int64(first.value), window, 0).sum(axis=(-1, -2))
             return replace(tensor_of_numbers(sums.astype(first.value.dtype)), origin=number)
@@ -350,11 +351,11 @@ def _round_sums(total: Array, exact: Exact, scale: Array, number: int) -> Tensor
 # --------------------------------------------------------------------------- linear steps
 
 
-def _int32(total: Array, number: int) -> Tensor:
-    """Sums that wrap as int32."""
+def _integer_sums(total: Array, dtype: str, number: int) -> Tensor:
+    """Sums that wrap as int32 or int64."""
     if total.dtype == object:
-        total = (total % (1 << 32)).astype(np.int64)
-    return replace(tensor_of_numbers(total.astype(np.int32)), origin=number)
+        total = (total % (1 << 64)).astype(np.uint64)
+    return replace(tensor_of_numbers(total.astype(dtype)), origin=number)
 
 
 def _dequantize(op: Dequantize, first: Tensor) -> Tensor:

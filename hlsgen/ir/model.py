@@ -50,13 +50,14 @@ class MatMul:
 
 @dataclass(frozen=True, eq=False)
 class MatMulInteger:
-    """(x - zero_point) @ weight.T in int32, over the last axis.
+    """(x - zero_point) @ weight.T in `dtype`, int32 or int64, over the last axis.
 
     weight int64 (rows, columns), its zero point already subtracted; zero_point int64 (columns,).
     """
 
     weight: Array
     zero_point: Array
+    dtype: str = "int32"
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Conv:
 
 @dataclass(frozen=True, eq=False)
 class ConvInteger:
-    """Convolution of (x - zero_point) in int32; padding is with the zero point.
+    """Convolution of (x - zero_point) in `dtype`, int32 or int64; padding is with the zero point.
 
     weight as in Conv, its zero point already subtracted; zero_point int64 (channels,).
     """
@@ -96,6 +97,7 @@ class ConvInteger:
     zero_point: Array
     window: Window
     groups: int
+    dtype: str = "int32"
 
 
 @dataclass(frozen=True)

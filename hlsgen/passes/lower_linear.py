@@ -48,7 +48,8 @@ def linear_integer(
 ) -> PendingValue:
     """Add a layer of integer weights; its input is codes of integers."""
     zero_point = op.zero_point - integer_offset(name, tensor.value)
-    return _add_linear(builder, name, integer_sums(name, tensor.value, op.weight, zero_point[None]), tensor, shape)
+    sums = integer_sums(name, tensor.value, op.weight, zero_point[None], op.dtype)
+    return _add_linear(builder, name, sums, tensor, shape)
 
 
 def _add_linear(builder: GraphBuilder, name: str, sums: Sums, tensor: PendingValue, shape: Shape) -> PendingValue:
@@ -114,8 +115,8 @@ def _common_unit(name: str, scale: Array) -> tuple[Array, float]:
     return ratio.astype(np.float64), float(np.ldexp(float(factor), least_exponent - 24))
 
 
-def integer_sums(name: str, value: Value, weight: Array, zero_point: Array) -> Sums:
-    """Sums in int32 of weights times codes - zero_point; the zero points contribute a constant to each row.
+def integer_sums(name: str, value: Value, weight: Array, zero_point: Array, dtype: str) -> Sums:
+    """Sums in `dtype` of weights times codes - zero_point; the zero points contribute a constant to each row.
 
     `zero_point` int64 (rows or 1, columns or 1). Raises HG033.
     """
@@ -124,7 +125,7 @@ def integer_sums(name: str, value: Value, weight: Array, zero_point: Array) -> S
     if bits > MAX_ACCUMULATOR_BITS:
         raise too_wide(name, bits)
     offset = -(weight * zero_point).sum(axis=1)
-    return Sums(weight, False, IntegerEncoding("int32", offset), lo, hi)
+    return Sums(weight, False, IntegerEncoding(dtype, offset), lo, hi)
 
 
 def _interval(weight: Array, source: IntType) -> tuple[Array, Array]:

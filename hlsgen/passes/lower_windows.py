@@ -63,7 +63,8 @@ def convolution(
     else:
         zero_point = np.broadcast_to(op.zero_point - integer_offset(name, tensor.value), op.zero_point.shape)
         pad = _padding_code(name, tensor.value, zero_point.astype(np.float64)) if any(window.pads) else 0
-        sums = integer_sums(name, tensor.value, weight.reshape(rows, columns), _by_row(zero_point, rows, *repeats))
+        zero_points = _by_row(zero_point, rows, *repeats)
+        sums = integer_sums(name, tensor.value, weight.reshape(rows, columns), zero_points, op.dtype)
     result = Value(shape, sums.type, _channel_encoding(sums))
     if window.taps == 1 and op.groups == 1 and window.strides == (1, 1) and not any(window.pads):
         return builder.add(

@@ -30,6 +30,7 @@ from hlsgen.rescale.realize import (
     pair,
     rank,
     scale,
+    scale_formula,
     shared,
     shift,
     thresholds,
@@ -231,8 +232,12 @@ class _Task:
 
     @staticmethod
     def of(f: StepFunction, table: Array, preference: Preference) -> _Task:
-        """The task of f, with up to 65535 steps a set for memories, fewer with many sets (MAX_WIDE)."""
-        steps = trace(f, MAX_STEPS, min((1 << 16) - 1, MAX_WIDE // f.sets))
+        """The task of f, with up to 65535 steps a set for memories, fewer with many sets (MAX_WIDE).
+
+        A function with a formula of its own (`scale_formula`) needs no such memories.
+        """
+        most_steps = 0 if scale_formula.applies(f) else min((1 << 16) - 1, MAX_WIDE // f.sets)
+        steps = trace(f, MAX_STEPS, most_steps)
         if isinstance(steps, ThresholdTable) and steps.steps > MAX_STEPS:
             reason = f"it has {steps.steps} steps; at most {MAX_STEPS}"
             return _Task(f, reason, steps, f.input_type, f.output_type, table, preference)
@@ -293,9 +298,10 @@ class _Task:
         if f is None:
             return candidates
         listed_steps = self.wide_steps or self.listed
+        scaled_by_formula = "scale", partial(scale_formula.find_without_steps, f, str(self.steps), dsp)
         candidates = [
             ("shift", partial(shift.find, f)),
-            candidates[0],
+            scaled_by_formula if isinstance(self.steps, str) else candidates[0],
             ("float-scale", partial(float_scale_match.find, f, listed_steps, dsp=dsp)),
             *candidates[1:],
         ]

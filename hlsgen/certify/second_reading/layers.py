@@ -222,6 +222,7 @@ def _integer_sums(
     codes = weight.array.astype(np.int64)
     op = steps[0].op
     assert isinstance(op, _INTEGER)
+    differences += [] if op.dtype == "int32" else ["the sums are of int64."]
     differences += differ("weight", op.weight, codes - point.reshape(-1, *[1] * (codes.ndim - 1)))
     return steps[0], [*differences, *differ("zero point of the data", op.zero_point, data[0])]
 

@@ -241,8 +241,8 @@ def _verify_sums(place: Place, layer: Linear | Convolution, weight_shape: Shape,
     place.require(np.array_equal(layer.lo, lo), "lo", layer.lo, lo)
     place.require(np.array_equal(layer.hi, hi), "hi", layer.hi, hi)
     verify_type(place, result.type, IntType(int(lo.min()), int(hi.max())))
-    legal = isinstance(result.encoding, Accumulator) or dtype_of(result.encoding) == "int32"
-    place.require(legal, "result.encoding", result.encoding, "an Accumulator, or int32")
+    legal = isinstance(result.encoding, Accumulator) or dtype_of(result.encoding) in ("int32", "int64")
+    place.require(legal, "result.encoding", result.encoding, "an Accumulator, int32 or int64")
 
 
 def _verify_product(place: Place, layer: MatrixProduct) -> None:

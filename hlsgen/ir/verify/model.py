@@ -153,7 +153,7 @@ def _infer_result(place: Place, step: Step, inputs: list[Tensor]) -> tuple[Shape
         case MatMul():
             return _matmul(place, op.weight, op.scale, shape), _real(place, dtype)
         case MatMulInteger():
-            return _matmul(place, op.weight, op.zero_point, shape, integer=True), _integer(place, dtype)
+            return _matmul(place, op.weight, op.zero_point, shape, integer=True), _integer(place, dtype, op.dtype)
         case BatchMatMul():
             return _product(place, inputs), _real(place, _one_dtype(place, inputs))
         case BatchMatMulInteger():
@@ -163,7 +163,7 @@ def _infer_result(place: Place, step: Step, inputs: list[Tensor]) -> tuple[Shape
         case Conv():
             return _conv(place, op, op.scale, shape), _real(place, dtype)
         case ConvInteger():
-            return _conv(place, op, op.zero_point, shape), _integer(place, dtype)
+            return _conv(place, op, op.zero_point, shape), _integer(place, dtype, op.dtype)
         case Pool(kind, window):
             pooled_shape = windowed(place, window, shape, shape[-1])
             if pooled_shape is not None:
@@ -287,9 +287,10 @@ def _real(place: Place, dtype: str | None) -> str:
     return "float32"
 
 
-def _integer(place: Place, dtype: str | None) -> str:
+def _integer(place: Place, dtype: str | None, sums: str = "int32") -> str:
     place.require(dtype is None or np.dtype(dtype).kind in "iu", "dtype of the input", dtype, "an integer dtype")
-    return "int32"
+    place.require(sums in ("int32", "int64"), "dtype", sums, "int32 or int64")
+    return sums
 
 
 def _one_shape(place: Place, inputs: list[Tensor]) -> Shape | None:

@@ -1,0 +1,140 @@
+"""Realization `scale` from a `Requantize` itself: its multiplier, addend and shift, without its steps.
+
+It serves functions with too many steps to list, such as those with int16 codes. The proof is algebra on integers:
+
+- floor((floor(a / 2^n) + c) / 2^k) = floor((a + c * 2^n) / 2^(n + k)) for an integer c. The zero point joins the
+  addend so, and the two roundings of Convention.DOUBLE become one.
+- Convention.DOUBLE rounds ties away from zero in its second rounding: 1 less is added if the first result is negative.
+  This holds for inputs below a centre, so it is a second addend.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from hlsgen.ir import IntegerEncoding
+from hlsgen.ir.ops import Add, Convention, Requantize
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import Array
+from hlsgen.rescale.realize.multiplier_cost import low_zeros
+from hlsgen.rescale.realize.scale import Scale
+from hlsgen.rescale.realize.scale_fit import MAX_PRODUCT, MAX_SHIFT
+
+#: Inputs of each set on which the result is compared with the function once more.
+_SAMPLES = 255
+
+
+def find(f: StepFunction) -> Scale | str:
+    """A scale equal to f, or the reason, as text, why its operations do not give one."""
+    added = _added(f)
+    if isinstance(added, str):
+        return added
+    quantizer = f.quantizer
+    assert isinstance(quantizer, Requantize)
+    match quantizer.convention:
+        case Convention.FLOOR | Convention.SINGLE:
+            parts = _rounded_once(quantizer, added)
+        case Convention.DOUBLE:
+            parts = _rounded_twice(f, quantizer, added)
+        case Convention.FLOAT64:
+            return "it rounds in float64"
+    return parts if isinstance(parts, str) else _scale(f, *parts)
+
+
+def find_without_steps(f: StepFunction, why_no_steps: str, dsp: bool) -> Scale | str:
+    """The scale of `find`, from DSP blocks if `dsp`; else both reasons."""
+    scale = find(f)
+    return f"{why_no_steps}; {scale}" if isinstance(scale, str) else replace(scale, dsp=dsp)
+
+
+def applies(f: StepFunction) -> bool:
+    """True if `find` gives a scale."""
+    return isinstance(find(f), Scale)
+
+
+def _added(f: StepFunction) -> Array | str:
+    """The integer that is added to the input of each set before it is rescaled, object (sets,); else the reason."""
+    if not isinstance(f.source, IntegerEncoding) or not isinstance(f.quantizer, Requantize):
+        return "it is not an integer rescaling"
+    added = np.zeros(f.sets, object)
+    terms = [(f.source.offset, f.source.dtype)]
+    for op in f.ops:
+        if not isinstance(op, Add) or op.value.dtype.kind not in "iu":
+            return "it has other operations before the rescaling"
+        terms.append((op.value, str(op.value.dtype)))
+    for term, dtype in terms:
+        added = added + term.astype(object)
+        info = np.iinfo(dtype)
+        if int((f.lo + added).min()) < info.min or int((f.hi + added).max()) > info.max:
+            return f"a sum exceeds {dtype}"
+    return added
+
+
+#: Multiplier, addend, shift, centre or None, and the addend below it; object (sets,).
+_Parts = tuple[Array, Array, Array, "Array | None", Array]
+
+
+def _rounded_once(quantizer: Requantize, added: Array) -> _Parts | str:
+    """(x * multiplier + addend) >> shift."""
+    multiplier, add, shift, zero = _integers(quantizer)
+    if (shift < 0).any():
+        return "a shift is negative"
+    half = np.array([1 << int(s) >> 1 for s in shift], object)
+    addend = added * multiplier + add + (half if quantizer.convention is Convention.SINGLE else 0) + (zero << shift)
+    return multiplier, addend, shift, None, addend
+
+
+def _rounded_twice(f: StepFunction, quantizer: Requantize, added: Array) -> _Parts | str:
+    """gemmlowp's two roundings in one, with the addend below the centre, where the first result is negative."""
+    multiplier, add, shift, zero = _integers(quantizer)
+    if (multiplier <= 0).any() or (multiplier >= 1 << 31).any() or (shift < 0).any():
+        return "a multiplier is not of 31 bits, or a shift is negative"
+    left_shift, right_shift = np.maximum(31 - shift, 0), np.maximum(shift - 31, 0)
+    added = added + add
+    ends = (f.lo + added) << left_shift, (f.hi + added) << left_shift
+    if int(ends[0].min()) < -(1 << 31) or int(ends[1].max()) >= 1 << 31:
+        return "the shift to the left exceeds 32 bits"
+    shifted = multiplier << left_shift
+    half = np.array([1 << int(n) >> 1 for n in right_shift], object)
+    addend = added * shifted + (1 << 30) + (half << 31) + (zero << (right_shift + 31))
+    twice = (right_shift > 0).astype(np.int64).astype(object)
+    centre = -((1 << 30) // shifted) - added
+    return shifted, addend, right_shift + 31, centre if twice.any() else None, addend - (twice << 31)
+
+
+def _integers(quantizer: Requantize) -> tuple[Array, Array, Array, Array]:
+    """Multiplier, addend, shift and zero point as Python integers, object (sets,)."""
+    parts = np.broadcast_arrays(quantizer.multiplier, quantizer.add, quantizer.shift, quantizer.zero_point)
+    multiplier, add, shift, zero = (part.astype(object) for part in parts)
+    return multiplier, add, shift, zero
+
+
+def _scale(
+    f: StepFunction, multiplier: Array, addend: Array, shift: Array, centre: Array | None, below: Array
+) -> Scale | str:
+    """The scale with one shift for all sets, without low bits that no product has."""
+    to_common = shift.max() - shift
+    multiplier, addend, below = (np.broadcast_to(a << to_common, (f.sets,)) for a in (multiplier, addend, below))
+    reach = np.maximum(np.abs(f.lo.astype(object)), np.abs(f.hi.astype(object))) * np.abs(multiplier)
+    total = reach + np.maximum(np.abs(addend), np.abs(below))
+    if int(total.max()) >= 1 << (MAX_PRODUCT + 2):
+        return f"a product of more than {MAX_PRODUCT + 2} bits"
+    zeros = min(low_zeros(multiplier.astype(np.int64)), int(shift.max()))
+    common_shift = int(shift.max()) - zeros
+    if common_shift > MAX_SHIFT:
+        return f"a shift of more than {MAX_SHIFT} bits"
+    ends = np.stack([f.evaluate(f.lo), f.evaluate(f.hi)])
+    scale = Scale(
+        (multiplier >> zeros).astype(np.int64),
+        (addend >> zeros).astype(np.int64),
+        common_shift,
+        int(ends.min()),
+        int(ends.max()),
+        centre=None if centre is None else np.clip(centre.astype(np.int64), f.lo, f.hi + 1),
+        below=None if centre is None else (below >> zeros).astype(np.int64),
+    )
+    samples = f.lo + np.arange(_SAMPLES + 1)[:, None] * (f.hi - f.lo) // _SAMPLES
+    assert (scale.apply(samples) == f.evaluate(samples)).all(), f"{f.name}: the formula of the scale is wrong"
+    return scale

@@ -1,0 +1,93 @@
+"""Scales from a rescaling's own parameters, against the operations on every input or at all corners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hlsgen.ir import IntegerEncoding
+from hlsgen.ir.ops import Add, Convention, Float, Requantize
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import IntType
+from hlsgen.rescale.realize import scale_formula
+from hlsgen.rescale.realize.scale import Scale
+
+INT16 = IntType(-32768, 32767)
+
+
+def function(
+    convention: Convention,
+    multiplier: Any,
+    shift: Any,
+    reach: int,
+    *ops: Float,
+    add: Any = 0,
+    zero: Any = 0,
+    offset: Any = 0,
+    dtype: str = "int64",
+) -> StepFunction:
+    sets = len(multiplier)
+    parts = [np.broadcast_to(np.asarray(v, np.int64), (sets,)) for v in (multiplier, add, shift, zero, offset)]
+    quantizer = Requantize(convention, *parts[:4], INT16, "int16")
+    source = IntegerEncoding(dtype, parts[4])
+    ends = np.full(sets, reach)
+    type_ = IntType(-reach, reach)
+    return StepFunction("f", source, ops, quantizer, np.arange(sets), -ends, ends, type_, INT16)
+
+
+def equal(f: StepFunction) -> bool:
+    """The scale and f on every input of a short interval, on 2^20 of a long one."""
+    scale = scale_formula.find(f)
+    assert isinstance(scale, Scale), scale
+    count = min(int(f.hi[0] - f.lo[0]) + 1, 1 << 20)
+    x = np.linspace(f.lo[0], f.hi[0], count).astype(np.int64)[:, None]
+    return bool((scale.apply(x) == f.evaluate(x)).all())
+
+
+@pytest.mark.parametrize("convention", [Convention.FLOOR, Convention.SINGLE, Convention.DOUBLE])
+@pytest.mark.parametrize("reach", [70_000, 1 << 24])
+def test_it_is_the_rescaling(convention: Convention, reach: int) -> None:
+    r = np.random.default_rng(reach)
+    for _ in range(8):
+        double = convention is Convention.DOUBLE
+        multiplier = r.integers(1 << 30, (1 << 31) - 1, 4) if double else r.integers(1, 1 << 15, 4)
+        lowest = (29 if reach < 1 << 20 else 31) if double else 0
+        shift = r.integers(lowest, lowest + 10) + r.integers(0, 6, 4)
+        bias = Add(r.integers(-5000, 5000, 4))
+        zero, add = r.integers(-100, 100, 4), r.integers(-3000, 3000, 4)
+        assert equal(
+            function(convention, multiplier, shift, reach, bias, add=add, zero=zero, offset=r.integers(-9, 9, 4))
+        )
+
+
+def test_ties_go_up_and_then_away_from_zero() -> None:
+    """A multiplier of 1/2 at each shift: every second input is a tie in the first or the second rounding."""
+    assert equal(function(Convention.DOUBLE, [1 << 30] * 4, [31, 32, 33, 38], 5000))
+
+
+def test_a_negative_multiplier_falls() -> None:
+    assert equal(function(Convention.SINGLE, [-300, 300], [7, 9], 5000))
+
+
+def test_equal_low_bits_are_left_out() -> None:
+    scale = scale_formula.find(function(Convention.SINGLE, [1 << 14, 3 << 13], [20, 20], 5000))
+    assert isinstance(scale, Scale)
+    assert scale.multiplier.tolist() == [2, 3]
+    assert scale.shift == 7
+
+
+@pytest.mark.parametrize(
+    ("f", "reason"),
+    [
+        (function(Convention.FLOAT64, [1], [1], 9), "float64"),
+        (function(Convention.DOUBLE, [-5], [33], 9), "multiplier"),
+        (function(Convention.DOUBLE, [1 << 30], [11], 1 << 20), "left"),
+        (function(Convention.SINGLE, [5], [3], 9, Add(np.array([(1 << 31) - 5], np.int32)), dtype="int32"), "int32"),
+        (function(Convention.SINGLE, [5], [61], 9), "shift"),
+        (function(Convention.SINGLE, [1 << 20], [30], 1 << 44), "product"),
+    ],
+)
+def test_other_functions_are_left_to_others(f: StepFunction, reason: str) -> None:
+    assert reason in str(scale_formula.find(f))
