@@ -1,4 +1,7 @@
-"""Import of ONNX files as a Model. Outside this package only host operations and certify's second reading use onnx."""
+"""Import of ONNX and TFLite files as a Model.
+
+Outside this package only host operations and certify's second reading use onnx.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,14 @@ from hlsgen.frontend.declarations import check_types, check_versions, versions_o
 from hlsgen.frontend.graph_inputs import parse_datatype
 from hlsgen.frontend.import_options import ImportOptions
 from hlsgen.frontend.importer import GraphImporter
-from hlsgen.frontend.load import read_model, self_contained
+from hlsgen.frontend.load import read_bytes, read_model, self_contained
 from hlsgen.frontend.model_diagnostics import report_float_model, report_stuck
 from hlsgen.frontend.onnx_graph import all_nodes, name_all
 from hlsgen.frontend.onnxruntime_groups import fuse_groups
-from hlsgen.frontend.runtimes import runtime_of
+from hlsgen.frontend.runtimes import runtime_of, tflite_runtime_of
+from hlsgen.frontend.tflite.file import read_file
+from hlsgen.frontend.tflite.importer import import_tflite
+from hlsgen.frontend.tflite.schema import is_tflite
 from hlsgen.ir import Model
 
 __all__ = ["grouped", "import_model", "parse_datatype", "self_contained"]
@@ -47,6 +53,10 @@ def import_model(
     """
     errors_before = len(problems.errors)
     with problems.catching():
+        data = read_bytes(path)
+        if is_tflite(data):
+            options = ImportOptions(fixed_point, typed, once, pairs, tflite_runtime_of(runtime))
+            return import_tflite(read_file(data, path.stem), path.stem, options, problems)
         proto = read_model(path, problems, outputs)
         check_versions(proto, path.stem, problems)
         options = ImportOptions(fixed_point, typed, once, pairs, runtime_of(all_nodes(proto.graph), runtime))

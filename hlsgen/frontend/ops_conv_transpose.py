@@ -102,13 +102,13 @@ def transposed_ops(name: str, data: ImageAxes, weights: Const, attrs: dict[str, 
         return np.ascontiguousarray(by_group.transpose(0, 2, 3, 4, 1)).reshape(groups * group_outputs, -1)
 
     codes, scale = integer_weights(name, weights.map(to_matrix))
-    weight = _phases(codes.reshape(groups, group_outputs, height.kernel, width.kernel, group_inputs), axes)
+    weight = phases(codes.reshape(groups, group_outputs, height.kernel, width.kernel, group_inputs), axes)
     scales = np.repeat(scale.reshape(groups, 1, group_outputs), height.stride * width.stride, axis=1).reshape(-1)
     pads = (height.pads[0], width.pads[0], height.pads[1], width.pads[1])
     window = Window(weight.shape[1:3], (1, 1), (height.spacing, width.spacing), pads)
     result = result_of(data, window, outputs)
     check_size(name, result)
-    return [(Conv(weight, scales, window, groups), result), *_interleaved(result, axes, groups, group_outputs)]
+    return [(Conv(weight, scales, window, groups), result), *interleaved(result, axes, groups, group_outputs)]
 
 
 def _axes(name: str, data: ImageAxes, kernel: list[int], attrs: dict[str, Any]) -> tuple[Axis, Axis]:
@@ -136,7 +136,7 @@ def _axes(name: str, data: ImageAxes, kernel: list[int], attrs: dict[str, Any]) 
     return (Axis(1, 1, 1, 1, 1, 0), axes[0]) if count == 1 else (axes[0], axes[1])
 
 
-def _phases(codes: Array, axes: tuple[Axis, Axis]) -> Array:
+def phases(codes: Array, axes: tuple[Axis, Axis]) -> Array:
     """The weights of all phases, (groups * phases * outputs of a group, taps, taps, channels of a group).
 
     `codes`: (groups, outputs of a group, kernel height, kernel width, channels of a group).
@@ -152,7 +152,7 @@ def _phases(codes: Array, axes: tuple[Axis, Axis]) -> Array:
     return weight.reshape(-1, height.taps, width.taps, group_inputs)
 
 
-def _interleaved(shape: Shape, axes: tuple[Axis, Axis], groups: int, group_outputs: int) -> ShapedOps:
+def interleaved(shape: Shape, axes: tuple[Axis, Axis], groups: int, group_outputs: int) -> ShapedOps:
     """Operations from the phases of every position to pixels, cut to the result."""
     n, rows, columns, _ = shape
     height, width = axes

@@ -172,7 +172,7 @@ def pad(node: NodeContext) -> Imported:
             (axis, np.pad(np.arange(shape[axis]), margin, mode)) for axis, margin in enumerate(margins) if any(margin)
         ]
         return Imported((steps,), then=tuple(gathering(axis, indices) for axis, indices in padded))
-    return Imported(([*steps, *_border(name, shape, margins, fill)],))
+    return Imported(([*steps, *border(name, shape, margins, fill)],))
 
 
 def _fill_value(node: NodeContext) -> float:
@@ -188,7 +188,7 @@ def _fill_value(node: NodeContext) -> float:
     return value
 
 
-def _border(name: str, shape: Shape, margins: list[tuple[int, int]], fill: float) -> ShapedOps:
+def border(name: str, shape: Shape, margins: list[tuple[int, int]], fill: float) -> ShapedOps:
     """Borders with (begin, end) elements along each axis, as few operations as possible.
 
     Tensors (n, c, h, w), (n, c, l), (n, c) and (n, h, w, c) are padded as images, others axis by axis.

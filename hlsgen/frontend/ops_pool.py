@@ -78,7 +78,7 @@ def _pool(kind: Reduction, data: ImageAxes, place: Window) -> ShapedOps:
     return [(Pool(kind, place), result_of(data, place, data.channels))]
 
 
-def _counts(image: Shape, place: Window, margin: Sequence[tuple[int, int]] = ((0, 0), (0, 0))) -> Array:
+def window_counts(image: Shape, place: Window, margin: Sequence[tuple[int, int]] = ((0, 0), (0, 0))) -> Array:
     """Number of taps of every window on the data and its margins, (1, height, width, 1); size 1 for equal counts."""
     size = place.size(image[1], image[2])
     rows, columns = (covered(image[1 + i], size[i], place, i, margin[i]) for i in (0, 1))
@@ -87,7 +87,7 @@ def _counts(image: Shape, place: Window, margin: Sequence[tuple[int, int]] = ((0
 
 
 def _check_filled(name: str, data: ImageAxes, place: Window) -> None:
-    if not _counts(data.image, place).all():
+    if not window_counts(data.image, place).all():
         text = "a window of the pooling lies entirely in the padding."
         raise fail("HG013", name, text, "Use smaller pads, or a larger kernel.")
 
@@ -96,7 +96,7 @@ def _mean(image: Shape, place: Window, counts: Array | None = None) -> ShapedOps
     """The sum of every window, then one division by its count."""
     n, height, width, channels = image
     shape = (n, *place.size(height, width), channels)
-    counts = _counts(image, place) if counts is None else counts
+    counts = window_counts(image, place) if counts is None else counts
     return [(Pool(Reduction.SUM, place), shape), (Div(counts.astype(np.float32)), shape)]
 
 
@@ -114,7 +114,7 @@ def _average(name: str, data: ImageAxes, attrs: dict[str, Any], all_taps: bool =
         return data.on_images(_mean(data.image, place, np.full((1, 1, 1, 1), place.taps)))
     begins, ends = (pair(part, 0) for part in explicit_pads(name, attrs, data, kernel))
     margin = list(zip(begins, ends, strict=True))
-    return data.on_images(_mean(data.image, place, _counts(data.image, place, margin)))
+    return data.on_images(_mean(data.image, place, window_counts(data.image, place, margin)))
 
 
 def quant_avg_pool(node: NodeContext) -> Imported:

@@ -1,4 +1,4 @@
-"""Runtimes of ONNX files: the program whose integers a build reproduces.
+"""Runtimes of ONNX and TFLite files: the program whose integers a build reproduces.
 
 Most operators give the same integers in all runtimes. They differ if onnxruntime computes a group of nodes as one
 integer operator (`onnxruntime_groups`), or if an operator exists in one runtime only.
@@ -14,14 +14,25 @@ from hlsgen.diagnostics import fail
 from hlsgen.frontend.domains import CHANNELS_LAST, MICROSOFT, QONNX
 
 #: Versions whose results the tests compare with, by package.
-VERSIONS = {"qonnx": "1.0.0", "onnx": "1.22.0", "onnxruntime": "1.31.1"}
+VERSIONS = {
+    "qonnx": "1.0.0",
+    "onnx": "1.22.0",
+    "onnxruntime": "1.31.1",
+    "tflite_micro": "0.dev20261023182759",
+    "ai_edge_litert": "2.3.0",
+}
 #: (package, description) by runtime.
 RUNTIMES = {
     "qonnx": ("qonnx", "node by node"),
     "onnx": ("onnx", "operators as they are defined, node by node"),
     "onnxruntime": ("onnxruntime", "default session on x86-64, with the groups of nodes that it fuses"),
     "onnxruntime-arm": ("onnxruntime", "default session on ARM, which fuses int8 groups too"),
+    "tflm": ("tflite_micro", "reference kernels"),
+    "litert-ref": ("ai_edge_litert", "reference kernels, OpResolverType.BUILTIN_REF"),
+    "litert": ("ai_edge_litert", "default interpreter on x86-64, with XNNPACK"),
 }
+#: Runtimes of TFLite files; the first is the default.
+TFLITE = ("tflm", "litert-ref", "litert")
 #: Runtimes that compute groups of nodes as one operator.
 GROUPING = ("onnxruntime", "onnxruntime-arm")
 #: Values of `--runtime`.
@@ -30,10 +41,23 @@ CHOICES = ("auto", *RUNTIMES)
 QONNX_OPS = frozenset(["Quant", "IntQuant", "BipolarQuant", "Trunc", "MultiThreshold", "FloatQuant", "Im2Col"])
 
 
+def tflite_runtime_of(choice: str = "auto") -> str:
+    """The runtime `choice` of a TFLite file, "auto" is the default. Raises HG040."""
+    if choice == "auto":
+        return TFLITE[0]
+    if choice not in TFLITE:
+        text = f"the runtime {choice!r} does not run TFLite files."
+        raise fail("HG040", "--runtime", text, f"Supported: {', '.join(TFLITE)}.")
+    return choice
+
+
 def runtime_of(nodes: Iterable[onnx.NodeProto], choice: str = "auto") -> str:
     """The runtime `choice`; for "auto", the runtime that executes files with such nodes. Raises HG040."""
     if choice not in CHOICES:
         raise fail("HG040", "--runtime", f"there is no runtime {choice!r}.", f"Supported: {', '.join(CHOICES)}.")
+    if choice in TFLITE:
+        text = f"the runtime {choice!r} does not run ONNX files."
+        raise fail("HG040", "--runtime", text, f"Supported: {', '.join(c for c in CHOICES if c not in TFLITE)}.")
     if choice != "auto":
         return choice
     nodes = list(nodes)

@@ -13,7 +13,7 @@ from models import quantizer, save
 
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.frontend.runtimes import RUNTIMES, VERSIONS, runtime_of
+from hlsgen.frontend.runtimes import RUNTIMES, TFLITE, VERSIONS, runtime_of, tflite_runtime_of
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,22 @@ def test_auto_takes_the_runtime_that_the_operators_are_made_for(domain: str, op:
     assert runtime_of(nodes) == name
 
 
-@pytest.mark.parametrize("name", RUNTIMES)
+@pytest.mark.parametrize("name", [name for name in RUNTIMES if name not in TFLITE])
 def test_a_runtime_that_is_named_is_taken(name: str) -> None:
     assert runtime_of([], name) == name
+    with pytest.raises(HlsgenError, match="HG040"):
+        tflite_runtime_of(name)
+
+
+@pytest.mark.parametrize("name", TFLITE)
+def test_a_runtime_of_tflite_files_is_taken_for_them_only(name: str) -> None:
+    assert tflite_runtime_of(name) == name
+    with pytest.raises(HlsgenError, match="HG040"):
+        runtime_of([], name)
+
+
+def test_auto_is_tflite_micro_for_tflite_files() -> None:
+    assert tflite_runtime_of() == "tflm"
 
 
 def test_another_name_is_refused(tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ from hlsgen.frontend.load import MAX_ELEMENTS, MAX_FILE_BYTES, read_bytes
 from hlsgen.frontend.tflite.flatbuffer import Flatbuffer, Malformed, Table
 from hlsgen.frontend.tflite.schema import (
     HANDLES,
-    IDENTIFIER,
     OPERATORS,
     OPTIONS,
     PLAIN_TYPES,
     QUANTIZATION_DETAILS,
     TYPES,
     Option,
+    is_tflite,
 )
 from hlsgen.ir.model import Shape
 from hlsgen.numerics.fixed import Array
@@ -103,11 +103,6 @@ class TfliteFile:
     graphs: tuple[TfliteGraph, ...]
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]
-
-
-def is_tflite(data: bytes) -> bool:
-    """True if the bytes name themselves a TFLite file."""
-    return data[4:8] == IDENTIFIER
 
 
 def read_file(source: Path | bytes, label: str) -> TfliteFile:

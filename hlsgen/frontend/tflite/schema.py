@@ -174,3 +174,8 @@ OPTIONS: dict[str, Options] = {
     "CALL_ONCE": Options(103, {"init_subgraph_index": _int32(0)}),
     "VAR_HANDLE": Options(111, {"container": Option(0, "text", ""), "shared_name": Option(1, "text", "")}),
 }
+
+
+def is_tflite(data: bytes) -> bool:
+    """True if the bytes name themselves a TFLite file."""
+    return data[4:8] == IDENTIFIER
