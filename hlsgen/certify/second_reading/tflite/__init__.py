@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hlsgen.certify.second_reading.result import SecondReading
 from hlsgen.certify.second_reading.steps import Differences
-from hlsgen.certify.second_reading.tflite.imported import ImportedOperators
+from hlsgen.certify.second_reading.tflite.imported import VARIABLES, ImportedOperators
 from hlsgen.certify.second_reading.tflite.layers import check_layer
 from hlsgen.certify.second_reading.tflite.records import FileRecords, Operator
 from hlsgen.certify.second_reading.tflite.single_inputs import check_function, check_mean, check_moved, check_pool
@@ -27,7 +27,8 @@ CHECKS: dict[str, Callable[[ImportedOperators, Operator], Differences]] = {
     **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D"), check_pool),
     "MEAN": check_mean,
     **dict.fromkeys(
-        ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "PAD", "CONCATENATION", "SPLIT", "SPLIT_V", "STRIDED_SLICE"),
+        "RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE PAD PADV2 CONCATENATION SPLIT SPLIT_V STRIDED_SLICE SLICE GATHER PACK "
+        "UNPACK RESIZE_NEAREST_NEIGHBOR".split(),
         check_moved,
     ),
 }
@@ -47,7 +48,10 @@ def compare(data: bytes, model: Model) -> SecondReading:
         return SecondReading((("", f"the flatbuffer cannot be walked: {error}."),), ())
     imported = ImportedOperators(file, model)
     problems, once = list(_ends(file, model)), []
+    problems += imported.ends()
     for operator in file.operators:
+        if operator.kind in VARIABLES:
+            continue
         check = CHECKS.get(operator.kind)
         differences = None if check is None else check(imported, operator)
         if differences is None:
@@ -61,7 +65,7 @@ def _ends(file: FileRecords, model: Model) -> Iterator[tuple[str, str]]:
     """Differences in the number of inputs and outputs, and in their types. Variables come after the file's own."""
     inputs = [(tensor.name, tensor.dtype) for tensor in model.all_inputs]
     outputs = [(tensor.name, tensor.dtype) for tensor in model.all_outputs]
-    for role, tensors, ports in (("input", file.inputs, inputs), ("output", file.outputs, outputs)):
+    for role, tensors, ports in (("input", file.used_inputs, inputs), ("output", file.outputs, outputs)):
         if len(ports) < len(tensors):
             yield role, f"{len(ports)} were imported, the file has {len(tensors)}."
             continue

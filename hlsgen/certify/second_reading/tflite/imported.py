@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from hlsgen.ir.model import InputPart, OutputParts
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
 from hlsgen.numerics.fixed import Array
 
+#: Operators of variables, which have no steps.
+VARIABLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
 #: Larger tensors are not tried.
 MAX_ELEMENTS = 1 << 24
 
@@ -39,15 +41,25 @@ class ImportedOperators:
         self.file, self.model = file, model
         self._named: dict[str, list[tuple[int, Step]]] = {}
         self._values: dict[int, int] = {}
+        inputs = file.used_inputs
         for number, step in enumerate(model.steps, 1):
             if isinstance(step.op, InputPart):
-                if step.op.number < len(file.inputs):
-                    self._values[file.inputs[step.op.number]] = number
+                if step.op.number < len(inputs):
+                    self._values[inputs[step.op.number]] = number
             elif not isinstance(step.op, OutputParts):
                 self._named.setdefault(step.name.partition(" (")[0], []).append((number, step))
-        if not model.inputs and file.inputs:
-            self._values[file.inputs[0]] = 0
+        if not model.inputs and inputs:
+            self._values[inputs[0]] = 0
+        self._handles: dict[int, str] = {}
+        self._variables = {
+            port.name: number
+            for number, step in enumerate(model.steps, 1)
+            if isinstance(step.op, InputPart) and step.op.number >= len(inputs)
+            for port in [model.inputs[step.op.number]]
+        }
         for operator in file.operators:
+            if self._follow_variable(operator):
+                continue
             steps = self.steps(operator)
             computed = self.computed(operator)
             if steps and len(operator.outputs) == 1:
@@ -56,6 +68,33 @@ class ImportedOperators:
                 self._values.update(zip(operator.outputs, (number for number, _ in steps), strict=True))
             elif not steps and len(computed) == len(operator.outputs) == 1 and computed[0] in self._values:
                 self._values[operator.outputs[0]] = self._values[computed[0]]
+
+    def _follow_variable(self, operator: Operator) -> bool:
+        """True for operators of variables; a value is written once, so it is known by its number."""
+        if operator.kind == "VAR_HANDLE":
+            container, name = operator.options["container"], operator.options["variable"]
+            self._handles[operator.outputs[0]] = f"{container}/{name}" if container else name
+        elif operator.kind == "READ_VARIABLE":
+            value = self._variables.get(self._handles.get(operator.inputs[0], ""))
+            if value is not None:
+                self._values[operator.outputs[0]] = value
+        elif operator.kind == "ASSIGN_VARIABLE":
+            value = self._values.get(operator.inputs[1])
+            if value is not None:
+                self._variables[self._handles.get(operator.inputs[0], "")] = value
+        return operator.kind in VARIABLES
+
+    def ends(self) -> Iterator[tuple[str, str]]:
+        """Outputs of the Model, variables included, that are another value than the file's."""
+        last = len(self.model.steps)
+        numbers = self.model.steps[-1].inputs if self.model.outputs else (last,)
+        for position, (port, number) in enumerate(zip(self.model.all_outputs, numbers, strict=True)):
+            if position < len(self.file.outputs):
+                value = self._values.get(self.file.outputs[position])
+            else:
+                value = self._variables.get(port.name)
+            if value is not None and value != number:
+                yield port.name, "the output is another value in the file."
 
     def steps(self, operator: Operator) -> list[tuple[int, Step]]:
         """The operator's steps with the numbers of their results."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import takewhile
 
 import numpy as np
 
 from hlsgen.certify.second_reading.steps import Differences, differ
-from hlsgen.certify.second_reading.tflite.imported import ImportedOperators, run_chain, run_step
+from hlsgen.certify.second_reading.tflite.imported import ImportedOperators, elements, run_chain
 from hlsgen.certify.second_reading.tflite.records import Operator, Tensor
 from hlsgen.certify.second_reading.tflite.rescaling import double, in_double, in_single, single
 from hlsgen.certify.second_reading.tflite.scales import (
@@ -24,8 +25,8 @@ from hlsgen.certify.second_reading.tflite.scales import (
     multiplier,
     single_factor,
 )
-from hlsgen.ir import ConvInteger, MatMulInteger, Step
-from hlsgen.ir.ops import Convention, Mul, QuantizeLinear, Requantize
+from hlsgen.ir import ConvInteger, MatMulInteger, Reshape, Step
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Convention, Mul, QuantizeLinear, Requantize
 from hlsgen.numerics.fixed import Array
 
 #: Steps between codes that are tried for each channel; more only for int16.
@@ -100,19 +101,20 @@ def check_layer(imported: ImportedOperators, operator: Operator) -> Differences:
     codes = np.asarray(weight.codes, np.int64)
     if weight.type == "uint8" or (len(weight.zero) == 1 and operator.kind == "FULLY_CONNECTED"):
         codes = codes - weight.one_zero
-    layer, tail = steps[places[0]], steps[places[0] + 1 :]
-    differences = _sums(imported, operator, data, codes, places[0])
+    layer = steps[places[0]]
+    tail = list(takewhile(lambda step: isinstance(step.op, (Reshape, *FLOATS, *QUANTIZERS)), steps[places[0] + 1 :]))
+    if operator.kind == "TRANSPOSE_CONV":
+        differences = _scattered(imported, operator, data, codes, bias, rescaling)
+    else:
+        differences = _sums(layer, operator, data, codes)
     if differences is None:
         return None
     return [*differences, *_codes(layer, tail, data, codes, bias, operator, rescaling)]
 
 
-def _sums(imported: ImportedOperators, operator: Operator, data: Tensor, codes: Array, place: int) -> list[str] | None:
-    """Differences of the layer's sums, before its bias."""
-    step = imported.steps(operator)[place][1]
+def _sums(step: Step, operator: Operator, data: Tensor, codes: Array) -> list[str] | None:
+    """Differences of the layer's zero point, weights and window."""
     assert isinstance(step.op, ConvInteger | MatMulInteger)
-    if operator.kind == "TRANSPOSE_CONV":
-        return _scattered(imported, operator, data, codes, place)
     differences = [*differ("zero point", step.op.zero_point, data.one_zero)]
     if operator.kind == "FULLY_CONNECTED":
         if not isinstance(step.op, MatMulInteger):
@@ -148,38 +150,46 @@ def window_pads(
 
 
 def _scattered(
-    imported: ImportedOperators, operator: Operator, data: Tensor, codes: Array, place: int
+    imported: ImportedOperators,
+    operator: Operator,
+    data: Tensor,
+    codes: Array,
+    bias: Tensor | None,
+    rescaling: Rescaling,
 ) -> list[str] | None:
-    """TRANSPOSE_CONV: compare sums of random codes other than the zero point."""
+    """TRANSPOSE_CONV: compare the results of random codes other than the zero point, some near it, some far."""
     low, high = LIMITS[data.type]
-    x = np.random.default_rng(0).integers(low, high + 1, data.shape)
-    x = np.where(x == data.one_zero, data.one_zero + (1 if data.one_zero < high else -1), x).astype(data.type)
-    number = operator.inputs[2]
-    values = {imported.external(operator)[0]: x.reshape(imported.shape(imported.external(operator)[0]))}
-    result: Array | None = None
-    for value, step in imported.steps(operator)[: place + 1]:
-        result = run_step(step, [values[i] for i in step.inputs])
-        if result is None:
-            return None
-        values[value] = result
-    assert number in imported.computed(operator)
-    assert result is not None
+    rng = np.random.default_rng(0)
     y = imported.file.tensors[operator.outputs[0]]
+    for reach in (high - low, 12, 2):
+        x = np.clip(data.one_zero + rng.integers(-reach, reach + 1, data.shape), low, high)
+        x = np.where(x == data.one_zero, data.one_zero + (1 if data.one_zero < high else -1), x)
+        results = imported.run(operator, {operator.inputs[2]: x.astype(data.type)})
+        if not results or results[-1].size != elements(y.shape):
+            return None
+        sums = _scatter(operator, x - data.one_zero, codes, y.shape)
+        terms = 0 if bias is None else np.asarray(bias.codes, np.int64)
+        differences = list(differ("code", results[-1].reshape(y.shape), rescaling.function(sums + terms)))
+        if differences:
+            return differences
+    return []
+
+
+def _scatter(operator: Operator, x: Array, codes: Array, shape: tuple[int, ...]) -> Array:
+    """Sums of a transposed convolution: each element of x adds all weights to the result."""
     down, across = operator.options["down"], operator.options["across"]
-    frames, height, width, _ = data.shape
+    frames, height, width, _ = x.shape
     outputs, kernel_height, kernel_width, _ = codes.shape
     rows, columns = (height - 1) * down + kernel_height, (width - 1) * across + kernel_width
     padded = operator.options["same"] == 0
-    top = max(rows - y.shape[1], 0) // 2 if padded else 0
-    left_pad = max(columns - y.shape[2], 0) // 2 if padded else 0
-    sums = np.zeros((frames, max(rows, top + y.shape[1]), max(columns, left_pad + y.shape[2]), outputs), np.int64)
-    centred = x.astype(np.int64) - data.one_zero
+    top = max(rows - shape[1], 0) // 2 if padded else 0
+    left_pad = max(columns - shape[2], 0) // 2 if padded else 0
+    sums = np.zeros((frames, max(rows, top + shape[1]), max(columns, left_pad + shape[2]), outputs), np.int64)
     for i in range(kernel_height):
         for j in range(kernel_width):
-            product = centred @ codes[:, i, j].T
+            product = x @ codes[:, i, j].T
             sums[:, i : i + (height - 1) * down + 1 : down, j : j + (width - 1) * across + 1 : across] += product
-    sums = sums[:, top : top + y.shape[1], left_pad : left_pad + y.shape[2]]
-    return None if result.size != sums.size else list(differ("sum", result.reshape(sums.shape), sums))
+    return np.asarray(sums[:, top : top + shape[1], left_pad : left_pad + shape[2]])
 
 
 def _codes(
@@ -192,24 +202,27 @@ def _codes(
     rescaling: Rescaling,
 ) -> Iterator[str]:
     """Differences of the function from sums to codes."""
-    channels = layer.shape[-1]
-    if operator.kind == "DEPTHWISE_CONV_2D":
-        taps = np.moveaxis(codes[0], 2, 0).reshape(channels, -1)
-    else:
-        taps = codes.reshape(channels, -1)
+    taps = codes if operator.kind != "DEPTHWISE_CONV_2D" else np.moveaxis(codes[0], 2, 0)
+    outputs, channels = len(taps), layer.shape[-1]
+    taps = taps.reshape(outputs, -1)
     low, high = (end - data.one_zero for end in LIMITS[data.type])
     smallest = np.minimum(taps * low, taps * high).sum(1)
     largest = np.maximum(taps * low, taps * high).sum(1)
-    terms = np.zeros(channels, np.int64) if bias is None else np.asarray(bias.codes, np.int64).reshape(-1)
+    terms = np.zeros(outputs, np.int64) if bias is None else np.asarray(bias.codes, np.int64).reshape(-1)
+    if operator.kind == "TRANSPOSE_CONV":
+        # A sum of one phase of the stride has a part of the taps; the others are as if their data were zero points.
+        smallest, largest = np.minimum(smallest, 0), np.maximum(largest, 0)
     sums = _tried(rescaling, terms, smallest, largest)
+    expected = np.tile(rescaling.function(sums + terms), channels // outputs)
+    sums = np.tile(sums, channels // outputs)
     shape = (len(sums), *[1] * (len(layer.shape) - 2), channels)
     kind = np.int64 if rescaling.is_int16 else np.int32
     result = run_chain(tail, sums.reshape(shape).astype(kind))
     if result is None:
         yield "steps after the sums are of another kind."
         return
-    yield from differ("code of a sum", result.reshape(sums.shape), rescaling.function(sums + terms))
-    yield from _compare_parts(tail, rescaling)
+    yield from differ("code of a sum", result.reshape(sums.shape), expected)
+    yield from _compare_parts(tail, rescaling, channels // outputs)
 
 
 def _tried(rescaling: Rescaling, terms: Array, smallest: Array, largest: Array) -> Array:
@@ -227,15 +240,19 @@ def _tried(rescaling: Rescaling, terms: Array, smallest: Array, largest: Array) 
     return np.asarray(np.clip(np.concatenate([tried, ends]), smallest, largest))
 
 
-def _compare_parts(tail: list[Step], rescaling: Rescaling) -> Iterator[str]:
-    """Differences of range, zero point, multipliers and shifts, which not every sum shows."""
-    ratios = [float(ratio) for ratio in rescaling.ratios]
+def _compare_parts(tail: list[Step], rescaling: Rescaling, times: int) -> Iterator[str]:
+    """Differences of range, zero point, multipliers and shifts, which not every sum shows.
+
+    times: how often the outputs are repeated along the last axis.
+    """
+    repeated = 1 if len(rescaling.ratios) == 1 else times
+    ratios = np.tile([float(ratio) for ratio in rescaling.ratios], repeated)
     for op in (step.op for step in tail):
         if isinstance(op, Requantize | QuantizeLinear):
             yield from differ("range of codes", (op.type.lo, op.type.hi), rescaling.ends)
             yield from differ("zero point", op.zero_point, rescaling.zero)
         if isinstance(op, Mul):
-            yield from differ("factor", op.value, np.array(ratios, np.float32))
+            yield from differ("factor", op.value, ratios.astype(np.float32))
         elif isinstance(op, QuantizeLinear):
             yield from differ("scale", op.scale, 1)
         elif isinstance(op, Requantize):
@@ -243,7 +260,9 @@ def _compare_parts(tail: list[Step], rescaling: Rescaling) -> Iterator[str]:
             if op.convention is Convention.FLOAT64:
                 yield from differ("factor", op.multiplier * 2.0 ** -op.shift.astype(np.float64), ratios)
             elif rescaling.parts:
-                values, exponents = (np.array(column, np.int64) for column in zip(*rescaling.parts, strict=True))
+                values, exponents = (
+                    np.array(column * repeated, np.int64) for column in zip(*rescaling.parts, strict=True)
+                )
                 if op.convention is Convention.SINGLE:
                     values = np.where(values >= 0x7FFF0000, 0x7FFF, (values + (1 << 15)) >> 16)
                 yield from differ("multiplier", op.multiplier, values)

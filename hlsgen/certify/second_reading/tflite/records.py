@@ -45,17 +45,28 @@ _OPERATORS = {
     28: ("TANH", ""),
     34: ("PAD", ""),
     39: ("TRANSPOSE", ""),
+    36: ("GATHER", "axis:i@0 lead:i@1"),
     40: ("MEAN", ""),
     41: ("SUB", "activation:b@0 powers:b@1=1"),
     43: ("SQUEEZE", ""),
     45: ("STRIDED_SLICE", "begin_mask:i@0 end_mask:i@1 ellipsis:i@2 new_axis:i@3 shrink:i@4 offset:b@5"),
     49: ("SPLIT", ""),
     54: ("PRELU", ""),
+    60: ("PADV2", ""),
+    65: ("SLICE", ""),
+    67: ("TRANSPOSE_CONV", _WINDOW),
     70: ("EXPAND_DIMS", ""),
+    83: ("PACK", "axis:i@1"),
+    88: ("UNPACK", "axis:i@1"),
+    97: ("RESIZE_NEAREST_NEIGHBOR", "aligned:b@0 half:b@1"),
     98: ("LEAKY_RELU", "alpha:f@0"),
     102: ("SPLIT_V", ""),
     114: ("QUANTIZE", ""),
     117: ("HARD_SWISH", ""),
+    129: ("CALL_ONCE", ""),
+    142: ("VAR_HANDLE", "container:s@0 variable:s@1"),
+    143: ("READ_VARIABLE", ""),
+    144: ("ASSIGN_VARIABLE", ""),
 }
 _TYPES = {0: "float32", 2: "int32", 3: "uint8", 4: "int64", 7: "int16", 9: "int8"}
 
@@ -115,6 +126,15 @@ class FileRecords:
                 options = {part.split(":")[0]: _default(part) for part in fields.split()}
             node = name if name and count[name] == 1 else f"OP_{n}"
             self.operators.append(Operator(kind, node, tuple(record["inputs"]), tuple(record["outputs"]), options))
+
+    @property
+    def used_inputs(self) -> tuple[int, ...]:
+        """The graph's inputs that its outputs or variables depend on."""
+        used = set(self.outputs)
+        for operator in reversed(self.operators):
+            if operator.kind == "ASSIGN_VARIABLE" or used & set(operator.outputs):
+                used.update(operator.inputs)
+        return tuple(n for n in self.inputs if n in used)
 
     def _tensor(self, record: Record, buffers: list[Record]) -> Tensor:
         quantization = record["quantization"] or {"scale": [], "zero": [], "axis": 0}

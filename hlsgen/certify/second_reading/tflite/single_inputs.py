@@ -19,6 +19,7 @@ from hlsgen.certify.second_reading.tflite.scales import (
     activation_range,
     exact,
     multiplier,
+    nearest_away,
     rounded,
 )
 from hlsgen.certify.second_reading.tflite.tables import table
@@ -200,6 +201,20 @@ def _moved(imported: ImportedOperators, operator: Operator, arrays: dict[int, Ar
         case "PAD" if x is not None and codes[1] is not None:
             zero = imported.file.tensors[operator.inputs[0]].one_zero
             return [np.pad(x, [(int(a), int(b)) for a, b in codes[1]], constant_values=zero)]
+        case "PADV2" if x is not None and codes[1] is not None and codes[2] is not None:
+            code = int(codes[2].reshape(-1)[0])
+            return [np.pad(x, [(int(a), int(b)) for a, b in codes[1]], constant_values=code)]
+        case "PACK" if all(n in arrays for n in operator.inputs):
+            return [np.stack([arrays[n] for n in operator.inputs], operator.options["axis"])]
+        case "UNPACK" if x is not None:
+            return list(np.moveaxis(x, operator.options["axis"], 0))
+        case "SLICE" if x is not None and codes[1] is not None:
+            return [x[tuple(slice(b, b + size) for b, size in zip(*_corners(outputs, codes[1]), strict=True))]]
+        case "GATHER" if x is not None and codes[1] is not None and not operator.options["lead"]:
+            return [x.take(codes[1].astype(np.int64), operator.options["axis"])]
+        case "RESIZE_NEAREST_NEIGHBOR" if x is not None:
+            rows, columns = (_nearest(operator, x.shape[axis], outputs[0].shape[axis]) for axis in (1, 2))
+            return [x[:, rows][:, :, columns]]
         case "CONCATENATION" if all(n in arrays for n in operator.inputs):
             return [np.concatenate([arrays[n] for n in operator.inputs], operator.options["axis"])]
         case "SPLIT" if codes[0] is not None and operator.inputs[1] in arrays:
@@ -211,6 +226,23 @@ def _moved(imported: ImportedOperators, operator: Operator, arrays: dict[int, Ar
             return _slice(operator, x, codes[1:4])
         case _:
             return None
+
+
+def _corners(outputs: list[Tensor], begins: Array | None) -> tuple[list[int], list[int]]:
+    shape = list(outputs[0].shape)
+    return ([0] * len(shape) if begins is None else [int(n) for n in begins]), shape
+
+
+def _nearest(operator: Operator, size: int, out: int) -> list[int]:
+    """The index of each element's source along an axis; positions are float32."""
+    aligned = operator.options["aligned"]
+    ratio = Fraction(size - 1, out - 1) if aligned and out > 1 else Fraction(size, out)
+    scale, start = rounded(ratio, SINGLE), Fraction(1, 2) if operator.options["half"] else Fraction(0)
+    indices = []
+    for n in range(out):
+        position = rounded((n + start) * scale, SINGLE)
+        indices.append(nearest_away(position) if aligned else position.numerator // position.denominator)
+    return [min(max(index, 0), size - 1) for index in indices]
 
 
 def _slice(operator: Operator, x: Array, corners: list[Array | None]) -> list[Array] | None:
