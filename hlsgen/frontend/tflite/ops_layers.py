@@ -61,7 +61,7 @@ def depthwise_conv_2d(node: OperatorNode) -> None:
     if len(weight) != 1 or outputs % shape[3]:
         text = f"weights of shape {list(weight.shape)} do not fit data of shape {list(shape)}."
         raise fail("HG023", node.name, text, "They need a multiple of the data's channels in the last axis.")
-    _convolution(node, data, np.moveaxis(weight, 3, 0), scales, shape[3], (height, width))
+    _convolution(node, data, np.moveaxis(weight[0], 2, 0)[..., None], scales, shape[3], (height, width))
 
 
 def fully_connected(node: OperatorNode) -> None:
