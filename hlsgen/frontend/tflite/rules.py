@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hlsgen.frontend.tflite import ops_binary, ops_layers, ops_moves, ops_pool, ops_state
+from hlsgen.frontend.tflite import ops_binary, ops_functions, ops_layers, ops_moves, ops_pool, ops_state
 from hlsgen.frontend.tflite.operator_node import OperatorNode
 
 #: Types of codes.
@@ -40,6 +40,14 @@ RULES: dict[str, Rule] = {
     "ADD": Rule(ops_binary.add, _BYTES),
     "SUB": Rule(ops_binary.sub, _BYTES),
     "MUL": Rule(ops_binary.mul, _BYTES),
+    # functions of one code
+    **{
+        name: Rule(ops_functions.function, _BYTES)
+        for name in ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "RELU", "RELU6", "RELU_N1_TO_1", "TANH")
+    },
+    "DEQUANTIZE": Rule(ops_functions.dequantize, _CODES),
+    "PRELU": Rule(ops_functions.prelu, _BYTES),
+    "QUANTIZE": Rule(ops_functions.quantize, _CODES | {"float32"}),
     # moves
     "CONCATENATION": Rule(ops_moves.concatenation, _CODES),
     "EXPAND_DIMS": Rule(ops_moves.reshape, _CODES),

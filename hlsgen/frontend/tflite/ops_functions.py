@@ -1,0 +1,126 @@
+"""Functions of one code: rectifiers, LOGISTIC, TANH, HARD_SWISH, PRELU, QUANTIZE; and DEQUANTIZE.
+
+A function of 8 bits is a table of the runtime's 256 results: see `hlsgen.numerics.tflite.functions`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlsgen.diagnostics import fail
+from hlsgen.frontend.tflite.operator_node import OperatorNode
+from hlsgen.frontend.tflite.requantizers import doubly_rounded, half_to_even
+from hlsgen.ir.ops import Add, Cast, Dequantize, Elementwise, Lookup, Mul, QuantizeLinear
+from hlsgen.numerics.fixed import Array, Rounding
+from hlsgen.numerics.tflite.functions import CodeFunction, CodeType, UnsupportedFunction
+from hlsgen.numerics.tflite.multipliers import (
+    Runtime,
+    activation_ratio,
+    code_ratio,
+    product_ratio,
+    quantized_multiplier,
+)
+from hlsgen.numerics.tflite.rescaling import rescale
+
+_HINT = "Use another --runtime, or replace the operator."
+#: Denominators of the only scales of results that every kernel takes, and the distance of zero from the lowest code.
+_FIXED_RESULTS = {"LOGISTIC": (256, 0), "TANH": (128, 128)}
+
+
+def function(node: OperatorNode) -> None:
+    """An operator of one tensor of 8 bits. Raises HG013, HG014, HG022 - HG024, HG026."""
+    data, result = node.codes(node.tensor(0)), node.codes(node.result())
+    if result.dtype != data.dtype and node.operator.name != "QUANTIZE":
+        raise node.wrong_type(node.result())
+    _check_fixed_result(node, result)
+    alpha = float(node.options.get("alpha", 0.0))
+    try:
+        codes = CodeFunction(node.operator.name, node.runtime, data, result, alpha).codes(data.all_codes)
+    except UnsupportedFunction as reason:
+        raise node.refused(str(reason), _HINT) from None
+    _looked_up(node, data, result, codes.reshape((-1,) + (1,) * len(node.tensor(0).shape)))
+
+
+def prelu(node: OperatorNode) -> None:
+    """PRELU with constant slopes. Raises HG013, HG014, HG020, HG022 - HG024, HG026."""
+    tensors = node.tensor(0), node.tensor(1), node.result()
+    data, slope, result = (node.codes(tensor) for tensor in tensors)
+    for tensor, codes in zip(tensors[1:], (slope, result), strict=True):
+        if codes.dtype != data.dtype:
+            raise node.wrong_type(tensor)
+    slopes, rank = node.constant(1, "the slopes").astype(np.int64) - slope.zero_point, len(tensors[0].shape)
+    try:
+        fits = np.broadcast_shapes(slopes.shape, tensors[0].shape) == tensors[0].shape
+    except ValueError:
+        fits = False
+    if not fits:
+        text = f"slopes of shape {list(slopes.shape)} for data of shape {list(tensors[0].shape)}."
+        raise fail("HG023", node.name, text, "They must broadcast to the shape of the data.")
+    x = (data.all_codes - data.zero_point).reshape((-1,) + (1,) * rank)
+    rising = quantized_multiplier(activation_ratio(node.runtime, data.scale, result.scale))
+    falling = quantized_multiplier(product_ratio(node.runtime, data.scale, slope.scale, result.scale))
+    products = x * slopes.reshape((1,) * (1 + rank - slopes.ndim) + slopes.shape)
+    values = np.where(x >= 0, rescale(x, rising), rescale(products, falling))
+    _looked_up(node, data, result, result.saturate(values + result.zero_point))
+
+
+def quantize(node: OperatorNode) -> None:
+    """QUANTIZE of codes or of float32 numbers. Raises HG013, HG014, HG022 - HG024, HG026."""
+    source, result = node.tensor(0), node.codes(node.result())
+    if source.type == "float32":
+        _quantize_reals(node, result)
+    elif "int16" in (source.type, result.dtype):
+        data = node.codes(source)
+        multiplier = quantized_multiplier(code_ratio(data.scale, result.scale))
+        rank, shape = len(source.shape), source.shape
+        last = doubly_rounded([multiplier], rank, result.zero_point, result.type, result.dtype, -data.zero_point)
+        node.finish(node.chain(node.value(0), [(Cast("int32"), shape), (last, shape)]), shape)
+    else:
+        function(node)
+
+
+def dequantize(node: OperatorNode) -> None:
+    """DEQUANTIZE: fl((code - zero_point) * scale). Raises HG014, HG022 - HG024, HG026."""
+    data, shape = node.codes(node.tensor(0)), node.tensor(0).shape
+    if node.result().type != "float32":
+        raise node.wrong_type(node.result())
+    scalar = (1,) * len(shape)
+    scale, zero = np.full(scalar, data.scale, np.float32), np.full(scalar, data.zero_point, np.int64)
+    node.finish(node.chain(node.value(0), [(Dequantize(scale, zero), shape)]), shape)
+
+
+def _quantize_reals(node: OperatorNode, result: CodeType) -> None:
+    """x / scale half away from zero; LiteRT's default: x times fl(1 / scale), half to even."""
+    shape = node.tensor(0).shape
+    scale = np.full((1,) * len(shape), result.scale, np.float32)
+    ops: list[Elementwise]
+    if node.runtime is Runtime.LITERT:
+        if result.dtype == "int16":
+            raise node.refused("float32 to int16 is rounded by the position in the tensor", _HINT)
+        last = half_to_even(len(shape), result.zero_point, result.type, result.dtype)
+        ops = [Mul((np.float32(1) / scale).astype(np.float32)), last]
+    else:
+        zero = np.full(scale.shape, result.zero_point, np.int64)
+        ops = [QuantizeLinear(scale, zero, result.type, result.dtype, Rounding.HALF_UP)]
+    node.finish(node.chain(node.value(0), [(op, shape) for op in ops]), shape)
+
+
+def _looked_up(node: OperatorNode, data: CodeType, result: CodeType, entries: Array) -> None:
+    """The steps of a table; entries: by the distance from the lowest code along the first axis."""
+    shape = node.tensor(0).shape
+    ops: list[Elementwise] = [Cast("int32")]
+    if data.type.lo:
+        ops.append(Add(np.full((1,) * len(shape), -data.type.lo, np.int32)))
+    ops.append(Lookup(entries.astype(result.dtype)))
+    node.finish(node.chain(node.value(0), [(op, shape) for op in ops]), shape)
+
+
+def _check_fixed_result(node: OperatorNode, result: CodeType) -> None:
+    """Raises HG022 for a LOGISTIC or TANH whose result has other codes than the kernels assume."""
+    fixed = _FIXED_RESULTS.get(node.operator.name)
+    if fixed is None:
+        return
+    scale, zero = 1 / fixed[0], result.type.lo + fixed[1]
+    if (result.scale, result.zero_point) != (scale, zero):
+        text = f"{node.operator.name}: the result has scale {result.scale}, zero point {result.zero_point}."
+        raise fail("HG022", node.name, text, f"The kernels assume scale {scale} and zero point {zero}.")
