@@ -15,29 +15,30 @@ from dataclasses import replace
 import numpy as np
 
 from hlsgen.ir import IntegerEncoding
-from hlsgen.ir.ops import Add, Convention, Requantize
+from hlsgen.ir.ops import Add, Cast, Convention, Elementwise, Mul, Requantize
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array
-from hlsgen.rescale.realize.multiplier_cost import low_zeros
 from hlsgen.rescale.realize.scale import Scale
-from hlsgen.rescale.realize.scale_fit import MAX_PRODUCT, MAX_SHIFT
+from hlsgen.rescale.realize.scale_fit import MAX_SHIFT
 
+#: Bits of products and sums without their sign: 64-bit integers check them.
+_MAX_BITS = 62
 #: Inputs of each set on which the result is compared with the function once more.
 _SAMPLES = 255
 
 
 def find(f: StepFunction) -> Scale | str:
     """A scale equal to f, or the reason, as text, why its operations do not give one."""
-    added = _added(f)
-    if isinstance(added, str):
-        return added
+    line = _line(f)
+    if isinstance(line, str):
+        return line
     quantizer = f.quantizer
     assert isinstance(quantizer, Requantize)
     match quantizer.convention:
         case Convention.FLOOR | Convention.SINGLE:
-            parts = _rounded_once(quantizer, added)
+            parts = _rounded_once(f, quantizer, *line)
         case Convention.DOUBLE:
-            parts = _rounded_twice(f, quantizer, added)
+            parts = _rounded_twice(f, quantizer, *line)
         case Convention.FLOAT64:
             return "it rounds in float64"
     return parts if isinstance(parts, str) else _scale(f, *parts)
@@ -54,54 +55,67 @@ def applies(f: StepFunction) -> bool:
     return isinstance(find(f), Scale)
 
 
-def _added(f: StepFunction) -> Array | str:
-    """The integer that is added to the input of each set before it is rescaled, object (sets,); else the reason."""
+def _line(f: StepFunction) -> tuple[Array, Array] | str:
+    """(factor, addend) of the line that is rescaled, object (sets,); factors > 0. Text if the operations give none."""
     if not isinstance(f.source, IntegerEncoding) or not isinstance(f.quantizer, Requantize):
         return "it is not an integer rescaling"
-    added = np.zeros(f.sets, object)
-    terms = [(f.source.offset, f.source.dtype)]
-    for op in f.ops:
-        if not isinstance(op, Add) or op.value.dtype.kind not in "iu":
-            return "it has other operations before the rescaling"
-        terms.append((op.value, str(op.value.dtype)))
-    for term, dtype in terms:
-        added = added + term.astype(object)
+    factor, addend = np.ones(f.sets, object), f.source.offset.astype(object) + np.zeros(f.sets, object)
+    for op, dtype in [(None, f.source.dtype), *((op, _dtype_after(op)) for op in f.ops)]:
+        match op:
+            case Add(value):
+                addend = addend + value.astype(object)
+            case Mul(value) if (value > 0).all():
+                factor, addend = factor * value.astype(object), addend * value.astype(object)
+            case None | Cast():
+                pass
+            case _:
+                return "it has other operations before the rescaling"
+        if np.dtype(dtype).kind not in "iu":
+            return f"it computes in {dtype}"
         info = np.iinfo(dtype)
-        if int((f.lo + added).min()) < info.min or int((f.hi + added).max()) > info.max:
-            return f"a sum exceeds {dtype}"
-    return added
+        if int((f.lo * factor + addend).min()) < info.min or int((f.hi * factor + addend).max()) > info.max:
+            return f"a number exceeds {dtype}"
+    return factor, addend
+
+
+def _dtype_after(op: Elementwise) -> str:
+    """The dtype of an Add, Mul or Cast; "int64" for other operations."""
+    return op.dtype if isinstance(op, Cast) else str(op.value.dtype) if isinstance(op, Add | Mul) else "int64"
 
 
 #: Multiplier, addend, shift, centre or None, and the addend below it; object (sets,).
 _Parts = tuple[Array, Array, Array, "Array | None", Array]
 
 
-def _rounded_once(quantizer: Requantize, added: Array) -> _Parts | str:
-    """(x * multiplier + addend) >> shift."""
+def _rounded_once(f: StepFunction, quantizer: Requantize, factor: Array, added: Array) -> _Parts | str:
+    """((factor * x + added) * multiplier + addend) >> shift."""
     multiplier, add, shift, zero = _integers(quantizer)
     if (shift < 0).any():
         return "a shift is negative"
     half = np.array([1 << int(s) >> 1 for s in shift], object)
+    reach = np.maximum(np.abs(f.lo * factor + added), np.abs(f.hi * factor + added)) * np.abs(multiplier)
+    if int((reach + np.abs(add) + half).max()) >= 1 << _MAX_BITS:
+        return f"a product of more than {_MAX_BITS} bits"
     addend = added * multiplier + add + (half if quantizer.convention is Convention.SINGLE else 0) + (zero << shift)
-    return multiplier, addend, shift, None, addend
+    return factor * multiplier, addend, shift, None, addend
 
 
-def _rounded_twice(f: StepFunction, quantizer: Requantize, added: Array) -> _Parts | str:
+def _rounded_twice(f: StepFunction, quantizer: Requantize, factor: Array, added: Array) -> _Parts | str:
     """gemmlowp's two roundings in one, with the addend below the centre, where the first result is negative."""
     multiplier, add, shift, zero = _integers(quantizer)
     if (multiplier <= 0).any() or (multiplier >= 1 << 31).any() or (shift < 0).any():
         return "a multiplier is not of 31 bits, or a shift is negative"
     left_shift, right_shift = np.maximum(31 - shift, 0), np.maximum(shift - 31, 0)
     added = added + add
-    ends = (f.lo + added) << left_shift, (f.hi + added) << left_shift
+    ends = (f.lo * factor + added) << left_shift, (f.hi * factor + added) << left_shift
     if int(ends[0].min()) < -(1 << 31) or int(ends[1].max()) >= 1 << 31:
         return "the shift to the left exceeds 32 bits"
     shifted = multiplier << left_shift
     half = np.array([1 << int(n) >> 1 for n in right_shift], object)
     addend = added * shifted + (1 << 30) + (half << 31) + (zero << (right_shift + 31))
     twice = (right_shift > 0).astype(np.int64).astype(object)
-    centre = -((1 << 30) // shifted) - added
-    return shifted, addend, right_shift + 31, centre if twice.any() else None, addend - (twice << 31)
+    centre = -(((1 << 30) // shifted + added) // factor)
+    return factor * shifted, addend, right_shift + 31, centre if twice.any() else None, addend - (twice << 31)
 
 
 def _integers(quantizer: Requantize) -> tuple[Array, Array, Array, Array]:
@@ -117,23 +131,24 @@ def _scale(
     """The scale with one shift for all sets, without low bits that no product has."""
     to_common = shift.max() - shift
     multiplier, addend, below = (np.broadcast_to(a << to_common, (f.sets,)) for a in (multiplier, addend, below))
+    zeros = int(np.gcd.reduce(np.array([1 << int(shift.max()), *multiplier], object))).bit_length() - 1
+    multiplier, addend, below = (a >> zeros for a in (multiplier, addend, below))
     reach = np.maximum(np.abs(f.lo.astype(object)), np.abs(f.hi.astype(object))) * np.abs(multiplier)
     total = reach + np.maximum(np.abs(addend), np.abs(below))
-    if int(total.max()) >= 1 << (MAX_PRODUCT + 2):
-        return f"a product of more than {MAX_PRODUCT + 2} bits"
-    zeros = min(low_zeros(multiplier.astype(np.int64)), int(shift.max()))
+    if int(total.max()) >= 1 << _MAX_BITS:
+        return f"a product of more than {_MAX_BITS} bits"
     common_shift = int(shift.max()) - zeros
     if common_shift > MAX_SHIFT:
         return f"a shift of more than {MAX_SHIFT} bits"
     ends = np.stack([f.evaluate(f.lo), f.evaluate(f.hi)])
     scale = Scale(
-        (multiplier >> zeros).astype(np.int64),
-        (addend >> zeros).astype(np.int64),
+        multiplier.astype(np.int64),
+        addend.astype(np.int64),
         common_shift,
         int(ends.min()),
         int(ends.max()),
         centre=None if centre is None else np.clip(centre.astype(np.int64), f.lo, f.hi + 1),
-        below=None if centre is None else (below >> zeros).astype(np.int64),
+        below=None if centre is None else below.astype(np.int64),
     )
     samples = f.lo + np.arange(_SAMPLES + 1)[:, None] * (f.hi - f.lo) // _SAMPLES
     assert (scale.apply(samples) == f.evaluate(samples)).all(), f"{f.name}: the formula of the scale is wrong"

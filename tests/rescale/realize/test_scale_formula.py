@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hlsgen.ir import IntegerEncoding
-from hlsgen.ir.ops import Add, Convention, Float, Requantize
+from hlsgen.ir.ops import Add, Cast, Convention, Float, Mul, Requantize
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale.realize import scale_formula
@@ -65,6 +65,13 @@ def test_it_is_the_rescaling(convention: Convention, reach: int) -> None:
 def test_ties_go_up_and_then_away_from_zero() -> None:
     """A multiplier of 1/2 at each shift: every second input is a tie in the first or the second rounding."""
     assert equal(function(Convention.DOUBLE, [1 << 30] * 4, [31, 32, 33, 38], 5000))
+
+
+def test_a_sum_of_tflite_shifts_its_codes_first() -> None:
+    """ADD of int16: a cast, 15 bits to the left, and a multiplier of 31 bits with a shift to the right."""
+    ops = Cast("int32"), Add(np.array([3, -4], np.int32)), Mul(np.full(2, 1 << 15, np.int32))
+    assert equal(function(Convention.DOUBLE, [1518500251, (1 << 31) - 1], [33, 32], 30000, *ops, dtype="int16"))
+    assert equal(function(Convention.SINGLE, [21251, 30001], [33, 32], 30000, *ops, dtype="int16"))
 
 
 def test_a_negative_multiplier_falls() -> None:
