@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tflite_model import made_model
 from tflite_random import RandomFile, random_file
+from tflite_writer import Writer, encode
 
 from hlsgen.certify.second_reading.tflite import compare
 from hlsgen.diagnostics import Collector
@@ -84,6 +85,32 @@ def test_imported_files_agree(kind: str, runtime: str, tmp_path: Path) -> None:
         else:
             assert problems.errors[0].code in ("HG013", "HG026")
     assert agreed or (runtime, kind[-5:]) == ("tflm", "uint8")
+
+
+def test_what_nothing_uses_is_not_read(tmp_path: Path) -> None:
+    """An unused buffer that points outside the file, as the frontend accepts it."""
+    file = random_file("RELU", 0)
+    path = tmp_path / "m.tflite"
+    root = file.writer.table()
+    root[4].append({0: np.uint8([77] * 3)})
+    data = encode(root)
+    place = data.rindex(b"\x03\0\0\0" + b"MMM")
+    path.write_bytes(data[:place] + b"\xff\xff\xff\x7f" + data[place + 4 :])
+    model = import_model(path, Collector(), runtime="tflm")
+    assert model is not None
+    assert compare(path.read_bytes(), model).problems == ()
+
+
+def test_an_output_that_is_the_input_is_refused(tmp_path: Path) -> None:
+    writer = Writer()
+    graph = writer.graph()
+    x, y = (graph.tensor((1, 3), "int8", 0.5) for _ in range(2))
+    graph.operator("RESHAPE", [x], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    path, problems = tmp_path / "m.tflite", Collector()
+    path.write_bytes(writer.bytes())
+    assert import_model(path, problems, runtime="tflm") is None
+    assert [(error.code, error.message) for error in problems.errors] == [("HG015", "the output is the input.")]
 
 
 #: Changes inside a sum of two inputs that no pair of codes shows: 28 bits precede its last rounding.

@@ -117,6 +117,8 @@ class _Importer:
             last, dtype = self.builder.add(step.name, step.op, step.shape, tuple(values)), "float64"
         remaining, _ = pruned(self.builder.steps, last)
         steps, inputs = multiple_ports.without_unused_inputs(tuple(remaining), inputs)
+        if not steps:
+            raise fail("HG015", name, "the output is the input.", "There is nothing to build.")
         combined = multiple_ports.combined_input(inputs)
         source = combined or inputs[0]
         return Model(

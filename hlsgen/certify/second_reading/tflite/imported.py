@@ -31,7 +31,7 @@ from hlsgen.numerics.fixed import Array
 #: Operators of variables, which have no steps.
 VARIABLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
 #: Larger tensors are not tried.
-MAX_ELEMENTS = 1 << 24
+MAX_ELEMENTS = 1 << 22
 
 
 class ImportedOperators:

@@ -1,7 +1,7 @@
 """The second reader's view of a TFLite file: tables walked by a list of their fields, without the frontend's reader.
 
-Fields are written as "name:kind@number=default". Kinds: a letter of `struct` for a number, s for a text,
-[letter] for a list of numbers, Table for a table, [Table] for a list of tables.
+Fields are written as "name:kind@number=default". A kind is a letter of `struct` for a number, s for a text, the name of
+a table, or one of these in brackets for a list. [@] is a list of the places of tables.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from hlsgen.numerics.fixed import Array
 Record = dict[str, Any]
 #: Tables by name, with the fields that are read.
 _TABLES = {
-    "Model": "codes:[Code]@1 graphs:[Graph]@2 buffers:[Buffer]@4",
-    "Code": "old:b@0 custom:s@1 number:i@3",
+    "Model": "codes:[Code]@1 graphs:[Graph]@2 buffers:[@]@4",
+    "Code": "old:b@0 number:i@3",
     "Graph": "tensors:[Tensor]@0 inputs:[i]@1 outputs:[i]@2 operators:[Operator]@3",
     "Tensor": "shape:[i]@0 type:b@1 buffer:I@2 name:s@3 quantization:Quantization@4 variable:b@5",
     "Quantization": "scale:[f]@2 zero:[q]@3 axis:i@6",
     "Buffer": "data:[B]@0",
-    "Operator": "code:I@0 inputs:[i]@1 outputs:[i]@2",
+    "Operator": "code:I@0 inputs:[i]@1 outputs:[i]@2 options:B@3",
 }
 _WINDOW = "same:b@0 across:i@1 down:i@2"
 #: By the operator's number: its name and its options.
@@ -121,9 +121,9 @@ class FileRecords:
             code = root["codes"][record["code"]]
             kind, fields = _OPERATORS.get(max(code["old"], code["number"]), ("", ""))
             place = record["place"]
-            options = self._record(self._follow(place, 4), fields) if _slot(self._view, place, 4) else {}
-            if not options:
-                options = {part.split(":")[0]: _default(part) for part in fields.split()}
+            options = {part.partition(":")[0]: _default(part) for part in fields.split()}
+            if fields and record["options"] and _slot(self._view, place, 4):
+                options = self._record(self._follow(place, 4), fields)
             node = name if name and count[name] == 1 else f"OP_{n}"
             self.operators.append(Operator(kind, node, tuple(record["inputs"]), tuple(record["outputs"]), options))
 
@@ -136,9 +136,9 @@ class FileRecords:
                 used.update(operator.inputs)
         return tuple(n for n in self.inputs if n in used)
 
-    def _tensor(self, record: Record, buffers: list[Record]) -> Tensor:
+    def _tensor(self, record: Record, buffers: list[int]) -> Tensor:
         quantization = record["quantization"] or {"scale": [], "zero": [], "axis": 0}
-        kind, data = _TYPES.get(record["type"], ""), buffers[record["buffer"]]["data"]
+        kind, data = _TYPES.get(record["type"], ""), self._record(buffers[record["buffer"]], _TABLES["Buffer"])["data"]
         shape = tuple(int(n) for n in record["shape"])
         codes = None
         if len(data) and kind:
@@ -162,7 +162,7 @@ class FileRecords:
         record: Record = {"place": table}
         for part in fields.split():
             name, _, form = part.partition(":")
-            kind, _, number = form.partition("=")[0].partition("@")
+            kind, _, number = form.partition("=")[0].rpartition("@")
             offset = _slot(self._view, table, int(number))
             record[name] = self._value(table + offset, kind) if offset else _default(part)
         return record
@@ -179,9 +179,10 @@ class FileRecords:
         inner = kind[1:-1]
         if inner == "B":
             return self._view[start : start + length]
-        if inner in _TABLES:
-            places = (start + 4 * n for n in range(length))
-            return [self._record(p + _number(self._view, p, "I"), _TABLES[inner]) for p in places]
+        if inner == "@" or inner in _TABLES:
+            offsets = struct.unpack_from(f"<{length}I", self._view, start)
+            places = [start + 4 * n + offset for n, offset in enumerate(offsets)]
+            return places if inner == "@" else [self._record(p, _TABLES[inner]) for p in places]
         return list(struct.unpack_from(f"<{length}{inner}", self._view, start))
 
 
@@ -199,7 +200,7 @@ def _slot(view: memoryview, table: int, number: int) -> int:
 
 def _default(part: str) -> Any:
     kind, _, default = part.partition(":")[2].partition("=")
-    kind = kind.partition("@")[0]
+    kind = kind.rpartition("@")[0]
     if kind[0] == "[":
         return []
     if kind == "s":
