@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,16 +13,18 @@ from hlsgen.frontend.tflite.operator_node import OperatorNode
 from hlsgen.frontend.tflite.requantizers import doubly_rounded, half_to_even, shifted
 from hlsgen.ir import Binary, Shape
 from hlsgen.ir.ops import Add, BinaryKind, Cast, Elementwise, Lookup, Mul, Quantizer
-from hlsgen.numerics.fixed import Array
+from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.numerics.tflite.functions import CodeType
 from hlsgen.numerics.tflite.multipliers import (
     Multiplier,
+    Runtime,
     add_multipliers,
     product_ratio,
     quantized_multiplier,
     single_ratio,
     xnnpack_add_multipliers,
 )
+from hlsgen.numerics.tflite.piecewise import power_of_two
 from hlsgen.numerics.tflite.rescaling import rescale
 
 
@@ -46,11 +48,22 @@ class _Branch:
 
     def ops(self, rank: int) -> list[Elementwise]:
         scalar = np.ones((1,) * rank, np.int32)
+        if self.multiplier is not None and self.codes.dtype == "int16":
+            rescaled: list[Elementwise] = [Cast("int32"), Mul(scalar << self.left_shift), self._rescaling(rank)]
+            return rescaled if self.factor == 1 else [*rescaled, Mul(scalar * self.factor)]
         if self.multiplier is not None:
             table = self.apply(self.codes.all_codes).reshape((-1,) + (1,) * rank)
             return [Cast("int32"), Add(scalar * -self.codes.type.lo), Lookup(table)]
         ops: list[Elementwise] = [Cast("int32"), Add(scalar * -self.codes.zero_point)]
         return ops if self.factor == 1 else [*ops, Mul(scalar * self.factor)]
+
+    def _rescaling(self, rank: int) -> Quantizer:
+        """The rescaling of int16 codes, shifted left before it; its type has exactly the range of its results."""
+        assert self.multiplier is not None
+        assert not self.codes.zero_point
+        unsigned = replace(self, factor=1)
+        ends = unsigned.apply(np.array([self.codes.type.lo, self.codes.type.hi]))
+        return doubly_rounded([self.multiplier], rank, 0, IntType(int(ends[0]), int(ends[1])), "int32")
 
 
 def add(node: OperatorNode) -> None:
@@ -97,8 +110,18 @@ def _sum(node: OperatorNode, sign: int) -> None:
             _Branch(first, 1, m.left_shift, m.first),
             _Branch(second, sign, m.left_shift, m.second),
         )
+        if result.dtype == "int16":
+            _refuse_powers_of_two(node, (first, second, result))
         quantizer = doubly_rounded([m.result], rank, zero, node.bounds(result), result.dtype)
     _combine(node, BinaryKind.ADD, branches, [quantizer])
+
+
+def _refuse_powers_of_two(node: OperatorNode, codes: tuple[CodeType, ...]) -> None:
+    """Raises HG015 for the power-of-two scales with which LiteRT adds int16 codes in another way."""
+    powers = all(power_of_two(c.scale) is not None for c in codes)
+    if node.runtime is not Runtime.TFLM and powers and node.options.get("pot_scale_int16", True):
+        reason = "int16 data of three power-of-two scales is added by shifts"
+        raise node.refused(reason, "Convert the model with pot_scale_int16 = false.")
 
 
 def _operands(node: OperatorNode) -> tuple[CodeType, CodeType, CodeType]:

@@ -15,7 +15,13 @@ from hlsgen.frontend.constant_folding import MAX_ELEMENTS
 from hlsgen.frontend.node_context import ShapedOps
 from hlsgen.frontend.ops_conv_transpose import Axis, interleaved, phases
 from hlsgen.frontend.tflite.operator_node import OperatorNode
-from hlsgen.frontend.tflite.requantizers import along_last, doubly_rounded, half_to_even, rounded_in_double
+from hlsgen.frontend.tflite.requantizers import (
+    along_last,
+    doubly_rounded,
+    half_to_even,
+    rounded_in_double,
+    rounded_to_15_bits,
+)
 from hlsgen.frontend.tflite.windows import window_along
 from hlsgen.ir import ConvInteger, MatMulInteger, Reshape, Shape
 from hlsgen.ir.ops import Add, Cast, Mul
@@ -79,7 +85,8 @@ def fully_connected(node: OperatorNode) -> None:
     rows = (math.prod(shape) // columns, columns)
     ops: ShapedOps = [] if shape == rows else [(Reshape(), rows)]
     result = (rows[0], outputs)
-    ops.append((MatMulInteger(weight, np.full(columns, data.zero_point, np.int64)), result))
+    sums = _sum_type(node, data, 2)
+    ops.append((MatMulInteger(weight, np.full(columns, data.zero_point, np.int64), sums), result))
     ops += _rescaled(node, data, scales, result, outputs, 2)
     node.finish(node.chain(node.value(0), ops), result)
 
@@ -112,7 +119,8 @@ def transpose_conv(node: OperatorNode) -> None:
     pads = (height.pads[0], width.pads[0], height.pads[1], width.pads[1])
     window = Window((height.taps, width.taps), (1, 1), (1, 1), pads)
     sums = (shape[0], *window.size(shape[1], shape[2]), outputs * count)
-    layer = ConvInteger(kernels, np.full(channels, data.zero_point, np.int64), window, 1)
+    sum_type = _sum_type(node, data, 3)
+    layer = ConvInteger(kernels, np.full(channels, data.zero_point, np.int64), window, 1, sum_type)
     ops: ShapedOps = [(layer, sums), *_rescaled(node, data, scales, sums, outputs, 3, count)]
     ops += interleaved(sums, (height, width), 1, outputs)
     node.finish(node.chain(node.value(2), ops), ops[-1][1])
@@ -137,7 +145,8 @@ def _convolution(
     if min(result) < 1:
         text = f"the kernel of shape {list(kernel)} does not fit data of shape {list(shape)}."
         raise fail("HG023", node.name, text, "Use padding SAME, or a smaller kernel.")
-    layer = ConvInteger(np.ascontiguousarray(weight), np.full(shape[3], data.zero_point, np.int64), window, groups)
+    zero_points, sum_type = np.full(shape[3], data.zero_point, np.int64), _sum_type(node, data, 2)
+    layer = ConvInteger(np.ascontiguousarray(weight), zero_points, window, groups, sum_type)
     ops: ShapedOps = [(layer, result), *_rescaled(node, data, scales, result, len(weight), 2)]
     node.finish(node.chain(node.value(0), ops), result)
 
@@ -195,10 +204,25 @@ def _weights(node: OperatorNode, position: int, data: CodeType, axis: int) -> tu
     return weight, scales
 
 
+def _sum_type(node: OperatorNode, data: CodeType, bias: int) -> str:
+    """The dtype of the sums: int64 for int16 data, but int32 if tflite-micro adds an int32 bias. Raises HG015."""
+    if data.dtype != "int16":
+        return "int32"
+    added, operator = node.optional(bias), node.operator.name
+    is_dense = operator == "FULLY_CONNECTED"
+    if added is not None and added.type == "int32":
+        if node.runtime is Runtime.TFLM and (is_dense or operator == "CONV_2D"):
+            return "int32"
+        raise node.refused("an int32 bias of int16 data is read as int64", "Convert the model with int64 biases.")
+    if added is None and is_dense and node.runtime is Runtime.LITERT:
+        raise node.refused("int16 data without a bias is computed by position", "Use litert-ref, or add a bias.")
+    return "int64"
+
+
 def _rescaled(
     node: OperatorNode, data: CodeType, scales: Array, shape: Shape, outputs: int, bias: int, times: int = 1
 ) -> ShapedOps:
-    """Bias and rescaling of int32 sums; `times`: how often the outputs are repeated along the last axis."""
+    """Bias and rescaling of the sums; `times`: how often the outputs are repeated along the last axis."""
     result, rank = node.codes(node.result()), len(shape)
     ops: ShapedOps = []
     if result.dtype != data.dtype:
@@ -206,10 +230,11 @@ def _rescaled(
     added = node.optional(bias)
     if added is not None:
         values = node.constant(bias, "the bias").reshape(-1)
-        if added.type != "int32" or values.size != outputs:
+        sum_type = _sum_type(node, data, bias)
+        if added.type != sum_type or values.size != outputs:
             text = f"the bias of type {added.type} has {values.size} elements for {outputs} outputs."
-            raise fail("HG023", node.name, text, "It needs one int32 number for each output.")
-        ops.append((Add(along_last(np.tile(values.astype(np.int32), times), rank)), shape))
+            raise fail("HG023", node.name, text, f"It needs one {sum_type} number for each output.")
+        ops.append((Add(along_last(np.tile(values.astype(sum_type), times), rank)), shape))
 
     def placed(values: Array) -> Array:
         return values if values.size == 1 else np.tile(values, times)
@@ -227,4 +252,6 @@ def _rescaled(
     if rounds_once_in_double(operator, node.runtime, data.dtype):
         return [*ops, (rounded_in_double(ratios, rank, zero, node.bounds(result), result.dtype), shape)]
     multipliers = [quantized_multiplier(ratio) for ratio in ratios.tolist()]
+    if _sum_type(node, data, bias) == "int64":
+        return [*ops, (rounded_to_15_bits(multipliers, rank, zero, node.bounds(result), result.dtype), shape)]
     return [*ops, (doubly_rounded(multipliers, rank, zero, node.bounds(result), result.dtype), shape)]

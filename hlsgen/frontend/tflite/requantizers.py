@@ -9,7 +9,7 @@ import numpy as np
 
 from hlsgen.ir.ops import Convention, QuantizeLinear, Requantize
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.numerics.tflite.multipliers import Multiplier
+from hlsgen.numerics.tflite.multipliers import Multiplier, single_multiplier
 
 
 def along_last(values: Array, rank: int) -> Array:
@@ -29,6 +29,14 @@ def doubly_rounded(
         add,
         (zero, bounds, dtype),
     )
+
+
+def rounded_to_15_bits(
+    multipliers: Sequence[Multiplier], rank: int, zero: int, bounds: IntType, dtype: str
+) -> Requantize:
+    """The rescaling of int64 sums: multipliers of 15 bits, one rounding, ties up."""
+    parts = np.array([single_multiplier(m) for m in multipliers], np.int64)
+    return _requantize(Convention.SINGLE, rank, parts[:, 0], parts[:, 1], 0, (zero, bounds, dtype))
 
 
 def rounded_in_double(ratios: Array, rank: int, zero: int, bounds: IntType, dtype: str) -> Requantize:

@@ -28,18 +28,18 @@ class Rule:
 
 RULES: dict[str, Rule] = {
     # layers
-    "CONV_2D": Rule(ops_layers.conv_2d, _BYTES),
-    "DEPTHWISE_CONV_2D": Rule(ops_layers.depthwise_conv_2d, _BYTES),
-    "FULLY_CONNECTED": Rule(ops_layers.fully_connected, _BYTES),
-    "TRANSPOSE_CONV": Rule(ops_layers.transpose_conv, _BYTES, data=2),
+    "CONV_2D": Rule(ops_layers.conv_2d, _CODES),
+    "DEPTHWISE_CONV_2D": Rule(ops_layers.depthwise_conv_2d, _CODES),
+    "FULLY_CONNECTED": Rule(ops_layers.fully_connected, _CODES),
+    "TRANSPOSE_CONV": Rule(ops_layers.transpose_conv, _CODES, data=2),
     # pools and means
     "AVERAGE_POOL_2D": Rule(ops_pool.average_pool_2d, _CODES),
     "MAX_POOL_2D": Rule(ops_pool.max_pool_2d, _CODES),
-    "MEAN": Rule(ops_pool.mean, _BYTES),
+    "MEAN": Rule(ops_pool.mean, _CODES),
     # two inputs
-    "ADD": Rule(ops_binary.add, _BYTES),
-    "SUB": Rule(ops_binary.sub, _BYTES),
-    "MUL": Rule(ops_binary.mul, _BYTES),
+    "ADD": Rule(ops_binary.add, _CODES),
+    "SUB": Rule(ops_binary.sub, _CODES),
+    "MUL": Rule(ops_binary.mul, _CODES),
     # functions of one code
     **{
         name: Rule(ops_functions.function, _BYTES)

@@ -2,66 +2,20 @@
 
 from __future__ import annotations
 
-import pickle
-import subprocess
-import sys
-from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tflite_random import RandomFile, random_file
+from tflite_wheels import run
 
 from hlsgen.frontend.tflite.file import TfliteTensor, read_file
 from hlsgen.numerics.tflite.functions import CodeFunction, CodeType, UnsupportedFunction, quantize_reals
 from hlsgen.numerics.tflite.multipliers import Runtime
 from hlsgen.numerics.tflite.softmax import softmax_codes, softmax_in_floats, softmax_of_int16, softmax_tables
 
-#: Runs files in a runtime. Reads a pickle of (bytes, codes of the frames) and writes the codes of the results.
-CHILD = """
-import pickle, sys
-import numpy as np
-
-def run_tflm(data, frames):
-    from tflite_micro.python.tflite_micro import runtime
-    interpreter = runtime.Interpreter.from_bytes(data, arena_size=1 << 22)
-    for frame in frames:
-        interpreter.set_input(frame, 0)
-        interpreter.invoke()
-        yield np.array(interpreter.get_output(0))
-
-def run_litert(data, frames, kind):
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-    reference = {"experimental_op_resolver_type": OpResolverType.BUILTIN_REF}
-    interpreter = Interpreter(model_content=data, num_threads=1, **(reference if kind == "litert-ref" else {}))
-    interpreter.allocate_tensors()
-    for frame in frames:
-        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], frame)
-        interpreter.invoke()
-        yield np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
-
-kind = sys.argv[1]
-files = pickle.load(sys.stdin.buffer)
-results = [list(run_tflm(*file) if kind == "tflm" else run_litert(*file, kind)) for file in files]
-with open(sys.argv[2], "wb") as out:
-    pickle.dump(results, out)
-"""
-WHEELS = {Runtime.TFLM: "tflite_micro", Runtime.LITERT_REF: "ai_edge_litert", Runtime.LITERT: "ai_edge_litert"}
 FILES = 25
-
-
-def _run(runtime: Runtime, files: Sequence[RandomFile], tmp_path: Path) -> list[list[Any]]:
-    if find_spec(WHEELS[runtime]) is None:
-        pytest.skip(f"{WHEELS[runtime]} is not installed: not compared with {runtime.value}")
-    data = pickle.dumps([(file.data, [frame[0] for frame in file.frames]) for file in files])
-    path = tmp_path / "results"
-    child = [sys.executable, "-c", CHILD, runtime.value, str(path)]
-    process = subprocess.run(child, input=data, capture_output=True, timeout=300, check=False)
-    assert not process.returncode, process.stderr.decode()[-2000:]
-    results: list[list[Any]] = pickle.loads(path.read_bytes())
-    return results
 
 
 def _code_type(tensor: TfliteTensor) -> CodeType:
@@ -110,7 +64,7 @@ def _kinds(runtime: Runtime) -> list[str]:
 def test_codes_are_those_of_the_wheel(runtime: Runtime, tmp_path: Path) -> None:
     kinds = [kind for kind in _kinds(runtime) for _ in range(FILES)]
     files = [random_file(kind, seed) for seed, kind in enumerate(kinds)]
-    for kind, file, results in zip(kinds, files, _run(runtime, files, tmp_path), strict=True):
+    for kind, file, results in zip(kinds, files, run(runtime, files, tmp_path), strict=True):
         for codes, expected in zip(_codes(file, runtime), results, strict=True):
             assert np.array_equal(codes, expected), kind
 

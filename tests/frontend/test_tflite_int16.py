@@ -1,0 +1,43 @@
+"""Imported int16x8 operators against the wheels, on random files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tflite_random import RandomFile, random_file
+from tflite_wheels import run
+
+from hlsgen.diagnostics import Collector
+from hlsgen.frontend.import_options import ImportOptions
+from hlsgen.frontend.tflite.file import read_file
+from hlsgen.frontend.tflite.importer import import_tflite
+from hlsgen.interpreter.model import interpret
+from hlsgen.ir import Model
+from hlsgen.numerics.tflite.multipliers import Runtime
+
+LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+KINDS = [f"{name}:int16" for name in (*LAYERS, "ADD", "SUB", "MUL", "MEAN")]
+SEEDS = 4
+
+
+def _imported(file: RandomFile, runtime: Runtime) -> Model:
+    problems = Collector()
+    options = ImportOptions(fixed_point=False, typed={}, once=False, pairs=False, runtime=runtime.value)
+    model = import_tflite(read_file(file.data, "file"), "file", options, problems)
+    problems.finish()
+    assert model is not None
+    return model
+
+
+@pytest.mark.parametrize("runtime", list(Runtime), ids=lambda runtime: runtime.value)
+def test_codes_are_those_of_the_wheel(runtime: Runtime, tmp_path: Path) -> None:
+    kinds = [kind for kind in KINDS for _ in range(SEEDS)]
+    files = [random_file(kind, seed) for seed, kind in enumerate(kinds)]
+    for kind, file, results in zip(kinds, files, run(runtime, files, tmp_path), strict=True):
+        model = _imported(file, runtime)
+        for frame, expected in zip(file.frames, results, strict=True):
+            packed = np.concatenate([codes.reshape(1, -1).astype(np.float64) for codes in frame], axis=1)
+            codes = interpret(model, frame[0][None] if len(frame) == 1 else packed)[-1].value
+            assert np.array_equal(codes.reshape(expected.shape), expected), kind
