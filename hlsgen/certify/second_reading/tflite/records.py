@@ -1,7 +1,7 @@
 """The second reader's view of a TFLite file: tables walked by a list of their fields, without the frontend's reader.
 
-Fields are written as "name:kind@number=default". A kind is a letter of `struct` for a number, s for a text, the name of
-a table, or one of these in brackets for a list. [@] is a list of the places of tables.
+Fields are written as "name:kind@number=default". A kind is a letter of `struct`, s for a text, or the name of a table.
+In brackets it is a list; an empty name of a table in brackets makes a list of places: "[@]".
 """
 
 from __future__ import annotations
