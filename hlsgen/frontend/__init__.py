@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import onnx
 
-from hlsgen.diagnostics import Collector
+from hlsgen.diagnostics import Collector, fail
 from hlsgen.frontend.chosen_outputs import suggest_outputs
 from hlsgen.frontend.declarations import check_types, check_versions, versions_of
 from hlsgen.frontend.graph_inputs import parse_datatype
@@ -55,6 +55,8 @@ def import_model(
     with problems.catching():
         data = read_bytes(path)
         if is_tflite(data):
+            if outputs:
+                raise fail("HG040", "outputs", "a TFLite file is not cut.", "Leave the option out, or export a part.")
             options = ImportOptions(fixed_point, typed, once, pairs, tflite_runtime_of(runtime))
             return import_tflite(read_file(data, path.stem), path.stem, options, problems)
         proto = read_model(path, problems, outputs)
