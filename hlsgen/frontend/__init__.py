@@ -11,17 +11,19 @@ from types import MappingProxyType
 
 import onnx
 
-from hlsgen.diagnostics import Collector, fail
+from hlsgen.diagnostics import Collector
+from hlsgen.frontend import load
 from hlsgen.frontend.chosen_outputs import suggest_outputs
 from hlsgen.frontend.declarations import check_types, check_versions, versions_of
 from hlsgen.frontend.graph_inputs import parse_datatype
 from hlsgen.frontend.import_options import ImportOptions
 from hlsgen.frontend.importer import GraphImporter
-from hlsgen.frontend.load import read_bytes, read_model, self_contained
+from hlsgen.frontend.load import read_bytes, read_model
 from hlsgen.frontend.model_diagnostics import report_float_model, report_stuck
 from hlsgen.frontend.onnx_graph import all_nodes, name_all
 from hlsgen.frontend.onnxruntime_groups import fuse_groups
 from hlsgen.frontend.runtimes import runtime_of, tflite_runtime_of
+from hlsgen.frontend.tflite.chosen_outputs import with_outputs
 from hlsgen.frontend.tflite.file import read_file
 from hlsgen.frontend.tflite.importer import import_tflite
 from hlsgen.frontend.tflite.schema import is_tflite
@@ -53,12 +55,10 @@ def import_model(
     """
     errors_before = len(problems.errors)
     with problems.catching():
-        data = read_bytes(path)
-        if is_tflite(data):
-            if outputs:
-                raise fail("HG040", "outputs", "a TFLite file is not cut.", "Leave the option out, or export a part.")
+        if is_tflite(read_bytes(path)):
             options = ImportOptions(fixed_point, typed, once, pairs, tflite_runtime_of(runtime))
-            return import_tflite(read_file(data, path.stem), path.stem, options, problems)
+            file = read_file(self_contained(path, outputs), path.stem)
+            return import_tflite(file, path.stem, options, problems)
         proto = read_model(path, problems, outputs)
         check_versions(proto, path.stem, problems)
         options = ImportOptions(fixed_point, typed, once, pairs, runtime_of(all_nodes(proto.graph), runtime))
@@ -71,6 +71,14 @@ def import_model(
             report_float_model(importer.graph, importer.name, problems, errors_before)
         return model if len(problems.errors) == errors_before or model is None else None
     return None
+
+
+def self_contained(path: Path, outputs: Sequence[str] = ()) -> bytes:
+    """The bytes of a file, cut to `outputs`, with any external data included. Raises HG001..HG004, HG040."""
+    data = read_bytes(path)
+    if not is_tflite(data):
+        return load.self_contained(path, outputs)
+    return with_outputs(data, outputs, path.stem) if outputs else data
 
 
 def grouped(path: Path, runtime: str) -> tuple[onnx.ModelProto, dict[str, str]]:

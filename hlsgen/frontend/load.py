@@ -15,7 +15,6 @@ from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.frontend.chosen_outputs import cut_to
 from hlsgen.frontend.foreign_attributes import drop_foreign_attributes
 from hlsgen.frontend.local_functions import inlined
-from hlsgen.frontend.tflite.schema import is_tflite
 
 #: Bounds of a file, of a tensor, and of a graph.
 MAX_FILE_BYTES = 1 << 30
@@ -165,8 +164,6 @@ def _tensors_of(nodes: Iterable[NodeProto]) -> Iterator[tuple[str, TensorProto]]
 def self_contained(path: Path, outputs: Sequence[str] = ()) -> bytes:
     """The bytes of the file, cut to `outputs`, with any external data included. Raises HG001..HG004, HG040."""
     data = read_bytes(path)
-    if is_tflite(data):
-        return data
     model = _message(path, data)
     if any(t.data_location == TensorProto.EXTERNAL for _, t in _tensors(model.graph)):
         model = read_model(path)

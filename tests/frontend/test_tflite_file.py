@@ -12,8 +12,7 @@ import pytest
 from tflite_random import KINDS, KINDS_INT16, KINDS_UINT8, random_file
 from tflite_writer import OPERATORS, Scalar, Table, Writer, encode
 
-from hlsgen.diagnostics import Collector, HlsgenError
-from hlsgen.frontend import import_model
+from hlsgen.diagnostics import HlsgenError
 from hlsgen.frontend.tflite.file import TfliteFile, read_file
 from hlsgen.frontend.tflite.flatbuffer import MAX_VISITS
 from hlsgen.frontend.tflite.schema import OPERATORS as NAMES
@@ -214,13 +213,6 @@ def test_only_files_with_the_identifier_are_read(tmp_path: Path) -> None:
         assert caught.value.diagnostics[0].code == "HG002"
     with pytest.raises(HlsgenError, match="HG001"):
         read_file(tmp_path / "absent.tflite", "absent.tflite")
-
-
-def test_a_file_is_not_cut_without_notice(tmp_path: Path) -> None:
-    path, problems = tmp_path / "m.tflite", Collector()
-    path.write_bytes(_small().bytes())
-    assert import_model(path, problems, outputs=["inner"]) is None
-    assert [error.code for error in problems.errors] == ["HG040"]
 
 
 def _mutated(data: bytes, rng: np.random.Generator) -> bytes:

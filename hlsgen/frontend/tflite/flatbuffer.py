@@ -75,7 +75,7 @@ class Table:
             raise Malformed(f"field {number} of the table at byte {self._place} is outside the file.")
         return self._place + offset
 
-    def _vector(self, number: int, width: int) -> tuple[int, int] | None:
+    def vector(self, number: int, width: int) -> tuple[int, int] | None:
         """(place, elements) of a vector of elements of `width` bytes."""
         field = self._field(number, 4)
         if field is None:
@@ -111,7 +111,7 @@ class Table:
 
     def tables(self, number: int) -> list[Table]:
         """The tables of a vector, empty where the field is absent."""
-        vector = self._vector(number, 4)
+        vector = self.vector(number, 4)
         if vector is None:
             return []
         place, elements = vector
@@ -121,7 +121,7 @@ class Table:
     def view(self, number: int, dtype: type[np.generic]) -> Array | None:
         """The elements of a vector, shape (n,), not copied, little-endian."""
         kind = np.dtype(dtype).newbyteorder("<")
-        vector = self._vector(number, kind.itemsize)
+        vector = self.vector(number, kind.itemsize)
         if vector is None:
             return None
         return np.frombuffer(self._file.data, kind, vector[1], vector[0])
@@ -136,7 +136,7 @@ class Table:
 
     def text(self, number: int) -> str:
         """A text, empty where the field is absent. Bytes that are not UTF-8 become escapes."""
-        vector = self._vector(number, 1)
+        vector = self.vector(number, 1)
         if vector is None:
             return ""
         place, length = vector

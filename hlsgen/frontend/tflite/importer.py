@@ -8,6 +8,7 @@ from hlsgen.diagnostics import Collector, fail
 from hlsgen.frontend import multiple_ports
 from hlsgen.frontend.import_options import ImportOptions
 from hlsgen.frontend.step_builder import StepBuilder
+from hlsgen.frontend.tflite.chosen_outputs import needed_operators
 from hlsgen.frontend.tflite.file import TfliteFile, TfliteOperator
 from hlsgen.frontend.tflite.operator_node import OperatorNode
 from hlsgen.frontend.tflite.ops_state import read_first
@@ -43,7 +44,7 @@ class _Importer:
     def run(self, name: str) -> Model | None:
         errors_before = len(self.problems.errors)
         inputs = self._inputs()
-        for operator in self.graph.operators:
+        for operator in needed_operators(self.file):
             self._import(operator)
         if len(self.problems.errors) > errors_before:
             return None

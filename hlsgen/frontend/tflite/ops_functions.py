@@ -5,12 +5,14 @@ A function of 8 bits is a table of the runtime's 256 results: see `hlsgen.numeri
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.tflite.operator_node import OperatorNode
 from hlsgen.frontend.tflite.requantizers import doubly_rounded, half_to_even
-from hlsgen.ir.ops import Add, Cast, Dequantize, Elementwise, Lookup, Mul, QuantizeLinear
+from hlsgen.ir.ops import Add, Cast, Dequantize, Div, Elementwise, Lookup, Mul
 from hlsgen.numerics.fixed import Array, Rounding
 from hlsgen.numerics.tflite.functions import CodeFunction, CodeType, UnsupportedFunction
 from hlsgen.numerics.tflite.multipliers import (
@@ -100,8 +102,9 @@ def _quantize_reals(node: OperatorNode, result: CodeType) -> None:
         last = half_to_even(len(shape), result.zero_point, result.type, result.dtype)
         ops = [Mul((np.float32(1) / scale).astype(np.float32)), last]
     else:
-        zero = np.full(scale.shape, result.zero_point, np.int64)
-        ops = [QuantizeLinear(scale, zero, result.type, result.dtype, Rounding.HALF_UP)]
+        # HALF_UP adds 1/2 to a magnitude, which is exact in float64 only.
+        last = half_to_even(len(shape), result.zero_point, result.type, result.dtype)
+        ops = [Div(scale), Cast("float64"), replace(last, mode=Rounding.HALF_UP)]
     node.finish(node.chain(node.value(0), [(op, shape) for op in ops]), shape)
 
 

@@ -1,0 +1,119 @@
+"""Imported TFLite files: their integers against the runtimes, and refusals with the operator's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tflite_random import Choices, RandomFile, random_file
+from tflite_wheels import run
+
+from hlsgen.diagnostics import Collector
+from hlsgen.frontend import import_model, self_contained
+from hlsgen.interpreter.model import interpret
+from hlsgen.ir import Model
+from hlsgen.numerics.tflite.multipliers import Runtime
+
+KINDS = (
+    "FULLY_CONNECTED CONV_2D DEPTHWISE_CONV_2D TRANSPOSE_CONV ADD SUB MUL AVERAGE_POOL_2D MAX_POOL_2D MEAN "
+    "CONCATENATION PAD PADV2 STRIDED_SLICE SPLIT SPLIT_V TRANSPOSE RESHAPE RESIZE_NEAREST_NEIGHBOR "
+    "LOGISTIC PRELU QUANTIZE QUANTIZE:f DEQUANTIZE"
+).split()
+SEEDS = range(4)
+
+
+def imported(data: bytes, directory: Path, runtime: str = "tflm") -> tuple[Model | None, Collector]:
+    path, problems = directory / "model.tflite", Collector()
+    path.write_bytes(data)
+    return import_model(path, problems, runtime=runtime), problems
+
+
+def results(model: Model, frames: list[list[np.ndarray]]) -> np.ndarray:
+    """The outputs of frames, flat; the interpreter concatenates several inputs as float64."""
+    if model.inputs:
+        x = np.stack([np.concatenate([part.astype(np.float64).ravel() for part in frame]) for frame in frames])
+    else:
+        x = np.stack([frame[0] for frame in frames])
+    return np.asarray(interpret(model, x)[-1].value).reshape(len(frames), -1)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("runtime", [runtime.value for runtime in Runtime])
+@pytest.mark.parametrize("kind", KINDS)
+def test_operators_give_the_integers_of_the_runtime(kind: str, runtime: str, tmp_path: Path) -> None:
+    compared: list[tuple[RandomFile, Model]] = []
+    for seed in SEEDS:
+        file = random_file(kind, seed)
+        model, problems = imported(file.data, tmp_path, runtime)
+        if model is None:
+            assert [d.code for d in problems.errors] == ["HG013"], problems.items
+        else:
+            compared.append((file, model))
+    assert compared
+    expected = run(Runtime(runtime), [file for file, _ in compared], tmp_path)
+    for (file, model), frames in zip(compared, expected, strict=True):
+        first = np.stack([frame.ravel() for frame in frames])
+        assert (results(model, file.frames)[:, : first.shape[1]] == first).all()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("runtime", [runtime.value for runtime in Runtime])
+def test_variables_are_inputs_and_outputs(runtime: str, tmp_path: Path) -> None:
+    file = random_file("STATE", 1)
+    model, _ = imported(file.data, tmp_path, runtime)
+    assert model is not None
+    assert [part.name for part in model.all_inputs][1:] == [part.name for part in model.all_outputs][1:] == ["s0"]
+    (expected,) = run(Runtime(runtime), [file], tmp_path)
+    zero = int(np.max(file.writer.graphs[0].tensors[0].zero_point))
+    state = np.full(model.inputs[1].shape, zero, np.int8)
+    for frame, codes in zip(file.frames, expected, strict=True):
+        flat = results(model, [[*frame, state]])[0]
+        assert (flat[: codes.size] == codes.ravel()).all()
+        state = flat[codes.size :].astype(np.int8)
+
+
+def test_all_problems_are_reported_with_their_operators(tmp_path: Path) -> None:
+    choices = Choices("EXP", 0)
+    x = choices.tensor((1, 4))
+    exponential = choices.graph.operator("EXP", [x], [choices.like(x, (1, 4))])
+    softmax = choices.graph.operator("CUSTOM", [exponential], [choices.like(x, (1, 4))])
+    file = choices.finish([x], [softmax], [[choices.codes((1, 4))]])
+    model, problems = imported(file.data, tmp_path)
+    assert model is None
+    assert [(d.code, d.message.split(" is")[0]) for d in problems.errors] == [
+        ("HG010", "EXP"),
+        ("HG010", "custom operator "),
+    ]
+
+
+def test_uint8_is_refused_for_tflite_micro(tmp_path: Path) -> None:
+    _, problems = imported(random_file("CONV_2D:uint8", 0).data, tmp_path)
+    assert [d.code for d in problems.errors] == ["HG026"]
+
+
+def test_numbers_just_below_a_half_are_rounded_down(tmp_path: Path) -> None:
+    choices = Choices("QUANTIZE", 0)
+    x = choices.graph.tensor((1, 2), "float32")
+    codes = choices.graph.operator("QUANTIZE", [x], [choices.graph.tensor((1, 2), "int8", np.float32(1))])
+    below = np.nextafter(np.float32(0.5), np.float32(0))
+    file = choices.finish([x], [codes], [[np.array([[below, -below]])]])
+    model, _ = imported(file.data, tmp_path)
+    assert model is not None
+    assert not results(model, file.frames).any()
+
+
+def test_outputs_cut_a_file(tmp_path: Path) -> None:
+    file = random_file("NET", 1)
+    path, problems = tmp_path / "net.tflite", Collector()
+    path.write_bytes(file.data)
+    graph = file.writer.graphs[0]
+    name = graph.tensors[graph.operators[0].outputs[0]].name
+    model = import_model(path, problems, outputs=[name])
+    assert model is not None, problems.items
+    (tmp_path / "cut.tflite").write_bytes(self_contained(path, [name]))
+    again = import_model(tmp_path / "cut.tflite", problems)
+    assert again is not None
+    assert model.output_name == again.output_name == name
+    assert import_model(path, problems, outputs=["nothing"]) is None
+    assert [d.code for d in problems.errors] == ["HG040"]
