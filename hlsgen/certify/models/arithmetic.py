@@ -6,6 +6,7 @@ enough bits is a plain integer here. A number that the hardware cuts is cut here
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import lcm
 
@@ -47,7 +48,7 @@ def jumps(apply: Callable[[Array], Array], lo: int, hi: int) -> Array:
     return np.concatenate(changes)
 
 
-class LaneModel:
+class LaneModel(ABC):
     """Base class of the models of modules with lanes and folds. Raises HG055 for wrong parameters."""
 
     names: frozenset[str] = frozenset()
@@ -87,13 +88,13 @@ class LaneModel:
     def constants(self, fold: int, lane: int) -> tuple[object, ...]:
         return fold, lane
 
+    @abstractmethod
     def apply(self, fold: int, lane: int, x: Array) -> Array:
         """The output integer for each x, before it is cut to the width of the output."""
-        raise NotImplementedError
 
+    @abstractmethod
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
         """All x of lo + 1..hi with apply(x) != apply(x - 1), and perhaps other x."""
-        raise NotImplementedError
 
 
 class CascadeModel:
