@@ -28,7 +28,7 @@ from hlsgen.driver.compile import Build, block_bits, targets_of
 from hlsgen.verilog import resource_model
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.resource_model import STYLES, cost_of
-from hlsgen.verilog.unit_parts import node_parts
+from hlsgen.verilog.unit_table import node_parts
 
 FACTORS = Path(resource_model.__file__).with_name("unit_factors.json")
 #: How much a factor wants to be what is usual in the family, against units that are off by 100 %.

@@ -22,7 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import hlsgen
 from hlsgen.cycle_model.fifo_sizing import size
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 MICROSOFT = "com.microsoft"
 

@@ -10,7 +10,7 @@ from streams import integers, pack
 
 from hlsgen.dataflow.units import DynamicMatVec
 from hlsgen.numerics.fixed import IntType
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 SUMS = 120
 #: pe, simd, folds, (bits, signed, shift, offset) of a and b, rows first, bits that the sums have less, DSP.

@@ -20,8 +20,8 @@ from hlsgen.numerics.fixed import IntType
 from hlsgen.numerics.normalization import moments, normalized, reciprocal_roots
 from hlsgen.verilog.binding.memory_files import Binding, Bits
 from hlsgen.verilog.binding.norm import bind_moments, bind_root, bind_scale
-from hlsgen.verilog.latency import latency
 from hlsgen.verilog.render import constant
+from hlsgen.verilog.unit_table import latency
 
 Array = Any
 F = Fraction

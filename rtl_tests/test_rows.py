@@ -14,7 +14,7 @@ from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, RowFunction, Shar
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.binding.memory_files import Bits
 from hlsgen.verilog.binding.rows import bind
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 rng = np.random.default_rng(15)
 INT8, UINT8 = IntType(-128, 127), IntType(0, 255)

@@ -12,7 +12,7 @@ import hlsgen
 from hlsgen.cycle_model.fifo_shrinking import with_depths
 from hlsgen.cycle_model.simulate import measure
 from hlsgen.dataflow.units import Fifo
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 HERE = Path(__file__).resolve().parent
 MODEL = HERE.parents[1] / "examples" / "digits_cnn" / "digits_cnn.onnx"

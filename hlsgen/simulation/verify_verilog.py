@@ -24,8 +24,8 @@ from hlsgen.simulation.verdict import SimulatorVerdict
 from hlsgen.testbench.sample_vectors import stream_words
 from hlsgen.testbench.stream_codec import to_text
 from hlsgen.verilog.bench_config import testbench_config
-from hlsgen.verilog.latency import latency
 from hlsgen.verilog.netlist import Design
+from hlsgen.verilog.unit_table import latency
 
 TESTS = ["full_rate", "random_stalls", "long_stalls", "reset_mid_frame", "offers_in_reset", "frame_errors"]
 #: Most words of 32 bits that the testbench writes to a core with loadable weights, and writes back.

@@ -28,12 +28,12 @@ from hlsgen.verilog.folding_prices import (
     regrouping_price,
 )
 from hlsgen.verilog.inverted_sums import without_inverters
-from hlsgen.verilog.latency import latency
 from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
 from hlsgen.verilog.ready_chains import cut_ready_chains
 from hlsgen.verilog.resource_model import STYLES, lite_cost, network_cost, node_cost
 from hlsgen.verilog.sum_tables import SMALL_LUTS, first_codes, table_row_luts, tables_pay, unit_sizes
+from hlsgen.verilog.unit_table import latency
 from hlsgen.verilog.weight_packing import load_pieces
 
 

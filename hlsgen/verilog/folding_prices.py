@@ -23,7 +23,8 @@ from hlsgen.verilog.matrix_parts import Matrix, matrix_parts, multipliers, walki
 from hlsgen.verilog.memory_sizes import BLOCK_RAM_LUTS, KIND_STYLES, buffer, memory, weights_style
 from hlsgen.verilog.resource_model import cost_of
 from hlsgen.verilog.sum_tables import SumSizes, first_codes, sizes_of, table_row_luts, tables_pay
-from hlsgen.verilog.unit_parts import regrouping, turning
+from hlsgen.verilog.units.routing import regrouping
+from hlsgen.verilog.units.windows import turning
 
 #: LUTs of a device family for one LUT of Xilinx 7 series, roughly, before anything is planned.
 ROUGHLY = {"ecp5": 1.5, "gowin": 1.6, "ice40": 1.4}

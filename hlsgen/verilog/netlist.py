@@ -13,7 +13,7 @@ from hlsgen.dataflow.units import DynamicMatVec, Fork, Node, SoftmaxUnit, Stream
 from hlsgen.diagnostics import fail
 from hlsgen.library import scoped, tool_version
 from hlsgen.verilog.binding.memory_files import Bits, Parameter
-from hlsgen.verilog.binding.units import bind_node
+from hlsgen.verilog.unit_table import bind_node
 
 
 @dataclass(frozen=True)

@@ -12,48 +12,25 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from typing_extensions import assert_never
 
 from hlsgen.adder_graph import AdderGraph, find, schedule
 from hlsgen.dataflow.ends import divided, leaves
 from hlsgen.dataflow.units import (
     AdderMatVec,
-    ArgMaxUnit,
-    ConcatBeats,
-    ConcatChannels,
     ConvUnit,
-    Crop,
-    DynamicMatVec,
     Fifo,
-    FloatKeyUnit,
-    FloatUnit,
-    Fork,
-    GroupedMatVec,
-    JoinStreams,
     MatVec,
     Node,
-    NormMoments,
-    NormRoot,
-    NormScale,
-    PadBorder,
-    PoolUnit,
     Port,
-    ReduceTree,
-    Reorder,
     RescaleUnit,
-    RowsUnit,
-    SelectLanes,
     Slice,
-    SlidingWindow,
-    SoftmaxUnit,
-    TiledPool,
     Unit,
     WidthConverter,
 )
 from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.rescale import Correct
 from hlsgen.rescale.realize.shift import Shift
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import hops, latency
 
 #: Units in series that a ready signal may pass in a cycle. The unit with the registers that it finally enables is not
 #: counted.
@@ -80,26 +57,6 @@ SOON = 5000
 #: Bits of a code up to which hg_correct can leave out its last register: its last sum has no carry chain, see SHORT
 #: there.
 SHORT_CODE = 4
-
-
-def hops(unit: Unit) -> int | None:
-    """Units that a ready signal passes here: 1 if s_ready depends on m_ready, None if only on registers."""
-    match unit:
-        case Port() | Slice() | WidthConverter() | MatVec() | ConvUnit() | PoolUnit() | SlidingWindow() | Reorder():
-            return None
-        case RowsUnit() | SoftmaxUnit() | NormRoot():
-            return None
-        case Fifo() | SelectLanes():
-            # A useless FIFO is removed later; selecting lanes needs no logic.
-            return 0
-        case FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | TiledPool():
-            return 1
-        case ReduceTree() | ArgMaxUnit() | JoinStreams() | DynamicMatVec() | ConcatBeats() | ConcatChannels() | Fork():
-            return 1
-        case Crop() | PadBorder() | NormMoments() | NormScale():
-            return 1
-        case _:
-            assert_never(unit)
 
 
 def enabled(node: Node) -> int:

@@ -11,7 +11,7 @@ from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Node, Port
 from hlsgen.rescale import Choice
 from hlsgen.verilog.parts import Parts
-from hlsgen.verilog.unit_parts import node_parts, unit_parts
+from hlsgen.verilog.unit_table import node_parts, unit_parts
 
 #: STYLE of hg_weights for each option value.
 STYLES = {"auto": 0, "lutram": 1, "bram": 2}

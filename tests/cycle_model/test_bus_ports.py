@@ -13,7 +13,7 @@ from hlsgen.cycle_model import simulate as model
 from hlsgen.cycle_model.bus_ports import merge_ports, split_ports
 from hlsgen.dataflow.network import on_bus
 from hlsgen.dataflow.units import Fifo, Node, Port, WidthConverter
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 OPTIONS = [
     {"bus_width": "8", "target_cycles": 20},

@@ -23,7 +23,7 @@ from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Budget, Simulation, measu
 from hlsgen.cycle_model.timing_models import exact, fewest_beats
 from hlsgen.cycle_model.wiring import Bounds, BudgetExceeded
 from hlsgen.dataflow.units import Fifo, Fork, JoinStreams, Node, Reorder, WindowUnit
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 SIMPLE = ("conv", "depthwise", "pool", "shift", "same", "width", "flat", "matrix", "gather", "take", "pad")
 BRANCHED = ("branches", "branches", "same", "shift", "fifo", "matrix", "width")

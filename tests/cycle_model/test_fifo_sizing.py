@@ -30,7 +30,7 @@ from hlsgen.dataflow.units import (
     WidthConverter,
 )
 from hlsgen.ir.window import Reduction, Window
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 KINDS = ("conv", "depthwise", "pool", "shift", "fifo", "same", "branches", "width", "flat", "matrix", "gather", "take")
 

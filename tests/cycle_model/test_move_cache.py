@@ -10,7 +10,7 @@ from hlsgen.cycle_model.fifo_sizing import size
 from hlsgen.cycle_model.run_network import RunNetwork
 from hlsgen.cycle_model.simulate import Simulation
 from hlsgen.cycle_model.timing_models import exact
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 
 def test_equal_blocks_are_computed_once() -> None:

@@ -14,7 +14,7 @@ from hlsgen.cycle_model.timing_models import exact, fewest_beats
 from hlsgen.dataflow.norm_units import RowCodes, units_of
 from hlsgen.dataflow.units import INPUT, Fifo, Fork, Node, Port, stream_of
 from hlsgen.numerics.fixed import IntType
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 
 def network(rng: random.Random) -> list[Node]:

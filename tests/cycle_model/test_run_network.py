@@ -20,7 +20,7 @@ from hlsgen.cycle_model.wiring import stride
 from hlsgen.dataflow.flow import regroup_flow
 from hlsgen.dataflow.units import Stream
 from hlsgen.numerics.fixed import IntType
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 KINDS = {
     "straight": ("shift", "fifo", "width", "flat", "matrix", "winner"),

@@ -32,8 +32,8 @@ from hlsgen.dataflow.units import (
 )
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import IntType
-from hlsgen.verilog.latency import latency
 from hlsgen.verilog.ready_chains import cut_ready_chains
+from hlsgen.verilog.unit_table import latency
 
 STRAIGHT = ("shift", "fifo", "width", "flat", "matrix", "winner")
 ROUTES = ("shift", "fifo", "width", "matrix", "gather", "take", "pad", "branches")

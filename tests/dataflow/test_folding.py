@@ -24,7 +24,7 @@ from hlsgen.dataflow.units import (
     TiledPool,
 )
 from hlsgen.dataflow.workload import Workload, works_of
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 KINDS = ("plain", "grouped", "bipolar", "signal", "residual", "blocks", "pooled")
 

@@ -21,8 +21,8 @@ from hlsgen.dataflow.pipelining import PLAIN, Pipelining, pipelined
 from hlsgen.dataflow.units import AdderMatVec, ConvUnit, DynamicMatVec, GroupedMatVec, MatVec, Product, RescaleUnit
 from hlsgen.driver.compile import targets_of
 from hlsgen.rescale import Scale
-from hlsgen.verilog.latency import latency
 from hlsgen.verilog.ready_chains import hops
+from hlsgen.verilog.unit_table import latency
 
 FAST: dict[str, Any] = {"device": "ecp5-85k", "clock_mhz": 150.0}
 #: The pipelining on ECP5, and on a device with fast block RAM.

@@ -22,7 +22,7 @@ from hlsgen.cycle_model.simulate import measure
 from hlsgen.simulation.cocotb_runner import NO_LIMITS, Outcome, simulate
 from hlsgen.simulation.verify_verilog import _judge, failures, prepare
 from hlsgen.testbench.stimuli import stimuli
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 pytestmark = pytest.mark.sim
 

@@ -45,7 +45,7 @@ from hlsgen.driver.compile import Build
 from hlsgen.passes.multiple_ports import port_names
 from hlsgen.simulation.cpp_headers import include_folders
 from hlsgen.simulation.verify_verilog import ends_of
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 pytestmark = pytest.mark.sim
 

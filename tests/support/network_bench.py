@@ -32,7 +32,7 @@ from hlsgen.dataflow.units import (
     WidthConverter,
 )
 from hlsgen.ir.window import Reduction
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 RTL = ROOT / "templates" / "rtl"
 #: What stands for adders that stand still with their taker.

@@ -39,7 +39,7 @@ from hlsgen.ir.row_functions import BelowLargest, IntegerNorm
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import IntType, Rounding
 from hlsgen.rescale.realize.shift import Shift
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 #: All elements; sums wrap.
 BYTE = IntType(0, 255)

@@ -9,7 +9,7 @@ from hlsgen.dataflow.units import Node, RescaleUnit, Stream
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice, Thresholds
 from hlsgen.verilog.resource_model import cost_of
-from hlsgen.verilog.unit_parts import node_parts
+from hlsgen.verilog.unit_table import node_parts
 
 
 def luts(folds: int, lanes: int, bits: int, low: int, high: int) -> float:

@@ -23,7 +23,7 @@ from paths import needs_icarus
 import hlsgen
 from hlsgen.adder_graph import AdderGraph, find
 from hlsgen.dataflow.units import AdderMatVec, Port
-from hlsgen.verilog.latency import latency
+from hlsgen.verilog.unit_table import latency
 
 pytest.importorskip("pyosys")
 
