@@ -32,6 +32,7 @@ from hlsgen.certify.second_reading import SecondReading, compare
 from hlsgen.certify.statements import Statement
 from hlsgen.diagnostics import Collector, Diagnostic, fail
 from hlsgen.frontend import grouped, import_model, parse_datatype, self_contained
+from hlsgen.frontend.file_kind import model_file_of
 from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
 from hlsgen.frontend.runtimes import GROUPING
 from hlsgen.ir import Graph, Model
@@ -74,10 +75,10 @@ def certify(
     Raises HG050 if the directory is no build, and errors of the frontend or the passes for a wrong model.
     """
     manifest = read_json(directory / "manifest.json")
-    model_file = directory / "model.onnx"
-    if manifest is None or not isinstance(manifest.get("options"), dict) or not model_file.is_file():
+    if manifest is None or not isinstance(manifest.get("options"), dict):
         hint = "Give a directory that `hlsgen build` has written."
-        raise fail("HG050", str(directory), "has no readable manifest.json and model.onnx.", hint)
+        raise fail("HG050", str(directory), "has no readable manifest.json.", hint)
+    model_file = model_file_of(directory)
     collector, result = Collector(), Certified()
     read_once: tuple[str, ...] = ()
     targets: list[str] = []
@@ -110,11 +111,11 @@ def _check_model_file(model_file: Path, expected_file: Path | None, outputs: lis
     """Check that the build's model file is complete, and equals the given file byte by byte. Raises HG055, HG001."""
     data = model_file.read_bytes()
     if self_contained(model_file) != data:
-        raise broken("model.onnx", "has external data; a build stores all data in the file itself.")
+        raise broken(model_file.name, "has external data; a build stores all data in the file itself.")
     # A build stores external data inside the file, and only the built part of a model.
     if expected_file is not None and self_contained(expected_file, outputs) != data:
         raise broken(
-            "model.onnx",
+            model_file.name,
             f"is not the model in {expected_file}.",
             "Build again from that file, or give the one that was built.",
         )
@@ -210,7 +211,7 @@ def _check(
     pins = port_options(options)
     top = parse(text.code, text.name)
     labels = _port_suffixes(graph, options.get("ports") == "separate")
-    netlist = network(top, name, pins, sha256(directory / "model.onnx"), loops.check(graph), labels)
+    netlist = network(top, name, pins, sha256(model_file_of(directory)), loops.check(graph), labels)
     into, out = ([frame_on(cell, pins.bus) for cell, _ in ports] for ports in (netlist.inputs, netlist.outputs))
     widths = [[frame.width for frame in frames] for frames in (into, out)]
     top_text.check_attributes(text, (port[2:] for port in port_list(pins, labels, widths)))

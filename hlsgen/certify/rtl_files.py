@@ -15,6 +15,7 @@ from typing import Any
 from hlsgen.certify.netlist_reader import broken
 from hlsgen.certify.stage_frame import module_text
 from hlsgen.diagnostics import Collector
+from hlsgen.frontend.file_kind import model_entry, model_file_of
 from hlsgen.frontend.runtimes import recorded
 from hlsgen.library import library_modules, library_text, licence_line
 
@@ -41,10 +42,11 @@ def check_hashes(directory: Path, top: str, certificate: dict[str, Any], collect
 
 
 def check_model(directory: Path, name: str, certificate: dict[str, Any], runtime: str, collector: Collector) -> None:
-    """Check that the certificate (a file of this name) is for the build's model.onnx and its runtime."""
-    expected = {"file": "model.onnx", "sha256": sha256(directory / "model.onnx"), **recorded(runtime)}
+    """Check that the certificate (a file of this name) is for the build's model file and its runtime."""
+    path = model_file_of(directory)
+    expected = {**model_entry(path.read_bytes()), **recorded(runtime)}
     if certificate["model"] != expected:
-        collector.error("HG055", "model.onnx", f"has another hash, or another runtime, than in {name}.")
+        collector.error("HG055", path.name, f"has another hash, or another runtime, than in {name}.")
 
 
 def check_sources(
@@ -91,7 +93,7 @@ def check_sources(
 def certified_hashes(directory: Path, certificate: dict[str, Any]) -> dict[str, str]:
     """SHA-256 of every certified file, by relative path. The files of rtl/ and the model are compared already."""
     other_files = {name: sha256(directory / name) for name in ("certificate.json", "files.f")}
-    return {**certificate["rtl"], "model.onnx": certificate["model"]["sha256"], **other_files}
+    return {**certificate["rtl"], certificate["model"]["file"]: certificate["model"]["sha256"], **other_files}
 
 
 def library_closure(modules: set[str]) -> set[str]:

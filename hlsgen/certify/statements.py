@@ -82,7 +82,7 @@ _NUMBERS = Statement(
     "Two programs read the numbers of all nodes that `read-once` does not list, with the same result.",
 )
 #: Proven if the user gives a trusted file.
-_MODEL = Statement("model", "model.onnx equals the given model, byte for byte; external data is inside the file.")
+_MODEL = Statement("model", "The build's model file equals the given one, byte for byte; external data is inside it.")
 #: Proven for all other files if they were compared.
 _REGENERATED = Statement(
     "regenerated",
@@ -264,9 +264,7 @@ _CPP_OTHERS = (
     ),
 )
 _ONCE = Statement("read-once", "Only the frontend has read these nodes.")
-_ANY_MODEL = Statement(
-    "model", "model.onnx in the build is the intended model; `--model` proves that.", ("model.onnx",)
-)
+_ANY_MODEL = Statement("model", "The model file of the build is the intended model; `--model` proves that.")
 _WRITTEN = Statement(
     "written-weights", "Weights equal the files until other weights are written over s_axil.", ("weights",)
 )

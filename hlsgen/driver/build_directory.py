@@ -16,6 +16,7 @@ from hlsgen.driver.compile import Build, compile_model
 from hlsgen.driver.options import from_manifest
 from hlsgen.driver.replace_directory import replace_files
 from hlsgen.driver.schedule import Progress
+from hlsgen.frontend.file_kind import BUILD_FILES, model_file_of
 
 #: Largest file of a build, and largest manifest.
 MAX_FILE_BYTES, MAX_MANIFEST_BYTES = 1 << 30, 1 << 28
@@ -33,7 +34,7 @@ _LEFT_BY_RUNS = (
     "hls/.Xil/",
 )
 #: Files that are certified, besides rtl/.
-_CERTIFIED = ("manifest.json", "certificate.json", "model.onnx", "files.f")
+_CERTIFIED = ("manifest.json", "certificate.json", *BUILD_FILES, "files.f")
 _HINT = "Give a directory written by `hlsgen build`."
 
 
@@ -132,9 +133,9 @@ def _manifest_problem(manifest: dict[str, Any]) -> str:
     model, files = manifest.get("model"), manifest.get("files")
     if not isinstance(manifest.get("hlsgen"), str) or not isinstance(manifest.get("options"), dict):
         return "no version or no options"
-    if not isinstance(model, dict) or model.get("file") != "model.onnx" or not _is_hash(model.get("sha256")):
+    if not isinstance(model, dict) or model.get("file") not in BUILD_FILES or not _is_hash(model.get("sha256")):
         return "no model"
-    if not isinstance(files, dict) or files.get("model.onnx") != model["sha256"]:
+    if not isinstance(files, dict) or files.get(model["file"]) != model["sha256"]:
         return "no list of its files"
     for name, value in files.items():
         plain = all(part not in ("", ".", "..") for part in name.split("/")) and "\\" not in name and name.isprintable()
@@ -176,10 +177,7 @@ def reopen(directory: Path, progress: Progress | None = None) -> Build:
     options = from_manifest(_parsed(data or b"").get("options"))
     if options is None:
         raise fail("HG050", str(directory), "has no readable manifest.json.", _HINT)
-    path = directory / "model.onnx"
-    if not path.is_file() or path.is_symlink():
-        raise fail("HG050", str(directory), "has no model.onnx.", _HINT)
-    return compile_model(path, options, progress)
+    return compile_model(model_file_of(directory), options, progress)
 
 
 def changed_files(files: Mapping[str, bytes], directory: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -24,6 +23,7 @@ from hlsgen.driver.fit import Needs, too_large
 from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_inputs, reset_port
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
+from hlsgen.frontend.file_kind import model_entry
 from hlsgen.frontend.runtimes import recorded
 from hlsgen.hls.core import Core
 from hlsgen.ir import Convolution, Delay, Graph, Linear, Model
@@ -137,7 +137,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     data = self_contained(path, options.outputs)
     top = options.top or default_top(path.stem, options.target)
     options = replace(options, name=_title(options.name or path.stem), top=top)
-    model_entry = {"file": "model.onnx", "sha256": hashlib.sha256(data).hexdigest(), **recorded(model.runtime)}
+    about_model = {**model_entry(data), **recorded(model.runtime)}
     request = Request(
         title=options.name or "",
         top=top,
@@ -150,7 +150,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         prefer=options.preferred,
         dsp_factor_bits=block_bits(options),
         loadable=options.loadable,
-        model=model_entry,
+        model=about_model,
     )
     emitted = {name: backend.emit(network, timing, request) for name, backend in backends.items()}
     sources = {name: text.encode() for part in emitted.values() for name, text in part.files.items()}
@@ -160,9 +160,9 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         merge_emitted(emitted),
         options.name or top,
         asdict(options),
-        model_entry,
+        about_model,
         tool_version(),
-        {**sources, "model.onnx": data},
+        {**sources, about_model["file"]: data},
         price_of(options),
     )
     designs = {name: part.design for name, part in emitted.items()}

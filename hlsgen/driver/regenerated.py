@@ -11,11 +11,11 @@ from hlsgen.diagnostics import Diagnostic
 from hlsgen.driver.build_directory import MAX_MANIFEST_BYTES, changes, read_regular, reopen
 
 #: Files that `hlsgen certify` proves completely. For C++ it proves the results, but not that stream depths suffice.
-_PROVEN = re.compile(r"rtl/.*|files\.f|certificate\.json|model\.onnx")
+_PROVEN = re.compile(r"rtl/.*|files\.f|certificate\.json|model\.(onnx|tflite)")
 
 
 def regenerated_differences(directory: Path) -> list[Diagnostic]:
-    """HG051 for each file that is not proven and differs from a build of model.onnx with the manifest's options.
+    """HG051 for each file that is not proven and differs from a build of its model with the manifest's options.
 
     Missing files, and files that do not belong to the build, differ too. Hashes of proven files in the manifest are
     left out. Raises the errors of `reopen`.

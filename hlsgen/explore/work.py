@@ -25,6 +25,7 @@ from hlsgen.driver.schedule import plan
 from hlsgen.explore.points import Place
 from hlsgen.explore.settings import split
 from hlsgen.frontend import import_model
+from hlsgen.frontend.file_kind import kind_of
 from hlsgen.ir import Graph
 from hlsgen.library import tool_version
 from hlsgen.passes import numeric_inputs
@@ -115,8 +116,9 @@ def _file(source: Source) -> Iterator[Path]:
     """The model as a temporary file with its name. Raises HG001."""
     try:
         with tempfile.TemporaryDirectory(prefix="hlsgen-") as folder:
-            path = Path(folder) / f"{source.stem}.onnx"
-            path.write_bytes(source.data or _data or b"")
+            data = source.data or _data or b""
+            path = Path(folder) / f"{source.stem}{kind_of(data).suffix}"
+            path.write_bytes(data)
             yield path
     except OSError as error:
         raise fail("HG001", "temporary files", f"cannot be written: {error.strerror}.", "Set TMPDIR.") from None

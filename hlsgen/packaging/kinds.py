@@ -14,6 +14,7 @@ from hlsgen.dataflow.network import CorePort
 from hlsgen.devices import Device, devices
 from hlsgen.diagnostics import counted, fail
 from hlsgen.driver.compile import Build
+from hlsgen.frontend.file_kind import model_file_in
 from hlsgen.host.text import plain
 from hlsgen.installation import pinned_repository
 from hlsgen.library import render, tool_version
@@ -130,7 +131,7 @@ def core_of(build: Build, device: Device, clock_mhz: float | None) -> Core:
         device,
         clock_mhz,
         plain(tool_version()),
-        hashlib.sha256(build.files["model.onnx"]).hexdigest(),
+        hashlib.sha256(build.files[model_file_in(build.files)]).hexdigest(),
     )
 
 

@@ -14,6 +14,7 @@ from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import counted, fail
 from hlsgen.driver.build_directory import changes
+from hlsgen.frontend.file_kind import model_file_of
 from hlsgen.hls.core import Core
 from hlsgen.interpreter.equivalence import Comparison, compare
 from hlsgen.ir import Graph, Model
@@ -100,7 +101,7 @@ def verify_build(
     aimed = directed(network.graph, affordable_frames(network.graph), request.seed)
     equivalence = compare_with_model(model, network, aimed, request.seed)
     report("model", equivalence)
-    path = directory / "model.onnx"
+    path = model_file_of(directory)
     file = compare_with_file(path, model, network, aimed, request.seed, request.oracle, progress)
     report("oracle", file)
     host = check_host(model, network, path, request.seed, request.oracle, progress)
