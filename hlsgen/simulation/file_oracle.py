@@ -19,7 +19,8 @@ import numpy as np
 import onnx
 
 from hlsgen.diagnostics import HlsgenError, fail
-from hlsgen.frontend.load import read_model
+from hlsgen.frontend.file_kind import TFLITE, kind_of
+from hlsgen.frontend.load import read_bytes, read_model
 from hlsgen.frontend.onnx_graph import name_all
 from hlsgen.installation import install_command
 from hlsgen.interpreter import graph as reference
@@ -29,6 +30,7 @@ from hlsgen.ir import Graph, HostOp, Model, Op, OutputParts, Repeat, Reshape, St
 from hlsgen.ir.evaluate import decoding
 from hlsgen.ir.ops import QUANTIZERS, FixedAdd, Pair, PairOp
 from hlsgen.numerics.fixed import Array
+from hlsgen.simulation import tflite_oracle
 from hlsgen.simulation.exact_values import all_equal
 from hlsgen.simulation.explanation import Explanation, HostExplanation
 from hlsgen.simulation.file_inputs import any_numbers, numbers_for_file
@@ -64,8 +66,11 @@ def compare_file(
     if choice == "none":
         verdict.reason = "not requested"
         return verdict
-    proto = read_model(path)
     runtime = model.runtime if choice == "auto" else choice
+    data = read_bytes(path)
+    if kind_of(data) is TFLITE:
+        return _compare_tflite(data, model, graph, codes, OracleVerdict(runtime), progress)
+    proto = read_model(path)
     if not installed(runtime):
         verdict.reason = f"{runtime} is not installed; {_INSTALL}"
         return verdict
@@ -85,6 +90,24 @@ def compare_file(
         _Comparison(file, model, inputs, verdict).run(theirs, progress)
     except Unable as error:
         verdict.ran, verdict.reason = "", f"{runtime} does not give these outputs: {error}"
+    return verdict
+
+
+def _compare_tflite(
+    data: bytes, model: Model, graph: Graph, codes: Array, verdict: OracleVerdict, progress: Callable[[str], None]
+) -> OracleVerdict:
+    """The comparison with a TFLite file in the runtime `verdict.asked`."""
+    verdict.reason = tflite_oracle.missing(verdict.asked)
+    if verdict.reason:
+        return verdict
+    try:
+        inputs = _Inputs.of(model, graph, codes)
+        progress(f"{verdict.asked}: the whole file, {len(codes)} frames")
+        tflite_oracle.compare(data, inputs.feeds, inputs.outputs, verdict)
+    except Unable as error:
+        verdict.reason = f"{verdict.asked} could not run it: {error}"
+    except HlsgenError as error:  # host preprocessing gives numbers that are no codes of the port
+        verdict.reason = f"there are no inputs for the file: {one_line(error)}"
     return verdict
 
 

@@ -6,6 +6,7 @@ as long as the process; frames run in order. It imports nothing of hlsgen, as so
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ def _limit_memory() -> None:
 
 
 def _tflm(data: bytes) -> Run:
-    from tflite_micro.python.tflite_micro import runtime
+    runtime = importlib.import_module("tflite_micro.python.tflite_micro").runtime
 
     interpreter: Any = None
     for arena in _ARENAS:
@@ -50,10 +51,10 @@ def _tflm(data: bytes) -> Run:
 
 
 def _litert(data: bytes, reference: bool) -> Run:
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+    litert = importlib.import_module("ai_edge_litert.interpreter")
 
-    resolver = {"experimental_op_resolver_type": OpResolverType.BUILTIN_REF} if reference else {}
-    interpreter = Interpreter(model_content=data, num_threads=1, **resolver)
+    resolver = {"experimental_op_resolver_type": litert.OpResolverType.BUILTIN_REF} if reference else {}
+    interpreter = litert.Interpreter(model_content=data, num_threads=1, **resolver)
     interpreter.allocate_tensors()
     places = [entry["index"] for entry in interpreter.get_input_details()]
     result_places = [entry["index"] for entry in interpreter.get_output_details()]

@@ -33,10 +33,10 @@ def missing(runtime: str) -> str:
     if importlib.util.find_spec(package) is None:
         return f"{runtime} is not installed; pip install {name}=={VERSIONS[package]}"
     try:
-        found = version(name)
+        installed_version = version(name)
     except PackageNotFoundError:
-        found = "of unknown version"
-    return "" if found == VERSIONS[package] else f"{name} is {found}, not {VERSIONS[package]}"
+        installed_version = "of unknown version"
+    return "" if installed_version == VERSIONS[package] else f"{name} is {installed_version}, not {VERSIONS[package]}"
 
 
 def run_file(data: bytes, runtime: str, inputs: Sequence[Array], outputs: int) -> list[Array]:
@@ -62,7 +62,7 @@ def run_file(data: bytes, runtime: str, inputs: Sequence[Array], outputs: int) -
 
 
 def compare(data: bytes, feeds: Mapping[str, Array], ours: Mapping[str, Array], verdict: OracleVerdict) -> None:
-    """Fills the verdict with the differences of the outputs `ours` (frames, *shape) from those of the file.
+    """Fills the verdict with the differences of the outputs `ours` (frames, *shape) from the outputs of the file.
 
     feeds: inputs by name, in the order of the file. Every element must be equal. Raises Unable.
     """
@@ -73,12 +73,14 @@ def compare(data: bytes, feeds: Mapping[str, Array], ours: Mapping[str, Array], 
         raise Unable("files with variables are not compared")
     dtypes = [np.dtype(graph.tensors[index].type) for index in graph.inputs]
     shapes = [graph.tensors[index].shape for index in graph.inputs]
-    arrays = [x.astype(t).reshape(-1, *s) for x, t, s in zip(feeds.values(), dtypes, shapes, strict=True)]
+    arrays = [
+        x.astype(dtype).reshape(-1, *shape) for x, dtype, shape in zip(feeds.values(), dtypes, shapes, strict=True)
+    ]
     theirs = run_file(data, runtime, arrays, len(ours))
     verdict.frames = len(arrays[0])
     verdict.ran = f"{runtime} {VERSIONS[RUNTIMES[runtime][0]]}"
-    for (name, mine), other in zip(ours.items(), theirs, strict=True):
-        flat, expected = mine.reshape(len(mine), -1), other.reshape(len(other), -1)
+    for (name, our_codes), their_codes in zip(ours.items(), theirs, strict=True):
+        flat, expected = our_codes.reshape(len(our_codes), -1), their_codes.reshape(len(their_codes), -1)
         different = flat != expected
         count = int(different.sum())
         verdict.outputs += expected.size
@@ -86,12 +88,12 @@ def compare(data: bytes, feeds: Mapping[str, Array], ours: Mapping[str, Array], 
         verdict.compared += 1
         verdict.outputs_differ += count
         verdict.unexplained += count
-        is_float = other.dtype.kind == "f"
+        is_float = their_codes.dtype.kind == "f"
         verdict.floats += expected.size if is_float else 0
         verdict.floats_differ += count if is_float else 0
         verdict.integers_differ += 0 if is_float else count
         cases = verdict.cases.setdefault("unexplained", []) if count else []
         for frame, place in np.argwhere(different)[: _SHOWN - len(cases)]:
-            index = tuple(int(i) for i in np.unravel_index(place, other.shape[1:]))
+            index = tuple(int(i) for i in np.unravel_index(place, their_codes.shape[1:]))
             values = str(flat[frame, place]), str(expected[frame, place])
             cases.append(Case(name, int(frame), index, *values, "the outputs of the whole file are compared"))
