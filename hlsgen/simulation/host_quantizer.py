@@ -57,7 +57,7 @@ def check_head(model: Model, graph: Graph, path: Path, seed: int, oracle: str) -
     """Compares the codes of hard numbers in the interpreter and in the file's runtime."""
     runtime = model.runtime if oracle == "auto" else oracle
     executor = "onnxruntime" if runtime.startswith("onnxruntime") else runtime
-    if oracle == "none" or runtime in TFLITE or not installed(executor):
+    if oracle == "none" or model.runtime in TFLITE or not installed(executor):
         return HeadCheck()
     proto = read_model(path)
     name_all(proto.graph)

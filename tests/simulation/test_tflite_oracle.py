@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from hlsgen.driver.compile import compile_model
+from hlsgen.driver.options import Options
 from hlsgen.frontend.runtimes import TFLITE
 from hlsgen.frontend.tflite.file import read_file
 from hlsgen.simulation import tflite_oracle
 from hlsgen.simulation.file_verdict import OracleVerdict
+from hlsgen.simulation.host_quantizer import check_head
 from hlsgen.simulation.oracles import Unable
 from tests.support.tflite_random import random_file
 
@@ -59,3 +64,10 @@ def test_other_runtimes_and_versions_are_named(monkeypatch: pytest.MonkeyPatch) 
     assert "does not run TFLite files" in tflite_oracle.missing("onnxruntime")
     monkeypatch.setattr(tflite_oracle, "version", lambda name: "0.1")
     assert "is 0.1, not" in tflite_oracle.missing("tflm")
+
+
+def test_the_head_of_a_tflite_file_is_left_to_the_whole_file(tmp_path: Path, runtime: str) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(FILE)
+    build = compile_model(path, Options(runtime=runtime))
+    assert not check_head(build.model, build.graph, path, 1, "onnxruntime").executor
