@@ -289,7 +289,7 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
     "code of the border": (ops_image, "_fill_value", wrapped(lambda value: value + 0.5), bordered),
     "pads": (
         ops_image,
-        "_border",
+        "border",
         lambda old: lambda n, s, around, v: old(n, s, [*around[:2], *around[:1:-1]], v),
         bordered,
     ),
@@ -361,7 +361,7 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
     ),
     "taps of a transposed kernel": (
         ops_conv_transpose,
-        "_phases",
+        "phases",
         wrapped(lambda w: w[:, ::-1]),
         EXECUTED_MODELS["ConvTranspose"],
     ),
@@ -379,13 +379,13 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
     ),
     "counts of an average": (
         ops_pool,
-        "_counts",
+        "window_counts",
         wrapped(lambda counts: np.full_like(counts, counts.max())),
         padded_average,
     ),
     "padding that counts": (
         ops_pool,
-        "_counts",
+        "window_counts",
         lambda old: lambda image, place, margin=((0, 0), (0, 0)): old(image, place),
         EXECUTED_MODELS["AveragePool with pads"],
     ),
@@ -442,7 +442,12 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
         lambda old: lambda points, unit: (max(1, old(points, unit)[0] - 1), unit),
         EXECUTED_MODELS["GlobalMaxPool of rows"],
     ),
-    "count of a mean": (ops_pool, "_counts", wrapped(lambda counts: counts + 1), EXECUTED_MODELS["GlobalAveragePool"]),
+    "count of a mean": (
+        ops_pool,
+        "window_counts",
+        wrapped(lambda counts: counts + 1),
+        EXECUTED_MODELS["GlobalAveragePool"],
+    ),
     "ratio of QLinearAdd": (
         dialect_qlinear,
         "_ratio",
