@@ -9,14 +9,19 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from hlsgen.interpreter import host_pools, host_resize, host_softmax
+from hlsgen.interpreter import host_pools, host_resize, host_softmax, host_tflite
 from hlsgen.ir import ArgMax, HostOp, Reshape, Step, Transpose
 from hlsgen.ir.evaluate import apply
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
 from hlsgen.numerics.fixed import Array
 
 #: Operators that replace the reference evaluator's own.
-OPERATORS = [*host_softmax.OPERATORS, *host_pools.OPERATORS, *host_resize.OPERATORS]
+OPERATORS = [
+    *host_softmax.OPERATORS,
+    *host_pools.OPERATORS,
+    *host_resize.OPERATORS,
+    *host_tflite.OPERATORS,
+]
 
 
 def run_step(step: Step, x: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hlsgen.frontend.tflite import ops_binary, ops_functions, ops_layers, ops_moves, ops_pool, ops_state
+from hlsgen.frontend.tflite import ops_binary, ops_functions, ops_layers, ops_moves, ops_pool, ops_softmax, ops_state
 from hlsgen.frontend.tflite.operator_node import OperatorNode
 
 #: Types of codes.
@@ -48,6 +48,8 @@ RULES: dict[str, Rule] = {
     "DEQUANTIZE": Rule(ops_functions.dequantize, _CODES),
     "PRELU": Rule(ops_functions.prelu, _BYTES),
     "QUANTIZE": Rule(ops_functions.quantize, _CODES | {"float32"}),
+    # rows
+    "SOFTMAX": Rule(ops_softmax.softmax, _BYTES),
     # moves
     "CONCATENATION": Rule(ops_moves.concatenation, _CODES),
     "EXPAND_DIMS": Rule(ops_moves.reshape, _CODES),
