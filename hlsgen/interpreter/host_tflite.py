@@ -20,7 +20,7 @@ class SOFTMAX(OpRun):
 
     op_domain = "hlsgen.tflite"
 
-    def _run(self, x: Array, scale: float, beta: float, in_floats: int) -> tuple[Array]:  # type: ignore[override]
+    def _run(self, x: Array, scale: float, beta: float, in_floats: int) -> tuple[Array]:
         codes, lowest = x.astype(np.int64), int(np.iinfo(x.dtype).min)
         dtype = x.dtype.name
         if in_floats:

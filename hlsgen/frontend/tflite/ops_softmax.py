@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from onnx import TensorProto, helper
 
@@ -42,7 +44,7 @@ def softmax(node: OperatorNode) -> None:
     except UnsupportedFunction as reason:
         if not in_floats:
             raise node.refused(str(reason), "Quantize the data with a larger scale.") from None
-    attributes = {"scale": data.scale, "beta": beta, "in_floats": int(in_floats)}
+    attributes: dict[str, Any] = {"scale": data.scale, "beta": beta, "in_floats": int(in_floats)}
     proto = helper.make_node("SOFTMAX", ["x"], ["y"], domain=DOMAIN, **attributes)
     x, y = (helper.make_tensor_value_info(name, _TYPES[data.dtype], list(shape)) for name in "xy")
     imports = [helper.make_opsetid("", 13), helper.make_opsetid(DOMAIN, 1)]
