@@ -12,7 +12,8 @@ from hlsgen.host.c_ops import Body
 from hlsgen.host.c_values import STORED, Constants, Value, code_dtype, computing_type, literal, permuted
 from hlsgen.host.plan import Head, HostStep, Joined, Tail, Tensor
 from hlsgen.host.text import plain
-from hlsgen.ir import ArgMax, Encoding, Fixed, FloatKey, Reshape, Shape, Transpose
+from hlsgen.interpreter.host_tflite import host_softmax
+from hlsgen.ir import ArgMax, Encoding, Fixed, FloatKey, HostOp, Reshape, Shape, Transpose
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
 from hlsgen.numerics.fixed import IntType
 
@@ -45,10 +46,14 @@ class _Part:
         far."""
         start = 0
         for n, host_step in enumerate(steps):
-            if isinstance(host_step.step.op, ArgMax):
+            op = host_step.step.op
+            if isinstance(op, ArgMax | HostOp):
                 body, value = self._elementwise(tensor, steps[start:n], encoding)
                 self.close(body, value)
-                self._arg_max(host_step)
+                if isinstance(op, ArgMax):
+                    self._arg_max(host_step)
+                else:
+                    self._softmax(op, host_step)
                 tensor, start, encoding = host_step.output, n + 1, None
         return self._elementwise(tensor, steps[start:], encoding)
 
@@ -62,7 +67,7 @@ class _Part:
                 at = f"i{n}"
                 body.lines.append(f"const size_t {at} = {permuted(steps[n].input.shape, op.perm, places[0])};")
             places.insert(0, at)
-        value = body.new(self._read_expression.replace("@", places[0]), self._dtype)
+        value = body.new(self._at(places[0]), self._dtype)
         if encoding is not None:
             value = body.decode(encoding, value, tensor.shape, places[0])
         for n, host_step in enumerate(steps):
@@ -94,11 +99,11 @@ class _Part:
         is_integer = type_ == "int64_t"
         larger = "next > top" if is_integer else "top == top && !(next <= top)"
         lines = [
-            f"{type_} top = {self._read_expression.replace('@', f'i * {length}')};",
+            f"{type_} top = {self._at(f'i * {length}')};",
             "int64_t best = 0;",
             f"/* The first of equal elements{'' if is_integer else '; NaN is the largest'}. */",
             f"for (size_t n = 1; n < {length}; n++) {{",
-            f"    const {type_} next = {self._read_expression.replace('@', f'i * {length} + n')};",
+            f"    const {type_} next = {self._at(f'i * {length} + n')};",
             f"    if ({larger}) {{",
             "        top = next;",
             "        best = (int64_t)n;",
@@ -106,9 +111,41 @@ class _Part:
             "}",
             "return best;",
         ]
+        self._add(lines, "int64")
+
+    def _softmax(self, op: HostOp, host_step: HostStep) -> None:
+        """Emits a function that returns a code of TFLite's SOFTMAX, from its whole row."""
+        softmax, length = host_softmax(op), host_step.input.shape[-1]
+        assert softmax is not None, op.op_type
+        exponentials = softmax.exponentials()
+        table = self.constants.array(exponentials, "float32" if softmax.in_floats else "int32")
+        term, exponential = f"{table}[top - {self._at('row + n')}]", f"{table}[top - {self._at('i')}]"
+        if softmax.in_floats:
+            type_, total, share = "float", f"hg_add_f32(total, {term})", f"hg_share_in_{softmax.dtype}_floats"
+        else:
+            type_, total, share = "int64_t", f"total + hg_divide_by_power({term}, 12)", "hg_share_in_integers"
+        lines = [
+            f"const size_t row = i / {length} * {length};",
+            f"int64_t top = {self._at('row')};",
+            f"{type_} total = 0;",
+            f"/* {plain(host_step.step.name)}: {op.op_type} */",
+            f"for (size_t n = 1; n < {length}; n++)",
+            f"    top = hg_max_int(top, {self._at('row + n')});",
+            f"for (size_t n = 0; n < {length}; n++)",
+            f"    total = {total};",
+            f"return {share}({exponential}, total, {softmax.lowest});",
+        ]
+        self._add(lines, softmax.dtype)
+
+    def _at(self, element: str) -> str:
+        """An expression of this element of the tensor before the open function."""
+        return self._read_expression.replace("@", element)
+
+    def _add(self, lines: Sequence[str], dtype: str) -> None:
+        """Adds a function that computes integers of `dtype`, which the next function reads."""
         name = f"{self.prefix}_{len(self.functions)}"
         self.functions.append(Function("int64_t", name, self.source, tuple(lines)))
-        self._read_expression, self._dtype = f"{name}(source, @)", "int64"
+        self._read_expression, self._dtype = f"{name}(source, @)", dtype
 
 
 def _without_unused(lines: list[str]) -> tuple[str, ...]:

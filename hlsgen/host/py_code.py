@@ -11,7 +11,8 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.host.plan import Head, HostStep, Tail
-from hlsgen.host.text import plain
+from hlsgen.host.text import op_name, plain
+from hlsgen.interpreter.host_tflite import host_softmax
 from hlsgen.ir import (
     Accumulator,
     Affine,
@@ -19,6 +20,7 @@ from hlsgen.ir import (
     Encoding,
     Fixed,
     FloatKey,
+    HostOp,
     IntegerEncoding,
     Reshape,
     ThresholdCount,
@@ -164,7 +166,7 @@ def _steps(steps: Sequence[HostStep], arrays: Arrays) -> list[str]:
     lines = []
     for host_step in steps:
         op = host_step.step.op
-        lines.append(f"# {plain(host_step.step.name)}: {type(op).__name__}")
+        lines.append(f"# {plain(host_step.step.name)}: {op_name(op)}")
         match op:
             case Reshape():
                 lines.append(f"x = x.reshape(len(x), {', '.join(map(str, host_step.output.shape))})")
@@ -173,6 +175,13 @@ def _steps(steps: Sequence[HostStep], arrays: Arrays) -> list[str]:
             case ArgMax():
                 shape = ", ".join(map(str, host_step.output.shape))
                 lines.append(f"x = np.argmax(x, axis=-1).reshape(len(x){f', {shape}' if shape else ''})")
+            case HostOp():
+                softmax = host_softmax(op)
+                assert softmax is not None, op.op_type
+                function = "_softmax_in_floats" if softmax.in_floats else "_softmax_in_integers"
+                exponentials = arrays(softmax.exponentials(), table=True)
+                lines.append(f"x = {function}(x.astype(np.int64), {exponentials}, {softmax.lowest})")
+                lines.append(f'x = x.astype("{softmax.dtype}")')
             case _:
                 lines.append(f"x = {_applied(op, 'x', arrays)}")  # type: ignore[arg-type]
     return lines

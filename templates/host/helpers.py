@@ -120,3 +120,38 @@ def _shifted(x, multiplier, add, shift, convention):
     right = np.maximum(shift - 31, 0)
     limit = (((np.int64(1) << right) - 1) >> 1) + (high < 0)
     return (high >> right) + ((high & ((np.int64(1) << right) - 1)) > limit)
+
+
+def _high_product(a, b):
+    """a * b / 2^31 to the nearest integer, ties up, as gemmlowp computes it."""
+    return (a * b + (1 << 30)) >> 31
+
+
+def _divided_by_power(x, bits):
+    """x / 2^bits to the nearest integer, ties away from zero."""
+    power = np.int64(1) << bits
+    return (x >> bits) + ((x & (power - 1)) > ((power - 1) >> 1) + (x < 0))
+
+
+def _softmax_in_integers(x, exponentials, lowest):
+    """TFLite's SOFTMAX of codes along the last axis, with three Newton steps for the sum's reciprocal."""
+    exponential = exponentials[x.max(axis=-1, keepdims=True) - x]
+    total = _divided_by_power(exponential, 12).sum(axis=-1, keepdims=True)
+    zeros = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
+    half = (total << zeros) >> 1
+    reciprocal = 1515870810 - _high_product(half, 1010580540)
+    lo, hi = -(1 << 31), (1 << 31) - 1
+    for _ in range(3):
+        error = (1 << 29) - _high_product(half, reciprocal)
+        reciprocal = reciprocal + np.clip(_high_product(reciprocal, error) * 4, lo, hi)
+    share = _divided_by_power(_high_product(np.clip(reciprocal * 2, lo, hi), exponential), 35 - zeros)
+    return np.clip(share + lowest, lowest, lowest + 255)
+
+
+def _softmax_in_floats(x, exponentials, lowest):
+    """LiteRT's SOFTMAX of codes along the last axis: float32 sums in order; uint8 (lowest 0) adds 1/2 in float32."""
+    exponential = exponentials[x.max(axis=-1, keepdims=True) - x]
+    total = np.add.accumulate(exponential, axis=-1)[..., -1:]
+    share = exponential * (np.float32(1) / (total * np.float32(1 / 256)))
+    share = np.trunc(share + np.float32(0.5)) if lowest == 0 else _rounded(share.astype(np.float64), "HALF_UP")
+    return np.clip(share.astype(np.int64), 0, 255) + lowest

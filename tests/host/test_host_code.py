@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from small_models import const
 
 from hlsgen.host.plan import plan_head, plan_tail
 from hlsgen.interpreter.graph import decode_output, encode_input
+from hlsgen.interpreter.host_tflite import HostSoftmax
 from hlsgen.ir import (
     Accumulator,
     Affine,
@@ -178,6 +180,19 @@ def cases() -> Iterator[tuple[str, Core]]:
     yield "of_ints", core_of(graph_of(encode=quant(), dtype="int32"), lanes=12)
     yield "bipolar", core_of(graph_of(encode=Bipolar(each(CHANNELS), each(1.0))), lanes=7)
     yield "bit", core_of(graph_of(encode=SignedBit(each(CHANNELS), each(-0.25))))
+    for dtype, in_floats in product(("int8", "uint8"), (False, True)):
+        for scale in (0.01, 0.3):
+            low, high = (-128, 127) if dtype == "int8" else (0, 255)
+            softmax = HostSoftmax(dtype, float(F32(scale)), 0.75, in_floats).host_op(SHAPE)
+            to_float = Dequantize(each(1 / 256), np.int64(low).reshape(1, 1, 1))
+            graph = tail_of(softmax, to_float, output=integers(dtype, low, high))
+            name = f"t_softmax_{dtype}_{'floats' if in_floats else 'integers'}_{scale}"
+            yield name.replace(".", "_"), core_of(graph)
+        row = (1, 1, 512)  # equal codes are ties
+        codes = Value(row, IntType(low, high), IntegerEncoding(dtype, np.zeros((1, 1, 1), np.int64)))
+        steps = [(HostSoftmax(dtype, 0.125, 1.0, in_floats).host_op(row), row)]
+        graph = graph_of(encode=quant(), tail=steps, output=codes, out=dtype)
+        yield f"t_softmax_long_{dtype}_{'floats' if in_floats else 'integers'}", core_of(graph)
     steps = np.sort(np.random.default_rng(1).normal(0, 3, (15, 1, 1, C)), axis=0).astype(F32)
     yield "thresholds", core_of(graph_of(encode=MultiThreshold(steps, 1.0, 0.0)), lanes=2)
     yield "one_row", core_of(graph_of(encode=MultiThreshold(steps[:, :, :, :1], 0.3, -0.1)), lanes=2)
@@ -504,7 +519,7 @@ def test_inputs_can_be_rounded_to_codes(ran: Ran) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["q_half_up_4s", "moves", "port_float32", "pairs_i", "t_arg_max", "t_sum_1_1099511627776"]
+    "name", ["q_half_up_4s", "moves", "port_float32", "pairs_i", "t_arg_max", "t_softmax_uint8_floats_0_3"]
 )
 def test_self_tests_pass(name: str, ran: Ran) -> None:
     c, python = self_tests(ran.folder, name)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from onnx import TensorProto, helper
 
 from hlsgen.frontend.tflite.operator_node import OperatorNode
-from hlsgen.ir import HostOp
+from hlsgen.interpreter.host_tflite import HostSoftmax
 from hlsgen.numerics.tflite.functions import UnsupportedFunction
 from hlsgen.numerics.tflite.multipliers import Runtime
-from hlsgen.numerics.tflite.softmax import softmax_tables
 
-#: Domain of the node in the HostOp; `hlsgen.interpreter.host_tflite` executes it.
-DOMAIN = "hlsgen.tflite"
-_TYPES = {"int8": TensorProto.INT8, "uint8": TensorProto.UINT8}
 #: Rows up to this length cannot overflow the sum of a runtime.
 _LONGEST_ROW = 4096
 
@@ -38,16 +31,9 @@ def softmax(node: OperatorNode) -> None:
     beta = float(np.float32(node.options.get("beta", 1.0)))
     if not np.isfinite(beta) or beta <= 0:
         raise node.refused(f"beta is {beta:g}", "It must be greater than 0.")
-    in_floats = node.runtime is Runtime.LITERT
+    host = HostSoftmax(data.dtype, data.scale, beta, node.runtime is Runtime.LITERT)
     try:
-        softmax_tables(data.scale, beta)
+        host.exponentials()
     except UnsupportedFunction as reason:
-        if not in_floats:
-            raise node.refused(str(reason), "Quantize the data with a larger scale.") from None
-    attributes: dict[str, Any] = {"scale": data.scale, "beta": beta, "in_floats": int(in_floats)}
-    proto = helper.make_node("SOFTMAX", ["x"], ["y"], domain=DOMAIN, **attributes)
-    x, y = (helper.make_tensor_value_info(name, _TYPES[data.dtype], list(shape)) for name in "xy")
-    imports = [helper.make_opsetid("", 13), helper.make_opsetid(DOMAIN, 1)]
-    model = helper.make_model(helper.make_graph([proto], "host", [x], [y]), opset_imports=imports, ir_version=8)
-    op = HostOp("SOFTMAX", model.SerializeToString(deterministic=True))
-    node.finish(node.step(op, shape, node.value(0)), shape)
+        raise node.refused(str(reason), "Quantize the data with a larger scale.") from None
+    node.finish(node.step(host.host_op(shape), shape, node.value(0)), shape)

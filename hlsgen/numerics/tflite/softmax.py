@@ -35,11 +35,11 @@ class SoftmaxTables:
 
 
 def softmax_tables(scale: float, beta: float) -> SoftmaxTables:
-    """The tables for input codes of this scale; beta: float32. Raises UnsupportedFunction for scales below 2^-26."""
+    """The tables for input codes of this scale; beta: float32. Raises UnsupportedFunction for scales up to 2^-26."""
     real = float(Single(beta)) * float(Single(scale)) * (1 << (31 - DIFFERENCE_BITS))
+    if real <= 1:
+        raise UnsupportedFunction("the input's scale times beta is at most 2^-26, which makes the runtime abort")
     multiplier = quantized_multiplier(min(real, 2.0**31 - 1))
-    if multiplier.exponent < 0:
-        raise UnsupportedFunction("the input's scale times beta is below 2^-26")
     reach = ((1 << DIFFERENCE_BITS) - 1) * 2.0 ** (31 - DIFFERENCE_BITS) / 2.0**multiplier.exponent
     longest = min(math.floor(reach), 255)
     distance = np.arange(256)
@@ -48,7 +48,10 @@ def softmax_tables(scale: float, beta: float) -> SoftmaxTables:
 
 
 def softmax_codes(tables: SoftmaxTables, x: Array, lowest: int) -> Array:
-    """SOFTMAX of codes x, int64, along the last axis; `lowest` is the lowest code of the result's type of 8 bits."""
+    """SOFTMAX of codes x, int64, along the last axis; `lowest` is the lowest code of the result's type of 8 bits.
+
+    The runtimes abort for rows whose exponentials have a sum of 512 or more. Here the formula goes on.
+    """
     distance = x.max(axis=-1, keepdims=True) - x
     counts = distance <= tables.longest
     exponential = tables.exponentials[distance]
@@ -60,11 +63,15 @@ def softmax_codes(tables: SoftmaxTables, x: Array, lowest: int) -> Array:
     return np.where(counts, np.clip(codes, lowest, lowest + 255), lowest)
 
 
+def exponentials_in_floats(scale: float, beta: float) -> Array:
+    """float32 (256,): exp by the distance of a code from its row's largest one, in LiteRT's optimized kernels."""
+    step = -(Single(scale) * Single(beta))
+    return np.asarray(np.exp((step * np.arange(256, dtype=Single)).astype(np.float64)).astype(Single))
+
+
 def softmax_in_floats(x: Array, data: CodeType, result: CodeType, beta: float) -> Array:
     """SOFTMAX of 8-bit codes in LiteRT's optimized kernels on x86: float32, summed in the order of the row."""
-    step = -(Single(data.scale) * Single(beta))
-    table = np.exp((step * np.arange(256, dtype=Single)).astype(np.float64)).astype(Single)
-    exponential = table[x.max(axis=-1, keepdims=True) - x]
+    exponential = exponentials_in_floats(data.scale, beta)[x.max(axis=-1, keepdims=True) - x]
     total = np.add.accumulate(exponential, axis=-1, dtype=Single)[..., -1:]
     scaled = exponential * (Single(1) / (total * Single(result.scale)))
     if result.dtype == "uint8":
