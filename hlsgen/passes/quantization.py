@@ -114,7 +114,9 @@ def integer_offset(name: str, value: Value) -> Array:
             info = np.iinfo(dtype)
             if value.type.lo + int(offset.min()) < info.min or value.type.hi + int(offset.max()) > info.max:
                 raise fail("HG033", name, f"its input can leave {dtype}.", "Use narrower weights before it.")
-            if offset.size > 1 and offset.shape[-1] != offset.size:
+            if (offset == offset.flat[0]).all():
+                return np.asarray(offset.reshape(-1)[:1])
+            if offset.shape[-1] != offset.size:
                 raise fail("HG034", name, "the input's offset differs between rows.", "Use one per tensor.")
             return np.asarray(offset.reshape(-1))
         case Affine(scale, zero_point) if (np.asarray(scale) == 1).all() and (np.asarray(zero_point) == 0).all():

@@ -15,7 +15,7 @@ from tflite_writer import Writer, encode
 from hlsgen.certify.second_reading.tflite import compare
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend import import_model
-from hlsgen.ir import Model, Window
+from hlsgen.ir import Model, Transpose, Window
 from hlsgen.ir.ops import Cast, Lookup
 from hlsgen.numerics.fixed import IntType
 
@@ -66,7 +66,7 @@ IMPORTED = """
     FULLY_CONNECTED CONV_2D DEPTHWISE_CONV_2D TRANSPOSE_CONV ADD SUB MUL AVERAGE_POOL_2D MAX_POOL_2D MEAN CONCATENATION
     PAD PADV2 STRIDED_SLICE SPLIT SPLIT_V TRANSPOSE RESHAPE RESIZE_NEAREST_NEIGHBOR STATE CONV_2D:uint8
     TRANSPOSE_CONV:uint8 ADD:uint8 MEAN:uint8 MAX_POOL_2D:int16 CONCATENATION:int16 LOGISTIC TANH HARD_SWISH RELU RELU6
-    LEAKY_RELU PRELU QUANTIZE LOGISTIC:uint8
+    LEAKY_RELU PRELU QUANTIZE LOGISTIC:uint8 RESIZE_BILINEAR
 """.split()
 
 
@@ -173,3 +173,19 @@ def test_each_changed_number_is_found(kind: str, runtime: str) -> None:
                     missed.append((type(step.op).__name__, name))
     assert tried
     assert not missed
+
+
+@pytest.mark.parametrize("runtime", ["tflm", "litert"])
+def test_each_changed_number_of_an_interpolation_is_found(runtime: str, tmp_path: Path) -> None:
+    rng, path, tried = np.random.default_rng(5), tmp_path / "m.tflite", 0
+    for seed in range(4):
+        path.write_bytes(random_file("RESIZE_BILINEAR", seed).data)
+        model = import_model(path, Collector(), runtime=runtime)
+        assert model is not None
+        for position, step in enumerate(model.steps):
+            for name, op in _changed(step.op, rng) if not isinstance(step.op, Transpose) else ():
+                steps = list(model.steps)
+                steps[position] = replace(step, op=op)
+                tried += 1
+                assert compare(path.read_bytes(), replace(model, steps=tuple(steps))).problems, (seed, name)
+    assert tried > 20

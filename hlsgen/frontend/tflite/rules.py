@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hlsgen.frontend.tflite import ops_binary, ops_functions, ops_layers, ops_moves, ops_pool, ops_softmax, ops_state
+from hlsgen.frontend.tflite import (
+    ops_binary,
+    ops_functions,
+    ops_layers,
+    ops_moves,
+    ops_pool,
+    ops_resize,
+    ops_softmax,
+    ops_state,
+)
 from hlsgen.frontend.tflite.operator_node import OperatorNode
 
 #: Types of codes.
@@ -32,10 +41,11 @@ RULES: dict[str, Rule] = {
     "DEPTHWISE_CONV_2D": Rule(ops_layers.depthwise_conv_2d, _CODES),
     "FULLY_CONNECTED": Rule(ops_layers.fully_connected, _CODES),
     "TRANSPOSE_CONV": Rule(ops_layers.transpose_conv, _CODES, data=2),
-    # pools and means
+    # pools, means and sums of neighbours
     "AVERAGE_POOL_2D": Rule(ops_pool.average_pool_2d, _CODES),
     "MAX_POOL_2D": Rule(ops_pool.max_pool_2d, _CODES),
     "MEAN": Rule(ops_pool.mean, _CODES),
+    "RESIZE_BILINEAR": Rule(ops_resize.resize_bilinear, _BYTES),
     # two inputs
     "ADD": Rule(ops_binary.add, _CODES),
     "SUB": Rule(ops_binary.sub, _CODES),

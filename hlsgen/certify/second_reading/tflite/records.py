@@ -42,6 +42,7 @@ _OPERATORS = {
     20: ("RELU_N1_TO_1", ""),
     21: ("RELU6", ""),
     22: ("RESHAPE", ""),
+    23: ("RESIZE_BILINEAR", "aligned:b@2 half:b@3"),
     28: ("TANH", ""),
     34: ("PAD", ""),
     39: ("TRANSPOSE", ""),

@@ -1,0 +1,55 @@
+"""RESIZE_BILINEAR of imported TFLite files against the runtimes, and through the hardware's arithmetic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tflite_random import Choices, random_file
+from tflite_wheels import run
+
+from hlsgen.diagnostics import Collector
+from hlsgen.frontend import import_model
+from hlsgen.interpreter.equivalence import compare
+from hlsgen.interpreter.graph import encode_input
+from hlsgen.interpreter.model import interpret
+from hlsgen.numerics.tflite.multipliers import Runtime
+from hlsgen.passes.lower import lower
+
+_KINDS = [
+    (Runtime.TFLM, "RESIZE_BILINEAR"),
+    (Runtime.LITERT_REF, "RESIZE_BILINEAR"),
+    (Runtime.LITERT, "RESIZE_BILINEAR"),
+    (Runtime.LITERT, "RESIZE_BILINEAR:uint8"),
+]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("runtime", "kind"), _KINDS, ids=lambda value: getattr(value, "value", value))
+def test_images_have_the_codes_of_the_runtime(runtime: Runtime, kind: str, tmp_path: Path) -> None:
+    files = [random_file(kind, seed) for seed in range(60)]
+    for file, expected in zip(files, run(runtime, files, tmp_path), strict=True):
+        path, problems = tmp_path / "resize.tflite", Collector()
+        path.write_bytes(file.data)
+        model = import_model(path, problems, runtime=runtime.value)
+        assert model is not None, problems.items
+        images = np.stack([frame[0] for frame in file.frames])
+        assert np.array_equal(interpret(model, images)[-1].value, np.stack(expected))
+        graph = lower(model, None, problems)
+        assert compare(model, graph, encode_input(graph, images)).ok
+
+
+def test_floats_and_both_kinds_of_centers_are_refused(tmp_path: Path) -> None:
+    path, problems = tmp_path / "resize.tflite", Collector()
+    path.write_bytes(random_file("RESIZE_BILINEAR:uint8", 0).data)
+    assert import_model(path, problems, runtime="litert-ref") is None
+    choices = Choices("RESIZE_BILINEAR", 0)
+    x = choices.tensor((1, 2, 2, 1))
+    options = {"align_corners": 1, "half_pixel_centers": 1}
+    y = choices.graph.operator(
+        "RESIZE_BILINEAR", [x, choices.graph.integers([3, 3])], [choices.like(x, (1, 3, 3, 1))], **options
+    )
+    path.write_bytes(choices.finish([x], [y]).data)
+    assert import_model(path, problems) is None
+    assert [d.code for d in problems.errors] == ["HG013", "HG013"]
