@@ -39,11 +39,11 @@ def check_resize(imported: ImportedOperators, operator: Operator) -> Differences
     differences += differ("sum", sums.reshape(y.shape) * factor, _sums(_noise(x.shape), rows, columns, bits))
     low, high = LIMITS[y.type]
     steps = np.repeat(np.arange(low - 1, high + 2) * divisor + divisor // 2, 3).reshape(-1, 3) + np.arange(-1, 2)
-    last = run_step(imported.steps(operator)[-1][1], [steps.reshape(-1, 1, 1, 1)])
+    codes = run_step(imported.steps(operator)[-1][1], [steps.reshape(-1, 1, 1, 1)])
     expected = (2 * steps + divisor) // (2 * divisor) if is_xnnpack else divided(steps, divisor)
-    if last is None:
+    if codes is None:
         return None
-    return differences + list(differ("code", last.reshape(steps.shape), np.clip(expected, low, high)))
+    return differences + list(differ("code", codes.reshape(steps.shape), np.clip(expected, low, high)))
 
 
 def _noise(shape: tuple[int, ...]) -> Array:
@@ -53,10 +53,11 @@ def _noise(shape: tuple[int, ...]) -> Array:
 def _sums(x: Array, rows: Neighbours, columns: Neighbours, bits: int) -> Array:
     result = np.zeros((x.shape[0], len(rows), len(columns), x.shape[3]), np.int64)
     for r, (top, bottom, down) in enumerate(rows):
-        for c, (near, far, across) in enumerate(columns):
-            up, back = (1 << bits) - down, (1 << bits) - across
-            upper, lower = (x[:, row, near] * back + x[:, row, far] * across for row in (top, bottom))
-            result[:, r, c] = upper * up + lower * down
+        for c, (first, second, across) in enumerate(columns):
+            upper, lower = (
+                x[:, row, first] * ((1 << bits) - across) + x[:, row, second] * across for row in (top, bottom)
+            )
+            result[:, r, c] = upper * ((1 << bits) - down) + lower * down
     return result
 
 
@@ -64,19 +65,19 @@ def _reference(operator: Operator, size: int, out: int) -> Neighbours:
     """Positions in 1024ths."""
     inner, outer = (size - 1, out - 1) if operator.options["aligned"] and out > 1 else (size, out)
     step = (1024 * inner + outer // 2) // outer
-    found = []
+    neighbours = []
     for n in range(out):
         position = n * step + (step // 2 - 512 if operator.options["half"] else 0)
         first, second = max(int(Fraction(position, 1024)), 0), int(Fraction(position + 1023, 1024))
-        found.append((first, min(second, size - 1), position - 1024 * first))
-    return found
+        neighbours.append((first, min(second, size - 1), position - 1024 * first))
+    return neighbours
 
 
 def _xnnpack(operator: Operator, size: int, out: int) -> Neighbours:
     """Positions in float32, weights in 2048ths."""
     less = 1 if operator.options["aligned"] and out != 1 else 0
     step = rounded(Fraction(size - less, out - less), SINGLE)
-    found = []
+    neighbours = []
     for n in range(out):
         position = rounded(n * step, SINGLE)
         if operator.options["half"] and not operator.options["aligned"]:
@@ -84,5 +85,5 @@ def _xnnpack(operator: Operator, size: int, out: int) -> Neighbours:
             position = max(rounded(position + offset, SINGLE), Fraction(0))
         position = min(position, Fraction(size - 1))
         first = int(position)
-        found.append((first, min(first + 1, size - 1), round(2048 * (position - first))))
-    return found
+        neighbours.append((first, min(first + 1, size - 1), round(2048 * (position - first))))
+    return neighbours
