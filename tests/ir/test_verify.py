@@ -257,6 +257,10 @@ BROKEN: dict[str, tuple[Model, str]] = {
     "type of codes": (chain_of(V, _quantize_linear(type=IntType(0, 255)), out="int8"), "type of codes"),
     "dtype of codes": (chain_of(V, _quantize_linear(dtype="bool")), "dtype of codes"),
     "shift": (chain_of(V, _requantize(shift=const(63, 2, I64)), dtype="int32", out="int8"), "Requantize.shift"),
+    "shift of a float64 product": (
+        chain_of(V, _requantize(convention=Convention.FLOAT64, shift=const(1025, 2, I64)), dtype="int32", out="int8"),
+        "Requantize.shift",
+    ),
     "multiplier": (
         chain_of(V, _requantize(multiplier=const(1, 2)), dtype="int32", out="int8"),
         "Requantize.multiplier",

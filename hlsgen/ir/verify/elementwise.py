@@ -23,6 +23,7 @@ from hlsgen.ir.ops import (
     Bipolar,
     Cast,
     Constant,
+    Convention,
     Dequantize,
     Elementwise,
     FixedAdd,
@@ -146,7 +147,9 @@ def _verify_fields(place: Place, op: Elementwise, dtype: str | None) -> None:
         case Requantize():
             arrays = {"multiplier": op.multiplier, "add": op.add, "shift": op.shift, "zero_point": op.zero_point}
             _int64(place, op, **arrays)
-            place.require(((op.shift >= 0) & (op.shift < 63)).all(), "Requantize.shift", op.shift, "0 to 62")
+            largest_shift = 1 << 10 if op.convention is Convention.FLOAT64 else 62
+            in_range = (op.shift >= 0) & (op.shift <= largest_shift)
+            place.require(in_range.all(), "Requantize.shift", op.shift, f"0 to {largest_shift}")
             _codes_fit(place, op.type, op.dtype)
         case IntegerRatio():
             _int64(place, op, multiplier=op.multiplier, add=op.add, divisor=op.divisor)

@@ -29,6 +29,6 @@ def bind(realization: Shift, table: Array, source: IntType, result: IntType, nam
             "SPLIT": int(realization.splits),
             **({"FILE": f"{name}.mem"} if realization.adds else {}),
         },
-        f"round((x + offset) / 2^{realization.shift - realization.left}), {realization.mode.name}",
+        f"round((x + offset) / 2^{realization.shift - realization.left}), {realization.mode.name.replace('_', ' ')}",
         file,
     )
