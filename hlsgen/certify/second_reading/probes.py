@@ -12,8 +12,9 @@ import numpy as np
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
+from hlsgen.certify.second_reading.step_results import bordered, convolved, moved, taps
 from hlsgen.certify.second_reading.steps import Differences, ImportedSteps, differ
-from hlsgen.ir import Concat, Conv, MatMul, Pad, Pool, Reduction, Repeat, Reshape, Slice, Step, Transpose
+from hlsgen.ir import Conv, MatMul, Pad, Pool, Reduction, Step, Window
 from hlsgen.ir.ops import Constant, Div, Where
 from hlsgen.numerics.fixed import Array
 
@@ -131,18 +132,8 @@ def run_steps(
 def _run_step(step: Step, inputs: list[Array], weights: Mapping[int, Array]) -> Array | None:
     x = inputs[0]
     match step.op:
-        case Reshape():
-            return x.reshape(step.shape)
-        case Transpose(perm):
-            return np.asarray(x.transpose(perm))
-        case Slice(ranges):
-            return x[tuple(slice(*r) for r in ranges)]
-        case Repeat(rows, columns):
-            return x.repeat(rows, axis=1).repeat(columns, axis=2)
-        case Concat(axis):
-            return np.concatenate(inputs, axis)
-        case Pad((top, left_pad, bottom, right), value):
-            return np.pad(x, [(0, 0), (top, bottom), (left_pad, right), (0, 0)], constant_values=value)
+        case Pad(pads, value):
+            return bordered(x, pads, value)
         case Where(((Constant(condition),), (Constant(value),), ())):
             return np.where(condition, value, x)
         case Pool(kind, window):
@@ -153,29 +144,14 @@ def _run_step(step: Step, inputs: list[Array], weights: Mapping[int, Array]) -> 
         case MatMul() as op if id(op) in weights:
             return np.asarray(x @ weights[id(op)].T)
         case Conv() as op if id(op) in weights:
-            windows, weight = _windows(x, op.window, 0.0), weights[id(op)]
-            inner, group_outputs = weight.shape[-1], len(weight) // op.groups
-            parts = [
-                np.einsum(
-                    "nhwcyx,oyxc->nhwo",
-                    windows[..., g * inner : (g + 1) * inner, :, :],
-                    weight[g * group_outputs : (g + 1) * group_outputs],
-                )
-                for g in range(op.groups)
-            ]
-            return np.concatenate(parts, -1)
+            return convolved(_windows(x, op.window, 0.0), weights[id(op)], op.groups)
         case _:
-            return None
+            return moved(step.op, inputs, step.shape)
 
 
-def _windows(x: Array, window: Any, filler: float) -> Array:
+def _windows(x: Array, window: Window, filler: float) -> Array:
     """All windows of an image, as (n, height, width, channels, kernel height, kernel width)."""
-    top, left_pad, bottom, right = window.pads
-    image = np.pad(x, [(0, 0), (top, bottom), (left_pad, right), (0, 0)], constant_values=filler)
-    reach = [(k - 1) * d + 1 for k, d in zip(window.kernel, window.dilations, strict=True)]
-    windows = np.lib.stride_tricks.sliding_window_view(image, reach, axis=(1, 2))
-    (down, across), (dy, dx) = window.strides, window.dilations
-    return np.asarray(windows[:, ::down, ::across, :, ::dy, ::dx])
+    return taps(x, window.kernel, window.strides, window.dilations, window.pads, filler)
 
 
 #: Operator -> its second reading.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from hlsgen.ir.ops import Convention, QuantizeLinear, Requantize
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.numerics.tflite.multipliers import Multiplier, single_multiplier
+from hlsgen.numerics.tflite.multipliers import Multiplier, float64_multiplier, single_multiplier
 
 
 def along_last(values: Array, rank: int) -> Array:
@@ -41,10 +40,8 @@ def rounded_to_15_bits(
 
 def rounded_in_double(ratios: Array, rank: int, zero: int, bounds: IntType, dtype: str) -> Requantize:
     """One float64 product, rounded half away from zero."""
-    parts = [math.frexp(float(ratio)) for ratio in ratios.reshape(-1)]
-    multipliers = np.array([int(fraction * (1 << 53)) for fraction, _ in parts], np.int64)
-    shifts = np.array([53 - exponent for _, exponent in parts], np.int64)
-    return _requantize(Convention.FLOAT64, rank, multipliers, shifts, 0, (zero, bounds, dtype))
+    parts = np.array([float64_multiplier(ratio) for ratio in ratios.reshape(-1)], np.int64)
+    return _requantize(Convention.FLOAT64, rank, parts[:, 0], parts[:, 1], 0, (zero, bounds, dtype))
 
 
 def shifted(rank: int, add: int, shift: int, zero: int, bounds: IntType, dtype: str) -> Requantize:

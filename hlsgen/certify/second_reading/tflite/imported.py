@@ -7,22 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from hlsgen.certify.second_reading.step_results import bordered, convolved, moved, taps
 from hlsgen.certify.second_reading.tflite.records import FileRecords, Operator, Tensor
 from hlsgen.ir import (
     Binary,
-    Concat,
     ConvInteger,
     MatMulInteger,
     Model,
     Pad,
     Pool,
     Reduction,
-    Repeat,
     Reshape,
-    Slice,
     Step,
 )
-from hlsgen.ir import Transpose as Permutation
 from hlsgen.ir.evaluate import apply, apply_binary
 from hlsgen.ir.model import InputPart, OutputParts
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
@@ -151,18 +148,8 @@ def run_step(step: Step, inputs: list[Array]) -> Array | None:
     """The result of a step, or None for an unknown kind."""
     x = inputs[0]
     match step.op:
-        case Reshape():
-            return x.reshape(step.shape)
-        case Permutation(perm):
-            return np.asarray(x.transpose(perm))
-        case Slice(ranges):
-            return x[tuple(slice(*r) for r in ranges)]
-        case Repeat(rows, columns):
-            return x.repeat(rows, axis=1).repeat(columns, axis=2)
-        case Concat(axis):
-            return np.concatenate(inputs, axis)
-        case Pad((top, left, bottom, right), value):
-            return np.pad(x, [(0, 0), (top, bottom), (left, right), (0, 0)], constant_values=np.asarray(value, x.dtype))
+        case Pad(pads, value):
+            return bordered(x, pads, value)
         case Binary(kind):
             return apply_binary(kind, inputs[0], inputs[1])
         case Pool(kind, window):
@@ -174,43 +161,11 @@ def run_step(step: Step, inputs: list[Array]) -> Array | None:
         case ConvInteger(weight, zero_point, window, groups):
             centred = x.astype(np.int64) - zero_point
             windows = taps(centred, window.kernel, window.strides, window.dilations, window.pads, 0)
-            return convolved(centred, weight, windows, groups)
+            return np.asarray(np.rint(convolved(windows, weight, groups)), np.int64)
+        case _ if isinstance(step.op, FLOATS + QUANTIZERS):
+            return apply(step.op, x)
         case _:
-            return apply(step.op, x) if isinstance(step.op, FLOATS + QUANTIZERS) else None
-
-
-def convolved(x: Array, weight: Array, windows: Array, groups: int) -> Array:
-    """Sums of windows (n, height, width, channels, kernel height, kernel width) times weights (o, y, x, c)."""
-    inner, outer = x.shape[-1] // groups, len(weight) // groups
-    parts = [
-        np.einsum(
-            "nhwcyx,oyxc->nhwo",
-            windows[..., g * inner : (g + 1) * inner, :, :].astype(np.float64),
-            weight[g * outer : (g + 1) * outer].astype(np.float64),
-            optimize=True,
-        )
-        for g in range(groups)
-    ]
-    return np.asarray(np.rint(np.concatenate(parts, -1)), np.int64)
-
-
-def taps(
-    x: Array,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int],
-    filler: int,
-) -> Array:
-    """All windows of an image, (n, height, width, channels, kernel height, kernel width).
-
-    pads: top, left, bottom, right.
-    """
-    top, left_pad, bottom, right = pads
-    image = np.pad(x, [(0, 0), (top, bottom), (left_pad, right), (0, 0)], constant_values=filler)
-    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    windows = np.lib.stride_tricks.sliding_window_view(image, reach, axis=(1, 2))
-    return np.asarray(windows[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]])
+            return moved(step.op, inputs, step.shape)
 
 
 def elements(shape: Sequence[int]) -> int:

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from hlsgen.certify.second_reading.step_results import taps
 from hlsgen.certify.second_reading.steps import Differences, differ
-from hlsgen.certify.second_reading.tflite.imported import MAX_ELEMENTS, ImportedOperators, elements, taps
+from hlsgen.certify.second_reading.tflite.imported import MAX_ELEMENTS, ImportedOperators, elements
 from hlsgen.certify.second_reading.tflite.layers import window_pads
 from hlsgen.certify.second_reading.tflite.records import Operator, Tensor
 from hlsgen.certify.second_reading.tflite.rescaling import divided, double
