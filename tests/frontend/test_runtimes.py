@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
+from importlib.metadata import requires, version
 from pathlib import Path
 
 import onnx
 import pytest
 from certified import messages
 from models import quantizer, save
+from packaging.requirements import Requirement
 
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
@@ -74,3 +75,10 @@ def test_manifest_and_certificates_record_the_runtime(tmp_path: Path) -> None:
         path.write_text(text.replace('"runtime": "onnx"', '"runtime": "qonnx"'))
         assert any(f"another runtime, than in {name}" in text for text in messages(core))
         path.write_text(text)
+
+
+def test_the_recorded_versions_are_pinned() -> None:
+    """A new release of a runtime changes no result of the tests."""
+    requirements = [Requirement(text) for text in requires("hlsgen") or []]
+    pins = {r.name.replace("-", "_"): str(r.specifier) for r in requirements if str(r.specifier).startswith("==")}
+    assert {package: pins.get(package) for package in VERSIONS} == {p: f"=={v}" for p, v in VERSIONS.items()}

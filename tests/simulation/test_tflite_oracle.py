@@ -60,6 +60,14 @@ def test_late_child_is_no_success(runtime: str, monkeypatch: pytest.MonkeyPatch)
         tflite_oracle.run_file(FILE, runtime, [CODES], 1)
 
 
+def test_crash_of_the_child_is_no_success(runtime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "child.py"
+    program.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    monkeypatch.setattr(tflite_oracle.tflite_child, "__file__", str(program))
+    with pytest.raises(Unable, match="signal 11"):
+        tflite_oracle.run_file(FILE, runtime, [CODES], 1)
+
+
 def test_other_runtimes_and_versions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "does not run TFLite files" in tflite_oracle.missing("onnxruntime")
     monkeypatch.setattr(tflite_oracle, "version", lambda name: "0.1")

@@ -59,6 +59,33 @@ def test_operators_give_the_integers_of_the_runtime(kind: str, runtime: str, tmp
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("runtime", [runtime.value for runtime in Runtime])
+@pytest.mark.parametrize("kind", ["MAX_POOL_2D", "FULLY_CONNECTED", "ADD", "MUL"])
+def test_bounds_at_a_tie_are_those_of_the_runtime(kind: str, runtime: str, tmp_path: Path) -> None:
+    """6 / 4 + 1 is 2.5: XNNPACK's bound is 2, the other kernels' is 3."""
+    choices = Choices(kind, 0)
+    x, scale = choices.tensor((1, 4, 4, 1), np.float32(4), 1), np.float32(4)
+    result = choices.tensor((1, 4, 4, 1), scale, 1)
+    sources = [x]
+    options: dict[str, object] = {"fused_activation_function": "RELU6"}
+    if kind == "MAX_POOL_2D":
+        options |= {"filter_height": 1, "filter_width": 1, "stride_h": 1, "stride_w": 1, "padding": 1}
+    elif kind == "FULLY_CONNECTED":
+        result = choices.tensor((4, 4), scale, 1)
+        sources += [choices.graph.tensor((4, 4), "int8", np.float32(1), data=np.eye(4)), -1]
+    else:
+        sources.append(choices.tensor((1, 4, 4, 1), np.float32(1), 0, np.ones((1, 4, 4, 1), np.int8)))
+    choices.graph.operator(kind, sources, [result], **options)
+    file = choices.finish([x], [result])
+    model, problems = imported(file.data, tmp_path, runtime)
+    assert model is not None, problems.items
+    (expected,) = run(Runtime(runtime), [file], tmp_path)
+    ours = results(model, file.frames)
+    assert (ours == np.stack([codes.ravel() for codes in expected])).all()
+    assert ours.max() == (2 if runtime == "litert" else 3)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("runtime", [runtime.value for runtime in Runtime])
 def test_variables_are_inputs_and_outputs(runtime: str, tmp_path: Path) -> None:
     file = random_file("STATE", 1)
     model, _ = imported(file.data, tmp_path, runtime)
