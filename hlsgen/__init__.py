@@ -316,13 +316,13 @@ def verify(
     budget: float | None = None,
     waves: str | PathLike[str] | None = None,
 ) -> Verdict:
-    """Compares a build with its model, its ONNX file in a runtime, and its hardware in simulation.
+    """Compares a build with its model, its file in a runtime, and its hardware in simulation.
 
     simulators: "verilator", "icarus" for Verilog, "ap_types", "ac_types" for C++; None: all that the build has files
     for. Changed files end the comparison before the simulation, unless `allow_changed` (see `run`). cut: a new folder
     for the first Verilog layer that differs, with its own test.
 
-    oracle: runtime for the ONNX file: "qonnx", "onnxruntime", "onnxruntime-arm", "onnx", "none", or "auto", the runtime
+    oracle: runtime for the file: "qonnx", "onnxruntime", "onnxruntime-arm", "onnx", "none", or "auto", the runtime
     of the build. cosim: Vitis, which must be on PATH, synthesizes the C++; the result is simulated with the build's
     testbench.
 

@@ -31,7 +31,7 @@ COMMANDS = {
     "pack": "Convert inputs of the model to the bytes that a processor sends to the core.",
     "unpack": "Convert bytes from the core to outputs of the model.",
     "package": "Write project files for FuseSoC, Vivado, Quartus, Yosys, Verilator, PYNQ or continuous integration.",
-    "verify": "Compare a build, its simulation and its ONNX file in a runtime: integers must be equal.",
+    "verify": "Compare a build, its simulation and its model file in a runtime: integers must be equal.",
     "certify": "Prove without simulation that the files of a build compute the integers of its model.",
     "synth": "Synthesize a build with Yosys, place and route it with nextpnr: resources, clock and critical path.",
     "explore": "Try many foldings and memories, and list the networks on the Pareto front of rate and size.",

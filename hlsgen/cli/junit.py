@@ -49,7 +49,7 @@ def _cases(verdict: Verdict) -> Iterator[Case]:
     oracle = verdict.oracle
     if oracle.asked != "none":
         texts = "; ".join(d.message for d in oracle.diagnostics if d.severity == "error")
-        yield "model", "the ONNX file", "" if oracle.ok else texts or "different"
+        yield "model", "the model file", "" if oracle.ok else texts or "different"
     if verdict.host is not None:
         yield "model", "host code", "; ".join(d.message for d in verdict.host.diagnostics)
     yield "build", "files", ", ".join(f"{change.node} {change.message[:-1]}" for change in verdict.changes)

@@ -108,7 +108,7 @@ def print_end(verdict: Verdict) -> None:
 
 
 def print_oracle(oracle: OracleVerdict) -> None:
-    """Prints which runtime ran the ONNX file, and how its outputs differ."""
+    """Prints which runtime ran the model file, and how its outputs differ."""
     if oracle.asked == "none":
         return
     if not oracle.ran:

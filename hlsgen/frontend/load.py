@@ -15,6 +15,7 @@ from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.frontend.chosen_outputs import cut_to
 from hlsgen.frontend.foreign_attributes import drop_foreign_attributes
 from hlsgen.frontend.local_functions import inlined
+from hlsgen.frontend.tflite.schema import is_tflite
 
 #: Bounds of a file, of a tensor, and of a graph.
 MAX_FILE_BYTES = 1 << 30
@@ -42,15 +43,15 @@ def read_bytes(path: Path) -> bytes:
     """The bytes of a model file. Raises HG001, HG004."""
     try:
         if path.is_dir():
-            inside = sorted(file.name for file in path.glob("*.onnx"))[:3]
+            inside = sorted(file.name for pattern in ("*.onnx", "*.tflite") for file in path.glob(pattern))[:3]
             hint = (
                 f"Name a file in it: {', '.join(str(path / name) for name in inside)}."
                 if inside
-                else "Name an .onnx file."
+                else "Name an .onnx or .tflite file."
             )
-            raise fail("HG001", str(path), "is a directory, not an ONNX file.", hint)
+            raise fail("HG001", str(path), "is a directory, not a model file.", hint)
         if not path.is_file():
-            raise fail("HG001", str(path), "no such file.", "Give the path of an .onnx file.")
+            raise fail("HG001", str(path), "no such file.", "Give the path of an .onnx or .tflite file.")
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
             hint = f"At most {MAX_FILE_BYTES} bytes are read: keep large tensors in external data files."
@@ -63,13 +64,15 @@ def read_bytes(path: Path) -> bytes:
 
 def _message(path: Path, data: bytes) -> onnx.ModelProto:
     """The parsed protobuf message. Raises HG002."""
+    if is_tflite(data):
+        hint = "TFLite files are quantized by their converter; build them as they are."
+        raise fail("HG002", str(path), "is a TFLite file, where an ONNX file is needed.", hint)
     try:
         model: onnx.ModelProto = onnx.ModelProto.FromString(data)
         return model
     except DecodeError:
-        raise fail(
-            "HG002", str(path), "not a protobuf message, or cut short.", "Export or download the file again."
-        ) from None
+        text = "neither an ONNX nor a TFLite file, or cut short."
+        raise fail("HG002", str(path), text, "Export or download the file again.") from None
 
 
 def _parse(path: Path, data: bytes, outputs: Sequence[str] = ()) -> onnx.ModelProto:
@@ -82,7 +85,7 @@ def _parse(path: Path, data: bytes, outputs: Sequence[str] = ()) -> onnx.ModelPr
             "HG002",
             str(path),
             "no ONNX graph with at least one node in it.",
-            "Is this an .onnx file? TensorFlow Lite and PyTorch files must be exported to ONNX first.",
+            "Is this a model file? PyTorch files must be exported to ONNX first.",
         )
     if len(model.graph.node) > MAX_NODES:
         text = f"the graph has {len(model.graph.node)} nodes."

@@ -12,6 +12,7 @@ import numpy as np
 
 from hlsgen.frontend.runtimes import RUNTIMES, TFLITE, VERSIONS
 from hlsgen.frontend.tflite.file import read_file
+from hlsgen.installation import install_command
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation import tflite_child
 from hlsgen.simulation.child_process import run_tool, work_folder
@@ -31,7 +32,7 @@ def missing(runtime: str) -> str:
     package = RUNTIMES[runtime][0]
     name = package.replace("_", "-")
     if importlib.util.find_spec(package) is None:
-        return f"{runtime} is not installed; pip install {name}=={VERSIONS[package]}"
+        return f"{runtime} is not installed; {install_command('tflite')}"
     try:
         installed_version = version(name)
     except PackageNotFoundError:

@@ -85,7 +85,7 @@ def verify_build(
     progress: Callable[[str], None] = lambda text: None,
     report: Callable[[str, object], None] = lambda name, part: None,
 ) -> Verdict:
-    """Compares a build with its model, and with the ONNX file in an executor; then simulates its Verilog and C++.
+    """Compares a build with its model, and with its file in an executor; then simulates its Verilog and C++.
 
     - files: contents of the build's files by relative path, which the files in `directory` must equal.
     - design, cpp: the Verilog and C++ of the build, for the requested simulators.
@@ -226,7 +226,7 @@ def compare_with_file(
     oracle: str = "auto",
     progress: Callable[[str], None] = lambda text: None,
 ) -> OracleVerdict:
-    """Compares with the ONNX file in an independent executor, on fewer such frames. Raises HG001 to HG004."""
+    """Compares with the model file in an independent executor, on fewer such frames. Raises HG001 to HG004."""
     count = min(affordable_frames(network.graph), ORACLE_FRAMES) // 2
     random_frames = stimuli(network, count, seed)
     codes = np.concatenate([_spread(aimed, count), _spread(random_frames, count)])

@@ -131,9 +131,9 @@ def problem(*arguments: object) -> dict[str, str]:
 
 def test_a_directory_given_as_model(build: Path, tmp_path: Path) -> None:
     found = problem("check", build)
-    assert (found["code"], found["message"]) == ("HG001", "is a directory, not an ONNX file.")
+    assert (found["code"], found["message"]) == ("HG001", "is a directory, not a model file.")
     assert str(build / "model.onnx") in found["hint"]
-    assert "Name an .onnx file" in problem("check", tmp_path)["hint"]
+    assert "Name an .onnx or .tflite file" in problem("check", tmp_path)["hint"]
 
 
 @pytest.mark.parametrize(

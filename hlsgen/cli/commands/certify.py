@@ -19,7 +19,7 @@ def certify(
     directory: DirArg,
     model: Annotated[
         Path | None,
-        typer.Option(help="The ONNX file that the build must have been made from, byte by byte.", show_default=False),
+        typer.Option(help="The model file that the build must have been made from, byte by byte.", show_default=False),
     ] = None,
     as_json: Json = False,
 ) -> None:

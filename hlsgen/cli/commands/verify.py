@@ -45,7 +45,7 @@ def verify(
     oracle: Annotated[
         str,
         typer.Option(
-            help="Runtime for the whole ONNX file, as for build --runtime; none; auto: the runtime of the build."
+            help="Runtime for the whole file: auto (the runtime of the build), another one for ONNX files, or none."
         ),
     ] = "auto",
     cosim: Annotated[
