@@ -11,7 +11,7 @@ from hlsgen.numerics.fixed import Array
 
 
 def moved(op: Op, inputs: Sequence[Array], shape: Shape) -> Array | None:
-    """The result, of this shape, of a step that only moves elements; None for other steps."""
+    """The result of a step that only moves elements, in this shape; it is None for other steps."""
     x = inputs[0]
     match op:
         case Reshape():
