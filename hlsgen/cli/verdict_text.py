@@ -121,6 +121,9 @@ def print_oracle(oracle: OracleVerdict) -> None:
         f"{counted(oracle.compared, 'tensor')}{'' if oracle.explained or not oracle.ok else ', 0 differences'}",
         soft_wrap=True,
     )
+    if oracle.left_out:
+        frames = f"{counted(oracle.left_out, 'frame')} with NaN or infinities"
+        out.print(escape(printable(f"  not compared: {frames}: {oracle.left_out_because}")), soft_wrap=True)
     reasons = Counter(oracle.left.values())
     for reason, count in reasons.items():
         names = next(name for name, why in oracle.left.items() if why == reason)

@@ -78,19 +78,54 @@ def compare_file(
         inputs = _Inputs.of(model, graph, codes)
         file = open_file(proto, runtime, any_numbers(model))
         progress(f"{runtime}: the whole file, {len(codes)} frames")
-        theirs = [file.run(inputs.frame(number)) for number in range(len(codes))]
+        theirs, numbers = _run_frames(file, model, inputs, verdict)
     except Unable as error:
         verdict.reason = f"{runtime} could not run it: {error}"
         return verdict
     except HlsgenError as error:  # host preprocessing gives numbers that are no codes of the port
         verdict.reason = f"there are no inputs for the file: {one_line(error)}"
         return verdict
-    verdict.ran, verdict.frames = _with_version(runtime), len(codes)
+    verdict.ran, verdict.frames = _with_version(runtime), len(numbers)
     try:
-        _Comparison(file, model, inputs, verdict).run(theirs, progress)
+        _Comparison(file, model, inputs.chosen(numbers), verdict).run(theirs, progress)
     except Unable as error:
         verdict.ran, verdict.reason = "", f"{runtime} does not give these outputs: {error}"
+    for reason, cases in verdict.cases.items():
+        verdict.cases[reason] = [replace(case, frame=numbers[case.frame]) for case in cases]
     return verdict
+
+
+def _run_frames(
+    file: WholeFile, model: Model, inputs: _Inputs, verdict: OracleVerdict
+) -> tuple[list[dict[str, Array]], list[int]]:
+    """(the file's outputs, the number of the frame) for each frame that the runtime can run.
+
+    Frames in which the Model has NaN or infinities may be left out: ONNX does not define their conversion to integers,
+    for example. The verdict counts them. Raises Unable if another frame fails, or all of them.
+    """
+    outputs, numbers = [], []
+    is_finite = lru_cache(lambda: _finite_frames(model, inputs))
+    for number in range(len(inputs.start.value)):
+        try:
+            outputs.append(file.run(inputs.frame(number)))
+        except Unable as error:
+            if is_finite()[number]:
+                raise
+            verdict.left_out += 1
+            verdict.left_out_because = verdict.left_out_because or str(error)
+        else:
+            numbers.append(number)
+    if not numbers:
+        raise Unable(verdict.left_out_because)
+    return outputs, numbers
+
+
+def _finite_frames(model: Model, inputs: _Inputs) -> Array:
+    """A mask of the frames in which every value of the Model is finite."""
+    mask = np.ones(len(inputs.start.value), bool)
+    for tensor in interpret_from(model, 0, inputs.start):
+        mask &= np.isfinite(tensor.value).reshape(len(mask), -1).all(axis=1)
+    return mask
 
 
 def _compare_tflite(
@@ -151,6 +186,14 @@ class _Inputs:
         feeds = {source.name: part for source, part in zip(model.inputs, parts, strict=True)} or {model.input_name: x}
         start = replace(tensor_of_numbers(x), parts=tuple(tensor_of_numbers(part) for part in parts))
         return _Inputs(start, feeds, _outputs(model, graph, reference.encode_input(graph, x)))
+
+    def chosen(self, numbers: Sequence[int]) -> _Inputs:
+        """The frames with these numbers only."""
+        if len(numbers) == len(next(iter(self.feeds.values()))):
+            return self
+        feeds, outputs = ({name: x[numbers] for name, x in part.items()} for part in (self.feeds, self.outputs))
+        parts = tuple(tensor_of_numbers(part.value[numbers]) for part in self.start.parts)
+        return _Inputs(replace(tensor_of_numbers(self.start.value[numbers]), parts=parts), feeds, outputs)
 
     def frame(self, number: int) -> dict[str, Array]:
         """The file's inputs of one frame, by name."""

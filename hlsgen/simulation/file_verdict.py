@@ -34,6 +34,8 @@ class OracleVerdict:
 
     - asked: the requested runtime. ran: name and version of the runtime, "" if the file was not compared. reason: then
       the reason for that.
+    - frames: number of compared frames.
+    - left_out: number of frames with NaN or infinities on which the runtime fails. left_out_because: its first message.
     - outputs: elements of the file's outputs in all frames. outputs_differ: how many of them differ.
     - compared: tensors, inner ones after quantizers and the outputs, each computed from the runtime's own values.
       elements: their number of elements.
@@ -48,6 +50,8 @@ class OracleVerdict:
     ran: str = ""
     reason: str = ""
     frames: int = 0
+    left_out: int = 0
+    left_out_because: str = ""
     outputs: int = 0
     outputs_differ: int = 0
     compared: int = 0

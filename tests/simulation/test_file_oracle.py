@@ -21,6 +21,7 @@ import hlsgen
 import hlsgen.driver.compile
 from hlsgen import ir
 from hlsgen.cli import app
+from hlsgen.cli.verdict_text import print_oracle
 from hlsgen.diagnostics import Collector, HlsgenError
 from hlsgen.driver.options import parse_input
 from hlsgen.frontend import import_model
@@ -31,12 +32,14 @@ from hlsgen.ir.evaluate import float_to_key
 from hlsgen.ir.ops import IntQuant
 from hlsgen.numerics.fixed import Rounding
 from hlsgen.passes import lower
-from hlsgen.simulation import host_rounding, oracles
+from hlsgen.simulation import file_oracle, host_rounding, oracles
 from hlsgen.simulation.directed import directed
 from hlsgen.simulation.explanation import REASONS
 from hlsgen.simulation.file_inputs import between_codes
 from hlsgen.simulation.file_oracle import compare_file
 from hlsgen.simulation.file_verdict import OracleVerdict
+from hlsgen.simulation.oracles import Unable
+from hlsgen.simulation.whole_file import open_file
 
 Array = NDArray[Any]
 SUM, BIAS = REASONS["sum"], REASONS["bias"]
@@ -399,6 +402,42 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     onnx.save(quantizer(), folder / "model.onnx")
     hlsgen.build(folder / "model.onnx", folder / "out")
     return folder / "out"
+
+
+@pytest.mark.parametrize("failing", ["not finite", "finite"])
+@pytest.mark.parametrize("good", [True, False])
+def test_frames_with_nan_or_infinities_are_left_out(
+    failing: str, good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A runtime may fail on them, but on no other frame. The others are compared, and keep their numbers."""
+    proto = Net((1, 16)).then("Log").quant(0.03, 1.0, 5.0, name="q").model()
+    path, model = imported(proto, tmp_path)
+    if not good:
+        model = wrong(model, "q", changing(IntQuant, mode=lambda _: Rounding.FLOOR))
+    graph = lower(model, parse_input("float32"), Collector())
+    values = np.random.default_rng(0).uniform(0.8, 1.2, (8, 1, 16)).astype(np.float32)
+    values[0, 0, 3], values[5, 0, 1] = 0, -1
+
+    class Strict(type(open_file(proto, "qonnx", {}))):  # type: ignore[misc]
+        def run(self, feeds: Any) -> Any:
+            if all((x > 0).all() for x in feeds.values()) == (failing == "finite"):
+                raise Unable("Cast: cannot convert float NaN to integer")
+            return super().run(feeds)
+
+    monkeypatch.setattr(file_oracle, "open_file", Strict)
+    verdict = compare_file(path, model, graph, float_to_key(values))
+    if failing == "finite":
+        assert (verdict.ran, verdict.frames, verdict.ok) == ("", 0, False)
+        assert "could not run it: Cast" in verdict.reason
+        return
+    assert (verdict.frames, verdict.left_out, verdict.ok) == (6, 2, good)
+    assert verdict.outputs == 6 * 16
+    assert verdict.left_out_because == "Cast: cannot convert float NaN to integer"
+    assert {0, 5}.isdisjoint(case.frame for case in verdict.cases.get("unexplained", []))
+    assert good or verdict.cases["unexplained"][0].frame == 1
+    print_oracle(verdict)
+    line = "  not compared: 2 frames with NaN or infinities: Cast: cannot convert float NaN to integer"
+    assert line in capsys.readouterr().out
 
 
 def quantizer() -> onnx.ModelProto:
