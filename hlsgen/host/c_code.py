@@ -117,7 +117,7 @@ class _Part:
         """Emits a function that returns a code of TFLite's SOFTMAX, from its whole row."""
         softmax, length = host_softmax(op), host_step.input.shape[-1]
         assert softmax is not None, op.op_type
-        exponentials = softmax.exponentials()
+        exponentials = softmax.exponentials
         table = self.constants.array(exponentials, "float32" if softmax.in_floats else "int32")
         term, exponential = f"{table}[top - {self._at('row + n')}]", f"{table}[top - {self._at('i')}]"
         if softmax.in_floats:

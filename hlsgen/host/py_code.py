@@ -179,7 +179,7 @@ def _steps(steps: Sequence[HostStep], arrays: Arrays) -> list[str]:
                 softmax = host_softmax(op)
                 assert softmax is not None, op.op_type
                 function = "_softmax_in_floats" if softmax.in_floats else "_softmax_in_integers"
-                exponentials = arrays(softmax.exponentials(), table=True)
+                exponentials = arrays(softmax.exponentials, table=True)
                 lines.append(f"x = {function}(x.astype(np.int64), {exponentials}, {softmax.lowest})")
                 lines.append(f'x = x.astype("{softmax.dtype}")')
             case _:

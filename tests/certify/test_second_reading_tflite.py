@@ -7,17 +7,23 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 from tflite_model import made_model
 from tflite_random import RandomFile, random_file
 from tflite_writer import Writer, encode
 
 from hlsgen.certify.second_reading.tflite import compare
+from hlsgen.certify.second_reading.tflite.records import Operator, Tensor
+from hlsgen.certify.second_reading.tflite.softmax import exponentials
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend import import_model
-from hlsgen.ir import Model, Transpose, Window
+from hlsgen.interpreter.host_tflite import HostSoftmax
+from hlsgen.ir import HostOp, Model, Transpose, Window
 from hlsgen.ir.ops import Cast, Lookup
 from hlsgen.numerics.fixed import IntType
+from hlsgen.numerics.tflite.softmax import exponentials_in_floats, exponentials_in_integers
 
 LAYERS = ["FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D"]
 FUNCTIONS = ["LOGISTIC", "TANH", "HARD_SWISH", "RELU", "RELU6", "LEAKY_RELU", "QUANTIZE"]
@@ -66,7 +72,7 @@ IMPORTED = """
     FULLY_CONNECTED CONV_2D DEPTHWISE_CONV_2D TRANSPOSE_CONV ADD SUB MUL AVERAGE_POOL_2D MAX_POOL_2D MEAN CONCATENATION
     PAD PADV2 STRIDED_SLICE SPLIT SPLIT_V TRANSPOSE RESHAPE RESIZE_NEAREST_NEIGHBOR STATE CONV_2D:uint8
     TRANSPOSE_CONV:uint8 ADD:uint8 MEAN:uint8 MAX_POOL_2D:int16 CONCATENATION:int16 LOGISTIC TANH HARD_SWISH RELU RELU6
-    LEAKY_RELU PRELU QUANTIZE LOGISTIC:uint8 RESIZE_BILINEAR
+    LEAKY_RELU PRELU QUANTIZE LOGISTIC:uint8 RESIZE_BILINEAR SOFTMAX SOFTMAX:uint8 NET
 """.split()
 
 
@@ -189,3 +195,51 @@ def test_each_changed_number_of_an_interpolation_is_found(runtime: str, tmp_path
                 tried += 1
                 assert compare(path.read_bytes(), replace(model, steps=tuple(steps))).problems, (seed, name)
     assert tried > 20
+
+
+def _softmax_changes(op: HostOp, dtype: str) -> Iterator[tuple[str, HostOp]]:
+    """The operation with one entry of its table changed by the least step, another type, shape or kind of table."""
+    model = onnx.ModelProto.FromString(op.model)
+    shape = tuple(size.dim_value for size in model.graph.input[0].type.tensor_type.shape.dim)
+    table = numpy_helper.to_array(model.graph.initializer[0])
+    for place in (0, 1, 17, 255):
+        changed = table.copy()
+        changed[place] += 1 if table.dtype == np.int64 else np.spacing(max(changed[place], np.float32(1e-30)))
+        yield f"entry {place}", HostSoftmax(dtype, changed).host_op(shape)
+    yield "type", HostSoftmax("uint8" if dtype == "int8" else "int8", table).host_op(shape)
+    yield "shape", HostSoftmax(dtype, table).host_op((1, *shape))
+    yield "kind", HostSoftmax(dtype, table.astype(np.float32 if table.dtype == np.int64 else np.int64)).host_op(shape)
+    model.graph.node[0].op_type = "HARDMAX"
+    yield "operator", HostOp(op.op_type, model.SerializeToString())
+    yield "name", HostOp("HARDMAX", op.model)
+
+
+@pytest.mark.parametrize("runtime", ["tflm", "litert-ref", "litert"])
+@pytest.mark.parametrize("kind", ["SOFTMAX", "SOFTMAX:uint8"])
+def test_each_changed_number_of_a_softmax_is_found(kind: str, runtime: str, tmp_path: Path) -> None:
+    path, tried = tmp_path / "m.tflite", 0
+    for seed in range(6):
+        path.write_bytes(random_file(kind, seed).data)
+        model = import_model(path, Collector(), runtime=runtime)
+        if model is None:
+            continue
+        step = model.steps[-1]
+        assert isinstance(step.op, HostOp)
+        for name, op in _softmax_changes(step.op, model.output_dtype):
+            changed = replace(model, steps=(*model.steps[:-1], replace(step, op=op)))
+            tried += 1
+            assert compare(path.read_bytes(), changed).problems, (seed, name)
+    assert tried or (kind, runtime) == ("SOFTMAX:uint8", "tflm")
+
+
+@pytest.mark.parametrize("runtime", ["tflm", "litert"])
+def test_exponentials_of_all_scales_agree(runtime: str) -> None:
+    """The tables of both derivations, also where the largest distance is cut, or differences round to 0."""
+    rng = np.random.default_rng(0)
+    scales = [*(2.0**n for n in range(-25, 8)), *np.exp(rng.uniform(np.log(1e-7), np.log(200.0), 150))]
+    of = exponentials_in_integers if runtime == "tflm" else exponentials_in_floats
+    for scale in map(np.float32, scales):
+        for beta in (1.0, float(np.float32(rng.uniform(0.6, 2)))):
+            data = Tensor("x", (1, 4), "int8", np.array([scale]), np.zeros(1, np.int64), 0, None)
+            operator = Operator("SOFTMAX", "y", (0,), (1,), {"beta": beta})
+            assert np.array_equal(exponentials(operator, data, runtime), of(float(scale), beta)), (scale, beta)

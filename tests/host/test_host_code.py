@@ -65,6 +65,7 @@ from hlsgen.ir.ops import (
     Where,
 )
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
+from hlsgen.numerics.tflite.softmax import exponentials_in_floats, exponentials_in_integers
 
 Array = Any
 FRAMES = 40
@@ -181,16 +182,17 @@ def cases() -> Iterator[tuple[str, Core]]:
     yield "bipolar", core_of(graph_of(encode=Bipolar(each(CHANNELS), each(1.0))), lanes=7)
     yield "bit", core_of(graph_of(encode=SignedBit(each(CHANNELS), each(-0.25))))
     for dtype, in_floats in product(("int8", "uint8"), (False, True)):
+        exponentials_of = exponentials_in_floats if in_floats else exponentials_in_integers
         for scale in (0.01, 0.3):
             low, high = (-128, 127) if dtype == "int8" else (0, 255)
-            softmax = HostSoftmax(dtype, float(F32(scale)), 0.75, in_floats).host_op(SHAPE)
+            softmax = HostSoftmax(dtype, exponentials_of(scale, 0.75)).host_op(SHAPE)
             to_float = Dequantize(each(1 / 256), np.int64(low).reshape(1, 1, 1))
             graph = tail_of(softmax, to_float, output=integers(dtype, low, high))
             name = f"t_softmax_{dtype}_{'floats' if in_floats else 'integers'}_{scale}"
             yield name.replace(".", "_"), core_of(graph)
         row = (1, 1, 512)  # equal codes are ties
         codes = Value(row, IntType(low, high), IntegerEncoding(dtype, np.zeros((1, 1, 1), np.int64)))
-        steps = [(HostSoftmax(dtype, 0.125, 1.0, in_floats).host_op(row), row)]
+        steps = [(HostSoftmax(dtype, exponentials_of(0.125, 1.0)).host_op(row), row)]
         graph = graph_of(encode=quant(), tail=steps, output=codes, out=dtype)
         yield f"t_softmax_long_{dtype}_{'floats' if in_floats else 'integers'}", core_of(graph)
     steps = np.sort(np.random.default_rng(1).normal(0, 3, (15, 1, 1, C)), axis=0).astype(F32)

@@ -8,6 +8,7 @@ from hlsgen.frontend.tflite.operator_node import OperatorNode
 from hlsgen.interpreter.host_tflite import HostSoftmax
 from hlsgen.numerics.tflite.functions import UnsupportedFunction
 from hlsgen.numerics.tflite.multipliers import Runtime
+from hlsgen.numerics.tflite.softmax import exponentials_in_floats, exponentials_in_integers
 
 #: Rows up to this length cannot overflow the sum of a runtime.
 _LONGEST_ROW = 4096
@@ -31,9 +32,9 @@ def softmax(node: OperatorNode) -> None:
     beta = float(np.float32(node.options.get("beta", 1.0)))
     if not np.isfinite(beta) or beta <= 0:
         raise node.refused(f"beta is {beta:g}", "It must be greater than 0.")
-    host = HostSoftmax(data.dtype, data.scale, beta, node.runtime is Runtime.LITERT)
+    exponentials_of = exponentials_in_floats if node.runtime is Runtime.LITERT else exponentials_in_integers
     try:
-        host.exponentials()
+        exponentials = exponentials_of(data.scale, beta)
     except UnsupportedFunction as reason:
         raise node.refused(str(reason), "Quantize the data with a larger scale.") from None
-    node.finish(node.step(host.host_op(shape), shape, node.value(0)), shape)
+    node.finish(node.step(HostSoftmax(data.dtype, exponentials).host_op(shape), shape, node.value(0)), shape)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,20 +21,13 @@ Single = np.float32
 DIFFERENCE_BITS, SUM_BITS = 5, 12
 
 
-@dataclass(frozen=True)
-class SoftmaxTables:
-    """SOFTMAX of 8-bit codes in integers, for tflite-micro and LiteRT's reference kernels.
+def exponentials_in_integers(scale: float, beta: float) -> Array:
+    """int64 (256,): exp in Q0 by the distance of a code from its row's largest one, for tflite-micro and LiteRT's
+    reference kernels.
 
-    exponentials: int64 (256,), exp in Q0 by the distance of a code from its row's largest one.
-    longest: the largest distance that counts. Codes beyond it get the lowest code, and are not in the sum.
+    Distances that do not count have 0. scale: of the input codes; beta: float32. Raises UnsupportedFunction for a
+    product of both up to 2^-26.
     """
-
-    exponentials: Array
-    longest: int
-
-
-def softmax_tables(scale: float, beta: float) -> SoftmaxTables:
-    """The tables for input codes of this scale; beta: float32. Raises UnsupportedFunction for scales up to 2^-26."""
     real = float(Single(beta)) * float(Single(scale)) * (1 << (31 - DIFFERENCE_BITS))
     if real <= 1:
         raise UnsupportedFunction("the input's scale times beta is at most 2^-26, which makes the runtime abort")
@@ -44,23 +36,24 @@ def softmax_tables(scale: float, beta: float) -> SoftmaxTables:
     longest = min(math.floor(reach), 255)
     distance = np.arange(256)
     difference = high_product(wrap(-np.minimum(distance, longest) << multiplier.exponent), np.int64(multiplier.value))
-    return SoftmaxTables(INT32.exp(difference, DIFFERENCE_BITS), longest)
+    return np.where(distance <= longest, INT32.exp(difference, DIFFERENCE_BITS), 0)
 
 
-def softmax_codes(tables: SoftmaxTables, x: Array, lowest: int) -> Array:
-    """SOFTMAX of codes x, int64, along the last axis; `lowest` is the lowest code of the result's type of 8 bits.
+def weights_in_integers(exponential: Array) -> Array:
+    """The addends of a row's sum: its exponentials in Q12."""
+    return divide_by_power(exponential, SUM_BITS)
 
-    The runtimes abort for rows whose exponentials have a sum of 512 or more. Here the formula goes on.
+
+def shares_in_integers(exponential: Array, total: Array, bits: int) -> Array:
+    """exponential / total, rounded as the kernels do it, in steps of 2^-bits; at most 2^bits - 1.
+
+    exponential: Q0. total: sum of a row in Q12, at least 1. The runtimes abort for a sum of 512 or more, which is 2^28
+    in Q12. Here the formula goes on.
     """
-    distance = x.max(axis=-1, keepdims=True) - x
-    counts = distance <= tables.longest
-    exponential = tables.exponentials[distance]
-    total = np.where(counts, divide_by_power(exponential, SUM_BITS), 0).sum(axis=-1, keepdims=True)
     leading_zeros = 32 - _bit_length(total)
     reciprocal = INT32.reciprocal(((total << leading_zeros) & 0xFFFFFFFF) - (1 << 31))
     product = high_product(reciprocal, exponential)
-    codes = divide_by_power(product, SUM_BITS - leading_zeros + 31 - 8) + lowest
-    return np.where(counts, np.clip(codes, lowest, lowest + 255), lowest)
+    return np.minimum(divide_by_power(product, SUM_BITS - leading_zeros + 31 - bits), (1 << bits) - 1)
 
 
 def exponentials_in_floats(scale: float, beta: float) -> Array:
@@ -69,14 +62,20 @@ def exponentials_in_floats(scale: float, beta: float) -> Array:
     return np.asarray(np.exp((step * np.arange(256, dtype=Single)).astype(np.float64)).astype(Single))
 
 
-def softmax_in_floats(x: Array, data: CodeType, result: CodeType, beta: float) -> Array:
-    """SOFTMAX of 8-bit codes in LiteRT's optimized kernels on x86: float32, summed in the order of the row."""
-    exponential = exponentials_in_floats(data.scale, beta)[x.max(axis=-1, keepdims=True) - x]
+def softmax_codes(exponentials: Array, x: Array, result: CodeType) -> Array:
+    """SOFTMAX of 8-bit codes x, int64, along the last axis, to codes of scale 1/256 whose lowest one is 0.
+
+    exponentials: int64, or float32 for LiteRT's optimized kernels on x86, which sum in the order of the row.
+    """
+    exponential, lowest = exponentials[x.max(axis=-1, keepdims=True) - x], result.type.lo
+    if exponentials.dtype != Single:
+        total = weights_in_integers(exponential).sum(axis=-1, keepdims=True)
+        return shares_in_integers(exponential, total, 8) + lowest
     total = np.add.accumulate(exponential, axis=-1, dtype=Single)[..., -1:]
-    scaled = exponential * (Single(1) / (total * Single(result.scale)))
+    scaled = exponential * (Single(1) / (total * Single(1 / 256)))
     if result.dtype == "uint8":
         return result.saturate(np.trunc(scaled + Single(0.5)))
-    return result.saturate(round_away(scaled.astype(np.float64)) + result.zero_point)
+    return result.saturate(round_away(scaled.astype(np.float64)) + lowest)
 
 
 # --------------------------------------------------------------------------- int16

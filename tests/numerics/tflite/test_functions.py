@@ -13,7 +13,12 @@ from tflite_wheels import run
 from hlsgen.frontend.tflite.file import TfliteTensor, read_file
 from hlsgen.numerics.tflite.functions import CodeFunction, CodeType, UnsupportedFunction, quantize_reals
 from hlsgen.numerics.tflite.multipliers import Runtime
-from hlsgen.numerics.tflite.softmax import softmax_codes, softmax_in_floats, softmax_of_int16, softmax_tables
+from hlsgen.numerics.tflite.softmax import (
+    exponentials_in_floats,
+    exponentials_in_integers,
+    softmax_codes,
+    softmax_of_int16,
+)
 
 FILES = 25
 
@@ -41,9 +46,8 @@ def _codes(file: RandomFile, runtime: Runtime) -> list[Any]:
 def _softmax(runtime: Runtime, x: Any, data: CodeType, result: CodeType, beta: float) -> Any:
     if data.dtype == "int16":
         return softmax_of_int16(runtime, x, data.scale, beta)
-    if runtime is Runtime.LITERT:
-        return softmax_in_floats(x, data, result, beta)
-    return softmax_codes(softmax_tables(data.scale, beta), x, result.type.lo)
+    exponentials_of = exponentials_in_floats if runtime is Runtime.LITERT else exponentials_in_integers
+    return softmax_codes(exponentials_of(data.scale, beta), x, result)
 
 
 def _kinds(runtime: Runtime) -> list[str]:

@@ -16,6 +16,7 @@ from hlsgen.certify.second_reading.tflite.layers import check_layer
 from hlsgen.certify.second_reading.tflite.records import FileRecords, Operator
 from hlsgen.certify.second_reading.tflite.resize import check_resize
 from hlsgen.certify.second_reading.tflite.single_inputs import check_function, check_mean, check_moved, check_pool
+from hlsgen.certify.second_reading.tflite.softmax import check_softmax
 from hlsgen.certify.second_reading.tflite.tables import KINDS
 from hlsgen.certify.second_reading.tflite.two_inputs import check_two_inputs
 from hlsgen.ir import Model
@@ -28,6 +29,7 @@ CHECKS: dict[str, Callable[[ImportedOperators, Operator], Differences]] = {
     **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D"), check_pool),
     "MEAN": check_mean,
     "RESIZE_BILINEAR": check_resize,
+    "SOFTMAX": check_softmax,
     **dict.fromkeys(
         "RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE PAD PADV2 CONCATENATION SPLIT SPLIT_V STRIDED_SLICE SLICE GATHER PACK "
         "UNPACK RESIZE_NEAREST_NEIGHBOR".split(),

@@ -43,6 +43,7 @@ _OPERATORS = {
     21: ("RELU6", ""),
     22: ("RESHAPE", ""),
     23: ("RESIZE_BILINEAR", "aligned:b@2 half:b@3"),
+    25: ("SOFTMAX", "beta:f@0"),
     28: ("TANH", ""),
     34: ("PAD", ""),
     39: ("TRANSPOSE", ""),

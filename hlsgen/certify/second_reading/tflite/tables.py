@@ -146,7 +146,7 @@ def _fixed_point(steep: bool, x: Tensor) -> Function:
     return function
 
 
-def _product(a: int, b: int) -> int:
+def high_product(a: int, b: int) -> int:
     """a * b of numbers with 31 fraction bits, to the nearest, ties up."""
     return (a * b + (1 << 30)) >> 31
 
@@ -159,7 +159,7 @@ def _fixed_sigmoid(steep: bool, scaled: int) -> int:
     """logistic(scaled / 2^27) or tanh of it, with 31 fraction bits."""
     if scaled == 0:
         return 0 if steep else 1 << 30
-    power = _exponential(-abs(scaled), 26 if steep else 27)
+    power = exponential(-abs(scaled), 26 if steep else 27)
     reciprocal = _newton(power)
     if steep:
         value = min((reciprocal - (1 << 29)) * 4, (1 << 31) - 1)
@@ -168,29 +168,29 @@ def _fixed_sigmoid(steep: bool, scaled: int) -> int:
     return value if scaled > 0 else (1 << 31) - 1 - value
 
 
-def _exponential(a: int, fraction: int) -> int:
+def exponential(a: int, fraction: int) -> int:
     """exp(a / 2^fraction) for a < 0, with 31 fraction bits: a polynomial on [-1/4, 0), then the powers of e."""
     quarter = 1 << (fraction - 2)
     part = a % quarter - quarter
     x = (part << (31 - fraction)) + (1 << 28)
-    square = _product(x, x)
+    square = high_product(x, x)
     third = round(2**31 / 3)
-    inner = _half(_product(_half(_product(square, square), 2) + _product(square, x), third) + square, 1)
+    inner = _half(high_product(_half(high_product(square, square), 2) + high_product(square, x), third) + square, 1)
     start = round(math.exp(-0.125) * 2**31)
-    result = start + _product(x + inner, start)
+    result = start + high_product(x + inner, start)
     quarters = (part - a) // quarter
     for n, factor in enumerate(_POWERS):
         if quarters >> n & 1:
-            result = _product(result, factor)
+            result = high_product(result, factor)
     return result
 
 
 def _newton(a: int) -> int:
     """2 / (1 + a / 2^31) in three steps of Newton's method, with 29 fraction bits."""
     half = _half(a + (1 << 31) - 1, 1)
-    x = round(48 / 17 * 2**29) - _product(half, round(32 / 17 * 2**29))
+    x = round(48 / 17 * 2**29) - high_product(half, round(32 / 17 * 2**29))
     for _ in range(3):
-        x += 4 * _product(x, (1 << 29) - _product(half, x))
+        x += 4 * high_product(x, (1 << 29) - high_product(half, x))
     return x
 
 
