@@ -287,7 +287,7 @@ class _Task:
             ("compare", self.on_steps(compare.find)),
             ("thresholds", self.on_steps(thresholds.find, accepts_wide=True)),
             ("rank", self.on_steps(rank.find if folds == 1 else _no_rank_for_folded_sets)),
-            ("table", self.on_steps(partial(table_.find, folds=folds))),
+            ("table", self.on_steps(partial(table_.find, folds=folds), accepts_wide=True)),
             ("indexed", self.on_steps(partial(indexed.find, folds=folds))),
         ]
         if len(np.unique(self.table)) < folds:

@@ -36,6 +36,7 @@ CASES = [
     *((kind, runtime) for kind in ("ADD", "SUB") for runtime in ("tflm", "litert")),
     *(("MUL", runtime) for runtime in ("tflm", "litert-ref")),
     *((kind, runtime) for kind in FUNCTIONS for runtime in ("tflm", "litert-ref", "litert")),
+    *((f"{kind}:int16", runtime) for kind in ("LOGISTIC", "TANH", "LEAKY_RELU") for runtime in ("tflm", "litert")),
     ("AVERAGE_POOL_2D", "tflm"),
     ("MAX_POOL_2D", "litert"),
     ("MEAN", "tflm"),
@@ -72,7 +73,8 @@ IMPORTED = """
     FULLY_CONNECTED CONV_2D DEPTHWISE_CONV_2D TRANSPOSE_CONV ADD SUB MUL AVERAGE_POOL_2D MAX_POOL_2D MEAN CONCATENATION
     PAD PADV2 STRIDED_SLICE SPLIT SPLIT_V TRANSPOSE RESHAPE RESIZE_NEAREST_NEIGHBOR STATE CONV_2D:uint8
     TRANSPOSE_CONV:uint8 ADD:uint8 MEAN:uint8 MAX_POOL_2D:int16 CONCATENATION:int16 LOGISTIC TANH HARD_SWISH RELU RELU6
-    LEAKY_RELU PRELU QUANTIZE LOGISTIC:uint8 RESIZE_BILINEAR SOFTMAX SOFTMAX:uint8 NET
+    LEAKY_RELU PRELU QUANTIZE LOGISTIC:uint8 RESIZE_BILINEAR SOFTMAX SOFTMAX:uint8 NET LOGISTIC:int16 TANH:int16
+    RELU:int16 RELU6:int16 LEAKY_RELU:int16
 """.split()
 
 
@@ -182,19 +184,22 @@ def test_each_changed_number_is_found(kind: str, runtime: str) -> None:
 
 
 @pytest.mark.parametrize("runtime", ["tflm", "litert"])
-def test_each_changed_number_of_an_interpolation_is_found(runtime: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["RESIZE_BILINEAR", "RELU:int16", "RELU6:int16"])
+def test_each_changed_number_of_an_imported_file_is_found(kind: str, runtime: str, tmp_path: Path) -> None:
     rng, path, tried = np.random.default_rng(5), tmp_path / "m.tflite", 0
     for seed in range(4):
-        path.write_bytes(random_file("RESIZE_BILINEAR", seed).data)
+        path.write_bytes(random_file(kind, seed).data)
         model = import_model(path, Collector(), runtime=runtime)
         assert model is not None
         for position, step in enumerate(model.steps):
             for name, op in _changed(step.op, rng) if not isinstance(step.op, Transpose) else ():
+                if name in ("multiplier", "last code") and kind != "RESIZE_BILINEAR":
+                    continue  # The last bit of 31 changes no code of 16 bits, and some results end before 32767.
                 steps = list(model.steps)
                 steps[position] = replace(step, op=op)
                 tried += 1
                 assert compare(path.read_bytes(), replace(model, steps=tuple(steps))).problems, (seed, name)
-    assert tried > 20
+    assert tried > 15
 
 
 def _softmax_changes(op: HostOp, dtype: str) -> Iterator[tuple[str, HostOp]]:

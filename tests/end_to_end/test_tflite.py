@@ -19,12 +19,15 @@ from hlsgen.simulation import tflite_oracle
 @needs_icarus
 @pytest.mark.sim
 @pytest.mark.oracle
-@pytest.mark.parametrize("runtime", TFLITE)
-def test_a_file_is_verified_and_certified(runtime: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "runtime"),
+    [*(("NET", runtime) for runtime in TFLITE), ("LOGISTIC:int16", "litert"), ("RELU:int16", "tflm")],
+)
+def test_a_file_is_verified_and_certified(kind: str, runtime: str, tmp_path: Path) -> None:
     if tflite_oracle.missing(runtime):
         pytest.skip(tflite_oracle.missing(runtime))
     path, core = tmp_path / "net.tflite", tmp_path / "core"
-    path.write_bytes(random_file("NET", 1).data)
+    path.write_bytes(random_file(kind, 1).data)
     hlsgen.build(path, core, hlsgen.Options(runtime=runtime))
     verdict = hlsgen.verify(core, ["icarus"], frames=4)
     assert verdict.ok

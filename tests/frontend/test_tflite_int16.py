@@ -18,7 +18,8 @@ from hlsgen.ir import Model
 from hlsgen.numerics.tflite.multipliers import Runtime
 
 LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
-KINDS = [f"{name}:int16" for name in (*LAYERS, "ADD", "SUB", "MUL", "MEAN")]
+FUNCTIONS = ("RELU", "RELU6", "LEAKY_RELU", "LOGISTIC", "TANH")
+KINDS = [f"{name}:int16" for name in (*LAYERS, "ADD", "SUB", "MUL", "MEAN", *FUNCTIONS)]
 SEEDS = 4
 
 

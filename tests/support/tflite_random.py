@@ -562,7 +562,7 @@ _MAKERS: dict[str, Callable[[Choices, str], RandomFile]] = {
 KINDS = (*_MAKERS, *("QUANTIZE" + form for form in ("", ":f", ":u8", ":8u", ":16", ":8to16")))
 _LAYERS = ("FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "ADD", "SUB", "MUL", "MEAN", "NET")
 _WIDE = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "LOGISTIC", "TANH", "SOFTMAX", "LEAKY_RELU", "RELU", "CONCATENATION", "PAD")
-KINDS_INT16 = (*(f"{kind}:int16" for kind in _LAYERS + _WIDE), "QUANTIZE:f16")
+KINDS_INT16 = (*(f"{kind}:int16" for kind in (*_LAYERS, *_WIDE, "RELU6")), "QUANTIZE:f16")
 KINDS_UINT8 = (
     *(f"{kind}:uint8" for kind in (*_LAYERS, *_WIDE, "HARD_SWISH", "PRELU", "RESIZE_BILINEAR")),
     "QUANTIZE:fu",

@@ -1,6 +1,6 @@
 """Functions of one code: rectifiers, LOGISTIC, TANH, HARD_SWISH, PRELU, QUANTIZE; and DEQUANTIZE.
 
-A function of 8 bits is a table of the runtime's 256 results: see `hlsgen.numerics.tflite.functions`.
+A function of 8 or 16 bits is a table of the runtime's results: see `hlsgen.numerics.tflite.functions`.
 """
 
 from __future__ import annotations
@@ -11,30 +11,37 @@ import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.tflite.operator_node import OperatorNode
-from hlsgen.frontend.tflite.requantizers import doubly_rounded, half_to_even
+from hlsgen.frontend.tflite.requantizers import doubly_rounded, half_to_even, shifted
 from hlsgen.ir.ops import Add, Cast, Dequantize, Div, Elementwise, Lookup, Mul
 from hlsgen.numerics.fixed import Array, Rounding
 from hlsgen.numerics.tflite.functions import CodeFunction, CodeType, UnsupportedFunction
 from hlsgen.numerics.tflite.multipliers import (
     Runtime,
+    activation_bounds,
     activation_ratio,
     code_ratio,
     product_ratio,
     quantized_multiplier,
 )
+from hlsgen.numerics.tflite.piecewise import RESULT_BITS
 from hlsgen.numerics.tflite.rescaling import rescale
 
 _HINT = "Use another --runtime, or replace the operator."
 #: Denominators of the only scales of results that every kernel takes, and the distance of zero from the lowest code.
 _FIXED_RESULTS = {"LOGISTIC": (256, 0), "TANH": (128, 128)}
+_RECTIFIERS = frozenset({"RELU", "RELU6"})
+#: Codes of 16 bits that are shifted left by more leave 32 bits, where the kernels wrap.
+_MOST_SHIFT = 15
 
 
 def function(node: OperatorNode) -> None:
-    """An operator of one tensor of 8 bits. Raises HG013, HG014, HG022 - HG024, HG026."""
+    """An operator of one tensor of codes. Raises HG013, HG014, HG022 - HG024, HG026."""
     data, result = node.codes(node.tensor(0)), node.codes(node.result())
     if result.dtype != data.dtype and node.operator.name != "QUANTIZE":
         raise node.wrong_type(node.result())
     _check_fixed_result(node, result)
+    if data.dtype == "int16" and node.operator.name in _RECTIFIERS and _rectified(node, data, result):
+        return
     alpha = float(node.options.get("alpha", 0.0))
     try:
         codes = CodeFunction(node.operator.name, node.runtime, data, result, alpha).codes(data.all_codes)
@@ -108,8 +115,25 @@ def _quantize_reals(node: OperatorNode, result: CodeType) -> None:
     node.finish(node.chain(node.value(0), [(op, shape) for op in ops]), shape)
 
 
+def _rectified(node: OperatorNode, data: CodeType, result: CodeType) -> bool:
+    """The steps of RELU or RELU6 of int16 codes as a rescaling within bounds; False if they need a table."""
+    rank, shape = len(node.tensor(0).shape), node.tensor(0).shape
+    if node.runtime is Runtime.TFLM and node.operator.name == "RELU6":
+        # The kernel copies codes within its input's bounds.
+        bounds = activation_bounds("RELU6", node.runtime, data.dtype, data.scale, data.zero_point)
+        rescaled = shifted(rank, 0, 0, 0, bounds, result.dtype)
+    else:
+        multiplier = quantized_multiplier(activation_ratio(node.runtime, data.scale, result.scale))
+        if multiplier.exponent > _MOST_SHIFT:
+            return False
+        bounds = activation_bounds(node.operator.name, node.runtime, result.dtype, result.scale, result.zero_point)
+        rescaled = doubly_rounded([multiplier], rank, 0, bounds, result.dtype)
+    node.finish(node.chain(node.value(0), [(Cast("int32"), shape), (rescaled, shape)]), shape)
+    return True
+
+
 def _looked_up(node: OperatorNode, data: CodeType, result: CodeType, entries: Array) -> None:
-    """The steps of a table; entries: by the distance from the lowest code along the first axis."""
+    """The steps of a table; entries, 256 or 65,536: by the distance from the lowest code along the first axis."""
     shape = node.tensor(0).shape
     ops: list[Elementwise] = [Cast("int32")]
     if data.type.lo:
@@ -124,6 +148,8 @@ def _check_fixed_result(node: OperatorNode, result: CodeType) -> None:
     if fixed is None:
         return
     scale, zero = 1 / fixed[0], result.type.lo + fixed[1]
+    if result.dtype == "int16":
+        scale, zero = 2.0**-RESULT_BITS, 0
     if (result.scale, result.zero_point) != (scale, zero):
         text = f"{node.operator.name}: the result has scale {result.scale}, zero point {result.zero_point}."
         raise fail("HG022", node.name, text, f"The kernels assume scale {scale} and zero point {zero}.")

@@ -51,11 +51,9 @@ RULES: dict[str, Rule] = {
     "SUB": Rule(ops_binary.sub, _CODES),
     "MUL": Rule(ops_binary.mul, _CODES),
     # functions of one code
-    **{
-        name: Rule(ops_functions.function, _BYTES)
-        for name in ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "RELU", "RELU6", "RELU_N1_TO_1", "TANH")
-    },
+    **{name: Rule(ops_functions.function, _CODES) for name in ("LEAKY_RELU", "LOGISTIC", "RELU", "RELU6", "TANH")},
     "DEQUANTIZE": Rule(ops_functions.dequantize, _CODES),
+    **{name: Rule(ops_functions.function, _BYTES) for name in ("HARD_SWISH", "RELU_N1_TO_1")},
     "PRELU": Rule(ops_functions.prelu, _BYTES),
     "QUANTIZE": Rule(ops_functions.quantize, _CODES | {"float32"}),
     # rows

@@ -16,8 +16,8 @@ from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize.rank import changes
 from hlsgen.rescale.threshold_table import ThresholdTable
 
-#: Most address bits of a lookup table.
-MAX_ADDRESS_BITS = 12
+#: Most address bits of a lookup table, and of one for a function with more steps than 2^12 inputs can have.
+MAX_ADDRESS_BITS, MAX_WIDE_ADDRESS_BITS = 12, 16
 #: Most entries of a lookup table, over all sets.
 _MAX_ENTRIES = 1 << 24
 #: Inputs of one vectorized evaluation, over all sets.
@@ -83,8 +83,8 @@ def find(steps: ThresholdTable, folds: int = 1) -> Table | str:
     tables = [table for table in (_full_table(steps), _window(steps), *_halves(steps)) if isinstance(table, Table)]
     if not tables:
         return (
-            f"neither the inputs nor the steps of some set lie within 2^{MAX_ADDRESS_BITS} inputs"
-            if steps.sets << MAX_ADDRESS_BITS <= _MAX_ENTRIES
+            f"neither the inputs nor the steps of some set lie within 2^{_most_bits(steps)} inputs"
+            if steps.sets << _most_bits(steps) <= _MAX_ENTRIES
             else f"it needs more than {_MAX_ENTRIES} entries"
         )
     source = IntType(int(steps.lo.min()), int(steps.hi.max()))
@@ -100,10 +100,15 @@ def find(steps: ThresholdTable, folds: int = 1) -> Table | str:
     return best
 
 
+def _most_bits(steps: ThresholdTable) -> int:
+    """Most address bits: a function of few steps always has smaller hardware than a wide table."""
+    return MAX_ADDRESS_BITS if steps.steps < 1 << MAX_ADDRESS_BITS else MAX_WIDE_ADDRESS_BITS
+
+
 def _fits(steps: ThresholdTable, largest: int) -> int | None:
     """Bits of an index 0..largest, or None if the table would be too large."""
     bits = max(1, largest.bit_length())
-    return bits if bits <= MAX_ADDRESS_BITS and steps.sets << bits <= _MAX_ENTRIES else None
+    return bits if bits <= _most_bits(steps) and steps.sets << bits <= _MAX_ENTRIES else None
 
 
 def _full_table(steps: ThresholdTable) -> Table | None:

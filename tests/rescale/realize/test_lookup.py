@@ -213,6 +213,19 @@ def odd_function(x: Array, slope: float) -> Array:
     return np.round(127 * np.tanh(slope * x)).astype(np.int64)
 
 
+def test_wide_table_of_a_function_with_many_steps() -> None:
+    x = np.arange(-(1 << 15), 1 << 15)
+    turning = sampled(-(1 << 15), [(x * 5 // 7) ^ (x >> 9)])
+    realization = table.find(turning)
+    assert isinstance(realization, Table)
+    assert realization.bits == 16
+    every(realization, turning)
+    few = ThresholdTable(
+        "f", np.array([-(1 << 15)]), np.array([(1 << 15) - 1]), np.array([[-20000], [20000]]), np.array([[0], [1], [0]])
+    )
+    assert isinstance(table.find(few), str)
+
+
 def test_half_table() -> None:
     """Symmetry with an asymmetric domain, saturated or not, around zero or a center of each set."""
     x = np.arange(-2048, 2048)

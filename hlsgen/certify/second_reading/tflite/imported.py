@@ -97,6 +97,14 @@ class ImportedOperators:
         """The operator's steps with the numbers of their results."""
         return self._named.get(operator.node.partition(" (")[0], [])
 
+    def chain(self, operator: Operator) -> list[Step] | None:
+        """The operator's steps if each reads just the result of the one before it."""
+        steps = self.steps(operator)
+        numbers = [number for number, _ in steps]
+        read = [step.inputs for _, step in steps]
+        is_chain = bool(steps) and len(read[0]) == 1 and read[1:] == [(number,) for number in numbers[:-1]]
+        return [step for _, step in steps] if is_chain else None
+
     def tensor(self, number: int) -> Tensor | None:
         return self.file.tensors[number] if number >= 0 else None
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hlsgen.certify.second_reading.step_results import taps
 from hlsgen.certify.second_reading.steps import Differences, differ
-from hlsgen.certify.second_reading.tflite.imported import MAX_ELEMENTS, ImportedOperators, elements
+from hlsgen.certify.second_reading.tflite.imported import MAX_ELEMENTS, ImportedOperators, elements, run_chain
 from hlsgen.certify.second_reading.tflite.layers import window_pads
 from hlsgen.certify.second_reading.tflite.records import Operator, Tensor
 from hlsgen.certify.second_reading.tflite.rescaling import divided, double
@@ -29,26 +29,22 @@ from hlsgen.numerics.fixed import Array
 
 
 def check_function(imported: ImportedOperators, operator: Operator) -> Differences:
-    """Compare the results of all 256 codes; channels may differ, positions may not."""
+    """Compare the results of all codes; every element has the same function."""
     x, y = imported.file.tensors[operator.inputs[0]], imported.file.tensors[operator.outputs[0]]
-    if not imported.connected(operator) or not 0 < elements(x.shape) <= MAX_ELEMENTS:
+    steps = imported.chain(operator)
+    if steps is None or not imported.connected(operator):
         return None
     entries = table(operator, x, y, imported.model.runtime)
     if entries is None:
         return None
-    low, _ = LIMITS[x.type]
-    channels = x.shape[-1] if x.shape else 1
-    positions = elements(x.shape) // channels
-    for start in range(0, 256, positions):
-        numbers = (start + np.arange(positions)) % 256
-        places = np.broadcast_to(numbers[:, None], (positions, channels)).reshape(x.shape)
-        results = imported.run(operator, {operator.inputs[0]: (places + low).astype(x.type)})
-        if not results:
-            return None
-        differences = list(differ("code", results[-1].reshape(y.shape), np.array(entries)[places].reshape(y.shape)))
-        if differences:
-            return differences
-    return []
+    low, high = LIMITS[x.type]
+    codes = np.arange(low, high + 1).astype(x.type).reshape((-1,) + (1,) * (len(x.shape) - 1))
+    results = run_chain(steps, codes)
+    if results is None:
+        return None
+    if results.size != codes.size:
+        return ["its elements have different functions."]
+    return list(differ("code", results.reshape(-1), entries))
 
 
 def _window(operator: Operator, x: Tensor, codes: Array, filler: int) -> Array:

@@ -22,6 +22,8 @@ from hlsgen.certify.second_reading.tflite.scales import (
     quotient,
     rounded,
 )
+from hlsgen.certify.second_reading.tflite.wide_tables import wide_table
+from hlsgen.numerics.fixed import Array
 
 #: A code of the input -> the code of the result, not yet limited to its type.
 Function = Callable[[int], int]
@@ -29,8 +31,10 @@ Function = Callable[[int], int]
 _POWERS = [round(math.exp(-(2.0**n)) * 2**31) for n in range(-2, 5)]
 
 
-def table(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> list[int] | None:
-    """The results for all codes of the input in order, or None if this form is not read a second time."""
+def table(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> Array | None:
+    """The results for all codes of the input in order, int64, or None if this form is not read a second time."""
+    if x.type == y.type == "int16" and len(x.scale) == len(y.scale) == 1:
+        return wide_table(operator, x, y, runtime)
     if x.type not in ("int8", "uint8") or y.type not in ("int8", "uint8") or len(x.scale) != 1 or len(y.scale) != 1:
         return None
     function = _FUNCTIONS[operator.kind](operator, x, y, runtime)
@@ -38,7 +42,7 @@ def table(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> list[int] |
         return None
     low, high = LIMITS[y.type]
     first, last = LIMITS[x.type]
-    return [min(max(function(code), low), high) for code in range(first, last + 1)]
+    return np.array([min(max(function(code), low), high) for code in range(first, last + 1)], np.int64)
 
 
 def _rescaled(x: int, ratio: Fraction) -> int:
