@@ -58,6 +58,14 @@ def expanded(
     return _EXPANSIONS[proto.op_type](Expansion(proto, name, tensors, opset, share))
 
 
+def check_copies(name: str, count: int) -> None:
+    """Raise HG004 if an operator and the loops in its body have been expanded into too many nodes."""
+    if count > MAX_UNROLLED:
+        text = f"the nested loops have more than {MAX_UNROLLED} nodes in all their steps."
+        hint = f"At most {MAX_UNROLLED} are supported: hardware has a copy of the body per step, so use fewer steps."
+        raise fail("HG004", name, text, hint)
+
+
 # --------------------------------------------------------------------------- bodies
 
 

@@ -13,7 +13,7 @@ from hlsgen.diagnostics import Collector, fail
 from hlsgen.frontend import multiple_ports
 from hlsgen.frontend.arithmetic_quantizers import with_quantizers
 from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, attributes, check_schema, label
-from hlsgen.frontend.control_flow import is_expanded
+from hlsgen.frontend.control_flow import check_copies, is_expanded
 from hlsgen.frontend.declarations import versions_of
 from hlsgen.frontend.dialect_float8 import check_float8_inputs
 from hlsgen.frontend.domains import ONNX
@@ -54,6 +54,7 @@ class GraphImporter:
         self.builder, self.usage = StepBuilder(), Usage()
         self._converter = NodeConverter(self.tensors, self.builder, self.usage, quantizers, problems)
         self.roles: list[tuple[str, Role, str]] = []
+        self._copies = 0
 
     def run(self) -> Model | None:
         """The Model, or None if an error was added to `problems`."""
@@ -70,6 +71,7 @@ class GraphImporter:
             index = self.builder.add(ends.pair.name, ends.pair.op, inputs[0].shape, (0,))
             self.tensors[ends.pair.output] = Dynamic(source.shape, ends.pair.dtype, index)
         for node in ends.nodes:
+            self._copies = 0
             with self.problems.catching():
                 self._import_node(node)
         results = [self._result(name) for name in ends.outputs]
@@ -160,6 +162,7 @@ class GraphImporter:
                     self.tensors[source.name] = Dynamic(input_shape(source)[0], dtype, None)
         self.usage.add_all(self.graph)
         for node in self.graph.node:
+            self._copies = 0
             with self.problems.catching():
                 self._import_node(node)
 
@@ -202,6 +205,8 @@ class GraphImporter:
         with self.problems.catching():
             nodes = expand(proto, name, self.tensors, self.usage, self._opset, self.options.once, self.problems)
             for node in nodes:
+                self._copies += 1
+                check_copies(name, self._copies)
                 with self.problems.catching():
                     self._import_node(node)
         if len(self.problems.errors) > errors_before:

@@ -20,6 +20,8 @@ _ROUNDINGS = frozenset(("Ceil", "Floor", "Round", "Sign"))
 _MOVES = (ir.Concat, ir.Repeat, ir.Reshape, ir.Slice, ir.Transpose)
 #: Largest absolute value of codes; float32 represents all smaller integers.
 _MAX_CODE = 1 << 24
+#: Largest number of consecutive bounds that become one quantizer.
+_MAX_BOUNDS = 8
 
 
 def quantized_clips(steps: Sequence[ir.Step], data: int, dtype: str, ops: ShapedOps) -> ShapedOps:
@@ -31,7 +33,7 @@ def quantized_clips(steps: Sequence[ir.Step], data: int, dtype: str, ops: Shaped
         return ops
     bounds = [op for op, _ in ops]
     value = data
-    while value and isinstance(steps[value - 1].op, Max | Min):
+    while value and len(bounds) < _MAX_BOUNDS and isinstance(steps[value - 1].op, Max | Min):
         bounds.insert(0, steps[value - 1].op)
         value = steps[value - 1].inputs[0]
     limits = _limits(bounds)

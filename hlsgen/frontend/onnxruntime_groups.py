@@ -130,8 +130,26 @@ def fuse_groups(graph: onnx.GraphProto, opset: int, runtime: str) -> dict[str, s
         return names
     if not all(_is_complete(node) for node in graph.node):  # the importer reports such a node
         return names
-    fused = _Fused(NodeGraph(graph), opset, runtime == "onnxruntime-arm")
+    node_graph = NodeGraph(graph)
+    _drop_true_declarations(node_graph)
+    fused = _Fused(node_graph, opset, runtime == "onnxruntime-arm")
     return names | fused.quantizers
+
+
+def _drop_true_declarations(graph: NodeGraph) -> None:
+    """Remove the declarations of inner int8 codes that agree with their zero point: a runtime may make them uint8."""
+    signed: set[str] = set()
+    for node in graph.nodes.values():
+        zero = graph.constant(node.input[2]) if node.op_type == QUANTIZE and len(node.input) == 3 else None
+        if zero is not None and zero.dtype == np.int8:
+            signed.update(node.output)
+    declarations = [
+        info
+        for info in graph.graph.value_info
+        if info.name not in signed or info.type.tensor_type.elem_type != onnx.TensorProto.INT8
+    ]
+    del graph.graph.value_info[:]
+    graph.graph.value_info.extend(declarations)
 
 
 def _is_complete(node: onnx.NodeProto) -> bool:

@@ -14,7 +14,7 @@ from paths import shared_model
 from recurrent_cells import Cell, loop, model_of, random_scan, tensor
 
 from hlsgen.diagnostics import Collector, HlsgenError
-from hlsgen.frontend import import_model
+from hlsgen.frontend import control_flow, import_model
 from hlsgen.frontend.control_flow import MAX_UNROLLED
 from hlsgen.interpreter.graph import evaluate
 from hlsgen.interpreter.model import interpret
@@ -150,6 +150,33 @@ def test_too_long_loops_are_refused(tmp_path: Path) -> None:
     assert code == "HG004"
     assert f"{MAX_UNROLLED} steps of" in message
     assert refusal(loop(np.bool_(True), None), tmp_path)[0] == "HG004"
+
+
+def nested_loops(depth: int) -> onnx.GraphProto:
+    """A body with Loops in it, `depth` deep."""
+    node = helper.make_node("Relu", ["state"], ["next"])
+    if depth > 1:
+        node = helper.make_node("Loop", ["steps", "", "state"], ["next"], body=nested_loops(depth - 1))
+    nodes = [helper.make_node("Identity", ["going"], ["stays"]), node]
+    inputs = [
+        helper.make_tensor_value_info("t", onnx.TensorProto.INT64, []),
+        helper.make_tensor_value_info("going", onnx.TensorProto.BOOL, []),
+        tensor("state", [1, 3]),
+    ]
+    outputs = [helper.make_tensor_value_info("stays", onnx.TensorProto.BOOL, []), tensor("next", [1, 3])]
+    return helper.make_graph(nodes, "body", inputs, outputs)
+
+
+def test_nested_loops_are_counted_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_flow, "MAX_UNROLLED", 100)
+    node = helper.make_node("Loop", ["steps", "", "x"], ["y"], body=nested_loops(2))
+    graph = helper.make_graph([node], "g", [tensor("x", [1, 3])], [tensor("y", [1, 3])])
+    graph.initializer.append(onnx.numpy_helper.from_array(np.int64(9), "steps"))
+    code, message = refusal(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path)
+    assert code == "HG004"
+    assert "nested loops have more than 100 nodes" in message
+    monkeypatch.setattr(control_flow, "MAX_UNROLLED", 1000)
+    assert imported(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path)
 
 
 def test_scan_of_opset_8_is_refused(tmp_path: Path) -> None:

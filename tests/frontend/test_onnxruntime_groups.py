@@ -46,9 +46,9 @@ def outputs(model: onnx.ModelProto, x: Array, arm: bool) -> Array:
 
 
 def imported(model: onnx.ModelProto, x: Array, runtime: str, folder: Path) -> Array:
-    """The result of the imported Model."""
+    """The result of the imported Model, from a file that declares the types of all tensors."""
     path = folder / "m.onnx"
-    onnx.save(model, path)
+    onnx.save(onnx.shape_inference.infer_shapes(model), path)
     problems = Collector()
     read = import_model(path, problems, runtime=runtime)
     assert read is not None, problems.errors
