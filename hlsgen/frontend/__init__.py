@@ -15,6 +15,7 @@ from hlsgen.diagnostics import Collector
 from hlsgen.frontend import load
 from hlsgen.frontend.chosen_outputs import suggest_outputs
 from hlsgen.frontend.declarations import check_types, check_versions, versions_of
+from hlsgen.frontend.dialect_float8 import quantizes_to_floats
 from hlsgen.frontend.graph_inputs import parse_datatype
 from hlsgen.frontend.import_options import ImportOptions
 from hlsgen.frontend.importer import GraphImporter
@@ -61,6 +62,8 @@ def import_model(
             return import_tflite(file, path.stem, options, problems)
         proto = read_model(path, problems, outputs)
         check_versions(proto, path.stem, problems)
+        if runtime == "auto" and quantizes_to_floats(proto.graph):
+            runtime = "onnx"  # onnxruntime has no kernels for layers of such tensors
         options = ImportOptions(fixed_point, typed, once, pairs, runtime_of(all_nodes(proto.graph), runtime))
         importer = GraphImporter(proto, path.stem, problems, options)
         model = importer.run()

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import onnx
 from onnx import TensorProto
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import Dynamic
 from hlsgen.frontend.dialect_integer import linear_parameters, scale_of
 from hlsgen.frontend.node_context import Imported, NodeContext, elementwise
+from hlsgen.frontend.onnx_graph import all_nodes
 from hlsgen.frontend.ops_standard import full
 from hlsgen.ir.ops import Cast, Div, FloatQuant, Mul
 from hlsgen.numerics.fixed import Rounding
@@ -70,6 +72,22 @@ def kind_of_result(node: NodeContext) -> str | None:
         else _FORMAT_BY_ELEMENT_TYPE.get(node.attrs.get("output_dtype", 0), "")
     )
     return name if name in FORMATS else None
+
+
+def quantizes_to_floats(graph: onnx.GraphProto) -> bool:
+    """True if a QuantizeLinear of the graph, or of a graph within it, produces floats of 8 or 4 bits.
+
+    The zero point (initializer or Constant) or the attribute `output_dtype` has the type.
+    """
+    types = {tensor.name: tensor.data_type for tensor in graph.initializer}
+    results: set[int] = set()
+    for node in all_nodes(graph):
+        if node.op_type == "Constant":
+            types |= {name: a.t.data_type for name in node.output for a in node.attribute if a.name == "value"}
+        elif node.op_type == "QuantizeLinear":
+            results |= {types.get(name, 0) for name in node.input[2:]}
+            results |= {a.i for a in node.attribute if a.name == "output_dtype"}
+    return not results.isdisjoint(_FORMAT_BY_ELEMENT_TYPE)
 
 
 def quantize_linear(node: NodeContext, kind: str) -> Imported:

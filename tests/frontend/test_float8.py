@@ -85,6 +85,26 @@ def test_activations(kind: str, tmp_path: Path) -> None:
     assert len(np.unique(expected)) > 5
 
 
+@pytest.mark.parametrize("kind", ["initializer", "Constant", "output_dtype"])
+def test_their_runtime_is_onnx(kind: str, tmp_path: Path) -> None:
+    """By default, as onnxruntime fails on such layers; any other runtime that is named is taken."""
+    model = network("float8_e4m3fn", SAME)
+    zero = next(tensor for tensor in model.graph.initializer if tensor.name == "z")
+    if kind != "initializer":
+        model.graph.initializer.remove(zero)
+    if kind == "Constant":
+        model.graph.node.insert(0, node("Constant", [], ["z"], value=zero))
+    if kind == "output_dtype":
+        for proto in model.graph.node:
+            proto.input[:] = [name for name in proto.input if name != "z"]
+            if proto.op_type == "QuantizeLinear":
+                proto.attribute.append(helper.make_attribute("output_dtype", KINDS["float8_e4m3fn"]))
+    onnx.save(model, tmp_path / "m.onnx")
+    named = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(runtime="onnxruntime"))
+    assert named.model.runtime == "onnxruntime"
+    assert hlsgen.check(tmp_path / "m.onnx").model.runtime == "onnx"
+
+
 @pytest.mark.sim
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["verilog", "hls"])
