@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,15 +96,28 @@ def test_floats_around_every_threshold(tmp_path: Path) -> None:
             assert np.array_equal(result, expected.reshape(-1, LANES))
 
 
+#: `test_all_floats` has this many parts of equal size.
+FLOAT_PARTS = 16
+
+
+@pytest.fixture(scope="module")
+def float_core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NativeCore]:
+    """A 4-bit IntQuant of 64 lanes with a float32 port, compiled once for all parts."""
+    attributes = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
+    with core(tmp_path_factory.mktemp("floats"), 64, "float32", 0.3, 1.25, 4.0, **attributes) as native:
+        yield native
+
+
 @pytest.mark.slow
-def test_all_floats(tmp_path: Path) -> None:
-    """All 2^32 - 2^24 + 2 numbers (and a NaN) that a float32 port can carry, 4-bit IntQuant."""
-    with core(tmp_path, 64, "float32", 0.3, 1.25, 4.0, signed=1, narrow=0, rounding_mode="ROUND") as native:
-        chunk = 1 << 22
-        for start in range(KEY_NEG_INF, KEY_POS_INF + 1, chunk):
-            keys = all_keys(start, min(start + chunk, KEY_POS_INF + 1), 64)
-            x = key_to_float(keys)
-            with np.errstate(all="ignore"):
-                y = np.clip(np.float32(1.25) + x / np.float32(0.3), -8, 7)
-            assert np.array_equal(native.run(keys), np.round(y).astype(np.int64)), hex(start)
-        assert (native.run(np.zeros((1, 1, 64), np.int64)) == -8).all()
+@pytest.mark.parametrize("part", range(FLOAT_PARTS))
+def test_all_floats(part: int, float_core: NativeCore) -> None:
+    """All 2^32 - 2^24 + 2 numbers that a float32 port can carry, one part of them, and a NaN."""
+    bounds = np.linspace(KEY_NEG_INF, KEY_POS_INF + 1, FLOAT_PARTS + 1).astype(np.int64)
+    chunk = 1 << 22
+    for start in range(bounds[part], bounds[part + 1], chunk):
+        keys = all_keys(start, min(start + chunk, bounds[part + 1]), 64)
+        x = key_to_float(keys)
+        with np.errstate(all="ignore"):
+            y = np.clip(np.float32(1.25) + x / np.float32(0.3), -8, 7)
+        assert np.array_equal(float_core.run(keys), np.round(y).astype(np.int64)), hex(start)
+    assert (float_core.run(np.zeros((1, 1, 64), np.int64)) == -8).all()
