@@ -116,14 +116,20 @@ def cocotb_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
         job: Mapping[str, Any],
         tests: int,
         bench: str | None = None,
+        text: str | None = None,
     ) -> None:
+        """`text`: Verilog of a module outside the library. `bench`: the Python module with the tests."""
         (tmp_path / "job.json").write_text(json.dumps(job))
+        source = RTL / f"{module}.v"
+        if text is not None:
+            source = tmp_path / f"{module}.v"
+            source.write_text(text)
         runner = get_runner(simulator)
         options = ["-Wno-fatal", *POWER_UP, *SPLIT, "-CFLAGS", "-O1"] if simulator == "verilator" else ["-g2005"]
         log = tmp_path / "build.log"
         try:
             runner.build(
-                sources=[RTL / f"{module}.v"],
+                sources=[source],
                 hdl_toplevel=module,
                 parameters=parameters,
                 build_dir=tmp_path / "build",

@@ -285,6 +285,20 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_load": ({"WORDS": 1, "LOADABLE": 0}, {"UNIT": 3, "WORDS": 1, "WIDTH": 70}),
     "hg_axil_weights": ({"UNITS": 65536}, {"UNITS": 3}),
     "hg_axil_regs": ({"WORDS": 1, "STATUS": 1, "ADDR_W": 3}, {"WORDS": 2, "STATUS": 2, "ADDR_W": 6}),
+    "hg_axil_split": ({"COUNT": 1, "ADDR_W": 13}, {"COUNT": 3}),
+    "hg_dma": (
+        {"ADDR_W": 64, "DATA_W": 1024, "IN_WORDS": 1, "OUT_WORDS": 1, "BURST": 256},
+        {"ADDR_W": 13, "IN_WORDS": 3, "OUT_WORDS": 1, "BURST": 2},
+        {"DATA_W": 1024, "BURST": 32},
+    ),
+    "hg_dma_bursts": (
+        {"ADDR_W": 64, "DATA_W": 1024, "WORDS": 1, "BURST": 256},
+        {"ADDR_W": 13, "DATA_W": 512, "WORDS": 3, "BURST": 4},
+        {"DATA_W": 1024, "BURST": 32},
+    ),
+    "hg_dma_read": ({"DATA_W": 64, "WORDS": 1, "BURST": 2}, {"ADDR_W": 13, "WORDS": 3, "BURST": 4}),
+    "hg_dma_regs": ({"ADDR_W": 64, "WORD_BITS": 7}, {"ADDR_W": 13, "IN_BYTES": 12, "OUT_BYTES": 4}),
+    "hg_dma_write": ({"DATA_W": 64, "WORDS": 1, "BURST": 2}, {"ADDR_W": 13, "WORDS": 3, "BURST": 4}),
     "hg_dynmvu": (
         {
             "SIMD": 1,
