@@ -292,13 +292,16 @@ def _opened(
     """Opens a build, and encodes its input."""
     from hlsgen.driver.build_directory import reopen
     from hlsgen.interpreter import graph as reference
+    from hlsgen.interpreter.frame_sequence import in_sequence, with_variables
     from hlsgen.simulation.simulators import BACKENDS
 
     if backend not in BACKENDS:
         raise fail("HG040", "--backend", f"{backend!r}.", f"Supported: {', '.join(BACKENDS)}.")
     opened = reopen(Path(directory))
-    arrays = x if isinstance(x, Mapping) else {opened.graph.model.input_name: x}
-    return opened, reference.encode_input(opened.graph, reference.pack_inputs(opened.graph, arrays), round_input)
+    graph = opened.graph
+    arrays, sequence = with_variables(graph, x)
+    codes = reference.encode_input(graph, reference.pack_inputs(graph, arrays), round_input)
+    return opened, in_sequence(graph, codes) if sequence else codes
 
 
 def verify(

@@ -48,6 +48,7 @@ from hlsgen.ir.model import MatMulInteger as MatMulInteger
 from hlsgen.ir.model import Model as Model
 from hlsgen.ir.model import ModelInput as ModelInput
 from hlsgen.ir.model import ModelOutput as ModelOutput
+from hlsgen.ir.model import ModelVariable as ModelVariable
 from hlsgen.ir.model import Normalize as Normalize
 from hlsgen.ir.model import NormKind as NormKind
 from hlsgen.ir.model import Op as Op

@@ -337,6 +337,18 @@ class ModelOutput:
         return math.prod(self.shape)
 
 
+@dataclass(frozen=True, eq=False)
+class ModelVariable:
+    """A value that a file keeps between frames: an input with the value before, and an output with the value after.
+
+    name: of the input, and of the output if the frame assigns a value. initial: before the first frame, in the shape
+    and dtype of the input.
+    """
+
+    name: str
+    initial: Array
+
+
 @dataclass(frozen=True)
 class Model:
     """The file's computation: steps between one input and one output, which is the result of the last step.
@@ -349,7 +361,7 @@ class Model:
 
     `batched`: the leading axis is a batch of 1 (or symbolic). `input_type`: declared integer type and fraction bits
     of the input tensor, if any. `runtime`: the program whose integers the model reproduces, as
-    `hlsgen.frontend.runtimes` names it.
+    `hlsgen.frontend.runtimes` names it. `variables`: those that are inputs.
     """
 
     name: str
@@ -365,6 +377,7 @@ class Model:
     inputs: tuple[ModelInput, ...] = ()
     outputs: tuple[ModelOutput, ...] = ()
     runtime: str = "onnx"
+    variables: tuple[ModelVariable, ...] = ()
 
     @property
     def all_inputs(self) -> tuple[ModelInput, ...]:

@@ -19,11 +19,13 @@ import numpy as np
 import onnx
 
 from hlsgen.diagnostics import HlsgenError, fail
+from hlsgen.frontend import runtimes
 from hlsgen.frontend.file_kind import TFLITE, kind_of
 from hlsgen.frontend.load import read_bytes, read_model
 from hlsgen.frontend.onnx_graph import name_all
 from hlsgen.installation import install_command
 from hlsgen.interpreter import graph as reference
+from hlsgen.interpreter.frame_sequence import in_sequence
 from hlsgen.interpreter.model import interpret_from
 from hlsgen.interpreter.tensor import Tensor, tensor_of_codes, tensor_of_numbers
 from hlsgen.ir import Graph, HostOp, Model, Op, OutputParts, Repeat, Reshape, Step, Transpose
@@ -73,6 +75,8 @@ def compare_file(
     proto = read_model(path)
     if not installed(runtime):
         verdict.reason = f"{runtime} is not installed; {_INSTALL}"
+        if runtime in runtimes.TFLITE:
+            verdict.reason = f"{runtime} does not run ONNX files"
         return verdict
     try:
         inputs = _Inputs.of(model, graph, codes)
@@ -136,9 +140,9 @@ def _compare_tflite(
     if verdict.reason:
         return verdict
     try:
-        inputs = _Inputs.of(model, graph, codes)
+        inputs = _Inputs.of(model, graph, in_sequence(graph, codes))
         progress(f"{verdict.asked}: the whole file, {len(codes)} frames")
-        tflite_oracle.compare(data, inputs.feeds, inputs.outputs, verdict)
+        tflite_oracle.compare(data, model, inputs.feeds, inputs.outputs, progress, verdict)
     except Unable as error:
         verdict.reason = f"{verdict.asked} could not run it: {error}"
     except HlsgenError as error:  # host preprocessing gives numbers that are no codes of the port
@@ -160,6 +164,9 @@ def check_choice(choice: str) -> None:
         raise fail("HG040", "--oracle", f"{choice!r}.", f"Supported: {', '.join(CHOICES)}.")
     if choice in PACKAGES and not installed(choice):
         raise fail("HG059", choice, "is not installed.", f"{_INSTALL}, or choose --oracle auto or none.")
+    reason = tflite_oracle.missing(choice) if choice in runtimes.TFLITE else ""
+    if reason:
+        raise fail("HG059", choice, f"cannot run: {reason}.", "Install it, or choose --oracle auto or none.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from onnx import helper, numpy_helper
 
 from hlsgen.frontend.domains import CHANNELS_LAST, MICROSOFT, ONNX
 from hlsgen.frontend.quant_lstm import QUANT_LSTM
-from hlsgen.frontend.runtimes import QONNX_OPS
+from hlsgen.frontend.runtimes import QONNX_OPS, TFLITE
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.defined_cells import quant_lstm_cell
 from hlsgen.simulation.defined_operators import DEFINED
@@ -38,7 +38,7 @@ PACKAGES = {
     ARM: ("onnxruntime",),
 }
 #: Values of `--oracle`.
-CHOICES = ("auto", *PACKAGES, "none")
+CHOICES = ("auto", *PACKAGES, *TFLITE, "none")
 #: Module of qonnx's operators.
 _GENERAL = "qonnx.custom_op.general"
 #: Defaults in the QONNX specification that qonnx's code does not have.
@@ -54,8 +54,8 @@ class Unable(Exception):
 
 
 def installed(name: str) -> bool:
-    """True if the packages of an executor are installed."""
-    return all(importlib.util.find_spec(package) is not None for package in PACKAGES[name])
+    """True if the packages of an executor of ONNX models are installed."""
+    return name in PACKAGES and all(importlib.util.find_spec(package) is not None for package in PACKAGES[name])
 
 
 def executor_of(runtime: str) -> str:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 
 from hlsgen.frontend.runtimes import RUNTIMES, TFLITE, VERSIONS
-from hlsgen.frontend.tflite.file import read_file
+from hlsgen.frontend.tflite.chosen_outputs import with_output_numbers
+from hlsgen.frontend.tflite.file import TfliteFile, read_file
+from hlsgen.frontend.tflite.importer import import_tensors
 from hlsgen.installation import install_command
+from hlsgen.interpreter.model import interpret_from
+from hlsgen.interpreter.tensor import tensor_of_numbers
+from hlsgen.ir import Model, OutputParts
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation import tflite_child
 from hlsgen.simulation.child_process import run_tool, work_folder
@@ -21,8 +27,12 @@ from hlsgen.simulation.oracles import Unable
 
 #: Seconds for one run of a file.
 _SECONDS = 300.0
+#: Most frames in which the first operator that differs is looked for.
+_TRACED = 64
 #: Most differences that are recorded with their numbers.
 _SHOWN = 10
+#: Called with each step in words.
+Progress = Callable[[str], None]
 
 
 def missing(runtime: str) -> str:
@@ -62,27 +72,31 @@ def run_file(data: bytes, runtime: str, inputs: Sequence[Array], outputs: int) -
         return [np.load(work / f"output_{number}.npy") for number in range(outputs)]
 
 
-def compare(data: bytes, feeds: Mapping[str, Array], ours: Mapping[str, Array], verdict: OracleVerdict) -> None:
+def compare(
+    data: bytes,
+    model: Model,
+    feeds: Mapping[str, Array],
+    ours: Mapping[str, Array],
+    progress: Progress,
+    verdict: OracleVerdict,
+) -> None:
     """Fills the verdict with the differences of the outputs `ours` (frames, *shape) from the outputs of the file.
 
-    feeds: inputs by name, in the order of the file. Every element must be equal. Raises Unable.
+    model: gives names to the first operator that differs. feeds: inputs by name (frames, *shape), also of variables,
+    whose values the runtime computes itself. Every element must be equal. Raises Unable.
     """
     runtime = verdict.asked
     file = read_file(data, "model.tflite")
-    graph = file.graphs[0]
-    if len(feeds) != len(graph.inputs) or len(ours) != len(graph.outputs):
-        raise Unable("files with variables are not compared")
-    dtypes = [np.dtype(graph.tensors[index].type) for index in graph.inputs]
-    shapes = [graph.tensors[index].shape for index in graph.inputs]
-    arrays = [
-        x.astype(dtype).reshape(-1, *shape) for x, dtype, shape in zip(feeds.values(), dtypes, shapes, strict=True)
-    ]
-    theirs = run_file(data, runtime, arrays, len(ours))
+    if not file.output_names:
+        raise Unable("the file has no output")
+    arrays = _arrays(file, feeds)
+    theirs = run_file(data, runtime, arrays, len(file.output_names))
     verdict.frames = len(arrays[0])
     verdict.ran = f"{runtime} {VERSIONS[RUNTIMES[runtime][0]]}"
-    for (name, our_codes), their_codes in zip(ours.items(), theirs, strict=True):
-        flat, expected = our_codes.reshape(len(our_codes), -1), their_codes.reshape(len(their_codes), -1)
-        different = flat != expected
+    first_frame = verdict.frames
+    for name, their_codes in zip(file.output_names, theirs, strict=True):
+        flat, expected = ours[name].reshape(verdict.frames, -1), their_codes.reshape(verdict.frames, -1)
+        different = _differs(flat, expected)
         count = int(different.sum())
         verdict.outputs += expected.size
         verdict.elements += expected.size
@@ -98,3 +112,86 @@ def compare(data: bytes, feeds: Mapping[str, Array], ours: Mapping[str, Array], 
             index = tuple(int(i) for i in np.unravel_index(place, their_codes.shape[1:]))
             values = str(flat[frame, place]), str(expected[frame, place])
             cases.append(Case(name, int(frame), index, *values, "the outputs of the whole file are compared"))
+            first_frame = min(first_frame, int(frame))
+    if verdict.unexplained:
+        located = first_difference(data, model, feeds, runtime, first_frame, progress)
+        verdict.cases["unexplained"].insert(0, located)
+
+
+def _arrays(file: TfliteFile, feeds: Mapping[str, Array]) -> list[Array]:
+    """The inputs of the file (frames, *shape), in its order; zeros for one on which nothing depends."""
+    frames = len(next(iter(feeds.values())))
+    graph, arrays = file.graphs[0], []
+    for name, index in zip(file.input_names, graph.inputs, strict=True):
+        tensor = graph.tensors[index]
+        x = feeds.get(name, np.zeros((frames, *tensor.shape)))
+        arrays.append(x.astype(tensor.type).reshape(frames, *tensor.shape))
+    return arrays
+
+
+def first_difference(
+    data: bytes, model: Model, feeds: Mapping[str, Array], runtime: str, frame: int, progress: Progress
+) -> Case:
+    """The first operator of the file whose results differ from the Model's, in the first such frame up to `frame`.
+
+    The runtime gives each tensor as the output of the file, whose number is replaced. Raises Unable.
+    """
+    file = read_file(data, "model.tflite")
+    graph = file.graphs[0]
+    start = max(0, frame + 1 - _TRACED) if model.variables else frame
+    numbers, values = _tensors(file, model, {name: x[start : frame + 1] for name, x in feeds.items()})
+    inputs = [x[: frame + 1] if model.variables else x[start : frame + 1] for x in _arrays(file, feeds)]
+    found, failed = None, 0
+    for operator in graph.operators:
+        for number in operator.outputs:
+            if number not in numbers or graph.tensors[number].type == "resource":
+                continue
+            progress(f"{runtime}: {operator.name} {operator.node}")
+            try:
+                (theirs,) = run_file(with_output_numbers(data, [number]), runtime, inputs, 1)
+            except Unable:
+                failed += 1
+                continue
+            theirs = theirs[-len(values[number]) :]
+            expected = theirs.reshape(len(theirs), -1)
+            places = np.argwhere(_differs(values[number], expected))
+            if len(places) and (found is None or start + places[0][0] < found.frame):
+                place = tuple(places[0])
+                index = tuple(int(i) for i in np.unravel_index(place[1], theirs.shape[1:]))
+                why = f"{operator.name} is the first operator that differs"
+                where = int(start + place[0])
+                found = Case(operator.node, where, index, str(values[number][place]), str(expected[place]), why)
+        if found is not None and found.frame == start:
+            break
+    if found is not None:
+        return found
+    text = "no operator differs from the model's steps, only the integers of the build do"
+    if failed:
+        text = f"no operator differs, of those that the runtime gives ({failed} not)"
+    return Case(file.output_names[0], frame, (), "others", "its outputs", text)
+
+
+def _tensors(file: TfliteFile, model: Model, feeds: Mapping[str, Array]) -> tuple[tuple[int, ...], dict[int, Array]]:
+    """Numbers of the tensors that the Model of the file computes, and their values (frames, elements)."""
+    inner, numbers = import_tensors(file, model.name, model.runtime)
+    frames = len(next(iter(feeds.values())))
+    unread = {variable.name: variable.initial for variable in inner.variables}
+    parts = []
+    for source in inner.all_inputs:  # the build has no input on which no output depends
+        x = feeds.get(source.name, np.broadcast_to(unread.get(source.name, 0), (frames, *source.shape)))
+        parts.append(x.astype(source.dtype).reshape(frames, *source.shape))
+    whole = tensor_of_numbers(parts[0])
+    if inner.inputs:
+        x = np.concatenate([part.reshape(frames, -1).astype(np.float64) for part in parts], axis=1)
+        whole = replace(tensor_of_numbers(x), parts=tuple(map(tensor_of_numbers, parts)))
+    results = interpret_from(inner, 0, whole)
+    last = inner.steps[-1]
+    places = last.inputs if isinstance(last.op, OutputParts) else (len(inner.steps),)
+    return numbers, {
+        number: results[place].value.reshape(frames, -1) for number, place in zip(numbers, places, strict=False)
+    }
+
+
+def _differs(ours: Array, theirs: Array) -> Array:
+    """A mask of the differing elements (frames, elements); NaN equals NaN."""
+    return np.asarray((ours != theirs) & ~((ours != ours) & (theirs != theirs)))

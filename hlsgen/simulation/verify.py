@@ -17,6 +17,7 @@ from hlsgen.driver.build_directory import changes
 from hlsgen.frontend.file_kind import model_file_of
 from hlsgen.hls.core import Core
 from hlsgen.interpreter.equivalence import Comparison, compare
+from hlsgen.interpreter.frame_sequence import in_sequence
 from hlsgen.ir import Graph, Model
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.cocotb_runner import Limits
@@ -102,7 +103,12 @@ def verify_build(
     equivalence = compare_with_model(model, network, aimed, request.seed)
     report("model", equivalence)
     path = model_file_of(directory)
-    file = compare_with_file(path, model, network, aimed, request.seed, request.oracle, progress)
+    counts = {
+        name: max(MIN_FRAMES, request.frames or default_frames(network.graph, timing, name))
+        for name in request.simulators
+    }
+    sequence = sequence_of(network, aimed, max(counts.values(), default=0), request.seed)
+    file = compare_with_file(path, model, network, aimed, request.seed, request.oracle, progress, sequence)
     report("oracle", file)
     host = check_host(model, network, path, request.seed, request.oracle, progress)
     report("host", host)
@@ -114,8 +120,9 @@ def verify_build(
     verdicts: dict[str, SimulatorVerdict] = {}
     codes_by_simulator: dict[str, Array] = {}
     for number, simulator in enumerate(request.simulators):
-        count = max(MIN_FRAMES, request.frames or default_frames(network.graph, timing, simulator))
-        codes_by_simulator[simulator] = codes = frames_of(network, aimed, count, request.seed)
+        count = counts[simulator]
+        codes = frames_of(network, aimed, count, request.seed) if sequence is None else sequence[:count]
+        codes_by_simulator[simulator] = codes
         progress(f"{simulator}: {counted(len(codes), 'frame')}")
         limits = _limits(end, len(request.simulators) - number, request.waves)
         if limits is None:
@@ -210,6 +217,22 @@ def frames_of(network: Network, aimed: Array, count: int, seed: int) -> Array:
     return np.concatenate([stimuli(network, count - len(directed_frames), seed), directed_frames])
 
 
+def sequence_of(network: Network, aimed: Array, count: int, seed: int) -> Array | None:
+    """Such frames in any order, as one sequence, of a file with variables; None for other files.
+
+    The file runs all of them, a simulator the first ones.
+    """
+    if not network.graph.model.variables:
+        return None
+    frames = frames_of(network, aimed, max(count, _oracle_frames(network.graph)), seed)
+    return in_sequence(network.graph, np.random.default_rng(seed).permutation(frames))
+
+
+def _oracle_frames(graph: Graph) -> int:
+    """The number of frames for an executor of the file."""
+    return min(affordable_frames(graph), ORACLE_FRAMES)
+
+
 def compare_with_model(model: Model, network: Network, aimed: Array, seed: int) -> Comparison:
     """Compares the integer graph with the model of the file, on directed frames and on random ones."""
     count = affordable_frames(network.graph)
@@ -225,11 +248,15 @@ def compare_with_file(
     seed: int,
     oracle: str = "auto",
     progress: Callable[[str], None] = lambda text: None,
+    sequence: Array | None = None,
 ) -> OracleVerdict:
-    """Compares with the model file in an independent executor, on fewer such frames. Raises HG001 to HG004."""
-    count = min(affordable_frames(network.graph), ORACLE_FRAMES) // 2
+    """Compares with the model file in an independent executor, on fewer such frames, or on a sequence of frames.
+
+    Raises HG001 to HG004.
+    """
+    count = _oracle_frames(network.graph) // 2
     random_frames = stimuli(network, count, seed)
-    codes = np.concatenate([_spread(aimed, count), _spread(random_frames, count)])
+    codes = np.concatenate([_spread(aimed, count), _spread(random_frames, count)]) if sequence is None else sequence
     return compare_file(path, model, network.graph, codes, oracle, progress)
 
 

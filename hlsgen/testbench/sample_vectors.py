@@ -9,6 +9,7 @@ import numpy as np
 from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.network import CorePort, Network
 from hlsgen.interpreter import graph as reference
+from hlsgen.interpreter.frame_sequence import in_sequence
 from hlsgen.numerics.fixed import Array
 from hlsgen.testbench.stimuli import stimuli
 from hlsgen.testbench.stream_codec import from_bus, pack, to_bus, to_text, to_wire, unpack
@@ -25,7 +26,7 @@ def sample_codes(network: Network) -> tuple[Array, Array]:
     """Codes int64 (frames, *shape) of a few frames: input codes, and the output codes of the reference."""
     beats = max(port.layout.words for port in (*network.inputs, *network.outputs))
     frames = max(2, min(SAMPLE_FRAMES, MAX_SAMPLE_BEATS // beats))
-    codes = stimuli(network, frames, SAMPLE_SEED)[:frames]
+    codes = in_sequence(network.graph, stimuli(network, frames, SAMPLE_SEED)[:frames])
     return codes, reference.run_output(network.graph, codes)
 
 

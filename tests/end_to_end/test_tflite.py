@@ -13,6 +13,7 @@ from tflite_random import random_file
 
 import hlsgen
 from hlsgen.frontend.runtimes import TFLITE
+from hlsgen.frontend.tflite.file import read_file
 from hlsgen.simulation import tflite_oracle
 
 
@@ -54,3 +55,53 @@ def test_commands_for_onnx_refuse_a_file_by_its_kind(tmp_path: Path) -> None:
     with pytest.raises(hlsgen.HlsgenError, match="is a TFLite file") as raised:
         hlsgen.quantize(path, np.zeros((1, 4), np.float32), tmp_path / "q.onnx")
     assert "converter" in raised.value.diagnostics[0].hint
+
+
+@needs_icarus
+@pytest.mark.sim
+def test_a_missing_or_wrong_runtime_ends_the_command_with_1(tmp_path: Path) -> None:
+    """The child process finds no package of a runtime, as if none was installed."""
+    path, core = tmp_path / "net.tflite", tmp_path / "core"
+    path.write_bytes(random_file("FULLY_CONNECTED", 1).data)
+    hlsgen.build(path, core, hlsgen.Options(runtime="litert-ref"))
+    program = (
+        "import importlib.util, sys\n"
+        "find = importlib.util.find_spec\n"
+        "hidden = ('ai_edge_litert', 'tflite_micro')\n"
+        "importlib.util.find_spec = lambda name, package=None: None if name in hidden else find(name, package)\n"
+        "from hlsgen.cli import main\n"
+        "main()"
+    )
+    cases = {
+        "auto": "litert-ref is not installed",
+        "tflm": "tflm is not installed",
+        "onnxruntime": "onnxruntime does not run TFLite files",
+    }
+    for oracle, why in cases.items():
+        command = [sys.executable, "-c", program, "verify", str(core), "--sim", "icarus", "--oracle", oracle, "--json"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ended.returncode == 1, ended.stderr
+        assert "HG059" in ended.stdout
+        assert why in ended.stdout
+        assert '"outputs": ' not in ended.stdout or '"outputs": 0' in ended.stdout
+
+
+def test_run_keeps_variables_from_frame_to_frame(tmp_path: Path) -> None:
+    path, core = tmp_path / "net.tflite", tmp_path / "core"
+    file = random_file("STATE", 3)
+    path.write_bytes(file.data)
+    hlsgen.build(path, core)
+    frames = np.concatenate([frame[0] for frame in file.frames])
+    results = hlsgen.run(core, frames)
+    (output,) = (name for name in results if name != "s0")
+    graph = read_file(file.data, "net").graphs[1]
+    state = next(tensor.data for tensor in graph.tensors if tensor.data is not None)
+    alone = []
+    for frame in frames:
+        result = hlsgen.run(core, {"t0": frame[np.newaxis], "s0": state})
+        alone.append(result[output].reshape(results[output].shape[1:]))
+        state = result["s0"].reshape(state.shape)
+    assert np.array_equal(np.stack(alone), results[output])
+    if not tflite_oracle.missing("tflm"):
+        (theirs,) = tflite_oracle.run_file(file.data, "tflm", [frames[:, np.newaxis]], 1)
+        assert np.array_equal(theirs.reshape(results[output].shape), results[output])

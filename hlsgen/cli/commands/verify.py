@@ -19,6 +19,8 @@ from hlsgen.cli.progress import Watch
 from hlsgen.cli.verdict_text import print_end, print_part
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.driver.results import manifest_hash, save_result
+from hlsgen.frontend.runtimes import TFLITE
+from hlsgen.simulation.oracles import PACKAGES
 from hlsgen.simulation.simulators import SIMULATORS
 from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
 
@@ -45,7 +47,8 @@ def verify(
     oracle: Annotated[
         str,
         typer.Option(
-            help="Runtime for the whole file: auto (the runtime of the build), another one for ONNX files, or none."
+            help="Runtime for the whole file: auto (the runtime of the build), none, or another one: "
+            f"{', '.join(PACKAGES)} for ONNX files; {', '.join(TFLITE)} for TFLite files."
         ),
     ] = "auto",
     cosim: Annotated[

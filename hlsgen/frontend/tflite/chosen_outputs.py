@@ -28,10 +28,15 @@ def with_outputs(data: bytes, names: Sequence[str], label: str) -> bytes:
     if len(names) > len(graph.outputs):
         text = f"{len(names)} tensors for a TFLite file of {len(graph.outputs)} outputs."
         raise fail("HG040", "--outputs", text, "Name at most as many as the file has outputs.")
+    return with_output_numbers(data, [numbers[name] for name in names])
+
+
+def with_output_numbers(data: bytes, numbers: Sequence[int]) -> bytes:
+    """The file with the tensors of these numbers as outputs: at most as many as it has."""
     vector = Flatbuffer(data).root().tables(2)[0].vector(2, 4)
     assert vector is not None, "a file with outputs has their vector"
     changed = bytearray(data)
-    struct.pack_into(f"<I{len(names)}i", changed, vector[0] - 4, len(names), *(numbers[name] for name in names))
+    struct.pack_into(f"<I{len(numbers)}i", changed, vector[0] - 4, len(numbers), *numbers)
     return bytes(changed)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from hlsgen.diagnostics import Collector, fail
@@ -10,11 +12,12 @@ from hlsgen.frontend.import_options import ImportOptions
 from hlsgen.frontend.step_builder import StepBuilder
 from hlsgen.frontend.tflite.chosen_outputs import needed_operators
 from hlsgen.frontend.tflite.file import TfliteFile, TfliteOperator
+from hlsgen.frontend.tflite.initial_values import initial_value
 from hlsgen.frontend.tflite.operator_node import OperatorNode
 from hlsgen.frontend.tflite.ops_state import read_first
 from hlsgen.frontend.tflite.rules import RULES, Rule
 from hlsgen.frontend.tflite.variables import Variables
-from hlsgen.ir import Model, ModelInput, ModelOutput, Shape
+from hlsgen.ir import Model, ModelInput, ModelOutput, ModelVariable, Shape
 from hlsgen.ir.rewrite import pruned
 from hlsgen.numerics.fixed import IntType
 from hlsgen.numerics.tflite.multipliers import Runtime
@@ -31,6 +34,19 @@ def import_tflite(file: TfliteFile, name: str, options: ImportOptions, problems:
     return _Importer(file, options, problems).run(name)
 
 
+def import_tensors(file: TfliteFile, name: str, runtime: str) -> tuple[Model, tuple[int, ...]]:
+    """A Model of a file that can be imported, with every computed tensor as an output, and their numbers.
+
+    The outputs have the numbers as names, in the order of the operators, before those of variables.
+    """
+    problems = Collector()
+    importer = _Importer(file, ImportOptions(False, {}, False, False, runtime), problems)
+    model = importer.run(name, every_tensor=True)
+    problems.finish()
+    assert model is not None
+    return model, importer.computed
+
+
 class _Importer:
     """One pass over the operators of the first graph."""
 
@@ -40,8 +56,10 @@ class _Importer:
         self.builder, self.variables = StepBuilder(), Variables()
         self.values: dict[int, int] = {}
         self._failed: set[int] = set()
+        self._ports: dict[str, str] = {}
+        self._initial: dict[str, ModelVariable] = {}
 
-    def run(self, name: str) -> Model | None:
+    def run(self, name: str, every_tensor: bool = False) -> Model | None:
         errors_before = len(self.problems.errors)
         inputs = self._inputs()
         for operator in needed_operators(self.file):
@@ -49,8 +67,15 @@ class _Importer:
         if len(self.problems.errors) > errors_before:
             return None
         with self.problems.catching():
-            return self._model(name, inputs)
+            ends = dict(zip(self.file.output_names, self.graph.outputs, strict=True))
+            return self._model(name, inputs, {str(n): n for n in self.computed} if every_tensor else ends)
         return None
+
+    @property
+    def computed(self) -> tuple[int, ...]:
+        """Numbers of the tensors that imported operators have computed, in their order."""
+        written = (index for operator in self.graph.operators for index in operator.outputs)
+        return tuple(index for index in written if index in self.values)
 
     # ----------------------------------------------------------------------- ends of the graph
 
@@ -61,8 +86,11 @@ class _Importer:
         for name, tensor in zip(self.file.input_names, tensors, strict=True):
             inputs.append(self._input(name, tensor.shape, tensor.type))
         old = read_first(self.graph)
-        names = self._unused_names(list(old), self.file.input_names)
-        inputs += [self._input(name, *old[variable]) for variable, name in names.items()]
+        for variable, form in old.items():
+            inputs.append(self._input(self._port(variable), *form))
+            with self.problems.catching():
+                value = initial_value(self.file, variable, *form)
+                self._initial[self._port(variable)] = ModelVariable(self._port(variable), value)
         numbers = [0]
         if len(inputs) > 1:
             steps = multiple_ports.split_steps(inputs, {operator.node for operator in self.graph.operators})
@@ -84,31 +112,31 @@ class _Importer:
             declared = IntType(int(info.min), int(info.max)), 0
         return ModelInput(name, shape, dtype, bool(shape) and shape[0] == 1, declared)
 
-    @staticmethod
-    def _unused_names(names: list[str], port_names: tuple[str, ...]) -> dict[str, str]:
-        """A name for each variable that no port of the file has."""
-        used, chosen = set(port_names), {}
-        for variable in names:
+    def _port(self, variable: str) -> str:
+        """The name of a variable's input and output, which no port of the file and no other variable has."""
+        if variable not in self._ports:
+            used = {*self.file.input_names, *self.file.output_names, *self._ports.values()}
             name = variable or "variable"
             while name in used:
                 name += "_"
-            used.add(name)
-            chosen[variable] = name
-        return chosen
+            self._ports[variable] = name
+        return self._ports[variable]
 
-    def _model(self, name: str, inputs: tuple[ModelInput, ...]) -> Model:
-        """The Model from the imported steps. Raises HG015 for an output that depends on no input."""
+    def _model(self, name: str, inputs: tuple[ModelInput, ...], ends: Mapping[str, int]) -> Model:
+        """The Model from the imported steps; `ends`: the number of the tensor by output.
+
+        Raises HG015 for an output that depends on no input.
+        """
         outputs, values = [], []
-        for output, index in zip(self.file.output_names, self.graph.outputs, strict=True):
+        for output, index in ends.items():
             tensor = self.graph.tensors[index]
             if index not in self.values:
                 text = "this output of the graph does not depend on its input."
                 raise fail("HG015", output, text, "Remove it from the graph: there is nothing to build.")
             outputs.append(ModelOutput(output, tensor.shape, tensor.type))
             values.append(self.values[index])
-        new = self.variables.new
-        for variable, output in self._unused_names(list(new), self.file.output_names).items():
-            outputs.append(ModelOutput(output, *new[variable]))
+        for variable, form in self.variables.new.items():
+            outputs.append(ModelOutput(self._port(variable), *form))
             values.append(self.variables.current[variable])
         if not outputs:
             raise fail("HG015", name, "the graph has no output.", "Export the model again.")
@@ -136,6 +164,7 @@ class _Importer:
             inputs if combined else (),
             tuple(outputs) if len(outputs) > 1 else (),
             self.runtime.value,
+            tuple(self._initial[part.name] for part in inputs if part.name in self._initial),
         )
 
     # ----------------------------------------------------------------------- operators

@@ -1,7 +1,7 @@
 """Variables: VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE, CALL_ONCE.
 
 A variable is an input of the Model (its value before the frame) and an output (its value after it). CALL_ONCE sets the
-values before the first frame, which are no part of the Model.
+values before the first frame, which are no part of the Model's steps.
 """
 
 from __future__ import annotations
