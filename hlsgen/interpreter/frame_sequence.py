@@ -12,7 +12,7 @@ from hlsgen.numerics.fixed import Array
 
 
 def in_sequence(graph: Graph, codes: Array) -> Array:
-    """The codes (frames, *shape) of the input with those of variables replaced; others stay.
+    """The codes (frames, *shape) of the input, with the codes of variables replaced.
 
     The first frame has the initial values. A later one has the values that the graph computes for the frame before.
     """
@@ -27,8 +27,8 @@ def in_sequence(graph: Graph, codes: Array) -> Array:
             encoded = encode_array(variable.name, part.steps, part.encode, part.value, x, rounded=False)
             row[part.offset : part.offset + part.value.size] = encoded.reshape(-1)
         outputs = run_output(graph, row.reshape(1, *graph.input.shape))
-        several, name = bool(graph.model.outputs), graph.model.output_name
-        computed = named_outputs(graph, outputs) if several else {name: decode_output(graph, outputs)}
+        has_names, name = bool(graph.model.outputs), graph.model.output_name
+        computed = named_outputs(graph, outputs) if has_names else {name: decode_output(graph, outputs)}
         values |= {key: value for key, value in computed.items() if key in values}
     return np.asarray(flat.reshape(codes.shape))
 
@@ -37,8 +37,8 @@ def _places(graph: Graph) -> list[tuple[ModelVariable, GraphInput]]:
     """Each variable with its parts of the input."""
     model = graph.model
     by_name = {variable.name: variable for variable in model.variables}
-    whole = GraphInput(graph.head, graph.encode, 0, graph.input)
-    parts = [(model.all_inputs[part.source].name, part) for part in graph.inputs or (whole,)]
+    only_part = GraphInput(graph.head, graph.encode, 0, graph.input)
+    parts = [(model.all_inputs[part.source].name, part) for part in graph.inputs or (only_part,)]
     return [(by_name[name], part) for name, part in parts if name in by_name]
 
 
@@ -49,11 +49,11 @@ def with_variables(graph: Graph, x: Array | Mapping[str, Array]) -> tuple[dict[s
     """
     model = graph.model
     names = {variable.name for variable in model.variables}
-    own = [source for source in model.all_inputs if source.name not in names]
+    file_inputs = [source for source in model.all_inputs if source.name not in names]
     if not isinstance(x, Mapping):
-        x = {own[0].name if len(own) == 1 and names else model.input_name: x}
+        x = {file_inputs[0].name if len(file_inputs) == 1 and names else model.input_name: x}
     arrays, frames = dict(x), 0
-    for source in own:
+    for source in file_inputs:
         if source.name in arrays:
             frames = frames or len(frames_of_input(source, arrays[source.name]))
     if not frames or not names.isdisjoint(arrays):

@@ -141,7 +141,7 @@ def first_difference(
     start = max(0, frame + 1 - _TRACED) if model.variables else frame
     numbers, values = _tensors(file, model, {name: x[start : frame + 1] for name, x in feeds.items()})
     inputs = [x[: frame + 1] if model.variables else x[start : frame + 1] for x in _arrays(file, feeds)]
-    found, failed = None, 0
+    first, failed = None, 0
     for operator in graph.operators:
         for number in operator.outputs:
             if number not in numbers or graph.tensors[number].type == "resource":
@@ -155,16 +155,16 @@ def first_difference(
             theirs = theirs[-len(values[number]) :]
             expected = theirs.reshape(len(theirs), -1)
             places = np.argwhere(_differs(values[number], expected))
-            if len(places) and (found is None or start + places[0][0] < found.frame):
+            if len(places) and (first is None or start + places[0][0] < first.frame):
                 place = tuple(places[0])
                 index = tuple(int(i) for i in np.unravel_index(place[1], theirs.shape[1:]))
                 why = f"{operator.name} is the first operator that differs"
-                where = int(start + place[0])
-                found = Case(operator.node, where, index, str(values[number][place]), str(expected[place]), why)
-        if found is not None and found.frame == start:
+                frame_number = int(start + place[0])
+                first = Case(operator.node, frame_number, index, str(values[number][place]), str(expected[place]), why)
+        if first is not None and first.frame == start:
             break
-    if found is not None:
-        return found
+    if first is not None:
+        return first
     text = "no operator differs from the model's steps, only the integers of the build do"
     if failed:
         text = f"no operator differs, of those that the runtime gives ({failed} not)"
@@ -180,11 +180,11 @@ def _tensors(file: TfliteFile, model: Model, feeds: Mapping[str, Array]) -> tupl
     for source in inner.all_inputs:  # the build has no input on which no output depends
         x = feeds.get(source.name, np.broadcast_to(unread.get(source.name, 0), (frames, *source.shape)))
         parts.append(x.astype(source.dtype).reshape(frames, *source.shape))
-    whole = tensor_of_numbers(parts[0])
+    packed = tensor_of_numbers(parts[0])
     if inner.inputs:
         x = np.concatenate([part.reshape(frames, -1).astype(np.float64) for part in parts], axis=1)
-        whole = replace(tensor_of_numbers(x), parts=tuple(map(tensor_of_numbers, parts)))
-    results = interpret_from(inner, 0, whole)
+        packed = replace(tensor_of_numbers(x), parts=tuple(map(tensor_of_numbers, parts)))
+    results = interpret_from(inner, 0, packed)
     last = inner.steps[-1]
     places = last.inputs if isinstance(last.op, OutputParts) else (len(inner.steps),)
     return numbers, {

@@ -218,7 +218,7 @@ def frames_of(network: Network, aimed: Array, count: int, seed: int) -> Array:
 
 
 def sequence_of(network: Network, aimed: Array, count: int, seed: int) -> Array | None:
-    """Such frames in any order, as one sequence, of a file with variables; None for other files.
+    """Such frames in any order, as one sequence, of a file with variables. Other files have none.
 
     The file runs all of them, a simulator the first ones.
     """

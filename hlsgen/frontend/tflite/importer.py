@@ -37,7 +37,7 @@ def import_tflite(file: TfliteFile, name: str, options: ImportOptions, problems:
 def import_tensors(file: TfliteFile, name: str, runtime: str) -> tuple[Model, tuple[int, ...]]:
     """A Model of a file that can be imported, with every computed tensor as an output, and their numbers.
 
-    The outputs have the numbers as names, in the order of the operators, before those of variables.
+    The outputs have the numbers as names, in the order of the operators. Outputs of variables follow.
     """
     problems = Collector()
     importer = _Importer(file, ImportOptions(False, {}, False, False, runtime), problems)
