@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from hlsgen.dataflow.network import CorePort
 from hlsgen.devices import Device, devices
 from hlsgen.diagnostics import counted, fail
 from hlsgen.driver.compile import Build
-from hlsgen.frontend.file_kind import model_file_in
 from hlsgen.host.text import plain
 from hlsgen.installation import pinned_repository
-from hlsgen.library import render, tool_version
-from hlsgen.packaging.ports import Port, has, ports_of, vhdl_name
+from hlsgen.library import render
+from hlsgen.packaging.core import Core
+from hlsgen.packaging.dma import dma_files
+from hlsgen.packaging.ports import vhdl_name
 from hlsgen.packaging.vectors import bench_vectors
 from hlsgen.synthesis import harness, nextpnr, programs, yosys
 
@@ -28,111 +25,6 @@ DEFAULTS = {"AMD": "xc7z020", "Intel": "cyclonev-5csema5", "": "ecp5-25k"}
 ZYNQ = "xc7z"
 #: Flows whose files name a device, with the vendor of the device; "": any vendor.
 VENDORS = {"vivado": "AMD", "pynq": "AMD", "quartus": "Intel", "yosys": ""}
-
-
-@dataclass(frozen=True, eq=False)
-class Core:
-    """A core, for templates of project files. sources, memories: paths in the package."""
-
-    build: Build
-    name: str
-    title: str
-    clock: str
-    reset: str
-    reset_low: bool
-    ports: tuple[Port, ...]
-    sources: tuple[str, ...]
-    memories: tuple[str, ...]
-    device: Device
-    asked_mhz: float | None
-    version: str
-    model: str
-
-    @property
-    def clock_mhz(self) -> float:
-        return self.asked_mhz or self.device.clock_mhz
-
-    @property
-    def period(self) -> str:
-        """Clock period in nanoseconds, as text."""
-        return f"{1000 / self.clock_mhz:.3f}"
-
-    def width(self, name: str) -> int:
-        """Bits of a port."""
-        return next(port.bits for port in self.ports if port.name == name)
-
-    def has(self, name: str) -> bool:
-        return has(self.ports, name)
-
-    @property
-    def inputs(self) -> tuple[CorePort, ...]:
-        return self.build.network.inputs
-
-    @property
-    def outputs(self) -> tuple[CorePort, ...]:
-        return self.build.network.outputs
-
-    @property
-    def streams(self) -> list[str]:
-        """Names of its streams, inputs first."""
-        return [port.name for port in (*self.inputs, *self.outputs)]
-
-    @property
-    def vectors(self) -> list[str]:
-        """Names of the vector files for test benches."""
-        into = [f"{self.name}_input{port.label}.hex" for port in self.inputs]
-        return into + [
-            f"{self.name}_{which}{port.label}.hex" for port in self.outputs for which in ("expected", "mask")
-        ]
-
-    @property
-    def axi_lite(self) -> list[str]:
-        """Names of AXI4-Lite ports."""
-        return [port.name.removesuffix("_awaddr") for port in self.ports if port.name.endswith("_awaddr")]
-
-    @property
-    def driven(self) -> set[str]:
-        """Ports that a bench connects to signals of the same name; without the clock and tkeep of inputs."""
-        ends = ("tdata", "tvalid", "tready", "tlast")
-        streams = {f"{name}_{end}" for name in self.streams for end in ends}
-        output_keeps = {f"{port.name}_tkeep" for port in self.outputs}
-        return {self.reset, *streams, *output_keeps, *(f"frame_error{port.label}" for port in self.inputs)}
-
-    @property
-    def idle(self) -> list[Port]:
-        """Inputs that a bench without AXI4-Lite ties to 0."""
-        connected = {self.clock, *self.driven, *(f"{port.name}_tkeep" for port in self.inputs)}
-        return [port for port in self.ports if port.is_input and port.name not in connected]
-
-    @property
-    def unread(self) -> list[Port]:
-        """Outputs that a bench without AXI4-Lite leaves open."""
-        return [port for port in self.ports if not port.is_input and port.name not in self.driven]
-
-
-def core_of(build: Build, device: Device, clock_mhz: float | None) -> Core:
-    """The core of a build with Verilog. clock_mhz: replaces the clock of the device."""
-    manifest = json.loads(build.files["manifest.json"])
-    top = manifest["top"]
-    name, reset = top["module"], top["reset"]
-    listed = build.files["files.f"].decode().split()
-    memories = sorted(path for path in build.files if re.fullmatch(r"rtl/[^/]+\.mem", path))
-    text = build.files[f"rtl/{name}.v"].decode()
-    return Core(
-        build,
-        name,
-        plain(build.options.name or name),
-        top["clock"],
-        reset["name"],
-        reset["active"] == "low",
-        ports_of(text, name),
-        tuple(listed),
-        tuple(memories),
-        device,
-        clock_mhz,
-        plain(tool_version()),
-        hashlib.sha256(build.files[model_file_in(build.files)]).hexdigest(),
-    )
 
 
 def _file(path: str) -> str:
@@ -293,6 +185,7 @@ KINDS: Mapping[str, Callable[[Core], dict[str, bytes]]] = {
     "yosys": _yosys,
     "verilator": _verilator,
     "pynq": _pynq,
+    "dma": dma_files,
     "ci": _ci,
 }
 

@@ -14,7 +14,8 @@ from hlsgen.driver.compile import Build
 from hlsgen.driver.replace_directory import replace_files
 from hlsgen.driver.schedule import Progress
 from hlsgen.library import licence_line, render, tool_version
-from hlsgen.packaging.kinds import KINDS, common_files, core_of, cores_of, device_for
+from hlsgen.packaging.core import core_of
+from hlsgen.packaging.kinds import KINDS, common_files, cores_of, device_for
 
 #: File that lists the files of a package with their hashes.
 LIST = "package.json"

@@ -110,9 +110,9 @@ module hg_dma_regs #(
     reg        busy_reg, fresh_reg, done_reg, enable_reg;
     reg [3:0]  errors_reg;                              // refused, misplaced, write_failed, read_failed
     reg [31:0] cycles_reg;
-    wire [WORD_BITS-1:0] within = src_reg[WORD_BITS-1:0] | dst_reg[WORD_BITS-1:0];
+    wire [WORD_BITS-1:0] low_bits = src_reg[WORD_BITS-1:0] | dst_reg[WORD_BITS-1:0];
     wire       ask     = write && aw_reg == CONTROL && data[0];
-    wire       legal   = !busy_reg && frames_reg != 32'd0 && within == {WORD_BITS{1'b0}};
+    wire       legal   = !busy_reg && frames_reg != 32'd0 && low_bits == {WORD_BITS{1'b0}};
     wire       clear   = write && aw_reg == STATUS && data[1];
     wire       finish  = busy_reg && !fresh_reg && !active;
 
