@@ -6,7 +6,7 @@ import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.tflite.file import TfliteFile, TfliteGraph, TfliteTensor
-from hlsgen.frontend.tflite.ops_state import variable_of
+from hlsgen.frontend.tflite.ops_state import state_name, variable_of
 from hlsgen.ir import Shape
 from hlsgen.numerics.fixed import Array
 
@@ -52,7 +52,8 @@ def _zero_point(graph: TfliteGraph, name: str) -> int:
             handles.add(operator.outputs[0])
         if operator.name == "READ_VARIABLE" and handles.intersection(operator.inputs) and operator.outputs:
             return _zero_of(graph.tensors[operator.outputs[0]])
-    return next((_zero_of(t) for t in graph.tensors if t.is_variable and t.name == name), 0)
+    states = (t for n, t in enumerate(graph.tensors) if t.is_variable and state_name(graph, n) == name)
+    return next(map(_zero_of, states), 0)
 
 
 def _zero_of(tensor: TfliteTensor) -> int:

@@ -1,7 +1,8 @@
-"""Variables: VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE, CALL_ONCE.
+"""Variables: VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE, CALL_ONCE, and states of recurrent operators.
 
 A variable is an input of the Model (its value before the frame) and an output (its value after it). CALL_ONCE sets the
-values before the first frame, which are no part of the Model's steps.
+values before the first frame, which are no part of the Model's steps. A state of a recurrent operator is a tensor of
+its own that no other operator computes; it starts with its zero point.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.tflite.file import TfliteGraph, TfliteOperator
 from hlsgen.frontend.tflite.operator_node import OperatorNode
-from hlsgen.ir import Shape
+from hlsgen.ir import Reshape, Shape
+
+#: Numbers of the inputs that are states, by operator.
+STATES = {"UNIDIRECTIONAL_SEQUENCE_LSTM": (18, 19), "SVDF": (4,)}
 
 
 def variable_of(operator: TfliteOperator) -> str:
@@ -24,6 +28,9 @@ def read_first(graph: TfliteGraph) -> dict[str, tuple[Shape, str]]:
     assigned: set[str] = set()
     read: dict[str, tuple[Shape, str]] = {}
     for operator in graph.operators:
+        for index in _states(operator):
+            if graph.tensors[index].is_variable:
+                read.setdefault(state_name(graph, index), (graph.tensors[index].shape, graph.tensors[index].type))
         if operator.name == "VAR_HANDLE" and operator.outputs:
             handles[operator.outputs[0]] = variable_of(operator)
         name = handles.get(operator.inputs[0]) if operator.inputs else None
@@ -35,6 +42,12 @@ def read_first(graph: TfliteGraph) -> dict[str, tuple[Shape, str]]:
             tensor = graph.tensors[operator.outputs[0]]
             read.setdefault(name, (tensor.shape, tensor.type))
     return read
+
+
+def _states(operator: TfliteOperator) -> list[int]:
+    """Numbers of the tensors that are states of a recurrent operator."""
+    positions = [n for n in STATES.get(operator.name, ()) if n < len(operator.inputs)]
+    return [operator.inputs[n] for n in positions if operator.inputs[n] >= 0]
 
 
 def var_handle(node: OperatorNode) -> None:
@@ -58,6 +71,30 @@ def assign_variable(node: OperatorNode) -> None:
 
 def call_once(node: OperatorNode) -> None:
     """CALL_ONCE: it has no effect on a frame whose old values are given."""
+
+
+def state_name(graph: TfliteGraph, index: int) -> str:
+    """The name of the variable that a tensor is; its number makes it new if another variable has the same."""
+    name = graph.tensors[index].name
+    used = any(t.is_variable and t.name == name and n != index for n, t in enumerate(graph.tensors))
+    used |= any(o.name == "VAR_HANDLE" and variable_of(o) == name for o in graph.operators)
+    return f"{name} {index}" if used else name
+
+
+def old_state(node: OperatorNode, position: int) -> int:
+    """The Model's value of a state of a recurrent operator. Raises HG014, HG020."""
+    if not node.tensor(position).is_variable:
+        text = f"input {position} of {node.operator.name}, a state, is not a variable."
+        raise fail("HG020", node.name, text, "Export the model again.")
+    return node.variables.current[state_name(node.graph, node.operator.inputs[position])]
+
+
+def assign_state(node: OperatorNode, position: int, value: int) -> None:
+    """Give a state of a recurrent operator its new value, of any shape with as many elements. Raises HG004."""
+    tensor = node.tensor(position)
+    shaped = node.step(Reshape(), tensor.shape, value)
+    name = state_name(node.graph, node.operator.inputs[position])
+    node.variables.assign(name, shaped, tensor.shape, tensor.type)
 
 
 def _name(node: OperatorNode) -> str:

@@ -9,11 +9,13 @@ from hlsgen.frontend.tflite import (
     ops_binary,
     ops_functions,
     ops_layers,
+    ops_lstm,
     ops_moves,
     ops_pool,
     ops_resize,
     ops_softmax,
     ops_state,
+    ops_svdf,
 )
 from hlsgen.frontend.tflite.operator_node import OperatorNode
 
@@ -58,6 +60,9 @@ RULES: dict[str, Rule] = {
     "QUANTIZE": Rule(ops_functions.quantize, _CODES | {"float32"}),
     # rows
     "SOFTMAX": Rule(ops_softmax.softmax, _BYTES),
+    # recurrent
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": Rule(ops_lstm.unidirectional_sequence_lstm, frozenset({"int8"})),
+    "SVDF": Rule(ops_svdf.svdf, frozenset({"int8"})),
     # moves
     "CONCATENATION": Rule(ops_moves.concatenation, _CODES),
     "EXPAND_DIMS": Rule(ops_moves.reshape, _CODES),
