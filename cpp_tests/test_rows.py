@@ -14,11 +14,20 @@ from cpp_bench import Case, case_of, run_cases
 from hlsgen.dataflow.norm_units import NormScale, RowCodes, units_of
 from hlsgen.dataflow.units import FLOAT_WORD, Node, RowsUnit, SoftmaxUnit, Stream, Unit, stream_of
 from hlsgen.ir.graph import MASK_KEPT, MASK_REMOVED, MASK_UNIFORM
-from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, RowFunction, Share, result_type, row_values
+from hlsgen.ir.row_functions import (
+    BelowLargest,
+    FixedPointShare,
+    IntegerNorm,
+    RowFunction,
+    Share,
+    result_type,
+    row_values,
+)
 from hlsgen.numerics.exponential import powers
 from hlsgen.numerics.exponential_factors import factors
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.numerics.normalization import moments, normalized, reciprocal_root
+from hlsgen.numerics.tflite.softmax import exponentials_in_integers
 
 rng = np.random.default_rng(23)
 INT8, UINT8 = IntType(-128, 127), IntType(0, 255)
@@ -50,7 +59,7 @@ def check(cases: Sequence[CaseAndOutput], dialect: str, folder: Path) -> None:
 
 def function(f: RowFunction, type_: IntType, lanes: int, beats: int) -> CaseAndOutput:
     x = rows_of(type_, lanes * beats)
-    if isinstance(f, Share):
+    if isinstance(f, Share | FixedPointShare):
         x[:, rng.integers(lanes * beats)] = 0
     unit = RowsUnit(f, beats, type_, lanes * beats)
     source, result = (stream_of(t, lanes, x.size // FRAMES, lanes * beats) for t in (type_, result_type(f, type_)))
@@ -86,6 +95,8 @@ def test_rows_of_integers(dialect: str, step: int, tmp_path: Path) -> None:
         function(share(256, 1, 345, 62395, 255), UINT8, 2, 4),
         function(share(16, 2, 20, 30, 9), IntType(0, 130), 4, 1),
         function(Share(ita, ita * 255), UINT8, 1, 3),
+        function(FixedPointShare(exponentials_in_integers(0.1, 1.0), 8), UINT8, 2, 4),
+        function(FixedPointShare(exponentials_in_integers(0.02, 1.0), 16), IntType(0, 130), 1, 7),
         function(norm(False, 8, 1 << 20, 16), INT8, 2, 4),
         function(norm(True, 6, 5000, 9, 900), UINT8, 1, 6),
         function(norm(True, 5, 90, 0, 9), IntType(-300, 7), 5, 1),

@@ -217,6 +217,12 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
             "WRAPS": 1,
         },
     ),
+    "hg_rows_fixed_share": (
+        {"LANES": 1, "BEATS": 1, "IN_W": 1, "SUM_W": 21},
+        {"LANES": 3, "BEATS": 9, "IN_W": 3, "SUM_W": 25, "OUT_W": 16},
+    ),
+    "hg_rows_newton": ({"FIRST": 0, "STEPS": 1}, {"FIRST": 3, "STEPS": 2, "TAG_W": 1}, {"FIRST": 6, "STEPS": 1}),
+    "hg_rows_reciprocal": ({"SUM_W": 21, "GAP": 1}, {"GAP": 9}, {"GAP": 30}),
     "hg_rows_root": (
         {"COUNT": 1, "CENTERED": 1, "SUM_W": 3, "SQ_W": 4, "MEAN_W": 1, "ROOT_W": 1},
         {"COUNT": 6, "CENTERED": 0, "SUM_W": 7, "SQ_W": 9, "MEAN_W": 3, "ROOT_W": 3},

@@ -1,4 +1,4 @@
-"""hg_rows_max, hg_rows_share, hg_rows_norm as bound: values of every row, and cycles of every read and write."""
+"""Units on rows of integers as bound: values of every row, and cycles of every read and write."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from bench import Port, Trace, Unit, simulate
 from streams import pack
 
 from hlsgen.dataflow.units import Node, RowsUnit, stream_of
-from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, RowFunction, Share, result_type, row_values
+from hlsgen.ir.row_functions import (
+    BelowLargest,
+    FixedPointShare,
+    IntegerNorm,
+    RowFunction,
+    Share,
+    result_type,
+    row_values,
+)
 from hlsgen.numerics.fixed import IntType
+from hlsgen.numerics.tflite.softmax import exponentials_in_integers
 from hlsgen.verilog.binding.memory_files import Bits
 from hlsgen.verilog.binding.rows import bind
 from hlsgen.verilog.unit_table import latency
@@ -28,6 +37,11 @@ def share(levels: int, a: int, b: int, c: int, log2: int) -> Share:
     return Share(table, table * (levels - 1))
 
 
+def fixed(scale: float, bits: int = 8) -> FixedPointShare:
+    """A SOFTMAX of codes of this scale."""
+    return FixedPointShare(exponentials_in_integers(scale, 1.0), bits)
+
+
 def norm(centred: bool, count: int, max_weight: int, shift: int, biased: int = 0) -> IntegerNorm:
     weight = rng.integers(-max_weight, max_weight + 1, count)
     bias = rng.integers(-biased, biased + 1, count) if biased else np.zeros(count, np.int64)
@@ -42,7 +56,7 @@ def case(
     x = rng.integers(source.lo, source.hi + 1, (rows, count))
     x[::3] = rng.integers(source.lo // 8, source.hi // 8 + 1, x[::3].shape)
     x[1], x[2] = source.hi, source.lo
-    if isinstance(function, Share):
+    if isinstance(function, Share | FixedPointShare):
         x[:, rng.integers(count)] = 0
     unit = RowsUnit(function, beats, source, count)
     flow, type_ = stream_of(source, lanes, x.size, count), result_type(function, source)
@@ -100,6 +114,14 @@ def test_rows(simulator: str, tmp_path: Path) -> None:
         (share(16, 2, 20, 30, 9), IntType(0, 130), 4, 1),
         (share(256, 0, 0, 1, 2), UINT8, 1, 1),
         (Share(256 >> ((np.arange(256) + 16) >> 5), (255 * 256) >> ((np.arange(256) + 16) >> 5)), UINT8, 2, 3),
+        (fixed(0.05), UINT8, 1, 1),  # seven multipliers
+        (fixed(0.1), UINT8, 2, 3),
+        (fixed(0.02), UINT8, 1, 9),  # four
+        (fixed(0.06), IntType(0, 100), 1, 17),  # two
+        (fixed(0.03), UINT8, 1, 28),  # one
+        (fixed(0.01), UINT8, 3, 30),
+        (fixed(0.04, 16), UINT8, 1, 5),
+        (fixed(8.0), UINT8, 5, 1),
         (norm(False, 8, 1 << 20, 16), INT8, 2, 4),
         (norm(False, 6, 300, 3), IntType(0, 15), 3, 2),
         (norm(True, 8, 1 << 14, 8, 30000), INT8, 2, 4),

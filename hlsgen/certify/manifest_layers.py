@@ -248,7 +248,7 @@ def _buffer_bits(cell: Cell, beat: int) -> int:
             return parameters["ROWS"] * parameters["COLUMNS"] * parameters["FOLDS"] * beat
         case "hg_gather":
             return 2 * parameters["BLOCK"] * beat
-        case "hg_rows_max" | "hg_rows_share" | "hg_rows_norm" | "hg_softmax":
+        case "hg_rows_max" | "hg_rows_share" | "hg_rows_fixed_share" | "hg_rows_norm" | "hg_softmax":
             return 2 * parameters["BEATS"] * beat
         case "hg_reduce":
             places = parameters["OUT_W"] if parameters["KH"] > 1 else 1

@@ -13,10 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from hlsgen.numerics.fixed import Array
-
 #: A FIFO depth that is never full.
 ENDLESS = 1 << 60
 
@@ -38,14 +34,6 @@ class Wire:
         self.consumed: list[int] = []
         self.known_due = self.known_consumed = 0
         self.producer = self.consumer = -1
-
-
-def offered(wire: Wire, consumed: Array) -> Array:
-    """The cycle in which each beat is offered, int64, for all beats for which it is known."""
-    due: Array = np.array(wire.due[: len(consumed) + 1], np.int64)
-    previous = consumed[: len(due) - 1]
-    due[1:] = due[1:] + previous - due[:-1] if wire.frozen else np.maximum(due[1:], previous + 1)
-    return due
 
 
 def next_offer(wire: Wire) -> int:

@@ -14,6 +14,8 @@ import numpy as np
 
 from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.bus_ports import split_ports
+from hlsgen.cycle_model.kernel import kernel
+from hlsgen.cycle_model.kernel_network import KernelNetwork
 from hlsgen.cycle_model.run_network import RunNetwork
 from hlsgen.cycle_model.runs import ENDLESS
 from hlsgen.cycle_model.timing_models import Latency, TimingModel, exact
@@ -135,7 +137,14 @@ class Simulation:
         self.patience = max(MOST_FRAMES, min(4 * self.reach, MOST_BEATS // beats_of(nodes)))
         self.fed: list[tuple[int, int | None, bool]] = []
         runs = is_large(nodes) and not has_loop(nodes)
-        self.engine: Engine = RunNetwork(nodes, model, ready, bounds) if runs else BeatNetwork(nodes, model, ready)
+        self.engine: Engine = RunNetwork(nodes, model, ready, bounds) if runs else self._beat_by_beat()
+
+    def _beat_by_beat(self) -> Engine:
+        """An engine that moves every beat: the kernel if there is one and the simulations are long enough."""
+        functions = kernel(beats_of(self.nodes))
+        if functions is None:
+            return BeatNetwork(self.nodes, self.model, self.ready)
+        return KernelNetwork(self.nodes, self.model, self.ready, functions)
 
     def bound(self, bounds: Bounds) -> None:
         """Continues with other bounds."""
@@ -156,14 +165,14 @@ class Simulation:
         self.fed.append((frames, interval, rows))
         self.frames += frames
         bounds, beats = self.bounds, frames * beats_of(self.nodes)
-        if bounds and bounds.strict and isinstance(self.engine, BeatNetwork) and self.work() + beats > bounds.work:
+        if bounds and bounds.strict and not isinstance(self.engine, RunNetwork) and self.work() + beats > bounds.work:
             raise BudgetExceeded
         if not self.engine.feed(frames, interval, rows):
             beats = self.frames * beats_of(self.nodes)
             if bounds is not None and (bounds.only_runs or beats > bounds.work - self.engine.work()):
                 raise BudgetExceeded
             self.spent = self.engine.work()
-            self.engine = BeatNetwork(self.nodes, self.model, self.ready)
+            self.engine = self._beat_by_beat()
             for earlier in self.fed:
                 self.engine.feed(*earlier)
 

@@ -12,6 +12,8 @@ from functools import lru_cache
 from typing_extensions import assert_never
 
 from hlsgen.cycle_model import least_processes, processes, run_buffers, run_norms, run_processes
+from hlsgen.cycle_model.kernel import KernelUnit
+from hlsgen.cycle_model.kernel_units import exact_unit, least_unit
 from hlsgen.cycle_model.line_buffers import Buffer, matrix, window_lists, window_runs, windows
 from hlsgen.cycle_model.move_cache import MoveCache
 from hlsgen.cycle_model.processes import ENDLESS, Process, Wire
@@ -42,7 +44,7 @@ Processes = Callable[[Node, Sequence[Wire], Sequence[Wire]], tuple[Process, Buff
 class TimingModel:
     """A model of the units, beat by beat and in runs of beats.
 
-    - `machine`: computes the same times as `process`.
+    - `machine`, `unit`: compute the same times as `process`, in runs and in the kernel.
     - `unlimited`: FIFOs and window memories have unlimited room.
     - `enables`: units stall as their flows say; if False, only units with a window memory stall.
     - `holds`: the most input beats that are in a unit at a time. Its next actions follow from their times.
@@ -51,6 +53,7 @@ class TimingModel:
 
     process: Processes
     machine: Callable[[Node], Machine]
+    unit: Callable[[Node], KernelUnit]
     unlimited: bool = False
     enables: bool = True
     holds: Callable[[Node], int] = lambda node: _stored_beats(node, unlimited=False)
@@ -83,6 +86,7 @@ def exact(latency: Latency, *, unlimited: bool = False) -> TimingModel:
     return TimingModel(
         lambda node, ins, outs: _process(node, ins, outs, latency, unlimited=unlimited),
         lambda node: _machine(node, latency, unlimited=unlimited),
+        lambda node: exact_unit(node, latency, unlimited=unlimited),
         unlimited,
         holds=holds,
     )
@@ -187,6 +191,7 @@ def fewest_beats() -> TimingModel:
     return TimingModel(
         lambda node, ins, outs: (_least_process(node, ins, outs), None),
         _least_machine,
+        lambda node: least_unit(node, _no_latency),
         enables=False,
     )
 

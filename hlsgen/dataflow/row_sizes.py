@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, RowFunction, Share, integer_root
+from hlsgen.ir.row_functions import BelowLargest, FixedPointShare, IntegerNorm, RowFunction, Share, integer_root
 from hlsgen.numerics.fixed import Array, IntType
 
 
@@ -25,6 +25,23 @@ class ShareSizes:
         max_weight = int(share.weights[used].max())
         weight, number = max(1, max_weight.bit_length()), max(1, int(share.numbers[used].max()).bit_length())
         return ShareSizes(weight, number, max(weight + 1, (max_weight * count).bit_length()))
+
+
+#: Fraction bits of the exponentials in the sum of a row of a FixedPointShare; each is at most 1.
+_WEIGHT = 19
+#: Steps of its reciprocal by Newton's method, and cycles of each.
+NEWTON_STEPS, NEWTON_CYCLES = 7, 4
+
+
+def fixed_point_sum(count: int) -> int:
+    """Bits of the sum of a row of a FixedPointShare."""
+    return max(_WEIGHT + 2, (count << _WEIGHT).bit_length())
+
+
+def newton_units(beats: int) -> int:
+    """Multipliers for a reciprocal every `beats` cycles: each does as many steps as it has time for."""
+    turns = min(max(beats // NEWTON_CYCLES, 1), NEWTON_STEPS)
+    return -(-NEWTON_STEPS // turns)
 
 
 @dataclass(frozen=True)
@@ -81,6 +98,8 @@ def lag(function: RowFunction, source: IntType, count: int) -> int:
             return 1
         case Share():
             return 2
+        case FixedPointShare():
+            return 4 + NEWTON_STEPS * NEWTON_CYCLES
         case IntegerNorm():
             sizes = NormSizes.of(function, source, count)
             return 3 + sizes.root + (sizes.mean + 2 if function.centred else 0)

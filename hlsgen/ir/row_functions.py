@@ -1,6 +1,6 @@
 """Integer functions of vectors along the last axis, and the intervals of their results.
 
-These are the integer softmaxes and normalizations of Deeploy. All results are exact, in int64.
+These are the integer softmaxes and normalizations of Deeploy, and TFLite's SOFTMAX. All results are exact, in int64.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.numerics.tflite.softmax import shares_in_integers, weights_in_integers
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,19 @@ class Share:
 
 
 @dataclass(frozen=True, eq=False)
+class FixedPointShare:
+    """exponentials[x] / the sum of exponentials[x] over the row, in steps of 2^-bits, as TFLite's kernels round it.
+
+    Every x is at least 0, and at least one x of every row is 0. Rows are shorter than 512: the kernels abort for sums
+    of 512 or more. Results are at most 2^bits - 1.
+    exponentials: int64, Q0 (31 fraction bits), exponentials[0] = 2^31 - 1.
+    """
+
+    exponentials: Array
+    bits: int
+
+
+@dataclass(frozen=True, eq=False)
 class IntegerNorm:
     """(t / root, truncated, + bias) >> shift with t = (x - mean) * weight, in codes of `type`.
 
@@ -48,7 +62,10 @@ class IntegerNorm:
     wraps: bool
 
 
-RowFunction = BelowLargest | Share | IntegerNorm
+RowFunction = BelowLargest | Share | FixedPointShare | IntegerNorm
+
+#: Elements of the longest row of a FixedPointShare.
+MAX_FIXED_POINT_ROW = 511
 
 
 def row_values(function: RowFunction, x: Array) -> Array:
@@ -59,6 +76,10 @@ def row_values(function: RowFunction, x: Array) -> Array:
         case Share(weights, numbers):
             index = np.clip(x, 0, len(weights) - 1)
             return np.asarray(numbers[index] // weights[index].sum(axis=-1, keepdims=True))
+        case FixedPointShare(exponentials, bits):
+            exponential = exponentials[np.clip(x, 0, len(exponentials) - 1)]
+            total = weights_in_integers(exponential).sum(axis=-1, keepdims=True)
+            return shares_in_integers(exponential, total, bits)
         case IntegerNorm():
             return _normalized(function, x)
         case _:
@@ -93,6 +114,8 @@ def result_type(function: RowFunction, source: IntType) -> IntType:
             # The sum is least in a row of one 0 and the element itself.
             zero_weight, least_sums = int(weights[0]), weights[1:] + weights[0]
             return IntType(0, max(int(numbers[0]) // zero_weight, int((numbers[1:] // least_sums).max(initial=0)), 1))
+        case FixedPointShare(_, bits):
+            return IntType(0, (1 << bits) - 1)
         case IntegerNorm():
             return function.type
         case _:

@@ -6,7 +6,7 @@ import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.ir import IntegerEncoding, IntegerRows, RowStep, Shape, Value
-from hlsgen.ir.row_functions import Share, result_type
+from hlsgen.ir.row_functions import FixedPointShare, Share, result_type
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.pending_value import PendingValue
 from hlsgen.passes.quantization import column_scales
@@ -21,7 +21,13 @@ def integer_rows(builder: GraphBuilder, name: str, op: RowStep, tensor: PendingV
     scales, zeros = column_scales(name, value)
     if (scales != 1).any() or zeros.any():
         raise fail("HG032", name, "its input is not a tensor of integers.", "Put a RequantShift before it.")
-    code_count = len(op.function.weights) if isinstance(op.function, Share) else 1 << _MAX_BITS
+    match op.function:
+        case Share(weights):
+            code_count = len(weights)
+        case FixedPointShare(exponentials):
+            code_count = len(exponentials)
+        case _:
+            code_count = 1 << _MAX_BITS
     if value.type.bits > _MAX_BITS or value.type.hi >= code_count:
         raise fail("HG033", name, f"its input is {value.type}.", "Use numbers of 8 bits, as Deeploy does.")
     encoding = IntegerEncoding("float32", np.zeros((1,) * len(shape), np.int64))

@@ -12,6 +12,7 @@ import onnx
 import pytest
 from certified import changed, messages, sign
 from row_models import CASES, model
+from tflite_random import random_file
 
 import hlsgen
 from hlsgen.certify.second_reading import compare
@@ -19,9 +20,13 @@ from hlsgen.ir import RowStep
 from hlsgen.ir.row_functions import IntegerNorm, Share
 
 
-@pytest.fixture(scope="module", params=["softmax", "layer", "rms"])
+@pytest.fixture(scope="module", params=["softmax", "layer", "rms", "TFLite"])
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rows")
+    if request.param == "TFLite":
+        (folder / "m.tflite").write_bytes(random_file("ATTENTION", 0).data)
+        hlsgen.build(folder / "m.tflite", folder / "out", hlsgen.Options(top="top"))
+        return folder / "out"
     op, attributes, constants, _ = CASES[request.param]
     onnx.save(model(op, [1, 12], attributes, constants), folder / "m.onnx")
     hlsgen.build(folder / "m.onnx", folder / "out", hlsgen.Options(top="top", input="int8", lanes=3))
@@ -44,7 +49,12 @@ def test_wrong_parameters(built: Path) -> None:
 
 def test_wrong_tables(built: Path) -> None:
     """One bit of one word of each memory."""
-    for path in sorted((built / "rtl").glob("*.mem")):
+    layers = json.loads((built / "certificate.json").read_text())["layers"]
+    cells = [x for layer in layers for x in layer["instances"] if x["module"].startswith("hg_rows_")]
+    stems = tuple(str(x["parameters"]["FILE"]).removesuffix(".mem") for x in cells if "FILE" in x["parameters"])
+    paths = [path for path in sorted((built / "rtl").glob("*.mem")) if path.name.startswith(stems)]
+    assert paths
+    for path in paths:
         text = path.read_text()
         lines = text.split("\n")
         lines[1] = f"{int(lines[1], 16) ^ 1:0{len(lines[1])}x}"

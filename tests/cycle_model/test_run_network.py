@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from networks import Random, large, with_early_ports
+from networks import KINDS, Random, large, with_early_ports
 
 from hlsgen.cycle_model import repeats, run_network
 from hlsgen.cycle_model.beat_network import BeatNetwork
@@ -21,14 +21,6 @@ from hlsgen.dataflow.flow import regroup_flow
 from hlsgen.dataflow.units import Stream
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.unit_table import latency
-
-KINDS = {
-    "straight": ("shift", "fifo", "width", "flat", "matrix", "winner"),
-    "routes": ("shift", "fifo", "width", "matrix", "gather", "take", "pad", "branches"),
-    "rows": ("shift", "fifo", "width", "rows", "gather", "branches"),
-    "joined": ("joined", "shift", "fifo", "width", "flat", "winner"),
-    "windows": ("conv", "depthwise", "pool", "shift", "fifo", "width", "flat", "same", "branches", "matrix", "pad"),
-}
 
 
 @pytest.fixture

@@ -9,12 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from paths import needs_icarus
-from tflite_random import random_file
+from tflite_random import Choices, random_file
+from tflite_wheels import run
 
 import hlsgen
 from hlsgen.frontend.runtimes import TFLITE
 from hlsgen.frontend.tflite.file import read_file
+from hlsgen.ir import IntegerRows
+from hlsgen.numerics.tflite.multipliers import Runtime
 from hlsgen.simulation import tflite_oracle
+from hlsgen.simulation.verilator_library import NativeCore
 
 
 @needs_icarus
@@ -35,6 +39,58 @@ def test_a_file_is_verified_and_certified(kind: str, runtime: str, tmp_path: Pat
     assert verdict.oracle.outputs > 0
     assert runtime in verdict.oracle.ran
     assert hlsgen.certify(core, path).ok
+
+
+@needs_icarus
+@pytest.mark.sim
+@pytest.mark.oracle
+@pytest.mark.cases(1)
+@pytest.mark.parametrize(
+    ("kind", "seed", "runtime", "target"),
+    [
+        ("ATTENTION", 0, "tflm", "verilog"),
+        ("ATTENTION", 3, "litert-ref", "verilog"),
+        ("ATTENTION:uint8", 1, "litert-ref", "verilog"),
+        ("ATTENTION", 6, "tflm", "verilog,hls"),
+    ],
+)
+def test_softmax_between_layers(kind: str, seed: int, runtime: str, target: str, tmp_path: Path) -> None:
+    if tflite_oracle.missing(runtime):
+        pytest.skip(tflite_oracle.missing(runtime))
+    path, core = tmp_path / "net.tflite", tmp_path / "core"
+    path.write_bytes(random_file(kind, seed).data)
+    build = hlsgen.build(path, core, hlsgen.Options(runtime=runtime, target=target))
+    assert any(isinstance(layer, IntegerRows) for layer in build.graph.layers)
+    verdict = hlsgen.verify(core, ["icarus"], frames=2)
+    assert verdict.ok
+    assert verdict.oracle.outputs > 0
+    result = hlsgen.certify(core, path)
+    assert result.ok
+    assert "read-once" not in [statement.name for statement in result.assumed]
+
+
+@pytest.mark.sim
+@pytest.mark.oracle
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("scale", [0.09, 0.021, 1.3])
+def test_softmax_of_all_pairs_of_codes(scale: float, tmp_path: Path) -> None:
+    """All 65536 rows of two codes, through the core and through tflite-micro; the last layer keeps the codes."""
+    codes = np.arange(-128, 128)
+    rows = np.stack(np.meshgrid(codes, codes), -1).astype(np.int8)
+    c = Choices("SOFTMAX", 0)
+    x, y = c.tensor((256, 2), np.float32(scale), 3), c.tensor((256, 2), np.float32(1 / 256), -128)
+    c.graph.operator("SOFTMAX", [x], [y], beta=1.0)
+    weights = c.graph.tensor((2, 2), "int8", np.float32(1 / 127), data=np.array([[127, 0], [0, 127]]))
+    z = c.tensor((256, 2), np.float32(1 / 256), -128)
+    c.graph.operator("FULLY_CONNECTED", [y, weights, -1], [z], fused_activation_function="NONE")
+    file = c.finish([x], [z], [[frame] for frame in rows])
+    path = tmp_path / "net.tflite"
+    path.write_bytes(file.data)
+    (expected,) = run(Runtime.TFLM, [file], tmp_path)
+    build = hlsgen.build(path, tmp_path / "core")
+    with NativeCore(build, tmp_path / "core", tmp_path / "native") as native:
+        results = native.run(rows.astype(np.int64))
+    assert np.array_equal(results.reshape(rows.shape), np.stack(expected))
 
 
 def test_a_build_needs_no_runtime(tmp_path: Path) -> None:

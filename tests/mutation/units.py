@@ -96,7 +96,17 @@ UNITS = {
     "hg_reset": "test_reset.py",
     "hg_rotate": "test_unfold.py",
     **dict.fromkeys(
-        ["hg_rows_buffer", "hg_rows_divide", "hg_rows_max", "hg_rows_norm", "hg_rows_root", "hg_rows_share"],
+        [
+            "hg_rows_buffer",
+            "hg_rows_divide",
+            "hg_rows_fixed_share",
+            "hg_rows_max",
+            "hg_rows_newton",
+            "hg_rows_norm",
+            "hg_rows_reciprocal",
+            "hg_rows_root",
+            "hg_rows_share",
+        ],
         "test_rows.py",
     ),
     "hg_scale": "test_scale.py",

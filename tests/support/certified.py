@@ -165,7 +165,13 @@ def list_files(directory: Path) -> None:
         hashes = {name: value for name, value in manifest["files"].items() if name.startswith(others)}
     except (ValueError, KeyError, TypeError, AttributeError, OSError):
         return
-    names = ["model.onnx", "certificate.json", "files.f", *(f"rtl/{p.name}" for p in (directory / "rtl").iterdir())]
+    names = [
+        "model.onnx",
+        "model.tflite",
+        "certificate.json",
+        "files.f",
+        *(f"rtl/{p.name}" for p in (directory / "rtl").iterdir()),
+    ]
     for name in names:
         if (directory / name).is_file() and not (directory / name).is_symlink():
             hashes[name] = _hash(directory / name)

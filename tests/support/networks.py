@@ -46,6 +46,15 @@ BYTE = IntType(0, 255)
 #: With all registers that there are.
 SHIFT = Shift(0, 0, Rounding(0), np.ones((1, 1), np.int64), 0, 255, every=1)
 
+#: Kinds of units in random networks.
+KINDS = {
+    "straight": ("shift", "fifo", "width", "flat", "matrix", "winner"),
+    "routes": ("shift", "fifo", "width", "matrix", "gather", "take", "pad", "branches"),
+    "rows": ("shift", "fifo", "width", "rows", "gather", "branches"),
+    "joined": ("joined", "shift", "fifo", "width", "flat", "winner"),
+    "windows": ("conv", "depthwise", "pool", "shift", "fifo", "width", "flat", "same", "branches", "matrix", "pad"),
+}
+
 
 def matrix(rows: int, columns: int, pe: int, simd: int, vectors: int) -> MatVec:
     """A matrix of ones."""

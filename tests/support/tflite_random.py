@@ -536,6 +536,31 @@ def _net(c: Choices, kind: str) -> RandomFile:
     return c.finish([x], [y])
 
 
+def _attention(c: Choices, kind: str) -> RandomFile:
+    """A gate by SOFTMAX between layers: over channels of places, or over places after a TRANSPOSE."""
+    places, channels = c.int(2, 9), (2, 3, 5, 8, 16)[c.int(0, 4)]
+    x = c.tensor((1, places, 1, c.int(1, 4)))
+    weights = _weights(c, (channels, 1, 1, c.shape(x)[3]), 0, False)
+    shape = (1, places, 1, channels)
+    data = c.tensor(shape, _output_scale(c, x, weights, c.shape(x)[3]))
+    bias = _bias(c, x, weights, channels)
+    c.graph.operator("CONV_2D", [x, weights, bias], [data], stride_h=1, stride_w=1, fused_activation_function="NONE")
+    scores, turned = data, (1, channels, 1, places)
+    over_places = c.int(0, 1)
+    order = c.graph.integers((0, 3, 2, 1)) if over_places else -1
+    if over_places:
+        scores = c.graph.operator("TRANSPOSE", [data, order], [c.like(data, turned)])
+    shares = c.tensor(c.shape(scores), np.float32(1 / 256), CODES[c.type][0])
+    c.graph.operator("SOFTMAX", [scores], [shares], beta=float(c.scale(-6, -1)) / c.scale_of(data))
+    if over_places:
+        shares = c.graph.operator("TRANSPOSE", [shares, order], [c.like(shares, shape)])
+    if c.int(0, 1):
+        y = c.tensor(shape, np.float32(c.scale_of(data) / c.int(2, 6)))
+        c.graph.operator("MUL", [data, shares], [y], fused_activation_function="NONE")
+        return c.finish([x], [y])
+    return c.finish([x], [_dense(c, _flat(c, shares), "NONE")])
+
+
 _FUNCTIONS = ("LOGISTIC", "TANH", "HARD_SWISH", "RELU", "RELU6", "RELU_N1_TO_1", "LEAKY_RELU")
 _MAKERS: dict[str, Callable[[Choices, str], RandomFile]] = {
     **dict.fromkeys(("FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"), _weighted),
@@ -544,6 +569,7 @@ _MAKERS: dict[str, Callable[[Choices, str], RandomFile]] = {
     "MEAN": _mean,
     **dict.fromkeys(_FUNCTIONS, _function),
     "SOFTMAX": _softmax,
+    "ATTENTION": _attention,
     "PRELU": _prelu,
     "DEQUANTIZE": _dequantize,
     **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), _resize),
@@ -564,7 +590,7 @@ _LAYERS = ("FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", 
 _WIDE = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "LOGISTIC", "TANH", "SOFTMAX", "LEAKY_RELU", "RELU", "CONCATENATION", "PAD")
 KINDS_INT16 = (*(f"{kind}:int16" for kind in (*_LAYERS, *_WIDE, "RELU6")), "QUANTIZE:f16")
 KINDS_UINT8 = (
-    *(f"{kind}:uint8" for kind in (*_LAYERS, *_WIDE, "HARD_SWISH", "PRELU", "RESIZE_BILINEAR")),
+    *(f"{kind}:uint8" for kind in (*_LAYERS, *_WIDE, "HARD_SWISH", "PRELU", "RESIZE_BILINEAR", "ATTENTION")),
     "QUANTIZE:fu",
 )
 

@@ -15,6 +15,7 @@ _NETWORKS = frozenset(
     for name in (
         "rows_max",
         "rows_share",
+        "rows_fixed_share",
         "rows_norm",
         "softmax",
         "softmax_products",

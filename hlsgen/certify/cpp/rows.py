@@ -17,6 +17,8 @@ from hlsgen.numerics.fixed import Array, IntType
 
 #: Bits of a significand, and of a part of a wide constant.
 _SIGNIFICAND, _PART = 24, 32
+#: Bits of an exponential of rows_fixed_share.
+_EXPONENTIAL = 31
 #: Maximum bits of a word of a table.
 _WORD = 62
 #: Wider numbers are rejected.
@@ -318,6 +320,31 @@ def _share(call: Call, tables: Tables) -> Meaning:
     )
 
 
+def _fixed_share(call: Call, tables: Tables) -> Meaning:
+    call.only("SUM BEATS ROWS")
+    check_tables(call, "exponentials")
+    lanes, x, _ = lane_parameters(call)
+    beats, frame = _row_beats(call)
+    in_beats, out_beats = call.inputs[0], call.outputs[0]
+    if in_beats.signed or out_beats.signed:
+        raise broken(call.name, "its elements or its shares are signed.")
+    values = tables.array(call, "exponentials", x.hi + 1)
+    if values.min() < 0 or values.max() >> _EXPONENTIAL:
+        raise broken(call.name, f"its exponentials are {values.min()}..{values.max()}, not of {_EXPONENTIAL} bits.")
+    file = tables.put(f"{call.name}.exponentials", [(values.reshape(-1, 1), _EXPONENTIAL)])
+    return instance(
+        call,
+        "hg_rows_fixed_share",
+        frame,
+        LANES=lanes,
+        BEATS=beats,
+        IN_W=in_beats.bits,
+        SUM_W=_bits(call, "SUM", "ap_uint"),
+        OUT_W=out_beats.bits,
+        FILE=file,
+    )
+
+
 def _norm(call: Call, tables: Tables) -> Meaning:
     call.only("SUM SQUARES ROOT NUMBER CENTERED SHIFT WRAPS BEATS ROWS")
     check_tables(call, "weights biases")
@@ -362,5 +389,6 @@ ROWS: dict[str, Callable[[Call, Tables], Meaning]] = {
     "hg::norm_scale": _scale,
     "hg::rows_max": _max,
     "hg::rows_share": _share,
+    "hg::rows_fixed_share": _fixed_share,
     "hg::rows_norm": _norm,
 }

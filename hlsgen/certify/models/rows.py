@@ -1,4 +1,4 @@
-"""Models of hg_rows_max, hg_rows_share and hg_rows_norm, from the contracts at the heads of their files.
+"""Models of units on rows of integers, from the contracts at the heads of their files.
 
 A module computes the layer's function if its parameters are the layer's and no number overflows. The ranges of the
 numbers are derived here from the range of the row's codes.
@@ -17,15 +17,18 @@ from hlsgen.certify.netlist_reader import Cell, Memories, broken, two_complement
 from hlsgen.certify.quantizers import check_equal
 from hlsgen.certify.stream_contents import StreamContents
 from hlsgen.ir import IntegerRows
-from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
+from hlsgen.ir.row_functions import BelowLargest, FixedPointShare, IntegerNorm, Share
 from hlsgen.numerics.fixed import Array, IntType
 
 #: Modules that compute on rows.
-ROWS = ("hg_rows_max", "hg_rows_share", "hg_rows_norm")
+ROWS = ("hg_rows_max", "hg_rows_share", "hg_rows_fixed_share", "hg_rows_norm")
 _NORM = "LANES BEATS IN_W IN_SIGNED CENTERED SUM_W SQ_W MEAN_W ROOT_W WEIGHT_W BIAS_W ACC_W SHIFT BITS OUT_W WRAPS FILE"
+#: Bits of an exponential; the weight of the largest element is 2^19; bits of a sum below 512.
+_EXPONENTIAL, _FIRST_WEIGHT, _MAX_SUM = 31, 19, 28
 _PARAMETERS = {
     "hg_rows_max": "LANES BEATS IN_W IN_SIGNED OUT_W",
     "hg_rows_share": "LANES BEATS IN_W WEIGHT_W NUMBER_W SUM_W OUT_W FILE",
+    "hg_rows_fixed_share": "LANES BEATS IN_W SUM_W OUT_W FILE",
     "hg_rows_norm": _NORM,
 }
 
@@ -50,6 +53,7 @@ def check_rows(layer: IntegerRows, cell: Cell, low: int, high: int, memories: Me
     checks: dict[type[Any], tuple[str, Callable[..., None]]] = {
         BelowLargest: ("hg_rows_max", _max),
         Share: ("hg_rows_share", _share),
+        FixedPointShare: ("hg_rows_fixed_share", _fixed_share),
         IntegerNorm: ("hg_rows_norm", _norm),
     }
     module, check = checks[type(layer.function)]
@@ -108,6 +112,26 @@ def _share(layer: IntegerRows, cell: Cell, low: int, high: int, memories: Memori
     _check_range(layer, cell, "OUT_W", 0, max_quotient, signed=False)
     # The divider would drop the high bits of a larger number.
     _check_range(layer, cell, "NUMBER_W", 0, max(numbers), signed=False)
+
+
+def _fixed_share(layer: IntegerRows, cell: Cell, low: int, high: int, memories: Memories) -> None:
+    share, count = layer.function, layer.source.shape[-1]
+    assert isinstance(share, FixedPointShare)
+    _check_range(layer, cell, "IN_W", low, high, signed=False)
+    bits = cell.number("IN_W", 1)
+    words = memories.fields(cell.file, 1 << bits, 1, _EXPONENTIAL)[:, 0][low : high + 1]
+    check_equal(layer.name, f"rtl/{cell.file}, words", words.tolist(), share.exponentials[low : high + 1].tolist())
+    weights = [(int(word) + 2048) // 4096 for word in words]
+    if low > 0 or weights[0] != 1 << _FIRST_WEIGHT or cell.number("OUT_W") != share.bits:
+        raise broken(layer.name, f"OUT_W of {cell.name} is not {share.bits}, or the difference 0 has another weight.")
+    # A sum has bit 19 or a higher one, so that the last shift is at least 1.
+    if share.bits > 12 + _FIRST_WEIGHT - 1:
+        raise broken(layer.name, f"{cell.name} has shares of {share.bits} bits.")
+    _check_range(layer, cell, "SUM_W", 0, max(weights) * count, signed=False)
+    if not _FIRST_WEIGHT + 2 <= cell.number("SUM_W") <= _MAX_SUM:
+        raise broken(
+            layer.name, f"SUM_W of {cell.name} is {cell.number('SUM_W')}; the runtimes abort beyond {_MAX_SUM}."
+        )
 
 
 def _norm(layer: IntegerRows, cell: Cell, low: int, high: int, memories: Memories) -> None:

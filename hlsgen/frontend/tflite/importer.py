@@ -16,6 +16,7 @@ from hlsgen.frontend.tflite.initial_values import initial_value
 from hlsgen.frontend.tflite.operator_node import OperatorNode
 from hlsgen.frontend.tflite.ops_state import read_first
 from hlsgen.frontend.tflite.rules import RULES, Rule
+from hlsgen.frontend.tflite.softmax_in_hardware import move_softmax_to_hardware
 from hlsgen.frontend.tflite.variables import Variables
 from hlsgen.ir import Model, ModelInput, ModelOutput, ModelVariable, Shape
 from hlsgen.ir.rewrite import pruned
@@ -145,7 +146,7 @@ class _Importer:
             step = multiple_ports.assemble_step(outputs, {operator.node for operator in self.graph.operators})
             last, dtype = self.builder.add(step.name, step.op, step.shape, tuple(values)), "float64"
         remaining, _ = pruned(self.builder.steps, last)
-        steps, inputs = multiple_ports.without_unused_inputs(tuple(remaining), inputs)
+        steps, inputs = multiple_ports.without_unused_inputs(move_softmax_to_hardware(remaining), inputs)
         if not steps:
             raise fail("HG015", name, "the output is the input.", "There is nothing to build.")
         combined = multiple_ports.combined_input(inputs)

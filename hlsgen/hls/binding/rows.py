@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
-from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes, filled
+from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes, filled, fixed_point_sum
 from hlsgen.dataflow.units import Node, RowsUnit
 from hlsgen.hls.process import Process, process, rom
-from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
+from hlsgen.ir.row_functions import BelowLargest, FixedPointShare, IntegerNorm, Share
 
 
 def bind_rows(node: Node, unit: RowsUnit) -> Process:
@@ -23,6 +23,8 @@ def _process(node: Node, unit: RowsUnit, rows: int) -> Process:
             return process("rows_max", f"below the largest of {unit.count}", header="rows", BEATS=unit.beats, ROWS=rows)
         case Share():
             return _share(unit, unit.function, rows)
+        case FixedPointShare():
+            return _fixed_share(unit, unit.function, rows)
         case IntegerNorm():
             return _norm(node, unit, unit.function, rows)
         case _:
@@ -41,6 +43,18 @@ def _share(unit: RowsUnit, share: Share, rows: int) -> Process:
         tables,
         header="rows",
         SUM=f"ap_uint<{sizes.sum}>",
+        BEATS=unit.beats,
+        ROWS=rows,
+    )
+
+
+def _fixed_share(unit: RowsUnit, share: FixedPointShare, rows: int) -> Process:
+    return process(
+        "rows_fixed_share",
+        f"fixed-point shares of {unit.count}",
+        {"exponentials": rom(filled(share.exponentials, unit.source), "[element]")},
+        header="rows",
+        SUM=f"ap_uint<{fixed_point_sum(unit.count)}>",
         BEATS=unit.beats,
         ROWS=rows,
     )

@@ -52,7 +52,7 @@ from hlsgen.ir.graph import (
     sources_of,
 )
 from hlsgen.ir.model import NormKind, Pad, Repeat, Shape, Slice, Transpose
-from hlsgen.ir.row_functions import IntegerNorm, Share, result_type
+from hlsgen.ir.row_functions import MAX_FIXED_POINT_ROW, FixedPointShare, IntegerNorm, Share, result_type
 from hlsgen.ir.verify.elementwise import verify_chain
 from hlsgen.ir.verify.encoding import meaning, same_encoding, verify_moved, verify_reading, verify_value
 from hlsgen.ir.verify.host import verify_host
@@ -166,11 +166,22 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             if isinstance(function, Share):
                 inside = source.type.lo >= 0 and source.type.hi < len(function.weights)
                 place.require(inside, "source", source.type, f"an index of the {len(function.weights)} weights")
+            if isinstance(function, FixedPointShare):
+                _verify_fixed_point_share(place, function, source)
             if isinstance(function, IntegerNorm):
                 shapes = {function.weight.shape, function.bias.shape}
                 place.require(shapes == {source.shape[-1:]}, "weight, bias", shapes, "one for each element of a row")
         case _:
             assert_never(layer)
+
+
+def _verify_fixed_point_share(place: Place, share: FixedPointShare, source: Value) -> None:
+    count, first, smallest = len(share.exponentials), int(share.exponentials[0]), int(share.exponentials.min())
+    inside = source.type.lo >= 0 and source.type.hi < count
+    place.require(inside, "source", source.type, f"an index of the {count} exponentials")
+    place.require(source.shape[-1] <= MAX_FIXED_POINT_ROW, "row", source.shape[-1], f"at most {MAX_FIXED_POINT_ROW}")
+    place.require(first == (1 << 31) - 1, "exponentials[0]", first, "2^31 - 1")
+    place.require(smallest >= 0, "exponentials", smallest, "none below 0")
 
 
 def _verify_delay(place: Place, layer: Delay) -> None:

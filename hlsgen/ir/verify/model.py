@@ -202,7 +202,7 @@ def _infer_result(place: Place, step: Step, inputs: list[Tensor]) -> tuple[Shape
             place.require(legal, "Normalize.epsilon", epsilon, "a float32 above 0")
             return shape, _real(place, dtype)
         case RowStep():
-            place.require(dtype in (None, "float32"), "dtype", dtype, "float32")
+            place.require(dtype in (None, "float32", "int8", "uint8"), "dtype", dtype, "float32, int8 or uint8")
             return shape, "float32"
         case Previous(_, initial):
             row_shape = (1, *step.shape[1:])

@@ -1,12 +1,12 @@
-"""Binds integer functions of vectors to hg_rows_max, hg_rows_share and hg_rows_norm."""
+"""Binds integer functions of vectors to hg_rows_max, hg_rows_share, hg_rows_fixed_share and hg_rows_norm."""
 
 from __future__ import annotations
 
 from typing_extensions import assert_never
 
-from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes, filled
+from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes, filled, fixed_point_sum
 from hlsgen.dataflow.units import Node, RowsUnit
-from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
+from hlsgen.ir.row_functions import BelowLargest, FixedPointShare, IntegerNorm, Share
 from hlsgen.verilog.binding.memory_files import Binding, Parameter, words
 
 
@@ -20,6 +20,8 @@ def bind(node: Node, unit: RowsUnit) -> Binding:
             return Binding("hg_rows_max", common | parameters, f"maximum of {unit.count} subtracted")
         case Share():
             return _share(node, unit, unit.function, common)
+        case FixedPointShare():
+            return _fixed_share(node, unit, unit.function, common)
         case IntegerNorm():
             return _norm(node, unit, unit.function, common)
         case _:
@@ -41,6 +43,14 @@ def _share(node: Node, unit: RowsUnit, share: Share, common: dict[str, Parameter
         for n, (table, bits) in enumerate(tables)
     }
     return Binding("hg_rows_share", common | parameters, f"shares of the sum of {unit.count}", memories)
+
+
+def _fixed_share(node: Node, unit: RowsUnit, share: FixedPointShare, common: dict[str, Parameter]) -> Binding:
+    file = f"{node.name}.mem"
+    parameters: dict[str, Parameter] = {"SUM_W": fixed_point_sum(unit.count), "OUT_W": share.bits, "FILE": file}
+    text = words(filled(share.exponentials, unit.source)[:, None], 31)
+    title = f"fixed-point shares of the sum of {unit.count}"
+    return Binding("hg_rows_fixed_share", common | parameters, title, {file: text})
 
 
 def _norm(node: Node, unit: RowsUnit, norm: IntegerNorm, common: dict[str, Parameter]) -> Binding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing_extensions import assert_never
 
 from hlsgen.dataflow.norm_units import NormUnit, root_bits
-from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes
+from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes, fixed_point_sum, newton_units
 from hlsgen.dataflow.units import (
     ArgMaxUnit,
     Node,
@@ -16,7 +16,7 @@ from hlsgen.dataflow.units import (
     SoftmaxUnit,
     Stream,
 )
-from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share, result_type
+from hlsgen.ir.row_functions import BelowLargest, FixedPointShare, IntegerNorm, Share, result_type
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.binding import rows
 from hlsgen.verilog.binding.memory_files import Binding, Parameter
@@ -50,6 +50,8 @@ def _rows_latency(unit: RowsUnit) -> int:
             return 2
         case Share():
             return 2 + result_type(unit.function, unit.source).bits
+        case FixedPointShare():
+            return 6
         case IntegerNorm():
             return 6 + NormSizes.of(unit.function, unit.source, unit.count).quotient
         case _:
@@ -123,6 +125,8 @@ def _rows_parts(node: Node, unit: RowsUnit, options: CostOptions) -> Parts:
             for _ in range(lanes):
                 parts.hold("weights", memory(1 << unit.source.bits, sizes.weight, family=family))
                 parts.hold("numbers", memory(1 << unit.source.bits, sizes.number, family=family))
+        case FixedPointShare():
+            _add_fixed_share_parts(parts, lanes, unit, options)
         case IntegerNorm():
             norm_sizes = NormSizes.of(unit.function, unit.source, unit.count)
             products = unit.source.bits**2 / 2 + (unit.source.bits + 2) * norm_sizes.weight / 2
@@ -136,6 +140,20 @@ def _rows_parts(node: Node, unit: RowsUnit, options: CostOptions) -> Parts:
         case _:
             assert_never(unit.function)
     return parts
+
+
+def _add_fixed_share_parts(parts: Parts, lanes: int, unit: RowsUnit, options: CostOptions) -> None:
+    """A multiplier for steps of the reciprocal, and one per lane: each of 31 by 32 bits, in two halves."""
+    units = newton_units(unit.beats)
+    for name, count in (("reciprocal", units), ("products", lanes)):
+        parts.lut[name] = count * (180.0 if options.dsp else 1250.0)
+        parts.ff[name] = count * 330.0
+    parts.lut["reciprocal"] += 3.0 * fixed_point_sum(unit.count)
+    parts.lut["sums"] = 1.2 * lanes * fixed_point_sum(unit.count)
+    for _ in range(lanes):
+        parts.hold("exponentials", memory(1 << unit.source.bits, 31, family=options.family))
+    if options.dsp:
+        parts.dsp = 4 * (units + lanes)
 
 
 def _normalizing(unit: NormUnit, source: Stream, dsp: int) -> Parts:

@@ -2,6 +2,8 @@
 //
 // Purpose     rows_max                m = largest element of the row - s.
 //             rows_share              m = numbers[s] / sum of weights[s] over the row, rounded down.
+//             rows_fixed_share        m = share of exponentials[s], with 31 fraction bits, in the row, in steps of 2^-bits,
+//                                     at most 2^bits - 1. It is the contract of hg_rows_fixed_share.
 //             rows_norm               m = (t / root, truncated, + bias) >> SHIFT, rounded down, with t = (s - mean) *
 //                                     weight. mean is sum of s / N, truncated, or 0. root is floor(sqrt(v)), where v
 //                                     is the sum of (s - mean)^2 / N, rounded down, + 1.
@@ -11,17 +13,17 @@
 // Parameters  LAST      Limit of the distances; larger than all distances in rows_max.
 //             BEATS     Beats of a row. N is BEATS times the lanes.
 //             ROWS      Rows of a frame.
-//             SUM       Holds the sum of weights, or of the elements.
+//             SUM       Holds the sum of weights, of exponentials with 19 fraction bits, or of the elements.
 //             SQUARES   Holds the sum of squares, unsigned.
 //             ROOT      Holds the root, unsigned.
 //             NUMBER    Holds t and the quotient with its bias.
 //             CENTERED  true: the mean is subtracted.
 //             SHIFT     Bits dropped at the end.
 //             WRAPS     true: a result keeps its low bits; false: it saturates.
-// Tables      weights[WORDS], numbers[WORDS] of rows_share; weights[BEATS][N], biases[BEATS][N] of rows_norm.
+// Tables      weights[WORDS], numbers[WORDS] of rows_share; exponentials[WORDS] of rows_fixed_share; weights[BEATS][N], biases[BEATS][N] of rows_norm.
 // Contract    Exact integers. A row passes through several processes, one beat per cycle. The last process begins
 //             with a row when the row is complete. The next rows arrive meanwhile. No sum of weights is 0. rows_max,
-//             rows_share and rows_norm are inlined: the caller is the dataflow region of their processes, so that
+//             rows_share, rows_fixed_share and rows_norm are inlined: the caller is the dataflow region of their processes, so that
 //             frames overlap.
 #ifndef HG_ROWS_HPP
 #define HG_ROWS_HPP
@@ -123,6 +125,98 @@ void rows_share(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const W 
     hls::stream<SUM, 2> sums("sums");
     row_weights<BEATS, ROWS>(s, waiting, sums, weights);
     row_shares<BEATS, ROWS>(waiting, sums, m, numbers);
+}
+
+// The number of the highest bit of a sum, and the reciprocal of its significand with 31 fraction bits.
+struct row_reciprocal {
+    ap_uint<5> place;
+    ap_uint<31> r;
+};
+
+// a * b / 2^31 to the nearest.
+inline ap_int<32> row_product(const ap_int<32> &a, const ap_int<32> &b) {
+    const ap_int<64> raised = ap_int<64>(a) * ap_int<64>(b) + (ap_int<64>(1) << 30);
+    return ap_int<32>(raised >> 31);
+}
+
+template <int BEATS, int ROWS, typename X, int N, typename SUM, typename C, int WORDS>
+void row_exponentials(hls::stream<vec<X, N> > &s, hls::stream<vec<X, N> > &waiting, hls::stream<SUM> &sums,
+                      const C (&exponentials)[WORDS]) {
+    SUM sum = 0;
+    int beat = 0;
+    for (int n = 0; n < ROWS * BEATS; n++) {
+#pragma HLS PIPELINE II=1 style=flp
+        const vec<X, N> x = s.read();
+        if (beat == 0) sum = 0;
+        for (int i = 0; i < N; i++) {
+#pragma HLS UNROLL
+            const ap_uint<32> raised = ap_uint<32>(exponentials[static_cast<int>(x[i].to_int64())]) + 2048;
+            sum += SUM(raised >> 12);
+        }
+        waiting.write(x);
+        if (beat == BEATS - 1) sums.write(sum);
+        beat = beat == BEATS - 1 ? 0 : beat + 1;
+    }
+}
+
+template <int ROWS, typename SUM>
+void row_newton(hls::stream<SUM> &sums, hls::stream<row_reciprocal> &reciprocals) {
+    for (int n = 0; n < ROWS; n++) {
+#pragma HLS PIPELINE style=flp
+        const SUM sum = sums.read();
+        row_reciprocal found;
+        found.place = 0;
+        for (int bit = 0; bit < traits<SUM>::width; bit++) {
+#pragma HLS UNROLL
+            if (sum[bit]) found.place = bit;
+        }
+        const ap_int<32> h = ap_int<32>(sum) << (30 - static_cast<int>(found.place.to_int64()));
+        ap_int<32> x = 1515870810 + row_product(h, -1010580540);
+        for (int step = 0; step < 3; step++) {
+            const ap_int<32> e = 536870912 - row_product(h, x);
+            x += ap_int<32>(row_product(x, e) << 2);
+        }
+        found.r = x[30] ? ap_uint<31>(2147483647) : ap_uint<31>(ap_uint<31>(x) << 1);
+        reciprocals.write(found);
+    }
+}
+
+template <int BEATS, int ROWS, typename X, int N, typename Y, typename C, int WORDS>
+void row_fixed_shares(hls::stream<vec<X, N> > &waiting, hls::stream<row_reciprocal> &reciprocals,
+                      hls::stream<vec<Y, N> > &m, const C (&exponentials)[WORDS]) {
+    const int bits = traits<Y>::width;
+    const ap_uint<64> most = (ap_uint<64>(1) << bits) - 1;
+    for (int row = 0; row < ROWS; row++) {
+        row_reciprocal now;
+        for (int beat = 0; beat < BEATS; beat++) {
+#pragma HLS PIPELINE II=1 style=flp
+            if (beat == 0) now = reciprocals.read();
+            const int shift = 43 - bits + static_cast<int>(now.place.to_int64());
+            const vec<X, N> x = waiting.read();
+            vec<Y, N> y;
+            for (int i = 0; i < N; i++) {
+#pragma HLS UNROLL
+                const ap_uint<64> product =
+                    ap_uint<64>(now.r) * ap_uint<64>(exponentials[static_cast<int>(x[i].to_int64())]);
+                // Both roundings at once: to 31 bits less, then to the rest less.
+                const ap_uint<64> raised = product + (ap_uint<64>(1) << 30) + (ap_uint<64>(1) << (shift - 1));
+                const ap_uint<64> share = raised >> shift;
+                y[i] = Y(share < most ? share : most);
+            }
+            m.write(y);
+        }
+    }
+}
+
+template <typename SUM, int BEATS, int ROWS, typename X, int N, typename Y, typename C, int WORDS>
+void rows_fixed_share(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const C (&exponentials)[WORDS]) {
+#pragma HLS INLINE
+    hls::stream<vec<X, N>, 2 * BEATS + 2> waiting("waiting");
+    hls::stream<SUM, 2> sums("sums");
+    hls::stream<row_reciprocal, 2> reciprocals("reciprocals");
+    row_exponentials<BEATS, ROWS>(s, waiting, sums, exponentials);
+    row_newton<ROWS>(sums, reciprocals);
+    row_fixed_shares<BEATS, ROWS>(waiting, reciprocals, m, exponentials);
 }
 
 // Sums of a row.

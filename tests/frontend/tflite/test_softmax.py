@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tflite_random import CODES, Choices, RandomFile
+from tflite_random import CODES, Choices, RandomFile, random_file
 from tflite_wheels import run
 
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend import import_model
 from hlsgen.host.plan import HostStep, Tensor, why_left_to_user
 from hlsgen.interpreter.model import interpret
-from hlsgen.ir import Model
+from hlsgen.ir import Model, RowStep
 from hlsgen.numerics.tflite.multipliers import Runtime
 
 #: Scale of the data, and beta. The smallest distances count, or only the largest code.
@@ -22,14 +22,24 @@ _CASES = [(runtime, dtype) for runtime in Runtime for dtype in ("int8", "uint8")
 
 
 def softmax_file(
-    rows: np.ndarray, scale: float, beta: float = 1.0, result: float = 1 / 256, zero: int | None = None
+    rows: np.ndarray,
+    scale: float,
+    beta: float = 1.0,
+    result: float = 1 / 256,
+    zero: int | None = None,
+    twice: bool = False,
 ) -> RandomFile:
-    """A file with one SOFTMAX, and a frame of these rows. result, zero: scale and zero point of the result."""
+    """A file with one SOFTMAX, and a frame of these rows. result, zero: scale and zero point of the result.
+
+    twice: hardware concatenates two copies of the result.
+    """
     choices = Choices("SOFTMAX", 0)
     choices.type = rows.dtype.name
     x = choices.tensor(rows.shape, np.float32(scale), 3)
     y = choices.tensor(rows.shape, np.float32(result), CODES[choices.type][0] if zero is None else zero)
     choices.graph.operator("SOFTMAX", [x], [y], beta=beta)
+    if twice:
+        y = choices.graph.operator("CONCATENATION", [y, y], [choices.like(y, (2 * len(rows), rows.shape[1]))], axis=0)
     return choices.finish([x], [y], [[rows]])
 
 
@@ -75,6 +85,46 @@ def test_rows_have_the_codes_of_the_runtime(runtime: Runtime, dtype: str, tmp_pa
         result = interpret(model, file.frames[0][0][None])[-1].value
         assert result.dtype == dtype
         assert np.array_equal(np.asarray(result)[0], expected[0])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("runtime", "dtype"), _CASES[:-2], ids=lambda value: getattr(value, "value", value))
+def test_rows_in_hardware_have_the_codes_of_the_runtime(runtime: Runtime, dtype: str, tmp_path: Path) -> None:
+    if runtime is Runtime.TFLM and dtype == "uint8":
+        return
+    files = [
+        softmax_file(rows, scale, beta, twice=True)
+        for scale, beta in _FORMS
+        for rows in rows_of(runtime, dtype, scale)
+        if rows.shape[1] < 512
+    ]
+    for file, expected in zip(files, run(runtime, files, tmp_path), strict=True):
+        model, problems = imported(file, runtime, tmp_path)
+        assert model is not None, problems.items
+        assert sum(isinstance(step.op, RowStep) for step in model.steps) == 2
+        result = interpret(model, file.frames[0][0][None])[-1].value
+        assert np.array_equal(np.asarray(result)[0], expected[0])
+
+
+@pytest.mark.parametrize(
+    ("runtime", "length", "code", "reason"),
+    [
+        (Runtime.TFLM, 512, "HG013", "aborts if their sum reaches 512"),
+        (Runtime.LITERT_REF, 512, "HG013", "aborts if their sum reaches 512"),
+        (Runtime.LITERT, 5, "HG030", "float32, in the order of the row"),
+    ],
+)
+def test_forms_that_hardware_cannot_compute(
+    runtime: Runtime, length: int, code: str, reason: str, tmp_path: Path
+) -> None:
+    if runtime is Runtime.LITERT:
+        file = random_file("ATTENTION", 0)
+    else:
+        file = softmax_file(np.zeros((1, length), np.int8), 0.1, twice=True)
+    model, problems = imported(file, runtime, tmp_path)
+    assert model is None
+    assert [d.code for d in problems.errors] == [code]
+    assert reason in problems.errors[0].message
 
 
 @pytest.mark.parametrize("runtime", list(Runtime), ids=lambda runtime: runtime.value)

@@ -1,0 +1,68 @@
+"""SOFTMAX in hardware before layers; after all of them it stays on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hlsgen.diagnostics import fail
+from hlsgen.frontend.op_results import starts_hardware
+from hlsgen.frontend.tflite.requantizers import shifted
+from hlsgen.interpreter.host_tflite import HostSoftmax, host_softmax
+from hlsgen.ir import ArgMax, HostOp, Op, OutputParts, Reshape, RowStep, Step, Transpose
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast
+from hlsgen.ir.rewrite import StepRewriter
+from hlsgen.ir.row_functions import MAX_FIXED_POINT_ROW, BelowLargest, FixedPointShare
+from hlsgen.numerics.fixed import IntType
+
+#: Operations that the host can compute after the last layer.
+_ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp, OutputParts)
+_SHARE_BITS = 8
+
+
+def move_softmax_to_hardware(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps with units on rows for each SOFTMAX whose codes a layer needs. Raises HG013, HG030."""
+    rewriter = StepRewriter()
+    for i, step in enumerate(steps):
+        values = tuple(rewriter.numbers[j] for j in step.inputs)
+        ops: list[Op] = [step.op]
+        softmax = host_softmax(step.op) if isinstance(step.op, HostOp) else None
+        if softmax is not None and _is_before_layers(steps, i):
+            if not softmax.in_floats:
+                ops = _integer_steps(step, softmax)
+            elif _is_after_hardware(steps, i):
+                text = "SOFTMAX before a layer: in litert its sums are float32, in the order of the row."
+                raise fail("HG030", step.name, text, "Use --runtime tflm or litert-ref, which compute it in integers.")
+        for op in ops:
+            values = (rewriter.add(step.name, op, step.shape, values),)
+        rewriter.numbers[i + 1] = values[0]
+    return tuple(rewriter.steps)
+
+
+def _is_before_layers(steps: Sequence[Step], i: int) -> bool:
+    downstream = {i + 1}
+    for j in range(i + 1, len(steps)):
+        if downstream.intersection(steps[j].inputs):
+            downstream.add(j + 1)
+    return any(not isinstance(steps[j - 1].op, _ON_HOST) for j in downstream)
+
+
+def _is_after_hardware(steps: Sequence[Step], i: int) -> bool:
+    upstream = set(steps[i].inputs)
+    for j in reversed(range(i)):
+        if j + 1 in upstream:
+            upstream.update(steps[j].inputs)
+    return any(j > 0 and starts_hardware(steps[j - 1].op) for j in upstream)
+
+
+def _integer_steps(step: Step, softmax: HostSoftmax) -> list[Op]:
+    """The distances below the largest code, their shares, and the codes of the shares."""
+    if step.shape[-1] > MAX_FIXED_POINT_ROW:
+        text = (
+            f"SOFTMAX before a layer has rows of {step.shape[-1]} codes: the runtime aborts if their sum reaches 512."
+        )
+        raise fail("HG013", step.name, text, f"Supported: rows of 1 to {MAX_FIXED_POINT_ROW} codes.")
+    lowest = softmax.lowest
+    bounds = IntType(lowest, lowest + (1 << _SHARE_BITS) - 1)
+    codes = shifted(len(step.shape), 0, 0, lowest, bounds, softmax.dtype)
+    shares = FixedPointShare(softmax.exponentials, _SHARE_BITS)
+    return [RowStep(BelowLargest()), RowStep(shares), Cast("int32"), codes]
