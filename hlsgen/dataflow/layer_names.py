@@ -21,7 +21,7 @@ _SUFFIXES = frozenset(
 )
 #: Names of ports, nets and instances of every core, and the start of such names.
 _FIXED = frozenset("aclk aresetn clk clock layer load port reset rst".split())
-_FIXED_STARTS = ("frame_error", "hg_", "m_axi", "port_", "rst_", "s_axi", "tlast_error")
+_FIXED_STARTS = ("frame_error", "hg_", "inner_s_axi", "m_axi", "port_", "rst_", "s_axi", "tlast_error")
 
 
 def layer_names(layers: Iterable[str]) -> list[str]:
@@ -56,6 +56,11 @@ def identifier(text: str) -> str:
     if name[0].isdigit() or is_keyword(name) or name.lower() in _FIXED or name.lower().startswith(_FIXED_STARTS):
         name = f"n_{name}"
     return name
+
+
+def is_start_of(name: str, others: Iterable[str]) -> bool:
+    """True if one of the other names is `name` with a suffix that nodes, nets and files append."""
+    return any(name.lower() in _starts(other.lower()) for other in others)
 
 
 def _clashes(name: str, used: set[str], extended: set[str]) -> bool:

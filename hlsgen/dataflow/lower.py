@@ -11,6 +11,7 @@ from typing_extensions import assert_never
 from hlsgen.dataflow.adders import append_matrix
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder, fold_table
 from hlsgen.dataflow.ends import outside
+from hlsgen.dataflow.layer_names import is_start_of
 from hlsgen.dataflow.lower_loops import close, delay
 from hlsgen.dataflow.lower_moves import concatenate, rearrange
 from hlsgen.dataflow.lower_norm import normalization
@@ -91,16 +92,21 @@ MAX_LANES = 9999
 
 
 def start(b: NetworkBuilder) -> None:
-    """Appends the input ports."""
+    """Appends the input ports. If a port is named like a net of another one, the nets of the other start with inner_."""
+    layers = b.graph.layers
+    others = {f"s_axis_{x.port}" for x in layers if isinstance(x, StreamedInput)}
     for number, _, value in b.graph.streamed_inputs:
-        layer = b.graph.layers[number - 1] if number else None
+        layer = layers[number - 1] if number else None
         port = layer.port if isinstance(layer, StreamedInput) else ""
         lanes, group = _input_lanes(b, number, value)
         stream = stream_of(value.type, lanes, value.size, group)
         if isinstance(value.encoding, FloatKey):
             stream = replace(stream, type=FLOAT_WORD)
         name = f"s_axis_{port}" if port else "s_axis"
-        b.deliver(number, b.append(name, Port(), [NamedStream(outside(port), stream)], stream, position=number - 1))
+        wire = f"inner_{name}" if is_start_of(name, others - {name}) else name
+        source = outside(port)
+        b.nodes.append(Node(name, Port(), (source,), (stream,), (wire,), stream, position=number - 1))
+        b.deliver(number, NamedStream(wire, stream))
 
 
 def _first_consumer(graph: Graph, value: int) -> Layer | None:

@@ -195,7 +195,7 @@ def _forks(node: Node) -> bool:
 
 def _nets(node: Node) -> list[Net]:
     """The nets of the streams that a node produces. The outputs of a fork share their data net."""
-    nets = [Net(f"{node.name}_data", node.result.bits)]
+    nets = [Net(f"{node.name if _forks(node) else node.outputs[0]}_data", node.result.bits)]
     for wire in node.outputs:
         nets += [Net(f"{wire}_valid", 1), Net(f"{wire}_ready", 1)]
     return nets
