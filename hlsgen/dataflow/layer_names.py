@@ -58,9 +58,9 @@ def identifier(text: str) -> str:
     return name
 
 
-def is_start_of(name: str, others: Iterable[str]) -> bool:
-    """True if one of the other names is `name` with a suffix that nodes, nets and files append."""
-    return any(name.lower() in _starts(other.lower()) for other in others)
+def is_start_of(name: str, port_names: Iterable[str]) -> bool:
+    """True if a port has this name with a suffix that nodes, nets and files append."""
+    return any(name.lower() in _starts(port.lower()) for port in port_names)
 
 
 def _clashes(name: str, used: set[str], extended: set[str]) -> bool:

@@ -92,9 +92,9 @@ MAX_LANES = 9999
 
 
 def start(b: NetworkBuilder) -> None:
-    """Appends the input ports. If a port is named like a net of another one, the nets of the other start with inner_."""
+    """Appends the input ports. Nets of a port start with inner_ if another port is named like one of them."""
     layers = b.graph.layers
-    others = {f"s_axis_{x.port}" for x in layers if isinstance(x, StreamedInput)}
+    port_names = {f"s_axis_{x.port}" for x in layers if isinstance(x, StreamedInput)}
     for number, _, value in b.graph.streamed_inputs:
         layer = layers[number - 1] if number else None
         port = layer.port if isinstance(layer, StreamedInput) else ""
@@ -103,7 +103,7 @@ def start(b: NetworkBuilder) -> None:
         if isinstance(value.encoding, FloatKey):
             stream = replace(stream, type=FLOAT_WORD)
         name = f"s_axis_{port}" if port else "s_axis"
-        wire = f"inner_{name}" if is_start_of(name, others - {name}) else name
+        wire = f"inner_{name}" if is_start_of(name, port_names - {name}) else name
         source = outside(port)
         b.nodes.append(Node(name, Port(), (source,), (stream,), (wire,), stream, position=number - 1))
         b.deliver(number, NamedStream(wire, stream))
