@@ -93,6 +93,15 @@ def test_softmax_of_all_pairs_of_codes(scale: float, tmp_path: Path) -> None:
     assert np.array_equal(results.reshape(rows.shape), np.stack(expected))
 
 
+def test_a_step_at_the_begin_of_the_last_cell(tmp_path: Path) -> None:
+    """The last code of hg_correct begins where a cell does, which compares once more."""
+    path, core = tmp_path / "net.tflite", tmp_path / "core"
+    path.write_bytes(random_file("ATTENTION", 6).data)
+    build = hlsgen.build(path, core, hlsgen.Options(outputs=["t2"]))
+    assert [choice.name for choice in build.network.choices.values()] == ["correct"]
+    assert hlsgen.certify(core).ok
+
+
 def test_a_build_needs_no_runtime(tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     path.write_bytes(random_file("FULLY_CONNECTED", 1).data)

@@ -51,7 +51,10 @@ def _memories(realization: Correct, table: Array, result: IntType, name: str) ->
     counts = realization.count | (realization.sure.astype(np.int64) << realization.count_bits)
     low_bits = np.zeros((codes + 1 if realization.rest_bits else 0, realization.low_bits.shape[1]), np.int64)
     if realization.rest_bits:
-        low_bits[(realization.low + np.arange(len(realization.low_bits))) & codes] = realization.low_bits
+        # After the last threshold a cell may still compare: `Correct.apply` takes the last entry there, too.
+        count = len(realization.low_bits)
+        low_entries = realization.low_bits[np.minimum(np.arange(count + 1), count - 1)]
+        low_bits[(realization.low + np.arange(count + 1)) & codes] = low_entries
     for lane in range(table.shape[1]):
         sets = table[:, lane]
         size, cell = int(realization.size[sets[0]]), int(realization.cell[sets[0]])
