@@ -161,6 +161,7 @@ def run(
     *,
     allow_changed: bool = False,
     round_input: bool = False,
+    starts: Sequence[int] | None = None,
 ) -> Any:
     """Runs inputs of the model (of its shape, or a batch of them) through a backend; returns outputs of the model.
 
@@ -168,18 +169,27 @@ def run(
     name for several outputs. backend: "reference"; "verilator" or "icarus" for Verilog; "cpp" or "cpp-ap" for C++ with
     the integers of ac_types or ap_types. allow_changed: simulates files that differ from the build (HG051). They are
     programs: do this only if you trust their author. round_input: rounds values between two codes of a fixed-point
-    input to the nearest code; else they raise HG054.
+    input to the nearest code; else they raise HG054. starts: for a build with states, numbers of the samples that
+    start a sequence; the first one always does.
     """
+    import numpy as np
+
     from hlsgen.interpreter import graph as reference
+    from hlsgen.interpreter.frame_states import without_states
     from hlsgen.simulation.run import run_hardware
     from hlsgen.simulation.simulators import BACKENDS
 
-    opened, codes = _opened(directory, x, backend, round_input)
+    opened, codes, flags = _opened(directory, x, backend, round_input, starts)
     if backend == "reference":
-        outputs = reference.run_output(opened.graph, codes)
+        outputs = without_states(reference.run_output(opened.graph, codes), opened.graph.host_graph.output.shape)
     else:
-        outputs = run_hardware(opened, Path(directory), codes, BACKENDS[backend], allow_changed=allow_changed)
-    return _outputs(opened.graph, outputs)
+        outputs = np.concatenate(
+            [
+                run_hardware(opened, Path(directory), part, BACKENDS[backend], allow_changed=allow_changed)
+                for part in np.split(codes, np.flatnonzero(flags)[1:])
+            ]
+        )
+    return _outputs(opened.graph.host_graph, outputs)
 
 
 def layers(
@@ -189,19 +199,26 @@ def layers(
     *,
     allow_changed: bool = False,
     round_input: bool = False,
+    starts: Sequence[int] | None = None,
 ) -> list[LayerCodes]:
     """Outputs of all layers in a backend, compared with the reference. Arguments: see `run`."""
+    import numpy as np
+
     from hlsgen.interpreter import graph as reference
     from hlsgen.ir import View
     from hlsgen.ir.evaluate import decode
     from hlsgen.simulation.run import run_layers
     from hlsgen.simulation.simulators import BACKENDS
 
-    opened, codes = _opened(directory, x, backend, round_input)
+    opened, codes, flags = _opened(directory, x, backend, round_input, starts)
     expected = reference.run_layers(opened.graph, codes)
     actual: list[Array | None] = list(expected)
     if backend != "reference":
-        actual = run_layers(opened, Path(directory), codes, BACKENDS[backend], allow_changed=allow_changed)
+        parts = [
+            run_layers(opened, Path(directory), part, BACKENDS[backend], allow_changed=allow_changed)
+            for part in np.split(codes, np.flatnonzero(flags)[1:])
+        ]
+        actual = [None if pieces[0] is None else np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
     return [
         LayerCodes(
             layer.name,
@@ -223,7 +240,7 @@ def pack(
     """
     from hlsgen.testbench.sample_vectors import port_words
 
-    opened, codes = _opened(directory, x, "reference", round_input)
+    opened, codes, _ = _opened(directory, x, "reference", round_input)
     words = {port.name: port_words(port, codes).tobytes() for port in opened.network.inputs}
     return words if len(words) > 1 else next(iter(words.values()))
 
@@ -239,7 +256,8 @@ def unpack(directory: str | PathLike[str], data: bytes | Mapping[str, bytes], *,
     from hlsgen.testbench.sample_vectors import output_codes
 
     network = reopen(Path(directory)).network
-    name, ports = network.graph.model.output_name, network.outputs
+    graph = network.graph.host_graph
+    name, ports = graph.model.output_name, network.outputs
     bytes_by_port = data if isinstance(data, Mapping) else {ports[0].name: data}
     if set(bytes_by_port) != {port.name for port in ports}:
         raise fail(
@@ -254,7 +272,7 @@ def unpack(directory: str | PathLike[str], data: bytes | Mapping[str, bytes], *,
             text = f"{size // each} frames of {port.name}, {frames} of {ports[0].name}."
             raise fail("HG054", name, text, "Give the same number of frames for each port.")
     codes_by_port = output_codes(network, [np.frombuffer(bytes_by_port[port.name], np.uint8) for port in ports])
-    return _outputs(network.graph, codes_by_port, codes)
+    return _outputs(graph, codes_by_port, codes)
 
 
 def package(
@@ -287,21 +305,33 @@ def _outputs(graph: Graph, output_codes: Array, codes: bool = False) -> Any:
 
 
 def _opened(
-    directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str, round_input: bool
-) -> tuple[Build, Array]:
-    """Opens a build, and encodes its input."""
+    directory: str | PathLike[str],
+    x: Array | Mapping[str, Array],
+    backend: str,
+    round_input: bool,
+    starts: Sequence[int] | None = None,
+) -> tuple[Build, Array, Array]:
+    """Opens a build, and encodes its input; returns it, the codes, and for each frame whether it starts a sequence.
+
+    In a build without states only the first one does.
+    """
     from hlsgen.driver.build_directory import reopen
     from hlsgen.interpreter import graph as reference
     from hlsgen.interpreter.frame_sequence import in_sequence, with_variables
+    from hlsgen.interpreter.frame_states import as_sequence, starts_of
     from hlsgen.simulation.simulators import BACKENDS
 
     if backend not in BACKENDS:
         raise fail("HG040", "--backend", f"{backend!r}.", f"Supported: {', '.join(BACKENDS)}.")
     opened = reopen(Path(directory))
-    graph = opened.graph
+    graph = opened.graph.host_graph
+    if starts is not None and graph is opened.graph:
+        raise fail("HG054", "starts", "the build has no state between frames.", "Leave it out.")
     arrays, sequence = with_variables(graph, x)
     codes = reference.encode_input(graph, reference.pack_inputs(graph, arrays), round_input)
-    return opened, in_sequence(graph, codes) if sequence else codes
+    flags = starts_of(starts, len(codes))
+    codes = as_sequence(opened.graph, codes, flags)
+    return opened, in_sequence(graph, codes) if sequence else codes, flags
 
 
 def verify(

@@ -34,6 +34,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"WIDTH": 20, "TDATA_W": 16, "SLOT": 32, "BEATS": 3},
     ),
     "hg_control": ({"WORDS": 1}, {"VERSION": 5, "MODEL": 7, "WORDS": 6}),
+    "hg_control_starts": ({"WORDS": 1, "STARTS": 0}, {"VERSION": 5, "MODEL": 7, "WORDS": 6}),
     "hg_count": ({"COUNTED": 1, "PLACES": 1, "SUM_W": 2}, {"COUNTED": 3, "PLACES": 2, "SUM_W": 3}, {"SUM_W": 3}),
     "hg_correct": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 1, "IN_SIGNED": 0, "OUT_W": 1, "FRACTION": 0, "REST": 0, "COUNT": 1},
@@ -106,6 +107,11 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"A_SIGNED": 0, "UNIT_B": 3, "B_SIGNED": 1, "BEATS_A": 5, "BEATS_B": 1},
     ),
     "hg_fifo": ({"WIDTH": 1, "DEPTH": 1}, {"WIDTH": 3, "DEPTH": 600}),
+    "hg_frame_start": ({"WIDTH": 1, "BEATS": 1, "WORDS": 1}, {"WIDTH": 3, "BEATS": 5, "WORDS": 2}),
+    "hg_state": (
+        {"WIDTH": 1, "BEATS": 1, "INITIAL": "1'd1"},
+        {"WIDTH": 5, "BEATS": 3, "INITIAL": "5'd9", "TABLE": 1},
+    ),
     "hg_fork": ({"WIDTH": 1, "COUNT": 1}, {"WIDTH": 3, "COUNT": 3}),
     "hg_gather": (
         {"WIDTH": 1, "BLOCK": 1, "DIMS": 1, "EXTENTS": "32'd3", "STRIDES": "32'd0"},

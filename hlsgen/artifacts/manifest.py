@@ -12,6 +12,7 @@ from hlsgen.artifacts.layer_table import Pricer, fifo_table, layer_table
 from hlsgen.artifacts.unit_table import unit_table
 from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import CorePort, Network, Timing
+from hlsgen.dataflow.units import FrameMemory
 from hlsgen.host.plan import left_to_user
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Op, Step, Value
 from hlsgen.ir.stream_order import axes_of
@@ -37,7 +38,7 @@ def manifest(
     price: Pricer,
 ) -> dict[str, Any]:
     """Content of manifest.json without `files`. price: the cost estimate of a target."""
-    graph = network.graph
+    graph = network.graph.host_graph
     return {
         "hlsgen": version,
         "model": model,
@@ -45,6 +46,7 @@ def manifest(
         "top": emitted.top,
         **_inputs(network, options.get("tkeep") is True),
         **_outputs(network, options.get("tkeep") is True),
+        **_states(network),
         "cycles": timing.cycles,
         "frames_per_second_per_mhz": round(1e6 / timing.interval, 3),
         "estimate": price(network.nodes, network.choices).as_dict(),
@@ -74,7 +76,7 @@ BUS_LAYOUT = (
 
 def _inputs(network: Network, keep: bool) -> dict[str, Any]:
     """The entry `input`, or `inputs` with one port each."""
-    graph, ports = network.graph, network.inputs
+    graph, ports = network.graph.host_graph, network.inputs
     parts = _input_parts(graph)
     if any(port.label for port in ports):
         return {"inputs": [_tensor_port(port, part, keep) for port, part in zip(ports, parts, strict=True)]}
@@ -86,7 +88,7 @@ def _inputs(network: Network, keep: bool) -> dict[str, Any]:
 
 def _outputs(network: Network, keep: bool) -> dict[str, Any]:
     """The entry `output`, or `outputs` with one port each."""
-    graph, ports = network.graph, network.outputs
+    graph, ports = network.graph.host_graph, network.outputs
     parts = _output_parts(graph)
     if any(port.label for port in ports):
         senders = {wire: node.name for node in network.nodes for wire in node.outputs}
@@ -95,6 +97,34 @@ def _outputs(network: Network, keep: bool) -> dict[str, Any]:
         return {"outputs": [row | instance for row, instance in zip(rows, instances, strict=True)]}
     entry = {"tensor": graph.model.output_name, "port": "m_axis"}
     return {"output": {**entry, **_stream(ports[0], keep), **({"parts": parts} if parts else {})}}
+
+
+def _states(network: Network) -> dict[str, Any]:
+    """The entry `states`: for each state its tensors, its memory and the codes at the start of a sequence."""
+    graph = network.graph
+    count = len(graph.states)
+    if not count:
+        return {}
+    memories = {node.position: node for node in network.nodes if isinstance(node.unit, FrameMemory)}
+    rows = []
+    tensors = zip(graph.states, graph.model.inputs[-count:], graph.model.outputs[-count:], strict=True)
+    for (state, source, target), (number, _, value) in zip(tensors, graph.streamed_inputs[-count:], strict=True):
+        node, distinct = memories[number - 1], np.unique(state.initial)
+        rows.append(
+            {
+                "input": source.name,
+                "output": target.name,
+                "instance": node.name,
+                "beats": node.result.beats,
+                "lanes": node.result.lanes,
+                "element_bits": value.type.bits,
+                "range": [value.type.lo, value.type.hi],
+                "frame_shape": list(value.shape),
+                "meaning": describe(value.encoding),
+                "initial": int(distinct[0]) if len(distinct) == 1 else state.initial.tolist(),
+            }
+        )
+    return {"states": rows}
 
 
 def _tensor_port(port: CorePort, part: dict[str, Any], keep: bool) -> dict[str, Any]:

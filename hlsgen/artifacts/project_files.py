@@ -39,7 +39,7 @@ def emit(
     """
     samples = sample_codes(network)
     name = next(iter(emitted.top.values()))
-    host = {part: host_steps(network.graph, part) for part in ("head", "tail")}
+    host = {part: host_steps(network.graph.host_graph, part) for part in ("head", "tail")}
     described = manifest(network, timing, emitted, options, model, version, price)
     certificate = next((target_files[name] for name in CERTIFICATES if name in target_files), b"{}")
     texts = {

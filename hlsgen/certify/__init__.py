@@ -83,6 +83,8 @@ def certify(
     read_once: tuple[str, ...] = ()
     targets: list[str] = []
     with collector.catching():
+        if manifest["options"].get("state"):
+            raise broken("manifest.json", "a build with states between frames cannot be certified yet.")
         with collector.catching():
             outputs = manifest["options"].get("outputs")
             _check_model_file(model_file, model, outputs if isinstance(outputs, list) else [])

@@ -225,6 +225,8 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
         "recurrence": NotProven("options", lambda value: value in ("unrolled", "once")),
         "ports": NotProven("options", lambda value: value in ("packed", "separate")),
         "outputs": NotProven("options", _is_name_list),
+        "state": NotProven("options", _is_name_list),
+        "state_start": NotProven("options", lambda value: value in ("auto", "tuser", "register", "reset")),
         "runtime": NotProven("options", lambda value: value in RUNTIMES),
         "reset_active_low": switch,
         "loadable": switch,

@@ -128,6 +128,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("folding", "lanes", "prefer", "weights", "recurrence"),
     ),
     "Ports": ("bus_width", "ports", "tkeep", "control", "loadable", "clock_name", "reset_name", "reset_active_low"),
+    "State between frames": ("state", "state_start"),
     "Files": ("target", "top"),
 }
 

@@ -22,7 +22,7 @@ from hlsgen.cycle_model.simulate import Budget, Simulation
 from hlsgen.cycle_model.timing_models import busy, fewest_beats
 from hlsgen.cycle_model.wiring import Blocked
 from hlsgen.dataflow.ends import divided
-from hlsgen.dataflow.units import Node
+from hlsgen.dataflow.units import FrameMemory, Node
 
 
 def find_deadlock(nodes: Sequence[Node], budget: Budget | None = None) -> tuple[Blocked, ...]:
@@ -38,9 +38,12 @@ def find_deadlock(nodes: Sequence[Node], budget: Budget | None = None) -> tuple[
 
 
 def feed_frame(network: Simulation) -> None:
-    """Runs a frame through a network of units that hold as few beats as possible. Raises BudgetExceeded at its
-    bounds."""
+    """Runs a frame, or two with states between frames, through a network of units that hold as few beats as possible.
+
+    Raises BudgetExceeded at its bounds."""
     nodes = network.nodes
     # Any input rate would do; with this one the fewest beats are buffered.
     beats = max(node.source.beats for node in divided(nodes)[0])
-    network.feed(1, beats * -(-max(busy(node) for node in nodes) // beats))
+    # A first frame finds its states; a second one needs those that the first one left. All later ones are alike.
+    frames = 2 if any(isinstance(node.unit, FrameMemory) for node in nodes) else 1
+    network.feed(frames, beats * -(-max(busy(node) for node in nodes) // beats))

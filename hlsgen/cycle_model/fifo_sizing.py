@@ -22,6 +22,7 @@ from hlsgen.dataflow.units import (
     FloatKeyUnit,
     FloatUnit,
     Fork,
+    FrameStart,
     Node,
     Port,
     RescaleUnit,
@@ -32,7 +33,17 @@ from hlsgen.dataflow.units import (
 
 #: Units before which a FIFO does not help: a FIFO after them does as well, or they have their own memory.
 EVEN_UNITS = (
-    Port | Fifo | Slice | WidthConverter | Fork | FloatKeyUnit | RescaleUnit | FloatUnit | AdderMatVec | WindowUnit
+    FrameStart
+    | Port
+    | Fifo
+    | Slice
+    | WidthConverter
+    | Fork
+    | FloatKeyUnit
+    | RescaleUnit
+    | FloatUnit
+    | AdderMatVec
+    | WindowUnit
 )
 
 #: Beats that the search for smaller depths may simulate: some seconds. The simulations for correct depths are not

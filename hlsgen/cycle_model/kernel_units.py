@@ -20,6 +20,7 @@ from hlsgen.dataflow.flow import (
     RegroupFlow,
     ReplayFlow,
     RouteFlow,
+    StateFlow,
     WordWindows,
     flow_of,
 )
@@ -54,6 +55,8 @@ def exact_unit(node: Node, latency: Callable[[Unit], int], *, unlimited: bool) -
             return KernelUnit(Kind.KEEP, (), (flow.keeps,))
         case ForkFlow():
             return KernelUnit(Kind.FORK)
+        case StateFlow():
+            raise AssertionError("the kernel has no states between frames")
         case _:
             assert_never(flow)
 
@@ -75,7 +78,7 @@ def least_unit(node: Node, latency: Callable[[Unit], int]) -> KernelUnit:
         case ReplayFlow():
             length = flow.length
             return KernelUnit(Kind.BLOCKS, (length, 2 * length, flow.repeat), ((length - 1,), (0,)))
-        case QueueFlow() | RegroupFlow() | RouteFlow() | KeepFlow() | ForkFlow():
+        case QueueFlow() | RegroupFlow() | RouteFlow() | KeepFlow() | ForkFlow() | StateFlow():
             return exact_unit(node, latency, unlimited=False)
         case _:
             assert_never(flow)

@@ -224,6 +224,51 @@ def route(wires: Sequence[Wire], result: Wire, order: Sequence[int]) -> Process:
             departed_beats += 1
 
 
+def state(starts: Wire, feedback: Wire, result: Wire, beats: int, waiting: int) -> Process:
+    """hg_state: `starts` has a beat for each frame, `feedback` the state after it, `beats` beats.
+
+    Frame 0 finds constants, every later frame the beats of the frame before.
+    """
+    out, departures = result.due, result.consumed
+    arrivals: list[int] = []  # when the beat of each frame is stored
+    write_times: list[int] = []  # when each beat of the state is stored
+    read_times: list[int] = []  # when each beat is taken
+    start_lateness = feedback_lateness = 0
+    while True:
+        moved = False
+        while (n := len(arrivals)) < len(starts.due) and (n < waiting or len(read_times) >= (n - waiting + 1) * beats):
+            t = max(starts.due[n] + start_lateness, arrivals[-1] + 1 if n else 0)
+            if n >= waiting:
+                t = max(t, read_times[(n - waiting + 1) * beats - 1] + 1)
+            starts.consumed.append(t)
+            start_lateness = t - starts.due[n] if starts.frozen else 0
+            arrivals.append(t)
+            moved = True
+        while (n := len(write_times)) < len(feedback.due) and (n < beats or len(read_times) > n):
+            t = max(feedback.due[n] + feedback_lateness, write_times[-1] + 1 if n else 0)
+            if n >= beats:
+                t = max(t, read_times[n] + 1)
+            feedback.consumed.append(t)
+            feedback_lateness = t - feedback.due[n] if feedback.frozen else 0
+            write_times.append(t)
+            moved = True
+        while (
+            (k := len(read_times)) // beats < len(arrivals)
+            and (k < beats or k - beats < len(write_times))
+            and len(departures) >= k
+        ):
+            t = max(arrivals[k // beats] + 1, read_times[-1] + 1 if k else 0)
+            if k >= beats:
+                t = max(t, write_times[k - beats] + 1)
+            if k:
+                t = max(t, departures[k - 1])
+            read_times.append(t)
+            out.append(t + 1)
+            moved = True
+        if not moved:
+            yield
+
+
 def keep(wire: Wire, result: Wire, keeps: Sequence[bool]) -> Process:
     """hg_take: the beats of a period that `keeps` marks pass without delay, the others are dropped at once."""
     due, consumed, frozen, out, departures = wire.due, wire.consumed, wire.frozen, result.due, result.consumed

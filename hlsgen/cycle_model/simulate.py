@@ -23,7 +23,7 @@ from hlsgen.cycle_model.wiring import INPUT as INPUT
 from hlsgen.cycle_model.wiring import OUTPUT as OUTPUT
 from hlsgen.cycle_model.wiring import Blocked, Bounds, BudgetExceeded, Engine
 from hlsgen.dataflow.ends import consumed_stream, divided
-from hlsgen.dataflow.units import Fifo, Node
+from hlsgen.dataflow.units import Fifo, FrameMemory, Node
 from hlsgen.numerics.fixed import Array
 
 #: Frames after which `measure` stops waiting for repeated times if units hold less than a frame, and the longest period
@@ -141,7 +141,8 @@ class Simulation:
 
     def _beat_by_beat(self) -> Engine:
         """An engine that moves every beat: the kernel if there is one and the simulations are long enough."""
-        functions = kernel(beats_of(self.nodes))
+        states = any(isinstance(node.unit, FrameMemory) for node in self.nodes)
+        functions = None if states else kernel(beats_of(self.nodes))
         if functions is None:
             return BeatNetwork(self.nodes, self.model, self.ready)
         return KernelNetwork(self.nodes, self.model, self.ready, functions)

@@ -29,6 +29,7 @@ from hlsgen.dataflow.flow import (
     RegroupFlow,
     ReplayFlow,
     RouteFlow,
+    StateFlow,
     flow_of,
 )
 from hlsgen.dataflow.units import Node, NormRoot, Port, Unit
@@ -103,6 +104,8 @@ def _stored_beats(node: Node, *, unlimited: bool) -> int:
             return 2 * flow.length
         case PipelineFlow():
             return flow.delay
+        case StateFlow():
+            return flow.beats
         case _:
             return 0
 
@@ -138,6 +141,8 @@ def _process(
             return processes.keep(wire, result, flow.keeps), None
         case ForkFlow():
             return processes.fork(wire, outs), None
+        case StateFlow():
+            return processes.state(wire, ins[1], result, flow.beats, flow.waiting), None
         case _:
             assert_never(flow)
 
@@ -168,6 +173,8 @@ def _machine(node: Node, latency: Latency, *, unlimited: bool) -> Machine:
             return run_processes.keep(_pattern(flow))
         case ForkFlow():
             return run_processes.fork
+        case StateFlow():
+            raise AssertionError("networks with a loop are simulated beat by beat")
         case _:
             assert_never(flow)
 
@@ -214,7 +221,7 @@ def _least_process(node: Node, ins: Sequence[Wire], outs: Sequence[Wire]) -> Pro
         case ReplayFlow():
             length = flow.length
             return least_processes.blocks(wire, result, [length - 1], [0], length, 2 * length, flow.repeat)
-        case QueueFlow() | RegroupFlow() | RouteFlow() | KeepFlow() | ForkFlow():
+        case QueueFlow() | RegroupFlow() | RouteFlow() | KeepFlow() | ForkFlow() | StateFlow():
             return _process(node, ins, outs, _no_latency, unlimited=False)[0]
         case _:
             assert_never(flow)
@@ -241,7 +248,7 @@ def _least_machine(node: Node) -> Machine:
             length = flow.length
             memory = Memory(Runs.of([length - 1]), Runs.of([0]), length, 2 * length, flow.repeat)
             return run_buffers.windows(memory, 0, 1)
-        case RegroupFlow() | RouteFlow() | KeepFlow() | ForkFlow():
+        case RegroupFlow() | RouteFlow() | KeepFlow() | ForkFlow() | StateFlow():
             return _machine(node, _no_latency, unlimited=False)
         case _:
             assert_never(flow)

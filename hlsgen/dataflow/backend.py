@@ -22,8 +22,8 @@ class Request:
 
     `top`: name of the top level. `clock`, `reset`: names of its ports. `keep`: with tkeep. `control`: with a port for
     control and status. `weights`: one of the target's `memories`. `prefer`: "lut" or "dsp" for multiplications.
-    `dsp_factor_bits`: bits of the wider factor of a DSP block. `loadable`: weights can be written at run time. `model`:
-    name and SHA-256 of the model's file, for files that state them.
+    `dsp_factor_bits`: bits of the wider factor of a DSP block. `loadable`: weights can be written at run time.
+    `starts_by`: as in Options. `model`: name and SHA-256 of the model's file, for files that state them.
     """
 
     title: str
@@ -37,6 +37,7 @@ class Request:
     prefer: str = "lut"
     dsp_factor_bits: int = 25
     loadable: bool = False
+    starts_by: str = ""
     model: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -99,6 +99,9 @@ class NetworkBuilder:
         for i, layer in enumerate(graph.layers):
             if isinstance(layer, Delay):
                 self._consumers[self._root[layer.delayed]].append((i, 1))
+        if graph.states:
+            # The frames of the first input begin sequences.
+            self._consumers[graph.streamed_inputs[0][0]].append(self._first_state)
         # Streams that are consumed before their producer exists, by number of the layer.
         self.unfed_loops: dict[int, NamedStream] = {}
         self._streams: dict[int, tuple[NamedStream, ...]] = {}
@@ -149,6 +152,15 @@ class NetworkBuilder:
     def feedback_stream(self, i: int, layer: Delay) -> NamedStream:
         """The stream that returns to a Delay, layer i."""
         return self._stream_for(layer.delayed, i, 1)
+
+    @property
+    def _first_state(self) -> tuple[int, int]:
+        """The first state as a consumer of the first input: its layer, and an input that the layer does not have."""
+        return self.graph.streamed_inputs[-len(self.graph.states)][0] - 1, 1
+
+    def frame_stream(self) -> NamedStream:
+        """The stream of the first input, for the beginnings of frames."""
+        return self._stream_for(self.graph.streamed_inputs[0][0], *self._first_state)
 
     def root(self, value: int) -> int:
         """The value of which this value is a View (itself if none)."""

@@ -1,7 +1,7 @@
-"""How each unit moves its beats, stated once: nine flows, which all models of time and buffering interpret.
+"""How each unit moves its beats, stated once: ten flows, which all models of time and buffering interpret.
 
 A flow says which input beats lead to an output beat, and which input beats the unit stores. It has no latency: a target
-adds that. `cycle_model.timing_models` interprets the nine flows to the cycle, for runs of beats, and as lower bounds of
+adds that. `cycle_model.timing_models` interprets the ten flows to the cycle, for runs of beats, and as lower bounds of
 the stored beats. `needed_beats` counts the input beats of every output beat, for the depths of FIFOs in both targets.
 """
 
@@ -28,6 +28,8 @@ from hlsgen.dataflow.units import (
     FloatKeyUnit,
     FloatUnit,
     Fork,
+    FrameMemory,
+    FrameStart,
     GroupedMatVec,
     JoinStreams,
     MatVec,
@@ -183,7 +185,30 @@ class ForkFlow:
     """Every beat on each output, consumed there in different cycles."""
 
 
-Flow = PipelineFlow | JoinFlow | QueueFlow | BufferFlow | ReplayFlow | RegroupFlow | RouteFlow | KeepFlow | ForkFlow
+@dataclass(frozen=True, eq=False)
+class StateFlow:
+    """A memory for `beats` beats between frames.
+
+    Frame n takes the beats of frame n - 1 at the second input; the first frame takes constants. A frame takes its beats
+    after its beat at the first input has come, of which the unit holds `waiting`.
+    """
+
+    beats: int
+    waiting: int = 2
+
+
+Flow = (
+    PipelineFlow
+    | JoinFlow
+    | QueueFlow
+    | BufferFlow
+    | ReplayFlow
+    | RegroupFlow
+    | RouteFlow
+    | KeepFlow
+    | ForkFlow
+    | StateFlow
+)
 
 
 def flow_of(node: Node) -> Flow:
@@ -238,6 +263,10 @@ def flow_of(node: Node) -> Flow:
             return _crop(unit)
         case Fork():
             return ForkFlow()
+        case FrameStart():
+            return KeepFlow([True] + [False] * (unit.beats - 1))
+        case FrameMemory():
+            return StateFlow(unit.beats)
         case _:
             assert_never(unit)
 
@@ -271,6 +300,8 @@ def needed_beats(node: Node) -> list[Array]:
         case RouteFlow():
             order = np.resize(flow.order, len(beat))
             return [np.cumsum(order == n) for n in range(len(node.sources))]
+        case StateFlow():
+            return [np.ones(len(beat), np.int64), np.zeros(len(beat), np.int64)]
         case _:
             assert_never(flow)
 

@@ -16,6 +16,7 @@ from hlsgen.dataflow.lower_loops import close, delay
 from hlsgen.dataflow.lower_moves import concatenate, rearrange
 from hlsgen.dataflow.lower_norm import normalization
 from hlsgen.dataflow.lower_product import product
+from hlsgen.dataflow.lower_states import close_states, open_states
 from hlsgen.dataflow.lower_windows import convolution, pixels_in_a_beat, pooling
 from hlsgen.dataflow.regrouping import dense_lanes
 from hlsgen.dataflow.softmax_unit import TABLE
@@ -92,10 +93,13 @@ MAX_LANES = 9999
 
 
 def start(b: NetworkBuilder) -> None:
-    """Appends the input ports. Nets of a port start with inner_ if another port is named like one of them."""
-    layers = b.graph.layers
+    """Appends the input ports and the memories of states between frames.
+
+    Nets of a port start with inner_ if another port is named like one of them.
+    """
+    layers, inputs, count = b.graph.layers, b.graph.streamed_inputs, len(b.graph.states)
     port_names = {f"s_axis_{x.port}" for x in layers if isinstance(x, StreamedInput)}
-    for number, _, value in b.graph.streamed_inputs:
+    for number, _, value in inputs[: len(inputs) - count]:
         layer = layers[number - 1] if number else None
         port = layer.port if isinstance(layer, StreamedInput) else ""
         lanes, group = _input_lanes(b, number, value)
@@ -107,6 +111,8 @@ def start(b: NetworkBuilder) -> None:
         source = outside(port)
         b.nodes.append(Node(name, Port(), (source,), (stream,), (wire,), stream, position=number - 1))
         b.deliver(number, NamedStream(wire, stream))
+    if count:
+        open_states(b, b.nodes[0], [_input_lanes(b, number, value) for number, _, value in inputs[-count:]])
 
 
 def _first_consumer(graph: Graph, value: int) -> Layer | None:
@@ -165,10 +171,12 @@ def finish(b: NetworkBuilder) -> list[Node]:
     last = len(b.graph.layers) - 1
     outputs = b.graph.layers[last] if b.graph.layers else None
     if isinstance(outputs, StreamedOutputs):
-        names = [f"m_axis_{port}" for port in outputs.ports]
+        ports = outputs.ports[: len(outputs.ports) - len(b.graph.states)]
+        names = [f"m_axis_{port}" if port else "m_axis" for port in ports]
         flows = [b.input_stream(last, n, name) for n, name in enumerate(names)]
     else:
         names, flows = ["m_axis"], [b.output_stream()]
+    close_states(b)
     flows = [_without_gaps(b, flow, f"{name}_width") for name, flow in zip(names, flows, strict=True)]
     for name, flow in zip(names, flows, strict=True):
         b.append(name, Port(), [flow], flow.stream)

@@ -87,13 +87,15 @@ class Network:
     @property
     def inputs(self) -> tuple[CorePort, ...]:
         """The input ports."""
-        ports = zip(divided(self.nodes)[0], self.graph.streamed_inputs, strict=True)
+        nodes = divided(self.nodes)[0]
+        ports = zip(nodes, self.graph.streamed_inputs[: len(nodes)], strict=True)
         return tuple(CorePort(node, *piece, self.orders[piece[0]]) for node, piece in ports)
 
     @property
     def outputs(self) -> tuple[CorePort, ...]:
         """The output ports."""
-        ports = zip(divided(self.nodes)[2], self.graph.streamed_outputs, strict=True)
+        nodes = divided(self.nodes)[2]
+        ports = zip(nodes, self.graph.streamed_outputs[: len(nodes)], strict=True)
         return tuple(CorePort(node, *piece, self.orders[piece[0]]) for node, piece in ports)
 
     @property

@@ -387,6 +387,32 @@ class RowsUnit:
         return lag(self.function, self.source, self.count)
 
 
+@dataclass(frozen=True)
+class FrameStart:
+    """Keeps the first of `beats` beats of a frame, as one bit: the frame starts a sequence.
+
+    The bit comes from the port that the frame enters, where a frame has `words` words.
+    """
+
+    beats: int
+    words: int
+
+
+@dataclass(frozen=True, eq=False)
+class FrameMemory:
+    """State between frames: the codes that a frame leaves (second input) are those that the next frame finds.
+
+    The first input has a bit for each frame: it finds `initial` instead, codes int64 (beats, lanes), and so does the
+    first frame of all.
+    """
+
+    initial: Array
+
+    @property
+    def beats(self) -> int:
+        return len(self.initial)
+
+
 Unit = (
     Port
     | FloatKeyUnit
@@ -418,6 +444,8 @@ Unit = (
     | NormRoot
     | NormScale
     | SoftmaxUnit
+    | FrameStart
+    | FrameMemory
 )
 #: Units that keep the pixels of an image until no later window needs them.
 WindowUnit = ConvUnit | PoolUnit | SlidingWindow
@@ -464,7 +492,9 @@ def buffer_bits(node: Node) -> int:
             return 0
         case MatVec() | GroupedMatVec() | ReduceTree() | JoinStreams() | ConcatBeats() | ConcatChannels():
             return 0
-        case SelectLanes() | Crop() | PadBorder():
+        case SelectLanes() | Crop() | PadBorder() | FrameStart():
             return 0
+        case FrameMemory():
+            return unit.beats * node.result.bits
         case _:
             assert_never(unit)

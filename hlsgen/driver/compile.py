@@ -30,6 +30,7 @@ from hlsgen.ir import Convolution, Delay, Graph, Linear, Model
 from hlsgen.library import tool_version
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes import lower, numeric_inputs
+from hlsgen.passes.frame_states import states_last, with_states
 from hlsgen.passes.shared_loop_bodies import lower_once
 from hlsgen.verilog.netlist import Design
 
@@ -107,7 +108,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         problems,
         options.add == "fixed-point",
         numeric_inputs(modes),
-        pairs=not options.separate,
+        pairs=not options.separate and not options.state,
         runtime=options.runtime,
         outputs=options.outputs,
     )
@@ -115,7 +116,8 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         problems.finish()
     assert model is not None
     with problems.catching():
-        graph = lowered(path, model, options, problems)
+        model, pairs = states_last(model, options.state)
+        graph = with_states(lowered(path, model, options, problems), pairs, not options.separate)
     problems.finish()
     check_options_for(options, graph)
     backends = backends_of(options.target)
@@ -150,6 +152,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         prefer=options.preferred,
         dsp_factor_bits=block_bits(options),
         loadable=options.loadable,
+        starts_by=options.starts_by,
         model=about_model,
     )
     emitted = {name: backend.emit(network, timing, request) for name, backend in backends.items()}
@@ -174,7 +177,7 @@ def lowered(path: Path, model: Model, options: Options, problems: Collector) -> 
     """Lowers a model to a graph; loops are unrolled or built once, by `options.recurrence`."""
     modes = parse_inputs(options.input)
     if options.recurrence != "once":
-        return lower(model, modes, problems, options.separate)
+        return lower(model, modes, problems, options.separate or bool(options.state))
     shared = partial(
         import_model,
         path,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from hlsgen.dataflow.bus import WIDTHS
@@ -27,6 +29,8 @@ from hlsgen.ir import BinaryMap, Graph, Map
 from hlsgen.passes import InputMode
 from hlsgen.rescale import KINDS
 
+#: Most numbers of an initial state.
+MAX_INITIAL = 1 << 20
 #: PE and SIMD of layers, by name.
 Foldings = dict[str, dict[str, int]]
 
@@ -163,6 +167,21 @@ def _read_outputs(texts: list[str] | None) -> list[str]:
     return [name for text in texts or [] for name in text.split(",") if name]
 
 
+def _with_array(text: str) -> str:
+    """A pair of --state with the numbers of its file .npy in place of the name. Raises HG043."""
+    pair, _, name = text.rpartition(":")
+    if not name.endswith(".npy"):
+        return text
+    try:
+        with Path(name).open("rb") as stream:
+            numbers = np.load(stream, allow_pickle=False)
+        if numbers.size > MAX_INITIAL:
+            raise ValueError(f"{numbers.size} numbers, of at most {MAX_INITIAL}")
+        return f"{pair}:{json.dumps(numbers.astype(np.float64).tolist())}"
+    except (OSError, ValueError, TypeError, EOFError) as error:
+        raise fail("HG043", name, f"cannot be read: {error}.", "Name a file .npy with numbers.") from None
+
+
 def _read_realize(wishes: list[str] | None) -> dict[str, str]:
     return {layer: kind for layer, _, kind in (text.rpartition("=") for text in wishes or [])}
 
@@ -249,6 +268,22 @@ class Options:
         metavar="KIND",
         check=one_of("packed", "separate"),
         choices=lambda: ("packed", "separate"),
+    )
+    state: list[str] = option(
+        list,
+        "--state",
+        "Keep a tensor in the core from frame to frame: input IN of a frame is output OUT of the frame before, and "
+        "INIT (default 0, a real number or a file .npy) in the first frame of a sequence. Repeatable.",
+        metavar="IN=OUT[:INIT]",
+        spelling=Spelling(list[str] | None, None, lambda texts: list(texts or [])),
+    )
+    state_start: str = option(
+        "auto",
+        "--state-start",
+        "How a sequence starts, besides after reset: tuser (a bit at the first word of a frame), register (a bit "
+        "of --control), reset (in no other way). auto: register with --control, else tuser.",
+        check=one_of("auto", "tuser", "register", "reset"),
+        choices=lambda: ("auto", "tuser", "register", "reset"),
     )
     tkeep: bool = option(False, "--tkeep", "Add tkeep to the ports: it marks the valid bytes of a word.")
     control: bool = option(
@@ -357,6 +392,7 @@ class Options:
         problems = Collector()
         with problems.catching():
             check_types(self)
+            object.__setattr__(self, "state", [_with_array(text) for text in self.state])
             if reset is not None:
                 object.__setattr__(self, "reset_active_low", _read_reset(reset))
             if loadable_weights is not None:
@@ -389,6 +425,13 @@ class Options:
     def separate(self) -> bool:
         """True if each input and output has a port of its own."""
         return self.ports == "separate"
+
+    @property
+    def starts_by(self) -> str:
+        """How a sequence of frames starts: "tuser", "register" or "reset"; "" without states."""
+        if not self.state:
+            return ""
+        return self.state_start if self.state_start != "auto" else "register" if self.control else "tuser"
 
     @property
     def chosen_device(self) -> Device | None:
@@ -486,6 +529,11 @@ def check_options(options: Options) -> None:
     if options.separate and options.recurrence == "once":
         text = "cannot be combined with --recurrence once."
         problems.error("HG040", "--ports", f"'separate' {text}", "Leave one of them out.")
+    if options.starts_by == "register" and not options.control:
+        problems.error("HG043", "--state-start", "register without --control.", "Add --control, or choose tuser.")
+    exclusive = {"--recurrence once": options.recurrence == "once", "--loadable-weights": options.loadable}
+    for switch in (name for name, present in exclusive.items() if options.state and present):
+        problems.error("HG040", "--state", f"cannot be combined with {switch}.", "Leave one of them out.")
     if options.max_lut is not None and options.target_cycles is not None:
         problems.error("HG040", "--max-lut", "given together with a target rate.", "Give one of them.")
     problems.finish()

@@ -20,6 +20,7 @@ from hlsgen.host.plan import Head, Tail, by_input, plan_head, plan_outputs
 from hlsgen.host.py_code import Arrays, head_lines, tail_lines
 from hlsgen.host.text import plain
 from hlsgen.host.vectors import self_test_vectors
+from hlsgen.interpreter.frame_states import without_states
 from hlsgen.ir import Graph, Shape
 from hlsgen.ir.stream_order import axes_of
 from hlsgen.library import licensed, render
@@ -131,7 +132,8 @@ def host_files(
     If
     it is None, the self-test has the fixed numbers of every build.
     """
-    graph = network.graph
+    graph = network.graph.host_graph
+    inputs, outputs = without_states(inputs, graph.input.shape), without_states(outputs, graph.output.shape)
     constants, arrays = Constants(name), Arrays()
     output = _frame(graph.output.shape, network.outputs)
     heads, tails = _heads(graph, name, constants, arrays), _tails(graph, name, constants, arrays, output)

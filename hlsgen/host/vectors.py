@@ -48,7 +48,7 @@ def self_test_vectors(
     that are hard to quantize, or None for the fixed numbers of every build. If host code does not make the codes of all
     inputs, the vectors have no numbers for any input.
     """
-    graph = network.graph
+    graph = network.graph.host_graph
     ends = [head.start.shape for head in heads] + [output.tail.end.shape for output in tails]
     largest = max(math.prod(shape) for shape in (*ends, graph.input.shape, graph.output.shape))
     frames = max(1, min(len(inputs), len(outputs), MAX_ELEMENTS // largest))

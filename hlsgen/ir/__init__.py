@@ -13,6 +13,7 @@ from hlsgen.ir.graph import Concatenation as Concatenation
 from hlsgen.ir.graph import Convolution as Convolution
 from hlsgen.ir.graph import Delay as Delay
 from hlsgen.ir.graph import FloatBinary as FloatBinary
+from hlsgen.ir.graph import FrameState as FrameState
 from hlsgen.ir.graph import Graph as Graph
 from hlsgen.ir.graph import GraphInput as GraphInput
 from hlsgen.ir.graph import GraphOutput as GraphOutput

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from hlsgen.ir.encoding import Encoding
@@ -403,6 +403,19 @@ class OutputAssembly:
 
 
 @dataclass(frozen=True, eq=False)
+class FrameState:
+    """A pair of an input and an output that carries codes from each frame to the next.
+
+    Element i of the input is element moved[i] of the output of the frame before, int64 (size,). The first frame of a
+    sequence has `initial` instead, codes int64 (size,).
+    """
+
+    name: str
+    moved: Array
+    initial: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Graph:
     """The integer network: `head` on the host, `layers` in hardware, `tail` on the host.
 
@@ -415,6 +428,8 @@ class Graph:
     of all `inputs`, flattened and concatenated, in the narrowest type that holds them; each part has its own
     encoding. `outputs` likewise. If each has its own port, layers StreamedInput and StreamedOutputs connect these
     frames to the streams.
+    `states`: the pairs of the last inputs and the last outputs, in order. They have no ports; the host does not know
+    them.
     `host_binaries` has an entry for each model output: the node that combines its two parts among `outputs`, or
     Returns None if the output has one part.
     """
@@ -431,6 +446,44 @@ class Graph:
     inputs: tuple[GraphInput, ...] = ()
     outputs: tuple[GraphOutput, ...] = ()
     host_binaries: tuple[HostBinary | None, ...] = ()
+    states: tuple[FrameState, ...] = ()
+
+    @property
+    def host_graph(self) -> Graph:
+        """The graph as the host sees it: without its states, which are the last elements of input and output."""
+        if not self.states:
+            return self
+        count, model = len(self.states), self.model
+        inputs, outputs, binaries = self.inputs[:-count], self.outputs[:-count], self.host_binaries[:-count]
+        sources, targets = model.inputs[:-count], model.outputs[:-count]
+        first, target = sources[0], targets[0]
+        model = replace(
+            model,
+            input_name=first.name if len(sources) == 1 else model.input_name,
+            input_shape=first.shape if len(sources) == 1 else (sum(source.size for source in sources),),
+            input_dtype=first.dtype if len(sources) == 1 else model.input_dtype,
+            input_type=first.type if len(sources) == 1 else model.input_type,
+            batched=first.batched if len(sources) == 1 else model.batched,
+            inputs=sources if len(sources) > 1 else (),
+            variables=tuple(v for v in model.variables if v.name in {source.name for source in sources}),
+            output_name=target.name if len(targets) == 1 else model.output_name,
+            output_dtype=target.dtype if len(targets) == 1 else model.output_dtype,
+            outputs=targets if len(targets) > 1 else (),
+        )
+        graph = replace(
+            self, model=model, states=(), inputs=inputs, outputs=outputs, host_binaries=binaries,
+            input=_joined([part.value for part in inputs], self.input),
+            output=_joined([part.value for part in outputs], self.output),
+        )  # fmt: skip
+        if len(inputs) == 1:
+            part = inputs[0]
+            graph = replace(graph, head=part.steps, encode=part.encode, input=part.value, inputs=())
+        if len(outputs) == 1:
+            end = outputs[0]
+            return replace(
+                graph, tail=end.steps, output=end.value, output_is_index=end.is_index, outputs=(), host_binaries=()
+            )
+        return graph
 
     @property
     def output_assemblies(self) -> tuple[OutputAssembly, ...]:
@@ -449,18 +502,23 @@ class Graph:
 
     @property
     def streamed_inputs(self) -> tuple[tuple[int, int, Value], ...]:
-        """(value number, offset in the input, value) of each input that has its own port."""
+        """(value number, offset in the input, value) of each input that has its own port, then of each state."""
         ports = [(i + 1, x.offset, x.result) for i, x in enumerate(self.layers) if isinstance(x, StreamedInput)]
         return tuple(ports) or ((0, 0, self.input),)
 
     @property
     def streamed_outputs(self) -> tuple[tuple[int, int, Value], ...]:
-        """(value number, offset in the output, value) of each output that has its own port."""
+        """(value number, offset in the output, value) of each output that has its own port, then of each state."""
         last = self.layers[-1] if self.layers else None
         if not isinstance(last, StreamedOutputs):
             return ((len(self.layers), 0, self.output),)
         offsets = [sum(value.size for value in last.sources[:n]) for n in range(len(last.sources))]
         return tuple(zip(last.inputs, offsets, last.sources, strict=True))
+
+
+def _joined(values: Sequence[Value], like: Value) -> Value:
+    """A port for these values: the first ones of port `like`."""
+    return replace(like, shape=(sum(value.size for value in values),))
 
 
 def names_of_parts(outputs: Sequence[ModelOutput], host_binaries: Sequence[HostBinary | None]) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ def check_host(
     progress: Callable[[str], None] = lambda text: None,
 ) -> HostVerdict:
     """Runs the host code of a build. path: its ONNX model. oracle: the executor for the head. Raises HG053."""
-    graph = network.graph
+    graph = network.graph.host_graph
     largest = max(graph.input.size, graph.output.size, *(source.size for source in graph.model.all_inputs))
     frames = max(1, min(FRAMES, _ELEMENTS // largest))
     inputs = stimuli(network, frames, seed)[:frames]
@@ -95,7 +95,7 @@ def check_host(
         else:
             _compile(compiler, work)
             differences["C"] = _count_differences([str(work / "selftest"), "host_vectors.bin"], work, "C")
-    return HostVerdict(frames, differences, check_head(model, graph, path, seed, oracle), notes)
+    return HostVerdict(frames, differences, check_head(model, network.graph, path, seed, oracle), notes)
 
 
 def _extreme_codes(rng: np.random.Generator, network: Network, frames: int) -> Array:

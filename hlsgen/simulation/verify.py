@@ -18,6 +18,7 @@ from hlsgen.frontend.file_kind import model_file_of
 from hlsgen.hls.core import Core
 from hlsgen.interpreter.equivalence import Comparison, compare
 from hlsgen.interpreter.frame_sequence import in_sequence
+from hlsgen.interpreter.frame_states import as_sequence, drawn_starts, starts_of
 from hlsgen.ir import Graph, Model
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.cocotb_runner import Limits
@@ -119,9 +120,10 @@ def verify_build(
     core = core_files(files, directory, allow_changed=bool(changed))
     verdicts: dict[str, SimulatorVerdict] = {}
     codes_by_simulator: dict[str, Array] = {}
+    starts_by = "" if design is None else design.starts_by
     for number, simulator in enumerate(request.simulators):
         count = counts[simulator]
-        codes = frames_of(network, aimed, count, request.seed) if sequence is None else sequence[:count]
+        codes = frames_of(network, aimed, count, request.seed, starts_by) if sequence is None else sequence[:count]
         codes_by_simulator[simulator] = codes
         progress(f"{simulator}: {counted(len(codes), 'frame')}")
         limits = _limits(end, len(request.simulators) - number, request.waves)
@@ -211,10 +213,15 @@ def default_frames(graph: Graph, timing: Timing, simulator: str) -> int:
     return max(6, min(200, by_cycles, _BUDGET[simulator] // max(1, macs)))
 
 
-def frames_of(network: Network, aimed: Array, count: int, seed: int) -> Array:
-    """The frames to simulate: random ones, then directed frames from `aimed`, at most a quarter."""
+def frames_of(network: Network, aimed: Array, count: int, seed: int, starts_by: str = "") -> Array:
+    """The frames to simulate: random ones, then directed frames from `aimed`, at most a quarter.
+
+    In a build with states they are one sequence or, if tuser starts one (`starts_by`), several.
+    """
     directed_frames = _spread(aimed, count // 4)
-    return np.concatenate([stimuli(network, count - len(directed_frames), seed), directed_frames])
+    codes = np.concatenate([stimuli(network, count - len(directed_frames), seed), directed_frames])
+    starts = drawn_starts(len(codes), seed) if starts_by == "tuser" else starts_of(None, len(codes))
+    return as_sequence(network.graph, codes, starts)
 
 
 def sequence_of(network: Network, aimed: Array, count: int, seed: int) -> Array | None:
@@ -222,7 +229,7 @@ def sequence_of(network: Network, aimed: Array, count: int, seed: int) -> Array 
 
     The file runs all of them, a simulator the first ones.
     """
-    if not network.graph.model.variables:
+    if not network.graph.model.variables or network.graph.states:
         return None
     frames = frames_of(network, aimed, max(count, _oracle_frames(network.graph)), seed)
     return in_sequence(network.graph, np.random.default_rng(seed).permutation(frames))

@@ -21,7 +21,7 @@ from hlsgen.simulation.child_process import work_folder
 from hlsgen.simulation.cocotb_runner import NO_LIMITS, Limits, Outcome, simulate, time_limit
 from hlsgen.simulation.core_copy import write_core
 from hlsgen.simulation.verdict import SimulatorVerdict
-from hlsgen.testbench.sample_vectors import stream_words
+from hlsgen.testbench.sample_vectors import starts_text, stream_words
 from hlsgen.testbench.stream_codec import to_text
 from hlsgen.verilog.bench_config import testbench_config
 from hlsgen.verilog.netlist import Design
@@ -90,6 +90,8 @@ def prepare(design: Design, network: Network, timing: Timing, codes: Array, work
         (bench / f"input{port.label}.hex").write_text(to_text(input_words[port.name]))
     for port in network.outputs:
         (bench / f"expected{port.label}.hex").write_text(to_text(expected_words[port.name]))
+    for name, text in starts_text(network, codes).items():
+        (bench / name).write_text(text)
     for node in network.nodes:
         if node.position >= 0:
             (bench / f"{node.name}.hex").write_text(to_text(expected_words[node.name]))

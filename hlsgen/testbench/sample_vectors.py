@@ -10,6 +10,7 @@ from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.network import CorePort, Network
 from hlsgen.interpreter import graph as reference
 from hlsgen.interpreter.frame_sequence import in_sequence
+from hlsgen.interpreter.frame_states import as_sequence, fresh, starts_of
 from hlsgen.numerics.fixed import Array
 from hlsgen.testbench.stimuli import stimuli
 from hlsgen.testbench.stream_codec import from_bus, pack, to_bus, to_text, to_wire, unpack
@@ -26,7 +27,8 @@ def sample_codes(network: Network) -> tuple[Array, Array]:
     """Codes int64 (frames, *shape) of a few frames: input codes, and the output codes of the reference."""
     beats = max(port.layout.words for port in (*network.inputs, *network.outputs))
     frames = max(2, min(SAMPLE_FRAMES, MAX_SAMPLE_BEATS // beats))
-    codes = in_sequence(network.graph, stimuli(network, frames, SAMPLE_SEED)[:frames])
+    codes = stimuli(network, frames, SAMPLE_SEED)[:frames]
+    codes = as_sequence(network.graph, in_sequence(network.graph, codes), starts_of(None, frames))
     return codes, reference.run_output(network.graph, codes)
 
 
@@ -35,7 +37,15 @@ def sample_vectors(network: Network, inputs: Array, outputs: Array) -> dict[str,
     return {
         **{f"input{port.label}.hex": to_text(port_words(port, inputs)) for port in network.inputs},
         **{f"expected{port.label}.hex": to_text(port_words(port, outputs)) for port in network.outputs},
+        **starts_text(network, inputs),
     }
+
+
+def starts_text(network: Network, codes: Array) -> dict[str, str]:
+    """Text of starts.hex: for each frame of these codes, 1 if its states are the initial ones. Nothing without
+    states."""
+    flags = fresh(network.graph, codes)
+    return {"starts.hex": "".join(f"{int(flag)}\n" for flag in flags)} if network.graph.states else {}
 
 
 def port_words(port: CorePort, codes: Array) -> Array:

@@ -41,6 +41,7 @@ def testbench_config(design: Design, network: Network, timing: Timing) -> dict[s
             }
             for port in network.outputs
         ],
+        **({"starts_by": design.starts_by} if design.starts_by else {}),
         "latency": timing.latency,
         "interval": timing.interval,
         "stall_frames": max(2, min(8, 20_000 // timing.interval), 400 // timing.interval),

@@ -8,6 +8,8 @@ from hlsgen.verilog.netlist import Design
 from hlsgen.verilog.render import render
 from hlsgen.verilog.top_ports import LITE, top_ports
 
+#: The module of the port for control and status: without and with a bit that starts a sequence of frames.
+CONTROL = ("hg_control", "hg_control_starts")
 PORT_MODULES = ({"hg_reset", "hg_axis_in", "hg_axis_out"}, {"hg_reset", "hg_bus_in", "hg_bus_out"})
 
 
@@ -18,7 +20,7 @@ def emit(design: Design, timing: Timing) -> dict[str, str]:
         PORT_MODULES[design.on_bus]
         | ({"hg_axil_weights"} if design.loads else set())
         | ({"hg_keep_in", "hg_keep_out"} if design.keep else set())
-        | ({"hg_control"} if design.control else set())
+        | ({CONTROL[design.starts_by == "register"]} if design.control else set())
         | {name for text in design.modules.values() for name in modules_in(text, design.prefix)}
         | ({i.module for i in design.instances} - set(design.modules))
     )

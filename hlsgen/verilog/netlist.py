@@ -9,7 +9,7 @@ from hlsgen.dataflow.backend import Request
 from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.ends import leaves
 from hlsgen.dataflow.network import CorePort, Network
-from hlsgen.dataflow.units import DynamicMatVec, Fork, Node, SoftmaxUnit, Stream, WeightedUnit
+from hlsgen.dataflow.units import DynamicMatVec, Fork, FrameStart, Node, SoftmaxUnit, Stream, WeightedUnit
 from hlsgen.diagnostics import fail
 from hlsgen.library import scoped, tool_version
 from hlsgen.verilog.binding.memory_files import Bits, Parameter
@@ -74,7 +74,7 @@ class Design:
     `on_bus`: True if the ports `inputs` and `outputs` are on a bus of requested width. `keep`: True if they have tkeep.
     `control`: the values of the port for control and status, if there is one. `modules`: text of the modules that are
     written for one instance, by name. `loads`: number of units whose weights can be written over AXI4-Lite, 0 if there
-    is no such port.
+    is no such port. `starts_by`: how a sequence of frames starts, as in Options.
     """
 
     top: str
@@ -92,6 +92,7 @@ class Design:
     memories: dict[str, str]
     modules: dict[str, str]
     loads: int = 0
+    starts_by: str = ""
 
     @property
     def prefix(self) -> str:
@@ -131,6 +132,8 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
             ports["load"] = "load" if loadable else "50'h0"
             parameters |= {"LOADABLE": 1, "UNIT": loads} if loadable else {}
             loads += loadable
+        if isinstance(node.unit, FrameStart):
+            ports |= _begin_ports(network.inputs[0].name, request.starts_by)
         products = node.unit.dsp if isinstance(node.unit, DynamicMatVec | WeightedUnit) else None
         if products is not None:
             parameters |= {"DSP": products.factor_bits}
@@ -163,6 +166,7 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
         {f"{prefix}{name}": text for name, text in memories.items()},
         modules,
         loads,
+        request.starts_by,
     )
 
 
@@ -170,6 +174,13 @@ def _stream_port(port: CorePort, wire: str, data: dict[str, str]) -> StreamPort:
     """The port for stream `wire`; `data`: the data nets of all streams."""
     nets = data[wire], f"{wire}_valid", f"{wire}_ready"
     return StreamPort(port.name, port.label, port.stream, port.layout, *nets, port.cuts_ready)
+
+
+def _begin_ports(port: str, starts_by: str) -> dict[str, str]:
+    """Pins of hg_frame_start at the input port of this name."""
+    fresh = {"tuser": f"{port}_tuser", "register": "port_fresh", "reset": "1'b0"}[starts_by]
+    handshake = {"word_valid": f"{port}_tvalid", "word_ready": f"{port}_tready"}
+    return {**handshake, "fresh": fresh, "begins": "port_begins"}
 
 
 def _check_names(request: Request, net_names: set[str]) -> None:

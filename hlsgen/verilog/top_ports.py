@@ -54,7 +54,8 @@ def top_ports(design: Design) -> list[TopPort]:
     ]
     for direction, stream_ports in (("input", design.inputs), ("output", design.outputs)):
         for port in stream_ports:
-            ports += _stream(port.name, direction, port.bus.width, design.keep)
+            starts = design.starts_by == "tuser" and port is design.inputs[0]
+            ports += _stream(port.name, direction, port.bus.width, design.keep, starts)
     for name, address in (("s_axil", WEIGHTS_ADDRESS), ("s_axil_ctrl", CONTROL_ADDRESS)):
         if name in buses:
             ports += _lite(name, address)
@@ -66,10 +67,13 @@ def _attributes(kind: str, role: str, parameter: str = "") -> tuple[tuple[str, s
     return (info, ("X_INTERFACE_PARAMETER", parameter)) if parameter else (info,)
 
 
-def _stream(name: str, direction: str, width: int, keep: bool) -> Iterator[TopPort]:
+def _stream(name: str, direction: str, width: int, keep: bool, starts: bool) -> Iterator[TopPort]:
+    """The pins of a stream; `starts`: with tuser, which starts a sequence of frames."""
     opposite = "output" if direction == "input" else "input"
     parts = [(direction, width, "tdata"), (direction, 1, "tvalid"), (opposite, 1, "tready"), (direction, 1, "tlast")]
-    for pin_direction, bits, part in [*parts, *([(direction, width // 8, "tkeep")] if keep else [])]:
+    parts += [(direction, width // 8, "tkeep")] if keep else []
+    parts += [(direction, 1, "tuser")] if starts else []
+    for pin_direction, bits, part in parts:
         yield TopPort(pin_direction, bits, f"{name}_{part}", _attributes("interface:axis", f"{name} {part.upper()}"))
 
 

@@ -28,6 +28,10 @@ def spec_of(unit: units.Unit) -> UnitSpec[Any]:
             return routing.WIDTH
         case units.Fork():
             return routing.FORK
+        case units.FrameStart():
+            return routing.FRAME_START
+        case units.FrameMemory():
+            return routing.FRAME_MEMORY
         case units.Fifo():
             return routing.FIFO
         case units.Slice():

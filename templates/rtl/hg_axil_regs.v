@@ -6,6 +6,7 @@
 //             ADDR_W  Bits of the byte address, at least 3, enough for all words.
 //             RESET   Values after reset, word 0 in the low bits.
 //             MASK    Implemented bits; the others read as zero and ignore writes.
+//             HELD    Bits that a write can only set; `cleared` clears them, unless a write sets them then.
 // Latency     Write: 2 cycles from the later of address and data to the new value and the response. Read: 1
 //             cycle.
 // Contract    One write and one read at a time. Address and data of a write arrive in any order; wstrb
@@ -21,7 +22,8 @@ module hg_axil_regs #(
     parameter integer          STATUS = 1,
     parameter integer          ADDR_W = 5,
     parameter [32*WORDS-1:0]   RESET  = {32*WORDS{1'b0}},
-    parameter [32*WORDS-1:0]   MASK   = {32*WORDS{1'b1}}
+    parameter [32*WORDS-1:0]   MASK   = {32*WORDS{1'b1}},
+    parameter [32*WORDS-1:0]   HELD   = {32*WORDS{1'b0}}
 ) (
     input  wire                 clk,
     input  wire                 rst,
@@ -42,6 +44,7 @@ module hg_axil_regs #(
     output wire [1:0]           s_axil_rresp,
     output wire                 s_axil_rvalid,
     input  wire                 s_axil_rready,
+    input  wire [32*WORDS-1:0]  cleared,
     output wire [32*WORDS-1:0]  values,
     input  wire [32*STATUS-1:0] status
 );
@@ -70,7 +73,7 @@ module hg_axil_regs #(
     integer i, k;
     always @* begin
         hit = 1'b0;
-        values_next = values_reg;
+        values_next = values_reg & ~(HELD & cleared);
         for (i = 0; i < WORDS; i = i + 1) begin
             if (aw_reg == i[INDEX_W-1:0]) hit = 1'b1;
             for (k = 0; k < 4; k = k + 1)
@@ -82,8 +85,9 @@ module hg_axil_regs #(
     always @(posedge clk) begin
         if (!aw_full_reg) aw_reg <= s_axil_awaddr[ADDR_W-1:2];
         if (!w_full_reg) {strb_reg, w_reg} <= {s_axil_wstrb, s_axil_wdata};
+        values_reg <= values_reg & ~(HELD & cleared);
         if (write) begin
-            values_reg <= values_next;
+            values_reg <= values_next | (values_reg & HELD & ~cleared);
             bresp_reg  <= hit ? OKAY : SLVERR;
         end
         aw_full_reg <= aw_full_reg ? !write : s_axil_awvalid;

@@ -49,87 +49,21 @@ module hg_control #(
     output wire        s_axil_rvalid,
     input  wire        s_axil_rready
 );
-    wire [31:0] control;
-    wire        clear = control[0];
-    reg  [31:0] frames_reg, errors_reg;
-
-    hg_axil_regs #(.WORDS(1), .STATUS(4), .ADDR_W(5), .MASK(32'h1)) regs (
-        .clk(clk), .rst(rst),
-        .s_axil_awaddr(s_axil_awaddr), .s_axil_awvalid(s_axil_awvalid), .s_axil_awready(s_axil_awready),
-        .s_axil_wdata(s_axil_wdata), .s_axil_wstrb(s_axil_wstrb), .s_axil_wvalid(s_axil_wvalid),
-        .s_axil_wready(s_axil_wready), .s_axil_bresp(s_axil_bresp), .s_axil_bvalid(s_axil_bvalid),
-        .s_axil_bready(s_axil_bready), .s_axil_araddr(s_axil_araddr), .s_axil_arvalid(s_axil_arvalid),
-        .s_axil_arready(s_axil_arready), .s_axil_rdata(s_axil_rdata), .s_axil_rresp(s_axil_rresp),
-        .s_axil_rvalid(s_axil_rvalid), .s_axil_rready(s_axil_rready),
-        .values(control), .status({errors_reg, frames_reg, MODEL, VERSION})
+    wire unused_start;
+    hg_control_starts #(
+        .VERSION(VERSION), .MODEL(MODEL), .INPUTS(INPUTS), .OUTPUTS(OUTPUTS), .STARTS(0), .WORDS(WORDS)
+    ) registers (
+        .start(unused_start), .started(1'b0),
+        .clk(clk), .rst(rst), .in_valid(in_valid),
+        .in_ready(in_ready), .in_last(in_last), .out_valid(out_valid),
+        .out_ready(out_ready), .out_last(out_last), .s_axil_awaddr(s_axil_awaddr),
+        .s_axil_awvalid(s_axil_awvalid), .s_axil_awready(s_axil_awready), .s_axil_wdata(s_axil_wdata),
+        .s_axil_wstrb(s_axil_wstrb), .s_axil_wvalid(s_axil_wvalid), .s_axil_wready(s_axil_wready),
+        .s_axil_bresp(s_axil_bresp), .s_axil_bvalid(s_axil_bvalid), .s_axil_bready(s_axil_bready),
+        .s_axil_araddr(s_axil_araddr), .s_axil_arvalid(s_axil_arvalid), .s_axil_arready(s_axil_arready),
+        .s_axil_rdata(s_axil_rdata), .s_axil_rresp(s_axil_rresp), .s_axil_rvalid(s_axil_rvalid),
+        .s_axil_rready(s_axil_rready)
     );
-
-    // Ports are observed one cycle later, to stay out of their paths.
-    wire [INPUTS-1:0] wrong;
-    genvar g;
-    generate
-        for (g = 0; g < INPUTS; g = g + 1) begin : at_input
-            localparam [31:0]    COUNT = WORDS[32*g +: 32];
-            localparam integer   WW    = (COUNT <= 1) ? 1 : $clog2(COUNT);
-            localparam [WW-1:0]  LAST  = COUNT[WW-1:0] - 1'b1;
-            reg          taken_reg, wrong_reg, end_reg, bad_reg;
-            reg [WW-1:0] word_reg;
-            wire         last = word_reg == LAST;
-            wire         take = in_valid[g] && in_ready[g];
-            assign wrong[g] = taken_reg && end_reg && (bad_reg || wrong_reg);
-
-            always @(posedge clk) begin
-                taken_reg <= take;
-                wrong_reg <= in_last[g] != last;
-                end_reg   <= last;
-                if (take) word_reg <= last ? {WW{1'b0}} : word_reg + 1'b1;
-                if (taken_reg) bad_reg <= !end_reg && (bad_reg || wrong_reg);
-                if (rst) begin
-                    taken_reg <= 1'b0;
-                    bad_reg   <= 1'b0;
-                    word_reg  <= {WW{1'b0}};
-                end
-            end
-        end
-    endgenerate
-
-    // A frame counts when it has left the last output port. Per port, ahead_reg counts the frames that left
-    // there early.
-    reg  [OUTPUTS-1:0] sent_reg;
-    wire [OUTPUTS-1:0] there;
-    wire               done = &there;
-    always @(posedge clk) sent_reg <= rst ? {OUTPUTS{1'b0}} : out_valid & out_ready & out_last;
-    generate
-        if (OUTPUTS == 1) begin : one
-            assign there = sent_reg;
-        end else begin : several
-            for (g = 0; g < OUTPUTS; g = g + 1) begin : at_output
-                reg [31:0] ahead_reg;
-                assign there[g] = sent_reg[g] || ahead_reg != 32'd0;
-                always @(posedge clk)
-                    if (rst) ahead_reg <= 32'd0;
-                    else ahead_reg <= ahead_reg + {31'd0, sent_reg[g]} - {31'd0, done};
-            end
-        end
-    endgenerate
-
-    // Several ports can end a wrong frame in the same cycle.
-    reg [32:0] errors;
-    integer    i;
-    always @* begin
-        errors = {1'b0, errors_reg};
-        for (i = 0; i < INPUTS; i = i + 1) errors = errors + {32'd0, wrong[i] && !errors[32]};
-    end
-
-    always @(posedge clk) begin
-        if (done && frames_reg != 32'hFFFFFFFF) frames_reg <= frames_reg + 1'b1;
-        errors_reg <= errors[32] ? 32'hFFFFFFFF : errors[31:0];
-        if (rst || clear) begin
-            frames_reg <= 32'd0;
-            errors_reg <= 32'd0;
-        end
-    end
-
-    wire unused = &{1'b0, control[31:1]};
+    wire unused = &{1'b0, unused_start};
 endmodule
 `default_nettype wire

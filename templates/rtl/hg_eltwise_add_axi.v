@@ -121,7 +121,7 @@ module hg_eltwise_add_axi #(
                 .WORDS(4), .STATUS(1), .ADDR_W(5),
                 .RESET({32'd0, CONSTANTS}), .MASK({31'd0, {97{1'b1}}})
             ) registers (
-                .clk(clk), .rst(rst),
+                .clk(clk), .rst(rst), .cleared(128'd0),
                 .s_axil_awaddr(s_axil_awaddr),
                 .s_axil_awvalid(s_axil_awvalid), .s_axil_awready(s_axil_awready),
                 .s_axil_wdata(s_axil_wdata), .s_axil_wstrb(s_axil_wstrb),

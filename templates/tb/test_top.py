@@ -42,6 +42,8 @@ UNTIL = float(os.environ.get("HLSGEN_UNTIL", "inf"))
 PROGRESS = os.environ.get("HLSGEN_PROGRESS")
 #: Fewest frames that full_rate sends, to show the interval.
 FEWEST = 4
+#: How a sequence of frames starts besides after reset, in a core with states between frames.
+STARTS_BY = CONFIG.get("starts_by", "")
 #: Cycles of a reset.
 RESET_CYCLES = 4
 
@@ -174,10 +176,16 @@ class Coverage:
                     del self.open[name]
 
 
+def starts() -> list[int]:
+    """For each frame of the vectors, 1 if it starts a sequence."""
+    return words("starts.hex") if STARTS_BY == "tuser" else []
+
+
 class Source:
     """An input port while beats are sent.
 
-    first: cycle of the first accepted beat. wrong: frame_error must be set.
+    first: cycle of the first accepted beat. wrong: frame_error must be set. starts: tuser of each frame, or nothing;
+    tuser is 1 at all words that do not begin a frame, where it counts for nothing.
     """
 
     def __init__(self, dut, port, beats, lasts, keeps) -> None:
@@ -187,6 +195,7 @@ class Source:
         )
         self.keep, self.error = getattr(dut, f"{name}_tkeep", None), getattr(dut, f"frame_error{port['label']}")
         self.port, self.beats, self.lasts, self.keeps, self.words = port, beats, lasts, keeps, port["words"]
+        self.user, self.starts = getattr(dut, f"{name}_tuser", None), starts() if port is INPUTS[0] else []
         self.sent, self.offered, self.first, self.wrong = 0, False, None, False
 
     def took(self, cycle: int) -> bool:
@@ -213,6 +222,9 @@ class Source:
         last = (number + 1) % self.words == 0
         self.data.value = self.beats[number % len(self.beats)]
         self.last.value = last if self.lasts is None else self.lasts[number]
+        if self.user is not None:
+            frame, word = divmod(number % len(self.beats), self.words)
+            self.user.value = 1 if word else self.starts[frame]
         if self.keep is not None:
             self.keep.value = keep(self.port, last) if self.keeps is None else self.keeps[number]
         self.valid.value = 1
@@ -291,6 +303,8 @@ class Core:
         for port in INPUTS:
             for part in ("valid", "data", "last", *(("keep",) if "keep" in port else ())):
                 getattr(self.dut, f"{port['port']}_t{part}").value = 0
+        if STARTS_BY == "tuser":
+            getattr(self.dut, f"{INPUTS[0]['port']}_tuser").value = 0
         for port in OUTPUTS:
             getattr(self.dut, f"{port['port']}_tready").value = 0
         for port, present in (("s_axil", CONFIG["weights"]), ("s_axil_ctrl", "control" in CONFIG)):
@@ -373,6 +387,13 @@ class Core:
         await self.hold_reset(RESET_CYCLES)
         await RisingEdge(self.clk)
         await RisingEdge(self.clk)
+
+    async def restart(self) -> None:
+        """Makes the next frame start a sequence, where the vectors do not."""
+        if STARTS_BY == "register":
+            await self.write(0, 2, port="s_axil_ctrl")
+        elif STARTS_BY == "reset":
+            await self.pulse_reset()
 
     async def stream(self, beats, frames=None, pace=None, stop_at=None, lasts=None, keeps=None):
         """Sends the beats of each input, and receives `frames` frames at every output. Returns (data, first input
@@ -594,6 +615,7 @@ async def random_stalls(dut):
     core.test = "random_stalls"
     await core.start()
     for idle, stall in ((0.5, 0.0), (0.0, 0.6), (0.4, 0.4), *each_alone(0.1, 0.8)):
+        await core.restart()
         received, _, times = await core.stream(beats, frames, at_random(random.Random(SEED), idle, stall))
         core.compare("random_stalls", received, times, expected)
         core.forget()
@@ -606,7 +628,9 @@ async def long_stalls(dut):
     core.test = "long_stalls"
     await core.start()
     core.coverage = Coverage(dut)
-    received, _, times = await core.stream(beats, pace=core.bursts(core.coverage))
+    # Frames of one sequence cannot repeat.
+    frames = available_frames(10**9) if STARTS_BY in ("register", "reset") else None
+    received, _, times = await core.stream(beats, frames, pace=core.bursts(core.coverage))
     never = core.coverage.never
     record("coverage", {"streams": core.coverage.streams, **{f"never_{kind}": names for kind, names in never.items()}})
     core.compare("long_stalls", received, times, expected)
@@ -753,9 +777,14 @@ async def control_port(dut):
         text = f"counters after three frames without the right tlast at {INPUTS[number]['port']}"
         assert await counters() == [frames + 3 * (number + 1), 3 * (number + 1)], text
     await core.write(0, 3, port="s_axil_ctrl")
-    assert await core.read(0, port="s_axil_ctrl") == [0, 1], "CONTROL"
+    held = 3 if STARTS_BY == "register" else 1
+    assert await core.read(0, port="s_axil_ctrl") == [0, held], "CONTROL"
     assert await counters() == [0, 0], "counters while CONTROL is 1"
+    if held == 3:
+        await core.write(0, 1, port="s_axil_ctrl")
+        assert await core.read(0, port="s_axil_ctrl") == [0, 3], "a write of 0 must not clear bit 1 of CONTROL"
     await core.stream(frames_of(INPUTS, 1), 1)
+    assert await core.read(0, port="s_axil_ctrl") == [0, 1], "CONTROL after a frame"
     assert await counters() == [0, 0], "counters while CONTROL is 1"
     await core.write(0, 0, port="s_axil_ctrl")
     await core.stream(frames_of(INPUTS, 1), 1)

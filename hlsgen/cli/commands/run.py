@@ -47,6 +47,14 @@ def run(
             "--round-input", help="Round values between two codes of a fixed-point input to the nearest code."
         ),
     ] = False,
+    starts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,M,...",
+            help="Samples that start a sequence, counted from 0, in a build with --state. The first one always does.",
+            show_default=False,
+        ),
+    ] = None,
     allow_changed: AllowChanged = False,
     as_json: Json = False,
 ) -> None:
@@ -57,7 +65,11 @@ def run(
                 raise fail("HG040", "--dump-layers", "the same file as --output.", "Name another file.")
             tensor = output_tensor(directory)
             x = read_array(input_)
-            settings = {"allow_changed": allow_changed, "round_input": round_input}
+            settings: dict[str, Any] = {
+                "allow_changed": allow_changed,
+                "round_input": round_input,
+                "starts": _numbers(starts),
+            }
             y = hlsgen.run(directory, x, backend, **settings)
             layers = hlsgen.layers(directory, x, backend, **settings) if dump_layers else []
         write_outputs(output, y, tensor)
@@ -88,6 +100,15 @@ def run(
             out.print(f"{plain(name)}: {counted(count, 'code')} differ")
     if differing_layers:
         raise typer.Exit(1)
+
+
+def _numbers(text: str | None) -> list[int] | None:
+    """The numbers in a text, separated by commas. Raises HG040."""
+    if text is None:
+        return None
+    if not all(part.isdecimal() for part in text.split(",")):
+        raise fail("HG040", "--starts", f"{text!r}.", "Give numbers of samples, separated by commas.")
+    return [int(part) for part in text.split(",")]
 
 
 def _shape(x: Any) -> Any:

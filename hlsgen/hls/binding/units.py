@@ -16,6 +16,8 @@ from hlsgen.dataflow.units import (
     FloatKeyUnit,
     FloatUnit,
     Fork,
+    FrameMemory,
+    FrameStart,
     GroupedMatVec,
     JoinStreams,
     MatVec,
@@ -62,8 +64,8 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
     """The function call of a node. `fraction`: fraction bits of its result, see `binary_point`."""
     unit, source, result = node.unit, node.source, node.result
     match unit:
-        case Port() | Fifo() | Slice():
-            raise AssertionError("ports, FIFOs and slices are no processes of the library")
+        case Port() | Fifo() | Slice() | FrameStart() | FrameMemory():
+            raise AssertionError("ports, FIFOs, slices and states are no processes of the library")
         case WidthConverter():
             return bind_width(source, result)
         case RescaleUnit():

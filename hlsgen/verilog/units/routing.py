@@ -12,6 +12,8 @@ from hlsgen.dataflow.units import (
     Crop,
     Fifo,
     Fork,
+    FrameMemory,
+    FrameStart,
     Node,
     PadBorder,
     Port,
@@ -22,7 +24,7 @@ from hlsgen.dataflow.units import (
     WidthConverter,
     regrouping_step,
 )
-from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter
+from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, words
 from hlsgen.verilog.memory_sizes import buffer
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.units.parameters import code_bits
@@ -229,6 +231,44 @@ def _port_parts(node: Node, port: Port, options: CostOptions) -> Parts:
     return parts
 
 
+def _bind_frame_start(node: Node, unit: FrameStart) -> Binding:
+    parameters: dict[str, Parameter] = {"WIDTH": node.source.bits, "BEATS": unit.beats, "WORDS": unit.words}
+    return Binding("hg_frame_start", parameters, "a bit for each frame: it starts a sequence")
+
+
+def _bind_frame_memory(node: Node, unit: FrameMemory) -> Binding:
+    """A constant beat is a parameter, other initial states are a memory file."""
+    text = words(unit.initial, node.result.type.bits)
+    parameters: dict[str, Parameter] = {"WIDTH": node.result.bits, "BEATS": unit.beats}
+    summary = f"state of {unit.beats} beats from frame to frame"
+    beats = text.split()
+    if len(set(beats)) == 1:
+        return Binding("hg_state", parameters | {"INITIAL": Bits(node.result.bits, int(beats[0], 16))}, summary)
+    file = f"{node.name}.mem"
+    return Binding("hg_state", parameters | {"TABLE": 1, "FILE": file}, summary, {file: text})
+
+
+def _frame_start_parts(_node: Node, unit: FrameStart, _options: CostOptions) -> Parts:
+    count = float(unit.beats.bit_length() + unit.words.bit_length())
+    return Parts("FrameStart", {"control": 20.0, "count": count}, {"control": 12.0, "count": count})
+
+
+def _frame_memory_parts(node: Node, unit: FrameMemory, options: CostOptions) -> Parts:
+    """Counters of words, two registers, and a multiplexer between initial and stored beat."""
+    bits, constant = node.result.bits, (unit.initial == unit.initial[0]).all()
+    count = float(unit.beats.bit_length())
+    parts = Parts(
+        "FrameMemory",
+        {"control": 24.0, "count": 3 * count, "data": float(bits)},
+        {"control": 16.0, "count": 3 * count, "out": float(bits)},
+    )
+    parts.hold("buffer", buffer(unit.beats, bits, options.family))
+    if not constant:
+        parts.lut["initial"] = bits * -(-unit.beats // 64)
+        parts.ff["initial"] = float(bits)
+    return parts
+
+
 PORT = UnitSpec(_bind_port, cycles(1), _port_parts, ready_hops=None)
 WIDTH = UnitSpec(without_style(_bind_width), cycles(1), _width_parts, ready_hops=None)
 # A useless FIFO is removed later; selecting lanes needs no logic.
@@ -240,4 +280,6 @@ CONCAT = UnitSpec(without_style(_bind_concat), cycles(0), _concat_parts, ready_h
 CONCAT_CHANNELS = UnitSpec(without_style(_bind_concat_channels), cycles(1), _concat_parts, ready_hops=1)
 CROP = UnitSpec(without_style(_bind_crop), cycles(0), _crop_parts, ready_hops=1)
 PAD = UnitSpec(without_style(_bind_pad), cycles(0), _crop_parts, ready_hops=1)
+FRAME_START = UnitSpec(without_style(_bind_frame_start), cycles(0), _frame_start_parts, ready_hops=1)
+FRAME_MEMORY = UnitSpec(without_style(_bind_frame_memory), cycles(1), _frame_memory_parts, ready_hops=None)
 GATHER = UnitSpec(without_style(_bind_gather), cycles(1), _gather_parts, ready_hops=None)

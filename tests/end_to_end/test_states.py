@@ -1,0 +1,99 @@
+"""State between frames: the core equals onnxruntime frame by frame, its outputs fed back; bad pairs are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from state_models import SCALE, delays, in_onnxruntime, recurrent
+
+import hlsgen
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.numerics.fixed import Array
+
+PAIR = {"h": "h_out"}
+
+
+def built(proto: onnx.ModelProto, folder: Path, **options: object) -> Path:
+    onnx.save(proto, folder / "m.onnx")
+    hlsgen.build(folder / "m.onnx", folder / "build", hlsgen.Options(**options))  # type: ignore[arg-type]
+    return folder / "build"
+
+
+def frames_of(shape: tuple[int, ...], count: int = 12) -> Array:
+    """Random numbers, most of them codes of the quantizers."""
+    return (np.random.default_rng(2).integers(-140, 140, (count, *shape)) / 16).astype(np.float32)
+
+
+@pytest.mark.parametrize("inputs_first", [True, False])
+def test_a_recurrent_step_equals_the_file_fed_back(tmp_path: Path, inputs_first: bool) -> None:
+    proto, x = recurrent(inputs_first=inputs_first), frames_of((4,))
+    build = built(proto, tmp_path, state=["h=h_out:0.5"])
+    expected = in_onnxruntime(proto, x, PAIR, {"h": 0.5}, [5, 6])
+    assert np.array_equal(hlsgen.run(build, x, starts=[5, 6]), expected)
+    assert not np.array_equal(hlsgen.run(build, x), expected)
+    assert np.array_equal(hlsgen.run(build, x), in_onnxruntime(proto, x, PAIR, {"h": 0.5}))
+
+
+def test_delay_lines_equal_the_file_fed_back(tmp_path: Path) -> None:
+    proto, x = delays(), frames_of((2, 1, 1))
+    np.save(tmp_path / "line.npy", np.full((1, 2, 3, 1), -0.25, np.float32))
+    build = built(proto, tmp_path, state=[f"line=line_out:{tmp_path}/line.npy", "last=last_out"])
+    expected = in_onnxruntime(proto, x, {"line": "line_out", "last": "last_out"}, {"line": -0.25}, [7])
+    assert np.array_equal(hlsgen.run(build, x, starts=[7]), expected)
+
+
+def test_no_port_and_no_host_code_know_the_state(tmp_path: Path) -> None:
+    build = built(recurrent(), tmp_path, state=["h=h_out"])
+    manifest = json.loads((build / "manifest.json").read_text())
+    assert (manifest["input"]["tensor"], manifest["output"]["tensor"]) == ("x", "y")
+    assert [(row["input"], row["output"], row["initial"]) for row in manifest["states"]] == [("h", "h_out", 0)]
+    assert "h_out" not in (build / "host/m.h").read_text()
+    assert len(hlsgen.pack(build, frames_of((4,), 3))) == 3 * 4
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("start", ["tuser", "register", "reset"])
+def test_hardware_equals_the_reference(tmp_path: Path, start: str) -> None:
+    """Stalls, resets in the middle of frames, sequence starts, and the cycle in which each frame ends."""
+    build = built(recurrent(), tmp_path, state=["h=h_out:0.5"], state_start=start, control=start == "register")
+    verdict = hlsgen.verify(build, ["icarus"], frames=8, oracle="none")
+    assert verdict.ok, verdict
+
+
+@pytest.mark.sim
+def test_a_run_in_a_simulator_starts_sequences(tmp_path: Path) -> None:
+    proto, x = recurrent(), frames_of((4,), 5)
+    build = built(proto, tmp_path, state=["h=h_out"])
+    assert np.array_equal(hlsgen.run(build, x, "icarus", starts=[2]), in_onnxruntime(proto, x, PAIR, {}, [2]))
+
+
+@pytest.mark.parametrize(
+    ("proto", "state", "text"),
+    [
+        (recurrent(out_scale=SCALE * 2), ["h=h_out"], "the scales differ: 0.0625 and 0.125"),
+        (recurrent(), ["h=y"], "the shapes differ"),
+        (recurrent(), ["h=z"], "z: is no output of the model"),
+        (recurrent(), ["g=h_out"], "g: is no input of the model"),
+        (recurrent(), ["h"], "Write IN=OUT"),
+        (recurrent(), ["h=h_out:0.03"], "no code represents the initial value"),
+        (recurrent(), ["h=h_out:a"], "is no number"),
+        (recurrent(), ["h=h_out:[1, 2]"], "initial values of shape [2]"),
+        (recurrent(), ["h=h_out:none.npy"], "cannot be read"),
+        (recurrent(), ["x=y", "h=h_out"], "no input is left"),
+        (delays(), ["line=line_out"], "--ports separate"),
+    ],
+)
+def test_bad_pairs_are_refused(tmp_path: Path, proto: onnx.ModelProto, state: list[str], text: str) -> None:
+    with pytest.raises(HlsgenError, match="HG043 ") as error:
+        built(proto, tmp_path, state=state)
+    assert text in str(error.value)
+
+
+def test_starts_need_states(tmp_path: Path) -> None:
+    build = built(recurrent(), tmp_path)
+    with pytest.raises(HlsgenError, match="no state between frames"):
+        hlsgen.run(build, {"x": frames_of((4,), 1), "h": frames_of((6,), 1)}, starts=[0])
