@@ -285,7 +285,8 @@ def _prelu(c: Choices, kind: str) -> RandomFile:
     shape = c.image()
     x = c.tensor(shape)
     slope = (1, 1, shape[3])
-    alpha = c.tensor(slope, c.scale(-9, -6), data=c.codes(slope))
+    type = "int8" if c.type == "int16" else c.type
+    alpha = c.graph.tensor(slope, type, c.scale(-9, -6), c.zero(type), data=c.codes(slope, type))
     y = c.tensor(shape, c.scaled(c.scale_of(x), -1, 1))
     c.graph.operator(kind, [x, alpha], [y])
     return c.finish([x], [y])
@@ -301,6 +302,10 @@ _QUANTIZE = {
     "8u": ("uint8", "int8"),
     "16": ("int16", "int8"),
     "8to16": ("int8", "int16"),
+    "16to16": ("int16", "int16"),
+    "uu": ("uint8", "uint8"),
+    "u16": ("uint8", "int16"),
+    "16u": ("int16", "uint8"),
 }
 
 

@@ -196,7 +196,7 @@ class _Importer:
         if not rule.types:
             return
         tensor = node.tensor(rule.data)
-        types = rule.types - {"uint8"} if self.runtime is Runtime.TFLM else rule.types
+        types = rule.types & rule.micro if self.runtime is Runtime.TFLM else rule.types
         if tensor.type in types:
             return
         if tensor.type in rule.types:

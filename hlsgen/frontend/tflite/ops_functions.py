@@ -29,6 +29,9 @@ from hlsgen.numerics.tflite.rescaling import rescale
 _HINT = "Use another --runtime, or replace the operator."
 #: Denominators of the only scales of results that every kernel takes, and the distance of zero from the lowest code.
 _FIXED_RESULTS = {"LOGISTIC": (256, 0), "TANH": (128, 128)}
+#: Types of input and result for which runtimes have no QUANTIZE.
+_NO_QUANTIZE = frozenset({("int16", "uint8")})
+_NO_QUANTIZE_IN_MICRO = _NO_QUANTIZE | {("float32", "uint8"), ("uint8", "uint8"), ("uint8", "int16")}
 _RECTIFIERS = frozenset({"RELU", "RELU6"})
 #: Codes of 16 bits that are shifted left by more leave 32 bits, where the kernels wrap.
 _MOST_SHIFT = 15
@@ -54,8 +57,9 @@ def prelu(node: OperatorNode) -> None:
     """PRELU with constant slopes. Raises HG013, HG014, HG020, HG022 - HG024, HG026."""
     tensors = node.tensor(0), node.tensor(1), node.result()
     data, slope, result = (node.codes(tensor) for tensor in tensors)
-    for tensor, codes in zip(tensors[1:], (slope, result), strict=True):
-        if codes.dtype != data.dtype:
+    # Slopes of int16 data are of int8.
+    for tensor, dtype in zip(tensors[1:], ("int8" if data.dtype == "int16" else data.dtype, data.dtype), strict=True):
+        if tensor.type != dtype:
             raise node.wrong_type(tensor)
     slopes, rank = node.constant(1, "the slopes").astype(np.int64) - slope.zero_point, len(tensors[0].shape)
     try:
@@ -76,6 +80,9 @@ def prelu(node: OperatorNode) -> None:
 def quantize(node: OperatorNode) -> None:
     """QUANTIZE of codes or of float32 numbers. Raises HG013, HG014, HG022 - HG024, HG026."""
     source, result = node.tensor(0), node.codes(node.result())
+    missing = _NO_QUANTIZE_IN_MICRO if node.runtime is Runtime.TFLM else _NO_QUANTIZE
+    if (source.type, result.dtype) in missing:
+        raise node.refused(f"it has no kernel from {source.type} to {result.dtype}", "Convert the model to int8.")
     if source.type == "float32":
         _quantize_reals(node, result)
     elif "int16" in (source.type, result.dtype):

@@ -23,6 +23,7 @@ from hlsgen.frontend.tflite.operator_node import OperatorNode
 _BYTES = frozenset({"int8", "uint8"})
 _CODES = _BYTES | {"int16"}
 _HANDLES = frozenset({"resource"})
+_WITHOUT_UINT8 = frozenset({"int8", "int16", "float32"}) | _HANDLES
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,13 @@ class Rule:
     """How an operator is imported: `convert` makes its steps.
 
     types: of the data that it takes, empty if it has none. data: number of the input that is the data.
+    micro: of these, the types for which tflite-micro has kernels.
     """
 
     convert: Callable[[OperatorNode], None]
     types: frozenset[str]
     data: int = 0
+    micro: frozenset[str] = _WITHOUT_UINT8
 
 
 RULES: dict[str, Rule] = {
@@ -54,10 +57,10 @@ RULES: dict[str, Rule] = {
     "MUL": Rule(ops_binary.mul, _CODES),
     # functions of one code
     **{name: Rule(ops_functions.function, _CODES) for name in ("LEAKY_RELU", "LOGISTIC", "RELU", "RELU6", "TANH")},
-    "DEQUANTIZE": Rule(ops_functions.dequantize, _CODES),
+    "DEQUANTIZE": Rule(ops_functions.dequantize, _CODES, micro=_CODES),
     **{name: Rule(ops_functions.function, _BYTES) for name in ("HARD_SWISH", "RELU_N1_TO_1")},
-    "PRELU": Rule(ops_functions.prelu, _BYTES),
-    "QUANTIZE": Rule(ops_functions.quantize, _CODES | {"float32"}),
+    "PRELU": Rule(ops_functions.prelu, _CODES, micro=frozenset({"int8"})),
+    "QUANTIZE": Rule(ops_functions.quantize, _CODES | {"float32"}, micro=_CODES | {"float32"}),
     # rows
     "SOFTMAX": Rule(ops_softmax.softmax, _BYTES),
     # recurrent

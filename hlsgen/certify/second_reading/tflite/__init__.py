@@ -15,7 +15,13 @@ from hlsgen.certify.second_reading.tflite.imported import VARIABLES, ImportedOpe
 from hlsgen.certify.second_reading.tflite.layers import check_layer
 from hlsgen.certify.second_reading.tflite.records import FileRecords, Operator
 from hlsgen.certify.second_reading.tflite.resize import check_resize
-from hlsgen.certify.second_reading.tflite.single_inputs import check_function, check_mean, check_moved, check_pool
+from hlsgen.certify.second_reading.tflite.single_inputs import (
+    check_function,
+    check_mean,
+    check_moved,
+    check_pool,
+    check_prelu,
+)
 from hlsgen.certify.second_reading.tflite.softmax import check_softmax
 from hlsgen.certify.second_reading.tflite.tables import KINDS
 from hlsgen.certify.second_reading.tflite.two_inputs import check_two_inputs
@@ -24,8 +30,9 @@ from hlsgen.ir import Model
 #: Operator -> its second reading.
 CHECKS: dict[str, Callable[[ImportedOperators, Operator], Differences]] = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED"), check_layer),
-    **dict.fromkeys(("ADD", "SUB", "MUL", "PRELU"), check_two_inputs),
-    **dict.fromkeys(KINDS, check_function),
+    **dict.fromkeys(("ADD", "SUB", "MUL"), check_two_inputs),
+    "PRELU": check_prelu,
+    **dict.fromkeys((*KINDS, "DEQUANTIZE"), check_function),
     **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D"), check_pool),
     "MEAN": check_mean,
     "RESIZE_BILINEAR": check_resize,

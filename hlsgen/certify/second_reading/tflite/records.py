@@ -34,6 +34,7 @@ _OPERATORS = {
     2: ("CONCATENATION", "axis:i@0"),
     3: ("CONV_2D", f"{_WINDOW} activation:b@3 dilation_across:i@4=1 dilation_down:i@5=1"),
     4: ("DEPTHWISE_CONV_2D", f"{_WINDOW} multiplier:i@3 activation:b@4 dilation_across:i@5=1 dilation_down:i@6=1"),
+    6: ("DEQUANTIZE", ""),
     9: ("FULLY_CONNECTED", "activation:b@0"),
     14: ("LOGISTIC", ""),
     17: ("MAX_POOL_2D", f"{_WINDOW} width:i@3 height:i@4 activation:b@5"),

@@ -11,6 +11,7 @@ from hlsgen.certify.second_reading.step_results import taps
 from hlsgen.certify.second_reading.steps import Differences, differ
 from hlsgen.certify.second_reading.tflite.imported import MAX_ELEMENTS, ImportedOperators, elements, run_chain
 from hlsgen.certify.second_reading.tflite.layers import window_pads
+from hlsgen.certify.second_reading.tflite.reals import dequantized, quantized_reals
 from hlsgen.certify.second_reading.tflite.records import Operator, Tensor
 from hlsgen.certify.second_reading.tflite.rescaling import divided, double
 from hlsgen.certify.second_reading.tflite.scales import (
@@ -21,6 +22,8 @@ from hlsgen.certify.second_reading.tflite.scales import (
     exact,
     multiplier,
     nearest_away,
+    product_quotient,
+    quotient,
     rounded,
 )
 from hlsgen.certify.second_reading.tflite.tables import table
@@ -29,22 +32,68 @@ from hlsgen.numerics.fixed import Array
 
 
 def check_function(imported: ImportedOperators, operator: Operator) -> Differences:
-    """Compare the results of all codes; every element has the same function."""
+    """Compare the results of all codes, or of numbers near every step; every element has the same function."""
     x, y = imported.file.tensors[operator.inputs[0]], imported.file.tensors[operator.outputs[0]]
     steps = imported.chain(operator)
     if steps is None or not imported.connected(operator):
         return None
-    entries = table(operator, x, y, imported.model.runtime)
-    if entries is None:
+    pairs = _inputs_and_results(operator, x, y, imported.model.runtime)
+    if pairs is None:
         return None
-    low, high = LIMITS[x.type]
-    codes = np.arange(low, high + 1).astype(x.type).reshape((-1,) + (1,) * (len(x.shape) - 1))
-    results = run_chain(steps, codes)
+    tried, expected = pairs
+    results = run_chain(steps, tried.reshape((-1,) + (1,) * (len(x.shape) - 1)))
     if results is None:
         return None
-    if results.size != codes.size:
+    if results.size != tried.size:
         return ["its elements have different functions."]
-    return list(differ("code", results.reshape(-1), entries))
+    return list(differ("result", results.reshape(-1), expected))
+
+
+def check_prelu(imported: ImportedOperators, operator: Operator) -> Differences:
+    """Compare the results of all codes for each slope."""
+    x, slope = (imported.file.tensors[n] for n in operator.inputs[:2])
+    y, steps = imported.file.tensors[operator.outputs[0]], imported.chain(operator)
+    is_known = x.type in LIMITS and all(len(t.scale) == 1 for t in (x, slope, y)) and slope.codes is not None
+    if not is_known or steps is None or not imported.connected(operator):
+        return None
+    assert slope.codes is not None
+    shape = (1,) * (len(x.shape) - slope.codes.ndim) + slope.codes.shape
+    if not x.shape or shape[0] != 1 or slope.codes.size > MAX_ELEMENTS:
+        return None
+    slopes = slope.codes.reshape(shape).astype(np.int64) - slope.one_zero
+    data, factor, result = (exact(t.one_scale) for t in (x, slope, y))
+    runtime, (low, high) = imported.model.runtime, LIMITS[x.type]
+    rising = multiplier(quotient(runtime, data, result))
+    falling = multiplier(product_quotient(runtime, data, factor, result))
+    chunk = MAX_ELEMENTS // slopes.size
+    for start in range(low, high + 1, chunk):
+        codes = np.arange(start, min(start + chunk, high + 1)).reshape((-1,) + (1,) * (len(shape) - 1))
+        results = run_chain(steps, codes.astype(x.type))
+        if results is None:
+            return None
+        centred = codes - x.one_zero
+        values = np.where(centred >= 0, double(centred, *rising), double(centred * slopes, *falling))
+        expected = np.clip(values + y.one_zero, *LIMITS[y.type])
+        if np.broadcast_shapes(results.shape, expected.shape) != expected.shape:
+            return ["its elements have different functions."]
+        differences = list(differ("code", results, expected))
+        if differences:
+            return differences
+    return []
+
+
+def _inputs_and_results(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> tuple[Array, Array] | None:
+    """(inputs that are tried, expected results), or None for a form that is not read a second time."""
+    if x.type == "float32" and operator.kind == "QUANTIZE":
+        return quantized_reals(y, runtime) if len(y.scale) == 1 else None
+    if x.type not in LIMITS:
+        return None
+    low, high = LIMITS[x.type]
+    codes = np.arange(low, high + 1).astype(x.type)
+    if operator.kind == "DEQUANTIZE":
+        return (codes, dequantized(codes, x)) if len(x.scale) == 1 else None
+    entries = table(operator, x, y, runtime)
+    return None if entries is None else (codes, entries)
 
 
 def _window(operator: Operator, x: Tensor, codes: Array, filler: int) -> Array:

@@ -33,7 +33,7 @@ _POWERS = [round(math.exp(-(2.0**n)) * 2**31) for n in range(-2, 5)]
 
 def table(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> Array | None:
     """The results for all codes of the input in order, int64, or None if this form is not read a second time."""
-    if x.type == y.type == "int16" and len(x.scale) == len(y.scale) == 1:
+    if "int16" in (x.type, y.type) and len(x.scale) == len(y.scale) == 1:
         return wide_table(operator, x, y, runtime)
     if x.type not in ("int8", "uint8") or y.type not in ("int8", "uint8") or len(x.scale) != 1 or len(y.scale) != 1:
         return None

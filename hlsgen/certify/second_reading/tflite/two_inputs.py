@@ -1,4 +1,4 @@
-"""Second reading of ADD, SUB, MUL and PRELU, for all pairs of codes or as many as the tensors' sizes allow."""
+"""Second reading of ADD, SUB and MUL, for all pairs of codes or as many as the tensors' sizes allow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from hlsgen.certify.second_reading.tflite.scales import (
     exact,
     multiplier,
     product_quotient,
-    quotient,
     rounded,
     single_factor,
 )
@@ -150,23 +149,8 @@ def _product(operator: Operator, a: Tensor, b: Tensor, y: Tensor, runtime: str) 
     return (lambda x, z: np.clip(double(x * z, *part) + zero, low, high)), [part], (low, high)
 
 
-def _prelu(operator: Operator, a: Tensor, b: Tensor, y: Tensor, runtime: str) -> Meaning | None:
-    if b.codes is None:
-        return None
-    data, slope, result = (exact(t.one_scale) for t in (a, b, y))
-    parts = [multiplier(quotient(runtime, data, result)), multiplier(product_quotient(runtime, data, slope, result))]
-    low, high = LIMITS[y.type]
-
-    def function(x: Array, z: Array) -> Array:
-        values = np.where(x >= 0, double(x, *parts[0]), double(x * z, *parts[1]))
-        return np.asarray(np.clip(values + y.one_zero, low, high))
-
-    return function, [], (low, high)
-
-
 _FUNCTIONS: dict[str, Callable[..., Meaning | None]] = {
     "ADD": _sum(1),
     "SUB": _sum(-1),
     "MUL": _product,
-    "PRELU": _prelu,
 }

@@ -1,4 +1,4 @@
-"""Functions of one 16-bit code, on arrays of all codes: the second derivation of their 65,536 results."""
+"""Functions of one code from or to 16 bits, on arrays of all codes: the second derivation of their results."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 from hlsgen.certify.second_reading.tflite.records import Operator, Tensor
 from hlsgen.certify.second_reading.tflite.rescaling import divided, double
 from hlsgen.certify.second_reading.tflite.scales import (
+    DOUBLE,
+    LIMITS,
     SINGLE,
     activation_range,
     exact,
@@ -28,12 +30,13 @@ _POWERS = [round(math.exp(-(2.0**n)) * 2**15) for n in range(-2, 5)]
 
 
 def wide_table(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> Array | None:
-    """The results for all int16 codes in order, int64 (65536,), or None for operators without int16 kernels."""
+    """The results for all codes in order, int64, or None for operators without kernels for these types."""
     function = _FUNCTIONS.get(operator.kind)
-    if function is None or x.one_zero or y.one_zero:
+    zeros = [tensor.one_zero for tensor in (x, y) if tensor.type == "int16"]
+    if function is None or any(zeros) or (x.type != y.type and operator.kind != "QUANTIZE"):
         return None
-    codes = np.arange(_LOW, _HIGH + 1)
-    return np.clip(function(operator, codes, x, y, runtime), _LOW, _HIGH)
+    low, high = LIMITS[x.type]
+    return np.clip(function(operator, np.arange(low, high + 1), x, y, runtime), *LIMITS[y.type])
 
 
 def _rescaled(codes: Array, ratio: Fraction) -> Array:
@@ -54,6 +57,11 @@ def _relu(activation: int) -> Callable[[Operator, Array, Tensor, Tensor, str], A
         return np.clip(_rescaled(codes, ratio), *activation_range(activation, y.type, y.one_scale, 0, False))
 
     return function
+
+
+def _quantize(operator: Operator, codes: Array, x: Tensor, y: Tensor, runtime: str) -> Array:
+    ratio = rounded(exact(x.one_scale) / exact(y.one_scale), DOUBLE)
+    return _rescaled(codes - x.one_zero, ratio) + y.one_zero
 
 
 def _leaky(operator: Operator, codes: Array, x: Tensor, y: Tensor, runtime: str) -> Array:
@@ -172,6 +180,7 @@ _FUNCTIONS: dict[str, Callable[[Operator, Array, Tensor, Tensor, str], Array]] =
     "RELU": _relu(1),
     "RELU6": _relu(3),
     "LEAKY_RELU": _leaky,
+    "QUANTIZE": _quantize,
     "LOGISTIC": _sigmoid(False),
     "TANH": _sigmoid(True),
 }
