@@ -83,21 +83,25 @@ def mean(node: OperatorNode) -> None:
 
 
 def _summed(node: OperatorNode, shape: Shape, axes: list[int]) -> tuple[int, Shape]:
-    """(int32 sums of codes over the axes, their shape (n, 1, 1, channels)); the axes become pixels of an image."""
+    """(int32 sums of codes over the axes, their shape (1, n, 1, channels)); the axes become pixels of an image.
+
+    The images of a batch are stacked: n windows of one image.
+    """
     remaining = [a for a in range(len(shape)) if a not in axes]
     leads = bool(remaining) and remaining[0] == 0
     order = (*remaining[:leads], *axes, *remaining[leads:])
     ordered = tuple(shape[a] for a in order)
     sizes = [shape[a] for a in axes] or [1]
     kernel = (math.prod(sizes[:-1]), sizes[-1])
-    image = (shape[0] if leads else 1, *kernel, math.prod(shape[a] for a in remaining[leads:]))
+    batch = shape[0] if leads else 1
+    image = (1, batch * kernel[0], kernel[1], math.prod(shape[a] for a in remaining[leads:]))
     ops: ShapedOps = []
     if order != tuple(range(len(shape))):
         ops.append((Transpose(order), ordered))
     if image != ordered:
         ops.append((Reshape(), image))
-    pooled = (image[0], 1, 1, image[3])
-    ops += [(Cast("int32"), image), (Pool(Reduction.SUM, Window(kernel)), pooled)]
+    pooled = (1, batch, 1, image[3])
+    ops += [(Cast("int32"), image), (Pool(Reduction.SUM, Window(kernel, kernel)), pooled)]
     return node.chain(node.value(0), ops), pooled
 
 

@@ -30,8 +30,8 @@ _WITHOUT_UINT8 = frozenset({"int8", "int16", "float32"}) | _HANDLES
 class Rule:
     """How an operator is imported: `convert` makes its steps.
 
-    types: of the data that it takes, empty if it has none. data: number of the input that is the data.
-    micro: of these, the types for which tflite-micro has kernels.
+    types: of the data that it takes, empty if it has none. micro: types of tflite-micro's kernels.
+    data: number of the input that is the data.
     """
 
     convert: Callable[[OperatorNode], None]

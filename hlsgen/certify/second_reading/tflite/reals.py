@@ -30,12 +30,12 @@ def quantized_reals(y: Tensor, runtime: str) -> tuple[Array, Array]:
     tried = np.concatenate([raw.reshape(-1).astype(np.int32).view(np.float32), _rounded(middle * 0.37), np.zeros(1)])
     tried = tried.astype(np.float32)
     tried = tried[np.isfinite(tried)]
-    wide = tried.astype(np.float64)
+    exact_inputs = tried.astype(np.float64)
     if runtime == "litert":
-        quotients = _rounded(wide * float(_rounded(np.float64(1 / scale))))
+        quotients = _rounded(exact_inputs * float(_rounded(np.float64(1 / scale))))
         rounded = np.rint(quotients.astype(np.float64))
     else:
-        quotients = _rounded(wide / scale).astype(np.float64)
+        quotients = _rounded(exact_inputs / scale).astype(np.float64)
         rounded = np.sign(quotients) * np.floor(np.abs(quotients) + 0.5)
     return tried, np.clip(rounded + zero, low, high).astype(np.int64)
 
