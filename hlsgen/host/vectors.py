@@ -11,7 +11,7 @@ import numpy as np
 from hlsgen.dataflow.network import Network
 from hlsgen.host.hard_numbers import hard_numbers
 from hlsgen.host.plan import Head, Output, Tail, by_input
-from hlsgen.interpreter.graph import encode_array
+from hlsgen.interpreter.graph import encode_array, run_output
 from hlsgen.interpreter.host_steps import run_step
 from hlsgen.ir import FloatKey, Graph, GraphInput
 from hlsgen.ir.evaluate import apply_binary, decode, decoding
@@ -39,20 +39,25 @@ class Vectors:
 
 
 def self_test_vectors(
-    network: Network, heads: Sequence[Head], tails: Sequence[Output], inputs: Array, outputs: Array, seed: int | None
+    network: Network,
+    heads: Sequence[Head],
+    tails: Sequence[Output],
+    inputs: Array,
+    outputs: Array | None,
+    seed: int | None = None,
 ) -> Vectors:
     """Test vectors for the host code of a network.
 
-    heads, tails: one for each input and output. inputs, outputs: codes (frames, *shape) at both ports. `seed`: of
-    numbers
-    that are hard to quantize, or None for the fixed numbers of every build. If host code does not make the codes of all
-    inputs, the vectors have no numbers for any input.
+    heads, tails: one for each input and output. inputs, outputs: codes (frames, *shape) at both ports. If `outputs` is
+    None, they are the outputs of the model for the inputs of the vectors. `seed`: of numbers that are hard to quantize,
+    or None for the fixed numbers of every build. If host code does not make the codes of all inputs, the vectors have
+    no numbers for any input.
     """
     graph = network.graph.host_graph
     ends = [head.start.shape for head in heads] + [output.tail.end.shape for output in tails]
     largest = max(math.prod(shape) for shape in (*ends, graph.input.shape, graph.output.shape))
-    frames = max(1, min(len(inputs), len(outputs), MAX_ELEMENTS // largest))
-    inputs, outputs = inputs[:frames], outputs[:frames]
+    frames = max(1, min(len(inputs), len(inputs if outputs is None else outputs), MAX_ELEMENTS // largest))
+    inputs = inputs[:frames]
     numbers: list[Array] = []
     if all(head.makes_codes for head in heads):
         part_codes = []
@@ -67,6 +72,7 @@ def self_test_vectors(
         inputs = part_codes[0]
         if graph.inputs:
             inputs = np.concatenate([codes.reshape(frames, -1) for codes in part_codes], axis=1)
+    outputs = run_output(graph, inputs) if outputs is None else outputs[:frames]
     parts = [
         *(_little_endian(x) for x in numbers),
         *(port_words(port, inputs).reshape(frames, -1) for port in network.inputs),

@@ -15,7 +15,7 @@ PAGE = 4096
 
 def dma_files(core: Core) -> dict[str, bytes]:
     """NAME_dma.v with the library modules that it needs, and host/NAME_dma.h. Raises HG040."""
-    width = _word_bits(core)
+    width = word_bits(core)
     prefix = core.build.design.prefix
     modules = modules_used({"hg_dma", "hg_axil_split", "hg_reset"})
     files = {f"rtl/{prefix}{name}.v": scoped(library_text("rtl", f"{name}.v"), prefix) for name in modules}
@@ -27,7 +27,7 @@ def dma_files(core: Core) -> dict[str, bytes]:
         "input": core.inputs[0],
         "output": core.outputs[0],
         "lite": LITE,
-        "address_bits": max(13, (PAGE * (1 + len(core.axi_lite)) - 1).bit_length()),
+        "address_bits": address_bits(core),
         "groups": [(name, PAGE * place) for place, name in enumerate(core.axi_lite, 1)],
     }
     files[f"rtl/{core.name}_dma.v"] = render("project/dma.v.j2", **values)
@@ -35,7 +35,12 @@ def dma_files(core: Core) -> dict[str, bytes]:
     return {path: text.encode() for path, text in files.items()}
 
 
-def _word_bits(core: Core) -> int:
+def address_bits(core: Core) -> int:
+    """Bits of a byte address of the AXI4-Lite port."""
+    return max(13, (PAGE * (1 + len(core.axi_lite)) - 1).bit_length())
+
+
+def word_bits(core: Core) -> int:
     """Bits of a word at both ports of the core. Raises HG040 if hg_dma cannot serve them."""
     if len(core.inputs) > 1 or len(core.outputs) > 1:
         text = f"the core has {len(core.inputs)} input ports and {len(core.outputs)} output ports."

@@ -16,6 +16,7 @@ from hlsgen.library import render
 from hlsgen.packaging.core import Core
 from hlsgen.packaging.dma import dma_files
 from hlsgen.packaging.ports import vhdl_name
+from hlsgen.packaging.soc import soc_files
 from hlsgen.packaging.vectors import bench_vectors
 from hlsgen.synthesis import harness, nextpnr, programs, yosys
 
@@ -186,6 +187,7 @@ KINDS: Mapping[str, Callable[[Core], dict[str, bytes]]] = {
     "verilator": _verilator,
     "pynq": _pynq,
     "dma": dma_files,
+    "soc": soc_files,
     "ci": _ci,
 }
 
