@@ -24,6 +24,7 @@ from hlsgen.certify.checker import Checker, hardware_layers
 from hlsgen.certify.connectivity import network
 from hlsgen.certify.cpp.core_checker import check_cpp
 from hlsgen.certify.entries import check_entries, read_json
+from hlsgen.certify.frame_states import MEMORY
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, parse
 from hlsgen.certify.port_wiring import frame_on, labels_of, port_list, port_options
 from hlsgen.certify.quantizers import Summary
@@ -38,6 +39,7 @@ from hlsgen.frontend.runtimes import GROUPING
 from hlsgen.ir import Graph, Model
 from hlsgen.ir.stream_order import StreamOrder, lay_out
 from hlsgen.passes import InputMode, lower, numeric_inputs
+from hlsgen.passes.frame_states import states_last, with_states
 from hlsgen.passes.shared_loop_bodies import lower_once
 
 __all__ = ["Certified", "Statement", "Summary", "certify"]
@@ -83,8 +85,6 @@ def certify(
     read_once: tuple[str, ...] = ()
     targets: list[str] = []
     with collector.catching():
-        if manifest["options"].get("state"):
-            raise broken("manifest.json", "a build with states between frames cannot be certified yet.")
         with collector.catching():
             outputs = manifest["options"].get("outputs")
             _check_model_file(model_file, model, outputs if isinstance(outputs, list) else [])
@@ -129,23 +129,29 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
     """
     problems = Collector()
     modes, separate = _modes(options.get("input")), options.get("ports") == "separate"
+    texts = options.get("state")
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise broken("manifest.json", f"option state is {texts!r}.")
     fixed_point = options.get("add") == "fixed-point"
     chosen = options.get("runtime")
     runtime = chosen if chosen in RUNTIMES else "auto"  # another value is an error of the manifest
-    model = import_model(path, problems, fixed_point, numeric_inputs(modes), pairs=not separate, runtime=runtime)
+    model = import_model(
+        path, problems, fixed_point, numeric_inputs(modes), pairs=not separate and not texts, runtime=runtime
+    )
     if model is None:
         problems.finish()
     assert model is not None
     second_reading = _read_again(path, model)
     for node, text in second_reading.problems:
         collector.error("HG055", node, f"read a second time: {text}")
+    model, state_pairs = states_last(model, texts)
     if options.get("recurrence") == "once":
         shared = partial(
             import_model, path, fixed_point=fixed_point, typed=numeric_inputs(modes), once=True, runtime=runtime
         )
         graph = lower_once(model, shared, modes, problems)
     else:
-        graph = lower(model, modes, problems, separate)
+        graph = with_states(lower(model, modes, problems, separate or bool(texts)), state_pairs, not separate)
     problems.finish()
     return graph, lay_out(graph), second_reading.once
 
@@ -213,33 +219,52 @@ def _check(
     pins = port_options(options)
     top = parse(text.code, text.name)
     labels = _port_suffixes(graph, options.get("ports") == "separate")
-    netlist = network(top, name, pins, sha256(model_file_of(directory)), loops.check(graph), labels)
+    loop_states = loops.check(graph) + len(graph.states)
+    netlist = network(top, name, pins, sha256(model_file_of(directory)), loop_states, labels)
     into, out = ([frame_on(cell, pins.bus) for cell, _ in ports] for ports in (netlist.inputs, netlist.outputs))
     widths = [[frame.width for frame in frames] for frames in (into, out)]
     top_text.check_attributes(text, (port[2:] for port in port_list(pins, labels, widths)))
     check_entries(entries, graph)
-    _check_listed(entries, netlist.cells)
+    states: list[dict[str, Any]] = certificate.get("states", [])
+    if bool(states) != bool(graph.states):
+        raise broken("certificate.json", "has instances of states, and the model has none, or the other way round.")
+    _check_listed([*entries, {"instances": states}], netlist.cells)
     memories = Memories(directory / "rtl")
     checker = Checker(graph, layout, netlist, memories, entries, name, (into, out), pins.keep)
     checker.start()
+    checker.start_states([x["instance"] for x in states])
     for i, entry in zip(layers, entries, strict=True):
         proof = checker.layer(i, entry)
         with collector.catching():
             result.layers.append(proof())
     checker.end()
-    _check_memories(certificate, entries, memories)
+    _check_memories(certificate, [*entries, {"instances": states}], memories)
     modules = {cell.module for cell in top.cells.values()}
     rtl_files.check_sources(directory, name, modules, checker.generated_modules, memories.used, collector)
     if collector.errors:
         return  # The check of the manifest requires a right certificate and netlist.
     with collector.catching():
-        named = _check_comments(text, manifest, checker, entries)
+        state_entries = _state_entries(graph, states)
+        named = _check_comments(text, manifest, checker, [*entries, *state_entries])
         hashes = rtl_files.certified_hashes(directory, certificate)
-        manifest_.check(manifest, certificate, checker, named, hashes, collector)
+        manifest_.check(manifest, certificate, checker, named, hashes, collector, state_entries)
+
+
+def _state_entries(graph: Graph, instances: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The instances of states by the name of each state's input, then the others, as entries of layers."""
+    names = [graph.layers[number - 1].name for number, _, _ in graph.streamed_inputs[-len(graph.states) :]]
+    entries: list[dict[str, Any]] = [{"layer": name, "instances": []} for name in names if graph.states]
+    place = 0
+    for x in instances:
+        entries += [{"layer": "", "instances": []}] if place == len(entries) else []
+        entries[place]["instances"].append(x)
+        place += x["module"] == MEMORY
+    return entries
 
 
 def _port_suffixes(graph: Graph, separate: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Suffixes of the names of the ports."""
+    graph = graph.host_graph
     into = [graph.model.all_inputs[part.source].name for part in graph.inputs]
     out = [output.name for output in manifest_.output_parts(graph)]
     return labels_of(into, separate), labels_of(out, separate)
@@ -257,6 +282,7 @@ def _check_comments(
     ends: tuple[list[str], list[str]] = ([], [])
     bus = []
     for (kind, ports, values), texts, frames in zip(kinds_and_ports, ends, checker.frames, strict=True):
+        values = values[: len(values) - len(graph.states)]
         for (cell, _), (_, _, value), frame in zip(ports, values, frames, strict=True):
             port = manifest_.name_of(cell)
             prefix = f"{port}: " if port not in ("s_axis", "m_axis") else ""
@@ -268,7 +294,8 @@ def _check_comments(
     cycles = manifest.get("cycles")
     if not isinstance(cycles, dict) or not {"latency", "interval"} <= set(cycles):
         raise broken("manifest.json", f"cycles are {cycles!r}.")
-    head = top_text.head_of(manifest["options"].get("name"), ends, bus, loads, cycles)
+    starts = (port_options(manifest["options"]).starts_by, manifest_.name_of(netlist.inputs[0][0]))
+    head = top_text.head_of(manifest["options"].get("name"), ends, bus, loads, cycles, starts)
     layer_of_instance = {x["instance"]: entry["layer"] for entry in entries for x in entry["instances"]}
     computing = top_text.check_comments(text, head, list(netlist.cells), layer_of_instance)
     instance_of_layer = {

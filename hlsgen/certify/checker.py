@@ -20,6 +20,7 @@ from hlsgen.certify.adder_modules import ADDERS, as_library_unit, check_flips
 from hlsgen.certify.binary_functions import JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.float_joins import check_float_inputs
+from hlsgen.certify.frame_states import MEMORY, START, FrameStates
 from hlsgen.certify.loops import FeedbackStreams
 from hlsgen.certify.models import line_buffer, matrix_product, normalization, softmax, unrolled_windows
 from hlsgen.certify.models.routing import ROUTING, check_beat, check_parameters, groups_in_frame, move
@@ -119,13 +120,45 @@ class Checker:
         self.input_beats: dict[str, tuple[int, int]] = {}
         self.last_instance: dict[str, str] = {}
         self.generated_modules: set[str] = set()
+        self.states = FrameStates(graph, layout, self.elements, memories)
+        self.waiting: list[Cell] = []
 
     def start(self) -> None:
         """Prove that the input ports send all elements of the input in order. Raises HG055."""
-        for value_of_port, port, frame in zip(
-            self.graph.streamed_inputs, self.network.inputs, self.frames[0], strict=True
-        ):
+        values = self.graph.streamed_inputs
+        values = values[: len(values) - len(self.graph.states)]
+        for value_of_port, port, frame in zip(values, self.network.inputs, self.frames[0], strict=True):
             self._start(*value_of_port, *port, frame)
+
+    def start_states(self, instances: list[str]) -> None:
+        """Prove the memories of states between frames, and the instances around them. Raises HG055."""
+        self.waiting = [self.network.cells[name] for name in instances]
+        self._states()
+
+    def _states(self) -> None:
+        """Prove the waiting instances whose streams have been sent."""
+        progress = True
+        while progress:
+            progress = False
+            for cell in list(self.waiting):
+                names = list(self.network.streams_in[cell.name])
+                # The second stream of a memory comes from the frame before.
+                taken_names = names[:1] if cell.module == MEMORY else names
+                if any(name not in self.streams for name in taken_names):
+                    continue
+                self.waiting.remove(cell)
+                progress = True
+                inputs = self._consume(cell, taken_names)
+                self.input_beats[cell.name] = inputs[0].lanes, inputs[0].width
+                if cell.module == MEMORY:
+                    output = self.states.next_state(cell, inputs[0], names[1])
+                elif cell.module == START:
+                    output = self.states.start(cell, inputs[0], self.frames[0][0].words)
+                elif cell.module in ROUTING:
+                    output = move(cell, inputs, signed=True)
+                else:
+                    raise broken(cell.name, f"{cell.module} is not an instance of a state.")
+                self._send(cell, list(self.network.streams_out[cell.name]), output)
 
     def _start(self, number: int, _offset: int, value: Value, cell: Cell, wire: str, frame: PortFrame) -> None:
         """Do this for one port and a value of the graph."""
@@ -142,9 +175,14 @@ class Checker:
 
     def end(self) -> None:
         """Prove that the output ports get all elements of the output in order, without gaps. Raises HG055."""
-        for value_of_port, port, frame in zip(
-            self.graph.streamed_outputs, self.network.outputs, self.frames[1], strict=True
-        ):
+        self._states()
+        if self.waiting:
+            raise broken(self.waiting[0].name, "it gets a stream that nothing sends.")
+        for cell, name in self.states.end():
+            self.states.check_returned(cell, self._consume(cell, [name])[0])
+        values = self.graph.streamed_outputs
+        values = values[: len(values) - len(self.graph.states)]
+        for value_of_port, port, frame in zip(values, self.network.outputs, self.frames[1], strict=True):
             self._end(*value_of_port, *port, frame)
         self.feedback.end()
 

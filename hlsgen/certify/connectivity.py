@@ -17,7 +17,7 @@ _LOAD = 50
 #: Modules with weights.
 _WEIGHTS = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Modules with two input streams.
-_TWO_INPUTS = ("hg_join", "hg_f32_join", "hg_concat", "hg_beside", "hg_dynmvu", "hg_norm_scale")
+_TWO_INPUTS = ("hg_join", "hg_f32_join", "hg_concat", "hg_beside", "hg_dynmvu", "hg_norm_scale", "hg_state")
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,13 @@ def network(
 
     name: of the module. options: the build options of the ports. sha256: of the model's file.
 
-    states: number of states of loops; as many streams may lead back. labels: the suffixes of the port names.
+    states: number of states of loops, or between frames; as many streams may lead back. labels: the suffixes of the
+    port names.
     """
     input_cells, output_cells = check_ends(top, name, options, sha256, labels)
     cells = {n: c for n, c in top.cells.items() if c.module not in PORTS}
     _check_weight_port(top, cells, options)
-    streams = _Streams(top, options.clocks)
+    streams = _Streams(top, options.clocks, _begin_ports(labels[0][0], options.starts_by))
     streams_out = {cell.name: streams.output_streams(cell) for cell in (*input_cells, *cells.values())}
     streams_in = {cell.name: streams.input_streams(cell) for cell in (*cells.values(), *output_cells)}
     for valid in streams.nets:
@@ -58,7 +59,8 @@ def network(
     if wires != top.wires:
         unexpected = sorted(set(wires.items()) ^ set(top.wires.items()))
         raise broken(top.name, f"has other wires than its streams: {unexpected[:4]}.")
-    _check_acyclic(top, streams, streams_in, streams_out, [cell.name for cell in input_cells], states)
+    module = "hg_state" if options.starts_by else "hg_concat"
+    _check_acyclic(top, streams, streams_in, streams_out, [cell.name for cell in input_cells], states, module)
     widths = {valid: top.wires[data] for valid, (data, _) in streams.nets.items()}
     outputs = tuple((cell, streams_in.pop(cell.name)[0]) for cell in output_cells)
     inputs = tuple((cell, streams_out.pop(cell.name)[0]) for cell in input_cells)
@@ -68,8 +70,8 @@ def network(
 class _Streams:
     """Collects the streams as the instances use them."""
 
-    def __init__(self, top: TopModule, clocks: dict[str, Nets]) -> None:
-        self.top, self.clocks = top, clocks
+    def __init__(self, top: TopModule, clocks: dict[str, Nets], begin_ports: dict[str, Nets]) -> None:
+        self.top, self.clocks, self.begin_ports = top, clocks, begin_ports
         self.nets: dict[str, tuple[str, str]] = {}  # valid -> (data, ready)
         self.producers: dict[str, str] = {}
         self.consumers: dict[str, str] = {}
@@ -121,10 +123,20 @@ class _Streams:
             expected_ports |= {
                 port: nets for port, nets in cell.ports.items() if port in ("m_data", "m_valid", "m_ready")
             }
+            if cell.module == "hg_frame_start":
+                expected_ports |= self.begin_ports
             if cell.module in _WEIGHTS:
                 expected_ports["load"] = "load" if "LOADABLE" in cell.parameters else f"{_LOAD}'h0"
             check_connections(cell, expected_ports)
         return tuple(names)
+
+
+def _begin_ports(label: str, starts_by: str) -> dict[str, Nets]:
+    """Connections of hg_frame_start beside its streams: the handshake of the first input port, and the start."""
+    port = f"s_axis{label}"
+    fresh = {"tuser": f"{port}_tuser", "register": "port_fresh"}.get(starts_by, "1'h0")
+    handshake: dict[str, Nets] = {"word_valid": f"{port}_tvalid", "word_ready": f"{port}_tready"}
+    return {**handshake, "fresh": fresh, "begins": "port_begins"}
 
 
 def _check_acyclic(
@@ -134,10 +146,11 @@ def _check_acyclic(
     streams_out: dict[str, tuple[str, ...]],
     start: list[str],
     states: int,
+    module: str,
 ) -> None:
     """Check that no streams form a cycle: every instance gets its streams from instances before it.
 
-    The second streams of `states` instances of hg_concat may lead back; the checker proves their contents.
+    The second streams of `states` instances of `module` may lead back; the checker proves their contents.
     """
     missing_inputs = {name: len(names) for name, names in streams_in.items()}
     ready, feedback = list(start), set[str]()
@@ -149,7 +162,7 @@ def _check_acyclic(
                 ready.append(consumer)
         if not ready and len(feedback) < states:
             candidates = [
-                n for n, c in missing_inputs.items() if c == 1 and n in top.cells and top.cells[n].module == "hg_concat"
+                n for n, c in missing_inputs.items() if c == 1 and n in top.cells and top.cells[n].module == module
             ]
             chosen = [name for name in candidates if name not in feedback][: states - len(feedback)]
             feedback.update(chosen)

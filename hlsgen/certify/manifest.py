@@ -81,13 +81,14 @@ def check(
     named: dict[str, str],
     hashes: dict[str, str],
     problems: Collector,
+    state_entries: list[dict[str, Any]],
 ) -> None:
     """Report an HG055 for every wrong entry. `named`: layer -> its instance. `hashes`: file -> hash."""
     cells = list(checker.network.cells.values())
     cycles, options = manifest.get("cycles"), manifest["options"]
     interval = cycles.get("interval") if isinstance(cycles, dict) else None
     loads = weight_units(cells, certificate["layers"], checker.memories)
-    graph, is_active_low = checker.graph, options.get("reset_active_low") is True
+    graph, is_active_low = checker.graph.host_graph, options.get("reset_active_low") is True
     expected = {
         "hlsgen": tool_version(),
         "model": certificate["model"],
@@ -104,12 +105,13 @@ def check(
         },
         **_inputs(graph, checker),
         **_outputs(graph, checker),
+        **_states(checker),
         "cycles": _cycles(cycles),
         "frames_per_second_per_mhz": round(1e6 / int(interval or 1), 3)
         if _is_count(interval)
         else NotProven("cycles", _is_float),
         "estimate": ESTIMATE,
-        "layers": rows(checker, certificate["layers"], named, interval if _is_count(interval) else None),
+        "layers": rows(checker, certificate["layers"], named, interval if _is_count(interval) else None, state_entries),
         "units": units(checker.network),
         "fifos": fifos(cells),
         **({"weights": loads} if loads else {}),
@@ -276,6 +278,30 @@ def _outputs(graph: Graph, checker: Checker) -> dict[str, Any]:
         return {"outputs": [row | end for row, end in zip(rows, ends, strict=True)]}
     entry = {"tensor": graph.model.output_name, "port": "m_axis", **_port(checker, 1, 0)}
     return {"output": {**entry, **_parts(output_parts(graph), graph.outputs, "tail")}}
+
+
+def _states(checker: Checker) -> dict[str, Any]:
+    """The entry `states`, if there are states between frames."""
+    graph, rows = checker.graph, []
+    count = len(graph.states)
+    ends = zip(graph.model.inputs[-count:], graph.model.outputs[-count:], graph.streamed_inputs[-count:], strict=True)
+    for n, (source, target, (_, _, value)) in enumerate(ends if count else ()):
+        (cell, _), initial = checker.states.proven[n], graph.states[n].initial
+        rows.append(
+            {
+                "input": source.name,
+                "output": target.name,
+                "instance": cell.name,
+                "beats": cell.number("BEATS", 1),
+                "lanes": checker.states.lanes[n],
+                "element_bits": value.type.bits,
+                "range": [value.type.lo, value.type.hi],
+                "frame_shape": list(value.shape),
+                "meaning": meaning(value.encoding),
+                "initial": int(initial[0]) if (initial == initial[0]).all() else initial.tolist(),
+            }
+        )
+    return {"states": rows} if rows else {}
 
 
 def output_parts(graph: Graph) -> list[ModelOutput]:

@@ -66,12 +66,25 @@ _ANY_SUBSET = ("pair", "float-units")
 
 
 def rows(
-    checker: Checker, entries: list[dict[str, Any]], named: dict[str, str], interval: int | None
+    checker: Checker,
+    entries: list[dict[str, Any]],
+    named: dict[str, str],
+    interval: int | None,
+    state_entries: list[dict[str, Any]],
 ) -> list[dict[str, Any]]:
-    """One row for each layer. `interval`: cycles between frames, from the manifest."""
-    remaining_entries = iter(entries)
+    """One row for each layer, with `state_entries` for the inputs that are states.
+
+    `interval`: cycles between frames, from the manifest.
+    """
+    remaining_entries, states = iter(entries), {entry["layer"]: entry for entry in state_entries}
     return [
-        _row(checker, layer, None if isinstance(layer, _NO_HARDWARE) else next(remaining_entries), named, interval)
+        _row(
+            checker,
+            layer,
+            states.get(layer.name) if isinstance(layer, _NO_HARDWARE) else next(remaining_entries),
+            named,
+            interval,
+        )
         for layer in checker.graph.layers
     ]
 
@@ -246,6 +259,8 @@ def _buffer_bits(cell: Cell, beat: int) -> int:
             return parameters["DEPTH"] * beat
         case "hg_unfold":
             return parameters["ROWS"] * parameters["COLUMNS"] * parameters["FOLDS"] * beat
+        case "hg_state":
+            return parameters["BEATS"] * parameters["WIDTH"]
         case "hg_gather":
             return 2 * parameters["BLOCK"] * beat
         case "hg_rows_max" | "hg_rows_share" | "hg_rows_fixed_share" | "hg_rows_norm" | "hg_softmax":

@@ -44,6 +44,7 @@ PORTS = (
     "hg_keep_in",
     "hg_keep_out",
     "hg_control",
+    "hg_control_starts",
     "hg_axil_weights",
 )
 #: The wire from hg_axis_in or hg_bus_in to hg_keep_in.
@@ -86,6 +87,7 @@ class PortOptions:
     keep: bool = False
     control: bool = False
     loadable: bool = False
+    starts_by: str = ""
 
     @property
     def clocks(self) -> dict[str, Nets]:
@@ -94,7 +96,9 @@ class PortOptions:
 
     def wires(self, labels: Labels) -> dict[str, int]:
         """Wires of the top level that belong to the ports."""
-        return {"rst_core": 1, **({f"{_ERROR}{label}": 1 for label in labels[0]} if self.keep else {})}
+        states = {"port_begins": 1} if self.starts_by else {}
+        states |= {"port_fresh": 1} if self.starts_by == "register" else {}
+        return {"rst_core": 1, **states, **({f"{_ERROR}{label}": 1 for label in labels[0]} if self.keep else {})}
 
 
 def port_options(options: dict[str, Any]) -> PortOptions:
@@ -107,8 +111,15 @@ def port_options(options: dict[str, Any]) -> PortOptions:
     bus = options.get("bus_width")
     if bus is not None and bus not in ("auto", *_WIDTHS):
         raise broken("manifest.json", f"option bus_width is {bus!r}.")
-    switches = (options.get(name) is True for name in ("tkeep", "control", "loadable"))
-    return PortOptions(str(names[0]), str(names[1]), low, bus, *switches)
+    keep, control, loadable = (options.get(name) is True for name in ("tkeep", "control", "loadable"))
+    start, starts_by = options.get("state_start"), ""
+    if start == "auto":
+        start = "register" if control else "tuser"
+    if start not in ("tuser", "register", "reset") or (start == "register" and not control and options.get("state")):
+        raise broken("manifest.json", f"option state_start is {start!r}.")
+    if options.get("state"):
+        starts_by = str(start)
+    return PortOptions(str(names[0]), str(names[1]), low, bus, keep, control, loadable, starts_by)
 
 
 @dataclass(frozen=True)
@@ -261,10 +272,13 @@ def _check_control(
 ) -> None:
     """Check that the control port exists if the option says so, describes the core, and monitors all ports."""
     if not options.control:
-        if any(cell.module == "hg_control" for cell in top.cells.values()):
+        if any(cell.module.startswith("hg_control") for cell in top.cells.values()):
             raise broken(top.name, "has a control port, but the option control is off.")
         return
-    cell = _single(top, "hg_control")
+    register = options.starts_by == "register"
+    cell = _single(top, "hg_control_starts" if register else "hg_control")
+    if sum(module.startswith("hg_control") for module in (x.module for x in top.cells.values())) > 1:
+        raise broken(top.name, "has two control ports.")
     parts = [*tool_version().split("."), "", "", ""][:3]
     major, minor, patch = (int(part) & 0xFF if part.isdigit() else 0 for part in parts)
     version = major << 16 | minor << 8 | patch
@@ -288,7 +302,8 @@ def _check_control(
         for name in ("valid", "ready", "last"):
             nets = tuple(f"{port}_axis{label}_t{name}" for label in port_labels)
             monitored_nets[f"{side}_{name}"] = nets if len(nets) > 1 else nets[0]
-    check_connections(cell, options.clocks | monitored_nets | axi_lite_nets("s_axil_ctrl"))
+    starts: dict[str, Nets] = {"start": "port_fresh", "started": "port_begins"} if register else {}
+    check_connections(cell, options.clocks | starts | monitored_nets | axi_lite_nets("s_axil_ctrl"))
 
 
 def axi_lite_nets(port: str) -> dict[str, Nets]:
@@ -321,7 +336,9 @@ def port_list(
     ):
         for name, width in zip(names, stream_widths, strict=True):
             parts = [(forward, width, "tdata"), (forward, 1, "tvalid"), (backward, 1, "tready"), (forward, 1, "tlast")]
-            for direction, bits, part in parts + [(forward, width // 8, "tkeep")] * options.keep:
+            parts += [(forward, width // 8, "tkeep")] * options.keep
+            parts += [(forward, 1, "tuser")] * (options.starts_by == "tuser" and name == streams[0][0])
+            for direction, bits, part in parts:
                 yield direction, bits, f"{name}_{part}", (_info("interface:axis", name, part.upper()),)
     for name, address in lites:
         for direction, bits, part in _AXIL:

@@ -53,6 +53,8 @@ def check(certificate: dict[str, Any], folder: str) -> None:
         folder: {str: str},
         "layers": [dict],
     }
+    if "states" in certificate:
+        top["states"] = [_INSTANCE]
     _check_type(certificate, top, "certificate.json")
     for layer in certificate["layers"]:
         name = f"certificate.json, layer {layer.get('layer')}"

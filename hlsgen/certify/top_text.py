@@ -23,8 +23,14 @@ _CODE = re.compile(r"[A-Za-z0-9_ \[\](){},;:.#'\"-]*")
 #: The comment of an instance. It cannot be a command of a tool, because of its first word.
 _LAYER_COMMENT = re.compile(r"[A-Za-z0-9 ,.+*/^()-]+")
 _ROUTING_COMMENT = re.compile(
-    r"(\d+|border|fork|float32|max|register|reorders|selects|slice|sum|windows|FIFO) ?[A-Za-z0-9 ,.]*"
+    r"(\d+|border|fork|float32|max|register|reorders|selects|slice|starts|sum|windows|FIFO) ?[A-Za-z0-9 ,.]*"
 )
+#: How a sequence of frames starts, in the head.
+_START_LINES = {
+    "tuser": "{port}_tuser at the first word of a frame: it starts a sequence, as the first frame after reset does",
+    "register": "bit 1 of CONTROL: the next frame starts a sequence, as the first frame after reset does",
+    "reset": "the first frame after reset starts the sequence",
+}
 
 
 @dataclass(frozen=True)
@@ -120,12 +126,17 @@ def check_comments(text: TopText, head: Sequence[str], instances: Sequence[str],
 
 
 def head_of(
-    title: str, ends: tuple[list[str], list[str]], bus: list[str], loads: int, cycles: Mapping[str, object]
+    title: str,
+    ends: tuple[list[str], list[str]],
+    bus: list[str],
+    loads: int,
+    cycles: Mapping[str, object],
+    starts: tuple[str, str],
 ) -> list[str]:
     """The lines before the module. `ends`: the contents of the input ports and of the output ports.
 
     `bus`: a text for the bus of each port, if there is one; `loads`: number of units with writable weights; `cycles`:
-    the manifest's cycles.
+    the manifest's cycles. `starts`: how a sequence of frames starts, and the name of the port for it.
     """
     approximately, or_more = ("about ", " or more") if cycles.get("estimated") else ("", "")
     return [
@@ -135,6 +146,7 @@ def head_of(
         *(f"// Input   {text}, first element in the low bits" for text in ends[0]),
         *(f"// Output  {text}, first element in the low bits" for text in ends[1]),
         *(f"// Bus     {text}" for text in bus),
+        *([f"// Start   {_START_LINES[starts[0]].format(port=starts[1])}"] if starts[0] else []),
         *(
             [
                 f"// Weights of {loads} units, written over s_axil while no frame is in the core: see weights in "

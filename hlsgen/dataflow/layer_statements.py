@@ -66,15 +66,9 @@ KINDS: dict[type[Layer], str] = {
 
 def layer_statements(network: Network, instance: Callable[[Node], dict[str, Any] | None]) -> Iterator[dict[str, Any]]:
     """An entry for each layer. `instance` describes the implementation of a node, or is None if there is none."""
-    instances_of: dict[int, list[dict[str, Any]]] = {}
-    instances: list[dict[str, Any]] = []
-    for node in network.inner:
-        entry = instance(node)
-        instances += [entry] if entry is not None else []
-        if node.position >= 0:
-            instances_of[node.position], instances = instances, []
-    if instances_of:
-        instances_of[max(instances_of)] += instances
+    instances_of, last_instances = _instances(network, instance)
+    if instances_of and not network.graph.states:
+        instances_of[max(instances_of)] += last_instances
     for i, layer in enumerate(network.graph.layers):
         if isinstance(layer, View | StreamedInput | StreamedOutputs):
             continue
@@ -86,6 +80,27 @@ def layer_statements(network: Network, instance: Callable[[Node], dict[str, Any]
             "output": _type(layer.result.type),
             **_meaning(network, i, layer),
         }
+
+
+def state_instances(network: Network, instance: Callable[[Node], dict[str, Any] | None]) -> list[dict[str, Any]]:
+    """The instances of states between frames: those before and of each memory, then those after the last layer."""
+    instances_of, last_instances = _instances(network, instance)
+    inputs = [i for i, layer in enumerate(network.graph.layers) if isinstance(layer, StreamedInput)]
+    return [entry for i in inputs for entry in instances_of.get(i, [])] + last_instances
+
+
+def _instances(
+    network: Network, instance: Callable[[Node], dict[str, Any] | None]
+) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str, Any]]]:
+    """The instances of each layer by its position, with the routing before it, and those after the last layer."""
+    instances_of: dict[int, list[dict[str, Any]]] = {}
+    instances: list[dict[str, Any]] = []
+    for node in network.inner:
+        entry = instance(node)
+        instances += [entry] if entry is not None else []
+        if node.position >= 0:
+            instances_of[node.position], instances = instances, []
+    return instances_of, instances
 
 
 def _type(type_: IntType) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hlsgen.dataflow.bus import BusLayout, bus_layout
 from hlsgen.dataflow.ends import divided
-from hlsgen.dataflow.units import Node, Port, Stream
+from hlsgen.dataflow.units import FrameStart, Node, Port, Stream
 from hlsgen.ir import Graph, Value
 from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.numerics.fixed import Array, IntType
@@ -110,7 +110,12 @@ def on_bus(nodes: Sequence[Node], width: int) -> list[Node]:
     def widened(node: Node) -> Node:
         return replace(node, unit=Port(bus_layout(node.result.bits, node.result.beats, width)))
 
-    return [widened(node) if isinstance(node.unit, Port) else node for node in nodes]
+    widened_nodes = [widened(node) if isinstance(node.unit, Port) else node for node in nodes]
+    words = layout_of(widened_nodes[0]).words
+    return [
+        replace(node, unit=replace(node.unit, words=words)) if isinstance(node.unit, FrameStart) else node
+        for node in widened_nodes
+    ]
 
 
 def layout_of(node: Node) -> BusLayout:

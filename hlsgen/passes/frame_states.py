@@ -110,7 +110,10 @@ def _last(names: Sequence[str], moved: Sequence[str]) -> list[int]:
 
 
 def with_states(graph: Graph, pairs: Sequence[StatePair], packed: bool) -> Graph:
-    """The graph of `states_last`, with its pairs as states; `packed`: a single port has no name. Raises HG043."""
+    """The graph of `states_last`, with its pairs as states. A single port that remains has no name. Raises HG043.
+
+    `packed`: only one input and one output may remain.
+    """
     if not pairs:
         return graph
     count, problems, states = len(pairs), Collector(), list[FrameState]()
@@ -127,15 +130,12 @@ def with_states(graph: Graph, pairs: Sequence[StatePair], packed: bool) -> Graph
     if packed and max(inputs, outputs) > 1:
         text = f"{inputs} inputs and {outputs} outputs remain beside the states."
         raise fail("HG043", "--state", text, "Build with --ports separate.")
-    graph = replace(graph, states=tuple(states))
-    if not packed:
-        return graph
     layers = [
-        replace(layer, port="" if layer.offset == 0 else layer.port) if isinstance(layer, StreamedInput) else layer
+        replace(layer, port="") if isinstance(layer, StreamedInput) and layer.offset == 0 and inputs == 1 else layer
         for layer in graph.layers
     ]
-    layers[-1] = replace(last, ports=("", *last.ports[1:]))
-    return replace(graph, layers=tuple(layers))
+    layers[-1] = replace(last, ports=("", *last.ports[1:])) if outputs == 1 else last
+    return replace(graph, states=tuple(states), layers=tuple(layers))
 
 
 def _moved(pair: StatePair, source: GraphInput, target: GraphOutput) -> Array:

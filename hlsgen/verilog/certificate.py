@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from hlsgen.dataflow.layer_statements import FORMAT, certificate_text, layer_statements
+from hlsgen.dataflow.layer_statements import FORMAT, certificate_text, layer_statements, state_instances
 from hlsgen.dataflow.network import Network
+from hlsgen.dataflow.units import Node
 from hlsgen.verilog.binding.memory_files import Bits
 from hlsgen.verilog.netlist import Design, Instance
 from hlsgen.verilog.render import constant
@@ -15,11 +16,16 @@ from hlsgen.verilog.render import constant
 def emit(design: Design, network: Network, model: dict[str, str], rtl: dict[str, bytes]) -> str:
     """The text of certificate.json. `rtl`: all files below rtl/, by relative path."""
     instances = {instance.name: instance for instance in design.instances}
+
+    def described(node: Node) -> dict[str, Any]:
+        return _instance(design, instances[node.name])
+
     certificate = {
         "certificate": FORMAT,
         "model": model,
         "rtl": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(rtl.items())},
-        "layers": list(layer_statements(network, lambda node: _instance(design, instances[node.name]))),
+        "layers": list(layer_statements(network, described)),
+        **({"states": state_instances(network, described)} if network.graph.states else {}),
     }
     return certificate_text(certificate) + "\n"
 

@@ -178,7 +178,7 @@ def _stream_port(port: CorePort, wire: str, data: dict[str, str]) -> StreamPort:
 
 def _begin_ports(port: str, starts_by: str) -> dict[str, str]:
     """Pins of hg_frame_start at the input port of this name."""
-    fresh = {"tuser": f"{port}_tuser", "register": "port_fresh", "reset": "1'b0"}[starts_by]
+    fresh = {"tuser": f"{port}_tuser", "register": "port_fresh", "reset": "1'h0"}[starts_by]
     handshake = {"word_valid": f"{port}_tvalid", "word_ready": f"{port}_tready"}
     return {**handshake, "fresh": fresh, "begins": "port_begins"}
 

@@ -65,6 +65,15 @@ def test_hardware_equals_the_reference(tmp_path: Path, start: str) -> None:
 
 
 @pytest.mark.sim
+def test_two_states_on_a_bus_equal_the_reference(tmp_path: Path) -> None:
+    """A frame of two beats is one word of the bus."""
+    state = ["line=line_out:-0.25", "last=last_out"]
+    build = built(delays(), tmp_path, state=state, bus_width="32", tkeep=True)
+    verdict = hlsgen.verify(build, ["icarus"], frames=8, oracle="none")
+    assert verdict.ok, verdict
+
+
+@pytest.mark.sim
 def test_a_run_in_a_simulator_starts_sequences(tmp_path: Path) -> None:
     proto, x = recurrent(), frames_of((4,), 5)
     build = built(proto, tmp_path, state=["h=h_out"])

@@ -233,7 +233,7 @@ def _port_parts(node: Node, port: Port, options: CostOptions) -> Parts:
 
 def _bind_frame_start(node: Node, unit: FrameStart) -> Binding:
     parameters: dict[str, Parameter] = {"WIDTH": node.source.bits, "BEATS": unit.beats, "WORDS": unit.words}
-    return Binding("hg_frame_start", parameters, "a bit for each frame: it starts a sequence")
+    return Binding("hg_frame_start", parameters, "starts of sequences, a bit for each frame")
 
 
 def _bind_frame_memory(node: Node, unit: FrameMemory) -> Binding:
