@@ -135,8 +135,15 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
     fixed_point = options.get("add") == "fixed-point"
     chosen = options.get("runtime")
     runtime = chosen if chosen in RUNTIMES else "auto"  # another value is an error of the manifest
+    softmax = "hardware" if options.get("softmax") == "hardware" else "host"
     model = import_model(
-        path, problems, fixed_point, numeric_inputs(modes), pairs=not separate and not texts, runtime=runtime
+        path,
+        problems,
+        fixed_point,
+        numeric_inputs(modes),
+        pairs=not separate and not texts,
+        runtime=runtime,
+        softmax=softmax,
     )
     if model is None:
         problems.finish()
@@ -147,7 +154,13 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
     model, state_pairs = states_last(model, texts)
     if options.get("recurrence") == "once":
         shared = partial(
-            import_model, path, fixed_point=fixed_point, typed=numeric_inputs(modes), once=True, runtime=runtime
+            import_model,
+            path,
+            fixed_point=fixed_point,
+            typed=numeric_inputs(modes),
+            once=True,
+            runtime=runtime,
+            softmax=softmax,
         )
         graph = lower_once(model, shared, modes, problems)
     else:

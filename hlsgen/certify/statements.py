@@ -113,6 +113,7 @@ _ASSUMED = (
             "options.outputs",
             "options.add",
             "options.runtime",
+            "options.softmax",
             "options.recurrence",
             "options.ports",
             "options.reset_active_low",

@@ -111,6 +111,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         pairs=not options.separate and not options.state,
         runtime=options.runtime,
         outputs=options.outputs,
+        softmax=options.softmax,
     )
     if model is None:
         problems.finish()
@@ -186,6 +187,7 @@ def lowered(path: Path, model: Model, options: Options, problems: Collector) -> 
         once=True,
         runtime=options.runtime,
         outputs=options.outputs,
+        softmax=options.softmax,
     )
     return lower_once(model, shared, modes, problems)
 

@@ -342,6 +342,13 @@ class Options:
         check=one_of(*RUNTIMES),
         choices=lambda: RUNTIMES,
     )
+    softmax: str = option(
+        "host",
+        "--softmax",
+        "SOFTMAX after the last layer of a TFLite file: host, or hardware (not with --runtime litert).",
+        check=one_of("host", "hardware"),
+        choices=lambda: ("host", "hardware"),
+    )
     weights: str = option(
         "auto",
         "--weights",

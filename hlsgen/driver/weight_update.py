@@ -109,6 +109,7 @@ def reweighted(build: Build, weights: Mapping[str, Array] | Path) -> Graph:
             pairs=pairs,
             runtime=build.options.runtime,
             outputs=build.options.outputs,
+            softmax=build.options.softmax,
         )
         problems.finish()
         assert model is not None

@@ -100,6 +100,7 @@ def graph_of(source: Source, options: Options) -> tuple[Graph, list[Diagnostic]]
             pairs=pairs,
             runtime=options.runtime,
             outputs=options.outputs,
+            softmax=options.softmax,
         )
         if model is None:
             problems.finish()

@@ -43,6 +43,7 @@ def import_model(
     pairs: bool = True,
     runtime: str = "auto",
     outputs: Sequence[str] = (),
+    softmax: str = "host",
 ) -> Model | None:
     """Read a file and import its graph. Returns None if an error was added to `problems`.
 
@@ -53,11 +54,12 @@ def import_model(
     pairs        pass two inputs of one operation side by side, in one tensor
     runtime      the runtime whose integers the Model reproduces, one of `runtimes.CHOICES`
     outputs      tensors at which the graph is cut; empty: the outputs of the file
+    softmax      "host" or "hardware", which computes SOFTMAX after the last layer of a TFLite file
     """
     errors_before = len(problems.errors)
     with problems.catching():
         if is_tflite(read_bytes(path)):
-            options = ImportOptions(fixed_point, typed, once, pairs, tflite_runtime_of(runtime))
+            options = ImportOptions(fixed_point, typed, once, pairs, tflite_runtime_of(runtime), softmax == "hardware")
             file = read_file(self_contained(path, outputs), path.stem)
             return import_tflite(file, path.stem, options, problems)
         proto = read_model(path, problems, outputs)

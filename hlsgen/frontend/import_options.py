@@ -15,3 +15,4 @@ class ImportOptions:
     once: bool
     pairs: bool
     runtime: str
+    last_softmax_in_hardware: bool = False

@@ -190,6 +190,7 @@ def test_every_option_and_realization_is_known() -> None:
         "reset_name",
         "recurrence",
         "runtime",
+        "softmax",
         "outputs",
     }
     known_options |= {"realize", "lanes", "target_cycles", "device", "clock_mhz", "max_lut", "max_dsp", "max_bram"}

@@ -69,6 +69,37 @@ def test_softmax_between_layers(kind: str, seed: int, runtime: str, target: str,
     assert "read-once" not in [statement.name for statement in result.assumed]
 
 
+@needs_icarus
+@pytest.mark.sim
+@pytest.mark.oracle
+@pytest.mark.cases(1)
+@pytest.mark.parametrize(
+    ("kind", "seed", "runtime"), [("NET", 1, "tflm"), ("SOFTMAX", 3, "tflm"), ("SOFTMAX:uint8", 2, "litert-ref")]
+)
+def test_the_last_softmax_can_be_in_hardware(kind: str, seed: int, runtime: str, tmp_path: Path) -> None:
+    if tflite_oracle.missing(runtime):
+        pytest.skip(tflite_oracle.missing(runtime))
+    path, core = tmp_path / "net.tflite", tmp_path / "core"
+    path.write_bytes(random_file(kind, seed).data)
+    build = hlsgen.build(path, core, hlsgen.Options(runtime=runtime, softmax="hardware"))
+    assert any(isinstance(layer, IntegerRows) for layer in build.graph.layers)
+    assert not build.graph.tail
+    verdict = hlsgen.verify(core, ["icarus"], frames=2)
+    assert verdict.ok
+    assert verdict.oracle.outputs > 0
+    result = hlsgen.certify(core, path)
+    assert result.ok
+    assert "read-once" not in [statement.name for statement in result.assumed]
+
+
+def test_litert_has_no_softmax_in_hardware(tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(random_file("NET", 1).data)
+    with pytest.raises(hlsgen.HlsgenError, match="float32, in the order of the row") as raised:
+        hlsgen.check(path, hlsgen.Options(runtime="litert", softmax="hardware"))
+    assert [d.code for d in raised.value.diagnostics] == ["HG030"]
+
+
 @pytest.mark.sim
 @pytest.mark.oracle
 @pytest.mark.cases(1)

@@ -53,7 +53,7 @@ class _Importer:
 
     def __init__(self, file: TfliteFile, options: ImportOptions, problems: Collector) -> None:
         self.file, self.graph, self.problems = file, file.graphs[0], problems
-        self.runtime = Runtime(options.runtime)
+        self.runtime, self.last_softmax_in_hardware = Runtime(options.runtime), options.last_softmax_in_hardware
         self.builder, self.variables = StepBuilder(), Variables()
         self.values: dict[int, int] = {}
         self._failed: set[int] = set()
@@ -146,7 +146,8 @@ class _Importer:
             step = multiple_ports.assemble_step(outputs, {operator.node for operator in self.graph.operators})
             last, dtype = self.builder.add(step.name, step.op, step.shape, tuple(values)), "float64"
         remaining, _ = pruned(self.builder.steps, last)
-        steps, inputs = multiple_ports.without_unused_inputs(move_softmax_to_hardware(remaining), inputs)
+        remaining = move_softmax_to_hardware(remaining, self.last_softmax_in_hardware)
+        steps, inputs = multiple_ports.without_unused_inputs(tuple(remaining), inputs)
         if not steps:
             raise fail("HG015", name, "the output is the input.", "There is nothing to build.")
         combined = multiple_ports.combined_input(inputs)

@@ -1,4 +1,4 @@
-"""SOFTMAX in hardware before layers; after all of them it stays on the host."""
+"""SOFTMAX in hardware before layers; after all of them it stays on the host, unless hardware is wished."""
 
 from __future__ import annotations
 
@@ -19,23 +19,26 @@ _ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp, OutputPart
 _SHARE_BITS = 8
 
 
-def move_softmax_to_hardware(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps with units on rows for each SOFTMAX whose codes a layer needs. Raises HG013, HG030."""
+def move_softmax_to_hardware(steps: Sequence[Step], last: bool) -> list[Step]:
+    """The steps with units on rows for each SOFTMAX whose codes a layer needs. Raises HG013, HG030.
+
+    last: also for those that no layer follows.
+    """
     rewriter = StepRewriter()
     for i, step in enumerate(steps):
         values = tuple(rewriter.numbers[j] for j in step.inputs)
         ops: list[Op] = [step.op]
         softmax = host_softmax(step.op) if isinstance(step.op, HostOp) else None
-        if softmax is not None and _is_before_layers(steps, i):
+        if softmax is not None and (last or _is_before_layers(steps, i)):
             if not softmax.in_floats:
                 ops = _integer_steps(step, softmax)
-            elif _is_after_hardware(steps, i):
-                text = "SOFTMAX before a layer: in litert its sums are float32, in the order of the row."
+            elif last or _is_after_hardware(steps, i):
+                text = "SOFTMAX in hardware: in litert its sums are float32, in the order of the row."
                 raise fail("HG030", step.name, text, "Use --runtime tflm or litert-ref, which compute it in integers.")
         for op in ops:
             values = (rewriter.add(step.name, op, step.shape, values),)
         rewriter.numbers[i + 1] = values[0]
-    return tuple(rewriter.steps)
+    return list(rewriter.steps)
 
 
 def _is_before_layers(steps: Sequence[Step], i: int) -> bool:
@@ -57,9 +60,7 @@ def _is_after_hardware(steps: Sequence[Step], i: int) -> bool:
 def _integer_steps(step: Step, softmax: HostSoftmax) -> list[Op]:
     """The distances below the largest code, their shares, and the codes of the shares."""
     if step.shape[-1] > MAX_FIXED_POINT_ROW:
-        text = (
-            f"SOFTMAX before a layer has rows of {step.shape[-1]} codes: the runtime aborts if their sum reaches 512."
-        )
+        text = f"SOFTMAX in hardware has rows of {step.shape[-1]} codes: the runtime aborts if their sum reaches 512."
         raise fail("HG013", step.name, text, f"Supported: rows of 1 to {MAX_FIXED_POINT_ROW} codes.")
     lowest = softmax.lowest
     bounds = IntType(lowest, lowest + (1 << _SHARE_BITS) - 1)
