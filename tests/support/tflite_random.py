@@ -406,6 +406,47 @@ def _split(c: Choices, kind: str) -> RandomFile:
     return c.finish([x], outputs)
 
 
+def _slice(c: Choices, kind: str) -> RandomFile:
+    """A part of each axis; a size of -1 is the rest."""
+    shape = c.image()
+    begins = [c.int(0, size - 1) for size in shape]
+    sizes = [c.int(1, size - begin) for size, begin in zip(shape, begins, strict=True)]
+    written = [-1 if b + s == n and c.int(0, 1) else s for b, s, n in zip(begins, sizes, shape, strict=True)]
+    x = c.tensor(shape)
+    y = c.like(x, sizes)
+    c.graph.operator(kind, [x, c.graph.integers(begins), c.graph.integers(written)], [y])
+    return c.finish([x], [y])
+
+
+def _gather(c: Choices, kind: str) -> RandomFile:
+    """Elements of an axis in any order, some of them more than once; the indices have one axis or none."""
+    shape, axis = c.image(), c.int(0, 3)
+    count = c.int(0, 6)
+    indices = c.rng.integers(0, shape[axis], (count,) if count else ())
+    x = c.tensor(shape)
+    y = c.like(x, (*shape[:axis], *indices.shape, *shape[axis + 1 :]))
+    c.graph.operator(kind, [x, c.graph.integers(indices)], [y], axis=axis - 4 * c.int(0, 1))
+    return c.finish([x], [y])
+
+
+def _pack(c: Choices, kind: str) -> RandomFile:
+    shape, axis, count = c.image()[1:], c.int(0, 3), c.int(1, 3)
+    inputs = [c.tensor(shape)]
+    inputs += [c.like(inputs[0], shape) for _ in range(count - 1)]
+    y = c.like(inputs[0], (*shape[:axis], count, *shape[axis:]))
+    c.graph.operator(kind, inputs, [y], values_count=count, axis=axis - 4 * c.int(0, 1))
+    return c.finish(inputs, [y])
+
+
+def _unpack(c: Choices, kind: str) -> RandomFile:
+    shape, axis = list(c.image()), c.int(0, 3)
+    shape[axis] = c.int(1, 4)
+    x = c.tensor(shape)
+    outputs = [c.like(x, [*shape[:axis], *shape[axis + 1 :]]) for _ in range(shape[axis])]
+    c.graph.operator(kind, [x], outputs, num=len(outputs), axis=axis - 4 * c.int(0, 1))
+    return c.finish([x], outputs)
+
+
 def _transpose(c: Choices, kind: str) -> RandomFile:
     shape, order = c.image(), [int(n) for n in c.rng.permutation(4)]
     x = c.tensor(shape)
@@ -582,6 +623,10 @@ _MAKERS: dict[str, Callable[[Choices, str], RandomFile]] = {
     **dict.fromkeys(("PAD", "PADV2"), _pad),
     "STRIDED_SLICE": _strided_slice,
     **dict.fromkeys(("SPLIT", "SPLIT_V"), _split),
+    "SLICE": _slice,
+    "GATHER": _gather,
+    "PACK": _pack,
+    "UNPACK": _unpack,
     "TRANSPOSE": _transpose,
     "RESHAPE": _reshape,
     "LSTM": _lstm,
@@ -593,10 +638,15 @@ _MAKERS: dict[str, Callable[[Choices, str], RandomFile]] = {
 KINDS = (*_MAKERS, *("QUANTIZE" + form for form in ("", ":f", ":u8", ":8u", ":16", ":8to16")))
 _LAYERS = ("FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "ADD", "SUB", "MUL", "MEAN", "NET")
 _WIDE = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "LOGISTIC", "TANH", "SOFTMAX", "LEAKY_RELU", "RELU", "CONCATENATION", "PAD")
-KINDS_INT16 = (*(f"{kind}:int16" for kind in (*_LAYERS, *_WIDE, "RELU6")), "QUANTIZE:f16")
+_MOVES = "PADV2 STRIDED_SLICE SPLIT SPLIT_V TRANSPOSE RESHAPE RESIZE_NEAREST_NEIGHBOR SLICE GATHER PACK UNPACK".split()
+KINDS_INT16 = (
+    *(f"{kind}:int16" for kind in (*_LAYERS, *_WIDE, *_MOVES, "RELU6", "PRELU", "DEQUANTIZE")),
+    *("QUANTIZE:f16", "QUANTIZE:16", "QUANTIZE:8to16", "QUANTIZE:16to16", "QUANTIZE:u16"),
+)
+_BYTES = ("HARD_SWISH", "RELU6", "RELU_N1_TO_1", "PRELU", "RESIZE_BILINEAR", "ATTENTION", "DEQUANTIZE")
 KINDS_UINT8 = (
-    *(f"{kind}:uint8" for kind in (*_LAYERS, *_WIDE, "HARD_SWISH", "PRELU", "RESIZE_BILINEAR", "ATTENTION")),
-    "QUANTIZE:fu",
+    *(f"{kind}:uint8" for kind in (*_LAYERS, *_WIDE, *_MOVES, *_BYTES)),
+    *("QUANTIZE:fu", "QUANTIZE:8u", "QUANTIZE:u8", "QUANTIZE:uu", "QUANTIZE:u16"),
 )
 
 

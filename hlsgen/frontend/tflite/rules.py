@@ -22,6 +22,7 @@ from hlsgen.frontend.tflite.operator_node import OperatorNode
 #: Types of codes.
 _BYTES = frozenset({"int8", "uint8"})
 _CODES = _BYTES | {"int16"}
+_INT8 = frozenset({"int8"})
 _HANDLES = frozenset({"resource"})
 _WITHOUT_UINT8 = frozenset({"int8", "int16", "float32"}) | _HANDLES
 
@@ -59,17 +60,17 @@ RULES: dict[str, Rule] = {
     **{name: Rule(ops_functions.function, _CODES) for name in ("LEAKY_RELU", "LOGISTIC", "RELU", "RELU6", "TANH")},
     "DEQUANTIZE": Rule(ops_functions.dequantize, _CODES, micro=_CODES),
     **{name: Rule(ops_functions.function, _BYTES) for name in ("HARD_SWISH", "RELU_N1_TO_1")},
-    "PRELU": Rule(ops_functions.prelu, _CODES, micro=frozenset({"int8"})),
+    "PRELU": Rule(ops_functions.prelu, _CODES, micro=_INT8),
     "QUANTIZE": Rule(ops_functions.quantize, _CODES | {"float32"}, micro=_CODES | {"float32"}),
     # rows
     "SOFTMAX": Rule(ops_softmax.softmax, _BYTES),
     # recurrent
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": Rule(ops_lstm.unidirectional_sequence_lstm, frozenset({"int8"})),
-    "SVDF": Rule(ops_svdf.svdf, frozenset({"int8"})),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": Rule(ops_lstm.unidirectional_sequence_lstm, _INT8),
+    "SVDF": Rule(ops_svdf.svdf, _INT8),
     # moves
     "CONCATENATION": Rule(ops_moves.concatenation, _CODES),
     "EXPAND_DIMS": Rule(ops_moves.reshape, _CODES),
-    "GATHER": Rule(ops_moves.gather, _CODES),
+    "GATHER": Rule(ops_moves.gather, _CODES, micro=_INT8),
     "PACK": Rule(ops_moves.pack, _CODES),
     "PAD": Rule(ops_moves.pad, _CODES),
     "PADV2": Rule(ops_moves.pad_v2, _CODES),

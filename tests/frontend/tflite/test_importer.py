@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tflite_random import Choices, RandomFile, random_file
+from tflite_random import KINDS_UINT8, Choices, RandomFile, random_file
 from tflite_wheels import run
 
 from hlsgen.diagnostics import Collector
@@ -17,7 +17,8 @@ from hlsgen.numerics.tflite.multipliers import Runtime
 
 KINDS = (
     "FULLY_CONNECTED CONV_2D DEPTHWISE_CONV_2D TRANSPOSE_CONV ADD SUB MUL AVERAGE_POOL_2D MAX_POOL_2D MEAN "
-    "CONCATENATION PAD PADV2 STRIDED_SLICE SPLIT SPLIT_V TRANSPOSE RESHAPE RESIZE_NEAREST_NEIGHBOR "
+    "CONCATENATION PAD PADV2 STRIDED_SLICE SPLIT SPLIT_V TRANSPOSE RESHAPE RESIZE_NEAREST_NEIGHBOR SLICE GATHER PACK "
+    "UNPACK "
     "LOGISTIC PRELU QUANTIZE QUANTIZE:f DEQUANTIZE SOFTMAX"
 ).split()
 SEEDS = range(4)
@@ -55,6 +56,27 @@ def test_operators_give_the_integers_of_the_runtime(kind: str, runtime: str, tmp
     for (file, model), frames in zip(compared, expected, strict=True):
         first = np.stack([frame.ravel() for frame in frames])
         assert (results(model, file.frames)[:, : first.shape[1]] == first).all()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("runtime", ["litert-ref", "litert"])
+def test_uint8_files_give_the_integers_of_the_runtime(runtime: str, tmp_path: Path) -> None:
+    compared: list[tuple[str, RandomFile, Model]] = []
+    for kind in KINDS_UINT8:
+        for seed in range(3):
+            file = random_file(kind, seed)
+            model, problems = imported(file.data, tmp_path, runtime)
+            if model is None:
+                assert {d.code for d in problems.errors} <= {"HG013", "HG015", "HG030"}, (kind, problems.items)
+            else:
+                compared.append((kind, file, model))
+    missing = set(KINDS_UINT8) - {kind for kind, _, _ in compared}
+    by_position = {"DEPTHWISE_CONV_2D:uint8", "ATTENTION:uint8", "QUANTIZE:u8", "QUANTIZE:8u"}
+    assert missing <= ({"RESIZE_BILINEAR:uint8"} if runtime == "litert-ref" else by_position)
+    expected = run(Runtime(runtime), [file for _, file, _ in compared], tmp_path)
+    for (kind, file, model), frames in zip(compared, expected, strict=True):
+        first = np.stack([frame.ravel() for frame in frames])
+        assert (results(model, file.frames)[:, : first.shape[1]] == first).all(), kind
 
 
 @pytest.mark.oracle

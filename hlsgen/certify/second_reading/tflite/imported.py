@@ -61,8 +61,8 @@ class ImportedOperators:
             computed = self.computed(operator)
             if steps and len(operator.outputs) == 1:
                 self._values[operator.outputs[0]] = steps[-1][0]
-            elif len(steps) == len(operator.outputs):
-                self._values.update(zip(operator.outputs, (number for number, _ in steps), strict=True))
+            elif len(last := self.last_positions(operator)) == len(operator.outputs):
+                self._values.update(zip(operator.outputs, (steps[n][0] for n in last), strict=True))
             elif not steps and len(computed) == len(operator.outputs) == 1 and computed[0] in self._values:
                 self._values[operator.outputs[0]] = self._values[computed[0]]
 
@@ -96,6 +96,12 @@ class ImportedOperators:
     def steps(self, operator: Operator) -> list[tuple[int, Step]]:
         """The operator's steps with the numbers of their results."""
         return self._named.get(operator.node.partition(" (")[0], [])
+
+    def last_positions(self, operator: Operator) -> list[int]:
+        """The positions of the operator's steps whose results none of its other steps reads."""
+        steps = self.steps(operator)
+        read = {number for _, step in steps for number in step.inputs}
+        return [position for position, (number, _) in enumerate(steps) if number not in read]
 
     def chain(self, operator: Operator) -> list[Step] | None:
         """The operator's steps if each reads just the result of the one before it."""
