@@ -15,6 +15,8 @@ from hlsgen.numerics.tflite.resize import REFERENCE_BITS, XNNPACK_BITS, referenc
 
 #: Orders of axes: images with the width last, (n, height, channels, width) with the height last, images again.
 _WIDTH_LAST, _HEIGHT_LAST, _CHANNELS_LAST = (0, 1, 3, 2), (0, 3, 2, 1), (0, 3, 1, 2)
+#: Most weights along an axis: each element of the result has one for each element of the data, most of them 0.
+_MAX_WEIGHTS = 1 << 18
 
 
 def resize_bilinear(node: OperatorNode) -> None:
@@ -35,6 +37,10 @@ def resize_bilinear(node: OperatorNode) -> None:
     by_axis, bits = (xnnpack_weights, XNNPACK_BITS) if node.by_xnnpack else (reference_weights, REFERENCE_BITS)
     power, weights = 2 * bits, []
     for axis in (2, 1):
+        if shape[axis] * out[axis] > _MAX_WEIGHTS:
+            text = f"RESIZE_BILINEAR of {shape[axis]} to {out[axis]} elements along axis {axis}."
+            hint = f"Their product is at most {_MAX_WEIGHTS}, such as 512 to 512 elements. Resize on the host."
+            raise fail("HG004", node.name, text, hint)
         # Common factors of two make the layers smaller, and do not change the quotient.
         matrix = by_axis(shape[axis], out[axis], *options)
         factor = int(np.gcd.reduce(matrix, axis=None, initial=1 << bits))

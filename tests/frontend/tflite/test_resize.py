@@ -53,3 +53,14 @@ def test_floats_and_both_kinds_of_centers_are_refused(tmp_path: Path) -> None:
     path.write_bytes(choices.finish([x], [y]).data)
     assert import_model(path, problems) is None
     assert [d.code for d in problems.errors] == ["HG013", "HG013"]
+
+
+@pytest.mark.parametrize(("size", "is_taken"), [(512, True), (513, False)])
+def test_large_images_are_refused_with_the_bound(size: int, is_taken: bool, tmp_path: Path) -> None:
+    choices, path, problems = Choices("RESIZE_BILINEAR", 0), tmp_path / "m.tflite", Collector()
+    x = choices.tensor((1, 2, 512, 1))
+    y = choices.like(x, (1, 2, size, 1))
+    choices.graph.operator("RESIZE_BILINEAR", [x, choices.graph.integers((2, size))], [y])
+    path.write_bytes(choices.finish([x], [y]).data)
+    assert (import_model(path, problems, runtime="tflm") is not None) == is_taken
+    assert [error.code for error in problems.errors] == ([] if is_taken else ["HG004"])

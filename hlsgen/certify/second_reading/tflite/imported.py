@@ -98,7 +98,7 @@ class ImportedOperators:
         return self._named.get(operator.node.partition(" (")[0], [])
 
     def last_positions(self, operator: Operator) -> list[int]:
-        """The positions of the operator's steps whose results none of its other steps reads."""
+        """The positions of the operator's steps that are not read by its other steps."""
         steps = self.steps(operator)
         read = {number for _, step in steps for number in step.inputs}
         return [position for position, (number, _) in enumerate(steps) if number not in read]
