@@ -13,6 +13,7 @@ from models import Net, newer
 from norm_nets import norm_net
 from row_models import CASES, model
 from score_models import attention
+from tflite_random import random_file
 
 import hlsgen
 
@@ -39,13 +40,18 @@ def net(name: str) -> onnx.ModelProto:
 
 
 @pytest.fixture(
-    scope="module", params=["norm", "softmax", "raw scores", "masked", "masked raw scores", "layer", "steep softmax"]
+    scope="module",
+    params=["norm", "softmax", "raw scores", "masked", "masked raw scores", "layer", "steep softmax", "TFLite"],
 )
 def core(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rows")
-    onnx.save(net(request.param), folder / "m.onnx")
-    options = hlsgen.Options(target="hls", top="top", input="int8" if request.param in CASES else None)
-    hlsgen.build(folder / "m.onnx", folder / "core", options)
+    path = folder / ("m.tflite" if request.param == "TFLite" else "m.onnx")
+    if request.param == "TFLite":
+        path.write_bytes(random_file("SOFTMAX", 3).data)
+    else:
+        onnx.save(net(request.param), path)
+    input_ = "int8" if request.param in CASES else None
+    hlsgen.build(path, folder / "core", hlsgen.Options(target="hls", top="top", input=input_, softmax="hardware"))
     return folder / "core"
 
 
@@ -72,7 +78,7 @@ def test_tables(core: Path) -> None:
     """The first number of each table, and one in the middle."""
     path = core / "hls" / "weights.hpp"
     text = path.read_text()
-    names = "powers|numerators|mantissas|shifts|lows|constants|weights|numbers|biases|masks"
+    names = "powers|numerators|mantissas|shifts|lows|constants|weights|numbers|biases|masks|exponentials"
     for table in re.finditer(rf"static const [^{{]*?(\w+_(?:{names}))(?:\[\d+\])+ =\n    (\{{[^;]*\}});", text):
         numbers = list(re.finditer(r"-?\d+(?:\.\d*e[+-]\d+)?", table[2]))
         for number in {0: numbers[0], 1: numbers[len(numbers) // 2]}.values():
