@@ -13,6 +13,8 @@ from tflite_random import Choices, random_file
 from tflite_wheels import run
 
 import hlsgen
+from hlsgen.driver.build_directory import reopen
+from hlsgen.driver.weight_update import current_weights, load_sequence
 from hlsgen.frontend.runtimes import TFLITE
 from hlsgen.frontend.tflite.file import read_file
 from hlsgen.ir import IntegerRows
@@ -201,3 +203,47 @@ def test_run_keeps_variables_from_frame_to_frame(tmp_path: Path) -> None:
     if not tflite_oracle.missing("tflm"):
         (theirs,) = tflite_oracle.run_file(file.data, "tflm", [frames[:, np.newaxis]], 1)
         assert np.array_equal(theirs.reshape(results[output].shape), results[output])
+
+
+def test_the_workflow_of_a_package_installs_the_runtimes(tmp_path: Path) -> None:
+    path, core, package = tmp_path / "net.tflite", tmp_path / "core", tmp_path / "package"
+    path.write_bytes(random_file("FULLY_CONNECTED", 1).data)
+    hlsgen.build(path, core)
+    hlsgen.package(core, package, ["ci", "fusesoc", "yosys", "verilator"])
+    assert "[sim,tflite]" in (package / ".github/workflows/net.yml").read_text()
+
+
+@pytest.mark.parametrize("kind", ["CONV_2D", "NET"])
+@pytest.mark.parametrize("runtime", TFLITE)
+def test_weights_of_another_file_can_be_loaded(kind: str, runtime: str, tmp_path: Path) -> None:
+    path, other_path, core = tmp_path / "net.tflite", tmp_path / "other.tflite", tmp_path / "core"
+    data = random_file(kind, 12).data
+    graph = read_file(data, "net").graphs[0]
+    path.write_bytes(data)
+    hlsgen.build(path, core, hlsgen.Options(runtime=runtime, loadable=True))
+    changed = data
+    for operator in graph.operators:
+        if operator.name in ("CONV_2D", "FULLY_CONNECTED"):
+            weights = graph.tensors[operator.inputs[1]].data
+            assert weights is not None
+            reversed_rows = weights.reshape(len(weights), -1)[:, ::-1].reshape(weights.shape)
+            changed = changed.replace(weights.tobytes(), np.ascontiguousarray(reversed_rows).tobytes())
+    assert changed != data
+    other_path.write_bytes(changed)
+    loads = load_sequence(reopen(core), other_path)
+    assert [load.layer for load in loads] == list(current_weights(reopen(core)))
+    assert loads != load_sequence(reopen(core), path)
+
+
+@pytest.mark.parametrize("kind", ["CONV_2D", "STATE"])
+def test_a_file_is_explored_and_packed(kind: str, tmp_path: Path) -> None:
+    path, core = tmp_path / "net.tflite", tmp_path / "core"
+    file = random_file(kind, 3)
+    path.write_bytes(file.data)
+    front = hlsgen.explore(path, points=2, jobs=1).front
+    assert front
+    hlsgen.build(path, core)
+    frames = np.concatenate([frame[0] for frame in file.frames])
+    packed = hlsgen.pack(core, frames)
+    sizes = [len(packed)] if isinstance(packed, bytes) else [len(part) for part in packed.values()]
+    assert all(size and size % len(frames) == 0 for size in sizes)

@@ -174,9 +174,7 @@ class ModelMaker:
             self.add(QuantizeLinear(unit, zero, ends, y.type), shape)
             return
         ends = multipliers.activation_bounds(activation, self.runtime, y.type, _scale(y), _zero(y))
-        ratios = multipliers.layer_ratio(
-            name, self.runtime, y.type, np.float32(_scale(data)), scales, np.float32(_scale(y))
-        )
+        ratios = multipliers.layer_ratio(name, y.type, np.float32(_scale(data)), scales, np.float32(_scale(y)))
         if multipliers.rounds_once_in_double(name, self.runtime, y.type):
             fractions, exponents = np.frexp(np.atleast_1d(ratios))
             self._requantize(Convention.FLOAT64, fractions * 2.0**53, 53 - exponents, ends)

@@ -246,9 +246,7 @@ def _rescaled(
             raise node.refused("a ratio of scales of 256 or more is not computed by XNNPACK", "Use litert-ref.")
         quantizer = half_to_even(rank, zero, node.bounds(result, xnnpack=True), result.dtype)
         return [*ops, (Cast("float32"), shape), (Mul(along_last(factor, rank)), shape), (quantizer, shape)]
-    ratios = placed(
-        layer_ratio(operator, node.runtime, data.dtype, np.float32(data.scale), scales, np.float32(result.scale))
-    )
+    ratios = placed(layer_ratio(operator, data.dtype, np.float32(data.scale), scales, np.float32(result.scale)))
     if rounds_once_in_double(operator, node.runtime, data.dtype):
         return [*ops, (rounded_in_double(ratios, rank, zero, node.bounds(result), result.dtype), shape)]
     multipliers = [quantized_multiplier(ratio) for ratio in ratios.tolist()]

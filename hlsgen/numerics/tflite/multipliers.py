@@ -98,15 +98,14 @@ def single_ratio(first: Array, second: Array, result: Array) -> Array:
     return np.asarray(product / np.asarray(result, Single))
 
 
-def layer_ratio(operator: str, runtime: Runtime, dtype: str, data: Array, weights: Array, result: Array) -> Array:
+def layer_ratio(operator: str, dtype: str, data: Array, weights: Array, result: Array) -> Array:
     """Real multipliers of a layer's sums, float64 (n,), n: number of scales of the weights.
 
     operator: CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV or FULLY_CONNECTED; dtype: of the codes.
     XNNPACK's layers (LITERT, 8 bits) take `single_ratio` instead.
     """
     weights = np.asarray(weights, Single).reshape(-1)
-    fully_connected = operator == "FULLY_CONNECTED"
-    single = runtime is Runtime.TFLM and weights.size == 1 if fully_connected else dtype == "uint8"
+    single = dtype == "uint8" and operator != "FULLY_CONNECTED"
     return (single_product_ratio if single else double_ratio)(data, weights, result)
 
 

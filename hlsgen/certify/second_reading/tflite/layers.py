@@ -58,9 +58,8 @@ def _rescaling(
     if xnnpack:
         factors = [single_factor(data, s, result) for s in scales]
         return Rescaling(lambda sums: in_single(sums, factors, low, high, zero), factors, [], ends, zero, False)
-    ratios = [layer_ratio(operator.kind, runtime, y.type, data, s, result, len(scales) == 1) for s in scales]
+    ratios = [layer_ratio(operator.kind, y.type, data, s, result) for s in scales]
     if operator.kind == "FULLY_CONNECTED" and runtime != "tflm":
-        ratios = [layer_ratio("", runtime, "", data, s, result, False) for s in scales]
         return Rescaling(lambda sums: np.clip(in_double(sums, ratios) + zero, low, high), ratios, [], ends, zero, False)
     parts = [multiplier(r) for r in ratios]
     values, exponents = (np.array(column, np.int64) for column in zip(*parts, strict=True))

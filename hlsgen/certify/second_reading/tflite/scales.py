@@ -54,11 +54,9 @@ def multiplier(ratio: Fraction) -> tuple[int, int]:
     return (value, exponent) if exponent >= -31 else (0, 0)
 
 
-def layer_ratio(
-    kind: str, runtime: str, type: str, data: Fraction, weight: Fraction, result: Fraction, is_only: bool
-) -> Fraction:
-    """data * weight / result, with the product in float32 where a kernel takes it so. is_only: one scale for all."""
-    is_single = is_only and runtime == "tflm" if kind == "FULLY_CONNECTED" else type == "uint8"
+def layer_ratio(kind: str, type: str, data: Fraction, weight: Fraction, result: Fraction) -> Fraction:
+    """data * weight / result, with the product in float32 where a kernel takes it so."""
+    is_single = kind != "FULLY_CONNECTED" and type == "uint8"
     product = rounded(data * weight, SINGLE if is_single else DOUBLE)
     return rounded(product / result, DOUBLE)
 
