@@ -240,7 +240,7 @@ def test_a_file_is_explored_and_packed(kind: str, tmp_path: Path) -> None:
     path, core = tmp_path / "net.tflite", tmp_path / "core"
     file = random_file(kind, 3)
     path.write_bytes(file.data)
-    front = hlsgen.explore(path, points=2, jobs=1).front
+    front = hlsgen.explore(path, points=2, jobs=1)
     assert front
     hlsgen.build(path, core)
     frames = np.concatenate([frame[0] for frame in file.frames])
