@@ -30,7 +30,8 @@ def find_deadlock(nodes: Sequence[Node], budget: Budget | None = None) -> tuple[
 
     Raises BudgetExceeded at the budget.
     """
-    network = Simulation(nodes, fewest_beats(), bounds=budget.bounds() if budget else None)
+    bounds = budget.bounds() if budget else None
+    network = Simulation(nodes, fewest_beats(), bounds=bounds, counts=budget is not None)
     feed_frame(network)
     if budget:
         budget.spend(network)

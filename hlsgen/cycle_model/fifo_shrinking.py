@@ -204,11 +204,12 @@ def with_depths(nodes: Sequence[Node], depths: Depths) -> list[Node]:
         if isinstance(unit, Fifo) and depth == 0:
             continue
         if isinstance(unit, SlidingWindow) and depth is not None:
-            result.append(replace(node, unit=unit.with_depth(depth), inputs=inputs))
-        elif isinstance(unit, ConvUnit | PoolUnit | Fifo) and depth is not None:
-            result.append(replace(node, unit=replace(unit, depth=depth), inputs=inputs))
-        else:
-            result.append(replace(node, inputs=inputs))
+            unit = unit.with_depth(depth)
+        elif isinstance(unit, ConvUnit | PoolUnit | Fifo) and depth is not None and depth != unit.depth:
+            unit = replace(unit, depth=depth)
+        # An unchanged node stays the same object: its flow is known.
+        same = unit is node.unit and inputs == node.inputs
+        result.append(node if same else replace(node, unit=unit, inputs=inputs))
     return result
 
 

@@ -164,7 +164,8 @@ def _measure_unlimited(
     If some frames reach the goal as their interval, all frames are taken to reach it: without limits, times never
     repeat.
     """
-    network = Simulation(nodes, exact(latency, unlimited=True), bounds=budget.bounds(FIRST_SHARE) if budget else None)
+    bounds = budget.bounds(FIRST_SHARE) if budget else None
+    network = Simulation(nodes, exact(latency, unlimited=True), bounds=bounds, counts=is_huge(nodes))
     first_frame: dict[str, int] = {}
     if is_huge(nodes):
         network.feed(HUGE_FRAMES)
@@ -183,7 +184,8 @@ def _occupancy(
     nodes: Sequence[Node], latency: Latency, interval: int, min_depths: dict[str, int], budget: Budget | None
 ) -> dict[str, int]:
     """Occupancy of unlimited buffers if a frame arrives every `interval` cycles; at least `min_depths`."""
-    network = Simulation(nodes, exact(latency, unlimited=True), bounds=budget.bounds() if budget else None)
+    bounds = budget.bounds() if budget else None
+    network = Simulation(nodes, exact(latency, unlimited=True), bounds=bounds, counts=is_huge(nodes))
     network.feed(HUGE_FRAMES if is_huge(nodes) else 3, interval, is_huge(nodes))
     while not is_huge(nodes) and not network.period() and network.frames < OPEN_FRAMES:
         network.feed(1, interval)

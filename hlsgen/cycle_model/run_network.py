@@ -73,15 +73,15 @@ class RunNetwork:
 
     def _grouped(self) -> list[list[int]]:
         """Groups of units that stall each other in the same cycle: no FIFO or window memory is between them."""
-        group = list(range(len(self.machines)))
+        members = [[unit] for unit in range(len(self.machines))]
         for wire in self.wiring.wires.values():
-            if not self.machines[wire.consumer].stores:
-                producer_group, consumer_group = group[wire.producer], group[wire.consumer]
-                group = [producer_group if number == consumer_group else number for number in group]
-        members: dict[int, list[int]] = {}
-        for unit, number in enumerate(group):
-            members.setdefault(number, []).append(unit)
-        return sorted(members.values())
+            joined, moved = members[wire.producer], members[wire.consumer]
+            if not self.machines[wire.consumer].stores and joined is not moved:
+                joined, moved = (joined, moved) if len(joined) >= len(moved) else (moved, joined)
+                joined += moved
+                for unit in moved:
+                    members[unit] = joined
+        return sorted(sorted(group) for unit, group in enumerate(members) if unit == min(group))
 
     def feed(self, frames: int, interval: int | None, rows: bool = False) -> bool:
         for (wire, _), stream in zip(self.wiring.inputs, self.wiring.enters, strict=True):

@@ -124,11 +124,18 @@ class Simulation:
 
     Both engines give the same times. `frames`: number of offered frames. `reach`: how many frames have to be alike so
     that all following frames are alike. `patience`: the most frames that `run` feeds. `bounds` end a large simulation
-    with BudgetExceeded. `spent`: the work of runs that led to no result.
+    with BudgetExceeded. `spent`: the work of runs that led to no result. `counts`: False if nobody reads `work`. Then
+    the kernel moves every beat if it is available: it needs less time than a search in runs that may fail.
     """
 
     def __init__(
-        self, nodes: Sequence[Node], model: TimingModel, ready: Sequence[bool] = (), bounds: Bounds | None = None
+        self,
+        nodes: Sequence[Node],
+        model: TimingModel,
+        ready: Sequence[bool] = (),
+        bounds: Bounds | None = None,
+        *,
+        counts: bool = True,
     ) -> None:
         nodes = split_ports(nodes)
         self.nodes, self.model, self.ready, self.frames = tuple(nodes), model, ready, 0
@@ -136,7 +143,7 @@ class Simulation:
         self.reach = 2 + max(model.holds(node) // node.source.beats for node in nodes)
         self.patience = max(MOST_FRAMES, min(4 * self.reach, MOST_BEATS // beats_of(nodes)))
         self.fed: list[tuple[int, int | None, bool]] = []
-        runs = is_large(nodes) and not has_loop(nodes)
+        runs = is_large(nodes) and not has_loop(nodes) and (counts or not kernel(beats_of(nodes)))
         self.engine: Engine = RunNetwork(nodes, model, ready, bounds) if runs else self._beat_by_beat()
 
     def _beat_by_beat(self) -> Engine:

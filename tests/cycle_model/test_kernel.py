@@ -6,13 +6,14 @@ import random
 import shutil
 
 import pytest
-from networks import KINDS, Random, with_early_ports
+from networks import KINDS, Random, large, with_early_ports
 
 from hlsgen.cycle_model import kernel, simulate
 from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.fifo_sizing import size
 from hlsgen.cycle_model.kernel import compiled
 from hlsgen.cycle_model.kernel_network import KernelNetwork
+from hlsgen.cycle_model.run_network import RunNetwork
 from hlsgen.cycle_model.timing_models import exact, fewest_beats
 from hlsgen.verilog.unit_table import latency
 
@@ -118,3 +119,15 @@ def test_without_a_compiler_there_is_no_kernel(monkeypatch: pytest.MonkeyPatch) 
     for program in (None, shutil.which("false"), shutil.which("true")):
         monkeypatch.setattr(shutil, "which", lambda name, program=program: program)
         assert compiled.__wrapped__() is None
+
+
+@needs_compiler
+def test_uncounted_simulations_move_every_beat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search in runs that may fail is only worth its time if somebody reads its work, or there is no kernel."""
+    monkeypatch.setattr(kernel, "WORTH", 0)
+    nodes = large(4, 32, 32)
+    assert simulate.is_large(nodes)
+    assert isinstance(simulate.Simulation(nodes, exact(latency)).engine, RunNetwork)
+    assert isinstance(simulate.Simulation(nodes, exact(latency), counts=False).engine, KernelNetwork)
+    monkeypatch.setattr(simulate, "kernel", lambda beats: None)
+    assert isinstance(simulate.Simulation(nodes, exact(latency), counts=False).engine, RunNetwork)

@@ -12,6 +12,7 @@ Relative to start 30 they are y = 10, 20, 30, the same as in bucket 0 with start
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -214,16 +215,15 @@ def _cheapest(steps: ThresholdTable, s: int, fits: list[Fit]) -> Fit | None:
     """The cheapest fit of set s that is proven equal, or None."""
     lo, hi = int(steps.lo[s]), int(steps.hi[s])
     single_set = ThresholdTable(steps.name, steps.lo[[s]], steps.hi[[s]], steps.table[:, [s]], steps.values[:, [s]])
-    best: tuple[float, Fit] | None = None
+    priced: list[tuple[float, Fit, Correct]] = []
     for fit in fits:
         low, high = fit.cells(fit.fine)
-        if high - low >= 1 << _MAX_CELL:
-            continue
-        realization = _build(single_set, [fit], False)
-        price = _luts(realization, 0, IntType(lo, hi).bits, steps.steps.bit_length())
-        if (best is None or price < best[0]) and equal(realization, single_set):
-            best = price, fit
-    return None if best is None else best[1]
+        if high - low < 1 << _MAX_CELL:
+            realization = _build(single_set, [fit], False)
+            price = _luts(realization, 0, IntType(lo, hi).bits, steps.steps.bit_length())
+            priced.append((price, fit, realization))
+    by_price = sorted(priced, key=lambda candidate: candidate[0])
+    return next((fit for _, fit, realization in by_price if equal(realization, single_set)), None)
 
 
 def find(steps: ThresholdTable, folded: bool = False) -> Correct | str:
@@ -257,7 +257,20 @@ def find(steps: ThresholdTable, folded: bool = False) -> Correct | str:
 
 
 def _find_folded(steps: ThresholdTable) -> Correct | str:
-    """The realization with tables of one shape that needs the least memory; or the reason why there is none."""
+    """The realization with tables of one shape that needs the least memory; or the reason why there is none.
+
+    Almost all realizations are equal to the steps, so at first only the smallest one is compared.
+    """
+    smallest = _smallest_folded(steps, lambda _: True)
+    if smallest is not None and not equal(smallest, steps):
+        smallest = _smallest_folded(steps, lambda realization: equal(realization, steps))
+    if smallest is None:
+        return "the thresholds of the sets are not evenly spaced enough to be shared by the same few buckets"
+    return smallest
+
+
+def _smallest_folded(steps: ThresholdTable, accepts: Callable[[Correct], bool]) -> Correct | None:
+    """The accepted realization with tables of one shape that needs the least memory; None if there is none."""
     inner = [steps.inner(s) for s in range(steps.sets)]
     lowest = min((int(column[0]) for column in inner if len(column)), default=int(steps.lo.min()))
     highest = max((int(column[-1]) for column in inner if len(column)), default=lowest)
@@ -274,11 +287,9 @@ def _find_folded(steps: ThresholdTable) -> Correct | str:
             continue
         realization = _build(steps, fits, True)
         size = sum(words * bits for words, bits in memories(realization, steps.steps.bit_length()))
-        if (best is None or size < best[0]) and equal(realization, steps):
+        if (best is None or size < best[0]) and accepts(realization):
             best = size, realization
-    if best is None:
-        return "the thresholds of the sets are not evenly spaced enough to be shared by the same few buckets"
-    return best[1]
+    return None if best is None else best[1]
 
 
 def _folded_fits(

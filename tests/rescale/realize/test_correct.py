@@ -241,3 +241,22 @@ def test_skipped_fits_change_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
         if isinstance(result, Correct) and isinstance(same, Correct):
             assert all(np.array_equal(getattr(result, f.name), getattr(same, f.name)) for f in fields(Correct))
     assert skipped > 10
+
+
+def test_only_the_smallest_tables_are_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One proof suffices if it succeeds; if it fails, the others are proven too."""
+    steps = even(np.random.default_rng(0), -(1 << 18), 1 << 18, 255, 6)
+    compared: list[Correct] = []
+    refused: list[bool] = []
+
+    def compare(realization: Correct, steps: ThresholdTable) -> bool:
+        compared.append(realization)
+        return not refused and equal(realization, steps)
+
+    monkeypatch.setattr(correct, "equal", compare)
+    smallest = found(steps, True)
+    assert [*map(id, compared)] == [id(smallest)]
+    refused.append(True)
+    compared.clear()
+    assert isinstance(find(steps, True), str)
+    assert len(compared) > 2
