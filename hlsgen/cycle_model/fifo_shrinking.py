@@ -208,8 +208,8 @@ def with_depths(nodes: Sequence[Node], depths: Depths) -> list[Node]:
         elif isinstance(unit, ConvUnit | PoolUnit | Fifo) and depth is not None and depth != unit.depth:
             unit = replace(unit, depth=depth)
         # An unchanged node stays the same object: its flow is known.
-        same = unit is node.unit and inputs == node.inputs
-        result.append(node if same else replace(node, unit=unit, inputs=inputs))
+        unchanged = unit is node.unit and inputs == node.inputs
+        result.append(node if unchanged else replace(node, unit=unit, inputs=inputs))
     return result
 
 

@@ -211,9 +211,9 @@ Flow = (
 )
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def flow_of(node: Node) -> Flow:
-    """The flow of a node. A port that cuts the ready path is a queue, see `Port`. Nodes are told apart by identity."""
+    """The flow of a node. A port that cuts the ready path is a queue, see `Port`. Nodes are equal only to themselves."""
     match unit := node.unit:
         case Port():
             return QueueFlow(2) if unit.cuts_ready == enters(node) else PipelineFlow()

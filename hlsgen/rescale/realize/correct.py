@@ -270,7 +270,7 @@ def _find_folded(steps: ThresholdTable) -> Correct | str:
 
 
 def _smallest_folded(steps: ThresholdTable, accepts: Callable[[Correct], bool]) -> Correct | None:
-    """The accepted realization with tables of one shape that needs the least memory; None if there is none."""
+    """The accepted realization with tables of one shape that needs the least memory, or None."""
     inner = [steps.inner(s) for s in range(steps.sets)]
     lowest = min((int(column[0]) for column in inner if len(column)), default=int(steps.lo.min()))
     highest = max((int(column[-1]) for column in inner if len(column)), default=lowest)
