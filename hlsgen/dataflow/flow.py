@@ -213,7 +213,7 @@ Flow = (
 
 @lru_cache(maxsize=1024)
 def flow_of(node: Node) -> Flow:
-    """The flow of a node. A port that cuts the ready path is a queue, see `Port`. Nodes are equal only to themselves."""
+    """The flow of a node. A port that cuts the ready path is a queue, see `Port`. Nodes are compared by identity."""
     match unit := node.unit:
         case Port():
             return QueueFlow(2) if unit.cuts_ready == enters(node) else PipelineFlow()
