@@ -19,6 +19,8 @@ from hlsgen.driver.compile import lowered
 from hlsgen.driver.options import Options
 from hlsgen.frontend import import_model
 from hlsgen.frontend.runtimes import TFLITE
+from hlsgen.interpreter.frame_sequence import with_variables
+from hlsgen.interpreter.graph import encode_input, pack_inputs
 from hlsgen.ir import Graph
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.file_oracle import compare_file
@@ -43,7 +45,13 @@ def random_codes(graph: Graph, frames: int, seed: int) -> Array:
     return codes.reshape(frames, *graph.input.shape)
 
 
-def compared(path: Path, runtime: str, frames: int, seed: int) -> list[OracleVerdict]:
+def recorded_codes(graph: Graph, path: Path) -> Array:
+    """Codes of the inputs in a file .npy, one sequence of frames."""
+    arrays, _ = with_variables(graph, np.load(path))
+    return encode_input(graph, pack_inputs(graph, arrays))
+
+
+def compared(path: Path, runtime: str, frames: int, seed: int, inputs: Path | None) -> list[OracleVerdict]:
     """Verdicts of batches of frames. Raises HlsgenError for a file that hlsgen refuses."""
     problems, options = Collector(), Options(runtime=runtime)
     model = import_model(path, problems, pairs=not options.separate, runtime=runtime)
@@ -51,7 +59,11 @@ def compared(path: Path, runtime: str, frames: int, seed: int) -> list[OracleVer
     assert model is not None
     graph = lowered(path, model, options, problems)
     problems.finish()
+    recorded = None if inputs is None else inputs / f"{path.stem}.npy"
     codes = random_codes(graph, frames, seed)
+    if recorded is not None and recorded.is_file():
+        codes = recorded_codes(graph, recorded)
+        frames = len(codes)
     size = frames if model.variables else max(1, _BATCH // graph.input.size)
     return [compare_file(path, model, graph, codes[n : n + size], runtime) for n in range(0, frames, size)]
 
@@ -61,6 +73,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="folder with files .tflite")
     parser.add_argument("--frames", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--inputs", type=Path, help="folder with recorded inputs: FILE.npy for FILE.tflite")
     parser.add_argument("--runtime", choices=TFLITE, action="append")
     parser.add_argument("--only", default="*", help="pattern of file names")
     arguments = parser.parse_args()
@@ -74,7 +87,7 @@ def main() -> int:
         for runtime in arguments.runtime or TFLITE:
             start = time.monotonic()
             try:
-                verdicts = compared(path, runtime, arguments.frames, arguments.seed)
+                verdicts = compared(path, runtime, arguments.frames, arguments.seed, arguments.inputs)
             except HlsgenError as error:
                 print(f"| {path.stem} | {runtime} | refused by hlsgen: {error.diagnostics[0]} | | | |", flush=True)
                 continue
