@@ -226,8 +226,9 @@ class _Cell:
         """The function of int16 codes with this table."""
         shape = self.node.builder.steps[value - 1].shape
         offset = np.full((1, 1), 1 << 15, np.int32)
-        entries = table.astype(np.int16).reshape(-1, 1, 1)
-        ops = Cast("int32"), Add(offset), Lookup(entries)
+        entries = table.astype(np.int32).reshape(-1, 1, 1)
+        # The quantizer changes nothing: it makes codes that joins and slices take.
+        ops = Cast("int32"), Add(offset), Lookup(entries), shifted(2, 0, 0, 0, _INT16, "int16")
         return self.node.chain(value, [(op, shape) for op in ops])
 
 
