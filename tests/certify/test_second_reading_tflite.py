@@ -20,7 +20,7 @@ from hlsgen.certify.second_reading.tflite.softmax import exponentials
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend import import_model
 from hlsgen.interpreter.host_tflite import HostSoftmax
-from hlsgen.ir import HostOp, Model, Op, RowStep, Step, Transpose, Window
+from hlsgen.ir import HostOp, Model, Op, RowStep, Slice, Step, Transpose, Window
 from hlsgen.ir.ops import Cast, Lookup, Requantize
 from hlsgen.ir.row_functions import BelowLargest, FixedPointShare
 from hlsgen.numerics.fixed import IntType
@@ -77,7 +77,7 @@ IMPORTED = """
     LEAKY_RELU PRELU QUANTIZE LOGISTIC:uint8 RESIZE_BILINEAR SOFTMAX SOFTMAX:uint8 NET LOGISTIC:int16 TANH:int16
     RELU:int16 RELU6:int16 LEAKY_RELU:int16 PRELU:int16 QUANTIZE:16 QUANTIZE:8to16 QUANTIZE:16to16 QUANTIZE:f
     QUANTIZE:f16 SLICE GATHER PACK UNPACK SLICE:uint8 GATHER:uint8 PACK:uint8 UNPACK:uint8 DEQUANTIZE
-    DEQUANTIZE:int16 DEQUANTIZE:uint8 ATTENTION ATTENTION:uint8
+    DEQUANTIZE:int16 DEQUANTIZE:uint8 ATTENTION ATTENTION:uint8 LSTM SVDF
 """.split()
 
 
@@ -208,6 +208,28 @@ def test_each_changed_number_of_an_imported_file_is_found(kind: str, runtime: st
                 tried += 1
                 assert compare(path.read_bytes(), replace(model, steps=tuple(steps))).problems, (seed, name)
     assert tried >= 8
+
+
+@pytest.mark.parametrize("runtime", ["tflm", "litert-ref"])
+@pytest.mark.parametrize("kind", ["LSTM", "SVDF"])
+def test_each_changed_number_of_a_recurrent_operator_is_found(kind: str, runtime: str, tmp_path: Path) -> None:
+    rng, path, missed = np.random.default_rng(5), tmp_path / "m.tflite", set()
+    path.write_bytes(random_file(kind, 3).data)
+    model = import_model(path, Collector(), runtime=runtime)
+    assert model is not None
+    changes = [
+        (position, name, op)
+        for position, step in enumerate(model.steps)
+        for name, op in (_changed(step.op, rng) if not isinstance(step.op, Transpose | Slice) else ())
+        if name not in ("first code", "last code")
+    ]
+    for number in rng.permutation(len(changes))[:20]:
+        position, name, op = changes[number]
+        steps = list(model.steps)
+        steps[position] = replace(model.steps[position], op=op)
+        if not compare(path.read_bytes(), replace(model, steps=tuple(steps))).problems:
+            missed.add((type(op).__name__, name))
+    assert not missed
 
 
 def _softmax_changes(op: HostOp, dtype: str) -> Iterator[tuple[str, HostOp]]:

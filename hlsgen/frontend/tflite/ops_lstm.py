@@ -97,11 +97,10 @@ def unidirectional_sequence_lstm(node: OperatorNode) -> None:
         part = node.step(Slice((*ranges, (0, width, 1))), (*row, width), sums)
         hidden, memory = cell.step(node.step(Reshape(), (frames, width), part), hidden, memory)
         results.append(node.step(Reshape(), (*row, cell.cells), hidden))
-    result = (*shape[:2], cell.cells)
-    stacked = node.step(Concat(time), result, *results) if steps > 1 else results[0]
-    node.finish(stacked, result)
     assign_state(node, _HIDDEN, hidden)
     assign_state(node, _CELL, memory)
+    result = (*shape[:2], cell.cells)
+    node.finish(node.step(Concat(time) if steps > 1 else Reshape(), result, *results), result)
 
 
 class _Cell:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from hlsgen.certify.second_reading.result import SecondReading
 from hlsgen.certify.second_reading.steps import Differences
-from hlsgen.certify.second_reading.tflite.imported import VARIABLES, ImportedOperators
+from hlsgen.certify.second_reading.tflite.imported import STATES, VARIABLES, ImportedOperators
 from hlsgen.certify.second_reading.tflite.layers import check_layer
 from hlsgen.certify.second_reading.tflite.records import FileRecords, Operator
+from hlsgen.certify.second_reading.tflite.recurrent import check_recurrent
 from hlsgen.certify.second_reading.tflite.resize import check_resize
 from hlsgen.certify.second_reading.tflite.single_inputs import (
     check_function,
@@ -35,6 +36,7 @@ CHECKS: dict[str, Callable[[ImportedOperators, Operator], Differences]] = {
     **dict.fromkeys((*KINDS, "DEQUANTIZE"), check_function),
     **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D"), check_pool),
     "MEAN": check_mean,
+    **dict.fromkeys(STATES, check_recurrent),
     "RESIZE_BILINEAR": check_resize,
     "SOFTMAX": check_softmax,
     **dict.fromkeys(

@@ -27,6 +27,8 @@ from hlsgen.numerics.fixed import Array
 
 #: Operators of variables, which have no steps.
 VARIABLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
+#: Numbers of the inputs that are states of recurrent operators.
+STATES = {"UNIDIRECTIONAL_SEQUENCE_LSTM": (18, 19), "SVDF": (4,)}
 #: Larger tensors are not tried.
 MAX_ELEMENTS = 1 << 22
 
@@ -48,6 +50,8 @@ class ImportedOperators:
         if not model.inputs and inputs:
             self._values[inputs[0]] = 0
         self._handles: dict[int, str] = {}
+        #: Number of the new value of a state, by number of its tensor.
+        self.new_states: dict[int, int] = {}
         self._variables = {
             port.name: number
             for number, step in enumerate(model.steps, 1)
@@ -58,6 +62,7 @@ class ImportedOperators:
             if self._follow_variable(operator):
                 continue
             steps = self.steps(operator)
+            self._follow_states(operator)
             computed = self.computed(operator)
             if steps and len(operator.outputs) == 1:
                 self._values[operator.outputs[0]] = steps[-1][0]
@@ -81,6 +86,18 @@ class ImportedOperators:
                 self._variables[self._handles.get(operator.inputs[0], "")] = value
         return operator.kind in VARIABLES
 
+    def _follow_states(self, operator: Operator) -> None:
+        """The states of a recurrent operator: their old values, and as new ones the outputs among its steps."""
+        results = {number for number, _ in self.steps(operator)}
+        outputs = dict(zip((port.name for port in self.model.all_outputs), self.model.steps[-1].inputs, strict=False))
+        for position in STATES.get(operator.kind, ()):
+            tensor = operator.inputs[position]
+            name = self.file.tensors[tensor].name
+            if name in self._variables:
+                self._values[tensor] = self._variables[name]
+            if outputs.get(name) in results:
+                self.new_states[tensor] = self._variables[name] = outputs[name]
+
     def ends(self) -> Iterator[tuple[str, str]]:
         """Outputs of the Model, variables included, that are another value than the file's."""
         last = len(self.model.steps)
@@ -92,6 +109,10 @@ class ImportedOperators:
                 value = self._variables.get(port.name)
             if value is not None and value != number:
                 yield port.name, "the output is another value in the file."
+
+    def value(self, tensor: int) -> int | None:
+        """The Model's number of a tensor's value, if it is known."""
+        return self._values.get(tensor)
 
     def steps(self, operator: Operator) -> list[tuple[int, Step]]:
         """The operator's steps with the numbers of their results."""

@@ -24,7 +24,7 @@ _TABLES = {
     "Tensor": "shape:[i]@0 type:b@1 buffer:I@2 name:s@3 quantization:Quantization@4 variable:b@5",
     "Quantization": "scale:[f]@2 zero:[q]@3 axis:i@6",
     "Buffer": "data:[B]@0",
-    "Operator": "code:I@0 inputs:[i]@1 outputs:[i]@2 options:B@3",
+    "Operator": "code:I@0 inputs:[i]@1 outputs:[i]@2 options:B@3 intermediates:[i]@8",
 }
 _WINDOW = "same:b@0 across:i@1 down:i@2"
 #: By the operator's number: its name and its options.
@@ -45,6 +45,7 @@ _OPERATORS = {
     22: ("RESHAPE", ""),
     23: ("RESIZE_BILINEAR", "aligned:b@2 half:b@3"),
     25: ("SOFTMAX", "beta:f@0"),
+    27: ("SVDF", "rank:i@0"),
     28: ("TANH", ""),
     34: ("PAD", ""),
     39: ("TRANSPOSE", ""),
@@ -52,6 +53,7 @@ _OPERATORS = {
     40: ("MEAN", ""),
     41: ("SUB", "activation:b@0 powers:b@1=1"),
     43: ("SQUEEZE", ""),
+    44: ("UNIDIRECTIONAL_SEQUENCE_LSTM", "clip:f@1 time_major:b@3"),
     45: ("STRIDED_SLICE", "begin_mask:i@0 end_mask:i@1 ellipsis:i@2 new_axis:i@3 shrink:i@4 offset:b@5"),
     49: ("SPLIT", ""),
     54: ("PRELU", ""),
@@ -105,6 +107,7 @@ class Operator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Record
+    intermediates: tuple[int, ...] = ()
 
 
 class FileRecords:
@@ -128,7 +131,8 @@ class FileRecords:
             if fields and record["options"] and _slot(self._view, place, 4):
                 options = self._record(self._follow(place, 4), fields)
             node = name if name and count[name] == 1 else f"OP_{n}"
-            self.operators.append(Operator(kind, node, tuple(record["inputs"]), tuple(record["outputs"]), options))
+            inputs, outputs, inner = (tuple(record[part]) for part in ("inputs", "outputs", "intermediates"))
+            self.operators.append(Operator(kind, node, inputs, outputs, options, inner))
 
     @property
     def used_inputs(self) -> tuple[int, ...]:

@@ -79,13 +79,13 @@ def _sigmoid(steep: bool) -> Callable[[Operator, Array, Tensor, Tensor, str], Ar
         power = _power_of_two(scale)
         shift = None if power is None or not 0 <= 12 + power <= int(steep) else 12 + power
         if shift is not None and runtime == "litert":
-            return _fixed_sigmoid(steep, np.clip(codes << shift, _LOW, _HIGH))
+            return fixed_sigmoid(steep, np.clip(codes << shift, _LOW, _HIGH))
         if shift is not None:
-            return _lines(steep, codes * (3 << shift))
+            return lines(steep, codes * (3 << shift))
         factor, doublings = scale * 12288, 0
         while 2 * factor <= _HIGH and doublings <= 30:
             factor, doublings = 2 * factor, doublings + 1
-        return _lines(
+        return lines(
             steep, np.floor_divide(2 * codes * int(factor) + (1 << doublings if doublings else 0), 2 << doublings)
         )
 
@@ -111,7 +111,7 @@ def _knot(number: int) -> int:
     return math.floor(65536 * ((1 + half) / 2 - bend / 9216) + 0.5)
 
 
-def _lines(steep: bool, scaled: Array) -> Array:
+def lines(steep: bool, scaled: Array) -> Array:
     """The function of `scaled` / 12288, on a line between the knots on both sides."""
     distance = 256 if steep else 512
     size = np.abs(scaled)
@@ -139,9 +139,9 @@ def _wrapped(a: Array) -> Array:
     return np.asarray(a).astype(np.int16).astype(np.int64)
 
 
-def _fixed_sigmoid(steep: bool, scaled: Array) -> Array:
-    """logistic(scaled / 2^12) or tanh of it, with 15 fraction bits: gemmlowp on 16 bits."""
-    power = _exponential(np.maximum(-np.abs(scaled), _LOW), 11 if steep else 12)
+def fixed_sigmoid(steep: bool, scaled: Array, fraction: int = 12) -> Array:
+    """logistic(scaled / 2^fraction) or tanh of it, with 15 fraction bits: gemmlowp on 16 bits."""
+    power = _exponential(np.maximum(-np.abs(scaled), _LOW), fraction - int(steep))
     reciprocal = _newton(power)
     if steep:
         size = np.clip(_wrapped(reciprocal - (1 << 13)) * 4, _LOW, _HIGH)
