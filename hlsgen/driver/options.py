@@ -273,7 +273,8 @@ class Options:
         list,
         "--state",
         "Keep a tensor in the core from frame to frame: input IN of a frame is output OUT of the frame before, and "
-        "INIT (default 0, a real number or a file .npy) in the first frame of a sequence. Repeatable.",
+        "INIT (default 0, a real number or a file .npy) in the first frame of a sequence. Repeatable. "
+        "variables: all variables of a TFLite file.",
         metavar="IN=OUT[:INIT]",
         spelling=Spelling(list[str] | None, None, lambda texts: list(texts or [])),
     )

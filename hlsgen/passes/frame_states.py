@@ -43,9 +43,16 @@ _MOST_CODES = 1 << 17
 _HINT = "A pair needs one shape, code type, scale and zero point: use the same quantizer for both in the file."
 
 
+#: In place of a pair: all variables of a TFLite file.
+VARIABLES = "variables"
+
+
 @dataclass(frozen=True)
 class StatePair:
-    """The names of an input and of an output, and the text of the initial real values: a number or nested lists."""
+    """The names of an input and of an output, and the text of the initial real values: a number or nested lists.
+
+    An empty text means the value of the file's variable of this name, else 0.
+    """
 
     input: str
     output: str
@@ -57,7 +64,7 @@ def read_pair(text: str, outputs: Sequence[str]) -> StatePair:
     source, equals, output_and_initial = text.partition("=")
     output, colon, initial = output_and_initial.rpartition(":")
     if output_and_initial in outputs or not colon:
-        output, initial = output_and_initial, "0"
+        output, initial = output_and_initial, ""
     if not source or not equals or not output:
         raise fail("HG043", "--state", f"{text!r}.", "Write IN=OUT or IN=OUT:INIT, with names of tensors.")
     return StatePair(source, output, initial)
@@ -68,7 +75,7 @@ def states_last(model: Model, texts: Sequence[str]) -> tuple[Model, tuple[StateP
     if not texts:
         return model, ()
     inputs, outputs = [x.name for x in model.all_inputs], [x.name for x in model.all_outputs]
-    pairs = tuple(read_pair(text, outputs) for text in texts)
+    pairs = tuple(pair for text in texts for pair in _pairs(model, text, outputs))
     problems = Collector()
     for kind, names, tensor_names in (
         ("input", [pair.input for pair in pairs], inputs),
@@ -102,6 +109,16 @@ def states_last(model: Model, texts: Sequence[str]) -> tuple[Model, tuple[StateP
         inputs=tuple(model.inputs[n] for n in source_order),
         outputs=tuple(model.outputs[n] for n in target_order),
     ), pairs
+
+
+def _pairs(model: Model, text: str, outputs: Sequence[str]) -> list[StatePair]:
+    """The pair of a text, or a pair for each variable of the file. Raises HG043."""
+    if text != VARIABLES:
+        return [read_pair(text, outputs)]
+    names = [variable.name for variable in model.variables if variable.name in outputs]
+    if not names:
+        raise fail("HG043", "--state", "the file assigns no variables.", "Write IN=OUT, with names of tensors.")
+    return [StatePair(name, name, "") for name in names]
 
 
 def _last(names: Sequence[str], moved: Sequence[str]) -> list[int]:
@@ -214,8 +231,10 @@ def _initial(pair: StatePair, graph: Graph, source: GraphInput) -> Array:
     """The codes of the initial values, int64 (size,). Raises HG043."""
     tensor = graph.model.inputs[source.source]
     hint = "Give a number, or a file .npy with the shape of the input; its codes must represent the values."
+    variables = {variable.name: variable.initial for variable in graph.model.variables}
     try:
-        numbers = np.asarray(json.loads(pair.initial), np.float64)
+        default = variables.get(pair.input, np.zeros(()))
+        numbers = np.asarray(json.loads(pair.initial) if pair.initial else default, np.float64)
     except (ValueError, TypeError, RecursionError):
         raise fail("HG043", pair.input, f"initial value {pair.initial[:40]!r} is no number.", hint) from None
     if numbers.ndim and [n for n in numbers.shape if n > 1] != [n for n in tensor.shape if n > 1]:

@@ -8,11 +8,15 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from paths import ROOT
 from state_models import SCALE, delays, in_onnxruntime, recurrent
 
 import hlsgen
-from hlsgen.diagnostics import HlsgenError
+from hlsgen.diagnostics import Collector, HlsgenError
+from hlsgen.frontend import import_model
 from hlsgen.numerics.fixed import Array
+from hlsgen.passes import lower
+from hlsgen.passes.frame_states import states_last, with_states
 
 PAIR = {"h": "h_out"}
 
@@ -100,6 +104,24 @@ def test_bad_pairs_are_refused(tmp_path: Path, proto: onnx.ModelProto, state: li
     with pytest.raises(HlsgenError, match="HG043 ") as error:
         built(proto, tmp_path, state=state)
     assert text in str(error.value)
+
+
+def test_variables_of_a_file_need_a_file_with_variables(tmp_path: Path) -> None:
+    with pytest.raises(HlsgenError, match="the file assigns no variables"):
+        built(recurrent(), tmp_path, state=["variables"])
+
+
+WAKE_WORD = ROOT.parent / "shared/tflite/models/wakeword_okay_nabu_v2.tflite"
+
+
+@pytest.mark.skipif(not WAKE_WORD.exists(), reason=f"{WAKE_WORD} is missing")
+def test_the_variables_of_a_wake_word_become_states(tmp_path: Path) -> None:
+    """Six ring buffers, with the file's initial value: the core has one input and one output."""
+    model, pairs = states_last(import_model(WAKE_WORD, Collector(), False, {}), ["variables"])
+    graph = with_states(lower(model, {}, Collector(), separate=True), pairs, packed=True)
+    assert [state.initial.tolist() for state in graph.states] == [[-128] * state.initial.size for state in graph.states]
+    assert sorted(state.initial.size for state in graph.states) == [80, 128, 320, 640, 896, 1408]
+    assert (graph.host_graph.input.shape, graph.host_graph.output.shape) == ((1, 3, 40), (1, 1))
 
 
 def test_starts_need_states(tmp_path: Path) -> None:
