@@ -191,6 +191,8 @@ def test_every_option_and_realization_is_known() -> None:
         "recurrence",
         "runtime",
         "softmax",
+        "state",
+        "state_start",
         "outputs",
     }
     known_options |= {"realize", "lanes", "target_cycles", "device", "clock_mhz", "max_lut", "max_dsp", "max_bram"}
