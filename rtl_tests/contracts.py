@@ -925,6 +925,68 @@ def axil_regs(words: int, status: int, address: int, reset: int, mask: int) -> C
     )
 
 
+def dma_regs(address: int, word_bits: int) -> Case:
+    parameters: dict[str, object] = {"ADDR_W": address, "WORD_BITS": word_bits}
+    flags = ("active", "read_failed", "write_failed", "misplaced")
+    inputs = {**dict.fromkeys(flags, 1), "sent": 32, "received": 32}
+    outputs = {"start": 1, "source": address, "target": address, "count": 32, "irq": 1}
+    other_ports = Case("", {}, inputs, outputs, [])
+    return _axil("hg_dma_regs", parameters, 6, Check("dma_regs_contract", parameters, {}), other_ports)
+
+
+def dma_bursts(address: int, width: int, words: int, burst: int, count: int) -> Case:
+    """Jobs of less than 2^count frames."""
+    parameters: dict[str, object] = {"ADDR_W": address, "DATA_W": width, "WORDS": words, "BURST": burst}
+    inputs = {"start": 1, "base": address, "count": 32, "m_ready": 1}
+    outputs = {"left": 1, "m_addr": address, "m_words": burst.bit_length(), "m_valid": 1}
+    ports = {name: name for name in (*inputs, *outputs)}
+    check = Check("dma_bursts_contract", {**parameters, "COUNT_W": count}, ports)
+    return Case("hg_dma_bursts", parameters, inputs, outputs, [], checks=[check])
+
+
+def _frame(words: int, width: int) -> list[list[Bit]]:
+    """A frame unchanged, with tlast above the data of each word."""
+    return [[*((word, bit) for bit in range(width)), int(word == words - 1)] for word in range(words)]
+
+
+def dma_read(width: int, words: int, burst: int, count: int) -> Case:
+    """Jobs of less than 2^count frames, in the first cycles after power-up."""
+    parameters: dict[str, object] = {"ADDR_W": 13, "DATA_W": width, "WORDS": words, "BURST": burst}
+    inputs = {"start": 1, "base": 13, "count": 32, "m_axi_arready": 1, "m_axi_rdata": width, "m_axi_rresp": 2}
+    inputs |= {"m_axi_rvalid": 1, "m_axis_tready": 1}
+    outputs = {"sent": 32, "failed": 1, "m_axi_araddr": 13, "m_axi_arlen": 8, "m_axi_arvalid": 1, "m_axi_rready": 1}
+    outputs |= {"m_axis_tdata": width, "m_axis_tvalid": 1, "m_axis_tlast": 1}
+    steps = range(words)
+    link = Link("r", "m", width, words, _frame(words, width), steps, [0] * words, 2 * burst + words, latency=1)
+    names = {f"r_{name}": f"m_axi_r{name}" for name in ("data", "valid", "ready")}
+    names |= {f"m_{name}": f"m_axis_t{name}" for name in ("valid", "ready")} | {
+        "m_data": "{m_axis_tlast, m_axis_tdata}"
+    }
+    ports = {name: name for name in ("start", "count", "sent")}
+    ports |= {name: f"m_axi_{name}" for name in ("arlen", "araddr", "arvalid", "arready", "rvalid")}
+    ports |= {name: f"m_axis_{name}" for name in ("tvalid", "tready", "tlast")}
+    check = Check("dma_read_contract", {"WORDS": words, "BURST": burst, "COUNT_W": count}, ports)
+    return Case("hg_dma_read", parameters, inputs, outputs, [link], names, checks=[check], frames=14)
+
+
+def dma_write(width: int, words: int, burst: int, count: int) -> Case:
+    """Jobs of less than 2^count frames, in the first cycles after power-up."""
+    parameters: dict[str, object] = {"ADDR_W": 13, "DATA_W": width, "WORDS": words, "BURST": burst}
+    inputs = {"start": 1, "base": 13, "count": 32, "m_axi_awready": 1, "m_axi_wready": 1, "m_axi_bresp": 2}
+    inputs |= {"m_axi_bvalid": 1, "s_axis_tdata": width, "s_axis_tvalid": 1, "s_axis_tlast": 1}
+    outputs = {"active": 1, "received": 32, "failed": 1, "misplaced": 1, "m_axi_awaddr": 13, "m_axi_awlen": 8}
+    outputs |= {"m_axi_awvalid": 1, "m_axi_wdata": width, "m_axi_wstrb": width // 8, "m_axi_wlast": 1}
+    outputs |= {"m_axi_wvalid": 1, "m_axi_bready": 1, "s_axis_tready": 1}
+    link = Link("s", "w", width, 1, _unchanged(width), [NOT_SAID], [0], 2 * burst + 1, other_ports_ready="1'b0")
+    names = {f"s_{name}": f"s_axis_t{name}" for name in ("data", "valid", "ready")}
+    names |= {f"w_{name}": f"m_axi_w{name}" for name in ("data", "valid", "ready")}
+    ports = {name: name for name in ("start", "count", "active")}
+    axi = ("awlen", "awaddr", "awvalid", "awready", "wvalid", "wready", "wlast", "bvalid")
+    ports |= {name: f"m_axi_{name}" for name in axi}
+    check = Check("dma_write_contract", {"WORDS": words, "COUNT_W": count}, ports)
+    return Case("hg_dma_write", parameters, inputs, outputs, [link], names, checks=[check], frames=14)
+
+
 def load(unit: int, words: int, width: int, loadable: int = 1) -> Case:
     address = max(1, (words - 1).bit_length())
     parameters = {"UNIT": unit, "WORDS": words, "WIDTH": width, "LOADABLE": loadable}

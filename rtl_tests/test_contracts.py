@@ -23,6 +23,10 @@ from contracts import (
     combinational,
     concat,
     concat_channels,
+    dma_bursts,
+    dma_read,
+    dma_regs,
+    dma_write,
     dynmvu,
     dynmvu_once,
     f32_join,
@@ -68,6 +72,10 @@ SHORT = Geometry(2, 3, 2, 2, 1, 2, 1, 1, 0, 0, 1, 1, 1, 1, 1)
 APART = Geometry(2, 4, 2, 2, 1, 2, 1, 2, 1, 1, 2, 2, 1, 1, 1)
 
 QUICK = [
+    dma_bursts(13, 1024, 3, 2, 2),
+    dma_regs(33, 2),
+    dma_read(16, 2, 2, 1),
+    dma_write(16, 2, 2, 1),
     fifo(1, 1),
     fifo(2, 3),
     fifo(1, 4, ahead=True),
@@ -115,6 +123,10 @@ QUICK = [
     dynmvu_once(0),
 ]
 SLOW = [
+    dma_bursts(13, 1024, 1, 32, 2),
+    dma_regs(13, 7),
+    replace(dma_read(16, 3, 2, 2), frames=18),
+    replace(dma_write(16, 3, 2, 2), frames=17),
     rows_buffer(1, 1, 3),
     rows_buffer(2, 3, 1),
     rows_max(1, 2, 1, 0),
@@ -283,6 +295,28 @@ BROKEN = [
 ]
 #: Further mistakes, for every assertion of every contract.
 MORE_BROKEN = [
+    dma_bursts(13, 1024, 3, 2, 2).broken(" || valid_reg;", ";", "some_left"),
+    dma_bursts(13, 1024, 3, 2, 2).broken("PAGE_END - {1'b0, addr_reg[PAGE-1:0]}", "PAGE_END", "in_page"),
+    dma_bursts(13, 1024, 3, 2, 2).broken("addr_reg + {{AW-BW{1'b0}}, words_reg}", "addr_reg + 1'b1", "in_order"),
+    dma_bursts(13, 1024, 3, 2, 2).broken("open_reg - {{OW-BW{1'b0}}, words}", "open_reg", "not_too_many"),
+    dma_bursts(13, 1024, 3, 2, 2).broken("32'd0 && open_reg < MOST", "32'd0 && open_reg == {OW{1'b0}}", "longest"),
+    dma_bursts(13, 1024, 3, 2, 2).broken("!fill && !valid_reg &&", "!fill &&", "burst_moved"),
+    dma_regs(33, 2).broken("frames_reg != 32'd0 &&", "", "starts"),
+    dma_regs(33, 2).broken("aw_reg <= FRAMES", "aw_reg < FRAMES", "says_register"),
+    dma_regs(33, 2).broken("{SLVERR, 32'd0}", "{OKAY, 32'd0}", "says_read"),
+    dma_regs(33, 2).broken("busy_reg && !fresh_reg && !active", "busy_reg && !active", "busy"),
+    dma_regs(33, 2).broken("{OKAY, sent}", "{OKAY, received}", "gives_sent"),
+    dma_read(16, 2, 2, 1).broken("arwords_reg - 1'b1", "arwords_reg", "requests_too_much"),
+    dma_read(16, 2, 2, 1).broken("room_reg >= {1'b0, burst_words}", "1'b1", "has_room"),
+    dma_read(16, 2, 2, 1).broken("if (free) begin", "begin", "request_moved"),
+    dma_read(16, 2, 2, 1).broken("else if (pop && m_axis_tlast)", "else if (pop)", "counts_sent"),
+    dma_write(16, 2, 2, 1).broken("awwords_reg - 1'b1", "awwords_reg", "writes_too_much"),
+    dma_write(16, 2, 2, 1).broken("(!awvalid_reg || m_axi_awready) && ", "", "write_moved"),
+    dma_write(16, 2, 2, 1).broken(" && (!wvalid_reg || sent)", "", "one_burst"),
+    dma_write(16, 2, 2, 1).broken("if (sent) wvalid_reg", "if (pop) wvalid_reg", "sends"),
+    dma_write(16, 2, 2, 1).broken("beats_reg == ONE", "beats_reg != ONE", "ends"),
+    dma_write(16, 2, 2, 1).broken(" || waiting_reg != 8'd0", "", "is_active"),
+    dma_write(16, 2, 2, 1).broken("there_reg >= {1'b0, burst_words}", "1'b1", "created"),
     rows_buffer(1, 2, 1).broken("full_reg  <= 2'b00;", "", "created"),
     rows_max(1, 2, 1, 0).broken("if (take_reg) best_reg", "best_reg", "below"),
     softmax_rows(2, 3).broken("last_reg  <= {last_reg[1:0], ends}", "last_reg <= {last_reg[1:0], begins}", "changed"),
