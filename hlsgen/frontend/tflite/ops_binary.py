@@ -10,7 +10,7 @@ from hlsgen.diagnostics import fail
 from hlsgen.frontend.node_context import ShapedOps
 from hlsgen.frontend.tflite.broadcast import broadcast
 from hlsgen.frontend.tflite.operator_node import OperatorNode
-from hlsgen.frontend.tflite.requantizers import doubly_rounded, half_to_even, shifted
+from hlsgen.frontend.tflite.requantizers import doubly_rounded, half_to_even, shifted, singly_rounded
 from hlsgen.ir import Binary, Shape
 from hlsgen.ir.ops import Add, BinaryKind, Cast, Elementwise, Lookup, Mul, Quantizer
 from hlsgen.numerics.fixed import Array, IntType
@@ -25,25 +25,28 @@ from hlsgen.numerics.tflite.multipliers import (
     xnnpack_add_multipliers,
 )
 from hlsgen.numerics.tflite.piecewise import power_of_two
-from hlsgen.numerics.tflite.rescaling import rescale
+from hlsgen.numerics.tflite.rescaling import rescale, rescale_once
 
 
 @dataclass(frozen=True, eq=False)
 class _Branch:
     """int32 numbers of an operand's codes: (code - zero_point) * factor, or rescaled by a multiplier.
 
-    multiplier: of (code - zero_point) * 2^left_shift, whose rescaled numbers get the sign of `factor`.
+    multiplier: of (code - zero_point) * 2^left_shift, whose rescaled numbers get the sign of `factor`. once: they are
+    rounded once, ties up.
     """
 
     codes: CodeType
     factor: int = 1
     left_shift: int = 0
     multiplier: Multiplier | None = None
+    once: bool = False
 
     def apply(self, codes: Array) -> Array:
         centered = codes.astype(np.int64) - self.codes.zero_point
         if self.multiplier is not None:
-            centered = rescale(centered << self.left_shift, self.multiplier)
+            function = rescale_once if self.once else rescale
+            centered = function(centered << self.left_shift, self.multiplier)
         return (centered * self.factor).astype(np.int32)
 
     def ops(self, rank: int) -> list[Elementwise]:
@@ -63,7 +66,8 @@ class _Branch:
         assert not self.codes.zero_point
         unsigned = replace(self, factor=1)
         ends = unsigned.apply(np.array([self.codes.type.lo, self.codes.type.hi]))
-        return doubly_rounded([self.multiplier], rank, 0, IntType(int(ends[0]), int(ends[1])), "int32")
+        quantizer = singly_rounded if self.once else doubly_rounded
+        return quantizer([self.multiplier], rank, 0, IntType(int(ends[0]), int(ends[1])), "int32")
 
 
 def add(node: OperatorNode) -> None:
@@ -106,9 +110,13 @@ def _sum(node: OperatorNode, sign: int) -> None:
         quantizer = shifted(rank, 1 << (shift - 1), shift, zero, bounds, result.dtype)
     else:
         m = add_multipliers(result.dtype, first.scale, second.scale, result.scale)
+        is_plain = sign > 0 and node.tensor(0).shape == node.tensor(1).shape
+        once = (
+            is_plain and result.dtype == "int16" and node.runtime is Runtime.LITERT
+        )  # AddElementwise of optimized_ops
         branches = (
-            _Branch(first, 1, m.left_shift, m.first),
-            _Branch(second, sign, m.left_shift, m.second),
+            _Branch(first, 1, m.left_shift, m.first, once),
+            _Branch(second, sign, m.left_shift, m.second, once),
         )
         if result.dtype == "int16":
             _refuse_powers_of_two(node, (first, second, result))

@@ -30,6 +30,12 @@ def doubly_rounded(
     )
 
 
+def singly_rounded(multipliers: Sequence[Multiplier], rank: int, zero: int, bounds: IntType, dtype: str) -> Requantize:
+    """One multiplier or one for each element of the last axis, and one rounding, ties up."""
+    parts = np.array([(m.value, m.shift) for m in multipliers], np.int64)
+    return _requantize(Convention.SINGLE, rank, parts[:, 0], parts[:, 1], 0, (zero, bounds, dtype))
+
+
 def rounded_to_15_bits(
     multipliers: Sequence[Multiplier], rank: int, zero: int, bounds: IntType, dtype: str
 ) -> Requantize:

@@ -126,13 +126,21 @@ def _sum(sign: int) -> Callable[..., Meaning | None]:
         parts = [multiplier(rounded(s / largest, DOUBLE)) for s in (first, second)]
         parts.append(multiplier(rounded(largest / (2**bits * result), DOUBLE)))
 
+        is_optimized = sign > 0 and runtime == "litert" and y.type == "int16" and a.shape == b.shape
+        inner = _nearest if is_optimized else double
+
         def function(x: Array, z: Array) -> Array:
-            total = double(x << bits, *parts[0]) + sign * double(z << bits, *parts[1])
+            total = inner(x << bits, *parts[0]) + sign * inner(z << bits, *parts[1])
             return np.asarray(np.clip(double(total, *parts[2]) + zero, low, high))
 
         return function, parts, (low, high)
 
     return make
+
+
+def _nearest(x: Array, value: int, exponent: int) -> Array:
+    """x * value / 2^(31 - exponent) to the nearest integer, ties up."""
+    return np.asarray(np.floor_divide(2 * x * value + (1 << (31 - exponent)), 1 << (32 - exponent)))
 
 
 def _product(operator: Operator, a: Tensor, b: Tensor, y: Tensor, runtime: str) -> Meaning | None:
