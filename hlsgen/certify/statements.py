@@ -114,6 +114,8 @@ _ASSUMED = (
             "options.add",
             "options.runtime",
             "options.softmax",
+            "options.state",
+            "options.state_start",
             "options.recurrence",
             "options.ports",
             "options.reset_active_low",

@@ -24,7 +24,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("example
 OTHERS = {"concurrent", "torch", "onnx", "qonnx", "finn", "com", "host", "input", "output", "numpy"}
 #: Endings of files of a build or of a user, which are not in the repository.
 DATA = r"\.(jsonl|json|html|yaml|onnx|mem|hex|f|npy|npz|hpp|cpp|cfg|tcl|h)"
-BUILT = {"rtl/digits_mlp.v", "rtl/digits_cnn.v", "report.md"} | {
+BUILT = {"soc/soc.v", "rtl/digits_mlp.v", "rtl/digits_cnn.v", "report.md"} | {
     f"host/digits{end}" for end in (".py", ".c", "_selftest.c")
 }
 
