@@ -265,8 +265,9 @@ def _check(
 
 def _state_entries(graph: Graph, instances: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The instances of states by the name of each state's input, then the others, as entries of layers."""
-    names = [graph.layers[number - 1].name for number, _, _ in graph.streamed_inputs[-len(graph.states) :]]
-    entries: list[dict[str, Any]] = [{"layer": name, "instances": []} for name in names if graph.states]
+    inputs = graph.streamed_inputs[-len(graph.states) :] if graph.states else ()
+    names = [graph.layers[number - 1].name for number, _, _ in inputs]
+    entries: list[dict[str, Any]] = [{"layer": name, "instances": []} for name in names]
     place = 0
     for x in instances:
         entries += [{"layer": "", "instances": []}] if place == len(entries) else []

@@ -13,6 +13,26 @@ from dataclasses import dataclass
 WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
 #: The widths that `auto` chooses from.
 AUTO_WIDTHS = (32, 64, 128, 256, 512)
+#: AXI4-Lite: (direction, bits, name); addresses have the bits of the port.
+AXI_LITE = (
+    ("input", 0, "awaddr"),
+    ("input", 1, "awvalid"),
+    ("output", 1, "awready"),
+    ("input", 32, "wdata"),
+    ("input", 4, "wstrb"),
+    ("input", 1, "wvalid"),
+    ("output", 1, "wready"),
+    ("output", 2, "bresp"),
+    ("output", 1, "bvalid"),
+    ("input", 1, "bready"),
+    ("input", 0, "araddr"),
+    ("input", 1, "arvalid"),
+    ("output", 1, "arready"),
+    ("output", 32, "rdata"),
+    ("output", 2, "rresp"),
+    ("output", 1, "rvalid"),
+    ("input", 1, "rready"),
+)
 
 
 @dataclass(frozen=True)

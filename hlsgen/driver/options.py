@@ -282,7 +282,7 @@ class Options:
         "auto",
         "--state-start",
         "How a sequence starts, besides after reset: tuser (a bit at the first word of a frame), register (a bit "
-        "of --control), reset (in no other way). auto: register with --control, else tuser.",
+        "of the control register), reset (in no other way). auto: register with --control, else tuser.",
         check=one_of("auto", "tuser", "register", "reset"),
         choices=lambda: ("auto", "tuser", "register", "reset"),
     )

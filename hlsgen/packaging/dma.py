@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from hlsgen.dataflow.bus import AXI_LITE
 from hlsgen.diagnostics import fail
 from hlsgen.library import library_text, modules_used, render, scoped
 from hlsgen.packaging.core import Core
-from hlsgen.verilog.top_ports import LITE
 
 #: Bits of a word of memory that hg_dma supports.
 WIDTHS = (32, 64, 128, 256, 512, 1024)
@@ -26,7 +26,7 @@ def dma_files(core: Core) -> dict[str, bytes]:
         "width": width,
         "input": core.inputs[0],
         "output": core.outputs[0],
-        "lite": LITE,
+        "lite": AXI_LITE,
         "address_bits": address_bits(core),
         "groups": [(name, PAGE * place) for place, name in enumerate(core.axi_lite, 1)],
     }

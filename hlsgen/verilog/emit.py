@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from hlsgen.dataflow.bus import AXI_LITE
 from hlsgen.dataflow.network import Timing
 from hlsgen.library import library_text, licensed, modules_in, modules_used, scoped
 from hlsgen.verilog.netlist import Design
 from hlsgen.verilog.render import render
-from hlsgen.verilog.top_ports import LITE, top_ports
+from hlsgen.verilog.top_ports import top_ports
 
 #: The module of the port for control and status: without and with a bit that starts a sequence of frames.
 CONTROL = ("hg_control", "hg_control_starts")
@@ -15,7 +16,7 @@ PORT_MODULES = ({"hg_reset", "hg_axis_in", "hg_axis_out"}, {"hg_reset", "hg_bus_
 
 def emit(design: Design, timing: Timing) -> dict[str, str]:
     """The text of each file, by relative path."""
-    top = render("verilog/top.v.j2", design=design, timing=timing, ports=top_ports(design), lite_ports=LITE)
+    top = render("verilog/top.v.j2", design=design, timing=timing, ports=top_ports(design), lite_ports=AXI_LITE)
     modules = modules_used(
         PORT_MODULES[design.on_bus]
         | ({"hg_axil_weights"} if design.loads else set())

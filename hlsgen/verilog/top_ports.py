@@ -5,28 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hlsgen.dataflow.bus import AXI_LITE
 from hlsgen.verilog.netlist import Design
 
-#: AXI4-Lite: (direction, bits, name); addresses have the bits of the port.
-LITE = (
-    ("input", 0, "awaddr"),
-    ("input", 1, "awvalid"),
-    ("output", 1, "awready"),
-    ("input", 32, "wdata"),
-    ("input", 4, "wstrb"),
-    ("input", 1, "wvalid"),
-    ("output", 1, "wready"),
-    ("output", 2, "bresp"),
-    ("output", 1, "bvalid"),
-    ("input", 1, "bready"),
-    ("input", 0, "araddr"),
-    ("input", 1, "arvalid"),
-    ("output", 1, "arready"),
-    ("output", 32, "rdata"),
-    ("output", 2, "rresp"),
-    ("output", 1, "rvalid"),
-    ("input", 1, "rready"),
-)
 #: Bits of a byte address: in the port for weights, and in the port for control and status.
 WEIGHTS_ADDRESS, CONTROL_ADDRESS = 4, 5
 
@@ -78,7 +59,7 @@ def _stream(name: str, direction: str, width: int, keep: bool, starts: bool) -> 
 
 
 def _lite(name: str, address: int) -> Iterator[TopPort]:
-    for direction, bits, part in LITE:
+    for direction, bits, part in AXI_LITE:
         yield TopPort(
             direction, bits or address, f"{name}_{part}", _attributes("interface:aximm", f"{name} {part.upper()}")
         )

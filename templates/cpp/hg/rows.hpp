@@ -2,8 +2,8 @@
 //
 // Purpose     rows_max                m = largest element of the row - s.
 //             rows_share              m = numbers[s] / sum of weights[s] over the row, rounded down.
-//             rows_fixed_share        m = share of exponentials[s], with 31 fraction bits, in the row, in steps of 2^-bits,
-//                                     at most 2^bits - 1. It is the contract of hg_rows_fixed_share.
+//             rows_fixed_share        m = share of exponentials[s], with 31 fraction bits, in the row, in steps of
+//                                     2^-bits, at most 2^bits - 1. It is the contract of hg_rows_fixed_share.
 //             rows_norm               m = (t / root, truncated, + bias) >> SHIFT, rounded down, with t = (s - mean) *
 //                                     weight. mean is sum of s / N, truncated, or 0. root is floor(sqrt(v)), where v
 //                                     is the sum of (s - mean)^2 / N, rounded down, + 1.
@@ -20,11 +20,12 @@
 //             CENTERED  true: the mean is subtracted.
 //             SHIFT     Bits dropped at the end.
 //             WRAPS     true: a result keeps its low bits; false: it saturates.
-// Tables      weights[WORDS], numbers[WORDS] of rows_share; exponentials[WORDS] of rows_fixed_share; weights[BEATS][N], biases[BEATS][N] of rows_norm.
+// Tables      weights[WORDS], numbers[WORDS] of rows_share; exponentials[WORDS] of rows_fixed_share;
+//             weights[BEATS][N], biases[BEATS][N] of rows_norm.
 // Contract    Exact integers. A row passes through several processes, one beat per cycle. The last process begins
 //             with a row when the row is complete. The next rows arrive meanwhile. No sum of weights is 0. rows_max,
-//             rows_share, rows_fixed_share and rows_norm are inlined: the caller is the dataflow region of their processes, so that
-//             frames overlap.
+//             rows_share, rows_fixed_share and rows_norm are inlined: the caller is the dataflow region of their
+//             processes, so that frames overlap.
 #ifndef HG_ROWS_HPP
 #define HG_ROWS_HPP
 
@@ -162,7 +163,7 @@ void row_exponentials(hls::stream<vec<X, N> > &s, hls::stream<vec<X, N> > &waiti
 template <int ROWS, typename SUM>
 void row_newton(hls::stream<SUM> &sums, hls::stream<row_reciprocal> &reciprocals) {
     for (int n = 0; n < ROWS; n++) {
-#pragma HLS PIPELINE style=flp
+#pragma HLS PIPELINE II=1 style=flp
         const SUM sum = sums.read();
         row_reciprocal found;
         found.place = 0;
