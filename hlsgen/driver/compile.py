@@ -102,24 +102,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     problems = Collector()
     with problems.catching():
         check_options(options)
-    modes = parse_inputs(options.input)
-    model = import_model(
-        path,
-        problems,
-        options.add == "fixed-point",
-        numeric_inputs(modes),
-        pairs=not options.separate and not options.state,
-        runtime=options.runtime,
-        outputs=options.outputs,
-        softmax=options.softmax,
-    )
-    if model is None:
-        problems.finish()
-    assert model is not None
-    with problems.catching():
-        model, pairs = states_last(model, options.state)
-        graph = with_states(lowered(path, model, options, problems), pairs, not options.separate)
-    problems.finish()
+    model, graph = lowered(path, options, problems)
     check_options_for(options, graph)
     backends = backends_of(options.target)
     targets, planning = targets_of(options), next(iter(backends.values()))
@@ -174,22 +157,44 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     return Build(options, model, network, timing, files, problems.warnings, designs, notes)
 
 
-def lowered(path: Path, model: Model, options: Options, problems: Collector) -> Graph:
-    """Lowers a model to a graph; loops are unrolled or built once, by `options.recurrence`."""
-    modes = parse_inputs(options.input)
-    if options.recurrence != "once":
-        return lower(model, modes, problems, options.separate or bool(options.state))
-    shared = partial(
-        import_model,
+def imported(path: Path, problems: Collector, options: Options, once: bool = False) -> Model | None:
+    """The model of a file as the options import it, or None if an error was added to `problems`.
+
+    `once`: one body for all iterations of a loop.
+    """
+    return import_model(
         path,
-        fixed_point=options.add == "fixed-point",
-        typed=numeric_inputs(modes),
-        once=True,
+        problems,
+        options.add == "fixed-point",
+        numeric_inputs(parse_inputs(options.input)),
+        once=once,
+        pairs=not options.separate and not options.state,
         runtime=options.runtime,
         outputs=options.outputs,
         softmax=options.softmax,
     )
-    return lower_once(model, shared, modes, problems)
+
+
+def lowered(path: Path, options: Options, problems: Collector) -> tuple[Model, Graph]:
+    """The model of a file, with states between frames last, and its graph. Raises every problem.
+
+    Loops are unrolled or built once, by `options.recurrence`.
+    """
+    model = imported(path, problems, options)
+    if model is None:
+        problems.finish()
+    assert model is not None
+    modes = parse_inputs(options.input)
+    with problems.catching():
+        model, pairs = states_last(model, options.state)
+        if options.recurrence == "once":
+            shared = partial(imported, path, options=options, once=True)
+            graph = lower_once(model, shared, modes, problems)
+        else:
+            graph = lower(model, modes, problems, options.separate or bool(options.state))
+        graph = with_states(graph, pairs, not options.separate)
+    problems.finish()
+    return model, graph
 
 
 def needs_of(network: Network, cost: Callable[[Sequence[Node]], Cost]) -> Needs:

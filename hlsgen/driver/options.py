@@ -490,10 +490,16 @@ def reset_port(options: Options) -> str:
 
 
 def from_manifest(values: object) -> Options | None:
-    """The options in a manifest, which may hold anything; None if a name or a type is wrong."""
+    """The options in a manifest, which may hold anything; None if a name or a type is wrong.
+
+    A manifest has the numbers of initial states: files that it names are not opened.
+    """
     if not isinstance(values, Mapping) or not set(values) <= {
         declared_option.name for declared_option in declared(Options)
     }:
+        return None
+    states = values.get("state")
+    if isinstance(states, list) and any(isinstance(text, str) and text.endswith(".npy") for text in states):
         return None
     try:
         return Options(**values)

@@ -16,12 +16,11 @@ from hlsgen.dataflow.units import Node, Product, WeightedUnit
 from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
-from hlsgen.driver.compile import Build
+from hlsgen.driver.compile import Build, imported
 from hlsgen.driver.options import parse_inputs
-from hlsgen.frontend import import_model
 from hlsgen.ir import Conv, ConvInteger, Convolution, Graph, Linear, MatMul, MatMulInteger, Model, Pooling, Value
 from hlsgen.numerics.fixed import Array
-from hlsgen.passes import lower, numeric_inputs
+from hlsgen.passes import lower
 
 #: Registers of hg_axil_weights.
 UNIT, DATA = 0x0, 0x4
@@ -100,17 +99,7 @@ def reweighted(build: Build, weights: Mapping[str, Array] | Path) -> Graph:
     """The build's graph with other weights. Arguments and errors: see `load_sequence`."""
     problems, modes = Collector(), parse_inputs(build.options.input)
     if isinstance(weights, Path):
-        fixed_point, pairs = build.options.add == "fixed-point", not build.options.separate
-        model = import_model(
-            weights,
-            problems,
-            fixed_point,
-            numeric_inputs(modes),
-            pairs=pairs,
-            runtime=build.options.runtime,
-            outputs=build.options.outputs,
-            softmax=build.options.softmax,
-        )
+        model = imported(weights, problems, build.options)
         problems.finish()
         assert model is not None
     else:

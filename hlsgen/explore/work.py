@@ -20,15 +20,13 @@ from typing import Any
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
 from hlsgen.driver.compile import compile_model, lowered, targets_of
-from hlsgen.driver.options import Options, check_options, check_options_for, parse_inputs
+from hlsgen.driver.options import Options, check_options, check_options_for
 from hlsgen.driver.schedule import plan
 from hlsgen.explore.points import Place
 from hlsgen.explore.settings import split
-from hlsgen.frontend import import_model
 from hlsgen.frontend.file_kind import kind_of
 from hlsgen.ir import Graph
 from hlsgen.library import tool_version
-from hlsgen.passes import numeric_inputs
 from hlsgen.synthesis.synthesize import Order, synthesize
 
 
@@ -89,25 +87,8 @@ def graph_of(source: Source, options: Options) -> tuple[Graph, list[Diagnostic]]
     problems = Collector()
     with problems.catching():
         check_options(options)
-    modes = parse_inputs(options.input)
     with _file(source) as path:
-        fixed_point, pairs = options.add == "fixed-point", not options.separate
-        model = import_model(
-            path,
-            problems,
-            fixed_point,
-            numeric_inputs(modes),
-            pairs=pairs,
-            runtime=options.runtime,
-            outputs=options.outputs,
-            softmax=options.softmax,
-        )
-        if model is None:
-            problems.finish()
-        assert model is not None
-        with problems.catching():
-            graph = lowered(path, model, options, problems)
-    problems.finish()
+        _, graph = lowered(path, options, problems)
     check_options_for(options, graph)
     return graph, problems.warnings
 

@@ -61,7 +61,7 @@ def expanded(
 def check_copies(name: str, count: int) -> None:
     """Raise HG004 if an operator and the loops in its body have been expanded into too many nodes."""
     if count > MAX_UNROLLED:
-        text = f"the nested loops have more than {MAX_UNROLLED} nodes in all their steps."
+        text = f"all steps of it and of the loops around it are more than {MAX_UNROLLED} nodes."
         hint = f"At most {MAX_UNROLLED} are supported: hardware has a copy of the body per step, so use fewer steps."
         raise fail("HG004", name, text, hint)
 

@@ -11,6 +11,7 @@ import numpy as np
 from hlsgen.dataflow.network import Network
 from hlsgen.host.hard_numbers import hard_numbers
 from hlsgen.host.plan import Head, Output, Tail, by_input
+from hlsgen.interpreter.frame_states import as_sequence, starts_of, without_states
 from hlsgen.interpreter.graph import encode_array, run_output
 from hlsgen.interpreter.host_steps import run_step
 from hlsgen.ir import FloatKey, Graph, GraphInput
@@ -49,9 +50,9 @@ def self_test_vectors(
     """Test vectors for the host code of a network.
 
     heads, tails: one for each input and output. inputs, outputs: codes (frames, *shape) at both ports. If `outputs` is
-    None, they are the outputs of the model for the inputs of the vectors. `seed`: of numbers that are hard to quantize,
-    or None for the fixed numbers of every build. If host code does not make the codes of all inputs, the vectors have
-    no numbers for any input.
+    None, they are the outputs of the model for the inputs of the vectors, as one sequence. `seed`: of numbers that are
+    hard to quantize, or None for the fixed numbers of every build. If host code does not make the codes of all inputs,
+    the vectors have no numbers for any input.
     """
     graph = network.graph.host_graph
     ends = [head.start.shape for head in heads] + [output.tail.end.shape for output in tails]
@@ -72,7 +73,10 @@ def self_test_vectors(
         inputs = part_codes[0]
         if graph.inputs:
             inputs = np.concatenate([codes.reshape(frames, -1) for codes in part_codes], axis=1)
-    outputs = run_output(graph, inputs) if outputs is None else outputs[:frames]
+    if outputs is None:
+        sequence = as_sequence(network.graph, inputs, starts_of(None, frames))
+        outputs = without_states(run_output(network.graph, sequence), graph.output.shape)
+    outputs = outputs[:frames]
     parts = [
         *(_little_endian(x) for x in numbers),
         *(port_words(port, inputs).reshape(frames, -1) for port in network.inputs),

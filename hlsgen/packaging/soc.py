@@ -13,6 +13,7 @@ from hlsgen.diagnostics import fail
 from hlsgen.host.c_values import STORED
 from hlsgen.host.plan import Head, by_input, plan_head, plan_outputs
 from hlsgen.host.vectors import self_test_vectors
+from hlsgen.interpreter.frame_states import without_states
 from hlsgen.library import render
 from hlsgen.packaging.core import Core
 from hlsgen.packaging.dma import address_bits, dma_files, word_bits
@@ -36,7 +37,7 @@ def soc_files(core: Core) -> dict[str, bytes]:
     if word_bits(core) != 32:
         text = f"the ports of the core have {word_bits(core)} bits."
         raise fail("HG040", "--for soc", text, "The system has memory of 32 bits: build with --bus-width 32.")
-    graph = core.build.network.graph
+    graph = core.build.network.graph.host_graph
     heads = [plan_head(part) for part in by_input(graph)]
     outputs = plan_outputs(graph)
     tails = [output.tail for output in outputs]
@@ -44,7 +45,7 @@ def soc_files(core: Core) -> dict[str, bytes]:
     number_bytes = sum(map(_head_bytes, heads)) if makes_codes else 0
     result_bytes = sum(_bytes(tail.end.dtype, tail.end.shape) for tail in tails)
     into, out = core.inputs[0].layout.frame_bytes, core.outputs[0].layout.frame_bytes
-    samples, _ = sample_codes(core.build.network)
+    samples = without_states(sample_codes(core.build.network)[0], graph.input.shape)
     vectors = self_test_vectors(core.build.network, heads, outputs, samples, None).data
     vector_bytes = number_bytes + into + out + result_bytes
     frames = max(1, min(len(vectors), VECTOR_BYTES) // vector_bytes)

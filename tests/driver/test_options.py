@@ -8,6 +8,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from models import mlp, quantizer, save
 from paths import ROOT
@@ -280,3 +281,12 @@ def test_the_page_lists_every_option() -> None:
                 assert listed[flag] == "off"
     (names,) = re.findall(r"^\| `options` \| the options of the build: `(.*)` \|$", page, re.M)
     assert names.split(", ") == [f.name for f in fields(Options)]
+
+
+def test_a_manifest_names_no_files(tmp_path: Path) -> None:
+    """An initial state that a caller reads from a file is numbers in the manifest."""
+    np.save(tmp_path / "h.npy", np.zeros(2))
+    written = f"h=y:{tmp_path}/h.npy"
+    assert Options(state=[written]).state == ["h=y:[0.0, 0.0]"]
+    assert from_manifest({"state": [written]}) is None
+    assert from_manifest({"state": ["h=y:[0.0, 0.0]"]}) is not None

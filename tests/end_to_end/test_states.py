@@ -13,6 +13,10 @@ from state_models import SCALE, delays, in_onnxruntime, recurrent
 
 import hlsgen
 from hlsgen.diagnostics import Collector, HlsgenError
+from hlsgen.driver.backends import backends_of
+from hlsgen.driver.compile import targets_of
+from hlsgen.driver.schedule import plan
+from hlsgen.explore.work import graph_of, source_of
 from hlsgen.frontend import import_model
 from hlsgen.numerics.fixed import Array
 from hlsgen.passes import lower
@@ -57,6 +61,27 @@ def test_no_port_and_no_host_code_know_the_state(tmp_path: Path) -> None:
     assert [(row["input"], row["output"], row["initial"]) for row in manifest["states"]] == [("h", "h_out", 0)]
     assert "h_out" not in (build / "host/m.h").read_text()
     assert len(hlsgen.pack(build, frames_of((4,), 3))) == 3 * 4
+
+
+def test_packages_of_a_core_with_a_state(tmp_path: Path) -> None:
+    """The vectors of a system are one sequence; memory access starts no other one."""
+    build = built(recurrent(), tmp_path, state=["h=h_out"], bus_width="32")
+    hlsgen.package(build, tmp_path / "system", ["soc"])
+    assert "s_axis_tuser(1'b0)" in (tmp_path / "system/rtl/m_dma.v").read_text()
+    vectors = (tmp_path / "system/soc/firmware/vectors.bin").read_bytes()
+    words = [json.loads((build / "manifest.json").read_text())[side]["bus"]["words"] for side in ("input", "output")]
+    rows = np.frombuffer(vectors, np.float32).reshape(-1, 4 + sum(words) + 3)
+    assert len(rows) > 2
+    assert np.array_equal(hlsgen.run(build, rows[:, :4]), rows[:, -3:])
+
+
+def test_a_sweep_has_the_interval_of_the_build(tmp_path: Path) -> None:
+    onnx.save(recurrent(), tmp_path / "m.onnx")
+    options = hlsgen.Options(state=["h=h_out"], target_cycles=4)
+    graph, _ = graph_of(source_of(tmp_path / "m.onnx", (tmp_path / "m.onnx").read_bytes()), options)
+    backend = next(iter(backends_of("verilog").values()))
+    expected = hlsgen.check(tmp_path / "m.onnx", options).timing.interval
+    assert plan(graph, targets_of(options), backend)[1].interval == expected > 4
 
 
 @pytest.mark.sim

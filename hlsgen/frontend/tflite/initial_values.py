@@ -14,11 +14,15 @@ from hlsgen.numerics.fixed import Array
 def initial_value(file: TfliteFile, name: str, shape: Shape, dtype: str) -> Array:
     """The value of a variable before the first frame, of this shape and dtype.
 
-    A variable that CALL_ONCE does not assign has its zero point. Raises HG020, HG023.
+    A variable that CALL_ONCE does not assign has its zero point. Raises HG020, HG023, HG024.
     """
     tensor = _assigned_once(file).get(name)
     if tensor is None:
-        return np.full(shape, _zero_point(file.graphs[0], name), dtype)
+        zero, is_integer = _zero_point(file.graphs[0], name), np.dtype(dtype).kind in "iu"
+        if is_integer and not np.iinfo(dtype).min <= zero <= np.iinfo(dtype).max:
+            text = f"variable {name!r} of type {dtype} has zero point {zero}."
+            raise fail("HG024", "variables", text, "Export the model again.")
+        return np.full(shape, zero, dtype)
     if tensor.data is None:
         text = f"the initial value of variable {name!r} is not a constant."
         raise fail("HG020", "CALL_ONCE", text, "It must be stored in the file.")

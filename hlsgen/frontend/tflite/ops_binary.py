@@ -111,9 +111,8 @@ def _sum(node: OperatorNode, sign: int) -> None:
     else:
         m = add_multipliers(result.dtype, first.scale, second.scale, result.scale)
         is_plain = sign > 0 and node.tensor(0).shape == node.tensor(1).shape
-        once = (
-            is_plain and result.dtype == "int16" and node.runtime is Runtime.LITERT
-        )  # AddElementwise of optimized_ops
+        # AddElementwise of optimized_ops.
+        once = is_plain and result.dtype == "int16" and node.runtime is Runtime.LITERT
         branches = (
             _Branch(first, 1, m.left_shift, m.first, once),
             _Branch(second, sign, m.left_shift, m.second, once),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 from tflite_random import KINDS_UINT8, Choices, RandomFile, random_file
 from tflite_wheels import run
 
-from hlsgen.diagnostics import Collector
+from hlsgen.diagnostics import Collector, HlsgenError
 from hlsgen.frontend import import_model, self_contained
+from hlsgen.frontend.tflite.file import read_file
+from hlsgen.frontend.tflite.initial_values import initial_value
 from hlsgen.interpreter.model import interpret
 from hlsgen.ir import Model
 from hlsgen.numerics.tflite.multipliers import Runtime
@@ -120,6 +123,21 @@ def test_variables_are_inputs_and_outputs(runtime: str, tmp_path: Path) -> None:
         flat = results(model, [[*frame, state]])[0]
         assert (flat[: codes.size] == codes.ravel()).all()
         state = flat[codes.size :].astype(np.int8)
+
+
+def test_a_variable_that_starts_outside_its_type_is_refused(tmp_path: Path) -> None:
+    file = read_file(random_file("STATE", 1).data, "file")
+    graph = file.graphs[0]
+    tensors = [
+        replace(tensor, quantization=replace(tensor.quantization, zero_point=np.array([1 << 62])))
+        if tensor.quantization is not None
+        else tensor
+        for tensor in graph.tensors
+    ]
+    operators = [operator for operator in graph.operators if operator.name != "CALL_ONCE"]
+    changed = replace(file, graphs=(replace(graph, tensors=tuple(tensors), operators=tuple(operators)),))
+    with pytest.raises(HlsgenError, match="HG024 variables: variable 's0' of type int8 has zero point 4611"):
+        initial_value(changed, "s0", (1,), "int8")
 
 
 def test_all_problems_are_reported_with_their_operators(tmp_path: Path) -> None:
