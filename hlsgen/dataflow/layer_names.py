@@ -16,7 +16,7 @@ MAX_LENGTH = 64
 #: First words of the suffixes that nodes, nets, modules and files of a layer append to its name.
 _SUFFIXES = frozenset(
     """a adders b back beat counts data even fork found high join key left loop low mask moments narrow
-    numerator op order out part power ready repeat root rows search set slice split step table thresholds tiles
+    numerator op order out part power ready repeat root rows search set slice split start step table thresholds tiles
     valid wait weights width windows""".split()
 )
 #: Names of ports, nets and instances of every core, and the start of such names.

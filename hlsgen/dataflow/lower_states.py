@@ -29,7 +29,7 @@ def open_states(b: NetworkBuilder, port: Node, lanes: list[tuple[int, int]]) -> 
         assert isinstance(layer, StreamedInput)
         stream = stream_of(layer.result.type, lanes[n][0], layer.result.size, lanes[n][1])
         initial = _beats(b.graph.states[n].initial[b.layout.orders[number]], stream)
-        back, start = NamedStream(f"{name}_back", stream), b.buffered(copies[n], f"{name}_wait")
+        back, start = NamedStream(f"{name}_back", stream), b.buffered(copies[n], f"{name}_start")
         b.deliver(number, b.append(name, FrameMemory(initial), [start, back], stream, layer.name, number - 1))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from paths import ROOT
-from state_models import SCALE, delays, in_onnxruntime, recurrent
+from state_models import SCALE, delays, in_onnxruntime, recurrent, summed
 
 import hlsgen
 from hlsgen.diagnostics import Collector, HlsgenError
@@ -100,6 +100,18 @@ def test_two_states_on_a_bus_equal_the_reference(tmp_path: Path) -> None:
     build = built(delays(), tmp_path, state=state, bus_width="32", tkeep=True)
     verdict = hlsgen.verify(build, ["icarus"], frames=8, oracle="none")
     assert verdict.ok, verdict
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("cycles", [1, 12])
+def test_a_layer_of_the_state_alone(tmp_path: Path, cycles: int) -> None:
+    """Sizing adds a FIFO between the state and its layer."""
+    proto, x = summed(), frames_of((4,))
+    build = built(proto, tmp_path, state=["h=h_out"], target_cycles=cycles)
+    assert np.array_equal(hlsgen.run(build, x, starts=[4]), in_onnxruntime(proto, x, PAIR, {}, [4]))
+    verdict = hlsgen.verify(build, ["icarus"], frames=8, oracle="none")
+    assert verdict.ok, verdict
+    assert hlsgen.certify(build).ok
 
 
 @pytest.mark.sim

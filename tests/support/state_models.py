@@ -64,6 +64,20 @@ def recurrent(
     return net.model(*ends)
 
 
+def summed(seed: int = 1) -> onnx.ModelProto:
+    """h_out = quantize(W x + R h), y = V h_out; x has 4 elements, h has 6, y has 3: a layer of its own for the state."""
+    net = _Nodes(seed)
+    sums = [
+        net.quantized(
+            net.op("MatMul", [net.quantized(end, f"{end}d"), net.weights(f"w{end}", size, 6)], f"{end}m"), f"{end}p"
+        )
+        for end, size in (("x", 4), ("h", 6))
+    ]
+    state = net.quantized(net.op("Add", sums, "pre"), "h_out")
+    net.op("MatMul", [state, net.weights("v", 6, 3)], "y")
+    return net.model({"x": [1, 4], "h": [1, 6]}, {"y": [1, 3], "h_out": [1, 6]})
+
+
 def delays(seed: int = 1) -> onnx.ModelProto:
     """A delay line of three columns of x (2 channels) in an image, and the last frame's sum: two states."""
     net = _Nodes(seed)
