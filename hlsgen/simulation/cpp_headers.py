@@ -10,15 +10,20 @@ from hlsgen.installation import install_command
 
 #: Integer types of Vitis (ap), and of Catapult (ac).
 DIALECTS = ("ap", "ac")
-_FOLDERS = {"ap": "templates/vivado/ap_types", "ac": "templates/catapult/ac_types/include"}
+#: Packages that carry the headers, and their folders of each dialect. The first package that is installed is taken.
+_FOLDERS = {
+    "alkaid": {"ap": "codegen/hls/source/ap_types/include", "ac": "codegen/hls/source/ac_types/include"},
+    "hls4ml": {"ap": "templates/vivado/ap_types", "ac": "templates/catapult/ac_types/include"},
+}
 _HEADERS = {"ap": "ap_fixed.h", "ac": "ac_fixed.h"}
 
 
 def include_folders(dialect: str) -> list[Path]:
-    """Folders with the headers of a dialect, from the package hls4ml, which is not imported. Raises HG052."""
-    spec = find_spec("hls4ml")
-    for root in (spec.submodule_search_locations or []) if spec else []:
-        folder = Path(root) / _FOLDERS[dialect]
-        if (folder / _HEADERS[dialect]).is_file():
-            return [folder]
+    """The folder with the headers of a dialect, in alkaid or hls4ml, which are not imported. Raises HG052."""
+    for package, folders in _FOLDERS.items():
+        spec = find_spec(package)
+        for root in (spec.submodule_search_locations or []) if spec else []:
+            folder = Path(root) / folders[dialect]
+            if (folder / _HEADERS[dialect]).is_file():
+                return [folder]
     raise fail("HG052", _HEADERS[dialect], "is not installed.", f"{install_command('csim')}, which brings the headers.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +254,26 @@ def test_missing_headers_are_reported(built: Path, monkeypatch: pytest.MonkeyPat
             hlsgen.verify(built, [name], frames=1, oracle="none")
     with pytest.raises(HlsgenError, match="HG052"):
         hlsgen.verify(built, frames=1, oracle="none")
+
+
+@pytest.mark.parametrize("package", ["alkaid", "hls4ml"])
+@pytest.mark.parametrize("dialect", cpp_headers.DIALECTS)
+def test_headers_are_found_in_either_package(
+    package: str, dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = {
+        "alkaid": f"codegen/hls/source/{dialect}_types/include",
+        "hls4ml": {"ap": "templates/vivado/ap_types", "ac": "templates/catapult/ac_types/include"}[dialect],
+    }
+    folder = tmp_path / folders[package]
+    folder.mkdir(parents=True)
+    spec = ModuleSpec(package, None, is_package=True)
+    spec.submodule_search_locations = [str(tmp_path)]
+    monkeypatch.setattr(cpp_headers, "find_spec", {package: spec}.get)
+    with pytest.raises(HlsgenError, match="HG052"):
+        cpp_headers.include_folders(dialect)
+    (folder / f"{dialect}_fixed.h").write_text("")
+    assert cpp_headers.include_folders(dialect) == [folder]
 
 
 def test_a_missing_compiler_is_reported(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
