@@ -156,7 +156,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy: two processes that build in one folder at a time disturb each other."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
-    for name in ("hlsgen", "templates"):
+    for name in ("hlsgen", "templates", "examples/digits"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
@@ -171,6 +171,7 @@ def test_wheel_holds_all_templates(wheel: Path) -> None:
     for path in (ROOT / "templates").rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             assert f"hlsgen/templates/{path.relative_to(ROOT / 'templates').as_posix()}" in names
+    assert "hlsgen/example/digits_mlp.onnx" in names
 
 
 @pytest.mark.sweep
@@ -190,7 +191,7 @@ def test_installed_wheel_builds(wheel: Path, tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import hlsgen; assert sys.argv[1] in hlsgen.__file__;"
-        "hlsgen.build(sys.argv[2], sys.argv[3])"
+        "hlsgen.build(sys.argv[2], sys.argv[3]); from hlsgen.library import example_model; assert example_model()"
     )
     arguments = [str(tmp_path / "site"), str(DATA / "bin_tern.onnx"), str(tmp_path / "out")]
     subprocess.run([sys.executable, "-I", "-c", code, *arguments], check=True, cwd=tmp_path)

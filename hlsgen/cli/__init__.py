@@ -24,6 +24,7 @@ from hlsgen.diagnostics import HlsgenError, fail
 
 #: Commands in the order of `hlsgen --help`, with their descriptions.
 COMMANDS = {
+    "example": "Write a quantized model to try the other commands with.",
     "check": "Report every problem that prevents a build, or the hardware of each layer. Writes nothing.",
     "build": "Write Verilog or C++ for HLS, with testbench, host code, reports and manifest.",
     "quantize": "Quantize a float model with a sample of its inputs, or freeze dynamic scales.",
@@ -114,7 +115,7 @@ def _command(name: str | None) -> Any:
 
 app = typer.Typer(
     cls=_Commands,
-    help="Compiles quantized ONNX models to fixed-point hardware, and proves that its integers equal the model's.",
+    help="Compiles quantized ONNX and TFLite models to fixed-point hardware, proven to equal the model's integers.",
     no_args_is_help=True,
     **_SETTINGS,
 )
