@@ -1,0 +1,569 @@
+"""Estimates the carried delay of every loop of an emitted C++ core from LLVM IR, without a vendor's HLS tool.
+
+A loop starts an iteration per cycle only if every recurrence fits in a cycle: a value that one iteration leaves and the
+next one needs. clang compiles the core to IR, with integers of exact width and streams as opaque calls. This module
+finds the loops in that IR and sums the delays of the operators along each recurrence.
+
+The delays are those of a Xilinx 7-series device of speed grade -1. A clock of 5 ns less 27 % of uncertainty leaves
+`BUDGET` ns. All of this is an estimate: a vendor's tool narrows, shares and retimes operators by rules of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import math
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+
+#: Nanoseconds of a cycle that operators may use: 5 ns less 27 % of clock uncertainty.
+BUDGET = 5.0 * (1 - 0.27)
+#: Delays in ns by width in bits, of a 7-series device; between the widths they are interpolated.
+_ADD = {1: 0.97, 2: 1.56, 4: 1.73, 8: 1.91, 16: 2.08, 32: 2.55, 64: 3.52, 128: 5.5}
+_COMPARE = {1: 0.97, 2: 0.97, 4: 1.30, 8: 1.55, 16: 2.08, 32: 2.47, 64: 2.77, 128: 3.6}
+_MULTIPLY = {1: 0.97, 4: 2.7, 8: 4.17, 16: 5.6, 32: 8.5, 64: 15.0}
+_SHIFT = {1: 0.97, 8: 2.0, 32: 4.4, 64: 4.9}
+_LOGIC, _SELECT, _MEMORY = 0.97, 0.70, 3.25
+_FLOAT = {"fadd": 18.0, "fsub": 18.0, "fmul": 11.0, "fdiv": 50.0, "fcmp": 3.6}
+_FREE = {"zext", "sext", "trunc", "bitcast", "freeze", "getelementptr", "alloca", "fneg", "inttoptr", "ptrtoint"}
+_HEADERS = Path(__file__).parent / "ir_headers"
+
+
+@dataclass(frozen=True)
+class LoopDelay:
+    """Carried delay of a loop in ns, with the names of the values of its longest recurrence.
+
+    `function`: the library's function. `instance`: its mangled name. `ratio`: delay per iteration of the slowest
+    recurrence, if registers may move. `path`: the longest delay from one register of a recurrence to the next.
+    """
+
+    function: str
+    instance: str
+    ratio: float
+    path: float
+    values: tuple[str, ...]
+
+
+@dataclass(eq=False)
+class _Instruction:
+    """A line of IR. `operands`: local values that it reads. `incoming`: of a phi, value by predecessor block."""
+
+    name: str
+    op: str
+    text: str
+    block: str
+    operands: list[str]
+    incoming: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class _Function:
+    name: str
+    blocks: dict[str, list[_Instruction]]
+    successors: dict[str, list[str]]
+    conditions: dict[str, str]
+
+
+# ------------------------------------------------------------------------------------------- from C++ to IR
+
+
+def clang_command() -> list[str] | None:
+    """The command of a clang for C++, or None: clang++ on PATH, or that of the package ziglang."""
+    if path := shutil.which("clang++"):
+        return [path]
+    return [sys.executable, "-m", "ziglang", "c++", "-target", "x86_64-linux-musl"] if find_spec("ziglang") else None
+
+
+def _prepared(text: str) -> str:
+    """Source with clang's loop pragmas in place of those of HLS, and without inlining of processes."""
+    text = re.sub(
+        r"^([ \t]*)(for \([^\n]*\{|while \([^\n]*\{)\n(?=[ \t]*#pragma HLS UNROLL)",
+        r'\1_Pragma("clang loop unroll(full)")\n\1\2\n',
+        text,
+        flags=re.MULTILINE,
+    )
+    return re.sub(r"^((?:static )?void \w+\()", r"__attribute__((noinline)) \1", text, flags=re.MULTILINE)
+
+
+def ir_of(core: Path, top: str) -> str:
+    """LLVM IR of the core `top`.cpp in a build's folder hls/. Raises RuntimeError with clang's message."""
+    command = clang_command()
+    assert command is not None, "no clang"
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        (copy / "hg").mkdir()
+        for source in (*core.glob("*.[ch]pp"), *core.glob("hg/*.hpp")):
+            (copy / source.relative_to(core)).write_text(_prepared(source.read_text()))
+        result = subprocess.run(
+            [
+                *command,
+                *"-std=c++14 -O1 -g0 -w -fno-discard-value-names -ffp-contract=off -fno-exceptions".split(),
+                *"-fno-vectorize -fno-slp-vectorize -fno-sanitize=all -S -emit-llvm".split(),
+                *"-mllvm -indvars-widen-indvars=false -I. -isystem".split(),
+                str(_HEADERS),
+                f"{top}.cpp",
+                "-o",
+                "core.ll",
+            ],
+            cwd=copy,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if result.returncode:
+            raise RuntimeError(result.stderr[:4000])
+        return (copy / "core.ll").read_text()
+
+
+# ------------------------------------------------------------------------------------------- parsing of IR
+
+_LOCAL = re.compile(r'%("[^"]+"|[\w.$-]+)')
+
+
+def _functions(text: str) -> Iterator[_Function]:
+    """Every function that the IR defines."""
+    for match in re.finditer(r"^define [^\n]*@\"?([\w.$]+)\"?\([^\n]*\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL):
+        yield _function(match[1], match[2])
+
+
+def _function(name: str, body: str) -> _Function:
+    blocks: dict[str, list[_Instruction]] = {}
+    successors: dict[str, list[str]] = {}
+    conditions: dict[str, str] = {}
+    block = "entry"
+    blocks[block] = []
+    joined = re.sub(r"\[\n(.*?)\n\s*\]", lambda m: "[" + m[1].replace("\n", " ") + "]", body, flags=re.DOTALL)
+    for line in joined.split("\n"):
+        label = re.match(r'("[^"]+"|[\w.$-]+):', line)
+        if label:
+            block = label[1].strip('"')
+            blocks.setdefault(block, [])
+            continue
+        line = re.sub(r",? ![\w.]+ ![\w.]+|, !.*$", "", line).strip()
+        if not line or line.startswith(("#", ";", "!")):
+            continue
+        instruction = _instruction(line, block)
+        blocks[block].append(instruction)
+        if instruction.op in {"br", "switch"}:
+            successors[block] = [n.strip('"') for n in re.findall(r'label %("[^"]+"|[\w.$-]+)', line)]
+            if " i1 " in line or instruction.op == "switch":
+                conditions[block] = next(iter(instruction.operands), "")
+    if not blocks["entry"]:
+        del blocks["entry"]
+    return _Function(name, blocks, {b: successors.get(b, []) for b in blocks}, conditions)
+
+
+def _instruction(line: str, block: str) -> _Instruction:
+    match = re.match(r'(?:%("[^"]+"|[\w.$-]+) = )?(?:tail |musttail |notail )?(\w+)', line)
+    assert match
+    name, op = (match[1] or "").strip('"'), match[2]
+    right = line.split(" = ", 1)[1] if match[1] else line
+    if op == "phi":
+        pairs = re.findall(r'\[ ([^,]+), %("[^"]+"|[\w.$-]+) \]', right)
+        incoming = {b.strip('"'): value.strip() for value, b in pairs}
+        return _Instruction(
+            name, op, line, block, [v[1:].strip('"') for v in incoming.values() if v[0] == "%"], incoming
+        )
+    right = re.sub(r'label %("[^"]+"|[\w.$-]+)', "", right)
+    names = [n.strip('"') for n in _LOCAL.findall(right)]
+    return _Instruction(name, op, line, block, [n for n in names if not n.startswith(("struct.", "class.", "union."))])
+
+
+# ------------------------------------------------------------------------------------------- control flow
+
+
+def _dominators(function: _Function) -> dict[str, set[str]]:
+    """Dominating blocks of each block."""
+    order = list(function.blocks)
+    predecessors = _predecessors(function)
+    entry = order[0]
+    result = {block: set(order) for block in order}
+    result[entry] = {entry}
+    changed = True
+    while changed:
+        changed = False
+        for block in order[1:]:
+            sources = [result[p] for p in predecessors[block]]
+            dominators = (set.intersection(*sources) if sources else set()) | {block}
+            if dominators != result[block]:
+                result[block] = dominators
+                changed = True
+    return result
+
+
+def _predecessors(function: _Function) -> dict[str, list[str]]:
+    predecessors: dict[str, list[str]] = {block: [] for block in function.blocks}
+    for block, targets in function.successors.items():
+        for target in dict.fromkeys(targets):
+            predecessors[target].append(block)
+    return predecessors
+
+
+def _innermost_loops(function: _Function) -> Iterator[tuple[str, set[str], list[str]]]:
+    """Header, blocks and latches of each loop without another one inside."""
+    dominators, predecessors = _dominators(function), _predecessors(function)
+    latches: dict[str, list[str]] = defaultdict(list)
+    for block, targets in function.successors.items():
+        for target in targets:
+            if target in dominators[block]:
+                latches[target].append(block)
+    loops = {}
+    for header, ends in latches.items():
+        members, pending = {header}, [*ends]
+        while pending:
+            block = pending.pop()
+            if block not in members:
+                members.add(block)
+                pending += predecessors[block]
+        loops[header] = members
+    for header, members in loops.items():
+        if not any(other != header and other in members for other in loops):
+            yield header, members, latches[header]
+
+
+# ------------------------------------------------------------------------------------------- delays
+
+
+def _at(points: Mapping[int, float], bits: int) -> float:
+    widths = sorted(points)
+    if bits >= widths[-1]:
+        return points[widths[-1]] * bits / widths[-1]
+    for low, high in pairwise(widths):
+        if low <= bits <= high:
+            return points[low] + (points[high] - points[low]) * (bits - low) / (high - low)
+    return points[widths[0]]
+
+
+def _delay(instruction: _Instruction) -> float:
+    """Delay of an operator in ns, without memories and phis."""
+    op, text = instruction.op, instruction.text
+    if op in _FREE or op in {"br", "switch", "store", "ret", "unreachable"}:
+        return 0.0
+    if op in _FLOAT:
+        return _FLOAT[op]
+    width = re.search(r"\bi(\d+)\b", text.split(" = ", 1)[-1])
+    bits = int(width[1]) if width else 32
+    constant = len(instruction.operands) < 2
+    match op:
+        case "add" | "sub":
+            return _at(_ADD, bits)
+        case "icmp":
+            if re.search(r"icmp (samesign )?(slt i\d+ %\S+ 0|sgt i\d+ %\S+ -1)$", text):
+                return 0.0  # the sign bit
+            return _at(_COMPARE, bits)
+        case "select":
+            return _LOGIC if re.search(r"select i1 [^,]+, i1 ", text) else _SELECT
+        case "and" | "or" | "xor":
+            return 0.0 if constant else _LOGIC
+        case "shl" | "lshr" | "ashr":
+            return 0.0 if re.search(r", \d+$", text) else _at(_SHIFT, bits)
+        case "mul":
+            return _at(_ADD, bits) if constant else _at(_MULTIPLY, bits)
+        case "udiv" | "sdiv" | "urem" | "srem":
+            return bits * _at(_ADD, bits)
+        case "call":
+            if re.search(r"@llvm\.(umin|umax|smin|smax|usub\.sat)", text):
+                return _at(_COMPARE, bits) + _SELECT
+            return _SHIFT[32] if "@llvm." in text and not re.search(r"@llvm\.(mem|lifetime|assume)", text) else 0.0
+        case _:
+            return 0.0
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    """Directives of a function's arrays. `registers`: names of completely partitioned ones. `distance`: by name."""
+
+    registers: frozenset[str]
+    distance: Mapping[str, int]
+
+
+def _arrays(headers: Iterable[Path]) -> dict[str, _Arrays]:
+    """Directives by function of the library."""
+    result = {}
+    for header in headers:
+        for match in re.finditer(r"^void (\w+)\((.*?)^\}", header.read_text(), re.MULTILINE | re.DOTALL):
+            registers = re.findall(r"ARRAY_PARTITION variable=(\w+) complete(?: dim=0)?$", match[2], re.MULTILINE)
+            distances = re.findall(r"DEPENDENCE variable=(\w+) .*distance=(\d+)", match[2])
+            old = result.get(match[1], _Arrays(frozenset(), {}))
+            result[match[1]] = _Arrays(
+                old.registers | set(registers), dict(old.distance) | {name: int(n) for name, n in distances}
+            )
+    return result
+
+
+class _Loop:
+    """Arrival times of the values of an innermost loop, from one register or array each."""
+
+    def __init__(self, function: _Function, header: str, members: set[str], latches: Sequence[str], arrays: _Arrays):
+        self.function, self.header, self.members, self.latches = function, header, members, latches
+        self.arrays = arrays
+        self.defined = {i.name: i for block in function.blocks.values() for i in block if i.name}
+        self.uses = Counter(name for block in function.blocks.values() for i in block for name in i.operands)
+        self.predecessors = _predecessors(function)
+        self.dominators = _dominators(function)
+        self.order = self._topological()
+        self.phis = [i for i in function.blocks[header] if i.op == "phi"]
+        self.stream_buffers = {
+            self._base(name)
+            for block in function.blocks.values()
+            for i in block
+            if i.op == "call" and "@ir_" in i.text
+            for name in i.operands[1:]
+        }
+
+    def _topological(self) -> list[str]:
+        order: list[str] = []
+        visited: set[str] = set()
+
+        def visit(block: str) -> None:
+            stack = [(block, iter(self.function.successors[block]))]
+            visited.add(block)
+            while stack:
+                node, targets = stack[-1]
+                for target in targets:
+                    if target in self.members and target not in visited:
+                        visited.add(target)
+                        stack.append((target, iter(self.function.successors[target])))
+                        break
+                else:
+                    order.append(node)
+                    stack.pop()
+
+        visit(self.header)
+        return order[::-1]
+
+    def _base(self, name: str) -> str:
+        """The array that a pointer points into."""
+        while (i := self.defined.get(name)) is not None and i.op in {"getelementptr", "bitcast"} and i.operands:
+            name = i.operands[0]
+        return name
+
+    def _accesses(self, instruction: _Instruction) -> tuple[str, str]:
+        """Arrays that an instruction loads from and stores to, or ""."""
+        if instruction.op == "load":
+            return self._base(instruction.operands[-1]) if instruction.operands else "", ""
+        if instruction.op == "store":
+            return "", self._base(instruction.operands[-1]) if "ptr %" in instruction.text else ""
+        if instruction.op == "call" and re.search(r"@llvm\.mem(cpy|move)", instruction.text):
+            return self._base(instruction.operands[1]) if len(instruction.operands) > 1 else "", self._base(
+                instruction.operands[0]
+            )
+        return "", ""
+
+    def memories(self) -> set[str]:
+        """Arrays that the loop both loads from and stores to, without the buffers of streams."""
+        loads, stores = set(), set()
+        for block in self.order:
+            for i in self.function.blocks[block]:
+                source, target = self._accesses(i)
+                loads.add(source)
+                stores.add(target)
+        return {m for m in loads & stores if m and m not in self.stream_buffers and m in self.defined}
+
+    def _conditions_of(self, block: str) -> list[str]:
+        """Branch conditions that select the predecessor from which a block is entered."""
+        strict = self.dominators[block] - {block}
+        top = max(strict, key=lambda b: len(self.dominators[b]))
+        result, pending, visited = [], list(self.predecessors[block]), set[str]()
+        while pending:
+            b = pending.pop()
+            if b in visited or b not in self.members:
+                continue
+            visited.add(b)
+            if self.function.conditions.get(b):
+                result.append(self.function.conditions[b])
+            if b != top:
+                pending += self.predecessors[b]
+        return result
+
+    def arrivals(self, source: str) -> dict[str, float]:
+        """Delay from a register or an array to each value that depends on it, and to "store ARRAY"."""
+        times: dict[str, float] = {} if source.startswith("array ") else {source: 0.0}
+        guards: dict[str, float] = {}
+        for block in self.order:
+            predecessors = [p for p in self.predecessors[block] if p in self.members]
+            if block == self.header:
+                guard = -math.inf
+            elif len(predecessors) > 1:
+                top = max(self.dominators[block] - {block}, key=lambda b: len(self.dominators[b]))
+                guard = guards.get(top, -math.inf)
+            else:
+                condition = self.function.conditions.get(predecessors[0], "")
+                guard = max(guards.get(predecessors[0], -math.inf), times.get(condition, -math.inf))
+            guards[block] = guard
+            for i in self.function.blocks[block]:
+                if i.op == "phi" and block == self.header:
+                    continue
+                time = max((times.get(name, -math.inf) for name in i.operands), default=-math.inf)
+                loaded, stored = self._accesses(i)
+                if i.op == "phi" and len(i.incoming) > 1:
+                    time = max([time, *(times.get(c, -math.inf) for c in self._conditions_of(block))])
+                    time += _SELECT * math.ceil(math.log2(len(i.incoming)))
+                elif i.op == "call" and "@ir_" in i.text:
+                    time = max(time, guard)
+                    for name in i.operands[1:]:
+                        if time > -math.inf:
+                            times[f"buffer {self._base(name)}"] = time
+                elif loaded in self.stream_buffers:
+                    time = max(time, times.get(f"buffer {loaded}", -math.inf))
+                elif loaded:
+                    address = time
+                    time = 0.0 if source == f"array {loaded}" else -math.inf
+                    time = max(time, address) + self._load_delay(loaded, i)
+                elif i.op == "add":
+                    time = self._sum_arrival(i, times)
+                else:
+                    time += _delay(i)
+                if stored and stored not in self.stream_buffers:
+                    stored_time = max(time, guard)
+                    key = f"store {stored}"
+                    times[key] = max(times.get(key, -math.inf), stored_time)
+                if i.name and time > -math.inf:
+                    times[i.name] = max(times.get(i.name, -math.inf), time)
+        return {name: time for name, time in times.items() if time > -math.inf}
+
+    def _sum_arrival(self, instruction: _Instruction, times: Mapping[str, float]) -> float:
+        """Arrival of a sum as a balanced tree of additions, which adds the latest number last."""
+        addends: list[float] = []
+        pending = [instruction]
+        while pending:
+            addition = pending.pop()
+            for name in addition.operands:
+                operand = self.defined.get(name)
+                if operand is not None and operand.op == "add" and self.uses[name] == 1:
+                    pending.append(operand)
+                else:
+                    addends.append(times.get(name, -math.inf))
+            if len(addition.operands) < 2:
+                addends.append(-math.inf)  # a constant
+        heapq.heapify(addends)
+        delay = _delay(instruction)
+        while len(addends) > 1:
+            heapq.heappop(addends)
+            heapq.heapreplace(addends, addends[0] + delay)
+        return addends[0]
+
+    def _load_delay(self, array: str, instruction: _Instruction) -> float:
+        """Delay of a load: a multiplexer of registers, or a memory."""
+        size = self.defined.get(array)
+        if size is None:
+            return _MEMORY if array.endswith(("weights", "thresholds", "entries")) else 0.0
+        name = re.sub(r"(\.\w+)*$", "", array)
+        if name not in self.arrays.registers:
+            return _MEMORY
+        count = re.search(r"\[(\d+) x ", size.text)
+        pointer = self.defined.get(instruction.operands[-1])
+        if pointer is None or pointer.op != "getelementptr" or len(pointer.operands) < 2:
+            return 0.0
+        return _SELECT * math.ceil(math.log2(max(2, int(count[1]) if count else 2)))
+
+    def delay(self) -> tuple[float, float, tuple[str, ...]]:
+        """Slowest recurrence: delay per iteration, longest delay between two of its registers, and its registers."""
+        memories = self.memories()
+        sources = [phi.name for phi in self.phis] + [f"array {m}" for m in sorted(memories)]
+        edges: dict[str, dict[str, tuple[float, int]]] = {source: {} for source in sources}
+        for source in sources:
+            times = self.arrivals(source)
+            for phi in self.phis:
+                values = [phi.incoming.get(latch, "") for latch in self.latches]
+                time = max(
+                    (times.get(v[1:].strip('"'), -math.inf) for v in values if v.startswith("%")), default=-math.inf
+                )
+                if time > -math.inf:
+                    edges[source][phi.name] = (time, 1)
+            for memory in memories:
+                time = times.get(f"store {memory}", -math.inf)
+                if time > -math.inf:
+                    name = re.sub(r"(\.\w+)*$", "", memory)
+                    edges[source][f"array {memory}"] = (time, self.arrays.distance.get(name, 1))
+        components = _components({a: set(b) for a, b in edges.items()})
+        longest, names, ratio = 0.0, ("",), 0.0
+        for component in components:
+            inner = {a: {b: e for b, e in edges[a].items() if b in component} for a in component}
+            if not any(inner.values()):
+                continue
+            ratio = max(ratio, _ratio(inner))
+            for a, targets in inner.items():
+                for b, (time, iterations) in targets.items():
+                    if time / iterations > longest:
+                        longest, names = time / iterations, (a, b)
+        return ratio, longest, names
+
+
+def _components(graph: Mapping[str, set[str]]) -> list[set[str]]:
+    """Strongly connected components of a small graph."""
+    reach: dict[str, set[str]] = {}
+    for start in graph:
+        seen: set[str] = set()
+        pending = [start]
+        while pending:
+            for target in graph[pending.pop()]:
+                if target not in seen:
+                    seen.add(target)
+                    pending.append(target)
+        reach[start] = seen
+    result: list[set[str]] = []
+    assigned: set[str] = set()
+    for node in graph:
+        if node not in assigned and node in reach[node]:
+            component = {other for other in reach[node] if node in reach[other]}
+            assigned |= component
+            result.append(component)
+    return result
+
+
+def _ratio(edges: Mapping[str, Mapping[str, tuple[float, int]]]) -> float:
+    """Largest sum of delays per iteration of a cycle."""
+    low, high = 0.0, max(time for targets in edges.values() for time, _ in targets.values()) + 0.01
+    while high - low > 0.005:
+        middle = (low + high) / 2
+        distance = dict.fromkeys(edges, 0.0)
+        for _ in range(len(edges)):
+            changed = False
+            for a, targets in edges.items():
+                for b, (time, iterations) in targets.items():
+                    if distance[a] + time - middle * iterations > distance[b] + 1e-9:
+                        distance[b] = distance[a] + time - middle * iterations
+                        changed = True
+            if not changed:
+                break
+        low, high = (middle, high) if changed else (low, middle)
+    return high
+
+
+def loop_delays(core: Path, top: str) -> list[LoopDelay]:
+    """The innermost loops of all library functions that a core calls, in the order of the IR."""
+    arrays = _arrays(core.glob("hg/*.hpp"))
+    result = []
+    for function in _functions(ir_of(core, top)):
+        match = re.match(r"_ZN2hg(\d+)(\w+)", function.name)
+        name = match[2][: int(match[1])] if match else function.name
+        for header, members, latches in _innermost_loops(function):
+            loop = _Loop(function, header, members, latches, arrays.get(name, _Arrays(frozenset(), {})))
+            ratio, path, values = loop.delay()
+            result.append(LoopDelay(name, function.name, round(ratio, 2), round(path, 2), values))
+    return result
+
+
+def main() -> None:
+    """Print the carried delay of every loop of builds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("builds", nargs="+", type=Path, help="folders of builds with hls/")
+    for build in parser.parse_args().builds:
+        tops = [p.stem for p in (build / "hls").glob("*.cpp")]
+        for loop in loop_delays(build / "hls", tops[0]):
+            mark = "" if loop.path < BUDGET else "  > budget"
+            print(f"{loop.path:6.2f} {loop.ratio:6.2f}  {loop.function:16} {' -> '.join(loop.values)}{mark}")
+
+
+if __name__ == "__main__":
+    main()
