@@ -18,7 +18,7 @@ from typing_extensions import assert_never
 
 from hlsgen.ir import FloatKey, IntegerEncoding
 from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, apply, apply_binary, decode, quantize
-from hlsgen.ir.op_facts import Interval, all_numbers, decoding_direction, distinguishes_zeros, turning
+from hlsgen.ir.op_facts import Interval, all_numbers, decoding_direction, distinguishes_zeros, range_of, turning
 from hlsgen.ir.ops import Activation, Add, BinaryKind, BinaryOf, Compare, Elementwise, Max, Min, Mul, Relation, Where
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType
@@ -105,26 +105,28 @@ def _has_intervals(f: StepFunction) -> bool:
     type_ = IntType(int(f.lo.min()), int(f.hi.max()))
     if isinstance(f.source, IntegerEncoding) and not decoding_direction(f.source, type_).monotone.all():
         return False
-    return _all_have_intervals((*f.ops, f.quantizer), decode(f.source, f.lo).dtype)
+    ends = decode(f.source, f.lo), decode(f.source, f.hi)
+    return _all_have_intervals((*f.ops, f.quantizer), Interval(np.minimum(*ends), np.maximum(*ends)))
 
 
-def _all_have_intervals(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic]) -> bool:
-    """True if all operations of a chain on values of that dtype have interval arithmetic."""
-    x = np.zeros(1, dtype)
+def _all_have_intervals(ops: tuple[Elementwise, ...], x: Interval) -> bool:
+    """True if all operations of a chain have interval arithmetic: of floats on all numbers, of integers on `x`."""
     for op in ops:
-        after = apply(op, x)
+        if x.dtype.kind not in "iu":
+            x = all_numbers(x.dtype)
+        after = apply(op, np.atleast_1d(x.low))
         match op:
             case Activation("HardSwish"):
                 supported = x.dtype.kind == "f"
             case Compare():
                 supported = True
             case BinaryOf(_, chains) | Where(chains):
-                supported = all(_all_have_intervals(chain, x.dtype) for chain in chains) and after.dtype.kind in "fb"
+                supported = all(_all_have_intervals(chain, x) for chain in chains) and after.dtype.kind in "fb"
             case _:
-                supported = bool(turning(op, all_numbers(x.dtype)).complete.all())
+                supported = bool(turning(op, x).complete.all())
         if not supported:
             return False
-        x = after[..., :1].ravel()
+        x = range_of(op, x) if after.dtype.kind in "iu" else all_numbers(after.dtype)
     return True
 
 

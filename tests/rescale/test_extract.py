@@ -14,7 +14,20 @@ from numpy.typing import NDArray
 from hlsgen.ir import FloatKey, IntegerEncoding
 from hlsgen.ir import ops as operations
 from hlsgen.ir.evaluate import KEY_POS_INF, constants, float_to_key, with_constants
-from hlsgen.ir.ops import Activation, Add, Cast, Div, Elementwise, FloatQuant, IntQuant, Mul, QuantizeLinear, Quantizer
+from hlsgen.ir.ops import (
+    Activation,
+    Add,
+    BinaryKind,
+    BinaryOf,
+    Cast,
+    Div,
+    Elementwise,
+    FloatQuant,
+    IntQuant,
+    Mul,
+    QuantizeLinear,
+    Quantizer,
+)
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.activations import KINDS
 from hlsgen.numerics.fixed import IntType, Rounding
@@ -162,6 +175,23 @@ def test_wide_intervals_of_integers() -> None:
         x = np.concatenate([steps.corners(), middle, np.clip(edge.reshape(-1, 1), lo, hi)])
         assert (steps.apply(x) == f.evaluate(x)).all()
         assert steps.steps > 400
+
+
+@pytest.mark.parametrize("bias, wraps", [(-345, False), (2**31 - 200, True)])
+def test_integers_before_a_function_that_turns(bias: int, wraps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gelu of an int32 sum with its bias: interval arithmetic holds as long as no sum wraps."""
+    monkeypatch.setattr(module, "SHORT", 0)
+    monkeypatch.setattr(module, "MAX_EVALUATIONS", 0)
+    one = np.ones(1, np.float32)
+    power = (Div(np.float32(np.sqrt(2)) * one), Activation("Erf"), Add(one), Mul(one / 2))
+    ops = (Add(np.array([bias], np.int32)), Cast("float32"), Mul(one / 2000), BinaryOf(BinaryKind.MUL, ((), power)))
+    end = QuantizeLinear(one / 20, np.array([3]), IntType(-128, 127), "int8")
+    lo, hi = np.array([-9000]), np.array([11000])
+    source = IntegerEncoding("int32", np.zeros(1, np.int64))
+    f = StepFunction("f", source, ops, end, np.zeros(1, int), lo, hi, IntType(-9000, 11000), end.type)
+    steps = trace(f)
+    assert isinstance(steps, ThresholdTable) != wraps
+    assert isinstance(steps, str) or same(f, steps)
 
 
 def test_as_many_steps_as_fit() -> None:
