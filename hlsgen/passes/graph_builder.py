@@ -361,24 +361,16 @@ class GraphBuilder:
             if exact_sum_value is not None:
                 return exact_sum_value
         operand_a, operand_b = (
-            self._operand(name, op.kind, operand) if operand.branches else operand for operand in (operand_a, operand_b)
+            self._operand(name, operand) if operand.branches else operand for operand in (operand_a, operand_b)
         )
         return PendingValue(-1, operand_a.value, (), Branches(name, op.kind, operand_a, operand_b))
 
-    def _operand(self, name: str, kind: BinaryKind, tensor: PendingValue) -> PendingValue:
-        """Two combined tensors as codes, as ranks, or as float32, as operand of a further operation `kind`.
-
-        A sum of sums is exact or refused.
-        """
+    def _operand(self, name: str, tensor: PendingValue) -> PendingValue:
+        """Two combined tensors as codes, as ranks, or as float32, as operand of a further operation."""
         codes = self.attempt(lambda: self.to_codes(name, tensor))
         if isinstance(codes, PendingValue):
             return codes
-        sum_kinds = (BinaryKind.ADD, BinaryKind.SUB)
-        branches = tensor.branches
-        sum_of_sums = branches is not None and kind in sum_kinds and branches.kind in sum_kinds and not tensor.named_ops
-        if sum_of_sums and self._terms(tensor) is not None:
-            raise codes
-        refusal = codes if sum_of_sums else self.attempt(lambda: self.to_ranks(name, [tensor], codes)[0][0])
+        refusal = self.attempt(lambda: self.to_ranks(name, [tensor], codes)[0][0])
         if isinstance(refusal, PendingValue):
             return refusal
         return replace(self.add(float_binary(tensor, self.distinguishes_zeros, refusal)), named_ops=tensor.named_ops)

@@ -74,9 +74,12 @@ def test_hardware_and_proof(tmp_path: Path) -> None:
     assert [layer.kind for layer in hlsgen.certify(tmp_path / "m").layers].count("merge") == 2
 
 
-def test_scales_without_a_common_unit_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(HlsgenError, match=r"HG030 .* without a quantizer"):
-        checked(network([0.3, 0.17, 0.41], "Add Add"), tmp_path)
+@pytest.mark.parametrize("scales, ops", [([0.3, 0.17, 0.41], "Add Sub"), ([0.3, 0.17, 0.41, 0.113], "Add Add Add")])
+def test_scales_without_a_common_unit_are_added_in_float32(scales: list[float], ops: str, tmp_path: Path) -> None:
+    model, x = network(scales, ops), samples(60)
+    graph = checked(model, tmp_path).graph
+    assert sum(isinstance(layer, ir.FloatBinary) for layer in graph.layers) == len(scales) - 2
+    assert np.array_equal(reference.evaluate(graph, x).reshape(len(x), -1), Qonnx(model)(x))
 
 
 # --------------------------------------------------------------------------- random Models
