@@ -17,7 +17,6 @@ import numpy as np
 from hlsgen.diagnostics import Collector, HlsgenError
 from hlsgen.driver.compile import lowered
 from hlsgen.driver.options import Options
-from hlsgen.frontend import import_model
 from hlsgen.frontend.runtimes import TFLITE
 from hlsgen.interpreter.frame_sequence import with_variables
 from hlsgen.interpreter.graph import encode_input, pack_inputs
@@ -53,12 +52,7 @@ def recorded_codes(graph: Graph, path: Path) -> Array:
 
 def compared(path: Path, runtime: str, frames: int, seed: int, inputs: Path | None) -> list[OracleVerdict]:
     """Verdicts of batches of frames. Raises HlsgenError for a file that hlsgen refuses."""
-    problems, options = Collector(), Options(runtime=runtime)
-    model = import_model(path, problems, pairs=not options.separate, runtime=runtime)
-    problems.finish()
-    assert model is not None
-    graph = lowered(path, model, options, problems)
-    problems.finish()
+    _, model, graph = lowered(path, Options(runtime=runtime, state=["none"]), Collector())
     recorded = None if inputs is None else inputs / f"{path.stem}.npy"
     codes = random_codes(graph, frames, seed)
     if recorded is not None and recorded.is_file():

@@ -39,7 +39,7 @@ from hlsgen.frontend.runtimes import GROUPING
 from hlsgen.ir import Graph, Model
 from hlsgen.ir.stream_order import StreamOrder, lay_out
 from hlsgen.passes import InputMode, lower, numeric_inputs
-from hlsgen.passes.frame_states import states_last, with_states
+from hlsgen.passes.frame_states import NONE, states_last, with_states
 from hlsgen.passes.shared_loop_bodies import lower_once
 
 __all__ = ["Certified", "Statement", "Summary", "certify"]
@@ -132,6 +132,7 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
     texts = options.get("state")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise broken("manifest.json", f"option state is {texts!r}.")
+    texts = [text for text in texts if text != NONE]
     fixed_point = options.get("add") == "fixed-point"
     chosen = options.get("runtime")
     runtime = chosen if chosen in RUNTIMES else "auto"  # another value is an error of the manifest

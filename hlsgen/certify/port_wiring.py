@@ -113,11 +113,12 @@ def port_options(options: dict[str, Any]) -> PortOptions:
         raise broken("manifest.json", f"option bus_width is {bus!r}.")
     keep, control, loadable = (options.get(name) is True for name in ("tkeep", "control", "loadable"))
     start, starts_by = options.get("state_start"), ""
+    has_states = options.get("state") not in ([], ["none"])
     if start == "auto":
         start = "register" if control else "tuser"
-    if start not in ("tuser", "register", "reset") or (start == "register" and not control and options.get("state")):
+    if start not in ("tuser", "register", "reset") or (start == "register" and not control and has_states):
         raise broken("manifest.json", f"option state_start is {start!r}.")
-    if options.get("state"):
+    if has_states:
         starts_by = str(start)
     return PortOptions(str(names[0]), str(names[1]), low, bus, keep, control, loadable, starts_by)
 

@@ -30,7 +30,7 @@ from hlsgen.ir import Convolution, Delay, Graph, Linear, Model
 from hlsgen.library import tool_version
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes import lower, numeric_inputs
-from hlsgen.passes.frame_states import states_last, with_states
+from hlsgen.passes.frame_states import states_last, with_default, with_states
 from hlsgen.passes.shared_loop_bodies import lower_once
 from hlsgen.verilog.netlist import Design
 
@@ -102,7 +102,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     problems = Collector()
     with problems.catching():
         check_options(options)
-    model, graph = lowered(path, options, problems)
+    options, model, graph = lowered(path, options, problems)
     check_options_for(options, graph)
     backends = backends_of(options.target)
     targets, planning = targets_of(options), next(iter(backends.values()))
@@ -168,15 +168,17 @@ def imported(path: Path, problems: Collector, options: Options, once: bool = Fal
         options.add == "fixed-point",
         numeric_inputs(parse_inputs(options.input)),
         once=once,
-        pairs=not options.separate and not options.state,
+        pairs=not options.separate and not options.states,
         runtime=options.runtime,
         outputs=options.outputs,
         softmax=options.softmax,
     )
 
 
-def lowered(path: Path, options: Options, problems: Collector) -> tuple[Model, Graph]:
-    """The model of a file, with states between frames last, and its graph. Raises every problem.
+def lowered(path: Path, options: Options, problems: Collector) -> tuple[Options, Model, Graph]:
+    """The options, with the states of the file; its model, with states between frames last; its graph.
+
+    Raises every problem.
 
     Loops are unrolled or built once, by `options.recurrence`.
     """
@@ -186,15 +188,17 @@ def lowered(path: Path, options: Options, problems: Collector) -> tuple[Model, G
     assert model is not None
     modes = parse_inputs(options.input)
     with problems.catching():
-        model, pairs = states_last(model, options.state)
+        options = replace(options, state=with_default(model, options.state))
+        check_options(options)
+        model, pairs = states_last(model, options.states)
         if options.recurrence == "once":
             shared = partial(imported, path, options=options, once=True)
             graph = lower_once(model, shared, modes, problems)
         else:
-            graph = lower(model, modes, problems, options.separate or bool(options.state))
+            graph = lower(model, modes, problems, options.separate or bool(options.states))
         graph = with_states(graph, pairs, not options.separate)
     problems.finish()
-    return model, graph
+    return options, model, graph
 
 
 def needs_of(network: Network, cost: Callable[[Sequence[Node]], Cost]) -> Needs:

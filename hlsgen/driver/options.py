@@ -27,6 +27,7 @@ from hlsgen.frontend import parse_datatype
 from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
 from hlsgen.ir import BinaryMap, Graph, Map
 from hlsgen.passes import InputMode
+from hlsgen.passes.frame_states import NONE, VARIABLES
 from hlsgen.rescale import KINDS
 
 #: Most numbers of an initial state.
@@ -274,7 +275,7 @@ class Options:
         "--state",
         "Keep a tensor in the core from frame to frame: input IN of a frame is output OUT of the frame before, and "
         "INIT (default 0, a real number or a file .npy) in the first frame of a sequence. Repeatable. "
-        "variables: all variables of a TFLite file.",
+        "variables (the default for TFLite files): all variables of the file; none: they are inputs and outputs.",
         metavar="IN=OUT[:INIT]",
         spelling=Spelling(list[str] | None, None, lambda texts: list(texts or [])),
     )
@@ -435,9 +436,14 @@ class Options:
         return self.ports == "separate"
 
     @property
+    def states(self) -> list[str]:
+        """The pairs of --state."""
+        return [text for text in self.state if text != NONE]
+
+    @property
     def starts_by(self) -> str:
         """How a sequence of frames starts: "tuser", "register" or "reset"; "" without states."""
-        if not self.state:
+        if not self.states:
             return ""
         return self.state_start if self.state_start != "auto" else "register" if self.control else "tuser"
 
@@ -532,25 +538,32 @@ def check_options(options: Options) -> None:
             text = f"{options.top!r} is reserved in the files of target {name}."
             problems.error("HG040", "--top", text, "Choose another name.")
         for declared_option in declared(Options):
-            if (
-                declared_option.name in backend.unsupported
-                and getattr(options, declared_option.name) != declared_option.default
-            ):
+            value = options.states if declared_option.name == "state" else getattr(options, declared_option.name)
+            if declared_option.name in backend.unsupported and value != declared_option.default:
+                flag = declared_option.declaration.flag or declared_option.name
                 text = f"target {name} does not support it: {backend.unsupported[declared_option.name]}."
-                problems.error(
-                    "HG040", declared_option.declaration.flag or declared_option.name, text, "Leave the option out."
-                )
+                problems.error("HG040", flag, text, _left_out(options, flag))
     if options.separate and options.recurrence == "once":
         text = "cannot be combined with --recurrence once."
         problems.error("HG040", "--ports", f"'separate' {text}", "Leave one of them out.")
     if options.starts_by == "register" and not options.control:
         problems.error("HG043", "--state-start", "register without --control.", "Add --control, or choose tuser.")
     exclusive = {"--recurrence once": options.recurrence == "once", "--loadable-weights": options.loadable}
-    for switch in (name for name, present in exclusive.items() if options.state and present):
-        problems.error("HG040", "--state", f"cannot be combined with {switch}.", "Leave one of them out.")
+    for switch in (name for name, present in exclusive.items() if options.states and present):
+        hint = _left_out(options, "--state") if VARIABLES in options.state else "Leave one of them out."
+        problems.error("HG040", "--state", f"cannot be combined with {switch}.", hint)
+    if {VARIABLES, NONE} <= set(options.state):
+        problems.error("HG043", "--state", "both variables and none are given.", "Leave one of them out.")
     if options.max_lut is not None and options.target_cycles is not None:
         problems.error("HG040", "--max-lut", "given together with a target rate.", "Give one of them.")
     problems.finish()
+
+
+def _left_out(options: Options, flag: str) -> str:
+    """How to build without an option, which a TFLite file with variables sets by itself."""
+    if flag == "--state" and VARIABLES in options.state:
+        return "Build with --state none: variables are then inputs and outputs."
+    return "Leave the option out."
 
 
 def check_options_for(options: Options, graph: Graph) -> None:

@@ -88,7 +88,7 @@ def graph_of(source: Source, options: Options) -> tuple[Graph, list[Diagnostic]]
     with problems.catching():
         check_options(options)
     with _file(source) as path:
-        _, graph = lowered(path, options, problems)
+        options, _, graph = lowered(path, options, problems)
     check_options_for(options, graph)
     return graph, problems.warnings
 

@@ -41,22 +41,28 @@ from hlsgen.numerics.fixed import Array
 #: Most codes of a type for which a pair is checked on each code.
 _MOST_CODES = 1 << 17
 _HINT = "A pair needs one shape, code type, scale and zero point: use the same quantizer for both in the file."
-
-
-#: In place of a pair: all variables of a TFLite file.
-VARIABLES = "variables"
+_AS_PORTS = "Build with --state none: variables are then inputs and outputs."
+#: In place of pairs: all variables of a TFLite file that no pair names, or none of them.
+VARIABLES, NONE = "variables", "none"
 
 
 @dataclass(frozen=True)
 class StatePair:
     """The names of an input and of an output, and the text of the initial real values: a number or nested lists.
 
-    An empty text means the value of the file's variable of this name, else 0.
+    An empty text means the value of the file's variable of this name, else 0. `variable`: the pair is a variable of
+    the file, and the user has not named it.
     """
 
     input: str
     output: str
     initial: str
+    variable: bool = False
+
+    @property
+    def hint(self) -> str:
+        """The way out if the pair cannot be a state."""
+        return _AS_PORTS if self.variable else _HINT
 
 
 def read_pair(text: str, outputs: Sequence[str]) -> StatePair:
@@ -70,12 +76,31 @@ def read_pair(text: str, outputs: Sequence[str]) -> StatePair:
     return StatePair(source, output, initial)
 
 
+def with_default(model: Model, texts: Sequence[str]) -> list[str]:
+    """The texts of --state, with VARIABLES if the file assigns variables and the texts say nothing about them."""
+    if VARIABLES in texts or NONE in texts:
+        return list(texts)
+    return [*texts, VARIABLES] if _unpaired_variables(model, texts) else list(texts)
+
+
+def _unpaired_variables(model: Model, texts: Sequence[str]) -> list[str]:
+    """The names of the variables that are inputs and outputs of the model, and the input of no pair."""
+    outputs = [x.name for x in model.all_outputs]
+    paired = [read_pair(text, outputs).input for text in texts if text != VARIABLES]
+    return [variable.name for variable in model.variables if variable.name in outputs and variable.name not in paired]
+
+
 def states_last(model: Model, texts: Sequence[str]) -> tuple[Model, tuple[StatePair, ...]]:
     """The model with these inputs and outputs as the last ones, in the order of the pairs. Raises HG043."""
     if not texts:
         return model, ()
     inputs, outputs = [x.name for x in model.all_inputs], [x.name for x in model.all_outputs]
-    pairs = tuple(pair for text in texts for pair in _pairs(model, text, outputs))
+    pairs = tuple(read_pair(text, outputs) for text in texts if text != VARIABLES)
+    if VARIABLES in texts:
+        names = _unpaired_variables(model, texts)
+        if not names:
+            raise fail("HG043", "--state", "the file assigns no variables.", "Write IN=OUT, with names of tensors.")
+        pairs += tuple(StatePair(name, name, "", variable=True) for name in names)
     problems = Collector()
     for kind, names, tensor_names in (
         ("input", [pair.input for pair in pairs], inputs),
@@ -87,7 +112,8 @@ def states_last(model: Model, texts: Sequence[str]) -> tuple[Model, tuple[StateP
             elif names.count(name) > 1:
                 problems.error("HG043", name, f"two states have this {kind}.", "Name each tensor once.")
         if not problems.items and len(names) == len(tensor_names):
-            problems.error("HG043", names[0], f"no {kind} is left beside the states.", "Frames need data of their own.")
+            hint = _AS_PORTS if any(pair.variable for pair in pairs) else "Frames need data of their own."
+            problems.error("HG043", names[0], f"no {kind} is left beside the states.", hint)
     problems.finish()
     source_order = _last(inputs, [pair.input for pair in pairs])
     target_order = _last(outputs, [pair.output for pair in pairs])
@@ -111,16 +137,6 @@ def states_last(model: Model, texts: Sequence[str]) -> tuple[Model, tuple[StateP
     ), pairs
 
 
-def _pairs(model: Model, text: str, outputs: Sequence[str]) -> list[StatePair]:
-    """The pair of a text, or a pair for each variable of the file. Raises HG043."""
-    if text != VARIABLES:
-        return [read_pair(text, outputs)]
-    names = [variable.name for variable in model.variables if variable.name in outputs]
-    if not names:
-        raise fail("HG043", "--state", "the file assigns no variables.", "Write IN=OUT, with names of tensors.")
-    return [StatePair(name, name, "") for name in names]
-
-
 def _last(names: Sequence[str], moved: Sequence[str]) -> list[int]:
     """Positions of all names: first the others, then `moved` in its order."""
     return [n for n, name in enumerate(names) if name not in moved] + [names.index(name) for name in moved]
@@ -137,7 +153,7 @@ def with_states(graph: Graph, pairs: Sequence[StatePair], packed: bool) -> Graph
     last = graph.layers[-1]
     is_undivided = [part.source for part in graph.inputs] == list(range(len(graph.model.inputs)))
     if not isinstance(last, StreamedOutputs) or not is_undivided or any(graph.host_binaries[-count:]):
-        raise fail("HG043", pairs[0].input, "a state, or another input, has several quantizers.", _HINT)
+        raise fail("HG043", pairs[0].input, "a state, or another input, has several quantizers.", pairs[0].hint)
     for pair, source, target in zip(pairs, graph.inputs[-count:], graph.outputs[-count:], strict=True):
         with problems.catching():
             moved = _moved(pair, source, target)
@@ -146,7 +162,8 @@ def with_states(graph: Graph, pairs: Sequence[StatePair], packed: bool) -> Graph
     inputs, outputs = len(graph.inputs) - count, len(graph.outputs) - count
     if packed and max(inputs, outputs) > 1:
         text = f"{inputs} inputs and {outputs} outputs remain beside the states."
-        raise fail("HG043", "--state", text, "Build with --ports separate.")
+        ways = "Build with --ports separate" + " or --state none" * pairs[-1].variable
+        raise fail("HG043", "--state", text, f"{ways}.")
     layers = [
         replace(layer, port="") if isinstance(layer, StreamedInput) and layer.offset == 0 and inputs == 1 else layer
         for layer in graph.layers
@@ -169,10 +186,10 @@ def _moved(pair: StatePair, source: GraphInput, target: GraphOutput) -> Array:
     if not problem and output.type.hi - output.type.lo >= _MOST_CODES:
         problem = f"codes of {output.type} are too wide"
     if problem:
-        raise fail("HG043", place, f"{problem}.", _HINT)
+        raise fail("HG043", place, f"{problem}.", pair.hint)
     host_steps = [s.name for s in (*target.steps, *source.steps) if isinstance(s.op, HostOp | ArgMax)]
     if host_steps:
-        raise fail("HG043", place, f"{host_steps[0]} is between the two, which only the host computes.", _HINT)
+        raise fail("HG043", place, f"{host_steps[0]} is between the two, which only the host computes.", pair.hint)
     positions = np.arange(output.size).reshape(1, *output.shape)
     for step in (*target.steps, *source.steps):
         if isinstance(step.op, Reshape | Transpose):
@@ -184,7 +201,7 @@ def _moved(pair: StatePair, source: GraphInput, target: GraphOutput) -> Array:
         row = codes[start : start + rows]
         is_unchanged &= bool((_next_codes(pair, source, target, row) == row[:, None]).all())
     if not is_unchanged:
-        raise fail("HG043", place, "the numbers of the output become other codes at the input.", _HINT)
+        raise fail("HG043", place, "the numbers of the output become other codes at the input.", pair.hint)
     return np.asarray(positions.ravel())
 
 
