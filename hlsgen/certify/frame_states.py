@@ -1,9 +1,9 @@
 """Proves state between frames, by induction over the frames.
 
 Base: the first frame of a sequence finds the initial values, which hg_state holds as a parameter or in a file. Step:
-hg_state gets the elements of the pair's output, in the order of the input in the next frame. Both have one type. Hence
-each frame finds the state of the frame before it, or the initial state. All proofs of layers hold for every code of
-that type.
+hg_state gets the elements of the pair's output, in the order of the input in the next frame. Each code of the output is
+a code of the input. Hence each frame finds the state of the frame before it, or the initial state. All proofs of layers
+hold for every code of the input.
 
 The bit of each frame that enters passes hg_frame_start, and only modules that keep beats unchanged.
 """
@@ -94,8 +94,10 @@ class FrameStates:
         n = next(n for n, (memory, _) in enumerate(self.proven) if memory is cell)
         number, _, value = self.graph.streamed_inputs[-len(self.graph.states) :][n]
         output, _, left_value = self.graph.streamed_outputs[-len(self.graph.states) :][n]
-        if (left_value.type, left_value.size) != (value.type, value.size):
-            raise broken(cell.name, "input and output of the state have different types.")
+        state, returned = value.type, left_value.type
+        same_codes = (state.bits, state.signed, value.size) == (returned.bits, returned.signed, left_value.size)
+        if not same_codes or returned.lo < state.lo or returned.hi > state.hi:
+            raise broken(cell.name, "the output of the state has codes that its input has not.")
         check_codes(cell.name, stream, value.type, stream.bits, None)
         self.elements.expect(cell.name, stream, output, self.graph.states[n].moved[self.layout.orders[number]])
         filled = stream.filled.ravel()

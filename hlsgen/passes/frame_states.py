@@ -36,7 +36,7 @@ from hlsgen.ir import (
 )
 from hlsgen.ir.evaluate import decode
 from hlsgen.ir.ops import Dequantize
-from hlsgen.numerics.fixed import Array
+from hlsgen.numerics.fixed import Array, IntType
 
 #: Most codes of a type for which a pair is checked on each code.
 _MOST_CODES = 1 << 17
@@ -162,8 +162,8 @@ def with_states(graph: Graph, pairs: Sequence[StatePair], packed: bool) -> Graph
     inputs, outputs = len(graph.inputs) - count, len(graph.outputs) - count
     if packed and max(inputs, outputs) > 1:
         text = f"{inputs} inputs and {outputs} outputs remain beside the states."
-        ways = "Build with --ports separate" + " or --state none" * pairs[-1].variable
-        raise fail("HG043", "--state", text, f"{ways}.")
+        hint = "Build with --ports separate" + " or --state none" * pairs[-1].variable
+        raise fail("HG043", "--state", text, f"{hint}.")
     layers = [
         replace(layer, port="") if isinstance(layer, StreamedInput) and layer.offset == 0 and inputs == 1 else layer
         for layer in graph.layers
@@ -179,7 +179,7 @@ def _moved(pair: StatePair, source: GraphInput, target: GraphOutput) -> Array:
     problem = ""
     if output.size != state.size:
         problem = f"the shapes differ: {list(state.shape)} and {list(output.shape)}"
-    elif output.type != state.type:
+    elif not _contains(state.type, output.type):
         problem = f"the code types differ: {state.type} and {output.type}"
     else:
         problem = _difference(host_encoding(source.encode, state), _output_encoding(target))
@@ -203,6 +203,12 @@ def _moved(pair: StatePair, source: GraphInput, target: GraphOutput) -> Array:
     if not is_unchanged:
         raise fail("HG043", place, "the numbers of the output become other codes at the input.", pair.hint)
     return np.asarray(positions.ravel())
+
+
+def _contains(state: IntType, output: IntType) -> bool:
+    """True if each code of the output has the same bits and meaning as a code of the state."""
+    same_bits = (state.bits, state.signed) == (output.bits, output.signed)
+    return same_bits and state.lo <= output.lo and output.hi <= state.hi
 
 
 def _output_encoding(target: GraphOutput) -> Encoding:

@@ -20,7 +20,7 @@ from hlsgen.explore.work import graph_of, source_of
 from hlsgen.frontend import import_model
 from hlsgen.numerics.fixed import Array
 from hlsgen.passes import lower
-from hlsgen.passes.frame_states import states_last, with_states
+from hlsgen.passes.frame_states import states_last, with_default, with_states
 
 PAIR = {"h": "h_out"}
 
@@ -146,6 +146,8 @@ def test_bad_pairs_are_refused(tmp_path: Path, proto: onnx.ModelProto, state: li
 def test_variables_of_a_file_need_a_file_with_variables(tmp_path: Path) -> None:
     with pytest.raises(HlsgenError, match="the file assigns no variables"):
         built(recurrent(), tmp_path, state=["variables"])
+    with pytest.raises(HlsgenError, match="both variables and none"):
+        built(recurrent(), tmp_path, state=["variables", "none"])
 
 
 WAKE_WORD = ROOT.parent / "shared/tflite/models/wakeword_okay_nabu_v2.tflite"
@@ -154,7 +156,10 @@ WAKE_WORD = ROOT.parent / "shared/tflite/models/wakeword_okay_nabu_v2.tflite"
 @pytest.mark.skipif(not WAKE_WORD.exists(), reason=f"{WAKE_WORD} is missing")
 def test_the_variables_of_a_wake_word_become_states(tmp_path: Path) -> None:
     """Six ring buffers, with the file's initial value: the core has one input and one output."""
-    model, pairs = states_last(import_model(WAKE_WORD, Collector(), False, {}), ["variables"])
+    imported = import_model(WAKE_WORD, Collector(), False, {})
+    assert imported is not None
+    assert with_default(imported, []) == ["variables"]
+    model, pairs = states_last(imported, ["variables"])
     graph = with_states(lower(model, {}, Collector(), separate=True), pairs, packed=True)
     assert [state.initial.tolist() for state in graph.states] == [[-128] * state.initial.size for state in graph.states]
     assert sorted(state.initial.size for state in graph.states) == [80, 128, 320, 640, 896, 1408]

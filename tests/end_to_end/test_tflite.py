@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -188,7 +190,7 @@ def test_run_keeps_variables_from_frame_to_frame(tmp_path: Path) -> None:
     path, core = tmp_path / "net.tflite", tmp_path / "core"
     file = random_file("STATE", 3)
     path.write_bytes(file.data)
-    hlsgen.build(path, core)
+    hlsgen.build(path, core, hlsgen.Options(state=["none"]))
     frames = np.concatenate([frame[0] for frame in file.frames])
     results = hlsgen.run(core, frames)
     (output,) = (name for name in results if name != "s0")
@@ -203,6 +205,44 @@ def test_run_keeps_variables_from_frame_to_frame(tmp_path: Path) -> None:
     if not tflite_oracle.missing("tflm"):
         (theirs,) = tflite_oracle.run_file(file.data, "tflm", [frames[:, np.newaxis]], 1)
         assert np.array_equal(theirs.reshape(results[output].shape), results[output])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("kind", "seed"), [("STATE", 3), ("SVDF", 3)])
+def test_variables_are_states_by_themselves(kind: str, seed: int, tmp_path: Path) -> None:
+    """The core has the ports of the file, and its frames are those of tflite-micro, which keeps its variables."""
+    if tflite_oracle.missing("tflm"):
+        pytest.skip(tflite_oracle.missing("tflm"))
+    path, core = tmp_path / "net.tflite", tmp_path / "core"
+    file = random_file(kind, seed)
+    path.write_bytes(file.data)
+    hlsgen.build(path, core)
+    names = list(read_file(file.data, "net").input_names)
+    manifest = json.loads((core / "manifest.json").read_text())
+    assert ([manifest["input"]["tensor"]], manifest["options"]["state"]) == (names, ["variables"])
+    frames = np.concatenate([frame[0] for frame in file.frames])
+    (theirs,) = tflite_oracle.run_file(file.data, "tflm", [np.stack([frame[0] for frame in file.frames])], 1)
+    results = hlsgen.run(core, frames)
+    assert np.array_equal(theirs.reshape(results.shape), results)
+    assert hlsgen.certify(core, path).ok
+
+
+def test_a_pair_replaces_the_initial_value_of_a_variable(tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(random_file("STATE", 3).data)
+    build = hlsgen.build(path, tmp_path / "core", hlsgen.Options(state=["s0=s0:5"]))
+    assert build.options.state == ["s0=s0:5"]
+    assert [set(state.initial.tolist()) for state in build.graph.states] == [{5}]
+
+
+@pytest.mark.parametrize("options", [{"target": "hls"}, {"loadable": True}])
+def test_a_build_that_cannot_have_states_names_the_way_out(options: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(random_file("STATE", 3).data)
+    with pytest.raises(hlsgen.HlsgenError, match="HG040 --state") as raised:
+        hlsgen.check(path, hlsgen.Options(**options))
+    assert "--state none" in str(raised.value)
+    assert hlsgen.check(path, hlsgen.Options(state=["none"], **options)).graph.states == ()
 
 
 def test_the_workflow_of_a_package_installs_the_runtimes(tmp_path: Path) -> None:
