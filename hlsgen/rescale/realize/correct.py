@@ -12,7 +12,8 @@ Relative to start 30 they are y = 10, 20, 30, the same as in bucket 0 with start
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +37,7 @@ _BLOCK_BITS = 4096
 #: Sets that are fitted first: a few together take no longer than one.
 _FIRST = 8
 #: Inputs of one vectorized comparison.
-_PORTION = 1 << 18
+_PORTION = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,22 +260,37 @@ def find(steps: ThresholdTable, folded: bool = False) -> Correct | str:
 def _find_folded(steps: ThresholdTable) -> Correct | str:
     """The realization with tables of one shape that needs the least memory; or the reason why there is none.
 
-    Almost all realizations are equal to the steps, so at first only the smallest one is compared.
+    Searches the best first: the widths of buckets are ordered by their bounds, and only the first one goes on.
     """
-    smallest = _smallest_folded(steps, lambda _: True)
-    if smallest is not None and not equal(smallest, steps):
-        smallest = _smallest_folded(steps, lambda realization: equal(realization, steps))
-    if smallest is None:
-        return "the thresholds of the sets are not evenly spaced enough to be shared by the same few buckets"
-    return smallest
+    code_bits = steps.steps.bit_length()
+    fits_by_width = [_FoldedFits(*buckets, code_bits) for buckets in _folded_buckets(steps)]
+    queue = [(fits.least_memory(), width) for width, fits in enumerate(fits_by_width)]
+    realizations: dict[int, Correct] = {}
+    while queue:
+        heapq.heapify(queue)
+        _, width = heapq.heappop(queue)
+        if width in realizations:
+            # Its memory is at most the bound of all others.
+            if equal(realizations[width], steps):
+                return realizations[width]
+            continue
+        fits = fits_by_width[width]
+        if not fits.extend():
+            continue
+        if fits.complete:
+            realizations[width] = _build(steps, fits.fits, True)
+            size = sum(words * bits for words, bits in memories(realizations[width], code_bits))
+            queue.append((size, width))
+        else:
+            queue.append((fits.least_memory(), width))
+    return "the thresholds of the sets are not evenly spaced enough to be shared by the same few buckets"
 
 
-def _smallest_folded(steps: ThresholdTable, accepts: Callable[[Correct], bool]) -> Correct | None:
-    """The accepted realization with tables of one shape that needs the least memory, or None."""
+def _folded_buckets(steps: ThresholdTable) -> Iterator[tuple[list[Array], int, int, int]]:
+    """The thresholds of each set, and the buckets of all sets (first, last, coarse), for each width of their number."""
     inner = [steps.inner(s) for s in range(steps.sets)]
     lowest = min((int(column[0]) for column in inner if len(column)), default=int(steps.lo.min()))
     highest = max((int(column[-1]) for column in inner if len(column)), default=lowest)
-    best: tuple[int, Correct] | None = None
     for bits in _MEMORY_BUCKETS:
         # One bucket more on each side, below and above all thresholds, if inputs come there.
         for coarse in range(64):
@@ -282,40 +298,43 @@ def _smallest_folded(steps: ThresholdTable, accepts: Callable[[Correct], bool]) 
             last = min(int(steps.hi.max()), (((highest >> coarse) + 2) << coarse) - 1)
             if (last >> coarse) - (first >> coarse) < 1 << bits:
                 break
-        fits = _folded_fits(inner, first, last, coarse, steps.steps.bit_length(), best[0] if best else None)
-        if fits is None:
-            continue
-        realization = _build(steps, fits, True)
-        size = sum(words * bits for words, bits in memories(realization, steps.steps.bit_length()))
-        if (best is None or size < best[0]) and accepts(realization):
-            best = size, realization
-    return None if best is None else best[1]
+        yield inner, first, last, coarse
 
 
-def _folded_fits(
-    inner: list[Array], first: int, last: int, coarse: int, code_bits: int, memory_limit: int | None
-) -> list[Fit] | None:
-    """The fits of all sets with the same buckets.
+class _FoldedFits:
+    """The fits of all sets with the same buckets, portion by portion.
 
-    Returns None if a set has none, if they need too many cells, or if they surely take `memory_limit` bits or more.
+    inner: thresholds of each set. code_bits: bits of the number of thresholds.
     """
-    fits: list[Fit] = []
-    for portion in portions(len(inner), _FIRST):
-        # Later sets can only make the cells finer, and so more.
-        if memory_limit is not None and _least_memory(fits, first, last, coarse, code_bits) >= memory_limit:
-            return None
-        varied = [s for s in portion if len(inner[s])]
-        solved = fit_buckets([Buckets(inner[s], first, last, coarse) for s in varied], True) if varied else []
-        fit_by_set = dict(zip(varied, solved, strict=True))
+
+    def __init__(self, inner: list[Array], first: int, last: int, coarse: int, code_bits: int) -> None:
+        self.fits: list[Fit] = []
+        self._inner, self._ends, self._coarse, self._code_bits = inner, (first, last), coarse, code_bits
+        self._portions = portions(len(inner), _FIRST)
+
+    @property
+    def complete(self) -> bool:
+        return len(self.fits) == len(self._inner)
+
+    def least_memory(self) -> int:
+        """A lower bound of the bits of memory of all sets."""
+        return _least_memory(self.fits, *self._ends, self._coarse, self._code_bits)
+
+    def extend(self) -> bool:
+        """Fit the next portion of sets. False if a set has no fit, or if they need too many cells."""
+        portion = next(self._portions)
+        varied = [s for s in portion if len(self._inner[s])]
+        buckets = [Buckets(self._inner[s], *self._ends, self._coarse) for s in varied]
+        # All sets have the most fraction bits of any.
+        fraction = max((fit.fraction for fit in self.fits), default=0)
+        fit_by_set = dict(zip(varied, fit_buckets(buckets, True, fraction) if varied else [], strict=True))
         for s in portion:
-            fit = fit_by_set[s] if s in fit_by_set else fit_constant(first, last, coarse)
+            fit = fit_by_set[s] if s in fit_by_set else fit_constant(*self._ends, self._coarse)
             if fit is None:
-                return None
-            fits.append(fit)
-        fine = min(fit.fine for fit in fits)
-        if max(high - low for low, high in (fit.cells(fine) for fit in fits)) >= 4 << _MAX_CELL:
-            return None
-    return fits
+                return False
+            self.fits.append(fit)
+        fine = min(fit.fine for fit in self.fits)
+        return max(high - low for low, high in (fit.cells(fine) for fit in self.fits)) < 4 << _MAX_CELL
 
 
 def _least_memory(fits: list[Fit], first: int, last: int, coarse: int, code_bits: int) -> int:

@@ -47,13 +47,20 @@ def _finer(widths: range) -> list[Grid]:
     return [Grid(0, rest_bits, 1 << grain) for rest_bits in widths for grain in range(rest_bits, -1, -1)]
 
 
-#: Grids in the order in which they are tried, the cheapest first. The grids of one list are tried together.
-_GRIDS = (
-    [Grid(fraction, 0, 1) for fraction in range(9)],
-    _finer(range(1, 6)),
-    _finer(range(6, 11)),
-    _finer(range(11, 15)),
-)
+#: Fraction bits that are tried without low bits apart.
+_FRACTIONS = range(9)
+#: Grids with low bits apart. The grids of one list are tried together.
+_FINER_GRIDS = (_finer(range(1, 6)), _finer(range(6, 11)), _finer(range(11, 15)))
+
+
+def _grids(fraction: int) -> list[list[Grid]]:
+    """Grids in the order in which they are tried, the cheapest first, from `fraction` on.
+
+    Thresholds that fit a number of fraction bits also fit a greater one.
+    """
+    without_low_bits = [Grid(bits, 0, 1) for bits in _FRACTIONS[fraction:]]
+    first = 1 if fraction else len(without_low_bits)
+    return [without_low_bits[:first], without_low_bits[first:], *_FINER_GRIDS]
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,10 +188,10 @@ def _solve(tables: Sequence[Array], grids: Sequence[Grid]) -> list[Solution | No
     return solutions
 
 
-def _solved(tables: Sequence[Array]) -> list[Solution | None]:
-    """The solution of each table on the cheapest grid that has one, or None if no grid has one."""
+def _solved(tables: Sequence[Array], fraction: int) -> list[Solution | None]:
+    """The solution of each table on the cheapest grid from `fraction` on that has one, or None if no grid has one."""
     solutions: list[Solution | None] = [None] * len(tables)
-    for grids in _GRIDS:
+    for grids in filter(None, _grids(fraction)):
         unsolved = [i for i, solution in enumerate(solutions) if solution is None]
         while unsolved:
             count = max(1, _TOGETHER // (len(grids) * max(tables[i].size for i in unsolved)))
@@ -215,10 +222,13 @@ def _spread(inner: Array, numbers: Array, coarse: int, folded: bool) -> tuple[Ar
     return np.where(exists, inner[np.clip(index, 0, len(inner) - 1)], _NONE), begin, shift
 
 
-def fit_buckets(buckets_by_set: Sequence[Buckets], folded: bool) -> list[Fit | None]:
-    """The fit of each set for its buckets, with the cheapest grid that has one, or None if no grid has one."""
+def fit_buckets(buckets_by_set: Sequence[Buckets], folded: bool, fraction: int = 0) -> list[Fit | None]:
+    """The fit of each set for its buckets, with the cheapest grid that has one, or None if no grid has one.
+
+    fraction: the fewest fraction bits that are tried.
+    """
     spread = [_spread(buckets.inner, buckets.numbers, buckets.coarse, folded) for buckets in buckets_by_set]
-    solved = _solved([table for table, _, _ in spread])
+    solved = _solved([table for table, _, _ in spread], fraction)
     return [
         None if solution is None else _fitted(buckets, *parts, *solution)
         for buckets, parts, solution in zip(buckets_by_set, spread, solved, strict=True)

@@ -213,34 +213,49 @@ def test_skipped_fits_change_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     quick = [find(steps, True) for steps in cases]
     bound = correct._least_memory
     skipped = 0
+    bounds: dict[Any, list[int]] = {}
 
-    def counted(*arguments: Any) -> int:
-        """Skips nothing, and holds the bound of some sets to what all of them take."""
-        bounds.append(bound(*arguments))
+    def uninformed(fits: list[Any], *arguments: Any) -> int:
+        """Skips nothing, and keeps the bounds of the first sets."""
+        bounds.setdefault(arguments, []).append(bound(fits, *arguments))
         return 0
 
-    def built(*arguments: Any) -> Correct:
-        result = build(*arguments)
-        size = sum(words * bits for words, bits in correct.memories(result, arguments[0].steps.bit_length()))
-        assert max(bounds, default=0) <= size
+    def built(steps: ThresholdTable, fits: list[Any], folded: bool) -> Correct:
+        result = build(steps, fits, folded)
+        size = sum(words * bits for words, bits in correct.memories(result, steps.steps.bit_length()))
+        largest_bounds = bounds[fits[0].first, fits[0].last, fits[0].coarse, steps.steps.bit_length()]
+        assert max(largest_bounds) <= size
         nonlocal skipped
-        skipped += max(bounds, default=0) > size // 2
-        bounds.clear()
+        skipped += max(largest_bounds) > size // 2
         return result
 
-    bounds: list[int] = []
     build = correct._build
-    fits = correct._folded_fits
-    monkeypatch.setattr(correct, "_least_memory", counted)
+    monkeypatch.setattr(correct, "_least_memory", uninformed)
     monkeypatch.setattr(correct, "_build", built)
-    # Each bound is asked for, also that of the first fit.
-    monkeypatch.setattr(correct, "_folded_fits", lambda *a: bounds.clear() or fits(*a[:-1], 1 << 60))
     for steps, same in zip(cases, quick, strict=True):
+        bounds.clear()
         result = find(steps, True)
         assert isinstance(result, Correct) == isinstance(same, Correct)
         if isinstance(result, Correct) and isinstance(same, Correct):
             assert all(np.array_equal(getattr(result, f.name), getattr(same, f.name)) for f in fields(Correct))
     assert skipped > 10
+
+
+def test_further_sets_begin_with_the_fraction_of_the_first_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No grid with fewer fraction bits than an earlier set has is tried again, and the tables are equal to the steps."""
+    steps = even(np.random.default_rng(3), -(1 << 16), 1 << 16, 100, 40)
+    fractions: list[tuple[int, int]] = []
+
+    def fitted(buckets: Any, folded: bool, fraction: int) -> Any:
+        fits = fit_buckets(buckets, folded, fraction)
+        fractions.append((fraction, min(fit.fraction for fit in fits if fit is not None)))
+        return fits
+
+    fit_buckets = correct.fit_buckets
+    monkeypatch.setattr(correct, "fit_buckets", fitted)
+    assert equal(found(steps, True), steps)
+    assert all(lowest >= fraction for fraction, lowest in fractions)
+    assert any(fraction > 0 for fraction, _ in fractions)
 
 
 def test_only_the_smallest_tables_are_proven(monkeypatch: pytest.MonkeyPatch) -> None:
