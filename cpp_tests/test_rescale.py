@@ -12,7 +12,7 @@ from rescale_cases import all_inputs, check, every_input, integers, is_small, re
 from hlsgen.ir.ops import Pair, PairOp
 from hlsgen.numerics.fixed import Array, IntType, int_type
 from hlsgen.numerics.quantized_add import Parameters
-from hlsgen.rescale import Comparators, FloatScale, PairAdd, PairScale, Rank, Scale, Table, Thresholds
+from hlsgen.rescale import Comparators, FloatScale, LaneShift, PairAdd, PairScale, Rank, Scale, Table, Thresholds
 from hlsgen.rescale.realize import correct, rank
 from hlsgen.rescale.realize.table import TableMode
 from hlsgen.rescale.threshold_table import ThresholdTable
@@ -291,6 +291,27 @@ def test_rank(dialect: str, tmp_path: Path) -> None:
         cascade(2, int_type(32, True), int_type(3, False), 7),
         cascade(2, int_type(40, False), int_type(5, True), 12, 20),
         cascade(1, int_type(12, False), int_type(8, False), 200),
+    ]
+    check(tmp_path, cases, dialect)
+
+
+def lane_shifted(lanes: int, source: IntType, result: IntType, most_shift: int) -> tuple[Case, Array]:
+    """Case with all roundings, shifts, offsets and bounds, one set for each lane."""
+    rng = np.random.default_rng(source.bits)
+    bounds = np.sort(rng.integers(result.lo, result.hi + 1, (2, lanes)), axis=0)
+    left_shift, shift = rng.integers(0, 4, lanes), rng.integers(0, most_shift + 1, lanes)
+    ends = np.full(lanes, source.lo), np.full(lanes, source.hi)
+    realization = LaneShift(left_shift, shift, np.arange(lanes) % 7, rng.integers(-90, 90, lanes), *bounds, *ends)
+    return rescaled(realization, np.arange(lanes)[None], source, result, inputs(source, lanes, 1))
+
+
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_lane_shift(dialect: str, tmp_path: Path) -> None:
+    cases = [
+        lane_shifted(14, int_type(9, True), int_type(5, True), 6),
+        lane_shifted(8, int_type(10, False), int_type(6, False), 9),
+        lane_shifted(7, int_type(30, True), int_type(8, True), 24),
     ]
     check(tmp_path, cases, dialect)
 

@@ -49,6 +49,7 @@ _WEIGHTED = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Realization -> its modules, all of them; or any of them for realizations in _FREE.
 REALIZATIONS = {
     "shift": ("hg_shift",),
+    "lane-shift": ("hg_lane_shift",),
     "scale": ("hg_scale",),
     "float-scale": ("hg_scale_f32",),
     "correct": ("hg_correct",),

@@ -18,6 +18,7 @@ from hlsgen.certify.models.arithmetic import (
     ThresholdModel,
 )
 from hlsgen.certify.models.float32_rounding import FloatScaleModel, PairAddModel, PairScaleModel
+from hlsgen.certify.models.lane_shift import LaneShiftModel
 from hlsgen.certify.models.routing import groups_in_frame
 from hlsgen.certify.models.tables import CorrectModel, RankModel, TableModel
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
@@ -34,6 +35,7 @@ MODELS: dict[str, type[LaneModel]] = {
     "hg_threshold": ThresholdModel,
     "hg_compare": CompareModel,
     "hg_shift": ShiftModel,
+    "hg_lane_shift": LaneShiftModel,
     "hg_scale": ScaleModel,
     "hg_rank": RankModel,
     "hg_table": TableModel,

@@ -15,7 +15,7 @@ from hlsgen.dataflow.units import (
     Unit,
 )
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
-from hlsgen.rescale import Correct, FloatScale, Scale, Shift, Thresholds
+from hlsgen.rescale import Correct, FloatScale, LaneShift, Scale, Shift, Thresholds
 
 #: Most bits of a weight memory in LUTs if block RAM is too slow, at 16 bits a LUT4 or less.
 TABLE_BITS = 8192
@@ -48,7 +48,9 @@ def pipelined(unit: Unit, depth: Pipelining) -> Unit:
             return replace(unit, adders_per_stage=depth.adders_per_stage, memory=_memory(unit) if depth.tables else "")
         case AdderMatVec() | DynamicMatVec() | NormMoments():
             return replace(unit, adders_per_stage=depth.adders_per_stage)
-        case RescaleUnit(realization=Correct() | Scale() | FloatScale() | Shift() | Thresholds() as realization):
+        case RescaleUnit(
+            realization=Correct() | Scale() | FloatScale() | Shift() | LaneShift() | Thresholds() as realization
+        ):
             return replace(unit, realization=replace(realization, every=depth.adders_per_stage))
         case _:
             return unit

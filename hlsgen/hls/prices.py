@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale import LIBRARY, FloatScale, Prices, Realization, Scale, Shift
+from hlsgen.rescale import LIBRARY, FloatScale, LaneShift, Prices, Realization, Scale, Shift
 from hlsgen.rescale.prices import Price
 
 
@@ -12,6 +12,8 @@ def _price(realization: Realization, table: Array, source: IntType, result: IntT
     match realization:
         case Shift():
             return 0.5 * table.shape[1], 0, 0
+        case LaneShift():
+            return 0.6 * table.shape[1], 0, 0
         case Scale() | FloatScale():
             return LIBRARY.realization(realization, table, source, result, True)
         case _:

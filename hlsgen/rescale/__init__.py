@@ -10,6 +10,7 @@ from hlsgen.rescale.realize.correct import Correct
 from hlsgen.rescale.realize.float_ops import FloatUnits
 from hlsgen.rescale.realize.float_scale import FloatScale
 from hlsgen.rescale.realize.indexed import Indexed
+from hlsgen.rescale.realize.lane_shift import LaneShift
 from hlsgen.rescale.realize.pair import PairAdd, PairScale
 from hlsgen.rescale.realize.rank import Rank
 from hlsgen.rescale.realize.scale import Scale
@@ -32,6 +33,7 @@ __all__ = [
     "Indexed",
     "JoinPlan",
     "JoinSearch",
+    "LaneShift",
     "PairAdd",
     "PairScale",
     "Preference",

@@ -15,6 +15,7 @@ from hlsgen.rescale.realize import (
     float_scale,
     float_units,
     indexed,
+    lane_shift,
     pair,
     rank,
     scale,
@@ -28,6 +29,7 @@ from hlsgen.rescale.realize.correct import Correct
 from hlsgen.rescale.realize.float_ops import FloatUnits
 from hlsgen.rescale.realize.float_scale import FloatScale
 from hlsgen.rescale.realize.indexed import Indexed
+from hlsgen.rescale.realize.lane_shift import LaneShift
 from hlsgen.rescale.realize.pair import PairAdd, PairScale
 from hlsgen.rescale.realize.rank import Rank
 from hlsgen.rescale.realize.scale import Scale
@@ -37,7 +39,9 @@ from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.realize.thresholds import Thresholds
 
 #: Realizations that are one module.
-Single = Shift | Thresholds | Comparators | Rank | Table | Scale | FloatScale | Correct | PairAdd | PairScale
+Single = (
+    Shift | LaneShift | Thresholds | Comparators | Rank | Table | Scale | FloatScale | Correct | PairAdd | PairScale
+)
 Realization = Single | Indexed | Shared | FloatUnits
 
 #: LUT, DSP blocks, bits of block RAM.
@@ -64,6 +68,8 @@ def library_price(realization: Realization, table: Array, source: IntType, resul
     match realization:
         case Shift():
             return shift.cost(realization, table, source, result)
+        case LaneShift():
+            return lane_shift.cost(realization, table, result)
         case Scale():
             return scale.cost(realization, table, source, result, dsp)
         case FloatScale():

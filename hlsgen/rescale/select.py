@@ -27,6 +27,7 @@ from hlsgen.rescale.realize import (
     float_scale_match,
     float_units,
     indexed,
+    lane_shift,
     pair,
     rank,
     scale,
@@ -43,6 +44,7 @@ from hlsgen.rescale.threshold_table import ThresholdTable
 #: Names of realizations, as used by options and reports, and a description of each.
 KINDS = {
     "shift": "power-of-two shift with one of seven roundings",
+    "lane-shift": "power-of-two shift, rounding and bounds of each channel, in lanes of their own",
     "scale": "multiplication, addition, shift",
     "float-scale": "one float32 product, emulated in integers",
     "correct": "coarse guess from the high bits, corrected by one threshold from a memory",
@@ -301,6 +303,7 @@ class _Task:
         scaled_by_formula = "scale", partial(scale_formula.find_without_steps, f, str(self.steps), dsp)
         candidates = [
             ("shift", partial(shift.find, f)),
+            *([("lane-shift", partial(lane_shift.find, f))] if folds == 1 < f.sets else []),
             scaled_by_formula if isinstance(self.steps, str) else candidates[0],
             ("float-scale", partial(float_scale_match.find, f, listed_steps, dsp=dsp)),
             *candidates[1:],

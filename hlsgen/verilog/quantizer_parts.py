@@ -10,8 +10,8 @@ import numpy as np
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import FloatUnit, Node, RescaleUnit
 from hlsgen.numerics.fixed import IntType
-from hlsgen.rescale import Choice, Correct, FloatScale, Scale, Shift, Table, Thresholds
-from hlsgen.rescale.realize import correct, shift
+from hlsgen.rescale import Choice, Correct, FloatScale, LaneShift, Scale, Shift, Table, Thresholds
+from hlsgen.rescale.realize import correct, lane_shift, shift
 from hlsgen.rescale.realize import table as table_
 from hlsgen.verilog.binding import float_scale, scale
 from hlsgen.verilog.parts import Parts
@@ -72,6 +72,10 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
         if not factor:
             parts.bram = -(-memory_bits // (18 * 1024))
         return parts
+    if isinstance(unit, RescaleUnit) and isinstance(realization, LaneShift):
+        logic, _, _ = lane_shift.cost(realization, unit.table, result.type)
+        sums = float(realization.take(unit.table[0]).width.sum()) if realization.adds else 0.0
+        return Parts("lane-shift", {"logic": logic}, {"control": 8.0, "out": float(result.bits) + sums})
     parts = Parts(choice.name.split()[0], {}, ff)
     if factor and isinstance(unit, RescaleUnit) and isinstance(realization, Scale | FloatScale):
         _scale(parts, unit, realization, source.type, memory, factor)

@@ -49,7 +49,7 @@ from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.activations import KINDS
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
 from hlsgen.numerics.quantized_add import Parameters
-from hlsgen.rescale import Shift
+from hlsgen.rescale import LaneShift, Shift
 from hlsgen.rescale.realize import compare, correct, rank, scale, table, thresholds
 from hlsgen.rescale.realize.float_scale import FloatScale
 from hlsgen.rescale.realize.pair import PairAdd, PairScale
@@ -94,6 +94,15 @@ def shifts(rng: np.random.Generator, source: IntType) -> Shift:
     left_shift = int(rng.integers(0, 4))
     low, high = sorted(int(v) for v in rng.integers(-40, 40, 2))
     return Shift(left_shift, int(rng.integers(0, 9)), Rounding(int(rng.integers(7))), ints(rng, -900, 900), low, high)
+
+
+def lane_shifts(rng: np.random.Generator, source: IntType) -> LaneShift:
+    bounds = np.sort(rng.integers(-40, 40, (2, SETS)), axis=0)
+    left, shift = ints(rng, 0, 4), ints(rng, 0, 9)
+    offset, mode = ints(rng, -900, 900) * int(rng.integers(2)), ints(rng, 0, 7)
+    return LaneShift(
+        left, shift, mode, offset, *bounds, ints(rng, source.lo, source.lo + 1), ints(rng, source.hi, source.hi + 1)
+    )
 
 
 def scales(rng: np.random.Generator, source: IntType) -> scale.Scale:
@@ -153,6 +162,7 @@ MAKERS: dict[str, tuple[Callable[[np.random.Generator, IntType], Any], tuple[int
     "hg_table": (tables, (1, 2)),
     "hg_correct": (on_thresholds("even", lambda steps: correct.find(steps, FOLDED[0])), (1, 2)),
     "hg_shift": (shifts, (1, 2)),
+    "hg_lane_shift": (lane_shifts, (1,)),
     "hg_scale": (scales, (1, 2)),
     "hg_scale_f32": (float_scales, (1, 2)),
     "hg_pair_add": (adds, (1,)),
@@ -241,7 +251,7 @@ def check_runs(model: Any, fold: int, lane: int, f: StepFunction, x: Array) -> N
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize(
-    "name", ["compare", "rank", "shift", "table", "indexed", "shared table", "shared indexed", "keys"]
+    "name", ["compare", "rank", "shift", "lane shift", "table", "indexed", "shared table", "shared indexed", "keys"]
 )
 def test_models_of_modules_in_simulation(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hardware with changed memories computes the checker's prediction, on every input of a first layer."""

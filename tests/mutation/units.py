@@ -63,6 +63,7 @@ UNITS = {
     "hg_join": "test_plumbing.py",
     "hg_keep_in": "test_bus.py",
     "hg_keep_out": "test_bus.py",
+    "hg_lane_shift": "test_lane_shift.py",
     "hg_load": "test_load.py",
     "hg_index": "test_index.py",
     "hg_next": "test_index.py test_fifo.py test_replay.py",

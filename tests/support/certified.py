@@ -77,6 +77,7 @@ CASES = {
     "rank": Case("hardtanh_clip", forced("rank"), ("hg_rank",)),
     "compare": Case(lambda: quantizer(bits=3), forced("compare", **FIXED), ("hg_compare",)),
     "shift": Case(lambda: power_of_two(), forced("shift", **FIXED), ("hg_shift",)),
+    "lane shift": Case(lambda: powers_of_two(), forced("lane-shift", lanes=4, **FIXED), ("hg_lane_shift",)),
     "table": Case(lambda: quantizer("Abs"), forced("table", **FIXED), ("hg_table",)),
     "indexed": Case(lambda: quantizer("Abs"), forced("indexed", lanes=3, **FIXED), ("hg_threshold", "hg_table")),
     "shared table": Case(lambda: repeated(), forced("shared-table", lanes=1, **FIXED), ("hg_shift", "hg_table")),
@@ -142,6 +143,16 @@ def swish() -> onnx.ModelProto:
 def power_of_two() -> onnx.ModelProto:
     g = random_graphs.Graph((1, 3))
     g.quant(4.0, np.array([1.0, 2.0, -1.0]), 5.0)
+    return g.model()
+
+
+def powers_of_two() -> onnx.ModelProto:
+    """A scale, a bias and bounds for each channel, one of them constant."""
+    g = random_graphs.Graph((1, 4))
+    g.then("Add", np.array([0.0, 3.0, -5.0, 1.0]))
+    g.then("Min", np.array([40.0, 14.0, 8.0, -90.0]))
+    g.then("Max", np.array([-3.0, -64.0, 0.0, -90.0]))
+    g.quant(np.array([1.0, 2.0, 4.0, 8.0]), 0.0, 6.0)
     return g.model()
 
 

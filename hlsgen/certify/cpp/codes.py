@@ -164,6 +164,48 @@ def _shift(call: Call, tables: Tables) -> Meaning:
     )
 
 
+def _lane_shift(call: Call, tables: Tables) -> Meaning:
+    call.only("SUM BEATS")
+    lanes, x, parameters = lane_parameters(call)
+    check_tables(call, "form offset bound")
+    form, offset, bound = (
+        tables.array(call, *shape) for shape in (("form", lanes, 3), ("offset", lanes), ("bound", lanes, 2))
+    )
+    left_shift, shift, mode = form.T
+    if int(form.min()) < 0 or int(form.max()) > _MAX_BITS or int(mode.max()) > 6:
+        raise broken(call.name, "it shifts or rounds in a way that its model does not support.")
+    ends = [
+        int(x_end) * (1 << int(s)) + int(b) for x_end in (x.lo, x.hi) for s, b in zip(left_shift, offset, strict=True)
+    ]
+    room = 1 << int(shift.max())
+    check_type_holds(call, "SUM", *ends, max(ends) + room, -room, room, int(bound.min()), int(bound.max()))
+    bits = int(call.arguments["SUM"][len("ap_int<") : -1])
+    code_bits = call.outputs[0].bits + 1
+    if int(bound.min()) < -(1 << (code_bits - 1)) or int(bound.max()) >= 1 << (code_bits - 1):
+        raise broken(call.name, "its bounds do not fit its code.")
+    return instance(
+        call,
+        "hg_lane_shift",
+        (call.number("BEATS", 1),),
+        **parameters,
+        SUM_W=bits,
+        WIDTHS=_packed(np.full(lanes, bits), 8),
+        LEFTS=_packed(left_shift, 8),
+        SHIFTS=_packed(shift, 8),
+        MODES=_packed(mode, 8),
+        FLAGS=_packed(np.full(lanes, 6), 8),
+        OFFSETS=_packed(offset, bits + 1),
+        LOWS=_packed(bound[:, 0], code_bits),
+        HIGHS=_packed(bound[:, 1], code_bits),
+        ADD=0,
+    )
+
+
+def _packed(values: Array, bits: int) -> ParameterValue:
+    """A constant with a number of each lane, the first in the low bits."""
+    return sized(bits * len(values), sum((int(v) & ((1 << bits) - 1)) << (bits * n) for n, v in enumerate(values)))
+
+
 def _offsets(call: Call, tables: Tables, offset: Array) -> dict[str, ParameterValue]:
     width = bits_of(offset)
     return {
@@ -324,6 +366,7 @@ CODES: dict[str, Callable[[Call, Tables], Meaning]] = {
     "hg::thresholds": _thresholds,
     "hg::compare": _thresholds,
     "hg::shift": _shift,
+    "hg::lane_shift": _lane_shift,
     "hg::quantize": _quantize,
     "hg::scale": _scale(""),
     "hg::scale_nearest": _scale("odd"),

@@ -12,6 +12,7 @@ from hlsgen.rescale import (
     Comparators,
     Correct,
     FloatScale,
+    LaneShift,
     PairAdd,
     PairScale,
     Rank,
@@ -43,6 +44,8 @@ def bind_realization(
             return lookups.correct(realization, table, source)
         case Shift():
             return shifts.shift(realization, table, source, result, fraction or 0)
+        case LaneShift():
+            return shifts.lane_shift(realization, table, source)
         case Scale():
             return multiplied.scale(realization, table, source)
         case FloatScale():

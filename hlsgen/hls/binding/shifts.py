@@ -9,9 +9,9 @@ import numpy as np
 
 from hlsgen.dataflow.units import Stream
 from hlsgen.hls.binding.per_lane import bit_range, lane_constants, rounds, signed_type
-from hlsgen.hls.process import Process, process
+from hlsgen.hls.process import Process, process, rom
 from hlsgen.numerics.fixed import Array, IntType, Rounding
-from hlsgen.rescale import Shift
+from hlsgen.rescale import LaneShift, Shift
 
 #: Roundings of rounding.hpp.
 MODES = {
@@ -69,6 +69,31 @@ def shift(shift_by: Shift, table: Array, source: Stream, result: Stream, fractio
         LOW=shift_by.low,
         HIGH=shift_by.high,
         **folds,
+    )
+
+
+def lane_shift(shifts: LaneShift, table: Array, source: Stream) -> Process:
+    """Call of lane_shift. `table` int64 (1, lanes)."""
+    assert len(table) == 1, "lane_shift has one function a lane"
+    lanes = shifts.take(table[0])
+    modes = [MODES[Rounding(mode)] for mode in np.unique(lanes.mode).tolist()]
+    sums = [
+        (x << left_shift) + offset
+        for x in bit_range(source.type)
+        for left_shift, offset in zip(lanes.left_shift.tolist(), lanes.offset.tolist(), strict=True)
+    ]
+    room = 1 << int(lanes.shift.max())
+    roms = {
+        "form": rom(np.stack([lanes.left_shift, lanes.shift, lanes.mode], axis=1), "[lane][left, right, rounding]"),
+        "offset": rom(lanes.offset, "[lane]", signed=True),
+        "bound": rom(np.stack([lanes.low, lanes.high], axis=1), "[lane][lowest, highest code]", signed=True),
+    }
+    return process(
+        "lane_shift",
+        f"round((x + offset) / 2^shift), each lane its own; {', '.join(modes)}",
+        roms,
+        SUM=signed_type(*sums, max(sums) + room, -room, int(lanes.low.min()), int(lanes.high.max()) + 1),
+        BEATS=source.beats,
     )
 
 

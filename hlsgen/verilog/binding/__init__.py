@@ -9,6 +9,7 @@ from hlsgen.rescale import (
     Comparators,
     Correct,
     FloatScale,
+    LaneShift,
     PairAdd,
     PairScale,
     Rank,
@@ -18,7 +19,7 @@ from hlsgen.rescale import (
     Table,
     Thresholds,
 )
-from hlsgen.verilog.binding import compare, correct, float_scale, pair, rank, scale, shift, thresholds
+from hlsgen.verilog.binding import compare, correct, float_scale, lane_shift, pair, rank, scale, shift, thresholds
 from hlsgen.verilog.binding import table as table_
 from hlsgen.verilog.binding.memory_files import Binding
 
@@ -28,6 +29,8 @@ def bind(realization: Single, table: Array, source: IntType, result: IntType, na
     match realization:
         case Shift():
             return shift.bind(realization, table, source, result, name)
+        case LaneShift():
+            return lane_shift.bind(realization, table, source, result)
         case Thresholds():
             return thresholds.bind(realization, table, source, result, name)
         case Comparators():
