@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from hlsgen.dataflow.flow import needed_beats
 from hlsgen.dataflow.units import Node
 from hlsgen.hls.binding.units import bind_node
 from hlsgen.hls.emit import rom_text
 from hlsgen.hls.process import Process, type_text
+from hlsgen.hls.read_order import read_beats
 from hlsgen.library import headers_used, library_text
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.simulation.cpp_headers import DIALECTS, include_folders
@@ -51,7 +51,7 @@ def case_of(node: Node, inputs: Sequence[Array], frames: int = 1) -> Case:
     """Case for the process of a node."""
     takes = [(stream.type, stream.lanes) for stream in node.sources]
     gives = [(node.result.type, node.result.lanes)] * len(node.outputs)
-    return Case(bind_node(node), inputs, takes, gives, frames, needed_beats(node))
+    return Case(bind_node(node), inputs, takes, gives, frames, read_beats(node))
 
 
 def run_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: bool = False) -> list[list[Array]]:

@@ -3,9 +3,9 @@
 A process of the C++ library stalls while one of its output streams is full. It then reads nothing, even if it has room
 inside. Depths that suffice in Verilog, whose line buffers keep reading, may therefore be too small in C++.
 
-In this model, every process reads a beat only when its next output beat needs it. Library processes may read earlier,
-which blocks no other process. No decision depends on the data: a frame that passes here passes at any rate. In a loop,
-no process begins a step before all its processes have ended the previous one.
+In this model, every process reads the beats of `read_order.read_beats` before it emits a beat. No decision depends on
+the data: a frame that passes here passes at any rate. In a loop, no process begins a step before all its processes have
+ended the previous one.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hlsgen.dataflow.flow import needed_beats
 from hlsgen.dataflow.units import Fifo, MatVec, Node, Port, Reorder, Slice
 from hlsgen.hls.loops import NetworkLoop, find_loops, restrict_to_step, streams_before_fifos
+from hlsgen.hls.read_order import read_beats
 
 #: Frames after which every process has begun a frame while others still process the previous one.
 _FRAMES = 3
@@ -56,7 +56,7 @@ class _Loop:
 class _Process:
     """Progress of a process. It is called `frames` times and emits `count` beats per call.
 
-    `needed`: its `needed_beats`. `beats_per_call`: per input. `reads`, `emitted`: beats so far.
+    `needed`: its `read_beats`. `beats_per_call`: per input. `reads`, `emitted`: beats so far.
     """
 
     inputs: Sequence[str]
@@ -99,7 +99,7 @@ class _Run:
 
     def _process_of(self, node: Node) -> _Process:
         inputs = [self.stream_before.get(wire, wire) for wire in node.inputs]
-        needed = [beats.tolist() for beats in needed_beats(node)]
+        needed = [beats.tolist() for beats in read_beats(node)]
         return _Process(inputs, node.outputs, needed, [s.beats for s in node.sources], len(needed[0]))
 
     def _add_loop(self, network_loop: NetworkLoop) -> None:

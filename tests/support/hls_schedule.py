@@ -421,6 +421,8 @@ class _Loop:
                     time = max(time, address) + self._load_delay(loaded, i)
                 elif i.op == "add":
                     time = self._sum_arrival(i, times)
+                elif i.op == "or" and self._joins_bits(i):
+                    pass
                 else:
                     time += _delay(i)
                 if stored and stored not in self.stream_buffers:
@@ -430,6 +432,12 @@ class _Loop:
                 if i.name and time > -math.inf:
                     times[i.name] = max(times.get(i.name, -math.inf), time)
         return {name: time for name, time in times.items() if time > -math.inf}
+
+    def _joins_bits(self, instruction: _Instruction) -> bool:
+        """True if an `or` puts bits side by side, as clang does with the elements of a small array."""
+        operands = [self.defined.get(name) for name in instruction.operands]
+        shifted = any(o is not None and o.op == "shl" and re.search(r", \d+$", o.text) for o in operands)
+        return shifted or " or disjoint " in instruction.text
 
     def _sum_arrival(self, instruction: _Instruction, times: Mapping[str, float]) -> float:
         """Arrival of a sum as a balanced tree of additions, which adds the latest number last."""

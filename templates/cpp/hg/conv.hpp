@@ -8,8 +8,8 @@
 //             PAD             Code of the elements outside the image.
 // Tables      conv: weights[GROUPS * REPEAT * KH * KW * FOLDS][PE][SIMD], depthwise: weights[GROUPS * KH * KW][PE],
 //             in the order of use.
-// Contract    Y holds every sum. Partial sums may wrap; the final sum does not. A word is read when the next window
-//             needs it, or earlier if it is available and there is room for it.
+// Contract    Y holds every sum. Partial sums may wrap; the final sum does not. Words are read in the order of
+//             windows.hpp.
 #ifndef HG_CONV_HPP
 #define HG_CONV_HPP
 
@@ -24,48 +24,48 @@ void conv(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
           const W (&weights)[GROUPS * REPEAT * WINDOW::taps * FOLDS][PE][SIMD]) {
 #pragma HLS ARRAY_RESHAPE variable=weights complete dim=2
 #pragma HLS ARRAY_RESHAPE variable=weights complete dim=3
-    const int words = WINDOW::height * WINDOW::width * GROUPS * FOLDS;
     vec<X, SIMD> store[DEPTH];
 #pragma HLS AGGREGATE variable=store
     typedef typename sum_type<Y>::type SUM;
     SUM sums[PE] = {};
 #pragma HLS ARRAY_PARTITION variable=sums complete
-    window_words<WINDOW, GROUPS, FOLDS, REPEAT, DEPTH> next;
-    int taken = 0, free = 0;
-    while (!next.flow.over || taken < words) {
+    typedef window_words<WINDOW, GROUPS, FOLDS, REPEAT, DEPTH> window_order;
+    window_order next;
+    counter<DEPTH> free;
+    for (int n = 0; n < window_order::iterations; n++) {
 #pragma HLS PIPELINE II=1 style=flp
-        const bool sends = !next.flow.over && taken >= next.flow.need;
-        const bool room = taken - next.flow.keep < DEPTH;
-        if (sends) {
+        const window_order now = next;
+        next.next();
+        const bool takes = now.flow.takes();
+        vec<X, SIMD> word;
+        if (takes) word = s.read();
+        SUM parts[PE] = {};
+#pragma HLS ARRAY_PARTITION variable=parts complete
+        if (now.flow.uses()) {
             X x[SIMD];
 #pragma HLS ARRAY_PARTITION variable=x complete
             for (int i = 0; i < SIMD; i++) {
 #pragma HLS UNROLL
-                x[i] = next.outside() ? X(PAD) : store[next.at][i];
+                x[i] = now.outside() ? X(PAD) : store[now.at()][i];
             }
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
-                SUM sum = next.first() ? SUM(0) : sums[p];
                 for (int i = 0; i < SIMD; i++) {
 #pragma HLS UNROLL
-                    sum += PRODUCT::template of<SUM>(x[i], weights[next.word][p][i]);
+                    parts[p] += PRODUCT::template of<SUM>(x[i], weights[now.word()][p][i]);
                 }
-                sums[p] = sum;
             }
-            if (next.last()) {
-                vec<Y, PE> y;
-                for (int p = 0; p < PE; p++) {
-#pragma HLS UNROLL
-                    y[p] = Y(sums[p]);
-                }
-                m.write(y);
-            }
-            next.next();
         }
-        if (taken < words && (!sends || (room && !s.empty()))) {
-            store[free] = s.read();
-            free = free == DEPTH - 1 ? 0 : free + 1;
-            taken++;
+        vec<Y, PE> y;
+        for (int p = 0; p < PE; p++) {
+#pragma HLS UNROLL
+            sums[p] = now.first() ? parts[p] : SUM(sums[p] + parts[p]);
+            y[p] = Y(sums[p]);
+        }
+        if (now.last()) m.write(y);
+        if (takes) {
+            store[free.index()] = word;
+            free.next();
         }
     }
 }
@@ -75,34 +75,40 @@ template <typename PRODUCT, typename WINDOW, int GROUPS, int DEPTH, long long PA
 void depthwise(hls::stream<vec<X, PE> > &s, hls::stream<vec<Y, PE> > &m,
                const W (&weights)[GROUPS * WINDOW::taps][PE]) {
 #pragma HLS ARRAY_RESHAPE variable=weights complete dim=2
-    const int words = WINDOW::height * WINDOW::width * GROUPS;
     vec<X, PE> store[DEPTH];
 #pragma HLS AGGREGATE variable=store
     typedef typename sum_type<Y>::type SUM;
     SUM sums[PE] = {};
 #pragma HLS ARRAY_PARTITION variable=sums complete
-    window_words<WINDOW, GROUPS, 1, 1, DEPTH> next;
-    int taken = 0, free = 0;
-    while (!next.flow.over || taken < words) {
+    typedef window_words<WINDOW, GROUPS, 1, 1, DEPTH> window_order;
+    window_order next;
+    counter<DEPTH> free;
+    for (int n = 0; n < window_order::iterations; n++) {
 #pragma HLS PIPELINE II=1 style=flp
-        const bool sends = !next.flow.over && taken >= next.flow.need;
-        const bool room = taken - next.flow.keep < DEPTH;
-        if (sends) {
-            vec<Y, PE> y;
+        const window_order now = next;
+        next.next();
+        const bool takes = now.flow.takes();
+        vec<X, PE> word;
+        if (takes) word = s.read();
+        SUM products[PE] = {};
+#pragma HLS ARRAY_PARTITION variable=products complete
+        if (now.flow.uses()) {
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
-                const X x = next.outside() ? X(PAD) : store[next.at][p];
-                const SUM product = PRODUCT::template of<SUM>(x, weights[next.word][p]);
-                sums[p] = next.first() ? product : SUM(sums[p] + product);
-                y[p] = Y(sums[p]);
+                const X x = now.outside() ? X(PAD) : store[now.at()][p];
+                products[p] = PRODUCT::template of<SUM>(x, weights[now.word()][p]);
             }
-            if (next.last()) m.write(y);
-            next.next();
         }
-        if (taken < words && (!sends || (room && !s.empty()))) {
-            store[free] = s.read();
-            free = free == DEPTH - 1 ? 0 : free + 1;
-            taken++;
+        vec<Y, PE> y;
+        for (int p = 0; p < PE; p++) {
+#pragma HLS UNROLL
+            sums[p] = now.first() ? products[p] : SUM(sums[p] + products[p]);
+            y[p] = Y(sums[p]);
+        }
+        if (now.last()) m.write(y);
+        if (takes) {
+            store[free.index()] = word;
+            free.next();
         }
     }
 }

@@ -27,13 +27,13 @@ void dynamic_mvu(hls::stream<vec<A, SIMD> > &a, hls::stream<vec<B, IN> > &b, hls
         const vec<B, IN> w = b.read();
         for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
-            Y sum = fold == 0 ? Y(0) : sums[p];
+            Y sum = 0;
             for (int i = 0; i < SIMD; i++) {
 #pragma HLS UNROLL
                 sum += Y((x[i] * FACTOR(FA) + FACTOR(OA)) *
                          (w[ROWS_FIRST ? p * SIMD + i : i * PE + p] * FACTOR(FB) + FACTOR(OB)));
             }
-            sums[p] = sum;
+            sums[p] = fold == 0 ? sum : Y(sums[p] + sum);
         }
         fold = fold == FOLDS - 1 ? 0 : fold + 1;
         if (fold == 0) {

@@ -13,12 +13,12 @@
 //             VALUE           pad: value of every element of the border.
 //             BLOCK, BLOCKS   gather: beats of an input block, blocks of a frame.
 //             EXTENTS, STRIDES  gather: list<...> of the loops, the outermost first.
-// Contract    Elements are unchanged. gather has room for two blocks, if a frame has two. It reads a beat when the
-//             next emitted block needs it, or earlier if the beat is available and there is room for it.
+// Contract    Elements are unchanged. gather has room for two blocks, if a frame has two. While it emits a block, it
+//             reads the next one.
 #ifndef HG_MOVES_HPP
 #define HG_MOVES_HPP
 
-#include "types.hpp"
+#include "counters.hpp"
 
 namespace hg {
 
@@ -49,14 +49,15 @@ void pick(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
 // An axis of SIZE positions, of which START, START + STEP, ... below STOP are kept.
 template <int SIZE, int START, int STOP, int STEP>
 struct range {
-    int at, wanted;
-    range() : at(0), wanted(START) {}
-    bool keeps() const { return at == wanted; }
-    bool end() const { return at == SIZE - 1; }
-    void next() {
-        if (keeps()) wanted += STEP;
-        if (end() || wanted >= STOP) wanted = end() ? START : SIZE;
-        at = end() ? 0 : at + 1;
+    counter<SIZE> at;
+    ring<STEP> from_start;  // at - START modulo STEP
+    range() : from_start((STEP - START % STEP) % STEP) {}
+    bool keeps() const { return (at.at >= START) & (at.at < STOP) & (from_start.at == 0); }
+    bool end() const { return at.last; }
+    void next(bool moves) {
+        const int back = (STEP - (SIZE - 1) % STEP) % STEP;
+        from_start.move(ring_step<STEP>(!moves ? 0 : at.last ? back : 1 % STEP));
+        if (moves) at.next();
     }
 };
 
@@ -68,10 +69,10 @@ void take(hls::stream<T> &s, hls::stream<T> &m) {
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const T x = s.read();
-        if (row.keeps() && column.keeps() && fold.keeps()) m.write(x);
-        if (fold.end() && column.end()) row.next();
-        if (fold.end()) column.next();
-        fold.next();
+        if (row.keeps() & column.keeps() & fold.keeps()) m.write(x);
+        row.next(fold.end() & column.end());
+        column.next(fold.end());
+        fold.next(true);
     }
 }
 
@@ -97,44 +98,66 @@ void pad(hls::stream<vec<T, N> > &s, hls::stream<vec<T, N> > &m) {
     }
 }
 
+// Beats that a block becomes.
+template <typename EXTENTS>
+constexpr int beats_of() {
+    int beats = 1;
+    for (int d = 0; d < EXTENTS::size; d++) beats *= EXTENTS::at(d);
+    return beats;
+}
+
 template <int BLOCK, int BLOCKS, typename EXTENTS, typename STRIDES, typename T>
 void gather(hls::stream<T> &s, hls::stream<T> &m) {
-    const int loops = EXTENTS::size, size = BLOCKS > 1 ? 2 * BLOCK : BLOCK;
+    const int loops = EXTENTS::size, size = BLOCKS > 1 ? 2 * BLOCK : BLOCK, emitted = beats_of<EXTENTS>();
     T store[size];
 #pragma HLS AGGREGATE variable=store
     int counts[loops];
+    bool ends[loops];  // of each loop, whether it is in its last iteration
 #pragma HLS ARRAY_PARTITION variable=counts complete
+#pragma HLS ARRAY_PARTITION variable=ends complete
     for (int d = 0; d < loops; d++) {
 #pragma HLS UNROLL
         counts[d] = 0;
+        ends[d] = EXTENTS::at(d) == 1;
     }
-    // Counters of beats; `at`: of beats of all blocks that were emitted
-    int taken = 0, free = 0, sent = 0, half = 0, at = 0;
-    while (sent < BLOCK * BLOCKS) {
+    countdown<emitted> sends(0);
+    countdown<BLOCK> reads(BLOCK);
+    countdown<BLOCKS> blocks(BLOCKS - 1);  // that follow the one that is read
+    counter<size> free;
+    position<-BLOCK, BLOCK> at(0);
+    bool second = false;  // the emitted block is in the second half of `store`
+    for (int n = 0; n < BLOCK + (BLOCKS - 1) * larger_of(BLOCK, emitted) + emitted; n++) {
 #pragma HLS PIPELINE II=1 style=flp
-        const bool sends = taken >= sent + BLOCK, room = taken < sent + size;
-        if (sends) {
-            m.write(store[half + at]);
-            bool end = true;
-            for (int d = loops - 1; d >= 0; d--) {
+        const bool sending = sends.any, reading = reads.any, block_end = sends.last & reads.last;
+        const int place = (second ? BLOCK : 0) + static_cast<int>(at.at.to_int64());
+        int move = 0;
+        bool end = sending;
+        for (int d = loops - 1; d >= 0; d--) {
 #pragma HLS UNROLL
-                // All inner loops have ended: this one advances, or ends too.
-                const bool over = counts[d] == EXTENTS::at(d) - 1;
-                if (end) {
-                    at += over ? -(EXTENTS::at(d) - 1) * STRIDES::at(d) : STRIDES::at(d);
-                    counts[d] = over ? 0 : counts[d] + 1;
-                }
-                end = end && over;
-            }
-            if (end) {
-                sent += BLOCK;
-                half = size - BLOCK - half;
-            }
+            // All inner loops have ended: this one advances, or ends too.
+            const bool last = ends[d];
+            const bool next_last = EXTENTS::at(d) == 1 || (counts[d] == EXTENTS::at(d) - 2);
+            move += !end ? 0 : last ? -(EXTENTS::at(d) - 1) * STRIDES::at(d) : STRIDES::at(d);
+            counts[d] = !end ? counts[d] : last ? 0 : counts[d] + 1;
+            ends[d] = end ? next_last : last;
+            end = end & last;
         }
-        if (taken < BLOCK * BLOCKS && (!sends || (room && !s.empty()))) {
-            store[free] = s.read();
-            free = free == size - 1 ? 0 : free + 1;
-            taken++;
+        at.move(move);
+        second = second != (end & (BLOCKS > 1));
+        if (block_end) {
+            sends = countdown<emitted>(emitted);
+            reads = blocks.any ? countdown<BLOCK>(BLOCK) : countdown<BLOCK>(0);
+            blocks.next();
+        } else {
+            sends.next();
+            reads.next();
+        }
+        T word;
+        if (reading) word = s.read();
+        if (sending) m.write(store[place]);
+        if (reading) {
+            store[free.index()] = word;
+            free.next();
         }
     }
 }

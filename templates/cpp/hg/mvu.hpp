@@ -42,12 +42,12 @@ void mvu(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
             }
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
-                SUM sum = column == 0 ? SUM(0) : sums[p];
+                SUM sum = 0;
                 for (int i = 0; i < SIMD; i++) {
 #pragma HLS UNROLL
                     sum += PRODUCT::template of<SUM>(x[i], weights[fold][p][i]);
                 }
-                sums[p] = sum;
+                sums[p] = column == 0 ? sum : SUM(sums[p] + sum);
             }
             column = column == COL_FOLDS - 1 ? 0 : column + 1;
             if (column == 0) {

@@ -23,8 +23,6 @@
 
 namespace hg {
 
-constexpr int bit_length(int value) { return value == 0 ? 0 : 1 + bit_length(value / 2); }
-
 template <typename Q, int SHIFT, long long OFFSET, typename X>
 Q norm_integer(const X &x) {
     return Q(Q(Q(x) << SHIFT) + Q(OFFSET));

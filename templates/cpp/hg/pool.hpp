@@ -5,8 +5,7 @@
 //             WINDOW         window<...>.
 //             GROUPS, DEPTH  As in windows.hpp. A pixel is GROUPS words.
 //             PAD            Code of the elements outside the image.
-// Contract    Y holds every result. A word is read when the next window needs it, or earlier if it is available and
-//             there is room for it.
+// Contract    Y holds every result. Words are read in the order of windows.hpp.
 #ifndef HG_POOL_HPP
 #define HG_POOL_HPP
 
@@ -17,32 +16,33 @@ namespace hg {
 
 template <typename REDUCE, typename WINDOW, int GROUPS, int DEPTH, long long PAD, typename X, typename Y, int N>
 void pool(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
-    const int words = WINDOW::height * WINDOW::width * GROUPS;
     vec<X, N> store[DEPTH];
 #pragma HLS AGGREGATE variable=store
-    Y found[N];
+    Y found[N] = {};
 #pragma HLS ARRAY_PARTITION variable=found complete
-    window_words<WINDOW, GROUPS, 1, 1, DEPTH> next;
-    int taken = 0, free = 0;
-    while (!next.flow.over || taken < words) {
+    typedef window_words<WINDOW, GROUPS, 1, 1, DEPTH> window_order;
+    window_order next;
+    counter<DEPTH> free;
+    for (int n = 0; n < window_order::iterations; n++) {
 #pragma HLS PIPELINE II=1 style=flp
-        const bool sends = !next.flow.over && taken >= next.flow.need;
-        const bool room = taken - next.flow.keep < DEPTH;
-        if (sends) {
-            vec<Y, N> y;
-            for (int n = 0; n < N; n++) {
+        const window_order now = next;
+        next.next();
+        const bool takes = now.flow.takes();
+        vec<X, N> word;
+        if (takes) word = s.read();
+        vec<Y, N> y;
+        for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
-                const Y x = next.outside() ? Y(X(PAD)) : Y(store[next.at][n]);
-                found[n] = next.first() ? x : REDUCE::of(found[n], x);
-                y[n] = found[n];
-            }
-            if (next.last()) m.write(y);
-            next.next();
+            const Y x = !now.flow.uses() ? REDUCE::template none<Y>()
+                        : now.outside()  ? Y(X(PAD))
+                                         : Y(store[now.at()][i]);
+            found[i] = now.first() ? x : REDUCE::of(found[i], x);
+            y[i] = found[i];
         }
-        if (taken < words && (!sends || (room && !s.empty()))) {
-            store[free] = s.read();
-            free = free == DEPTH - 1 ? 0 : free + 1;
-            taken++;
+        if (now.last()) m.write(y);
+        if (takes) {
+            store[free.index()] = word;
+            free.next();
         }
     }
 }

@@ -11,63 +11,57 @@
 #ifndef HG_REDUCE_HPP
 #define HG_REDUCE_HPP
 
+#include "counters.hpp"
 #include "reductions.hpp"
-#include "types.hpp"
 
 namespace hg {
-
-// Position of a pixel in the windows along one axis of an image.
-template <int SIZE, int KERNEL, int COUNT>
-struct window_axis {
-    int at, tap, window;
-    window_axis() : at(0), tap(0), window(0) {}
-    bool inside() const { return window < COUNT; }
-    bool first() const { return tap == 0; }
-    bool last() const { return tap == KERNEL - 1; }
-    bool end() const { return at == SIZE - 1; }
-    void next() {
-        window = end() ? 0 : last() ? window + 1 : window;
-        tap = end() || last() ? 0 : tap + 1;
-        at = end() ? 0 : at + 1;
-    }
-};
 
 template <typename REDUCE, int HEIGHT, int WIDTH, int KH, int KW, int OUT_H, int OUT_W, int FOLDS, typename X,
           typename Y, int N>
 void reduce(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
-    const int columns = KH == 1 ? 1 : OUT_W;
-    vec<Y, N> kept[columns * FOLDS];
+    // An image of one column is one of one row: adjacent words of a window never meet in `kept`.
+    const bool turned = WIDTH == 1;
+    const int width = turned ? HEIGHT : WIDTH, height = turned ? 1 : HEIGHT, columns = turned ? OUT_H : OUT_W;
+    const int wide = turned ? KH : KW, tall = turned ? 1 : KH, rows = turned ? 1 : OUT_H;
+    // Results of a row of a window, and of its rows so far.
+    Y in_row[FOLDS][N] = {};
+#pragma HLS ARRAY_PARTITION variable=in_row complete dim=0
+    vec<Y, N> kept[tall == 1 ? 1 : columns * FOLDS];
 #pragma HLS AGGREGATE variable=kept
-    // A result that was just written is read from `found`, not from `kept`.
 #pragma HLS DEPENDENCE variable=kept type=inter direction=RAW distance=2 dependent=true
-    Y found[N];
-#pragma HLS ARRAY_PARTITION variable=found complete
-    window_axis<HEIGHT, KH, OUT_H> y;
-    window_axis<WIDTH, KW, OUT_W> x;
-    int fold = 0, begin = 0, before = -1;
+    counter<FOLDS> fold;
+    counter<width> column;
+    counter<height> row;
+    counter<wide> tap_x;
+    counter<tall> tap_y;
+    counter<columns * FOLDS> place;
     for (int word = 0; word < HEIGHT * WIDTH * FOLDS; word++) {
 #pragma HLS PIPELINE II=1 style=flp
+        const bool inside = (column.at < columns * wide) & (row.at < rows * tall), row_end = inside & tap_x.last;
+        const bool first_x = tap_x.at == 0, first_y = tap_y.at == 0, last_y = tap_y.last;
+        const int at = tall == 1 ? 0 : place.index();
+        const bool pixel_end = fold.last, line_end = fold.last & column.last;
+        if (row_end) place.next();
+        if (line_end) tap_y.next(row.last);
+        if (line_end) row.next();
+        if (pixel_end) tap_x.next(column.last);
+        if (pixel_end) column.next();
+        fold.next();
         const vec<X, N> code = s.read();
-        const bool inside = x.inside() && y.inside(), first = x.first() && y.first();
-        const int at = begin + fold;
-        if (inside) {
-            vec<Y, N> result;
-            for (int n = 0; n < N; n++) {
+        const vec<Y, N> above = kept[at];
+        vec<Y, N> result;
+        for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
-                const Y so_far = at == before ? found[n] : kept[at][n];
-                found[n] = first ? Y(code[n]) : REDUCE::of(so_far, Y(code[n]));
-                result[n] = found[n];
+            const Y so_far = first_x ? Y(code[n]) : REDUCE::of(in_row[0][n], Y(code[n]));
+            for (int f = 0; f < FOLDS - 1; f++) {
+#pragma HLS UNROLL
+                in_row[f][n] = in_row[f + 1][n];
             }
-            kept[at] = result;
-            before = at;
-            if (x.last() && y.last()) m.write(result);
+            in_row[FOLDS - 1][n] = so_far;
+            result[n] = first_y ? so_far : REDUCE::of(above[n], so_far);
         }
-        fold = fold == FOLDS - 1 ? 0 : fold + 1;
-        if (fold == 0) {
-            if (x.end()) y.next();
-            x.next();
-            begin = KH == 1 || x.at == 0 ? 0 : x.first() ? begin + FOLDS : begin;
-        }
+        if (row_end & !last_y) kept[at] = result;
+        if (row_end & last_y) m.write(result);
     }
 }
 

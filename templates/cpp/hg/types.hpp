@@ -22,6 +22,9 @@
 
 namespace hg {
 
+// Bits of a number that is not negative.
+constexpr int bit_length(int value) { return value == 0 ? 0 : 1 + bit_length(value / 2); }
+
 template <typename T, int N>
 struct vec {
     T e[N];

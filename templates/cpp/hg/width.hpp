@@ -12,7 +12,7 @@
 #ifndef HG_WIDTH_HPP
 #define HG_WIDTH_HPP
 
-#include "types.hpp"
+#include "counters.hpp"
 
 namespace hg {
 
@@ -90,38 +90,48 @@ void gearbox(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
     const int beats = GROUPS_OUT * beats_out::count, room = (IN + OUT) / STEP - 1;
     T kept[room][STEP];
 #pragma HLS ARRAY_PARTITION variable=kept complete dim=0
-    int count = 0, taken = 0, sent = 0;  // stored steps, the oldest first; beats of a group
-    for (int beat = 0; beat < beats;) {
+    const int in = beats_in::whole, in_tail = beats_in::tail, out = beats_out::whole, out_tail = beats_out::tail;
+    int count = 0;      // stored steps, the oldest first
+    bool takes = true;  // the next output beat needs an input beat
+    counter<beats_in::count> taken;
+    counter<beats_out::count> sent;
+    countdown<beats> missing(beats);
+    while (missing.any) {
 #pragma HLS PIPELINE II=1 style=flp
-        const bool last = sent == beats_out::count - 1;
-        const int need = last ? beats_out::tail : beats_out::whole;
-        if (count < need) {
+        const bool last = sent.last, next_last = beats_out::count == 1 || sent.at == larger_of(beats_out::count - 2, 0);
+        const int adds = taken.last ? in_tail : in, need = last ? out_tail : out, next = next_last ? out_tail : out;
+        // The steps that remain without a new beat, and with one. Then the same after the next output beat.
+        const int held = count - need, added = count + (adds - need);
+        const int next_held = count + (-need - next), next_added = count + (adds - need - next);
+        const bool reads = takes, writes = !takes | (added >= 0);
+        const int at = count;
+        count = !takes ? held : added >= 0 ? added : count + adds;
+        takes = !writes | (takes ? next_added < 0 : next_held < 0);
+        if (reads) {
             const vec<T, IN> x = s.read();
             for (int n = 0; n < IN; n++) {
 #pragma HLS UNROLL
-                kept[count + n / STEP][n % STEP] = x[n];
+                kept[at + n / STEP][n % STEP] = x[n];
             }
-            count += taken == beats_in::count - 1 ? beats_in::tail : beats_in::whole;
-            taken = taken == beats_in::count - 1 ? 0 : taken + 1;
+            taken.next();
         }
-        if (count >= need) {
+        if (writes) {
             vec<T, OUT> y;
             for (int n = 0; n < OUT; n++) {
 #pragma HLS UNROLL
                 y[n] = last && n > (GROUP_OUT - 1) % OUT ? T(0) : kept[n / STEP][n % STEP];
             }
             m.write(y);
-            for (int step = 0; step + beats_out::tail < room; step++) {
+            for (int step = 0; step + out_tail < room; step++) {
 #pragma HLS UNROLL
-                const bool far = step + beats_out::whole < room && !last;
+                const bool far = step + out < room && !last;
                 for (int n = 0; n < STEP; n++) {
 #pragma HLS UNROLL
-                    kept[step][n] = kept[step + (far ? beats_out::whole : beats_out::tail)][n];
+                    kept[step][n] = kept[step + (far ? out : out_tail)][n];
                 }
             }
-            count -= need;
-            sent = last ? 0 : sent + 1;
-            beat++;
+            sent.next();
+            missing.next();
         }
     }
 }

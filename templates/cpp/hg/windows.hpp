@@ -1,23 +1,26 @@
 // Windows of an image, shared by sliding, conv and pool.
 //
 // Purpose     window        Kernel, stride, dilation and padding on an image.
-//             window_flow   Counts the words of the image that the current window still lacks, and those that it
-//                           still needs.
+//             window_flow   Says in which iterations a process reads a word of the image, and in which it uses a word
+//                           of a window. The order is fixed: no decision depends on data or on arrival.
 //             window_words  The words of all windows, one by one.
 // Parameters  HEIGHT, WIDTH   Pixels of an image, which arrive in raster order.
 //             KH, KW, SH, SW, DH, DW  Kernel, stride, dilation.
 //             PT, PL          Padding at top and left.
 //             OUT_H, OUT_W    Windows of an image.
 //             PIXEL           Words of a pixel.
+//             SENDS           Iterations that use a window.
 //             GROUPS, FOLDS, REPEAT  For each window and group, all taps REPEAT times, each as the FOLDS words of the
 //                             group.
 //             DEPTH           Words of the ring buffer: at least those from the oldest to the newest that a window
 //                             needs.
-// Contract    Windows are emitted in raster order. Positions are counted in words, to avoid multiplication.
+// Contract    Windows are emitted in raster order. Positions are counted in words, to avoid multiplication. Words that
+//             the next window adds are read in the last uses of the current one, as far as DEPTH allows, then without
+//             uses. A word may take the place of one that the same iteration uses.
 #ifndef HG_WINDOWS_HPP
 #define HG_WINDOWS_HPP
 
-#include "types.hpp"
+#include "counters.hpp"
 
 namespace hg {
 
@@ -29,88 +32,213 @@ struct window {
 };
 
 constexpr int wrapped(int value, int size) { return (value % size + size) % size; }
+constexpr int clamped(int low, int value, int high) { return value < low ? low : value > high ? high : value; }
 
-// Counts windows. y, x: row and column of the first tap, in words of an image and of a row. `need`: number of the
-// image's words that must have arrived. `keep`: the first word that this or a later window needs.
-template <typename WINDOW, int PIXEL>
-struct window_flow {
-    static const int row = WINDOW::width * PIXEL, words = WINDOW::height * row;
-    static const int first_y = -WINDOW::top * row, last_y = first_y + (WINDOW::rows - 1) * WINDOW::stride_h * row;
-    static const int first_x = -WINDOW::left * PIXEL;
-    static const int last_x = first_x + (WINDOW::columns - 1) * WINDOW::stride_w * PIXEL;
-    int y, x, need, keep;
-    bool over;
-
-    window_flow() : y(first_y), x(first_x), need(0), keep(0), over(false) { place(); }
-    bool row_end() const { return x == last_x; }
-    void next() {
-        over = row_end() && y == last_y;
-        y += row_end() ? WINDOW::stride_h * row : 0;
-        x = row_end() ? first_x : x + WINDOW::stride_w * PIXEL;
-        place();
-    }
-
-private:
-    static int within(int low, int value, int high) { return value < low ? low : value > high ? high : value; }
-    void place() {
-        need = within(0, y + (WINDOW::tall - 1) * row, words - row) +
-               within(0, x + (WINDOW::wide - 1) * PIXEL, row - PIXEL) + PIXEL;
-        const bool begun = y < words && (y + WINDOW::stride_h * row > 0 || y == last_y);
-        keep = within(0, y, words) + (begun ? within(0, x, row) : 0);
+// Position n of an axis is FIRST + n * STRIDE, clamped to 0..LIMIT.
+template <int FIRST, int STRIDE, int LIMIT>
+struct clamped_axis {
+    static constexpr int at(int n) { return clamped(0, FIRST + n * STRIDE, LIMIT); }
+    static constexpr int step(int n) { return at(n + 1) - at(n); }
+    // The first n whose step is not 0, and the first one after it whose step is not STRIDE.
+    static const int begin = FIRST + STRIDE > 0 ? 0 : -FIRST / STRIDE;
+    static const int inside = FIRST + begin * STRIDE < 0 ? begin + 1 : begin;
+    static const int end = larger_of(inside, LIMIT - FIRST < 0 ? 0 : (LIMIT - FIRST) / STRIDE);
+    // step(n) for n below COUNT, selected from constants: T has a constructor from int.
+    template <typename T, int COUNT, typename N>
+    static T select(const N &n, int unit, int offset) {
+        const bool before = begin > 0 && n < begin, first = inside > begin && n == begin;
+        const bool last = end < COUNT && n == end, after = end + 1 < COUNT && n > end;
+        return before || after ? T(0)
+               : first         ? T(step(begin) * unit + offset)
+               : last          ? (step(end) > 0 ? T(step(end) * unit + offset) : T(0))
+                               : T(STRIDE * unit + offset);
     }
 };
 
-// The words of windows. `at`: position in the ring buffer. `word`: its number in the window. first, last: of a sum.
+// Words that windows need.
+template <typename WINDOW, int PIXEL>
+struct window_needs {
+    static const int row = WINDOW::width * PIXEL, words = WINDOW::height * row;
+    // The newest row of an image that a row of windows needs, and the newest pixel of a row.
+    typedef clamped_axis<WINDOW::tall - 1 - WINDOW::top, WINDOW::stride_h, WINDOW::height - 1> newest_row;
+    static const int first_column = WINDOW::wide - 1 - WINDOW::left;
+    static constexpr int newest_column(int column, int limit) {
+        return clamped(0, first_column + column * WINDOW::stride_w, limit);
+    }
+    static constexpr int oldest_row(int line) {
+        return clamped(0, line * WINDOW::stride_h - WINDOW::top, WINDOW::height);
+    }
+    static constexpr int oldest_column(int column) {
+        return clamped(0, column * WINDOW::stride_w - WINDOW::left, WINDOW::width);
+    }
+    // The largest number of words from the oldest one that a window or a later one needs to the newest one.
+    static constexpr int span(int limit) {
+        int most_columns = 0, most = 0;
+        for (int column = 0; column < WINDOW::columns; column++) {
+            most_columns = larger_of(most_columns, newest_column(column, limit) - oldest_column(column));
+        }
+        for (int line = 0; line < WINDOW::rows; line++) {
+            const int start = line * WINDOW::stride_h - WINDOW::top;
+            const bool kept = start < WINDOW::height && (start + WINDOW::stride_h > 0 || line == WINDOW::rows - 1);
+            const int columns = kept ? most_columns : newest_column(WINDOW::columns - 1, limit);
+            most = larger_of(most, ((newest_row::at(line) - oldest_row(line)) * WINDOW::width + columns + 1) * PIXEL);
+        }
+        return most;
+    }
+};
+
+// Words that are read from one window to the next. Columns may need words of the next row, if there is room for these:
+// the words then arrive at a steady rate.
+template <typename WINDOW, int PIXEL, int SENDS, int DEPTH>
+struct window_reads {
+    typedef window_needs<WINDOW, PIXEL> needs;
+    typedef typename needs::newest_row newest_row;
+    static const int next_row = clamped(0, needs::first_column, WINDOW::width - 1) + WINDOW::width;
+    static const int limit = needs::span(next_row) <= DEPTH ? next_row : WINDOW::width - 1;
+    static const int look = DEPTH - needs::span(limit);
+    typedef clamped_axis<needs::first_column, WINDOW::stride_w, limit> newest_word;
+    // Words before the first window, and after the last one. Words that two rows of windows share.
+    static const int before = (newest_row::at(0) * WINDOW::width + newest_word::at(0) + 1) * PIXEL;
+    static const int last = newest_row::at(WINDOW::rows - 1) * WINDOW::width + newest_word::at(WINDOW::columns - 1) + 1;
+    static const int after = larger_of(0, needs::words - last * PIXEL);
+    static const int shared = (newest_word::at(0) - newest_word::at(WINDOW::columns - 1)) * PIXEL;
+    static const int most = larger_of(larger_of(before, after), larger_of(WINDOW::stride_w * PIXEL,
+                                                                          WINDOW::stride_h * needs::row + shared));
+    // Uses of a window in which words of the next one are read: the last ones.
+    static const int open_sends = smaller_of(SENDS, look + 1);
+    static constexpr int window_iterations(int reads) { return SENDS - open_sends + larger_of(open_sends, reads); }
+    static constexpr int iterations() {
+        int in_row = 0, count = before;
+        for (int column = 0; column < WINDOW::columns - 1; column++) {
+            in_row += window_iterations(newest_word::step(column) * PIXEL);
+        }
+        for (int line = 0; line < WINDOW::rows; line++) {
+            const int rise = line == WINDOW::rows - 1 ? 0 : newest_row::step(line) * needs::row;
+            const int reads = line == WINDOW::rows - 1 ? after : rise > 0 ? rise + shared : 0;
+            count += line == 0 || newest_row::step(line - 1) > 0 ? in_row : (WINDOW::columns - 1) * SENDS;
+            count += window_iterations(reads);
+        }
+        return count;
+    }
+};
+
+template <typename WINDOW, int PIXEL, int SENDS, int DEPTH>
+class window_flow {
+    typedef window_reads<WINDOW, PIXEL, SENDS, DEPTH> order;
+    typedef countdown<order::most> amount;
+    static_assert(order::look >= 0, "DEPTH words hold a window");
+
+    countdown<SENDS> sends;
+    amount reads, next_reads;
+    countdown<order::needs::words> missing;
+    bool open, new_words;  // `new_words`: the row of windows needs words that the previous one does not
+    counter<WINDOW::columns> column;
+    counter<WINDOW::rows> line;
+
+    // Begins a window, and finds the reads of the next one.
+    void advance() {
+        const amount in_row = order::newest_word::template select<amount, WINDOW::columns - 1>(column.at, PIXEL, 0);
+        const amount to_row = order::newest_row::template select<amount, WINDOW::rows - 1>(line.at, order::needs::row,
+                                                                                          order::shared);
+        const bool rises =
+            order::newest_row::template select<countdown<WINDOW::stride_h>, WINDOW::rows - 1>(line.at, 1, 0).any;
+        reads = next_reads;
+        next_reads = !column.last ? (new_words ? in_row : amount(0)) : line.last ? amount(order::after) : to_row;
+        if (column.last) {
+            new_words = rises;
+            line.next();
+        }
+        column.next();
+    }
+
+public:
+    // Iterations of an image.
+    static const int iterations = order::iterations();
+
+    window_flow()
+        : sends(0), reads(0), next_reads(order::before), missing(order::needs::words), open(true), new_words(true) {
+        advance();
+    }
+    // This iteration uses a word of a window. It reads a word of the image.
+    bool uses() const { return sends.any; }
+    bool takes() const { return open & reads.any & missing.any; }
+    void next() {
+        const bool end = sends.last & reads.last, opens = sends.left <= order::open_sends + 1;
+        if (takes()) missing.next();
+        if (end) {
+            sends = countdown<SENDS>(SENDS);
+            advance();
+        } else {
+            sends.next();
+            if (open) reads.next();
+        }
+        open = order::open_sends == SENDS || (!end && opens);
+    }
+};
+
+// The words of windows. `at`: place in the ring buffer. `word`: its number in the window. first, last: of a sum.
 template <typename WINDOW, int GROUPS, int FOLDS, int REPEAT, int DEPTH>
 class window_words {
-    static const int pixel = GROUPS * FOLDS, row = WINDOW::width * pixel;
-    // Position changes from the last word of a tap, of a row of taps, of a sum, of a group, of a window and of a row
-    // of windows, to the first word of the next one.
-    static const int fold_back = FOLDS - 1, row_back = (WINDOW::kernel_w - 1) * WINDOW::dilation_w * pixel + fold_back;
-    static const int sum_back = (WINDOW::kernel_h - 1) * WINDOW::dilation_h * row + row_back;
-    static const int window_back = sum_back + (GROUPS - 1) * FOLDS;
-    static const int next_tap = wrapped(WINDOW::dilation_w * pixel - fold_back, DEPTH);
-    static const int next_row = wrapped(WINDOW::dilation_h * row - row_back, DEPTH);
-    static const int next_sum = wrapped(-sum_back, DEPTH), next_group = wrapped(FOLDS - sum_back, DEPTH);
-    static const int next_window = wrapped(WINDOW::stride_w * pixel - window_back, DEPTH);
-    static const int next_windows =
-        wrapped(WINDOW::stride_h * row - (WINDOW::columns - 1) * WINDOW::stride_w * pixel - window_back, DEPTH);
+    static const int pixel = GROUPS * FOLDS, row = WINDOW::width * pixel, words = WINDOW::height * row;
+    static const int sum_words = WINDOW::taps * FOLDS, window_sends = GROUPS * REPEAT * sum_words;
+    // Moves from the last word of a tap, of a row of taps, of a sum, of a group, of a window and of a row of windows,
+    // to the first word of the next one.
+    static const int fold_back = FOLDS - 1, taps_back = (WINDOW::kernel_w - 1) * WINDOW::dilation_w * pixel;
+    static const int lines_back = (WINDOW::kernel_h - 1) * WINDOW::dilation_h * row, row_back = taps_back + fold_back;
+    static const int sum_back = lines_back + row_back, window_back = sum_back + (GROUPS - 1) * FOLDS;
+    static const int across = WINDOW::stride_w * pixel, down = WINDOW::stride_h * row;
+    static const int columns_back = (WINDOW::columns - 1) * across;
+    static const int top = -WINDOW::top * row, left = -WINDOW::left * pixel;
+    typedef ring_step<DEPTH> step;
+
+    ring<DEPTH> place;
+    counter<FOLDS> fold;
+    counter<WINDOW::kernel_w * FOLDS> taps_word;
+    counter<sum_words> sum_word;
+    counter<REPEAT * sum_words> group_word;
+    counter<window_sends> window_word;
+    counter<WINDOW::columns> window_column;
+    position<left, columns_back + left + taps_back + across> column;
+    position<top, top + (WINDOW::rows - 1) * down + lines_back + larger_of(WINDOW::dilation_h * row, down)> line;
 
 public:
-    window_flow<WINDOW, pixel> flow;
-    int at, word;
+    window_flow<WINDOW, pixel, window_sends, DEPTH> flow;
+    static const int iterations = window_flow<WINDOW, pixel, window_sends, DEPTH>::iterations;
 
-private:
-    int fold, tap_x, tap_y, repeat, group, column, line;
-
-public:
-    window_words()
-        : at(wrapped(-WINDOW::top * row - WINDOW::left * pixel, DEPTH)), word(0), fold(0), tap_x(0), tap_y(0),
-          repeat(0), group(0), column(flow.x), line(flow.y) {}
-    bool outside() const { return line < 0 || line >= flow.words || column < 0 || column >= row; }
-    bool first() const { return fold == 0 && tap_x == 0 && tap_y == 0; }
-    bool last() const { return fold == FOLDS - 1 && tap_x == WINDOW::kernel_w - 1 && tap_y == WINDOW::kernel_h - 1; }
+    window_words() : place(wrapped(top + left, DEPTH)), column(left), line(top) {}
+    int at() const { return place.index(); }
+    int word() const { return window_word.index(); }
+    bool outside() const { return !line.within(0, words) | !column.within(0, row); }
+    bool first() const { return flow.uses() & (sum_word.at == 0); }
+    bool last() const { return flow.uses() & sum_word.last; }
     void next() {
-        const bool tap_end = fold == FOLDS - 1, row_end = tap_end && tap_x == WINDOW::kernel_w - 1;
-        const bool sum_end = last(), group_end = sum_end && repeat == REPEAT - 1;
-        const bool window_end = group_end && group == GROUPS - 1, windows_end = window_end && flow.row_end();
-        const int move = windows_end  ? next_windows
-                         : window_end ? next_window
-                         : group_end  ? next_group
-                         : sum_end    ? next_sum
-                         : row_end    ? next_row
-                         : tap_end    ? next_tap
-                                      : wrapped(1, DEPTH);
-        at = at + move < DEPTH ? at + move : at + move - DEPTH;
-        word = window_end ? 0 : word + 1;
-        if (window_end) flow.next();
-        fold = tap_end ? 0 : fold + 1;
-        if (tap_end) tap_x = row_end ? 0 : tap_x + 1;
-        if (row_end) tap_y = sum_end ? 0 : tap_y + 1;
-        if (sum_end) repeat = group_end ? 0 : repeat + 1;
-        if (group_end) group = window_end ? 0 : group + 1;
-        if (tap_end) column = row_end ? flow.x : column + WINDOW::dilation_w * pixel;
-        if (row_end) line = sum_end ? flow.y : line + WINDOW::dilation_h * row;
+        const bool uses = flow.uses(), windows_end = window_word.last & window_column.last;
+        place.move(!uses              ? step(0)
+                   : windows_end      ? step(wrapped(down - columns_back - window_back, DEPTH))
+                   : window_word.last ? step(wrapped(across - window_back, DEPTH))
+                   : group_word.last  ? step(wrapped(FOLDS - sum_back, DEPTH))
+                   : sum_word.last    ? step(wrapped(-sum_back, DEPTH))
+                   : taps_word.last   ? step(wrapped(WINDOW::dilation_h * row - row_back, DEPTH))
+                   : fold.last        ? step(wrapped(WINDOW::dilation_w * pixel - fold_back, DEPTH))
+                                      : step(wrapped(1, DEPTH)));
+        column.move(!(uses & fold.last)  ? 0
+                    : windows_end        ? -columns_back - taps_back
+                    : window_word.last   ? across - taps_back
+                    : taps_word.last     ? -taps_back
+                                         : WINDOW::dilation_w * pixel);
+        line.move(!(uses & taps_word.last) ? 0
+                  : windows_end            ? down - lines_back
+                  : sum_word.last          ? -lines_back
+                                           : WINDOW::dilation_h * row);
+        if (uses) {
+            if (window_word.last) window_column.next();
+            fold.next();
+            taps_word.next();
+            sum_word.next();
+            group_word.next();
+            window_word.next();
+        }
+        flow.next();
     }
 };
 
