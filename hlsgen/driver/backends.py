@@ -27,7 +27,6 @@ HLS = replace(
         "loadable": "its weights are constants",
         "reset_active_low": "the HLS tool makes the reset port",
         **dict.fromkeys(("clock_name", "reset_name"), "the HLS tool makes clock and reset"),
-        **dict.fromkeys(("state", "state_start"), "state between frames is built in Verilog only"),
         **dict.fromkeys(("bus_width", "tkeep"), "each word of its ports is one beat of the core"),
         "control": "its ports are streams only",
     },

@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 
 from hlsgen.dataflow.backend import Emitted, Request
-from hlsgen.dataflow.layer_statements import FORMAT, certificate_text, layer_statements
+from hlsgen.dataflow.layer_statements import FORMAT, certificate_text, layer_statements, state_instances
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Node
 from hlsgen.hls.core import Core, core_of
@@ -21,7 +21,7 @@ NOTE = (
 def emit_cpp(network: Network, timing: Timing, request: Request) -> Emitted:
     """The core in C++, its constants, its test bench, files for tools, and the certificate."""
     del timing  # the HLS tool makes its own schedule
-    core = core_of(network, request.top, request.title)
+    core = core_of(network, request.top, request.title, request.starts_by)
     files = emit(core)
     files["hls/certificate.json"] = _certificate(core, network, dict(request.model), files)
     return Emitted(files, {"function": core.top, "sources": [f"hls/{core.top}.cpp"]}, design=core, note=NOTE)
@@ -52,6 +52,7 @@ def _certificate(core: Core, network: Network, model: dict[str, str], files: dic
             for name, text in sorted(files.items())
             if name in core_files or name.startswith("hls/hg/")
         },
+        **({"states": state_instances(network, process)} if network.graph.states else {}),
         "layers": list(layer_statements(network, process)),
     }
     return certificate_text(certificate) + "\n"

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hlsgen.dataflow.ends import divided
 from hlsgen.dataflow.network import CorePort, Network
-from hlsgen.dataflow.units import Fifo, Node, Slice, Stream
+from hlsgen.dataflow.units import Fifo, FrameMemory, FrameStart, Node, Slice, Stream
 from hlsgen.hls.binary_point import binary_point
-from hlsgen.hls.binding.loops import bind_recall, bind_remember
+from hlsgen.hls.binding.loops import bind_find, bind_frame_start, bind_recall, bind_remember
 from hlsgen.hls.binding.units import bind_node
 from hlsgen.hls.depths import room_for_next, safe_depths
-from hlsgen.hls.loops import NetworkLoop, find_loops, restrict_to_step, streams_before_fifos
-from hlsgen.hls.names import loop_title, process_names
+from hlsgen.hls.loops import (
+    NetworkLoop,
+    find_loops,
+    restrict_to_step,
+    streams_before_fifos,
+    with_divided_memories,
+)
+from hlsgen.hls.names import STARTS, loop_title, process_names
 from hlsgen.hls.process import Process, Rom
 
 _COLUMNS = 120
@@ -85,9 +91,9 @@ class Part:
         if self.state is None:
             return parameters
         return (
-            parameters | {"left": self.state.end_parameter("left")}
-            if input_names
-            else {"found": self.state.start_parameter("found")} | parameters
+            {"found": self.state.start_parameter("found")} | parameters
+            if self.outputs
+            else parameters | {"left": self.state.end_parameter("left")}
         )
 
     @property
@@ -95,7 +101,8 @@ class Part:
         """The call of the library function."""
         arguments = ", ".join(f"{value} /* {name} */" for name, value in self.call.arguments)
         head = f"{self.call.function}<{arguments}>" if arguments else self.call.function
-        return wrap_code(f"{head}({', '.join([*self.ports, *self.roms])});", 4 + len(self.call.function) + 1)
+        later = ["later"] if self.call.later else []
+        return wrap_code(f"{head}({', '.join([*self.ports, *later, *self.roms])});", 4 + len(self.call.function) + 1)
 
     @property
     def signature(self) -> str:
@@ -107,7 +114,7 @@ class Part:
         names = [channel.name for channel in (*self.inputs, *self.outputs)]
         if self.state is None:
             return ", ".join(names)
-        return ", ".join([*names, f"{self.state.name}_left"] if self.inputs else [f"{self.state.name}_found", *names])
+        return ", ".join([f"{self.state.name}_found", *names] if self.outputs else [*names, f"{self.state.name}_left"])
 
 
 def stream_of_beats(type_: str, name: str) -> str:
@@ -117,12 +124,15 @@ def stream_of_beats(type_: str, name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class StateArrays:
-    """Arrays of a loop state: its emitting process, type and number of its beats, stream of the initial state."""
+    """Arrays of a loop state: its emitting process, type and number of its beats, stream of the initial state.
+
+    There is no such stream for state between frames, whose process gets constants.
+    """
 
     name: str
     type: str
     beats: int
-    initial: Channel
+    initial: Channel | None
 
     def start_parameter(self, name: str) -> str:
         """Parameter declaration of the state at the start of a step."""
@@ -137,7 +147,8 @@ class StateArrays:
 class Loop:
     """Processes that are called for each step.
 
-    `channels`: streams between them. `inner`: other input streams. `outputs`: streams to other processes.
+    `channels`: streams between them. `inner`: other input streams. `outputs`: streams to other processes. `of_frames`:
+    its states go from frame to frame, and there is one step.
     """
 
     name: str
@@ -148,10 +159,11 @@ class Loop:
     channels: tuple[Channel, ...]
     inner: tuple[Channel, ...]
     outputs: tuple[Channel, ...]
+    of_frames: bool
 
     @property
     def inputs(self) -> tuple[Channel, ...]:
-        return (*(state.initial for state in self.states), *self.inner)
+        return (*(state.initial for state in self.states if state.initial), *self.inner)
 
     @property
     def call_arguments(self) -> str:
@@ -180,7 +192,9 @@ class Loop:
         names = [c.name for c in (*self.inner, *self.outputs)]
         start_arrays, end_arrays = ([f"{state.name}_{suffix}" for state in self.states] for suffix in ("found", "left"))
         return wrap_code(
-            f"{self.name}_step({', '.join([*start_arrays, *names, *end_arrays])});", 14 + len(self.name), 8
+            f"{self.name}_step({', '.join([*start_arrays, *names, *end_arrays])});",
+            (10 if self.of_frames else 14) + len(self.name),
+            4 if self.of_frames else 8,
         )
 
 
@@ -189,7 +203,8 @@ class End:
     """A port of the core.
 
     `label`: suffix of its names, "" for an only port. `process`: the process between port and core. `word`: the type
-    of the port's words. `channel`: the stream inside the core. `stream`: its beats.
+    of the port's words. `channel`: the stream inside the core. `stream`: its beats. `starts`: the stream of TUSER, of
+    which a frame has one bit; None without TUSER.
     """
 
     port: str
@@ -198,6 +213,15 @@ class End:
     word: str
     channel: Channel
     stream: Stream
+    starts: Channel | None = None
+
+    @property
+    def input_signature(self) -> str:
+        """Signature of the process after an input port."""
+        streams = [stream_of_beats(self.word, "s"), stream_of_beats(self.channel.type, "m0" if self.starts else "m")]
+        if self.starts:
+            streams.append(stream_of_beats(self.starts.type, "m1"))
+        return wrap_code(f"static void {self.process}({', '.join(streams)}) {{", 13 + len(self.process), 0)
 
     @property
     def tail(self) -> int:
@@ -211,6 +235,7 @@ class Core:
     """A network's C++ core.
 
     `parts`: all processes. `calls`: processes and loops called by the top function. `channels`: streams between them.
+    `starts_by`: as in Options.
     """
 
     top: str
@@ -220,6 +245,7 @@ class Core:
     channels: tuple[Channel, ...]
     inputs: tuple[End, ...]
     outputs: tuple[End, ...]
+    starts_by: str = ""
 
     @property
     def loops(self) -> list[Loop]:
@@ -231,12 +257,12 @@ class Core:
         return max(end.stream.port_bits for end in (*self.inputs, *self.outputs))
 
 
-def core_of(network: Network, top: str, title: str) -> Core:
+def core_of(network: Network, top: str, title: str, starts_by: str = "") -> Core:
     """The core of a network. A FIFO becomes depth of the stream before it; streams are deeper where processes need it.
 
-    Raises HG040 for a loop whose processes work on several steps at once.
+    `starts_by`: as in Options. Raises HG040 for a loop whose processes work on several steps at once.
     """
-    nodes = network.nodes
+    nodes = with_divided_memories(network.nodes)
     loops_in_network = find_loops(nodes)
     names = process_names(nodes, top, loops_in_network)
     depths = _depths(nodes, loops_in_network)
@@ -251,12 +277,16 @@ def core_of(network: Network, top: str, title: str) -> Core:
     stream_before = streams_before_fifos(nodes)
     channels |= {wire: channels[first_stream] for wire, first_stream in stream_before.items()}
     loop_of_node = {node.name: network_loop for network_loop in loops_in_network for node in network_loop.nodes}
+    frame_start = next((node for node in nodes if isinstance(node.unit, FrameStart)), None)
+    starts = None
+    if frame_start and starts_by == "tuser":
+        starts = Channel(STARTS, STARTS, channels[frame_start.outputs[0]].type, _DEPTH)
     parts = {
         node.name: Part(
             node,
-            bind_node(node, binary_point(network.graph, node)),
+            _call(network, node, starts),
             names[node.name],
-            tuple(channels[wire] for wire in node.inputs),
+            (*(channels[wire] for wire in node.inputs), *([starts] if starts and node is frame_start else [])),
             tuple(channels[wire] for wire in node.outputs),
         )
         for node in process_nodes[len(input_nodes) :]
@@ -266,9 +296,8 @@ def core_of(network: Network, top: str, title: str) -> Core:
     parts |= {part.node.name: part for loop in loops for part in loop.parts}
     calls: list[Part | Loop] = [part for name, part in parts.items() if name not in loop_of_node]
     inner = {channel for loop in loops for channel in loop.channels}
-    inputs = tuple(
-        _port_end(top, "input", "take_frame", port, channels[port.node.outputs[0]]) for port in network.inputs
-    )
+    inputs = [_port_end(top, "input", "take_frame", port, channels[port.node.outputs[0]]) for port in network.inputs]
+    inputs[0] = replace(inputs[0], starts=starts)
     outputs = tuple(
         _port_end(top, "output", "send_frame", port, channels[port.node.inputs[0]]) for port in network.outputs
     )
@@ -276,17 +305,30 @@ def core_of(network: Network, top: str, title: str) -> Core:
         top,
         comment(title),
         tuple(parts[node.name] for node in process_nodes[len(input_nodes) :]),
-        _topological_order([*calls, *loops], [end.channel for end in inputs]) if loops else tuple(calls),
-        tuple(
-            channels[wire]
-            for node in process_nodes
-            if node not in end_nodes
-            for wire in node.outputs
-            if channels[wire] not in inner
+        _topological_order([*calls, *loops], [*(end.channel for end in inputs), *([starts] if starts else [])])
+        if loops
+        else tuple(calls),
+        (
+            *([starts] if starts else []),
+            *(
+                channels[wire]
+                for node in process_nodes
+                if node not in end_nodes
+                for wire in node.outputs
+                if channels[wire] not in inner
+            ),
         ),
-        inputs,
+        tuple(inputs),
         outputs,
+        starts_by,
     )
+
+
+def _call(network: Network, node: Node, starts: Channel | None) -> Process:
+    """The call of a process outside of loops. `starts`: the stream of TUSER, if there is one."""
+    if isinstance(node.unit, FrameStart):
+        return bind_frame_start(node.unit, starts is not None)
+    return bind_node(node, binary_point(network.graph, node))
 
 
 def _depths(nodes: Sequence[Node], loops: Sequence[NetworkLoop]) -> dict[str, int]:
@@ -309,14 +351,17 @@ def _loop(network: Network, network_loop: NetworkLoop, names: dict[str, str], ch
     state_at_end: dict[Node, StateArrays] = {}
     for state in network_loop.states:
         name, beats = names[state.joint.name], state.joint.result.beats // network_loop.steps
-        states.append(StateArrays(name, f"{name}_beat", beats, channels[state.initial]))
+        initial = None if network_loop.of_frames else channels[state.initial]
+        states.append(StateArrays(name, f"{name}_beat", beats, initial))
         state_at_start[state.joint] = state_at_end[state.rows] = states[-1]
     parts = []
     for node in network_loop.nodes:
         input_channels, output_channels = (
             tuple(channels[wire] for wire in wires) for wires in (node.inputs, node.outputs)
         )
-        if node in state_at_start:
+        if node in state_at_start and isinstance(node.unit, FrameMemory):
+            call, input_channels = bind_find(node, node.unit), input_channels[:1]
+        elif node in state_at_start:
             call, input_channels = bind_recall(state_at_start[node].beats), ()
         elif node in state_at_end:
             call, output_channels = bind_remember(state_at_end[node].beats), ()
@@ -337,13 +382,14 @@ def _loop(network: Network, network_loop: NetworkLoop, names: dict[str, str], ch
     first_joint = network_loop.states[0].joint
     return Loop(
         names[f"{first_joint.name} loop"],
-        comment(loop_title(first_joint.layer)),
+        comment(first_joint.layer if network_loop.of_frames else loop_title(first_joint.layer)),
         network_loop.steps,
         tuple(parts),
         tuple(states),
         tuple(channel for channel in emitted if channel in consumed),
         tuple(channel for channel in consumed if channel not in emitted),
         tuple(channel for channel in emitted if channel not in consumed),
+        network_loop.of_frames,
     )
 
 

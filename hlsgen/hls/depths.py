@@ -108,7 +108,10 @@ class _Run:
         joints = {state.joint: state for state in network_loop.states}
         end_states = {state.rows: state for state in network_loop.states}
         for node in network_loop.nodes:
-            if node in joints:
+            if node in joints and network_loop.of_frames:
+                beats = node.result.beats
+                process = _Process([joints[node].initial], node.outputs, [[1] * beats], [1], beats)
+            elif node in joints:
                 beats, wire = node.result.beats // network_loop.steps, joints[node].initial
                 loop.initial.append(_Process([wire], [], [[beats]], [beats], 1, loop=loop))
                 self._add(loop.initial[-1])

@@ -2,7 +2,7 @@
 
 A C++ process consumes a whole frame before it ends, so it cannot wait for a downstream process. The processes of a
 loop therefore become a function of one step. In it, every process has the beats of that step alone. Arrays carry the
-states from step to step.
+states from step to step. For state between frames, a step is a frame.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from hlsgen.dataflow.ends import divided
 from hlsgen.dataflow.units import (
     AdderMatVec,
     ConcatBeats,
@@ -19,6 +20,7 @@ from hlsgen.dataflow.units import (
     FloatKeyUnit,
     FloatUnit,
     Fork,
+    FrameMemory,
     JoinStreams,
     MatVec,
     Node,
@@ -38,7 +40,8 @@ class State:
     """A loop-carried state.
 
     `joint`: the node that emits the initial state, then the states of the previous steps. `rows`: the node that emits
-    the latter. `initial`: the stream with the initial state.
+    the latter. `initial`: the stream with the initial state, or of state between frames the stream with a bit for
+    each frame.
     """
 
     joint: Node
@@ -53,6 +56,28 @@ class NetworkLoop:
     steps: int
     nodes: tuple[Node, ...]
     states: tuple[State, ...]
+
+    @property
+    def of_frames(self) -> bool:
+        """True if its states go from frame to frame: a step is a frame."""
+        return isinstance(self.states[0].joint.unit, FrameMemory)
+
+
+def with_divided_memories(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes with two in place of each memory of a state: one emits the state, and one stores the next state.
+
+    The second one comes after all other nodes inside, and a stream leads from it to the first one.
+    """
+    emitting, storing = list[Node](), list[Node]()
+    for node in nodes:
+        if isinstance(node.unit, FrameMemory):
+            next_state, (flags, back) = f"{node.name}_next", node.inputs
+            emitting.append(replace(node, inputs=(flags, next_state)))
+            storing.append(Node(next_state, node.unit, (back,), (node.result,), (next_state,), node.result))
+        else:
+            emitting.append(node)
+    inputs, inner, outputs = divided(emitting)
+    return [*inputs, *inner, *storing, *outputs]
 
 
 def streams_before_fifos(nodes: Sequence[Node]) -> dict[str, str]:
@@ -91,10 +116,11 @@ def find_loops(nodes: Sequence[Node]) -> tuple[NetworkLoop, ...]:
     for n in joints:
         if any(processes[n] in loop.nodes for loop in loops.values()):
             continue
-        members = sorted(_reachable(n, successors) & _reachable(n, predecessors))
+        members = _reachable(n, successors) & _reachable(n, predecessors)
+        # A state that does not depend on the state before is in no feedback path, but stored after it is emitted.
+        members |= {predecessors[m][1] for m in joints if m in members}
         states = [_state(processes, predecessors[m], m, stream_before) for m in joints if m in members]
-        initial_beats, later_beats = _turn_beats(states[0].joint)
-        loops[n] = NetworkLoop(1 + later_beats // initial_beats, tuple(processes[m] for m in members), tuple(states))
+        loops[n] = NetworkLoop(_steps(states[0].joint), tuple(processes[m] for m in sorted(members)), tuple(states))
     return tuple(loops.values())
 
 
@@ -111,17 +137,22 @@ def _reachable(start: int, edges: Sequence[Iterable[int]]) -> set[int]:
 
 def _state(nodes: Sequence[Node], sources: Sequence[int], n: int, stream_before: dict[str, str]) -> State:
     joint, rows = nodes[n], nodes[sources[1]]
-    assert isinstance(rows.unit, Crop)
+    assert isinstance(rows.unit, Crop | FrameMemory)
     return State(joint, rows, stream_before.get(joint.inputs[0], joint.inputs[0]))
 
 
-def _turn_beats(joint: Node) -> tuple[int, int]:
+def _steps(joint: Node) -> int:
+    if isinstance(joint.unit, FrameMemory):
+        return 1
     assert isinstance(joint.unit, ConcatBeats)
-    return joint.unit.beats
+    initial_beats, later_beats = joint.unit.beats
+    return 1 + later_beats // initial_beats
 
 
 def restrict_to_step(node: Node, steps: int) -> Node:
     """The node with the beats of one step. Raises HG040 if a beat, or a function of several beats, spans two steps."""
+    if steps == 1:
+        return node
     sources = tuple(_stream(node, source, steps) for source in node.sources)
     result = _stream(node, node.result, steps)
     return replace(node, unit=_unit(node, sources[0], result, steps), sources=sources, result=result)

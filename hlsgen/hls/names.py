@@ -11,6 +11,8 @@ from hlsgen.hls.reserved import is_reserved
 
 #: Names of port processes and ports, which a port's label may extend.
 _FIXED_NAMES = ("take_frame", "send_frame", "s_axis", "m_axis")
+#: Name of the stream with a bit for each frame: it starts a sequence.
+STARTS = "starts"
 #: Suffixes of names derived from a process name: its stream, its beats, its most common constants.
 _DERIVED = ("", "_out", "_beat", "_weights", "_thresholds", "_table")
 #: Suffixes for a loop: its step function. For a state: its value at the start and at the end of a step.
@@ -34,11 +36,11 @@ def process_names(nodes: Sequence[Node], top: str, loops: Sequence[NetworkLoop] 
     """A unique C++ name for each node: the node's own name if C++ accepts it.
 
     Names derived from it by suffixes are unique, too. Loops also have names, by the name of their first state's joint
-    followed by " loop".
+    followed by " loop". A loop over frames is named after this joint.
     """
     names: dict[str, str] = {}
     labels = [node.name[len("s_axis") :] for node in nodes if isinstance(node.unit, Port)]
-    used = {top} | {
+    used = {top, STARTS} | {
         f"{prefix}{label}{suffix}"
         for label in labels
         for prefix, suffix in ((f"{top}_input", "_t"), (f"{top}_output", "_t"), *((name, "") for name in _FIXED_NAMES))
@@ -55,7 +57,8 @@ def process_names(nodes: Sequence[Node], top: str, loops: Sequence[NetworkLoop] 
     states = {state.joint.name for loop in loops for state in loop.states}
     for loop in loops:
         joint = loop.states[0].joint
-        names[f"{joint.name} loop"] = reserve_name(identifier(loop_title(joint.layer)), _LOOP)
+        base = f"{identifier(joint.name)}_frame" if loop.of_frames else identifier(loop_title(joint.layer))
+        names[f"{joint.name} loop"] = reserve_name(base, _LOOP)
     for node in nodes:
         base = f"port{node.name[len('s_axis') :]}" if isinstance(node.unit, Port) else identifier(node.name)
         names[node.name] = reserve_name(base, _STATE if node.name in states else _DERIVED)

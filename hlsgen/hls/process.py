@@ -51,7 +51,8 @@ class Process:
 
     `function`: qualified name such as "hg::mvu". `header`: stem of its header. `arguments`: name and text of each
     template argument, in order. `tables`: constant arguments after the streams, in order, by name suffix. `summary`:
-    text for a comment. `network`: True if the function itself consists of processes, inlined into its caller.
+    text for a comment. `network`: True if the function itself consists of processes, inlined into its caller. `later`:
+    True if it gets a bit that its caller keeps: 0 in the first frame after reset.
     """
 
     function: str
@@ -60,6 +61,7 @@ class Process:
     summary: str
     tables: dict[str, Rom] = field(default_factory=dict)
     network: bool = False
+    later: bool = False
 
 
 def process(

@@ -13,6 +13,7 @@ from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import fail
 from hlsgen.hls.core import Core
+from hlsgen.interpreter.frame_states import fresh
 from hlsgen.library import render
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.child_process import Ended, failed, run_tool
@@ -123,6 +124,8 @@ class CppCore:
             words = port_words(port, codes)
             (self.work / f"sent{port.label}.bin").write_bytes(np.ascontiguousarray(words).tobytes())
             input_bytes += words.size
+        if self.cpp.starts_by == "tuser":
+            (self.work / "starts.bin").write_bytes(fresh(network.graph, codes).astype(np.uint8).tobytes())
         output_bytes = sum(port.stream.beats * (port.stream.port_bits // 8 + 1) for port in network.outputs)
         if kind == "layers":
             output_bytes += sum(stream.beats * -(-stream.bits // 8) for _, stream in self.layers.values())

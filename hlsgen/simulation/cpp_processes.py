@@ -11,11 +11,13 @@ import re
 DEFAULT_DEPTH = 2
 _STREAM = re.compile(r" {4}hls::stream<(?P<type>.*)> (?P<name>\w+)\(\"\w+\"\);")
 _PRAGMA = re.compile(r"#pragma HLS STREAM variable=(?P<name>\w+) depth=(?P<depth>\d+)")
+#: Begins the body of a region that may have no stream of its own.
+_REGION = "#pragma HLS DATAFLOW"
 _CALL = re.compile(r" {4}(?P<call>\w+(<.*>)?\(.*\));")
 
 
 def with_processes(text: str) -> str:
-    """C++ in which each function that declares streams starts its calls as processes and waits for all of them.
+    """C++ in which each dataflow region of calls starts its calls as processes and waits for all of them.
 
     A stream without a depth in its type or a pragma gets DEFAULT_DEPTH.
     """
@@ -30,8 +32,8 @@ def with_processes(text: str) -> str:
 
 
 def _function(lines: list[str]) -> list[str]:
-    """The lines of a function and the lines before it, rewritten; the same lines if it declares no streams."""
-    first_stream = next((n for n, line in enumerate(lines) if _STREAM.fullmatch(line)), None)
+    """The lines of a function and the lines before it, rewritten; the same lines if it is no such region."""
+    first_stream = next((n for n, line in enumerate(lines) if _STREAM.fullmatch(line) or line == _REGION), None)
     start = next((n for n in reversed(range(first_stream or 0)) if lines[n].endswith(") {")), None)
     if start is None:
         return lines

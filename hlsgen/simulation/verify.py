@@ -120,7 +120,7 @@ def verify_build(
     core = core_files(files, directory, allow_changed=bool(changed))
     verdicts: dict[str, SimulatorVerdict] = {}
     codes_by_simulator: dict[str, Array] = {}
-    starts_by = "" if design is None else design.starts_by
+    starts_by = design.starts_by if design is not None else cpp.starts_by if cpp is not None else ""
     for number, simulator in enumerate(request.simulators):
         count = counts[simulator]
         codes = frames_of(network, aimed, count, request.seed, starts_by) if sequence is None else sequence[:count]

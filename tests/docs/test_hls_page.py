@@ -9,6 +9,7 @@ import onnx
 import pytest
 import random_graphs
 from paths import ROOT
+from state_models import recurrent
 
 import hlsgen
 from hlsgen.hls.binding.shifts import AP_MODES
@@ -22,6 +23,7 @@ def test_the_code_is_that_of_builds(tmp_path: Path) -> None:
     g = random_graphs.Graph((1, 2))
     g.quant(0.25, 0.0, 5.0, signed=1, narrow=0)
     onnx.save(g.model(), tmp_path / "po2.onnx")
+    onnx.save(recurrent(), tmp_path / "state.onnx")
     cnn = ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx"
     builds = [
         hlsgen.check(cnn, hlsgen.Options(target="hls", target_cycles=576)),
@@ -29,10 +31,11 @@ def test_the_code_is_that_of_builds(tmp_path: Path) -> None:
         hlsgen.check(
             ROOT / "examples/digits_sequences/digits_gru.onnx", hlsgen.Options(target="hls", recurrence="once")
         ),
+        hlsgen.check(tmp_path / "state.onnx", hlsgen.Options(target="hls", target_cycles=12, state=["h=h_out"])),
     ]
     texts = [data.decode() for build in builds for name, data in build.files.items() if name.startswith("hls/")]
     blocks = re.findall(r"^```cpp\n(.*?)^```", PAGE, re.M | re.S)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         assert any(block in text for text in texts), block
 

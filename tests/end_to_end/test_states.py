@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 from paths import ROOT
-from state_models import SCALE, delays, in_onnxruntime, recurrent, summed
+from state_models import SCALE, coupled, delays, in_onnxruntime, recurrent, summed
 
 import hlsgen
 from hlsgen.diagnostics import Collector, HlsgenError
@@ -21,6 +22,7 @@ from hlsgen.frontend import import_model
 from hlsgen.numerics.fixed import Array
 from hlsgen.passes import lower
 from hlsgen.passes.frame_states import states_last, with_default, with_states
+from hlsgen.simulation.cpp_headers import include_folders
 
 PAIR = {"h": "h_out"}
 
@@ -91,6 +93,49 @@ def test_hardware_equals_the_reference(tmp_path: Path, start: str) -> None:
     build = built(recurrent(), tmp_path, state=["h=h_out:0.5"], state_start=start, control=start == "register")
     verdict = hlsgen.verify(build, ["icarus"], frames=8, oracle="none")
     assert verdict.ok, verdict
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(
+    ("proto", "state", "initial"),
+    [
+        (delays(), {"line": "line_out", "last": "last_out"}, {"line": -0.25}),
+        (coupled(), {"g": "g_out", "h": "h_out"}, {"h": 0.5}),
+    ],
+    ids=["delays", "coupled"],
+)
+@pytest.mark.cases(1)
+def test_cpp_equals_the_file_fed_back(
+    tmp_path: Path, proto: onnx.ModelProto, state: dict[str, str], initial: dict[str, float]
+) -> None:
+    x = frames_of(tuple(d.dim_value for d in proto.graph.input[0].type.tensor_type.shape.dim[1:]))
+    pairs = [f"{source}={target}:{initial.get(source, 0)}" for source, target in state.items()]
+    build = built(proto, tmp_path, state=pairs, target="hls")
+    expected = in_onnxruntime(proto, x, state, initial, [4, 7, 8])
+    assert np.array_equal(hlsgen.run(build, x, "cpp", starts=[4, 7, 8]), expected)
+
+
+@pytest.mark.sim
+@pytest.mark.sweep
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("start", ["tuser", "reset"])
+@pytest.mark.parametrize("proto", [recurrent(), summed()], ids=["recurrent", "summed"])
+def test_cpp_equals_the_reference(tmp_path: Path, proto: onnx.ModelProto, start: str) -> None:
+    """Sequence starts, and frames back to back between streams of the requested depths, with both sets of headers."""
+    build = built(proto, tmp_path, state=["h=h_out:0.5"], state_start=start, target="hls", target_cycles=12)
+    verdict = hlsgen.verify(build, frames=24, oracle="none")
+    assert verdict.ok, verdict
+    bench = ["g++", "-std=c++14", "-w", "-ffp-contract=off", "-fsanitize=undefined,address", "-Icsim", "-Icsim_ac"]
+    headers = [flag for path in include_folders("ac") for flag in ("-isystem", str(path))]
+    subprocess.run([*bench, *headers, "m.cpp", "tb/m_tb.cpp", "-o", "tb/run"], cwd=build / "hls", check=True)
+    subprocess.run(["tb/run", str(build / "tb")], cwd=build / "hls", check=True)
+    (build / "tb/expected.hex").write_text((build / "tb/expected.hex").read_text().replace("0", "1", 1))
+    assert subprocess.run(["tb/run", str(build / "tb")], cwd=build / "hls", check=False).returncode == 1
+
+
+def test_cpp_has_no_register(tmp_path: Path) -> None:
+    with pytest.raises(HlsgenError, match="HG040 --control"):
+        built(recurrent(), tmp_path, state=["h=h_out"], target="hls", state_start="register", control=True)
 
 
 @pytest.mark.sim

@@ -78,6 +78,18 @@ def summed(seed: int = 1) -> onnx.ModelProto:
     return net.model({"x": [1, 4], "h": [1, 6]}, {"y": [1, 3], "h_out": [1, 6]})
 
 
+def coupled(seed: int = 1) -> onnx.ModelProto:
+    """g_out = quantize(W [x, h]), h_out = quantize(V [x, g]), y = U g_out: each state is made from the other one."""
+    net = _Nodes(seed)
+    x = net.quantized("x", "xd")
+    for state, other in (("g", "h"), ("h", "g")):
+        joined = net.op("Concat", [x, net.quantized(other, f"{other}d")], f"x{other}", axis=1)
+        net.quantized(net.op("MatMul", [joined, net.weights(f"w{state}", 10, 6)], f"{state}m"), f"{state}_out")
+    net.op("MatMul", ["g_out", net.weights("u", 6, 3)], "y")
+    states = {"g": [1, 6], "h": [1, 6]}
+    return net.model({"x": [1, 4], **states}, {"y": [1, 3], **{f"{name}_out": shape for name, shape in states.items()}})
+
+
 def delays(seed: int = 1) -> onnx.ModelProto:
     """A delay line of three columns of x (2 channels) in an image, and the last frame's sum: two states."""
     net = _Nodes(seed)

@@ -14,13 +14,13 @@ from hlsgen.certify.cpp.cells import meaning_of
 from hlsgen.certify.cpp.constants import read_constants
 from hlsgen.certify.cpp.core_text import CoreText, read_core
 from hlsgen.certify.cpp.meaning import Meaning
-from hlsgen.certify.cpp.process_text import Call
-from hlsgen.certify.cpp.states import state_meanings
+from hlsgen.certify.cpp.process_text import FLAG, Call
+from hlsgen.certify.cpp.states import frame_meanings, state_meanings
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.cpp.tokens import Beats
 from hlsgen.certify.entries import check_entries, read_json
 from hlsgen.certify.netlist_reader import Cell, broken
-from hlsgen.certify.port_wiring import SINGLE, Labels, frame_on
+from hlsgen.certify.port_wiring import SINGLE, Labels, frame_on, port_options
 from hlsgen.certify.quantizers import Summary
 from hlsgen.certify.rtl_files import check_model, sha256
 from hlsgen.certify.stream_contents import StreamContents
@@ -41,7 +41,10 @@ class CppChecker(Checker):
 
     def _consume(self, cell: Cell, names: list[str]) -> list[StreamContents]:
         streams = super()._consume(cell, names)
-        expected_beats = self.meanings[cell.name].beats
+        beats = self.meanings[cell.name].beats
+        # A memory consumes its second stream at the end of the walk.
+        all_names = self.network.streams_in.get(cell.name, tuple(names))
+        expected_beats = tuple(dict(zip(all_names, beats, strict=True))[name] for name in names)
         if tuple(stream.beats for stream in streams) != expected_beats:
             raise broken(
                 cell.name, f"consumes {expected_beats} beats a frame; its streams have {[s.beats for s in streams]}."
@@ -67,12 +70,17 @@ def check_cpp(
     if not isinstance(top, str) or not _NAME.fullmatch(top):
         raise broken("manifest.json", f"option top is {top!r}, no name of a function.")
     check_entries(entries, graph)
-    checker, tables, core = open_core(folder, top, graph, layout, entries, labels)
+    states: list[dict[str, Any]] = certificate.get("states", [])
+    if bool(states) != bool(graph.states):
+        raise broken("hls/certificate.json", "has instances of states, and the model has none, or the other way round.")
+    starts_by = port_options(manifest["options"]).starts_by
+    checker, tables, core = open_core(folder, top, graph, layout, entries, labels, tuser=starts_by == "tuser")
     check_model(directory, "hls/certificate.json", certificate, graph.model.runtime, collector)
     with collector.catching():
         _check_files(directory, top, certificate, core, manifest.get("files"), collector)
-    _check_listed(entries, core)
+    _check_listed([*entries, {"instances": states}], core)
     checker.start()
+    checker.start_states([x["instance"] for x in states])
     for i, entry in zip(hardware_layers(graph), entries, strict=True):
         proof = checker.layer(i, entry)
         with collector.catching():
@@ -131,18 +139,26 @@ def _check_listed(entries: list[dict[str, Any]], core: CoreText) -> None:
 
 
 def open_core(
-    folder: Path, top: str, graph: Graph, layout: StreamOrder, entries: list[dict[str, Any]], labels: Labels = SINGLE
+    folder: Path,
+    top: str,
+    graph: Graph,
+    layout: StreamOrder,
+    entries: list[dict[str, Any]],
+    labels: Labels = SINGLE,
+    *,
+    tuser: bool = False,
 ) -> tuple[CppChecker, Tables, CoreText]:
-    """The checker of the core in hls/, its constants and its text. Raises HG055."""
-    core = read_core(folder, top, labels)
+    """The checker of the core in hls/, its constants and its text. `tuser`: sequences start by TUSER. Raises HG055."""
+    core = read_core(folder, top, labels, tuser)
     constants = read_constants(folder / "weights.hpp", "hls/weights.hpp", f"{top.upper()}_WEIGHTS_HPP")
     tables = Tables(folder, constants)
-    meanings = state_meanings(core, loops.check(graph))
+    meanings = state_meanings(core, loops.check(graph)) | frame_meanings(core, tables)
     steps = {name: loop.steps for loop in core.loops for name in loop.links}
     for name in core.calls.keys() - meanings.keys():
         meaning = meaning_of(core.calls[name], tables)
         meanings[name] = replace(meaning, beats=tuple(beats * steps.get(name, 1) for beats in meaning.beats))
-    into, out = [_input(call) for call in core.inputs], [_output(call) for call in core.outputs]
+    into = [_input(call, tuser and n == 0) for n, call in enumerate(core.inputs)]
+    out = [_output(call) for call in core.outputs]
     meanings |= {cell.name: Meaning(cell, (cell.number("BEATS", 1),)) for cell in out}
     netlist = Netlist(
         {name: meanings[name].cell for name in core.calls},
@@ -158,9 +174,12 @@ def open_core(
     return checker, tables, core
 
 
-def _input(call: Call) -> Cell:
-    """An input port as an instance."""
-    return _port("hg_axis_in", "hg::port_in", call, call.inputs[0], call.outputs[0])
+def _input(call: Call, tuser: bool) -> Cell:
+    """An input port as an instance. `tuser`: it also sends a bit for each frame."""
+    if call.outputs[1:] != ((FLAG,) if tuser else ()):
+        raise broken(call.name, "it sends other streams beside the beats of frames than the start of each.")
+    function = "hg::port_in_starts" if tuser else "hg::port_in"
+    return _port("hg_axis_in", function, call, call.inputs[0], call.outputs[0])
 
 
 def _output(call: Call) -> Cell:

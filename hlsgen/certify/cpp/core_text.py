@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hlsgen.certify.cpp.loop_text import LoopState, LoopText, read_loop
-from hlsgen.certify.cpp.process_text import Call, Wiring, read_head, read_names, read_process, read_streams
+from hlsgen.certify.cpp.process_text import (
+    FIRST_FRAME,
+    FRAME_START,
+    Call,
+    Wiring,
+    read_head,
+    read_names,
+    read_process,
+    read_streams,
+)
 from hlsgen.certify.cpp.tokens import Beats, Reader, source
 from hlsgen.certify.netlist_reader import broken
 from hlsgen.certify.port_wiring import SINGLE, Labels
@@ -35,19 +44,23 @@ class CoreText:
 
 @dataclass(frozen=True)
 class _Port:
-    """A port: its name, the process next to it, and the type of its words."""
+    """A port: its name, the process next to it, and the type of its words. `starts`: True if they have TUSER."""
 
     name: str
     process: str
     word: str
+    starts: bool = False
 
 
-def read_core(folder: Path, top: str, labels: Labels = SINGLE) -> CoreText:
+def read_core(folder: Path, top: str, labels: Labels = SINGLE, tuser: bool = False) -> CoreText:
     """Read the core in folder/TOP.cpp and folder/TOP.hpp. `labels`: the suffixes of its port names.
+
+    `tuser`: the words of the first input port have TUSER.
 
     Raises HG055 for any text that hlsgen never emits.
     """
     into = [_Port(f"s_axis{end}", f"take_frame{end}", f"{top}_input{end}_t") for end in labels[0]]
+    into[0] = replace(into[0], starts=tuser)
     out = [_Port(f"m_axis{end}", f"send_frame{end}", f"{top}_output{end}_t") for end in labels[1]]
     words = _read_ports(source(folder / f"{top}.hpp", f"hls/{top}.hpp"), f"hls/{top}.hpp", top, into, out)
     reader = Reader(source(folder / f"{top}.cpp", f"hls/{top}.cpp"), f"hls/{top}.cpp")
@@ -81,13 +94,42 @@ def read_core(folder: Path, top: str, labels: Labels = SINGLE) -> CoreText:
         wires |= loop.wires
         links |= loop.links
         for state in loop.states:
+            if not state.initial:
+                # The stream that is stored returns to the process that finds it.
+                links[state.recall] = (*links[state.recall][0], *links.pop(state.remember)[0]), links[state.recall][1]
+                del calls[state.remember]
+                continue
             feedback = feedback_stream(state)
             wires[feedback] = calls[state.recall].outputs[0]
             links[state.recall] = (state.initial, feedback), links[state.recall][1]
             links[state.remember] = links[state.remember][0], (feedback,)
     if set(links) != {*calls, *(call.name for call in (*ends[0], *ends[1]))}:
         raise broken(reader.name, "a process is never called.")
+    _take_starts(reader, calls, links, ends[0][0], tuser)
     return CoreText(calls, wires, links, *ends, tuple(headers), loops)
+
+
+def _take_starts(
+    reader: Reader,
+    calls: Mapping[str, Call],
+    links: dict[str, tuple[tuple[str, ...], tuple[str, ...]]],
+    port: Call,
+    tuser: bool,
+) -> None:
+    """Check that TUSER goes from the first input port to the process that makes the bit of a frame, and nowhere else.
+
+    The stream between the two is then removed from the links. Raises HG055.
+    """
+    makers = [call for call in calls.values() if call.later]
+    if any(call.function != (FRAME_START if tuser else FIRST_FRAME) for call in makers) or len(makers) > 1:
+        raise broken(reader.name, f"{[call.name for call in makers]} do not start sequences as the manifest says.")
+    if not tuser:
+        return
+    (words, streams), (maker,) = links[port.name], makers or (None,)
+    if maker is None or len(streams) != 2 or links[maker.name][0][1:] != streams[1:]:
+        raise broken(port.name, f"its TUSER does not reach {maker.name if maker else 'any process'}.")
+    links[port.name] = words, streams[:1]
+    links[maker.name] = links[maker.name][0][:1], links[maker.name][1]
 
 
 def feedback_stream(state: LoopState) -> str:
@@ -120,9 +162,7 @@ def _read_ports(
 ) -> dict[str, tuple[str, Beats]]:
     """The type of the words of each port, and their bits, by the process of the port."""
     guard, ports = f"{top.upper()}_HPP", (*into, *out)
-    words = "".join(
-        rf"typedef hls::axis_data<ap_uint<(\d{{1,5}})>, {re.escape(_ENABLE)}> {port.word};\n" for port in ports
-    )
+    words = "".join(_word_pattern(port) for port in ports)
     streams = r",\s+".join(f"hls::stream<{port.word}> &{port.name}" for port in ports)
     pattern = (
         rf"#ifndef {guard}\n#define {guard}\n\n(?:#define AP_INT_MAX_W (\d{{1,5}})\n)?#include \"hg/ports.hpp\"\n\n"
@@ -135,6 +175,13 @@ def _read_ports(
     if max(bits) > int(match[1] or 1024):
         raise broken(name, f"ap_int has at most {match[1] or 1024} bits, a port has {max(bits)}.")
     return {port.process: (port.word, Beats(n, False, 1)) for port, n in zip(ports, bits, strict=True)}
+
+
+def _word_pattern(port: _Port) -> str:
+    """A pattern of the declaration of the words of a port, with their bits as its group."""
+    if port.starts:
+        return rf"typedef hg::word_with_start<ap_uint<(\d{{1,5}})> > {port.word};\n"
+    return rf"typedef hls::axis_data<ap_uint<(\d{{1,5}})>, {re.escape(_ENABLE)}> {port.word};\n"
 
 
 def _top(

@@ -1,4 +1,7 @@
-"""Reads a loop of a core back: the function of one step, and the function that calls it for each step."""
+"""Reads a loop of a core back: the function of one step, and the function that calls it for each step.
+
+For state between frames, the function of one frame and the function that calls it once are read.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hlsgen.certify.cpp.process_text import (
+    FIND,
     Call,
     Head,
     StateArray,
@@ -21,7 +25,7 @@ from hlsgen.certify.netlist_reader import broken
 
 @dataclass(frozen=True)
 class LoopState:
-    """The processes that emit and store a state, and the stream with the initial state."""
+    """The processes that emit and store a state, and the stream with the initial state; "" between frames."""
 
     recall: str
     remember: str
@@ -31,6 +35,8 @@ class LoopState:
 @dataclass(frozen=True)
 class LoopText:
     """A loop with this number of steps. `parameters`: its streams; `outputs`: the ones that it sends.
+
+    A loop of states between frames has one step.
 
     `wires`: streams of a step; `links`: process -> streams that it consumes and sends.
     """
@@ -52,6 +58,14 @@ def read_loop(reader: Reader, step: Head, types: Mapping[str, Beats], calls: Map
     head = read_head(reader, types, {})
     if step.name != f"{head.name}_step" or head.arrays:
         raise broken(reader.name, f"{head.name} is where the loop of {step.name} is expected.")
+    if reader.peek() == "static":
+        arrays = _frame_calls(reader, step, types, head)
+        frame_states = tuple(
+            LoopState(users[read_array], users[written_array], "") for read_array, written_array in arrays.items()
+        )
+        if any(calls[state.recall].function != FIND for state in frame_states):
+            raise broken(reader.name, f"{head.name} keeps a state of a loop over steps.")
+        return LoopText(head.name, 1, head.streams, outputs, wires, links, frame_states)
     pairs, initial = dict[str, str](), dict[str, str]()
     while reader.peek() != "for":
         read_array, written_array = _declared_arrays(reader, types, step)
@@ -80,11 +94,42 @@ def read_loop(reader: Reader, step: Head, types: Mapping[str, Beats], calls: Map
         )
     if len(initial_streams) != len(pairs):
         raise broken(reader.name, f"{head.name} uses an initial state twice.")
+    if any(calls[users[read_array]].function == FIND for read_array in pairs):
+        raise broken(reader.name, f"{head.name} repeats a state between frames.")
     states = tuple(
         LoopState(users[read_array], users[written_array], initial[read_array])
         for read_array, written_array in pairs.items()
     )
     return LoopText(head.name, steps, head.streams, outputs, wires, links, states)
+
+
+def _frame_calls(reader: Reader, step: Head, types: Mapping[str, Beats], head: Head) -> dict[str, str]:
+    """Read the body of a function that calls `step` once. Returns each static array and the one that replaces it."""
+    pairs: dict[str, str] = {}
+    while reader.peek() == "static":
+        names: list[str] = []
+        for const in (True, False):
+            reader.all("static" if const else "")
+            type_ = known_type(reader, step.name, types)
+            names.append(reader.identifier())
+            reader.next("[")
+            if step.arrays.get(names[-1]) != StateArray(type_, reader.number(), const) or names[-1] in pairs:
+                raise broken(reader.name, f"{names[-1]} is no array parameter of {step.name}.")
+            reader.all("] ;")
+        for name in names:
+            reader.line(f"#pragma HLS AGGREGATE variable={name}")
+        pairs[names[0]] = names[1]
+    reader.next(step.name)
+    if read_names(reader) != list(step.parameters):
+        raise broken(reader.name, f"{step.name} is called with other names than it has.")
+    reader.next(";")
+    for read_array, written_array in pairs.items():
+        reader.all(f"hg::renew ( {written_array} , {read_array} ) ;")
+    reader.next("}")
+    arrays = {*pairs, *pairs.values()}
+    if head.parameters != step.streams or arrays != set(step.arrays) or len(arrays) != 2 * len(pairs):
+        raise broken(reader.name, f"{head.name} has other streams or arrays than {step.name}.")
+    return pairs
 
 
 def _declared_arrays(reader: Reader, types: Mapping[str, Beats], step: Head) -> tuple[str, str]:

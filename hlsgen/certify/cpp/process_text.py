@@ -23,6 +23,11 @@ _NETWORKS = frozenset(
         "softmax_products_masked",
     )
 )
+#: Functions that make the bit of a frame, without and with TUSER. Each gets a bit that its caller keeps.
+FIRST_FRAME, FRAME_START = "hg::first_frame", "hg::frame_start"
+_WITH_LATER = (FIRST_FRAME, FRAME_START)
+#: The function that emits a state between frames. Its stream has a bit for each frame.
+FIND, FLAG = "hg::find", Beats(1, False, 1)
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,8 @@ class StateArray:
 class Call:
     """A process: the library function that it calls, the arguments as they are written, its tables.
 
-    `inputs`, `outputs`: beats of its streams, in order. `state_array`: the state that it reads or writes.
+    `inputs`, `outputs`: beats of its streams, in order. `state_array`: the state that it reads or writes. `later`: True
+    if it gets a bit that it keeps between frames, 0 at reset.
     """
 
     name: str
@@ -48,6 +54,7 @@ class Call:
     inputs: tuple[Beats, ...]
     outputs: tuple[Beats, ...]
     state_array: StateArray | None = None
+    later: bool = False
 
     def number(self, name: str, minimum: int = 0) -> int:
         """An argument that is a plain integer, at least `least`. Raises HG055."""
@@ -146,7 +153,13 @@ def read_process(reader: Reader, head: Head) -> Call:
     network = reader.peek() == "#pragma HLS DATAFLOW disable_start_propagation"
     if network:
         reader.next()
+    later = reader.peek() == "static"
+    if later:
+        reader.all("static bool later = false ;")
+        reader.line("#pragma HLS RESET variable=later")
     function = reader.identifier()
+    if later != (function in _WITH_LATER):
+        raise broken(reader.name, f"{name} calls {function}, and keeps {'a' if later else 'no'} bit between frames.")
     if network != (function in _NETWORKS):
         raise broken(reader.name, f"{name} calls {function}, and is {'a' if network else 'no'} dataflow region.")
     arguments: dict[str, str] = {}
@@ -172,10 +185,11 @@ def read_process(reader: Reader, head: Head) -> Call:
         ["m"] if len(out_names) == 1 else [f"m{n}" for n in range(len(out_names))]
     ) and in_names in (["s"], ["a", "b"])
     if arrays:
-        in_order = list(head.parameters) in (["found", "m"], ["s", "left"])
-    if not in_order or call_arguments[: len(head.parameters)] != list(head.parameters):
+        in_order = list(head.parameters) in (["found", "m"], ["s", "left"], ["found", "s", "m"])
+    passed = [*head.parameters, *(["later"] if later else [])]
+    if not in_order or call_arguments[: len(passed)] != passed or "later" in head.parameters:
         raise broken(reader.name, f"{name} does not pass its streams on in order.")
-    tables = tuple(call_arguments[len(head.parameters) :])
+    tables = tuple(call_arguments[len(passed) :])
     call = Call(
         name,
         function,
@@ -184,6 +198,7 @@ def read_process(reader: Reader, head: Head) -> Call:
         tuple(streams[n] for n in in_names),
         tuple(streams[n] for n in out_names),
         next(iter(arrays.values()), None),
+        later,
     )
     if call.state_array:
         _check_state_array(call, call.state_array)
@@ -193,8 +208,15 @@ def read_process(reader: Reader, head: Head) -> Call:
 def _check_state_array(call: Call, array: StateArray) -> None:
     """Check a process that emits a state from its array, or stores it there. Raises HG055."""
     call.only("BEATS")
-    reads = not call.inputs
-    expected = ("hg::recall" if reads else "hg::remember", (), (array.beats,), reads, array.count)
+    reads, between_frames = bool(call.outputs), call.function == FIND
+    flag, tables = ((FLAG,), (f"{call.name}_initial",)) if between_frames else ((), ())
+    expected = (
+        (FIND if between_frames else "hg::recall") if reads else "hg::remember",
+        tables,
+        (*flag, array.beats),
+        reads,
+        array.count,
+    )
     if (call.function, call.tables, (*call.inputs, *call.outputs), array.const, call.number("BEATS", 1)) != expected:
         raise broken(call.name, f"{call.function} does not fit its array of {array.count} beats.")
 
