@@ -286,8 +286,8 @@ def package(
 ) -> tuple[list[str], list[Diagnostic]]:
     """Writes a folder with the sources of a build and project files for flows; returns its files, and warnings.
 
-    kinds: "fusesoc", "vivado", "quartus", "yosys", "verilator", "pynq", "dma", "soc", "ci". device: for files that
-    name a device. clock_mhz: for constraints; default: the clock of the device. Raises HG040, HG050, HG051, HG060.
+    kinds: "fusesoc", "vivado", "quartus", "yosys", "verilator", "pynq", "dma", "soc", "litex", "ci". device: for files
+    that name a device. clock_mhz: for constraints; default: the clock of the device. Raises HG040, HG050, HG051, HG060.
     """
     from hlsgen.packaging.package import package_directory
 

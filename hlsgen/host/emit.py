@@ -188,7 +188,7 @@ def _heads(graph: Graph, name: str, constants: Constants, arrays: Arrays) -> lis
     ends, offset = [], 0
     part_graphs = by_input(graph)
     plans = [plan_head(part) for part in part_graphs]
-    tensors = _part_names([part.model.input_name for part in part_graphs], plans)
+    tensors = _head_tensors(part_graphs, plans)
     labels = _labels(tensors)
     if not all(plan.makes_codes for plan in plans):
         return []
@@ -211,6 +211,18 @@ def _tails(graph: Graph, name: str, constants: Constants, arrays: Arrays, frame:
         lines = tail_lines(output.tail, arrays)
         ends.append(End(output.tensor, label, output.tail, output.offset, output.shape, functions, lines))
     return ends
+
+
+def function_labels(graph: Graph) -> tuple[list[str], list[str]]:
+    """Suffixes of the names of C functions: of each head, and of each tail. "" if there is only one."""
+    part_graphs = by_input(graph)
+    heads = _labels(_head_tensors(part_graphs, [plan_head(part) for part in part_graphs]))
+    return heads, _labels([output.tensor for output in plan_outputs(graph)])
+
+
+def _head_tensors(part_graphs: Sequence[Graph], plans: list[Head]) -> list[str]:
+    """A name for the tensor that each head reads."""
+    return _part_names([part.model.input_name for part in part_graphs], plans)
 
 
 def _part_names(inputs: list[str], plans: list[Head]) -> list[str]:

@@ -16,6 +16,7 @@ from hlsgen.installation import pinned_repository
 from hlsgen.library import render
 from hlsgen.packaging.core import Core
 from hlsgen.packaging.dma import dma_files
+from hlsgen.packaging.litex import litex_files
 from hlsgen.packaging.ports import vhdl_name
 from hlsgen.packaging.soc import soc_files
 from hlsgen.packaging.vectors import bench_vectors
@@ -190,6 +191,7 @@ KINDS: Mapping[str, Callable[[Core], dict[str, bytes]]] = {
     "pynq": _pynq,
     "dma": dma_files,
     "soc": soc_files,
+    "litex": litex_files,
     "ci": _ci,
 }
 

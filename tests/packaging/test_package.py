@@ -48,7 +48,7 @@ SECOND = {
     "reset_name": "aresetn",
 }
 #: Flows for a single input port and a single output port of a width that memory has.
-MEMORY_FLOWS = ["dma", "soc"]
+MEMORY_FLOWS = ["dma", "soc", "litex"]
 needs_fusesoc = pytest.mark.skipif(importlib.util.find_spec("fusesoc") is None, reason="fusesoc is not installed")
 needs_tcl = pytest.mark.skipif(shutil.which("tclsh") is None, reason="tclsh is not installed")
 needs_ghdl = pytest.mark.skipif(shutil.which("ghdl") is None, reason="ghdl is not installed")
