@@ -20,6 +20,7 @@ from hlsgen.frontend.expansion import Expansion, Part, axis_of, renamed, stack_o
 from hlsgen.frontend.initializers import tensor_array
 from hlsgen.frontend.onnx_graph import captured, graphs_of
 from hlsgen.frontend.ops_attention import ATTENTION, MULTI_HEAD, attention, multi_head_attention
+from hlsgen.frontend.ops_interpolate import RESIZE, interpolated
 from hlsgen.frontend.quant_lstm import QUANT_LSTM, quant_lstm
 from hlsgen.frontend.shared_loop_body import Loop, not_shared, shared_body
 
@@ -55,6 +56,8 @@ def expanded(
             "Convert the model to opset 9 or newer (onnx.version_converter).",
         )
     check_schema(proto, opset)
+    if proto.op_type == RESIZE:
+        return interpolated(Expansion(proto, name, tensors, opset))
     return _EXPANSIONS[proto.op_type](Expansion(proto, name, tensors, opset, share))
 
 

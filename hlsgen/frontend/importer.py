@@ -17,6 +17,7 @@ from hlsgen.frontend.control_flow import check_copies, is_expanded
 from hlsgen.frontend.declarations import versions_of
 from hlsgen.frontend.dialect_float8 import check_float8_inputs
 from hlsgen.frontend.domains import ONNX
+from hlsgen.frontend.expansion import Expansion
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.im2col import with_convolutions
 from hlsgen.frontend.import_convert import NodeConverter
@@ -28,6 +29,7 @@ from hlsgen.frontend.moved_codes import move_codes
 from hlsgen.frontend.node_context import NodeContext
 from hlsgen.frontend.onnx_graph import captured, used_inputs, with_outputs
 from hlsgen.frontend.operator_rule import Role
+from hlsgen.frontend.ops_interpolate import RESIZE, is_interpolated
 from hlsgen.frontend.rules import rule_of
 from hlsgen.frontend.softmax_in_hardware import move_softmax_to_hardware
 from hlsgen.frontend.step_builder import StepBuilder
@@ -179,7 +181,7 @@ class GraphImporter:
         if missing:
             text = f"input {missing[0]!r} is not computed by any node before it."
             raise fail("HG014", name, text, "Nodes must be in the order of computation, without cycles.")
-        if is_expanded(proto):
+        if is_expanded(proto) or self._is_interpolated(proto, name):
             self._expand(proto, name)
             return
         rule = rule_of(proto.domain, proto.op_type, name)
@@ -193,6 +195,15 @@ class GraphImporter:
         if proto.domain in ONNX:
             check_schema(proto, self._opset)
         self._converter.convert(node, rule)
+
+    def _is_interpolated(self, proto: onnx.NodeProto, name: str) -> bool:
+        """True for a linear Resize between quantizers; the host computes others."""
+        data = self.tensors.get(proto.input[0]) if proto.op_type == RESIZE and proto.input else None
+        if not isinstance(data, Dynamic) or data.shape is None or data.dtype != "float32":
+            return False
+        after_hardware = proto.input[0] in self.usage.branching or self.builder.is_after_hardware(data)
+        followed = not self.usage.followed.isdisjoint(proto.output)
+        return after_hardware and followed and is_interpolated(Expansion(proto, name, self.tensors, self._opset))
 
     def _expand(self, proto: onnx.NodeProto, name: str) -> None:
         """Import the nodes that replace `proto`, up to the first error."""

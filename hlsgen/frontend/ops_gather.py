@@ -1,4 +1,4 @@
-"""Gather with constant indices as a concatenation of Slices of the data."""
+"""Gather with constant indices as a concatenation of Slices of the data, of images also of repeated ones."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from hlsgen.diagnostics import fail
+from hlsgen.frontend.channels_last import image_axes
+from hlsgen.frontend.index_runs import RepeatedRun, repeated_runs, runs
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
 from hlsgen.frontend.ops_shape import reshape_ops
-from hlsgen.ir import Concat, Shape, Slice
+from hlsgen.ir import Concat, Repeat, Shape, Slice
 from hlsgen.numerics.fixed import Array
 
 #: Maximum number of concatenated Slices; each is a branch of the network.
@@ -36,6 +38,8 @@ def gathered(node: NodeContext, axis: int, indices: Array) -> Imported:
     """The elements `indices`, which are not negative, along an axis of the data. Raises HG004."""
     shape = node.shape
     slices = [_slice(shape, axis, bounds) for bounds in runs(indices.ravel())]
+    if len(slices) > 1 and len(shape) == 4 and axis >= 2:
+        slices = [_repeated(node.name, shape, axis, run) for run in repeated_runs(indices.ravel())]
     if len(slices) > MAX_PARTS:
         text = f"the indices of {node.op_type} form {len(slices)} separate runs."
         hint = f"At most {MAX_PARTS} are supported: order the indices so that they ascend by equal steps."
@@ -66,19 +70,6 @@ def _indices(node: NodeContext) -> Array:
     return const.array.astype(np.int64)
 
 
-def runs(indices: Array) -> list[tuple[int, int, int]]:
-    """Ranges (first, end, step), steps positive, whose concatenation is `indices`; each as long as possible."""
-    ranges, remaining = [], indices.tolist()
-    while remaining:
-        step = remaining[1] - remaining[0] if len(remaining) > 1 and remaining[1] > remaining[0] else 1
-        length = 1
-        while length < len(remaining) and remaining[length] == remaining[0] + length * step:
-            length += 1
-        ranges.append((remaining[0], remaining[length - 1] + 1, step))
-        remaining = remaining[length:]
-    return ranges
-
-
 def _slice(shape: Shape, axis: int, bounds: tuple[int, int, int]) -> ShapedOps:
     """The Slice (first, end, step) along an axis; empty if it keeps all elements."""
     if bounds == (0, shape[axis], 1):
@@ -86,3 +77,16 @@ def _slice(shape: Shape, axis: int, bounds: tuple[int, int, int]) -> ShapedOps:
     ranges = [(0, size, 1) for size in shape]
     ranges[axis] = bounds
     return [(Slice(tuple(ranges)), (*shape[:axis], len(range(*bounds)), *shape[axis + 1 :]))]
+
+
+def _repeated(name: str, shape: Shape, axis: int, run: RepeatedRun) -> ShapedOps:
+    """The elements of `run` along an axis of images with the channels first."""
+    ops = _slice(shape, axis, (run.first, run.end, run.step))
+    if run.times > 1:
+        sliced = ops[-1][1] if ops else shape
+        data = image_axes(name, sliced)
+        n, height, width, channels = data.image
+        factors = (run.times, 1) if axis == 2 else (1, run.times)
+        ops += data.on_images([(Repeat(*factors), (n, height * factors[0], width * factors[1], channels))])
+        ops += _slice(ops[-1][1], axis, (run.skipped, run.skipped + run.length, 1))
+    return ops

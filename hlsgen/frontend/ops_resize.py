@@ -1,4 +1,4 @@
-"""Resize and Upsample of images by repetition or selection of rows and columns."""
+"""Resize and Upsample of images by repetition or selection of rows and columns, mode nearest."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from hlsgen.diagnostics import fail
 from hlsgen.frontend.channels_last import image_axes
 from hlsgen.frontend.constant_folding import MAX_TENSOR, check_size
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
+from hlsgen.frontend.ops_gather import gathering
+from hlsgen.frontend.ops_host import on_host
 from hlsgen.ir import Repeat, Shape, Slice
 from hlsgen.numerics.fixed import Array
 
 
 def resize(node: NodeContext) -> Imported:
-    """Resize or Upsample with mode nearest that repeats every row and column equally often, or keeps every n-th.
+    """Resize or Upsample with mode nearest; the host computes other modes after the last layer.
 
+    Rows and columns that are not all repeated equally often are gathered.
     Raises HG004, HG010, HG012, HG013, HG020, HG023.
     """
     op_type, name, shape, attrs = node.op_type, node.name, node.shape, node.attrs
@@ -32,8 +35,11 @@ def resize(node: NodeContext) -> Imported:
         nearest = attrs.get("nearest_mode", "round_prefer_floor")
     if set(scales) == {1} and transform not in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
         return Imported(([],))
+    if mode != "nearest" and node.last and op_type == "Resize":
+        return on_host(node)
     if mode != "nearest":
-        raise fail("HG010", name, f"{op_type} with mode {mode!r} is not supported.", "Supported: mode nearest.")
+        hint = "Supported: nearest, and linear of rows and columns by constant scales or sizes, without antialias."
+        raise fail("HG010", name, f"{op_type} with mode {mode!r} is not supported.", hint)
     check_size(name, out)
     data = image_axes(name, shape, last=out[1] != shape[1])
     if transform not in _TRANSFORMS:
@@ -51,6 +57,7 @@ def resize(node: NodeContext) -> Imported:
             "Supported: along the spatial axes only, of tensors with the channels first or last.",
         )
     factors, ranges = [1, 1], [(0, height, 1), (0, width, 1)]
+    uneven: list[Callable[[NodeContext], Imported]] = []
     spatial_axes = len(data.spatial)
     for side, i in zip(range(-spatial_axes, 0), range(1 if data.last else 2, len(shape)), strict=False):
         sources = _sources(shape[i], out[i], scales[i], transform, nearest)
@@ -60,9 +67,11 @@ def resize(node: NodeContext) -> Imported:
             factors[side] = factor
         elif sources is not None and step is not None:
             ranges[side] = (sources[0], sources[-1] + 1, step)
+        elif sources is not None and scales[i] != 1:
+            uneven.append(gathering(i, np.array(sources)))
         else:
-            text = f"{op_type} of axis {i} from {shape[i]} to {out[i]} elements ({transform}, {nearest}) is uneven."
-            hint = "Supported: whole factors that repeat every element equally often, or keep every n-th."
+            text = f"axis {i} from {shape[i]} to {out[i]} elements ({transform}, {nearest}) depends on rounding."
+            hint = "Supported: scales and modes of which float32 and exact arithmetic give the same elements."
             raise fail("HG010", name, text, hint)
     ops: ShapedOps = []
     if ranges != [(0, height, 1), (0, width, 1)]:
@@ -70,7 +79,7 @@ def resize(node: NodeContext) -> Imported:
         ops.append((Slice(((0, n, 1), *ranges, (0, channels, 1))), (n, height, width, channels)))
     if factors != [1, 1]:
         ops.append((Repeat(*factors), (n, height * factors[0], width * factors[1], channels)))
-    return Imported((data.on_images(ops),))
+    return Imported((data.on_images(ops),), then=tuple(uneven))
 
 
 def _sizes(node: NodeContext) -> tuple[Shape, list[Fraction]]:
@@ -116,7 +125,7 @@ def _sources(size: int, out: int, scale: Fraction, transform: str, nearest: str)
     """The index of the source of each result along an axis, or None if it depends on the rounding of coordinates."""
     place, rounding = _TRANSFORMS[transform], _ROUNDINGS[nearest]
     single = np.float32(float(scale))
-    if Fraction(float(single)) != scale:
+    if transform == "half_pixel_symmetric" and Fraction(float(single)) != scale:
         return None
     by_arithmetic = []
     for half, factor in ((Fraction(1, 2), scale), (np.float32(0.5), single)):
@@ -137,7 +146,7 @@ def _half_pixel(p: Any, size: int, out: int, scale: Any, half: Any) -> Any:
 
 
 def _symmetric(p: Any, size: int, out: int, scale: Any, half: Any) -> Any:
-    return size * half * (1 - out / (scale * size)) + _half_pixel(p, size, out, scale, half)
+    return size * half * (1 - out / (scale * size)) + (p + half) / scale - half
 
 
 #: From an index of the result to a coordinate of the data, by coordinate_transformation_mode.

@@ -103,6 +103,20 @@ def evaluated(steps: Steps, x: Array) -> Array:
     return x
 
 
+def evaluated_chain(found: Imported, x: Array) -> Array:
+    """The only output of a node of `x`, with the importing functions that follow (`Imported.then`)."""
+    if found.join is not None:
+        op, shape = found.join
+        assert isinstance(op, ir.Concat)
+        x = np.concatenate([evaluated(list(ops), x) for ops in found.operand_ops], op.axis)
+        assert x.shape == shape
+    x = evaluated(list(found.outputs[0]), x)
+    for convert in found.then:
+        data = Dynamic(x.shape, str(x.dtype), 0)
+        x = evaluated_chain(convert(NodeContext(onnx.NodeProto(), "node", {}, (data,), ("y0",))), x)
+    return x
+
+
 def node_of(op_type: str, inputs: int, domain: str = "", outputs: int = 1, **attrs: Any) -> onnx.NodeProto:
     names = ["x", *(f"c{i}" for i in range(1, inputs))]
     made: onnx.NodeProto = helper.make_node(op_type, names, [f"y{i}" for i in range(outputs)], domain=domain, **attrs)

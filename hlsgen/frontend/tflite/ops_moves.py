@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlsgen.diagnostics import fail
-from hlsgen.frontend.ops_gather import MAX_PARTS, runs
+from hlsgen.frontend.index_runs import runs
+from hlsgen.frontend.ops_gather import MAX_PARTS
 from hlsgen.frontend.ops_image import border
 from hlsgen.frontend.tflite.operator_node import OperatorNode
 from hlsgen.ir import Concat, Repeat, Reshape, Shape, Slice, Transpose
