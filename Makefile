@@ -7,7 +7,7 @@ comma  := ,
 # One after the other, with -j too: apt-get does not wait for the lists of packages.
 APT    := flock Makefile $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get
 
-.PHONY: setup setup-test tools demo quick test test-all fuzz soak mutate mutate-builds mutate-cpp lint bench bench-hardware docs clean
+.PHONY: setup setup-test tools demo wakeword quick test test-all fuzz soak mutate mutate-builds mutate-cpp lint bench bench-hardware docs clean
 
 # A stamp for each set of extras, renewed when the dependencies change.
 $(VENV)/.stamp-%: pyproject.toml
@@ -36,6 +36,10 @@ demo: setup
 	$(BIN)/hlsgen build examples/digits/digits_mlp.onnx -o demo/digits
 	$(BIN)/hlsgen verify demo/digits --sim verilator
 	$(BIN)/python examples/digits/evaluate.py
+
+# A wake word on a processor with our core, in simulation: a WAV file to detections, in minutes.
+wakeword: $(VENV)/.stamp-wakeword
+	$(BIN)/python examples/wakeword/run.py
 
 # While you work: no simulator, one or two cases of each test.
 quick: setup-test
