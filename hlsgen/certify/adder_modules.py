@@ -155,19 +155,25 @@ def check_flips(cell: Cell, cells: Iterable[Cell]) -> None:
         raise broken(cell.name, "inverts bits that do not come from adders with the same inversion.")
 
 
-def read(folder: Path, cell: Cell) -> Array:
+def read(folder: Path, cell: Cell, code_range: tuple[Array, Array] | None = None) -> Array:
     """Weights int64 (rows, columns) of a unit of `as_library_unit`; bits if it counts.
+
+    `code_range` int64 (columns,) each: the lowest and the highest code of each column, by default LOW and HIGH.
 
     Raises HG055 for anything uncertain.
     """
     text = module_text(folder, cell.file)
-    return count_modules.words(text, cell) if cell.number("MODE") == _AGREEMENTS else _Reader(text, cell).weights()
+    return (
+        count_modules.words(text, cell)
+        if cell.number("MODE") == _AGREEMENTS
+        else _Reader(text, cell, code_range).weights()
+    )
 
 
 class _Reader:
     """The wires so far. Lines are read once, in order: a wire is declared before it is used."""
 
-    def __init__(self, text: str, cell: Cell) -> None:
+    def __init__(self, text: str, cell: Cell, code_range: tuple[Array, Array] | None) -> None:
         self.file, self.place = cell.file, f"rtl/{cell.file}.v"
         self.prefix = cell.file.removesuffix(f"{cell.name}_adders")
         self.rows, self.columns = cell.number("PE", 1), cell.number("SIMD", 1)
@@ -175,7 +181,7 @@ class _Reader:
         low, high = cell.parameters["LOW"], cell.parameters["HIGH"]
         assert isinstance(low, int)
         assert isinstance(high, int)
-        self.low, self.high = low, high
+        self.low, self.high = code_range or (np.full(self.columns, low), np.full(self.columns, high))
         flips = cell.parameters["FLIP"]
         self.flips = flips.value if isinstance(flips, SizedConstant) else 0
         self.wires: dict[str, _Wire] = {}
@@ -313,7 +319,7 @@ class _Reader:
     def _checked_wire(self, text: str, width: int, form: Array, constant: int, time: int) -> _Wire:
         """A number as a wire, after a check that it fits."""
         constant %= 1 << width
-        size = int(np.abs(form).max()) * max(-self.low, self.high) * self.columns
+        size = int(np.abs(form).max()) * int(np.maximum(-self.low, self.high).max()) * self.columns
         if size >> (_MAX_BITS + 2):
             raise broken(self.place, f"{text[:60]!r}: the sum is too large.")
         ends = [int(np.where((form > 0) == up, form * self.high, form * self.low).sum()) for up in (False, True)]
@@ -325,13 +331,16 @@ class _Reader:
         return _Wire(width, form, constant, time)
 
     def _code(self, text: str, width: int) -> _Wire:
-        """A column: all bits of one code, with the highest bit inverted if the code can be negative."""
+        """A column: the low bits of one code, with the highest of them inverted if the code can be negative.
+
+        They are the number if each code of the column fits them.
+        """
         bits = self._bits(text)
         columns = [bit[1] // self.x_bits for bit in bits if not isinstance(bit, int)]
         column = columns[0] if columns else -1
-        plain_bits = [("s_data", column * self.x_bits + n, False) for n in range(self.x_bits)]
+        plain_bits = [("s_data", column * self.x_bits + n, False) for n in range(width)]
         inverted = [*plain_bits[:-1], (*plain_bits[-1][:2], True)]
-        if not 0 <= column < self.columns or width != self.x_bits or bits not in (plain_bits, inverted):
+        if not 0 <= column < self.columns or width > self.x_bits or bits not in (plain_bits, inverted):
             raise broken(self.place, f"{text[:60]!r} is not the code of a column.")
         form = np.zeros(self.columns, np.int64)
         form[column] = 1

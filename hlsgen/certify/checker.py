@@ -28,6 +28,7 @@ from hlsgen.certify.models.rows import ROWS, check_rows, row_beats
 from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken
 from hlsgen.certify.port_wiring import PortFrame
 from hlsgen.certify.quantizers import QuantizerHardware, Summary, check_equal, check_map, widths
+from hlsgen.certify.reachable_codes import limit_codes, reachable_sums
 from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, check_codes, vector_order
 from hlsgen.ir import (
     ArgMaxLayer,
@@ -352,6 +353,10 @@ class Checker:
             raise broken(name, "its operands do not arrive in the same order.")
         q = QuantizerHardware(layer, units, stream, orders[0], entry)
         intervals = [value_range(self.graph, value) for value in layer.inputs]
+        if isinstance(layer, Map) and stream.beats == 1:
+            # Elements with lanes of their own have intervals of their own, which the certificate states.
+            intervals = [q.stated_intervals()]
+            limit_codes(layer, self.elements, i + 1)
 
         def proof() -> Summary:
             if isinstance(layer, Map):
@@ -385,7 +390,10 @@ class Checker:
                     output = weights.matrix(cell, stream, layer, order, elements, value)
                 else:
                     output = weights.convolution(cell, stream, layer, elements, value)
-                elements.limit(value, layer.lo, layer.hi)  # The model's range, even if the weights are wrong.
+                # The model's range, even if the weights are wrong.
+                elements.limit(
+                    value, *(reachable_sums(layer, elements) if isinstance(layer, Linear) else (layer.lo, layer.hi))
+                )
                 return output, lambda: self._sums(layer, cell, stream, order, entry)
             case MatrixProduct():
                 output = matrix_product.product(cell, inputs, layer, self.layout.orders[value], elements, value)

@@ -129,6 +129,27 @@ class QuantizerHardware:
         check_equal(name, "certificate.json, positions of set", [s["positions"] for s in entries], positions)
         return list(entries)
 
+    def stated_intervals(self) -> ValueRange:
+        """The interval of each element of the source that the certificate states. Raises HG055.
+
+        `check_reachable` checks that they contain every code; `listed` checks the positions.
+        """
+        assert isinstance(self.layer, Map)
+        name, period, count = self.layer.name, self.entry["period"], len(self.order)
+        if count % period:
+            raise broken(name, f"certificate.json: its functions do not have the period {period}.")
+        type_ = self.layer.source.type
+        low, high = np.full(period, type_.lo), np.full(period, type_.hi)
+        for entry in self.entry["sets"]:
+            ends_of_set, positions = entry["interval"], [p for p in entry["positions"] if 0 <= p < period]
+            if len(ends_of_set) != 2 or not type_.lo <= ends_of_set[0] <= ends_of_set[1] <= type_.hi:
+                raise broken(name, f"certificate.json: {ends_of_set} is no interval of {type_}.")
+            low[positions], high[positions] = ends_of_set
+        ends = np.empty((2, count), np.int64)
+        ends[:, self.order] = np.tile([low, high], count // period)
+        shape = self.layer.source.shape
+        return ends[0].reshape(shape), ends[1].reshape(shape)
+
     def steps(self, runs: list[RunLengths], places: list[str]) -> None:
         """Check that the certificate's thresholds and codes are the proven ones. Raises HG055."""
         for s, proven in enumerate(runs):

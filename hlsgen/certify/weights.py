@@ -154,7 +154,7 @@ def check(
     if isinstance(layer, Convolution) and cell.module in _AT_ONCE:
         unrolled_windows.compare(cell, stream, layer, elements, memories)
     else:
-        _compare(layer, _read(cell, stream, layer, order, memories, mode, width))
+        _compare(layer, _read(cell, stream, layer, order, elements, memories, mode, width))
     if layer.binary:  # counts of agreements
         taps = math.prod(layer.weight.shape[1:])
         lo, hi = np.zeros(len(layer.weight), np.int64), np.full(len(layer.weight), taps)
@@ -179,6 +179,7 @@ def _read(
     stream: StreamContents,
     layer: Linear | Convolution,
     order: Array,
+    elements: Elements,
     memories: Memories,
     mode: int,
     width: int,
@@ -194,7 +195,8 @@ def _read(
         folds = 1 if is_depthwise else cell.number("FOLDS", 1)
     simd = 1 if is_depthwise else cell.number("SIMD", 1)
     if cell.module == ADDERS:
-        words = adder_modules.read(memories.folder, cell)
+        codes = _lane_codes(layer, stream, elements) if isinstance(layer, Linear) and mode == 0 else None
+        words = adder_modules.read(memories.folder, cell, codes)
     elif sum_tables.has_tables(cell):
         words = sum_tables.read(memories, cell, repeat * folds, pe, simd)
     else:
@@ -215,11 +217,27 @@ def _read(
     )
     channel = np.full(filled[0].shape, -1)
     channel[filled[0]] = channel_columns
+    if cell.module == ADDERS and codes is not None:
+        # A column that is always 0 adds nothing, whatever its weights.
+        unused = (codes[0] == 0) & (codes[1] == 0) & (channel[0] >= 0)
+        table[0, :, 0][:, unused] = layer.weight[:, channel[0][unused]]
     if is_depthwise and (np.diff(channel_columns) != 1).any():
         raise broken(layer.name, f"the channels of {cell.name} are not in order, but its results are.")
     zero = (stream.elements.reshape(filled.shape) == EMPTY).all(axis=0)
     border = isinstance(layer, Convolution) and has_border(layer)
     return UnitWeights(cell, table, mode, channel, zero, border, layer.pad if isinstance(layer, Convolution) else 0)
+
+
+def _lane_codes(layer: Linear, stream: StreamContents, elements: Elements) -> tuple[Array, Array] | None:
+    """The lowest and the highest code that each lane brings, int64 (lanes,), or None if a beat is no entire vector."""
+    if stream.lanes != layer.weight.shape[1]:
+        return None
+    low, high = elements.code_range(stream.elements)
+    unknown, empty, type_ = stream.elements == ANYTHING, stream.elements == EMPTY, layer.source.type
+    low, high = (
+        np.where(empty, 0, np.where(unknown, end, codes)) for end, codes in ((type_.lo, low), (type_.hi, high))
+    )
+    return low.min(axis=0), high.max(axis=0)
 
 
 def _compare(layer: Linear | Convolution, sums: UnitWeights) -> None:

@@ -9,8 +9,10 @@ import numpy as np
 
 from hlsgen.adder_graph import MOST_AGREEMENTS, MOST_DIGITS, AdderGraph, AgreementGraph, agreements, count_digits, find
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder
+from hlsgen.dataflow.code_ranges import column_ranges
 from hlsgen.dataflow.units import AdderMatVec, MatVec, Node, Product, Stream
-from hlsgen.ir import Convolution
+from hlsgen.ir import Convolution, Linear
+from hlsgen.numerics.fixed import Array
 
 
 def append_matrix(b: NetworkBuilder, name: str, unit: MatVec, flow: NamedStream, result: Stream, i: int) -> NamedStream:
@@ -37,19 +39,31 @@ def _adders(b: NetworkBuilder, unit: MatVec, stream: Stream, i: int) -> AdderMat
     if unit.product is Product.AGREEMENTS:
         few = matrix.size <= MOST_AGREEMENTS
         return AdderMatVec(unit, _agreements(matrix.tobytes(), matrix.shape[0])) if few else None
-    low, high, layer = stream.type.lo, stream.type.hi, b.graph.layers[i]
+    layer = b.graph.layers[i]
+    few = count_digits(unit.weight) <= MOST_DIGITS
+    if b.narrows and isinstance(layer, Linear):
+        low, high = (end[unit.order] for end in column_ranges(layer, b.code_range(layer.inputs[0])))
+        matrix, inputs = _narrowed(matrix, low, high)
+        return AdderMatVec(unit, _graph(matrix.tobytes(), matrix.shape[0], inputs)) if few else None
+    lowest, highest = stream.type.lo, stream.type.hi
     if isinstance(layer, Convolution):
-        low, high = min(low, layer.pad), max(high, layer.pad)
-    if low > 0 or high < 0 or low == high or count_digits(unit.weight) > MOST_DIGITS:
+        lowest, highest = min(lowest, layer.pad), max(highest, layer.pad)
+    if lowest > 0 or highest < 0 or lowest == highest or not few:
         return None
-    return AdderMatVec(unit, _graph(matrix.tobytes(), matrix.shape[0], low, high))
+    return AdderMatVec(unit, _graph(matrix.tobytes(), matrix.shape[0], ((lowest, highest),) * matrix.shape[1]))
 
 
 @lru_cache(maxsize=64)
-def _graph(weights: bytes, rows: int, low: int, high: int) -> AdderGraph:
-    """The adder graph of a matrix, cached for all networks that are tried."""
-    matrix = np.frombuffer(weights, np.int64).reshape(rows, -1)
-    return find(matrix, [(low, high)] * matrix.shape[1])
+def _graph(weights: bytes, rows: int, inputs: tuple[tuple[int, int], ...]) -> AdderGraph:
+    """The adder graph of a matrix, cached for all networks that are tried. `inputs`: the codes of each column."""
+    return find(np.frombuffer(weights, np.int64).reshape(rows, -1), inputs)
+
+
+def _narrowed(matrix: Array, low: Array, high: Array) -> tuple[Array, tuple[tuple[int, int], ...]]:
+    """The matrix and the codes of each column, 0 among them. A column that is always 0 has no weights."""
+    always_zero = (low == 0) & (high == 0)
+    ends = zip(np.minimum(low, 0).tolist(), np.where(always_zero, 1, np.maximum(high, 0)).tolist(), strict=True)
+    return np.ascontiguousarray(np.where(always_zero, 0, matrix)), tuple(ends)
 
 
 @lru_cache(maxsize=64)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hlsgen.dataflow.code_ranges import code_ranges
 from hlsgen.dataflow.folding import Targets, pixels_moved
 from hlsgen.dataflow.layer_names import layer_names
 from hlsgen.dataflow.pipelining import pipelined
@@ -34,6 +35,7 @@ from hlsgen.dataflow.workload import Folding, divisors, work_of
 from hlsgen.diagnostics import fail
 from hlsgen.ir import Convolution, Delay, Graph, Linear, MatrixProduct, View
 from hlsgen.ir.stream_order import StreamOrder, block_length, loop_nest
+from hlsgen.ir.value_ranges import ValueRange, value_range
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import Choice, Preference, Prices
 
@@ -83,6 +85,8 @@ class NetworkBuilder:
         works = [(work_of(x), x.name) for x in graph.layers if isinstance(x, Linear | MatrixProduct | Convolution)]
         min_cycles = targets.cycles or pixels_moved(graph)
         self.target = max([min_cycles, *(w.cycles(*folding[n]) for w, n in works)])
+        # With a frame a cycle, each element has a lane of its own, whose adders fit the codes that it can have.
+        self.narrows = bool(works) and self.target == 1 and adders_pay is not None
         self.nodes: list[Node] = []
         self.choices: dict[str, Choice] = {}
         self.layer_names = self.once("layer names", lambda: _layer_names(graph))
@@ -115,7 +119,15 @@ class NetworkBuilder:
 
     def choice_once(self, i: int, table: Array, preference: Preference, choose: Callable[[], Choice]) -> Choice:
         """The realization of layer i for these channel parameters in these lanes, computed once."""
-        return self.once(("choice", i, table.shape, table.tobytes(), preference.prefer, preference.forced), choose)
+        return self.once(
+            ("choice", i, self.narrows, table.shape, table.tobytes(), preference.prefer, preference.forced), choose
+        )
+
+    def code_range(self, value: int) -> ValueRange | None:
+        """The interval of each element of a value, or None for all codes of its type."""
+        if not self.narrows:
+            return value_range(self.graph, value)
+        return self.once("code ranges", lambda: code_ranges(self.graph))[value]
 
     def append(
         self, name: str, unit: Unit, sources: list[NamedStream], result: Stream, layer: str = "", position: int = -1

@@ -284,8 +284,8 @@ def _period(mask: Array, count: int) -> Array:
 
 def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:
     flow = b.input_stream(i, 0, name)
-    interval = value_range(b.graph, layer.inputs[0]) or (None, None)
-    f = b.once(("function", i), lambda: specialize(layer, b.layout.orders[i + 1], *interval))
+    interval = b.code_range(layer.inputs[0]) or (None, None)
+    f = b.once(("function", i, b.narrows), lambda: specialize(layer, b.layout.orders[i + 1], *interval))
     choice, table = _realization(b, i, f, flow.stream, b.targets.preference(layer.name, b.prices))
     b.choices[layer.name] = choice
     if isinstance(choice.realization, FloatUnits):

@@ -32,11 +32,12 @@ def value_range(graph: Graph, value: int) -> ValueRange | None:
         source_range = value_range(graph, layer.inputs[0])
         if source_range is None:
             return None
-        return _relabelled(layer, source_range[0]), _relabelled(layer, source_range[1])
+        return relabelled(layer, source_range[0]), relabelled(layer, source_range[1])
     return None
 
 
-def _relabelled(layer: View, values: Array) -> Array:
+def relabelled(layer: View, values: Array) -> Array:
+    """An array that broadcasts to the source of a View, as one that broadcasts to its result."""
     source, result = layer.source.shape, layer.result.shape
     if values.size == 1:
         return values.reshape((1,) * len(result))

@@ -171,6 +171,8 @@ def _cheapest(name: str, tasks: list[_Task], preference: Preference) -> Choice:
                 continue
             realization = attempt()
             if isinstance(realization, str):
+                if kind == "lane-shift" and preference.forced is None:
+                    continue  # The reason of `shift` says it.
                 trials.append(Trial(kind + plan_suffix, realization))
                 continue
             price = prices.realization(realization, task.table, task.source, task.result, task.dsp)

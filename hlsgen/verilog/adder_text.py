@@ -44,9 +44,12 @@ class _Text:
     def __init__(self, pipeline: Pipeline, x_bits: int) -> None:
         self.pipeline, self.x_bits = pipeline, x_bits
         graph = pipeline.graph
-        self.widths = [x_bits] * len(graph.inputs) + [width(*ends) for ends in graph.intervals[len(graph.inputs) :]]
+        self.widths = [
+            min(x_bits, width(*ends)) if n < len(graph.inputs) else width(*ends)
+            for n, ends in enumerate(graph.intervals)
+        ]
         #: For each bit of a node, the number of registers that it has passed in series.
-        self.waits = {n: [0] * x_bits for n in range(len(graph.inputs))}
+        self.waits = {n: [0] * self.widths[n] for n in range(len(graph.inputs))}
 
     def lines(self, y_bits: int, *, bare: bool) -> Iterator[str]:
         pipeline, graph = self.pipeline, self.pipeline.graph
@@ -54,7 +57,7 @@ class _Text:
         rows = dict[int, bool]() if bare else self._rows()
         for n in range(first):
             if pipeline.needed[n] >= 0:
-                yield f"    wire [{self.x_bits - 1}:0] n{n}_0 = {self._code(n)};"
+                yield f"    wire [{self.widths[n] - 1}:0] n{n}_0 = {self._code(n)};"
         for cycle in range(pipeline.latency + 1):
             if cycle:
                 yield from self._registers(cycle)
@@ -97,8 +100,8 @@ class _Text:
         }
 
     def _code(self, n: int) -> str:
-        """The code of column n, its top bit inverted if it is signed."""
-        low, top = n * self.x_bits, (n + 1) * self.x_bits - 1
+        """The code of column n in the bits of its range, its top bit inverted if it can be negative."""
+        low, top = n * self.x_bits, n * self.x_bits + self.widths[n] - 1
         if self.pipeline.graph.inputs[n][0] >= 0:
             return _slice("s_data", top, low)
         low_bits = [_slice("s_data", top - 1, low)] if top > low else []
