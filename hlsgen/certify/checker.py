@@ -27,6 +27,7 @@ from hlsgen.certify.models.routing import ROUTING, check_beat, check_parameters,
 from hlsgen.certify.models.rows import ROWS, check_rows, row_beats
 from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken
 from hlsgen.certify.port_wiring import PortFrame
+from hlsgen.certify.program_modules import PROGRAM, check_beat_of_program, check_program
 from hlsgen.certify.quantizers import QuantizerHardware, Summary, check_equal, check_map, widths
 from hlsgen.certify.reachable_codes import limit_codes, reachable_sums
 from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, check_codes, vector_order
@@ -54,6 +55,7 @@ from hlsgen.ir import (
     Value,
     View,
 )
+from hlsgen.ir.programs import Program
 from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.numerics.fixed import Array
@@ -84,7 +86,7 @@ _MODULES: dict[type[Layer], tuple[str, ...]] = {
     PackBytes: ("hg_join",),
     ArgMaxLayer: ("hg_argmax",),
     MatrixProduct: ("hg_dynmvu",),
-    IntegerRows: ROWS,
+    IntegerRows: (*ROWS, PROGRAM),
     SoftmaxRows: ("hg_softmax",),
 }
 _ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
@@ -284,6 +286,9 @@ class Checker:
             shape = outputs, layer.weight.size // outputs
             self.generated_modules.add(cell.module)
             cell = cells[cell.name] = as_library_unit(cell, f"{self.top}_", shape, x, bits, cells.values())
+        if cell.module == f"{cell.name}_{PROGRAM}" and isinstance(layer, IntegerRows):
+            self.generated_modules.add(cell.module)
+            cell = cells[cell.name] = replace(cell, module=PROGRAM)
         check_flips(cell, cells.values())
         return cell
 
@@ -404,6 +409,8 @@ class Checker:
                 return output, lambda: self._pool(layer, cell, entry)
             case PackBytes():
                 return self._pack_bytes(value, layer, cell, inputs, orders)
+            case IntegerRows(function=Program() as program):
+                return self._program(value, layer, program, cell, stream, order)
             case IntegerRows():
                 row_beats(layer, cell, stream, vector_order(name, order, layer.source.shape[-1])[1])
                 output = stream.computed(elements.numbers[value][order], layer.result.type)
@@ -455,6 +462,23 @@ class Checker:
         check_codes(cell.name, stream, type_, cell.number("IN_W"), int(type_.signed))
         check_rows(layer, cell, type_.lo, type_.hi, self.memories)
         return Summary(layer.name, "integer rows", cell.module, 1, 0, 0)
+
+    def _program(
+        self, value: int, layer: IntegerRows, program: Program, cell: Cell, stream: StreamContents, order: Array
+    ) -> tuple[StreamContents, LayerProof]:
+        """The stream after a module that runs a program, and its proof."""
+        if cell.module != PROGRAM or cell.parameters:
+            raise broken(layer.name, f"{cell.name} is {cell.module}, not the module of this layer's program.")
+        rows, columns = vector_order(layer.name, order, layer.source.shape[-1])
+        check_beat_of_program(layer, cell, stream, columns.tolist())
+        type_ = layer.result.type
+        numbers = self.elements.numbers[value].reshape(-1, layer.result.shape[-1])[rows]
+
+        def proof() -> Summary:
+            check_program(layer, program, cell, f"{self.top}_", self.memories.folder)
+            return Summary(layer.name, "integer rows", cell.module, len(program.operations), 0, 0)
+
+        return StreamContents(numbers, type_.bits, type_.lo, type_.hi), proof
 
     def _pack_bytes(
         self, value: int, layer: PackBytes, cell: Cell, inputs: list[StreamContents], orders: list[Array]

@@ -17,7 +17,7 @@ from hlsgen.driver.calibration import input_type_of
 from hlsgen.driver.declaration import Declared, declared, option
 from hlsgen.driver.options import Options, check_options
 
-ModelArg = Annotated[Path, typer.Argument(metavar="MODEL", help="ONNX or TFLite file.", show_default=False)]
+ModelArg = Annotated[Path, typer.Argument(metavar="MODEL", help="ONNX, TFLite or ALIR file.", show_default=False)]
 DirArg = Annotated[Path, typer.Argument(metavar="DIR", help="Build directory, written by `build`.", show_default=False)]
 AllowChanged = Annotated[
     bool,

@@ -25,6 +25,7 @@ from hlsgen.dataflow.units import (
     FrameStart,
     Node,
     Port,
+    ProgramUnit,
     RescaleUnit,
     Slice,
     WidthConverter,
@@ -43,6 +44,7 @@ EVEN_UNITS = (
     | RescaleUnit
     | FloatUnit
     | AdderMatVec
+    | ProgramUnit
     | WindowUnit
 )
 

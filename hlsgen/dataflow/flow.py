@@ -40,6 +40,7 @@ from hlsgen.dataflow.units import (
     PadBorder,
     PoolUnit,
     Port,
+    ProgramUnit,
     ReduceTree,
     Reorder,
     RescaleUnit,
@@ -225,7 +226,7 @@ def flow_of(node: Node) -> Flow:
             return QueueFlow(unit.rows_in_flight, delayed=True)
         case AdderMatVec(joined=True) | SelectLanes():
             return RouteFlow([0])
-        case FloatKeyUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
+        case FloatKeyUnit() | FloatUnit() | ProgramUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
             return PipelineFlow()
         case JoinStreams() | ConcatChannels():
             return PipelineFlow()

@@ -30,6 +30,7 @@ from hlsgen.dataflow.units import (
     Node,
     Port,
     Product,
+    ProgramUnit,
     RescaleUnit,
     RowsUnit,
     SoftmaxUnit,
@@ -66,6 +67,7 @@ from hlsgen.ir import (
     binary_function,
 )
 from hlsgen.ir.graph import MASK_REMOVED
+from hlsgen.ir.programs import Program
 from hlsgen.ir.stream_order import vector_layout
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.numerics.exponential_factors import factors
@@ -249,6 +251,10 @@ def _argmax(b: NetworkBuilder, i: int, layer: ArgMaxLayer, name: str) -> NamedSt
 def _integer_rows(b: NetworkBuilder, i: int, layer: IntegerRows, name: str) -> NamedStream:
     count = layer.source.shape[-1]
     flow = b.input_stream(i, 0, name)
+    if isinstance(layer.function, Program):
+        flow = b.converted(flow, count, count, f"{name}_width")
+        result = stream_of(layer.result.type, layer.result.shape[-1], layer.result.size, layer.result.shape[-1])
+        return b.append(name, ProgramUnit(layer.function), [flow], result, layer.name, i)
     flow = b.dense(flow, flow.stream.lanes, count, f"{name}_width")
     unit = RowsUnit(layer.function, count // flow.stream.lanes, layer.source.type, count)
     return b.append(name, unit, [flow], replace(flow.stream, type=layer.result.type), layer.name, i)

@@ -11,6 +11,7 @@ from hlsgen.dataflow.units import (
     GroupedMatVec,
     MatVec,
     NormMoments,
+    ProgramUnit,
     RescaleUnit,
     Unit,
 )
@@ -46,7 +47,7 @@ def pipelined(unit: Unit, depth: Pipelining) -> Unit:
     match unit:
         case MatVec() | ConvUnit() | GroupedMatVec():
             return replace(unit, adders_per_stage=depth.adders_per_stage, memory=_memory(unit) if depth.tables else "")
-        case AdderMatVec() | DynamicMatVec() | NormMoments():
+        case AdderMatVec() | DynamicMatVec() | ProgramUnit() | NormMoments():
             return replace(unit, adders_per_stage=depth.adders_per_stage)
         case RescaleUnit(
             realization=Correct() | Scale() | FloatScale() | Shift() | LaneShift() | Thresholds() as realization

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.ir.row_functions import BelowLargest, FixedPointShare, IntegerNorm, RowFunction, Share, integer_root
+from hlsgen.ir.row_functions import BelowLargest, FixedPointShare, IntegerNorm, Share, VectorFunction, integer_root
 from hlsgen.numerics.fixed import Array, IntType
 
 
@@ -91,7 +91,7 @@ def filled(table: Array, source: IntType) -> Array:
     return padded
 
 
-def lag(function: RowFunction, source: IntType, count: int) -> int:
+def lag(function: VectorFunction, source: IntType, count: int) -> int:
     """Cycles from the last beat of a vector to the number that all its elements need."""
     match function:
         case BelowLargest():

@@ -22,7 +22,8 @@ from hlsgen.dataflow.weighted_units import Product as Product
 from hlsgen.dataflow.weighted_units import SumTables as SumTables
 from hlsgen.dataflow.weighted_units import WeightedUnit as WeightedUnit
 from hlsgen.ir.ops import BinaryKind
-from hlsgen.ir.row_functions import RowFunction
+from hlsgen.ir.programs import Program
+from hlsgen.ir.row_functions import VectorFunction
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import Single
@@ -377,7 +378,7 @@ class RowsUnit:
     A vector is emitted when it is complete. Its first beat is read `lag` cycles later.
     """
 
-    function: RowFunction
+    function: VectorFunction
     beats: int
     source: IntType
     count: int
@@ -385,6 +386,14 @@ class RowsUnit:
     @property
     def lag(self) -> int:
         return lag(self.function, self.source, self.count)
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramUnit:
+    """A program on vectors that arrive in one beat; `adders_per_stage`: see Pipelining."""
+
+    program: Program
+    adders_per_stage: int = 2
 
 
 @dataclass(frozen=True)
@@ -440,6 +449,7 @@ Unit = (
     | Reorder
     | ArgMaxUnit
     | RowsUnit
+    | ProgramUnit
     | NormMoments
     | NormRoot
     | NormScale
@@ -488,7 +498,7 @@ def buffer_bits(node: Node) -> int:
             return unit.words * node.result.bits
         case Port() | FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | ArgMaxUnit():
             return 0
-        case AdderMatVec() | DynamicMatVec() | Slice() | NormMoments() | NormRoot() | NormScale():
+        case AdderMatVec() | DynamicMatVec() | ProgramUnit() | Slice() | NormMoments() | NormRoot() | NormScale():
             return 0
         case MatVec() | GroupedMatVec() | ReduceTree() | JoinStreams() | ConcatBeats() | ConcatChannels():
             return 0

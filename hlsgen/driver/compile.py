@@ -23,7 +23,7 @@ from hlsgen.driver.fit import Needs, too_large
 from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_inputs, reset_port
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
-from hlsgen.frontend.file_kind import model_entry
+from hlsgen.frontend.file_kind import model_entry, model_name
 from hlsgen.frontend.runtimes import recorded
 from hlsgen.hls.core import Core
 from hlsgen.ir import Convolution, Delay, Graph, Linear, Model
@@ -121,8 +121,8 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     )
     problems.finish()
     data = self_contained(path, options.outputs)
-    top = options.top or default_top(path.stem, options.target)
-    options = replace(options, name=_title(options.name or path.stem), top=top)
+    top = options.top or default_top(model_name(path), options.target)
+    options = replace(options, name=_title(options.name or model_name(path)), top=top)
     about_model = {**model_entry(data), **recorded(model.runtime)}
     request = Request(
         title=options.name or "",

@@ -339,8 +339,8 @@ class Options:
         "--runtime",
         "Runtime whose integers the hardware computes: qonnx; onnx (each node as defined); onnxruntime (its default "
         "session on x86-64, which fuses groups of QDQ nodes); onnxruntime-arm (which also fuses int8 groups). "
-        "For TFLite files: tflm, litert-ref, litert. auto: tflm for TFLite files, qonnx for QONNX files, "
-        "onnxruntime for QDQ and QOperator files, else onnx.",
+        "For TFLite files: tflm, litert-ref, litert; for ALIR files: alir. auto: tflm for TFLite files, qonnx for "
+        "QONNX files, onnxruntime for QDQ and QOperator files, else onnx.",
         check=one_of(*RUNTIMES),
         choices=lambda: RUNTIMES,
     )

@@ -11,7 +11,7 @@ from hlsgen.diagnostics import Diagnostic
 from hlsgen.driver.build_directory import MAX_MANIFEST_BYTES, changes, read_regular, reopen
 
 #: Files that `hlsgen certify` proves completely. For C++ it proves the results, but not that stream depths suffice.
-_PROVEN = re.compile(r"rtl/.*|files\.f|certificate\.json|model\.(onnx|tflite)")
+_PROVEN = re.compile(r"rtl/.*|files\.f|certificate\.json|model\.(onnx|tflite|alir\.json)")
 
 
 def regenerated_differences(directory: Path) -> list[Diagnostic]:

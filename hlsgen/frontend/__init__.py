@@ -1,4 +1,4 @@
-"""Import of ONNX and TFLite files as a Model.
+"""Import of ONNX, TFLite and ALIR files as a Model.
 
 Outside this package only host operations and certify's second reading use onnx.
 """
@@ -11,11 +11,14 @@ from types import MappingProxyType
 
 import onnx
 
-from hlsgen.diagnostics import Collector
+from hlsgen.diagnostics import Collector, fail
 from hlsgen.frontend import load
+from hlsgen.frontend.alir.file import is_alir, json_of, read_alir
+from hlsgen.frontend.alir.importer import import_alir
 from hlsgen.frontend.chosen_outputs import suggest_outputs
 from hlsgen.frontend.declarations import check_types, check_versions, versions_of
 from hlsgen.frontend.dialect_float8 import quantizes_to_floats
+from hlsgen.frontend.file_kind import model_name
 from hlsgen.frontend.graph_inputs import parse_datatype
 from hlsgen.frontend.import_options import ImportOptions
 from hlsgen.frontend.importer import GraphImporter
@@ -23,7 +26,7 @@ from hlsgen.frontend.load import read_bytes, read_model
 from hlsgen.frontend.model_diagnostics import report_float_model, report_stuck
 from hlsgen.frontend.onnx_graph import all_nodes, name_all
 from hlsgen.frontend.onnxruntime_groups import fuse_groups
-from hlsgen.frontend.runtimes import runtime_of, tflite_runtime_of
+from hlsgen.frontend.runtimes import check_alir_runtime, runtime_of, tflite_runtime_of
 from hlsgen.frontend.tflite.chosen_outputs import with_outputs
 from hlsgen.frontend.tflite.file import read_file
 from hlsgen.frontend.tflite.importer import import_tflite
@@ -62,6 +65,9 @@ def import_model(
             options = ImportOptions(fixed_point, typed, once, pairs, tflite_runtime_of(runtime), softmax == "hardware")
             file = read_file(self_contained(path, outputs), path.stem)
             return import_tflite(file, path.stem, options, problems)
+        if is_alir(read_bytes(path)):
+            check_alir_runtime(runtime)
+            return import_alir(read_alir(self_contained(path, outputs), path.stem), model_name(path))
         proto = read_model(path, problems, outputs)
         check_versions(proto, path.stem, problems)
         if runtime == "auto" and quantizes_to_floats(proto.graph):
@@ -81,6 +87,10 @@ def import_model(
 def self_contained(path: Path, outputs: Sequence[str] = ()) -> bytes:
     """The bytes of a file, cut to `outputs`, with any external data included. Raises HG001..HG004, HG040."""
     data = read_bytes(path)
+    if is_alir(data):
+        if outputs:
+            raise fail("HG040", "--outputs", "ALIR files have no names of tensors.", "Build the whole program.")
+        return json_of(data, path.stem)
     if not is_tflite(data):
         return load.self_contained(path, outputs)
     return with_outputs(data, outputs, path.stem) if outputs else data

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hlsgen.diagnostics import fail
+from hlsgen.frontend.alir.file import is_alir
 from hlsgen.frontend.tflite.schema import is_tflite
 
 
@@ -26,7 +27,8 @@ class FileKind:
 
 ONNX = FileKind("ONNX", ".onnx")
 TFLITE = FileKind("TFLite", ".tflite")
-KINDS = (ONNX, TFLITE)
+ALIR = FileKind("ALIR", ".alir.json")
+KINDS = (ONNX, TFLITE, ALIR)
 #: Names of model files in builds.
 BUILD_FILES = tuple(kind.build_file for kind in KINDS)
 _HINT = "Give a directory that `hlsgen build` has written."
@@ -34,7 +36,15 @@ _HINT = "Give a directory that `hlsgen build` has written."
 
 def kind_of(data: bytes) -> FileKind:
     """The kind of a file, by its content."""
-    return TFLITE if is_tflite(data) else ONNX
+    if is_tflite(data):
+        return TFLITE
+    return ALIR if is_alir(data) else ONNX
+
+
+def model_name(path: Path) -> str:
+    """The name of a model from the path of its file: without .onnx, .tflite, .alir.json or .alir.json.gz at its end."""
+    name = path.name.removesuffix(".gz")
+    return name.removesuffix(".json").removesuffix(".alir") if name.endswith(".json") else path.stem
 
 
 def model_file_in(names: Iterable[str]) -> str:

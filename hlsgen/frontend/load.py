@@ -43,15 +43,17 @@ def read_bytes(path: Path) -> bytes:
     """The bytes of a model file. Raises HG001, HG004."""
     try:
         if path.is_dir():
-            inside = sorted(file.name for pattern in ("*.onnx", "*.tflite") for file in path.glob(pattern))[:3]
+            inside = sorted(
+                file.name for pattern in ("*.onnx", "*.tflite", "*.alir.json") for file in path.glob(pattern)
+            )[:3]
             hint = (
                 f"Name a file in it: {', '.join(str(path / name) for name in inside)}."
                 if inside
-                else "Name an .onnx or .tflite file."
+                else "Name an .onnx, .tflite or .alir.json file."
             )
             raise fail("HG001", str(path), "is a directory, not a model file.", hint)
         if not path.is_file():
-            raise fail("HG001", str(path), "no such file.", "Give the path of an .onnx or .tflite file.")
+            raise fail("HG001", str(path), "no such file.", "Give the path of an .onnx, .tflite or .alir.json file.")
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
             hint = f"At most {MAX_FILE_BYTES} bytes are read: keep large tensors in external data files."
@@ -71,7 +73,7 @@ def _message(path: Path, data: bytes) -> onnx.ModelProto:
         model: onnx.ModelProto = onnx.ModelProto.FromString(data)
         return model
     except DecodeError:
-        text = "neither an ONNX nor a TFLite file, or cut short."
+        text = "no ONNX, TFLite or ALIR file, or cut short."
         raise fail("HG002", str(path), text, "Export or download the file again.") from None
 
 

@@ -37,6 +37,7 @@ from hlsgen.ir import (
 )
 from hlsgen.ir.evaluate import apply, decoding
 from hlsgen.ir.ops import Float, Quantizer
+from hlsgen.ir.programs import Program
 
 
 def result_dtype(ops: list[Op], dtype: str) -> str:
@@ -59,6 +60,8 @@ def _dtype_after(op: Op, dtype: str) -> str:
             return "int32"
         case Pack():
             return "uint16"
+        case RowStep(Program()):
+            return "float64"
         case MatMul() | Conv() | BatchMatMul() | Softmax() | QLinearSoftmax() | Normalize() | RowStep() | HostOp():
             return "float32"
         case Previous():

@@ -1,4 +1,4 @@
-"""Runtimes of ONNX and TFLite files: the program whose integers a build reproduces.
+"""Runtimes of ONNX, TFLite and ALIR files: the program whose integers a build reproduces.
 
 Most operators give the same integers in all runtimes. They differ if onnxruntime computes a group of nodes as one
 integer operator (`onnxruntime_groups`), or if an operator exists in one runtime only.
@@ -20,6 +20,7 @@ VERSIONS = {
     "onnxruntime": "1.31.1",
     "tflite_micro": "0.dev20261023182759",
     "ai_edge_litert": "2.3.0",
+    "alkaid": "0.8.2",
 }
 #: (package, description) by runtime.
 RUNTIMES = {
@@ -30,9 +31,12 @@ RUNTIMES = {
     "tflm": ("tflite_micro", "reference kernels"),
     "litert-ref": ("ai_edge_litert", "reference kernels, OpResolverType.BUILTIN_REF"),
     "litert": ("ai_edge_litert", "default interpreter on x86-64, with XNNPACK"),
+    "alir": ("alkaid", "interpreter of ALIR programs"),
 }
 #: Runtimes of TFLite files; the first is the default.
 TFLITE = ("tflm", "litert-ref", "litert")
+#: The runtime of ALIR files.
+ALIR = "alir"
 #: Runtimes that compute groups of nodes as one operator.
 GROUPING = ("onnxruntime", "onnxruntime-arm")
 #: Values of `--runtime`.
@@ -51,13 +55,22 @@ def tflite_runtime_of(choice: str = "auto") -> str:
     return choice
 
 
+def check_alir_runtime(choice: str) -> None:
+    """Raises HG040 if `choice` is not the runtime of ALIR files, nor "auto"."""
+    if choice not in ("auto", ALIR):
+        text = f"the runtime {choice!r} does not run ALIR files."
+        raise fail("HG040", "--runtime", text, f"Supported: {ALIR}.")
+
+
 def runtime_of(nodes: Iterable[onnx.NodeProto], choice: str = "auto") -> str:
     """The runtime `choice`; for "auto", the runtime that executes files with such nodes. Raises HG040."""
     if choice not in CHOICES:
         raise fail("HG040", "--runtime", f"there is no runtime {choice!r}.", f"Supported: {', '.join(CHOICES)}.")
-    if choice in TFLITE:
+    of_other_files = (*TFLITE, ALIR)
+    if choice in of_other_files:
         text = f"the runtime {choice!r} does not run ONNX files."
-        raise fail("HG040", "--runtime", text, f"Supported: {', '.join(c for c in CHOICES if c not in TFLITE)}.")
+        supported = ", ".join(name for name in CHOICES if name not in of_other_files)
+        raise fail("HG040", "--runtime", text, f"Supported: {supported}.")
     if choice != "auto":
         return choice
     nodes = list(nodes)

@@ -99,7 +99,7 @@ from hlsgen.ir.ops import (
     Mul,
     Where,
 )
-from hlsgen.ir.row_functions import row_values
+from hlsgen.ir.row_functions import result_dtype, row_values
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
 
@@ -219,9 +219,8 @@ def _step(model: Model, number: int, step: Step, inputs: list[Tensor]) -> Tensor
         case QLinearSoftmax():
             return replace(tensor_of_numbers(qlinear_softmax(op, to_int64(first.value))), origin=number)
         case RowStep(function):
-            return replace(
-                tensor_of_numbers(row_values(function, to_int64(first.value)).astype(np.float32)), origin=number
-            )
+            values = row_values(function, to_int64(first.value)).astype(result_dtype(function))
+            return replace(tensor_of_numbers(values), origin=number)
         case Previous() | State():
             raise AssertionError("the interpreter needs unrolled loops")
         case HostOp():

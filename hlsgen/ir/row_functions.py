@@ -1,6 +1,7 @@
 """Integer functions of vectors along the last axis, and the intervals of their results.
 
-These are the integer softmaxes and normalizations of Deeploy, and TFLite's SOFTMAX. All results are exact, in int64.
+These are the integer softmaxes and normalizations of Deeploy, TFLite's SOFTMAX, and programs of ALIR files. All
+results are exact, in int64.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from typing_extensions import assert_never
 
+from hlsgen.ir.programs import Program, output_type, program_values
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.numerics.tflite.softmax import shares_in_integers, weights_in_integers
 
@@ -62,14 +64,16 @@ class IntegerNorm:
     wraps: bool
 
 
-RowFunction = BelowLargest | Share | FixedPointShare | IntegerNorm
+#: Functions whose results are as many as the elements.
+VectorFunction = BelowLargest | Share | FixedPointShare | IntegerNorm
+RowFunction = VectorFunction | Program
 
 #: Elements of the longest row of a FixedPointShare.
 MAX_FIXED_POINT_ROW = 511
 
 
 def row_values(function: RowFunction, x: Array) -> Array:
-    """Apply the function: int64 (..., count) -> int64 of the same shape."""
+    """Apply the function: int64 (..., count) -> int64 of the same shape, or (..., outputs) of a Program."""
     match function:
         case BelowLargest():
             return np.asarray(x.max(axis=-1, keepdims=True) - x)
@@ -82,8 +86,15 @@ def row_values(function: RowFunction, x: Array) -> Array:
             return shares_in_integers(exponential, total, bits)
         case IntegerNorm():
             return _normalized(function, x)
+        case Program():
+            return program_values(function, x)
         case _:
             assert_never(function)
+
+
+def result_dtype(function: RowFunction) -> str:
+    """The dtype of the results in a Model."""
+    return "float64" if isinstance(function, Program) else "float32"
 
 
 def _normalized(function: IntegerNorm, x: Array) -> Array:
@@ -118,5 +129,7 @@ def result_type(function: RowFunction, source: IntType) -> IntType:
             return IntType(0, (1 << bits) - 1)
         case IntegerNorm():
             return function.type
+        case Program():
+            return output_type(function)
         case _:
             assert_never(function)

@@ -42,6 +42,7 @@ from hlsgen.ir.graph import (
     sources_of,
 )
 from hlsgen.ir.model import Pad, Repeat, Shape, Slice, Transpose
+from hlsgen.ir.programs import Program
 from hlsgen.numerics.fixed import Array
 
 #: Number of elements compared at a time.
@@ -166,13 +167,13 @@ def _result_order(layer: Layer, orders: list[Array]) -> list[Array]:
     """The order of the result, in a list of one."""
     order, shape = orders[0], layer.result.shape
     match layer:
-        case Map() | BinaryMap() | FloatBinary() | PackBytes() | SoftmaxRows() | NormRows() | IntegerRows():
-            return [order]
         case View():
             return [relabelled_indices(layer)[order] if isinstance(layer.op, Transpose) else order]
-        case Linear() | MatrixProduct():
+        case Linear() | MatrixProduct() | IntegerRows(function=Program()):
             rows, _ = _vectors(order, sources_of(layer)[0].shape)
             return [np.asarray((rows[:, None] * shape[-1] + np.arange(shape[-1])).ravel())]
+        case Map() | BinaryMap() | FloatBinary() | PackBytes() | SoftmaxRows() | NormRows() | IntegerRows():
+            return [order]
         case ArgMaxLayer():
             return [_vectors(order, layer.source.shape)[0]]
         case Convolution():

@@ -10,7 +10,7 @@ from typing import Any
 from hlsgen.devices import Device, devices
 from hlsgen.diagnostics import counted, fail
 from hlsgen.driver.compile import Build
-from hlsgen.frontend.runtimes import TFLITE
+from hlsgen.frontend.runtimes import ALIR, TFLITE
 from hlsgen.host.text import plain
 from hlsgen.installation import pinned_repository
 from hlsgen.library import render
@@ -146,8 +146,10 @@ def _pynq(core: Core) -> dict[str, bytes]:
 
 
 def _ci(core: Core) -> dict[str, bytes]:
-    runtimes = "tflite" if core.build.model.runtime in TFLITE else "oracle"
-    extras = f"sim,{runtimes},csim" if "hls" in core.build.options.target else f"sim,{runtimes}"
+    runtime = core.build.model.runtime
+    runtimes = ["tflite"] if runtime in TFLITE else [] if runtime == ALIR else ["oracle"]
+    needs_headers = "hls" in core.build.options.target or runtime == ALIR
+    extras = ",".join(["sim", *runtimes, *(["csim"] if needs_headers else [])])
     pinned = pinned_repository(extras)
     requirement = pinned or f"./wheels/hlsgen-{core.version}-py3-none-any.whl[{extras}]"
     text = render("project/verify.yml.j2", core=core, name=core.name, pinned=pinned, requirement=requirement)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hlsgen.diagnostics import Collector
-from hlsgen.ir import Conv, ConvInteger, MatMul, MatMulInteger, Model, ModelInput, Step, TensorProduct
+from hlsgen.ir import Conv, ConvInteger, MatMul, MatMulInteger, Model, ModelInput, RowStep, Step, TensorProduct
 from hlsgen.numerics.fixed import IntType
 
 
@@ -39,7 +39,7 @@ def default_mode(model: Model, source: ModelInput, first: object, is_linear: boo
         return None
     if first is None:
         return InputMode("float32")
-    layers = MatMul | MatMulInteger | Conv | ConvInteger | TensorProduct
+    layers = MatMul | MatMulInteger | Conv | ConvInteger | TensorProduct | RowStep
     has_linear = bool(model.inputs) or any(isinstance(s.op, layers) for s in model.steps)
     after_host = source.dtype == "float64" != model.input_dtype
     return InputMode("codes" if has_linear or after_host else "float32")

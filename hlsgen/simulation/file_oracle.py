@@ -20,7 +20,7 @@ import onnx
 
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.frontend import runtimes
-from hlsgen.frontend.file_kind import TFLITE, kind_of
+from hlsgen.frontend.file_kind import ALIR, ONNX, kind_of
 from hlsgen.frontend.load import read_bytes, read_model
 from hlsgen.frontend.onnx_graph import name_all
 from hlsgen.installation import install_command
@@ -32,7 +32,7 @@ from hlsgen.ir import Graph, HostOp, Model, Op, OutputParts, Repeat, Reshape, St
 from hlsgen.ir.evaluate import decoding
 from hlsgen.ir.ops import QUANTIZERS, FixedAdd, Pair, PairOp
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation import tflite_oracle
+from hlsgen.simulation import alir_oracle, tflite_oracle
 from hlsgen.simulation.exact_values import all_equal
 from hlsgen.simulation.explanation import Explanation, HostExplanation
 from hlsgen.simulation.file_inputs import any_numbers, numbers_for_file
@@ -70,12 +70,12 @@ def compare_file(
         return verdict
     runtime = model.runtime if choice == "auto" else choice
     data = read_bytes(path)
-    if kind_of(data) is TFLITE:
-        return _compare_tflite(data, model, graph, codes, OracleVerdict(runtime), progress)
+    if kind_of(data) is not ONNX:
+        return _compare_whole(data, model, graph, codes, OracleVerdict(runtime), progress)
     proto = read_model(path)
     if not installed(runtime):
         verdict.reason = f"{runtime} is not installed; {_INSTALL}"
-        if runtime in runtimes.TFLITE:
+        if runtime in (*runtimes.TFLITE, runtimes.ALIR):
             verdict.reason = f"{runtime} does not run ONNX files"
         return verdict
     try:
@@ -132,17 +132,21 @@ def _finite_frames(model: Model, inputs: _Inputs) -> Array:
     return mask
 
 
-def _compare_tflite(
+def _compare_whole(
     data: bytes, model: Model, graph: Graph, codes: Array, verdict: OracleVerdict, progress: Callable[[str], None]
 ) -> OracleVerdict:
-    """The comparison with a TFLite file in the runtime `verdict.asked`."""
-    verdict.reason = tflite_oracle.missing(verdict.asked)
+    """The comparison with a TFLite or ALIR file in the runtime `verdict.asked`."""
+    is_alir = kind_of(data) is ALIR
+    verdict.reason = (alir_oracle if is_alir else tflite_oracle).missing(verdict.asked)
     if verdict.reason:
         return verdict
     try:
         inputs = _Inputs.of(model, graph, in_sequence(graph, codes))
         progress(f"{verdict.asked}: the whole file, {len(codes)} frames")
-        tflite_oracle.compare(data, model, inputs.feeds, inputs.outputs, progress, verdict)
+        if is_alir:
+            alir_oracle.compare(data, model, inputs.feeds, inputs.outputs, verdict)
+        else:
+            tflite_oracle.compare(data, model, inputs.feeds, inputs.outputs, progress, verdict)
     except Unable as error:
         verdict.reason = f"{verdict.asked} could not run it: {error}"
     except HlsgenError as error:  # host preprocessing gives numbers that are no codes of the port
@@ -165,6 +169,7 @@ def check_choice(choice: str) -> None:
     if choice in PACKAGES and not installed(choice):
         raise fail("HG059", choice, "is not installed.", f"{_INSTALL}, or choose --oracle auto or none.")
     reason = tflite_oracle.missing(choice) if choice in runtimes.TFLITE else ""
+    reason = alir_oracle.missing(choice) if choice == runtimes.ALIR else reason
     if reason:
         raise fail("HG059", choice, f"cannot run: {reason}.", "Install it, or choose --oracle auto or none.")
 

@@ -15,7 +15,7 @@ import onnx
 from hlsgen.frontend.constant_folding import label
 from hlsgen.frontend.load import read_model
 from hlsgen.frontend.onnx_graph import name_all
-from hlsgen.frontend.runtimes import TFLITE
+from hlsgen.frontend.runtimes import ALIR, TFLITE
 from hlsgen.host.hard_numbers import hard_numbers
 from hlsgen.interpreter.graph import encode_array
 from hlsgen.ir import Graph, GraphInput, Model, ModelInput
@@ -57,7 +57,7 @@ def check_head(model: Model, graph: Graph, path: Path, seed: int, oracle: str) -
     """Compares the codes of hard numbers in the interpreter and in the file's runtime."""
     runtime = model.runtime if oracle == "auto" else oracle
     executor = "onnxruntime" if runtime.startswith("onnxruntime") else runtime
-    if oracle == "none" or model.runtime in TFLITE or not installed(executor):
+    if oracle == "none" or model.runtime in (*TFLITE, ALIR) or not installed(executor):
         return HeadCheck()
     proto = read_model(path)
     name_all(proto.graph)

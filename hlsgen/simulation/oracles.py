@@ -23,7 +23,7 @@ from onnx import helper, numpy_helper
 
 from hlsgen.frontend.domains import CHANNELS_LAST, MICROSOFT, ONNX
 from hlsgen.frontend.quant_lstm import QUANT_LSTM
-from hlsgen.frontend.runtimes import QONNX_OPS, TFLITE
+from hlsgen.frontend.runtimes import ALIR, QONNX_OPS, TFLITE
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.defined_cells import quant_lstm_cell
 from hlsgen.simulation.defined_operators import DEFINED
@@ -38,7 +38,7 @@ PACKAGES = {
     ARM: ("onnxruntime",),
 }
 #: Values of `--oracle`.
-CHOICES = ("auto", *PACKAGES, *TFLITE, "none")
+CHOICES = ("auto", *PACKAGES, *TFLITE, ALIR, "none")
 #: Module of qonnx's operators.
 _GENERAL = "qonnx.custom_op.general"
 #: Defaults in the QONNX specification that qonnx's code does not have.

@@ -15,7 +15,7 @@ from hlsgen.verilog.matrix_parts import FACTOR_BITS
 from hlsgen.verilog.memory_sizes import memory
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.quantizer_parts import is_quantizer, quantizer_parts
-from hlsgen.verilog.units import elements, matrix, routing, vectors, windows
+from hlsgen.verilog.units import elements, matrix, programs, routing, vectors, windows
 from hlsgen.verilog.units.spec import CostOptions, UnitSpec
 
 
@@ -68,6 +68,8 @@ def spec_of(unit: units.Unit) -> UnitSpec[Any]:
             return windows.REDUCE_TREE
         case units.RowsUnit():
             return vectors.ROWS
+        case units.ProgramUnit():
+            return programs.PROGRAM
         case units.SoftmaxUnit():
             return vectors.SOFTMAX
         case units.ArgMaxUnit():

@@ -133,7 +133,7 @@ def test_a_directory_given_as_model(build: Path, tmp_path: Path) -> None:
     found = problem("check", build)
     assert (found["code"], found["message"]) == ("HG001", "is a directory, not a model file.")
     assert str(build / "model.onnx") in found["hint"]
-    assert "Name an .onnx or .tflite file" in problem("check", tmp_path)["hint"]
+    assert "Name an .onnx, .tflite or .alir.json file" in problem("check", tmp_path)["hint"]
 
 
 @pytest.mark.parametrize(

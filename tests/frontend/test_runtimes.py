@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.frontend.runtimes import RUNTIMES, TFLITE, VERSIONS, runtime_of, tflite_runtime_of
+from hlsgen.frontend.runtimes import ALIR, RUNTIMES, TFLITE, VERSIONS, runtime_of, tflite_runtime_of
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_auto_takes_the_runtime_that_the_operators_are_made_for(domain: str, op:
     assert runtime_of(nodes) == name
 
 
-@pytest.mark.parametrize("name", [name for name in RUNTIMES if name not in TFLITE])
+@pytest.mark.parametrize("name", [name for name in RUNTIMES if name not in (*TFLITE, ALIR)])
 def test_a_runtime_that_is_named_is_taken(name: str) -> None:
     assert runtime_of([], name) == name
     with pytest.raises(HlsgenError, match="HG040"):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import onnx
 
-from hlsgen.certify.second_reading import tflite
+from hlsgen.certify.second_reading import alir, tflite
 from hlsgen.certify.second_reading.attention import ATTENTION
 from hlsgen.certify.second_reading.deeploy import DEEPLOY
 from hlsgen.certify.second_reading.formulas import FORMULAS
@@ -37,6 +37,8 @@ def compare(source: Path | onnx.ModelProto, model: Model) -> SecondReading:
     """Read a file, or a model in memory, and compare the steps of `model` with it, node by node."""
     if isinstance(source, Path) and tflite.is_tflite(source):
         return tflite.compare(source.read_bytes(), model)
+    if isinstance(source, Path) and alir.is_alir(source):
+        return alir.compare(source.read_bytes(), model)
     file = ModelFile(source)
     imported = ImportedSteps(file, model)
     problems, once = list(_ends(file, model)), []

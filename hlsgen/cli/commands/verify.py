@@ -19,7 +19,7 @@ from hlsgen.cli.progress import Watch
 from hlsgen.cli.verdict_text import print_end, print_part
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.driver.results import manifest_hash, save_result
-from hlsgen.frontend.runtimes import TFLITE
+from hlsgen.frontend.runtimes import ALIR, TFLITE
 from hlsgen.simulation.oracles import PACKAGES
 from hlsgen.simulation.simulators import SIMULATORS
 from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
@@ -48,7 +48,7 @@ def verify(
         str,
         typer.Option(
             help="Runtime for the whole file: auto (the runtime of the build), none, or another one: "
-            f"{', '.join(PACKAGES)} for ONNX files; {', '.join(TFLITE)} for TFLite files."
+            f"{', '.join(PACKAGES)} for ONNX files; {', '.join(TFLITE)} for TFLite files; {ALIR} for ALIR files."
         ),
     ] = "auto",
     cosim: Annotated[

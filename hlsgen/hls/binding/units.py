@@ -28,6 +28,7 @@ from hlsgen.dataflow.units import (
     PadBorder,
     PoolUnit,
     Port,
+    ProgramUnit,
     ReduceTree,
     Reorder,
     RescaleUnit,
@@ -39,6 +40,7 @@ from hlsgen.dataflow.units import (
     TiledPool,
     WidthConverter,
 )
+from hlsgen.diagnostics import fail
 from hlsgen.hls.binding.float_units import bind_float_key, bind_float_unit
 from hlsgen.hls.binding.moves import (
     bind_argmax,
@@ -110,6 +112,9 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
             return bind_gather(node, unit)
         case RowsUnit():
             return bind_rows(node, unit)
+        case ProgramUnit():
+            text = "there is no C++ for programs of ALIR files."
+            raise fail("HG040", node.layer, text, "Use --target verilog.")
         case SoftmaxUnit():
             return bind_softmax(node, unit)
         case ArgMaxUnit():

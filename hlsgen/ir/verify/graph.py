@@ -52,6 +52,7 @@ from hlsgen.ir.graph import (
     sources_of,
 )
 from hlsgen.ir.model import NormKind, Pad, Repeat, Shape, Slice, Transpose
+from hlsgen.ir.programs import Program, Take
 from hlsgen.ir.row_functions import MAX_FIXED_POINT_ROW, FixedPointShare, IntegerNorm, Share, result_type
 from hlsgen.ir.verify.elementwise import verify_chain
 from hlsgen.ir.verify.encoding import meaning, same_encoding, verify_moved, verify_reading, verify_value
@@ -159,6 +160,12 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             _verify_normalization(place, layer)
         case Delay():
             _verify_delay(place, layer)
+        case IntegerRows(_, Program() as program, source):
+            elements = {operation.element for operation in program.operations if isinstance(operation, Take)}
+            inside = elements <= {*range(source.shape[-1])} and source.type.lo == 0
+            place.require(inside, "source", source.shape, "the elements that the program takes, without a sign")
+            verify_shape(place, result.shape, (*source.shape[:-1], len(program.outputs)))
+            verify_type(place, result.type, result_type(program, source.type))
         case IntegerRows(_, function, source):
             verify_shape(place, result.shape, source.shape)
             place.require(source.type.bits <= 16, "source", source.type, "at most 16 bits")

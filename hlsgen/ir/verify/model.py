@@ -50,6 +50,7 @@ from hlsgen.ir.model import (
     Transpose,
 )
 from hlsgen.ir.ops import Pair
+from hlsgen.ir.programs import Program
 from hlsgen.ir.verify.elementwise import DTYPES, verify_op
 from hlsgen.ir.verify.violations import Place, Violation
 from hlsgen.ir.verify.window import concatenated, fits, rearranged, verify_pool, verify_shape, viewed, windowed
@@ -201,6 +202,9 @@ def _infer_result(place: Place, step: Step, inputs: list[Tensor]) -> tuple[Shape
             legal = epsilon == np.float32(epsilon) and 0 < epsilon < np.inf
             place.require(legal, "Normalize.epsilon", epsilon, "a float32 above 0")
             return shape, _real(place, dtype)
+        case RowStep(Program() as program):
+            place.require(dtype == "float32", "dtype", dtype, "float32")
+            return (*shape[:-1], len(program.outputs)), "float64"
         case RowStep():
             place.require(dtype in (None, "float32", "int8", "uint8"), "dtype", dtype, "float32, int8 or uint8")
             return shape, "float32"

@@ -1,0 +1,259 @@
+"""`Program`: a list of integer operations on single numbers, as for trigger networks; its meaning and intervals.
+
+Every operation has one result, and uses results of earlier operations. All numbers are integers, and exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.numerics.fixed import Array, IntType
+
+#: Most bits of a result, so that int64 holds every result and every shifted operand.
+MAX_BITS = 60
+#: Most entries of a table.
+MAX_ENTRIES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Take:
+    """Bits of an element of the input, from the lowest up, as a number of `type`, which has a power of two of codes."""
+
+    element: int
+    type: IntType
+
+
+@dataclass(frozen=True)
+class Number:
+    """A constant."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class Term:
+    """A result times 2^shift."""
+
+    source: int
+    shift: int = 0
+
+
+@dataclass(frozen=True)
+class Total:
+    """a + b, or a - b."""
+
+    a: Term
+    b: Term
+    minus: bool
+
+
+@dataclass(frozen=True)
+class Wrap:
+    """floor(x * 2^shift), modulo the number of codes of `type`; `bounded`: max(x, 0) in place of x."""
+
+    source: int
+    shift: int
+    type: IntType
+    bounded: bool = False
+
+
+@dataclass(frozen=True)
+class Choose:
+    """condition >= threshold ? yes : no, all of them results."""
+
+    condition: int
+    threshold: int
+    yes: int
+    no: int
+
+
+@dataclass(frozen=True)
+class Product:
+    """The product of two results."""
+
+    a: int
+    b: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """values[x - first]; an x beyond the ends counts as the nearest end."""
+
+    source: int
+    first: int
+    values: tuple[int, ...]
+
+
+class BitwiseKind(Enum):
+    """Bitwise operations on numbers in two's complement."""
+
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+
+@dataclass(frozen=True)
+class Bitwise:
+    """A bitwise operation on two numbers in two's complement of unlimited length."""
+
+    kind: BitwiseKind
+    a: Term
+    b: Term
+
+
+Operation = Take | Number | Total | Wrap | Choose | Product | Table | Bitwise
+
+
+@dataclass(frozen=True)
+class Program:
+    """operations: each uses earlier results. outputs: the numbers of the results that leave, in order."""
+
+    operations: tuple[Operation, ...]
+    outputs: tuple[int, ...]
+
+
+def sources_of(operation: Operation) -> tuple[int, ...]:
+    """The results that an operation uses."""
+    match operation:
+        case Take() | Number():
+            return ()
+        case Total(a, b) | Bitwise(_, a, b):
+            return a.source, b.source
+        case Wrap(source) | Table(source):
+            return (source,)
+        case Choose(condition, _, yes, no):
+            return condition, yes, no
+        case Product(a, b):
+            return a, b
+        case _:
+            assert_never(operation)
+
+
+def program_values(program: Program, x: Array) -> Array:
+    """Run the program: int64 (..., elements) -> int64 (..., outputs)."""
+    results: list[Array] = []
+    for operation in program.operations:
+        results.append(_result(operation, x, results))
+    return np.stack([np.broadcast_to(results[n], x.shape[:-1]) for n in program.outputs], axis=-1)
+
+
+def _result(operation: Operation, x: Array, results: list[Array]) -> Array:
+    def term(operand: Term) -> Array:
+        return np.asarray(results[operand.source] << operand.shift)
+
+    match operation:
+        case Take(element, type_):
+            return _wrapped(x[..., element], type_)
+        case Number(value):
+            return np.asarray(value, np.int64)
+        case Total(a, b, minus):
+            return np.asarray(term(a) - term(b) if minus else term(a) + term(b))
+        case Wrap(source, shift, type_, bounded):
+            numbers = np.maximum(results[source], 0) if bounded else results[source]
+            return _wrapped(numbers << shift if shift > 0 else numbers >> -shift, type_)
+        case Choose(condition, threshold, yes, no):
+            return np.where(results[condition] >= threshold, results[yes], results[no])
+        case Product(first, second):
+            return np.asarray(results[first] * results[second])
+        case Table(source, start, values):
+            entries = np.array(values, np.int64)
+            return np.asarray(entries[np.clip(results[source] - start, 0, len(values) - 1)])
+        case Bitwise(kind, a, b):
+            match kind:
+                case BitwiseKind.AND:
+                    return np.asarray(term(a) & term(b))
+                case BitwiseKind.OR:
+                    return np.asarray(term(a) | term(b))
+                case BitwiseKind.XOR:
+                    return np.asarray(term(a) ^ term(b))
+                case _:
+                    assert_never(kind)
+        case _:
+            assert_never(operation)
+
+
+def _wrapped(x: Array, type_: IntType) -> Array:
+    return np.asarray((x - type_.lo) % (type_.hi - type_.lo + 1) + type_.lo)
+
+
+class _Bounds:
+    """Intervals of results, and sums as linear forms of other results, which bound them more closely."""
+
+    def __init__(self) -> None:
+        self.intervals: list[IntType] = []
+        #: (factor by result, constant) of each result; a result that is no sum is 1 times itself.
+        self.forms: list[tuple[dict[int, int], int]] = []
+
+    def add(self, operation: Operation) -> None:
+        n = len(self.intervals)
+        self.forms.append(({n: 1}, 0))
+        match operation:
+            case Total(a, b, minus):
+                form, constant = self._sum(a, b, -1 if minus else 1)
+                self.forms[n] = form, constant
+                ends = [constant, constant]
+                for source, factor in form.items():
+                    products = [factor * end for end in (self.intervals[source].lo, self.intervals[source].hi)]
+                    ends = [ends[0] + min(products), ends[1] + max(products)]
+                interval = IntType(ends[0], ends[1])
+            case Number(value):
+                self.forms[n] = {}, value
+                interval = IntType(value, value)
+            case _:
+                interval = self._interval(operation)
+        self.intervals.append(interval)
+
+    def _sum(self, a: Term, b: Term, sign: int) -> tuple[dict[int, int], int]:
+        form = {source: factor << a.shift for source, factor in self.forms[a.source][0].items()}
+        for source, factor in self.forms[b.source][0].items():
+            form[source] = form.get(source, 0) + sign * (factor << b.shift)
+        constant = (self.forms[a.source][1] << a.shift) + sign * (self.forms[b.source][1] << b.shift)
+        return {source: factor for source, factor in form.items() if factor}, constant
+
+    def _interval(self, operation: Operation) -> IntType:
+        of = self.intervals
+        match operation:
+            case Take(_, type_):
+                return type_
+            case Wrap(source, shift, type_, bounded):
+                ends = [max(end, 0) if bounded else end for end in (of[source].lo, of[source].hi)]
+                low, high = (end << shift if shift > 0 else end >> -shift for end in ends)
+                return IntType(low, high) if type_.lo <= low and high <= type_.hi else type_
+            case Choose(condition, threshold, yes, no):
+                possible = [of[yes]] if of[condition].hi >= threshold else []
+                possible += [of[no]] if of[condition].lo < threshold else []
+                return IntType(min(t.lo for t in possible), max(t.hi for t in possible))
+            case Product(a, b):
+                corners = [p * q for p in (of[a].lo, of[a].hi) for q in (of[b].lo, of[b].hi)]
+                return IntType(min(corners), max(corners))
+            case Table(source, start, values):
+                first, last = (min(max(end - start, 0), len(values) - 1) for end in (of[source].lo, of[source].hi))
+                reached = values[first : last + 1]
+                return IntType(min(reached), max(reached))
+            case Bitwise(_, a, b):
+                ends = [end << term.shift for term in (a, b) for end in (of[term.source].lo, of[term.source].hi)]
+                bits = IntType(min(ends), max(ends)).bits
+                return (
+                    IntType(-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if min(ends) < 0 else IntType(0, (1 << bits) - 1)
+                )
+            case _:
+                raise AssertionError(operation)
+
+
+def intervals_of(program: Program) -> list[IntType]:
+    """The interval of each result, for any input."""
+    bounds = _Bounds()
+    for operation in program.operations:
+        bounds.add(operation)
+    return bounds.intervals
+
+
+def output_type(program: Program) -> IntType:
+    """The least interval that holds all outputs."""
+    intervals = intervals_of(program)
+    ends = [intervals[n] for n in program.outputs]
+    return IntType(min(t.lo for t in ends), max(t.hi for t in ends))

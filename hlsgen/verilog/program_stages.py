@@ -1,0 +1,116 @@
+"""Registers in a program: the cycle in which each result is computed, by estimated delays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hlsgen.ir.programs import (
+    Bitwise,
+    Choose,
+    Operation,
+    Product,
+    Program,
+    Table,
+    Total,
+    Wrap,
+    intervals_of,
+    sources_of,
+)
+from hlsgen.numerics.fixed import IntType
+
+# Delays in picoseconds, approximately the ones of Xilinx 7 series.
+#: A register from clock to output, with the setup of the next register; a net and a LUT; a gate in a shared LUT.
+_REGISTER, _LUT, _GATE = 500, 1120, 400
+#: A sum: its net, LUTs and ends of the carry chain, and the carry chain for each bit.
+_SUM, _CARRY = 1330, 30
+#: Picoseconds of a stage for each requested adder in series.
+_STAGE = 2750
+#: Inputs of the largest lookup table of one LUT level, and of two levels with the multiplexers of a slice.
+_ONE_LEVEL, _SLICE, _TWO_LEVELS = 6, 8, 10
+
+
+@dataclass(frozen=True)
+class StagedProgram:
+    """A program with registers.
+
+    computed: cycle in which a result is computed, -1 if it is constant or unused.
+    needed: the last cycle in which it is used. latency: cycles in all.
+    """
+
+    program: Program
+    intervals: tuple[IntType, ...]
+    computed: tuple[int, ...]
+    needed: tuple[int, ...]
+    latency: int
+
+    @property
+    def registers(self) -> int:
+        """Bits of all registers."""
+        spans = zip(self.intervals, self.computed, self.needed, strict=True)
+        return sum(t.bits * max(0, last - first) for t, first, last in spans if t.lo < t.hi)
+
+
+@lru_cache(maxsize=64)
+def staged(program: Program, adders_per_stage: int) -> StagedProgram:
+    """The program with each result computed as early as stages of this length permit."""
+    limit = _STAGE * adders_per_stage
+    intervals = intervals_of(program)
+    live = _live(program, intervals)
+    stages, arrivals = [-1] * len(intervals), [0] * len(intervals)
+    for n in sorted(live):
+        operation, interval = program.operations[n], intervals[n]
+        used = [k for k in sources_of(operation) if k in live]
+        stage = max((stages[k] for k in used), default=0)
+        arrival = max((arrivals[k] for k in used if stages[k] == stage), default=_REGISTER)
+        delay = _delay(operation, interval, intervals)
+        if arrival + delay > limit and arrival > _REGISTER:
+            stage, arrival = stage + 1, _REGISTER
+        stages[n], arrivals[n] = stage, arrival + delay
+    latency = max((stages[n] for n in live.intersection(program.outputs)), default=0) + 1
+    needed = list(stages)
+    for n in live:
+        for k in sources_of(program.operations[n]):
+            if k in live:
+                needed[k] = max(needed[k], stages[n])
+    for n in live.intersection(program.outputs):
+        needed[n] = latency
+    return StagedProgram(program, tuple(intervals), tuple(stages), tuple(needed), latency)
+
+
+def _live(program: Program, intervals: list[IntType]) -> set[int]:
+    """The results that outputs depend on; constants are not computed."""
+    changing = [interval.lo < interval.hi for interval in intervals]
+    live = {n for n in program.outputs if changing[n]}
+    for n in reversed(range(len(intervals))):
+        if n in live:
+            live.update(k for k in sources_of(program.operations[n]) if changing[k])
+    return live
+
+
+def _delay(operation: Operation, interval: IntType, intervals: list[IntType]) -> int:
+    """Picoseconds from the operands to the result."""
+    match operation:
+        case _ if interval.lo == interval.hi:
+            return 0
+        case Wrap(source, _, _, bounded):
+            return _GATE if bounded and intervals[source].lo < 0 else 0
+        case Total():
+            return _SUM + _CARRY * interval.bits
+        case Choose(condition, threshold):
+            compares = threshold and threshold != 1 << (intervals[condition].bits - 1)
+            return _LUT + (_SUM if compares else 0)
+        case Bitwise():
+            return _LUT
+        case Table(source):
+            bits = intervals[source].bits
+            if bits <= _ONE_LEVEL:
+                return _LUT
+            return (
+                _LUT + _GATE * (bits - _ONE_LEVEL) if bits <= _SLICE else 2 * _LUT + _GATE * max(0, bits - _TWO_LEVELS)
+            )
+        case Product(a, b):
+            levels = (min(intervals[a].bits, intervals[b].bits) - 1).bit_length()
+            return _SUM * max(1, levels) + _CARRY * interval.bits
+        case _:
+            return 0

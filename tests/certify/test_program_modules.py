@@ -1,0 +1,55 @@
+"""The checker of modules that run a program: it accepts what the printer writes, and no altered line."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hlsgen
+from hlsgen.certify.netlist_reader import Cell
+from hlsgen.certify.program_modules import check_program
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.ir import IntegerRows
+from hlsgen.ir.programs import Program
+from tests.support.alir_files import random_alir
+
+SEEDS = (4, 9, 11, 17)
+
+
+def built(seed: int, folder: Path) -> tuple[IntegerRows, Path]:
+    """The layer of a built random program, and the file of its module."""
+    path = folder / "net.alir.json"
+    path.write_bytes(random_alir(seed))
+    build = hlsgen.build(path, folder / "out")
+    layer = next(layer for layer in build.graph.layers if isinstance(layer, IntegerRows))
+    (module,) = (folder / "out" / "rtl").glob("*_program.v")
+    return layer, module
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_altered_module_is_accepted(seed: int, tmp_path: Path) -> None:
+    layer, module = built(seed, tmp_path)
+    assert hlsgen.certify(tmp_path / "out").ok
+    program = layer.function
+    assert isinstance(program, Program)
+    text, prefix = module.read_text(), module.name.removesuffix("n_program_program.v")
+    cell = Cell("program", "n_program", {}, {})
+    check_program(layer, program, cell, prefix, module.parent)
+    body = text.index("wire unused = ")
+    places = [
+        m.start()
+        for m in re.finditer(r"[0-9a-f~+?:&|^-]", text)
+        if m.start() > body and "unused_results" not in text[: m.start()]
+    ]
+    rng, same = np.random.default_rng(seed), 0
+    for place in rng.choice(places, 120):
+        other = str(rng.choice(sorted(set("0123456789~+-") - {text[place]})))
+        module.write_text(text[:place] + other + text[place + 1 :])
+        try:
+            check_program(layer, program, cell, prefix, module.parent)
+        except HlsgenError:
+            continue
+        same += 1  # an entry of a table for an operand that cannot occur
+        assert "localparam" in text[text.rindex("\n", 0, place) : place]
+    assert same < 20
