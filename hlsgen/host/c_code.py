@@ -12,10 +12,11 @@ from hlsgen.host.c_ops import Body
 from hlsgen.host.c_values import STORED, Constants, Value, code_dtype, computing_type, literal, permuted
 from hlsgen.host.plan import Head, HostStep, Joined, Tail, Tensor
 from hlsgen.host.text import plain
-from hlsgen.interpreter.host_tflite import host_softmax
+from hlsgen.interpreter.host_tflite import HostSoftmax, host_softmax
 from hlsgen.ir import ArgMax, Encoding, Fixed, FloatKey, HostOp, Reshape, Shape, Transpose
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
 from hlsgen.numerics.fixed import IntType
+from hlsgen.numerics.tflite.softmax_of_int16 import Int16Softmax
 
 
 @dataclass(frozen=True)
@@ -117,13 +118,11 @@ class _Part:
         """Emits a function that returns a code of TFLite's SOFTMAX, from its whole row."""
         softmax, length = host_softmax(op), host_step.input.shape[-1]
         assert softmax is not None, op.op_type
-        exponentials = softmax.exponentials
-        table = self.constants.array(exponentials, "float32" if softmax.in_floats else "int32")
-        term, exponential = f"{table}[top - {self._at('row + n')}]", f"{table}[top - {self._at('i')}]"
-        if softmax.in_floats:
-            type_, total, share = "float", f"hg_add_f32(total, {term})", f"hg_share_in_{softmax.dtype}_floats"
+        places = self._at("row + n"), self._at("i")
+        if isinstance(softmax, Int16Softmax):
+            type_, total, share = self._int16_share(softmax, *places)
         else:
-            type_, total, share = "int64_t", f"total + hg_divide_by_power({term}, 12)", "hg_share_in_integers"
+            type_, total, share = self._share(softmax, *places)
         lines = [
             f"const size_t row = i / {length} * {length};",
             f"int64_t top = {self._at('row')};",
@@ -133,9 +132,29 @@ class _Part:
             f"    top = hg_max_int(top, {self._at('row + n')});",
             f"for (size_t n = 0; n < {length}; n++)",
             f"    total = {total};",
-            f"return {share}({exponential}, total, {softmax.lowest});",
+            f"return {share};",
         ]
-        self._add(lines, softmax.dtype)
+        self._add(lines, "int16" if isinstance(softmax, Int16Softmax) else softmax.result)
+
+    def _share(self, softmax: HostSoftmax, term: str, element: str) -> tuple[str, str, str]:
+        """The C type of a row's sum, the sum with the code `term`, and the share of the code `element`."""
+        table = self.constants.array(softmax.exponentials, "float32" if softmax.in_floats else "int32")
+        addend, power = f"{table}[top - {term}]", f"{table}[top - {element}]"
+        arguments = f"{power}, total, {softmax.type.lo}"
+        if not softmax.in_floats:
+            total = f"total + hg_divide_by_power({addend}, 12)"
+            return "int64_t", total, f"hg_share_in_integers({arguments}, {softmax.type.bits})"
+        total = f"hg_add_f32(total, {addend})"
+        if softmax.result == "uint8":
+            return "float", total, f"hg_share_in_uint8_floats({arguments})"
+        return "float", total, f"hg_share_in_floats({arguments}, {softmax.type.bits})"
+
+    def _int16_share(self, softmax: Int16Softmax, term: str, element: str) -> tuple[str, str, str]:
+        """As `_share`, of int16 codes."""
+        table, reciprocals = (self.constants.array(x, "int16") for x in (softmax.exponentials, softmax.reciprocals))
+        multiplier = f"{literal(softmax.multiplier.value, 'int64')}, {softmax.multiplier.exponent}"
+        addend, power = (f"hg_exponential_of_int16({table}, {code} - top, {multiplier})" for code in (term, element))
+        return "int64_t", f"total + {addend}", f"hg_share_of_int16({power}, total, {reciprocals})"
 
     def _at(self, element: str) -> str:
         """An expression of this element of the tensor before the open function."""

@@ -12,7 +12,7 @@ from typing_extensions import assert_never
 
 from hlsgen.host.plan import Head, HostStep, Tail
 from hlsgen.host.text import op_name, plain
-from hlsgen.interpreter.host_tflite import host_softmax
+from hlsgen.interpreter.host_tflite import HostSoftmax, host_softmax
 from hlsgen.ir import (
     Accumulator,
     Affine,
@@ -58,6 +58,7 @@ from hlsgen.ir.ops import (
     Where,
 )
 from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.numerics.tflite.softmax_of_int16 import Int16Softmax
 
 _RELATIONS = {
     Relation.GREATER: ">",
@@ -178,13 +179,27 @@ def _steps(steps: Sequence[HostStep], arrays: Arrays) -> list[str]:
             case HostOp():
                 softmax = host_softmax(op)
                 assert softmax is not None, op.op_type
-                function = "_softmax_in_floats" if softmax.in_floats else "_softmax_in_integers"
-                exponentials = arrays(softmax.exponentials, table=True)
-                lines.append(f"x = {function}(x.astype(np.int64), {exponentials}, {softmax.lowest})")
-                lines.append(f'x = x.astype("{softmax.dtype}")')
+                lines += _softmax(softmax, arrays)
             case _:
                 lines.append(f"x = {_applied(op, 'x', arrays)}")  # type: ignore[arg-type]
     return lines
+
+
+def _softmax(softmax: HostSoftmax | Int16Softmax, arrays: Arrays) -> list[str]:
+    """Statements of TFLite's SOFTMAX along the last axis."""
+    exponentials = arrays(softmax.exponentials, table=True)
+    if isinstance(softmax, Int16Softmax):
+        tables = f"{exponentials}, {arrays(softmax.reciprocals, table=True)}"
+        multiplier = softmax.multiplier
+        return [
+            f"x = _softmax_of_int16(x.astype(np.int64), {tables}, {multiplier.value}, {multiplier.exponent})",
+            'x = x.astype("int16")',
+        ]
+    function, low = "_softmax_in_floats" if softmax.in_floats else "_softmax_in_integers", softmax.type.lo
+    return [
+        f"x = {function}(x.astype(np.int64), {exponentials}, {low}, {softmax.type.bits})",
+        f'x = x.astype("{softmax.result}")',
+    ]
 
 
 def _chain(ops: tuple[Elementwise, ...], x: str, arrays: Arrays) -> str:

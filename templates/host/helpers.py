@@ -133,7 +133,7 @@ def _divided_by_power(x, bits):
     return (x >> bits) + ((x & (power - 1)) > ((power - 1) >> 1) + (x < 0))
 
 
-def _softmax_in_integers(x, exponentials, lowest):
+def _softmax_in_integers(x, exponentials, lowest, bits):
     """TFLite's SOFTMAX of codes along the last axis, with three Newton steps for the sum's reciprocal."""
     exponential = exponentials[x.max(axis=-1, keepdims=True) - x]
     total = _divided_by_power(exponential, 12).sum(axis=-1, keepdims=True)
@@ -144,14 +144,33 @@ def _softmax_in_integers(x, exponentials, lowest):
     for _ in range(3):
         error = (1 << 29) - _high_product(half, reciprocal)
         reciprocal = reciprocal + np.clip(_high_product(reciprocal, error) * 4, lo, hi)
-    share = _divided_by_power(_high_product(np.clip(reciprocal * 2, lo, hi), exponential), 35 - zeros)
-    return np.clip(share + lowest, lowest, lowest + 255)
+    share = _divided_by_power(_high_product(np.clip(reciprocal * 2, lo, hi), exponential), 43 - bits - zeros)
+    return np.minimum(share, (1 << bits) - 1) + lowest
 
 
-def _softmax_in_floats(x, exponentials, lowest):
+def _softmax_in_floats(x, exponentials, lowest, bits):
     """LiteRT's SOFTMAX of codes along the last axis: float32 sums in order; uint8 (lowest 0) adds 1/2 in float32."""
     exponential = exponentials[x.max(axis=-1, keepdims=True) - x]
     total = np.add.accumulate(exponential, axis=-1)[..., -1:]
-    share = exponential * (np.float32(1) / (total * np.float32(1 / 256)))
+    share = exponential * (np.float32(1) / (total * np.float32(2.0**-bits)))
     share = np.trunc(share + np.float32(0.5)) if lowest == 0 else _rounded(share.astype(np.float64), "HALF_UP")
-    return np.clip(share.astype(np.int64), 0, 255) + lowest
+    return np.clip(share.astype(np.int64), 0, (1 << bits) - 1) + lowest
+
+
+def _on_line(table, x):
+    """Codes on the lines between two of the 513 entries of a table, from -32768 on."""
+    index = 256 + (x >> 7)
+    return table[index] + (((table[index + 1] - table[index]) * (x & 127) + 64) >> 7)
+
+
+def _softmax_of_int16(x, exponentials, reciprocals, multiplier, exponent):
+    """TFLite's SOFTMAX of int16 codes along the last axis, with lines between the entries of tables."""
+    below = (x - x.max(axis=-1, keepdims=True)) << max(exponent, 0)
+    below = ((below + (1 << 31)) & ((1 << 32) - 1)) - (1 << 31)
+    below = _divided_by_power(_high_product(below, multiplier), max(-exponent, 0)) + 32767
+    exponential = _on_line(exponentials, np.clip(below, -32768, 32767))
+    total = exponential.sum(axis=-1, keepdims=True)
+    bits = np.frexp(total.astype(np.float64))[1].astype(np.int64)
+    fraction = ((total << (31 - bits)) + (1 << 13) >> 14) - (1 << 15) - (1 << 16)
+    product = exponential * _on_line(reciprocals, np.clip(fraction, -32768, 32767))
+    return np.clip((product + (1 << (bits - 2))) >> (bits - 1), 0, 32767)

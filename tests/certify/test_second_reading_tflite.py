@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
+from onnx import TensorProto, numpy_helper
 from tflite_model import made_model
 from tflite_random import RandomFile, random_file
 from tflite_writer import Writer, encode
@@ -19,7 +19,6 @@ from hlsgen.certify.second_reading.tflite.records import Operator, Tensor
 from hlsgen.certify.second_reading.tflite.softmax import exponentials
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend import import_model
-from hlsgen.interpreter.host_tflite import HostSoftmax
 from hlsgen.ir import HostOp, Model, Op, RowStep, Slice, Step, Transpose, Window
 from hlsgen.ir.ops import Cast, Lookup, Requantize
 from hlsgen.ir.row_functions import BelowLargest, FixedPointShare
@@ -74,7 +73,7 @@ IMPORTED = """
     FULLY_CONNECTED CONV_2D DEPTHWISE_CONV_2D TRANSPOSE_CONV ADD SUB MUL AVERAGE_POOL_2D MAX_POOL_2D MEAN CONCATENATION
     PAD PADV2 STRIDED_SLICE SPLIT SPLIT_V TRANSPOSE RESHAPE RESIZE_NEAREST_NEIGHBOR STATE CONV_2D:uint8
     TRANSPOSE_CONV:uint8 ADD:uint8 MEAN:uint8 MAX_POOL_2D:int16 CONCATENATION:int16 LOGISTIC TANH HARD_SWISH RELU RELU6
-    LEAKY_RELU PRELU QUANTIZE LOGISTIC:uint8 RESIZE_BILINEAR SOFTMAX SOFTMAX:uint8 NET LOGISTIC:int16 TANH:int16
+    LEAKY_RELU PRELU QUANTIZE LOGISTIC:uint8 RESIZE_BILINEAR SOFTMAX SOFTMAX:uint8 SOFTMAX:int16 SOFTMAX:8to16 NET LOGISTIC:int16 TANH:int16
     RELU:int16 RELU6:int16 LEAKY_RELU:int16 PRELU:int16 QUANTIZE:16 QUANTIZE:8to16 QUANTIZE:16to16 QUANTIZE:f
     QUANTIZE:f16 SLICE GATHER PACK UNPACK SLICE:uint8 GATHER:uint8 PACK:uint8 UNPACK:uint8 DEQUANTIZE
     DEQUANTIZE:int16 DEQUANTIZE:uint8 ATTENTION ATTENTION:uint8 LSTM SVDF
@@ -232,25 +231,40 @@ def test_each_changed_number_of_a_recurrent_operator_is_found(kind: str, runtime
     assert not missed
 
 
-def _softmax_changes(op: HostOp, dtype: str) -> Iterator[tuple[str, HostOp]]:
-    """The operation with one entry of its table changed by the least step, another type, shape or kind of table."""
+def _softmax_changes(op: HostOp) -> Iterator[tuple[str, HostOp]]:
+    """The operation with one entry of a table changed by the least step, another type, shape or kind of table."""
+
+    def changed(change: Callable[[onnx.ModelProto], object]) -> HostOp:
+        model = onnx.ModelProto.FromString(op.model)
+        change(model)
+        return HostOp(op.op_type, model.SerializeToString())
+
+    def with_table(number: int, table: np.ndarray) -> HostOp:
+        name = model.graph.initializer[number].name
+        return changed(lambda m: m.graph.initializer[number].CopyFrom(numpy_helper.from_array(table, name)))
+
     model = onnx.ModelProto.FromString(op.model)
-    shape = tuple(size.dim_value for size in model.graph.input[0].type.tensor_type.shape.dim)
-    table = numpy_helper.to_array(model.graph.initializer[0])
-    for place in (0, 1, 17, 255):
-        changed = table.copy()
-        changed[place] += 1 if table.dtype == np.int64 else np.spacing(max(changed[place], np.float32(1e-30)))
-        yield f"entry {place}", HostSoftmax(dtype, changed).host_op(shape)
-    yield "type", HostSoftmax("uint8" if dtype == "int8" else "int8", table).host_op(shape)
-    yield "shape", HostSoftmax(dtype, table).host_op((1, *shape))
-    yield "kind", HostSoftmax(dtype, table.astype(np.float32 if table.dtype == np.int64 else np.int64)).host_op(shape)
+    for number, tensor in enumerate(model.graph.initializer):
+        table = numpy_helper.to_array(tensor)
+        for place in {0, 1, min(17, len(table) - 1), len(table) - 1}:
+            entries = table.copy()
+            entries[place] += 1 if table.dtype == np.int64 else np.spacing(max(entries[place], np.float32(1e-30)))
+            yield f"entry {place} of {number}", with_table(number, entries)
+        kind = np.float32 if table.dtype == np.int64 else np.int64
+        yield f"kind {number}", with_table(number, table.astype(kind))
+    ends = model.graph.input[0].type.tensor_type, model.graph.output[0].type.tensor_type
+    other = TensorProto.UINT8 if ends[0].elem_type != TensorProto.UINT8 else TensorProto.INT8
+    yield "type", changed(lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", other))
+    yield "type of the result", changed(lambda m: setattr(m.graph.output[0].type.tensor_type, "elem_type", other))
+    yield "attribute", changed(lambda m: setattr(m.graph.node[0].attribute[0], "s", b"int32"))
+    yield "shape", changed(lambda m: m.graph.input[0].type.tensor_type.shape.dim.add(dim_value=1))
     model.graph.node[0].op_type = "HARDMAX"
     yield "operator", HostOp(op.op_type, model.SerializeToString())
     yield "name", HostOp("HARDMAX", op.model)
 
 
 @pytest.mark.parametrize("runtime", ["tflm", "litert-ref", "litert"])
-@pytest.mark.parametrize("kind", ["SOFTMAX", "SOFTMAX:uint8"])
+@pytest.mark.parametrize("kind", ["SOFTMAX", "SOFTMAX:uint8", "SOFTMAX:int16", "SOFTMAX:8to16"])
 def test_each_changed_number_of_a_softmax_is_found(kind: str, runtime: str, tmp_path: Path) -> None:
     path, tried = tmp_path / "m.tflite", 0
     for seed in range(6):
@@ -260,7 +274,7 @@ def test_each_changed_number_of_a_softmax_is_found(kind: str, runtime: str, tmp_
             continue
         step = model.steps[-1]
         assert isinstance(step.op, HostOp)
-        for name, op in _softmax_changes(step.op, model.output_dtype):
+        for name, op in _softmax_changes(step.op):
             changed = replace(model, steps=(*model.steps[:-1], replace(step, op=op)))
             tried += 1
             assert compare(path.read_bytes(), changed).problems, (seed, name)

@@ -20,7 +20,15 @@ from hlsgen.numerics.tflite.multipliers import Runtime
 LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 FUNCTIONS = ("RELU", "RELU6", "LEAKY_RELU", "LOGISTIC", "TANH")
 KINDS = [f"{name}:int16" for name in (*LAYERS, "ADD", "SUB", "MUL", "MEAN", *FUNCTIONS, "PRELU", "DEQUANTIZE")]
-KINDS += ["QUANTIZE:16", "QUANTIZE:8to16", "QUANTIZE:16to16", "QUANTIZE:u16", "QUANTIZE:f16"]
+KINDS += [
+    "SOFTMAX:int16",
+    "SOFTMAX:8to16",
+    "QUANTIZE:16",
+    "QUANTIZE:8to16",
+    "QUANTIZE:16to16",
+    "QUANTIZE:u16",
+    "QUANTIZE:f16",
+]
 SEEDS = 4
 
 

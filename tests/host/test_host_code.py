@@ -16,7 +16,7 @@ from small_models import const
 
 from hlsgen.host.plan import plan_head, plan_tail
 from hlsgen.interpreter.graph import decode_output, encode_input
-from hlsgen.interpreter.host_tflite import HostSoftmax
+from hlsgen.interpreter.host_tflite import HostSoftmax, int16_host_op
 from hlsgen.ir import (
     Accumulator,
     Affine,
@@ -65,7 +65,9 @@ from hlsgen.ir.ops import (
     Where,
 )
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
+from hlsgen.numerics.tflite.multipliers import CODE_TYPES, Runtime
 from hlsgen.numerics.tflite.softmax import exponentials_in_floats, exponentials_in_integers
+from hlsgen.numerics.tflite.softmax_of_int16 import Int16Softmax
 
 Array = Any
 FRAMES = 40
@@ -181,20 +183,28 @@ def cases() -> Iterator[tuple[str, Core]]:
     yield "of_ints", core_of(graph_of(encode=quant(), dtype="int32"), lanes=12)
     yield "bipolar", core_of(graph_of(encode=Bipolar(each(CHANNELS), each(1.0))), lanes=7)
     yield "bit", core_of(graph_of(encode=SignedBit(each(CHANNELS), each(-0.25))))
-    for dtype, in_floats in product(("int8", "uint8"), (False, True)):
+    for (dtype, result), in_floats in product((("int8",) * 2, ("uint8",) * 2, ("int8", "int16")), (False, True)):
         exponentials_of = exponentials_in_floats if in_floats else exponentials_in_integers
+        type_ = CODE_TYPES[result]
+        name = f"{dtype}_{result}_{'floats' if in_floats else 'integers'}"
         for scale in (0.01, 0.3):
-            low, high = (-128, 127) if dtype == "int8" else (0, 255)
-            softmax = HostSoftmax(dtype, exponentials_of(scale, 0.75)).host_op(SHAPE)
-            to_float = Dequantize(each(1 / 256), np.int64(low).reshape(1, 1, 1))
-            graph = tail_of(softmax, to_float, output=integers(dtype, low, high))
-            name = f"t_softmax_{dtype}_{'floats' if in_floats else 'integers'}_{scale}"
-            yield name.replace(".", "_"), core_of(graph)
+            softmax = HostSoftmax(dtype, exponentials_of(scale, 0.75), result).host_op(SHAPE)
+            to_float = Dequantize(each(2.0**-type_.bits), np.int64(type_.lo).reshape(1, 1, 1))
+            graph = tail_of(softmax, to_float, output=integers(dtype, CODE_TYPES[dtype].lo, CODE_TYPES[dtype].hi))
+            yield f"t_softmax_{name}_{scale}".replace(".", "_"), core_of(graph)
         row = (1, 1, 512)  # equal codes are ties
-        codes = Value(row, IntType(low, high), IntegerEncoding(dtype, np.zeros((1, 1, 1), np.int64)))
-        steps = [(HostSoftmax(dtype, exponentials_of(0.125, 1.0)).host_op(row), row)]
-        graph = graph_of(encode=quant(), tail=steps, output=codes, out=dtype)
-        yield f"t_softmax_long_{dtype}_{'floats' if in_floats else 'integers'}", core_of(graph)
+        codes = Value(row, CODE_TYPES[dtype], IntegerEncoding(dtype, np.zeros((1, 1, 1), np.int64)))
+        steps = [(HostSoftmax(dtype, exponentials_of(0.125, 1.0), result).host_op(row), row)]
+        graph = graph_of(encode=quant(), tail=steps, output=codes, out=result)
+        yield f"t_softmax_long_{name}", core_of(graph)
+    for runtime, scale, row in product((Runtime.TFLM, Runtime.LITERT), (1e-4, 0.01), (SHAPE, (1, 1, 300))):
+        softmax = int16_host_op(Int16Softmax.of(runtime, scale, 0.75), row)
+        codes = Value(row, CODE_TYPES["int16"], IntegerEncoding("int16", np.zeros((1, 1, 1), np.int64)))
+        graph = graph_of(encode=quant(), tail=[(softmax, row)], output=codes, out="int16")
+        yield (
+            f"t_softmax_int16_{runtime.name.lower()}_{scale}_{row[2]}".replace(".", "_").replace("-", "_"),
+            core_of(graph),
+        )
     steps = np.sort(np.random.default_rng(1).normal(0, 3, (15, 1, 1, C)), axis=0).astype(F32)
     yield "thresholds", core_of(graph_of(encode=MultiThreshold(steps, 1.0, 0.0)), lanes=2)
     yield "one_row", core_of(graph_of(encode=MultiThreshold(steps[:, :, :, :1], 0.3, -0.1)), lanes=2)

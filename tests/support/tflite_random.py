@@ -272,11 +272,15 @@ def _function(c: Choices, kind: str) -> RandomFile:
     return c.finish([x], [y], frames)
 
 
-def _softmax(c: Choices, kind: str) -> RandomFile:
+def _softmax(c: Choices, kind: str, form: str = "") -> RandomFile:
+    """SOFTMAX of codes of one type, or with the form 8to16 of int8 codes to int16 codes."""
     shape = (c.int(1, 4), (1, 2, 3, 10, 60)[c.int(0, 4)])
     x = c.tensor(shape, c.scale(-14, -9) if c.type == "int16" else c.scale(-7, 0))
     scale, zero = (1 / 32768, 0) if c.type == "int16" else (1 / 256, CODES[c.type][0])
-    y = c.tensor(shape, np.float32(scale), zero)
+    if form == "8to16":
+        y = c.graph.tensor(shape, "int16", np.float32(1 / 65536), CODES["int16"][0])
+    else:
+        y = c.tensor(shape, np.float32(scale), zero)
     c.graph.operator(kind, [x], [y], beta=(1.0, 1.0, 0.5, 1.7)[c.int(0, 3)])
     return c.finish([x], [y])
 
@@ -576,10 +580,9 @@ def _net(c: Choices, kind: str) -> RandomFile:
         else:
             current = _conv(c, "CONV_2D" if layer == "POOL" else layer, current, _ACTIVATIONS[c.int(1, 3)])
     y = _dense(c, _flat(c, current), "NONE")
-    if c.type != "int16":
-        scores = c.tensor(c.shape(y), np.float32(1 / 256), CODES[c.type][0])
-        y = c.graph.operator("SOFTMAX", [y], [scores], beta=1.0)
-    return c.finish([x], [y])
+    scale, zero = (1 / 32768, 0) if c.type == "int16" else (1 / 256, CODES[c.type][0])
+    scores = c.tensor(c.shape(y), np.float32(scale), zero)
+    return c.finish([x], [c.graph.operator("SOFTMAX", [y], [scores], beta=1.0)])
 
 
 def _attention(c: Choices, kind: str) -> RandomFile:
@@ -641,7 +644,7 @@ _WIDE = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "LOGISTIC", "TANH", "SOFTMAX", "LEAKY
 _MOVES = "PADV2 STRIDED_SLICE SPLIT SPLIT_V TRANSPOSE RESHAPE RESIZE_NEAREST_NEIGHBOR SLICE GATHER PACK UNPACK".split()
 KINDS_INT16 = (
     *(f"{kind}:int16" for kind in (*_LAYERS, *_WIDE, *_MOVES, "RELU6", "PRELU", "DEQUANTIZE")),
-    *("QUANTIZE:f16", "QUANTIZE:16", "QUANTIZE:8to16", "QUANTIZE:16to16", "QUANTIZE:u16"),
+    *("SOFTMAX:8to16", "QUANTIZE:f16", "QUANTIZE:16", "QUANTIZE:8to16", "QUANTIZE:16to16", "QUANTIZE:u16"),
 )
 _BYTES = ("HARD_SWISH", "RELU6", "RELU_N1_TO_1", "PRELU", "RESIZE_BILINEAR", "ATTENTION", "DEQUANTIZE")
 KINDS_UINT8 = (
@@ -654,4 +657,6 @@ def random_file(kind: str, seed: int) -> RandomFile:
     """The file of a kind (`KINDS`, `KINDS_INT16`, `KINDS_UINT8`) and a seed."""
     name, _, form = kind.partition(":")
     choices = Choices(kind, seed)
+    if kind == "SOFTMAX:8to16":
+        return _softmax(choices, name, form)
     return _quantize(choices, name, form) if name == "QUANTIZE" else _MAKERS[name](choices, name)

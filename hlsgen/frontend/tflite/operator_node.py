@@ -94,8 +94,11 @@ class OperatorNode:
 
     # ----------------------------------------------------------------------- codes
 
-    def codes(self, tensor: TfliteTensor) -> CodeType:
-        """The meaning of a tensor's codes. Raises HG022 to HG024, HG026 without one scale and one zero point."""
+    def codes(self, tensor: TfliteTensor, any_zero: bool = False) -> CodeType:
+        """The meaning of a tensor's codes. Raises HG022 to HG024, HG026 without one scale and one zero point.
+
+        any_zero: int16 codes may have any zero point, as the result of SOFTMAX of int8 has; else it must be 0.
+        """
         if tensor.type not in CODE_TYPES:
             raise self.wrong_type(tensor)
         quantization = tensor.quantization
@@ -107,7 +110,8 @@ class OperatorNode:
             raise fail("HG023", self.name, text, "Use one scale and one zero point for the tensor.")
         scale = float(self.positive(quantization.scale, tensor)[0])
         zero = int(quantization.zero_point[0]) if quantization.zero_point.size else 0
-        kind = IntType(0, 0) if tensor.type in ("int16", "int32") else CODE_TYPES[tensor.type]
+        is_wide = tensor.type in ("int16", "int32") and not any_zero
+        kind = IntType(0, 0) if is_wide else CODE_TYPES[tensor.type]
         if not kind.lo <= zero <= kind.hi:
             text = f"{self.operator.name}: tensor {tensor.name!r} of {tensor.type} has the zero point {zero}."
             raise fail("HG024", self.name, text, f"It must be from {kind.lo} to {kind.hi}.")

@@ -97,7 +97,7 @@ def quantize(node: OperatorNode) -> None:
 
 def dequantize(node: OperatorNode) -> None:
     """DEQUANTIZE: fl((code - zero_point) * scale). Raises HG014, HG022 - HG024, HG026."""
-    data, shape = node.codes(node.tensor(0)), node.tensor(0).shape
+    data, shape = node.codes(node.tensor(0), any_zero=node.runtime is Runtime.TFLM), node.tensor(0).shape
     if node.result().type != "float32":
         raise node.wrong_type(node.result())
     scalar = (1,) * len(shape)

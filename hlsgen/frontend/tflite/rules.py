@@ -63,7 +63,7 @@ RULES: dict[str, Rule] = {
     "PRELU": Rule(ops_functions.prelu, _CODES, micro=_INT8),
     "QUANTIZE": Rule(ops_functions.quantize, _CODES | {"float32"}, micro=_CODES | {"float32"}),
     # rows
-    "SOFTMAX": Rule(ops_softmax.softmax, _BYTES),
+    "SOFTMAX": Rule(ops_softmax.softmax, _CODES),
     # recurrent
     "UNIDIRECTIONAL_SEQUENCE_LSTM": Rule(ops_lstm.unidirectional_sequence_lstm, _INT8),
     "SVDF": Rule(ops_svdf.svdf, _INT8),

@@ -12,11 +12,10 @@ from hlsgen.ir import ArgMax, HostOp, Op, OutputParts, Reshape, RowStep, Step, T
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast
 from hlsgen.ir.rewrite import StepRewriter
 from hlsgen.ir.row_functions import MAX_FIXED_POINT_ROW, BelowLargest, FixedPointShare
-from hlsgen.numerics.fixed import IntType
+from hlsgen.numerics.tflite.softmax_of_int16 import Int16Softmax
 
 #: Operations that the host can compute after the last layer.
 _ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp, OutputParts)
-_SHARE_BITS = 8
 
 
 def move_softmax_to_hardware(steps: Sequence[Step], last: bool) -> list[Step]:
@@ -30,6 +29,11 @@ def move_softmax_to_hardware(steps: Sequence[Step], last: bool) -> list[Step]:
         ops: list[Op] = [step.op]
         softmax = host_softmax(step.op) if isinstance(step.op, HostOp) else None
         if softmax is not None and (last or _is_before_layers(steps, i)):
+            if isinstance(softmax, Int16Softmax):
+                text = "SOFTMAX in hardware: of int16 data it has lines between the entries of two tables."
+                raise fail(
+                    "HG030", step.name, text, "Quantize its data to int8, or let the host compute it at the end."
+                )
             if not softmax.in_floats:
                 ops = _integer_steps(step, softmax)
             elif last or _is_after_hardware(steps, i):
@@ -62,8 +66,6 @@ def _integer_steps(step: Step, softmax: HostSoftmax) -> list[Op]:
     if step.shape[-1] > MAX_FIXED_POINT_ROW:
         text = f"SOFTMAX in hardware has rows of {step.shape[-1]} codes: the runtime aborts if their sum reaches 512."
         raise fail("HG013", step.name, text, f"Supported: rows of 1 to {MAX_FIXED_POINT_ROW} codes.")
-    lowest = softmax.lowest
-    bounds = IntType(lowest, lowest + (1 << _SHARE_BITS) - 1)
-    codes = shifted(len(step.shape), 0, 0, lowest, bounds, softmax.dtype)
-    shares = FixedPointShare(softmax.exponentials, _SHARE_BITS)
+    codes = shifted(len(step.shape), 0, 0, softmax.type.lo, softmax.type, softmax.result)
+    shares = FixedPointShare(softmax.exponentials, softmax.type.bits)
     return [RowStep(BelowLargest()), RowStep(shares), Cast("int32"), codes]

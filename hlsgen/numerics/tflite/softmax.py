@@ -1,4 +1,4 @@
-"""SOFTMAX of rows of codes, for each runtime.
+"""SOFTMAX of rows of 8-bit codes, for each runtime.
 
 Sources: reference/softmax.h, softmax_common.cc of tflite-micro 90b983c; optimized_ops.h of LiteRT f674577.
 """
@@ -6,15 +6,14 @@ Sources: reference/softmax.h, softmax_common.cc of tflite-micro 90b983c; optimiz
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from hlsgen.numerics.fixed import Array, round_away
 from hlsgen.numerics.tflite.fixed_point import INT32
 from hlsgen.numerics.tflite.functions import CodeType, UnsupportedFunction
-from hlsgen.numerics.tflite.multipliers import Runtime, quantized_multiplier
-from hlsgen.numerics.tflite.rescaling import divide_by_power, high_product, rescale, wrap
+from hlsgen.numerics.tflite.multipliers import quantized_multiplier
+from hlsgen.numerics.tflite.rescaling import divide_by_power, high_product, wrap
 
 Single = np.float32
 #: Integer bits of the differences of codes, and of the sum of exponentials.
@@ -63,69 +62,20 @@ def exponentials_in_floats(scale: float, beta: float) -> Array:
 
 
 def softmax_codes(exponentials: Array, x: Array, result: CodeType) -> Array:
-    """SOFTMAX of 8-bit codes x, int64, along the last axis, to codes of scale 1/256 whose lowest one is 0.
+    """SOFTMAX of 8-bit codes x, int64, along the last axis, to codes of `result`.
 
     exponentials: int64, or float32 for LiteRT's optimized kernels on x86, which sum in the order of the row.
+    The result's scale is 2^-bits of its type, and its zero point the lowest code.
     """
-    exponential, lowest = exponentials[x.max(axis=-1, keepdims=True) - x], result.type.lo
+    exponential, lowest, bits = exponentials[x.max(axis=-1, keepdims=True) - x], result.type.lo, result.type.bits
     if exponentials.dtype != Single:
         total = weights_in_integers(exponential).sum(axis=-1, keepdims=True)
-        return shares_in_integers(exponential, total, 8) + lowest
+        return shares_in_integers(exponential, total, bits) + lowest
     total = np.add.accumulate(exponential, axis=-1, dtype=Single)[..., -1:]
-    scaled = exponential * (Single(1) / (total * Single(1 / 256)))
+    scaled = exponential * (Single(1) / (total * Single(2.0**-bits)))
     if result.dtype == "uint8":
         return result.saturate(np.trunc(scaled + Single(0.5)))
     return result.saturate(round_away(scaled.astype(np.float64)) + lowest)
-
-
-# --------------------------------------------------------------------------- int16
-
-
-def _interpolation_table(function: Callable[[Array], Array], low: float, high: float, real: type[np.floating]) -> Array:
-    """513 codes of a function on 512 steps from low to high; result codes of scale 2 / 65535.
-
-    Midpoints of the steps get half of the lines' error, LUTPopulate of int16. real: float32 or float64.
-    """
-    largest = real(65535)
-    scale, result_scale = (real(high) - real(low)) / largest, real(2) / largest
-    zero_point = 32767 if low < 0 else -32768
-    first, last = scale * real(-32768 - zero_point), scale * real(32767 - zero_point)
-    lowest, highest = result_scale * real(-32768), result_scale * real(32767)
-    step = (last - first) / real(512)
-    inverse = real(65536) / (highest - lowest)
-    n = np.arange(512).astype(real)
-    values = function(first + n * step).astype(real)
-    middles = function(first + n * step + step / real(2)).astype(real)
-    following = function(first + (n + real(1)) * step).astype(real)
-    sample = round_away(values * inverse)
-    line = round_away((following * inverse + sample) / real(2))
-    bias = round_away((line - round_away(middles * inverse)) / real(2))
-    end = round_away(function(np.array([last], real)).astype(real) * inverse)
-    table: Array = np.clip(np.concatenate([sample - bias, end]), -32768, 32767).astype(np.int64)
-    return table
-
-
-def _interpolated(table: Array, x: Array) -> Array:
-    index = 256 + (x >> 7)
-    return np.asarray(table[index] + (((table[index + 1] - table[index]) * (x & 127) + 64) >> 7))
-
-
-def softmax_of_int16(runtime: Runtime, x: Array, scale: float, beta: float) -> Array:
-    """SOFTMAX of int16 codes x, int64, along the last axis; results have the scale 2^-15, zero point 0."""
-    real = np.float32 if runtime is Runtime.TFLM else np.float64
-    exp_table = _interpolation_table(np.exp, -10.0, 0.0, real)
-    reciprocal_table = _interpolation_table(lambda v: 1 / (1 + v), 0.0, 1.0, real)
-    single = runtime is not Runtime.TFLM
-    product = float(Single(scale) * Single(beta)) if single else float(Single(scale)) * float(Single(beta))
-    difference = x - x.max(axis=-1, keepdims=True)
-    argument = rescale(difference, quantized_multiplier(product / (10.0 / 65535.0))) + 32767
-    exponential = _interpolated(exp_table, np.clip(argument, -32768, 32767))
-    total = exponential.sum(axis=-1, keepdims=True)
-    leading_zeros = 32 - _bit_length(total)
-    mantissa = ((total << (leading_zeros - 1)) + (1 << 13)) >> 14
-    reciprocal = _interpolated(reciprocal_table, np.clip(mantissa - (1 << 15) - (1 << 16), -32768, 32767))
-    shift = 31 - leading_zeros
-    return np.asarray(np.clip((exponential * reciprocal + (np.int64(1) << (shift - 1))) >> shift, 0, 32767))
 
 
 def _bit_length(x: Array) -> Array:

@@ -58,7 +58,9 @@ def convert(
 
 
 def _fits(ends: Array, dtype: str) -> bool:
-    """True if the type holds both ends of all sets."""
+    """True if the type holds all integers between the ends of all sets."""
+    if np.dtype(dtype).kind == "f":
+        return int(np.abs(ends).max()) <= 1 << (np.finfo(dtype).nmant + 1)
     info = np.iinfo(dtype)
     return bool(ends.min() >= info.min and ends.max() <= info.max)
 

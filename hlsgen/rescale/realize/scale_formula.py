@@ -70,12 +70,21 @@ def _line(f: StepFunction) -> tuple[Array, Array] | str:
                 pass
             case _:
                 return "it has other operations before the rescaling"
-        if np.dtype(dtype).kind not in "iu":
+        if np.dtype(dtype).kind not in ("iuf" if op is None else "iu"):
             return f"it computes in {dtype}"
-        info = np.iinfo(dtype)
-        if int((f.lo * factor + addend).min()) < info.min or int((f.hi * factor + addend).max()) > info.max:
+        lowest, highest = _integers_of(dtype)
+        if int((f.lo * factor + addend).min()) < lowest or int((f.hi * factor + addend).max()) > highest:
             return f"a number exceeds {dtype}"
     return factor, addend
+
+
+def _integers_of(dtype: str) -> tuple[int, int]:
+    """The ends of the range in which a type holds every integer."""
+    if np.dtype(dtype).kind == "f":
+        largest = 1 << (np.finfo(dtype).nmant + 1)
+        return -largest, largest
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
 
 
 def _dtype_after(op: Elementwise) -> str:

@@ -106,6 +106,47 @@ def test_rows_in_hardware_have_the_codes_of_the_runtime(runtime: Runtime, dtype:
         assert np.array_equal(np.asarray(result)[0], expected[0])
 
 
+def int16_file(rows: np.ndarray, scale: float, dequantize: bool = False) -> RandomFile:
+    """A file with one SOFTMAX of these int8 or uint8 rows to int16 codes, and a DEQUANTIZE if wished."""
+    choices = Choices("SOFTMAX", 0)
+    x = choices.graph.tensor(rows.shape, rows.dtype.name, np.float32(scale), 3)
+    y = choices.graph.tensor(rows.shape, "int16", np.float32(1 / 65536), -32768)
+    choices.graph.operator("SOFTMAX", [x], [y], beta=1.0)
+    if dequantize:
+        y = choices.graph.operator("DEQUANTIZE", [y], [choices.graph.tensor(rows.shape, "float32")])
+    return choices.finish([x], [y], [[rows]])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("runtime", "dtype"), _CASES, ids=lambda value: getattr(value, "value", value))
+def test_int16_shares_of_8_bit_codes(runtime: Runtime, dtype: str, tmp_path: Path) -> None:
+    """The host's and the hardware's codes are those of the runtime, which has float32 sums in litert."""
+    if runtime is Runtime.TFLM and dtype == "uint8":
+        return
+    tensors = [(rows[-3000:], scale) for scale in (0.021, 0.3) for rows in rows_of(runtime, dtype, scale)]
+    files = [int16_file(rows, scale) for rows, scale in tensors]
+    reals = [int16_file(rows, scale, True) for rows, scale in tensors[-2:] if runtime is Runtime.TFLM]
+    path = tmp_path / "softmax.tflite"
+    for file, expected in zip(files + reals, run(runtime, files + reals, tmp_path), strict=True):
+        path.write_bytes(file.data)
+        for last in (False, True):
+            if last and (runtime is Runtime.LITERT or file.frames[0][0].shape[1] > 511):
+                continue
+            model = import_model(path, Collector(), runtime=runtime.value, softmax="hardware" if last else "host")
+            assert model is not None
+            assert any(isinstance(step.op, RowStep) for step in model.steps) == last
+            result = interpret(model, file.frames[0][0][None])[-1].value
+            assert np.array_equal(np.asarray(result)[0], expected[0])
+
+
+def test_int16_data_in_hardware_is_refused(tmp_path: Path) -> None:
+    path, problems = tmp_path / "softmax.tflite", Collector()
+    path.write_bytes(random_file("SOFTMAX:int16", 0).data)
+    assert import_model(path, problems, runtime="tflm", softmax="hardware") is None
+    assert [d.code for d in problems.errors] == ["HG030"]
+    assert "lines between the entries of two tables" in problems.errors[0].message
+
+
 @pytest.mark.parametrize(
     ("runtime", "length", "code", "reason"),
     [

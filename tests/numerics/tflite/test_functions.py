@@ -17,8 +17,8 @@ from hlsgen.numerics.tflite.softmax import (
     exponentials_in_floats,
     exponentials_in_integers,
     softmax_codes,
-    softmax_of_int16,
 )
+from hlsgen.numerics.tflite.softmax_of_int16 import Int16Softmax
 
 FILES = 25
 
@@ -45,7 +45,7 @@ def _codes(file: RandomFile, runtime: Runtime) -> list[Any]:
 
 def _softmax(runtime: Runtime, x: Any, data: CodeType, result: CodeType, beta: float) -> Any:
     if data.dtype == "int16":
-        return softmax_of_int16(runtime, x, data.scale, beta)
+        return Int16Softmax.of(runtime, data.scale, beta).codes(x)
     exponentials_of = exponentials_in_floats if runtime is Runtime.LITERT else exponentials_in_integers
     return softmax_codes(exponentials_of(data.scale, beta), x, result)
 
@@ -55,7 +55,7 @@ def _kinds(runtime: Runtime) -> list[str]:
     kinds = [
         f"{name}{form}" for name in ("LOGISTIC", "TANH", "LEAKY_RELU", "RELU", "SOFTMAX") for form in ("", ":int16")
     ]
-    kinds += ["RELU6", "HARD_SWISH", "QUANTIZE", "QUANTIZE:f", "QUANTIZE:16", "QUANTIZE:8to16"]
+    kinds += ["RELU6", "HARD_SWISH", "QUANTIZE", "QUANTIZE:f", "QUANTIZE:16", "QUANTIZE:8to16", "SOFTMAX:8to16"]
     if runtime is not Runtime.LITERT:
         kinds += ["QUANTIZE:u8", "QUANTIZE:8u", "QUANTIZE:f16"]
     if runtime is not Runtime.TFLM:
