@@ -13,6 +13,7 @@ _PRAGMAS = (
     r"ARRAY_PARTITION variable=\w+ complete( dim=[0-3])?",
     r"ARRAY_RESHAPE variable=\w+ complete dim=[1-3]",
     r"AGGREGATE variable=\w+",
+    r"BIND_STORAGE variable=\w+ type=rom_np",
     r"STREAM variable=\w+ depth=\d+",
     r"DEPENDENCE variable=\w+ type=inter direction=RAW distance=\d+ dependent=true",
     r"INTERFACE (axis port=\w+|ap_ctrl_none port=return)",

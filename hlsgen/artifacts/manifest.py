@@ -48,6 +48,7 @@ def manifest(
         **_outputs(network, options.get("tkeep") is True),
         **_states(network),
         "cycles": timing.cycles,
+        **({"cpp": emitted.schedule} if emitted.schedule else {}),
         "frames_per_second_per_mhz": round(1e6 / timing.interval, 3),
         "estimate": price(network.nodes, network.choices).as_dict(),
         "layers": layer_table(network, timing, price),

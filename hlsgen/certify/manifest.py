@@ -107,6 +107,7 @@ def check(
         **_outputs(graph, checker),
         **_states(checker),
         "cycles": _cycles(cycles),
+        **({"cpp": NotProven("cpp-cycles", _is_prediction)} if "hls" in str(options.get("target")).split(",") else {}),
         "frames_per_second_per_mhz": round(1e6 / int(interval or 1), 3)
         if _is_count(interval)
         else NotProven("cycles", _is_float),
@@ -152,6 +153,10 @@ def _cycles(cycles: Any) -> dict[str, NotProven]:
     if isinstance(cycles, dict) and "estimated" in cycles:
         expected["estimated"] = NotProven("cycles", lambda value: value is True)
     return expected
+
+
+def _is_prediction(value: Any) -> bool:
+    return isinstance(value, dict) and _is_count(value.get("interval")) and isinstance(value.get("slowest"), str)
 
 
 def _is_count(value: Any) -> bool:

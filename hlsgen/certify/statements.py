@@ -240,7 +240,7 @@ _OF_CPP = (
         "cpp-cycles",
         "The HLS tool schedules the core: its cycles and sufficient stream depths are not proven; `hlsgen verify` "
         "runs it with these depths.",
-        ("cycles", "fifos"),
+        ("cycles", "cpp", "fifos"),
     ),
 )
 #: Assumed for its C++ if other files are not compared.

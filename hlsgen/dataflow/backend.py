@@ -47,7 +47,7 @@ class Emitted:
 
     `files`: text by relative path. `top`, `weights`: entries of the manifest for the top level and for weights that can
     be written at run time. `design`: the target's own description, for simulators. `note`: a line shown beside cycles
-    and estimate.
+    and estimate. `schedule`: the target's own prediction of cycles, an entry of the manifest.
     """
 
     files: dict[str, str]
@@ -55,6 +55,7 @@ class Emitted:
     weights: list[dict[str, Any]] = field(default_factory=list)
     design: object = None
     note: str = ""
+    schedule: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

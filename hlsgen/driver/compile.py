@@ -262,7 +262,8 @@ def merge_emitted(emitted: Mapping[str, Emitted]) -> Emitted:
     parts = sorted(emitted.values(), key=lambda part: "module" not in part.top)
     top = next((part.top for part in parts if part.top), {})
     weights = next((part.weights for part in parts if part.weights), [])
-    return Emitted({}, top, weights, note=" ".join(part.note for part in parts if part.note))
+    schedule = next((part.schedule for part in parts if part.schedule), {})
+    return Emitted({}, top, weights, note=" ".join(part.note for part in parts if part.note), schedule=schedule)
 
 
 def _title(name: str) -> str:

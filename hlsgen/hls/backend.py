@@ -9,22 +9,41 @@ from hlsgen.dataflow.backend import Emitted, Request
 from hlsgen.dataflow.layer_statements import FORMAT, certificate_text, layer_statements, state_instances
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Node
-from hlsgen.hls.core import Core, core_of
+from hlsgen.hls.core import Core, Part, core_of
 from hlsgen.hls.emit import emit
+from hlsgen.hls.limits import check_limits
+from hlsgen.hls.rates import Prediction, predict
 
-#: Note on the cycles and the estimate of a C++ build.
-NOTE = (
-    "C++: cycles and estimate are planned, as of Verilog; the HLS tool schedules it itself. Not synthesized by Vitis."
-)
+#: Entries of the manifest that are planned for Verilog, also where C++ is the only target.
+_PLANNED_FOR_VERILOG = ["cycles", "frames_per_second_per_mhz", "estimate", "layers", "units", "fifos"]
+
+
+def note(prediction: Prediction) -> str:
+    """Line on the cycles and the estimate of a C++ build."""
+    return (
+        f"C++: a frame every {prediction.cycles} cycles or more, as {prediction.slowest} needs; latency, cycles and"
+        " resources above are planned for Verilog. Not synthesized by Vitis."
+    )
 
 
 def emit_cpp(network: Network, timing: Timing, request: Request) -> Emitted:
     """The core in C++, its constants, its test bench, files for tools, and the certificate."""
     del timing  # the HLS tool makes its own schedule
     core = core_of(network, request.top, request.title, request.starts_by)
+    check_limits(network.nodes, ((part.node, table) for part in core.parts for table in part.call.tables.values()))
     files = emit(core)
     files["hls/certificate.json"] = _certificate(core, network, dict(request.model), files)
-    return Emitted(files, {"function": core.top, "sources": [f"hls/{core.top}.cpp"]}, design=core, note=NOTE)
+    prediction = predict(
+        [(part.name, part.node) for part in core.calls if isinstance(part, Part)],
+        [(loop.name, loop.steps, [part.node for part in loop.parts]) for loop in core.loops],
+    )
+    return Emitted(
+        files,
+        {"function": core.top, "sources": [f"hls/{core.top}.cpp"]},
+        design=core,
+        note=note(prediction),
+        schedule={**prediction.entry, "planned_for_verilog": _PLANNED_FOR_VERILOG},
+    )
 
 
 def _certificate(core: Core, network: Network, model: dict[str, str], files: dict[str, str]) -> str:

@@ -51,10 +51,10 @@ def read_order(node: Node) -> ReadOrder | None:
     match unit := node.unit:
         case ConvUnit() | PoolUnit():
             assert isinstance(flow, BufferFlow)
-            return _window_order(flow, unit.depth)
+            return window_order(flow.windows, flow.period, flow.step, unit.depth)
         case SlidingWindow():
             assert isinstance(flow, BufferFlow)
-            return _window_order(flow, unit.rows * unit.columns * unit.folds)
+            return window_order(flow.windows, flow.period, flow.step, unit.rows * unit.columns * unit.folds)
         case Reorder():
             assert isinstance(flow, BufferFlow)
             blocks = node.source.beats // unit.block
@@ -70,9 +70,8 @@ def read_beats(node: Node) -> list[Array]:
     return needed_beats(node) if order is None else [order.read_before]
 
 
-def _window_order(flow: BufferFlow, depth: int) -> ReadOrder:
-    windows = flow.windows
-    """Window by window: rows that end beyond their last column read on into the next row, if there is room."""
+def window_order(windows: WordWindows, uses: int, step: int, depth: int) -> ReadOrder:
+    """The order of a buffer of `depth` words. A row of windows reads on into the next row, if there is room."""
     window, width, folds = windows.window, windows.width, windows.folds
     first = window.reach[1] - 1 - window.pads[1]
     next_row = min(max(first, 0), width - 1) + width
@@ -80,11 +79,9 @@ def _window_order(flow: BufferFlow, depth: int) -> ReadOrder:
     ends = (_newest_rows(windows)[:, None] * width + _newest_columns(windows, limit) + 1) * folds
     ends = np.maximum.accumulate(ends.ravel())
     after = max(0, windows.words - int(ends[-1]))
-    open_uses = min(flow.period, depth - _span(windows, limit) + 1)
+    open_uses = min(uses, depth - _span(windows, limit) + 1)
     assert open_uses > 0
-    return ReadOrder(
-        windows.words, flow.period, flow.step, open_uses, np.diff(ends, prepend=0, append=ends[-1] + after)
-    )
+    return ReadOrder(windows.words, uses, step, open_uses, np.diff(ends, prepend=0, append=ends[-1] + after))
 
 
 def _newest_rows(windows: WordWindows) -> Array:

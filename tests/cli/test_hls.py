@@ -46,7 +46,7 @@ def test_build_names_its_tops(target: str, tops: str, tmp_path: Path) -> None:
     top = json.loads((tmp_path / "out" / "manifest.json").read_text())["top"]
     assert top.get("function" if target == "hls" else "module") == "core"
     report = (tmp_path / "out" / "report.md").read_text()
-    assert ("C++: cycles and estimate are planned" in report) is ("hls" in target)
+    assert ("resources above are planned for Verilog" in report) is ("hls" in target)
 
 
 def test_check_says_whose_cycles_these_are() -> None:
@@ -54,7 +54,8 @@ def test_check_says_whose_cycles_these_are() -> None:
         CliRunner().invoke(app, ["check", str(MODEL), "--target", "hls", "--target-cycles", "64", "--json"]).stdout
     )
     assert data["notes"] == [
-        "C++: cycles and estimate are planned, as of Verilog; the HLS tool schedules it itself. Not synthesized by Vitis."
+        "C++: a frame every 49 cycles or more, as node_linear needs; latency, cycles and resources above are "
+        "planned for Verilog. Not synthesized by Vitis."
     ]
     assert (
         json.loads(CliRunner().invoke(app, ["check", str(MODEL), "--target-cycles", "64", "--json"]).stdout)["notes"]
@@ -107,7 +108,7 @@ def test_verify_as_json(made: Path) -> None:
 def test_verify_finds_a_difference(tmp_path: Path) -> None:
     hlsgen.build(MODEL, tmp_path / "out", hlsgen.Options(target="hls"))
     header = tmp_path / "out" / "hls" / "hg" / "mvu.hpp"
-    header.write_text(header.read_text().replace("sums[p] = sum;", "sums[p] = sum + 1;"))
+    header.write_text(header.read_text().replace("column == 0 ? sum :", "column == 0 ? SUM(sum + 1) :"))
     assert "HG051 hls/hg/mvu.hpp" in call("verify", tmp_path / "out", code=1)
     text = call("verify", tmp_path / "out", "--sim", "ac_types", "--allow-changed", code=1)
     first = hlsgen.check(MODEL).graph.layers[0].name

@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
-from hls_schedule import LoopDelay, clang_command, loop_delays
+from hls_schedule import BUDGET, LoopDelay, clang_command, loop_delays
+from paths import ROOT, shared_model
+
+import hlsgen
+from hlsgen.cycle_model.line_buffers import min_depth
+from hlsgen.dataflow.flow import WordWindows
+from hlsgen.dataflow.units import SlidingWindow
+from hlsgen.hls.binding.windows import window_text
+from hlsgen.hls.rates import rate_of
+from hlsgen.hls.read_order import window_order
+from hlsgen.ir.window import Window
+from hlsgen.library import headers_used, library_text
+from hlsgen.simulation.cpp_headers import include_folders
 
 pytestmark = pytest.mark.skipif(clang_command() is None, reason="no clang: pip install ziglang")
+DIGITS_CNN = ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx"
+#: Models of whose cores every loop is examined.
+MODELS = (
+    "brevitas/jsc_mlp_w4a4",
+    "brevitas/dscnn_w4a4_po2",
+    "brevitas/resnet8_w4a4",
+    "public/mlperf_kws_w3a3",
+    "public/radioml_vgg10_w8a8",
+    "attention/attn_w4a4_qonnx",
+    "attention/attn_w8a8_rawscore_qonnx",
+    "attention/block_layernorm_w8a8_qonnx",
+    "attention/block_ort_qdq_s8",
+    "attention/mlp_layernorm_gelu_w4a4_qonnx",
+)
 
 #: A loop body and the delay of its slowest recurrence in ns: operators of 32 bits unless a type says another width.
 RECURRENCES = {
@@ -43,3 +72,68 @@ def test_registers_may_move_between_two_additions(tmp_path: Path) -> None:
     """Two registers in a circle have two cycles for it."""
     loop = delays(tmp_path, "const int old = at; at = (other ^ (int)s.empty()) + 1; other = old;")
     assert loop.ratio < loop.path
+
+
+def unstated(build: hlsgen.Build, folder: Path) -> list[LoopDelay]:
+    """Loops whose recurrences take more cycles than the manifest states for the processes with their function."""
+    cycles: dict[str, int] = {}
+    for part in build.cpp.parts:
+        interval = rate_of(part.node).interval
+        for header in headers_used({f"{part.call.header}.hpp"}):
+            for name in re.findall(r"^void (\w+)\(", library_text("cpp/hg", header), re.MULTILINE):
+                cycles[name] = max(interval, cycles.get(name, 1))
+    return [d for d in loop_delays(folder / "hls", build.cpp.top) if d.ratio > BUDGET * cycles.get(d.function, 1)]
+
+
+@pytest.mark.parametrize(
+    "cycles", [64, pytest.param(576, marks=pytest.mark.slow), pytest.param(1600, marks=pytest.mark.slow)]
+)
+def test_loops_of_an_image_network(cycles: int, tmp_path: Path) -> None:
+    """Windows of all taps at once, and tap by tap."""
+    options = hlsgen.Options(target="hls", target_cycles=cycles)
+    assert unstated(hlsgen.build(DIGITS_CNN, tmp_path / "out", options), tmp_path / "out") == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_loops_of_models(name: str, tmp_path: Path) -> None:
+    build = hlsgen.build(shared_model(name), tmp_path / "out", hlsgen.Options(target="hls"))
+    assert unstated(build, tmp_path / "out") == []
+
+
+def test_a_slow_loop_is_found(tmp_path: Path) -> None:
+    """The windows decided in one cycle whether to read, from numbers that they compared in the same cycle."""
+    body = "if (at < n + 7) { at = at + (at > 50 ? 3 : 5) - (s.empty() ? 1 : 0); }"
+    assert delays(tmp_path, body).ratio > 2 * BUDGET
+
+
+def windows(rng: np.random.Generator) -> WordWindows:
+    size = [int(n) for n in rng.integers(1, 9, 2)]
+    kernel, strides, dilations = ([int(n) for n in rng.integers(1, 4, 2)] for _ in range(3))
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    pads = [max(0, r - n) + int(rng.integers(0, 3)) for r, n in zip(reach, size, strict=True)]
+    window = Window((kernel[0], kernel[1]), (strides[0], strides[1]), (dilations[0], dilations[1]), (*pads, *pads))
+    return WordWindows(window, size[0], size[1], int(rng.integers(1, 4)))
+
+
+@pytest.mark.sim
+def test_iterations_are_those_of_the_library(tmp_path: Path) -> None:
+    """Random windows, with the least buffer and with larger ones: the number that the compiler computes."""
+    rng = np.random.default_rng(7)
+    lines = ['#include "hg/windows.hpp"']
+    for _ in range(60):
+        flow = windows(rng)
+        unit = SlidingWindow(flow.window, flow.height, flow.width, flow.folds, 0, 0, 0)
+        uses, depth = int(rng.integers(1, 9)), min_depth(unit) + int(rng.integers(0, 3) * rng.integers(0, 9))
+        order = window_order(flow, uses, uses, depth)
+        text = f"{window_text(flow.window, flow.height, flow.width)}, {flow.folds}, {uses}, {depth}"
+        lines.append(f'static_assert(hg::window_flow<{text}>::iterations == {order.iterations}, "");')
+    (tmp_path / "hg").mkdir()
+    for name in headers_used({"windows.hpp"}):
+        (tmp_path / "hg" / name).write_text(library_text("cpp/hg", name))
+    (tmp_path / "hls_stream.h").write_text(library_text("cpp/csim", "hls_stream.h"))
+    (tmp_path / "order.cpp").write_text("\n".join([*lines, ""]))
+    (include,) = include_folders("ap")
+    command = ["g++", "-std=c++14", "-fsyntax-only", "-w", "-I.", "-isystem", str(include), "order.cpp"]
+    completed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr[:3000]

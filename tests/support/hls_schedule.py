@@ -1,10 +1,10 @@
 """Estimates the carried delay of every loop of an emitted C++ core from LLVM IR, without a vendor's HLS tool.
 
-A loop starts an iteration per cycle only if every recurrence fits in a cycle: a value that one iteration leaves and the
-next one needs. clang compiles the core to IR, with integers of exact width and streams as opaque calls. This module
-finds the loops in that IR and sums the delays of the operators along each recurrence.
+A loop starts an iteration per cycle only if every recurrence fits in a cycle. A recurrence is a value that one iteration
+leaves and the next one needs. clang compiles the core to IR, with integers of exact width and streams as opaque calls.
+This module finds the loops in that IR and sums the delays of the operators along each recurrence.
 
-The delays are those of a Xilinx 7-series device of speed grade -1. A clock of 5 ns less 27 % of uncertainty leaves
+The delays are of a Xilinx 7-series device of speed grade -1. A clock of 5 ns less 27 % of uncertainty leaves
 `BUDGET` ns. All of this is an estimate: a vendor's tool narrows, shares and retimes operators by rules of its own.
 """
 
@@ -77,14 +77,14 @@ class _Function:
 
 
 def clang_command() -> list[str] | None:
-    """The command of a clang for C++, or None: clang++ on PATH, or that of the package ziglang."""
+    """The command of a clang for C++, or None: clang++ on PATH, or the one in the package ziglang."""
     if path := shutil.which("clang++"):
         return [path]
     return [sys.executable, "-m", "ziglang", "c++", "-target", "x86_64-linux-musl"] if find_spec("ziglang") else None
 
 
 def _prepared(text: str) -> str:
-    """Source with clang's loop pragmas in place of those of HLS, and without inlining of processes."""
+    """Source with clang's loop pragmas instead of the HLS pragmas, and without inlining of processes."""
     text = re.sub(
         r"^([ \t]*)(for \([^\n]*\{|while \([^\n]*\{)\n(?=[ \t]*#pragma HLS UNROLL)",
         r'\1_Pragma("clang loop unroll(full)")\n\1\2\n',
@@ -226,7 +226,7 @@ def _innermost_loops(function: _Function) -> Iterator[tuple[str, set[str], list[
                 pending += predecessors[block]
         loops[header] = members
     for header, members in loops.items():
-        if not any(other != header and other in members for other in loops):
+        if not any(inner != header and inner in members for inner in loops):
             yield header, members, latches[header]
 
 
@@ -407,7 +407,7 @@ class _Loop:
                 loaded, stored = self._accesses(i)
                 if i.op == "phi" and len(i.incoming) > 1:
                     time = max([time, *(times.get(c, -math.inf) for c in self._conditions_of(block))])
-                    time += _SELECT * math.ceil(math.log2(len(i.incoming)))
+                    time += _SELECT * math.ceil(math.log2(len(set(i.incoming.values()))))
                 elif i.op == "call" and "@ir_" in i.text:
                     time = max(time, guard)
                     for name in i.operands[1:]:
@@ -465,6 +465,8 @@ class _Loop:
         size = self.defined.get(array)
         if size is None:
             return _MEMORY if array.endswith(("weights", "thresholds", "entries")) else 0.0
+        if size.op == "alloca" and not re.search(r"alloca \[", size.text):
+            return 0.0  # a structure
         name = re.sub(r"(\.\w+)*$", "", array)
         if name not in self.arrays.registers:
             return _MEMORY
@@ -511,19 +513,19 @@ def _components(graph: Mapping[str, set[str]]) -> list[set[str]]:
     """Strongly connected components of a small graph."""
     reach: dict[str, set[str]] = {}
     for start in graph:
-        seen: set[str] = set()
+        reached: set[str] = set()
         pending = [start]
         while pending:
             for target in graph[pending.pop()]:
-                if target not in seen:
-                    seen.add(target)
+                if target not in reached:
+                    reached.add(target)
                     pending.append(target)
-        reach[start] = seen
+        reach[start] = reached
     result: list[set[str]] = []
     assigned: set[str] = set()
     for node in graph:
         if node not in assigned and node in reach[node]:
-            component = {other for other in reach[node] if node in reach[other]}
+            component = {name for name in reach[node] if node in reach[name]}
             assigned |= component
             result.append(component)
     return result

@@ -98,12 +98,18 @@ void pad(hls::stream<vec<T, N> > &s, hls::stream<vec<T, N> > &m) {
     }
 }
 
-// Beats that a block becomes.
+// Beats that a block becomes, and the largest extent.
 template <typename EXTENTS>
 constexpr int beats_of() {
     int beats = 1;
     for (int d = 0; d < EXTENTS::size; d++) beats *= EXTENTS::at(d);
     return beats;
+}
+template <typename EXTENTS>
+constexpr int largest_of() {
+    int largest = 1;
+    for (int d = 0; d < EXTENTS::size; d++) largest = larger_of(largest, EXTENTS::at(d));
+    return largest;
 }
 
 template <int BLOCK, int BLOCKS, typename EXTENTS, typename STRIDES, typename T>
@@ -111,7 +117,8 @@ void gather(hls::stream<T> &s, hls::stream<T> &m) {
     const int loops = EXTENTS::size, size = BLOCKS > 1 ? 2 * BLOCK : BLOCK, emitted = beats_of<EXTENTS>();
     T store[size];
 #pragma HLS AGGREGATE variable=store
-    int counts[loops];
+    typedef ap_uint<counter_bits(largest_of<EXTENTS>())> count;
+    count counts[loops];
     bool ends[loops];  // of each loop, whether it is in its last iteration
 #pragma HLS ARRAY_PARTITION variable=counts complete
 #pragma HLS ARRAY_PARTITION variable=ends complete
@@ -130,20 +137,26 @@ void gather(hls::stream<T> &s, hls::stream<T> &m) {
 #pragma HLS PIPELINE II=1 style=flp
         const bool sending = sends.any, reading = reads.any, block_end = sends.last & reads.last;
         const int place = (second ? BLOCK : 0) + static_cast<int>(at.at.to_int64());
-        int move = 0;
-        bool end = sending;
+        // ended[d]: all loops from d on run their last iteration. The loop before them advances.
+        bool ended[loops + 1];
+#pragma HLS ARRAY_PARTITION variable=ended complete
+        ended[loops] = sending;
         for (int d = loops - 1; d >= 0; d--) {
 #pragma HLS UNROLL
-            // All inner loops have ended: this one advances, or ends too.
-            const bool last = ends[d];
-            const bool next_last = EXTENTS::at(d) == 1 || (counts[d] == EXTENTS::at(d) - 2);
-            move += !end ? 0 : last ? -(EXTENTS::at(d) - 1) * STRIDES::at(d) : STRIDES::at(d);
-            counts[d] = !end ? counts[d] : last ? 0 : counts[d] + 1;
-            ends[d] = end ? next_last : last;
-            end = end & last;
+            ended[d] = ended[d + 1] & ends[d];
+        }
+        int move = 0;
+        for (int d = 0; d < loops; d++) {
+#pragma HLS UNROLL
+            const bool next_last = EXTENTS::at(d) == 1 || (counts[d] == larger_of(EXTENTS::at(d) - 2, 0));
+            const count next = ends[d] ? count(0) : count(counts[d] + 1);
+            const int back = (1 - EXTENTS::at(d)) * STRIDES::at(d);
+            move += ended[d + 1] ? (ends[d] ? back : STRIDES::at(d)) : 0;
+            counts[d] = ended[d + 1] ? next : counts[d];
+            ends[d] = ended[d + 1] ? next_last : ends[d];
         }
         at.move(move);
-        second = second != (end & (BLOCKS > 1));
+        second = second != (ended[0] & (BLOCKS > 1));
         if (block_end) {
             sends = countdown<emitted>(emitted);
             reads = blocks.any ? countdown<BLOCK>(BLOCK) : countdown<BLOCK>(0);

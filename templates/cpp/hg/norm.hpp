@@ -19,6 +19,7 @@
 #ifndef HG_NORM_HPP
 #define HG_NORM_HPP
 
+#include "counters.hpp"
 #include "float32.hpp"
 
 namespace hg {
@@ -34,21 +35,23 @@ void norm_moments(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, 1> > &m) {
     const int count = BEATS * N, bits = traits<Q>::width + bit_length(count);
     ap_int<bits> sum = 0;
     ap_int<2 * bits> squares = 0;
-    int beat = 0;
+    counter<BEATS> beat;
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
+        const bool first = beat.at == 0, last = beat.last;
+        beat.next();
         const vec<X, N> x = s.read();
-        if (beat == 0) {
-            sum = 0;
-            squares = 0;
-        }
+        ap_int<bits> beat_sum = 0;
+        ap_int<2 * bits> beat_squares = 0;
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             const Q q = norm_integer<Q, SHIFT, OFFSET>(x[i]);
-            sum += q;
-            squares += q * q;
+            beat_sum += q;
+            beat_squares += q * q;
         }
-        if (beat == BEATS - 1) {
+        sum = first ? beat_sum : ap_int<bits>(sum + beat_sum);
+        squares = first ? beat_squares : ap_int<2 * bits>(squares + beat_squares);
+        if (last) {
             const ap_int<2 * bits> taken = CENTERED ? ap_int<2 * bits>(sum * sum) : ap_int<2 * bits>(0);
             const ap_uint<M_BITS> moment = ap_uint<M_BITS>(squares * count - taken);
             const ap_uint<S_BITS> low = CENTERED ? ap_uint<S_BITS>(sum) : ap_uint<S_BITS>(0);
@@ -56,7 +59,6 @@ void norm_moments(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, 1> > &m) {
             y[0] = Y(Y(moment) << S_BITS) | Y(low);
             m.write(y);
         }
-        beat = beat == BEATS - 1 ? 0 : beat + 1;
     }
 }
 

@@ -18,10 +18,10 @@
 // Tables      powers[LAST + 1], numerators[LAST + 1], not negative, or mantissas[HIGHS], shifts[HIGHS], lows[1 <<
 //             LOW].
 // Contract    IEEE 754 float32, to nearest, ties to even. Powers for exact_sum are at most 1, the power of distance 0
-//             is 1, and FRACTION bits hold them. A row passes through several processes, one beat per cycle. For this
-//             rate, sum_in_order needs a float32 addition in one cycle. Sums are normal numbers. Products are rounded
-//             in integers, subnormal ones, too. softmax and softmax_products are inlined: the caller is the dataflow
-//             region of their processes, so that frames overlap.
+//             is 1, and FRACTION bits hold them. A row passes through several processes, one beat per cycle. In
+//             sum_in_order, each element waits for the float32 addition of the previous one. Sums are normal numbers.
+//             Products are rounded in integers, subnormal ones, too. softmax and softmax_products are inlined: the
+//             caller is the dataflow region of their processes, so that frames overlap.
 #ifndef HG_SOFTMAX_HPP
 #define HG_SOFTMAX_HPP
 
@@ -47,10 +47,17 @@ template <int BITS, int FRACTION>
 struct exact_sum {
     ap_uint<BITS> sum;
     exact_sum() : sum(0) {}
-    void add(float power) {
-        const f32_parts x(power);
-        // Powers are at most 1: their exponents are negative, and no bit is lost.
-        sum += ap_uint<BITS>(ap_uint<FRACTION + 24>(ap_uint<FRACTION + 24>(x.mantissa) << FRACTION) >> -x.exponent);
+    template <int N>
+    void add(bool first, const float (&powers)[N]) {
+        ap_uint<BITS> beat = 0;
+        for (int i = 0; i < N; i++) {
+#pragma HLS UNROLL
+            const f32_parts x(powers[i]);
+            // Powers are at most 1: their exponents are negative, and no bit is lost.
+            const ap_uint<FRACTION + 24> raised = ap_uint<FRACTION + 24>(x.mantissa) << FRACTION;
+            beat += ap_uint<BITS>(ap_uint<FRACTION + 24>(raised >> -x.exponent));
+        }
+        sum = first ? beat : ap_uint<BITS>(sum + beat);
     }
     float row() const { return 1.0f / f32_of(f32_scaled<BITS>(false, sum, -FRACTION)); }
     static ap_uint<32> of(float numerator, float factor) {
@@ -62,7 +69,14 @@ struct exact_sum {
 struct sum_in_order {
     float sum;
     sum_in_order() : sum(0.0f) {}
-    void add(float power) { sum += power; }
+    template <int N>
+    void add(bool first, const float (&powers)[N]) {
+        if (first) sum = 0.0f;
+        for (int i = 0; i < N; i++) {
+#pragma HLS UNROLL
+            sum += powers[i];
+        }
+    }
     float row() const { return sum; }
     static ap_uint<32> of(float numerator, float total) {
         const float quotient = numerator / total;
@@ -78,11 +92,13 @@ void softmax_sums(hls::stream<vec<D, N> > &distances, hls::stream<vec<D, N> > &w
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<D, N> d = distances.read();
-        if (beat == 0) sum = SUM();
+        float addends[N];
+#pragma HLS ARRAY_PARTITION variable=addends complete
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
-            sum.add(powers[static_cast<int>(d[i].to_int64())]);
+            addends[i] = powers[static_cast<int>(d[i].to_int64())];
         }
+        sum.add(beat == 0, addends);
         waiting.write(d);
         if (beat == BEATS - 1) sums.write(sum.row());
         beat = beat == BEATS - 1 ? 0 : beat + 1;
@@ -133,15 +149,17 @@ void softmax_powers(hls::stream<vec<D, N> > &distances, hls::stream<vec<Y, N> > 
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<D, N> d = distances.read();
-        if (beat == 0) sum = SUM();
         vec<Y, N> power;
+        float addends[N];
+#pragma HLS ARRAY_PARTITION variable=addends complete
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             const int at = static_cast<int>(d[i].to_int64()), high = at >> LOW, low = at & ((1 << LOW) - 1);
             const ap_uint<bits> product = ap_uint<M_BITS>(mantissas[high]) * ap_uint<M_BITS + 1>(lows[low]);
             power[i] = f32_scaled<bits>(false, product, 1 - 2 * M_BITS - static_cast<int>(shifts[high]));
-            sum.add(f32_of(power[i]));
+            addends[i] = f32_of(power[i]);
         }
+        sum.add(beat == 0, addends);
         powers.write(power);
         if (beat == BEATS - 1) sums.write(sum.row());
         beat = beat == BEATS - 1 ? 0 : beat + 1;

@@ -8,7 +8,8 @@
 //             BASE    The least code.
 // Tables      thresholds[FOLDS][N][STEPS], ascending, or descending where falling is 1; falling[FOLDS][N]. There is
 //             no `falling` if all functions rise.
-// Contract    One comparison per bit of the code, in series: they are the stages of the pipeline.
+// Contract    One comparison per bit of the code, in series: they are the stages of the pipeline. Each of them reads a
+//             threshold in every cycle, so the memory of a lane has a port per bit (rom_np).
 #ifndef HG_THRESHOLDS_HPP
 #define HG_THRESHOLDS_HPP
 
@@ -19,6 +20,7 @@ namespace hg {
 template <int STEPS, int FOLDS, int ROUNDS, int BASE, typename X, typename Y, int N, typename T>
 void thresholds(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const T (&thresholds)[FOLDS][N][STEPS]) {
 #pragma HLS ARRAY_PARTITION variable=thresholds complete dim=2
+#pragma HLS BIND_STORAGE variable=thresholds type=rom_np
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
@@ -44,6 +46,7 @@ template <int STEPS, int FOLDS, int ROUNDS, int BASE, typename X, typename Y, in
 void thresholds(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const T (&thresholds)[FOLDS][N][STEPS],
                 const F (&falling)[FOLDS][N]) {
 #pragma HLS ARRAY_PARTITION variable=thresholds complete dim=2
+#pragma HLS BIND_STORAGE variable=thresholds type=rom_np
 #pragma HLS ARRAY_PARTITION variable=falling complete dim=2
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {

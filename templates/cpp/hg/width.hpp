@@ -22,17 +22,18 @@ void widen(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
     const int beats = (GROUP - 1) / IN + 1;
     T kept[OUT / IN][IN];
 #pragma HLS ARRAY_PARTITION variable=kept complete dim=0
-    int slot = 0;
+    counter<OUT / IN> slot;
     for (int group = 0; group < GROUPS; group++) {
         for (int beat = 0; beat < beats; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
+            const bool last = beat == beats - 1, full = last | slot.last;
+            const int at = slot.index();
+            slot.next(last);
             const vec<T, IN> x = s.read();
             for (int n = 0; n < IN; n++) {
 #pragma HLS UNROLL
-                kept[slot][n] = x[n];
+                kept[at][n] = x[n];
             }
-            const bool last = beat == beats - 1, full = last || slot == OUT / IN - 1;
-            slot = full ? 0 : slot + 1;
             if (full) {
                 vec<T, OUT> y;
                 for (int n = 0; n < OUT; n++) {
@@ -51,24 +52,25 @@ void narrow(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
     const int beats = (GROUP - 1) / OUT + 1;
     T kept[IN / OUT][OUT];
 #pragma HLS ARRAY_PARTITION variable=kept complete dim=0
-    int slot = 0;
+    counter<IN / OUT> slot;
     for (int group = 0; group < GROUPS; group++) {
         for (int beat = 0; beat < beats; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
-            if (slot == 0) {
+            const bool last = beat == beats - 1;
+            const int at = slot.index();
+            slot.next(last);
+            if (at == 0) {
                 const vec<T, IN> x = s.read();
                 for (int n = 0; n < IN; n++) {
 #pragma HLS UNROLL
                     kept[n / OUT][n % OUT] = x[n];
                 }
             }
-            const bool last = beat == beats - 1;
             vec<T, OUT> y;
             for (int n = 0; n < OUT; n++) {
 #pragma HLS UNROLL
-                y[n] = last && n > (GROUP - 1) % OUT ? T(0) : kept[slot][n];
+                y[n] = last && n > (GROUP - 1) % OUT ? T(0) : kept[at][n];
             }
-            slot = last || slot == IN / OUT - 1 ? 0 : slot + 1;
             m.write(y);
         }
     }
