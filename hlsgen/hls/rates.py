@@ -60,8 +60,8 @@ def rate_of(node: Node) -> Rate:
         case SoftmaxUnit(in_order=True):
             return Rate(beats, unit.lanes * _FLOAT_ADDITION)
         case SoftmaxUnit():
-            wide = node.source.type.bits > _CODE_BITS or unit.fraction + unit.lanes * unit.beats > _SUM_BITS
-            return Rate(beats, 1 + wide)
+            sum_bits = unit.fraction + (unit.lanes * unit.beats).bit_length()
+            return Rate(beats, 1 + (node.source.type.bits > _CODE_BITS or sum_bits > _SUM_BITS))
         case RowsUnit():
             return Rate(beats, 1 + (node.source.type.bits > _CODE_BITS))
         case _:

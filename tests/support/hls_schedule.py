@@ -103,6 +103,8 @@ def ir_of(core: Path, top: str) -> str:
         (copy / "hg").mkdir()
         for source in (*core.glob("*.[ch]pp"), *core.glob("hg/*.hpp")):
             (copy / source.relative_to(core)).write_text(_prepared(source.read_text()))
+        for source in core.glob("csim/ap_axi_sdata.h"):
+            (copy / source.name).write_text(source.read_text())
         result = subprocess.run(
             [
                 *command,
@@ -288,7 +290,7 @@ class _Arrays:
 
 def _arrays(headers: Iterable[Path]) -> dict[str, _Arrays]:
     """Directives by function of the library."""
-    result = {}
+    result: dict[str, _Arrays] = {}
     for header in headers:
         for match in re.finditer(r"^void (\w+)\((.*?)^\}", header.read_text(), re.MULTILINE | re.DOTALL):
             registers = re.findall(r"ARRAY_PARTITION variable=(\w+) complete(?: dim=0)?$", match[2], re.MULTILINE)
@@ -496,7 +498,8 @@ class _Loop:
                     name = re.sub(r"(\.\w+)*$", "", memory)
                     edges[source][f"array {memory}"] = (time, self.arrays.distance.get(name, 1))
         components = _components({a: set(b) for a, b in edges.items()})
-        longest, names, ratio = 0.0, ("",), 0.0
+        longest, ratio = 0.0, 0.0
+        names: tuple[str, ...] = ()
         for component in components:
             inner = {a: {b: e for b, e in edges[a].items() if b in component} for a in component}
             if not any(inner.values()):
