@@ -44,7 +44,15 @@ from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.integer_pairs import MAX_BITS
 from hlsgen.passes.lower_linear import Sums, integer_sums, real_sums
 from hlsgen.passes.pending_value import NamedOps, PendingValue
-from hlsgen.passes.quantization import column_scales, grid, grid_of_channels, integer_offset, too_wide, zero_shift
+from hlsgen.passes.quantization import (
+    column_scales,
+    fixed_point,
+    grid,
+    grid_of_channels,
+    integer_offset,
+    too_wide,
+    zero_shift,
+)
 
 T = TypeVar("T", bound=Elementwise | Encoding)
 
@@ -150,7 +158,7 @@ def pooling(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, sh
             return pooled
         (ranked,), _ = builder.to_ranks(name, [flushed], pooled)
         return _maximum(builder, name, op, ranked, shape)
-    tensor, pad = _with_zero(builder, name, builder.to_codes(name, tensor), op.window.pads)
+    tensor, pad = _with_zero(builder, name, _summands(builder, name, tensor), op.window.pads)
     value, inputs = tensor.value, (tensor.index,)
     type_ = IntType(op.window.taps * value.type.lo, op.window.taps * value.type.hi)
     if isinstance(value.encoding, IntegerEncoding) and np.dtype(value.encoding.dtype).kind in "iu":
@@ -160,12 +168,24 @@ def pooling(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, sh
         sum_encoding = replace(value.encoding, offset=op.window.taps * value.encoding.offset)
         result = Value(shape, type_, _same_for_pixels(name, sum_encoding))
         return builder.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
-    scale, zero_point = column_scales(name, value)
+    scale, zero_point = column_scales(name, value, fixed=True)
     shift, count = zero_shift(name, zero_point), op.window.taps
     offset = -count * np.round(zero_point * 2.0**shift).astype(np.int64)
     encoding = Accumulator(1 << shift, _channels(offset), _channels(scale * 2.0**-shift))
     result = Value(shape, type_, encoding)
     return builder.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
+
+
+def _summands(builder: GraphBuilder, name: str, tensor: PendingValue) -> PendingValue:
+    """The tensor as codes; float32 values of a function of codes in fixed point, exactly."""
+    flushed = builder.flush(tensor)
+    codes = builder.attempt(lambda: builder.to_codes(name, flushed))
+    if isinstance(codes, PendingValue):
+        return codes
+    quantizer = None if flushed.branches else fixed_point(flushed.value, flushed.ops)
+    if quantizer is None:
+        raise codes
+    return builder.add_map(flushed.named_ops[-1][0], flushed, flushed.ops, quantizer)
 
 
 def _maximum(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, shape: Shape) -> PendingValue:

@@ -38,6 +38,8 @@ from hlsgen.numerics.fixed import Array, IntType, Rounding
 #: Largest number of codes for which a function is checked exhaustively.
 EXHAUSTIVE = 1 << 20
 MAX_ACCUMULATOR_BITS = 48
+#: Most codes of which `fixed_point` evaluates a function, and most bits of its results.
+_FIXED_POINT_CODES, _FIXED_POINT_BITS = 1 << 12, 40
 _ROUNDINGS = frozenset(("Ceil", "Floor", "Round"))
 #: A quantizer that reproduces values exactly: floats as multiples of a scale, integers as themselves.
 Grid = IntQuant | QuantizeLinear
@@ -53,7 +55,7 @@ def too_wide(name: str, bits: int) -> HlsgenError:
     )
 
 
-def column_scales(name: str, value: Value) -> tuple[Array, Array]:
+def column_scales(name: str, value: Value, fixed: bool = False) -> tuple[Array, Array]:
     """(scale, zero point) of every column as float64; real = scale * (code - zero point) exactly."""
     columns = value.shape[-1]
     match value.encoding:
@@ -90,7 +92,7 @@ def column_scales(name: str, value: Value) -> tuple[Array, Array]:
             zeros = _by_column(name, -value.encoding.offset / value.encoding.factor, "offset", columns)
         case _:
             raise fail("HG032", name, "the layer's input is not quantized.", "Put a quantizer before it.")
-    if value.type.bits > 25 and not isinstance(value.encoding, Accumulator):
+    if value.type.bits > 25 and not isinstance(value.encoding, Accumulator) and not fixed:
         raise fail(
             "HG033",
             name,
@@ -186,6 +188,31 @@ def grid(value: Value, ops: list[Elementwise]) -> Grid | None:
     rank = len(value.shape)
     scales = [op.scale for op in ops if isinstance(op, Dequantize) and op.scale.dtype == np.float32]
     return _grid(x, value, [np.full((1,) * rank, scale.ravel()[0]) for scale in scales])
+
+
+def fixed_point(value: Value, ops: Sequence[Elementwise]) -> IntQuant | None:
+    """A quantizer whose scale is a power of two, which keeps all float32 values after `ops` exactly; else None.
+
+    Its codes have up to `_FIXED_POINT_BITS` bits.
+    """
+    codes = _all_codes(value)
+    if codes is None or len(codes) > _FIXED_POINT_CODES or type_after(value, ops) != np.float32:
+        return None
+    x = decode(value.encoding, codes)
+    for op in ops:
+        x = apply(op, x)
+    x = x.astype(np.float64).ravel()
+    if not np.isfinite(x).all():
+        return None
+    mantissas, exponents = np.frexp(x[x != 0])
+    integers = np.ldexp(mantissas, 24).astype(np.int64)
+    lowest = int((exponents - 24 + np.log2(integers & -integers)).min(initial=0))
+    scaled = np.ldexp(x, -lowest)
+    if lowest < -126 or np.abs(scaled).max() >= 2.0 ** (_FIXED_POINT_BITS - 1):
+        return None
+    rank = (1,) * len(value.shape)
+    type_ = IntType(int(scaled.min()), int(scaled.max()))
+    return IntQuant(np.full(rank, 2.0**lowest, np.float32), np.zeros(rank, np.float32), type_, Rounding.ROUND)
 
 
 def _integer_grid(value: Value, ops: Sequence[Elementwise]) -> Grid | None:

@@ -223,6 +223,9 @@ def integer_to_float(node: onnx.NodeProto, arrays: Sequence[Array]) -> tuple[Arr
     return value, None, np.asarray(reach + (np.abs(value) + np.abs(arrays_by_input[6])) * 2 * _UNIT)
 
 
+#: Bits of the integers that float32 holds, and most grids of a tensor of functions of codes.
+_EXACT_BITS, _MAX_DIGITS = 24, 16
+
 # --------------------------------------------------------------------------- averages, functions, normalization
 
 
@@ -233,12 +236,13 @@ def averaged(
 
     The result is None if the exact sums are not known. axes: the node's other inputs.
     """
-    if not data.grids:
+    grids = data.grids or _digits(data.value)
+    if not grids:
         return None
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     if attributes.get("ceil_mode", 0) or attributes.get("channels_last", 0):
         return None
-    integer_arrays = [grid.integers.astype(np.float32) for grid in data.grids]
+    integer_arrays = [grid.integers.astype(np.float32) for grid in grids]
     if any(np.abs(integers).sum() >= 1 << 24 for integers in integer_arrays):
         return None
     padded_node = onnx.NodeProto()
@@ -259,8 +263,27 @@ def averaged(
         counts = np.round(
             run_node(executor, padded_node, [np.ones_like(integer_arrays[0])], opsets)[0].astype(np.float64) * taps
         )
-    sums = rounded_sum(*((np.round(t * taps), g.scale) for t, g in zip(totals, data.grids, strict=True)))
+    sums = rounded_sum(*((np.round(t * taps), g.scale) for t, g in zip(totals, grids, strict=True)))
     return sums / counts.astype(np.float32), taps
+
+
+def _digits(value: Array) -> tuple[Grid, ...] | None:
+    """float32 numbers as a sum of grids, whose integers executors add without rounding.
+
+    The result is None if there are too many.
+    """
+    numbers = value.astype(np.float64)
+    bits = _EXACT_BITS - int(value.size).bit_length()
+    if not np.isfinite(numbers).all() or bits < 1:
+        return None
+    exponents = np.frexp(numbers[numbers != 0])[1]
+    lowest, highest = int(exponents.min(initial=0)) - _EXACT_BITS, int(exponents.max(initial=0))
+    grids = []
+    for exponent in range(highest - bits, lowest - bits, -bits):
+        integers = np.trunc(np.ldexp(numbers, -exponent))
+        numbers = numbers - np.ldexp(integers, exponent)
+        grids.append(Grid(integers, np.asarray(2.0**exponent)))
+    return tuple(grids) if len(grids) <= _MAX_DIGITS and not numbers.any() else None
 
 
 def average_reach(magnitude: Array, taps: int) -> Array:

@@ -89,7 +89,7 @@ class TableModel(LaneModel):
         self.mode, self.bits, width = cell.number("MODE"), cell.number("ADDR_W", 1), cell.number("C_W", 1)
         self.even, self.total = self.flag("EVEN"), cell.sized("SUM", self.out_bits).value
         centered = self.flag("CENTERED") and self.mode > 0
-        too_wide = width > 60 or self.out_bits > 32 or self.bits > 24
+        too_wide = width > 60 or self.out_bits > 40 or self.bits > 24
         if self.mode > 2 or too_wide or (not self.mode and self.bits > self.in_bits):
             raise broken(cell.name, "MODE, ADDR_W, C_W or OUT_W exceeds its model.")
         self.center = np.zeros((self.folds, self.lanes), np.int64)
