@@ -75,7 +75,8 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
     if isinstance(unit, RescaleUnit) and isinstance(realization, LaneShift):
         logic, _, _ = lane_shift.cost(realization, unit.table, result.type)
         sums = float(realization.take(unit.table[0]).width.sum()) if realization.adds else 0.0
-        return Parts("lane-shift", {"logic": logic}, {"control": 8.0, "out": float(result.bits) + sums})
+        # The factors of `shift` fit its logic, too.
+        return Parts("shift", {"logic": logic}, {"control": 8.0, "out": float(result.bits) + sums})
     parts = Parts(choice.name.split()[0], {}, ff)
     if factor and isinstance(unit, RescaleUnit) and isinstance(realization, Scale | FloatScale):
         _scale(parts, unit, realization, source.type, memory, factor)
