@@ -13,6 +13,7 @@ import numpy as np
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import Const, check_finite, check_growth, evaluate, quantized
 from hlsgen.frontend.dialect_integer import dequantized, quantizer_of
+from hlsgen.frontend.element_quantizers import constant_codes
 from hlsgen.frontend.node_context import Imported, NodeContext
 from hlsgen.frontend.onnx_graph import with_outputs
 from hlsgen.frontend.quantized_constants import grid_of, on_grid, scaled, unchanged
@@ -169,6 +170,9 @@ def quantized_by(convert: Callable[[NodeContext], Imported]) -> Callable[[NodeCo
 
 
 def _quantized(node: NodeContext, convert: Callable[[NodeContext], Imported], data: Const) -> Const:
+    by_element = constant_codes(node, data)
+    if by_element is not None:
+        return by_element
     op, _ = convert(node.with_data(data.array.shape)).outputs[0][0]
     assert isinstance(op, QUANTIZERS)
     return quantized(node.name, op, data)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hlsgen.diagnostics import fail
+from hlsgen.frontend.element_quantizers import bounds_of_elements
 from hlsgen.frontend.node_context import Imported, NodeContext, elementwise
 from hlsgen.frontend.quantizer_parameters import QuantizerParameters
 from hlsgen.ir.ops import Bipolar, Cast, IntQuant, MultiThreshold, SignedBit, Trunc
@@ -47,9 +48,13 @@ def bipolar_quant(node: NodeContext) -> Imported:
 def int_quant(node: NodeContext) -> Imported:
     """IntQuant; signed codes of one bit become Bipolar."""
     with QuantizerParameters(node, ["scale", "zeropt", "bitwidth"]) as p:
-        scale, zero, bits = p.scale(0), p.zero_point(1), p.bits(2)
+        scale, zero, widths = p.scale(0, any_axes=True), p.zero_point(1, any_axes=True), p.widths(2)
         signed, narrow = p.flag("signed", 1), p.flag("narrow", 0)
         mode = p.mode("ROUND")
+    bits = max(int(widths.max()), 1)
+    if widths.size > 1:
+        quantizer = IntQuant(scale, zero, int_type(bits, signed), mode)
+        return elementwise(node, *bounds_of_elements(node, quantizer, widths, signed, narrow), quantizer)
     if bits == 1 and signed:
         return elementwise(node, SignedBit(scale, zero) if zero.any() else Bipolar(scale, scale))
     return elementwise(node, IntQuant(scale, zero, int_type(bits, signed, narrow), mode))

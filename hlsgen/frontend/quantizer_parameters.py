@@ -76,8 +76,8 @@ class QuantizerParameters:
             )
         return array
 
-    def channel(self, i: int) -> Array:
-        """A scalar or per-channel parameter, with the data's rank."""
+    def channel(self, i: int, *, any_axes: bool = False) -> Array:
+        """A scalar or per-channel parameter, with the data's rank. `any_axes`: it may differ along several axes."""
         array = self.array(i)
         while array.ndim > len(self.shape) and array.shape[0] == 1:
             array = array[0]
@@ -85,18 +85,20 @@ class QuantizerParameters:
         shape: tuple[int, ...] = array.shape
         channel_axes = [axis for axis, size in enumerate(shape) if size > 1]
         fits = array.ndim == len(self.shape) and all(array.shape[a] == self.shape[a] for a in channel_axes)
-        if not fits or len(channel_axes) > 1:
+        if not fits or (len(channel_axes) > 1 and not any_axes):
             self.error(
                 "HG023",
                 f"{self.names[i]} has the shape {list(self.raw(i).shape)}, the data {list(self.shape)}.",
-                "Supported: a scalar, or one value per channel (one axis longer than 1).",
+                "Supported: each axis of the data's length or 1."
+                if any_axes
+                else "Supported: a scalar, or one value per channel (one axis longer than 1).",
             )
             return np.ones((1,) * len(self.shape), array.dtype)
         return array
 
-    def scale(self, i: int) -> Array:
+    def scale(self, i: int, *, any_axes: bool = False) -> Array:
         """A finite scale greater than 0."""
-        scale = self.channel(i)
+        scale = self.channel(i, any_axes=any_axes)
         real = scale.astype(np.float64)
         if not np.isfinite(real).all() or (real <= 0).any():
             bad = real.ravel()[~(np.isfinite(real) & (real > 0)).ravel()][0]
@@ -104,9 +106,9 @@ class QuantizerParameters:
             return np.ones_like(scale)
         return _simplest(scale, 1)
 
-    def zero_point(self, i: int) -> Array:
+    def zero_point(self, i: int, *, any_axes: bool = False) -> Array:
         """A finite zero point."""
-        zero = self.channel(i)
+        zero = self.channel(i, any_axes=any_axes)
         if not np.isfinite(zero.astype(np.float64)).all():
             self.error("HG024", f"{self.names[i]} is not finite.", "It must be a finite number, preferably an integer.")
             return np.zeros_like(zero)
@@ -127,6 +129,18 @@ class QuantizerParameters:
         else:
             return int(number)
         return minimum
+
+    def widths(self, i: int) -> Array:
+        """Bit widths int64 with the data's rank, 0 for a pruned element; of one element if all are equal."""
+        array = self.array(i)
+        if array.size == 1:
+            return np.full((1,) * len(self.shape), self.bits(i))
+        numbers = self.channel(i, any_axes=True).astype(np.float64)
+        if not ((numbers == np.round(numbers)) & (numbers >= 0) & (numbers <= MAX_BITS)).all():
+            self.error("HG021", f"{self.names[i]} holds numbers other than 0 to {MAX_BITS}.", "0 prunes an element.")
+            numbers = np.full(numbers.shape, MAX_BITS)
+        equal = numbers.min() == numbers.max() > 0
+        return (numbers.reshape(-1)[:1].reshape((1,) * numbers.ndim) if equal else numbers).astype(np.int64)
 
     def flag(self, key: str, default: int) -> bool:
         """An attribute that is 0 or 1."""

@@ -50,6 +50,8 @@ def _int_quant(imported: ImportedSteps, n: int) -> Differences:
     if step is None or inputs is None:
         return None
     (scale, zero, width), op = inputs, step.op
+    if width.size > 1:
+        return None
     bits, signed, narrow = int(width.ravel()[0]), bool(attributes.get("signed", 1)), bool(attributes.get("narrow", 0))
     differences = [*differ("scale", op.scale, scale)]  # type: ignore[union-attr]
     if bits == 1 and signed:
