@@ -929,7 +929,7 @@ def dma_regs(address: int, word_bits: int) -> Case:
     parameters: dict[str, object] = {"ADDR_W": address, "WORD_BITS": word_bits}
     flags = ("active", "read_failed", "write_failed", "misplaced")
     inputs = {**dict.fromkeys(flags, 1), "sent": 32, "received": 32}
-    outputs = {"start": 1, "source": address, "target": address, "count": 32, "irq": 1}
+    outputs = {"start": 1, "source": address, "target": address, "count": 32, "sequence_start": 1, "irq": 1}
     other_ports = Case("", {}, inputs, outputs, [])
     return _axil("hg_dma_regs", parameters, 6, Check("dma_regs_contract", parameters, {}), other_ports)
 

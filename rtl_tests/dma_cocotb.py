@@ -36,7 +36,7 @@ ADDR_W, DATA_W, IN_WORDS, OUT_WORDS, BURST = (
 WORD = DATA_W // 8
 IN_BYTES, OUT_BYTES = IN_WORDS * WORD, OUT_WORDS * WORD
 CONTROL, STATUS, SRC, DST, FRAMES, SENT, RECEIVED, CYCLES, IN_SIZE, OUT_SIZE = 0, 4, 8, 16, 24, 28, 32, 36, 40, 44
-START, IRQ_ENABLE = 1, 2
+START, IRQ_ENABLE, SEQUENCE = 1, 2, 4
 BUSY, DONE, READ_ERROR, WRITE_ERROR, MISPLACED, REFUSED = (1 << bit for bit in range(6))
 #: Memory at the bottom and at the top of the address space. Other addresses answer with an error.
 SIZE = min(1 << 17, 1 << (ADDR_W - 2))
@@ -230,6 +230,33 @@ async def jobs(dut: Any) -> None:
         system.stall(*chances[turn % len(chances)])
         most = max(1, JOB["words"] // max(IN_WORDS, OUT_WORDS))
         await system.job(system.rng.randint(1, most), bool(turn % 2))
+
+
+@cocotb.test(**LIMIT)
+async def sequences(dut: Any) -> None:
+    """tuser is 1 with the first word of a job with SEQUENCE alone, written with START or before it."""
+    system = System(dut, 7)
+    await system.reset()
+    system.stall(0.3, 0.3)
+    seen: list[int] = []
+
+    async def watch() -> None:
+        while True:
+            await RisingEdge(dut.clk)
+            if dut.m_axis_tvalid.value and dut.m_axis_tready.value:
+                seen.append(int(dut.m_axis_tuser.value))
+
+    cocotb.start_soon(watch())
+    for early, late in ((0, 0), (1, 0), (0, 1), (0, 0), (1, 1), (0, 0)):
+        seen.clear()
+        if early:
+            await system.registers.write_dword(CONTROL, SEQUENCE)
+            await system.registers.write_dword(CONTROL, 0)
+            assert await system.read(CONTROL) == SEQUENCE
+        await system.order(0, HIGH, 2, START | SEQUENCE * late)
+        assert await system.finished() == DONE
+        assert await system.read(CONTROL) == 0
+        assert seen == [early | late] + [0] * (2 * IN_WORDS - 1)
 
 
 @cocotb.test(**LIMIT)

@@ -20,7 +20,7 @@ SHAPES = [
     (40, 512, 2, 3, 4),
     (32, 256, 1, 1, 8),
 ]
-TESTS = 9
+TESTS = 10
 
 
 @pytest.mark.cases(3)

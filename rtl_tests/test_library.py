@@ -327,6 +327,8 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_axil_regs": ({"WORDS": 1, "STATUS": 1, "ADDR_W": 3}, {"WORDS": 2, "STATUS": 2, "ADDR_W": 6}),
     "hg_axil_split": ({"COUNT": 1, "ADDR_W": 13}, {"COUNT": 3}),
     "hg_dma": (
+        {"IN_WORDS": 0},
+        {"OUT_WORDS": 0, "IN_WORDS": 1},
         {"ADDR_W": 64, "DATA_W": 1024, "IN_WORDS": 1, "OUT_WORDS": 1, "BURST": 256},
         {"ADDR_W": 13, "IN_WORDS": 3, "OUT_WORDS": 1, "BURST": 2},
         {"DATA_W": 1024, "BURST": 32},

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hlsgen.library import render
 from hlsgen.packaging.core import Core
-from hlsgen.packaging.dma import dma_files
+from hlsgen.packaging.dma import channels_of, dma_files, dma_values
 from hlsgen.packaging.firmware import PROGRAM_BYTES, STACK_BYTES, firmware_of
 
 #: Files of the SoC. Their templates have the same names.
@@ -21,6 +21,7 @@ def litex_files(core: Core) -> dict[str, bytes]:
     firmware = firmware_of(core)
     values = {
         **firmware.values,
+        **dma_values(core, channels_of(core)),
         "rom_bytes": _power(PROGRAM_BYTES + len(firmware.vectors)),
         "sram_bytes": _power(STACK_BYTES + firmware.data_bytes),
     }

@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from hlsgen.devices import devices
-from hlsgen.diagnostics import fail
 from hlsgen.library import render
 from hlsgen.packaging.core import Core
-from hlsgen.packaging.dma import address_bits, dma_files, word_bits
+from hlsgen.packaging.dma import channels_of, dma_files, dma_values
 from hlsgen.packaging.firmware import PROGRAM_BYTES, firmware_of
 from hlsgen.synthesis import nextpnr, programs, yosys
 
@@ -25,19 +24,22 @@ _SYSTEM = ("soc.v", "sim.cpp", "elf_to_hex.py", "synth.py", "Makefile")
 def soc_files(core: Core) -> dict[str, bytes]:
     """The files of `dma_files`, and the folder soc/. Raises HG040."""
     files = dma_files(core)
-    if word_bits(core) != 32:
-        text = f"the ports of the core have {word_bits(core)} bits."
-        raise fail("HG040", "--for soc", text, "The system has memory of 32 bits: build with --bus-width 32.")
+    channels = channels_of(core)
+    width = max(channel.width for channel in channels)
     firmware = firmware_of(core)
     memory_bytes = PROGRAM_BYTES + len(firmware.vectors) + firmware.data_bytes
+    ram_bytes = 1 << (memory_bytes - 1).bit_length()
     ecp5 = [devices()[name] for name in DEVICES]
     sources = sorted(PurePosixPath(path).name for path in {*core.sources, *files} if path.endswith(".v"))
     clock_mhz = core.asked_mhz or CLOCK_MHZ
     values = {
         "core": core,
         "name": core.name,
-        "ram_words": 1 << (memory_bytes - 1).bit_length() - 2,
-        "address_bits": address_bits(core),
+        **dma_values(core, channels),
+        "width": width,
+        "shift": (width // 8).bit_length() - 1,
+        "ram_bytes": ram_bytes,
+        "ram_words": ram_bytes // (width // 8),
         "divider": round(clock_mhz * 1e6 / BAUD),
         "devices": ecp5,
         "names": programs.names,

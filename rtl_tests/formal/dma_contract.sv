@@ -201,6 +201,7 @@ module dma_regs_contract #(
     input wire [ADDR_W-1:0] source,
     input wire [ADDR_W-1:0] target,
     input wire [31:0]       count,
+    input wire              sequence_start,
     input wire              active,
     input wire              read_failed,
     input wire              write_failed,
@@ -211,6 +212,8 @@ module dma_regs_contract #(
 );
     reg start_reg = 1'b0, busy_reg = 1'b0, first_reg = 1'b0, legal_reg = 1'b0, was_busy_reg = 1'b0;
     reg [31:0] sent_reg = 0;
+    reg sequence_reg = 1'b0, asked_reg = 1'b0;
+    wire asks = fresh && addr[5:2] == 4'd0 && strb[0] && data[2];
     wire finish = busy_reg && !first_reg && !active;
     wire [WORD_BITS-1:0] low = source[WORD_BITS-1:0] | target[WORD_BITS-1:0];
     always @(posedge clk) begin
@@ -220,11 +223,14 @@ module dma_regs_contract #(
         legal_reg <= !rst && !busy_reg && count != 0 && low == 0;
         was_busy_reg <= busy_reg;
         sent_reg  <= sent;
+        sequence_reg <= sequence_start;
+        asked_reg <= !rst && !start_reg && (asked_reg || asks);
     end
     // The response appears in the cycle after the write.
     wire order = fresh && addr[5:2] == 4'd0 && strb[0] && data[0];
     always @* if (known) begin
         if (1'b1) starts: assert (start_reg == (order && legal_reg));
+        if (start_reg) sequence_starts: assert (sequence_reg == (asked_reg || asks));
         if (fresh) says_register: assert (bresp == ((addr[5:2] <= 4'd6) ? 2'd0 : 2'd2));
         if (rfresh) says_read: assert (rresp == ((raddr[5:2] <= 4'd11) ? 2'd0 : 2'd2));
         if (rfresh && raddr[5:2] == 4'd1) busy: assert (rdata[0] == was_busy_reg);

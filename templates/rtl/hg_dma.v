@@ -3,10 +3,12 @@
 // Purpose     A job reads FRAMES frames at SRC, sends them to the core, and writes its output frames at DST.
 // Parameters  ADDR_W     Bits of a byte address in memory, 13 to 64.
 //             DATA_W     Bits of a word of memory and of both streams: 32, 64 ... 1024.
-//             IN_WORDS   Words of an input frame of the core.
-//             OUT_WORDS  Words of an output frame.
+//             IN_WORDS   Words of an input frame of the core. 0: it has no input here, only an output.
+//             OUT_WORDS  Words of an output frame. 0: no output here. One of both is greater than 0.
 //             BURST      Longest burst in words, a power of two, 2 to 256.
-// Registers   0x00 CONTROL: bit 0 START (reads as 0), bit 1 IRQ_ENABLE.
+// Registers   0x00 CONTROL: bit 0 START (reads as 0), bit 1 IRQ_ENABLE, bit 2 SEQUENCE:
+//             written as 1, the first frame of the next job starts a sequence; 1 until that job starts, and a
+//             write of 0 keeps it.
 //             0x04 STATUS: bit 0 BUSY; bit 1 DONE, cleared by writing 1; bit 2 an error response to a read,
 //             bit 3 to a write; bit 4 tlast of the core at a wrong word; bit 5 START was refused.
 //             0x08, 0x0C SRC, low and high half. 0x10, 0x14 DST. 0x18 FRAMES.
@@ -17,10 +19,12 @@
 // Contract    Frames follow each other in memory without gaps, each in whole words. START is refused, and
 //             changes nothing else, while a job runs, if FRAMES is 0, or if an address is not a multiple of a
 //             word. START clears DONE and bits 2 to 5 of STATUS. A job reads SRC, DST and FRAMES when it
-//             starts. DONE: memory has acknowledged all output frames. irq = DONE && IRQ_ENABLE. No burst
-//             crosses 4 KB. Bursts are requested when their words have room or are here: the bus never waits
-//             for the core. Error responses end nothing: the job goes on to its end. Reset ends a job; memory
-//             has to be reset with it, or to have no access in progress.
+//             starts. DONE: memory has acknowledged all output frames; without an output, the core has
+//             accepted all input frames. m_axis_tuser is 1 with the first word of a job with SEQUENCE.
+//             irq = DONE && IRQ_ENABLE. No burst crosses 4 KB. Bursts are requested when their words have
+//             room or are here: the bus never waits for the core. Error responses end nothing: the job goes
+//             on to its end. Reset ends a job; memory has to be reset with it, or to have no access in
+//             progress.
 `default_nettype none
 module hg_dma #(
     parameter integer ADDR_W    = 32,
@@ -86,6 +90,7 @@ module hg_dma #(
     output wire                m_axis_tvalid,
     input  wire                m_axis_tready,
     output wire                m_axis_tlast,
+    output wire                m_axis_tuser,
     input  wire [DATA_W-1:0]   s_axis_tdata,
     input  wire                s_axis_tvalid,
     output wire                s_axis_tready,
@@ -98,7 +103,7 @@ module hg_dma #(
     localparam [1:0] INCR = 2'b01;
     localparam [3:0] BUFFERABLE_MODIFIABLE = 4'b0011;   // lets an interconnect change widths and lengths
 
-    wire              start, active, read_failed, write_failed, misplaced;
+    wire              start, active, read_failed, write_failed, misplaced, sequence_start;
     wire [ADDR_W-1:0] source, target;
     wire [31:0]       count, sent, received;
 
@@ -106,7 +111,8 @@ module hg_dma #(
         .ADDR_W(ADDR_W), .WORD_BITS(SHIFT), .IN_BYTES(IN_BYTES[31:0]), .OUT_BYTES(OUT_BYTES[31:0])
     ) regs (
         .clk(clk), .rst(rst),
-        .start(start), .source(source), .target(target), .count(count), .active(active),
+        .start(start), .source(source), .target(target), .count(count),
+        .sequence_start(sequence_start), .active(active),
         .read_failed(read_failed), .write_failed(write_failed), .misplaced(misplaced),
         .sent(sent), .received(received), .irq(irq),
         .s_axil_awaddr(s_axil_awaddr), .s_axil_awvalid(s_axil_awvalid), .s_axil_awready(s_axil_awready),
@@ -117,25 +123,56 @@ module hg_dma #(
         .s_axil_rvalid(s_axil_rvalid), .s_axil_rready(s_axil_rready)
     );
 
-    hg_dma_read #(.ADDR_W(ADDR_W), .DATA_W(DATA_W), .WORDS(IN_WORDS), .BURST(BURST)) reader (
-        .clk(clk), .rst(rst), .start(start), .base(source), .count(count), .sent(sent), .failed(read_failed),
-        .m_axi_araddr(m_axi_araddr), .m_axi_arlen(m_axi_arlen), .m_axi_arvalid(m_axi_arvalid),
-        .m_axi_arready(m_axi_arready), .m_axi_rdata(m_axi_rdata), .m_axi_rresp(m_axi_rresp),
-        .m_axi_rvalid(m_axi_rvalid), .m_axi_rready(m_axi_rready),
-        .m_axis_tdata(m_axis_tdata), .m_axis_tvalid(m_axis_tvalid), .m_axis_tready(m_axis_tready),
-        .m_axis_tlast(m_axis_tlast)
-    );
+    reg sequence_reg;
+    always @(posedge clk) begin
+        if (m_axis_tvalid && m_axis_tready) sequence_reg <= 1'b0;
+        if (start) sequence_reg <= sequence_start;
+        if (rst) sequence_reg <= 1'b0;
+    end
+    assign m_axis_tuser = sequence_reg;
 
-    hg_dma_write #(.ADDR_W(ADDR_W), .DATA_W(DATA_W), .WORDS(OUT_WORDS), .BURST(BURST)) writer (
-        .clk(clk), .rst(rst), .start(start), .base(target), .count(count), .active(active),
-        .received(received), .failed(write_failed), .misplaced(misplaced),
-        .m_axi_awaddr(m_axi_awaddr), .m_axi_awlen(m_axi_awlen), .m_axi_awvalid(m_axi_awvalid),
-        .m_axi_awready(m_axi_awready), .m_axi_wdata(m_axi_wdata), .m_axi_wstrb(m_axi_wstrb),
-        .m_axi_wlast(m_axi_wlast), .m_axi_wvalid(m_axi_wvalid), .m_axi_wready(m_axi_wready),
-        .m_axi_bresp(m_axi_bresp), .m_axi_bvalid(m_axi_bvalid), .m_axi_bready(m_axi_bready),
-        .s_axis_tdata(s_axis_tdata), .s_axis_tvalid(s_axis_tvalid), .s_axis_tready(s_axis_tready),
-        .s_axis_tlast(s_axis_tlast)
-    );
+    generate
+        if (IN_WORDS != 0) begin : with_input
+            hg_dma_read #(.ADDR_W(ADDR_W), .DATA_W(DATA_W), .WORDS(IN_WORDS), .BURST(BURST)) reader (
+                .clk(clk), .rst(rst), .start(start), .base(source), .count(count), .sent(sent),
+                .failed(read_failed),
+                .m_axi_araddr(m_axi_araddr), .m_axi_arlen(m_axi_arlen), .m_axi_arvalid(m_axi_arvalid),
+                .m_axi_arready(m_axi_arready), .m_axi_rdata(m_axi_rdata), .m_axi_rresp(m_axi_rresp),
+                .m_axi_rvalid(m_axi_rvalid), .m_axi_rready(m_axi_rready),
+                .m_axis_tdata(m_axis_tdata), .m_axis_tvalid(m_axis_tvalid), .m_axis_tready(m_axis_tready),
+                .m_axis_tlast(m_axis_tlast)
+            );
+        end else begin : without_input
+            assign {m_axi_araddr, m_axi_arlen, m_axi_arvalid, m_axi_rready} = {ADDR_W+10{1'b0}};
+            assign {m_axis_tdata, m_axis_tvalid, m_axis_tlast} = {DATA_W+2{1'b0}};
+            assign {sent, read_failed} = 33'd0;
+            wire unused = &{1'b0, m_axi_arready, m_axi_rdata, m_axi_rresp, m_axi_rvalid, source};
+        end
+        if (OUT_WORDS != 0) begin : with_output
+            hg_dma_write #(.ADDR_W(ADDR_W), .DATA_W(DATA_W), .WORDS(OUT_WORDS), .BURST(BURST)) writer (
+                .clk(clk), .rst(rst), .start(start), .base(target), .count(count), .active(active),
+                .received(received), .failed(write_failed), .misplaced(misplaced),
+                .m_axi_awaddr(m_axi_awaddr), .m_axi_awlen(m_axi_awlen), .m_axi_awvalid(m_axi_awvalid),
+                .m_axi_awready(m_axi_awready), .m_axi_wdata(m_axi_wdata), .m_axi_wstrb(m_axi_wstrb),
+                .m_axi_wlast(m_axi_wlast), .m_axi_wvalid(m_axi_wvalid), .m_axi_wready(m_axi_wready),
+                .m_axi_bresp(m_axi_bresp), .m_axi_bvalid(m_axi_bvalid), .m_axi_bready(m_axi_bready),
+                .s_axis_tdata(s_axis_tdata), .s_axis_tvalid(s_axis_tvalid), .s_axis_tready(s_axis_tready),
+                .s_axis_tlast(s_axis_tlast)
+            );
+        end else begin : without_output
+            reg [31:0] count_reg;
+            always @(posedge clk) begin
+                if (start) count_reg <= count;
+                if (rst) count_reg <= 32'd0;
+            end
+            assign active = sent != count_reg;
+            assign {m_axi_awaddr, m_axi_awlen, m_axi_awvalid} = {ADDR_W+9{1'b0}};
+            assign {m_axi_wdata, m_axi_wstrb, m_axi_wlast, m_axi_wvalid} = {DATA_W+BYTES+2{1'b0}};
+            assign {m_axi_bready, s_axis_tready, received, write_failed, misplaced} = 36'd0;
+            wire unused = &{1'b0, m_axi_awready, m_axi_wready, m_axi_bresp, m_axi_bvalid, s_axis_tdata,
+                            s_axis_tvalid, s_axis_tlast, target};
+        end
+    endgenerate
 
     assign m_axi_arid    = 1'b0;
     assign m_axi_arsize  = SHIFT[2:0];

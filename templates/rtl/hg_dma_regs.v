@@ -10,8 +10,8 @@
 //             before. Read: 1 cycle.
 // Contract    As hg_axil_regs: one write and one read at a time; SLVERR for an address beyond the registers
 //             and for a write to a read-only one. During reset awready, wready and arready are low. `source`,
-//             `target` and `count` are valid while start is 1. No output depends combinationally on an input
-//             other than rst.
+//             `target`, `count` and `sequence_start` are valid while start is 1. No output depends
+//             combinationally on an input other than rst.
 `default_nettype none
 module hg_dma_regs #(
     parameter integer ADDR_W    = 32,
@@ -25,6 +25,7 @@ module hg_dma_regs #(
     output wire [ADDR_W-1:0] source,
     output wire [ADDR_W-1:0] target,
     output wire [31:0]       count,
+    output wire              sequence_start,
     input  wire              active,
     input  wire              read_failed,
     input  wire              write_failed,
@@ -107,7 +108,7 @@ module hg_dma_regs #(
     end
 
     // ---- Jobs ----
-    reg        busy_reg, fresh_reg, done_reg, enable_reg;
+    reg        busy_reg, fresh_reg, done_reg, enable_reg, sequence_reg;
     reg [3:0]  errors_reg;                              // refused, misplaced, write_failed, read_failed
     reg [31:0] cycles_reg;
     wire [WORD_BITS-1:0] low_bits = src_reg[WORD_BITS-1:0] | dst_reg[WORD_BITS-1:0];
@@ -120,11 +121,13 @@ module hg_dma_regs #(
     assign source = src_reg[ADDR_W-1:0];
     assign target = dst_reg[ADDR_W-1:0];
     assign count  = frames_reg;
+    assign sequence_start = sequence_reg || data[2];
     assign irq    = done_reg && enable_reg;
 
     always @(posedge clk) begin
         fresh_reg <= start;                             // `active` rises one cycle after start
         if (write && aw_reg == CONTROL && strb_reg[0]) enable_reg <= w_reg[1];
+        if (write && aw_reg == CONTROL && data[2]) sequence_reg <= 1'b1;
         if (clear) done_reg <= 1'b0;
         if (finish) begin
             busy_reg <= 1'b0;
@@ -133,18 +136,20 @@ module hg_dma_regs #(
         if (busy_reg) cycles_reg <= cycles_reg + 1'b1;
         errors_reg <= errors_reg | {ask && !legal, misplaced, write_failed, read_failed};
         if (start) begin
-            busy_reg   <= 1'b1;
-            done_reg   <= 1'b0;
-            cycles_reg <= 32'd0;
-            errors_reg <= 4'd0;
+            busy_reg     <= 1'b1;
+            done_reg     <= 1'b0;
+            sequence_reg <= 1'b0;
+            cycles_reg   <= 32'd0;
+            errors_reg   <= 4'd0;
         end
         if (rst) begin
-            busy_reg   <= 1'b0;
-            fresh_reg  <= 1'b0;
-            done_reg   <= 1'b0;
-            enable_reg <= 1'b0;
-            cycles_reg <= 32'd0;
-            errors_reg <= 4'd0;
+            busy_reg     <= 1'b0;
+            fresh_reg    <= 1'b0;
+            done_reg     <= 1'b0;
+            enable_reg   <= 1'b0;
+            sequence_reg <= 1'b0;
+            cycles_reg   <= 32'd0;
+            errors_reg   <= 4'd0;
         end
     end
 
@@ -153,7 +158,7 @@ module hg_dma_regs #(
     reg        rvalid_reg;
     always @* begin
         case (s_axil_araddr[5:2])
-            CONTROL:  found = {OKAY, 30'd0, enable_reg, 1'b0};
+            CONTROL:  found = {OKAY, 29'd0, sequence_reg, enable_reg, 1'b0};
             STATUS:   found = {OKAY, 26'd0, errors_reg, done_reg, busy_reg};
             SRC:      found = {OKAY, src_reg[31:0]};
             SRC_HIGH: found = {OKAY, src_reg[63:32]};

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from models import mlp, save
+from onnx.parser import parse_model
 from paths import ROOT, needs_icarus
 
 import hlsgen
@@ -25,6 +29,15 @@ CASES: dict[str, tuple[Path | None, dict[str, Any]]] = {
     ),
 }
 FRAMES = 3
+
+
+def two_ports() -> onnx.ModelProto:
+    """One input, two outputs."""
+    return parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> net (float[1, 6] a) => (int32[1, 2] y, float[1, 6] z) '
+        "<float s = {0.3}, uint8 p = {7}, int8[6, 2] w = {1, -2, 3, 5, -7, 4, 2, 2, 9, -8, 6, 1}> "
+        "{ q = QuantizeLinear(a, s, p) y = MatMulInteger(q, w, p) z = DequantizeLinear(q, s, p) }"
+    )
 
 
 def model_file(folder: Path, model: Path | None) -> Path:
@@ -93,3 +106,23 @@ def test_ports_that_memory_cannot_serve(tmp_path: Path) -> None:
     hlsgen.build(model_file(tmp_path, None), tmp_path / "build", hlsgen.Options(target_cycles=4))
     with pytest.raises(HlsgenError, match=r"HG040.*--bus-width 32"):
         hlsgen.package(tmp_path / "build", tmp_path / "package", ["dma"])
+
+
+@needs_icarus
+@pytest.mark.sim
+@pytest.mark.parametrize("low", [False, True])
+def test_channels(tmp_path: Path, low: bool) -> None:
+    """A channel for each pair of ports, or for a port alone; everything is connected."""
+    save(two_ports(), tmp_path / "two.onnx")
+    options = hlsgen.Options(ports="separate", bus_width="32", tkeep=low, reset_active_low=low)
+    hlsgen.build(tmp_path / "two.onnx", tmp_path / "build", options)
+    hlsgen.package(tmp_path / "build", tmp_path / "package", ["dma"])
+    command = ["iverilog", "-g2005", "-Wall", "-t", "null", "-s", "two_dma"]
+    command += map(str, sorted((tmp_path / "package" / "rtl").glob("*.v")))
+    done = subprocess.run(command, cwd=tmp_path / "package" / "rtl", capture_output=True, text=True, check=False)
+    complaints = [line for line in done.stderr.splitlines() if "two_dma.v" in line and "timescale" not in line]
+    assert done.returncode == 0, done.stderr
+    assert not complaints
+    text = (tmp_path / "package" / "rtl" / "two_dma.v").read_text()
+    widths = re.findall(r"\.IN_WORDS\((\d+)\), \.OUT_WORDS\((\d+)\)", text)
+    assert widths == [("2", "1"), ("0", "2")]

@@ -7,15 +7,19 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 import pytest
 from models import mlp, save
+from onnx.parser import parse_model
 from paths import ROOT
+from state_models import recurrent
 
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
@@ -146,6 +150,41 @@ def test_digits_in_the_system(tmp_path: Path) -> None:
     assert "differences 2," in failed.stdout  # as a frame of its own, and in the job of all frames
 
 
+def two_ports() -> onnx.ModelProto:
+    """y = W (a + b) and z = a + b, quantized; a and b have 6 elements."""
+    return parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> net (float[1, 6] a, float[1, 6] b) => '
+        "(int32[1, 2] y, float[1, 6] z) <float s = {0.3}, uint8 p = {7}, "
+        "int8[6, 2] w = {1, -2, 3, 5, -7, 4, 2, 2, 9, -8, 6, 1}> "
+        "{ t = QuantizeLinear(a, s, p) u = QuantizeLinear(b, s, p) "
+        "c = DequantizeLinear(t, s, p) d = DequantizeLinear(u, s, p) h = Add(c, d) "
+        "q = QuantizeLinear(h, s, p) y = MatMulInteger(q, w, p) z = DequantizeLinear(q, s, p) }"
+    )
+
+
+#: By case: the model, and options of the build.
+CASES: dict[str, tuple[Callable[[], onnx.ModelProto], dict[str, Any]]] = {
+    "a port each": (two_ports, {"ports": "separate", "bus_width": "32", "control": True}),
+    "wide words": (lambda: mlp().model(), {"bus_width": "128", "tkeep": True}),
+    "a state, tuser": (recurrent, {"state": ["h=h_out:0.5"], "bus_width": "32"}),
+    "a state, register": (recurrent, {"state": ["h=h_out:0.5"], "bus_width": "64", "control": True}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.sim
+@pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}; pip install 'hlsgen[soc]'")
+@pytest.mark.parametrize("case", CASES)
+def test_ports_and_states_in_the_system(tmp_path: Path, case: str) -> None:
+    """All frames, one by one and in one job, which starts a sequence of a core with a state."""
+    model, options = CASES[case]
+    save(model(), tmp_path / "m.onnx")
+    done = run(packaged(tmp_path, tmp_path / "m.onnx", options), "sim")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert re.search(r"^frames in one job: 8, .*; equal$", done.stdout, re.MULTILINE)
+    assert re.search(r"^m: frames 16, differences 0, cycles \d+$", done.stdout, re.MULTILINE)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("pythondata_cpu_picorv32") is None, reason="pythondata-cpu-picorv32 is not installed")
 @pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no GCC for RISC-V")
@@ -156,11 +195,7 @@ def test_firmware_by_gcc(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [({"target_cycles": 4}, "--bus-width 32"), ({"bus_width": "64"}, "memory of 32 bits")],
-)
-def test_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    hlsgen.build(small(tmp_path), tmp_path / "build", hlsgen.Options(**options))
-    with pytest.raises(HlsgenError, match=f"HG040.*{message}"):
+def test_refused(tmp_path: Path) -> None:
+    hlsgen.build(small(tmp_path), tmp_path / "build", hlsgen.Options(target_cycles=4))
+    with pytest.raises(HlsgenError, match=r"HG040.*--bus-width 32"):
         hlsgen.package(tmp_path / "build", tmp_path / "package", ["soc"])
