@@ -318,7 +318,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "negative bits": ("HG021", "-2", lambda: quantizer(bits=-2.0).model()),
     "NaN bits": ("HG021", "nan", lambda: quantizer(bits=NAN).model()),
     "infinite bits": ("HG021", "inf", lambda: quantizer(bits=float("inf")).model()),
-    "bits per channel": ("HG021", "[4]", lambda: quantizer(bits=ONES).model()),
+    "fractional bits of channels": ("HG021", "0 to 32", lambda: quantizer(bits=1.5 * ONES).model()),
     "zero scale": ("HG022", "0.0", lambda: quantizer(scale=0.0).model()),
     "negative scale": ("HG022", "-1.0", lambda: quantizer(scale=-1.0).model()),
     "NaN scale": ("HG022", "nan", lambda: quantizer(scale=NAN).model()),
@@ -327,7 +327,12 @@ CASES: dict[str, tuple[Any, ...]] = {
     "scale per element": (
         "HG023",
         "[2, 4]",
-        lambda: Net((2, 4)).quant(scale=np.ones((2, 4), np.float32), name="q").model(),
+        lambda: (
+            Net((2, 4))
+            .quant()
+            .then("BipolarQuant", np.ones((2, 4), np.float32), domain="qonnx.custom_op.general", name="q")
+            .model()
+        ),
     ),
     "scale of another length": ("HG023", "[3]", lambda: quantizer(scale=np.ones(3, np.float32)).model()),
     "empty scale": ("HG023", "empty", lambda: quantizer(scale=np.ones(0, np.float32)).model()),
