@@ -56,7 +56,7 @@ def applies(f: StepFunction) -> bool:
 
 
 def _line(f: StepFunction) -> tuple[Array, Array] | str:
-    """(factor, addend) of the line that is rescaled, object (sets,); factors > 0. Text if the operations give none."""
+    """(factor, addend) of the line that is rescaled, object (sets,). Text if the operations give none."""
     if not isinstance(f.source, IntegerEncoding) or not isinstance(f.quantizer, Requantize):
         return "it is not an integer rescaling"
     factor, addend = np.ones(f.sets, object), f.source.offset.astype(object) + np.zeros(f.sets, object)
@@ -64,7 +64,7 @@ def _line(f: StepFunction) -> tuple[Array, Array] | str:
         match op:
             case Add(value):
                 addend = addend + value.astype(object)
-            case Mul(value) if (value > 0).all():
+            case Mul(value):
                 factor, addend = factor * value.astype(object), addend * value.astype(object)
             case None | Cast():
                 pass
@@ -73,7 +73,8 @@ def _line(f: StepFunction) -> tuple[Array, Array] | str:
         if np.dtype(dtype).kind not in ("iuf" if op is None else "iu"):
             return f"it computes in {dtype}"
         lowest, highest = _integers_of(dtype)
-        if int((f.lo * factor + addend).min()) < lowest or int((f.hi * factor + addend).max()) > highest:
+        ends = np.stack([f.lo * factor + addend, f.hi * factor + addend])
+        if int(ends.min()) < lowest or int(ends.max()) > highest:
             return f"a number exceeds {dtype}"
     return factor, addend
 
@@ -116,15 +117,24 @@ def _rounded_twice(f: StepFunction, quantizer: Requantize, factor: Array, added:
         return "a multiplier is not of 31 bits, or a shift is negative"
     left_shift, right_shift = np.maximum(31 - shift, 0), np.maximum(shift - 31, 0)
     added = added + add
-    ends = (f.lo * factor + added) << left_shift, (f.hi * factor + added) << left_shift
-    if int(ends[0].min()) < -(1 << 31) or int(ends[1].max()) >= 1 << 31:
+    ends = np.stack([f.lo * factor + added, f.hi * factor + added]) << left_shift
+    if int(ends.min()) < -(1 << 31) or int(ends.max()) >= 1 << 31:
         return "the shift to the left exceeds 32 bits"
     shifted = multiplier << left_shift
     half = np.array([1 << int(n) >> 1 for n in right_shift], object)
     addend = added * shifted + (1 << 30) + (half << 31) + (zero << (right_shift + 31))
     twice = (right_shift > 0).astype(np.int64).astype(object)
-    centre = -(((1 << 30) // shifted + added) // factor)
-    return factor * shifted, addend, right_shift + 31, centre if twice.any() else None, addend - (twice << 31)
+    if not twice.any():
+        return factor * shifted, addend, right_shift + 31, None, addend
+    # The first result is negative if factor * x < edge: below the centre, or from it on if the line falls.
+    edge, negative = -((1 << 30) // shifted) - added, addend - (twice << 31)
+    falls = factor < 0
+    divisor = np.where(factor == 0, 1, factor)
+    centre = np.where(falls, edge // divisor + 1, -(-edge // divisor))
+    # A constant lies on one side.
+    centre = np.where(factor == 0, np.where(edge > 0, f.hi + 1, f.lo), centre)
+    first, last = np.where(falls, addend, negative), np.where(falls, negative, addend)
+    return factor * shifted, last, right_shift + 31, centre, first
 
 
 def _integers(quantizer: Requantize) -> tuple[Array, Array, Array, Array]:

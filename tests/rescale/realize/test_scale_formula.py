@@ -74,6 +74,23 @@ def test_a_sum_of_tflite_shifts_its_codes_first() -> None:
     assert equal(function(Convention.SINGLE, [21251, 30001], [33, 32], 30000, *ops, dtype="int16"))
 
 
+@pytest.mark.parametrize("convention", [Convention.SINGLE, Convention.DOUBLE])
+def test_constant_factors_of_any_sign(convention: Convention) -> None:
+    """A product with a constant tensor: rising, falling and constant sets in one function, with ties in both roundings."""
+    r = np.random.default_rng(0)
+    for multiplier in (1 << 30, 3 << 29, int(r.integers(1 << 30, (1 << 31) - 1))):
+        for shift in (31, 33, 40):
+            factor = np.array([0, 0, 1, -1, -2, 3, *r.integers(-5, 5, 4)], np.int32)
+            ops = Cast("int32"), Add(r.integers(-400, 400, 10).astype(np.int32)), Mul(factor)
+            parts = [multiplier >> (0 if convention is Convention.DOUBLE else 16)] * 10
+            assert equal(function(convention, parts, shift, 3000, *ops, zero=5, dtype="int16"))
+
+
+def test_floats_that_hold_all_integers_are_integers() -> None:
+    assert equal(function(Convention.FLOOR, [1], [0], 70_000, Cast("int32"), dtype="float32"))
+    assert "float32" in str(scale_formula.find(function(Convention.FLOOR, [1], [0], 1 << 25, dtype="float32")))
+
+
 def test_a_negative_multiplier_falls() -> None:
     assert equal(function(Convention.SINGLE, [-300, 300], [7, 9], 5000))
 
