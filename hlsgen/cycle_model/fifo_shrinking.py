@@ -12,7 +12,7 @@ from hlsgen.cycle_model.runs import ENDLESS
 from hlsgen.cycle_model.simulate import Budget, Simulation
 from hlsgen.cycle_model.timing_models import Latency, TimingModel, exact, fewest_beats
 from hlsgen.cycle_model.wiring import Bounds, BudgetExceeded
-from hlsgen.dataflow.units import ConvUnit, Fifo, Node, PoolUnit, SlidingWindow, WindowUnit
+from hlsgen.dataflow.units import ConvUnit, Fifo, FrameMemory, Node, PoolUnit, SlidingWindow, WindowUnit
 
 #: The smallest depth with which hg_fifo passes a beat every cycle.
 MIN_FIFO_DEPTH = 2
@@ -219,7 +219,7 @@ def narrow(search: Search, depths: Depths, min_depths: Depths, limit: Cycles) ->
     Returns (depths, (latency, interval), names of the FIFOs for which one word less would cost cycles). The depth that
     the first frame needs is found quickly; usually, later frames need no more.
     """
-    depths = search.trimmed(depths)
+    depths, limit = _without_copies(search, search.trimmed(depths), limit)
     fewer = _shrink_windows(search, depths, min_depths, limit)
     fewer = _remove_fifos(search, fewer, limit)
     bits = {s.name: s.result.bits for s in search.nodes if isinstance(s.unit, Fifo)}
@@ -238,6 +238,13 @@ def narrow(search: Search, depths: Depths, min_depths: Depths, limit: Cycles) ->
             less = search.measured({**depths, name: depths[name] - 1}, limit)
             critical |= set() if less and meets_limit(less, limit) else {name}
     return depths, limit, tuple(name for name in bits if name in critical)
+
+
+def _without_copies(search: Search, depths: Depths, limit: Cycles) -> tuple[Depths, Cycles]:
+    """Removes FIFOs after memories of states: such a FIFO would hold a second copy of its state."""
+    memories = {node.outputs[0] for node in search.nodes if isinstance(node.unit, FrameMemory)}
+    copies = [node.name for node in search.nodes if isinstance(node.unit, Fifo) and node.inputs[0] in memories]
+    return _accept(search, depths, limit, {**depths, **dict.fromkeys(copies, 0)}, copies) if copies else (depths, limit)
 
 
 def _shrink_windows(search: Search, depths: Depths, min_depths: Depths, limit: Cycles) -> Depths:
