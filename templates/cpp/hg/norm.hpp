@@ -82,7 +82,7 @@ void norm_root(hls::stream<vec<X, 1> > &s, hls::stream<vec<Y, 1> > &m, const C (
     ap_uint<S_BITS> sum = 0;
     ap_uint<25> root = 0;
     ap_uint<E_BITS> steps = 0;
-    // With t = start * 4^steps: rest = t - root^2 * w, product = root * w.
+    // t is start * 4^steps: rest = t - root^2 * w, product = root * w.
     wide w = 0, rest = 0, product = 0;
     int turn = 0;
     for (int n = 0; n < ROWS * turns; n++) {

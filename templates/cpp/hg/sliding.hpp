@@ -112,7 +112,7 @@ void sliding(hls::stream<vec<X, IN> > &s, hls::stream<vec<X, OUT> > &m) {
 #pragma HLS ARRAY_PARTITION variable=store complete dim=2
 
     order next;
-    for (int n = 0; n < order::iterations; n++) {
+    for (int iteration = 0; iteration < order::iterations; iteration++) {
 #pragma HLS PIPELINE II=1 style=flp
         const order now = next;
         next.next();
