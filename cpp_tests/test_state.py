@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cpp_bench import DIALECTS, FLAGS, SANITIZE
 
@@ -92,7 +93,7 @@ def test_frames(dialect: str, tmp_path: Path) -> None:
     left = [[frame, frame, frame + 3, frame] for frame in range(5)]
     with_tuser = [initial, left[0], initial, initial, left[3]]
     without = [initial, *left[:4]]
-    pairs = zip(sum(with_tuser, []), sum(without, []), strict=True)
+    pairs = zip(np.ravel(with_tuser), np.ravel(without), strict=True)
     assert printed(_FRAMES, dialect, tmp_path) == [f"{x},{y}" for x, y in pairs]
 
 

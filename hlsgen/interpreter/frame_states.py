@@ -47,10 +47,16 @@ def as_sequence(graph: Graph, codes: Array, starts: Array) -> Array:
     moved = np.concatenate([outputs + sum(sizes[:n]) + state.moved for n, state in enumerate(graph.states)])
     complete: Array = np.empty((len(codes), graph.input.size), np.int64)
     complete[:, :own_size] = codes.reshape(len(codes), -1)[:, :own_size]
-    present = initial
-    for frame in range(len(codes)):
-        complete[frame, own_size:] = initial if starts[frame] else present
-        present = run_output(graph, complete[frame : frame + 1]).reshape(-1)[moved]
+    complete[:, own_size:] = initial
+    # The first frames of all sequences together, then the second ones.
+    frames = np.arange(len(codes))
+    first = np.maximum.accumulate(np.where(starts, frames, 0))
+    following = np.argsort(frames - first, kind="stable")
+    for row in np.split(following, np.cumsum(np.bincount(frames - first))[:-1]) if len(codes) else ():
+        followed = row[(row + 1 < len(codes)) & ~starts[np.minimum(row + 1, len(codes) - 1)]]
+        if len(followed):
+            left = run_output(graph, complete[followed]).reshape(len(followed), -1)
+            complete[followed + 1, own_size:] = left[:, moved]
     return complete
 
 

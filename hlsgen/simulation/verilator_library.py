@@ -16,6 +16,7 @@ import numpy as np
 from hlsgen.dataflow.network import Network
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.driver.compile import Build
+from hlsgen.interpreter.frame_states import fresh
 from hlsgen.library import library_text
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation import native_worker
@@ -98,9 +99,10 @@ def _harness(design: Design) -> str:
         "KEEP": design.keep,
         "SINGLE": len(design.inputs) == len(design.outputs) == 1,
     }
+    start_port = f"#define HLSGEN_STARTS {design.inputs[0].name}_tuser\n" if design.starts_by == "tuser" else ""
     # Not as compiler options: ccache would then compile Verilator's own files again for each combination.
     defines = "".join(f"#define HLSGEN_{name}\n" for name, present in features.items() if present)
-    return f"{defines}#define HLSGEN_INPUTS(X) {inputs}\n#define HLSGEN_OUTPUTS(X) {outputs}\n{text}"
+    return f"{defines}{start_port}#define HLSGEN_INPUTS(X) {inputs}\n#define HLSGEN_OUTPUTS(X) {outputs}\n{text}"
 
 
 def _dependencies(core: Path, harness: str, options: Sequence[str], env: Mapping[str, str]) -> Iterator[bytes]:
@@ -230,9 +232,9 @@ class NativeCore:
         """Runs a core with one input and one output port from reset, with random stalls of both ports and random
         resets.
 
-        Every output beat is compared. codes (frames, *shape): sent repeatedly. network: the network of the weights that
-        the
-        core has loaded, if they are not its own. The same arguments give the same run.
+        Every output beat is compared. codes (frames, *shape): sent repeatedly, for a core with states between frames as
+        sequences that tuser starts. network: the network of the weights that the core has loaded, if they are not its
+        own. The same arguments give the same run.
         """
         network, design = network or self.build.network, self.build.design
         (source,), (sink,) = network.inputs, network.outputs
@@ -247,6 +249,7 @@ class NativeCore:
         )
         mask = np.ascontiguousarray(to_bus(element_bits, output_layout) | ~to_bus(all_bits, output_layout))
         settled = self.build.timing.latency + self.build.timing.interval
+        starts = np.ascontiguousarray(fresh(self.build.graph, codes).astype(np.uint8))
         counts = _Counts()
         input_pointer, expected_pointer, mask_pointer = (
             table.ctypes.data_as(ctypes.c_void_p) for table in (input_words, expected, mask)
@@ -263,6 +266,7 @@ class NativeCore:
             expected.shape[1],
             ctypes.c_uint64(output_layout.words),
             ctypes.c_uint64(settled),
+            starts.ctypes.data_as(ctypes.c_void_p) if self.build.graph.states else None,
             ctypes.c_uint64(20 * settled + 2000),
             ctypes.c_uint64(cycles),
             ctypes.c_uint64(seed),

@@ -71,6 +71,9 @@ void* core_open(int active_low, int seed) {
 #define CLOSE(port) core->port##_tready = 0;
     HLSGEN_INPUTS(START)
     HLSGEN_OUTPUTS(CLOSE)
+#ifdef HLSGEN_STARTS
+    core->HLSGEN_STARTS = 0;
+#endif
 #ifdef HLSGEN_KEEP
 #define KEEP(port, bytes) keep_all(core->port##_tkeep, bytes);
     HLSGEN_INPUTS(KEEP)
@@ -177,10 +180,11 @@ struct Soak {
 
 // Random stalls of both ports, and random resets, for so many cycles. The beats of `in` and `out` go in a circle; after
 // a reset they begin with any frame. `mask`: the bits of an output beat that count. `settled`: cycles after which a core
-// that is left alone has come to rest.
+// that is left alone has come to rest. `starts`: for each frame, 1 if it starts a sequence; a reset then goes on with such
+// a frame, and TUSER is anything where it must not count.
 void core_soak(void* handle, int active_low, const uint8_t* in, uint64_t in_beats, int in_bytes, uint64_t in_frame,
                const uint8_t* out, const uint8_t* mask, int out_bytes, uint64_t out_frame, uint64_t settled,
-               uint64_t patience, uint64_t cycles, uint64_t seed, Soak* soak) {
+               const uint8_t* starts, uint64_t patience, uint64_t cycles, uint64_t seed, Soak* soak) {
     auto* core = static_cast<Vtop*>(handle);
     Random draw{seed * 0x9E3779B97F4A7C15u + 0x2545F4914F6CDD1Du};
     for (int i = 0; i < 8; ++i) draw();
@@ -190,7 +194,7 @@ void core_soak(void* handle, int active_low, const uint8_t* in, uint64_t in_beat
     *soak = Soak{};
     uint64_t phase = 0, place_in = 0, place_out = 0, quiet = 0;
     int reset = 0, age = 0;  // cycles that the reset still lasts; since it began
-    bool offered = false, held = false, held_last = false;
+    bool offered = false, held = false, held_last = false, first = true;
     unsigned idle = 0, stall = 0;
     for (uint64_t cycle = 0; cycle < cycles && !soak->error; ++cycle) {
         if (phase == 0) {
@@ -200,7 +204,9 @@ void core_soak(void* handle, int active_low, const uint8_t* in, uint64_t in_beat
             if (cycle == 0 || draw.below(16) == 0) {
                 reset = 2 + static_cast<int>(draw.below(4));
                 age = 0;
-                const uint64_t frame = draw.below(frames);
+                uint64_t frame = draw.below(frames);
+                while (starts && !starts[frame]) frame = (frame + 1) % frames;
+                first = true;
                 place_in = frame * in_frame;
                 place_out = frame * out_frame;
                 offered = held = false;
@@ -214,6 +220,11 @@ void core_soak(void* handle, int active_low, const uint8_t* in, uint64_t in_beat
             offered = true;
             put(core->s_axis_tdata, in + place_in * in_bytes, in_bytes);
             core->s_axis_tlast = (place_in + 1) % in_frame == 0;
+#ifdef HLSGEN_STARTS
+            const bool counts = place_in % in_frame == 0 && !first;
+            core->HLSGEN_STARTS = counts ? starts && starts[place_in / in_frame] : draw.below(2);
+            first = false;
+#endif
         }
         const bool take = !draw.one_in_256(stall);
         core->s_axis_tvalid = offered;

@@ -10,19 +10,23 @@ import numpy as np
 import onnx
 import pytest
 from paths import ROOT
-from state_models import SCALE, coupled, delays, in_onnxruntime, recurrent, summed
+from state_models import SCALE, coupled, delays, in_onnxruntime, recurrent, streaming, summed
 
 import hlsgen
 from hlsgen.diagnostics import Collector, HlsgenError
 from hlsgen.driver.backends import backends_of
+from hlsgen.driver.build_directory import reopen
 from hlsgen.driver.compile import targets_of
 from hlsgen.driver.schedule import plan
 from hlsgen.explore.work import graph_of, source_of
 from hlsgen.frontend import import_model
+from hlsgen.interpreter.frame_states import as_sequence, without_states
+from hlsgen.interpreter.graph import decode_output, encode_input, run_output
 from hlsgen.numerics.fixed import Array
 from hlsgen.passes import lower
 from hlsgen.passes.frame_states import states_last, with_default, with_states
 from hlsgen.simulation.cpp_headers import include_folders
+from hlsgen.simulation.verilator_library import NativeCore
 
 PAIR = {"h": "h_out"}
 
@@ -157,6 +161,29 @@ def test_a_layer_of_the_state_alone(tmp_path: Path, cycles: int) -> None:
     verdict = hlsgen.verify(build, ["icarus"], frames=8, oracle="none")
     assert verdict.ok, verdict
     assert hlsgen.certify(build).ok
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("frames", [1_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_many_frames_under_stalls_starts_and_resets(tmp_path: Path, frames: int) -> None:
+    """Dilated streaming convolutions in Verilator equal onnxruntime, frame by frame."""
+    proto, pairs = streaming(), {"near": "near_out", "far": "far_out"}
+    build_folder = built(proto, tmp_path, state=[f"{source}={target}" for source, target in pairs.items()])
+    build, rng, compared = reopen(build_folder), np.random.default_rng(frames), 0
+    with NativeCore(build, build_folder, tmp_path / "sim") as core:
+        while compared < frames:
+            starts = rng.random(count := min(frames, 100_000)) < 1 / 16
+            starts[0] = True
+            x = (rng.integers(-140, 140, (count, 3, 1, 1)) / 16).astype(np.float32)
+            y = in_onnxruntime(proto, x, pairs, {}, np.flatnonzero(starts).tolist())
+            codes = as_sequence(build.graph, encode_input(build.graph.host_graph, x), starts)
+            own = without_states(run_output(build.graph, codes), build.graph.host_graph.output.shape)
+            assert np.array_equal(decode_output(build.graph.host_graph, own), y)
+            soaked = core.soak(codes, 2 * count * build.timing.interval, compared)
+            assert soaked.error == ""
+            assert soaked.resets > count / 1000
+            compared += soaked.output_beats // build.network.outputs[0].layout.words
+    print(f"{compared} frames")
 
 
 @pytest.mark.sim

@@ -105,6 +105,29 @@ def delays(seed: int = 1) -> onnx.ModelProto:
     return net.model(inputs, {"y": [1, 3], "line_out": [1, 2, 3, 1], "last_out": [1, 2, 1, 1]})
 
 
+def streaming(seed: int = 1) -> onnx.ModelProto:
+    """Two causal convolutions over time, with dilations 1 and 2, each with its ring buffer of 2 and of 4 columns.
+
+    x has 3 channels and one column, y = W of the last result has 3 elements.
+    """
+    net = _Nodes(seed)
+    flow, channels = net.quantized("x", "xd"), 3
+    bounds = [net.constant(f"b{n}", np.array([value], np.int64)) for n, value in enumerate((1, 1 << 20, 2))]
+    ends: tuple[dict[str, list[int]], dict[str, list[int]]] = {"x": [1, 3, 1, 1]}, {"y": [1, 3]}
+    for name, dilation in (("near", 1), ("far", 2)):
+        ends[0][name] = ends[1][f"{name}_out"] = [1, channels, 2 * dilation, 1]
+        window = net.op("Concat", [net.quantized(name, f"{name}d"), flow], f"{name}w", axis=2)
+        net.op("Slice", [window, *bounds], f"{name}_out")
+        codes = net.constant(f"{name}_k", net.rng.integers(-60, 61, (4, channels, 3, 1)).astype(np.int8))
+        parameters = [net.constant(f"{name}_ks", np.float32(2.0**-8)), net.constant(f"{name}_kz", np.int8(0))]
+        kernel = net.op("DequantizeLinear", [codes, *parameters], f"{name}kernel")
+        taps = {"kernel_shape": [3, 1], "dilations": [dilation, 1]}
+        flow, channels = net.quantized(net.op("Conv", [window, kernel], f"{name}c", **taps), f"{name}q"), 4
+    flat = net.op("Flatten", [flow], "flat")
+    net.op("MatMul", [flat, net.weights("v", 4, 3)], "y")
+    return net.model(*ends)
+
+
 def in_onnxruntime(
     proto: onnx.ModelProto, x: Array, pairs: dict[str, str], initial: dict[str, float], starts: Sequence[int] = ()
 ) -> Array:
