@@ -987,6 +987,27 @@ def dma_write(width: int, words: int, burst: int, count: int) -> Case:
     return Case("hg_dma_write", parameters, inputs, outputs, [link], names, checks=[check], frames=14)
 
 
+def state(width: int, beats: int, initial: int) -> Case:
+    value = f"{width}'d{initial}"
+    parameters: dict[str, object] = {"WIDTH": width, "BEATS": beats, "INITIAL": value}
+    inputs = {"a_data": 1, "a_valid": 1, "b_data": width, "b_valid": 1, "m_ready": 1}
+    outputs = {"a_ready": 1, "b_ready": 1, "m_data": width, "m_valid": 1}
+    check = Check("state_contract", parameters, {port: port for port in (*inputs, *outputs)})
+    return Case("hg_state", parameters, inputs, outputs, [], checks=[check])
+
+
+def frame_start(beats: int, words: int) -> Case:
+    parameters: dict[str, object] = {"WIDTH": 1, "BEATS": beats, "WORDS": words}
+    inputs = {name: 1 for name in ("word_valid", "word_ready", "fresh", "s_data", "s_valid", "m_ready")}
+    outputs = {"begins": 1, "s_ready": 1, "m_data": 1, "m_valid": 1}
+    ports = {port: port for port in ("mark", *inputs, *outputs) if port != "s_data"}
+    check = Check("frame_start_contract", {"BEATS": beats, "WORDS": words}, ports)
+    paths = frozenset(
+        {("s_valid", "m_valid"), ("m_ready", "s_ready"), ("word_valid", "begins"), ("word_ready", "begins")}
+    )
+    return Case("hg_frame_start", parameters, inputs, outputs, [], paths=paths, checks=[check])
+
+
 def load(unit: int, words: int, width: int, loadable: int = 1) -> Case:
     address = max(1, (words - 1).bit_length())
     parameters = {"UNIT": unit, "WORDS": words, "WIDTH": width, "LOADABLE": loadable}

@@ -1,4 +1,4 @@
-"""Checks of hg_control, run by cocotb; the environment variable AXI_JOB names a JSON file."""
+"""Checks of hg_control and hg_control_starts, run by cocotb; the environment variable AXI_JOB names a JSON file."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ QUIET = {f"{side}_{name}": 0 for side in ("in", "out") for name in ("valid", "re
 
 
 INPUTS, OUTPUTS = len(JOB["words"]), JOB["outputs"]
+#: None: hg_control. True or False: hg_control_starts, in which bit 1 of CONTROL works or not.
+STARTS: bool | None = JOB.get("starts")
+if STARTS is not None:
+    QUIET["started"] = 0
 
 
 def bits(values: Iterable[object]) -> int:
@@ -59,7 +63,7 @@ class Watched:
         rng = self.rng
         often = [rng.random() for _ in range(OUTPUTS)]
         for _ in range(cycles):
-            row = {name: [rng.random() < 0.5 for _ in range(INPUTS)] for name in QUIET if name.startswith("in")}
+            row = {name: [rng.random() < 0.5 for _ in range(INPUTS)] for name in QUIET if name.startswith("in_")}
             row |= {
                 name: [rng.random() < ready_chance for ready_chance in often]
                 for name in QUIET
@@ -92,7 +96,8 @@ async def counts(dut: Any) -> None:
         lite = Lite(dut, rng, pause)
         lite.quiet()
         # Port activity during a reset is ignored.
-        drive(dut, {name: (1 << (INPUTS if name.startswith("in") else OUTPUTS)) - 1 for name in QUIET})
+        sizes = {"in": INPUTS, "ou": OUTPUTS, "st": 1}
+        drive(dut, {name: (1 << sizes[name[:2]]) - 1 for name in QUIET})
         await reset(dut)
         drive(dut, QUIET)
         assert await counters(lite) == [0, 0]
@@ -102,8 +107,9 @@ async def counts(dut: Any) -> None:
             assert await counters(lite) == [watched.frames, watched.errors]
         assert watched.frames
         assert watched.errors
-        assert await lite.write(0, rng.getrandbits(32) | 1) == OKAY
-        assert await lite.read(0) == (1, OKAY)
+        written = rng.getrandbits(32) | 1
+        assert await lite.write(0, written) == OKAY
+        assert await lite.read(0) == (1 | (written & 2 if STARTS else 0), OKAY)
         watched.forget()
         assert await counters(lite) == [0, 0]
         await watched.run(50)
@@ -139,3 +145,35 @@ async def offered_in_reset(dut: Any) -> None:
     await reset(dut)
     registers = await reset_with_offers(dut, READY, 2, lite.write(0, 1), lite.read(4))
     assert registers == [OKAY, (JOB["version"], OKAY)]
+
+
+@cocotb.test(**LIMIT)
+async def a_sequence_is_started(dut: Any) -> None:
+    """Bit 1 of CONTROL is 1 from a write of 1 to the first word of the next frame, whatever else is written."""
+    if STARTS is None:
+        return
+    Clock(dut.clk, 10, unit="ns").start()
+    drive(dut, QUIET)
+    rng = random.Random(5)
+    lite = Lite(dut, rng, 0.3)
+    lite.quiet()
+    await reset(dut)
+    assert int(dut.start.value) == 0
+    waits = False
+    for _ in range(60):
+        if rng.random() < 0.4:
+            drive(dut, {"started": 1})
+            await RisingEdge(dut.clk)
+            drive(dut, {"started": 0})
+            await RisingEdge(dut.clk)
+            waits = False
+        else:
+            written = rng.randrange(4)
+            assert await lite.write(0, written) == OKAY
+            waits |= STARTS and bool(written & 2)
+            assert await lite.read(0) == ((written & 1) | waits << 1, OKAY)
+        assert int(dut.start.value) == waits
+    assert await lite.write(0, 2) == OKAY
+    await reset(dut)
+    assert int(dut.start.value) == 0
+    assert await lite.read(0) == (0, OKAY)

@@ -32,6 +32,7 @@ from contracts import (
     f32_join,
     fifo,
     fork,
+    frame_start,
     gather,
     join,
     join_results,
@@ -52,6 +53,7 @@ from contracts import (
     slice_,
     softmax,
     softmax_rows,
+    state,
     take,
     translate,
     unfold,
@@ -112,6 +114,7 @@ QUICK = [
     load(3, 3, 40),
     axil_weights(3),
     axil_regs(1, 1, 3, 0x5, 0xFF),
+    state(1, 2, 1),
     rows_buffer(1, 2, 1),
     rows_max(2, 1, 1, 1),
     rows_share(1),
@@ -127,6 +130,11 @@ SLOW = [
     dma_regs(13, 7),
     replace(dma_read(16, 3, 2, 2), frames=18),
     replace(dma_write(16, 3, 2, 2), frames=17),
+    state(2, 1, 2),
+    state(1, 3, 0),
+    frame_start(2, 3),
+    frame_start(1, 1),
+    replace(frame_start(3, 2), frames=25),
     rows_buffer(1, 1, 3),
     rows_buffer(2, 3, 1),
     rows_max(1, 2, 1, 0),
@@ -222,6 +230,19 @@ SLOW = [
 ]
 #: Seeded mistakes, at least one in each unit, and the assertion that must find each.
 BROKEN = [
+    state(1, 2, 1).broken("first_reg || starts;", "first_reg;", "wrong_state"),  # goes on with the sequence before
+    state(1, 2, 1).broken("free && (first_reg || some_reg)", "free", "invented"),
+    state(1, 2, 1).broken("first_reg <= 1'b1;", ";", "*"),  # a reset that does not start a sequence
+    state(1, 2, 1).broken("if (free) valid_reg", "valid_reg", "offer_withdrawn"),
+    state(1, 2, 1).broken("if (free) initial_reg", "initial_reg", "offer_moved"),
+    state(1, 2, 1).broken("b_ready = ready_reg;", "b_ready = 1'b1;", "too_many"),  # overwrites beats
+    state(1, 2, 1).broken("b_ready = ready_reg;", "b_ready = !some_reg;", "state_refused"),
+    state(1, 2, 1).broken(".DEPTH(2)) frames", ".DEPTH(1)) frames", "flag_refused"),
+    state(1, 2, 1).broken("(first_reg || some_reg);", "(first_reg || !ready_reg);", "found_late"),
+    frame_start(2, 3).broken("m_ready || !first", "m_ready", "rest_is_dropped"),
+    frame_start(2, 3).broken(".s_data(fresh)", ".s_data(1'b0)", "bit_changed"),  # ignores the start
+    frame_start(2, 3).broken("word && word_reg == {WW{1'b0}}", "word", "begins_at_a_frame"),
+    frame_start(2, 3).broken("m_valid = s_valid && first", "m_valid = s_valid", "bit_of_a_frame"),
     fifo(2, 3).broken("s_ready = ready_reg", "s_ready = 1'b1", "changed"),  # overwrites beats
     fifo(2, 3).broken("s_ready = ready_reg", "s_ready = 1'b1", "crowded"),
     fifo(2, 3).broken("push || count_reg != ONE", "1'b1", "created"),  # a beat that never arrived

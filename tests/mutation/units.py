@@ -19,6 +19,7 @@ UNITS = {
     "hg_compare": "test_compare.py",
     "hg_concat": "test_plumbing.py",
     "hg_control": "test_control.py",
+    "hg_control_starts": "test_control.py",
     "hg_conv": "test_window_conv.py test_load.py",
     "hg_correct": "test_correct.py",
     "hg_correct_lane": "test_correct.py",
@@ -115,6 +116,7 @@ UNITS = {
     "hg_shift": "test_shift.py",
     "hg_significant": "test_scale_f32.py",
     "hg_slice": "test_slice.py",
+    "hg_state": "test_state.py",
     "hg_softmax": "test_softmax.py",
     "hg_softmax_rows": "test_softmax.py",
     **dict.fromkeys(
