@@ -998,7 +998,7 @@ def state(width: int, beats: int, initial: int) -> Case:
 
 def frame_start(beats: int, words: int) -> Case:
     parameters: dict[str, object] = {"WIDTH": 1, "BEATS": beats, "WORDS": words}
-    inputs = {name: 1 for name in ("word_valid", "word_ready", "fresh", "s_data", "s_valid", "m_ready")}
+    inputs = dict.fromkeys(("word_valid", "word_ready", "fresh", "s_data", "s_valid", "m_ready"), 1)
     outputs = {"begins": 1, "s_ready": 1, "m_data": 1, "m_valid": 1}
     ports = {port: port for port in ("mark", *inputs, *outputs) if port != "s_data"}
     check = Check("frame_start_contract", {"BEATS": beats, "WORDS": words}, ports)

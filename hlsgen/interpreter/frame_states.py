@@ -55,8 +55,8 @@ def as_sequence(graph: Graph, codes: Array, starts: Array) -> Array:
     for row in np.split(following, np.cumsum(np.bincount(frames - first))[:-1]) if len(codes) else ():
         followed = row[(row + 1 < len(codes)) & ~starts[np.minimum(row + 1, len(codes) - 1)]]
         if len(followed):
-            left = run_output(graph, complete[followed]).reshape(len(followed), -1)
-            complete[followed + 1, own_size:] = left[:, moved]
+            next_states = run_output(graph, complete[followed]).reshape(len(followed), -1)
+            complete[followed + 1, own_size:] = next_states[:, moved]
     return complete
 
 

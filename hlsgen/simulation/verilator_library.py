@@ -232,9 +232,10 @@ class NativeCore:
         """Runs a core with one input and one output port from reset, with random stalls of both ports and random
         resets.
 
-        Every output beat is compared. codes (frames, *shape): sent repeatedly, for a core with states between frames as
-        sequences that tuser starts. network: the network of the weights that the core has loaded, if they are not its
-        own. The same arguments give the same run.
+        Every output beat is compared. Sequences of frames are started by tuser.
+
+        codes (frames, *shape): sent repeatedly. network: the network of the weights that the core has loaded, if they
+        are not its own. The same arguments give the same run.
         """
         network, design = network or self.build.network, self.build.design
         (source,), (sink,) = network.inputs, network.outputs
