@@ -23,10 +23,13 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("example
 #: Packages of others, and the parts of a manifest.
 OTHERS = {"concurrent", "torch", "onnx", "qonnx", "finn", "com", "host", "input", "output", "numpy"}
 #: Endings of files of a build or of a user, which are not in the repository.
-DATA = r"\.(jsonl|json|html|yaml|onnx|mem|hex|f|npy|npz|hpp|cpp|cfg|tcl|h)"
+DATA = r"\.(jsonl|json|html|yaml|onnx|tflite|wav|mem|hex|f|npy|npz|hpp|cpp|cfg|tcl|h|c)"
+#: Files of packages for LiteX.
+LITEX = ROOT / "templates" / "project" / "litex"
 BUILT = {"soc/soc.v", "rtl/digits_mlp.v", "rtl/digits_cnn.v", "report.md"} | {
     f"host/digits{end}" for end in (".py", ".c", "_selftest.c")
 }
+BUILT |= {f"{folder}{path.stem}" for path in LITEX.iterdir() for folder in ("", "litex/")}
 
 
 @cache
@@ -43,7 +46,8 @@ def modules() -> dict[str, ModuleType]:
 
 @cache
 def sources() -> str:
-    return "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "hlsgen").rglob("*.py"))
+    paths = [*(ROOT / "hlsgen").rglob("*.py"), *LITEX.iterdir()]
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 def has(item: Any, names: list[str]) -> bool:
