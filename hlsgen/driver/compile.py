@@ -111,6 +111,8 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         slowest = max(network.nodes, key=lambda node: (busy(node), bool(node.layer)))
         loops = any(isinstance(layer, Delay) for layer in graph.layers)
         reason = "the sequential steps of the loop need" if loops else f"{slowest.layer or slowest.name} needs"
+        if graph.states and busy(slowest) < timing.interval:
+            reason = "the loop of a state needs"
         problems.warn(
             "HG090",
             "--target-cycles",

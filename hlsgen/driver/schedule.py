@@ -110,11 +110,35 @@ class _Planner:
         """The requested network: at a rate, or the fastest within the budget."""
         budget, cycles = self.targets.budget, self.targets.cycles
         if not budget.is_limited:
-            folding = choose_folding(self.graph, self.targets, self.backend.folding_price)
-            builder = self.laid(folding, self.targets)
-            return _Planned(builder, folding, *self.sized(builder))
+            planned = self.unlimited(self.targets)
+            if cycles is None or not self.graph.states:
+                return planned
+            return self.with_fast_loops(planned, cycles)
         search = RateSearch(self.rates(), self.rough, self.planned, self.attempts())
         return (search.fastest(self.even_rates()) if cycles is None else search.slowest(cycles)).plan
+
+    def unlimited(self, targets: Targets) -> _Planned:
+        """The network for the rate of these targets."""
+        folding = choose_folding(self.graph, targets, self.backend.folding_price)
+        builder = self.laid(folding, targets)
+        return _Planned(builder, folding, *self.sized(builder))
+
+    def with_fast_loops(self, planned: _Planned, cycles: int) -> _Planned:
+        """The slowest network whose loops of states keep an interval of `cycles`, or the fastest one that was tried.
+
+        A loop takes the sum of its layers, while `planned` gives `cycles` to each layer. Rates are bisected.
+        """
+        rates = [rate for rate in self.rates() if rate < cycles]
+        first, end, best = 0, len(rates), planned
+        while first < end and not (best is planned and _interval(planned) <= cycles):
+            middle = (first + end) // 2
+            faster = self.unlimited(replace(self.targets, cycles=rates[middle]))
+            if _interval(faster) <= cycles:
+                first, best = middle + 1, faster
+            else:
+                end = middle
+                best = min(best, faster, key=_interval)
+        return best
 
     def attempts(self) -> int:
         """Number of networks that a search may plan; smaller for large graphs."""
@@ -203,6 +227,12 @@ class _Planner:
                 self.progress(i, len(graph.layers) + 1, layer.name)
             lower_layer(builder, i)
         return builder
+
+
+def _interval(planned: _Planned) -> int:
+    """The interval of a network with sized buffers."""
+    assert planned.timing is not None
+    return planned.timing.interval
 
 
 def _most_blocks(targets: Targets) -> int | None:

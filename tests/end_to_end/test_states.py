@@ -70,10 +70,10 @@ def test_no_port_and_no_host_code_know_the_state(tmp_path: Path) -> None:
 
 
 def test_packages_of_a_core_with_a_state(tmp_path: Path) -> None:
-    """The vectors of a system are one sequence; memory access starts no other one."""
+    """The vectors of a system are one sequence, which memory access starts."""
     build = built(recurrent(), tmp_path, state=["h=h_out"], bus_width="32")
     hlsgen.package(build, tmp_path / "system", ["soc"])
-    assert "s_axis_tuser(1'b0)" in (tmp_path / "system/rtl/m_dma.v").read_text()
+    assert ".s_axis_tuser(in_user)" in (tmp_path / "system/rtl/m_dma.v").read_text()
     vectors = (tmp_path / "system/soc/firmware/vectors.bin").read_bytes()
     words = [json.loads((build / "manifest.json").read_text())[side]["bus"]["words"] for side in ("input", "output")]
     rows = np.frombuffer(vectors, np.float32).reshape(-1, 4 + sum(words) + 3)
@@ -88,6 +88,18 @@ def test_a_sweep_has_the_interval_of_the_build(tmp_path: Path) -> None:
     backend = next(iter(backends_of("verilog").values()))
     expected = hlsgen.check(tmp_path / "m.onnx", options).timing.interval
     assert plan(graph, targets_of(options), backend)[1].interval == expected > 4
+
+
+@pytest.mark.parametrize(("cycles", "reached"), [(40, True), (20, True), (12, True), (8, False)])
+def test_the_loop_of_a_state_keeps_the_target_if_it_can(tmp_path: Path, cycles: int, reached: bool) -> None:
+    """A folding for 20 cycles in each layer would take 27 cycles in the loop."""
+    onnx.save(recurrent(), tmp_path / "m.onnx")
+    build = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(state=["h=h_out"], target_cycles=cycles))
+    assert (build.timing.interval <= cycles) == reached
+    texts = [warning.message for warning in build.warnings if warning.code == "HG090"]
+    assert texts == (
+        [] if reached else ["8 cycles cannot be met; the interval is 12, which the loop of a state needs."]
+    )
 
 
 @pytest.mark.sim
