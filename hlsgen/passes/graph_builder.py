@@ -50,6 +50,7 @@ from hlsgen.ir.ops import (
     Pair,
     QuantizeLinear,
     Quantizer,
+    Requantize,
 )
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
@@ -71,6 +72,8 @@ from hlsgen.passes.rank_codes import Unranked, ranks, values_of_chain, values_of
 
 #: Above this number of bits, the codes of an input are not tried exhaustively.
 _WIDE = 20
+#: Most bits of codes whose functions surely have a list of steps.
+_LISTED_BITS = 12
 #: Operations that give a function of a wide input few monotone pieces. Others are applied to quantized codes only.
 STRAIGHT = (Mul, Add, Fma, Div, Max, Min, Cast, Dequantize, Compare, Constant)
 
@@ -144,7 +147,7 @@ class GraphBuilder:
         """Add a layer for the tensor's operations up to the last quantizer.
 
         Nonlinear functions after the first quantizer of a wide input, and all operations after a `Pair`, get their own
-        layer: a function of few codes.
+        layer: a function of few codes. Rescalings to many codes do, too: each has a formula, two together have none.
         """
         quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
         if quantizers and tensor.branches is not None:
@@ -159,6 +162,9 @@ class GraphBuilder:
         )
         starts_with_pair = bool(quantizers) and isinstance(tensor.ops[quantizers[0]], Pair)
         if len(quantizers) > 1 and (starts_with_pair or (has_nonlinear and tensor.value.type.bits > _WIDE)):
+            tensor = self._map_up_to(tensor, quantizers[0])
+            quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
+        while len(quantizers) > 1 and all(_is_wide_rescaling(tensor.ops[i]) for i in quantizers[:2]):
             tensor = self._map_up_to(tensor, quantizers[0])
             quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
         if quantizers:
@@ -493,6 +499,11 @@ class GraphBuilder:
         unit_scale = np.ones((1,) * len(tensor.value.shape), np.float32)
         widen = QuantizeLinear(unit_scale, np.zeros_like(unit_scale, np.int64), type_, encoding.dtype)
         return self.fold_into_producer(f"{name} (input)", tensor, [Cast("float32")], widen)
+
+
+def _is_wide_rescaling(op: Elementwise) -> bool:
+    """True for an integer rescaling to more codes than a list of steps surely has."""
+    return isinstance(op, Requantize) and op.type.bits > _LISTED_BITS
 
 
 def _with_dtype(tensor: PendingValue, name: str, dtype: np.dtype[Any]) -> PendingValue:

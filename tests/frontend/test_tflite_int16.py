@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tflite_random import RandomFile, random_file
+from tflite_random import Choices, RandomFile, random_file, residual
 from tflite_wheels import run
 
+import hlsgen
 from hlsgen.diagnostics import Collector, HlsgenError
 from hlsgen.frontend.import_options import ImportOptions
 from hlsgen.frontend.tflite.file import read_file
@@ -48,6 +49,13 @@ def _is_refused(kind: str, runtime: Runtime) -> bool:
     return runtime is Runtime.LITERT and kind == "QUANTIZE:f16"
 
 
+def residual_file() -> RandomFile:
+    """An int16 convolution of 1 x 1 whose result is added to its input."""
+    choices = Choices("NET:int16", 0)
+    x = choices.tensor((1, 2, 2, 2))
+    return choices.finish([x], [residual(choices, x)])
+
+
 @pytest.mark.parametrize("runtime", list(Runtime), ids=lambda runtime: runtime.value)
 def test_codes_are_those_of_the_wheel(runtime: Runtime, tmp_path: Path) -> None:
     kinds = [kind for kind in KINDS for _ in range(SEEDS)]
@@ -64,3 +72,12 @@ def test_codes_are_those_of_the_wheel(runtime: Runtime, tmp_path: Path) -> None:
             packed = np.concatenate([codes.reshape(1, -1).astype(np.float64) for codes in frame], axis=1)
             codes = interpret(model, frame[0][None] if len(frame) == 1 else packed)[-1].value
             assert np.array_equal(codes.reshape(expected.shape), expected), kind
+
+
+@pytest.mark.parametrize("runtime", [Runtime.TFLM, Runtime.LITERT], ids=lambda runtime: runtime.value)
+def test_sums_of_a_layer_and_its_input_can_be_built(runtime: Runtime, tmp_path: Path) -> None:
+    """ADD rescales int16 codes to 32 bits and the sum to int16: three formulas, none for two of them together."""
+    path = tmp_path / "net.tflite"
+    path.write_bytes(residual_file().data)
+    build = hlsgen.check(path, hlsgen.Options(runtime=runtime.value))
+    assert sorted(choice.name.split()[0] for choice in build.network.choices.values()) == ["scale"] * 4

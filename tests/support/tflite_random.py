@@ -546,7 +546,7 @@ def _state(c: Choices, kind: str) -> RandomFile:
     return c.finish([x], [y], [[c.codes((1, rows, 1, depth))] for _ in range(2 * FRAMES)])
 
 
-def _residual(c: Choices, x: int) -> int:
+def residual(c: Choices, x: int) -> int:
     """A 1 x 1 convolution whose result is added to its input."""
     depth = c.shape(x)[3]
     weights = _weights(c, (depth, 1, 1, depth), 0, False)
@@ -576,7 +576,7 @@ def _net(c: Choices, kind: str) -> RandomFile:
         elif layer in ("ADD", "MUL"):
             current, _ = _two(c, layer, current, True)
         elif layer == "RESIDUAL":
-            current = _residual(c, current)
+            current = residual(c, current)
         else:
             current = _conv(c, "CONV_2D" if layer == "POOL" else layer, current, _ACTIVATIONS[c.int(1, 3)])
     y = _dense(c, _flat(c, current), "NONE")
