@@ -21,7 +21,7 @@ import hlsgen
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
 #: Packages of others, and the parts of a manifest.
-OTHERS = {"concurrent", "torch", "onnx", "qonnx", "finn", "com", "host", "input", "output", "numpy"}
+OTHERS = {"concurrent", "torch", "onnx", "qonnx", "finn", "com", "host", "input", "output", "numpy", "tf"}
 #: Endings of files of a build or of a user, which are not in the repository.
 DATA = r"\.(jsonl|json|html|yaml|onnx|tflite|wav|mem|hex|f|npy|npz|hpp|cpp|cfg|tcl|h|c)"
 #: Files of packages for LiteX.
