@@ -115,6 +115,7 @@ def test_who_knows_onnx() -> None:
         for name in (
             "oracles",
             "unrolled_file",
+            "reference_evaluator",
             "exact_attention",
             "exact_nodes",
             "exact_softmax",

@@ -27,6 +27,7 @@ from hlsgen.frontend.runtimes import ALIR, QONNX_OPS, TFLITE
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.defined_cells import quant_lstm_cell
 from hlsgen.simulation.defined_operators import DEFINED
+from hlsgen.simulation.reference_evaluator import reference_evaluator
 
 #: onnxruntime as on ARM: int8 Q/DQ groups are fused like uint8 groups.
 ARM = "onnxruntime-arm"
@@ -172,9 +173,7 @@ def _model(
 
 @lru_cache(maxsize=1000)
 def _evaluator(text: bytes) -> Any:
-    from onnx.reference import ReferenceEvaluator
-
-    return ReferenceEvaluator(onnx.ModelProto.FromString(text))
+    return reference_evaluator(onnx.ModelProto.FromString(text))
 
 
 def unsigned_weights(text: bytes) -> bytes:

@@ -25,6 +25,7 @@ from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.defined_operators import DEFINED
 from hlsgen.simulation.exact_values import all_equal
 from hlsgen.simulation.oracles import ARM, Unable, constant_of, executor_of, one_line, run_node
+from hlsgen.simulation.reference_evaluator import reference_evaluator
 from hlsgen.simulation.unrolled_file import unroll
 
 #: Session entry that makes onnxruntime fuse int8 Q/DQ groups on x86, as it does by default on ARM.
@@ -118,9 +119,7 @@ class _InReference(WholeFile):
 
     @cached_property
     def _evaluator(self) -> Any:
-        from onnx.reference import ReferenceEvaluator
-
-        return _attempt(lambda: ReferenceEvaluator(self.proto))
+        return _attempt(lambda: reference_evaluator(self.proto))
 
     @cached_property
     def executed(self) -> onnx.ModelProto:
