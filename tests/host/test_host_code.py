@@ -531,7 +531,7 @@ def test_inputs_can_be_rounded_to_codes(ran: Ran) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["q_half_up_4s", "moves", "port_float32", "pairs_i", "t_arg_max", "t_softmax_uint8_floats_0_3"]
+    "name", ["q_half_up_4s", "moves", "port_float32", "pairs_i", "t_arg_max", "t_softmax_uint8_uint8_floats_0_3"]
 )
 def test_self_tests_pass(name: str, ran: Ran) -> None:
     c, python = self_tests(ran.folder, name)
