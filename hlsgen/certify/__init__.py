@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,7 @@ from hlsgen.ir import Graph, Model
 from hlsgen.ir.stream_order import StreamOrder, lay_out
 from hlsgen.passes import InputMode, lower, numeric_inputs
 from hlsgen.passes.frame_states import NONE, states_last, with_states
-from hlsgen.passes.shared_loop_bodies import lower_once
+from hlsgen.passes.shared_loop_bodies import builds_once, lower_once
 
 __all__ = ["Certified", "Statement", "Summary", "certify"]
 
@@ -153,19 +152,26 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
     for node, text in second_reading.problems:
         collector.error("HG055", node, f"read a second time: {text}")
     model, state_pairs = states_last(model, texts)
-    if options.get("recurrence") == "once":
-        shared = partial(
-            import_model,
-            path,
-            fixed_point=fixed_point,
-            typed=numeric_inputs(modes),
-            once=True,
-            runtime=runtime,
-            softmax=softmax,
-        )
-        graph = lower_once(model, shared, modes, problems)
+    has_ports = separate or bool(texts)
+    if builds_once(str(options.get("recurrence")), model, options.get("loadable") is True):
+
+        def shared(shared_problems: Collector) -> Model | None:
+            model = import_model(
+                path,
+                shared_problems,
+                fixed_point,
+                numeric_inputs(modes),
+                once=True,
+                pairs=not has_ports,
+                runtime=runtime,
+                softmax=softmax,
+            )
+            return model and states_last(model, texts)[0]
+
+        graph = lower_once(model, shared, modes, problems, has_ports)
     else:
-        graph = with_states(lower(model, modes, problems, separate or bool(texts)), state_pairs, not separate)
+        graph = lower(model, modes, problems, has_ports)
+    graph = with_states(graph, state_pairs, not separate)
     problems.finish()
     return graph, lay_out(graph), second_reading.once
 

@@ -59,8 +59,8 @@ def network(
     if wires != top.wires:
         unexpected = sorted(set(wires.items()) ^ set(top.wires.items()))
         raise broken(top.name, f"has other wires than its streams: {unexpected[:4]}.")
-    module = "hg_state" if options.starts_by else "hg_concat"
-    _check_acyclic(top, streams, streams_in, streams_out, [cell.name for cell in input_cells], states, module)
+    modules = frozenset({"hg_concat", "hg_state"} if options.starts_by else {"hg_concat"})
+    _check_acyclic(top, streams, streams_in, streams_out, [cell.name for cell in input_cells], states, modules)
     widths = {valid: top.wires[data] for valid, (data, _) in streams.nets.items()}
     outputs = tuple((cell, streams_in.pop(cell.name)[0]) for cell in output_cells)
     inputs = tuple((cell, streams_out.pop(cell.name)[0]) for cell in input_cells)
@@ -146,11 +146,11 @@ def _check_acyclic(
     streams_out: dict[str, tuple[str, ...]],
     start: list[str],
     states: int,
-    module: str,
+    modules: frozenset[str],
 ) -> None:
     """Check that no streams form a cycle: every instance gets its streams from instances before it.
 
-    The second streams of `states` instances of `module` may lead back; the checker proves their contents.
+    The second streams of `states` instances of `modules` may lead back; the checker proves their contents.
     """
     missing_inputs = {name: len(names) for name, names in streams_in.items()}
     ready, feedback = list(start), set[str]()
@@ -162,7 +162,7 @@ def _check_acyclic(
                 ready.append(consumer)
         if not ready and len(feedback) < states:
             candidates = [
-                n for n, c in missing_inputs.items() if c == 1 and n in top.cells and top.cells[n].module == module
+                n for n, c in missing_inputs.items() if c == 1 and n in top.cells and top.cells[n].module in modules
             ]
             chosen = [name for name in candidates if name not in feedback][: states - len(feedback)]
             feedback.update(chosen)

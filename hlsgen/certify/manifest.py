@@ -229,7 +229,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
     return {
         "input": NotProven("options", _is_types),
         "add": NotProven("options", lambda value: value in ("exact", "fixed-point")),
-        "recurrence": NotProven("options", lambda value: value in ("unrolled", "once")),
+        "recurrence": NotProven("options", lambda value: value in ("auto", "unrolled", "once")),
         "ports": NotProven("options", lambda value: value in ("packed", "separate")),
         "outputs": NotProven("options", _is_name_list),
         "state": NotProven("options", _is_name_list),

@@ -13,7 +13,7 @@ from hlsgen.ir import Delay, Linear
 def delay(b: NetworkBuilder, i: int, layer: Delay, name: str) -> NamedStream:
     """The states at the start of all steps. `close` later adds the producers of the returning stream."""
     size, lanes = layer.source.size, _lanes(b, layer)
-    first = b.buffered(b.converted(b.input_stream(i, 0, name), lanes, size, f"{name}_width"), f"{name}_wait")
+    first = b.buffered(b.converted(b.input_stream(i, 0, name), lanes, size, f"{name}_width"), f"{name}_wait0")
     back = NamedStream(f"{name}_back", stream_of(layer.result.type, lanes, size * (layer.steps - 1), size))
     result = stream_of(layer.result.type, lanes, layer.result.size, size)
     beats = size // lanes

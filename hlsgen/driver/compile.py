@@ -31,7 +31,7 @@ from hlsgen.library import tool_version
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes import lower, numeric_inputs
 from hlsgen.passes.frame_states import states_last, with_default, with_states
-from hlsgen.passes.shared_loop_bodies import lower_once
+from hlsgen.passes.shared_loop_bodies import builds_once, lower_once
 from hlsgen.verilog.netlist import Design
 
 
@@ -193,14 +193,20 @@ def lowered(path: Path, options: Options, problems: Collector) -> tuple[Options,
         options = replace(options, state=with_default(model, options.state))
         check_options(options)
         model, pairs = states_last(model, options.states)
-        if options.recurrence == "once":
-            shared = partial(imported, path, options=options, once=True)
-            graph = lower_once(model, shared, modes, problems)
+        has_ports = options.separate or bool(options.states)
+        if builds_once(options.recurrence, model, options.loadable):
+            graph = lower_once(model, partial(_shared, path, options), modes, problems, has_ports)
         else:
-            graph = lower(model, modes, problems, options.separate or bool(options.states))
+            graph = lower(model, modes, problems, has_ports)
         graph = with_states(graph, pairs, not options.separate)
     problems.finish()
     return options, model, graph
+
+
+def _shared(path: Path, options: Options, problems: Collector) -> Model | None:
+    """The model of a file with one body for all steps of a loop, and states between frames last."""
+    model = imported(path, problems, options, once=True)
+    return model and states_last(model, options.states)[0]
 
 
 def needs_of(network: Network, cost: Callable[[Sequence[Node]], Cost]) -> Needs:

@@ -234,12 +234,12 @@ class Options:
         code="HG041",
     )
     recurrence: str = option(
-        "unrolled",
+        "auto",
         "--recurrence",
-        "Hardware of Scan and QuantLSTMCell: unrolled (a copy of the cell for each step) or once (one cell with state "
-        "feedback: less hardware, but the steps of a frame run sequentially).",
-        check=one_of("unrolled", "once"),
-        choices=lambda: ("unrolled", "once"),
+        "Hardware of loops: unrolled (a copy of the cell for each step) or once (one cell with state feedback: less "
+        "hardware, but the steps of a frame run sequentially); auto: once for the LSTM of TFLite.",
+        check=one_of("auto", "unrolled", "once"),
+        choices=lambda: ("auto", "unrolled", "once"),
     )
     reset_active_low: bool = option(
         False,
@@ -543,15 +543,11 @@ def check_options(options: Options) -> None:
                 flag = declared_option.declaration.flag or declared_option.name
                 text = f"target {name} does not support it: {backend.unsupported[declared_option.name]}."
                 problems.error("HG040", flag, text, _left_out(options, flag))
-    if options.separate and options.recurrence == "once":
-        text = "cannot be combined with --recurrence once."
-        problems.error("HG040", "--ports", f"'separate' {text}", "Leave one of them out.")
     if options.starts_by == "register" and not options.control:
         problems.error("HG043", "--state-start", "register without --control.", "Add --control, or choose tuser.")
-    exclusive = {"--recurrence once": options.recurrence == "once", "--loadable-weights": options.loadable}
-    for switch in (name for name, present in exclusive.items() if options.states and present):
+    if options.states and options.loadable:
         hint = _left_out(options, "--state") if VARIABLES in options.state else "Leave one of them out."
-        problems.error("HG040", "--state", f"cannot be combined with {switch}.", hint)
+        problems.error("HG040", "--state", "cannot be combined with --loadable-weights.", hint)
     if {VARIABLES, NONE} <= set(options.state):
         problems.error("HG043", "--state", "both variables and none are given.", "Leave one of them out.")
     if options.max_lut is not None and options.target_cycles is not None:

@@ -64,8 +64,8 @@ def _dtype_after(op: Op, dtype: str) -> str:
             return "float64"
         case MatMul() | Conv() | BatchMatMul() | Softmax() | QLinearSoftmax() | Normalize() | RowStep() | HostOp():
             return "float32"
-        case Previous():
-            return "float32"
+        case Previous(_, initial):
+            return dtype if initial is None else "float32"
         case InputPart(_, _, part):
             return part
         case OutputParts():

@@ -241,11 +241,12 @@ class RowStep:
 class Previous:
     """Loop-carried value at the start of each iteration: `initial`, then the previous iteration's `State`.
 
-    `state` is the name of that State. The step's input belongs to the same frame; its values are not used.
+    `state` is the name of that State. The step's input belongs to the same frame; its values are not used. If `initial`
+    is None, the step's input is the initial value itself.
     """
 
     state: str
-    initial: Array
+    initial: Array | None
 
 
 @dataclass(frozen=True)
@@ -361,7 +362,8 @@ class Model:
 
     `batched`: the leading axis is a batch of 1 (or symbolic). `input_type`: declared integer type and fraction bits
     of the input tensor, if any. `runtime`: the program whose integers the model reproduces, as
-    `hlsgen.frontend.runtimes` names it. `variables`: those that are inputs.
+    `hlsgen.frontend.runtimes` names it. `variables`: those that are inputs. `loops`: it has an LSTM of
+    TFLite whose steps, one after the other in `steps`, can share one body.
     """
 
     name: str
@@ -378,6 +380,7 @@ class Model:
     outputs: tuple[ModelOutput, ...] = ()
     runtime: str = "onnx"
     variables: tuple[ModelVariable, ...] = ()
+    loops: bool = False
 
     @property
     def all_inputs(self) -> tuple[ModelInput, ...]:

@@ -14,6 +14,7 @@ from hlsgen.ir import Delay, Map, Previous, Rearrange, Repeat, Reshape, Shape, S
 from hlsgen.ir.encoding import Encoding, IntegerEncoding
 from hlsgen.ir.evaluate import code_type, decoding
 from hlsgen.ir.ops import QUANTIZERS, Constant, Dequantize, IntQuant, QuantizeLinear, Quantizer
+from hlsgen.numerics.fixed import Array
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.pending_value import PendingValue
 
@@ -53,10 +54,17 @@ class Loops:
             self.codes_of_states[step.op.state] = state_codes
             return replace(state_codes, shared=True)
         assert isinstance(step.op, Previous)
+        if step.op.initial is None:
+            codes = builder.to_codes(step.name, data)
+            delay = builder.add(
+                Delay(step.name, -1, codes.value, replace(codes.value, shape=step.shape), (codes.index,))
+            )
+            self.delays[step.op.state] = delay.index
+            return delay
         if step.op.state not in self.quantizers:
             raise _unroll_error(step.op.state, "its quantizer is joined with others")
         quantizer, decoded = self.quantizers[step.op.state]
-        initial = _initial(builder, step.name, builder.to_codes(step.name, data), step.op, quantizer)
+        initial = _initial(builder, step.name, builder.to_codes(step.name, data), step.op.initial, quantizer)
         result = replace(initial.value, shape=step.shape)
         delay = builder.add(Delay(step.name, -1, initial.value, result, (initial.index,)))
         self.delays[step.op.state] = delay.index
@@ -87,12 +95,14 @@ def _quantizer_of_numbers(quantizer: Quantizer, decoded: Dequantize | None) -> Q
     return QuantizeLinear(decoded.scale, decoded.zero_point, code_type(quantizer), encoding.dtype)
 
 
-def _initial(builder: GraphBuilder, name: str, codes: PendingValue, op: Previous, quantizer: Quantizer) -> PendingValue:
+def _initial(
+    builder: GraphBuilder, name: str, codes: PendingValue, numbers: Array, quantizer: Quantizer
+) -> PendingValue:
     """The initial state as a function of the first element of other data.
 
     The other data repeats the initial state for each frame, at the right time.
     """
-    size, source = math.prod(op.initial.shape), codes.value
+    size, source = math.prod(numbers.shape), codes.value
     first_element = tuple((0, 1, 1) for _ in source.shape)
     name = f"{name} initial"
 
@@ -106,11 +116,9 @@ def _initial(builder: GraphBuilder, name: str, codes: PendingValue, op: Previous
     element_layer = builder.add(Rearrange(name, Slice(first_element), 0, source, element, (codes.index,)))
     pixel = viewed(element_layer, (1, 1, 1, 1))
     row = replace(pixel.value, shape=(1, 1, size, 1))
-    repeated = viewed(
-        builder.add(Rearrange(name, Repeat(1, size), 0, pixel.value, row, (pixel.index,))), op.initial.shape
-    )
-    result = Value(op.initial.shape, code_type(quantizer), decoding(quantizer))
-    return builder.add(Map(name, (Constant(op.initial),), quantizer, repeated.value, result, (repeated.index,)))
+    repeated = viewed(builder.add(Rearrange(name, Repeat(1, size), 0, pixel.value, row, (pixel.index,))), numbers.shape)
+    result = Value(numbers.shape, code_type(quantizer), decoding(quantizer))
+    return builder.add(Map(name, (Constant(numbers),), quantizer, repeated.value, result, (repeated.index,)))
 
 
 def _first_element_encoding(encoding: Encoding) -> Encoding:

@@ -14,6 +14,7 @@ from hlsgen.frontend.tflite.chosen_outputs import needed_operators
 from hlsgen.frontend.tflite.file import TfliteFile, TfliteOperator
 from hlsgen.frontend.tflite.initial_values import initial_value
 from hlsgen.frontend.tflite.operator_node import OperatorNode
+from hlsgen.frontend.tflite.ops_lstm import has_steps
 from hlsgen.frontend.tflite.ops_state import read_first
 from hlsgen.frontend.tflite.rules import RULES, Rule
 from hlsgen.frontend.tflite.softmax_in_hardware import move_softmax_to_hardware
@@ -54,6 +55,7 @@ class _Importer:
     def __init__(self, file: TfliteFile, options: ImportOptions, problems: Collector) -> None:
         self.file, self.graph, self.problems = file, file.graphs[0], problems
         self.runtime, self.last_softmax_in_hardware = Runtime(options.runtime), options.last_softmax_in_hardware
+        self.once = options.once
         self.builder, self.variables = StepBuilder(), Variables()
         self.values: dict[int, int] = {}
         self._failed: set[int] = set()
@@ -167,6 +169,7 @@ class _Importer:
             tuple(outputs) if len(outputs) > 1 else (),
             self.runtime.value,
             tuple(self._initial[part.name] for part in inputs if part.name in self._initial),
+            any(has_steps(self.graph, operator) for operator in self.graph.operators),
         )
 
     # ----------------------------------------------------------------------- operators
@@ -178,7 +181,9 @@ class _Importer:
         errors_before = len(self.problems.errors)
         if rule is not None:
             with self.problems.catching():
-                node = OperatorNode(operator, self.graph, self.runtime, self.builder, self.values, self.variables)
+                node = OperatorNode(
+                    operator, self.graph, self.runtime, self.builder, self.values, self.variables, self.once
+                )
                 self._check_types(node, rule)
                 rule.convert(node)
         if rule is None or uses_failed or len(self.problems.errors) > errors_before:

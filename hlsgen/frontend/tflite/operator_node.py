@@ -24,8 +24,9 @@ class OperatorNode:
     """An operator of a graph.
 
     builder    steps of the Model so far
-    values     number of the Model's value, by number of the tensor; constants are not in it
-    variables  variables of the file
+    values     number of the Model's value, by number of the tensor; no constants
+    variables  those of the file
+    once       steps share one body
     """
 
     operator: TfliteOperator
@@ -34,6 +35,7 @@ class OperatorNode:
     builder: StepBuilder
     values: dict[int, int]
     variables: Variables
+    once: bool = False
 
     @property
     def name(self) -> str:

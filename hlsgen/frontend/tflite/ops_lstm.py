@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM of int8 data and weights with an int16 cell: a copy of the cell for each step.
+"""UNIDIRECTIONAL_SEQUENCE_LSTM of int8 data and weights with an int16 cell: one cell, or a copy of it for each step.
 
     i, f, o = logistic(x W^T + h R^T)       g likewise, with tanh
     c = f * c + i * g                       h = tanh(c) * o
@@ -15,10 +15,11 @@ import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.node_context import ShapedOps
+from hlsgen.frontend.tflite.file import TfliteGraph, TfliteOperator
 from hlsgen.frontend.tflite.operator_node import OperatorNode
 from hlsgen.frontend.tflite.ops_state import assign_state, old_state
 from hlsgen.frontend.tflite.requantizers import doubly_rounded, shifted
-from hlsgen.ir import Binary, BinaryKind, Concat, MatMulInteger, Reshape, Shape, Slice
+from hlsgen.ir import Binary, BinaryKind, Concat, MatMulInteger, Previous, Reshape, Shape, Slice, State
 from hlsgen.ir.ops import Add, Cast, IntegerRatio, Lookup, Quantizer
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.numerics.tflite.functions import CodeType
@@ -89,6 +90,9 @@ def unidirectional_sequence_lstm(node: OperatorNode) -> None:
     shape = node.tensor(0).shape
     sums = node.chain(data, cell.of_input.ops(shape, True))
     time = 0 if cell.time_major else 1
+    if node.once and frames == 1 and steps > 1:
+        _shared(cell, sums, hidden, memory)
+        return
     results = []
     for step in range(steps):
         ranges = tuple((step, step + 1, 1) if axis == time else (0, size, 1) for axis, size in enumerate(shape[:2]))
@@ -101,6 +105,34 @@ def unidirectional_sequence_lstm(node: OperatorNode) -> None:
     assign_state(node, _CELL, memory)
     result = (*shape[:2], cell.cells)
     node.finish(node.step(Concat(time) if steps > 1 else Reshape(), result, *results), result)
+
+
+def has_steps(graph: TfliteGraph, operator: TfliteOperator) -> bool:
+    """True for an LSTM with several steps of one sequence, whose steps can share one body."""
+    if operator.name != "UNIDIRECTIONAL_SEQUENCE_LSTM" or not operator.inputs:
+        return False
+    shape = graph.tensors[operator.inputs[0]].shape
+    return len(shape) == 3 and sorted(shape[:2])[0] == 1 < sorted(shape[:2])[1]
+
+
+def _shared(cell: _Cell, sums: int, hidden: int, memory: int) -> None:
+    """One body for all steps, which are the rows of its tensors."""
+    node, steps, shape = cell.node, cell.sequence[0], (cell.sequence[0], cell.cells)
+    names = f"{node.name}/hidden", f"{node.name}/cell"
+    rows = node.step(Reshape(), (steps, 4 * cell.cells), sums)
+    old_states = [
+        node.step(Previous(name, None), shape, value) for name, value in zip(names, (hidden, memory), strict=True)
+    ]
+    after = list(cell.step(rows, *old_states))
+    if cell.bounds != _INT16:
+        # A state has the type of its initial value.
+        after[1] = node.step(shifted(2, 0, 0, 0, _INT16, "int16"), shape, after[1])
+    after = [node.step(State(name), shape, value) for name, value in zip(names, after, strict=True)]
+    for position, value in zip((_HIDDEN, _CELL), after, strict=True):
+        last_row = ((steps - 1, steps, 1), (0, cell.cells, 1))
+        assign_state(node, position, node.step(Slice(last_row), (1, cell.cells), value))
+    result = (*node.tensor(0).shape[:2], cell.cells)
+    node.finish(node.step(Reshape(), result, after[0]), result)
 
 
 class _Cell:

@@ -208,9 +208,12 @@ def _infer_result(place: Place, step: Step, inputs: list[Tensor]) -> tuple[Shape
         case RowStep():
             place.require(dtype in (None, "float32", "int8", "uint8"), "dtype", dtype, "float32, int8 or uint8")
             return shape, "float32"
+        case Previous(_, None):
+            place.require(shape == (1, *step.shape[1:]), "initial", shape, (1, *step.shape[1:]))
+            return step.shape, dtype
         case Previous(_, initial):
             row_shape = (1, *step.shape[1:])
-            place.require(initial.shape == row_shape, "initial", initial.shape, row_shape)
+            place.require(initial is not None and initial.shape == row_shape, "initial", initial, row_shape)
             place.require(step.shape[0] == shape[0], "steps", step.shape[0], shape[0])
             return step.shape, "float32"
         case State():

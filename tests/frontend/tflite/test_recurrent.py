@@ -13,9 +13,11 @@ from tflite_wheels import run
 
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend import import_model
+from hlsgen.interpreter.graph import encode_input, named_outputs, pack_inputs, run_output
 from hlsgen.interpreter.model import interpret
-from hlsgen.ir import Model
+from hlsgen.ir import Delay, Model
 from hlsgen.numerics.tflite.multipliers import Runtime
+from hlsgen.passes.shared_loop_bodies import builds_once, lower_once
 
 RUNTIMES = [runtime.value for runtime in Runtime]
 
@@ -204,3 +206,46 @@ def test_other_forms_are_refused(case: str, tmp_path: Path) -> None:
     (problem,) = problems.errors
     assert problem.code == code
     assert text in str(problem)
+
+
+def set_clip(file: RandomFile) -> None:
+    file.writer.graphs[0].operators[0].options["cell_clip"] = 1.0
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("change", [keep_all, set_clip])
+@pytest.mark.parametrize("seed", [2, 3])
+def test_one_cell_has_the_codes_of_all_steps(
+    seed: int, change: Callable[[RandomFile], None], runtime: str, tmp_path: Path
+) -> None:
+    """Rows come first in time-major files (seed 2), and after the batch in others (seed 3). Any state may begin."""
+    path, problems = tmp_path / "model.tflite", Collector()
+    path.write_bytes(changed("LSTM", change, seed).data)
+    unrolled = import_model(path, problems, runtime=runtime)
+    assert unrolled is not None
+    assert unrolled.loops
+    assert builds_once("auto", unrolled, False)
+    assert not builds_once("unrolled", unrolled, False)
+    assert not builds_once("auto", unrolled, True)
+    graph = lower_once(unrolled, lambda c: import_model(path, c, once=True, runtime=runtime), None, problems)
+    assert sum(isinstance(layer, Delay) for layer in graph.layers) == 2
+    assert not problems.items
+    rng = np.random.default_rng(seed)
+    x = pack_inputs(
+        graph,
+        {
+            part.name: rng.integers(
+                np.iinfo(part.dtype).min, np.iinfo(part.dtype).max, (20, *part.shape[part.batched :]), endpoint=True
+            )
+            for part in unrolled.inputs
+        },
+    )
+    outputs = named_outputs(graph, run_output(graph, encode_input(graph, x)))
+    ours = np.concatenate([outputs[part.name].reshape(20, -1) for part in unrolled.outputs], axis=1)
+    assert np.array_equal(ours, interpret(unrolled, x)[-1].value)
+
+
+def test_steps_of_several_sequences_are_copies(tmp_path: Path) -> None:
+    model, _ = imported(random_file("LSTM", 0).data, tmp_path, "tflm")
+    assert model is not None
+    assert not model.loops
