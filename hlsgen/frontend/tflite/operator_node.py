@@ -24,9 +24,9 @@ class OperatorNode:
     """An operator of a graph.
 
     builder    steps of the Model so far
-    values     number of the Model's value, by number of the tensor; no constants
-    variables  those of the file
-    once       steps share one body
+    values     number of the Model's value, by number of the tensor
+    variables  variables of the file
+    once       one body for all steps
     """
 
     operator: TfliteOperator
