@@ -14,7 +14,7 @@ from hlsgen.ir import Delay
 pytestmark = [pytest.mark.sim, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("options", [{}, {"state": ["variables"], "target_cycles": 400}])
+@pytest.mark.parametrize("options", [{"state": ["none"]}, {"target_cycles": 400}])
 def test_one_cell(options: dict[str, object], tmp_path: Path) -> None:
     (tmp_path / "m.tflite").write_bytes(random_file("LSTM", 3).data)
     build = hlsgen.build(tmp_path / "m.tflite", tmp_path / "out", hlsgen.Options(**options))  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ from hlsgen.numerics.tflite.multipliers import CODE_TYPES, Runtime, activation_b
 class OperatorNode:
     """An operator of a graph.
 
-    builder    steps of the Model so far
+    builder    steps so far
     values     number of the Model's value, by number of the tensor
     variables  variables of the file
     once       one body for all steps
