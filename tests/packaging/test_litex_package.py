@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 from models import mlp, save
 from paths import ROOT
+from state_models import recurrent
 
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
@@ -26,20 +29,24 @@ WIDE = {
     **{"bus_width": "64", "tkeep": True, "control": True, "loadable": True},
     **{"clock_name": "aclk", "reset_name": "aresetn", "reset_active_low": True},
 }
+STATE = {"state": ["h=h_out:0.5"], "bus_width": "32"}
 #: By case: the model, or a small one, options of the build, and of sim.py.
-CASES: dict[str, tuple[Path | None, dict[str, Any], list[str]]] = {
+CASES: dict[str, tuple[Path | Callable[[], onnx.ModelProto] | None, dict[str, Any], list[str]]] = {
     "digits": (DIGITS, {**NARROW, "target_cycles": 600}, []),
     "picorv32": (None, NARROW, ["--cpu-type", "picorv32", "--memory", "hg_dma"]),
     "serv": (None, {"bus_width": "32"}, ["--cpu-type", "serv"]),
     "wide words": (None, WIDE, ["--bus-standard", "axi-lite"]),
     "wide words by hg_dma": (None, WIDE, ["--memory", "hg_dma"]),
+    "state": (recurrent, STATE, []),
+    "state by hg_dma": (recurrent, STATE, ["--memory", "hg_dma"]),
 }
 
 
-def packaged(folder: Path, model: Path | None, options: dict[str, Any]) -> Path:
-    if model is None:
+def packaged(folder: Path, model: Path | Callable[[], onnx.ModelProto] | None, options: dict[str, Any]) -> Path:
+    if not isinstance(model, Path):
+        proto = model() if model else mlp().model()
         model = folder / "small.onnx"
-        save(mlp().model(), model)
+        save(proto, model)
     hlsgen.build(model, folder / "build", hlsgen.Options(**options))
     hlsgen.package(folder / "build", folder / "package", ["litex"])
     return folder / "package" / "litex"
