@@ -323,6 +323,7 @@ MORE_BROKEN = [
     dma_bursts(13, 1024, 3, 2, 2).broken("32'd0 && open_reg < MOST", "32'd0 && open_reg == {OW{1'b0}}", "longest"),
     dma_bursts(13, 1024, 3, 2, 2).broken("!fill && !valid_reg &&", "!fill &&", "burst_moved"),
     dma_regs(33, 2).broken("frames_reg != 32'd0 &&", "", "starts"),
+    dma_regs(33, 2).broken("sequence_reg || data[2]", "data[2]", "sequence_starts"),
     dma_regs(33, 2).broken("aw_reg <= FRAMES", "aw_reg < FRAMES", "says_register"),
     dma_regs(33, 2).broken("{SLVERR, 32'd0}", "{OKAY, 32'd0}", "says_read"),
     dma_regs(33, 2).broken("busy_reg && !fresh_reg && !active", "busy_reg && !active", "busy"),

@@ -18,8 +18,9 @@ The contract (docs/numeric-contract.md), and its implementation here:
 - A sum of two tensors (an Add or Sub) whose scales are on one grid is exact as well, and rounded once. A linear step
   uses it unrounded. Bounded by 0, as by Relu, it is still a sum on that grid.
 - A sum of three or more (an Add or Sub of an Add or Sub) is exact as well, if all its operands have one scale each
-  and only float32 constants were added to them. If the inner sums are on one grid, they count as operands with one
-  scale. The outer sum must then be on one grid as well; else it is computed as the file has it.
+  of at most 22 bits in their common unit, and only float32 constants were added to them. If the inner sums are on
+  one grid, they count as operands with one scale. The outer sum must then be on one grid as well. Any other sum is
+  computed as the file has it.
 
 Arrays have a leading axis of frames: (frames, *shape).
 """

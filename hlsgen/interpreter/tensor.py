@@ -22,6 +22,9 @@ from hlsgen.ir.evaluate import apply_binary, decode
 from hlsgen.ir.ops import BinaryKind
 from hlsgen.numerics.fixed import Array
 
+#: The multiples of a common unit that the scales of an exact sum may be are below this number.
+_FACTORS = 1 << 22
+
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
@@ -131,6 +134,8 @@ def _exact_sum(first: Tensor, second: Tensor, sign: int) -> Tensor | None:
             return None
         is_grid = True
     else:
+        if max(abs(s) for s in slopes) / common_unit(slopes) >= _FACTORS:
+            return None
         is_grid = False
     total = exact_sum(_total(first), _total(second), sign)
     exact = replace(total, slope=common_unit(slopes) if is_grid else total.unit)

@@ -21,7 +21,7 @@ from hlsgen.ir.ops import Add, BinaryKind, Dequantize, Elementwise, Mul, Quantiz
 from hlsgen.numerics.fixed import Array, IntType
 
 #: Largest numbers of bits of a factor, of the sum, of the sum with its offset, and of the unit.
-_FACTOR_BITS, _SUM_BITS, _FINE_BITS, _UNIT_BITS = 24, 24, 52, 48
+_FACTOR_BITS, _SUM_BITS, _FINE_BITS, _UNIT_BITS = 22, 24, 52, 48
 #: Tensors are on one grid if every scale is at most this multiple of their unit (`unit_of`).
 MAX_MULTIPLE = 256
 #: Integers up to this bound are exact in float32.
@@ -48,6 +48,12 @@ class Term:
 def on_one_grid(terms: Sequence[Term]) -> bool:
     """True if all scales are small whole multiples of one unit."""
     return max(abs(t.slope) for t in terms) <= MAX_MULTIPLE * unit_of(terms)
+
+
+def has_common_unit(terms: Sequence[Term]) -> bool:
+    """True if all scales are whole multiples of one unit, of at most 22 bits. Else the sum is computed in float32."""
+    unit = unit_of(terms)
+    return max(int(abs(t.slope) / unit).bit_length() for t in terms) <= _FACTOR_BITS
 
 
 def is_exact_in_float32(terms: Sequence[Term]) -> bool:
@@ -134,7 +140,7 @@ def exact_sum(
     offset = start * fine_steps
     scale = unit / fine_steps
     if (
-        max(map(abs, factors)).bit_length() > _FACTOR_BITS
+        not has_common_unit(terms)
         or widest.bit_length() > _SUM_BITS
         or (widest * fine_steps + max(abs(int(v)) for v in offset.ravel())).bit_length() > _FINE_BITS
         or scale.numerator.bit_length() > _UNIT_BITS

@@ -54,7 +54,15 @@ from hlsgen.ir.ops import (
 )
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.passes.exact_add_chain import Term, exact_sum, is_exact_in_float32, on_one_grid, term, unit_of
+from hlsgen.passes.exact_add_chain import (
+    Term,
+    exact_sum,
+    has_common_unit,
+    is_exact_in_float32,
+    on_one_grid,
+    term,
+    unit_of,
+)
 from hlsgen.passes.float_binaries import float_binary
 from hlsgen.passes.hoist_views import relabel
 from hlsgen.passes.integer_pairs import exact_integers, is_byte_sum, larger_integer
@@ -446,8 +454,8 @@ class GraphBuilder:
     def _sum_of_sums(self, name: str, tensor: PendingValue) -> PendingValue | None:
         """A sum of a sum as one exact integer.
 
-        Returns None if it is no such sum, or if float32 computes it without rounding. If all sums within are on a grid,
-        their terms must be on one as well.
+        Returns None if it is no such sum, without a common unit, or if float32 computes it without rounding. If all
+        sums within are on a grid, their terms must be on one as well.
         """
         branches, terms = tensor.branches, self._terms(tensor)
         assert branches is not None
@@ -456,9 +464,12 @@ class GraphBuilder:
         )
         if terms is None or (grids and (not on_one_grid(terms) or is_exact_in_float32(terms))):
             return None
+        if not has_common_unit(terms):
+            return None
         exact = exact_sum(name, terms, tensor.value.shape, self._add_sum_layer)
         if exact is None:
-            return None
+            text = "the sum of tensors whose scales have a common unit has more than 24 bits in this unit."
+            raise fail("HG030", name, text, "Quantize one of the sums in it.")
         self._sums[exact[0]] = grids
         return PendingValue(*exact)
 

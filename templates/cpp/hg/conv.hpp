@@ -39,8 +39,12 @@ void conv(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
         const bool takes = now.flow.takes();
         vec<X, SIMD> word;
         if (takes) word = s.read();
-        SUM parts[PE] = {};
+        SUM parts[PE];
 #pragma HLS ARRAY_PARTITION variable=parts complete
+        for (int p = 0; p < PE; p++) {
+#pragma HLS UNROLL
+            parts[p] = 0;
+        }
         if (now.flow.uses()) {
             X x[SIMD];
 #pragma HLS ARRAY_PARTITION variable=x complete
@@ -90,8 +94,12 @@ void depthwise(hls::stream<vec<X, PE> > &s, hls::stream<vec<Y, PE> > &m,
         const bool takes = now.flow.takes();
         vec<X, PE> word;
         if (takes) word = s.read();
-        SUM products[PE] = {};
+        SUM products[PE];
 #pragma HLS ARRAY_PARTITION variable=products complete
+        for (int p = 0; p < PE; p++) {
+#pragma HLS UNROLL
+            products[p] = 0;
+        }
         if (now.flow.uses()) {
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
