@@ -28,8 +28,8 @@ def bounds_of(program: Program) -> list[IntType]:
             linear.append((constant, factors))
             continue
         bounds.append(_bound(operation, bounds))
-        fixed = isinstance(operation, Number)
-        linear.append((bounds[-1].lo, {}) if fixed else (0, {number: 1}))
+        is_constant = bounds[-1].lo == bounds[-1].hi
+        linear.append((bounds[-1].lo, {}) if is_constant else (0, {number: 1}))
     return bounds
 
 

@@ -5,6 +5,7 @@ Every operation has one result, and uses results of earlier operations. All numb
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -15,8 +16,8 @@ from hlsgen.numerics.fixed import Array, IntType
 
 #: Most bits of a result, so that int64 holds every result and every shifted operand.
 MAX_BITS = 60
-#: Most entries of a table.
-MAX_ENTRIES = 1 << 16
+#: Most bits of the operand of a table.
+MAX_TABLE_BITS = 16
 
 
 @dataclass(frozen=True)
@@ -200,11 +201,10 @@ class _Bounds:
                     products = [factor * end for end in (self.intervals[source].lo, self.intervals[source].hi)]
                     ends = [ends[0] + min(products), ends[1] + max(products)]
                 interval = IntType(ends[0], ends[1])
-            case Number(value):
-                self.forms[n] = {}, value
-                interval = IntType(value, value)
             case _:
                 interval = self._interval(operation)
+                if interval.lo == interval.hi:
+                    self.forms[n] = {}, interval.lo
         self.intervals.append(interval)
 
     def _sum(self, a: Term, b: Term, sign: int) -> tuple[dict[int, int], int]:
@@ -219,6 +219,8 @@ class _Bounds:
         match operation:
             case Take(_, type_):
                 return type_
+            case Number(value):
+                return IntType(value, value)
             case Wrap(source, shift, type_, bounded):
                 ends = [max(end, 0) if bounded else end for end in (of[source].lo, of[source].hi)]
                 low, high = (end << shift if shift > 0 else end >> -shift for end in ends)
@@ -244,12 +246,29 @@ class _Bounds:
                 raise AssertionError(operation)
 
 
-def intervals_of(program: Program) -> list[IntType]:
-    """The interval of each result, for any input."""
+def each_interval(program: Program) -> Iterator[IntType]:
+    """The interval of each result, for any input; a caller that stops early saves the work for the others."""
     bounds = _Bounds()
     for operation in program.operations:
         bounds.add(operation)
-    return bounds.intervals
+        yield bounds.intervals[-1]
+
+
+def intervals_of(program: Program) -> list[IntType]:
+    """The interval of each result, for any input."""
+    return list(each_interval(program))
+
+
+def most_summands(program: Program) -> int:
+    """An upper bound of the summands in all sums, written as linear forms of results that are no sums."""
+    counts: list[int] = []
+    others = total = 0
+    for operation in program.operations:
+        is_sum = isinstance(operation, Total)
+        others += not is_sum
+        counts.append(min(others, sum(counts[k] for k in sources_of(operation))) if is_sum else 1)
+        total += counts[-1]
+    return total
 
 
 def output_type(program: Program) -> IntType:

@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,8 @@ def broken(change: str, value: Any) -> bytes:
         ("model.3", ["x"], "HG002"),
         ("model.5.1.0", [1], "HG002"),
         ("model.5.1.1", 99, "HG010"),
+        ("model.5.1.1", [8], "HG010"),
+        ("model.5.1.1", None, "HG010"),
         ("model.5.1.2", [1], "HG002"),
         ("model.5.0.2", [2], "HG002"),
         ("model.5.0.3", [0.0, 1.0, 0.3], "HG002"),
@@ -143,6 +146,43 @@ def broken(change: str, value: Any) -> bytes:
 def test_broken_files_are_refused(change: str, value: Any, code: str) -> None:
     with pytest.raises(HlsgenError, match=code):
         imported(broken(change, value))
+
+
+def squares(writer: AlirWriter, number: int) -> int:
+    """A number squared 40 times: the last result has 2^40 bits and more."""
+    for _ in range(40):
+        number = writer.add(7, [number, number], [], (0.0, 1.0, 1.0))
+    return number
+
+
+def totals(writer: AlirWriter, number: int) -> int:
+    """3,000 inputs added one by one, and every partial sum to a wrapped number: millions of summands."""
+    for element in range(1, writer.inputs):
+        taken = writer.add(-1, [], [element], (-2.0, 1.75, 0.25))
+        number = writer.add(0, [number, taken], [0], (-4.0, 4.0, 0.25))
+    return number
+
+
+def wide_operand(writer: AlirWriter, number: int) -> int:
+    """A table whose operand can have more numbers than its interval says."""
+    shifted = writer.add(0, [number, number], [18], (0.0, 0.75, 0.25))
+    return writer.add(8, [shifted], [writer.table([1, 2, 3, 4], 0.5)], (0.5, 2.0, 0.5))
+
+
+@pytest.mark.parametrize(
+    "grow, inputs, code", [(squares, 1, "HG033"), (totals, 3000, "HG004"), (wide_operand, 1, "HG033")]
+)
+def test_programs_that_grow_are_refused(grow: Callable[[AlirWriter, int], int], inputs: int, code: str) -> None:
+    writer = AlirWriter(inputs)
+    last = grow(writer, writer.add(-1, [], [0], (-2.0, 1.75, 0.25)))
+    with pytest.raises(HlsgenError, match=code):
+        imported(writer.content([last]))
+
+
+def test_space_before_the_program_is_dropped(tmp_path: Path) -> None:
+    (tmp_path / "net.alir.json").write_bytes(b"\n" * 20 + random_alir(1))
+    hlsgen.build(tmp_path / "net.alir.json", tmp_path / "out")
+    assert hlsgen.certify(tmp_path / "out").ok
 
 
 def test_altered_bytes_give_diagnostics_only() -> None:

@@ -99,7 +99,7 @@ def json_of(data: bytes, file_name: str) -> bytes:
             raise fail("HG002", file_name, "its gzip compression is damaged.", "Save it again.") from None
     if len(data) > _MAX_BYTES:
         raise fail("HG004", file_name, f"the program has more than {_MAX_BYTES} bytes.")
-    return data
+    return data.lstrip()
 
 
 def read_alir(data: bytes, file_name: str) -> AlirFile:
@@ -107,9 +107,8 @@ def read_alir(data: bytes, file_name: str) -> AlirFile:
     try:
         content = json.loads(json_of(data, file_name))
     except (ValueError, RecursionError):
-        raise fail(
-            "HG002", file_name, "its JSON cannot be read.", "Save the program with alkaid's `CombLogic.save`."
-        ) from None
+        hint = "Save the program with alkaid's `CombLogic.save`. ONNX and TFLite files are read uncompressed only."
+        raise fail("HG002", file_name, "is no ALIR program: its JSON cannot be read.", hint) from None
     reader = _Reader(file_name)
     reader.require(isinstance(content, dict) and content.get("meta") == "ALIRModel", "meta", "is not 'ALIRModel'")
     if content.get("spec_version") != VERSION:
@@ -172,7 +171,7 @@ class _Reader:
         place = f"operation {n}"
         self.require(isinstance(record, list) and len(record) == 6, place, "is no list of 6")
         operands, opcode, data, interval = record[:4]
-        if opcode not in _FORMS or isinstance(opcode, bool):
+        if not isinstance(opcode, int) or isinstance(opcode, bool) or opcode not in _FORMS:
             raise fail("HG010", place, f"opcode {str(opcode)[:20]} is not supported.", "Supported: opcodes -2 to 11.")
         operands = self.integers(operands, f"{place}, addr", _MAX_OPERATIONS)
         data = self.integers(data, f"{place}, data", 1 << 63)

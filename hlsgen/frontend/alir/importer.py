@@ -13,7 +13,7 @@ from hlsgen.ir import Model, RowStep, Step
 from hlsgen.ir.ops import Activation, BinaryKind, BinaryOf, Cast, Elementwise, IntQuant, Mul
 from hlsgen.ir.programs import (
     MAX_BITS,
-    MAX_ENTRIES,
+    MAX_TABLE_BITS,
     Bitwise,
     BitwiseKind,
     Choose,
@@ -26,7 +26,8 @@ from hlsgen.ir.programs import (
     Term,
     Total,
     Wrap,
-    intervals_of,
+    each_interval,
+    most_summands,
     sources_of,
 )
 from hlsgen.numerics.fixed import IntType, Rounding
@@ -35,16 +36,18 @@ from hlsgen.numerics.fixed import IntType, Rounding
 RUNTIME = "alir"
 #: The most bits of an element of the input, whose codes are float32 numbers, and of the output.
 _MOST_INPUT_BITS, _MOST_OUTPUT_BITS = 24, 32
+#: Most summands of all sums, which are bounded as linear forms.
+_MOST_SUMMANDS = 1 << 22
 _BITWISE = (BitwiseKind.AND, BitwiseKind.OR, BitwiseKind.XOR)
 #: Names of the tensors: ALIR files have none.
 _INPUT, _OUTPUT = "input", "output"
 
 
 def import_alir(file: AlirFile, name: str) -> Model:
-    """The Model of a program. Raises HG015, HG021, HG033."""
+    """The Model of a program. Raises HG004, HG015, HG021, HG033."""
     ports = input_formats(file)
     program, exponents = _pruned(*_Programmer(file, ports).program())
-    _check_widths(program)
+    _check_sizes(program)
     count, outputs = len(file.input_shifts), len(program.outputs)
     scales = [2.0**shift for shift, _ in ports]
     bits = max(1, *(width for _, width in ports))
@@ -203,9 +206,6 @@ class _Programmer:
     def _looked_up(self, operation: AlirOperation) -> tuple[int, int]:
         table = self.file.tables[operation.data[0]]
         source, interval = self._on_grid(operation.operands[0])
-        if len(table.values) > MAX_ENTRIES:
-            text = f"a lookup table of {len(table.values)} entries."
-            raise fail("HG033", f"operation {len(self.values)}", text, f"At most {MAX_ENTRIES} are supported.")
         return self._add(Table(source, interval.low, table.values)), table.exponent
 
     def _of_bits(self, operation: AlirOperation) -> tuple[int, int]:
@@ -252,18 +252,25 @@ def _renumbered(operation: Operation, numbers: dict[int, int]) -> Operation:
             return replace(operation, a=numbers[a], b=numbers[b])
 
 
-def _check_widths(program: Program) -> None:
-    """Raises HG015 if no operation reads the input, HG033 for results of too many bits."""
+def _check_sizes(program: Program) -> None:
+    """Raises HG004 for sums that take too long to bound, HG015 without an input, HG033 for too many bits."""
     if not any(isinstance(operation, Take) for operation in program.operations):
         raise fail("HG015", _OUTPUT, "the outputs do not depend on the input.", "There is nothing to build.")
-    intervals = intervals_of(program)
-    for operation, interval in zip(program.operations, intervals, strict=True):
-        shifts = [operation.a.shift, operation.b.shift] if isinstance(operation, Total | Bitwise) else [0]
-        widths = [intervals[k].bits + shift for k, shift in zip(sources_of(operation), shifts * 3, strict=False)]
-        width = max(interval.bits, *widths, 0)
+    summands = most_summands(program)
+    if summands > _MOST_SUMMANDS:
+        raise fail("HG004", "program", f"its sums have up to {summands} summands.", "Divide the program.")
+    intervals: list[IntType] = []
+    for operation, interval in zip(program.operations, each_interval(program), strict=True):
+        intervals.append(interval)
+        used = sources_of(operation)
+        shifts = [operation.a.shift, operation.b.shift] if isinstance(operation, Total | Bitwise) else [0] * len(used)
+        width = max([interval.bits, *(intervals[k].bits + shift for k, shift in zip(used, shifts, strict=True))])
         if width > MAX_BITS:
             text = f"{type(operation).__name__} needs {width} bits."
             raise fail("HG033", "program", text, f"At most {MAX_BITS} bits are supported.")
+        if isinstance(operation, Table) and intervals[operation.source].bits > MAX_TABLE_BITS:
+            text = f"the operand of a lookup table has {intervals[operation.source].bits} bits."
+            raise fail("HG033", "program", text, f"At most {MAX_TABLE_BITS} bits are supported: quantize it before.")
     for n in program.outputs:
         if intervals[n].bits > _MOST_OUTPUT_BITS:
             text = f"an output has {intervals[n].bits} bits."
