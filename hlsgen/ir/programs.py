@@ -262,11 +262,11 @@ def intervals_of(program: Program) -> list[IntType]:
 def most_summands(program: Program) -> int:
     """An upper bound of the summands in all sums, written as linear forms of results that are no sums."""
     counts: list[int] = []
-    others = total = 0
+    leaves = total = 0
     for operation in program.operations:
         is_sum = isinstance(operation, Total)
-        others += not is_sum
-        counts.append(min(others, sum(counts[k] for k in sources_of(operation))) if is_sum else 1)
+        leaves += not is_sum
+        counts.append(min(leaves, sum(counts[k] for k in sources_of(operation))) if is_sum else 1)
         total += counts[-1]
     return total
 

@@ -158,8 +158,8 @@ def squares(writer: AlirWriter, number: int) -> int:
 def totals(writer: AlirWriter, number: int) -> int:
     """3,000 inputs added one by one, and every partial sum to a wrapped number: millions of summands."""
     for element in range(1, writer.inputs):
-        taken = writer.add(-1, [], [element], (-2.0, 1.75, 0.25))
-        number = writer.add(0, [number, taken], [0], (-4.0, 4.0, 0.25))
+        summand = writer.add(-1, [], [element], (-2.0, 1.75, 0.25))
+        number = writer.add(0, [number, summand], [0], (-4.0, 4.0, 0.25))
     return number
 
 
