@@ -10,19 +10,7 @@ import numpy as np
 import pytest
 from cpp_bench import DIALECTS, Case, case_of, run_cases
 
-from hlsgen.dataflow.units import (
-    ConcatBeats,
-    ConcatChannels,
-    Crop,
-    Fork,
-    JoinStreams,
-    Node,
-    PadBorder,
-    Reorder,
-    SelectLanes,
-    Stream,
-    Unit,
-)
+from hlsgen.dataflow import units
 from hlsgen.numerics.fixed import Array, IntType, int_type
 
 FRAMES = 2
@@ -30,13 +18,13 @@ rng = np.random.default_rng(11)
 CaseAndOutput = tuple[Case, Array]
 
 
-def unit_case(unit: Unit, inputs: Sequence[tuple[Array, IntType]], y: Array, result: IntType) -> CaseAndOutput:
+def unit_case(unit: units.Unit, inputs: Sequence[tuple[Array, IntType]], y: Array, result: IntType) -> CaseAndOutput:
     """Case for input beats (n, lanes) of all frames, and the beats of its outputs, which are all equal."""
-    count = unit.count if isinstance(unit, Fork) else 1
-    sources = [Stream(type_, x.shape[1], len(x) // FRAMES, x.shape[1]) for x, type_ in inputs]
-    output_stream = Stream(result, y.shape[1], len(y) // FRAMES, y.shape[1])
+    count = unit.count if isinstance(unit, units.Fork) else 1
+    sources = [units.Stream(type_, x.shape[1], len(x) // FRAMES, x.shape[1]) for x, type_ in inputs]
+    output_stream = units.Stream(result, y.shape[1], len(y) // FRAMES, y.shape[1])
     wires = tuple(f"m{k}" for k in range(count))
-    node = Node("u", unit, tuple("ab"[: len(inputs)]), tuple(sources), wires, output_stream)
+    node = units.Node("u", unit, tuple("ab"[: len(inputs)]), tuple(sources), wires, output_stream)
     return case_of(node, [x for x, _ in inputs], FRAMES), y
 
 
@@ -52,7 +40,7 @@ def check(folder: Path, cases: list[CaseAndOutput], dialect: str) -> None:
 
 def fork(count: int) -> CaseAndOutput:
     x, type_ = codes(int_type(4, True), 40, 2), int_type(4, True)
-    return unit_case(Fork(count), [(x, type_)], x, type_)
+    return unit_case(units.Fork(count), [(x, type_)], x, type_)
 
 
 def join(a: IntType, b: IntType, k: tuple[int, int], *, product: bool = False, bits: int = 0) -> CaseAndOutput:
@@ -63,7 +51,7 @@ def join(a: IntType, b: IntType, k: tuple[int, int], *, product: bool = False, b
     result = int_type(bits, True) if bits else IntType(min(-1, int(z.min())), int(z.max()))
     if bits:
         z = ((z - result.lo) & ((1 << bits) - 1)) + result.lo
-    unit = JoinStreams(None, k) if product else JoinStreams(k)
+    unit = units.JoinStreams(None, k) if product else units.JoinStreams(k)
     return unit_case(unit, [(x, a), (y, b)], z, result)
 
 
@@ -71,32 +59,32 @@ def packed(a: IntType, b: IntType, *, signed: bool) -> CaseAndOutput:
     x, y = codes(a, 40, 3), codes(b, 40, 3)
     z = (x & ((1 << a.bits) - 1)) | (y << a.bits)
     result = int_type(a.bits + b.bits, signed)
-    return unit_case(JoinStreams(None, packed=True), [(x, a), (y, b)], z, result)
+    return unit_case(units.JoinStreams(None, packed=True), [(x, a), (y, b)], z, result)
 
 
 def concat(lanes: int, a: IntType, b: IntType, bits: int, beats: tuple[int, int]) -> CaseAndOutput:
     x, y = codes(a, 6, beats[0], lanes), codes(b, 6, beats[1], lanes)
     z = np.concatenate([x, y], axis=1).reshape(-1, lanes)
     inputs = [(x.reshape(-1, lanes), a), (y.reshape(-1, lanes), b)]
-    return unit_case(ConcatBeats(beats), inputs, z, int_type(bits, bool(z.min() < 0)))
+    return unit_case(units.ConcatBeats(beats), inputs, z, int_type(bits, bool(z.min() < 0)))
 
 
 def concat_channels(pixels: int, lanes: tuple[int, int], a: IntType, b: IntType, bits: int) -> CaseAndOutput:
     x, y = codes(a, 20, pixels, lanes[0]), codes(b, 20, pixels, lanes[1])
     z = np.concatenate([x, y], axis=2).reshape(20, -1)
     inputs = [(x.reshape(20, -1), a), (y.reshape(20, -1), b)]
-    return unit_case(ConcatChannels(lanes, pixels), inputs, z, int_type(bits, bool(z.min() < 0)))
+    return unit_case(units.ConcatChannels(lanes, pixels), inputs, z, int_type(bits, bool(z.min() < 0)))
 
 
 def pick(lanes: int, places: tuple[int, ...]) -> CaseAndOutput:
     x, type_ = codes(int_type(5, False), 20, lanes), int_type(5, False)
-    return unit_case(SelectLanes(places), [(x, type_)], x[:, list(places)], type_)
+    return unit_case(units.SelectLanes(places), [(x, type_)], x[:, list(places)], type_)
 
 
 def take(sizes: tuple[int, int, int], *cuts: tuple[int, int, int]) -> CaseAndOutput:
     x, type_ = codes(int_type(4, False), FRAMES, *sizes, 2), int_type(4, False)
     kept_elements = x[(slice(None), *(slice(*cut) for cut in cuts))]
-    return unit_case(Crop(sizes, *cuts), [(x.reshape(-1, 2), type_)], kept_elements.reshape(-1, 2), type_)
+    return unit_case(units.Crop(sizes, *cuts), [(x.reshape(-1, 2), type_)], kept_elements.reshape(-1, 2), type_)
 
 
 def random_take() -> CaseAndOutput:
@@ -112,7 +100,7 @@ def pad(
     x = codes(type_, FRAMES, *shape, lanes)
     top, left, bottom, right = pads
     y = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0), (0, 0)), constant_values=value)
-    unit = PadBorder(*shape, pads, value)
+    unit = units.PadBorder(*shape, pads, value)
     return unit_case(unit, [(x.reshape(-1, lanes), type_)], y.reshape(-1, lanes), type_)
 
 
@@ -120,7 +108,7 @@ def gather(block: int, loops: Sequence[tuple[int, int]], addresses: Array, block
     """Reorders `blocks` blocks per frame. `addresses`: the beats emitted for each."""
     x, type_ = codes(int_type(6, True), blocks * FRAMES, block, 2), int_type(6, True)
     y = x[:, addresses.reshape(-1)].reshape(-1, 2)
-    return unit_case(Reorder(block, tuple(loops)), [(x.reshape(-1, 2), type_)], y, type_)
+    return unit_case(units.Reorder(block, tuple(loops)), [(x.reshape(-1, 2), type_)], y, type_)
 
 
 def transposed(shape: Sequence[int], order: Sequence[int], blocks: int = 3) -> CaseAndOutput:

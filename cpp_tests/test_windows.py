@@ -10,17 +10,7 @@ import pytest
 from cpp_bench import DIALECTS, Case, case_of, run_cases
 
 from hlsgen.cycle_model.line_buffers import min_depth
-from hlsgen.dataflow.units import (
-    ConvUnit,
-    GroupedMatVec,
-    MatVec,
-    Node,
-    PoolUnit,
-    Product,
-    SlidingWindow,
-    Stream,
-    Unit,
-)
+from hlsgen.dataflow import units
 from hlsgen.interpreter.windows import taps
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array, IntType, int_type
@@ -30,11 +20,13 @@ FRAMES = 2
 CaseAndOutput = tuple[Case, Array, Array]
 
 
-def unit_case(unit: Unit, x: Array, type_: IntType, y: Array, defined: Array | None = None) -> CaseAndOutput:
+def unit_case(unit: units.Unit, x: Array, type_: IntType, y: Array, defined: Array | None = None) -> CaseAndOutput:
     """Case for input beats x and output beats y, (n, lanes), of all frames. `defined`: elements of y to compare."""
-    result = IntType(min(-1, int(y.min())), int(y.max())) if not isinstance(unit, SlidingWindow) else type_
-    source = Stream(type_, x.shape[1], len(x) // FRAMES, x.shape[1])
-    node = Node("u", unit, ("a",), (source,), ("b",), Stream(result, y.shape[1], len(y) // FRAMES, y.shape[1]))
+    result = IntType(min(-1, int(y.min())), int(y.max())) if not isinstance(unit, units.SlidingWindow) else type_
+    source = units.Stream(type_, x.shape[1], len(x) // FRAMES, x.shape[1])
+    node = units.Node(
+        "u", unit, ("a",), (source,), ("b",), units.Stream(result, y.shape[1], len(y) // FRAMES, y.shape[1])
+    )
     return case_of(node, [x], FRAMES), y, np.ones_like(y, bool) if defined is None else defined
 
 
@@ -52,7 +44,7 @@ def sliding(
     type_ = int_type(1 + lanes, lanes == 2)
     pad = type_.hi - 1
     codes = rng.integers(type_.lo, type_.hi + 1, (FRAMES, *size, folds, lanes))
-    unit = SlidingWindow(window, *size, folds, pad, 0, 0, pixels, windows)
+    unit = units.SlidingWindow(window, *size, folds, pad, 0, 0, pixels, windows)
     unit = unit.with_depth(min_depth(unit) + extra_words)
     words = rng.integers(type_.lo, type_.hi + 1, (FRAMES, size[0], unit.across * pixels, folds, lanes))
     words[:, :, : size[1]] = codes
@@ -70,16 +62,16 @@ def sliding(
     return unit_case(unit, words.reshape(-1, pixels * lanes), type_, *beats)
 
 
-def random_weights(product: Product, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+def random_weights(product: units.Product, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Random weights that the product allows."""
-    if product is Product.INTEGER:
+    if product is units.Product.INTEGER:
         return rng.integers(-4, 4, shape)
     return 2 * rng.integers(0, 2, shape) - 1
 
 
-def sums(product: Product, x: Array, weight: Array) -> Array:
+def sums(product: units.Product, x: Array, weight: Array) -> Array:
     """Sums (..., outputs) of x (..., taps * columns) and weights (outputs, taps * columns)."""
-    if product is Product.AGREEMENTS:
+    if product is units.Product.AGREEMENTS:
         return np.asarray((x[..., None, :] == (weight > 0)).sum(axis=-1))
     return np.asarray(x @ weight.T)
 
@@ -92,19 +84,19 @@ def conv(
     repeat: int,
     pe: int,
     simd: int,
-    product: Product,
+    product: units.Product,
     extra_words: int = 0,
 ) -> CaseAndOutput:
     """Case where the last word of a group, and its last sums, are incomplete if weights can be 0."""
     rng = np.random.default_rng(pe + simd)
-    type_ = IntType(0, 1) if product is Product.AGREEMENTS else int_type(3, repeat == 1)
-    no_zeros = product is not Product.INTEGER
+    type_ = IntType(0, 1) if product is units.Product.AGREEMENTS else int_type(3, repeat == 1)
+    no_zeros = product is not units.Product.INTEGER
     columns, rows = (x - (x > 1 and not no_zeros) for x in (folds * simd, repeat * pe))
     pad = type_.lo if repeat % 2 else type_.hi
     weight = random_weights(product, rng, (groups * rows, window.taps, columns))
     order = rng.permutation(columns)
     words = rng.integers(type_.lo, type_.hi + 1, (FRAMES, *size, groups, folds * simd))
-    unit = ConvUnit(
+    unit = units.ConvUnit(
         weight, order, product, window, *size, groups, folds, repeat, pe, simd, depthwise=False, pad=pad, depth=0
     )
     unit = replace(unit, depth=min_depth(unit) + extra_words)
@@ -122,13 +114,15 @@ def conv(
 
 
 def depthwise(
-    size: tuple[int, int], window: Window, groups: int, pe: int, product: Product, extra_words: int = 0
+    size: tuple[int, int], window: Window, groups: int, pe: int, product: units.Product, extra_words: int = 0
 ) -> CaseAndOutput:
     rng = np.random.default_rng(pe)
     type_ = int_type(4, groups == 1)
     weight = random_weights(product, rng, (groups * pe, window.taps, 1))
     codes = rng.integers(type_.lo, type_.hi + 1, (FRAMES, *size, groups * pe))
-    unit = ConvUnit(weight, np.arange(1), product, window, *size, groups, 1, 1, pe, pe, depthwise=True, pad=3, depth=0)
+    unit = units.ConvUnit(
+        weight, np.arange(1), product, window, *size, groups, 1, 1, pe, pe, depthwise=True, pad=3, depth=0
+    )
     unit = replace(unit, depth=min_depth(unit) + extra_words)
     y = np.einsum("...tc,ct->...c", np.stack(taps(codes, window, 3), axis=3), weight[:, :, 0])
     return unit_case(unit, codes.reshape(-1, pe), type_, y.reshape(-1, pe))
@@ -141,7 +135,7 @@ def pool(
     type_ = int_type(5, lanes != 2)
     codes = rng.integers(type_.lo, type_.hi + 1, (FRAMES, *size, folds * lanes))
     codes[-1] = np.minimum(codes[-1], type_.lo + 2)  # padding with any code but the lowest would then be the maximum
-    unit = PoolUnit(kind, window, *size, folds, type_.lo, 0)
+    unit = units.PoolUnit(kind, window, *size, folds, type_.lo, 0)
     unit = replace(unit, depth=min_depth(unit) + extra_words)
     parts = np.stack(taps(codes, window, type_.lo))
     y = parts.max(axis=0) if kind is Reduction.MAX else parts.sum(axis=0)
@@ -171,9 +165,11 @@ def random_unit(rng: np.random.Generator) -> CaseAndOutput:
         case 0 | 1:
             return sliding(size, window, a, b, extra_words)
         case 2:
-            return conv(size, window, a, b, c, d, e, rng.choice(list(Product)), extra_words)
+            return conv(size, window, a, b, c, d, e, rng.choice(list(units.Product)), extra_words)
         case 3:
-            return depthwise(size, window, a, b, rng.choice([Product.INTEGER, Product.BIPOLAR]), extra_words)
+            return depthwise(
+                size, window, a, b, rng.choice([units.Product.INTEGER, units.Product.BIPOLAR]), extra_words
+            )
         case _:
             return pool(size, window, a, b, rng.choice(list(Reduction)), extra_words)
 
@@ -222,14 +218,14 @@ def test_sliding(dialect: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS[::-1])
 def test_tap_by_tap(dialect: str, tmp_path: Path) -> None:
     cases = [
-        conv((6, 5), SAME, 1, 2, 2, 2, 3, Product.INTEGER),
-        conv((1, 19), Window((1, 4), (1, 2), (1, 2), (0, 3, 0, 3)), 1, 2, 2, 1, 5, Product.BIPOLAR, 3),
-        conv((1, 1), Window((1, 1)), 1, 1, 1, 1, 1, Product.AGREEMENTS),
-        conv((7, 4), Window((1, 1), (2, 3)), 2, 1, 2, 2, 1, Product.INTEGER, 1),
-        conv((4, 5), SAME, 3, 2, 1, 3, 2, Product.AGREEMENTS, 300),
-        conv((3, 3), Window((2, 2), pads=(4, 4, 4, 4)), 1, 1, 3, 2, 4, Product.INTEGER),
-        depthwise((6, 5), SAME, 3, 2, Product.INTEGER),
-        depthwise((9, 8), Window((3, 2), (2, 2), (2, 3), (2, 3, 2, 3)), 1, 3, Product.BIPOLAR, 4),
+        conv((6, 5), SAME, 1, 2, 2, 2, 3, units.Product.INTEGER),
+        conv((1, 19), Window((1, 4), (1, 2), (1, 2), (0, 3, 0, 3)), 1, 2, 2, 1, 5, units.Product.BIPOLAR, 3),
+        conv((1, 1), Window((1, 1)), 1, 1, 1, 1, 1, units.Product.AGREEMENTS),
+        conv((7, 4), Window((1, 1), (2, 3)), 2, 1, 2, 2, 1, units.Product.INTEGER, 1),
+        conv((4, 5), SAME, 3, 2, 1, 3, 2, units.Product.AGREEMENTS, 300),
+        conv((3, 3), Window((2, 2), pads=(4, 4, 4, 4)), 1, 1, 3, 2, 4, units.Product.INTEGER),
+        depthwise((6, 5), SAME, 3, 2, units.Product.INTEGER),
+        depthwise((9, 8), Window((3, 2), (2, 2), (2, 3), (2, 3, 2, 3)), 1, 3, units.Product.BIPOLAR, 4),
         pool((6, 5), Window((2, 2), (2, 2)), 1, 3, Reduction.MAX),
         pool((6, 5), SAME, 2, 2, Reduction.SUM, 9),
         pool((5, 4), SAME, 2, 3, Reduction.MAX, 1),
@@ -240,15 +236,15 @@ def test_tap_by_tap(dialect: str, tmp_path: Path) -> None:
 
 
 def grouped(
-    taps_: int, rows: int, columns: int, groups: int, folds: int, windows: int, product: Product
+    taps_: int, rows: int, columns: int, groups: int, folds: int, windows: int, product: units.Product
 ) -> CaseAndOutput:
     """Case with `windows` beats per frame. A beat holds all groups of two windows, or some groups of one."""
     rng = np.random.default_rng(taps_)
-    type_ = IntType(0, 1) if product is Product.AGREEMENTS else int_type(4, True)
+    type_ = IntType(0, 1) if product is units.Product.AGREEMENTS else int_type(4, True)
     total = groups * folds
     weight = random_weights(product, rng, (total * rows, taps_, columns))
     windows_per_beat = 2 if folds == 1 else 1
-    unit = GroupedMatVec(weight, product, pe=groups * rows * windows_per_beat, rows=rows)
+    unit = units.GroupedMatVec(weight, product, pe=groups * rows * windows_per_beat, rows=rows)
     x = rng.integers(type_.lo, type_.hi + 1, (FRAMES * windows, windows_per_beat, folds, groups, taps_ * columns))
     parts = [
         sums(product, x.reshape(-1, total, taps_ * columns)[:, g], k.reshape(rows, -1))
@@ -261,12 +257,12 @@ def grouped(
     )
 
 
-def several_vectors(rows: int, taps_: int, columns: int, windows: int, product: Product) -> CaseAndOutput:
+def several_vectors(rows: int, taps_: int, columns: int, windows: int, product: units.Product) -> CaseAndOutput:
     """Case with several vectors per beat, with adjacent pieces."""
     rng = np.random.default_rng(rows)
-    type_ = IntType(0, 1) if product is Product.AGREEMENTS else int_type(4, False)
+    type_ = IntType(0, 1) if product is units.Product.AGREEMENTS else int_type(4, False)
     weight = random_weights(product, rng, (rows, taps_, columns))
-    unit = MatVec(weight, np.arange(columns), product, rows, taps_ * columns, 5 * windows, windows)
+    unit = units.MatVec(weight, np.arange(columns), product, rows, taps_ * columns, 5 * windows, windows)
     x = rng.integers(type_.lo, type_.hi + 1, (FRAMES * 5, windows, taps_, columns))
     y = sums(product, x.reshape(-1, taps_ * columns), weight.reshape(rows, -1))
     return unit_case(unit, x.swapaxes(1, 2).reshape(FRAMES * 5, -1), type_, y.reshape(FRAMES * 5, -1))
@@ -276,13 +272,13 @@ def several_vectors(rows: int, taps_: int, columns: int, windows: int, product: 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_all_taps(dialect: str, tmp_path: Path) -> None:
     cases = [
-        grouped(9, 1, 1, 3, 2, 4, Product.INTEGER),
-        grouped(4, 1, 1, 3, 1, 3, Product.BIPOLAR),
-        grouped(6, 2, 3, 2, 2, 3, Product.INTEGER),
-        grouped(5, 3, 2, 2, 1, 3, Product.AGREEMENTS),
-        several_vectors(3, 3, 2, 2, Product.INTEGER),
-        several_vectors(2, 1, 5, 3, Product.BIPOLAR),
-        several_vectors(1, 9, 2, 4, Product.AGREEMENTS),
+        grouped(9, 1, 1, 3, 2, 4, units.Product.INTEGER),
+        grouped(4, 1, 1, 3, 1, 3, units.Product.BIPOLAR),
+        grouped(6, 2, 3, 2, 2, 3, units.Product.INTEGER),
+        grouped(5, 3, 2, 2, 1, 3, units.Product.AGREEMENTS),
+        several_vectors(3, 3, 2, 2, units.Product.INTEGER),
+        several_vectors(2, 1, 5, 3, units.Product.BIPOLAR),
+        several_vectors(1, 9, 2, 4, units.Product.AGREEMENTS),
     ]
     check(tmp_path, cases, dialect)
 
@@ -290,9 +286,9 @@ def test_all_taps(dialect: str, tmp_path: Path) -> None:
 def test_sums_of_the_types_of_hardware(tmp_path: Path) -> None:
     """By default C simulation adds native numbers."""
     cases = [
-        conv((4, 3), SAME, 1, 2, 2, 2, 2, Product.INTEGER),
-        depthwise((4, 3), SAME, 2, 2, Product.BIPOLAR),
-        grouped(4, 1, 1, 3, 1, 3, Product.BIPOLAR),
-        several_vectors(2, 2, 2, 2, Product.INTEGER),
+        conv((4, 3), SAME, 1, 2, 2, 2, 2, units.Product.INTEGER),
+        depthwise((4, 3), SAME, 2, 2, units.Product.BIPOLAR),
+        grouped(4, 1, 1, 3, 1, 3, units.Product.BIPOLAR),
+        several_vectors(2, 2, 2, 2, units.Product.INTEGER),
     ]
     check(tmp_path, cases, "ap", exact=True)

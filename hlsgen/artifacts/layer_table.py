@@ -8,47 +8,17 @@ from typing import Any
 
 from typing_extensions import assert_never
 
+from hlsgen import ir
 from hlsgen.cycle_model.timing_models import busy
+from hlsgen.dataflow import units
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.resources import Cost
-from hlsgen.dataflow.units import (
-    AdderMatVec,
-    ConvUnit,
-    DynamicMatVec,
-    Fifo,
-    MatVec,
-    Node,
-    WeightedUnit,
-    buffer_bits,
-)
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.dataflow.workload import work_of
-from hlsgen.ir import (
-    ArgMaxLayer,
-    BinaryMap,
-    Concatenation,
-    Convolution,
-    Delay,
-    FloatBinary,
-    IntegerRows,
-    Layer,
-    Linear,
-    Map,
-    MatrixProduct,
-    NormRows,
-    PackBytes,
-    Pooling,
-    Rearrange,
-    SoftmaxRows,
-    StreamedInput,
-    StreamedOutputs,
-    View,
-    sources_of,
-)
 from hlsgen.rescale import Choice
 
 #: Cost of nodes and of the realizations of their layers in a target.
-Pricer = Callable[[Iterable[Node], Mapping[str, Choice]], Cost]
+Pricer = Callable[[Iterable[units.Node], Mapping[str, Choice]], Cost]
 
 
 def layer_table(network: Network, timing: Timing, price: Pricer) -> list[dict[str, Any]]:
@@ -56,7 +26,7 @@ def layer_table(network: Network, timing: Timing, price: Pricer) -> list[dict[st
     rows = []
     nodes_by_layer = nodes_of(network)
     for layer in network.graph.layers:
-        nodes = nodes_by_layer.get(layer.name, []) if not isinstance(layer, View) else []
+        nodes = nodes_by_layer.get(layer.name, []) if not isinstance(layer, ir.View) else []
         choices = {layer.name: network.choices[layer.name]} if layer.name in network.choices else {}
         rows.append({**_row(network, timing, layer, nodes), "estimate": price(nodes, choices).as_dict()})
     return rows
@@ -67,14 +37,14 @@ def fifo_table(network: Network, timing: Timing) -> list[dict[str, Any]]:
     return [
         {"instance": s.name, "depth": s.unit.depth, "bits": s.source.bits, "critical": s.name in timing.critical}
         for s in network.nodes
-        if isinstance(s.unit, Fifo)
+        if isinstance(s.unit, units.Fifo)
     ]
 
 
-def nodes_of(network: Network) -> dict[str, list[Node]]:
+def nodes_of(network: Network) -> dict[str, list[units.Node]]:
     """Nodes of each layer by name, including the routing nodes upstream of them (FIFOs, forks, width converters)."""
-    nodes_by_layer: dict[str, list[Node]] = {}
-    routing: list[Node] = []
+    nodes_by_layer: dict[str, list[units.Node]] = {}
+    routing: list[units.Node] = []
     for node in network.inner:
         routing.append(node)
         if node.layer:
@@ -83,11 +53,11 @@ def nodes_of(network: Network) -> dict[str, list[Node]]:
     return nodes_by_layer
 
 
-def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> dict[str, Any]:
+def _row(network: Network, timing: Timing, layer: ir.Layer, nodes: list[units.Node]) -> dict[str, Any]:
     row: dict[str, Any] = {
         "name": layer.name,
         "kind": "",
-        "input": ", ".join(str(source.type) for source in sources_of(layer)),
+        "input": ", ".join(str(source.type) for source in ir.sources_of(layer)),
         "output": str(layer.result.type),
         "shape": list(layer.result.shape),
         "cycles": max((busy(s) for s in nodes), default=0),
@@ -95,51 +65,51 @@ def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> d
         **_memories(nodes),
     }
     match layer:
-        case Linear() | Convolution():
+        case ir.Linear() | ir.Convolution():
             row |= _multiplying(timing, layer, nodes[-1])
-        case MatrixProduct():
+        case ir.MatrixProduct():
             row |= _product(timing, layer, nodes[-1])
-        case Map() | BinaryMap():
+        case ir.Map() | ir.BinaryMap():
             choice = network.choices[layer.name]
-            row |= {"kind": "quantizer" if isinstance(layer, Map) else layer.kind.value}
+            row |= {"kind": "quantizer" if isinstance(layer, ir.Map) else layer.kind.value}
             row |= {"realization": describe_choice(choice), "taken": choice.name, "lanes": nodes[-1].source.lanes}
             row |= {"tried": [asdict(trial) for trial in choice.trials]}
-        case Pooling():
+        case ir.Pooling():
             row |= {"kind": f"{layer.kind.value} pool", "lanes": nodes[-1].source.lanes}
-        case Rearrange():
+        case ir.Rearrange():
             row |= {"kind": type(layer.op).__name__.lower(), "lanes": nodes[-1].source.lanes}
-        case Concatenation():
+        case ir.Concatenation():
             row |= {"kind": "concat", "lanes": nodes[-1].source.lanes}
-        case Delay():
+        case ir.Delay():
             row |= {"kind": "state", "lanes": nodes[-1].source.lanes}
-        case FloatBinary():
+        case ir.FloatBinary():
             row |= {"kind": f"{layer.kind.value} of float32", "lanes": nodes[-1].source.lanes}
-        case PackBytes():
+        case ir.PackBytes():
             row |= {"kind": "pair", "lanes": nodes[-1].source.lanes}
-        case View():
+        case ir.View():
             row |= {"kind": "rename"}
-        case StreamedInput() | StreamedOutputs():
+        case ir.StreamedInput() | ir.StreamedOutputs():
             row |= {"kind": "port"}
-        case ArgMaxLayer():
+        case ir.ArgMaxLayer():
             row |= {"kind": "argmax"}
-        case SoftmaxRows():
+        case ir.SoftmaxRows():
             row |= {"kind": "softmax", "lanes": nodes[-1].source.lanes}
-        case IntegerRows():
+        case ir.IntegerRows():
             row |= {"kind": "integer rows", "lanes": nodes[-1].source.lanes}
-        case NormRows():
+        case ir.NormRows():
             row |= {"kind": f"{layer.kind.value} norm", "lanes": nodes[-1].source.lanes}
         case _:
             assert_never(layer)
     return row
 
 
-def _multiplying(timing: Timing, layer: Linear | Convolution, node: Node) -> dict[str, Any]:
+def _multiplying(timing: Timing, layer: ir.Linear | ir.Convolution, node: units.Node) -> dict[str, Any]:
     unit, work = node.unit, work_of(layer)
-    unit = unit.matrix if isinstance(unit, AdderMatVec) else unit
-    assert isinstance(unit, WeightedUnit)
-    pe = unit.pe * unit.windows if isinstance(unit, MatVec) else unit.pe
-    simd = 1 if isinstance(unit, ConvUnit) and unit.depthwise else unit.simd
-    kind = "popcount" if layer.binary else "linear" if isinstance(layer, Linear) else "conv"
+    unit = unit.matrix if isinstance(unit, units.AdderMatVec) else unit
+    assert isinstance(unit, units.WeightedUnit)
+    pe = unit.pe * unit.windows if isinstance(unit, units.MatVec) else unit.pe
+    simd = 1 if isinstance(unit, units.ConvUnit) and unit.depthwise else unit.simd
+    kind = "popcount" if layer.binary else "linear" if isinstance(layer, ir.Linear) else "conv"
     return {
         "kind": "depthwise" if work.depthwise else kind,
         "rows": work.groups * work.rows,
@@ -152,9 +122,9 @@ def _multiplying(timing: Timing, layer: Linear | Convolution, node: Node) -> dic
     }
 
 
-def _product(timing: Timing, layer: MatrixProduct, node: Node) -> dict[str, Any]:
+def _product(timing: Timing, layer: ir.MatrixProduct, node: units.Node) -> dict[str, Any]:
     unit, work = node.unit, work_of(layer)
-    assert isinstance(unit, DynamicMatVec)
+    assert isinstance(unit, units.DynamicMatVec)
     return {
         "kind": "product",
         "rows": work.rows,
@@ -167,16 +137,16 @@ def _product(timing: Timing, layer: MatrixProduct, node: Node) -> dict[str, Any]
     }
 
 
-def _memories(nodes: list[Node]) -> dict[str, int]:
+def _memories(nodes: list[units.Node]) -> dict[str, int]:
     """Bits of the weights, bits of the buffers, and the depth of the deepest FIFO."""
     sizes = {"weight_bits": 0, "buffer_bits": 0, "fifo_depth": 0}
     for node in nodes:
         unit = node.unit
-        if isinstance(unit, WeightedUnit) and not (isinstance(unit, MatVec) and unit.sums):
+        if isinstance(unit, units.WeightedUnit) and not (isinstance(unit, units.MatVec) and unit.sums):
             sizes["weight_bits"] += weight_words(unit) * unit.lanes * weight_bits(unit)
-        if isinstance(unit, Fifo):
+        if isinstance(unit, units.Fifo):
             sizes["fifo_depth"] = max(sizes["fifo_depth"], unit.depth)
-        sizes["buffer_bits"] += buffer_bits(node)
+        sizes["buffer_bits"] += units.buffer_bits(node)
     return sizes
 
 

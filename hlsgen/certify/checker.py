@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hlsgen import ir
 from hlsgen.certify import weights
 from hlsgen.certify.adder_modules import ADDERS, as_library_unit, check_flips
 from hlsgen.certify.binary_functions import JoinModel, check_binary_map
@@ -31,63 +32,39 @@ from hlsgen.certify.program_modules import PROGRAM, check_beat_of_program, check
 from hlsgen.certify.quantizers import QuantizerHardware, Summary, check_equal, check_map, widths
 from hlsgen.certify.reachable_codes import limit_codes, reachable_sums
 from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, check_codes, vector_order
-from hlsgen.ir import (
-    ArgMaxLayer,
-    BinaryMap,
-    Concatenation,
-    Convolution,
-    Delay,
-    FloatBinary,
-    FloatKey,
-    Graph,
-    IntegerRows,
-    Layer,
-    Linear,
-    Map,
-    MatrixProduct,
-    NormRows,
-    PackBytes,
-    Pooling,
-    Rearrange,
-    SoftmaxRows,
-    StreamedInput,
-    StreamedOutputs,
-    Value,
-    View,
-)
 from hlsgen.ir.programs import Program
 from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.numerics.fixed import Array
 
 #: The kind of each layer in the certificate.
-KINDS: dict[type[Layer], str] = {
-    Map: "quantizer",
-    Linear: "linear",
-    Convolution: "convolution",
-    Pooling: "pool",
-    Rearrange: "rearrangement",
-    Concatenation: "concatenation",
-    BinaryMap: "merge",
-    FloatBinary: "float joint",
-    PackBytes: "pair",
-    ArgMaxLayer: "argmax",
-    MatrixProduct: "product",
-    NormRows: "normalization",
-    IntegerRows: "integer rows",
-    Delay: "state",
-    SoftmaxRows: "softmax",
+KINDS: dict[type[ir.Layer], str] = {
+    ir.Map: "quantizer",
+    ir.Linear: "linear",
+    ir.Convolution: "convolution",
+    ir.Pooling: "pool",
+    ir.Rearrange: "rearrangement",
+    ir.Concatenation: "concatenation",
+    ir.BinaryMap: "merge",
+    ir.FloatBinary: "float joint",
+    ir.PackBytes: "pair",
+    ir.ArgMaxLayer: "argmax",
+    ir.MatrixProduct: "product",
+    ir.NormRows: "normalization",
+    ir.IntegerRows: "integer rows",
+    ir.Delay: "state",
+    ir.SoftmaxRows: "softmax",
 }
 #: Modules of layers that are not functions of single elements.
-_MODULES: dict[type[Layer], tuple[str, ...]] = {
-    Linear: ("hg_mvu", ADDERS),
-    Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_dwmvu", ADDERS),
-    Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"),
-    PackBytes: ("hg_join",),
-    ArgMaxLayer: ("hg_argmax",),
-    MatrixProduct: ("hg_dynmvu",),
-    IntegerRows: (*ROWS, PROGRAM),
-    SoftmaxRows: ("hg_softmax",),
+_MODULES: dict[type[ir.Layer], tuple[str, ...]] = {
+    ir.Linear: ("hg_mvu", ADDERS),
+    ir.Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_dwmvu", ADDERS),
+    ir.Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"),
+    ir.PackBytes: ("hg_join",),
+    ir.ArgMaxLayer: ("hg_argmax",),
+    ir.MatrixProduct: ("hg_dynmvu",),
+    ir.IntegerRows: (*ROWS, PROGRAM),
+    ir.SoftmaxRows: ("hg_softmax",),
 }
 _ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
 
@@ -107,7 +84,7 @@ class Checker:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: ir.Graph,
         layout: StreamOrder,
         network: Netlist,
         memories: Memories,
@@ -163,9 +140,9 @@ class Checker:
                     raise broken(cell.name, f"{cell.module} is not an instance of a state.")
                 self._send(cell, list(self.network.streams_out[cell.name]), output)
 
-    def _start(self, number: int, _offset: int, value: Value, cell: Cell, wire: str, frame: PortFrame) -> None:
+    def _start(self, number: int, _offset: int, value: ir.Value, cell: Cell, wire: str, frame: PortFrame) -> None:
         """Do this for one port and a value of the graph."""
-        bits = 32 if isinstance(value.encoding, FloatKey) else value.type.bits
+        bits = 32 if isinstance(value.encoding, ir.FloatKey) else value.type.bits
         width, order = cell.number("WIDTH", 1), self.layout.orders[number]
         if width % bits:
             raise broken(cell.name, f"WIDTH is {width}, no multiple of the {bits} bits of {value.type}.")
@@ -189,7 +166,7 @@ class Checker:
             self._end(*value_of_port, *port, frame)
         self.feedback.end()
 
-    def _end(self, number: int, _offset: int, value: Value, cell: Cell, wire: str, frame: PortFrame) -> None:
+    def _end(self, number: int, _offset: int, value: ir.Value, cell: Cell, wire: str, frame: PortFrame) -> None:
         """Do this for one port and a value of the graph."""
         stream = self._consume(cell, [wire])[0]
         check_codes(cell.name, stream, value.type, stream.bits, None)
@@ -224,7 +201,7 @@ class Checker:
             raise broken(cell.name, f"certificate.json lists it before the instance that sends {missing[0]}.")
         return [self.streams.pop(name) for name in names]
 
-    def _assume(self, layer: Delay, numbers: Array, names: tuple[str, ...]) -> None:
+    def _assume(self, layer: ir.Delay, numbers: Array, names: tuple[str, ...]) -> None:
         """Assume the contents of the feedback streams that a unit of a state consumes before they are sent."""
         for name in names:
             if name not in self.streams:
@@ -243,29 +220,29 @@ class Checker:
         allowed = _MODULES.get(type(layer))
         if allowed and not (len(computing_cells) == 1 and computing_cells[0].module in allowed):
             raise broken(layer.name, f"{[c.module for c in computing_cells]} is not {' or '.join(allowed)}.")
-        if isinstance(layer, Rearrange | Concatenation | Delay) == bool(computing_cells):
+        if isinstance(layer, ir.Rearrange | ir.Concatenation | ir.Delay) == bool(computing_cells):
             raise broken(layer.name, f"{[c.module for c in computing_cells]} do not compute the layer.")
         check_float_inputs(layer, computing_cells)
         if computing_cells:
             self.last_instance[layer.name] = computing_cells[-1].name
         proof: LayerProof = lambda: Summary(layer.name, entry["kind"], modules(cells), layer.result.size, 0, 0)  # noqa: E731
         for cell in cells:
-            if isinstance(layer, Delay):
+            if isinstance(layer, ir.Delay):
                 self._assume(layer, self.elements.numbers[i + 1], self.network.streams_in[cell.name])
             inputs = self._consume(cell, list(self.network.streams_in[cell.name]))
             self.input_beats[cell.name] = inputs[0].lanes, inputs[0].width
             if cell.module == "hg_unfold":
                 output = unrolled_windows.unfold(cell, inputs[0])
             elif cell.module in ROUTING:
-                if cell.module == "hg_pad" and isinstance(layer.result.encoding, FloatKey):
+                if cell.module == "hg_pad" and isinstance(layer.result.encoding, ir.FloatKey):
                     raise broken(layer.name, "the border of a float32 tensor has no code.")
                 output = move(cell, inputs, layer.result.type.signed)
-            elif isinstance(layer, NormRows):
+            elif isinstance(layer, ir.NormRows):
                 output = self._normalized(i, layer, cell, inputs)
                 proof = partial(self._prove_normalized, layer, computing_cells, entry)
             elif cell is not computing_cells[-1]:
                 output = self._through_unit(layer, cell, inputs)
-            elif isinstance(layer, Map | BinaryMap | FloatBinary):
+            elif isinstance(layer, ir.Map | ir.BinaryMap | ir.FloatBinary):
                 output, proof = self._function(
                     i, layer, tuple(computing_cells), self._through_unit(layer, cell, inputs), entry
                 )
@@ -276,23 +253,25 @@ class Checker:
             self.elements.expect(layer.name, output, i + 1, self.layout.orders[i + 1])
         return proof
 
-    def _resolved_cell(self, layer: Layer, cell: Cell) -> Cell:
+    def _resolved_cell(self, layer: ir.Layer, cell: Cell) -> Cell:
         """The instance; an instance of a generated module as the library module that it replaces."""
         cells = self.network.cells
-        if cell.module in (f"{cell.name}_adders", f"{cell.name}_counts") and isinstance(layer, Linear | Convolution):
+        if cell.module in (f"{cell.name}_adders", f"{cell.name}_counts") and isinstance(
+            layer, ir.Linear | ir.Convolution
+        ):
             type_, bits, outputs = layer.source.type, layer.result.type.bits, len(layer.weight)
-            pad = layer.pad if isinstance(layer, Convolution) and line_buffer.has_border(layer) else 0
+            pad = layer.pad if isinstance(layer, ir.Convolution) and line_buffer.has_border(layer) else 0
             x = type_.bits, min(type_.lo, pad), max(type_.hi, pad)
             shape = outputs, layer.weight.size // outputs
             self.generated_modules.add(cell.module)
             cell = cells[cell.name] = as_library_unit(cell, f"{self.top}_", shape, x, bits, cells.values())
-        if cell.module == f"{cell.name}_{PROGRAM}" and isinstance(layer, IntegerRows):
+        if cell.module == f"{cell.name}_{PROGRAM}" and isinstance(layer, ir.IntegerRows):
             self.generated_modules.add(cell.module)
             cell = cells[cell.name] = replace(cell, module=PROGRAM)
         check_flips(cell, cells.values())
         return cell
 
-    def _normalized(self, i: int, layer: NormRows, cell: Cell, inputs: list[StreamContents]) -> StreamContents:
+    def _normalized(self, i: int, layer: ir.NormRows, cell: Cell, inputs: list[StreamContents]) -> StreamContents:
         """The stream after one of the three instances of a normalization."""
         order = self.layout.of_input(self.graph, i)
         if cell.module == normalization.MODULES[1]:
@@ -305,23 +284,23 @@ class Checker:
         numbers = self.elements.numbers[i + 1]
         return normalization.row_elements(cell, inputs[0], inputs[1], layer, order, numbers)
 
-    def _prove_normalized(self, layer: NormRows, units: list[Cell], entry: dict[str, Any]) -> Summary:
+    def _prove_normalized(self, layer: ir.NormRows, units: list[Cell], entry: dict[str, Any]) -> Summary:
         if [cell.module for cell in units] != list(normalization.MODULES):
             raise broken(layer.name, f"{[cell.module for cell in units]} are not {', '.join(normalization.MODULES)}.")
         normalization.prove(layer, (units[0], units[1], units[2]))
         return Summary(layer.name, entry["kind"], modules(units), layer.result.size, 0, 0)
 
-    def _through_unit(self, layer: Layer, cell: Cell, inputs: list[StreamContents]) -> StreamContents:
+    def _through_unit(self, layer: ir.Layer, cell: Cell, inputs: list[StreamContents]) -> StreamContents:
         """The stream after an instance that computes only a part of a function."""
         if cell.module == "hg_join":
             join = JoinModel(cell, (inputs[0], inputs[1]))
-            if not isinstance(layer, BinaryMap):
+            if not isinstance(layer, ir.BinaryMap):
                 raise broken(layer.name, f"{cell.name} joins two streams, the layer has one.")
             a, b = inputs
             return replace(a, bits=join.out_bits, units=(*a.units, *b.units, cell), operands=(a, b))
         if cell.module == "hg_f32_join":
             a, b = inputs
-            if not isinstance(layer, BinaryMap | FloatBinary):
+            if not isinstance(layer, ir.BinaryMap | ir.FloatBinary):
                 raise broken(layer.name, f"{cell.name} joins two streams, the layer has one.")
             for side in (a, b):
                 check_beat(cell, side, cell.number("LANES", 1), 32)
@@ -337,7 +316,7 @@ class Checker:
     def _function(
         self,
         i: int,
-        layer: Map | BinaryMap | FloatBinary,
+        layer: ir.Map | ir.BinaryMap | ir.FloatBinary,
         units: tuple[Cell, ...],
         stream: StreamContents,
         entry: dict[str, Any],
@@ -358,13 +337,13 @@ class Checker:
             raise broken(name, "its operands do not arrive in the same order.")
         q = QuantizerHardware(layer, units, stream, orders[0], entry)
         intervals = [value_range(self.graph, value) for value in layer.inputs]
-        if isinstance(layer, Map) and stream.beats == 1:
+        if isinstance(layer, ir.Map) and stream.beats == 1:
             # Elements with lanes of their own have intervals of their own, which the certificate states.
             intervals = [q.stated_intervals()]
             limit_codes(layer, self.elements, i + 1)
 
         def proof() -> Summary:
-            if isinstance(layer, Map):
+            if isinstance(layer, ir.Map):
                 unit_input = replace(stream, bits=widths(units[0])[1])
                 return check_map(replace(q, stream=unit_input), layer, intervals[0], self.elements, self.memories)
             return check_binary_map(q, layer, (intervals[0], intervals[1]), self.elements, self.memories)
@@ -372,7 +351,7 @@ class Checker:
         return stream.computed(self.elements.numbers[i + 1][orders[0]], type_), proof
 
     def _computed(
-        self, i: int, layer: Layer, cell: Cell, inputs: list[StreamContents], entry: dict[str, Any]
+        self, i: int, layer: ir.Layer, cell: Cell, inputs: list[StreamContents], entry: dict[str, Any]
     ) -> tuple[StreamContents, LayerProof]:
         """The stream after an instance that is an entire layer, and the proof of the layer."""
         name, elements, value = layer.name, self.elements, i + 1
@@ -380,55 +359,55 @@ class Checker:
         if len(inputs) != len(orders):
             raise broken(name, f"{cell.name} has {len(inputs)} inputs, the layer {len(orders)}.")
         stream, order = inputs[0], orders[0]
-        has_entire_windows = isinstance(layer, Convolution | Pooling) and cell.module in (
+        has_entire_windows = isinstance(layer, ir.Convolution | ir.Pooling) and cell.module in (
             "hg_mvu",
             "hg_dwmvu",
             "hg_pool_tree",
             ADDERS,
         )
         for input_, source, order_ in zip(inputs, layer.inputs, orders, strict=True):
-            if not (has_entire_windows or isinstance(layer, MatrixProduct)):
+            if not (has_entire_windows or isinstance(layer, ir.MatrixProduct)):
                 elements.expect(name, input_, source, order_)
         match layer:
-            case Linear() | Convolution():
-                if isinstance(layer, Linear):
+            case ir.Linear() | ir.Convolution():
+                if isinstance(layer, ir.Linear):
                     output = weights.matrix(cell, stream, layer, order, elements, value)
                 else:
                     output = weights.convolution(cell, stream, layer, elements, value)
                 # The model's range, even if the weights are wrong.
                 elements.limit(
-                    value, *(reachable_sums(layer, elements) if isinstance(layer, Linear) else (layer.lo, layer.hi))
+                    value, *(reachable_sums(layer, elements) if isinstance(layer, ir.Linear) else (layer.lo, layer.hi))
                 )
                 return output, lambda: self._sums(layer, cell, stream, order, entry)
-            case MatrixProduct():
+            case ir.MatrixProduct():
                 output = matrix_product.product(cell, inputs, layer, self.layout.orders[value], elements, value)
                 return output, lambda: self._product(layer, cell, entry)
-            case Pooling():
+            case ir.Pooling():
                 find = unrolled_windows.pool if has_entire_windows else line_buffer.pool
                 output = find(cell, stream, layer, order, elements, value)
                 return output, lambda: self._pool(layer, cell, entry)
-            case PackBytes():
+            case ir.PackBytes():
                 return self._pack_bytes(value, layer, cell, inputs, orders)
-            case IntegerRows(function=Program() as program):
+            case ir.IntegerRows(function=Program() as program):
                 return self._program(value, layer, program, cell, stream, order)
-            case IntegerRows():
+            case ir.IntegerRows():
                 row_beats(layer, cell, stream, vector_order(name, order, layer.source.shape[-1])[1])
                 output = stream.computed(elements.numbers[value][order], layer.result.type)
                 return output, lambda: self._rows(layer, cell, stream)
-            case SoftmaxRows():
+            case ir.SoftmaxRows():
                 output = softmax.softmax(cell, stream, layer, order, elements, value)
                 return output, lambda: self._softmax(layer, cell, order)
             case _:
-                assert isinstance(layer, ArgMaxLayer)
+                assert isinstance(layer, ir.ArgMaxLayer)
                 return self._argmax(value, layer, cell, stream, order)
 
     def _sums(
-        self, layer: Linear | Convolution, cell: Cell, stream: StreamContents, order: Array, entry: dict[str, Any]
+        self, layer: ir.Linear | ir.Convolution, cell: Cell, stream: StreamContents, order: Array, entry: dict[str, Any]
     ) -> Summary:
         lo, hi = weights.check(cell, stream, layer, order, self.elements, self.memories)
         for end, bounds in (("lo", lo), ("hi", hi)):
             check_equal(layer.name, f"certificate.json, {end} of the sums of row", entry[end], bounds.tolist())
-        if isinstance(layer, Linear):
+        if isinstance(layer, ir.Linear):
             listed_shape = [entry["rows"], entry["columns"]]
             check_equal(layer.name, "certificate.json, rows and columns", listed_shape, list(layer.weight.shape))
         else:
@@ -437,7 +416,7 @@ class Checker:
             check_equal(layer.name, "certificate.json, groups", [entry["groups"]], [layer.groups])
         return Summary(layer.name, entry["kind"], cell.module, len(lo), 0, 0)
 
-    def _product(self, layer: MatrixProduct, cell: Cell, entry: dict[str, Any]) -> Summary:
+    def _product(self, layer: ir.MatrixProduct, cell: Cell, entry: dict[str, Any]) -> Summary:
         ends = matrix_product.check(cell, layer)
         expected = {
             "columns": [layer.depth],
@@ -451,20 +430,20 @@ class Checker:
             check_equal(layer.name, f"certificate.json, {key}", listed_values, list(value))
         return Summary(layer.name, "product", cell.module, layer.result.shape[-1], 0, 0)
 
-    def _pool(self, layer: Pooling, cell: Cell, entry: dict[str, Any]) -> Summary:
+    def _pool(self, layer: ir.Pooling, cell: Cell, entry: dict[str, Any]) -> Summary:
         weights.check_listed_window(layer, entry)
         if entry["reduction"] != layer.kind.value:
             raise broken(layer.name, f"certificate.json: the reduction is {entry['reduction']!r}.")
         return Summary(layer.name, "pool", cell.module, layer.result.shape[-1], 0, 0)
 
-    def _rows(self, layer: IntegerRows, cell: Cell, stream: StreamContents) -> Summary:
+    def _rows(self, layer: ir.IntegerRows, cell: Cell, stream: StreamContents) -> Summary:
         type_ = layer.source.type
         check_codes(cell.name, stream, type_, cell.number("IN_W"), int(type_.signed))
         check_rows(layer, cell, type_.lo, type_.hi, self.memories)
         return Summary(layer.name, "integer rows", cell.module, 1, 0, 0)
 
     def _program(
-        self, value: int, layer: IntegerRows, program: Program, cell: Cell, stream: StreamContents, order: Array
+        self, value: int, layer: ir.IntegerRows, program: Program, cell: Cell, stream: StreamContents, order: Array
     ) -> tuple[StreamContents, LayerProof]:
         """The stream after a module that runs a program, and its proof."""
         if cell.module != PROGRAM or cell.parameters:
@@ -481,7 +460,7 @@ class Checker:
         return StreamContents(numbers, type_.bits, type_.lo, type_.hi), proof
 
     def _pack_bytes(
-        self, value: int, layer: PackBytes, cell: Cell, inputs: list[StreamContents], orders: list[Array]
+        self, value: int, layer: ir.PackBytes, cell: Cell, inputs: list[StreamContents], orders: list[Array]
     ) -> tuple[StreamContents, LayerProof]:
         join = JoinModel(cell, (inputs[0], inputs[1]))
         if join.mode != 2 or join.bits != (8, 8):
@@ -491,13 +470,13 @@ class Checker:
         output = inputs[0].computed(self.elements.numbers[value][orders[0]], layer.result.type)
         return output, lambda: Summary(layer.name, "pair", cell.module, 1, 0, 0)
 
-    def _softmax(self, layer: SoftmaxRows, cell: Cell, order: Array) -> Summary:
+    def _softmax(self, layer: ir.SoftmaxRows, cell: Cell, order: Array) -> Summary:
         softmax.check_mask(cell, layer, order, self.memories)
         softmax.check_tables(cell, layer, self.memories)
         return Summary(layer.name, "softmax", cell.module, layer.source.shape[-1], 0, 0)
 
     def _argmax(
-        self, value: int, layer: ArgMaxLayer, cell: Cell, stream: StreamContents, order: Array
+        self, value: int, layer: ir.ArgMaxLayer, cell: Cell, stream: StreamContents, order: Array
     ) -> tuple[StreamContents, LayerProof]:
         check_parameters(cell, _ARGMAX)
         count, type_ = layer.source.shape[-1], layer.source.type
@@ -533,6 +512,10 @@ def _shown(cell: Cell) -> dict[str, int | str]:
     return {name: str(value) if isinstance(value, SizedConstant) else value for name, value in cell.parameters.items()}
 
 
-def hardware_layers(graph: Graph) -> list[int]:
+def hardware_layers(graph: ir.Graph) -> list[int]:
     """Indices of the layers that have hardware."""
-    return [i for i, layer in enumerate(graph.layers) if not isinstance(layer, View | StreamedInput | StreamedOutputs)]
+    return [
+        i
+        for i, layer in enumerate(graph.layers)
+        if not isinstance(layer, ir.View | ir.StreamedInput | ir.StreamedOutputs)
+    ]

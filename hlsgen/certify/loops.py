@@ -8,29 +8,15 @@ step t therefore depends only on proofs for earlier steps, and both hold for all
 
 from __future__ import annotations
 
+from hlsgen import ir
 from hlsgen.certify.netlist_reader import broken
 from hlsgen.certify.stream_contents import StreamContents
-from hlsgen.ir import (
-    BinaryMap,
-    Concatenation,
-    Delay,
-    FloatBinary,
-    Graph,
-    Layer,
-    Linear,
-    Map,
-    PackBytes,
-    Rearrange,
-    Slice,
-    Transpose,
-    View,
-)
 from hlsgen.numerics.fixed import Array
 
 
-def check(graph: Graph) -> int:
+def check(graph: ir.Graph) -> int:
     """The number of states. Raises HG055 if a layer of a loop does not work on each row separately."""
-    delays = {n: layer for n, layer in enumerate(graph.layers, 1) if isinstance(layer, Delay)}
+    delays = {n: layer for n, layer in enumerate(graph.layers, 1) if isinstance(layer, ir.Delay)}
     after_delay: set[int] = set()
     for n, layer in enumerate(graph.layers, 1):
         if n in delays or after_delay.intersection(layer.inputs):
@@ -49,17 +35,17 @@ def check(graph: Graph) -> int:
     return len(delays)
 
 
-def _by_row(layer: Layer) -> bool:
+def _by_row(layer: ir.Layer) -> bool:
     match layer:
-        case Map() | BinaryMap() | FloatBinary() | PackBytes():
+        case ir.Map() | ir.BinaryMap() | ir.FloatBinary() | ir.PackBytes():
             return True
-        case Linear():
+        case ir.Linear():
             return len(layer.source.shape) > 1
-        case View(op=op, source=source, result=result):
-            return op.perm[0] == 0 if isinstance(op, Transpose) else source.shape[0] == result.shape[0]
-        case Rearrange(op=Slice(ranges), source=source):
+        case ir.View(op=op, source=source, result=result):
+            return op.perm[0] == 0 if isinstance(op, ir.Transpose) else source.shape[0] == result.shape[0]
+        case ir.Rearrange(op=ir.Slice(ranges), source=source):
             return ranges[0] == (0, source.shape[0], 1)
-        case Concatenation(axis=axis):
+        case ir.Concatenation(axis=axis):
             return axis > 0
         case _:
             return False
@@ -68,11 +54,11 @@ def _by_row(layer: Layer) -> bool:
 class FeedbackStreams:
     """The streams that are consumed before they are sent, by name, with the assumption about each."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: ir.Graph) -> None:
         self.graph = graph
-        self.assumed: dict[str, tuple[Delay, int, int]] = {}  # the state, lanes, bits of an element
+        self.assumed: dict[str, tuple[ir.Delay, int, int]] = {}  # the state, lanes, bits of an element
 
-    def assume(self, name: str, layer: Delay, numbers: Array, width: int) -> StreamContents:
+    def assume(self, name: str, layer: ir.Delay, numbers: Array, width: int) -> StreamContents:
         """A stream of `width` bits that carries the Delay's elements after step 0, in order. Raises HG055."""
         later_numbers, type_ = numbers[layer.source.size :], layer.result.type
         lanes, remaining_bits = divmod(width, type_.bits)

@@ -15,27 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from hlsgen import ir
 from hlsgen.certify.checker import Checker
 from hlsgen.certify.json_compare import NotProven, differences
 from hlsgen.certify.manifest_layers import ESTIMATE, fifos, producers_of, rows, units, weight_units
 from hlsgen.certify.netlist_reader import Cell, ParameterValue
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
-from hlsgen.ir import (
-    Accumulator,
-    Affine,
-    Encoding,
-    Fixed,
-    FloatKey,
-    Graph,
-    GraphInput,
-    GraphOutput,
-    HostOp,
-    IntegerEncoding,
-    ModelInput,
-    ModelOutput,
-    Value,
-)
 from hlsgen.library import tool_version
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 
@@ -68,9 +54,9 @@ class PortStream:
         return f"{self.beats} beats a frame of {self.lanes} x {self.type}"
 
 
-def stream_of(cell: Cell, value: Value) -> PortStream:
+def stream_of(cell: Cell, value: ir.Value) -> PortStream:
     """The contents of a port, from its parameters and its value."""
-    type_ = IntType(0, 0xFFFFFFFF) if isinstance(value.encoding, FloatKey) else value.type
+    type_ = IntType(0, 0xFFFFFFFF) if isinstance(value.encoding, ir.FloatKey) else value.type
     return PortStream(type_, cell.number("WIDTH", 1) // type_.bits, cell.number("BEATS", 1))
 
 
@@ -262,7 +248,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
 # --------------------------------------------------------------------------- ports
 
 
-def _inputs(graph: Graph, checker: Checker) -> dict[str, Any]:
+def _inputs(graph: ir.Graph, checker: Checker) -> dict[str, Any]:
     """The entry `input`, or `inputs` if each has a port."""
     sources = [graph.model.all_inputs[part.source] for part in graph.inputs]
     if len(checker.network.inputs) > 1:
@@ -275,7 +261,7 @@ def _inputs(graph: Graph, checker: Checker) -> dict[str, Any]:
     return {"input": {**entry, **pair, **port, **_parts(sources, graph.inputs, "head")}}
 
 
-def _outputs(graph: Graph, checker: Checker) -> dict[str, Any]:
+def _outputs(graph: ir.Graph, checker: Checker) -> dict[str, Any]:
     """The entry `output`, or `outputs` if each has a port."""
     producers = producers_of(checker.network)
     if len(checker.network.outputs) > 1:
@@ -310,23 +296,25 @@ def _states(checker: Checker) -> dict[str, Any]:
     return {"states": rows} if rows else {}
 
 
-def output_parts(graph: Graph) -> list[ModelOutput]:
+def output_parts(graph: ir.Graph) -> list[ir.ModelOutput]:
     """The tensor of each part of the output: an output of the model, or one of the two operands of a float join."""
     if not graph.outputs:
         return []
     outputs = graph.model.outputs or (
-        ModelOutput(graph.model.output_name, graph.model.steps[-1].shape, graph.model.output_dtype),
+        ir.ModelOutput(graph.model.output_name, graph.model.steps[-1].shape, graph.model.output_dtype),
     )
     parts, remaining_outputs = [], list(graph.outputs)
     for output, joint in zip(outputs, graph.host_binaries, strict=True):
         count = 1 if joint is None else 2
         for number in range(count):
             shape = remaining_outputs.pop(0).value.shape
-            parts.append(output if joint is None else ModelOutput(f"{output.name} ({number + 1})", shape, joint.dtype))
+            parts.append(
+                output if joint is None else ir.ModelOutput(f"{output.name} ({number + 1})", shape, joint.dtype)
+            )
     return parts
 
 
-def _tail(graph: Graph) -> list[dict[str, Any]]:
+def _tail(graph: ir.Graph) -> list[dict[str, Any]]:
     """Host steps after a single output, or after two parts are joined."""
     steps, names = [_step(step.name, step.op) for step in graph.tail], [output.name for output in output_parts(graph)]
     for joint in graph.host_binaries:
@@ -340,8 +328,8 @@ def _tail(graph: Graph) -> list[dict[str, Any]]:
 def _separate_ports(
     checker: Checker,
     end: int,
-    tensors: Sequence[ModelInput | ModelOutput],
-    parts: Sequence[GraphInput | GraphOutput],
+    tensors: Sequence[ir.ModelInput | ir.ModelOutput],
+    parts: Sequence[ir.GraphInput | ir.GraphOutput],
     steps: str,
 ) -> list[dict[str, Any]]:
     """Entries of several tensors, each with its own port."""
@@ -363,16 +351,16 @@ def name_of(cell: Cell) -> str:
     return str(cell.ports.get("s_axis_tdata", cell.ports.get("m_axis_tdata"))).removesuffix("_tdata")
 
 
-def _host(part: GraphInput | GraphOutput) -> list[dict[str, Any]]:
+def _host(part: ir.GraphInput | ir.GraphOutput) -> list[dict[str, Any]]:
     """Host steps before an input port, or after an output port."""
     host = [_step(step.name, step.op) for step in part.steps]
-    if isinstance(part, GraphInput) and part.encode is not None:
+    if isinstance(part, ir.GraphInput) and part.encode is not None:
         host.append(_step("input quantizer", part.encode))
     return host
 
 
 def _parts(
-    tensors: Sequence[ModelInput | ModelOutput], parts: Sequence[GraphInput | GraphOutput], steps: str
+    tensors: Sequence[ir.ModelInput | ir.ModelOutput], parts: Sequence[ir.GraphInput | ir.GraphOutput], steps: str
 ) -> dict[str, Any]:
     """Entries of several tensors that share a port, in their order; empty for a single tensor."""
     rows, offset = [], 0
@@ -391,7 +379,7 @@ def _port(checker: Checker, end: int, index: int) -> dict[str, Any]:
     number, _, value = (graph.streamed_inputs, graph.streamed_outputs)[end][index]
     cell, frame, order = ports[index][0], checker.frames[end][index], checker.layout.orders[number]
     stream, has_slots = stream_of(cell, value), "SLOT" in cell.parameters
-    keys = isinstance(value.encoding, FloatKey)
+    keys = isinstance(value.encoding, ir.FloatKey)
     return {
         "tdata_bits": cell.number("TDATA_W", 1),
         "bus": {
@@ -422,26 +410,26 @@ def _order(order: Array, shape: tuple[int, ...]) -> dict[str, Any]:
     return {"axes": []} if len(order) == 1 else {"order": order.tolist()}
 
 
-def meaning(encoding: Encoding) -> str:
+def meaning(encoding: ir.Encoding) -> str:
     """The number that a code means, as the manifest states it."""
     match encoding:
-        case FloatKey():
+        case ir.FloatKey():
             return "real = float32; NaN is lowest code of the first quantizer, infinities saturate"
-        case Fixed(fraction=bits):
+        case ir.Fixed(fraction=bits):
             return f"real = code * 2^-{bits}"
-        case Affine(scale=scale, zero_point=zero):
+        case ir.Affine(scale=scale, zero_point=zero):
             return (
                 f"real = (code - {_number(zero, 'zero_point[channel]', 'g')}) * "
                 f"{_number(scale, 'scale[channel]', '.9g')}"
             )
-        case Accumulator(factor=factor, offset=offset, scale=scale):
+        case ir.Accumulator(factor=factor, offset=offset, scale=scale):
             sum_ = "code" if factor == 1 else f"code * {factor}"
             if np.ptp(offset) != 0:
                 sum_ += " + offset[channel]"
             elif offset.flat[0] != 0:
                 sum_ += f" + {offset.flat[0]}"
             return f"real = round_to_float32(({sum_}) * {_number(scale, 'scale[channel]', '.17g')})"
-        case IntegerEncoding(dtype=dtype, offset=offset):
+        case ir.IntegerEncoding(dtype=dtype, offset=offset):
             if np.ptp(offset) != 0:
                 return f"{dtype} = code + offset[channel]"
             return f"{dtype} = code" + (f" + {offset.flat[0]}" if offset.flat[0] else "")
@@ -458,7 +446,7 @@ def _number(values: Array, text_for_different: str, form: str) -> str:
 # --------------------------------------------------------------------------- host
 
 
-def _head(graph: Graph) -> list[dict[str, Any]]:
+def _head(graph: ir.Graph) -> list[dict[str, Any]]:
     steps = [_step(step.name, step.op) for step in graph.head]
     return steps if graph.encode is None else [*steps, _step("input quantizer", graph.encode)]
 
@@ -469,7 +457,7 @@ def _step(name: str, op: Any) -> dict[str, Any]:
 
 def _operation(op: Any) -> dict[str, Any]:
     """An operation with its fields; an ONNX operation only by its name."""
-    if isinstance(op, HostOp):
+    if isinstance(op, ir.HostOp):
         return {"op": op.op_type}
     return {"op": type(op).__name__, **{part.name: _json_value(getattr(op, part.name)) for part in fields(op)}}
 

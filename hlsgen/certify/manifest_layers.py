@@ -8,34 +8,13 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from hlsgen import ir
 from hlsgen.certify import sum_tables
 from hlsgen.certify.checker import Checker
 from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.json_compare import NotProven, OneOf
 from hlsgen.certify.models.routing import ROUTING
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
-from hlsgen.ir import (
-    ArgMaxLayer,
-    BinaryMap,
-    Concatenation,
-    Convolution,
-    Delay,
-    FloatBinary,
-    IntegerRows,
-    Layer,
-    Linear,
-    Map,
-    MatrixProduct,
-    NormRows,
-    PackBytes,
-    Pooling,
-    Rearrange,
-    SoftmaxRows,
-    StreamedInput,
-    StreamedOutputs,
-    View,
-    sources_of,
-)
 
 #: A target's estimate of the resources of a layer or of the core.
 ESTIMATE = {
@@ -43,7 +22,7 @@ ESTIMATE = {
     for name in ("lut", "ff", "bram18", "dsp")
 }
 #: Layers without hardware.
-_NO_HARDWARE = (View, StreamedInput, StreamedOutputs)
+_NO_HARDWARE = (ir.View, ir.StreamedInput, ir.StreamedOutputs)
 #: Units with weights.
 _WEIGHTED = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Realization -> its modules, all of them; or any of them for realizations in _FREE.
@@ -91,7 +70,7 @@ def rows(
 
 
 def _row(
-    checker: Checker, layer: Layer, entry: dict[str, Any] | None, named: dict[str, str], interval: int | None
+    checker: Checker, layer: ir.Layer, entry: dict[str, Any] | None, named: dict[str, str], interval: int | None
 ) -> dict[str, Any]:
     instance = named.get(layer.name) if entry else None
     cells = [checker.network.cells[x["instance"]] for x in entry["instances"]] if entry else []
@@ -101,7 +80,7 @@ def _row(
     row: dict[str, Any] = {
         "name": layer.name,
         "kind": "",
-        "input": ", ".join(str(source.type) for source in sources_of(layer)),
+        "input": ", ".join(str(source.type) for source in ir.sources_of(layer)),
         "output": str(layer.result.type),
         "shape": list(layer.result.shape),
         "cycles": NotProven("cycles", lambda value: type(value) is int and value >= 0),
@@ -113,37 +92,37 @@ def _row(
     }
     lanes = {"lanes": checker.input_beats[instance][0]} if instance else {}
     match layer:
-        case Linear() | Convolution():
+        case ir.Linear() | ir.Convolution():
             return row | _matrix_row(layer, cells[-1], interval)
-        case MatrixProduct():
+        case ir.MatrixProduct():
             return row | _product_row(layer, cells[-1], interval)
-        case Map() | BinaryMap():
+        case ir.Map() | ir.BinaryMap():
             assert entry is not None
-            kind = "quantizer" if isinstance(layer, Map) else layer.kind.value
+            kind = "quantizer" if isinstance(layer, ir.Map) else layer.kind.value
             return row | {"kind": kind} | lanes | _realization(layer.name, entry, cells)
-        case Pooling():
+        case ir.Pooling():
             return row | {"kind": f"{layer.kind.value} pool"} | lanes
-        case Rearrange():
+        case ir.Rearrange():
             return row | {"kind": type(layer.op).__name__.lower()} | lanes
-        case Concatenation():
+        case ir.Concatenation():
             return row | {"kind": "concat"} | lanes
-        case Delay():
+        case ir.Delay():
             return row | {"kind": "state"} | lanes
-        case FloatBinary():
+        case ir.FloatBinary():
             return row | {"kind": f"{layer.kind.value} of float32"} | lanes
-        case PackBytes():
+        case ir.PackBytes():
             return row | {"kind": "pair"} | lanes
-        case View():
+        case ir.View():
             return row | {"kind": "rename"}
-        case StreamedInput() | StreamedOutputs():
+        case ir.StreamedInput() | ir.StreamedOutputs():
             return row | {"kind": "port"}
-        case ArgMaxLayer():
+        case ir.ArgMaxLayer():
             return row | {"kind": "argmax"}
-        case SoftmaxRows():
+        case ir.SoftmaxRows():
             return row | {"kind": "softmax"} | lanes
-        case IntegerRows():
+        case ir.IntegerRows():
             return row | {"kind": "integer rows"} | lanes
-        case NormRows():
+        case ir.NormRows():
             return row | {"kind": f"{layer.kind.value} norm"} | lanes
 
 
@@ -201,10 +180,10 @@ def _formulas(join: Cell, tables: int) -> list[str]:
     return formulas
 
 
-def _matrix_row(layer: Linear | Convolution, cell: Cell, interval: int | None) -> dict[str, Any]:
+def _matrix_row(layer: ir.Linear | ir.Convolution, cell: Cell, interval: int | None) -> dict[str, Any]:
     outputs, columns = len(layer.weight), math.prod(layer.weight.shape[1:])
-    depthwise = isinstance(layer, Convolution) and 1 < layer.groups == outputs and layer.weight.shape[3] == 1
-    kind = "popcount" if layer.binary else "linear" if isinstance(layer, Linear) else "conv"
+    depthwise = isinstance(layer, ir.Convolution) and 1 < layer.groups == outputs and layer.weight.shape[3] == 1
+    kind = "popcount" if layer.binary else "linear" if isinstance(layer, ir.Linear) else "conv"
     pe = cell.number("PE") * (cell.number("WINDOWS") if "WINDOWS" in cell.parameters else 1)
     simd = _columns(cell)
     macs = layer.result.size * columns
@@ -221,7 +200,7 @@ def _matrix_row(layer: Linear | Convolution, cell: Cell, interval: int | None) -
     }
 
 
-def _product_row(layer: MatrixProduct, cell: Cell, interval: int | None) -> dict[str, Any]:
+def _product_row(layer: ir.MatrixProduct, cell: Cell, interval: int | None) -> dict[str, Any]:
     pe, simd, macs = cell.number("PE", 1), cell.number("SIMD", 1), layer.result.size * layer.depth
     busy = NotProven("cycles", lambda value: isinstance(value, float))
     return {

@@ -14,26 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.certify.monotone_ops import ACTIVATIONS, NEAR, decode_known, quantizer_known, requantize_fits
-from hlsgen.ir import Encoding, FloatKey, IntegerEncoding
+from hlsgen.ir import Encoding, FloatKey, IntegerEncoding, ops
 from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, decoding, minifloat_argument, minifloat_exponent, quantize
-from hlsgen.ir.ops import (
-    QUANTIZERS,
-    Activation,
-    Add,
-    Cast,
-    Convention,
-    Dequantize,
-    Div,
-    Elementwise,
-    FloatQuant,
-    Fma,
-    Max,
-    Min,
-    Mul,
-    Quantizer,
-    Requantize,
-    Slope,
-)
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array
 
@@ -163,29 +145,29 @@ class _Walk:
 
     # ----------------------------------------------------------------------- operations
 
-    def step(self, position: int, op: Elementwise) -> None:
+    def step(self, position: int, op: ops.Elementwise) -> None:
         self.position = position
         integers = self.ends()[0].dtype.kind in "iub"
         match op:
-            case Mul() | Add() | Div() | Max() | Min():
+            case ops.Mul() | ops.Add() | ops.Div() | ops.Max() | ops.Min():
                 self._arithmetic(op, integers)
-            case Fma(factor, value):
+            case ops.Fma(factor, value):
                 is_monotone = np.isfinite(factor) & (factor != 0) & np.isfinite(value)
                 self.unknown |= self._may_be_cut() & ~np.broadcast_to(is_monotone, self.f.sets)[self.s]
-            case Cast(dtype):
+            case ops.Cast(dtype):
                 if np.dtype(dtype).kind in "iu":
                     info = np.iinfo(dtype)
                     self.unknown |= self._may_be_cut() & ~self.arguments_within(int(info.min), int(info.max))
                 elif np.dtype(dtype).kind != "f":
                     self.unknown |= self._may_be_cut()
-            case Dequantize(scale, zero):
+            case ops.Dequantize(scale, zero):
                 is_monotone = np.isfinite(scale) & (scale != 0) & (abs(zero) < 1 << 40)
                 self.unknown |= self._may_be_cut() & ~(is_monotone[self.s] & integers)
-            case Activation():
+            case ops.Activation():
                 self._activation(op)
-            case Slope(value):
+            case ops.Slope(value):
                 self._slope(np.broadcast_to(value, self.f.sets))
-            case _ if isinstance(op, QUANTIZERS):
+            case _ if isinstance(op, ops.QUANTIZERS):
                 self._quantizer(op, integers, last=position == len(self.f.ops))
             case _:  # unknown operation: every input is evaluated
                 self.unknown |= self._may_be_cut()
@@ -193,28 +175,28 @@ class _Walk:
             a, b = self._values(position + 1, self.lo), self._values(position + 1, self.hi)
             self.unknown |= self._may_be_cut() & ((a != a) | (b != b))
 
-    def _arithmetic(self, op: Mul | Add | Div | Max | Min, integers: bool) -> None:
+    def _arithmetic(self, op: ops.Mul | ops.Add | ops.Div | ops.Max | ops.Min, integers: bool) -> None:
         value = np.broadcast_to(op.value, self.f.sets)
         if integers and value.dtype.kind in "iu":
             dtype = np.result_type(self.ends()[0].dtype, value.dtype)
             info = np.iinfo(dtype)
-            if isinstance(op, Add) and info.bits == 64:
+            if isinstance(op, ops.Add) and info.bits == 64:
                 a, b = (x.astype(object) + value[self.s].astype(object) for x in self.ends())
                 outside = [min(p) < int(info.min) or max(p) > int(info.max) for p in zip(a, b, strict=True)]
                 self.unknown |= self._may_be_cut() & np.array(outside)
-            elif isinstance(op, Add):
+            elif isinstance(op, ops.Add):
                 int_value = value.astype(np.int64)
                 self.cut(int(info.max) + 1 - int_value)
                 self.cut(int(info.min) - int_value)
-            elif isinstance(op, Mul):
+            elif isinstance(op, ops.Mul):
                 a, b = (abs(x.astype(object) * value[self.s].astype(object)) for x in self.ends())
                 self.unknown |= self._may_be_cut() & np.array([max(p) > int(info.max) for p in zip(a, b, strict=True)])
             return
-        is_monotone = ~np.isnan(value) if isinstance(op, Max | Min) else np.isfinite(value)
-        if isinstance(op, Div):
+        is_monotone = ~np.isnan(value) if isinstance(op, ops.Max | ops.Min) else np.isfinite(value)
+        if isinstance(op, ops.Div):
             is_monotone = is_monotone & (value != 0)
         self.unknown |= self._may_be_cut() & ~is_monotone[self.s]
-        if isinstance(op, Mul) and (value == 0).any():
+        if isinstance(op, ops.Mul) and (value == 0).any():
             # 0 times infinity is NaN, and a zero has the sign of x.
             zero = value == 0
             no_cut = np.nan
@@ -230,7 +212,7 @@ class _Walk:
         if (value <= 0).any():
             self.cut(np.zeros(self.f.sets))
 
-    def _activation(self, op: Activation) -> None:
+    def _activation(self, op: ops.Activation) -> None:
         if self.ends()[0].dtype.kind != "f":
             self.unknown |= self._may_be_cut()
             return
@@ -249,7 +231,7 @@ class _Walk:
             self.unknown |= self._may_be_cut() & (low >= argument - NEAR) & (low < argument + NEAR)
         self._special(op)
 
-    def _special(self, op: Activation) -> None:
+    def _special(self, op: ops.Activation) -> None:
         """Special cases: dependence on alpha, NaN on a side, turning on an entire side. The pieces are already cut."""
         low, high = self.ends()
         match op.kind:
@@ -268,11 +250,11 @@ class _Walk:
             case _:
                 pass
 
-    def _quantizer(self, op: Quantizer, integers: bool, last: bool) -> None:
+    def _quantizer(self, op: ops.Quantizer, integers: bool, last: bool) -> None:
         is_monotone = np.broadcast_to(quantizer_known(op), self.f.sets)[self.s]
-        if isinstance(op, Requantize):
-            is_monotone = is_monotone & (integers or op.convention is Convention.FLOOR) & self._fits(op)
-        if isinstance(op, FloatQuant):
+        if isinstance(op, ops.Requantize):
+            is_monotone = is_monotone & (integers or op.convention is ops.Convention.FLOOR) & self._fits(op)
+        if isinstance(op, ops.FloatQuant):
             self._binades(op)
             is_monotone = np.broadcast_to(quantizer_known(op), self.f.sets)[self.s]
         if not last:
@@ -286,7 +268,7 @@ class _Walk:
                     is_monotone = is_monotone & (codes >= info.min) & (codes <= info.max)
         self.unknown |= self._may_be_cut() & ~is_monotone
 
-    def _binades(self, op: FloatQuant) -> None:
+    def _binades(self, op: ops.FloatQuant) -> None:
         """Cut at zero and where the exponent changes. Between cuts, a minifloat is rounded to one step size."""
         self._around(0.0)
         top = int(np.frexp(op.largest)[1]) + 1
@@ -296,12 +278,12 @@ class _Walk:
                 x = self._values(self.position, codes, chosen)
                 scaled = self.f.take(self.s[chosen], self.lo[chosen], self.hi[chosen])
                 item = (*scaled.ops, scaled.quantizer)[self.position]
-                assert isinstance(item, FloatQuant)
+                assert isinstance(item, ops.FloatQuant)
                 return np.asarray(minifloat_exponent(item, minifloat_argument(item, x)) >= exponent)
 
             self._cut(side)
 
-    def _fits(self, op: Requantize) -> Array:
+    def _fits(self, op: ops.Requantize) -> Array:
         constants = (op.multiplier, op.add, op.shift)
         low, high = self.ends()
         in_range = requantize_fits(

@@ -11,23 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount
-from hlsgen.ir.ops import (
-    Bipolar,
-    Convention,
-    FixedAdd,
-    FloatQuant,
-    IntegerActivation,
-    IntegerRatio,
-    IntQuant,
-    MultiThreshold,
-    Pair,
-    QuantizeLinear,
-    Quantizer,
-    Requantize,
-    SignedBit,
-    Trunc,
-)
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount, ops
 from hlsgen.numerics.fixed import Array
 
 #: The distance from a turning point that contains the error of its number, and of rounded values around it.
@@ -85,39 +69,39 @@ def decode_known(meaning: Encoding) -> bool:
             assert_never(meaning)
 
 
-def quantizer_known(op: Quantizer) -> Array:
+def quantizer_known(op: ops.Quantizer) -> Array:
     """(sets,) or one: True if the quantizer is monotone in a float or integer x."""
 
     def positive(value: Array) -> Array:
         return np.asarray(np.isfinite(value) & (value > 0))
 
     match op:
-        case MultiThreshold(thresholds):
+        case ops.MultiThreshold(thresholds):
             return np.asarray(~np.isnan(thresholds).any(axis=0))
-        case Bipolar():
+        case ops.Bipolar():
             return np.asarray(np.isfinite(op.divisor) & (op.divisor != 0))
-        case Requantize():
+        case ops.Requantize():
             return np.asarray(True)
-        case Pair() | FixedAdd() | IntegerActivation() | IntegerRatio():  # every input is evaluated
+        case ops.Pair() | ops.FixedAdd() | ops.IntegerActivation() | ops.IntegerRatio():  # every input is evaluated
             return np.asarray(False)
-        case Trunc():
+        case ops.Trunc():
             return np.asarray(positive(op.scale) & np.isfinite(op.zero_point) & positive(op.divisor))
-        case IntQuant() | SignedBit() | QuantizeLinear():
+        case ops.IntQuant() | ops.SignedBit() | ops.QuantizeLinear():
             return np.asarray(positive(op.scale) & np.isfinite(op.zero_point))
-        case FloatQuant():
+        case ops.FloatQuant():
             return positive(op.scale)
         case _:
             assert_never(op)
 
 
-def requantize_fits(convention: Convention, constants: Sequence[Array], ends: tuple[Array, Array]) -> Array:
+def requantize_fits(convention: ops.Convention, constants: Sequence[Array], ends: tuple[Array, Array]) -> Array:
     """True for pieces in which no 64-bit number overflows at both ends, and so between them.
 
     constants: multiplier, addend and shift of each piece.
     """
     no_overflow = []
     for m, add, shift, *x in zip(*(v.tolist() for v in (*constants, *ends)), strict=True):
-        if convention is Convention.FLOAT64:
+        if convention is ops.Convention.FLOAT64:
             # Conversion, product and rounding are each monotone; the largest product must be an int64.
             reach = max(map(abs, x)) + abs(add)
             no_overflow.append(shift >= 0 and abs(m) < 1 << 53 and reach < 1 << 62 and reach * abs(m) < 1 << shift + 61)
@@ -126,7 +110,7 @@ def requantize_fits(convention: Convention, constants: Sequence[Array], ends: tu
             no_overflow.append(False)
             continue
         reach = max(map(abs, x))
-        if convention is Convention.DOUBLE:
+        if convention is ops.Convention.DOUBLE:
             no_overflow.append((reach + abs(add)) << max(31 - shift, 0) < 1 << 61 and abs(m) < 1 << 31)
         else:
             no_overflow.append(reach * abs(m) + abs(add) < 1 << 61)

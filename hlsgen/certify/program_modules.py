@@ -17,21 +17,7 @@ from hlsgen.certify.program_bounds import bounds_of
 from hlsgen.certify.stage_frame import TAIL, frame, module_text
 from hlsgen.certify.stream_contents import StreamContents, check_codes
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.ir import IntegerRows
-from hlsgen.ir.programs import (
-    Bitwise,
-    BitwiseKind,
-    Choose,
-    Number,
-    Operation,
-    Product,
-    Program,
-    Table,
-    Take,
-    Term,
-    Total,
-    Wrap,
-)
+from hlsgen.ir import IntegerRows, programs
 from hlsgen.numerics.fixed import IntType
 
 #: The checker's name for a module that runs a program.
@@ -60,7 +46,7 @@ _PART = re.compile(
     rf"|(?P<inverse>~)(?P<one>n{_N}_{_N})\[(?P<place>{_N})\]",
     re.ASCII,
 )
-_SYMBOLS = {BitwiseKind.AND: "&", BitwiseKind.OR: "|", BitwiseKind.XOR: "^"}
+_SYMBOLS = {programs.BitwiseKind.AND: "&", programs.BitwiseKind.OR: "|", programs.BitwiseKind.XOR: "^"}
 #: Most bits of a vector, and most inputs of a table.
 _MOST_BITS, _MOST_INPUTS = 1 << 20, 16
 
@@ -76,7 +62,7 @@ def check_beat_of_program(layer: IntegerRows, cell: Cell, stream: StreamContents
     check_codes(cell.name, stream, layer.source.type, layer.source.type.bits, int(layer.source.type.signed))
 
 
-def check_program(layer: IntegerRows, program: Program, cell: Cell, prefix: str, folder: Path) -> None:
+def check_program(layer: IntegerRows, program: programs.Program, cell: Cell, prefix: str, folder: Path) -> None:
     """Prove that a generated module computes the program. prefix: of the names of all modules. Raises HG055."""
     file = f"{prefix}{cell.name}_{PROGRAM}"
     x_bits, y_bits = layer.source.type.bits, layer.result.type.bits
@@ -90,7 +76,7 @@ def check_program(layer: IntegerRows, program: Program, cell: Cell, prefix: str,
 class _Reader:
     """The wires so far. Lines are read once, in order: a wire is declared before it is used."""
 
-    def __init__(self, text: str, file: str, prefix: str, program: Program) -> None:
+    def __init__(self, text: str, file: str, prefix: str, program: programs.Program) -> None:
         self.place, self.file, self.prefix, self.program = f"rtl/{file}.v", file, prefix, program
         self.bounds = bounds_of(program)
         self.wires: set[str] = set()
@@ -172,24 +158,24 @@ class _Reader:
         self._operation(self.program.operations[number], number, cycle, bits, text)
         self.wires.add(name)
 
-    def _operation(self, operation: Operation, number: int, cycle: int, bits: int, text: str) -> None:
+    def _operation(self, operation: programs.Operation, number: int, cycle: int, bits: int, text: str) -> None:
         """Check the expression of an operation's result. Raises HG055."""
         bounds = self.bounds
         match operation:
-            case Take(element):
+            case programs.Take(element):
                 input_bits: list[_Bit] = [("s_data", element * self.x_bits + k, False) for k in range(bits)]
                 if cycle or bits > self.x_bits:
                     raise self._wrong(text)
                 self._expect(text, input_bits)
-            case Total():
+            case programs.Total():
                 self._total(operation, cycle, bits, text)
-            case Wrap(source, shift, _, bounded):
+            case programs.Wrap(source, shift, _, bounded):
                 value = [self._bit_of(source, k - shift, cycle) for k in range(bits)]
                 if bounded and bounds[source].lo < 0:
                     mask, _, text = text.partition(" & ")
                     self._expect(mask, [(f"n{source}_{cycle}", bounds[source].bits - 1, True)] * bits)
                 self._expect(text, value)
-            case Choose(condition, threshold, yes, no):
+            case programs.Choose(condition, threshold, yes, no):
                 interval = bounds[condition]
                 if interval.lo >= threshold or interval.hi < threshold:
                     only = yes if interval.lo >= threshold else no
@@ -200,22 +186,22 @@ class _Reader:
                 self._test(test, f"n{condition}_{cycle}", interval, threshold)
                 self._expect(yes_text, self._bits_of(yes, cycle, bits))
                 self._expect(no_text, self._bits_of(no, cycle, bits))
-            case Product(a, b):
+            case programs.Product(a, b):
                 factors = re.fullmatch(r"\$signed\((.+)\) \* \$signed\((.+)\)", text)
                 if factors is None:
                     raise self._wrong(text)
                 self._expect(factors[1], self._bits_of(a, cycle, bits))
                 self._expect(factors[2], self._bits_of(b, cycle, bits))
-            case Table():
+            case programs.Table():
                 self._table(operation, number, cycle, bits, text)
-            case Bitwise(kind, a, b):
+            case programs.Bitwise(kind, a, b):
                 first, _, second = text.partition(f" {_SYMBOLS[kind]} ")
                 self._expect(first, self._shifted(a, cycle, bits))
                 self._expect(second, self._shifted(b, cycle, bits))
-            case Number():
+            case programs.Number():
                 raise self._wrong(text)
 
-    def _total(self, total: Total, cycle: int, bits: int, text: str) -> None:
+    def _total(self, total: programs.Total, cycle: int, bits: int, text: str) -> None:
         """Check a sum of two vectors of this width, or of their higher bits beside bits of the first one."""
         below = re.fullmatch(r"\{(.+?) ([+-]) (.+), ([^,]+)\}", text)
         plain = re.fullmatch(r"(.+) ([+-]) (.+)", text)
@@ -256,7 +242,7 @@ class _Reader:
         if text != expected or name not in self.wires:
             raise self._wrong(text)
 
-    def _table(self, table: Table, number: int, cycle: int, bits: int, text: str) -> None:
+    def _table(self, table: programs.Table, number: int, cycle: int, bits: int, text: str) -> None:
         """Check every entry that an operand can select; the others are never read."""
         interval, operand = self.bounds[table.source], f"n{table.source}_{cycle}"
         vector = self._read(text)
@@ -295,7 +281,7 @@ class _Reader:
     def _bits_of(self, n: int, cycle: int, bits: int) -> list[_Bit]:
         return [self._bit_of(n, k, cycle) for k in range(bits)]
 
-    def _shifted(self, term: Term, cycle: int, bits: int) -> list[_Bit]:
+    def _shifted(self, term: programs.Term, cycle: int, bits: int) -> list[_Bit]:
         return [self._bit_of(term.source, k - term.shift, cycle) for k in range(bits)]
 
     def _expect(self, text: str, bits: list[_Bit]) -> None:

@@ -11,19 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hlsgen import ir
 from hlsgen.certify.netlist_reader import Cell, broken
-from hlsgen.ir import (
-    Concatenation,
-    Delay,
-    Graph,
-    Pad,
-    Rearrange,
-    Repeat,
-    StreamedInput,
-    StreamedOutputs,
-    Transpose,
-    View,
-)
 from hlsgen.numerics.fixed import Array, IntType
 
 #: Number of a lane with unknown value, and of an empty lane that is 0.
@@ -91,7 +80,7 @@ class Elements:
     `low`, `high`: the range of codes of each number, int64.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: ir.Graph) -> None:
         self.graph = graph
         self.numbers: list[Array] = []
         self.starts: list[tuple[int, int]] = []  # first number of a value, and the value
@@ -117,28 +106,28 @@ class Elements:
         """The numbers after a layer that only moves elements, or None after a layer that computes."""
         layer = self.graph.layers[i]
         match layer:
-            case View(op=op, source=source):
+            case ir.View(op=op, source=source):
                 x = self.numbers[layer.inputs[0]].reshape(source.shape)
-                return np.asarray((x.transpose(op.perm) if isinstance(op, Transpose) else x).ravel())
-            case StreamedInput(offset=offset, result=result):
+                return np.asarray((x.transpose(op.perm) if isinstance(op, ir.Transpose) else x).ravel())
+            case ir.StreamedInput(offset=offset, result=result):
                 return self.numbers[0][offset : offset + result.size]
-            case StreamedOutputs():
+            case ir.StreamedOutputs():
                 return np.concatenate([self.numbers[j] for j in layer.inputs])
-            case Concatenation(axis=axis, sources=sources):
+            case ir.Concatenation(axis=axis, sources=sources):
                 parts = zip(layer.inputs, sources, strict=True)
                 return np.concatenate([self.numbers[j].reshape(s.shape) for j, s in parts], axis).ravel()
-            case Delay():
+            case ir.Delay():
                 # Elements of the feedback get new numbers, because the elements that they equal have none yet.
                 new_numbers = np.arange(self.next, self.next + layer.result.size - layer.source.size)
                 self.starts.append((self.next, i + 1))
                 self.next += new_numbers.size
                 self._append_range(new_numbers.size, layer.result.type)
                 return np.concatenate([self.numbers[layer.inputs[0]], new_numbers])
-            case Rearrange(op=op, source=source):
+            case ir.Rearrange(op=op, source=source):
                 x = self.numbers[layer.inputs[0]].reshape(source.shape)
-                if isinstance(op, Repeat):
+                if isinstance(op, ir.Repeat):
                     return x.repeat(op.rows, -3).repeat(op.columns, -2).ravel()
-                if isinstance(op, Pad):
+                if isinstance(op, ir.Pad):
                     top, left_pad, bottom, right_pad = op.pads
                     border = [(0, 0)] * (x.ndim - 3) + [(top, bottom), (left_pad, right_pad), (0, 0)]
                     return np.pad(x, border, constant_values=constant_element(layer.pad)).ravel()

@@ -16,36 +16,22 @@ from hlsgen.cycle_model.processes import ENDLESS
 from hlsgen.cycle_model.simulate import Budget, Simulation, beats_of, has_loop
 from hlsgen.cycle_model.timing_models import Latency, busy, exact
 from hlsgen.cycle_model.wiring import BudgetExceeded
-from hlsgen.dataflow.units import (
-    AdderMatVec,
-    Fifo,
-    FloatKeyUnit,
-    FloatUnit,
-    Fork,
-    FrameStart,
-    Node,
-    Port,
-    ProgramUnit,
-    RescaleUnit,
-    Slice,
-    WidthConverter,
-    WindowUnit,
-)
+from hlsgen.dataflow import units
 
 #: Units before which a FIFO does not help: a FIFO after them does as well, or they have their own memory.
 EVEN_UNITS = (
-    FrameStart
-    | Port
-    | Fifo
-    | Slice
-    | WidthConverter
-    | Fork
-    | FloatKeyUnit
-    | RescaleUnit
-    | FloatUnit
-    | AdderMatVec
-    | ProgramUnit
-    | WindowUnit
+    units.FrameStart
+    | units.Port
+    | units.Fifo
+    | units.Slice
+    | units.WidthConverter
+    | units.Fork
+    | units.FloatKeyUnit
+    | units.RescaleUnit
+    | units.FloatUnit
+    | units.AdderMatVec
+    | units.ProgramUnit
+    | units.WindowUnit
 )
 
 #: Beats that the search for smaller depths may simulate: some seconds. The simulations for correct depths are not
@@ -78,7 +64,7 @@ class SizedBuffers:
     bottleneck, and the latency an estimate.
     """
 
-    nodes: list[Node]
+    nodes: list[units.Node]
     latency: int
     interval: int
     bottleneck: int
@@ -87,7 +73,9 @@ class SizedBuffers:
     exact: bool = True
 
 
-def size(nodes: Sequence[Node], latency: Latency, effort: int | None = None, budget: int | None = None) -> SizedBuffers:
+def size(
+    nodes: Sequence[units.Node], latency: Latency, effort: int | None = None, budget: int | None = None
+) -> SizedBuffers:
     """Chooses the depths of all FIFOs and window memories. The depths in `nodes` are ignored.
 
     Adds FIFOs if the network cannot be as fast as its slowest unit without them. `budget`: replaces BUDGET. The same
@@ -105,7 +93,9 @@ def size(nodes: Sequence[Node], latency: Latency, effort: int | None = None, bud
     return replace(sized, nodes=merge_ports(sized.nodes, ports))
 
 
-def _size_by_simulation(nodes: list[Node], latency: Latency, effort: int | None, budget: Budget | None) -> SizedBuffers:
+def _size_by_simulation(
+    nodes: list[units.Node], latency: Latency, effort: int | None, budget: Budget | None
+) -> SizedBuffers:
     """Sizes buffers by simulation. Raises BudgetExceeded at the budget."""
     bottleneck = max(busy(node) for node in nodes)
     ideal, interval, first_frame = _measure_unlimited(nodes, latency, bottleneck, budget)
@@ -114,8 +104,8 @@ def _size_by_simulation(nodes: list[Node], latency: Latency, effort: int | None,
         unlimited = _measure_unlimited(with_more_fifos, latency, bottleneck, budget)
         if unlimited[1] < interval:
             nodes, (ideal, interval, first_frame) = with_more_fifos, unlimited
-    min_depths = {s.name: min_depth(s.unit) for s in nodes if isinstance(s.unit, WindowUnit)}
-    min_depths |= {s.name: MIN_FIFO_DEPTH for s in nodes if isinstance(s.unit, Fifo)}
+    min_depths = {s.name: min_depth(s.unit) for s in nodes if isinstance(s.unit, units.WindowUnit)}
+    min_depths |= {s.name: MIN_FIFO_DEPTH for s in nodes if isinstance(s.unit, units.Fifo)}
     needed = _occupancy(nodes, latency, max(bottleneck, interval), min_depths, budget)
     needed = _without_deadlock(nodes, needed, budget)
     if effort is None:
@@ -131,35 +121,37 @@ def _size_by_simulation(nodes: list[Node], latency: Latency, effort: int | None,
     return SizedBuffers(search.variant(depths), limit[0], limit[1], bottleneck, critical, spare)
 
 
-def is_huge(nodes: Sequence[Node]) -> bool:
+def is_huge(nodes: Sequence[units.Node]) -> bool:
     """True if the sizes of buffers are chosen by few simulations."""
     return beats_of(nodes) >= HUGE
 
 
-def _with_fifos(nodes: Sequence[Node]) -> list[Node]:
+def _with_fifos(nodes: Sequence[units.Node]) -> list[units.Node]:
     """The nodes with a FIFO before every unit that consumes beats unevenly and can store few of them."""
-    result: list[Node] = []
+    result: list[units.Node] = []
     producers = {wire: node for node in nodes for wire in node.outputs}
     for node in nodes:
         inputs = list(node.inputs)
         for n, wire in enumerate(inputs):
-            narrows = isinstance(node.unit, WidthConverter) and node.source.lanes > node.result.lanes
+            narrows = isinstance(node.unit, units.WidthConverter) and node.source.lanes > node.result.lanes
             uneven = narrows or not isinstance(node.unit, EVEN_UNITS)
-            if uneven and not isinstance(producers[wire].unit, Fifo | Port):
+            if uneven and not isinstance(producers[wire].unit, units.Fifo | units.Port):
                 inputs[n] = f"{wire}_wait"
                 stream = node.sources[n]
-                result.append(Node(inputs[n], Fifo(MIN_FIFO_DEPTH), (wire,), (stream,), (inputs[n],), stream))
+                result.append(
+                    units.Node(inputs[n], units.Fifo(MIN_FIFO_DEPTH), (wire,), (stream,), (inputs[n],), stream)
+                )
         result.append(replace(node, inputs=tuple(inputs)))
     return result
 
 
-def _bits(nodes: Sequence[Node], depths: dict[str, int]) -> int:
+def _bits(nodes: Sequence[units.Node], depths: dict[str, int]) -> int:
     """Bits of all buffers together."""
     return sum(depths.get(node.name, 0) * node.source.bits for node in nodes)
 
 
 def _measure_unlimited(
-    nodes: Sequence[Node], latency: Latency, goal: int, budget: Budget | None
+    nodes: Sequence[units.Node], latency: Latency, goal: int, budget: Budget | None
 ) -> tuple[int, int, dict[str, int]]:
     """(latency, interval, occupancy of the first frame) with unlimited buffers.
 
@@ -183,7 +175,7 @@ def _measure_unlimited(
 
 
 def _occupancy(
-    nodes: Sequence[Node], latency: Latency, interval: int, min_depths: dict[str, int], budget: Budget | None
+    nodes: Sequence[units.Node], latency: Latency, interval: int, min_depths: dict[str, int], budget: Budget | None
 ) -> dict[str, int]:
     """Occupancy of unlimited buffers if a frame arrives every `interval` cycles; at least `min_depths`."""
     bounds = budget.bounds() if budget else None
@@ -197,7 +189,7 @@ def _occupancy(
     return {name: max(depth, occupancy[name]) for name, depth in min_depths.items()}
 
 
-def _without_deadlock(nodes: Sequence[Node], depths: dict[str, int], budget: Budget | None) -> dict[str, int]:
+def _without_deadlock(nodes: Sequence[units.Node], depths: dict[str, int], budget: Budget | None) -> dict[str, int]:
     """Adds depth until no pauses can lead to a deadlock. Raises ValueError if no depth is enough."""
     if is_huge(nodes) and all(len(node.outputs) <= 1 for node in nodes):
         # If there is no fork, no circle of waiting nodes is possible: each memory has at least the minimum depth.
@@ -206,7 +198,7 @@ def _without_deadlock(nodes: Sequence[Node], depths: dict[str, int], budget: Bud
     unavoidable = find_deadlock(with_depths(nodes, dict.fromkeys(depths, ENDLESS)), budget) if circle else ()
     if unavoidable:
         raise ValueError("; ".join(map(str, unavoidable)))
-    fifos = {s.name for s in nodes if isinstance(s.unit, Fifo)}
+    fifos = {s.name for s in nodes if isinstance(s.unit, units.Fifo)}
     while circle:
         # A buffer with room for a frame is never full, so this ends.
         full = [blocked.node for blocked in circle if blocked.full and blocked.node in fifos]

@@ -9,27 +9,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hlsgen.dataflow import units
 from hlsgen.dataflow.code_ranges import code_ranges
 from hlsgen.dataflow.folding import Targets, pixels_moved
 from hlsgen.dataflow.layer_names import layer_names
 from hlsgen.dataflow.pipelining import pipelined
 from hlsgen.dataflow.regrouping import regrouped_streams
-from hlsgen.dataflow.units import (
-    ConvUnit,
-    DspProducts,
-    DynamicMatVec,
-    Fifo,
-    Fork,
-    GroupedMatVec,
-    MatVec,
-    Node,
-    Product,
-    Reorder,
-    Stream,
-    SumTables,
-    Unit,
-    WidthConverter,
-)
 from hlsgen.dataflow.weighted_units import weight_bits, worth_a_dsp_block
 from hlsgen.dataflow.workload import Folding, divisors, work_of
 from hlsgen.diagnostics import fail
@@ -47,7 +32,7 @@ class NamedStream:
     """A stream and its name."""
 
     wire: str
-    stream: Stream
+    stream: units.Stream
 
     @property
     def elements(self) -> int:
@@ -75,8 +60,8 @@ class NetworkBuilder:
         folding: Folding,
         targets: Targets,
         prices: Prices,
-        adders_pay: Callable[[Node, Node], bool] | None = None,
-        tables_of: Callable[[Node, Targets], SumTables | None] | None = None,
+        adders_pay: Callable[[units.Node, units.Node], bool] | None = None,
+        tables_of: Callable[[units.Node, Targets], units.SumTables | None] | None = None,
         once_by_key: dict[Hashable, Any] | None = None,
     ) -> None:
         self.once_by_key: dict[Hashable, Any] = {} if once_by_key is None else once_by_key
@@ -87,7 +72,7 @@ class NetworkBuilder:
         self.target = max([min_cycles, *(w.cycles(*folding[n]) for w, n in works)])
         # With a frame a cycle, each element has a lane of its own, whose adders fit the codes that it can have.
         self.narrows = bool(works) and self.target == 1 and adders_pay is not None
-        self.nodes: list[Node] = []
+        self.nodes: list[units.Node] = []
         self.choices: dict[str, Choice] = {}
         self.layer_names = self.once("layer names", lambda: _layer_names(graph))
         self._root = list(range(len(graph.layers) + 1))
@@ -130,14 +115,20 @@ class NetworkBuilder:
         return self.once("code ranges", lambda: code_ranges(self.graph))[value]
 
     def append(
-        self, name: str, unit: Unit, sources: list[NamedStream], result: Stream, layer: str = "", position: int = -1
+        self,
+        name: str,
+        unit: units.Unit,
+        sources: list[NamedStream],
+        result: units.Stream,
+        layer: str = "",
+        position: int = -1,
     ) -> NamedStream:
         """Adds a node and returns its stream; `position`: the layer whose result it is, -1 if none."""
         inputs, streams = tuple(f.wire for f in sources), tuple(f.stream for f in sources)
         unit = pipelined(unit, self.targets.pipelining)
         if layer and self.targets.uses_dsp(layer):
             unit = _in_dsp_blocks(unit, streams[0].type, self.targets.dsp_factor_bits)
-        self.nodes.append(Node(name, unit, inputs, streams, (name,), result, layer, position))
+        self.nodes.append(units.Node(name, unit, inputs, streams, (name,), result, layer, position))
         return NamedStream(name, result)
 
     def deliver(self, value: int, flow: NamedStream) -> None:
@@ -148,7 +139,7 @@ class NetworkBuilder:
     def forked(self, flow: NamedStream, count: int, name: str) -> tuple[NamedStream, ...]:
         """Copies of the stream for `count` consumers."""
         outputs = tuple(f"{name}_{k}" for k in range(count))
-        self.nodes.append(Node(name, Fork(count), (flow.wire,), (flow.stream,), outputs, flow.stream))
+        self.nodes.append(units.Node(name, units.Fork(count), (flow.wire,), (flow.stream,), outputs, flow.stream))
         return tuple(NamedStream(wire, flow.stream) for wire in outputs)
 
     def input_stream(self, i: int, n: int, name: str) -> NamedStream:
@@ -207,7 +198,7 @@ class NetworkBuilder:
                 "a Transpose or Reshape puts the elements of a layer's input in an order that no buffer can make.",
                 "Move the Transpose out of the network.",
             )
-        return self.append(name, Reorder(length, loops), [flow], flow.stream)
+        return self.append(name, units.Reorder(length, loops), [flow], flow.stream)
 
     def converted(self, flow: NamedStream, lanes: int, group: int, name: str, *, zeros: bool = False) -> NamedStream:
         """The stream with `lanes` lanes and groups of `group` elements; `zeros`: its pad lanes must be 0."""
@@ -217,8 +208,8 @@ class NetworkBuilder:
             return NamedStream(flow.wire, replace(source, group=group))
         *intermediate, last = regrouped_streams(source, flow.elements, lanes, group, self.target)
         for stream in intermediate:
-            flow = self.append(f"{name}_narrow", WidthConverter(), [flow], stream)
-        return self.append(name, WidthConverter(), [flow], last)
+            flow = self.append(f"{name}_narrow", units.WidthConverter(), [flow], stream)
+        return self.append(name, units.WidthConverter(), [flow], last)
 
     def dense(self, flow: NamedStream, lanes: int, group: int, name: str) -> NamedStream:
         """The stream with at most `lanes` lanes, all of them used."""
@@ -226,16 +217,18 @@ class NetworkBuilder:
 
     def buffered(self, flow: NamedStream, name: str) -> NamedStream:
         """The stream after a FIFO, where it waits for another stream. The depth of the FIFO is set later."""
-        return self.append(name, Fifo(2), [flow], flow.stream)
+        return self.append(name, units.Fifo(2), [flow], flow.stream)
 
 
-def _in_dsp_blocks(unit: Unit, x: IntType, factor_bits: int) -> Unit:
+def _in_dsp_blocks(unit: units.Unit, x: IntType, factor_bits: int) -> units.Unit:
     """The unit with products in DSP blocks, if any of them is worth a block. `x`: type of the input codes."""
     match unit:
-        case DynamicMatVec() if worth_a_dsp_block(unit.operands[0], unit.word.bits, Product.INTEGER):
-            return replace(unit, dsp=DspProducts(factor_bits, unit.operands[0]))
-        case MatVec() | ConvUnit() | GroupedMatVec() if worth_a_dsp_block(x, weight_bits(unit), unit.product):
-            return replace(unit, dsp=DspProducts(factor_bits, x))
+        case units.DynamicMatVec() if worth_a_dsp_block(unit.operands[0], unit.word.bits, units.Product.INTEGER):
+            return replace(unit, dsp=units.DspProducts(factor_bits, unit.operands[0]))
+        case units.MatVec() | units.ConvUnit() | units.GroupedMatVec() if worth_a_dsp_block(
+            x, weight_bits(unit), unit.product
+        ):
+            return replace(unit, dsp=units.DspProducts(factor_bits, x))
         case _:
             return unit
 
@@ -248,7 +241,7 @@ def _keeps_beats(address: Array, lanes: int) -> bool:
     return bool((table[:, 0] % lanes == 0).all() and (table == table[:, :1] + np.arange(lanes)).all())
 
 
-def fold_table(index: Array, stream: Stream) -> Array:
+def fold_table(index: Array, stream: units.Stream) -> Array:
     """Channel parameters of each lane, (folds, lanes): beat b uses row b mod folds.
 
     Lanes without an element may use any parameters.

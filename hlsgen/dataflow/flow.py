@@ -15,46 +15,8 @@ from functools import lru_cache
 import numpy as np
 from typing_extensions import assert_never
 
+from hlsgen.dataflow import units
 from hlsgen.dataflow.ends import enters
-from hlsgen.dataflow.units import (
-    AdderMatVec,
-    ArgMaxUnit,
-    ConcatBeats,
-    ConcatChannels,
-    ConvUnit,
-    Crop,
-    DynamicMatVec,
-    Fifo,
-    FloatKeyUnit,
-    FloatUnit,
-    Fork,
-    FrameMemory,
-    FrameStart,
-    GroupedMatVec,
-    JoinStreams,
-    MatVec,
-    Node,
-    NormMoments,
-    NormRoot,
-    NormScale,
-    PadBorder,
-    PoolUnit,
-    Port,
-    ProgramUnit,
-    ReduceTree,
-    Reorder,
-    RescaleUnit,
-    RowsUnit,
-    SelectLanes,
-    Slice,
-    SlidingWindow,
-    SoftmaxUnit,
-    Stream,
-    TiledPool,
-    WidthConverter,
-    WindowUnit,
-    regrouping_step,
-)
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array
 
@@ -213,61 +175,68 @@ Flow = (
 
 
 @lru_cache(maxsize=1024)
-def flow_of(node: Node) -> Flow:
+def flow_of(node: units.Node) -> Flow:
     """The flow of a node. A port that cuts the ready path is a queue, see `Port`. Nodes are compared by identity."""
     match unit := node.unit:
-        case Port():
+        case units.Port():
             return QueueFlow(2) if unit.cuts_ready == enters(node) else PipelineFlow()
-        case Slice():
+        case units.Slice():
             return QueueFlow(unit.depth)
-        case Fifo():
+        case units.Fifo():
             return QueueFlow(unit.depth, sized=True)
-        case NormRoot():
+        case units.NormRoot():
             return QueueFlow(unit.rows_in_flight, delayed=True)
-        case AdderMatVec(joined=True) | SelectLanes():
+        case units.AdderMatVec(joined=True) | units.SelectLanes():
             return RouteFlow([0])
-        case FloatKeyUnit() | FloatUnit() | ProgramUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
+        case (
+            units.FloatKeyUnit()
+            | units.FloatUnit()
+            | units.ProgramUnit()
+            | units.AdderMatVec()
+            | units.GroupedMatVec()
+            | units.ReduceTree()
+        ):
             return PipelineFlow()
-        case JoinStreams() | ConcatChannels():
+        case units.JoinStreams() | units.ConcatChannels():
             return PipelineFlow()
-        case RescaleUnit():
+        case units.RescaleUnit():
             return PipelineFlow(delay=unit.joined_latency)
-        case DynamicMatVec():
+        case units.DynamicMatVec():
             return PipelineFlow(_last_of(unit.folds))
-        case ArgMaxUnit() | NormMoments():
+        case units.ArgMaxUnit() | units.NormMoments():
             return PipelineFlow(_last_of(unit.beats))
-        case TiledPool():
+        case units.TiledPool():
             return _tiled_pool(unit)
-        case NormScale():
+        case units.NormScale():
             return JoinFlow(unit.beats)
-        case MatVec():
+        case units.MatVec():
             return ReplayFlow(unit.col_folds, unit.row_folds)
-        case ConvUnit():
+        case units.ConvUnit():
             step = unit.window.taps * unit.folds
             return BufferFlow(word_windows(unit), unit.depth, unit.period, step, sized=True)
-        case PoolUnit():
+        case units.PoolUnit():
             return BufferFlow(word_windows(unit), unit.depth, unit.period, unit.window.taps, sized=True)
-        case SlidingWindow():
+        case units.SlidingWindow():
             return BufferFlow(word_windows(unit), unit.depth, unit.period, sized=True)
-        case Reorder():
+        case units.Reorder():
             return BufferFlow(_block(unit.block), 2 * unit.block, math.prod(extent for extent, _ in unit.loops))
-        case RowsUnit():
+        case units.RowsUnit():
             return BufferFlow(_block(unit.beats), 2 * unit.beats, unit.beats, lag=unit.lag)
-        case SoftmaxUnit():
+        case units.SoftmaxUnit():
             return BufferFlow(_block(unit.beats), 2 * unit.beats, unit.beats)
-        case WidthConverter():
+        case units.WidthConverter():
             return regroup_flow(node.source, node.result)
-        case ConcatBeats():
+        case units.ConcatBeats():
             return RouteFlow([0] * unit.beats[0] + [1] * unit.beats[1])
-        case PadBorder():
+        case units.PadBorder():
             return _pad_border(unit)
-        case Crop():
+        case units.Crop():
             return _crop(unit)
-        case Fork():
+        case units.Fork():
             return ForkFlow()
-        case FrameStart():
+        case units.FrameStart():
             return KeepFlow([True] + [False] * (unit.beats - 1))
-        case FrameMemory():
+        case units.FrameMemory():
             return StateFlow(unit.beats)
         case _:
             assert_never(unit)
@@ -278,7 +247,7 @@ def has_enable(flow: Flow) -> bool:
     return isinstance(flow, PipelineFlow | JoinFlow | BufferFlow | ReplayFlow)
 
 
-def needed_beats(node: Node) -> list[Array]:
+def needed_beats(node: units.Node) -> list[Array]:
     """For each input, int64 (result beats,): entry k is the number of beats that the first k + 1 result beats need."""
     flow, beat = flow_of(node), np.arange(node.result.beats)
     match flow:
@@ -308,11 +277,11 @@ def needed_beats(node: Node) -> list[Array]:
             assert_never(flow)
 
 
-def word_windows(unit: WindowUnit) -> WordWindows:
+def word_windows(unit: units.WindowUnit) -> WordWindows:
     """The windows of a unit with a line buffer."""
-    if isinstance(unit, SlidingWindow):
+    if isinstance(unit, units.SlidingWindow):
         return WordWindows(unit.span, unit.height, unit.across, unit.folds)
-    folds = unit.groups * unit.folds if isinstance(unit, ConvUnit) else unit.folds
+    folds = unit.groups * unit.folds if isinstance(unit, units.ConvUnit) else unit.folds
     return WordWindows(unit.window, unit.height, unit.width, folds)
 
 
@@ -327,7 +296,7 @@ def _last_of(beats: int) -> list[bool]:
 
 
 @lru_cache(maxsize=1024)
-def _tiled_pool(unit: TiledPool) -> PipelineFlow:
+def _tiled_pool(unit: units.TiledPool) -> PipelineFlow:
     """Marks the beats of an image that complete a result of a reduction."""
     (kernel_height, kernel_width), (rows, columns) = unit.kernel, unit.size
     row_ends = [y % kernel_height == kernel_height - 1 and y // kernel_height < rows for y in range(unit.height)]
@@ -336,7 +305,7 @@ def _tiled_pool(unit: TiledPool) -> PipelineFlow:
 
 
 @lru_cache(maxsize=1024)
-def _crop(unit: Crop) -> KeepFlow:
+def _crop(unit: units.Crop) -> KeepFlow:
     """Marks the beats of an image that a crop keeps."""
     height, width, folds = unit.sizes
     rows, columns, beats = range(*unit.rows), range(*unit.columns), range(*unit.beats)
@@ -346,17 +315,17 @@ def _crop(unit: Crop) -> KeepFlow:
 
 
 @lru_cache(maxsize=1024)
-def _pad_border(unit: PadBorder) -> RouteFlow:
+def _pad_border(unit: units.PadBorder) -> RouteFlow:
     """The beats that a border unit emits for an image: 0 for a beat of the image, -1 for a beat of the border."""
     top, left_pad, bottom, right = unit.pads
     line = [-1] * (left_pad * unit.folds) + [0] * (unit.width * unit.folds) + [-1] * (right * unit.folds)
     return RouteFlow([-1] * (top * len(line)) + line * unit.height + [-1] * (bottom * len(line)))
 
 
-def regroup_flow(source: Stream, result: Stream) -> RegroupFlow:
+def regroup_flow(source: units.Stream, result: units.Stream) -> RegroupFlow:
     """The flow of a width converter between two streams."""
     source_lanes, result_lanes = source.lanes, result.lanes
-    step, padding = regrouping_step(source, result)
+    step, padding = units.regrouping_step(source, result)
     room = result_lanes if step in (source_lanes, result_lanes) else 2 * result_lanes - step
     sides = []
     for stream in (source, result):

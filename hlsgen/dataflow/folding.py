@@ -5,23 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from hlsgen import ir
 from hlsgen.dataflow.folding_search import FoldingPrice, cheapest
 from hlsgen.dataflow.pipelining import PLAIN, Pipelining
 from hlsgen.dataflow.resources import Budget
 from hlsgen.dataflow.workload import Folding, Workload, several_windows, work_of, works_of
 from hlsgen.diagnostics import Collector
-from hlsgen.ir import (
-    Convolution,
-    FloatKey,
-    Graph,
-    Linear,
-    MatrixProduct,
-    Pad,
-    Pooling,
-    Rearrange,
-    SoftmaxRows,
-    Value,
-)
 from hlsgen.rescale import Preference, Prices
 
 #: Multiplications a cycle that the default folding aims at: about 6,000 LUT at 4 bits, 17,000 at 8.
@@ -86,7 +75,7 @@ class Targets:
         return Preference("lut" if self.plain else self.prefer, self.realize.get(layer, self.realize.get("")), prices)
 
 
-def choose_folding(graph: Graph, targets: Targets, price: FoldingPrice) -> Folding:
+def choose_folding(graph: ir.Graph, targets: Targets, price: FoldingPrice) -> Folding:
     """(PE, SIMD) of each layer that multiplies: the user's choice, which must be legal, or the cheapest for the
     target."""
     target = max(targets.cycles or default_target(graph), least_cycles(graph, targets))
@@ -111,7 +100,7 @@ def _with_dsp(price: FoldingPrice, factor_bits: int) -> FoldingPrice:
     return replace(price, layer=lambda work, pe, simd: dsp_layer(work, pe, simd, factor_bits))
 
 
-def check_folding(graph: Graph, folding: dict[str, dict[str, int]], problems: Collector) -> None:
+def check_folding(graph: ir.Graph, folding: dict[str, dict[str, int]], problems: Collector) -> None:
     """Adds HG041 for each entry of a layer that the graph does not have, or of an illegal PE and SIMD."""
     layers = works_of(graph)
     for name, requested in folding.items():
@@ -136,7 +125,7 @@ def _possible(work: Workload) -> str:
     return text
 
 
-def default_target(graph: Graph) -> int:
+def default_target(graph: ir.Graph) -> int:
     """Cycles a frame at the default number of multiplications a cycle, and at most one window a cycle."""
     works = works_of(graph).values()
     macs = sum(work.macs for work in works)
@@ -144,13 +133,13 @@ def default_target(graph: Graph) -> int:
     return max(-(-macs // DEFAULT_PARALLELISM), pixels_moved(graph), *pixels)
 
 
-def pixels_moved(graph: Graph) -> int:
+def pixels_moved(graph: ir.Graph) -> int:
     """Pixels of the largest image that a Rearrange layer reads or produces."""
-    moves = [layer for layer in graph.layers if isinstance(layer, Rearrange)]
+    moves = [layer for layer in graph.layers if isinstance(layer, ir.Rearrange)]
     return max([1, *(v.size // v.shape[-1] for layer in moves for v in (layer.source, layer.result))])
 
 
-def least_cycles(graph: Graph, targets: Targets) -> int:
+def least_cycles(graph: ir.Graph, targets: Targets) -> int:
     """Lower bound of the cycles a frame, from the slowest layer or the bus: faster layers would not help."""
     min_cycles = 1
     if targets.bus:
@@ -158,26 +147,26 @@ def least_cycles(graph: Graph, targets: Targets) -> int:
         min_cycles = max(-(-_port_bits(value) // targets.bus) for _, _, value in ports)
     for layer in graph.layers:
         match layer:
-            case Linear() | MatrixProduct() | Convolution() if layer.name not in targets.folding:
+            case ir.Linear() | ir.MatrixProduct() | ir.Convolution() if layer.name not in targets.folding:
                 work = work_of(layer)
                 min_cycles = max(min_cycles, work.cycles(*fastest(work)))
-            case SoftmaxRows(in_order=in_order, result=result):
+            case ir.SoftmaxRows(in_order=in_order, result=result):
                 min_cycles = max(min_cycles, result.size if in_order else result.size // result.shape[-1])
-            case Rearrange(op=Pad()):
+            case ir.Rearrange(op=ir.Pad()):
                 min_cycles = max(min_cycles, *(value.size // value.shape[-1] for value in (layer.source, layer.result)))
-            case Pooling() if at_once(layer) is None:
+            case ir.Pooling() if at_once(layer) is None:
                 min_cycles = max(min_cycles, layer.source.size // layer.source.shape[-1])
             case _:
                 pass
     return min_cycles
 
 
-def _port_bits(value: Value) -> int:
+def _port_bits(value: ir.Value) -> int:
     """Bits of a frame on a port, without padding."""
-    return value.size * (32 if isinstance(value.encoding, FloatKey) else value.type.bits)
+    return value.size * (32 if isinstance(value.encoding, ir.FloatKey) else value.type.bits)
 
 
-def at_once(layer: Pooling) -> list[int] | None:
+def at_once(layer: ir.Pooling) -> list[int] | None:
     """Numbers of windows of a pool that can be processed at once with all their taps, or None if not even one."""
     if layer.window.taps > MOST_TAPS:
         return None

@@ -12,31 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from hlsgen import ir
 from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import Node
-from hlsgen.ir import (
-    ArgMaxLayer,
-    BinaryMap,
-    Concatenation,
-    Convolution,
-    Delay,
-    FloatBinary,
-    IntegerRows,
-    Layer,
-    Linear,
-    Map,
-    MatrixProduct,
-    NormRows,
-    PackBytes,
-    Pooling,
-    Rearrange,
-    SoftmaxRows,
-    StreamedInput,
-    StreamedOutputs,
-    View,
-    binary_function,
-    sources_of,
-)
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array, IntType
@@ -45,22 +23,22 @@ from hlsgen.rescale import Choice, FloatJoin, FloatUnits, JoinPlan, ThresholdTab
 #: Version of the file format.
 FORMAT = 2
 #: Names of the kinds of layers in the certificate.
-KINDS: dict[type[Layer], str] = {
-    Map: "quantizer",
-    Linear: "linear",
-    Convolution: "convolution",
-    Pooling: "pool",
-    Rearrange: "rearrangement",
-    Concatenation: "concatenation",
-    BinaryMap: "merge",
-    FloatBinary: "float joint",
-    PackBytes: "pair",
-    ArgMaxLayer: "argmax",
-    SoftmaxRows: "softmax",
-    NormRows: "normalization",
-    MatrixProduct: "product",
-    IntegerRows: "integer rows",
-    Delay: "state",
+KINDS: dict[type[ir.Layer], str] = {
+    ir.Map: "quantizer",
+    ir.Linear: "linear",
+    ir.Convolution: "convolution",
+    ir.Pooling: "pool",
+    ir.Rearrange: "rearrangement",
+    ir.Concatenation: "concatenation",
+    ir.BinaryMap: "merge",
+    ir.FloatBinary: "float joint",
+    ir.PackBytes: "pair",
+    ir.ArgMaxLayer: "argmax",
+    ir.SoftmaxRows: "softmax",
+    ir.NormRows: "normalization",
+    ir.MatrixProduct: "product",
+    ir.IntegerRows: "integer rows",
+    ir.Delay: "state",
 }
 
 
@@ -70,13 +48,13 @@ def layer_statements(network: Network, instance: Callable[[Node], dict[str, Any]
     if instances_of and not network.graph.states:
         instances_of[max(instances_of)] += last_instances
     for i, layer in enumerate(network.graph.layers):
-        if isinstance(layer, View | StreamedInput | StreamedOutputs):
+        if isinstance(layer, ir.View | ir.StreamedInput | ir.StreamedOutputs):
             continue
         yield {
             "layer": layer.name,
             "kind": KINDS[type(layer)],
             "instances": instances_of[i],
-            "inputs": [_type(source.type) for source in sources_of(layer)],
+            "inputs": [_type(source.type) for source in ir.sources_of(layer)],
             "output": _type(layer.result.type),
             **_meaning(network, i, layer),
         }
@@ -85,7 +63,7 @@ def layer_statements(network: Network, instance: Callable[[Node], dict[str, Any]
 def state_instances(network: Network, instance: Callable[[Node], dict[str, Any] | None]) -> list[dict[str, Any]]:
     """The instances of states between frames: those before and of each memory, then those after the last layer."""
     instances_of, last_instances = _instances(network, instance)
-    inputs = [i for i, layer in enumerate(network.graph.layers) if isinstance(layer, StreamedInput)]
+    inputs = [i for i, layer in enumerate(network.graph.layers) if isinstance(layer, ir.StreamedInput)]
     return [entry for i in inputs for entry in instances_of.get(i, [])] + last_instances
 
 
@@ -108,26 +86,26 @@ def _type(type_: IntType) -> dict[str, Any]:
     return {"bits": type_.bits, "signed": type_.signed, "lo": type_.lo, "hi": type_.hi}
 
 
-def _meaning(network: Network, i: int, layer: Layer) -> dict[str, Any]:
+def _meaning(network: Network, i: int, layer: ir.Layer) -> dict[str, Any]:
     """The fields that describe the function of a layer."""
     match layer:
-        case Linear(weight=weight, lo=lo, hi=hi):
+        case ir.Linear(weight=weight, lo=lo, hi=hi):
             return {"rows": weight.shape[0], "columns": weight.shape[1], "lo": lo.tolist(), "hi": hi.tolist()}
-        case Convolution(weight=weight, lo=lo, hi=hi):
+        case ir.Convolution(weight=weight, lo=lo, hi=hi):
             sums = {"lo": lo.tolist(), "hi": hi.tolist()}
             return {"weights": list(weight.shape), "groups": layer.groups, **_window(layer.window, layer.pad), **sums}
-        case MatrixProduct(factors=factors, offsets=offsets):
+        case ir.MatrixProduct(factors=factors, offsets=offsets):
             operands = {"factors": list(factors), "offsets": list(offsets)}
             return {"columns": layer.depth, **operands, "lo": [layer.interval.lo], "hi": [layer.interval.hi]}
-        case Pooling():
+        case ir.Pooling():
             return {"reduction": layer.kind.value, **_window(layer.window, layer.pad)}
-        case Map():
+        case ir.Map():
             f = network.choices[layer.name].function
             assert f is not None, "every function of one stream is proven"
             return _function(network.choices[layer.name], f.index, {"interval": np.stack([f.lo, f.hi], axis=1)})
-        case BinaryMap():
+        case ir.BinaryMap():
             first, second = (value_range(network.graph, j) for j in layer.inputs)
-            joint = binary_function.specialize(layer, network.orders[i + 1], (first, second))
+            joint = ir.binary_function.specialize(layer, network.orders[i + 1], (first, second))
             choice = network.choices[layer.name]
             assert choice.plan is not None
             ends = {

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from typing_extensions import assert_never
 
+from hlsgen import ir, rescale
 from hlsgen.dataflow.adders import append_matrix
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder, fold_table
 from hlsgen.dataflow.ends import outside
@@ -41,52 +42,12 @@ from hlsgen.dataflow.units import (
 from hlsgen.dataflow.weighted_units import product_of
 from hlsgen.dataflow.workload import divisors, work_of
 from hlsgen.diagnostics import HlsgenError, fail
-from hlsgen.ir import (
-    ArgMaxLayer,
-    BinaryMap,
-    Concatenation,
-    Convolution,
-    Delay,
-    FloatBinary,
-    FloatKey,
-    Graph,
-    IntegerRows,
-    Layer,
-    Linear,
-    Map,
-    MatrixProduct,
-    NormRows,
-    PackBytes,
-    Pooling,
-    Rearrange,
-    SoftmaxRows,
-    StreamedInput,
-    StreamedOutputs,
-    Value,
-    View,
-    binary_function,
-)
 from hlsgen.ir.graph import MASK_REMOVED
 from hlsgen.ir.programs import Program
 from hlsgen.ir.stream_order import vector_layout
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.numerics.exponential_factors import factors
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale import (
-    Choice,
-    FloatUnits,
-    Indexed,
-    JoinPlan,
-    Preference,
-    Shared,
-    StepFunction,
-    Trial,
-    choose_float_join,
-    choose_join,
-    choose_realization,
-    merge_equal_sets,
-    specialize,
-)
 from hlsgen.rescale.binary import float_join, search
 from hlsgen.rescale.realize.float_ops import FloatCompare, ToCode
 
@@ -100,13 +61,13 @@ def start(b: NetworkBuilder) -> None:
     Nets of a port start with inner_ if another port is named like one of them.
     """
     layers, inputs, count = b.graph.layers, b.graph.streamed_inputs, len(b.graph.states)
-    port_names = {f"s_axis_{x.port}" for x in layers if isinstance(x, StreamedInput)}
+    port_names = {f"s_axis_{x.port}" for x in layers if isinstance(x, ir.StreamedInput)}
     for number, _, value in inputs[: len(inputs) - count]:
         layer = layers[number - 1] if number else None
-        port = layer.port if isinstance(layer, StreamedInput) else ""
+        port = layer.port if isinstance(layer, ir.StreamedInput) else ""
         lanes, group = _input_lanes(b, number, value)
         stream = stream_of(value.type, lanes, value.size, group)
-        if isinstance(value.encoding, FloatKey):
+        if isinstance(value.encoding, ir.FloatKey):
             stream = replace(stream, type=FLOAT_WORD)
         name = f"s_axis_{port}" if port else "s_axis"
         wire = f"inner_{name}" if is_start_of(name, port_names - {name}) else name
@@ -117,29 +78,29 @@ def start(b: NetworkBuilder) -> None:
         open_states(b, b.nodes[0], [_input_lanes(b, number, value) for number, _, value in inputs[-count:]])
 
 
-def _first_consumer(graph: Graph, value: int) -> Layer | None:
+def _first_consumer(graph: ir.Graph, value: int) -> ir.Layer | None:
     """The first layer that consumes an input, not counting functions of single elements and views."""
     aliases = {value}
     for i, layer in enumerate(graph.layers):
         if aliases.isdisjoint(layer.inputs):
             continue
-        if not isinstance(layer, Map | View):
-            return None if isinstance(layer, StreamedOutputs) else layer
+        if not isinstance(layer, ir.Map | ir.View):
+            return None if isinstance(layer, ir.StreamedOutputs) else layer
         aliases.add(i + 1)
     return None
 
 
-def _input_lanes(b: NetworkBuilder, number: int, value: Value) -> tuple[int, int]:
+def _input_lanes(b: NetworkBuilder, number: int, value: ir.Value) -> tuple[int, int]:
     """(lanes, group) of an input, as its first consumer requires."""
     size, first = value.size, _first_consumer(b.graph, number)
     match first:
-        case Linear():
+        case ir.Linear():
             pe, simd = b.folding[first.name]
             columns, windows = first.weight.shape[1], work_of(first).windows(pe)
             return windows * dense_lanes(columns, simd, windows * b.target * columns // size), size
-        case MatrixProduct():
+        case ir.MatrixProduct():
             return max(d for d in divisors(first.depth) if d <= b.folding[first.name][1]), size
-        case Convolution():
+        case ir.Convolution():
             pe, simd = b.folding[first.name]
             work = work_of(first)
             split = first.groups > 1 and not work.depthwise and not work.at_once(pe, simd)
@@ -154,7 +115,9 @@ def _input_lanes(b: NetworkBuilder, number: int, value: Value) -> tuple[int, int
         raise fail("HG040", "--lanes", f"{lanes} lanes.", "Supported: 1 to 9999.")
     if first is None:
         return min(lanes, size), size
-    channels = first.result.shape[-1] if isinstance(first, BinaryMap | FloatBinary | PackBytes) else _channels(first)
+    channels = (
+        first.result.shape[-1] if isinstance(first, ir.BinaryMap | ir.FloatBinary | ir.PackBytes) else _channels(first)
+    )
     full_lanes = max(d for d in divisors(channels) if d <= lanes)
     if b.targets.lanes is None and size // full_lanes > b.target:
         full_lanes = next((d for d in divisors(size) if size // d <= b.target and d <= MAX_LANES), full_lanes)
@@ -163,7 +126,7 @@ def _input_lanes(b: NetworkBuilder, number: int, value: Value) -> tuple[int, int
 
 def _channels(layer: object) -> int:
     """Elements along the innermost axis of the layer's input."""
-    source = layer.sources[0] if isinstance(layer, Concatenation) else getattr(layer, "source", None)
+    source = layer.sources[0] if isinstance(layer, ir.Concatenation) else getattr(layer, "source", None)
     assert source is not None
     return int(source.shape[-1])
 
@@ -172,7 +135,7 @@ def finish(b: NetworkBuilder) -> list[Node]:
     """All nodes, after appending the output ports."""
     last = len(b.graph.layers) - 1
     outputs = b.graph.layers[last] if b.graph.layers else None
-    if isinstance(outputs, StreamedOutputs):
+    if isinstance(outputs, ir.StreamedOutputs):
         ports = outputs.ports[: len(outputs.ports) - len(b.graph.states)]
         names = [f"m_axis_{port}" if port else "m_axis" for port in ports]
         flows = [b.input_stream(last, n, name) for n, name in enumerate(names)]
@@ -201,37 +164,37 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
     layer = b.graph.layers[i]
     name = b.layer_names.get(i, "")
     match layer:
-        case View() | StreamedInput() | StreamedOutputs():
+        case ir.View() | ir.StreamedInput() | ir.StreamedOutputs():
             return
-        case Map():
+        case ir.Map():
             flow = _map(b, i, layer, name)
-        case Linear():
+        case ir.Linear():
             flow = _linear(b, i, layer, name)
-        case MatrixProduct():
+        case ir.MatrixProduct():
             flow = product(b, i, layer, name)
-        case Convolution():
+        case ir.Convolution():
             flow = convolution(b, i, layer, name)
-        case Pooling():
+        case ir.Pooling():
             flow = pooling(b, i, layer, name)
-        case Rearrange():
+        case ir.Rearrange():
             flow = rearrange(b, i, layer, name)
-        case Delay():
+        case ir.Delay():
             flow = delay(b, i, layer, name)
-        case Concatenation():
+        case ir.Concatenation():
             flow = concatenate(b, i, layer, name)
-        case BinaryMap():
+        case ir.BinaryMap():
             flow = _binary_map(b, i, layer, name)
-        case FloatBinary():
+        case ir.FloatBinary():
             flow = _float_joint(b, i, layer, name)
-        case PackBytes():
+        case ir.PackBytes():
             flow = _packing(b, i, layer, name)
-        case ArgMaxLayer():
+        case ir.ArgMaxLayer():
             flow = _argmax(b, i, layer, name)
-        case SoftmaxRows():
+        case ir.SoftmaxRows():
             flow = _softmax(b, i, layer, name)
-        case IntegerRows():
+        case ir.IntegerRows():
             flow = _integer_rows(b, i, layer, name)
-        case NormRows():
+        case ir.NormRows():
             flow = normalization(b, i, layer, name)
         case _:
             assert_never(layer)
@@ -239,7 +202,7 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
     close(b, i + 1)
 
 
-def _argmax(b: NetworkBuilder, i: int, layer: ArgMaxLayer, name: str) -> NamedStream:
+def _argmax(b: NetworkBuilder, i: int, layer: ir.ArgMaxLayer, name: str) -> NamedStream:
     count = layer.source.shape[-1]
     flow = b.input_stream(i, 0, name)
     flow = b.dense(flow, flow.stream.lanes, count, f"{name}_width")
@@ -248,7 +211,7 @@ def _argmax(b: NetworkBuilder, i: int, layer: ArgMaxLayer, name: str) -> NamedSt
     return b.append(name, ArgMaxUnit(beats), [flow], result, layer.name, i)
 
 
-def _integer_rows(b: NetworkBuilder, i: int, layer: IntegerRows, name: str) -> NamedStream:
+def _integer_rows(b: NetworkBuilder, i: int, layer: ir.IntegerRows, name: str) -> NamedStream:
     count = layer.source.shape[-1]
     flow = b.input_stream(i, 0, name)
     if isinstance(layer.function, Program):
@@ -260,7 +223,7 @@ def _integer_rows(b: NetworkBuilder, i: int, layer: IntegerRows, name: str) -> N
     return b.append(name, unit, [flow], replace(flow.stream, type=layer.result.type), layer.name, i)
 
 
-def _softmax(b: NetworkBuilder, i: int, layer: SoftmaxRows, name: str) -> NamedStream:
+def _softmax(b: NetworkBuilder, i: int, layer: ir.SoftmaxRows, name: str) -> NamedStream:
     """As many lanes as the target needs; one if the sum is taken in order."""
     count, size, source = layer.source.shape[-1], layer.source.size, layer.source.type
     flow = b.input_stream(i, 0, name)
@@ -288,13 +251,13 @@ def _period(mask: Array, count: int) -> Array:
     return next(rows[:n].reshape(-1) for n in divisors(len(rows)) if (rows.reshape(-1, n, count) == rows[:n]).all())
 
 
-def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:
+def _map(b: NetworkBuilder, i: int, layer: ir.Map, name: str) -> NamedStream:
     flow = b.input_stream(i, 0, name)
     interval = b.code_range(layer.inputs[0]) or (None, None)
-    f = b.once(("function", i, b.narrows), lambda: specialize(layer, b.layout.orders[i + 1], *interval))
+    f = b.once(("function", i, b.narrows), lambda: rescale.specialize(layer, b.layout.orders[i + 1], *interval))
     choice, table = _realization(b, i, f, flow.stream, b.targets.preference(layer.name, b.prices))
     b.choices[layer.name] = choice
-    if isinstance(choice.realization, FloatUnits):
+    if isinstance(choice.realization, rescale.FloatUnits):
         return _float_units(b, i, layer, name, choice.realization, table, flow)
     if f.is_float:
         keys = replace(flow.stream, type=layer.source.type)
@@ -303,37 +266,44 @@ def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:
 
 
 def _realization(
-    b: NetworkBuilder, i: int, f: StepFunction, stream: Stream, preference: Preference
-) -> tuple[Choice, Array]:
+    b: NetworkBuilder, i: int, f: rescale.StepFunction, stream: Stream, preference: rescale.Preference
+) -> tuple[rescale.Choice, Array]:
     """The hardware of a function, and (folds, lanes): the channel parameters of each lane in each beat.
 
     Beats differ by the contents of memories, so channels with the same constants share one set of parameters. A lane
     with the same parameters in all beats keeps the interval of its own channel, which is cheaper.
     """
     table = fold_table(f.index, stream)
-    if len(table) > 1 and (shared := merge_equal_sets(f)).sets < f.sets:
+    if len(table) > 1 and (shared := rescale.merge_equal_sets(f)).sets < f.sets:
         # A realization may exist on the interval of each channel, and not on the interval around all of them.
         with suppress(HlsgenError):
             merged_table = fold_table(shared.index, stream)
             choice = b.choice_once(
-                i, merged_table, preference, lambda: choose_realization(shared, merged_table, preference)
+                i, merged_table, preference, lambda: rescale.choose_realization(shared, merged_table, preference)
             )
             return choice, merged_table
-    return b.choice_once(i, table, preference, lambda: choose_realization(f, table, preference)), table
+    return b.choice_once(i, table, preference, lambda: rescale.choose_realization(f, table, preference)), table
 
 
 def _rescale(
-    b: NetworkBuilder, i: int, layer: str, name: str, choice: Choice, table: Array, flow: NamedStream, type_: IntType
+    b: NetworkBuilder,
+    i: int,
+    layer: str,
+    name: str,
+    choice: rescale.Choice,
+    table: Array,
+    flow: NamedStream,
+    type_: IntType,
 ) -> NamedStream:
     """The stream after the units of a realization of integers."""
     realization = choice.realization
-    assert not isinstance(realization, FloatUnits)
+    assert not isinstance(realization, rescale.FloatUnits)
     result = replace(flow.stream, type=type_)
-    if isinstance(realization, Shared):
+    if isinstance(realization, rescale.Shared):
         index = replace(flow.stream, type=realization.index)
         flow = b.append(f"{name}_set", RescaleUnit(realization.offset, table), [flow], index, layer)
         realization, table = realization.function, np.zeros((1, table.shape[1]), np.int64)
-    if isinstance(realization, Indexed):
+    if isinstance(realization, rescale.Indexed):
         index = replace(flow.stream, type=realization.index)
         flow = b.append(f"{name}_search", RescaleUnit(realization.search, table), [flow], index, layer)
         realization = realization.codes
@@ -343,9 +313,9 @@ def _rescale(
 def _float_units(
     b: NetworkBuilder,
     i: int,
-    layer: Map | BinaryMap,
+    layer: ir.Map | ir.BinaryMap,
     name: str,
-    realization: FloatUnits,
+    realization: rescale.FloatUnits,
     table: Array,
     flow: NamedStream,
 ) -> NamedStream:
@@ -370,7 +340,7 @@ def _float_units(
     return flow
 
 
-def _linear(b: NetworkBuilder, i: int, layer: Linear, name: str) -> NamedStream:
+def _linear(b: NetworkBuilder, i: int, layer: ir.Linear, name: str) -> NamedStream:
     pe, simd = b.folding[layer.name]
     rows, columns = layer.weight.shape
     vector_orders = vector_layout(b.layout.of_input(b.graph, i), layer.source.shape)
@@ -401,13 +371,13 @@ def _operands(b: NetworkBuilder, i: int, name: str) -> list[NamedStream]:
     return [b.buffered(flow, f"{name}_wait{n}") for n, flow in enumerate((first, second))]
 
 
-def _packing(b: NetworkBuilder, i: int, layer: PackBytes, name: str) -> NamedStream:
+def _packing(b: NetworkBuilder, i: int, layer: ir.PackBytes, name: str) -> NamedStream:
     flows = _operands(b, i, name)
     result = replace(flows[0].stream, type=layer.result.type)
     return b.append(name, JoinStreams(None, packed=True), flows, result, layer.name, i)
 
 
-def _binary_map(b: NetworkBuilder, i: int, layer: BinaryMap, name: str) -> NamedStream:
+def _binary_map(b: NetworkBuilder, i: int, layer: ir.BinaryMap, name: str) -> NamedStream:
     flows = _operands(b, i, name)
     first, second = (value_range(b.graph, j) for j in layer.inputs)
     join = b.once(("join", i), lambda: search.find(layer, b.layout.orders[i + 1], (first, second)))
@@ -415,10 +385,10 @@ def _binary_map(b: NetworkBuilder, i: int, layer: BinaryMap, name: str) -> Named
         return _float_binary_map(b, i, layer, name, flows, join)
     table = fold_table(join.index, flows[0].stream)
     preference = b.targets.preference(layer.name, b.prices)
-    choice = b.choice_once(i, table, preference, lambda: choose_join(join, table, preference))
+    choice = b.choice_once(i, table, preference, lambda: rescale.choose_join(join, table, preference))
     b.choices[layer.name] = choice
     plan = choice.plan
-    assert isinstance(plan, JoinPlan)
+    assert isinstance(plan, rescale.JoinPlan)
     for n, lookup in enumerate(plan.tables):
         if lookup is not None:
             result = replace(flows[n].stream, type=plan.operands[n])
@@ -429,11 +399,11 @@ def _binary_map(b: NetworkBuilder, i: int, layer: BinaryMap, name: str) -> Named
     return _rescale(b, i, layer.name, name, choice, table, flow, layer.result.type)
 
 
-def _float_joint(b: NetworkBuilder, i: int, layer: FloatBinary, name: str) -> NamedStream:
+def _float_joint(b: NetworkBuilder, i: int, layer: ir.FloatBinary, name: str) -> NamedStream:
     """Both operands as float32, joined."""
     first, second = (value_range(b.graph, j) for j in layer.inputs)
-    f = binary_function.specialize(
-        binary_function.with_placeholder_quantizer(layer), b.layout.orders[i + 1], (first, second)
+    f = ir.binary_function.specialize(
+        ir.binary_function.with_placeholder_quantizer(layer), b.layout.orders[i + 1], (first, second)
     )
     operands = float_join.operands(f)
     if isinstance(operands, str):
@@ -449,11 +419,11 @@ def _float_joint(b: NetworkBuilder, i: int, layer: FloatBinary, name: str) -> Na
 
 def _float_join(
     b: NetworkBuilder,
-    layer: BinaryMap | FloatBinary,
+    layer: ir.BinaryMap | ir.FloatBinary,
     name: str,
     stem: str,
     flows: list[NamedStream],
-    operands: tuple[FloatUnits, FloatUnits],
+    operands: tuple[rescale.FloatUnits, rescale.FloatUnits],
     table: Array,
     position: int,
 ) -> NamedStream:
@@ -467,11 +437,11 @@ def _float_join(
 
 
 def _float_binary_map(
-    b: NetworkBuilder, i: int, layer: BinaryMap, name: str, flows: list[NamedStream], why: str
+    b: NetworkBuilder, i: int, layer: ir.BinaryMap, name: str, flows: list[NamedStream], why: str
 ) -> NamedStream:
     """Both operands and their join in float32. `why`: the reason why the codes cannot be joined as integers."""
     first, second = (value_range(b.graph, j) for j in layer.inputs)
-    f = binary_function.specialize(layer, b.layout.orders[i + 1], (first, second))
+    f = ir.binary_function.specialize(layer, b.layout.orders[i + 1], (first, second))
     plan = b.once(("float join", i), lambda: float_join.find(f))
     if isinstance(plan, str):
         raise fail(
@@ -482,11 +452,11 @@ def _float_binary_map(
         )
     table = fold_table(f.index, flows[0].stream)
     preference = b.targets.preference(layer.name, b.prices)
-    tried = (Trial("integers", why),)
-    choice = b.choice_once(i, table, preference, lambda: choose_float_join(plan, table, preference, tried))
+    tried = (rescale.Trial("integers", why),)
+    choice = b.choice_once(i, table, preference, lambda: rescale.choose_float_join(plan, table, preference, tried))
     b.choices[layer.name] = choice
     flow = _float_join(b, layer, f"{name}_join", name, flows, plan.operands, table, -1)
-    if isinstance(choice.realization, FloatUnits):
+    if isinstance(choice.realization, rescale.FloatUnits):
         return _float_units(b, i, layer, name, choice.realization, table, flow)
     keys = replace(flow.stream, type=plan.function.input_type)
     flow = b.append(f"{name}_key", FloatKeyUnit(), [flow], keys, layer.name)

@@ -8,18 +8,8 @@ from dataclasses import replace
 import numpy as np
 from typing_extensions import assert_never
 
+from hlsgen.dataflow import units
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder
-from hlsgen.dataflow.units import (
-    ConcatBeats,
-    ConcatChannels,
-    Crop,
-    PadBorder,
-    Reorder,
-    SelectLanes,
-    Stream,
-    Unit,
-    stream_of,
-)
 from hlsgen.dataflow.workload import divisors
 from hlsgen.diagnostics import fail
 from hlsgen.ir import (
@@ -43,8 +33,8 @@ def rearrange(b: NetworkBuilder, i: int, layer: Rearrange, name: str) -> NamedSt
             height, width, channels = layer.source.shape[-3:]
             flow = b.converted(flow, min(flow.stream.lanes, channels), channels, f"{name}_width")
             _check_type(flow.stream.type, layer.result.type, name)
-            unit = PadBorder(height, width, flow.stream.group_beats, pads, layer.pad)
-            result = stream_of(layer.result.type, flow.stream.lanes, layer.result.size, channels)
+            unit = units.PadBorder(height, width, flow.stream.group_beats, pads, layer.pad)
+            result = units.stream_of(layer.result.type, flow.stream.lanes, layer.result.size, channels)
             return b.append(name, unit, [flow], result, layer.name, i)
         case Slice(ranges):
             return _slice(b, i, layer, name, flow, ranges)
@@ -75,12 +65,14 @@ def _repeat(
         flow = b.converted(flow, group, group, f"{name}_width")
         places = np.arange(group).reshape(pixels, channels).repeat(columns, axis=0).ravel()
         beats = width // pixels
-        result = Stream(layer.result.type, group, height * rows * beats, group)
-        steps: list[tuple[Unit, Stream]] = []
+        result = units.Stream(layer.result.type, group, height * rows * beats, group)
+        steps: list[tuple[units.Unit, units.Stream]] = []
         if rows > 1:
-            steps.append((Reorder(beats, ((rows, 0), (beats, 1))), result))
+            steps.append((units.Reorder(beats, ((rows, 0), (beats, 1))), result))
         if columns > 1 or not steps:
-            steps.append((SelectLanes(tuple(places.tolist())), replace(result, lanes=len(places), group=len(places))))
+            steps.append(
+                (units.SelectLanes(tuple(places.tolist())), replace(result, lanes=len(places), group=len(places)))
+            )
         for n, (part, sent_stream) in enumerate(steps):
             last = n == len(steps) - 1
             node_name = name if last else f"{name}_rows"
@@ -88,11 +80,11 @@ def _repeat(
         return flow
     flow = b.converted(flow, lanes, channels, f"{name}_width")
     folds = flow.stream.group_beats
-    result = stream_of(layer.result.type, flow.stream.lanes, size, channels)
+    result = units.stream_of(layer.result.type, flow.stream.lanes, size, channels)
     if rows == 1:
-        unit: Unit = Reorder(folds, ((columns, 0), (folds, 1)))
+        unit: units.Unit = units.Reorder(folds, ((columns, 0), (folds, 1)))
     else:
-        unit = Reorder(width * folds, ((rows, 0), (width, folds), (columns, 0), (folds, 1)))
+        unit = units.Reorder(width * folds, ((rows, 0), (width, folds), (columns, 0), (folds, 1)))
     return b.append(name, unit, [flow], result, layer.name, i)
 
 
@@ -127,8 +119,8 @@ def _slice(
     lanes = flow.stream.lanes
     merged[-1] = (size // lanes, start // lanes, stop // lanes, step)
     rows, columns, beats = ((m[1], m[2], m[3]) for m in merged)
-    unit = Crop((merged[0][0], merged[1][0], merged[2][0]), rows, columns, beats)
-    result = stream_of(layer.result.type, lanes, layer.result.size, layer.result.size)
+    unit = units.Crop((merged[0][0], merged[1][0], merged[2][0]), rows, columns, beats)
+    result = units.stream_of(layer.result.type, lanes, layer.result.size, layer.result.size)
     return b.append(name, unit, [flow], result, layer.name, i)
 
 
@@ -143,12 +135,12 @@ def _slice_lanes(
     flow = b.converted(flow, pieces * size, pieces * size, f"{name}_width")
     if not outer_uncut:
         kept_sizes = [len(range(*level[1:])) for level in outer]
-        cut = Crop((outer[0][0], outer[1][0], 1), outer[0][1:], outer[1][1:], (0, 1, 1))
+        cut = units.Crop((outer[0][0], outer[1][0], 1), outer[0][1:], outer[1][1:], (0, 1, 1))
         result = replace(flow.stream, beats=math.prod(kept_sizes))
         flow = b.append(f"{name}_rows", cut, [flow], result)
     places = np.arange(pieces * size).reshape(pieces, size)[:, slice(*inner)].ravel()
-    result = Stream(layer.result.type, len(places), flow.stream.beats, len(places))
-    return b.append(name, SelectLanes(tuple(places.tolist())), [flow], result, layer.name, i)
+    result = units.Stream(layer.result.type, len(places), flow.stream.beats, len(places))
+    return b.append(name, units.SelectLanes(tuple(places.tolist())), [flow], result, layer.name, i)
 
 
 def concatenate(b: NetworkBuilder, i: int, layer: Concatenation, name: str) -> NamedStream:
@@ -169,8 +161,8 @@ def concatenate(b: NetworkBuilder, i: int, layer: Concatenation, name: str) -> N
     flow, joined_size = flows[0], inner[0]
     for n, (appended, size) in enumerate(zip(flows[1:], inner[1:], strict=True), 1):
         last = n == len(flows) - 1
-        result = stream_of(layer.result.type, lanes, flow.elements + appended.elements, joined_size + size)
-        unit = ConcatBeats((joined_size // lanes, size // lanes))
+        result = units.stream_of(layer.result.type, lanes, flow.elements + appended.elements, joined_size + size)
+        unit = units.ConcatBeats((joined_size // lanes, size // lanes))
         node_name = name if last else f"{name}_part{n}"
         flow = b.append(node_name, unit, [flow, appended], result, layer.name, i if last else -1)
         joined_size += size
@@ -190,8 +182,10 @@ def _concat_channels(
     flow, joined_channels = sides[0], channels[0]
     for n, (appended, count) in enumerate(zip(sides[1:], channels[1:], strict=True), 1):
         last, lanes = n == len(sides) - 1, pixels * (joined_channels + count)
-        result = Stream(layer.result.type, lanes, places // pixels, lanes)
+        result = units.Stream(layer.result.type, lanes, places // pixels, lanes)
         at = (name, layer.name, i) if last else (f"{name}_part{n}", layer.name, -1)
-        flow = b.append(at[0], ConcatChannels((joined_channels, count), pixels), [flow, appended], result, *at[1:])
+        flow = b.append(
+            at[0], units.ConcatChannels((joined_channels, count), pixels), [flow, appended], result, *at[1:]
+        )
         joined_channels += count
     return flow

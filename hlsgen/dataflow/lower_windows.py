@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlsgen.dataflow import units
 from hlsgen.dataflow.adders import append_matrix
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder
 from hlsgen.dataflow.folding import at_once
-from hlsgen.dataflow.units import (
-    ConvUnit,
-    GroupedMatVec,
-    MatVec,
-    PoolUnit,
-    Product,
-    ReduceTree,
-    SlidingWindow,
-    Stream,
-    TiledPool,
-    Unit,
-    stream_of,
-)
 from hlsgen.dataflow.weighted_units import product_of
 from hlsgen.dataflow.workload import divisors, is_depthwise, pixels_at_once, work_of
 from hlsgen.ir import Convolution, Pooling
@@ -44,8 +32,8 @@ def convolution(b: NetworkBuilder, i: int, layer: Convolution, name: str) -> Nam
     else:
         # Outside of the image every lane has the pad's code, even a lane without an element.
         product = product_of(layer, empty_zero=not (layer.pad and columns % simd))
-        flow = b.converted(flow, simd, columns, f"{name}_width", zeros=product is not Product.INTEGER)
-    unit = ConvUnit(
+        flow = b.converted(flow, simd, columns, f"{name}_width", zeros=product is not units.Product.INTEGER)
+    unit = units.ConvUnit(
         weight=_by_taps(layer),
         order=vector_orders[1] if layer.groups == 1 else np.arange(columns),
         product=product,
@@ -61,7 +49,7 @@ def convolution(b: NetworkBuilder, i: int, layer: Convolution, name: str) -> Nam
         pad=layer.pad,
         depth=0,
     )
-    result = stream_of(layer.result.type, pe, layer.result.size, rows)
+    result = units.stream_of(layer.result.type, pe, layer.result.size, rows)
     return b.append(name, unit, [flow], result, layer.name, i)
 
 
@@ -71,13 +59,13 @@ def _unrolled(b: NetworkBuilder, i: int, layer: Convolution, name: str, flow: Na
     channels, lanes, windows = layer.source.shape[-1], work.elements(pe, simd), work.windows(pe)
     grouped = layer.groups > 1
     product = product_of(layer, empty_zero=grouped or not (layer.pad and channels % lanes))
-    zeros = product is not Product.INTEGER and not grouped
+    zeros = product is not units.Product.INTEGER and not grouped
     flow = _unfolded(b, name, layer, flow, lanes, windows, pixels_in_a_beat(b, layer), zeros=zeros)
     if grouped:
         rows = len(layer.weight) // layer.groups
-        unit: Unit = GroupedMatVec(weight=_by_taps(layer), product=product, pe=pe, rows=rows)
+        unit: units.Unit = units.GroupedMatVec(weight=_by_taps(layer), product=product, pe=pe, rows=rows)
     else:
-        unit = MatVec(
+        unit = units.MatVec(
             weight=_by_taps(layer),
             order=order,
             product=product,
@@ -87,7 +75,7 @@ def _unrolled(b: NetworkBuilder, i: int, layer: Convolution, name: str, flow: Na
             windows=windows,
         )
     result = _side_by_side(layer, pe, windows)
-    if isinstance(unit, MatVec):
+    if isinstance(unit, units.MatVec):
         return append_matrix(b, name, unit, flow, result, i)
     return b.append(name, unit, [flow], result, layer.name, i)
 
@@ -107,11 +95,11 @@ def _fitting(b: NetworkBuilder, layer: Convolution | Pooling, pixels: list[int])
     return next((p for p in pixels if height * -(-width // p) <= b.target), pixels[-1])
 
 
-def _side_by_side(layer: Convolution | Pooling, lanes: int, windows: int) -> Stream:
+def _side_by_side(layer: Convolution | Pooling, lanes: int, windows: int) -> units.Stream:
     """The stream of results with `windows` windows of a row in a beat."""
     across, channels = layer.result.shape[-2:]
     group = channels * (windows if across % windows == 0 else across)
-    return stream_of(layer.result.type, lanes, layer.result.size, group)
+    return units.stream_of(layer.result.type, lanes, layer.result.size, group)
 
 
 def _unfolded(
@@ -130,10 +118,10 @@ def _unfolded(
     group = channels * (pixels if width % pixels == 0 else width)
     flow = b.converted(flow, pixels * lanes, group, f"{name}_width", zeros=zeros)
     folds = -(-channels // lanes)
-    unit = SlidingWindow(layer.window, height, width, folds, layer.pad, 0, 0, pixels, windows)
+    unit = units.SlidingWindow(layer.window, height, width, folds, layer.pad, 0, 0, pixels, windows)
     down, across = layer.result.shape[-3:-1]
     beat = layer.window.taps * windows * lanes
-    result = Stream(flow.stream.type, beat, down * -(-across // windows) * folds, beat * folds)
+    result = units.Stream(flow.stream.type, beat, down * -(-across // windows) * folds, beat * folds)
     return b.append(f"{name}_windows", unit, [flow], result)
 
 
@@ -150,10 +138,10 @@ def pooling(b: NetworkBuilder, i: int, layer: Pooling, name: str) -> NamedStream
     flow = b.converted(flow, fits[0] if fits else channels, channels, f"{name}_width")
     folds = flow.stream.group_beats
     if tiled:
-        unit: Unit = TiledPool(layer.kind, layer.window.kernel, height, width, folds)
+        unit: units.Unit = units.TiledPool(layer.kind, layer.window.kernel, height, width, folds)
     else:
-        unit = PoolUnit(layer.kind, layer.window, height, width, folds, layer.pad, 0)
-    result = stream_of(layer.result.type, flow.stream.lanes, layer.result.size, channels)
+        unit = units.PoolUnit(layer.kind, layer.window, height, width, folds, layer.pad, 0)
+    result = units.stream_of(layer.result.type, flow.stream.lanes, layer.result.size, channels)
     return b.append(name, unit, [flow], result, layer.name, i)
 
 
@@ -171,7 +159,7 @@ def _pooled_at_once(
             break
     flow = _unfolded(b, name, layer, flow, lane, windows, pixels)
     result = _side_by_side(layer, lane * windows, windows)
-    return b.append(name, ReduceTree(layer.kind, layer.window.taps), [flow], result, layer.name, i)
+    return b.append(name, units.ReduceTree(layer.kind, layer.window.taps), [flow], result, layer.name, i)
 
 
 def _by_taps(layer: Convolution) -> Array:

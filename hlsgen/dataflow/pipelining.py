@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hlsgen.dataflow.units import (
-    AdderMatVec,
-    ConvUnit,
-    DynamicMatVec,
-    GroupedMatVec,
-    MatVec,
-    NormMoments,
-    ProgramUnit,
-    RescaleUnit,
-    Unit,
-)
+from hlsgen.dataflow import units
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.rescale import Correct, FloatScale, LaneShift, Scale, Shift, Thresholds
 
@@ -40,16 +30,16 @@ class Pipelining:
 PLAIN = Pipelining()
 
 
-def pipelined(unit: Unit, depth: Pipelining) -> Unit:
+def pipelined(unit: units.Unit, depth: Pipelining) -> units.Unit:
     """The unit with this pipelining; its function does not change."""
     if depth == PLAIN:
         return unit
     match unit:
-        case MatVec() | ConvUnit() | GroupedMatVec():
+        case units.MatVec() | units.ConvUnit() | units.GroupedMatVec():
             return replace(unit, adders_per_stage=depth.adders_per_stage, memory=_memory(unit) if depth.tables else "")
-        case AdderMatVec() | DynamicMatVec() | ProgramUnit() | NormMoments():
+        case units.AdderMatVec() | units.DynamicMatVec() | units.ProgramUnit() | units.NormMoments():
             return replace(unit, adders_per_stage=depth.adders_per_stage)
-        case RescaleUnit(
+        case units.RescaleUnit(
             realization=Correct() | Scale() | FloatScale() | Shift() | LaneShift() | Thresholds() as realization
         ):
             return replace(unit, realization=replace(realization, every=depth.adders_per_stage))
@@ -57,7 +47,7 @@ def pipelined(unit: Unit, depth: Pipelining) -> Unit:
             return unit
 
 
-def _memory(unit: MatVec | ConvUnit | GroupedMatVec) -> str:
+def _memory(unit: units.MatVec | units.ConvUnit | units.GroupedMatVec) -> str:
     """LUTs or block RAM, never logic that mixes functions of the address with the next operation."""
     words = weight_words(unit)
     most_bits = SHALLOW_BITS if words <= SHALLOW_WORDS else TABLE_BITS

@@ -8,17 +8,7 @@ from typing import Any
 import numpy as np
 
 from hlsgen.diagnostics import fail
-from hlsgen.frontend.channels_last import (
-    ImageAxes,
-    elements,
-    groups_of,
-    kernel_of,
-    kernel_reach,
-    pad_split,
-    padding_mode,
-    result_of,
-    whole_numbers,
-)
+from hlsgen.frontend import channels_last
 from hlsgen.frontend.constant_folding import MAX_ELEMENTS, Const, check_size
 from hlsgen.frontend.integer_weights import integer_weights
 from hlsgen.frontend.node_context import ShapedOps
@@ -45,7 +35,7 @@ class Axis:
     @property
     def max_shift(self) -> int:
         """Largest shift of an input."""
-        return (kernel_reach(self.kernel, self.dilation) - 1) // self.stride
+        return (channels_last.kernel_reach(self.kernel, self.dilation) - 1) // self.stride
 
     @property
     def taps(self) -> int:
@@ -75,20 +65,20 @@ class Axis:
         return self.begin - (self.max_shift - self.pads[0]) * self.stride
 
 
-def transposed_ops(name: str, data: ImageAxes, weights: Const, attrs: dict[str, Any]) -> ShapedOps:
+def transposed_ops(name: str, data: channels_last.ImageAxes, weights: Const, attrs: dict[str, Any]) -> ShapedOps:
     """Operations on images, in channels-last order, from weights (channels, outputs / groups, kernel...).
 
     Raises HG004, HG013 or HG023.
     """
     weight_shape = weights.array.shape
-    if len(weight_shape) != len(data.shape) or not elements(weight_shape):
+    if len(weight_shape) != len(data.shape) or not channels_last.elements(weight_shape):
         text = f"weights of shape {list(weight_shape)} do not fit data of shape {list(data.shape)}."
         raise fail("HG023", name, text, "Both need equally many axes, and the weights must not be empty.")
-    groups = groups_of(name, attrs, data.channels, 0, data.channels)
+    groups = channels_last.groups_of(name, attrs, data.channels, 0, data.channels)
     if weight_shape[0] != data.channels:
         text = f"weights for {weight_shape[0]} channels, data of {data.channels} channels."
         raise fail("HG023", name, text, "Axis 0 of the weights must equal the channels of the data.")
-    kernel = kernel_of(name, attrs, data.spatial, weight_shape[2:])
+    kernel = channels_last.kernel_of(name, attrs, data.spatial, weight_shape[2:])
     axes = _axes(name, data, kernel, attrs)
     height, width = axes
     group_outputs, group_inputs = weight_shape[1], weight_shape[0] // groups
@@ -106,27 +96,29 @@ def transposed_ops(name: str, data: ImageAxes, weights: Const, attrs: dict[str, 
     scales = np.repeat(scale.reshape(groups, 1, group_outputs), height.stride * width.stride, axis=1).reshape(-1)
     pads = (height.pads[0], width.pads[0], height.pads[1], width.pads[1])
     window = Window(weight.shape[1:3], (1, 1), (height.spacing, width.spacing), pads)
-    result = result_of(data, window, outputs)
+    result = channels_last.result_of(data, window, outputs)
     check_size(name, result)
     return [(Conv(weight, scales, window, groups), result), *interleaved(result, axes, groups, group_outputs)]
 
 
-def _axes(name: str, data: ImageAxes, kernel: list[int], attrs: dict[str, Any]) -> tuple[Axis, Axis]:
+def _axes(name: str, data: channels_last.ImageAxes, kernel: list[int], attrs: dict[str, Any]) -> tuple[Axis, Axis]:
     """The axes (height, width) by strides, dilations, pads, auto_pad, output_padding, output_shape. Raises HG013."""
     count = len(data.spatial)
-    strides, dilations = (whole_numbers(name, attrs, key, count, 1) for key in ("strides", "dilations"))
-    extra = whole_numbers(name, attrs, "output_padding", count, 0, 0)
-    pads = whole_numbers(name, attrs, "pads", 2 * count, 0, 0)
-    mode = padding_mode(name, attrs)
+    strides, dilations = (channels_last.whole_numbers(name, attrs, key, count, 1) for key in ("strides", "dilations"))
+    extra = channels_last.whole_numbers(name, attrs, "output_padding", count, 0, 0)
+    pads = channels_last.whole_numbers(name, attrs, "pads", 2 * count, 0, 0)
+    mode = channels_last.padding_mode(name, attrs)
     output_shape = list(attrs.get("output_shape", []))[-count:]
     if not output_shape and mode.startswith("SAME"):
         output_shape = [size * stride for size, stride in zip(data.spatial, strides, strict=True)]
     axes = []
     for i, size in enumerate(data.spatial):
-        full = (size - 1) * strides[i] + extra[i] + kernel_reach(kernel[i], dilations[i])
+        full = (size - 1) * strides[i] + extra[i] + channels_last.kernel_reach(kernel[i], dilations[i])
         begin, end = (pads[i], pads[i + count]) if mode == "NOTSET" else (0, 0)
         if output_shape:
-            begin, end = pad_split(full - output_shape[i], "SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER")
+            begin, end = channels_last.pad_split(
+                full - output_shape[i], "SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER"
+            )
         out = full - begin - end
         if out < 1 or min(begin, end) < 0:
             length = output_shape[i] if output_shape else out

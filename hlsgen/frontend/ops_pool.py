@@ -10,17 +10,7 @@ from typing import Any
 import numpy as np
 
 from hlsgen.diagnostics import fail
-from hlsgen.frontend.channels_last import (
-    ImageAxes,
-    covered,
-    explicit_pads,
-    image_axes,
-    kernel_of,
-    pair,
-    result_of,
-    whole_numbers,
-    window,
-)
+from hlsgen.frontend import channels_last
 from hlsgen.frontend.constant_folding import Const
 from hlsgen.frontend.dialect_integer import dequantizer_of, quantizer_of, scale_of
 from hlsgen.frontend.dialect_qlinear import padded
@@ -33,9 +23,9 @@ from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array, Rounding
 
 
-def _data(node: NodeContext) -> ImageAxes:
+def _data(node: NodeContext) -> channels_last.ImageAxes:
     last = node.domain == CHANNELS_LAST or node.op_type == "MaxPoolNHWC" or node.attrs.get("data_layout") == "NHWC"
-    return image_axes(node.name, node.shape, last)
+    return channels_last.image_axes(node.name, node.shape, last)
 
 
 def max_pool(node: NodeContext) -> Imported:
@@ -43,7 +33,9 @@ def max_pool(node: NodeContext) -> Imported:
     name, data = node.name, _data(node)
     if 1 in node.used:
         raise fail("HG010", name, "the output Indices of MaxPool is used.", "Supported: the values only.")
-    place = window(name, node.attrs, data, kernel_of(name, node.attrs, data.spatial), data.channels)
+    place = channels_last.window(
+        name, node.attrs, data, channels_last.kernel_of(name, node.attrs, data.spatial), data.channels
+    )
     _check_filled(name, data, place)
     return Imported((data.on_images(_pool(Reduction.MAX, data, place)),))
 
@@ -51,7 +43,7 @@ def max_pool(node: NodeContext) -> Imported:
 def global_max_pool(node: NodeContext) -> Imported:
     """GlobalMaxPool. Raises HG010, HG023."""
     data = _data(node)
-    return Imported((data.on_images(_pool(Reduction.MAX, data, Window(pair(data.spatial, 1)))),))
+    return Imported((data.on_images(_pool(Reduction.MAX, data, Window(channels_last.pair(data.spatial, 1)))),))
 
 
 def average_pool(node: NodeContext) -> Imported:
@@ -65,7 +57,7 @@ def global_average_pool(node: NodeContext) -> Imported:
     """GlobalAveragePool. Raises HG010, HG023, HG026."""
     data = _data(node)
     _check_float32(node)
-    return Imported((data.on_images(_mean(data.image, Window(pair(data.spatial, 1)))),))
+    return Imported((data.on_images(_mean(data.image, Window(channels_last.pair(data.spatial, 1)))),))
 
 
 def _check_float32(node: NodeContext) -> None:
@@ -74,19 +66,19 @@ def _check_float32(node: NodeContext) -> None:
         raise fail("HG026", node.name, text, "Cast it to float32 first (operator Cast).")
 
 
-def _pool(kind: Reduction, data: ImageAxes, place: Window) -> ShapedOps:
-    return [(Pool(kind, place), result_of(data, place, data.channels))]
+def _pool(kind: Reduction, data: channels_last.ImageAxes, place: Window) -> ShapedOps:
+    return [(Pool(kind, place), channels_last.result_of(data, place, data.channels))]
 
 
 def window_counts(image: Shape, place: Window, margin: Sequence[tuple[int, int]] = ((0, 0), (0, 0))) -> Array:
     """Number of taps of every window on the data and its margins, (1, height, width, 1); size 1 for equal counts."""
     size = place.size(image[1], image[2])
-    rows, columns = (covered(image[1 + i], size[i], place, i, margin[i]) for i in (0, 1))
+    rows, columns = (channels_last.covered(image[1 + i], size[i], place, i, margin[i]) for i in (0, 1))
     lines = [part[:1] if (part == part[0]).all() else part for part in (rows, columns)]
     return np.asarray(lines[0][:, None] * lines[1][None, :])[None, :, :, None]
 
 
-def _check_filled(name: str, data: ImageAxes, place: Window) -> None:
+def _check_filled(name: str, data: channels_last.ImageAxes, place: Window) -> None:
     if not window_counts(data.image, place).all():
         text = "a window of the pooling lies entirely in the padding."
         raise fail("HG013", name, text, "Use smaller pads, or a larger kernel.")
@@ -100,19 +92,19 @@ def _mean(image: Shape, place: Window, counts: Array | None = None) -> ShapedOps
     return [(Pool(Reduction.SUM, place), shape), (Div(counts.astype(np.float32)), shape)]
 
 
-def _average(name: str, data: ImageAxes, attrs: dict[str, Any], all_taps: bool = False) -> ShapedOps:
+def _average(name: str, data: channels_last.ImageAxes, attrs: dict[str, Any], all_taps: bool = False) -> ShapedOps:
     """AveragePool. If count_include_pad is set, the padding of pads counts, the padding of ceil_mode does not.
 
     `all_taps`: the padding of ceil_mode counts as well.
     """
-    kernel = kernel_of(name, attrs, data.spatial)
-    place = window(name, attrs, data, kernel, data.channels)
+    kernel = channels_last.kernel_of(name, attrs, data.spatial)
+    place = channels_last.window(name, attrs, data, kernel, data.channels)
     _check_filled(name, data, place)
     if not attrs.get("count_include_pad", 0):
         return data.on_images(_mean(data.image, place))
     if all_taps:
         return data.on_images(_mean(data.image, place, np.full((1, 1, 1, 1), place.taps)))
-    begins, ends = (pair(part, 0) for part in explicit_pads(name, attrs, data, kernel))
+    begins, ends = (channels_last.pair(part, 0) for part in channels_last.explicit_pads(name, attrs, data, kernel))
     margin = list(zip(begins, ends, strict=True))
     return data.on_images(_mean(data.image, place, window_counts(data.image, place, margin)))
 
@@ -130,12 +122,14 @@ def quant_avg_pool(node: NodeContext) -> Imported:
         if key not in attrs:
             hint = "QuantAvgPool2d needs kernel, stride, ibits and obits."
             raise fail("HG013", name, f"attribute {key} is missing.", hint)
-    kernel = whole_numbers(name, attrs, "kernel", 2, 1)
-    bits = {key: whole_numbers(name, attrs, key, 1, 1)[0] for key in ("ibits", "obits")}
+    kernel = channels_last.whole_numbers(name, attrs, "kernel", 2, 1)
+    bits = {key: channels_last.whole_numbers(name, attrs, key, 1, 1)[0] for key in ("ibits", "obits")}
     if max(bits.values()) > 32:
         text = f"attributes ibits and obits are {bits['ibits']} and {bits['obits']}."
         raise fail("HG021", name, text, "Supported: 1 to 32.")
-    place = window(name, {"strides": whole_numbers(name, attrs, "stride", 2, 1)}, data, kernel, data.channels)
+    place = channels_last.window(
+        name, {"strides": channels_last.whole_numbers(name, attrs, "stride", 2, 1)}, data, kernel, data.channels
+    )
     largest = ((1 << bits["ibits"]) - 1) * math.prod(kernel)
     shift = max(largest.bit_length() - bits["obits"], 0)
     ones, zeros = np.ones((1,) * 4, np.float32), np.zeros((1,) * 4, np.float32)
@@ -168,17 +162,17 @@ def qlinear_global_average_pool(node: NodeContext) -> Imported:
     data, sx, sy, scalar_shape = _codes(node)
     ones = np.ones(scalar_shape, np.float32)
     ops = _dequantized(node, data, ones)
-    place = Window(pair(data.spatial, 1))
+    place = Window(channels_last.pair(data.spatial, 1))
     ops += data.on_images(_pool(Reduction.SUM, data, place))
     shape = ops[-1][1]
     last = quantizer_of(node.name, shape, [None, Const(ones), padded(node.constants)[4]], {})
     return Imported(([*ops, (Mul(sx / (sy * np.float32(place.taps))), shape), (last, shape)],))
 
 
-def _codes(node: NodeContext) -> tuple[ImageAxes, Array, Array, Shape]:
+def _codes(node: NodeContext) -> tuple[channels_last.ImageAxes, Array, Array, Shape]:
     """(the data, its scale, the result's scale, a shape of ones); scales are float32, all have the data's rank."""
     name, inputs = node.name, padded(node.constants)
-    data = image_axes(name, node.shape, bool(node.attrs.get("channels_last", 0)))
+    data = channels_last.image_axes(name, node.shape, bool(node.attrs.get("channels_last", 0)))
     if node.dtype not in ("int8", "uint8"):
         raise fail("HG026", name, f"{node.op_type} of {node.dtype} data.", "Supported: int8, uint8.")
     subjects = ((1, "the data's scale"), (3, "the output's scale"))
@@ -190,7 +184,7 @@ def _codes(node: NodeContext) -> tuple[ImageAxes, Array, Array, Shape]:
     return data, sx, sy, scalar_shape
 
 
-def _dequantized(node: NodeContext, data: ImageAxes, scale: Array) -> ShapedOps:
+def _dequantized(node: NodeContext, data: channels_last.ImageAxes, scale: Array) -> ShapedOps:
     inputs = [None, Const(scale), padded(node.constants)[2]]
     return [(dequantizer_of(node.name, data.shape, inputs, {}, node.dtype), data.shape)]
 

@@ -10,28 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from hlsgen.dataflow import units
 from hlsgen.dataflow.ends import divided
-from hlsgen.dataflow.units import (
-    AdderMatVec,
-    ConcatBeats,
-    ConcatChannels,
-    Crop,
-    Fifo,
-    FloatKeyUnit,
-    FloatUnit,
-    Fork,
-    FrameMemory,
-    JoinStreams,
-    MatVec,
-    Node,
-    Reorder,
-    RescaleUnit,
-    SelectLanes,
-    Slice,
-    Stream,
-    Unit,
-    WidthConverter,
-)
 from hlsgen.diagnostics import HlsgenError, fail
 
 
@@ -44,8 +24,8 @@ class State:
     each frame.
     """
 
-    joint: Node
-    rows: Node
+    joint: units.Node
+    rows: units.Node
     initial: str
 
 
@@ -54,40 +34,40 @@ class NetworkLoop:
     """A loop of `steps` iterations. `nodes`: its nodes in network order, without FIFOs and slices."""
 
     steps: int
-    nodes: tuple[Node, ...]
+    nodes: tuple[units.Node, ...]
     states: tuple[State, ...]
 
     @property
     def of_frames(self) -> bool:
         """True if its states go from frame to frame: a step is a frame."""
-        return isinstance(self.states[0].joint.unit, FrameMemory)
+        return isinstance(self.states[0].joint.unit, units.FrameMemory)
 
 
-def with_divided_memories(nodes: Sequence[Node]) -> list[Node]:
+def with_divided_memories(nodes: Sequence[units.Node]) -> list[units.Node]:
     """The nodes with two in place of each memory of a state: one emits the state, and one stores the next state.
 
     The second one comes after all other nodes inside, and a stream leads from it to the first one.
     """
-    emitting, storing = list[Node](), list[Node]()
+    emitting, storing = list[units.Node](), list[units.Node]()
     for node in nodes:
-        if isinstance(node.unit, FrameMemory):
+        if isinstance(node.unit, units.FrameMemory):
             next_state, (flags, back) = f"{node.name}_next", node.inputs
             emitting.append(replace(node, inputs=(flags, next_state)))
-            storing.append(Node(next_state, node.unit, (back,), (node.result,), (next_state,), node.result))
+            storing.append(units.Node(next_state, node.unit, (back,), (node.result,), (next_state,), node.result))
         else:
             emitting.append(node)
     inputs, inner, outputs = divided(emitting)
     return [*inputs, *inner, *storing, *outputs]
 
 
-def streams_before_fifos(nodes: Sequence[Node]) -> dict[str, str]:
+def streams_before_fifos(nodes: Sequence[units.Node]) -> dict[str, str]:
     """The stream before each chain of FIFOs and slices, by every stream of the chain.
 
     In C++ these streams are a single one with the summed depth.
     """
     stream_before: dict[str, str] = {}
     for node in nodes:
-        if isinstance(node.unit, Fifo | Slice):
+        if isinstance(node.unit, units.Fifo | units.Slice):
             stream_before[node.outputs[0]] = node.inputs[0]
     return {wire: _first_stream(stream_before, wire) for wire in stream_before}
 
@@ -98,10 +78,10 @@ def _first_stream(stream_before: dict[str, str], wire: str) -> str:
     return wire
 
 
-def find_loops(nodes: Sequence[Node]) -> tuple[NetworkLoop, ...]:
+def find_loops(nodes: Sequence[units.Node]) -> tuple[NetworkLoop, ...]:
     """The loops of the network, each with its states."""
     stream_before = streams_before_fifos(nodes)
-    processes = [node for node in nodes if not isinstance(node.unit, Fifo | Slice)]
+    processes = [node for node in nodes if not isinstance(node.unit, units.Fifo | units.Slice)]
     index_of_writer = {wire: n for n, node in enumerate(processes) for wire in node.outputs}
     predecessors = [
         [index_of_writer[wire] for name in node.inputs if (wire := stream_before.get(name, name)) in index_of_writer]
@@ -135,21 +115,21 @@ def _reachable(start: int, edges: Sequence[Iterable[int]]) -> set[int]:
     return reached
 
 
-def _state(nodes: Sequence[Node], sources: Sequence[int], n: int, stream_before: dict[str, str]) -> State:
+def _state(nodes: Sequence[units.Node], sources: Sequence[int], n: int, stream_before: dict[str, str]) -> State:
     joint, rows = nodes[n], nodes[sources[1]]
-    assert isinstance(rows.unit, Crop | FrameMemory)
+    assert isinstance(rows.unit, units.Crop | units.FrameMemory)
     return State(joint, rows, stream_before.get(joint.inputs[0], joint.inputs[0]))
 
 
-def _steps(joint: Node) -> int:
-    if isinstance(joint.unit, FrameMemory):
+def _steps(joint: units.Node) -> int:
+    if isinstance(joint.unit, units.FrameMemory):
         return 1
-    assert isinstance(joint.unit, ConcatBeats)
+    assert isinstance(joint.unit, units.ConcatBeats)
     initial_beats, later_beats = joint.unit.beats
     return 1 + later_beats // initial_beats
 
 
-def restrict_to_step(node: Node, steps: int) -> Node:
+def restrict_to_step(node: units.Node, steps: int) -> units.Node:
     """The node with the beats of one step. Raises HG040 if a beat, or a function of several beats, spans two steps."""
     if steps == 1:
         return node
@@ -158,7 +138,7 @@ def restrict_to_step(node: Node, steps: int) -> Node:
     return replace(node, unit=_unit(node, sources[0], result, steps), sources=sources, result=result)
 
 
-def _stream(node: Node, stream: Stream, steps: int) -> Stream:
+def _stream(node: units.Node, stream: units.Stream, steps: int) -> units.Stream:
     elements, remainder = divmod(stream.groups * stream.group, steps)
     group = min(stream.group, elements)
     step_stream = replace(stream, beats=stream.beats // steps, group=group)
@@ -168,34 +148,41 @@ def _stream(node: Node, stream: Stream, steps: int) -> Stream:
     return step_stream
 
 
-def _unit(node: Node, source: Stream, result: Stream, steps: int) -> Unit:
+def _unit(node: units.Node, source: units.Stream, result: units.Stream, steps: int) -> units.Unit:
     """The unit for the beats of one step. Raises HG040 if it needs beats of other steps."""
     match unit := node.unit:
-        case MatVec():
+        case units.MatVec():
             return _matrix(node, unit, steps)
-        case AdderMatVec(matrix=matrix):
+        case units.AdderMatVec(matrix=matrix):
             return replace(unit, matrix=_matrix(node, matrix, steps))
-        case Crop():
+        case units.Crop():
             return _crop(node, unit, source.beats)
-        case RescaleUnit() | FloatUnit() if source.beats % len(unit.table) == 0:
+        case units.RescaleUnit() | units.FloatUnit() if source.beats % len(unit.table) == 0:
             return unit
-        case Reorder() if source.beats % unit.block == 0:
+        case units.Reorder() if source.beats % unit.block == 0:
             return unit
-        case ConcatBeats() if result.beats % sum(unit.beats) == 0:
+        case units.ConcatBeats() if result.beats % sum(unit.beats) == 0:
             return unit
-        case WidthConverter() | FloatKeyUnit() | Fork() | JoinStreams() | ConcatChannels() | SelectLanes():
+        case (
+            units.WidthConverter()
+            | units.FloatKeyUnit()
+            | units.Fork()
+            | units.JoinStreams()
+            | units.ConcatChannels()
+            | units.SelectLanes()
+        ):
             return unit
         case _:
             raise _spans_steps(node)
 
 
-def _matrix(node: Node, unit: MatVec, steps: int) -> MatVec:
+def _matrix(node: units.Node, unit: units.MatVec, steps: int) -> units.MatVec:
     if unit.vectors % steps:
         raise _spans_steps(node)
     return replace(unit, vectors=unit.vectors // steps)
 
 
-def _crop(node: Node, unit: Crop, beats: int) -> Crop:
+def _crop(node: units.Node, unit: units.Crop, beats: int) -> units.Crop:
     """The slice of one step. Its outer axes are steps, and all of these are kept."""
     sizes, cuts = list(unit.sizes), [unit.rows, unit.columns, unit.beats]
     for axis in range(3):
@@ -208,10 +195,10 @@ def _crop(node: Node, unit: Crop, beats: int) -> Crop:
         if not step_size or size % step_size or cuts[axis] != (0, size, 1):
             raise _spans_steps(node)
         sizes[axis], cuts[axis] = step_size, (0, step_size, 1)
-    return Crop((sizes[0], sizes[1], sizes[2]), *cuts)
+    return units.Crop((sizes[0], sizes[1], sizes[2]), *cuts)
 
 
-def _spans_steps(node: Node) -> HlsgenError:
+def _spans_steps(node: units.Node) -> HlsgenError:
     return fail(
         "HG040",
         "--recurrence",

@@ -7,23 +7,9 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from hlsgen import ir
 from hlsgen.interpreter.host_steps import run_step
 from hlsgen.interpreter.host_tflite import host_softmax
-from hlsgen.ir import (
-    ArgMax,
-    BinaryKind,
-    Encoding,
-    Graph,
-    GraphInput,
-    HostOp,
-    Op,
-    OutputAssembly,
-    Reshape,
-    Shape,
-    Step,
-    Transpose,
-    Value,
-)
 from hlsgen.ir.evaluate import decode
 from hlsgen.ir.ops import (
     Activation,
@@ -54,7 +40,7 @@ _BEFORE_USER_STEP, _AFTER_USER_STEP = "a later step is left to you", "an earlier
 class Tensor:
     """A tensor between steps: shape of a frame, and numpy dtype."""
 
-    shape: Shape
+    shape: ir.Shape
     dtype: str
 
 
@@ -62,7 +48,7 @@ class Tensor:
 class HostStep:
     """A step that host code runs, with its input and output tensor."""
 
-    step: Step
+    step: ir.Step
     input: Tensor
     output: Tensor
 
@@ -94,7 +80,7 @@ class Tail:
     - joined: the codes are two concatenated parts, and `decoded` is the result of joining them.
     """
 
-    encoding: Encoding | None
+    encoding: ir.Encoding | None
     decoded: Tensor
     steps: tuple[HostStep, ...]
     end: Tensor
@@ -107,7 +93,7 @@ class Joined:
     """A binary operation on the results of two tails."""
 
     name: str
-    kind: BinaryKind
+    kind: ir.BinaryKind
     sides: tuple[Tail, Tail]
 
 
@@ -118,18 +104,18 @@ class Output:
 
     tensor: str
     offset: int
-    shape: Shape
+    shape: ir.Shape
     tail: Tail
 
 
-def by_input(graph: Graph) -> tuple[Graph, ...]:
+def by_input(graph: ir.Graph) -> tuple[ir.Graph, ...]:
     """One graph for each part of the input port, with this part as its only input."""
     if not graph.inputs:
         return (graph,)
     return tuple(_with_input(graph, part) for part in graph.inputs)
 
 
-def _with_input(graph: Graph, part: GraphInput) -> Graph:
+def _with_input(graph: ir.Graph, part: ir.GraphInput) -> ir.Graph:
     """The graph with this part of the port as its only input."""
     source = graph.model.all_inputs[part.source]
     model = replace(
@@ -143,7 +129,7 @@ def _with_input(graph: Graph, part: GraphInput) -> Graph:
     return replace(graph, head=part.steps, encode=part.encode, input=part.value, inputs=(), model=model)
 
 
-def plan_head(graph: Graph) -> Head:
+def plan_head(graph: ir.Graph) -> Head:
     """Plans the preprocessing of a graph with one input."""
     model = graph.model
     input_tensor = Tensor(model.input_shape, model.input_dtype)
@@ -165,13 +151,13 @@ def plan_head(graph: Graph) -> Head:
     return Head(tuple(user_steps), start, tuple(steps[first:]), graph.encode, bool(model.second_input), True)
 
 
-def plan_tail(graph: Graph) -> Tail:
+def plan_tail(graph: ir.Graph) -> Tail:
     """Plans the postprocessing of a graph with one output."""
     model = graph.model
     return _tail(graph.output, graph.output_is_index, graph.tail, model.output_name, model.output_dtype)
 
 
-def plan_outputs(graph: Graph) -> tuple[Output, ...]:
+def plan_outputs(graph: ir.Graph) -> tuple[Output, ...]:
     """Plans the postprocessing of each output. If host code cannot join two parts, each part is an output."""
     if not graph.outputs:
         return (Output(graph.model.output_name, 0, graph.output.shape, plan_tail(graph)),)
@@ -195,14 +181,14 @@ def plan_outputs(graph: Graph) -> tuple[Output, ...]:
     return tuple(outputs)
 
 
-def _joined(end: OutputAssembly, sides: tuple[Tail, Tail]) -> Tail:
+def _joined(end: ir.OutputAssembly, sides: tuple[Tail, Tail]) -> Tail:
     """The tail of an output that joins two parts."""
     assert end.host_binary is not None
     joined = Joined(end.host_binary.name, end.host_binary.kind, sides)
     return _tail_from(None, sides[0].end, end.host_binary.steps, end.output.name, end.output.dtype, joined)
 
 
-def _tail(value: Value, is_index: bool, steps: tuple[Step, ...], name: str, output_dtype: str) -> Tail:
+def _tail(value: ir.Value, is_index: bool, steps: tuple[ir.Step, ...], name: str, output_dtype: str) -> Tail:
     """The tail from the codes of a value to the tensor `name`; `output_dtype` "": the dtype stays as it is."""
     shape = value.shape
     encoding = None if is_index else value.encoding
@@ -216,9 +202,9 @@ def _tail(value: Value, is_index: bool, steps: tuple[Step, ...], name: str, outp
 
 
 def _tail_from(
-    encoding: Encoding | None,
+    encoding: ir.Encoding | None,
     decoded: Tensor,
-    steps: tuple[Step, ...],
+    steps: tuple[ir.Step, ...],
     name: str,
     output_dtype: str,
     joined: Joined | None = None,
@@ -238,7 +224,7 @@ def _tail_from(
     return Tail(encoding, decoded, tuple(typed[:stop]), end, tuple(user_steps), joined)
 
 
-def left_to_user(graph: Graph) -> dict[str, list[str]]:
+def left_to_user(graph: ir.Graph) -> dict[str, list[str]]:
     """Names of the steps that the user runs, by "head" and "tail"."""
     heads, tails = map(plan_head, by_input(graph)), (output.tail for output in plan_outputs(graph))
     return {"head": _user_step_names(heads), "tail": _user_step_names(tails)}
@@ -249,7 +235,7 @@ def _user_step_names(parts: Iterable[Head | Tail]) -> list[str]:
     return list(dict.fromkeys(name for part in parts for name, _ in part.user_steps))
 
 
-def _typed(steps: tuple[Step, ...], tensor: Tensor) -> list[HostStep]:
+def _typed(steps: tuple[ir.Step, ...], tensor: Tensor) -> list[HostStep]:
     """Steps with the types of their tensors, found by running them on zeros."""
     typed, x = [], np.zeros((1, *tensor.shape), tensor.dtype)
     for step in steps:
@@ -270,9 +256,9 @@ def _type_problem(dtype: str) -> str:
     return "" if dtype in DTYPES else f"computes in {dtype}"
 
 
-def _op_problem(op: Op, input_dtype: str, output_dtype: str) -> str:
+def _op_problem(op: ir.Op, input_dtype: str, output_dtype: str) -> str:
     """The reason why host code cannot run an operation on these dtypes; empty if it can."""
-    if isinstance(op, HostOp):
+    if isinstance(op, ir.HostOp):
         return "" if host_softmax(op) is not None else f"{op.op_type} has no bit-exact definition"
     if isinstance(op, Activation) and op.kind in activations.SMOOTH:
         return f"libraries round {op.kind} differently"
@@ -289,7 +275,7 @@ def _op_problem(op: Op, input_dtype: str, output_dtype: str) -> str:
     dtypes = [input_dtype, output_dtype, *(str(array.dtype) for array in arrays)]
     problem = next(filter(None, map(_type_problem, dtypes)), "")
     of_integers = np.dtype(input_dtype).kind != "f"
-    if problem or isinstance(op, Reshape | Transpose | ArgMax):
+    if problem or isinstance(op, ir.Reshape | ir.Transpose | ir.ArgMax):
         return problem
     if isinstance(op, Cast) and not of_integers and np.dtype(output_dtype).kind != "f":
         return "converts floats to integers"
@@ -299,11 +285,11 @@ def _op_problem(op: Op, input_dtype: str, output_dtype: str) -> str:
     return "dequantizes floats that are not integers" if isinstance(op, Dequantize) and not of_integers else ""
 
 
-def _chain_problem(ops: tuple[Op, ...], input_dtype: str) -> str:
+def _chain_problem(ops: tuple[ir.Op, ...], input_dtype: str) -> str:
     """The reason why host code cannot run one of these successive operations; empty if it can run all."""
     x = np.zeros((1,) * 8, input_dtype)
     for op in ops:
-        y = run_step(Step("", op, (), ()), x)
+        y = run_step(ir.Step("", op, (), ()), x)
         reason = _op_problem(op, str(x.dtype), str(y.dtype))
         if reason:
             return reason

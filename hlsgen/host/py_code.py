@@ -10,22 +10,10 @@ from typing import Any
 import numpy as np
 from typing_extensions import assert_never
 
+from hlsgen import ir
 from hlsgen.host.plan import Head, HostStep, Tail
 from hlsgen.host.text import op_name, plain
 from hlsgen.interpreter.host_tflite import HostSoftmax, host_softmax
-from hlsgen.ir import (
-    Accumulator,
-    Affine,
-    ArgMax,
-    Encoding,
-    Fixed,
-    FloatKey,
-    HostOp,
-    IntegerEncoding,
-    Reshape,
-    ThresholdCount,
-    Transpose,
-)
 from hlsgen.ir.evaluate import UNCLAMPED, decoding
 from hlsgen.ir.ops import (
     QUANTIZERS,
@@ -119,19 +107,19 @@ class Arrays:
         return self.names[key]
 
 
-def head_lines(head: Head, arrays: Arrays, encoding: Encoding, type_: IntType) -> list[str]:
+def head_lines(head: Head, arrays: Arrays, encoding: ir.Encoding, type_: IntType) -> list[str]:
     """Statements from the model's input in `x` to its codes in `x`."""
     lines = _steps(head.steps, arrays)
     if head.encode is not None:
         lines += [f"# input quantizer: {type(head.encode).__name__}", f"x = {_quantized(head.encode, 'x', arrays)}"]
         return lines
     match encoding:
-        case FloatKey():
+        case ir.FloatKey():
             lines += [
                 "x = np.ascontiguousarray(x, np.float32)",
                 "x = np.where(np.isnan(x), np.uint32(0x7FC00000), x.view(np.uint32)).astype(np.int64)",
             ]
-        case Fixed(fraction):
+        case ir.Fixed(fraction):
             lines += [
                 f"x = np.ldexp(x.astype(np.float64), {fraction})",
                 "near = np.rint(x) if round_input else x",
@@ -169,14 +157,14 @@ def _steps(steps: Sequence[HostStep], arrays: Arrays) -> list[str]:
         op = host_step.step.op
         lines.append(f"# {plain(host_step.step.name)}: {op_name(op)}")
         match op:
-            case Reshape():
+            case ir.Reshape():
                 lines.append(f"x = x.reshape(len(x), {', '.join(map(str, host_step.output.shape))})")
-            case Transpose(perm):
+            case ir.Transpose(perm):
                 lines.append(f"x = x.transpose(0, {', '.join(str(axis + 1) for axis in perm)})")
-            case ArgMax():
+            case ir.ArgMax():
                 shape = ", ".join(map(str, host_step.output.shape))
                 lines.append(f"x = np.argmax(x, axis=-1).reshape(len(x){f', {shape}' if shape else ''})")
-            case HostOp():
+            case ir.HostOp():
                 softmax = host_softmax(op)
                 assert softmax is not None, op.op_type
                 lines += _softmax(softmax, arrays)
@@ -295,20 +283,20 @@ def _quantized(op: Quantizer, x: str, arrays: Arrays) -> str:
             raise AssertionError(f"{op}: left to the user")
 
 
-def _decoded(encoding: Encoding, x: str, arrays: Arrays) -> str:
+def _decoded(encoding: ir.Encoding, x: str, arrays: Arrays) -> str:
     """An expression for the values of codes."""
     match encoding:
-        case Affine(scale, zero):
+        case ir.Affine(scale, zero):
             return f"(({x}.astype(np.float32) - {arrays(zero)}) * {arrays(scale)}).astype(np.float32)"
-        case ThresholdCount(scale, bias):
+        case ir.ThresholdCount(scale, bias):
             return f"({x}.astype(np.float32) * {arrays(np.float32(scale))} + {arrays(np.float32(bias))})"
-        case Accumulator(factor, offset, scale):
+        case ir.Accumulator(factor, offset, scale):
             return f"_product({x} * {factor} + {arrays(offset)}, {arrays(np.asarray(scale, np.float64))})"
-        case Fixed(fraction):
+        case ir.Fixed(fraction):
             return f"np.ldexp({x}.astype(np.float64), {-fraction}).astype(np.float32)"
-        case FloatKey():
+        case ir.FloatKey():
             return f"_float_of_key({x})"
-        case IntegerEncoding(dtype, offset):
+        case ir.IntegerEncoding(dtype, offset):
             return f'({x} + {arrays(offset)}).astype("{dtype}")'
         case _:
             assert_never(encoding)

@@ -8,30 +8,10 @@ from itertools import permutations
 
 import numpy as np
 
+from hlsgen import ir
 from hlsgen.interpreter import graph as reference
 from hlsgen.interpreter.model import interpret_from
 from hlsgen.interpreter.tensor import Tensor, tensor_of_codes, tensor_of_numbers
-from hlsgen.ir import (
-    Affine,
-    BinaryMap,
-    Convolution,
-    Encoding,
-    FloatKey,
-    Graph,
-    GraphInput,
-    IntegerEncoding,
-    Layer,
-    Linear,
-    Map,
-    Model,
-    Pooling,
-    Reshape,
-    Shape,
-    Step,
-    Transpose,
-    Value,
-    View,
-)
 from hlsgen.ir.evaluate import decode, decoding
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, QuantizeLinear, Quantizer
 from hlsgen.ir.window import Reduction
@@ -75,7 +55,7 @@ class Comparison:
         return self.difference is None
 
 
-def compare(model: Model, graph: Graph, codes: Array) -> Comparison:
+def compare(model: ir.Model, graph: ir.Graph, codes: Array) -> Comparison:
     """Run both on codes (frames, *shape) of the graph's input port and compare them.
 
     `model` is the file's model, before any pass. The outputs are compared, and the values of every layer that
@@ -95,7 +75,7 @@ def compare(model: Model, graph: Graph, codes: Array) -> Comparison:
     return Comparison(len(codes), layers, first_difference or _difference("the output", expected, output))
 
 
-def _start_value(model: Model, graph: Graph, codes: Array) -> tuple[int, Tensor, Array]:
+def _start_value(model: ir.Model, graph: ir.Graph, codes: Array) -> tuple[int, Tensor, Array]:
     """(value number, tensor, codes): the value of the model that the input codes represent, as a tensor, and the codes.
 
     The codes come from the first quantizer, or are the numbers that the port carries. If a pass has moved another step
@@ -110,7 +90,7 @@ def _start_value(model: Model, graph: Graph, codes: Array) -> tuple[int, Tensor,
         tensor = tensor_of_codes(graph.input.encoding, codes, dtype)
         return (
             value_number,
-            tensor_of_numbers(tensor.value) if isinstance(graph.input.encoding, FloatKey) else tensor,
+            tensor_of_numbers(tensor.value) if isinstance(graph.input.encoding, ir.FloatKey) else tensor,
             codes,
         )
     if (
@@ -129,7 +109,7 @@ def _start_value(model: Model, graph: Graph, codes: Array) -> tuple[int, Tensor,
     return 0, tensor_of_numbers(x), reference.encode_input(graph, x)
 
 
-def _input_tensors(model: Model, graph: Graph, codes: Array) -> Tensor:
+def _input_tensors(model: ir.Model, graph: ir.Graph, codes: Array) -> Tensor:
     """All inputs of a model with several inputs or several parts, as tensors of values near the given codes."""
     x = model_inputs(model, graph, codes)
     if not model.inputs:
@@ -137,7 +117,7 @@ def _input_tensors(model: Model, graph: Graph, codes: Array) -> Tensor:
     tensors = []
     for number, array in enumerate(reference.split_inputs(model.inputs, x)):
         tensor, part = tensor_of_numbers(array), nearest_part(graph, number)
-        if part.encode is None and not part.steps and not isinstance(part.value.encoding, FloatKey):
+        if part.encode is None and not part.steps and not isinstance(part.value.encoding, ir.FloatKey):
             # The port's numbers are exact, and so are sums of them.
             dtype = array.dtype.name if array.dtype.kind == "f" else None
             part_codes = np.clip(
@@ -148,7 +128,7 @@ def _input_tensors(model: Model, graph: Graph, codes: Array) -> Tensor:
     return replace(tensor_of_numbers(x), parts=tuple(tensors))
 
 
-def _value_after_head(model: Model, graph: Graph) -> int | None:
+def _value_after_head(model: ir.Model, graph: ir.Graph) -> int | None:
     """The value after the host's head, if the model starts with the same steps; else None."""
     for number, step in enumerate(graph.head):
         model_step = model.steps[number]
@@ -159,7 +139,7 @@ def _value_after_head(model: Model, graph: Graph) -> int | None:
     return len(graph.head) if single_users else None
 
 
-def model_inputs(model: Model, graph: Graph, codes: Array) -> Array:
+def model_inputs(model: ir.Model, graph: ir.Graph, codes: Array) -> Array:
     """Numbers for the model's input, as many frames as `codes`, that encode to values near these codes.
 
     Several inputs are packed as in `pack_inputs`.
@@ -178,19 +158,19 @@ def model_inputs(model: Model, graph: Graph, codes: Array) -> Array:
     return _numbers(model.input_shape, model.input_dtype, host_encoding(graph.encode, graph.input), codes)
 
 
-def host_encoding(encode: Quantizer | None, port: Value) -> Encoding:
+def host_encoding(encode: Quantizer | None, port: ir.Value) -> ir.Encoding:
     """The encoding of a port's codes before the host's quantizer, which may give integers."""
-    if isinstance(encode, QuantizeLinear) and isinstance(port.encoding, IntegerEncoding):
-        return Affine(encode.scale.astype(np.float32), encode.zero_point.astype(np.float32))
+    if isinstance(encode, QuantizeLinear) and isinstance(port.encoding, ir.IntegerEncoding):
+        return ir.Affine(encode.scale.astype(np.float32), encode.zero_point.astype(np.float32))
     return port.encoding
 
 
-def nearest_part(graph: Graph, source: int) -> GraphInput:
+def nearest_part(graph: ir.Graph, source: int) -> ir.GraphInput:
     """The part of an input with the fewest host steps before it."""
     return min((part for part in graph.inputs if part.source == source), key=lambda part: len(part.steps))
 
 
-def _numbers(shape: Shape, dtype_name: str, encoding: Encoding, codes: Array) -> Array:
+def _numbers(shape: ir.Shape, dtype_name: str, encoding: ir.Encoding, codes: Array) -> Array:
     real = np.nan_to_num(decode(encoding, codes)).astype(np.float64).reshape(len(codes), -1)
     x = np.stack([np.resize(frame, shape) for frame in real])
     dtype = np.dtype(dtype_name)
@@ -206,12 +186,12 @@ _UNKNOWN = object()
 
 
 def _layer_difference(
-    model: Model, graph: Graph, values: list[Tensor], results: list[Array], number: int, layer: Layer
+    model: ir.Model, graph: ir.Graph, values: list[Tensor], results: list[Array], number: int, layer: ir.Layer
 ) -> object:
     """The difference of a layer from all steps that may correspond to it, or None if it equals one."""
-    if not isinstance(layer, Map | BinaryMap | Linear | Convolution):
+    if not isinstance(layer, ir.Map | ir.BinaryMap | ir.Linear | ir.Convolution):
         return _UNKNOWN
-    sums = isinstance(layer, Linear | Convolution)
+    sums = isinstance(layer, ir.Linear | ir.Convolution)
     # Layers that a pass adds without a quantizer of the file (partial sums, codes of a common grid) have other values.
     steps = [i for i, step in enumerate(model.steps) if sums or isinstance(step.op, QUANTIZERS)]
     candidates = [i + 1 for i in steps if model.steps[i].name == layer.name and values[i + 1].value.size]
@@ -241,7 +221,7 @@ def _is_transposed(expected: Array, real: Array) -> bool:
     )
 
 
-def _equivalents(steps: tuple[Step, ...], values: list[Tensor], at: int, arrays: list[Array]) -> Iterator[Array]:
+def _equivalents(steps: tuple[ir.Step, ...], values: list[Tensor], at: int, arrays: list[Array]) -> Iterator[Array]:
     """The values that a layer with the name of a step can have.
 
     These are the step's result, the results of bounds and float operations after it, and each of these with
@@ -251,19 +231,19 @@ def _equivalents(steps: tuple[Step, ...], values: list[Tensor], at: int, arrays:
     for number, step in enumerate(steps, 1):
         if step.inputs == (at,) and isinstance(step.op, FLOATS):
             yield from _equivalents(steps, values, number, [*arrays, values[number].value])
-        elif step.inputs == (at,) and isinstance(step.op, Reshape | Transpose):
-            perm = step.op.perm if isinstance(step.op, Transpose) else ()
+        elif step.inputs == (at,) and isinstance(step.op, ir.Reshape | ir.Transpose):
+            perm = step.op.perm if isinstance(step.op, ir.Transpose) else ()
             renumbered = [
                 a.transpose(0, *(p + 1 for p in perm)) if perm else a.reshape(-1, *step.shape) for a in arrays
             ]
             yield from _equivalents(steps, values, number, renumbered)
 
 
-def _maximum_pools(graph: Graph, value: int) -> Iterator[int]:
+def _maximum_pools(graph: ir.Graph, value: int) -> Iterator[int]:
     """Values of maximum pools after a layer: a quantizer may have changed places with them."""
     for number, layer in enumerate(graph.layers, 1):
-        maximum = isinstance(layer, Pooling) and layer.kind is Reduction.MAX
-        if layer.inputs == (value,) and (maximum or isinstance(layer, View)):
+        maximum = isinstance(layer, ir.Pooling) and layer.kind is Reduction.MAX
+        if layer.inputs == (value,) and (maximum or isinstance(layer, ir.View)):
             yield number
             yield from _maximum_pools(graph, number)
 

@@ -12,48 +12,12 @@ from dataclasses import replace
 import numpy as np
 from typing_extensions import assert_never
 
+from hlsgen import ir
 from hlsgen.diagnostics import fail
 from hlsgen.interpreter import loops
 from hlsgen.interpreter.host_steps import rearranged, run_step
 from hlsgen.interpreter.softmax_rows import softmax_rows
 from hlsgen.interpreter.windows import convolved, padded, pooled
-from hlsgen.ir import (
-    ArgMaxLayer,
-    BinaryMap,
-    Concatenation,
-    Convolution,
-    Delay,
-    Encoding,
-    Fixed,
-    FloatBinary,
-    FloatKey,
-    Graph,
-    GraphOutput,
-    HostBinary,
-    IntegerEncoding,
-    IntegerRows,
-    Layer,
-    Linear,
-    Map,
-    MatrixProduct,
-    Model,
-    ModelInput,
-    NormKind,
-    NormRows,
-    OutputAssembly,
-    PackBytes,
-    Pad,
-    Pooling,
-    Rearrange,
-    Repeat,
-    Slice,
-    SoftmaxRows,
-    Step,
-    StreamedInput,
-    StreamedOutputs,
-    Value,
-    View,
-)
 from hlsgen.ir.evaluate import apply, apply_binary, constant_shapes, decode, float_to_key, quantize
 from hlsgen.ir.ops import Elementwise, Quantizer
 from hlsgen.ir.row_functions import row_values
@@ -66,7 +30,7 @@ _CHUNK = 1 << 17
 _FRAMES = 1 << 21
 
 
-def pack_inputs(graph: Graph, arrays: Mapping[str, Array]) -> Array:
+def pack_inputs(graph: ir.Graph, arrays: Mapping[str, Array]) -> Array:
     """All inputs of a model in one array, (frames, *input_shape); a model that begins with a `Pair` gets its pairs.
 
     Raises HG054.
@@ -96,7 +60,7 @@ def pack_inputs(graph: Graph, arrays: Mapping[str, Array]) -> Array:
     return (low_bytes & 0xFF) | ((high_bytes & 0xFF) << 8)
 
 
-def split_inputs(inputs: Sequence[ModelInput], x: Array) -> list[Array]:
+def split_inputs(inputs: Sequence[ir.ModelInput], x: Array) -> list[Array]:
     """Each of several inputs, in its dtype (frames, *shape), from the array that `pack_inputs` returns."""
     arrays, offset = [], 0
     for source in inputs:
@@ -105,17 +69,17 @@ def split_inputs(inputs: Sequence[ModelInput], x: Array) -> list[Array]:
     return arrays
 
 
-def input_arrays(model: Model, x: Array) -> list[Array]:
+def input_arrays(model: ir.Model, x: Array) -> list[Array]:
     """Each input, in its dtype (frames, *shape), also for a single input."""
     return split_inputs(model.inputs, x) if model.inputs else [x]
 
 
-def frames_of(graph: Graph, x: Array) -> Array:
+def frames_of(graph: ir.Graph, x: Array) -> Array:
     """Check the model's only input; return it in the model's dtype, (frames, *input_shape). See `frames_of_input`."""
     return frames_of_input(graph.model.all_inputs[0], x)
 
 
-def frames_of_input(source: ModelInput, x: Array) -> Array:
+def frames_of_input(source: ir.ModelInput, x: Array) -> Array:
     """Check an input of the model; return it in the model's dtype, (frames, *shape).
 
     Accepts the input's own shape, and any number of samples if its batch is 1. Raises HG054.
@@ -145,7 +109,7 @@ def frames_of_input(source: ModelInput, x: Array) -> Array:
     raise fail("HG054", source.name, text, hint)
 
 
-def _to_dtype(source: ModelInput, x: Array) -> Array:
+def _to_dtype(source: ir.ModelInput, x: Array) -> Array:
     """The array in the input's dtype. Raises HG054 if an integer input has other values."""
     dtype = np.dtype(source.dtype)
     if dtype.kind == "f":
@@ -159,7 +123,7 @@ def _to_dtype(source: ModelInput, x: Array) -> Array:
     return x.astype(dtype)
 
 
-def encode_input(graph: Graph, x: Array, rounded: bool = False) -> Array:
+def encode_input(graph: ir.Graph, x: Array, rounded: bool = False) -> Array:
     """The host's head: model input (frames, *shape) -> codes for the hardware's input port.
 
     Several inputs are packed as in `pack_inputs`. `rounded`: values between two codes of a fixed-point input become the
@@ -177,7 +141,7 @@ def encode_input(graph: Graph, x: Array, rounded: bool = False) -> Array:
 
 
 def encode_array(
-    name: str, steps: Sequence[Step], encode: Quantizer | None, port: Value, x: Array, rounded: bool
+    name: str, steps: Sequence[ir.Step], encode: Quantizer | None, port: ir.Value, x: Array, rounded: bool
 ) -> Array:
     """The codes of one input after the host's steps, for an input port like `port`. Raises HG054."""
     for step in steps:
@@ -185,9 +149,9 @@ def encode_array(
     if encode is not None:
         return quantize(encode, x)
     match port.encoding:
-        case FloatKey():
+        case ir.FloatKey():
             return float_to_key(x)
-        case Fixed(fraction):
+        case ir.Fixed(fraction):
             scaled = np.ldexp(x.astype(np.float64), fraction)
             if rounded:
                 scaled = np.rint(scaled)
@@ -202,7 +166,7 @@ def encode_array(
                     "Let `hlsgen run --round-input` round the array, or build with another --input.",
                 )
             return scaled.astype(np.int64)
-        case IntegerEncoding():
+        case ir.IntegerEncoding():
             codes = x.astype(np.int64)
             if (codes < port.type.lo).any() or (codes > port.type.hi).any():
                 raise fail("HG054", name, f"a value is outside of {port.type}.")
@@ -211,19 +175,19 @@ def encode_array(
             raise AssertionError(port.encoding)
 
 
-def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
+def run_layer(layer: ir.Layer, sources: Sequence[Array]) -> Array:
     """Compute a layer: codes (frames, *shape) of each source -> codes (frames, *result.shape)."""
     codes = sources[0]
     match layer:
-        case Map():
+        case ir.Map():
             return _chunked(lambda x: _map(layer, x), [layer.source.encoding, *layer.ops, layer.quantizer], codes)
-        case BinaryMap():
+        case ir.BinaryMap():
             operations = [*(s.encoding for s in layer.sources), *layer.branches[0], *layer.branches[1], *layer.ops]
             return _chunked(lambda x, y: _binary_map(layer, x, y), [*operations, layer.quantizer], *sources)
-        case FloatBinary():
+        case ir.FloatBinary():
             operations = [*(s.encoding for s in layer.sources), *layer.branches[0], *layer.branches[1]]
             return _chunked(lambda x, y: _float_binary(layer, x, y), operations, *sources)
-        case Linear():
+        case ir.Linear():
             if layer.binary:
                 # Two bits a and b are equal if 1 - a - b + 2ab is 1.
                 products = _matmul(codes, layer.weight)
@@ -231,42 +195,42 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
                 ones = codes.sum(axis=-1, keepdims=True)
                 return np.asarray(columns - ones - layer.weight.sum(axis=1) + 2 * products)
             return _matmul(codes, layer.weight)
-        case MatrixProduct():
+        case ir.MatrixProduct():
             pairs = zip(sources, layer.factors, layer.offsets, strict=True)
             return np.asarray(np.matmul(*(codes * factor + offset for codes, factor, offset in pairs)))
-        case Convolution():
+        case ir.Convolution():
             return np.concatenate([convolved(layer, codes[i : i + 1]) for i in range(len(codes))])
-        case Pooling():
+        case ir.Pooling():
             return pooled(layer, codes)
-        case Rearrange():
+        case ir.Rearrange():
             return _rearrange(layer, codes)
-        case Concatenation():
+        case ir.Concatenation():
             return np.concatenate(sources, axis=layer.axis + 1)
-        case Delay():
+        case ir.Delay():
             raise AssertionError("a state depends on more than its source: see loops.states")
-        case PackBytes():
+        case ir.PackBytes():
             return (sources[0] & 0xFF) | ((sources[1] & 0xFF) << 8)
-        case StreamedInput(offset=offset, result=result):
+        case ir.StreamedInput(offset=offset, result=result):
             return codes[:, offset : offset + result.size].reshape(-1, *result.shape)
-        case StreamedOutputs():
+        case ir.StreamedOutputs():
             return np.concatenate([source.reshape(len(source), -1) for source in sources], axis=1)
-        case View():
+        case ir.View():
             return rearranged(layer.op, codes, layer.result.shape)
-        case ArgMaxLayer():
+        case ir.ArgMaxLayer():
             indices = np.argmax(codes, axis=-1)
             return np.asarray(indices.reshape(len(codes), *layer.result.shape))
-        case SoftmaxRows():
+        case ir.SoftmaxRows():
             return softmax_rows(layer, codes)
-        case IntegerRows():
+        case ir.IntegerRows():
             return row_values(layer.function, codes)
-        case NormRows():
+        case ir.NormRows():
             rows = codes * layer.factor + layer.offset
-            return float_to_key(normalized(rows, layer.kind is NormKind.LAYER, layer.addend))
+            return float_to_key(normalized(rows, layer.kind is ir.NormKind.LAYER, layer.addend))
         case _:
             assert_never(layer)
 
 
-def _chunked(function: Callable[..., Array], operations: Sequence[Elementwise | Encoding], *codes: Array) -> Array:
+def _chunked(function: Callable[..., Array], operations: Sequence[Elementwise | ir.Encoding], *codes: Array) -> Array:
     """Apply an elementwise function to some elements at a time, along an axis without varying constants.
 
     `operations`: the operations whose constants the function uses.
@@ -292,14 +256,14 @@ def _same_along(shapes: list[tuple[int, ...]], axis: int) -> bool:
     return all(len(shape) < -axis or shape[axis] == 1 for shape in shapes)
 
 
-def _map(layer: Map, codes: Array) -> Array:
+def _map(layer: ir.Map, codes: Array) -> Array:
     x = decode(layer.source.encoding, codes)
     for op in layer.ops:
         x = apply(op, x)
     return quantize(layer.quantizer, x)
 
 
-def _float_binary(layer: FloatBinary, *codes: Array) -> Array:
+def _float_binary(layer: ir.FloatBinary, *codes: Array) -> Array:
     """Keys of the float32 results; -0.0 gets the key of 0.0."""
     operands = []
     for source, ops, operand_codes in zip(layer.sources, layer.branches, codes, strict=True):
@@ -310,7 +274,7 @@ def _float_binary(layer: FloatBinary, *codes: Array) -> Array:
     return float_to_key(np.asarray(apply_binary(layer.kind, *operands) + np.float32(0)))
 
 
-def _binary_map(layer: BinaryMap, *codes: Array) -> Array:
+def _binary_map(layer: ir.BinaryMap, *codes: Array) -> Array:
     operands = []
     for source, ops, x in zip(layer.sources, layer.branches, codes, strict=True):
         x = decode(source.encoding, x)
@@ -323,14 +287,14 @@ def _binary_map(layer: BinaryMap, *codes: Array) -> Array:
     return quantize(layer.quantizer, x)
 
 
-def _rearrange(layer: Rearrange, codes: Array) -> Array:
+def _rearrange(layer: ir.Rearrange, codes: Array) -> Array:
     match layer.op:
-        case Repeat(rows, columns):
+        case ir.Repeat(rows, columns):
             return codes.repeat(rows, axis=-3).repeat(columns, axis=-2)
-        case Slice(ranges):
+        case ir.Slice(ranges):
             cuts = (slice(None), *(slice(*r) for r in ranges))
             return codes[cuts]
-        case Pad(pads):
+        case ir.Pad(pads):
             return padded(codes, pads, layer.pad)
         case _:
             assert_never(layer.op)
@@ -344,7 +308,7 @@ def _matmul(codes: Array, weight: Array) -> Array:
     return np.asarray(codes @ weight.T)
 
 
-def run_layers(graph: Graph, codes: Array) -> list[Array]:
+def run_layers(graph: ir.Graph, codes: Array) -> list[Array]:
     """The codes of every layer, in order."""
     values, states = [codes], loops.states(graph, codes, run_layer)
     for number, layer in enumerate(graph.layers, 1):
@@ -353,7 +317,7 @@ def run_layers(graph: Graph, codes: Array) -> list[Array]:
     return values[1:]
 
 
-def run_output(graph: Graph, codes: Array) -> Array:
+def run_output(graph: ir.Graph, codes: Array) -> Array:
     """The codes of the output, computed for some frames at a time; values are dropped after their last use."""
     last_use = {value: number for number, layer in enumerate(graph.layers) for value in layer.inputs}
     frames = max(1, _FRAMES // max(value.size for value in (graph.input, *(layer.result for layer in graph.layers))))
@@ -370,7 +334,7 @@ def run_output(graph: Graph, codes: Array) -> Array:
     return np.concatenate(outputs)
 
 
-def decode_output(graph: Graph, codes: Array) -> Array:
+def decode_output(graph: ir.Graph, codes: Array) -> Array:
     """The host's tail: output codes (frames, *shape) -> the model's output, frames merged.
 
     Several outputs are concatenated, (frames, elements) of float64; `named_outputs` separates them.
@@ -386,27 +350,27 @@ def decode_output(graph: Graph, codes: Array) -> Array:
     return _merge_frames(graph, x.astype(graph.model.output_dtype))
 
 
-def named_outputs(graph: Graph, codes: Array) -> dict[str, Array]:
+def named_outputs(graph: ir.Graph, codes: Array) -> dict[str, Array]:
     """Codes of several outputs -> each output by its name, in its dtype, frames merged."""
     outputs = {assembly.output: _assemble_output(assembly, parts) for assembly, parts in _split_outputs(graph, codes)}
     return {output.name: _merge_frames(graph, x.astype(output.dtype)) for output, x in outputs.items()}
 
 
-def named_codes(graph: Graph, codes: Array) -> dict[str, Array]:
+def named_codes(graph: ir.Graph, codes: Array) -> dict[str, Array]:
     """Codes of several outputs, or parts of outputs, by the name of each, (frames, *shape)."""
     return dict(zip(graph.part_names, _split_parts(graph.outputs, codes), strict=True))
 
 
-def _split_outputs(graph: Graph, codes: Array) -> list[tuple[OutputAssembly, list[Array]]]:
+def _split_outputs(graph: ir.Graph, codes: Array) -> list[tuple[ir.OutputAssembly, list[Array]]]:
     """Every output of the model, and the codes of its parts."""
     return [(assembly, _split_parts(assembly.parts, codes)) for assembly in graph.output_assemblies]
 
 
-def _split_parts(parts: Sequence[GraphOutput], codes: Array) -> list[Array]:
+def _split_parts(parts: Sequence[ir.GraphOutput], codes: Array) -> list[Array]:
     return [codes[:, p.offset : p.offset + p.value.size].reshape(-1, *p.value.shape) for p in parts]
 
 
-def _assemble_output(assembly: OutputAssembly, codes: Sequence[Array]) -> Array:
+def _assemble_output(assembly: ir.OutputAssembly, codes: Sequence[Array]) -> Array:
     """The model output that the host computes from the codes of its parts."""
     parts = [
         _decode_part(p.value, p.is_index, p.steps, part_codes)
@@ -415,7 +379,7 @@ def _assemble_output(assembly: OutputAssembly, codes: Sequence[Array]) -> Array:
     return parts[0] if assembly.host_binary is None else combine_on_host(assembly.host_binary, *parts)
 
 
-def combine_on_host(host_binary: HostBinary, first: Array, second: Array) -> Array:
+def combine_on_host(host_binary: ir.HostBinary, first: Array, second: Array) -> Array:
     """Combine two tensors (frames, *shape) on the host, and apply the steps that follow."""
     x = apply_binary(host_binary.kind, first, second)
     for step in host_binary.steps:
@@ -423,21 +387,21 @@ def combine_on_host(host_binary: HostBinary, first: Array, second: Array) -> Arr
     return x
 
 
-def _decode_part(value: Value, is_index: bool, steps: Sequence[Step], codes: Array) -> Array:
+def _decode_part(value: ir.Value, is_index: bool, steps: Sequence[ir.Step], codes: Array) -> Array:
     x = codes if is_index else decode(value.encoding, codes)
     for step in steps:
         x = run_step(step, x)
     return x
 
 
-def _merge_frames(graph: Graph, x: Array) -> Array:
+def _merge_frames(graph: ir.Graph, x: Array) -> Array:
     """Merge the axis of frames with the batch axis."""
     if graph.model.batched and x.ndim > 1 and x.shape[1] == 1:
         return x.reshape(-1, *x.shape[2:])
     return x[0] if len(x) == 1 else x
 
 
-def evaluate(graph: Graph, x: Array) -> Array:
+def evaluate(graph: ir.Graph, x: Array) -> Array:
     """Model input -> model output through the integer graph."""
     codes = encode_input(graph, frames_of(graph, x))
     return decode_output(graph, run_output(graph, codes))

@@ -33,73 +33,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from hlsgen import ir
+from hlsgen.interpreter import exact_numbers
 from hlsgen.interpreter import graph as reference
-from hlsgen.interpreter.exact_numbers import (
-    Exact,
-    add_constants,
-    as_multiples,
-    common_unit,
-    convolved,
-    exact_line,
-    exact_product,
-    fractions,
-    lowest,
-    matrix_product,
-    multiples,
-    narrow,
-    normalized,
-    one_scale,
-    products,
-    to_float32,
-    to_int64,
-    windows,
-)
 from hlsgen.interpreter.host_steps import run_step
 from hlsgen.interpreter.possible_values import possible_values
 from hlsgen.interpreter.softmax import is_mask, masked, qlinear_softmax, scaled, softmax
 from hlsgen.interpreter.tensor import Tensor, combine, elementwise, origin_of, tensor_of_codes, tensor_of_numbers
-from hlsgen.ir import (
-    ArgMax,
-    BatchMatMul,
-    BatchMatMulInteger,
-    Binary,
-    Concat,
-    Conv,
-    ConvInteger,
-    HostOp,
-    InputPart,
-    MatMul,
-    MatMulInteger,
-    Model,
-    Normalize,
-    NormKind,
-    OutputParts,
-    Pack,
-    Pad,
-    Pool,
-    Previous,
-    QLinearSoftmax,
-    Repeat,
-    Reshape,
-    RowStep,
-    Select,
-    Slice,
-    Softmax,
-    State,
-    Step,
-    Transpose,
-)
+from hlsgen.ir import ops
 from hlsgen.ir.evaluate import apply, decoding, quantize
-from hlsgen.ir.ops import (
-    Add,
-    Dequantize,
-    Div,
-    Float,
-    Max,
-    Min,
-    Mul,
-    Where,
-)
 from hlsgen.ir.row_functions import result_dtype, row_values
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
@@ -108,7 +50,7 @@ from hlsgen.numerics.fixed import Array
 Correction = Callable[[int, Tensor], Tensor]
 
 
-def interpret(model: Model, x: Array, correct: Correction = lambda number, tensor: tensor) -> list[Tensor]:
+def interpret(model: ir.Model, x: Array, correct: Correction = lambda number, tensor: tensor) -> list[Tensor]:
     """The input, in the model's dtype (frames, *input_shape), and the results of all steps, in order.
 
     `correct`: as in `interpret_from`.
@@ -120,7 +62,7 @@ def interpret(model: Model, x: Array, correct: Correction = lambda number, tenso
 
 
 def interpret_from(
-    model: Model, at: int, tensor: Tensor, correct: Correction = lambda number, tensor: tensor
+    model: ir.Model, at: int, tensor: Tensor, correct: Correction = lambda number, tensor: tensor
 ) -> list[Tensor]:
     """As `interpret`, from value `at` on, through which all paths to the output must lead; earlier values are empty.
 
@@ -135,119 +77,126 @@ def interpret_from(
 # --------------------------------------------------------------------------- steps
 
 
-def _step(model: Model, number: int, step: Step, inputs: list[Tensor]) -> Tensor:
+def _step(model: ir.Model, number: int, step: ir.Step, inputs: list[Tensor]) -> Tensor:
     """The result of a step, value `number` of the model."""
     op, first = step.op, inputs[0]
     renumbered = replace(first, origin=number)
     match op:
-        case Reshape():
+        case ir.Reshape():
             return _move_elements(renumbered, lambda a: a.reshape(len(a), *step.shape))
-        case Transpose(perm):
+        case ir.Transpose(perm):
             return _move_elements(renumbered, lambda a: a.transpose(0, *(axis + 1 for axis in perm)))
-        case Repeat(rows, columns):
+        case ir.Repeat(rows, columns):
             return _move_elements(renumbered, lambda a: np.repeat(np.repeat(a, rows, axis=-3), columns, axis=-2))
-        case Slice(ranges):
+        case ir.Slice(ranges):
             cuts = (slice(None), *(slice(*r) for r in ranges))
             return _move_elements(renumbered, lambda a: a[cuts])
-        case Pad():
+        case ir.Pad():
             return _pad(op, renumbered)
-        case Concat(axis):
+        case ir.Concat(axis):
             return _concatenate(axis + 1, inputs, number, _exact_parts(model, step, inputs))
-        case MatMul(weight, scale):
+        case ir.MatMul(weight, scale):
             exact = _exact_numbers(model, step.inputs[0], first)
-            return _round_sums(products(exact.integers, weight), exact, scale, number)
-        case Conv(weight, scale, window, groups):
+            return _round_sums(exact_numbers.products(exact.integers, weight), exact, scale, number)
+        case ir.Conv(weight, scale, window, groups):
             exact = _exact_numbers(model, step.inputs[0], first)
-            return _round_sums(convolved(exact.integers, weight, window, groups), exact, scale, number)
-        case MatMulInteger(weight, zero_point, dtype):
-            return _integer_sums(products(to_int64(first.value) - zero_point, weight), dtype, number)
-        case ConvInteger(weight, zero_point, window, groups, dtype):
-            total = convolved(to_int64(first.value) - zero_point, weight, window, groups)
+            return _round_sums(exact_numbers.convolved(exact.integers, weight, window, groups), exact, scale, number)
+        case ir.MatMulInteger(weight, zero_point, dtype):
+            return _integer_sums(
+                exact_numbers.products(exact_numbers.to_int64(first.value) - zero_point, weight), dtype, number
+            )
+        case ir.ConvInteger(weight, zero_point, window, groups, dtype):
+            total = exact_numbers.convolved(exact_numbers.to_int64(first.value) - zero_point, weight, window, groups)
             return _integer_sums(total, dtype, number)
-        case BatchMatMul():
+        case ir.BatchMatMul():
             first_operand, second_operand = (
                 _exact_numbers(model, i, t) for i, t in zip(step.inputs, inputs, strict=True)
             )
-            product_sums = Exact(
-                matrix_product(first_operand.integers, second_operand.integers),
+            product_sums = exact_numbers.Exact(
+                exact_numbers.matrix_product(first_operand.integers, second_operand.integers),
                 first_operand.unit * second_operand.unit,
                 None,
             )
             return _round_sums(product_sums.integers, product_sums, np.ones(1), number)
-        case BatchMatMulInteger(zero_points):
+        case ir.BatchMatMulInteger(zero_points):
             left_codes, right_codes = (
-                to_int64(t.value) - zero_point for t, zero_point in zip(inputs, zero_points, strict=True)
+                exact_numbers.to_int64(t.value) - zero_point for t, zero_point in zip(inputs, zero_points, strict=True)
             )
-            return _integer_sums(matrix_product(left_codes, right_codes), "int32", number)
-        case Pool(Reduction.SUM, window) if first.value.dtype.kind in "iu":
-            sums = windows(to_int64(first.value), window, 0).sum(axis=(-1, -2))
+            return _integer_sums(exact_numbers.matrix_product(left_codes, right_codes), "int32", number)
+        case ir.Pool(Reduction.SUM, window) if first.value.dtype.kind in "iu":
+            sums = exact_numbers.windows(exact_numbers.to_int64(first.value), window, 0).sum(axis=(-1, -2))
             return replace(tensor_of_numbers(sums.astype(first.value.dtype)), origin=number)
-        case Pool(Reduction.SUM, window):
+        case ir.Pool(Reduction.SUM, window):
             exact = _exact_numbers(model, step.inputs[0], first)
-            return _round_sums(windows(exact.integers, window, 0).sum(axis=(-1, -2)), exact, np.ones(1), number)
-        case Pool(Reduction.MAX, window):
+            return _round_sums(
+                exact_numbers.windows(exact.integers, window, 0).sum(axis=(-1, -2)), exact, np.ones(1), number
+            )
+        case ir.Pool(Reduction.MAX, window):
             # The largest sum is not the sum of the largest operands.
             return _move_elements(
-                replace(renumbered, operands=None), lambda a: windows(a, window, lowest(a)).max(axis=(-1, -2))
+                replace(renumbered, operands=None),
+                lambda a: exact_numbers.windows(a, window, exact_numbers.lowest(a)).max(axis=(-1, -2)),
             )
-        case Normalize(kind, epsilon):
+        case ir.Normalize(kind, epsilon):
             exact = _exact_numbers(model, step.inputs[0], first)
-            value = normalized(exact, kind is NormKind.LAYER, Fraction(epsilon))
+            value = exact_numbers.normalized(exact, kind is ir.NormKind.LAYER, Fraction(epsilon))
             return Tensor(value, origin=number)
-        case Binary(kind):
+        case ir.Binary(kind):
             return combine(kind, inputs[0], inputs[1], number)
-        case Select(fixed):
+        case ir.Select(fixed):
             computed = iter(t.value for t in inputs)
             condition, yes, no = (np.asarray(c) if c is not None else next(computed) for c in fixed)
             return elementwise(np.where(condition, yes, no), first, origin_of(inputs, number))
-        case Pack():
-            low, high = (to_int64(t.value) % 256 for t in inputs)
+        case ir.Pack():
+            low, high = (exact_numbers.to_int64(t.value) % 256 for t in inputs)
             return Tensor((low + 256 * high).astype(np.uint16), exact=None, origin=number)
-        case InputPart(part, _, _):
+        case ir.InputPart(part, _, _):
             return replace(first.parts[part], origin=number)
-        case OutputParts():
+        case ir.OutputParts():
             flat = [t.value.reshape(len(t.value), -1).astype(np.float64) for t in inputs]
             return Tensor(np.concatenate(flat, axis=1), origin=number)
-        case ArgMax():
+        case ir.ArgMax():
             return replace(
                 tensor_of_numbers(np.argmax(first.value, axis=-1).reshape(len(first.value), *step.shape)), origin=number
             )
-        case Softmax(axis):
+        case ir.Softmax(axis):
             return replace(
                 tensor_of_numbers(softmax(first.scores or _exact_numbers(model, step.inputs[0], first), axis + 1)),
                 origin=number,
             )
-        case QLinearSoftmax():
-            return replace(tensor_of_numbers(qlinear_softmax(op, to_int64(first.value))), origin=number)
-        case RowStep(function):
-            values = row_values(function, to_int64(first.value)).astype(result_dtype(function))
+        case ir.QLinearSoftmax():
+            return replace(tensor_of_numbers(qlinear_softmax(op, exact_numbers.to_int64(first.value))), origin=number)
+        case ir.RowStep(function):
+            values = row_values(function, exact_numbers.to_int64(first.value)).astype(result_dtype(function))
             return replace(tensor_of_numbers(values), origin=number)
-        case Previous() | State():
+        case ir.Previous() | ir.State():
             raise AssertionError("the interpreter needs unrolled loops")
-        case HostOp():
+        case ir.HostOp():
             return replace(tensor_of_numbers(run_step(step, first.value)), origin=number)
-        case Add(value):
+        case ops.Add(value):
             result = elementwise(apply(op, first.value), first, first.origin)
             adds_float32 = first.term is not None and value.dtype == np.float32 and first.value.dtype == np.float32
             adds_float32 = adds_float32 and bool(np.isfinite(value).all())
             scores = masked(op, first.value, first.scores or first.exact) if is_mask(model, number) else None
             return replace(
-                result, term=add_constants(first.term, value) if adds_float32 and first.term else None, scores=scores
+                result,
+                term=exact_numbers.add_constants(first.term, value) if adds_float32 and first.term else None,
+                scores=scores,
             )
-        case Where():
+        case ops.Where():
             scores = masked(op, first.value, first.scores or first.exact) if is_mask(model, number) else None
             return replace(elementwise(apply(op, first.value), first, first.origin), scores=scores)
-        case Dequantize():
+        case ops.Dequantize():
             return _dequantize(op, first)
-        case Max(value) | Min(value):
+        case ops.Max(value) | ops.Min(value):
             return _apply_bound(op, value, first)
-        case Mul(value) | Div(value):
+        case ops.Mul(value) | ops.Div(value):
             scores = scaled(op, value, first.scores or first.exact)
             return replace(elementwise(apply(op, first.value), first, first.origin), scores=scores)
-        case Pool(kind, _):
+        case ir.Pool(kind, _):
             raise AssertionError(kind)
         case _:
-            if isinstance(op, Float):
+            if isinstance(op, ops.Float):
                 return elementwise(apply(op, first.value), first, first.origin)
             codes = _chunked(lambda x: quantize(op, x), first.value)
             return replace(tensor_of_codes(decoding(op), codes), origin=number)
@@ -261,7 +210,7 @@ def _chunked(function: Callable[[Array], Array], x: Array) -> Array:
 def _move_elements(tensor: Tensor, move: Callable[[Array], Array]) -> Tensor:
     """Apply `move`, which only moves or selects elements, to all arrays of a tensor."""
 
-    def move_exact(exact: Exact | None) -> Exact | None:
+    def move_exact(exact: exact_numbers.Exact | None) -> exact_numbers.Exact | None:
         return None if exact is None else replace(exact, integers=move(exact.integers))
 
     operands = tensor.operands and (move_exact(tensor.operands[0]), move_exact(tensor.operands[1]))
@@ -277,7 +226,7 @@ def _move_elements(tensor: Tensor, move: Callable[[Array], Array]) -> Tensor:
     )
 
 
-def _apply_bound(op: Max | Min, value: Array, first: Tensor) -> Tensor:
+def _apply_bound(op: ops.Max | ops.Min, value: Array, first: Tensor) -> Tensor:
     """A bound on codes leaves them codes, and a sum on a grid that is bounded by 0 is still on that grid."""
     result, exact = elementwise(apply(op, first.value), first, first.origin), first.exact
     if result.exact is not None:
@@ -285,12 +234,12 @@ def _apply_bound(op: Max | Min, value: Array, first: Tensor) -> Tensor:
     if exact is None or exact.slope is None or not first.on_grid or value.any() or exact.unit != abs(exact.slope):
         return result
     bounded = replace(
-        exact, integers=np.maximum(exact.integers, 0) if isinstance(op, Max) else np.minimum(exact.integers, 0)
+        exact, integers=np.maximum(exact.integers, 0) if isinstance(op, ops.Max) else np.minimum(exact.integers, 0)
     )
     return replace(result, exact=bounded, term=bounded)
 
 
-def _pad(op: Pad, tensor: Tensor) -> Tensor:
+def _pad(op: ir.Pad, tensor: Tensor) -> Tensor:
     """The tensor and its exact numbers with a border."""
     top_pad, left_pad, bottom_pad, right_pad = op.pads
 
@@ -300,13 +249,13 @@ def _pad(op: Pad, tensor: Tensor) -> Tensor:
 
     exact = None
     if tensor.exact is not None:
-        unit = common_unit([tensor.exact.unit, Fraction(op.value)])
-        scaled = exact_product(tensor.exact.integers, int(tensor.exact.unit / unit))
-        exact = Exact(bordered(scaled, int(Fraction(op.value) / unit)), unit, tensor.exact.slope)
+        unit = exact_numbers.common_unit([tensor.exact.unit, Fraction(op.value)])
+        scaled = exact_numbers.exact_product(tensor.exact.integers, int(tensor.exact.unit / unit))
+        exact = exact_numbers.Exact(bordered(scaled, int(Fraction(op.value) / unit)), unit, tensor.exact.slope)
     return Tensor(bordered(tensor.value, op.value), exact=exact, term=exact, scale=tensor.scale, origin=tensor.origin)
 
 
-def _exact_parts(model: Model, step: Step, parts: list[Tensor]) -> list[Exact | None]:
+def _exact_parts(model: ir.Model, step: ir.Step, parts: list[Tensor]) -> list[exact_numbers.Exact | None]:
     """The exact numbers of each part of a Concat.
 
     Beside codes, a part after float operations gets exact numbers as multiples of one scale.
@@ -320,31 +269,32 @@ def _exact_parts(model: Model, step: Step, parts: list[Tensor]) -> list[Exact | 
     ]
 
 
-def _concatenate(axis: int, parts: list[Tensor], number: int, exacts: list[Exact | None]) -> Tensor:
+def _concatenate(axis: int, parts: list[Tensor], number: int, exacts: list[exact_numbers.Exact | None]) -> Tensor:
     """The parts and their exact numbers, concatenated."""
     exact = None
     if all(part_exact is not None for part_exact in exacts):
         present = [part_exact for part_exact in exacts if part_exact is not None]
-        unit = common_unit([part_exact.unit for part_exact in present])
+        unit = exact_numbers.common_unit([part_exact.unit for part_exact in present])
         integers = np.concatenate(
-            [exact_product(part_exact.integers, int(part_exact.unit / unit)) for part_exact in present], axis
+            [exact_numbers.exact_product(part_exact.integers, int(part_exact.unit / unit)) for part_exact in present],
+            axis,
         )
         slopes = {part_exact.slope for part_exact in present}
-        exact = Exact(integers, unit, present[0].slope if len(slopes) == 1 else None)
+        exact = exact_numbers.Exact(integers, unit, present[0].slope if len(slopes) == 1 else None)
     term = exact if exact is not None and exact.slope and all(t.term is not None for t in parts) else None
     value = np.concatenate([t.value for t in parts], axis)
     return Tensor(value, exact=exact, term=term, scale=parts[0].scale, origin=number)
 
 
-def _round_sums(total: Array, exact: Exact, scale: Array, number: int) -> Tensor:
+def _round_sums(total: Array, exact: exact_numbers.Exact, scale: Array, number: int) -> Tensor:
     """Exact sums of numbers in `exact.unit` and weights of that scale, (rows,) or (1,), rounded once."""
     scales = [exact.unit * Fraction(float(s)) for s in np.ravel(scale)]
-    value = to_float32(total, scales)
+    value = exact_numbers.to_float32(total, scales)
     if len(set(scales)) > 1:
         return Tensor(value, scale=scales[0], origin=number)
     # The real difference of adjacent sums of codes. It is a multiple of the unit if zero points have a fraction.
     slope = scales[0] if exact.slope is None else exact.slope * Fraction(float(np.ravel(scale)[0]))
-    exact_sums = Exact(total, scales[0], slope)
+    exact_sums = exact_numbers.Exact(total, scales[0], slope)
     return Tensor(value, exact=exact_sums, term=exact_sums, scale=scales[0], origin=number)
 
 
@@ -358,13 +308,17 @@ def _integer_sums(total: Array, dtype: str, number: int) -> Tensor:
     return replace(tensor_of_numbers(total.astype(dtype)), origin=number)
 
 
-def _dequantize(op: Dequantize, first: Tensor) -> Tensor:
+def _dequantize(op: ops.Dequantize, first: Tensor) -> Tensor:
     """The dequantized tensor, with exact numbers if the codes' encoding is known."""
     value = apply(op, first.value)
     result = elementwise(value, first, first.origin)
     if first.exact is None or first.exact.unit != 1 or op.scale.dtype != np.float32:
         return result
-    numbers = exact_line(first.exact.integers, fractions(op.scale), -fractions(op.scale) * fractions(op.zero_point))
+    numbers = exact_numbers.exact_line(
+        first.exact.integers,
+        exact_numbers.fractions(op.scale),
+        -exact_numbers.fractions(op.scale) * exact_numbers.fractions(op.zero_point),
+    )
     exact = numbers if first.exact.slope else replace(numbers, slope=None)
     return replace(result, exact=exact, term=exact if exact.slope else None, scale=Fraction(float(op.scale.ravel()[0])))
 
@@ -372,28 +326,28 @@ def _dequantize(op: Dequantize, first: Tensor) -> Tensor:
 # --------------------------------------------------------------------------- multiples of one scale
 
 
-def _exact_numbers(model: Model, index: int, tensor: Tensor) -> Exact:
+def _exact_numbers(model: ir.Model, index: int, tensor: Tensor) -> exact_numbers.Exact:
     """The exact numbers of value `index`, for a step that adds them up."""
     if tensor.exact is not None:
         return tensor.exact
     on_scale = _of_one_scale(model, index, tensor)
     if on_scale is not None:
         return on_scale
-    flat = fractions(np.where(np.isfinite(tensor.value), tensor.value, 0))
-    unit = common_unit(flat.ravel())
-    return Exact(narrow(multiples(flat, unit)), unit, None)
+    flat = exact_numbers.fractions(np.where(np.isfinite(tensor.value), tensor.value, 0))
+    unit = exact_numbers.common_unit(flat.ravel())
+    return exact_numbers.Exact(exact_numbers.narrow(exact_numbers.multiples(flat, unit)), unit, None)
 
 
-def _of_one_scale(model: Model, index: int, tensor: Tensor) -> Exact | None:
+def _of_one_scale(model: ir.Model, index: int, tensor: Tensor) -> exact_numbers.Exact | None:
     """Floats as multiples of one scale, or None."""
     scale = _scale_of_all(model, index, tensor.scale)
     if scale is None:
-        scale = one_scale(tensor.value, tensor.scale)
-    integers = None if scale is None else as_multiples(tensor.value, scale)
-    return None if scale is None or integers is None else Exact(integers, scale, None)
+        scale = exact_numbers.one_scale(tensor.value, tensor.scale)
+    integers = None if scale is None else exact_numbers.as_multiples(tensor.value, scale)
+    return None if scale is None or integers is None else exact_numbers.Exact(integers, scale, None)
 
 
-def _scale_of_all(model: Model, index: int, preferred: Fraction | None) -> Fraction | None:
+def _scale_of_all(model: ir.Model, index: int, preferred: Fraction | None) -> Fraction | None:
     """A scale of which every possible value of the tensor is a multiple, for any input, or None if there is none."""
     values = possible_values(model, index)
-    return None if values is None else one_scale(values, preferred)
+    return None if values is None else exact_numbers.one_scale(values, preferred)

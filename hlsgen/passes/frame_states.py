@@ -12,28 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hlsgen import ir
 from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.interpreter.equivalence import host_encoding
 from hlsgen.interpreter.graph import encode_array
 from hlsgen.interpreter.host_steps import run_step
-from hlsgen.ir import (
-    Affine,
-    ArgMax,
-    Encoding,
-    FrameState,
-    Graph,
-    GraphInput,
-    GraphOutput,
-    HostOp,
-    InputPart,
-    IntegerEncoding,
-    Model,
-    OutputParts,
-    Reshape,
-    StreamedInput,
-    StreamedOutputs,
-    Transpose,
-)
 from hlsgen.ir.evaluate import decode
 from hlsgen.ir.ops import Dequantize
 from hlsgen.numerics.fixed import Array, IntType
@@ -76,21 +59,21 @@ def read_pair(text: str, outputs: Sequence[str]) -> StatePair:
     return StatePair(source, output, initial)
 
 
-def with_default(model: Model, texts: Sequence[str]) -> list[str]:
+def with_default(model: ir.Model, texts: Sequence[str]) -> list[str]:
     """The texts of --state, with VARIABLES if the file assigns variables and the texts say nothing about them."""
     if VARIABLES in texts or NONE in texts:
         return list(texts)
     return [*texts, VARIABLES] if _unpaired_variables(model, texts) else list(texts)
 
 
-def _unpaired_variables(model: Model, texts: Sequence[str]) -> list[str]:
+def _unpaired_variables(model: ir.Model, texts: Sequence[str]) -> list[str]:
     """The names of the variables that are inputs and outputs of the model, and the input of no pair."""
     outputs = [x.name for x in model.all_outputs]
     paired = [read_pair(text, outputs).input for text in texts if text != VARIABLES]
     return [variable.name for variable in model.variables if variable.name in outputs and variable.name not in paired]
 
 
-def states_last(model: Model, texts: Sequence[str]) -> tuple[Model, tuple[StatePair, ...]]:
+def states_last(model: ir.Model, texts: Sequence[str]) -> tuple[ir.Model, tuple[StatePair, ...]]:
     """The model with these inputs and outputs as the last ones, in the order of the pairs. Raises HG043."""
     if not texts:
         return model, ()
@@ -122,12 +105,12 @@ def states_last(model: Model, texts: Sequence[str]) -> tuple[Model, tuple[StateP
     steps = list(model.steps)
     for place, number in enumerate(source_order):
         part = model.steps[number]
-        assert isinstance(part.op, InputPart)
+        assert isinstance(part.op, ir.InputPart)
         new_value[number + 1] = place + 1
         steps[place] = replace(part, op=replace(part.op, number=place, offset=offsets[place]))
     steps = [replace(step, inputs=tuple(new_value[value] for value in step.inputs)) for step in steps]
     ends = steps[-1]
-    assert isinstance(ends.op, OutputParts)
+    assert isinstance(ends.op, ir.OutputParts)
     steps[-1] = replace(ends, inputs=tuple(ends.inputs[n] for n in target_order))
     return replace(
         model,
@@ -142,22 +125,22 @@ def _last(names: Sequence[str], moved: Sequence[str]) -> list[int]:
     return [n for n, name in enumerate(names) if name not in moved] + [names.index(name) for name in moved]
 
 
-def with_states(graph: Graph, pairs: Sequence[StatePair], packed: bool) -> Graph:
+def with_states(graph: ir.Graph, pairs: Sequence[StatePair], packed: bool) -> ir.Graph:
     """The graph of `states_last`, with its pairs as states. A single port that remains has no name. Raises HG043.
 
     `packed`: only one input and one output may remain.
     """
     if not pairs:
         return graph
-    count, problems, states = len(pairs), Collector(), list[FrameState]()
+    count, problems, states = len(pairs), Collector(), list[ir.FrameState]()
     last = graph.layers[-1]
     is_undivided = [part.source for part in graph.inputs] == list(range(len(graph.model.inputs)))
-    if not isinstance(last, StreamedOutputs) or not is_undivided or any(graph.host_binaries[-count:]):
+    if not isinstance(last, ir.StreamedOutputs) or not is_undivided or any(graph.host_binaries[-count:]):
         raise fail("HG043", pairs[0].input, "a state, or another input, has several quantizers.", pairs[0].hint)
     for pair, source, target in zip(pairs, graph.inputs[-count:], graph.outputs[-count:], strict=True):
         with problems.catching():
             moved = _moved(pair, source, target)
-            states.append(FrameState(pair.input, moved, _initial(pair, graph, source)))
+            states.append(ir.FrameState(pair.input, moved, _initial(pair, graph, source)))
     problems.finish()
     inputs, outputs = len(graph.inputs) - count, len(graph.outputs) - count
     if packed and max(inputs, outputs) > 1:
@@ -165,14 +148,14 @@ def with_states(graph: Graph, pairs: Sequence[StatePair], packed: bool) -> Graph
         hint = "Build with --ports separate" + " or --state none" * pairs[-1].variable
         raise fail("HG043", "--state", text, f"{hint}.")
     layers = [
-        replace(layer, port="") if isinstance(layer, StreamedInput) and layer.offset == 0 and inputs == 1 else layer
+        replace(layer, port="") if isinstance(layer, ir.StreamedInput) and layer.offset == 0 and inputs == 1 else layer
         for layer in graph.layers
     ]
     layers[-1] = replace(last, ports=("", *last.ports[1:])) if outputs == 1 else last
     return replace(graph, states=tuple(states), layers=tuple(layers))
 
 
-def _moved(pair: StatePair, source: GraphInput, target: GraphOutput) -> Array:
+def _moved(pair: StatePair, source: ir.GraphInput, target: ir.GraphOutput) -> Array:
     """For each code of the input the element of the output that it is, int64 (size,). Raises HG043."""
     place = f"{pair.input}={pair.output}"
     output, state = target.value, source.value
@@ -187,12 +170,12 @@ def _moved(pair: StatePair, source: GraphInput, target: GraphOutput) -> Array:
         problem = f"codes of {output.type} are too wide"
     if problem:
         raise fail("HG043", place, f"{problem}.", pair.hint)
-    host_steps = [s.name for s in (*target.steps, *source.steps) if isinstance(s.op, HostOp | ArgMax)]
+    host_steps = [s.name for s in (*target.steps, *source.steps) if isinstance(s.op, ir.HostOp | ir.ArgMax)]
     if host_steps:
         raise fail("HG043", place, f"{host_steps[0]} is between the two, which only the host computes.", pair.hint)
     positions = np.arange(output.size).reshape(1, *output.shape)
     for step in (*target.steps, *source.steps):
-        if isinstance(step.op, Reshape | Transpose):
+        if isinstance(step.op, ir.Reshape | ir.Transpose):
             positions = run_step(step, positions)
     codes = np.arange(output.type.lo, output.type.hi + 1)
     is_unchanged = True
@@ -211,17 +194,17 @@ def _contains(state: IntType, output: IntType) -> bool:
     return same_bits and state.lo <= output.lo and output.hi <= state.hi
 
 
-def _output_encoding(target: GraphOutput) -> Encoding:
+def _output_encoding(target: ir.GraphOutput) -> ir.Encoding:
     """The encoding of an output after the host's first Dequantize, if there is one."""
     op = target.steps[0].op if target.steps else None
-    if isinstance(op, Dequantize) and isinstance(target.value.encoding, IntegerEncoding):
-        return Affine(op.scale, op.zero_point)
+    if isinstance(op, Dequantize) and isinstance(target.value.encoding, ir.IntegerEncoding):
+        return ir.Affine(op.scale, op.zero_point)
     return target.value.encoding
 
 
-def _difference(state: Encoding, output: Encoding) -> str:
+def _difference(state: ir.Encoding, output: ir.Encoding) -> str:
     """Names the parameters of two encodings that differ; "" if none does, or if they cannot be compared."""
-    if not isinstance(state, Affine) or not isinstance(output, Affine):
+    if not isinstance(state, ir.Affine) or not isinstance(output, ir.Affine):
         return ""
     for name, ours, theirs in (
         ("scales", state.scale, output.scale),
@@ -237,7 +220,7 @@ def _some(values: Array | np.float32) -> str:
     return f"{distinct[0]:.9g}" if len(distinct) == 1 else f"{distinct[0]:.9g} to {distinct[-1]:.9g}"
 
 
-def _next_codes(pair: StatePair, source: GraphInput, target: GraphOutput, codes: Array) -> Array:
+def _next_codes(pair: StatePair, source: ir.GraphInput, target: ir.GraphOutput, codes: Array) -> Array:
     """Codes of the input (frames, size) if all elements of the output hold one of these codes (frames,)."""
     filled = np.broadcast_to(codes.reshape(-1, *(1 for _ in target.value.shape)), (len(codes), *target.value.shape))
     x = filled if target.is_index else decode(target.value.encoding, filled)
@@ -250,7 +233,7 @@ def _next_codes(pair: StatePair, source: GraphInput, target: GraphOutput, codes:
     return encoded.reshape(len(codes), -1)
 
 
-def _initial(pair: StatePair, graph: Graph, source: GraphInput) -> Array:
+def _initial(pair: StatePair, graph: ir.Graph, source: ir.GraphInput) -> Array:
     """The codes of the initial values, int64 (size,). Raises HG043."""
     tensor = graph.model.inputs[source.source]
     hint = "Give a number, or a file .npy with the shape of the input; its codes must represent the values."
@@ -273,7 +256,7 @@ def _initial(pair: StatePair, graph: Graph, source: GraphInput) -> Array:
     return codes.reshape(-1)
 
 
-def _represents(source: GraphInput, codes: Array, numbers: Array) -> bool:
+def _represents(source: ir.GraphInput, codes: Array, numbers: Array) -> bool:
     """True if the codes of the input represent exactly these numbers, one frame of each."""
     x = numbers
     for step in source.steps:

@@ -13,23 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from hlsgen import ir
 from hlsgen.diagnostics import Collector, HlsgenError, fail
-from hlsgen.ir import (
-    Affine,
-    Binary,
-    BinaryMap,
-    IntegerEncoding,
-    Layer,
-    Map,
-    PackBytes,
-    Pooling,
-    Rearrange,
-    Reshape,
-    Shape,
-    Transpose,
-    Value,
-    View,
-)
 from hlsgen.ir.evaluate import code_type, decoding
 from hlsgen.ir.op_facts import chain_direction, decoded_interval
 from hlsgen.ir.ops import (
@@ -93,31 +78,31 @@ class GraphBuilder:
     layer; a problem was found then, and no graph will be built.
     """
 
-    def __init__(self, problems: Collector, input_value: Value, distinguishes_zeros: bool = True) -> None:
+    def __init__(self, problems: Collector, input_value: ir.Value, distinguishes_zeros: bool = True) -> None:
         """`distinguishes_zeros`: True if an operation of the model may give other results for -0.0 than for 0.0."""
         self.problems = problems
         self.distinguishes_zeros = distinguishes_zeros
-        self.values: list[Value] = [input_value]
+        self.values: list[ir.Value] = [input_value]
         self.first_computed = 1  # earlier values are inputs
-        self.layers: dict[int, Layer] = {}
+        self.layers: dict[int, ir.Layer] = {}
         #: For each value that is an exact sum of tensors: True if these are on one grid.
         self._sums: dict[int, bool] = {}
 
-    def add(self, layer: Layer) -> PendingValue:
+    def add(self, layer: ir.Layer) -> PendingValue:
         """Add a layer; return its result."""
-        if not isinstance(layer, View):
+        if not isinstance(layer, ir.View):
             layer = replace(layer, name=self._unique_name(layer.name))
         number = len(self.values)
         self.layers[number] = layer
         self.values.append(layer.result)
-        only_selects = isinstance(layer, View | Rearrange) or (
-            isinstance(layer, Pooling) and layer.kind is Reduction.MAX
+        only_selects = isinstance(layer, ir.View | ir.Rearrange) or (
+            isinstance(layer, ir.Pooling) and layer.kind is Reduction.MAX
         )
         if only_selects and layer.inputs[0] in self._sums:  # elements of a sum are sums, too
             self._sums[number] = self._sums[layer.inputs[0]]
         return PendingValue(number, layer.result)
 
-    def assume(self, value: Value) -> PendingValue:
+    def assume(self, value: ir.Value) -> PendingValue:
         """A value without a layer, in place of the result of an invalid step, so that further problems can be found."""
         self.values.append(value)
         return PendingValue(len(self.values) - 1, value)
@@ -127,14 +112,16 @@ class GraphBuilder:
 
         A node may become several layers, and operations that several layers apply to one tensor are done for each.
         """
-        used = {layer.name for layer in self.layers.values() if not isinstance(layer, View)}
+        used = {layer.name for layer in self.layers.values() if not isinstance(layer, ir.View)}
         numbers = (f"{name} ({n})" for n in range(2, len(used) + 3))
         return name if name not in used else next(candidate for candidate in numbers if candidate not in used)
 
-    def relabelled(self, name: str, tensor: PendingValue, op: Reshape | Transpose, shape: Shape) -> PendingValue:
+    def relabelled(
+        self, name: str, tensor: PendingValue, op: ir.Reshape | ir.Transpose, shape: ir.Shape
+    ) -> PendingValue:
         """The tensor reshaped or transposed; the view comes before its pending operations."""
         old_shape = tensor.value.shape
-        if isinstance(op, Reshape) and old_shape == shape:
+        if isinstance(op, ir.Reshape) and old_shape == shape:
             return tensor
         named_ops = tuple((n, relabel(p, op, old_shape, shape)) for n, p in tensor.named_ops)
         value = replace(tensor.value, shape=shape, encoding=relabel(tensor.value.encoding, op, old_shape, shape))
@@ -149,7 +136,7 @@ class GraphBuilder:
                 branches=replace(tensor.branches, left=branch_a, right=branch_b),
             )
         source = tensor.value
-        return replace(self.add(View(name, op, source, value, (tensor.index,))), named_ops=named_ops)
+        return replace(self.add(ir.View(name, op, source, value, (tensor.index,))), named_ops=named_ops)
 
     def flush(self, tensor: PendingValue) -> PendingValue:
         """Add a layer for the tensor's operations up to the last quantizer.
@@ -193,8 +180,8 @@ class GraphBuilder:
     ) -> PendingValue:
         """Add a Map of these operations and quantizer on the tensor's codes."""
         quantizer = narrowed(quantizer, lambda: range_after(tensor.value, ops))
-        result = Value(tensor.value.shape, code_interval(tensor.value, ops, quantizer), decoding(quantizer))
-        return self.add(Map(name, tuple(ops), quantizer, tensor.value, result, (tensor.index,)))
+        result = ir.Value(tensor.value.shape, code_interval(tensor.value, ops, quantizer), decoding(quantizer))
+        return self.add(ir.Map(name, tuple(ops), quantizer, tensor.value, result, (tensor.index,)))
 
     def _merge_up_to(self, tensor: PendingValue, branches: Branches, end: int) -> PendingValue:
         """Add a BinaryMap for the operations up to the quantizer at `end`, with the bounds that follow it."""
@@ -211,10 +198,10 @@ class GraphBuilder:
             quantizer,
             lambda: range_of_pair(pair.kind, (operand_a.value, operand_a.ops), (operand_b.value, operand_b.ops), ops),
         )
-        result = Value(tensor.value.shape, code_type(quantizer), decoding(quantizer))
+        result = ir.Value(tensor.value.shape, code_type(quantizer), decoding(quantizer))
         branches = tuple(operand_a.ops), tuple(operand_b.ops)
         sources, inputs = (operand_a.value, operand_b.value), (operand_a.index, operand_b.index)
-        return self.add(BinaryMap(name, pair.kind, branches, tuple(ops), quantizer, sources, result, inputs))
+        return self.add(ir.BinaryMap(name, pair.kind, branches, tuple(ops), quantizer, sources, result, inputs))
 
     def to_codes(self, name: str, tensor: PendingValue, integers: bool = False) -> PendingValue:
         """The tensor as codes without pending operations, as the layer `name` needs it.
@@ -246,7 +233,7 @@ class GraphBuilder:
     ) -> PendingValue:
         """Add a Map on the tensor's codes, merged into the Map that produces them if it has no other user."""
         producer = self.layers.get(tensor.index)
-        if isinstance(producer, Map) and tensor.index == len(self.values) - 1 and not tensor.shared:
+        if isinstance(producer, ir.Map) and tensor.index == len(self.values) - 1 and not tensor.shared:
             between = decoding_between(producer.result, tensor.value)
             if between is not None:
                 del self.layers[tensor.index]
@@ -324,7 +311,7 @@ class GraphBuilder:
         It stays separate for functions of wide inputs that may turn or wrap.
         """
         producer = self.layers.get(tensor.index)
-        if isinstance(producer, Map) and producer.source.type.bits > _WIDE:
+        if isinstance(producer, ir.Map) and producer.source.type.bits > _WIDE:
             values = decoded_interval(tensor.value.encoding, tensor.value.type)
             if not chain_direction(tensor.ops, values).monotone.all():
                 return self.add_map(name, tensor, tensor.ops, quantizer)
@@ -360,7 +347,7 @@ class GraphBuilder:
         codes = self._add_binary_map(branches.name, tensor, branches, tensor.ops, quantizer)
         return _with_dtype(codes, branches.name, type_after(branches.left.value, [*branches.left.ops, *tensor.ops]))
 
-    def combine(self, name: str, op: Binary, operand_a: PendingValue, operand_b: PendingValue) -> PendingValue:
+    def combine(self, name: str, op: ir.Binary, operand_a: PendingValue, operand_b: PendingValue) -> PendingValue:
         """The binary operation on both tensors, pending if possible.
 
         Its operands must be codes with pending operations, without quantizers.
@@ -398,9 +385,9 @@ class GraphBuilder:
         branches, terms = tensor.branches, self._sum_on_grid(tensor)
         if branches is None or terms is None or (not inner and is_exact_in_float32(terms)):
             return tensor
-        layers: list[BinaryMap] = []
+        layers: list[ir.BinaryMap] = []
 
-        def keep(layer: BinaryMap) -> tuple[int, Value]:
+        def keep(layer: ir.BinaryMap) -> tuple[int, ir.Value]:
             layers.append(layer)
             return -1, layer.result
 
@@ -413,7 +400,7 @@ class GraphBuilder:
                 "Quantize them to fewer bits, or with scales that are nearer to each other.",
             )
         (layer,), meaning = layers, exact[1].encoding
-        if any(isinstance(op, QUANTIZERS) for op in tensor.ops) and isinstance(meaning, Affine):
+        if any(isinstance(op, QUANTIZERS) for op in tensor.ops) and isinstance(meaning, ir.Affine):
             operand_a, operand_b = (
                 PendingValue(index, source, tuple((branches.name, op) for op in ops))
                 for index, source, ops in zip(layer.inputs, layer.sources, layer.branches, strict=True)
@@ -436,7 +423,11 @@ class GraphBuilder:
         bounds = [op for op in tensor.ops if isinstance(op, Max | Min) and not op.value.any()]
         if not bounds or len(bounds) < len(tensor.ops) or not self._sums.get(tensor.index, False):
             return tensor
-        if not isinstance(value.encoding, Affine) or zero_point is None or (zero_point != np.round(zero_point)).any():
+        if (
+            not isinstance(value.encoding, ir.Affine)
+            or zero_point is None
+            or (zero_point != np.round(zero_point)).any()
+        ):
             return tensor
         codes = self.attempt(lambda: self.to_codes(tensor.named_ops[-1][0], tensor))
         return codes if isinstance(codes, PendingValue) else tensor
@@ -473,7 +464,7 @@ class GraphBuilder:
         self._sums[exact[0]] = grids
         return PendingValue(*exact)
 
-    def _add_sum_layer(self, layer: BinaryMap) -> tuple[int, Value]:
+    def _add_sum_layer(self, layer: ir.BinaryMap) -> tuple[int, ir.Value]:
         result = self.add(layer)
         return result.index, result.value
 
@@ -493,16 +484,18 @@ class GraphBuilder:
             return None
         return [*parts[0], *(t.negative() if branches.kind is BinaryKind.SUB else t for t in parts[1])]
 
-    def pack_bytes(self, name: str, operand_a: PendingValue, operand_b: PendingValue, shape: Shape) -> PendingValue:
+    def pack_bytes(self, name: str, operand_a: PendingValue, operand_b: PendingValue, shape: ir.Shape) -> PendingValue:
         """Two tensors of 8-bit integers, packed into one."""
         operand_a, operand_b = (self._as_bytes(name, self.flush(operand)) for operand in (operand_a, operand_b))
-        result = Value(shape, IntType(0, 65535), IntegerEncoding("uint16", np.zeros((1,) * len(shape), np.int64)))
-        return self.add(PackBytes(name, (operand_a.value, operand_b.value), result, (operand_a.index, operand_b.index)))
+        result = ir.Value(shape, IntType(0, 65535), ir.IntegerEncoding("uint16", np.zeros((1,) * len(shape), np.int64)))
+        return self.add(
+            ir.PackBytes(name, (operand_a.value, operand_b.value), result, (operand_a.index, operand_b.index))
+        )
 
     def _as_bytes(self, name: str, tensor: PendingValue) -> PendingValue:
         """The tensor as codes of 8 bits, also if fewer would suffice."""
         encoding = tensor.value.encoding
-        if tensor.named_ops or tensor.branches or not isinstance(encoding, IntegerEncoding) or encoding.offset.any():
+        if tensor.named_ops or tensor.branches or not isinstance(encoding, ir.IntegerEncoding) or encoding.offset.any():
             raise fail("HG032", name, "an operand is not a tensor of 8-bit integers.", "Quantize it.")
         type_ = IntType(0, 255) if encoding.dtype == "uint8" else IntType(-128, 127)
         if tensor.value.type == type_:

@@ -13,45 +13,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from hlsgen import ir
 from hlsgen.diagnostics import Collector, HlsgenError, fail, stuck
-from hlsgen.ir import (
-    Affine,
-    ArgMax,
-    BatchMatMul,
-    BatchMatMulInteger,
-    Binary,
-    Concat,
-    Conv,
-    ConvInteger,
-    Graph,
-    HostOp,
-    InputPart,
-    MatMul,
-    MatMulInteger,
-    Model,
-    ModelInput,
-    Normalize,
-    OutputParts,
-    Pack,
-    Pad,
-    Pool,
-    Previous,
-    QLinearSoftmax,
-    Repeat,
-    Reshape,
-    RowStep,
-    Select,
-    Slice,
-    Softmax,
-    State,
-    Step,
-    Transpose,
-    Value,
-)
 from hlsgen.ir.graph import names_of_parts
 from hlsgen.ir.op_facts import distinguishes_zeros
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, BinaryKind, Cast, Dequantize
 from hlsgen.numerics.fixed import IntType
+from hlsgen.passes import multiple_ports
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.input_mode import STAND_IN, InputMode, ask_for_type, default_mode
 from hlsgen.passes.input_port import InputPort, as_after_host, check_mode, divided_inputs, input_port
@@ -63,17 +31,6 @@ from hlsgen.passes.lower_rows import integer_rows
 from hlsgen.passes.lower_softmax import softmax
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
 from hlsgen.passes.merge_equal_heads import merge_equal_heads
-from hlsgen.passes.multiple_ports import (
-    concatenated_value,
-    host_inputs,
-    host_output,
-    merge_outputs,
-    packed_value,
-    part_name,
-    port_names,
-    separate_outputs,
-    split_inputs,
-)
 from hlsgen.passes.output_ends import output_end
 from hlsgen.passes.partition import HARDWARE, LINEAR, Entry, Partition
 from hlsgen.passes.pending_value import PendingValue
@@ -82,8 +39,8 @@ from hlsgen.passes.quantization import integer_quantizer
 
 
 def lower(
-    model: Model, modes: InputMode | Mapping[str, InputMode] | None, problems: Collector, separate: bool = False
-) -> Graph:
+    model: ir.Model, modes: InputMode | Mapping[str, InputMode] | None, problems: Collector, separate: bool = False
+) -> ir.Graph:
     """Lower the model to its integer graph. Raises HlsgenError.
 
     `modes`: input modes by input name, "" for all others; or one mode for all. The default mode is the declared type,
@@ -105,8 +62,8 @@ def lower(
         parts = Partition(model.steps, divided_inputs(model, requested_modes, parts))
     steps = model.steps
     core = [steps[i] for i in parts.core]
-    for step in [s for s in core if isinstance(s.op, (HostOp, ArgMax))]:
-        problems.items.append(stuck(step.name, step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"))
+    for step in [s for s in core if isinstance(s.op, (ir.HostOp, ir.ArgMax))]:
+        problems.items.append(stuck(step.name, step.op.op_type if isinstance(step.op, ir.HostOp) else "ArgMax"))
     _check_names(model, requested_modes, problems)
     input_modes, undecided = [], []
     for entry in parts.entries:
@@ -125,30 +82,32 @@ def lower(
         for mode, entry in zip(input_modes, parts.entries, strict=True)
     ]
     zeros_matter = any(isinstance(s.op, (*FLOATS, *QUANTIZERS)) and distinguishes_zeros(s.op) for s in steps)  # type: ignore[arg-type]
-    zeros_matter |= any(isinstance(s.op, Binary) and s.op.kind is BinaryKind.DIV for s in steps)
-    names = [part_name(model, entry) for entry in parts.entries]
+    zeros_matter |= any(isinstance(s.op, ir.Binary) and s.op.kind is BinaryKind.DIV for s in steps)
+    names = [multiple_ports.part_name(model, entry) for entry in parts.entries]
     port_values = [port.tensor.value for port in ports]
     input_value = port_values[0]
     if separate:
-        input_value = concatenated_value(port_values)
+        input_value = multiple_ports.concatenated_value(port_values)
     elif len(ports) > 1:
-        input_value = packed_value(model, ports, parts.entries)
+        input_value = multiple_ports.packed_value(model, ports, parts.entries)
     builder = GraphBuilder(problems, input_value if len(ports) > 1 else port_values[0], zeros_matter)
-    port_suffixes = port_names(model.all_inputs[entry.source].name for entry in parts.entries) if separate else None
-    inputs = split_inputs(builder, names, ports, port_suffixes)
+    port_suffixes = (
+        multiple_ports.port_names(model.all_inputs[entry.source].name for entry in parts.entries) if separate else None
+    )
+    inputs = multiple_ports.split_inputs(builder, names, ports, port_suffixes)
     builder.first_computed = len(builder.values)
     tensors = _lower_core(builder, model, parts, ports, inputs)
     problems.finish()
     graph = _with_tails(builder, model, parts, tensors, separate)
     if len(ports) > 1:
-        graph = replace(graph, inputs=host_inputs(model, ports, parts.entries))
+        graph = replace(graph, inputs=multiple_ports.host_inputs(model, ports, parts.entries))
     else:
         graph = replace(graph, head=tuple(steps[i] for i in ports[0].head), encode=ports[0].encode)
     check_graph(graph, "lowering")
     return graph
 
 
-def _check_content(model: Model, requested_modes: Mapping[str, InputMode | None]) -> None:
+def _check_content(model: ir.Model, requested_modes: Mapping[str, InputMode | None]) -> None:
     """Check that there is something to build. Raises HG036.
 
     A model needs a quantizer, a linear layer, or another layer of integers.
@@ -164,11 +123,11 @@ def _check_content(model: Model, requested_modes: Mapping[str, InputMode | None]
         raise fail("HG036", model.name, "the model has no quantizer and no linear layer.", hint)
 
 
-def with_quantized_outputs(model: Model) -> Model:
+def with_quantized_outputs(model: ir.Model) -> ir.Model:
     """Add quantizers that change nothing after arithmetic on declared integers, which would otherwise be the host's."""
     if any(isinstance(s.op, HARDWARE) for s in model.steps) or None in (s.type for s in model.all_inputs):
         return model
-    last_step, several_outputs = model.steps[-1], isinstance(model.steps[-1].op, OutputParts)
+    last_step, several_outputs = model.steps[-1], isinstance(model.steps[-1].op, ir.OutputParts)
     dtypes = [output.dtype for output in model.outputs] if several_outputs else [model.output_dtype]
     steps, values = list(model.steps[:-1] if several_outputs else model.steps), list[int]()
     for value, dtype in zip(last_step.inputs if several_outputs else [len(steps)], map(np.dtype, dtypes), strict=True):
@@ -176,19 +135,19 @@ def with_quantized_outputs(model: Model) -> Model:
         if dtype.kind in "iub" and dtype.itemsize <= 4 and _computes(model.steps, value):
             producer = model.steps[value - 1]
             steps.append(
-                Step(
+                ir.Step(
                     f"{producer.name} (codes)", integer_quantizer(len(producer.shape), dtype), producer.shape, (value,)
                 )
             )
             if dtype.kind == "b":
-                steps.append(Step(f"{producer.name} (boolean)", Cast("bool"), producer.shape, (len(steps),)))
+                steps.append(ir.Step(f"{producer.name} (boolean)", Cast("bool"), producer.shape, (len(steps),)))
             values[-1] = len(steps)
     return replace(model, steps=(*steps, *([replace(last_step, inputs=tuple(values))] if several_outputs else [])))
 
 
-def _computes(steps: tuple[Step, ...], value: int) -> bool:
+def _computes(steps: tuple[ir.Step, ...], value: int) -> bool:
     """True if a value, produced by steps of one operand each, is a computed number and not an input's."""
-    while value and not isinstance(steps[value - 1].op, InputPart):
+    while value and not isinstance(steps[value - 1].op, ir.InputPart):
         op = steps[value - 1].op
         if isinstance(op, FLOATS) and not isinstance(op, Cast | Dequantize):
             return True
@@ -196,7 +155,7 @@ def _computes(steps: tuple[Step, ...], value: int) -> bool:
     return False
 
 
-def _check_names(model: Model, requested_modes: Mapping[str, InputMode | None], problems: Collector) -> None:
+def _check_names(model: ir.Model, requested_modes: Mapping[str, InputMode | None], problems: Collector) -> None:
     """Report modes for inputs that do not exist (HG040)."""
     names = [source.name for source in model.all_inputs]
     for name in requested_modes:
@@ -205,7 +164,11 @@ def _check_names(model: Model, requested_modes: Mapping[str, InputMode | None], 
 
 
 def _mode(
-    model: Model, source: ModelInput, entry: Entry, requested_modes: Mapping[str, InputMode | None], multiplied: bool
+    model: ir.Model,
+    source: ir.ModelInput,
+    entry: Entry,
+    requested_modes: Mapping[str, InputMode | None],
+    multiplied: bool,
 ) -> InputMode | None:
     """The mode of an input, or None if nothing determines it. `multiplied`: a layer multiplies the input directly."""
     requested = requested_modes.get(source.name) or requested_modes.get("")
@@ -218,7 +181,7 @@ def _mode(
 
 
 def _lower_core(
-    builder: GraphBuilder, model: Model, parts: Partition, ports: Sequence[InputPort], inputs: Sequence[PendingValue]
+    builder: GraphBuilder, model: ir.Model, parts: Partition, ports: Sequence[InputPort], inputs: Sequence[PendingValue]
 ) -> dict[int, PendingValue]:
     """Lower all core steps; return each value of the model as a pending value. Problems are collected."""
     tensors = {port.number: tensor for port, tensor in zip(ports, inputs, strict=True)}
@@ -228,7 +191,7 @@ def _lower_core(
         step = model.steps[i]
         operands = [tensors[j] for j in step.inputs]
         try:
-            if isinstance(step.op, Previous | State):
+            if isinstance(step.op, ir.Previous | ir.State):
                 tensors[i + 1] = loops.lower(builder, step, operands)
             else:
                 tensors[i + 1] = _lower_step(builder, step, operands, shared=len(parts.users[i + 1]) > 1)
@@ -236,7 +199,7 @@ def _lower_core(
             with builder.problems.catching():
                 raise error
             # Continue as if the step produced 8-bit codes, to find further problems.
-            codes = Value(step.shape, IntType(-128, 127), Affine(np.float32(1), np.float32(0)))
+            codes = ir.Value(step.shape, IntType(-128, 127), ir.Affine(np.float32(1), np.float32(0)))
             tensors[i + 1] = builder.assume(codes)
     if not builder.problems.errors:
         with builder.problems.catching():
@@ -244,7 +207,7 @@ def _lower_core(
     return tensors
 
 
-def _lower_step(builder: GraphBuilder, step: Step, operands: list[PendingValue], shared: bool) -> PendingValue:
+def _lower_step(builder: GraphBuilder, step: ir.Step, operands: list[PendingValue], shared: bool) -> PendingValue:
     """The result of a step. If several steps use it, they share the function before it as well."""
     result = _apply(builder, step, operands)
     if not shared:
@@ -254,46 +217,46 @@ def _lower_step(builder: GraphBuilder, step: Step, operands: list[PendingValue],
     return replace(builder.bounded_sum(builder.on_grid(result)), shared=True)
 
 
-def _apply(builder: GraphBuilder, step: Step, operands: list[PendingValue]) -> PendingValue:
+def _apply(builder: GraphBuilder, step: ir.Step, operands: list[PendingValue]) -> PendingValue:
     op, name, shape, first = step.op, step.name, step.shape, operands[0]
     match op:
-        case Reshape() | Transpose():
+        case ir.Reshape() | ir.Transpose():
             return builder.relabelled(name, first, op, shape)
-        case MatMul():
+        case ir.MatMul():
             return linear(builder, name, op, builder.to_codes(name, first), shape)
-        case MatMulInteger():
+        case ir.MatMulInteger():
             return linear_integer(builder, name, op, builder.to_codes(name, first), shape)
-        case BatchMatMul() | BatchMatMulInteger():
+        case ir.BatchMatMul() | ir.BatchMatMulInteger():
             return product(builder, name, op, operands, shape)
-        case Conv() | ConvInteger():
+        case ir.Conv() | ir.ConvInteger():
             return convolution(builder, name, op, builder.to_codes(name, first), shape)
-        case RowStep():
+        case ir.RowStep():
             return integer_rows(builder, name, op, builder.to_codes(name, first), shape)
-        case Normalize():
+        case ir.Normalize():
             return normalized_rows(builder, name, op, builder.to_codes(name, first), shape)
-        case Pool():
+        case ir.Pool():
             return pooling(builder, name, op, first, shape)
-        case Pad():
+        case ir.Pad():
             return padding(builder, name, op, first, shape)
-        case Repeat() | Slice():
+        case ir.Repeat() | ir.Slice():
             return rearrangement(builder, name, op, first, shape)
-        case Concat():
+        case ir.Concat():
             return concatenation(builder, name, op, operands, shape)
-        case Binary():
+        case ir.Binary():
             return builder.combine(name, op, operands[0], operands[1])
-        case Pack():
+        case ir.Pack():
             return builder.pack_bytes(name, operands[0], operands[1], shape)
-        case Softmax() | QLinearSoftmax():
+        case ir.Softmax() | ir.QLinearSoftmax():
             return softmax(builder, name, op, first, shape)
-        case HostOp() | ArgMax() | Select() | InputPart() | OutputParts() | Previous() | State():
+        case ir.HostOp() | ir.ArgMax() | ir.Select() | ir.InputPart() | ir.OutputParts() | ir.Previous() | ir.State():
             raise AssertionError("not a step of the core, or lowered by Loops")
         case _:
             return first.then(name, op)
 
 
 def _with_tails(
-    builder: GraphBuilder, model: Model, parts: Partition, tensors: dict[int, PendingValue], separate: bool
-) -> Graph:
+    builder: GraphBuilder, model: ir.Model, parts: Partition, tensors: dict[int, PendingValue], separate: bool
+) -> ir.Graph:
     """The graph, with the host's steps after its last layers."""
     ends = [output_end(builder, model, end, tensors[end.value]) for end in parts.ends]
     notes = tuple(str(w) for w in builder.problems.warnings)
@@ -302,11 +265,13 @@ def _with_tails(
     if len(output_parts) > 1 or model.outputs:
         host_binaries = tuple(end.host_binary for end in ends)
         names = names_of_parts(model.all_outputs, host_binaries)
-        outputs = [host_output(builder, name, *part) for name, part in zip(names, output_parts, strict=True)]
+        outputs = [
+            multiple_ports.host_output(builder, name, *part) for name, part in zip(names, output_parts, strict=True)
+        ]
         numbers = [codes.index for codes, _, _ in output_parts]
-        merge = separate_outputs if separate else merge_outputs
+        merge = multiple_ports.separate_outputs if separate else multiple_ports.merge_outputs
         output, placed = merge(builder, model.steps[-1].name, names, outputs, numbers)
-        return Graph(
+        return ir.Graph(
             model,
             head=(),
             encode=None,
@@ -320,4 +285,4 @@ def _with_tails(
         )
     ((codes, tail, is_index),) = output_parts
     assert codes.index == len(builder.values) - 1, "the output is the last value"
-    return Graph(model, (), None, builder.values[0], tuple(layers.values()), codes.value, tail, is_index, notes)
+    return ir.Graph(model, (), None, builder.values[0], tuple(layers.values()), codes.value, tail, is_index, notes)

@@ -12,29 +12,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from hlsgen import ir
 from hlsgen.diagnostics import fail
-from hlsgen.ir import (
-    Accumulator,
-    Affine,
-    Concat,
-    Concatenation,
-    Conv,
-    ConvInteger,
-    Convolution,
-    Encoding,
-    Fixed,
-    IntegerEncoding,
-    Linear,
-    Pad,
-    Pool,
-    Pooling,
-    Rearrange,
-    Repeat,
-    Shape,
-    Slice,
-    ThresholdCount,
-    Value,
-)
 from hlsgen.ir.evaluate import constant_shapes, constants, decode, lead_axes, with_constants
 from hlsgen.ir.op_facts import chain_direction, decoded_interval, decoding_direction
 from hlsgen.ir.ops import Elementwise
@@ -54,17 +33,17 @@ from hlsgen.passes.quantization import (
     zero_shift,
 )
 
-T = TypeVar("T", bound=Elementwise | Encoding)
+T = TypeVar("T", bound=Elementwise | ir.Encoding)
 
 
 def convolution(
-    builder: GraphBuilder, name: str, op: Conv | ConvInteger, tensor: PendingValue, shape: Shape
+    builder: GraphBuilder, name: str, op: ir.Conv | ir.ConvInteger, tensor: PendingValue, shape: ir.Shape
 ) -> PendingValue:
     """Add a convolution as exact sums, padded with the code of 0. A 1 x 1 kernel becomes a linear layer."""
     window, weight = op.window, op.weight
     rows, columns = len(weight), weight[0].size
     repeats = window.taps, op.groups
-    if isinstance(op, Conv):
+    if isinstance(op, ir.Conv):
         tensor, pad = _with_zero(builder, name, tensor, window.pads)
         scale, zero_points = (_by_row(constant, rows, *repeats) for constant in column_scales(name, tensor.value))
         sums = real_sums(name, tensor.value, weight.reshape(rows, columns), op.scale, scale, zero_points)
@@ -73,24 +52,24 @@ def convolution(
         pad = _padding_code(name, tensor.value, zero_point.astype(np.float64)) if any(window.pads) else 0
         zero_points = _by_row(zero_point, rows, *repeats)
         sums = integer_sums(name, tensor.value, weight.reshape(rows, columns), zero_points, op.dtype)
-    result = Value(shape, sums.type, _channel_encoding(sums))
+    result = ir.Value(shape, sums.type, _channel_encoding(sums))
     if window.taps == 1 and op.groups == 1 and window.strides == (1, 1) and not any(window.pads):
         return builder.add(
-            Linear(name, sums.weight, sums.binary, tensor.value, result, sums.lo, sums.hi, (tensor.index,))
+            ir.Linear(name, sums.weight, sums.binary, tensor.value, result, sums.lo, sums.hi, (tensor.index,))
         )
     kernel = sums.weight.reshape(weight.shape)
-    layer = Convolution(
+    layer = ir.Convolution(
         name, kernel, window, op.groups, pad, sums.binary, tensor.value, result, sums.lo, sums.hi, (tensor.index,)
     )
     return builder.add(layer)
 
 
-def _channel_encoding(sums: Sums) -> Accumulator | IntegerEncoding:
+def _channel_encoding(sums: Sums) -> ir.Accumulator | ir.IntegerEncoding:
     """The sums' encoding with constants of rank 4: one value for each channel."""
     encoding = sums.encoding
-    if isinstance(encoding, IntegerEncoding):
-        return IntegerEncoding(encoding.dtype, _channels(encoding.offset))
-    return Accumulator(encoding.factor, _channels(encoding.offset), _channels(encoding.scale))
+    if isinstance(encoding, ir.IntegerEncoding):
+        return ir.IntegerEncoding(encoding.dtype, _channels(encoding.offset))
+    return ir.Accumulator(encoding.factor, _channels(encoding.offset), _channels(encoding.scale))
 
 
 def _channels(values: Array) -> Array:
@@ -130,14 +109,14 @@ def _with_zero(
 
 def _by_channel(builder: GraphBuilder, name: str, tensor: PendingValue) -> PendingValue:
     """Requantize to codes of one scale, if possible, where scale or zero point differ between pixels."""
-    arrays = constants(tensor.value.encoding).values() if isinstance(tensor.value.encoding, Affine) else ()
+    arrays = constants(tensor.value.encoding).values() if isinstance(tensor.value.encoding, ir.Affine) else ()
     if all(size == 1 for array in arrays for size in array.shape[:-1]):
         return tensor
     quantizer = grid_of_channels(tensor.value, True)
     return tensor if quantizer is None else builder.fold_into_producer(f"{name} (input)", tensor, [], quantizer)
 
 
-def _padding_code(name: str, value: Value, zero_points: Array) -> int:
+def _padding_code(name: str, value: ir.Value, zero_points: Array) -> int:
     """The code of padding, which must be the same for all channels. Raises HG034."""
     first = float(zero_points.reshape(-1)[0])
     if (zero_points != first).any() or first != np.round(first) or not value.type.lo <= first <= value.type.hi:
@@ -146,7 +125,7 @@ def _padding_code(name: str, value: Value, zero_points: Array) -> int:
     return int(first)
 
 
-def pooling(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, shape: Shape) -> PendingValue:
+def pooling(builder: GraphBuilder, name: str, op: ir.Pool, tensor: PendingValue, shape: ir.Shape) -> PendingValue:
     """Add a pool: exact sums of codes, or largest codes. If codes do not rise with the values, ranks replace them.
 
     Pending operations that never fall may follow the maximum instead of coming before it.
@@ -161,19 +140,19 @@ def pooling(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, sh
     tensor, pad = _with_zero(builder, name, _summands(builder, name, tensor), op.window.pads)
     value, inputs = tensor.value, (tensor.index,)
     type_ = IntType(op.window.taps * value.type.lo, op.window.taps * value.type.hi)
-    if isinstance(value.encoding, IntegerEncoding) and np.dtype(value.encoding.dtype).kind in "iu":
+    if isinstance(value.encoding, ir.IntegerEncoding) and np.dtype(value.encoding.dtype).kind in "iu":
         # The sum is exact; it wraps when it is decoded.
         if type_.bits > MAX_BITS:
             raise too_wide(name, type_.bits)
         sum_encoding = replace(value.encoding, offset=op.window.taps * value.encoding.offset)
-        result = Value(shape, type_, _same_for_pixels(name, sum_encoding))
-        return builder.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
+        result = ir.Value(shape, type_, _same_for_pixels(name, sum_encoding))
+        return builder.add(ir.Pooling(name, op.kind, op.window, pad, value, result, inputs))
     scale, zero_point = column_scales(name, value, fixed=True)
     shift, count = zero_shift(name, zero_point), op.window.taps
     offset = -count * np.round(zero_point * 2.0**shift).astype(np.int64)
-    encoding = Accumulator(1 << shift, _channels(offset), _channels(scale * 2.0**-shift))
-    result = Value(shape, type_, encoding)
-    return builder.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
+    encoding = ir.Accumulator(1 << shift, _channels(offset), _channels(scale * 2.0**-shift))
+    result = ir.Value(shape, type_, encoding)
+    return builder.add(ir.Pooling(name, op.kind, op.window, pad, value, result, inputs))
 
 
 def _summands(builder: GraphBuilder, name: str, tensor: PendingValue) -> PendingValue:
@@ -188,14 +167,14 @@ def _summands(builder: GraphBuilder, name: str, tensor: PendingValue) -> Pending
     return builder.add_map(flushed.named_ops[-1][0], flushed, flushed.ops, quantizer)
 
 
-def _maximum(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, shape: Shape) -> PendingValue:
+def _maximum(builder: GraphBuilder, name: str, op: ir.Pool, tensor: PendingValue, shape: ir.Shape) -> PendingValue:
     if tensor.branches or not _may_follow_maximum(tensor):
         tensor = builder.to_codes(name, tensor)
     value = tensor.value
     check_order(name, value)
-    result = Value(shape, value.type, _same_for_pixels(name, value.encoding))
+    result = ir.Value(shape, value.type, _same_for_pixels(name, value.encoding))
     named_ops = tuple((n, _same_for_pixels(name, p)) for n, p in tensor.named_ops)
-    pooled = builder.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, (tensor.index,)))
+    pooled = builder.add(ir.Pooling(name, op.kind, op.window, value.type.lo, value, result, (tensor.index,)))
     return replace(pooled, named_ops=named_ops)
 
 
@@ -207,11 +186,11 @@ def _may_follow_maximum(tensor: PendingValue) -> bool:
     return bool(chain_direction(tensor.ops, values).never_falls.all())
 
 
-def check_order(name: str, value: Value) -> None:
+def check_order(name: str, value: ir.Value) -> None:
     """Check that the largest code represents the largest value. Raises HG022, HG033."""
     if decoding_direction(value.encoding, value.type).never_falls.all():
         return
-    if isinstance(value.encoding, IntegerEncoding):
+    if isinstance(value.encoding, ir.IntegerEncoding):
         raise fail("HG033", name, f"its input can leave {value.encoding.dtype}.", "Use narrower weights before it.")
     raise fail("HG022", name, "the maximum of codes with a negative scale.", "Use a positive scale.")
 
@@ -224,7 +203,7 @@ def _same_for_pixels(name: str, item: T) -> T:
     return item
 
 
-def padding(builder: GraphBuilder, name: str, op: Pad, tensor: PendingValue, shape: Shape) -> PendingValue:
+def padding(builder: GraphBuilder, name: str, op: ir.Pad, tensor: PendingValue, shape: ir.Shape) -> PendingValue:
     """Add a border of the code of the value, or of its rank."""
     flushed = builder.flush(tensor)
     bordered = builder.attempt(lambda: _bordered(builder, name, op, builder.to_codes(name, flushed), shape))
@@ -234,12 +213,12 @@ def padding(builder: GraphBuilder, name: str, op: Pad, tensor: PendingValue, sha
     return _bordered(builder, name, replace(op, value=float(border)), ranked, shape)
 
 
-def _bordered(builder: GraphBuilder, name: str, op: Pad, tensor: PendingValue, shape: Shape) -> PendingValue:
+def _bordered(builder: GraphBuilder, name: str, op: ir.Pad, tensor: PendingValue, shape: ir.Shape) -> PendingValue:
     named_ops = tensor.named_ops
     if op.value == 0:
         tensor, code = _with_zero(builder, name, tensor, op.pads)
-        result = Value(shape, tensor.value.type, _same_for_pixels(name, tensor.value.encoding))
-        bordered = builder.add(Rearrange(name, op, code, tensor.value, result, (tensor.index,)))
+        result = ir.Value(shape, tensor.value.type, _same_for_pixels(name, tensor.value.encoding))
+        bordered = builder.add(ir.Rearrange(name, op, code, tensor.value, result, (tensor.index,)))
         return replace(bordered, named_ops=named_ops)
     value = tensor.value
     _, zero_point = column_scales(name, value)
@@ -249,12 +228,12 @@ def _bordered(builder: GraphBuilder, name: str, op: Pad, tensor: PendingValue, s
     if (border_value != op.value).any() or not value.type.lo <= code <= value.type.hi:
         text = f"no code represents {op.value}, the value of the border."
         raise fail("HG034", name, text, "Pad with a quantized value.")
-    result = Value(shape, value.type, _same_for_pixels(name, value.encoding))
-    return replace(builder.add(Rearrange(name, op, code, value, result, (tensor.index,))), named_ops=named_ops)
+    result = ir.Value(shape, value.type, _same_for_pixels(name, value.encoding))
+    return replace(builder.add(ir.Rearrange(name, op, code, value, result, (tensor.index,))), named_ops=named_ops)
 
 
 def rearrangement(
-    builder: GraphBuilder, name: str, op: Repeat | Slice, tensor: PendingValue, shape: Shape
+    builder: GraphBuilder, name: str, op: ir.Repeat | ir.Slice, tensor: PendingValue, shape: ir.Shape
 ) -> PendingValue:
     """Add a Repeat or Slice of codes, before their pending operations."""
     flushed = builder.flush(tensor)
@@ -268,12 +247,12 @@ def rearrangement(
 
 
 def _rearranged(
-    builder: GraphBuilder, name: str, op: Repeat | Slice, tensor: PendingValue, shape: Shape
+    builder: GraphBuilder, name: str, op: ir.Repeat | ir.Slice, tensor: PendingValue, shape: ir.Shape
 ) -> PendingValue:
     tensor = builder.flush(tensor)
 
     def move(item: T) -> T:
-        return _same_for_pixels(name, item) if isinstance(op, Repeat) else _slice_constants(item, op)
+        return _same_for_pixels(name, item) if isinstance(op, ir.Repeat) else _slice_constants(item, op)
 
     named_ops = tuple((n, move(p)) for n, p in tensor.named_ops)
     if tensor.branches is not None:
@@ -281,12 +260,12 @@ def _rearranged(
             _rearranged(builder, name, op, branch, shape) for branch in (tensor.branches.left, tensor.branches.right)
         )
         return PendingValue(-1, operand_a.value, named_ops, replace(tensor.branches, left=operand_a, right=operand_b))
-    result = Value(shape, tensor.value.type, move(tensor.value.encoding))
-    rearranged = builder.add(Rearrange(name, op, 0, tensor.value, result, (tensor.index,)))
+    result = ir.Value(shape, tensor.value.type, move(tensor.value.encoding))
+    rearranged = builder.add(ir.Rearrange(name, op, 0, tensor.value, result, (tensor.index,)))
     return replace(rearranged, named_ops=named_ops)
 
 
-def _slice_constants(item: T, op: Slice) -> T:
+def _slice_constants(item: T, op: ir.Slice) -> T:
     sliced = {}
     for key, value in constants(item).items():
         lead = lead_axes(item, key)
@@ -300,7 +279,7 @@ def _slice_constants(item: T, op: Slice) -> T:
 
 
 def concatenation(
-    builder: GraphBuilder, name: str, op: Concat, tensors: list[PendingValue], shape: Shape
+    builder: GraphBuilder, name: str, op: ir.Concat, tensors: list[PendingValue], shape: ir.Shape
 ) -> PendingValue:
     """Concatenate all codes, or ranks; their encoding may differ between the parts.
 
@@ -315,7 +294,7 @@ def concatenation(
 
 
 def _concatenated(
-    builder: GraphBuilder, name: str, op: Concat, tensors: list[PendingValue], shape: Shape
+    builder: GraphBuilder, name: str, op: ir.Concat, tensors: list[PendingValue], shape: ir.Shape
 ) -> PendingValue:
     named_ops = (
         None
@@ -327,13 +306,13 @@ def _concatenated(
         named_ops = tensors[0].named_ops  # a Cast to the float type of all of them, or nothing
     values = [tensor.value for tensor in tensors]
     type_ = IntType(min(v.type.lo for v in values), max(v.type.hi for v in values))
-    result = Value(shape, type_, _merge_encodings(name, values, op.axis))
+    result = ir.Value(shape, type_, _merge_encodings(name, values, op.axis))
     sources, inputs = tuple(values), tuple(tensor.index for tensor in tensors)
-    concatenated = builder.add(Concatenation(name, op.axis, sources, result, inputs))
+    concatenated = builder.add(ir.Concatenation(name, op.axis, sources, result, inputs))
     return replace(concatenated, named_ops=named_ops)
 
 
-def _merge_named_ops(parts: list[NamedOps], values: list[Value], op: Concat) -> NamedOps | None:
+def _merge_named_ops(parts: list[NamedOps], values: list[ir.Value], op: ir.Concat) -> NamedOps | None:
     """The parts' operations as operations on the whole.
 
     Returns None if they differ in more than the constants of elements.
@@ -349,7 +328,7 @@ def _merge_named_ops(parts: list[NamedOps], values: list[Value], op: Concat) -> 
     return tuple(merged)
 
 
-def _merge_items(items: list[T], values: list[Value], axis: int) -> T | None:
+def _merge_items(items: list[T], values: list[ir.Value], axis: int) -> T | None:
     """One item for parts along an axis, or None if they differ in more than arrays of the same kind."""
     first = items[0]
     merged: dict[str, Array] = {}
@@ -370,7 +349,7 @@ def _merge_items(items: list[T], values: list[Value], axis: int) -> T | None:
     return with_constants(first, merged)
 
 
-def _merge_encodings(name: str, values: list[Value], axis: int) -> Encoding:
+def _merge_encodings(name: str, values: list[ir.Value], axis: int) -> ir.Encoding:
     """One encoding for parts along an axis. Raises HG034."""
     encodings = [_affine(v) for v in values]
     merged = _merge_items(encodings, values, axis) if len({type(encoding) for encoding in encodings}) == 1 else None
@@ -390,7 +369,7 @@ def _concatenate(arrays: list[Array], axis: int) -> Array:
     return np.concatenate(full, axis)
 
 
-def _expand(array: Array, shape: Shape, axis: int, lead: int) -> Array:
+def _expand(array: Array, shape: ir.Shape, axis: int, lead: int) -> Array:
     """Expand an array to the tensor's rank after `lead` axes, and to the tensor's length along the axis."""
     tensor_axes = array.shape[lead:]
     array = array.reshape(array.shape[:lead] + (1,) * (len(shape) - len(tensor_axes)) + tensor_axes)
@@ -399,14 +378,14 @@ def _expand(array: Array, shape: Shape, axis: int, lead: int) -> Array:
     return np.broadcast_to(array, expanded)
 
 
-def _affine(value: Value) -> Encoding:
+def _affine(value: ir.Value) -> ir.Encoding:
     """An equivalent `Affine` encoding, if the codes have one."""
     encoding = value.encoding
     match encoding:
-        case Fixed(fraction):
-            return Affine(np.array([2.0**-fraction], np.float32), np.zeros(1, np.float32))
-        case ThresholdCount(scale, bias):
-            affine = Affine(np.array([scale], np.float32), np.array([-bias / scale], np.float32))
+        case ir.Fixed(fraction):
+            return ir.Affine(np.array([2.0**-fraction], np.float32), np.zeros(1, np.float32))
+        case ir.ThresholdCount(scale, bias):
+            affine = ir.Affine(np.array([scale], np.float32), np.array([-bias / scale], np.float32))
         case _:
             return encoding
     codes = np.arange(value.type.lo, value.type.hi + 1) if value.type.bits <= 16 else np.zeros(0, np.int64)

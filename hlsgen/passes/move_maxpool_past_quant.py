@@ -10,24 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hlsgen.ir import (
-    ArgMax,
-    Binary,
-    Conv,
-    ConvInteger,
-    HostOp,
-    InputPart,
-    MatMul,
-    MatMulInteger,
-    Model,
-    Pack,
-    Pool,
-    Repeat,
-    Reshape,
-    Slice,
-    Step,
-    Transpose,
-)
+from hlsgen import ir
 from hlsgen.ir.evaluate import constant_shapes
 from hlsgen.ir.op_facts import Interval, all_numbers, chain_direction, range_of
 from hlsgen.ir.ops import (
@@ -48,17 +31,17 @@ from hlsgen.passes.hoist_views import relabel
 _NARROWING = (IntQuant, Bipolar, SignedBit, Trunc, MultiThreshold, QuantizeLinear)
 
 
-def move_past_quantizers(model: Model) -> Model:
+def move_past_quantizers(model: ir.Model) -> ir.Model:
     """The model with every such pool moved; the results do not change."""
     steps = list(model.steps)
     for at in range(len(steps)):
         op = steps[at].op
-        if isinstance(op, Pool) and op.kind is Reduction.MAX:
+        if isinstance(op, ir.Pool) and op.kind is Reduction.MAX:
             steps = _move_pool(steps, at, model.input_dtype)
     return replace(model, steps=tuple(steps))
 
 
-def _move_pool(steps: list[Step], at: int, input_dtype: str) -> list[Step]:
+def _move_pool(steps: list[ir.Step], at: int, input_dtype: str) -> list[ir.Step]:
     """The steps with the maximum pool at `at` moved past the next quantizer, if that is possible."""
     users = [0] * (len(steps) + 1)
     last_user: dict[int, int] = {}
@@ -77,7 +60,7 @@ def _move_pool(steps: list[Step], at: int, input_dtype: str) -> list[Step]:
     while (preceding := steps[pool[0]].inputs[0]) and users[preceding] == 1 and _is_view(steps[preceding - 1]):
         pool.insert(0, preceding - 1)
     source = steps[pool[0]].inputs[0]
-    if not source or not isinstance(steps[source - 1].op, (*FLOATS, Binary)) or users[source] != 1:
+    if not source or not isinstance(steps[source - 1].op, (*FLOATS, ir.Binary)) or users[source] != 1:
         return steps
     shape = steps[source - 1].shape
     while (next_step := following(pool[-1])) >= 0 and _is_view(steps[next_step]):
@@ -116,11 +99,11 @@ def _move_pool(steps: list[Step], at: int, input_dtype: str) -> list[Step]:
     ]
 
 
-def _is_view(step: Step) -> bool:
-    return isinstance(step.op, Reshape | Transpose)
+def _is_view(step: ir.Step) -> bool:
+    return isinstance(step.op, ir.Reshape | ir.Transpose)
 
 
-def _op_before_pool(item: Elementwise, steps: list[Step], pool: list[int]) -> Elementwise | None:
+def _op_before_pool(item: Elementwise, steps: list[ir.Step], pool: list[int]) -> Elementwise | None:
     """The operation after a pool as one before it, adapted to the reshapes and transposes around the pool.
 
     Returns None if the constants are not the same for all pixels.
@@ -128,20 +111,20 @@ def _op_before_pool(item: Elementwise, steps: list[Step], pool: list[int]) -> El
     for i in reversed(pool):
         op, shape = steps[i].op, steps[i].shape
         old_shape = steps[steps[i].inputs[0] - 1].shape
-        if isinstance(op, Pool):
+        if isinstance(op, ir.Pool):
             if any(size > 1 for constant_shape in constant_shapes(item) for size in constant_shape[:-1]):
                 return None
-        elif isinstance(op, Transpose):
-            inverse = Transpose(tuple(int(axis) for axis in np.argsort(op.perm)))
+        elif isinstance(op, ir.Transpose):
+            inverse = ir.Transpose(tuple(int(axis) for axis in np.argsort(op.perm)))
             item = relabel(item, inverse, shape, old_shape)
         else:
-            item = relabel(item, Reshape(), shape, old_shape)
+            item = relabel(item, ir.Reshape(), shape, old_shape)
     return item
 
 
-def _value_interval(steps: list[Step], value: int, input_dtype: str) -> Interval:
+def _value_interval(steps: list[ir.Step], value: int, input_dtype: str) -> Interval:
     """An interval of all numbers that a value can hold, from the operations that compute it."""
-    path: list[Step] = []
+    path: list[ir.Step] = []
     while value:
         path.append(steps[value - 1])
         value = path[-1].inputs[0]
@@ -151,17 +134,17 @@ def _value_interval(steps: list[Step], value: int, input_dtype: str) -> Interval
             case op if isinstance(op, (*FLOATS, *QUANTIZERS)):
                 result = range_of(op, x)  # type: ignore[arg-type]
                 x = Interval(result.low.min(), result.high.max())
-            case Reshape() | Transpose() | Slice() | Repeat() | Pool(Reduction.MAX):
+            case ir.Reshape() | ir.Transpose() | ir.Slice() | ir.Repeat() | ir.Pool(Reduction.MAX):
                 pass
-            case MatMulInteger() | ConvInteger():
+            case ir.MatMulInteger() | ir.ConvInteger():
                 x = all_numbers("int32")
-            case MatMul() | Conv() | HostOp():
+            case ir.MatMul() | ir.Conv() | ir.HostOp():
                 x = all_numbers("float32")
-            case InputPart(_, _, dtype):
+            case ir.InputPart(_, _, dtype):
                 x = all_numbers(dtype)
-            case Pack():
+            case ir.Pack():
                 x = all_numbers("uint16")
-            case ArgMax():
+            case ir.ArgMax():
                 x = all_numbers("int64")
             case _:
                 x = all_numbers(x.dtype)

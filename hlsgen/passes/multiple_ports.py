@@ -14,24 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from hlsgen import ir
 from hlsgen.diagnostics import fail
-from hlsgen.ir import (
-    Concatenation,
-    FloatKey,
-    GraphInput,
-    GraphOutput,
-    IntegerEncoding,
-    Model,
-    Rearrange,
-    Reshape,
-    Shape,
-    Slice,
-    Step,
-    StreamedInput,
-    StreamedOutputs,
-    Value,
-    View,
-)
 from hlsgen.ir.ops import Cast, QuantizeLinear
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.graph_builder import GraphBuilder
@@ -59,21 +43,21 @@ def port_names(tensors: Iterable[str]) -> list[str]:
     return names
 
 
-def part_name(model: Model, entry: Entry) -> str:
+def part_name(model: ir.Model, entry: Entry) -> str:
     """The name of the layers that select the codes of an input from the port."""
     if entry.divided:
         return f"input {model.all_inputs[entry.source].name} of {model.steps[entry.first].name}"
     return model.steps[entry.source].name
 
 
-def packed_value(model: Model, ports: Sequence[InputPort], entries: Sequence[Entry]) -> Value:
+def packed_value(model: ir.Model, ports: Sequence[InputPort], entries: Sequence[Entry]) -> ir.Value:
     """The value of the port of several inputs. Raises HG042."""
     sources = [model.all_inputs[entry.source] for entry in entries]
     values = [port.tensor.value for port in ports]
     shape, names = (sum(value.size for value in values),), ", ".join(dict.fromkeys(source.name for source in sources))
-    keys = [isinstance(value.encoding, FloatKey) for value in values]
+    keys = [isinstance(value.encoding, ir.FloatKey) for value in values]
     if all(keys):
-        return Value(shape, values[0].type, FloatKey())
+        return ir.Value(shape, values[0].type, ir.FloatKey())
     if any(keys):
         float_inputs = ", ".join(source.name for source, key in zip(sources, keys, strict=True) if key)
         raise fail(
@@ -88,7 +72,7 @@ def packed_value(model: Model, ports: Sequence[InputPort], entries: Sequence[Ent
         raise fail(
             "HG042", names, f"no type of {_MAX_BITS} bits holds {types}.", "Use narrower types: --input NAME=TYPE."
         )
-    return Value(shape, type_, _plain_codes(shape))
+    return ir.Value(shape, type_, _plain_codes(shape))
 
 
 def split_inputs(
@@ -104,7 +88,9 @@ def split_inputs(
     for number, (port, name) in enumerate(zip(ports, names, strict=True)):
         tensor = port.tensor
         if suffixes is not None:
-            streamed = builder.add(StreamedInput(name, suffixes[number], offset, builder.values[0], tensor.value, (0,)))
+            streamed = builder.add(
+                ir.StreamedInput(name, suffixes[number], offset, builder.values[0], tensor.value, (0,))
+            )
             tensors.append(PendingValue(streamed.index, tensor.value, tensor.named_ops))
         else:
             tensors.append(_input_part(builder, name, tensor, offset))
@@ -117,9 +103,9 @@ def _input_part(builder: GraphBuilder, name: str, tensor: PendingValue, offset: 
     port_value, value = builder.values[0], tensor.value
     part = PendingValue(0, port_value)
     if value.size < port_value.size:
-        elements = Slice(((offset, offset + value.size, 1),))
-        part = builder.add(Rearrange(name, elements, 0, port_value, replace(port_value, shape=(value.size,)), (0,)))
-    part = builder.relabelled(name, part, Reshape(), value.shape)
+        elements = ir.Slice(((offset, offset + value.size, 1),))
+        part = builder.add(ir.Rearrange(name, elements, 0, port_value, replace(port_value, shape=(value.size,)), (0,)))
+    part = builder.relabelled(name, part, ir.Reshape(), value.shape)
     if value.type != port_value.type and value.type.bits <= _NARROWED:
         unit_scale = np.ones((1,) * len(value.shape), np.float32)
         narrow = QuantizeLinear(unit_scale, np.zeros_like(unit_scale, np.int64), value.type, _dtype(value))
@@ -127,23 +113,23 @@ def _input_part(builder: GraphBuilder, name: str, tensor: PendingValue, offset: 
     return PendingValue(part.index, replace(value, type=part.value.type), tensor.named_ops)
 
 
-def host_inputs(model: Model, ports: Sequence[InputPort], entries: Sequence[Entry]) -> tuple[GraphInput, ...]:
+def host_inputs(model: ir.Model, ports: Sequence[InputPort], entries: Sequence[Entry]) -> tuple[ir.GraphInput, ...]:
     """The host's part of several inputs."""
     inputs, offset = [], 0
     for port, entry in zip(ports, entries, strict=True):
         value = port.tensor.value
-        inputs.append(GraphInput(tuple(model.steps[i] for i in port.head), port.encode, offset, value, entry.source))
+        inputs.append(ir.GraphInput(tuple(model.steps[i] for i in port.head), port.encode, offset, value, entry.source))
         offset += value.size
     return tuple(inputs)
 
 
 def host_output(
-    builder: GraphBuilder, name: str, codes: PendingValue, tail: tuple[Step, ...], is_index: bool
-) -> GraphOutput:
+    builder: GraphBuilder, name: str, codes: PendingValue, tail: tuple[ir.Step, ...], is_index: bool
+) -> ir.GraphOutput:
     """The host's part of an output, or of a part of one, without its offset in the frame. Raises HG042."""
     producer = builder.layers.get(codes.index)
-    if isinstance(codes.value.encoding, FloatKey):
-        if producer is not None and not isinstance(producer, StreamedInput | View | Rearrange):
+    if isinstance(codes.value.encoding, ir.FloatKey):
+        if producer is not None and not isinstance(producer, ir.StreamedInput | ir.View | ir.Rearrange):
             text = f"the float32 numbers of {producer.name} go to the output, but the core only outputs codes."
             raise fail("HG042", name, text, "Put a quantizer after them.")
         hint = (
@@ -151,12 +137,16 @@ def host_output(
             "these numbers."
         )
         raise fail("HG042", name, "float32 goes from an input to an output, but the core only outputs codes.", hint)
-    return GraphOutput(tail, 0, codes.value, is_index)
+    return ir.GraphOutput(tail, 0, codes.value, is_index)
 
 
 def merge_outputs(
-    builder: GraphBuilder, name: str, part_names: Iterable[str], outputs: Sequence[GraphOutput], values: Sequence[int]
-) -> tuple[Value, tuple[GraphOutput, ...]]:
+    builder: GraphBuilder,
+    name: str,
+    part_names: Iterable[str],
+    outputs: Sequence[ir.GraphOutput],
+    values: Sequence[int],
+) -> tuple[ir.Value, tuple[ir.GraphOutput, ...]]:
     """Concatenate all outputs into one value; return it, and the outputs with their offsets.
 
     `values`: the graph's values that hold the codes of each output.
@@ -164,45 +154,49 @@ def merge_outputs(
     views, placed, offset = [], [], 0
     for output, index in zip(outputs, values, strict=True):
         codes = PendingValue(index, replace(output.value, encoding=_plain_codes(output.value.shape)))
-        views.append(builder.relabelled(name, codes, Reshape(), (output.value.size,)))
+        views.append(builder.relabelled(name, codes, ir.Reshape(), (output.value.size,)))
         placed.append(replace(output, offset=offset))
         offset += output.value.size
     sources = tuple(codes.value for codes in views)
     result = concatenated_value(sources)
-    builder.add(Concatenation(name, 0, sources, result, tuple(codes.index for codes in views)))
+    builder.add(ir.Concatenation(name, 0, sources, result, tuple(codes.index for codes in views)))
     return result, tuple(placed)
 
 
 def separate_outputs(
-    builder: GraphBuilder, name: str, part_names: Iterable[str], outputs: Sequence[GraphOutput], values: Sequence[int]
-) -> tuple[Value, tuple[GraphOutput, ...]]:
+    builder: GraphBuilder,
+    name: str,
+    part_names: Iterable[str],
+    outputs: Sequence[ir.GraphOutput],
+    values: Sequence[int],
+) -> tuple[ir.Value, tuple[ir.GraphOutput, ...]]:
     """As `merge_outputs`, if each output has its own port. `part_names` name the ports."""
     names = tuple(port_names(part_names))
     sources = tuple(output.value for output in outputs)
     result = concatenated_value(sources)
-    builder.add(StreamedOutputs(name, names, sources, result, tuple(values)))
+    builder.add(ir.StreamedOutputs(name, names, sources, result, tuple(values)))
     offsets = [sum(value.size for value in sources[:n]) for n in range(len(sources))]
     return result, tuple(replace(output, offset=offset) for output, offset in zip(outputs, offsets, strict=True))
 
 
-def concatenated_value(values: Sequence[Value]) -> Value:
+def concatenated_value(values: Sequence[ir.Value]) -> ir.Value:
     """All values concatenated, as plain codes."""
     shape = (sum(value.size for value in values),)
-    return Value(shape, _common_type(values), _plain_codes(shape))
+    return ir.Value(shape, _common_type(values), _plain_codes(shape))
 
 
-def _common_type(values: Sequence[Value]) -> IntType:
+def _common_type(values: Sequence[ir.Value]) -> IntType:
     return IntType(min(value.type.lo for value in values), max(value.type.hi for value in values))
 
 
-def _plain_codes(shape: Shape) -> IntegerEncoding:
+def _plain_codes(shape: ir.Shape) -> ir.IntegerEncoding:
     """An encoding for codes of several tensors, which have encodings of their own."""
-    return IntegerEncoding("int64", np.zeros((1,) * len(shape), np.int64))
+    return ir.IntegerEncoding("int64", np.zeros((1,) * len(shape), np.int64))
 
 
-def _dtype(value: Value) -> str:
+def _dtype(value: ir.Value) -> str:
     """The integer dtype of the codes as numbers."""
-    if isinstance(value.encoding, IntegerEncoding):
+    if isinstance(value.encoding, ir.IntegerEncoding):
         return value.encoding.dtype
     limits = ((name, np.iinfo(name)) for name in _DTYPES)
     return next(name for name, info in limits if info.min <= value.type.lo and value.type.hi <= info.max)

@@ -5,60 +5,33 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from hlsgen.ir import (
-    ArgMax,
-    BatchMatMul,
-    BatchMatMulInteger,
-    Binary,
-    Concat,
-    Conv,
-    ConvInteger,
-    HostOp,
-    InputPart,
-    MatMul,
-    MatMulInteger,
-    Normalize,
-    OutputParts,
-    Pack,
-    Pad,
-    Pool,
-    Previous,
-    QLinearSoftmax,
-    Repeat,
-    Reshape,
-    RowStep,
-    Slice,
-    Softmax,
-    State,
-    Step,
-    Transpose,
-)
+from hlsgen import ir
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
 from hlsgen.passes.pending_value import bounded
 
-LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
+LINEAR = (ir.MatMul, ir.MatMulInteger, ir.Conv, ir.ConvInteger)
 
-IMAGES = (Pool, Repeat, Slice, Pad)
+IMAGES = (ir.Pool, ir.Repeat, ir.Slice, ir.Pad)
 
 HARDWARE = (
     *QUANTIZERS,
     *LINEAR,
     *IMAGES,
-    Concat,
-    Binary,
-    Pack,
-    BatchMatMul,
-    BatchMatMulInteger,
-    Softmax,
-    QLinearSoftmax,
-    Normalize,
-    RowStep,
-    Previous,
-    State,
+    ir.Concat,
+    ir.Binary,
+    ir.Pack,
+    ir.BatchMatMul,
+    ir.BatchMatMulInteger,
+    ir.Softmax,
+    ir.QLinearSoftmax,
+    ir.Normalize,
+    ir.RowStep,
+    ir.Previous,
+    ir.State,
 )
 
 #: Steps that the host can compute as a chain.
-_ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)
+_ON_HOST = (*FLOATS, *QUANTIZERS, ir.Reshape, ir.Transpose, ir.ArgMax, ir.HostOp)
 
 
 @dataclass(frozen=True)
@@ -80,9 +53,9 @@ class Entry:
         """The value after the head."""
         return self.head[-1] + 1 if self.head else self.value
 
-    def on_host(self, steps: tuple[Step, ...]) -> tuple[int, ...]:
+    def on_host(self, steps: tuple[ir.Step, ...]) -> tuple[int, ...]:
         """The steps of the head up to the last one that only the host can compute."""
-        last = max((n for n, i in enumerate(self.head) if isinstance(steps[i].op, HostOp | ArgMax)), default=-1)
+        last = max((n for n, i in enumerate(self.head) if isinstance(steps[i].op, ir.HostOp | ir.ArgMax)), default=-1)
         return self.head[: last + 1]
 
 
@@ -100,13 +73,13 @@ class Partition:
     `divided`: numbers of inputs that have an entry for each of their first quantizers (`first_quantizers`).
     """
 
-    def __init__(self, steps: tuple[Step, ...], divided: Collection[int] = ()) -> None:
+    def __init__(self, steps: tuple[ir.Step, ...], divided: Collection[int] = ()) -> None:
         users: list[list[int]] = [[] for _ in range(len(steps) + 1)]
         for i, step in enumerate(steps):
             for j in set(step.inputs):
                 users[j].append(i)
         self.users = users
-        starts = [i + 1 for i, step in enumerate(steps) if isinstance(step.op, InputPart)] or [0]
+        starts = [i + 1 for i, step in enumerate(steps) if isinstance(step.op, ir.InputPart)] or [0]
         self.starts = starts
         self.entries = tuple(
             entry
@@ -115,7 +88,7 @@ class Partition:
                 self.first_quantizers(steps, number) if number in divided else [self._entry(steps, value, number)]
             )
         )
-        several_outputs = isinstance(steps[-1].op, OutputParts)
+        several_outputs = isinstance(steps[-1].op, ir.OutputParts)
         outputs = steps[-1].inputs if several_outputs else (len(steps),)
         self.ends = tuple(self._end_before(steps, value) for value in outputs)
         needed = {end.value for end in self.ends}
@@ -125,7 +98,7 @@ class Partition:
         heads = {i for entry in self.entries for i in entry.head}
         self.core = [i for i in range(len(steps)) if i + 1 in needed - {0} and i not in heads and i + 1 not in starts]
 
-    def first_quantizers(self, steps: tuple[Step, ...], source: int) -> list[Entry]:
+    def first_quantizers(self, steps: tuple[ir.Step, ...], source: int) -> list[Entry]:
         """An entry for each first quantizer of an input, on paths that the host can compute.
 
         Empty if a path ends elsewhere.
@@ -137,7 +110,7 @@ class Partition:
                 op = steps[i].op
                 if isinstance(op, QUANTIZERS):
                     entries.append(Entry(self.starts[source], head, i, source, True))
-                elif isinstance(op, (*FLOATS, Reshape, Transpose, HostOp)):
+                elif isinstance(op, (*FLOATS, ir.Reshape, ir.Transpose, ir.HostOp)):
                     paths.append((i + 1, (*head, i)))
                 else:
                     return []
@@ -145,15 +118,15 @@ class Partition:
                 return []
         return sorted(entries, key=lambda entry: entry.first)
 
-    def _entry(self, steps: tuple[Step, ...], value: int, source: int) -> Entry:
+    def _entry(self, steps: tuple[ir.Step, ...], value: int, source: int) -> Entry:
         head, users, start = list[int](), self.users, value
-        while len(users[value]) == 1 and not isinstance(steps[users[value][0]].op, (*HARDWARE, OutputParts)):
+        while len(users[value]) == 1 and not isinstance(steps[users[value][0]].op, (*HARDWARE, ir.OutputParts)):
             head.append(users[value][0])
             value = users[value][0] + 1
         first = users[value][0] if len(users[value]) == 1 else -1
-        return Entry(start, tuple(head), -1 if isinstance(steps[first].op, OutputParts) else first, source)
+        return Entry(start, tuple(head), -1 if isinstance(steps[first].op, ir.OutputParts) else first, source)
 
-    def first_multiplication(self, entry: Entry, steps: tuple[Step, ...]) -> int:
+    def first_multiplication(self, entry: Entry, steps: tuple[ir.Step, ...]) -> int:
         """The first step that multiplies an input directly, possibly one of several users of the input.
 
         -1 if none does.
@@ -163,13 +136,13 @@ class Partition:
         values = [entry.end]
         for value in values:
             for i in self.users[value]:
-                if isinstance(steps[i].op, (*LINEAR, BatchMatMul, BatchMatMulInteger)):
+                if isinstance(steps[i].op, (*LINEAR, ir.BatchMatMul, ir.BatchMatMulInteger)):
                     return i
-                if isinstance(steps[i].op, Reshape | Transpose):
+                if isinstance(steps[i].op, ir.Reshape | ir.Transpose):
                     values.append(i + 1)
         return -1
 
-    def _end_before(self, steps: tuple[Step, ...], output: int) -> End:
+    def _end_before(self, steps: tuple[ir.Step, ...], output: int) -> End:
         """The end of the hardware before an output."""
         starts = {entry.end for entry in self.entries}
         value = self._last_hardware_value(steps, output, starts)
@@ -179,18 +152,20 @@ class Partition:
             value = steps[value - 1].inputs[0]
         if value in starts:
             return End(value, tuple(tail))
-        leading_views = next((n for n, i in enumerate(tail) if not isinstance(steps[i].op, Reshape | Transpose)), 0)
+        leading_views = next(
+            (n for n, i in enumerate(tail) if not isinstance(steps[i].op, ir.Reshape | ir.Transpose)), 0
+        )
         _, bounds = bounded(steps[value - 1].op, [steps[i].op for i in tail[leading_views:]])
         host_tail = tail[leading_views + bounds if bounds else 0 :]
         return End(self._value_before(steps, host_tail, output), tuple(host_tail))
 
     @staticmethod
-    def _value_before(steps: tuple[Step, ...], tail: list[int], output: int) -> int:
+    def _value_before(steps: tuple[ir.Step, ...], tail: list[int], output: int) -> int:
         """The value before a tail of an output."""
         return steps[tail[0]].inputs[0] if tail else output
 
     @staticmethod
-    def _steps_between(steps: tuple[Step, ...], value: int, output: int) -> list[int]:
+    def _steps_between(steps: tuple[ir.Step, ...], value: int, output: int) -> list[int]:
         """The steps from a value to a later output, which form a chain."""
         chain: list[int] = []
         while output != value:
@@ -198,7 +173,7 @@ class Partition:
             output = steps[output - 1].inputs[0]
         return chain
 
-    def _last_hardware_value(self, steps: tuple[Step, ...], output: int, starts: set[int]) -> int:
+    def _last_hardware_value(self, steps: tuple[ir.Step, ...], output: int, starts: set[int]) -> int:
         """The output, or the value before all layers that only the host computes.
 
         All steps after that value are the host's, including quantizers.
@@ -206,7 +181,7 @@ class Partition:
         at = end = output
         while at not in starts and at and isinstance(steps[at - 1].op, _ON_HOST):
             value = steps[at - 1].inputs[0]
-            if isinstance(steps[at - 1].op, HostOp) and any(isinstance(s.op, HARDWARE) for s in steps[: at - 1]):
+            if isinstance(steps[at - 1].op, ir.HostOp) and any(isinstance(s.op, HARDWARE) for s in steps[: at - 1]):
                 end = value
             if len(self.users[value]) > 1:
                 break

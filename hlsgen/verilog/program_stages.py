@@ -5,18 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hlsgen.ir.programs import (
-    Bitwise,
-    Choose,
-    Operation,
-    Product,
-    Program,
-    Table,
-    Total,
-    Wrap,
-    intervals_of,
-    sources_of,
-)
+from hlsgen.ir import programs
 from hlsgen.numerics.fixed import IntType
 
 # Delays in picoseconds, approximately the ones of Xilinx 7 series.
@@ -38,7 +27,7 @@ class StagedProgram:
     needed: the last cycle in which it is used. latency: cycles in all.
     """
 
-    program: Program
+    program: programs.Program
     intervals: tuple[IntType, ...]
     computed: tuple[int, ...]
     needed: tuple[int, ...]
@@ -52,15 +41,15 @@ class StagedProgram:
 
 
 @lru_cache(maxsize=64)
-def staged(program: Program, adders_per_stage: int) -> StagedProgram:
+def staged(program: programs.Program, adders_per_stage: int) -> StagedProgram:
     """The program with each result computed as early as stages of this length permit."""
     limit = _STAGE * adders_per_stage
-    intervals = intervals_of(program)
+    intervals = programs.intervals_of(program)
     live = _live(program, intervals)
     stages, arrivals = [-1] * len(intervals), [0] * len(intervals)
     for n in sorted(live):
         operation, interval = program.operations[n], intervals[n]
-        used = [k for k in sources_of(operation) if k in live]
+        used = [k for k in programs.sources_of(operation) if k in live]
         stage = max((stages[k] for k in used), default=0)
         arrival = max((arrivals[k] for k in used if stages[k] == stage), default=_REGISTER)
         delay = _delay(operation, interval, intervals)
@@ -70,7 +59,7 @@ def staged(program: Program, adders_per_stage: int) -> StagedProgram:
     latency = max((stages[n] for n in live.intersection(program.outputs)), default=0) + 1
     needed = list(stages)
     for n in live:
-        for k in sources_of(program.operations[n]):
+        for k in programs.sources_of(program.operations[n]):
             if k in live:
                 needed[k] = max(needed[k], stages[n])
     for n in live.intersection(program.outputs):
@@ -78,38 +67,38 @@ def staged(program: Program, adders_per_stage: int) -> StagedProgram:
     return StagedProgram(program, tuple(intervals), tuple(stages), tuple(needed), latency)
 
 
-def _live(program: Program, intervals: list[IntType]) -> set[int]:
+def _live(program: programs.Program, intervals: list[IntType]) -> set[int]:
     """The results that outputs depend on; constants are not computed."""
     changing = [interval.lo < interval.hi for interval in intervals]
     live = {n for n in program.outputs if changing[n]}
     for n in reversed(range(len(intervals))):
         if n in live:
-            live.update(k for k in sources_of(program.operations[n]) if changing[k])
+            live.update(k for k in programs.sources_of(program.operations[n]) if changing[k])
     return live
 
 
-def _delay(operation: Operation, interval: IntType, intervals: list[IntType]) -> int:
+def _delay(operation: programs.Operation, interval: IntType, intervals: list[IntType]) -> int:
     """Picoseconds from the operands to the result."""
     match operation:
         case _ if interval.lo == interval.hi:
             return 0
-        case Wrap(source, _, _, bounded):
+        case programs.Wrap(source, _, _, bounded):
             return _GATE if bounded and intervals[source].lo < 0 else 0
-        case Total():
+        case programs.Total():
             return _SUM + _CARRY * interval.bits
-        case Choose(condition, threshold):
+        case programs.Choose(condition, threshold):
             compares = threshold and threshold != 1 << (intervals[condition].bits - 1)
             return _LUT + (_SUM if compares else 0)
-        case Bitwise():
+        case programs.Bitwise():
             return _LUT
-        case Table(source):
+        case programs.Table(source):
             bits = intervals[source].bits
             if bits <= _ONE_LEVEL:
                 return _LUT
             return (
                 _LUT + _GATE * (bits - _ONE_LEVEL) if bits <= _SLICE else 2 * _LUT + _GATE * max(0, bits - _TWO_LEVELS)
             )
-        case Product(a, b):
+        case programs.Product(a, b):
             levels = (min(intervals[a].bits, intervals[b].bits) - 1).bit_length()
             return _SUM * max(1, levels) + _CARRY * interval.bits
         case _:

@@ -6,24 +6,12 @@ from collections.abc import Iterator
 
 from typing_extensions import assert_never
 
-from hlsgen.ir.programs import (
-    Bitwise,
-    BitwiseKind,
-    Choose,
-    Number,
-    Operation,
-    Product,
-    Table,
-    Take,
-    Term,
-    Total,
-    Wrap,
-)
+from hlsgen.ir import programs
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.program_stages import StagedProgram
 from hlsgen.verilog.stage_text import between_streams
 
-_GATES = {BitwiseKind.AND: "&", BitwiseKind.OR: "|", BitwiseKind.XOR: "^"}
+_GATES = {programs.BitwiseKind.AND: "&", programs.BitwiseKind.OR: "|", programs.BitwiseKind.XOR: "^"}
 
 
 def program_module_text(name: str, staged: StagedProgram, lanes: int, x_bits: int, y_bits: int) -> str:
@@ -53,7 +41,7 @@ class _Text:
                 yield from self._registers(cycle)
             for n, operation in enumerate(operations):
                 if staged.computed[n] == cycle:
-                    if isinstance(operation, Table):
+                    if isinstance(operation, programs.Table):
                         yield from self._table_bits(n, operation)
                     yield f"    wire [{self.types[n].bits - 1}:0] n{n}_{cycle} = {self._value(n, operation, cycle)};"
         for k, n in enumerate(staged.program.outputs):
@@ -76,39 +64,39 @@ class _Text:
             yield from (f"        n{n}_{cycle} <= n{n}_{cycle - 1};" for n in waiting)
             yield "    end"
 
-    def _value(self, n: int, operation: Operation, cycle: int) -> str:
+    def _value(self, n: int, operation: programs.Operation, cycle: int) -> str:
         """The expression of a result."""
         bits = self.types[n].bits
         match operation:
-            case Take(element):
+            case programs.Take(element):
                 return _slice("s_data", element * self.x_bits + bits - 1, element * self.x_bits)
-            case Total():
+            case programs.Total():
                 return self._total(operation, cycle, bits)
-            case Wrap():
+            case programs.Wrap():
                 return self._wrapped(operation, cycle, bits)
-            case Choose(condition, threshold, yes, no):
+            case programs.Choose(condition, threshold, yes, no):
                 type_ = self.types[condition]
                 if type_.lo >= threshold or type_.hi < threshold:
                     return self._extended(yes if type_.lo >= threshold else no, cycle, bits)
                 yes_text, no_text = self._extended(yes, cycle, bits), self._extended(no, cycle, bits)
                 return f"{self._reaches(condition, threshold, cycle)} ? {yes_text} : {no_text}"
-            case Product(a, b):
+            case programs.Product(a, b):
                 return f"$signed({self._extended(a, cycle, bits)}) * $signed({self._extended(b, cycle, bits)})"
-            case Table(source):
+            case programs.Table(source):
                 entries = _table_words(operation, self.types[source], bits)
                 index = f"n{source}_{cycle}"
                 parts = [
                     f"1'h{word & 1}" if word in (0, entries[0]) else f"t{n}_{b}[{index}]" for b, word in entries[1]
                 ]
                 return _concatenation(parts)
-            case Bitwise(kind, a, b):
+            case programs.Bitwise(kind, a, b):
                 return f"{self._term(a, cycle, bits)} {_GATES[kind]} {self._term(b, cycle, bits)}"
-            case Number():
+            case programs.Number():
                 raise AssertionError("a constant has no wire")
             case _:
                 assert_never(operation)
 
-    def _table_bits(self, n: int, table: Table) -> Iterator[str]:
+    def _table_bits(self, n: int, table: programs.Table) -> Iterator[str]:
         """A constant for each bit of a table that is not the same in all entries."""
         type_ = self.types[table.source]
         full, words = _table_words(table, type_, self.types[n].bits)
@@ -117,7 +105,7 @@ class _Text:
             if word not in (0, full):
                 yield f"    localparam [{count - 1}:0] t{n}_{bit} = {count}'h{word:x};"
 
-    def _total(self, total: Total, cycle: int, bits: int) -> str:
+    def _total(self, total: programs.Total, cycle: int, bits: int) -> str:
         """A sum; the lowest bits, where the other operand has zeros, do not pass the adder."""
         a, b = total.a, total.b
         sign = "-" if total.minus else "+"
@@ -129,10 +117,10 @@ class _Text:
         high = f"{self._term(a, cycle, bits, low)} {sign} {self._term(b, cycle, bits, low)}"
         return f"{{{high}, {self._term(a, cycle, low)}}}" if low else high
 
-    def _wrapped(self, wrap: Wrap, cycle: int, bits: int) -> str:
+    def _wrapped(self, wrap: programs.Wrap, cycle: int, bits: int) -> str:
         source, name = self.types[wrap.source], f"n{wrap.source}_{cycle}"
         if wrap.shift > 0:
-            text = self._term(Term(wrap.source, wrap.shift), cycle, bits)
+            text = self._term(programs.Term(wrap.source, wrap.shift), cycle, bits)
         else:
             text = self._extended(wrap.source, cycle, bits - wrap.shift, -wrap.shift)
         if wrap.bounded and source.lo < 0:
@@ -150,7 +138,7 @@ class _Text:
         constant = _constant(threshold, type_.bits)
         return f"($signed({name}) >= $signed({constant}))" if type_.signed else f"({name} >= {constant})"
 
-    def _term(self, term: Term, cycle: int, bits: int, low: int = 0) -> str:
+    def _term(self, term: programs.Term, cycle: int, bits: int, low: int = 0) -> str:
         """Bits low..bits - 1 of a shifted result."""
         if self._is_constant(term.source):
             return _constant((self.types[term.source].lo << term.shift) >> low, bits - low)
@@ -178,7 +166,7 @@ class _Text:
         return [head, _slice(name, type_.bits - 1, low) if low else name]
 
 
-def _table_words(table: Table, type_: IntType, bits: int) -> tuple[int, list[tuple[int, int]]]:
+def _table_words(table: programs.Table, type_: IntType, bits: int) -> tuple[int, list[tuple[int, int]]]:
     """(a word of ones, [(bit, word)] from the highest bit); bit i of a word is that bit of the entry for operand i.
 
     Operands that cannot occur have the entry of the nearest one that can.

@@ -14,19 +14,8 @@ from functools import lru_cache
 import numpy as np
 
 from hlsgen.adder_graph import AdderGraph, find, schedule
+from hlsgen.dataflow import units
 from hlsgen.dataflow.ends import divided, leaves
-from hlsgen.dataflow.units import (
-    AdderMatVec,
-    ConvUnit,
-    Fifo,
-    MatVec,
-    Node,
-    Port,
-    RescaleUnit,
-    Slice,
-    Unit,
-    WidthConverter,
-)
 from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.rescale import Correct
 from hlsgen.rescale.realize.shift import Shift
@@ -59,29 +48,29 @@ SOON = 5000
 SHORT_CODE = 4
 
 
-def enabled(node: Node) -> int:
+def enabled(node: units.Node) -> int:
     """Bits of codes and weights that one enable moves after the memories of a unit with weights."""
     match node.unit:
-        case MatVec(pe=pe, simd=simd, windows=windows) as unit:
+        case units.MatVec(pe=pe, simd=simd, windows=windows) as unit:
             return windows * simd * node.source.type.bits + pe * simd * weight_bits(unit)
-        case ConvUnit(pe=pe, simd=simd, depthwise=depthwise) as unit:
+        case units.ConvUnit(pe=pe, simd=simd, depthwise=depthwise) as unit:
             return simd * node.source.type.bits + (1 if depthwise else pe) * simd * weight_bits(unit)
         case _:
             return 0
 
 
-def _pauses(unit: Unit) -> bool:
+def _pauses(unit: units.Unit) -> bool:
     """True if the unit pauses for a cycle after each output beat, because it reads two or more words for each."""
     match unit:
-        case MatVec():
+        case units.MatVec():
             return unit.col_folds > 1
-        case ConvUnit():
+        case units.ConvUnit():
             return unit.window.taps * unit.folds > 1
         case _:
             return False
 
 
-def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> list[Node]:
+def cut_ready_chains(nodes: Sequence[units.Node], longest: int = LONGEST_CHAIN) -> list[units.Node]:
     """The nodes, with slices where a ready signal would pass more than `longest` units, or LONGEST_WIDE.
 
     After a unit whose enable has high fan-out, ready may pass no unit. An exception is a quantizer with a slice after
@@ -94,26 +83,26 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
     return _joined(_opened(_sliced(nodes, _cuts(nodes, longest))))
 
 
-def _early(nodes: Sequence[Node]) -> list[Node]:
+def _early(nodes: Sequence[units.Node]) -> list[units.Node]:
     """The nodes with ready cut at the input port, if beats are narrower there and nothing between cuts it."""
     first, inner, last = divided(nodes)
-    if [node.unit for node in (*first, *last)] != [Port()] * 2 or any(hops(node.unit) is None for node in inner):
+    if [node.unit for node in (*first, *last)] != [units.Port()] * 2 or any(hops(node.unit) is None for node in inner):
         return []
     if first[0].result.bits + WIDE > last[0].source.bits:
         return []
-    return [replace(node, unit=Port(cuts_ready=True)) if node.unit == Port() else node for node in nodes]
+    return [replace(node, unit=units.Port(cuts_ready=True)) if node.unit == units.Port() else node for node in nodes]
 
 
-def _cuts(nodes: Sequence[Node], longest: int) -> set[str]:
+def _cuts(nodes: Sequence[units.Node], longest: int) -> set[str]:
     """The streams that need slices."""
     # Units that the ready of each stream passes.
     chain: dict[str, int] = {}
     cut: set[str] = set()
     short, fast = (
         _sums_of_short_codes(nodes),
-        any(isinstance(node.unit, AdderMatVec) and node.unit.adders_per_stage == 1 for node in nodes),
+        any(isinstance(node.unit, units.AdderMatVec) and node.unit.adders_per_stage == 1 for node in nodes),
     )
-    converted = {wire for node in nodes if isinstance(node.unit, WidthConverter) for wire in node.inputs}
+    converted = {wire for node in nodes if isinstance(node.unit, units.WidthConverter) for wire in node.inputs}
     for node in reversed(nodes):
         unit_hops = hops(node.unit)
         loop_wires = [wire for wire in node.outputs if wire not in chain and node is not nodes[-1]]
@@ -131,50 +120,51 @@ def _cuts(nodes: Sequence[Node], longest: int) -> set[str]:
             cut |= {wire for wire in node.outputs if chain[wire] + (unit_hops or 0) > limit and wire not in short}
         if unit_hops is not None:
             length = unit_hops + max(0 if wire in cut else chain[wire] for wire in node.outputs)
-        passes_early_port = isinstance(node.unit, Port) and node.unit.cuts_ready
+        passes_early_port = isinstance(node.unit, units.Port) and node.unit.cuts_ready
         chain |= dict.fromkeys(node.inputs, int(passes_early_port) if unit_hops is None else length)
     return cut
 
 
-def _opened(nodes: Sequence[Node]) -> list[Node]:
+def _opened(nodes: Sequence[units.Node]) -> list[units.Node]:
     """The nodes, where units leave out their last register if the consumer has one: see `_open`."""
     slices = {
         node.inputs[0]
         for node in nodes
-        if isinstance(node.unit, Slice) or (isinstance(node.unit, Port) and leaves(node) and _cuts_ready(node.unit))
+        if isinstance(node.unit, units.Slice)
+        or (isinstance(node.unit, units.Port) and leaves(node) and _cuts_ready(node.unit))
     }
     shifts = {
         node.inputs[0]: ROUNDING if node.unit.realization.shift else CLAMPING
         for node in nodes
-        if isinstance(node.unit, RescaleUnit)
+        if isinstance(node.unit, units.RescaleUnit)
         and isinstance(node.unit.realization, Shift)
         and node.unit.realization.shift <= FEW_BITS
     }
     reads = {
         node.outputs[0]
         for node in nodes
-        if isinstance(node.unit, Fifo) or (node.unit == Port(cuts_ready=True) and not leaves(node))
+        if isinstance(node.unit, units.Fifo) or (node.unit == units.Port(cuts_ready=True) and not leaves(node))
     }
     return [replace(node, unit=_open(node, slices, shifts, reads)) for node in nodes]
 
 
-def _cuts_ready(port: Port) -> bool:
+def _cuts_ready(port: units.Port) -> bool:
     """True if an output port is a slice as wide as its beats."""
     return not port.cuts_ready and (port.bus is None or port.bus.plain)
 
 
-def _open(node: Node, slices: set[str], shifts: dict[str, int], reads: set[str]) -> Unit:
+def _open(node: units.Node, slices: set[str], shifts: dict[str, int], reads: set[str]) -> units.Unit:
     """The unit without its last register, if its consumers have one.
 
     This applies to a quantizer to few bits before slices and output ports, and to adders before these or before an
     hg_shift that drops few bits.
     """
     match node.unit:
-        case RescaleUnit(realization=Correct()) as unit if node.result.type.bits <= SHORT_CODE and slices >= {
+        case units.RescaleUnit(realization=Correct()) as unit if node.result.type.bits <= SHORT_CODE and slices >= {
             *node.outputs
         }:
             return replace(unit, omits_register=True)
-        case AdderMatVec(graph=AdderGraph()) as unit:
+        case units.AdderMatVec(graph=AdderGraph()) as unit:
             consumer_ps = MULTIPLEXER if slices >= {*node.outputs} else shifts.get(node.outputs[0])
             unit = replace(unit, consumer_ps=consumer_ps, producer_ps=READ if reads & {*node.inputs} else 0)
             deeper_unit = replace(unit, graph=_deeper(unit.graph))
@@ -188,26 +178,28 @@ def _open(node: Node, slices: set[str], shifts: dict[str, int], reads: set[str])
             return node.unit
 
 
-def _joined(nodes: Sequence[Node]) -> list[Node]:
+def _joined(nodes: Sequence[units.Node]) -> list[units.Node]:
     """The nodes, where adders with wide sums stall only together with the hg_shift after them: ready bypasses them."""
     adders = {
         node.outputs[0]: latency(node.unit)
         for node in nodes
-        if isinstance(node.unit, AdderMatVec) and isinstance(node.unit.graph, AdderGraph) and node.result.bits >= WIDE
+        if isinstance(node.unit, units.AdderMatVec)
+        and isinstance(node.unit.graph, AdderGraph)
+        and node.result.bits >= WIDE
     }
     ahead = {
         node.name: adders[node.inputs[0]]
         for node in nodes
         if node.inputs and node.inputs[0] in adders
-        if isinstance(node.unit, RescaleUnit) and isinstance(node.unit.realization, Shift)
+        if isinstance(node.unit, units.RescaleUnit) and isinstance(node.unit.realization, Shift)
     }
     joined = {node.inputs[0] for node in nodes if node.name in ahead}
-    result: list[Node] = []
+    result: list[units.Node] = []
     for node in nodes:
         unit = node.unit
-        if isinstance(unit, AdderMatVec) and joined & {*node.outputs}:
+        if isinstance(unit, units.AdderMatVec) and joined & {*node.outputs}:
             unit = replace(unit, joined=True)
-        elif isinstance(unit, RescaleUnit) and node.name in ahead:
+        elif isinstance(unit, units.RescaleUnit) and node.name in ahead:
             unit = replace(unit, joined_latency=ahead[node.name])
         result.append(replace(node, unit=unit))
     return result
@@ -219,7 +211,7 @@ def _deeper(graph: AdderGraph) -> AdderGraph:
     return find(graph.evaluate(np.eye(len(graph.inputs), dtype=np.int64)).T, graph.inputs, 1)
 
 
-def _slice_pays(node: Node) -> bool:
+def _slice_pays(node: units.Node) -> bool:
     """True if a slice after a unit with weights is cheap compared with the unit, or needed.
 
     It is needed for the counters of a window, which wait for ready: at a fast clock, ready passes no unit before them.
@@ -227,33 +219,38 @@ def _slice_pays(node: Node) -> bool:
     return enabled(node) >= max(FAR, CHEAP * node.result.bits) or _fast_window(node.unit)
 
 
-def _fast_window(unit: Unit) -> bool:
+def _fast_window(unit: units.Unit) -> bool:
     """True if a unit with a window has a register after every adder."""
-    return isinstance(unit, ConvUnit) and unit.adders_per_stage == 1
+    return isinstance(unit, units.ConvUnit) and unit.adders_per_stage == 1
 
 
-def _sums_of_short_codes(nodes: Sequence[Node]) -> set[str]:
+def _sums_of_short_codes(nodes: Sequence[units.Node]) -> set[str]:
     """Sums of units with weights that a quantizer converts to beats of few bits, so that a slice is cheap after it."""
     slow_units = [node for node in nodes if getattr(node.unit, "every", 2) != 1]
     sums = {
-        wire for node in slow_units if _slice_pays(node) or isinstance(node.unit, ConvUnit) for wire in node.outputs
+        wire
+        for node in slow_units
+        if _slice_pays(node) or isinstance(node.unit, units.ConvUnit)
+        for wire in node.outputs
     }
-    quantizers = (node for node in nodes if isinstance(node.unit, RescaleUnit) and node.inputs[0] in sums)
+    quantizers = (node for node in nodes if isinstance(node.unit, units.RescaleUnit) and node.inputs[0] in sums)
     return {node.inputs[0] for node in quantizers if FEW * node.result.bits <= node.source.bits}
 
 
-def _sliced(nodes: Sequence[Node], cut: set[str]) -> list[Node]:
+def _sliced(nodes: Sequence[units.Node], cut: set[str]) -> list[units.Node]:
     """The nodes, with a slice on each of these streams.
 
     The slice has one register after a unit that does not produce a beat in every cycle, else two.
     """
     needs_two_beats = {wire: not _pauses(node.unit) for node in nodes for wire in node.outputs}
-    result: list[Node] = []
+    result: list[units.Node] = []
     for node in nodes:
         inputs = list(node.inputs)
         for n, wire in enumerate(inputs):
             if wire in cut:
                 inputs[n], stream = f"{wire}_slice", node.sources[n]
-                result.append(Node(inputs[n], Slice(needs_two_beats[wire]), (wire,), (stream,), (inputs[n],), stream))
+                result.append(
+                    units.Node(inputs[n], units.Slice(needs_two_beats[wire]), (wire,), (stream,), (inputs[n],), stream)
+                )
         result.append(replace(node, inputs=tuple(inputs)))
     return result

@@ -16,19 +16,7 @@ from hlsgen.cycle_model.fifo_shrinking import Cycles, Search, with_depths
 from hlsgen.cycle_model.fifo_sizing import size
 from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.cycle_model.simulate import INPUT, OUTPUT, measure, simulate
-from hlsgen.dataflow.units import (
-    ConcatBeats,
-    ConvUnit,
-    Fifo,
-    Fork,
-    JoinStreams,
-    Node,
-    PadBorder,
-    PoolUnit,
-    RescaleUnit,
-    TiledPool,
-    WidthConverter,
-)
+from hlsgen.dataflow import units
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.verilog.unit_table import latency
 
@@ -38,36 +26,36 @@ KINDS = ("conv", "depthwise", "pool", "shift", "fifo", "same", "branches", "widt
 def conv(net: Net, x: Image, outputs: int, pe: int, simd: int, kernel: int, stride: int = 1) -> Image:
     """A convolution with padding and its quantizer."""
     if x.lanes != simd:
-        x = net.add(WidthConverter(), [x], Image("", x.height, x.width, x.channels, simd))[0]
+        x = net.add(units.WidthConverter(), [x], Image("", x.height, x.width, x.channels, simd))[0]
     window = Window((kernel, kernel), (stride, stride), pads=(kernel // 2,) * 4)
     folds, repeat = x.channels // simd, outputs // pe
     unit = convolution(window, x.height, x.width, folds=folds, repeat=repeat, pe=pe, simd=simd)
     y = net.add(unit, [x], Image("", *window.size(x.height, x.width), outputs, pe))[0]
-    return net.add(RescaleUnit(SHIFT, np.zeros((1, pe), np.int64)), [y], y)[0]
+    return net.add(units.RescaleUnit(SHIFT, np.zeros((1, pe), np.int64)), [y], y)[0]
 
 
-def classifier(side: int = 6) -> list[Node]:
+def classifier(side: int = 6) -> list[units.Node]:
     """Two residual blocks, the second with a convolution in the short branch; pools; a matrix. All depths are 0."""
     net = Net()
     x = conv(net, net.start(Image("", side, side, 3, 3)), 8, 4, 3, 3)
     for stride in (1, 2):
-        main_branch, bypass = net.add(Fork(2), [x], x, 2)
+        main_branch, bypass = net.add(units.Fork(2), [x], x, 2)
         main_branch = conv(net, conv(net, main_branch, 8, 4, 8, 3), 8, 4, 4, 3, stride)
-        bypass = net.add(Fifo(0), [bypass], bypass)[0]
+        bypass = net.add(units.Fifo(0), [bypass], bypass)[0]
         if stride > 1:
             bypass = conv(net, bypass, 8, 1, 2, 1, stride)
-            bypass = net.add(WidthConverter(), [bypass], main_branch)[0]
-            bypass = net.add(Fifo(0), [bypass], bypass)[0]
-        x = net.add(JoinStreams((1, 1)), [main_branch, bypass], main_branch)[0]
-    x = net.add(Fifo(0), [x], x)[0]
+            bypass = net.add(units.WidthConverter(), [bypass], main_branch)[0]
+            bypass = net.add(units.Fifo(0), [bypass], bypass)[0]
+        x = net.add(units.JoinStreams((1, 1)), [main_branch, bypass], main_branch)[0]
+    x = net.add(units.Fifo(0), [x], x)[0]
     half = side // 2
-    pool = PoolUnit(Reduction.SUM, Window((half, half)), half, half, x.stream.group_beats, 0, 0)
+    pool = units.PoolUnit(Reduction.SUM, Window((half, half)), half, half, x.stream.group_beats, 0, 0)
     x = net.add(pool, [x], Image("", 1, 1, 8, 4))[0]
     x = net.add(matrix(10, 8, pe=1, simd=4, vectors=1), [x], Image("", 1, 1, 10, 1))[0]
     return net.finish(x)
 
 
-def in_rtl(nodes: list[Node], frames: int, cycles: int, work: Path) -> tuple[int, int]:
+def in_rtl(nodes: list[units.Node], frames: int, cycles: int, work: Path) -> tuple[int, int]:
     """(latency, interval) in RTL simulation."""
     _, consumed = play(nodes, [0] * (nodes[0].source.beats * frames), [], cycles, work)
     ends = consumed[OUTPUT][nodes[-1].result.beats - 1 :: nodes[-1].result.beats]
@@ -88,11 +76,11 @@ def test_classifier(tmp_path: Path) -> None:
         sized.interval,
     )
     for node in sized.nodes:
-        if isinstance(node.unit, ConvUnit | PoolUnit):
+        if isinstance(node.unit, units.ConvUnit | units.PoolUnit):
             assert node.unit.depth >= min_depth(node.unit)
 
 
-def slower(nodes: list[Node], limit: tuple[int, int]) -> bool:
+def slower(nodes: list[units.Node], limit: tuple[int, int]) -> bool:
     try:
         cycles = measure(nodes, latency)
     except ValueError:
@@ -128,8 +116,8 @@ def test_random_networks(tmp_path: Path) -> None:
         assert sized.bottleneck <= sized.interval <= free.interval
         assert measure(sized.nodes, latency) == (sized.latency, sized.interval)
         remaining = {node.name for node in sized.nodes}
-        assert all(node.name in remaining or isinstance(node.unit, Fifo) for node in nodes)
-        windows = {s.name: min_depth(s.unit) for s in nodes if isinstance(s.unit, ConvUnit | PoolUnit)}
+        assert all(node.name in remaining or isinstance(node.unit, units.Fifo) for node in nodes)
+        windows = {s.name: min_depth(s.unit) for s in nodes if isinstance(s.unit, units.ConvUnit | units.PoolUnit)}
         searched, unsearched = depths(sized.nodes), depths(quick.nodes)
         assert all(minimum <= searched[name] <= unsearched[name] for name, minimum in windows.items())
         # Count networks in which some memory is above its minimum.
@@ -154,22 +142,22 @@ def test_depths_for_an_even_source_are_increased_for_full_rate(seed: int) -> Non
     assert size(nodes, latency, effort=0).interval <= simulate(nodes, 12, latency, unlimited=True).interval
 
 
-def short_branch() -> list[Node]:
+def short_branch() -> list[units.Node]:
     """A frame passes one branch, then another whose registers could hold a part of it."""
     net = Net()
     x = net.start(Image("", 3, 4, 1, 1))
-    first_branch, second_branch = net.add(Fork(2), [x], x, 2)
+    first_branch, second_branch = net.add(units.Fork(2), [x], x, 2)
     for _ in range(3):
-        second_branch = net.add(RescaleUnit(SHIFT, np.zeros((1, 1), np.int64)), [second_branch], second_branch)[0]
-    second_branch = net.add(Fifo(0), [second_branch], second_branch)[0]
-    return net.finish(net.add(ConcatBeats((12, 12)), [first_branch, second_branch], Image("", 1, 1, 24, 1))[0])
+        second_branch = net.add(units.RescaleUnit(SHIFT, np.zeros((1, 1), np.int64)), [second_branch], second_branch)[0]
+    second_branch = net.add(units.Fifo(0), [second_branch], second_branch)[0]
+    return net.finish(net.add(units.ConcatBeats((12, 12)), [first_branch, second_branch], Image("", 1, 1, 24, 1))[0])
 
 
 @pytest.mark.sim
 def test_pauses_do_not_deadlock_a_network(tmp_path: Path) -> None:
     """Pipeline registers are full at full rate, but not after pauses, so sizing must not rely on them."""
     sized, frames = size(short_branch(), latency), 3
-    (name,) = (node.name for node in sized.nodes if isinstance(node.unit, Fifo))
+    (name,) = (node.name for node in sized.nodes if isinstance(node.unit, units.Fifo))
     fewer = with_depths(sized.nodes, {name: depths(sized.nodes)[name] - 1})
     assert sized.critical == ()
     assert measure(fewer, latency) == (sized.latency, sized.interval)
@@ -190,7 +178,7 @@ def test_depth_for_pauses_is_needed() -> None:
         sized = size(nodes, latency)
         assert not find_deadlock(sized.nodes)
         for name, depth in depths(sized.nodes).items():
-            if any(s.name == name and isinstance(s.unit, Fifo) for s in nodes) and name not in sized.critical:
+            if any(s.name == name and isinstance(s.unit, units.Fifo) for s in nodes) and name not in sized.critical:
                 fewer = with_depths(sized.nodes, {name: depth - 1})
                 assert measure(fewer, latency) == (sized.latency, sized.interval)
                 assert find_deadlock(fewer)
@@ -203,7 +191,7 @@ def test_a_border_before_a_convolution_does_not_stall_the_slowest_unit(tmp_path:
     """While hg_pad emits the border, a FIFO buffers the beats of the slowest unit."""
     net = Net()
     x = conv(net, net.start(Image("", 6, 6, 2, 2)), 2, 1, 2, 3)
-    border = PadBorder(6, 6, x.stream.group_beats, (2, 2, 2, 2), 0)
+    border = units.PadBorder(6, 6, x.stream.group_beats, (2, 2, 2, 2), 0)
     x = net.add(border, [x], Image("", 10, 10, 2, x.lanes))[0]
     nodes = net.finish(conv(net, x, 1, 1, 2, 1))
     sized = size(nodes, latency)
@@ -218,8 +206,8 @@ def test_a_width_converter_spreads_a_burst() -> None:
     """The slowest unit, which emits bursts, does not wait for a narrower unit."""
     net = Net()
     x = net.start(Image("", 6, 6, 2, 2))
-    x = net.add(TiledPool(Reduction.SUM, (3, 1), 6, 6, 1), [x], Image("", 2, 6, 2, 2))[0]
-    nodes = net.finish(net.add(WidthConverter(), [x], Image("", 2, 6, 2, 1))[0])
+    x = net.add(units.TiledPool(Reduction.SUM, (3, 1), 6, 6, 1), [x], Image("", 2, 6, 2, 2))[0]
+    nodes = net.finish(net.add(units.WidthConverter(), [x], Image("", 2, 6, 2, 1))[0])
     assert size(nodes, latency).interval == 36 < simulate(nodes, 6, latency, unlimited=True).interval
 
 
@@ -230,8 +218,8 @@ def test_sizes_do_not_depend_on_earlier_depths_or_runs() -> None:
     assert depths(repeated.nodes) == depths(first.nodes)
 
 
-def depths(nodes: list[Node]) -> dict[str, int]:
-    return {s.name: s.unit.depth for s in nodes if isinstance(s.unit, ConvUnit | PoolUnit | Fifo)}
+def depths(nodes: list[units.Node]) -> dict[str, int]:
+    return {s.name: s.unit.depth for s in nodes if isinstance(s.unit, units.ConvUnit | units.PoolUnit | units.Fifo)}
 
 
 def test_effort_bounds_the_search() -> None:
@@ -243,7 +231,7 @@ def test_effort_bounds_the_search() -> None:
 
 def test_a_fifo_of_depth_0_is_removed() -> None:
     nodes = classifier()
-    fifo = next(node for node in nodes if isinstance(node.unit, Fifo))
+    fifo = next(node for node in nodes if isinstance(node.unit, units.Fifo))
     fewer = with_depths(nodes, {fifo.name: 0})
     assert fifo.name not in {node.name for node in fewer}
     (consumer,) = (node for node in nodes if fifo.outputs[0] in node.inputs)

@@ -14,22 +14,7 @@ from networks import SHIFT, Image, Net, Random, convolution, matrix, with_early_
 
 from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Trace, measure, simulate
-from hlsgen.dataflow.units import (
-    AdderMatVec,
-    ConvUnit,
-    Fifo,
-    FloatKeyUnit,
-    Fork,
-    JoinStreams,
-    Node,
-    PoolUnit,
-    Port,
-    RescaleUnit,
-    Slice,
-    Stream,
-    Unit,
-    WidthConverter,
-)
+from hlsgen.dataflow import units
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.ready_chains import cut_ready_chains
@@ -42,7 +27,7 @@ FRAMES = 3
 
 
 def compare(
-    nodes: Sequence[Node], interval: int | None, ready: Sequence[bool], work: Path, frames: int = FRAMES
+    nodes: Sequence[units.Node], interval: int | None, ready: Sequence[bool], work: Path, frames: int = FRAMES
 ) -> Trace:
     """Simulates both until nothing moves according to the prediction, and some cycles longer.
 
@@ -53,7 +38,7 @@ def compare(
     due = [f * (interval or 0) + k * (interval or 0) // beats for f in range(frames) for k in range(beats)]
     cycles = max(int(times[-1]) for times in flow.consumed.values() if len(times)) + 60
     offered, consumed = play(nodes, due, ready, cycles, work)
-    inside = {name for node in nodes if isinstance(node.unit, AdderMatVec) for name in node.outputs}
+    inside = {name for node in nodes if isinstance(node.unit, units.AdderMatVec) for name in node.outputs}
     for name in flow.consumed.keys() - inside:
         assert flow.consumed[name].tolist() == consumed[name], name
         assert [cycle for cycle in flow.offered[name].tolist() if cycle < cycles] == offered[name], name
@@ -95,7 +80,7 @@ def test_networks_with_slices(first: int, tmp_path: Path) -> None:
     with_slices = 0
     for seed in range(first, first + 6):
         nodes = cut_ready_chains(Random(seed, ROUTES).network(6), seed & 1)
-        with_slices += any(isinstance(node.unit, Slice) for node in nodes)
+        with_slices += any(isinstance(node.unit, units.Slice) for node in nodes)
         compare(nodes, *case(seed >> 1), tmp_path)
     assert with_slices >= 4
 
@@ -123,9 +108,9 @@ def test_the_seeds_cover_all_situations() -> None:
         flow = simulate(nodes, FRAMES, latency, interval=case(seed)[0], ready=case(seed)[1])
         blocked += bool(flow.deadlock)
         for node in nodes:
-            if isinstance(node.unit, Fifo):
+            if isinstance(node.unit, units.Fifo):
                 full_fifos += flow.occupancy[node.name] == node.unit.depth
-            elif isinstance(node.unit, ConvUnit | PoolUnit):
+            elif isinstance(node.unit, units.ConvUnit | units.PoolUnit):
                 full_windows += flow.occupancy[node.name] == node.unit.depth
     assert min(blocked, full_fifos // 5, full_windows // 5) > 3
 
@@ -145,8 +130,8 @@ def test_widths(tmp_path: Path) -> None:
         net = Net()
         x = net.start(Image("", 4, 3, channels, lanes[0]))
         for n in lanes[1:]:
-            x = net.add(WidthConverter(), [x], Image("", 4, 3, channels, n))[0]
-        x = net.add(WidthConverter(), [x], Image("", 1, 1, 12 * channels, 4))[0]
+            x = net.add(units.WidthConverter(), [x], Image("", 4, 3, channels, n))[0]
+        x = net.add(units.WidthConverter(), [x], Image("", 1, 1, 12 * channels, 4))[0]
         for ready in ([], [False, False, True], [False] * 15 + [True]):
             compare(net.finish(x) if ready == [] else net.nodes, None, ready, tmp_path)
 
@@ -159,7 +144,7 @@ def test_slices_of_two_registers_and_of_one(kinds: tuple[bool, ...], tmp_path: P
         net = Net()
         x = net.start(Image("", 2, 6, 4, 2))
         for full in kinds:
-            x = net.add(Slice(full), [x], x)[0]
+            x = net.add(units.Slice(full), [x], x)[0]
         flow = compare(net.finish(x), interval, ready, tmp_path)
         if not ready and interval is None:
             assert flow.interval == 24 * (1 if all(kinds) else 2)
@@ -180,11 +165,11 @@ def test_vectors_of_a_beat(tmp_path: Path) -> None:
 @pytest.mark.parametrize("early", [False, True])
 def test_keys(early: bool, tmp_path: Path) -> None:
     """Beats wait where ready is cut: at the output port, or at the input port."""
-    word, port = Stream(IntType(0, 2**32 - 1), 2, 6, 12), Port(cuts_ready=early)
+    word, port = units.Stream(IntType(0, 2**32 - 1), 2, 6, 12), units.Port(cuts_ready=early)
     nodes = [
-        Node("s_axis", port, (), (word,), ("s_axis",), word),
-        Node("key", FloatKeyUnit(), ("s_axis",), (word,), ("key",), word),
-        Node("m_axis", port, ("key",), (word,), (), word),
+        units.Node("s_axis", port, (), (word,), ("s_axis",), word),
+        units.Node("key", units.FloatKeyUnit(), ("s_axis",), (word,), ("key",), word),
+        units.Node("m_axis", port, ("key",), (word,), (), word),
     ]
     compare(nodes, 9, [True, False, False], tmp_path)
 
@@ -192,16 +177,16 @@ def test_keys(early: bool, tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- residual block
 
 
-def residual(depth: int, rows: int = 5, extra_words: int = 0) -> list[Node]:
+def residual(depth: int, rows: int = 5, extra_words: int = 0) -> list[units.Node]:
     """A convolution with a bypass FIFO of that depth."""
     net = Net()
     x = net.start(Image("", rows, 6, 4, 2))
-    branch, bypass = net.add(Fork(2), [x], x, 2)
+    branch, bypass = net.add(units.Fork(2), [x], x, 2)
     window = Window((3, 3), pads=(1, 1, 1, 1))
     unit = convolution(window, rows, 6, folds=2, repeat=2, pe=2, simd=2)
     branch = net.add(replace(unit, depth=min_depth(unit) + extra_words), [branch], x)[0]
-    bypass = net.add(Fifo(depth), [bypass], x)[0]
-    return net.finish(net.add(JoinStreams((1, 1)), [branch, bypass], x)[0])
+    bypass = net.add(units.Fifo(depth), [bypass], x)[0]
+    return net.finish(net.add(units.JoinStreams((1, 1)), [branch, bypass], x)[0])
 
 
 @pytest.mark.sim
@@ -240,17 +225,20 @@ def test_intervals_of_short_frames(seed: int) -> None:
     rng = random.Random(seed)
     net = Net()
     x = net.start(Image("", 1, rng.randint(1, 2), 3, 3))
-    branches = net.add(Fork(2), [x], x, 2)
+    branches = net.add(units.Fork(2), [x], x, 2)
     delays: dict[int, int] = {}
     for n in range(2):
         for _ in range(rng.randint(1, 3)):
-            rescale, product = RescaleUnit(SHIFT, np.zeros((1, 3), np.int64)), matrix(3, 3, 3, 3, x.height * x.width)
-            unit = rng.choice([rescale, product, Fifo(rng.randint(2, 9))])
+            rescale, product = (
+                units.RescaleUnit(SHIFT, np.zeros((1, 3), np.int64)),
+                matrix(3, 3, 3, 3, x.height * x.width),
+            )
+            unit = rng.choice([rescale, product, units.Fifo(rng.randint(2, 9))])
             branches[n] = net.add(unit, [branches[n]], x)[0]
-            delays[id(unit)] = 1 if isinstance(unit, Fifo) else rng.randint(3, 14)
-    nodes = net.finish(net.add(JoinStreams((1, 1)), branches, x)[0])
+            delays[id(unit)] = 1 if isinstance(unit, units.Fifo) else rng.randint(3, 14)
+    nodes = net.finish(net.add(units.JoinStreams((1, 1)), branches, x)[0])
 
-    def slow(unit: Unit) -> int:
+    def slow(unit: units.Unit) -> int:
         return delays.get(id(unit), latency(unit))
 
     flow = simulate(nodes, 200, slow)
@@ -272,10 +260,10 @@ def test_a_deadlock_names_the_waiting_nodes(tmp_path: Path) -> None:
         measure(nodes, latency)
 
 
-def with_depth(nodes: Sequence[Node], name: str, depth: int) -> list[Node]:
+def with_depth(nodes: Sequence[units.Node], name: str, depth: int) -> list[units.Node]:
     return [
         replace(s, unit=replace(s.unit, depth=depth))
-        if s.name == name and isinstance(s.unit, Fifo | ConvUnit | PoolUnit)
+        if s.name == name and isinstance(s.unit, units.Fifo | units.ConvUnit | units.PoolUnit)
         else s
         for s in nodes
     ]
@@ -295,8 +283,8 @@ def test_occupancy_is_the_depth_that_is_needed() -> None:
         assert all((limited.consumed[name] == free.consumed[name]).all() for name in free.consumed)
         assert limited.occupancy == free.occupancy
         for node in nodes:
-            if isinstance(node.unit, Fifo | ConvUnit | PoolUnit):
-                minimum = 1 if isinstance(node.unit, Fifo) else min_depth(node.unit)
+            if isinstance(node.unit, units.Fifo | units.ConvUnit | units.PoolUnit):
+                minimum = 1 if isinstance(node.unit, units.Fifo) else min_depth(node.unit)
                 if node.unit.depth > minimum:
                     smaller = with_depth(nodes, node.name, node.unit.depth - 1)
                     slower = simulate(smaller, FRAMES, latency, interval=90, ready=ready)

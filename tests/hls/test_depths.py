@@ -11,22 +11,7 @@ import pytest
 from models import mlp, save
 
 import hlsgen
-from hlsgen.dataflow.units import (
-    ArgMaxUnit,
-    Fifo,
-    Fork,
-    JoinStreams,
-    MatVec,
-    Node,
-    Port,
-    Product,
-    ReduceTree,
-    Reorder,
-    Slice,
-    SlidingWindow,
-    Stream,
-    Unit,
-)
+from hlsgen.dataflow import units
 from hlsgen.hls.depths import room_for_next, safe_depths
 from hlsgen.hls.loops import streams_before_fifos
 from hlsgen.ir.window import Reduction, Window
@@ -36,27 +21,29 @@ BITS = IntType(0, 15)
 WINDOW = Window((3, 3), pads=(1, 1, 1, 1))
 
 
-def node(name: str, unit: Unit, inputs: tuple[str, ...], stream: Stream, outputs: tuple[str, ...] = ()) -> Node:
-    return Node(name, unit, inputs, (stream,) * len(inputs), outputs or (name,), stream)
+def node(
+    name: str, unit: units.Unit, inputs: tuple[str, ...], stream: units.Stream, outputs: tuple[str, ...] = ()
+) -> units.Node:
+    return units.Node(name, unit, inputs, (stream,) * len(inputs), outputs or (name,), stream)
 
 
-def skip(height: int, width: int, *, first: bool) -> list[Node]:
+def skip(height: int, width: int, *, first: bool) -> list[units.Node]:
     """x + max(windows of x), one element a beat; x is the first operand or the second."""
-    stream = Stream(BITS, 1, height * width, height * width)
-    windows = SlidingWindow(WINDOW, height, width, 1, 0, 3, width)
+    stream = units.Stream(BITS, 1, height * width, height * width)
+    windows = units.SlidingWindow(WINDOW, height, width, 1, 0, 3, width)
     return [
-        node("in", Port(), ("axis",), stream),
-        node("fork", Fork(2), ("in",), stream, ("skip", "branch")),
-        node("wait", Fifo(2), ("skip",), stream),
+        node("in", units.Port(), ("axis",), stream),
+        node("fork", units.Fork(2), ("in",), stream, ("skip", "branch")),
+        node("wait", units.Fifo(2), ("skip",), stream),
         node("windows", windows, ("branch",), replace(stream, lanes=9)),
-        node("pool", ReduceTree(Reduction.MAX, 9), ("windows",), stream),
-        node("sum", JoinStreams((1, 1)), ("wait", "pool") if first else ("pool", "wait"), stream),
-        node("out", Port(), ("sum",), stream),
+        node("pool", units.ReduceTree(Reduction.MAX, 9), ("windows",), stream),
+        node("sum", units.JoinStreams((1, 1)), ("wait", "pool") if first else ("pool", "wait"), stream),
+        node("out", units.Port(), ("sum",), stream),
     ]
 
 
-def planned(nodes: list[Node]) -> dict[str, int]:
-    return {wire: 2 for node_ in nodes[:-1] if not isinstance(node_.unit, Fifo) for wire in node_.outputs}
+def planned(nodes: list[units.Node]) -> dict[str, int]:
+    return {wire: 2 for node_ in nodes[:-1] if not isinstance(node_.unit, units.Fifo) for wire in node_.outputs}
 
 
 @pytest.mark.parametrize("height, width", [(4, 8), (3, 3), (9, 5)])
@@ -72,9 +59,13 @@ def test_a_slice_is_part_of_a_stream() -> None:
     """Slices before and after the FIFO do not change the depths."""
     nodes = skip(4, 8, first=True)
     stream = nodes[0].result
-    with_slices = [*nodes[:2], node("held", Slice(), ("skip",), stream), node("wait", Fifo(2), ("held",), stream)]
-    with_slices += [node("again", Slice(), ("wait",), stream), *nodes[3:5]]
-    with_slices += [node("sum", JoinStreams((1, 1)), ("again", "pool"), stream), nodes[6]]
+    with_slices = [
+        *nodes[:2],
+        node("held", units.Slice(), ("skip",), stream),
+        node("wait", units.Fifo(2), ("held",), stream),
+    ]
+    with_slices += [node("again", units.Slice(), ("wait",), stream), *nodes[3:5]]
+    with_slices += [node("sum", units.JoinStreams((1, 1)), ("again", "pool"), stream), nodes[6]]
     assert streams_before_fifos(with_slices) == dict.fromkeys(("held", "wait", "again"), "skip")
     assert safe_depths(with_slices, planned(nodes)) == safe_depths(nodes, planned(nodes))
 
@@ -86,11 +77,11 @@ def test_sufficient_depths_stay() -> None:
 
 
 def test_a_chain_needs_nothing() -> None:
-    stream = Stream(BITS, 1, 12, 12)
+    stream = units.Stream(BITS, 1, 12, 12)
     nodes = [
-        node("in", Port(), ("axis",), stream),
-        Node("top", ArgMaxUnit(12), ("in",), (stream,), ("top",), replace(stream, beats=1, group=1)),
-        node("out", Port(), ("top",), replace(stream, beats=1, group=1)),
+        node("in", units.Port(), ("axis",), stream),
+        units.Node("top", units.ArgMaxUnit(12), ("in",), (stream,), ("top",), replace(stream, beats=1, group=1)),
+        node("out", units.Port(), ("top",), replace(stream, beats=1, group=1)),
     ]
     assert safe_depths(nodes, {"in": 1, "top": 1}) == {"in": 1, "top": 1}
 
@@ -100,10 +91,10 @@ def test_the_narrower_stream_gets_deeper() -> None:
     nodes = skip(4, 8, first=True)
     wide_stream = replace(nodes[1].result, type=IntType(0, 255))
     index = nodes.index(next(node_ for node_ in nodes if node_.name == "wait"))
-    nodes[index] = Node(
-        "wide", JoinStreams((1, 0)), ("skip", "skip2"), (wide_stream, wide_stream), ("wait",), wide_stream
+    nodes[index] = units.Node(
+        "wide", units.JoinStreams((1, 0)), ("skip", "skip2"), (wide_stream, wide_stream), ("wait",), wide_stream
     )
-    nodes[1] = node("fork", Fork(3), ("in",), nodes[1].result, ("skip", "skip2", "branch"))
+    nodes[1] = node("fork", units.Fork(3), ("in",), nodes[1].result, ("skip", "skip2", "branch"))
     depths = safe_depths(nodes, planned(nodes))
     assert depths["wait"] == 2
     assert depths["skip"] == depths["skip2"] > 2
@@ -112,14 +103,14 @@ def test_the_narrower_stream_gets_deeper() -> None:
 def test_repeating_processes_have_room_for_the_next_vector() -> None:
     """Where a vector or an image is emitted several times, the next one needs a buffer."""
 
-    def room(unit: Unit, beats: int) -> int:
-        return room_for_next(node("u", unit, ("x",), Stream(BITS, 2, beats, 2 * beats)))
+    def room(unit: units.Unit, beats: int) -> int:
+        return room_for_next(node("u", unit, ("x",), units.Stream(BITS, 2, beats, 2 * beats)))
 
     weight = np.ones((6, 1, 8), np.int64)
-    assert room(MatVec(weight, np.arange(8), Product.INTEGER, 2, 2, 3), 12) == 4
-    assert room(MatVec(weight, np.arange(8), Product.INTEGER, 6, 2, 3), 12) == 0
-    assert room(Reorder(12, ((3, 1), (4, 3))), 12) == 12
-    assert room(Reorder(6, ((2, 0), (6, 1))), 12) == 0  # has room for the next block itself
+    assert room(units.MatVec(weight, np.arange(8), units.Product.INTEGER, 2, 2, 3), 12) == 4
+    assert room(units.MatVec(weight, np.arange(8), units.Product.INTEGER, 6, 2, 3), 12) == 0
+    assert room(units.Reorder(12, ((3, 1), (4, 3))), 12) == 12
+    assert room(units.Reorder(6, ((2, 0), (6, 1))), 12) == 0  # has room for the next block itself
 
 
 def test_streams_of_a_core_have_safe_depths(tmp_path: Path) -> None:

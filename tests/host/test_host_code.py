@@ -14,26 +14,10 @@ import pytest
 from host_code import Core, Given, bytes_of, bytes_out, core_of, module_of, run_in_c, self_tests
 from small_models import const
 
+from hlsgen import ir
 from hlsgen.host.plan import plan_head, plan_tail
 from hlsgen.interpreter.graph import decode_output, encode_input
 from hlsgen.interpreter.host_tflite import HostSoftmax, int16_host_op
-from hlsgen.ir import (
-    Accumulator,
-    Affine,
-    ArgMax,
-    Encoding,
-    Fixed,
-    FloatKey,
-    Graph,
-    IntegerEncoding,
-    Model,
-    Op,
-    Reshape,
-    Step,
-    ThresholdCount,
-    Transpose,
-    Value,
-)
 from hlsgen.ir.evaluate import KEY_POS_INF, code_type, decoding
 from hlsgen.ir.ops import (
     Activation,
@@ -83,27 +67,27 @@ def each(values: Any, dtype: Any = F32) -> Array:
 
 
 def graph_of(
-    head: list[tuple[Op, tuple[int, ...]]] = (),
+    head: list[tuple[ir.Op, tuple[int, ...]]] = (),
     encode: Any = None,
-    input_: Value | None = None,
-    output: Value | None = None,
-    tail: list[tuple[Op, tuple[int, ...]]] = (),
+    input_: ir.Value | None = None,
+    output: ir.Value | None = None,
+    tail: list[tuple[ir.Op, tuple[int, ...]]] = (),
     dtype: str = "float32",
     out: str = "float32",
     shape: tuple[int, ...] = SHAPE,
     second: str | None = None,
     index: bool = False,
-) -> Graph:
+) -> ir.Graph:
     """A graph without nodes between its ports: only host code is generated for it."""
-    steps = [tuple(Step(f"s{n}", op, s, (n,)) for n, (op, s) in enumerate(part, 1)) for part in (head, tail)]
-    model = Model("m", "x", shape, dtype, False, None, (*steps[0], *steps[1]), "y", out, second)
+    steps = [tuple(ir.Step(f"s{n}", op, s, (n,)) for n, (op, s) in enumerate(part, 1)) for part in (head, tail)]
+    model = ir.Model("m", "x", shape, dtype, False, None, (*steps[0], *steps[1]), "y", out, second)
     if input_ is None:
-        input_ = Value(steps[0][-1].shape if steps[0] else shape, code_type(encode), decoding(encode))
-    output = output or Value(SHAPE, IntType(-100, 100), Affine(each(CHANNELS), each(0.0)))
-    return Graph(model, steps[0], encode, input_, (), output, steps[1], index)
+        input_ = ir.Value(steps[0][-1].shape if steps[0] else shape, code_type(encode), decoding(encode))
+    output = output or ir.Value(SHAPE, IntType(-100, 100), ir.Affine(each(CHANNELS), each(0.0)))
+    return ir.Graph(model, steps[0], encode, input_, (), output, steps[1], index)
 
 
-def tail_of(*ops: Op | tuple[Op, tuple[int, ...]], out: str = "float32", **graph_options: Any) -> Graph:
+def tail_of(*ops: ir.Op | tuple[ir.Op, tuple[int, ...]], out: str = "float32", **graph_options: Any) -> ir.Graph:
     shape, steps = SHAPE, []
     for op in ops:
         op, shape = op if isinstance(op, tuple) else (op, shape)
@@ -123,12 +107,12 @@ def quant(
     return IntQuant(each(scale, dtype), each(zero), int_type(bits, signed, narrow), mode)
 
 
-def affine(shape: tuple[int, ...], lo: int = -128, hi: int = 127) -> Value:
-    return Value(shape, IntType(lo, hi), Affine(const(0.25, len(shape)), const(0.0, len(shape))))
+def affine(shape: tuple[int, ...], lo: int = -128, hi: int = 127) -> ir.Value:
+    return ir.Value(shape, IntType(lo, hi), ir.Affine(const(0.25, len(shape)), const(0.0, len(shape))))
 
 
-def integers(dtype: str, lo: int, hi: int) -> Value:
-    return Value(SHAPE, IntType(lo, hi), IntegerEncoding(dtype, np.zeros((1, 1, 1), np.int64)))
+def integers(dtype: str, lo: int, hi: int) -> ir.Value:
+    return ir.Value(SHAPE, IntType(lo, hi), ir.IntegerEncoding(dtype, np.zeros((1, 1, 1), np.int64)))
 
 
 def elementwise() -> Iterator[tuple[str, Elementwise]]:
@@ -193,13 +177,13 @@ def cases() -> Iterator[tuple[str, Core]]:
             graph = tail_of(softmax, to_float, output=integers(dtype, CODE_TYPES[dtype].lo, CODE_TYPES[dtype].hi))
             yield f"t_softmax_{name}_{scale}".replace(".", "_"), core_of(graph)
         row = (1, 1, 512)  # equal codes are ties
-        codes = Value(row, CODE_TYPES[dtype], IntegerEncoding(dtype, np.zeros((1, 1, 1), np.int64)))
+        codes = ir.Value(row, CODE_TYPES[dtype], ir.IntegerEncoding(dtype, np.zeros((1, 1, 1), np.int64)))
         steps = [(HostSoftmax(dtype, exponentials_of(0.125, 1.0), result).host_op(row), row)]
         graph = graph_of(encode=quant(), tail=steps, output=codes, out=result)
         yield f"t_softmax_long_{name}", core_of(graph)
     for runtime, scale, row in product((Runtime.TFLM, Runtime.LITERT), (1e-4, 0.01), (SHAPE, (1, 1, 300))):
         softmax = int16_host_op(Int16Softmax.of(runtime, scale, 0.75), row)
-        codes = Value(row, CODE_TYPES["int16"], IntegerEncoding("int16", np.zeros((1, 1, 1), np.int64)))
+        codes = ir.Value(row, CODE_TYPES["int16"], ir.IntegerEncoding("int16", np.zeros((1, 1, 1), np.int64)))
         graph = graph_of(encode=quant(), tail=[(softmax, row)], output=codes, out="int16")
         yield (
             f"t_softmax_int16_{runtime.name.lower()}_{scale}_{row[2]}".replace(".", "_").replace("-", "_"),
@@ -230,9 +214,9 @@ def cases() -> Iterator[tuple[str, Core]]:
         yield f"requant_{convention.value}_f", core_of(graph_of(encode=op), lanes=2)
     moved = [
         (Mul(each(CHANNELS)), SHAPE),
-        (Transpose((2, 0, 1)), (C, 1, 2)),
+        (ir.Transpose((2, 0, 1)), (C, 1, 2)),
         (Add(const([1, -2], 3)), (C, 1, 2)),
-        (Reshape(), (3, 4)),
+        (ir.Reshape(), (3, 4)),
     ]
     yield (
         "moves",
@@ -245,8 +229,8 @@ def cases() -> Iterator[tuple[str, Core]]:
     )
     full = [(Add((np.arange(12) / 7).astype(F32).reshape(SHAPE)), SHAPE)]
     yield "every_element", core_of(graph_of(full, quant()), lanes=12)
-    largest = [(Mul(each(CHANNELS)), SHAPE), (ArgMax(True), (1, 2, 1)), (Cast("float32"), (1, 2, 1))]
-    yield "arg_max_first", core_of(graph_of(largest, input_=Value((1, 2, 1), IntType(0, 7), Fixed(0))), lanes=2)
+    largest = [(Mul(each(CHANNELS)), SHAPE), (ir.ArgMax(True), (1, 2, 1)), (Cast("float32"), (1, 2, 1))]
+    yield "arg_max_first", core_of(graph_of(largest, input_=ir.Value((1, 2, 1), IntType(0, 7), ir.Fixed(0))), lanes=2)
     pixels = [(Cast("float32"), SHAPE), (Add(each(-127.5)), SHAPE), (Div(each(CHANNELS * 50)), SHAPE)]
     yield "pixels", core_of(graph_of(pixels, quant(), dtype="uint8"), lanes=3)
     decoded = [(Dequantize(each(CHANNELS), np.int64(3).reshape(1, 1, 1)), SHAPE)]
@@ -257,12 +241,15 @@ def cases() -> Iterator[tuple[str, Core]]:
     fine = quant(bits=32, scale=2.0**-23)
     yield "fma_ties", core_of(graph_of([(Fma(each(factors), each(little)), SHAPE)], fine))
     # Ports without a quantizer.
-    yield "port_float32", core_of(graph_of(input_=Value(SHAPE, IntType(0, KEY_POS_INF), FloatKey())), lanes=3)
-    yield "port_fixed", core_of(graph_of(input_=Value(SHAPE, IntType(-64, 63), Fixed(3))), lanes=5, group=6)
-    yield "port_ufixed", core_of(graph_of(input_=Value(SHAPE, IntType(0, 255), Fixed(9)), dtype="float64"), lanes=3)
+    yield "port_float32", core_of(graph_of(input_=ir.Value(SHAPE, IntType(0, KEY_POS_INF), ir.FloatKey())), lanes=3)
+    yield "port_fixed", core_of(graph_of(input_=ir.Value(SHAPE, IntType(-64, 63), ir.Fixed(3))), lanes=5, group=6)
+    yield (
+        "port_ufixed",
+        core_of(graph_of(input_=ir.Value(SHAPE, IntType(0, 255), ir.Fixed(9)), dtype="float64"), lanes=3),
+    )
     yield "port_int8", core_of(graph_of(input_=integers("int8", -100, 100), dtype="int8"), lanes=3)
     yield "port_int32", core_of(graph_of(input_=integers("int32", -(1 << 31), (1 << 31) - 1), dtype="int32"))
-    pairs = Value(SHAPE, IntType(0, 65535), IntegerEncoding("uint16", np.zeros((1, 1, 1), np.int64)))
+    pairs = ir.Value(SHAPE, IntType(0, 65535), ir.IntegerEncoding("uint16", np.zeros((1, 1, 1), np.int64)))
     yield "pairs_i", core_of(graph_of(input_=pairs, dtype="int8", second="b"), lanes=2)
     yield "pairs_u", core_of(graph_of(input_=pairs, dtype="uint8", second="b"), lanes=2)
     # Bus words with several beats, an incomplete last word, and beats of several words.
@@ -271,7 +258,7 @@ def cases() -> Iterator[tuple[str, Core]]:
     yield "bus_of_parts", core_of(graph_of(encode=quant(bits=7)), lanes=12, width=32)
     yield (
         "bus_of_floats",
-        core_of(graph_of(input_=Value(SHAPE, IntType(0, KEY_POS_INF), FloatKey())), lanes=3, width=64),
+        core_of(graph_of(input_=ir.Value(SHAPE, IntType(0, KEY_POS_INF), ir.FloatKey())), lanes=3, width=64),
     )
     # Tails.
     for name, op in elementwise():
@@ -295,40 +282,43 @@ def cases() -> Iterator[tuple[str, Core]]:
         "t_transpose",
         core_of(
             tail_of(
-                (Transpose((0, 2, 1)), (1, C, 2)),
+                (ir.Transpose((0, 2, 1)), (1, C, 2)),
                 (Add(const([0.5, 2], 3)), (1, C, 2)),
-                (Transpose((2, 1, 0)), (2, C, 1)),
+                (ir.Transpose((2, 1, 0)), (2, C, 1)),
             ),
             axes=(0, 2, 1),
         ),
     )
-    yield "t_arg_max", core_of(tail_of(Mul(each(-CHANNELS)), (ArgMax(False), (1, 2)), out="int64"))
+    yield "t_arg_max", core_of(tail_of(Mul(each(-CHANNELS)), (ir.ArgMax(False), (1, 2)), out="int64"))
     yield (
         "t_arg_max_of_ints",
         core_of(
             tail_of(
-                (ArgMax(True), (1, 2, 1)),
+                (ir.ArgMax(True), (1, 2, 1)),
                 out="int64",
-                output=Value(SHAPE, IntType(0, 3), IntegerEncoding("int64", each(CHANNELS, np.int64))),
+                output=ir.Value(SHAPE, IntType(0, 3), ir.IntegerEncoding("int64", each(CHANNELS, np.int64))),
             )
         ),
     )
-    yield "t_then_more", core_of(tail_of((ArgMax(False), (1, 2)), Cast("float32"), Mul(const(0.3, 2)), out="float32"))
+    yield (
+        "t_then_more",
+        core_of(tail_of((ir.ArgMax(False), (1, 2)), Cast("float32"), Mul(const(0.3, 2)), out="float32")),
+    )
     yield (
         "t_index",
         core_of(
             tail_of(
                 out="int64",
                 index=True,
-                output=Value((1, 2), IntType(0, 9), IntegerEncoding("int64", np.zeros((1, 1), np.int64))),
+                output=ir.Value((1, 2), IntType(0, 9), ir.IntegerEncoding("int64", np.zeros((1, 1), np.int64))),
             )
         ),
     )
     for n, (dtype, hi) in enumerate([("int8", 127), ("uint8", 255), ("int16", 32767), ("int32", (1 << 31) - 1)]):
-        value = Value(
+        value = ir.Value(
             SHAPE,
             IntType(-hi - 1 if dtype[0] == "i" else 0, hi),
-            IntegerEncoding(dtype, each([0, 1, -1, 100, 7, 3], np.int64)),
+            ir.IntegerEncoding(dtype, each([0, 1, -1, 100, 7, 3], np.int64)),
         )
         ops = (
             [Add(each(100, dtype)), Mul(each(3, dtype)), Activation("Abs"), Activation("Sign")]
@@ -337,21 +327,21 @@ def cases() -> Iterator[tuple[str, Core]]:
         )
         yield f"t_{dtype}", core_of(tail_of(*ops[: 3 + n % 2], out=dtype, output=value), lanes=3)
     for factor, lo, hi in [(1, -3000, 3000), (2, -(1 << 20), 1 << 20), (1, -(1 << 40), 1 << 40), (1, 0, 1 << 22)]:
-        meaning: Encoding = Accumulator(
+        meaning: ir.Encoding = ir.Accumulator(
             factor, each([0, 5, -3, 0, 1, 2], np.int64), each(CHANNELS.astype(F32).astype(F64) * F64(F32(0.3)))
         )
         yield (
             f"t_sum_{factor}_{hi}",
-            core_of(tail_of(Add(each(CHANNELS)), output=Value(SHAPE, IntType(lo, hi), meaning)), lanes=5, group=6),
+            core_of(tail_of(Add(each(CHANNELS)), output=ir.Value(SHAPE, IntType(lo, hi), meaning)), lanes=5, group=6),
         )
     for code in TIE_CODES:
-        ties = Accumulator(1, each(0, np.int64), each(tie_scales(code), F64))
-        yield f"t_sum_ties_{code}", core_of(tail_of(output=Value(SHAPE, IntType(-code, code), ties)))
-    tiny = Accumulator(1, each(0, np.int64), each(1e-41, F64))
-    yield "t_subnormal", core_of(tail_of(output=Value(SHAPE, IntType(-5000, 5000), tiny)))
-    yield "t_count", core_of(tail_of(output=Value(SHAPE, IntType(0, 15), ThresholdCount(0.3, -1.7))))
-    yield "t_fixed", core_of(tail_of(output=Value(SHAPE, IntType(-(1 << 31), (1 << 31) - 1), Fixed(9))))
-    yield "t_key", core_of(tail_of(Mul(each(CHANNELS)), output=Value(SHAPE, IntType(0, KEY_POS_INF), FloatKey())))
+        ties = ir.Accumulator(1, each(0, np.int64), each(tie_scales(code), F64))
+        yield f"t_sum_ties_{code}", core_of(tail_of(output=ir.Value(SHAPE, IntType(-code, code), ties)))
+    tiny = ir.Accumulator(1, each(0, np.int64), each(1e-41, F64))
+    yield "t_subnormal", core_of(tail_of(output=ir.Value(SHAPE, IntType(-5000, 5000), tiny)))
+    yield "t_count", core_of(tail_of(output=ir.Value(SHAPE, IntType(0, 15), ir.ThresholdCount(0.3, -1.7))))
+    yield "t_fixed", core_of(tail_of(output=ir.Value(SHAPE, IntType(-(1 << 31), (1 << 31) - 1), ir.Fixed(9))))
+    yield "t_key", core_of(tail_of(Mul(each(CHANNELS)), output=ir.Value(SHAPE, IntType(0, KEY_POS_INF), ir.FloatKey())))
 
 
 def tie_scales(code: int) -> Array:
@@ -406,7 +396,7 @@ def numbers_for(name: str, core: Core) -> list[Array]:
             rng.integers(info.min, info.max, shape, np.int64, endpoint=True).astype(dtype)
             for _ in range(1 + head.pairs)
         ]
-    if isinstance(core.graph.input.encoding, Fixed) and core.graph.encode is None and not head.steps:
+    if isinstance(core.graph.input.encoding, ir.Fixed) and core.graph.encode is None and not head.steps:
         step = 2.0 ** -(core.graph.input.encoding.fraction + 1)
         x = rng.integers(2 * core.graph.input.type.lo - 9, 2 * core.graph.input.type.hi + 9, shape) * step
         x[: FRAMES // 2] = (
@@ -415,7 +405,7 @@ def numbers_for(name: str, core: Core) -> list[Array]:
             * 2
         )
         return [x.astype(dtype)]
-    if isinstance(core.graph.input.encoding, FloatKey):
+    if isinstance(core.graph.input.encoding, ir.FloatKey):
         x = rng.integers(0, 1 << 32, shape, np.uint32).view(F32)
         x[0].flat[:] = SPECIAL[:12]
         return [x]
@@ -472,7 +462,7 @@ def expected_codes(core: Core, numbers: list[Array], rounded: bool = False) -> A
         else (numbers[0].astype(np.int64) & 255) | ((numbers[1].astype(np.int64) & 255) << 8)
     )
     codes = encode_input(graph, x, rounded)
-    if isinstance(graph.input.encoding, FloatKey):
+    if isinstance(graph.input.encoding, ir.FloatKey):
         bits = numbers[0].view(np.uint32).astype(np.int64)
         return np.where(np.isnan(numbers[0]), 0x7FC00000, bits)
     return codes
@@ -481,7 +471,7 @@ def expected_codes(core: Core, numbers: list[Array], rounded: bool = False) -> A
 def holds(core: Core, numbers: list[Array]) -> Array:
     """A mask of the frames that the codes of the input represent exactly."""
     graph, kind = core.graph, core.graph.input.encoding
-    if graph.encode is not None or isinstance(kind, FloatKey) or len(numbers) == 2 or graph.head:
+    if graph.encode is not None or isinstance(kind, ir.FloatKey) or len(numbers) == 2 or graph.head:
         return np.ones(FRAMES, bool)
     scaled = numbers[0] * 2.0 ** getattr(kind, "fraction", 0)
     fits = (scaled == np.round(scaled)) & (scaled >= graph.input.type.lo) & (scaled <= graph.input.type.hi)
@@ -495,7 +485,7 @@ def test_c_and_python_equal_the_interpreter(name: str, ran: Ran) -> None:
     fit = holds(core, numbers)
     assert fit.any()
     codes_in = expected_codes(core, [x[fit] for x in numbers])
-    keyed = encode_input(core.graph, numbers[0]) if isinstance(core.graph.input.encoding, FloatKey) else codes_in
+    keyed = encode_input(core.graph, numbers[0]) if isinstance(core.graph.input.encoding, ir.FloatKey) else codes_in
     assert_same(c_results.codes[fit], codes_in)
     assert_same(c_results.data[fit], bytes_of(core, keyed))
     assert ((c_results.wrong.ravel() == 0) == fit).all()

@@ -13,33 +13,17 @@ from onnx import TensorProto, helper, numpy_helper
 from small_models import chain_of, evaluate, frames, model_of, quant
 
 import hlsgen
-from hlsgen.ir import (
-    Binary,
-    Conv,
-    ConvInteger,
-    Convolution,
-    Model,
-    Op,
-    Pad,
-    Pool,
-    Rearrange,
-    Reduction,
-    Reshape,
-    Shape,
-    Slice,
-    Transpose,
-    Window,
-)
+from hlsgen import ir
 from hlsgen.ir.ops import BinaryKind
 from hlsgen.passes.fuse_pad_into_conv import merge_pads
 
 
-def layers(model: onnx.ModelProto, tmp_path: Path) -> tuple[Convolution, list[Rearrange]]:
+def layers(model: onnx.ModelProto, tmp_path: Path) -> tuple[ir.Convolution, list[ir.Rearrange]]:
     """The convolution, and the layers that only move elements."""
     onnx.save(model, tmp_path / "net.onnx")
     graph = hlsgen.check(tmp_path / "net.onnx", hlsgen.Options(target_cycles=100)).graph
-    (convolution,) = (layer for layer in graph.layers if isinstance(layer, Convolution))
-    return convolution, [layer for layer in graph.layers if isinstance(layer, Rearrange)]
+    (convolution,) = (layer for layer in graph.layers if isinstance(layer, ir.Convolution))
+    return convolution, [layer for layer in graph.layers if isinstance(layer, ir.Rearrange)]
 
 
 @pytest.mark.parametrize("between", [False, True])
@@ -98,7 +82,7 @@ def test_zero_points(value: int, tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- random Models
 
 
-def random_model(seed: int, value: float, integer: bool) -> Model:
+def random_model(seed: int, value: float, integer: bool) -> ir.Model:
     """A Pad, views that leave every element where it is or none, a convolution of any window."""
     rng = np.random.default_rng(seed)
     height, width, c, outputs = (int(n) for n in rng.integers(2, 6, 4))
@@ -107,17 +91,19 @@ def random_model(seed: int, value: float, integer: bool) -> Model:
     conv_pads = tuple(int(n) for n in rng.integers(0, 2, 4))
     kernel = int(rng.integers(1, height + 1)), int(rng.integers(1, width + 1))
     padded = (1, height + pads[0] + pads[2], width + pads[1] + pads[3], c)
-    window = Window(kernel, (int(rng.integers(1, 3)), 1), (1, 1), conv_pads)  # type: ignore[arg-type]
+    window = ir.Window(kernel, (int(rng.integers(1, 3)), 1), (1, 1), conv_pads)  # type: ignore[arg-type]
     weight = rng.integers(-8, 8, (outputs, *kernel, c))
     scale = 2.0 ** rng.integers(-3, 3, outputs)
-    conv: Op = Conv(weight, scale.astype(np.float32), window, 1)
+    conv: ir.Op = ir.Conv(weight, scale.astype(np.float32), window, 1)
     if integer:
-        conv = ConvInteger(weight, np.zeros(c, np.int64), window, 1)
-    views: list[tuple[Op, Shape]] = [(Reshape(), (1, 1, *padded[1:])), (Reshape(), padded)] if seed % 2 else []
+        conv = ir.ConvInteger(weight, np.zeros(c, np.int64), window, 1)
+    views: list[tuple[ir.Op, ir.Shape]] = (
+        [(ir.Reshape(), (1, 1, *padded[1:])), (ir.Reshape(), padded)] if seed % 2 else []
+    )
     if seed % 3 == 0:
         turned = (1, c, *padded[1:3])
-        views += [(Transpose((0, 3, 1, 2)), turned), (Transpose((0, 2, 3, 1)), padded)]
-    steps = [(Pad(pads, value), padded), *views, (conv, (1, *window.size(*padded[1:3]), outputs))]  # type: ignore[arg-type]
+        views += [(ir.Transpose((0, 3, 1, 2)), turned), (ir.Transpose((0, 2, 3, 1)), padded)]
+    steps = [(ir.Pad(pads, value), padded), *views, (conv, (1, *window.size(*padded[1:3]), outputs))]  # type: ignore[arg-type]
     return chain_of((1, height, width, c), *steps, dtype=dtype, out="int32" if integer else "float32")
 
 
@@ -126,16 +112,16 @@ def test_random_models_keep_their_values(integer: bool) -> None:
     for seed in range(30):
         model = random_model(seed, 0.0, integer)
         rewritten = merge_pads(model)
-        assert [type(step.op) for step in rewritten.steps] == [ConvInteger if integer else Conv]
+        assert [type(step.op) for step in rewritten.steps] == [ir.ConvInteger if integer else ir.Conv]
         x = np.round(frames(model, seed)).astype(model.input_dtype)
         assert (evaluate(rewritten, x) == evaluate(model, x)).all(), seed
 
 
 IMAGE = (1, 4, 4, 2)
 PADDED = (1, 6, 6, 2)
-PAD = Pad((1, 1, 1, 1), 0.0)
+PAD = ir.Pad((1, 1, 1, 1), 0.0)
 ONES = np.ones((2, 3, 3, 2), np.int64)
-CONV = (Conv(ONES, np.ones(2, np.float32), Window((3, 3)), 1), IMAGE)
+CONV = (ir.Conv(ONES, np.ones(2, np.float32), ir.Window((3, 3)), 1), IMAGE)
 
 
 @pytest.mark.parametrize(
@@ -143,10 +129,12 @@ CONV = (Conv(ONES, np.ones(2, np.float32), Window((3, 3)), 1), IMAGE)
     [
         random_model(0, 1.0, False),
         chain_of(IMAGE, (PAD, PADDED), quant(4, zero=1), CONV),
-        chain_of(IMAGE, (PAD, PADDED), (Transpose((0, 2, 1, 3)), PADDED), CONV),
-        chain_of(IMAGE, (PAD, PADDED), (Reshape(), (1, 4, 9, 2)), (CONV[0], (1, 2, 7, 2))),
-        chain_of(IMAGE, (PAD, PADDED), (Slice(((0, 1, 1), (0, 6, 1), (0, 6, 1), (0, 2, 1))), PADDED), CONV),
-        chain_of(IMAGE, (PAD, PADDED), (ConvInteger(ONES, np.array([0, 3]), Window((3, 3)), 1), IMAGE), dtype="int8"),
+        chain_of(IMAGE, (PAD, PADDED), (ir.Transpose((0, 2, 1, 3)), PADDED), CONV),
+        chain_of(IMAGE, (PAD, PADDED), (ir.Reshape(), (1, 4, 9, 2)), (CONV[0], (1, 2, 7, 2))),
+        chain_of(IMAGE, (PAD, PADDED), (ir.Slice(((0, 1, 1), (0, 6, 1), (0, 6, 1), (0, 2, 1))), PADDED), CONV),
+        chain_of(
+            IMAGE, (PAD, PADDED), (ir.ConvInteger(ONES, np.array([0, 3]), ir.Window((3, 3)), 1), IMAGE), dtype="int8"
+        ),
     ],
     ids=[
         "a border that is not 0",
@@ -157,7 +145,7 @@ CONV = (Conv(ONES, np.ones(2, np.float32), Window((3, 3)), 1), IMAGE)
         "a zero point",
     ],
 )
-def test_it_does_not_fire(model: Model) -> None:
+def test_it_does_not_fire(model: ir.Model) -> None:
     rewritten = merge_pads(model)
     assert [type(step.op) for step in rewritten.steps] == [type(step.op) for step in model.steps]
     assert [step.op for step in rewritten.steps] == [step.op for step in model.steps]
@@ -168,9 +156,9 @@ def test_another_user_keeps_the_pad() -> None:
         IMAGE,
         (PAD, PADDED, (0,)),
         (*CONV, (1,)),
-        (Pad((0, 0, 0, 0), 0.0), PADDED, (1,)),
-        (Pool(Reduction.MAX, Window((3, 3))), IMAGE, (3,)),
-        (Binary(BinaryKind.ADD), IMAGE, (2, 4)),
+        (ir.Pad((0, 0, 0, 0), 0.0), PADDED, (1,)),
+        (ir.Pool(ir.Reduction.MAX, ir.Window((3, 3))), IMAGE, (3,)),
+        (ir.Binary(BinaryKind.ADD), IMAGE, (2, 4)),
     )
     rewritten = merge_pads(model)
     assert [type(s.op).__name__ for s in rewritten.steps] == ["Pad", "Conv", "Pad", "Pool", "Binary"]

@@ -10,43 +10,28 @@ import pytest
 from random_ops import random_op, random_quant
 from small_models import Array, chain_of, const, evaluate, frames, model_of, quant
 
+from hlsgen import ir
 from hlsgen.diagnostics import Collector, HlsgenError
 from hlsgen.interpreter import equivalence
 from hlsgen.interpreter import graph as reference
-from hlsgen.ir import (
-    Affine,
-    Binary,
-    Concat,
-    Graph,
-    Model,
-    Op,
-    Pad,
-    Pool,
-    Reduction,
-    Repeat,
-    Shape,
-    Slice,
-    Value,
-    Window,
-)
 from hlsgen.ir.evaluate import apply
 from hlsgen.ir.ops import Activation, Add, BinaryKind, Cast, Elementwise, Lookup, Mul, QuantizeLinear
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes import InputMode, lower
 from hlsgen.passes.rank_codes import Unranked, ranks, values_of_chain, values_of_pair
 
-Steps = list[tuple[Op, Shape, tuple[int, ...]]]
+Steps = list[tuple[ir.Op, ir.Shape, tuple[int, ...]]]
 IMAGE = (1, 3, 4, 2)
-POOL = Pool(Reduction.MAX, Window((2, 2), (1, 1), (1, 1), (0, 0, 0, 0)))
+POOL = ir.Pool(ir.Reduction.MAX, ir.Window((2, 2), (1, 1), (1, 1), (0, 0, 0, 0)))
 POOLED = (1, 2, 3, 2)
 FALLS = Mul(const(-0.7, 4))
 
 
-def lowered(model: Model) -> Graph:
+def lowered(model: ir.Model) -> ir.Graph:
     return lower(model, InputMode("float32"), Collector())
 
 
-def assert_same(model: Model, seed: int = 0) -> Graph:
+def assert_same(model: ir.Model, seed: int = 0) -> ir.Graph:
     """The graph's results are numpy's, and the Model's step by step; NaN is the same as NaN."""
     graph, x = lowered(model), frames(model, seed)
     codes = reference.encode_input(graph, x)
@@ -57,28 +42,33 @@ def assert_same(model: Model, seed: int = 0) -> Graph:
     return graph
 
 
-def ranked(graph: Graph) -> bool:
+def ranked(graph: ir.Graph) -> bool:
     return any(isinstance(op, Lookup) for layer in graph.layers for op in getattr(layer, "ops", ()))
 
 
-def move(rng: np.random.Generator, shape: Shape) -> tuple[Op, Shape]:
+def move(rng: np.random.Generator, shape: ir.Shape) -> tuple[ir.Op, ir.Shape]:
     """A maximum pool, border, part or repetition of an image, and the shape of its result."""
     n, height, width, channels = shape
     kind = int(rng.integers(5))
     if kind < 2:
         step, pad = int(rng.integers(1, 3)), int(rng.integers(2))
-        window = Window((2, 2), (step, step), (1, 1), (0, pad, pad, 0))
-        return Pool(Reduction.MAX, window), (n, (height + pad - 2) // step + 1, (width + pad - 2) // step + 1, channels)
+        window = ir.Window((2, 2), (step, step), (1, 1), (0, pad, pad, 0))
+        return ir.Pool(ir.Reduction.MAX, window), (
+            n,
+            (height + pad - 2) // step + 1,
+            (width + pad - 2) // step + 1,
+            channels,
+        )
     if kind == 2:
         value = float(rng.choice([-1.5, 0.0, 0.3]))
-        return Pad((1, 0, 0, 2), float(np.float32(value))), (n, height + 1, width + 2, channels)
+        return ir.Pad((1, 0, 0, 2), float(np.float32(value))), (n, height + 1, width + 2, channels)
     if kind == 3:
-        return Repeat(2, 1), (n, 2 * height, width, channels)
+        return ir.Repeat(2, 1), (n, 2 * height, width, channels)
     ranges = ((0, n, 1), (1, height, 1), (0, width, 2), (0, channels, 1))
-    return Slice(ranges), (n, height - 1, (width + 1) // 2, channels)
+    return ir.Slice(ranges), (n, height - 1, (width + 1) // 2, channels)
 
 
-def by_pixel(rng: np.random.Generator, shape: Shape) -> Elementwise:
+def by_pixel(rng: np.random.Generator, shape: ir.Shape) -> Elementwise:
     return Add(rng.uniform(-1, 1, shape).astype(np.float32))
 
 
@@ -88,8 +78,8 @@ def test_random_chains(first: int) -> None:
     used = 0
     for seed in range(first, first + 20):
         rng = np.random.default_rng(seed)
-        steps: list[Op | tuple[Op, Shape]] = [random_quant(rng, 4, 2)]
-        shape: Shape = (1, 4, 5, 2)
+        steps: list[ir.Op | tuple[ir.Op, ir.Shape]] = [random_quant(rng, 4, 2)]
+        shape: ir.Shape = (1, 4, 5, 2)
         for turn in range(2):
             steps += [random_op(rng, 4, 2) for _ in range(int(rng.integers(1, 4)))]
             if turn == 0 and rng.random() < 0.4:
@@ -114,14 +104,14 @@ def test_random_pairs_before_a_pool_a_border_and_a_join(kind: BinaryKind) -> Non
             steps.append((quant(4, float(rng.uniform(0.2, 0.9)), bits=4), IMAGE, (0,)))
             steps.append((random_op(rng, 4, 2), IMAGE, (len(steps),)))
             ends.append(len(steps))
-        steps.append((Binary(kind), IMAGE, (ends[0], ends[1])))
-        shape: Shape = IMAGE
+        steps.append((ir.Binary(kind), IMAGE, (ends[0], ends[1])))
+        shape: ir.Shape = IMAGE
         if seed < 2:
-            op, shape = (POOL, POOLED) if seed else (Pad((1, 0, 0, 1), -0.5), (1, 4, 5, 2))
+            op, shape = (POOL, POOLED) if seed else (ir.Pad((1, 0, 0, 1), -0.5), (1, 4, 5, 2))
             steps.append((op, shape, (len(steps),)))
         else:
             second_kind = BinaryKind.MAX if seed == 2 else BinaryKind.MUL
-            steps.append((Binary(second_kind), shape, (len(steps), ends[seed % 2])))
+            steps.append((ir.Binary(second_kind), shape, (len(steps), ends[seed % 2])))
         steps.append((Activation("Abs"), shape, (len(steps),)))
         steps.append((random_quant(rng, 4, 2), shape, (len(steps),)))
         assert_same(model_of(IMAGE, *steps), seed)
@@ -133,11 +123,15 @@ def test_parts_of_a_concat_have_one_table(axis: int, channels: str) -> None:
     """One part plain codes, one through a function, one the product of two; then a pool on all of it."""
     factor = const(-0.7 if channels == "alike" else [0.3, -0.9], 4)
     steps: Steps = [(quant(4, 0.3, bits=4), IMAGE, (0,)), (quant(4, 0.5, bits=3), IMAGE, (0,))]
-    steps += [(Mul(factor), IMAGE, (1,)), (Activation("Sigmoid"), IMAGE, (3,)), (Binary(BinaryKind.MUL), IMAGE, (1, 2))]
+    steps += [
+        (Mul(factor), IMAGE, (1,)),
+        (Activation("Sigmoid"), IMAGE, (3,)),
+        (ir.Binary(BinaryKind.MUL), IMAGE, (1, 2)),
+    ]
     concat_shape = tuple(3 * n if a == axis else n for a, n in enumerate(IMAGE))
     pooled = (1, concat_shape[1] - 1, concat_shape[2] - 1, concat_shape[3])
     steps += [
-        (Concat(axis), concat_shape, (1, 4, 5)),
+        (ir.Concat(axis), concat_shape, (1, 4, 5)),
         (Activation("Softsign"), concat_shape, (6,)),
         (POOL, pooled, (7,)),
     ]
@@ -154,7 +148,7 @@ def test_a_border_has_one_code_in_all_channels(border: float) -> None:
         IMAGE,
         quant(4, 0.5, bits=3),
         *per_channel,
-        (Pad((1, 1, 1, 0), value), (1, 5, 5, 2)),
+        (ir.Pad((1, 1, 1, 0), value), (1, 5, 5, 2)),
         (POOL, (1, 4, 4, 2)),
         Mul(const([1.0, -1.0], 4)),
         quant(4, 0.01, bits=10),
@@ -191,19 +185,19 @@ def test_other_float_types_are_kept(dtype: str) -> None:
 def test_the_largest_sum_goes_into_another_one() -> None:
     """It is not the sum of the largest operands, and no operand of an exact sum."""
     steps: Steps = [(quant(4, scale, bits=4), IMAGE, (0,)) for scale in (0.3, 0.17)]
-    steps += [(Binary(BinaryKind.SUB), IMAGE, (1, 2)), (POOL, POOLED, (3,)), (quant(4, 0.41, bits=4), IMAGE, (0,))]
-    steps += [(POOL, POOLED, (5,)), (Binary(BinaryKind.ADD), POOLED, (4, 6)), (quant(4, 0.2), POOLED, (7,))]
+    steps += [(ir.Binary(BinaryKind.SUB), IMAGE, (1, 2)), (POOL, POOLED, (3,)), (quant(4, 0.41, bits=4), IMAGE, (0,))]
+    steps += [(POOL, POOLED, (5,)), (ir.Binary(BinaryKind.ADD), POOLED, (4, 6)), (quant(4, 0.2), POOLED, (7,))]
     assert_same(model_of(IMAGE, *steps))
 
 
 def test_a_chain_that_is_codes_has_no_ranks() -> None:
     for op in (Mul(const(-2, 4)), Activation("Abs"), Activation("Tanh")):
-        assert ranked(assert_same(chain_of(IMAGE, quant(4), op, (Pad((1, 1, 1, 1), 0.0), (1, 5, 6, 2)), quant(4)))) == (
-            op.kind == "Tanh" if isinstance(op, Activation) else False
-        )
+        assert ranked(
+            assert_same(chain_of(IMAGE, quant(4), op, (ir.Pad((1, 1, 1, 1), 0.0), (1, 5, 6, 2)), quant(4)))
+        ) == (op.kind == "Tanh" if isinstance(op, Activation) else False)
 
 
-def refused(*ops: Op, following: Elementwise = FALLS) -> str:
+def refused(*ops: ir.Op, following: Elementwise = FALLS) -> str:
     with pytest.raises(HlsgenError) as error:
         lowered(chain_of(IMAGE, *ops, (POOL, POOLED), following, quant(4)))
     assert [d.code for d in error.value.diagnostics] == ["HG030"]
@@ -225,7 +219,7 @@ def test_a_problem_leaves_nothing_behind() -> None:
     image_shape = (1, 3, 4, 4)
     pooled = (1, 2, 3, 4)
     steps += [
-        (Concat(3), image_shape, (2, 3)),
+        (ir.Concat(3), image_shape, (2, 3)),
         (POOL, pooled, (4,)),
         (FALLS, pooled, (5,)),
         (quant(4, 0.1), pooled, (6,)),
@@ -239,8 +233,8 @@ def test_a_problem_leaves_nothing_behind() -> None:
 # --------------------------------------------------------------------------- tables
 
 
-def codes_of(lo: int, hi: int, scale: float = 1.0) -> Value:
-    return Value(IMAGE, IntType(lo, hi), Affine(const(scale, 4), const(0, 4)))
+def codes_of(lo: int, hi: int, scale: float = 1.0) -> ir.Value:
+    return ir.Value(IMAGE, IntType(lo, hi), ir.Affine(const(scale, 4), const(0, 4)))
 
 
 def both_ways(parts: list[Array], border: float | None = None) -> None:

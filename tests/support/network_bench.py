@@ -11,26 +11,7 @@ import numpy as np
 from paths import ROOT
 
 from hlsgen.cycle_model.simulate import INPUT, OUTPUT
-from hlsgen.dataflow.units import (
-    AdderMatVec,
-    ArgMaxUnit,
-    ConcatBeats,
-    ConvUnit,
-    Crop,
-    Fifo,
-    FloatKeyUnit,
-    Fork,
-    JoinStreams,
-    MatVec,
-    Node,
-    PadBorder,
-    PoolUnit,
-    Port,
-    Reorder,
-    RescaleUnit,
-    Slice,
-    WidthConverter,
-)
+from hlsgen.dataflow import units
 from hlsgen.ir.window import Reduction
 from hlsgen.verilog.unit_table import latency
 
@@ -50,11 +31,11 @@ endmodule
 """
 
 
-def _bind(node: Node) -> tuple[str, dict[str, object]]:
+def _bind(node: units.Node) -> tuple[str, dict[str, object]]:
     """Module and parameters; the arithmetic does not matter."""
     unit, source, result = node.unit, node.source, node.result
     match unit:
-        case RescaleUnit():
+        case units.RescaleUnit():
             return "hg_shift", {
                 "LANES": source.lanes,
                 "FOLDS": 1,
@@ -67,15 +48,15 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
                 "HIGH": "9'd255",
                 "FILE": '"zero.mem"',
             }
-        case AdderMatVec(joined=True):
+        case units.AdderMatVec(joined=True):
             return "joined", {"WIDTH": source.bits, "STAGES": latency(unit)}
-        case FloatKeyUnit():
+        case units.FloatKeyUnit():
             return "hg_float_key", {"LANES": source.lanes}
-        case Fifo():
+        case units.Fifo():
             return "hg_fifo", {"WIDTH": source.bits, "DEPTH": unit.depth}
-        case Slice():
+        case units.Slice():
             return "hg_slice", {"WIDTH": source.bits, "FULL": int(unit.full)}
-        case WidthConverter():
+        case units.WidthConverter():
             return "hg_width", {
                 "UNIT": 8,
                 "IN": source.lanes,
@@ -83,7 +64,7 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
                 "IN_GROUP": source.group,
                 "OUT_GROUP": result.group,
             }
-        case MatVec():
+        case units.MatVec():
             return "hg_mvu", {
                 "SIMD": unit.simd,
                 "PE": unit.pe,
@@ -94,16 +75,16 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
                 "ACC_W": 8,
                 "FILE": '"zero.mem"',
             }
-        case ArgMaxUnit():
+        case units.ArgMaxUnit():
             return "hg_argmax", {"LANES": source.lanes, "BEATS": unit.beats, "IN_W": 8, "INDEX_W": 8}
-        case ConvUnit() | PoolUnit():
+        case units.ConvUnit() | units.PoolUnit():
             window = unit.window
             names = ("KH", "KW", "SH", "SW", "DH", "DW", "PT", "PL", "OUT_H", "OUT_W")
             values = (*window.kernel, *window.strides, *window.dilations, *window.pads[:2])
             values += window.size(unit.height, unit.width)
             shape = {"HEIGHT": unit.height, "WIDTH": unit.width, **dict(zip(names, values, strict=True))}
             shape["DEPTH"] = unit.depth
-            if isinstance(unit, PoolUnit):
+            if isinstance(unit, units.PoolUnit):
                 summed = int(unit.kind is Reduction.SUM)
                 return "hg_pool", {
                     **shape,
@@ -124,11 +105,11 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
             if unit.depthwise:
                 return "hg_dwconv", {**shape, "PE": unit.pe}
             return "hg_conv", {**shape, "FOLDS": unit.folds, "PE": unit.pe, "SIMD": unit.simd}
-        case Fork():
+        case units.Fork():
             return "hg_fork", {"WIDTH": source.bits, "COUNT": unit.count}
-        case JoinStreams():
+        case units.JoinStreams():
             return "hg_join", {"LANES": source.lanes, "A_W": 8, "B_W": 8, "OUT_W": 8}
-        case ConcatBeats():
+        case units.ConcatBeats():
             return "hg_concat", {
                 "UNIT_A": 8,
                 "UNIT_B": 8,
@@ -137,12 +118,12 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
                 "BEATS_A": unit.beats[0],
                 "BEATS_B": unit.beats[1],
             }
-        case Crop():
+        case units.Crop():
             ranges = zip("YXC", (unit.rows, unit.columns, unit.beats), strict=True)
             bounds = {f"{axis}{mark}": value for axis, r in ranges for mark, value in zip("01S", r, strict=True)}
             height, width, folds = unit.sizes
             return "hg_take", {"WIDTH": source.bits, "HEIGHT": height, "COLUMNS": width, "FOLDS": folds, **bounds}
-        case PadBorder():
+        case units.PadBorder():
             sides = dict(zip(("TOP", "LEFT", "BOTTOM", "RIGHT"), unit.pads, strict=True))
             return "hg_pad", {
                 "UNIT": 8,
@@ -153,7 +134,7 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
                 "VALUE": 0,
                 **sides,
             }
-        case Reorder():
+        case units.Reorder():
             packed = [", ".join(f"32'd{loop[n]}" for loop in reversed(unit.loops)) for n in (0, 1)]
             return "hg_gather", {
                 "WIDTH": source.bits,
@@ -166,10 +147,10 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
             raise AssertionError(unit)
 
 
-def verilog(nodes: Sequence[Node], ready: Sequence[bool], beats: int, cycles: int) -> str:
+def verilog(nodes: Sequence[units.Node], ready: Sequence[bool], beats: int, cycles: int) -> str:
     """A testbench that prints valid and ready of all streams in every cycle from 0 on."""
     first, *inner, last = nodes
-    early = isinstance(first.unit, Port) and first.unit.cuts_ready
+    early = isinstance(first.unit, units.Port) and first.unit.cuts_ready
     wires = {name: node.result.bits for node in nodes[:-1] for name in node.outputs}
     names = [INPUT, *wires, OUTPUT]
     into, out = -(-first.source.bits // 8) * 8, -(-last.result.bits // 8) * 8
@@ -223,7 +204,7 @@ def verilog(nodes: Sequence[Node], ready: Sequence[bool], beats: int, cycles: in
 
 
 def play(
-    nodes: Sequence[Node], due: Sequence[int], ready: Sequence[bool], cycles: int, work: Path
+    nodes: Sequence[units.Node], due: Sequence[int], ready: Sequence[bool], cycles: int, work: Path
 ) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     """(offered, taken) of every stream in the first cycles, as Flow says it."""
     (work / "bench.v").write_text(verilog(nodes, ready, len(due), cycles))

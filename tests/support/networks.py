@@ -10,31 +10,7 @@ import numpy as np
 
 from hlsgen.adder_graph import find
 from hlsgen.cycle_model.line_buffers import min_depth
-from hlsgen.dataflow.units import (
-    AdderMatVec,
-    ArgMaxUnit,
-    ConcatBeats,
-    ConvUnit,
-    Crop,
-    Fifo,
-    Fork,
-    JoinStreams,
-    MatVec,
-    Node,
-    PadBorder,
-    PoolUnit,
-    Port,
-    Product,
-    ReduceTree,
-    Reorder,
-    RescaleUnit,
-    RowsUnit,
-    SlidingWindow,
-    Stream,
-    Unit,
-    WidthConverter,
-    stream_of,
-)
+from hlsgen.dataflow import units
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import IntType, Rounding
@@ -56,10 +32,10 @@ KINDS = {
 }
 
 
-def matrix(rows: int, columns: int, pe: int, simd: int, vectors: int) -> MatVec:
+def matrix(rows: int, columns: int, pe: int, simd: int, vectors: int) -> units.MatVec:
     """A matrix of ones."""
     weight = np.ones((rows, 1, columns), np.int64)
-    return MatVec(weight, np.arange(columns), Product.INTEGER, pe=pe, simd=simd, vectors=vectors)
+    return units.MatVec(weight, np.arange(columns), units.Product.INTEGER, pe=pe, simd=simd, vectors=vectors)
 
 
 def convolution(
@@ -74,13 +50,13 @@ def convolution(
     simd: int,
     depthwise: bool = False,
     depth: int = 0,
-) -> ConvUnit:
+) -> units.ConvUnit:
     """Weights that are ones."""
     columns = 1 if depthwise else folds * simd
-    return ConvUnit(
+    return units.ConvUnit(
         weight=np.ones((groups * repeat * pe, window.taps, columns), np.int64),
         order=np.arange(columns),
-        product=Product.INTEGER,
+        product=units.Product.INTEGER,
         window=window,
         height=height,
         width=width,
@@ -106,31 +82,31 @@ class Image:
     lanes: int
 
     @property
-    def stream(self) -> Stream:
-        return stream_of(BYTE, self.lanes, self.height * self.width * self.channels, self.channels)
+    def stream(self) -> units.Stream:
+        return units.stream_of(BYTE, self.lanes, self.height * self.width * self.channels, self.channels)
 
 
 @dataclass
 class Net:
     """Stages as they are added."""
 
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[units.Node] = field(default_factory=list)
 
-    def add(self, unit: Unit, sources: Sequence[Image], result: Image, count: int = 1) -> list[Image]:
+    def add(self, unit: units.Unit, sources: Sequence[Image], result: Image, count: int = 1) -> list[Image]:
         """The streams that leave the new node."""
         name = f"u{len(self.nodes)}"
         names = tuple(f"{name}_{n}" for n in range(count)) if count > 1 else (name,)
         streams = tuple(image.stream for image in sources)
         inputs = tuple(image.name for image in sources)
-        self.nodes.append(Node(name, unit, inputs, streams, names, result.stream))
+        self.nodes.append(units.Node(name, unit, inputs, streams, names, result.stream))
         return [Image(n, result.height, result.width, result.channels, result.lanes) for n in names]
 
     def start(self, image: Image) -> Image:
-        self.nodes.append(Node("s_axis", Port(), (), (image.stream,), ("s_axis",), image.stream))
+        self.nodes.append(units.Node("s_axis", units.Port(), (), (image.stream,), ("s_axis",), image.stream))
         return Image("s_axis", image.height, image.width, image.channels, image.lanes)
 
-    def finish(self, image: Image) -> list[Node]:
-        self.nodes.append(Node("m_axis", Port(), (image.name,), (image.stream,), (), image.stream))
+    def finish(self, image: Image) -> list[units.Node]:
+        self.nodes.append(units.Node("m_axis", units.Port(), (image.name,), (image.stream,), (), image.stream))
         return self.nodes
 
 
@@ -140,7 +116,7 @@ class Random:
     def __init__(self, seed: int, kinds: Sequence[str]) -> None:
         self.rng, self.net, self.kinds = random.Random(seed), Net(), tuple(kinds)
 
-    def network(self, length: int) -> list[Node]:
+    def network(self, length: int) -> list[units.Node]:
         rng = self.rng
         channels = rng.randint(1, 6)
         image = self.net.start(Image("", rng.randint(1, 5), rng.randint(1, 5), channels, rng.randint(1, channels)))
@@ -154,32 +130,32 @@ class Random:
         return made
 
     def shift(self, x: Image) -> Image:
-        return self.net.add(RescaleUnit(SHIFT, np.zeros((1, x.lanes), np.int64)), [x], x)[0]
+        return self.net.add(units.RescaleUnit(SHIFT, np.zeros((1, x.lanes), np.int64)), [x], x)[0]
 
     def joined(self, x: Image) -> Image:
         """Adders of one to three cycles, and a quantizer with which they stand still."""
         products = matrix(x.lanes, x.lanes, x.lanes, x.lanes, x.height * x.width)
         terms = self.rng.choice([2, 5, 12])
         graph = find(np.ones((1, terms), np.int64), [(0, 1)] * terms)
-        unit = AdderMatVec(products, graph, 1, joined=True)
+        unit = units.AdderMatVec(products, graph, 1, joined=True)
         x = self.net.add(unit, [x], x)[0]
-        codes = RescaleUnit(SHIFT, np.zeros((1, x.lanes), np.int64), joined_latency=latency(unit))
+        codes = units.RescaleUnit(SHIFT, np.zeros((1, x.lanes), np.int64), joined_latency=latency(unit))
         return self.net.add(codes, [x], x)[0]
 
     def fifo(self, x: Image) -> Image:
-        return self.net.add(Fifo(self.rng.choice([1, 2, 2, 3, 5, 9, 30])), [x], x)[0]
+        return self.net.add(units.Fifo(self.rng.choice([1, 2, 2, 3, 5, 9, 30])), [x], x)[0]
 
     def width(self, x: Image) -> Image:
         return self.to_lanes(x, self.rng.randint(1, x.channels))
 
     def to_lanes(self, x: Image, lanes: int) -> Image:
-        return self.net.add(WidthConverter(), [x], Image("", x.height, x.width, x.channels, lanes))[0]
+        return self.net.add(units.WidthConverter(), [x], Image("", x.height, x.width, x.channels, lanes))[0]
 
     def flat(self, x: Image) -> Image:
         """All pixels in one group, without pad lanes, if that is possible."""
         size = x.height * x.width * x.channels
         lanes = self.rng.choice([n for n in range(1, min(size, 9) + 1) if size % n == 0])
-        return self.net.add(WidthConverter(), [x], Image("", 1, 1, size, lanes))[0]
+        return self.net.add(units.WidthConverter(), [x], Image("", 1, 1, size, lanes))[0]
 
     def matrix(self, x: Image) -> Image:
         simd = self.divisor(x.channels)
@@ -195,7 +171,7 @@ class Random:
     def winner(self, x: Image) -> Image:
         lanes = self.divisor(x.channels)
         x = x if x.lanes == lanes else self.to_lanes(x, lanes)
-        return self.net.add(ArgMaxUnit(x.channels // lanes), [x], Image("", x.height, x.width, 1, 1))[0]
+        return self.net.add(units.ArgMaxUnit(x.channels // lanes), [x], Image("", x.height, x.width, 1, 1))[0]
 
     def window(self, x: Image) -> Window:
         """Any window that fits, also padding beyond its size."""
@@ -230,10 +206,10 @@ class Random:
 
     def pool(self, x: Image) -> Image:
         window, kind, folds = self.window(x), self.rng.choice(list(Reduction)), x.stream.group_beats
-        unit = PoolUnit(kind, window, x.height, x.width, folds, pad=0, depth=0)
+        unit = units.PoolUnit(kind, window, x.height, x.width, folds, pad=0, depth=0)
         return self.windowed(unit, x, Image("", 0, 0, x.channels, x.lanes))
 
-    def windowed(self, unit: ConvUnit | PoolUnit, x: Image, to: Image) -> Image:
+    def windowed(self, unit: units.ConvUnit | units.PoolUnit, x: Image, to: Image) -> Image:
         """With a buffer that is large enough, or larger."""
         to.height, to.width = unit.window.size(x.height, x.width)
         depth = min_depth(unit) + self.rng.choice([0, 0, 1, 3, 20])
@@ -244,10 +220,10 @@ class Random:
         folds = x.stream.group_beats
         row = x.width * folds
         if self.rng.random() < 0.5:
-            unit = Reorder(x.height * row, ((x.width, folds), (x.height, row), (folds, 1)))
+            unit = units.Reorder(x.height * row, ((x.width, folds), (x.height, row), (folds, 1)))
             return self.net.add(unit, [x], Image("", x.width, x.height, x.channels, x.lanes))[0]
         down, across = self.rng.randint(1, 2), self.rng.randint(1, 2)
-        unit = Reorder(row, ((down, 0), (x.width, folds), (across, 0), (folds, 1)))
+        unit = units.Reorder(row, ((down, 0), (x.width, folds), (across, 0), (folds, 1)))
         return self.net.add(unit, [x], Image("", x.height * down, x.width * across, x.channels, x.lanes))[0]
 
     def rows(self, x: Image) -> Image:
@@ -255,7 +231,7 @@ class Random:
         count, ones = x.channels, np.ones(x.channels, np.int64)
         norm = IntegerNorm(True, ones, 0 * ones, 0, IntType(-128, 127), False)
         function = self.rng.choice([BelowLargest(), norm])
-        return self.net.add(RowsUnit(function, x.stream.group_beats, BYTE, count), [x], x)[0]
+        return self.net.add(units.RowsUnit(function, x.stream.group_beats, BYTE, count), [x], x)[0]
 
     def take(self, x: Image) -> Image:
         folds = x.stream.group_beats
@@ -264,13 +240,13 @@ class Random:
             start = self.rng.randrange(size)
             ranges.append((start, self.rng.randint(start + 1, size), self.rng.randint(1, 2)))
         kept = [len(range(*r)) for r in ranges]
-        unit = Crop((x.height, x.width, folds), *ranges)
+        unit = units.Crop((x.height, x.width, folds), *ranges)
         channels = x.channels if kept[2] == folds else kept[2] * x.lanes
         return self.net.add(unit, [x], Image("", kept[0], kept[1], channels, x.lanes))[0]
 
     def pad(self, x: Image) -> Image:
         top, left, bottom, right = (self.rng.randint(0, 2) for _ in range(4))
-        unit = PadBorder(x.height, x.width, x.stream.group_beats, (top, left, bottom, right), 0)
+        unit = units.PadBorder(x.height, x.width, x.stream.group_beats, (top, left, bottom, right), 0)
         return self.net.add(unit, [x], Image("", x.height + top + bottom, x.width + left + right, x.channels, x.lanes))[
             0
         ]
@@ -279,7 +255,7 @@ class Random:
         """A fork, branches that keep the shape, and how they come together again."""
         kept = [kind for kind in ("shift", "fifo", "fifo", "same") if kind in self.kinds]
         count = self.rng.choice([2, 2, 3])
-        sides = self.net.add(Fork(count), [x], x, count)
+        sides = self.net.add(units.Fork(count), [x], x, count)
         for n in range(count):
             for _ in range(self.rng.randint(0, 3)):
                 sides[n] = self.step(sides[n], kept)
@@ -287,7 +263,7 @@ class Random:
         first, *rest = sides
         for other in rest:
             if first.stream == other.stream and self.rng.random() < 0.5:
-                first = self.net.add(JoinStreams((1, 1)), [first, other], first)[0]
+                first = self.net.add(units.JoinStreams((1, 1)), [first, other], first)[0]
             else:
                 first = self.concat(first, other)
         return first
@@ -299,7 +275,9 @@ class Random:
             beats, height, width = (x.stream.group_beats, y.stream.group_beats), x.height, x.width
         else:
             beats, height, width = (x.stream.beats, y.stream.beats), 1, 1
-        return self.net.add(ConcatBeats(beats), [x, y], Image("", height, width, sum(beats) * x.lanes, x.lanes))[0]
+        return self.net.add(units.ConcatBeats(beats), [x, y], Image("", height, width, sum(beats) * x.lanes, x.lanes))[
+            0
+        ]
 
     def same(self, x: Image) -> Image:
         """A convolution that keeps the shape."""
@@ -310,20 +288,22 @@ class Random:
         return self.windowed(unit, x, Image("", 0, 0, x.channels, pe))
 
 
-def large(layers: int, height: int, width: int) -> list[Node]:
+def large(layers: int, height: int, width: int) -> list[units.Node]:
     """Windows of 3 x 3 on the same pixels, one behind the other, with a branch around each."""
     net = Net()
     x = net.start(Image("", height, width, 1, 1))
     for _ in range(layers):
-        around, x = net.add(Fork(2), [x], x, 2)
-        around = net.add(Fifo(2 * width), [around], around)[0]
-        unit = SlidingWindow(Window((3, 3), pads=(1, 1, 1, 1)), height, width, 1, 0, 3, width)
+        around, x = net.add(units.Fork(2), [x], x, 2)
+        around = net.add(units.Fifo(2 * width), [around], around)[0]
+        unit = units.SlidingWindow(Window((3, 3), pads=(1, 1, 1, 1)), height, width, 1, 0, 3, width)
         x = net.add(unit, [x], Image("", height, width, 9, 9))[0]
-        x = net.add(ReduceTree(Reduction.MAX, 9), [x], Image("", height, width, 1, 1))[0]
-        x = net.add(JoinStreams((1, 1)), [around, x], x)[0]
+        x = net.add(units.ReduceTree(Reduction.MAX, 9), [x], Image("", height, width, 1, 1))[0]
+        x = net.add(units.JoinStreams((1, 1)), [around, x], x)[0]
     return net.finish(x)
 
 
-def with_early_ports(nodes: Sequence[Node]) -> list[Node]:
+def with_early_ports(nodes: Sequence[units.Node]) -> list[units.Node]:
     """The nodes with ready cut at the input port in place of the output port."""
-    return [replace(node, unit=Port(cuts_ready=True)) if isinstance(node.unit, Port) else node for node in nodes]
+    return [
+        replace(node, unit=units.Port(cuts_ready=True)) if isinstance(node.unit, units.Port) else node for node in nodes
+    ]

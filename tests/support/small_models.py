@@ -11,26 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlsgen.ir import (
-    Binary,
-    Concat,
-    Conv,
-    ConvInteger,
-    MatMul,
-    Model,
-    Op,
-    Pad,
-    Pool,
-    Reduction,
-    Repeat,
-    Reshape,
-    Select,
-    Shape,
-    Slice,
-    Step,
-    Transpose,
-    Window,
-)
+from hlsgen import ir
 from hlsgen.ir.evaluate import apply
 from hlsgen.ir.ops import BinaryKind, IntQuant
 from hlsgen.numerics.fixed import IntType, Rounding
@@ -47,16 +28,18 @@ _JOIN: dict[BinaryKind, Callable[[Array, Array], Array]] = {
 
 
 def model_of(
-    shape: Shape, *steps: tuple[Op, Shape, tuple[int, ...]], dtype: str = "float32", out: str = "float32"
-) -> Model:
+    shape: ir.Shape, *steps: tuple[ir.Op, ir.Shape, tuple[int, ...]], dtype: str = "float32", out: str = "float32"
+) -> ir.Model:
     """A Model of (operator, shape, inputs); names are s1, s2 ..."""
-    made = tuple(Step(f"s{n}", op, result, inputs) for n, (op, result, inputs) in enumerate(steps, 1))
-    return Model("small", "x", shape, dtype, False, None, made, "y", out)
+    made = tuple(ir.Step(f"s{n}", op, result, inputs) for n, (op, result, inputs) in enumerate(steps, 1))
+    return ir.Model("small", "x", shape, dtype, False, None, made, "y", out)
 
 
-def chain_of(shape: Shape, *steps: Op | tuple[Op, Shape], dtype: str = "float32", out: str = "float32") -> Model:
+def chain_of(
+    shape: ir.Shape, *steps: ir.Op | tuple[ir.Op, ir.Shape], dtype: str = "float32", out: str = "float32"
+) -> ir.Model:
     """A Model of operators one behind the other; an elementwise one keeps the shape."""
-    full: list[tuple[Op, Shape, tuple[int, ...]]] = []
+    full: list[tuple[ir.Op, ir.Shape, tuple[int, ...]]] = []
     own = shape
     for n, step in enumerate(steps):
         op, own = step if isinstance(step, tuple) else (step, own)
@@ -74,7 +57,7 @@ def quant(rank: int, scale: Any = 0.25, zero: Any = 0, bits: int = 8) -> IntQuan
     return IntQuant(const(scale, rank), const(zero, rank), type_, Rounding.ROUND)
 
 
-def frames(model: Model, seed: int, count: int = 24) -> Array:
+def frames(model: ir.Model, seed: int, count: int = 24) -> Array:
     """Inputs of both signs, many of them on the limits between codes; dtype and shape are the model's."""
     rng = np.random.default_rng(seed)
     size = (count, *model.input_shape)
@@ -87,7 +70,7 @@ def frames(model: Model, seed: int, count: int = 24) -> Array:
     return np.where(rng.random(size) < 0.5, np.round(fine * 8) / 8, fine).astype(model.input_dtype)
 
 
-def evaluate(model: Model, x: Array) -> Array:
+def evaluate(model: ir.Model, x: Array) -> Array:
     """Inputs (frames, *input_shape) -> outputs (frames, *shape), every step as its docstring says, in float64 where it
     sums."""
     values = [x]
@@ -97,45 +80,45 @@ def evaluate(model: Model, x: Array) -> Array:
     return values[-1]
 
 
-def _step(step: Step, given: list[Array]) -> Array:
+def _step(step: ir.Step, given: list[Array]) -> Array:
     op, x = step.op, given[0]
     match op:
-        case Reshape():
+        case ir.Reshape():
             return x.reshape(len(x), *step.shape)
-        case Transpose(perm):
+        case ir.Transpose(perm):
             return x.transpose(0, *(p + 1 for p in perm))
-        case Repeat(rows, columns):
+        case ir.Repeat(rows, columns):
             return x.repeat(rows, 2).repeat(columns, 3)
-        case Slice(ranges):
+        case ir.Slice(ranges):
             return x[(slice(None), *(slice(*r) for r in ranges))]
-        case Pad((top, left, bottom, right), value):
+        case ir.Pad((top, left, bottom, right), value):
             return np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right), (0, 0)), constant_values=value)
-        case Concat(axis):
+        case ir.Concat(axis):
             return np.concatenate(given, axis + 1)
-        case Binary(kind):
+        case ir.Binary(kind):
             with np.errstate(all="ignore"):
                 return _JOIN[kind](*given)
-        case Select(fixed):
+        case ir.Select(fixed):
             rest = iter(given)
             return np.where(*(next(rest) if part is None else part for part in fixed))
-        case MatMul(weight, scale):
+        case ir.MatMul(weight, scale):
             return (x.astype(np.float64) @ (weight * scale[:, None].astype(np.float64)).T).astype(np.float32)
-        case Conv(weight, scale, window, groups):
+        case ir.Conv(weight, scale, window, groups):
             return _conv(x, weight * scale.astype(np.float64)[:, None, None, None], window, groups, 0).astype(
                 np.float32
             )
-        case ConvInteger(weight, zero_point, window, groups):
+        case ir.ConvInteger(weight, zero_point, window, groups):
             data = x.astype(np.float64) - zero_point
             return _conv(data, weight.astype(np.float64), window, groups, 0).astype(np.int32)
-        case Pool(Reduction.MAX, window):
+        case ir.Pool(ir.Reduction.MAX, window):
             return _pool(x, window, -np.inf).max(axis=-1).astype(x.dtype)
-        case Pool(Reduction.SUM, window):
+        case ir.Pool(ir.Reduction.SUM, window):
             return _pool(x, window, 0).sum(axis=-1).astype(np.float32)
         case _:
             return apply(op, x)  # type: ignore[arg-type]
 
 
-def _taps(x: Array, window: Window, border: float) -> Array:
+def _taps(x: Array, window: ir.Window, border: float) -> Array:
     """(frames, n, rows, columns, channels, taps) in float64, by one slice for each tap."""
     top, left, bottom, right = window.pads
     full = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right), (0, 0)), constant_values=border)
@@ -149,11 +132,11 @@ def _taps(x: Array, window: Window, border: float) -> Array:
     return np.stack(parts, axis=-1)
 
 
-def _pool(x: Array, window: Window, border: float) -> Array:
+def _pool(x: Array, window: ir.Window, border: float) -> Array:
     return _taps(x, window, border)
 
 
-def _conv(x: Array, weight: Array, window: Window, groups: int, border: float) -> Array:
+def _conv(x: Array, weight: Array, window: ir.Window, groups: int, border: float) -> Array:
     taps = _taps(x, window, border)
     outputs, inputs = len(weight) // groups, x.shape[-1] // groups
     found = []

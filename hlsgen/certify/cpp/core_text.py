@@ -7,17 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hlsgen.certify.cpp import process_text
 from hlsgen.certify.cpp.loop_text import LoopState, LoopText, read_loop
-from hlsgen.certify.cpp.process_text import (
-    FIRST_FRAME,
-    FRAME_START,
-    Call,
-    Wiring,
-    read_head,
-    read_names,
-    read_process,
-    read_streams,
-)
 from hlsgen.certify.cpp.tokens import Beats, Reader, source
 from hlsgen.certify.netlist_reader import broken
 from hlsgen.certify.port_wiring import SINGLE, Labels
@@ -33,11 +24,11 @@ class CoreText:
     included in the other fields. A state returns on the stream that `feedback_stream` names.
     """
 
-    calls: dict[str, Call]
+    calls: dict[str, process_text.Call]
     wires: dict[str, Beats]
     links: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
-    inputs: tuple[Call, ...]
-    outputs: tuple[Call, ...]
+    inputs: tuple[process_text.Call, ...]
+    outputs: tuple[process_text.Call, ...]
     headers: tuple[str, ...]
     loops: tuple[LoopText, ...]
 
@@ -111,9 +102,9 @@ def read_core(folder: Path, top: str, labels: Labels = SINGLE, tuser: bool = Fal
 
 def _take_starts(
     reader: Reader,
-    calls: Mapping[str, Call],
+    calls: Mapping[str, process_text.Call],
     links: dict[str, tuple[tuple[str, ...], tuple[str, ...]]],
-    port: Call,
+    port: process_text.Call,
     tuser: bool,
 ) -> None:
     """Check that TUSER goes from the first input port to the process that makes the bit of a frame, and nowhere else.
@@ -121,7 +112,10 @@ def _take_starts(
     The stream between the two is then removed from the links. Raises HG055.
     """
     makers = [call for call in calls.values() if call.later]
-    if any(call.function != (FRAME_START if tuser else FIRST_FRAME) for call in makers) or len(makers) > 1:
+    if (
+        any(call.function != (process_text.FRAME_START if tuser else process_text.FIRST_FRAME) for call in makers)
+        or len(makers) > 1
+    ):
         raise broken(reader.name, f"{[call.name for call in makers]} do not start sequences as the manifest says.")
     if not tuser:
         return
@@ -139,17 +133,17 @@ def feedback_stream(state: LoopState) -> str:
 
 def _functions(
     reader: Reader, types: Mapping[str, Beats], words: Mapping[str, tuple[str, Beats]]
-) -> tuple[dict[str, Call], tuple[LoopText, ...]]:
+) -> tuple[dict[str, process_text.Call], tuple[LoopText, ...]]:
     """All processes, and the loops after them."""
-    calls, loops = dict[str, Call](), list[LoopText]()
+    calls, loops = dict[str, process_text.Call](), list[LoopText]()
     names = set(types)
     while reader.peek() == "static":
-        head = read_head(reader, types, words)
+        head = process_text.read_head(reader, types, words)
         if reader.peek() == "#pragma HLS DATAFLOW":
             loops.append(read_loop(reader, head, types, calls))
             new = {head.name, loops[-1].name}
         else:
-            calls[head.name] = read_process(reader, head)
+            calls[head.name] = process_text.read_process(reader, head)
             new = {head.name}
         if names & new:
             raise broken(reader.name, f"{head.name} is declared twice.")
@@ -188,10 +182,10 @@ def _top(
     reader: Reader,
     top: str,
     types: dict[str, Beats],
-    calls: dict[str, Call],
+    calls: dict[str, process_text.Call],
     loops: Sequence[LoopText],
     ports: tuple[Sequence[_Port], Sequence[_Port]],
-    ends: tuple[tuple[Call, ...], tuple[Call, ...]],
+    ends: tuple[tuple[process_text.Call, ...], tuple[process_text.Call, ...]],
 ) -> tuple[dict[str, Beats], dict[str, tuple[tuple[str, ...], tuple[str, ...]]]]:
     """The streams and the two processes at each: every stream is sent before it is consumed."""
     all_ports = (*ports[0], *ports[1])
@@ -200,7 +194,7 @@ def _top(
         reader.line(f"#pragma HLS INTERFACE axis port={port.name}")
     reader.line("#pragma HLS INTERFACE ap_ctrl_none port=return")
     reader.line("#pragma HLS DATAFLOW disable_start_propagation")
-    wires = read_streams(reader, types, {port.name: port for port in all_ports})
+    wires = process_text.read_streams(reader, types, {port.name: port for port in all_ports})
     ports_in = {port.name: call.inputs[0] for port, call in zip(ports[0], ends[0], strict=True)}
     port_outputs = {call.name: {port.name: call.outputs[0]} for port, call in zip(ports[1], ends[1], strict=True)}
     port_inputs = {call.name: (port.name,) for port, call in zip(ports[0], ends[0], strict=True)}
@@ -208,10 +202,10 @@ def _top(
     all_calls = calls | {call.name: call for call in (*ends[0], *ends[1])}
     loop_by_name = {loop.name: loop for loop in loops}
     called_loops = set[str]()
-    wiring = Wiring(reader, wires, ports_in)
+    wiring = process_text.Wiring(reader, wires, ports_in)
     while reader.peek() != "}":
         name = reader.identifier()
-        names = read_names(reader)
+        names = process_text.read_names(reader)
         reader.next(";")
         if name in links or name in called_loops or name not in all_calls.keys() | loop_by_name.keys():
             raise broken(reader.name, f"{name} is called, which is no process, or twice.")
@@ -238,7 +232,7 @@ def _top(
     return wires, links
 
 
-def _call_loop(wiring: Wiring, loop: LoopText, names: list[str]) -> None:
+def _call_loop(wiring: process_text.Wiring, loop: LoopText, names: list[str]) -> None:
     """Check the call of a loop: the streams have the names of its parameters."""
     if names != list(loop.parameters):
         raise broken(wiring.reader.name, f"{loop.name} is called with {names}, not {list(loop.parameters)}.")

@@ -8,17 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hlsgen.certify.cpp.process_text import (
-    FIND,
-    Call,
-    Head,
-    StateArray,
-    Wiring,
-    known_type,
-    read_head,
-    read_names,
-    read_streams,
-)
+from hlsgen.certify.cpp import process_text
 from hlsgen.certify.cpp.tokens import Beats, Reader
 from hlsgen.certify.netlist_reader import broken
 
@@ -50,12 +40,14 @@ class LoopText:
     states: tuple[LoopState, ...]
 
 
-def read_loop(reader: Reader, step: Head, types: Mapping[str, Beats], calls: Mapping[str, Call]) -> LoopText:
+def read_loop(
+    reader: Reader, step: process_text.Head, types: Mapping[str, Beats], calls: Mapping[str, process_text.Call]
+) -> LoopText:
     """Read a loop, after the head of its step. `calls`: all processes. Raises HG055."""
     reader.line("#pragma HLS DATAFLOW")
-    wires = read_streams(reader, types, step.parameters)
+    wires = process_text.read_streams(reader, types, step.parameters)
     links, users, outputs = _calls(reader, step, wires, calls)
-    head = read_head(reader, types, {})
+    head = process_text.read_head(reader, types, {})
     if step.name != f"{head.name}_step" or head.arrays:
         raise broken(reader.name, f"{head.name} is where the loop of {step.name} is expected.")
     if reader.peek() == "static":
@@ -63,7 +55,7 @@ def read_loop(reader: Reader, step: Head, types: Mapping[str, Beats], calls: Map
         frame_states = tuple(
             LoopState(users[read_array], users[written_array], "") for read_array, written_array in arrays.items()
         )
-        if any(calls[state.recall].function != FIND for state in frame_states):
+        if any(calls[state.recall].function != process_text.FIND for state in frame_states):
             raise broken(reader.name, f"{head.name} keeps a state of a loop over steps.")
         return LoopText(head.name, 1, head.streams, outputs, wires, links, frame_states)
     pairs, initial = dict[str, str](), dict[str, str]()
@@ -77,7 +69,7 @@ def read_loop(reader: Reader, step: Head, types: Mapping[str, Beats], calls: Map
     reader.all("; step ++ ) {")
     reader.line("#pragma HLS PIPELINE off")
     reader.next(step.name)
-    if read_names(reader) != list(step.parameters):
+    if process_text.read_names(reader) != list(step.parameters):
         raise broken(reader.name, f"{step.name} is called with other names than it has.")
     reader.next(";")
     for read_array, written_array in pairs.items():
@@ -94,7 +86,7 @@ def read_loop(reader: Reader, step: Head, types: Mapping[str, Beats], calls: Map
         )
     if len(initial_streams) != len(pairs):
         raise broken(reader.name, f"{head.name} uses an initial state twice.")
-    if any(calls[users[read_array]].function == FIND for read_array in pairs):
+    if any(calls[users[read_array]].function == process_text.FIND for read_array in pairs):
         raise broken(reader.name, f"{head.name} repeats a state between frames.")
     states = tuple(
         LoopState(users[read_array], users[written_array], initial[read_array])
@@ -103,24 +95,29 @@ def read_loop(reader: Reader, step: Head, types: Mapping[str, Beats], calls: Map
     return LoopText(head.name, steps, head.streams, outputs, wires, links, states)
 
 
-def _frame_calls(reader: Reader, step: Head, types: Mapping[str, Beats], head: Head) -> dict[str, str]:
+def _frame_calls(
+    reader: Reader, step: process_text.Head, types: Mapping[str, Beats], head: process_text.Head
+) -> dict[str, str]:
     """Read the body of a function that calls `step` once. Returns each static array and the one that replaces it."""
     pairs: dict[str, str] = {}
     while reader.peek() == "static":
         names: list[str] = []
         for const in (True, False):
             reader.all("static" if const else "")
-            type_ = known_type(reader, step.name, types)
+            type_ = process_text.known_type(reader, step.name, types)
             names.append(reader.identifier())
             reader.next("[")
-            if step.arrays.get(names[-1]) != StateArray(type_, reader.number(), const) or names[-1] in pairs:
+            if (
+                step.arrays.get(names[-1]) != process_text.StateArray(type_, reader.number(), const)
+                or names[-1] in pairs
+            ):
                 raise broken(reader.name, f"{names[-1]} is no array parameter of {step.name}.")
             reader.all("] ;")
         for name in names:
             reader.line(f"#pragma HLS AGGREGATE variable={name}")
         pairs[names[0]] = names[1]
     reader.next(step.name)
-    if read_names(reader) != list(step.parameters):
+    if process_text.read_names(reader) != list(step.parameters):
         raise broken(reader.name, f"{step.name} is called with other names than it has.")
     reader.next(";")
     for read_array, written_array in pairs.items():
@@ -132,14 +129,14 @@ def _frame_calls(reader: Reader, step: Head, types: Mapping[str, Beats], head: H
     return pairs
 
 
-def _declared_arrays(reader: Reader, types: Mapping[str, Beats], step: Head) -> tuple[str, str]:
+def _declared_arrays(reader: Reader, types: Mapping[str, Beats], step: process_text.Head) -> tuple[str, str]:
     """The two arrays of a state: the one that a step reads, and the one that it writes."""
-    type_ = known_type(reader, step.name, types)
+    type_ = process_text.known_type(reader, step.name, types)
     names: list[str] = []
     for end in (",", ";"):
         name = reader.identifier()
         reader.next("[")
-        if step.arrays.get(name) != StateArray(type_, reader.number(), const=not names) or name in names:
+        if step.arrays.get(name) != process_text.StateArray(type_, reader.number(), const=not names) or name in names:
             raise broken(reader.name, f"{name} is no array parameter of {step.name}.")
         reader.all(f"] {end}")
         names.append(name)
@@ -149,7 +146,7 @@ def _declared_arrays(reader: Reader, types: Mapping[str, Beats], step: Head) -> 
 
 
 def _calls(
-    reader: Reader, step: Head, wires: dict[str, Beats], calls: Mapping[str, Call]
+    reader: Reader, step: process_text.Head, wires: dict[str, Beats], calls: Mapping[str, process_text.Call]
 ) -> tuple[dict[str, tuple[tuple[str, ...], tuple[str, ...]]], dict[str, str], tuple[str, ...]]:
     """The processes of a step: their streams, the user of each array, and the outputs of the step.
 
@@ -158,13 +155,13 @@ def _calls(
     links: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     users: dict[str, str] = {}
     outputs: list[str] = []
-    wiring = Wiring(reader, wires, step.streams)
+    wiring = process_text.Wiring(reader, wires, step.streams)
     while reader.peek() != "}":
         name = reader.identifier()
         call = calls.get(name)
         if call is None or name in links:
             raise broken(reader.name, f"{name} is called, which is no process, or twice.")
-        names = read_names(reader)
+        names = process_text.read_names(reader)
         reader.next(";")
         if call.state_array:
             array = names.pop(0 if call.state_array.const else -1)

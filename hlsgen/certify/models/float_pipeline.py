@@ -17,25 +17,8 @@ from hlsgen.certify.models.float_cells import ADD, MAX, MIN, MUL, SIGN_BIT, Cell
 from hlsgen.certify.models.float_from_integer import EXACT
 from hlsgen.certify.models.float_from_integer import IntegerRange as Integers
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
-from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount, ops
 from hlsgen.ir.evaluate import UNCLAMPED, code_type, decoding
-from hlsgen.ir.ops import (
-    Add,
-    Bipolar,
-    Cast,
-    Dequantize,
-    Div,
-    Elementwise,
-    IntQuant,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    QuantizeLinear,
-    Quantizer,
-    SignedBit,
-    Trunc,
-)
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 
@@ -75,47 +58,56 @@ class _Walk(Cells):
 
     integer_range: Integers | None = None
 
-    def operation(self, op: Elementwise) -> None:
+    def operation(self, op: ops.Elementwise) -> None:
         if self.integer_range is not None:
             self.integers(op, self.integer_range)
             return
         match op:
-            case Mul(value):
+            case ops.Mul(value):
                 self.arithmetic(MUL, value, "Mul", 1)
-            case Add(value):
+            case ops.Add(value):
                 self.arithmetic(ADD, value, "Add", 0)
-            case Div(value):
+            case ops.Div(value):
                 self.divide(value, "Div")
-            case Max(value):
+            case ops.Max(value):
                 self.arithmetic(MAX, value, "Max")
-            case Min(value):
+            case ops.Min(value):
                 self.arithmetic(MIN, value, "Min")
-            case Cast("float32"):
+            case ops.Cast("float32"):
                 pass
-            case IntQuant() | Bipolar() | SignedBit() | Trunc() | MultiThreshold() | QuantizeLinear():
+            case (
+                ops.IntQuant()
+                | ops.Bipolar()
+                | ops.SignedBit()
+                | ops.Trunc()
+                | ops.MultiThreshold()
+                | ops.QuantizeLinear()
+            ):
                 self.quantize(op)
                 type_, zero = code_type(op), np.zeros(self.f.sets, np.int64)
                 self.decode(decoding(op), type_, zero + type_.lo, zero + type_.hi)
             case _:
                 raise broken(self.f.name, f"there is no float32 unit for {type(op).__name__}.")
 
-    def integers(self, op: Elementwise, x: Integers) -> None:
+    def integers(self, op: ops.Elementwise, x: Integers) -> None:
         """Check an operation on integers. Sums join the conversion, which rounds once; other operations follow it."""
         integer_value = (
-            np.broadcast_to(op.value, self.f.sets).astype(np.int64) if isinstance(op, Add | Max | Min | Mul) else None
+            np.broadcast_to(op.value, self.f.sets).astype(np.int64)
+            if isinstance(op, ops.Add | ops.Max | ops.Min | ops.Mul)
+            else None
         )
         units: dict[type, tuple[int, float | None]] = {
-            Add: (ADD, 0),
-            Mul: (MUL, 1),
-            Max: (MAX, None),
-            Min: (MIN, None),
+            ops.Add: (ADD, 0),
+            ops.Mul: (MUL, 1),
+            ops.Max: (MAX, None),
+            ops.Min: (MIN, None),
         }
         match op:
-            case Cast("float32"):
+            case ops.Cast("float32"):
                 self.converted(x, large=True)
                 self.integer_range = None
                 return
-            case Dequantize(scale, zero):
+            case ops.Dequantize(scale, zero):
                 shifted = x.plus(-np.broadcast_to(zero, self.f.sets))
                 if x.codes is None:
                     self.arithmetic(ADD, (-zero).astype(np.float32), "the zero point of DequantizeLinear", 0)
@@ -126,11 +118,13 @@ class _Walk(Cells):
                 self.arithmetic(MUL, scale, "the scale of DequantizeLinear", 1)
                 self.integer_range = None
                 return
-            case Cast(kind) if np.dtype(kind).kind in "iu":
+            case ops.Cast(kind) if np.dtype(kind).kind in "iu":
                 x = replace(x, dtype=kind)
-            case Add() if integer_value is not None and x.codes is not None:
+            case ops.Add() if integer_value is not None and x.codes is not None:
                 x = x.plus(integer_value)
-            case Add() | Max() | Min() | Mul() if integer_value is not None and np.abs(integer_value).max() <= EXACT:
+            case ops.Add() | ops.Max() | ops.Min() | ops.Mul() if (
+                integer_value is not None and np.abs(integer_value).max() <= EXACT
+            ):
                 x = self.converted(x)
                 self.arithmetic(
                     units[type(op)][0], integer_value.astype(np.float32), type(op).__name__, units[type(op)][1]
@@ -151,26 +145,26 @@ class _Walk(Cells):
         self.to_float(x.codes, 1, x.offset, np.ones(self.f.sets))
         return replace(x, codes=None, offset=0 * x.offset)
 
-    def quantize(self, op: Quantizer) -> None:
+    def quantize(self, op: ops.Quantizer) -> None:
         if self.integer_range is not None:
             raise broken(self.f.name, f"there is no float32 unit for {type(op).__name__} of integers.")
         match op:
-            case QuantizeLinear():
+            case ops.QuantizeLinear():
                 self.divide(op.scale, "the division by the scale")
                 self.add_zero_point(op)
-            case IntQuant():
+            case ops.IntQuant():
                 self.divide(op.scale, "the division by the scale")
                 self.arithmetic(ADD, op.zero_point, "the zero point", 0)
                 self.to_code(op.mode, op.type, op.type)
-            case Bipolar():
+            case ops.Bipolar():
                 self.divide(op.divisor, "the division by the scale")
                 self.to_code(SIGN_BIT, IntType(0, 1), IntType(0, 1))
-            case SignedBit():
+            case ops.SignedBit():
                 self.divide(op.scale, "the division by the scale")
                 self.arithmetic(ADD, op.zero_point, "the zero point", 0)
                 ones = np.ones(self.f.sets, np.float32)
                 self.compare(replace(op, scale=ones, zero_point=np.zeros_like(ones)))
-            case Trunc():
+            case ops.Trunc():
                 self.divide(op.scale, "the division by the scale")
                 self.arithmetic(ADD, op.zero_point, "the zero point", 0)
                 cell = self.take("hg_f32_round_unit", "rounding", "MODE LANES")
@@ -178,12 +172,12 @@ class _Walk(Cells):
                     raise broken(self.f.name, f"MODE of {cell.name} is {cell.number('MODE')}, not half to even.")
                 self.divide(self._divisor(op), "the division by the divisor")
                 self.to_code(op.mode, op.type, op.type or UNCLAMPED)
-            case MultiThreshold():
+            case ops.MultiThreshold():
                 self.compare(op)
             case _:
                 raise broken(self.f.name, f"there is no float32 unit for {type(op).__name__}.")
 
-    def add_zero_point(self, op: QuantizeLinear) -> None:
+    def add_zero_point(self, op: ops.QuantizeLinear) -> None:
         """Check rounding and then the zero point: a sum that is exact below 2^24 and saturates above."""
         zero = np.broadcast_to(op.zero_point, self.f.sets)
         if max(abs(op.type.lo), abs(op.type.hi)) + int(np.abs(zero).max()) > EXACT >> 1:
@@ -197,7 +191,7 @@ class _Walk(Cells):
         self.arithmetic(ADD, zero.astype(np.float32), "the zero point", 0)
         self.to_code(Rounding.ROUND, op.type, op.type)
 
-    def _divisor(self, op: Trunc) -> Array:
+    def _divisor(self, op: ops.Trunc) -> Array:
         """The divisor as float32. A power of two divides integers equally in float64."""
         if op.divisor.dtype == np.float32:
             return op.divisor

@@ -10,26 +10,7 @@ import numpy as np
 
 from hlsgen.certify.second_reading.protobuf import ROUNDINGS, along, code_range, kind_of, limits
 from hlsgen.certify.second_reading.steps import Differences, ImportedSteps, aligned, differ, parameters
-from hlsgen.ir import Pad, Reshape, Transpose
-from hlsgen.ir.ops import (
-    Activation,
-    Add,
-    Bipolar,
-    Cast,
-    Dequantize,
-    Div,
-    IntQuant,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    Pair,
-    PairOp,
-    QuantizeLinear,
-    Requantize,
-    SignedBit,
-    Trunc,
-)
+from hlsgen.ir import Pad, Reshape, Transpose, ops
 from hlsgen.numerics.fixed import Array
 
 #: Alternative name of a rounding in files -> its name in the Model.
@@ -45,7 +26,7 @@ def _mode(attributes: dict[str, Any], default: str) -> str:
 
 
 def _int_quant(imported: ImportedSteps, n: int) -> Differences:
-    step, attributes = imported.only(n, IntQuant, Bipolar, SignedBit), imported.file.attributes[n]
+    step, attributes = imported.only(n, ops.IntQuant, ops.Bipolar, ops.SignedBit), imported.file.attributes[n]
     inputs = None if step is None else parameters(imported, n, len(step.shape), 1, 2, 3)
     if step is None or inputs is None:
         return None
@@ -55,14 +36,14 @@ def _int_quant(imported: ImportedSteps, n: int) -> Differences:
     bits, signed, narrow = int(width.ravel()[0]), bool(attributes.get("signed", 1)), bool(attributes.get("narrow", 0))
     differences = [*differ("scale", op.scale, scale)]  # type: ignore[union-attr]
     if bits == 1 and signed:
-        if isinstance(op, Bipolar) and not zero.any():
+        if isinstance(op, ops.Bipolar) and not zero.any():
             return [*differences, *differ("divisor", op.divisor, scale)]
         return (
             [*differences, *differ("zero point", op.zero_point, zero)]
-            if isinstance(op, SignedBit)
+            if isinstance(op, ops.SignedBit)
             else [*differences, "1 bit."]
         )
-    if not isinstance(op, IntQuant):
+    if not isinstance(op, ops.IntQuant):
         return [*differences, f"1 signed bit was imported, the file has {bits} bits, signed {signed}."]
     differences += differ("zero point", op.zero_point, zero)
     differences += differ("range of codes", (op.type.lo, op.type.hi), code_range(bits, signed, narrow))
@@ -74,12 +55,12 @@ def _compare_rounding(imported_mode: str, file_mode: str) -> list[str]:
 
 
 def _bipolar(imported: ImportedSteps, n: int) -> Differences:
-    step = imported.only(n, Bipolar)
+    step = imported.only(n, ops.Bipolar)
     values = None if step is None else parameters(imported, n, len(step.shape), 1)
     if step is None or values is None:
         return None
     op = step.op
-    assert isinstance(op, Bipolar)
+    assert isinstance(op, ops.Bipolar)
     return [*differ("scale", op.scale, values[0]), *differ("divisor", op.divisor, 1)]
 
 
@@ -88,13 +69,13 @@ def _trunc(imported: ImportedSteps, n: int) -> Differences:
 
     Version 2 puts the scale of the result before the last input.
     """
-    step, attributes = imported.only(n, Trunc), imported.file.attributes[n]
+    step, attributes = imported.only(n, ops.Trunc), imported.file.attributes[n]
     is_version_2 = imported.file.has_input(n, 5)
     values = None if step is None else parameters(imported, n, len(step.shape), *range(1, 6 if is_version_2 else 5))
     if step is None or values is None:
         return None
     op, (scale, zero) = step.op, values[:2]
-    assert isinstance(op, Trunc)
+    assert isinstance(op, ops.Trunc)
     differences = [*differ("scale", op.scale, scale), *differ("zero point", op.zero_point, zero)]
     if is_version_2:
         divisor = 2.0 ** np.round(np.log2(values[3] / scale))
@@ -122,14 +103,14 @@ def _trunc(imported: ImportedSteps, n: int) -> Differences:
 
 def _multi_threshold(imported: ImportedSteps, n: int) -> Differences:
     step, thresholds, attributes = (
-        imported.only(n, MultiThreshold),
+        imported.only(n, ops.MultiThreshold),
         imported.file.constant(n, 1),
         imported.file.attributes[n],
     )
     if step is None or thresholds is None or thresholds.array.ndim != 2:
         return None
     op, rank = step.op, len(step.shape)
-    assert isinstance(op, MultiThreshold)
+    assert isinstance(op, ops.MultiThreshold)
     layout = attributes.get("data_layout") or {2: "NC", 3: "NWC", 4: "NCHW"}.get(rank, "")
     broadcast_shape = [1] * rank
     broadcast_shape[layout.index("C") if "C" in layout else 1] = len(thresholds.array)
@@ -143,7 +124,7 @@ def _multi_threshold(imported: ImportedSteps, n: int) -> Differences:
 
 
 def quantizer(
-    imported: ImportedSteps, op: QuantizeLinear, rank: int, scale: Array, zero: Array | None, axis: int, kind: str
+    imported: ImportedSteps, op: ops.QuantizeLinear, rank: int, scale: Array, zero: Array | None, axis: int, kind: str
 ) -> list[str]:
     """Differences between a QuantizeLinear of the Model and one with these parameters."""
     point = np.zeros(1, np.int64) if zero is None else zero.astype(np.int64)
@@ -159,20 +140,20 @@ def quantizer(
 
 
 def _quantize_linear(imported: ImportedSteps, n: int) -> Differences:
-    step, file = imported.only(n, QuantizeLinear), imported.file
+    step, file = imported.only(n, ops.QuantizeLinear), imported.file
     scale, zero = file.constant(n, 1), file.constant(n, 2)
     attributes = file.attributes[n]
     if step is None or scale is None or (zero is None and (file.has_input(n, 2) or attributes.get("output_dtype"))):
         return None
     op, kind = step.op, "uint8" if zero is None else kind_of(zero.array)
-    assert isinstance(op, QuantizeLinear)
+    assert isinstance(op, ops.QuantizeLinear)
     if (op.scale == 1).all() and (scale.array != 1).any():
         return None  # part of a group that is one operation
     point = None if zero is None else zero.array
     return quantizer(imported, op, len(step.shape), scale.array, point, attributes.get("axis", 1), kind)
 
 
-def dequantizer(op: Dequantize, rank: int, scale: Array, zero: Array | None, axis: int) -> list[str]:
+def dequantizer(op: ops.Dequantize, rank: int, scale: Array, zero: Array | None, axis: int) -> list[str]:
     """Differences between a Dequantize of the Model and one with these parameters."""
     point = np.zeros(1, np.int64) if zero is None else zero.astype(np.int64)
     return [
@@ -182,12 +163,12 @@ def dequantizer(op: Dequantize, rank: int, scale: Array, zero: Array | None, axi
 
 
 def _dequantize_linear(imported: ImportedSteps, n: int) -> Differences:
-    step, file = imported.only(n, Dequantize), imported.file
+    step, file = imported.only(n, ops.Dequantize), imported.file
     scale, zero = file.constant(n, 1), file.constant(n, 2)
     if step is None or scale is None or (zero is None and file.has_input(n, 2)):
         return None
     op = step.op
-    assert isinstance(op, Dequantize)
+    assert isinstance(op, ops.Dequantize)
     if (op.scale == 1).all() and (scale.array != 1).any():
         return None
     axis = file.attributes[n].get("axis", 1)
@@ -199,17 +180,17 @@ def _qlinear_pair(imported: ImportedSteps, n: int) -> Differences:
 
     Inputs: a, its scale and zero point; b and its; scale and zero point of the result.
     """
-    pairs, file = imported.steps(n, Pair), imported.file
+    pairs, file = imported.steps(n, ops.Pair), imported.file
     values = [file.constant(n, i) for i in (1, 4, 6, 2, 5, 7)]
     if len(pairs) != 1 or any(
         value is None and file.has_input(n, i) for value, i in zip(values, (1, 4, 6, 2, 5, 7), strict=True)
     ):
         return None
     op = pairs[0].op
-    assert isinstance(op, Pair)
+    assert isinstance(op, ops.Pair)
     numbers = [0.0 if value is None else float(value.array.ravel()[0]) for value in values]
     a, b, (scale, zero) = ((numbers[i], numbers[i + 3]) for i in range(3))
-    if op.kind is PairOp.FIXED:
+    if op.kind is ops.PairOp.FIXED:
         return None
     imported_operands = sorted(zip(op.scales[:2], op.zeros[:2], strict=True))
     differences = [*differ("scales and zero points of the operands", imported_operands, sorted([a, b]))]
@@ -217,7 +198,7 @@ def _qlinear_pair(imported: ImportedSteps, n: int) -> Differences:
         *differ("scale of the result", op.scales[2], scale),
         *differ("zero point of the result", op.zeros[2], zero),
     ]
-    file_kind = PairOp.ADD if file.nodes[n].op_type == "QLinearAdd" else PairOp.MUL
+    file_kind = ops.PairOp.ADD if file.nodes[n].op_type == "QLinearAdd" else ops.PairOp.MUL
     return differences if op.kind is file_kind else [*differences, f"{op.kind.value} was imported."]
 
 
@@ -228,7 +209,11 @@ def _qlinear_activation(imported: ImportedSteps, n: int) -> Differences:
     if len(steps) != 3 or None in values:
         return None
     first, function, last = (step.op for step in steps)
-    if not (isinstance(first, Dequantize) and isinstance(function, Activation) and isinstance(last, QuantizeLinear)):
+    if not (
+        isinstance(first, ops.Dequantize)
+        and isinstance(function, ops.Activation)
+        and isinstance(last, ops.QuantizeLinear)
+    ):
         return None
     rank, parts = len(steps[0].shape), [value.array for value in values if value is not None]
     differences = dequantizer(first, rank, parts[0], parts[1], 1)
@@ -243,12 +228,12 @@ def _qlinear_activation(imported: ImportedSteps, n: int) -> Differences:
 
 
 def _requantize(imported: ImportedSteps, n: int) -> Differences:
-    step, file, attributes = imported.only(n, Requantize), imported.file, imported.file.attributes[n]
+    step, file, attributes = imported.only(n, ops.Requantize), imported.file, imported.file.attributes[n]
     values = [file.constant(n, i) for i in (1, 2, 3)]
     if step is None or None in values:
         return None
     op, rank, axis = step.op, len(step.shape), attributes.get("axis", -1)
-    assert isinstance(op, Requantize)
+    assert isinstance(op, ops.Requantize)
     multiplier, shift, zero = (value.array for value in values if value is not None)
     differences = [
         *differ("multiplier", op.multiplier, along(multiplier, rank, axis)),
@@ -272,7 +257,9 @@ def _arithmetic(imported: ImportedSteps, n: int) -> Differences:
     if len(node.input) != 2 or len(places) != 1:
         return None
     const, steps = file.constant(n, 1 - places[0]), imported.steps(n)
-    if node.op_type == "Sub" and places[0] and len(steps) == 2 and isinstance(steps[0].op, Mul):  # c - x = (x * -1) + c
+    if (
+        node.op_type == "Sub" and places[0] and len(steps) == 2 and isinstance(steps[0].op, ops.Mul)
+    ):  # c - x = (x * -1) + c
         differences, steps = (
             [*differ("factor", steps[0].op.value, np.asarray(-1).astype(steps[0].op.value.dtype))],
             steps[1:],
@@ -289,24 +276,24 @@ def _arithmetic(imported: ImportedSteps, n: int) -> Differences:
 
 
 _ARITHMETIC: dict[str, tuple[type[Any], ...]] = {
-    "Add": (Add,),
-    "Sub": (Add,),
-    "Mul": (Mul,),
-    "Div": (Div,),
-    "Max": (Max,),
-    "Min": (Min,),
+    "Add": (ops.Add,),
+    "Sub": (ops.Add,),
+    "Mul": (ops.Mul,),
+    "Div": (ops.Div,),
+    "Max": (ops.Max,),
+    "Min": (ops.Min,),
 }
 
 
 def _relu(imported: ImportedSteps, n: int) -> Differences:
-    step = imported.only(n, Max)
+    step = imported.only(n, ops.Max)
     return None if step is None else [*differ("bound", step.op.value, 0)]  # type: ignore[union-attr]
 
 
 def _clip(imported: ImportedSteps, n: int) -> Differences:
     file, attributes = imported.file, imported.file.attributes[n]
     differences: list[str] = []
-    for i, key, kind in ((1, "min", Max), (2, "max", Min)):
+    for i, key, kind in ((1, "min", ops.Max), (2, "max", ops.Min)):
         const, bounds = file.constant(n, i), imported.steps(n, kind)
         if const is None and file.has_input(n, i):
             return None
@@ -315,7 +302,7 @@ def _clip(imported: ImportedSteps, n: int) -> Differences:
             return None
         for step, value in zip(bounds, file_bounds, strict=True):
             differences += differ(f"bound {key}", step.op.value, np.reshape(value, ()))  # type: ignore[union-attr]
-    return differences if len(imported.steps(n)) == len(imported.steps(n, Max, Min)) else None
+    return differences if len(imported.steps(n)) == len(imported.steps(n, ops.Max, ops.Min)) else None
 
 
 def _batch_norm(imported: ImportedSteps, n: int) -> Differences:
@@ -325,7 +312,7 @@ def _batch_norm(imported: ImportedSteps, n: int) -> Differences:
     if len(steps) != 2 or None in values or file.nodes[n].domain not in ("", "ai.onnx"):
         return None
     factor, term = steps[0].op, steps[1].op
-    if not (isinstance(factor, Mul) and isinstance(term, Add)):
+    if not (isinstance(factor, ops.Mul) and isinstance(term, ops.Add)):
         return None
     gamma, beta, mean, var = (value.array.astype(np.float32).ravel() for value in values if value is not None)
     a = gamma * (np.float32(1) / np.sqrt(var + np.float32(file.attributes[n].get("epsilon", 1e-5))))
@@ -336,11 +323,11 @@ def _batch_norm(imported: ImportedSteps, n: int) -> Differences:
 
 def _activation(imported: ImportedSteps, n: int) -> Differences:
     """Compare the activation's name and the parameters that the file states."""
-    step, attributes = imported.only(n, Activation), imported.file.attributes[n]
+    step, attributes = imported.only(n, ops.Activation), imported.file.attributes[n]
     if step is None or set(attributes) - {"alpha", "beta"}:
         return None
     op = step.op
-    assert isinstance(op, Activation)
+    assert isinstance(op, ops.Activation)
     kind = imported.file.nodes[n].op_type
     differences = [] if op.kind == kind else [f"{op.kind} was imported, the file has {kind}."]
     alpha, beta = _DEFAULTS.get(kind, (None, None))
@@ -360,10 +347,10 @@ _FLOATS = {1: "float32", 10: "float16", 11: "float64"}
 
 
 def _cast(imported: ImportedSteps, n: int) -> Differences:
-    step, file_dtype = imported.only(n, Cast), _FLOATS.get(imported.file.attributes[n].get("to", 0))
+    step, file_dtype = imported.only(n, ops.Cast), _FLOATS.get(imported.file.attributes[n].get("to", 0))
     if step is None or file_dtype is None:
         return None
-    assert isinstance(step.op, Cast)
+    assert isinstance(step.op, ops.Cast)
     return (
         []
         if step.op.dtype == file_dtype

@@ -9,27 +9,8 @@ import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.alir.file import AlirFile, AlirOperation, Interval
-from hlsgen.ir import Model, RowStep, Step
+from hlsgen.ir import Model, RowStep, Step, programs
 from hlsgen.ir.ops import Activation, BinaryKind, BinaryOf, Cast, Elementwise, IntQuant, Mul
-from hlsgen.ir.programs import (
-    MAX_BITS,
-    MAX_TABLE_BITS,
-    Bitwise,
-    BitwiseKind,
-    Choose,
-    Number,
-    Operation,
-    Product,
-    Program,
-    Table,
-    Take,
-    Term,
-    Total,
-    Wrap,
-    each_interval,
-    most_summands,
-    sources_of,
-)
 from hlsgen.numerics.fixed import IntType, Rounding
 
 #: The name of the runtime whose integers a Model of an ALIR file has.
@@ -38,7 +19,7 @@ RUNTIME = "alir"
 _MOST_INPUT_BITS, _MOST_OUTPUT_BITS = 24, 32
 #: Most summands of all sums, which are bounded as linear forms.
 _MOST_SUMMANDS = 1 << 22
-_BITWISE = (BitwiseKind.AND, BitwiseKind.OR, BitwiseKind.XOR)
+_BITWISE = (programs.BitwiseKind.AND, programs.BitwiseKind.OR, programs.BitwiseKind.XOR)
 #: Names of the tensors: ALIR files have none.
 _INPUT, _OUTPUT = "input", "output"
 
@@ -101,23 +82,23 @@ class _Programmer:
 
     def __init__(self, file: AlirFile, ports: Sequence[tuple[int, int]]) -> None:
         self.file, self.ports = file, ports
-        self.operations: list[Operation] = []
+        self.operations: list[programs.Operation] = []
         #: (result, exponent) of each operation of the file.
         self.values: list[tuple[int, int]] = []
 
-    def program(self) -> tuple[Program, list[int]]:
+    def program(self) -> tuple[programs.Program, list[int]]:
         """The program, and the exponent of each output."""
         for operation in self.file.operations:
             empty = operation.interval.low == operation.interval.high == 0 and operation.opcode in (-1, 2, 3, 6)
-            self.values.append((self._add(Number(0)), 0) if empty else self._converted(operation))
+            self.values.append((self._add(programs.Number(0)), 0) if empty else self._converted(operation))
         outputs, exponents = [], []
         for number, shift in zip(self.file.output_numbers, self.file.output_shifts, strict=True):
-            result, exponent = self.values[number] if number >= 0 else (self._add(Number(0)), 0)
+            result, exponent = self.values[number] if number >= 0 else (self._add(programs.Number(0)), 0)
             outputs.append(result)
             exponents.append(exponent + shift)
-        return Program(tuple(self.operations), tuple(outputs)), exponents
+        return programs.Program(tuple(self.operations), tuple(outputs)), exponents
 
-    def _add(self, operation: Operation) -> int:
+    def _add(self, operation: programs.Operation) -> int:
         self.operations.append(operation)
         return len(self.operations) - 1
 
@@ -127,7 +108,7 @@ class _Programmer:
         operands = [self.values[k] for k in operation.operands]
         match operation.opcode:
             case -2:
-                return self._sum((self._add(Number(0)), operands[0][1]), operands[0], 0, minus=True)
+                return self._sum((self._add(programs.Number(0)), operands[0][1]), operands[0], 0, minus=True)
             case -1:
                 return self._input_bits(operation)
             case 0 | 1:
@@ -137,14 +118,14 @@ class _Programmer:
             case 3:
                 return self._wrapped(operands[0], data[0], interval)
             case 4:
-                return self._sum(operands[0], (self._add(Number(data[0])), -data[1]), 0, minus=False)
+                return self._sum(operands[0], (self._add(programs.Number(data[0])), -data[1]), 0, minus=False)
             case 5:
-                return self._add(Number(data[0])), interval.exponent
+                return self._add(programs.Number(data[0])), interval.exponent
             case 6:
                 return self._chosen(operation)
             case 7:
                 (a, first), (b, second) = operands
-                return self._add(Product(a, b)), first + second
+                return self._add(programs.Product(a, b)), first + second
             case 8:
                 return self._looked_up(operation)
             case 9:
@@ -152,10 +133,10 @@ class _Programmer:
             case 10:
                 (a, first), (b, second) = operands
                 exponent = min(first, second + data[0])
-                terms = Term(a, first - exponent), Term(b, second + data[0] - exponent)
-                return self._add(Bitwise(_BITWISE[data[1]], *terms)), exponent
+                terms = programs.Term(a, first - exponent), programs.Term(b, second + data[0] - exponent)
+                return self._add(programs.Bitwise(_BITWISE[data[1]], *terms)), exponent
             case _:
-                total = self._add(Number(0)), operands[0][1] + data[1]
+                total = self._add(programs.Number(0)), operands[0][1] + data[1]
                 for n, operand in enumerate(operands):
                     total = self._sum(total, operand, data[2 * n + 1], minus=not data[2 * n])
                 return total
@@ -164,15 +145,15 @@ class _Programmer:
         """a + b * 2^shift, or a - b * 2^shift."""
         (first, a_exponent), (second, b_exponent) = a, b
         exponent = min(a_exponent, b_exponent + shift)
-        terms = Term(first, a_exponent - exponent), Term(second, b_exponent + shift - exponent)
-        return self._add(Total(*terms, minus)), exponent
+        terms = programs.Term(first, a_exponent - exponent), programs.Term(second, b_exponent + shift - exponent)
+        return self._add(programs.Total(*terms, minus)), exponent
 
     def _wrapped(
         self, value: tuple[int, int], shift: int, interval: Interval, *, bounded: bool = False
     ) -> tuple[int, int]:
         number, exponent = value
         type_ = wrapping_type(interval)
-        return self._add(Wrap(number, exponent + shift - interval.exponent, type_, bounded)), interval.exponent
+        return self._add(programs.Wrap(number, exponent + shift - interval.exponent, type_, bounded)), interval.exponent
 
     def _input_bits(self, operation: AlirOperation) -> tuple[int, int]:
         """An element of the input: the bits of the port's code from its unit up."""
@@ -180,9 +161,9 @@ class _Programmer:
         shift, bits = self.ports[element]
         below = shift - (self.file.input_shifts[element] - interval.exponent)
         if not below:
-            return self._add(Take(element, wrapping_type(interval))), interval.exponent
-        code = self._add(Take(element, IntType(0, (1 << bits) - 1)))
-        return self._add(Wrap(code, -below, wrapping_type(interval))), interval.exponent
+            return self._add(programs.Take(element, wrapping_type(interval))), interval.exponent
+        code = self._add(programs.Take(element, IntType(0, (1 << bits) - 1)))
+        return self._add(programs.Wrap(code, -below, wrapping_type(interval))), interval.exponent
 
     def _chosen(self, operation: AlirOperation) -> tuple[int, int]:
         """The first operand if the highest bit of the third is set, else the second, each wrapped."""
@@ -190,9 +171,9 @@ class _Programmer:
         no, _ = self._wrapped(self.values[operation.operands[1]], operation.data[0], operation.interval)
         condition, claim = self._on_grid(operation.operands[2])
         if claim.low < 0:
-            return self._add(Choose(condition, 0, no, yes)), operation.interval.exponent
+            return self._add(programs.Choose(condition, 0, no, yes)), operation.interval.exponent
         highest = 1 << (max(1, claim.high.bit_length()) - 1)
-        return self._add(Choose(condition, highest, yes, no)), operation.interval.exponent
+        return self._add(programs.Choose(condition, highest, yes, no)), operation.interval.exponent
 
     def _on_grid(self, number: int) -> tuple[int, Interval]:
         """An operation's result in the unit of the interval that the file states for it."""
@@ -200,77 +181,85 @@ class _Programmer:
         result, exponent = self.values[number]
         if exponent == interval.exponent:
             return result, interval
-        all_bits = IntType(-(1 << (MAX_BITS - 1)), (1 << (MAX_BITS - 1)) - 1)
-        return self._add(Wrap(result, exponent - interval.exponent, all_bits)), interval
+        all_bits = IntType(-(1 << (programs.MAX_BITS - 1)), (1 << (programs.MAX_BITS - 1)) - 1)
+        return self._add(programs.Wrap(result, exponent - interval.exponent, all_bits)), interval
 
     def _looked_up(self, operation: AlirOperation) -> tuple[int, int]:
         table = self.file.tables[operation.data[0]]
         source, interval = self._on_grid(operation.operands[0])
-        return self._add(Table(source, interval.low, table.values)), table.exponent
+        return self._add(programs.Table(source, interval.low, table.values)), table.exponent
 
     def _of_bits(self, operation: AlirOperation) -> tuple[int, int]:
         """Inverse of all bits; or 1 if any bit, or if all bits are set."""
         source, claim = self._on_grid(operation.operands[0])
         if operation.data[0] == 0:
-            inverse = self._add(Total(Term(self._add(Number(-1))), Term(source), minus=True))
+            inverse = self._add(
+                programs.Total(programs.Term(self._add(programs.Number(-1))), programs.Term(source), minus=True)
+            )
             return self._wrapped((inverse, claim.exponent), 0, operation.interval)
-        yes, no = self._add(Number(1)), self._add(Number(0))
+        yes, no = self._add(programs.Number(1)), self._add(programs.Number(0))
         if operation.data[0] == 1:
-            above, not_below = Choose(source, 1, yes, no), (0, yes)
+            above, not_below = programs.Choose(source, 1, yes, no), (0, yes)
         elif claim.low < 0:
-            above, not_below = Choose(source, 0, no, yes), (-1, no)
+            above, not_below = programs.Choose(source, 0, no, yes), (-1, no)
         else:
-            above, not_below = Choose(source, claim.high, yes, no), (0, no)
+            above, not_below = programs.Choose(source, claim.high, yes, no), (0, no)
         first = self._add(above)
-        return self._add(Choose(source, not_below[0], first, not_below[1])), operation.interval.exponent
+        return self._add(programs.Choose(source, not_below[0], first, not_below[1])), operation.interval.exponent
 
 
-def _pruned(program: Program, exponents: list[int]) -> tuple[Program, list[int]]:
+def _pruned(program: programs.Program, exponents: list[int]) -> tuple[programs.Program, list[int]]:
     """The program without operations that no output uses."""
     needed = set(program.outputs)
     for n in reversed(range(len(program.operations))):
         if n in needed:
-            needed.update(sources_of(program.operations[n]))
+            needed.update(programs.sources_of(program.operations[n]))
     numbers = {n: k for k, n in enumerate(sorted(needed))}
     operations = tuple(_renumbered(program.operations[n], numbers) for n in numbers)
-    return Program(operations, tuple(numbers[n] for n in program.outputs)), exponents
+    return programs.Program(operations, tuple(numbers[n] for n in program.outputs)), exponents
 
 
-def _renumbered(operation: Operation, numbers: dict[int, int]) -> Operation:
+def _renumbered(operation: programs.Operation, numbers: dict[int, int]) -> programs.Operation:
     """The operation with other numbers of its operands."""
     match operation:
-        case Take() | Number():
+        case programs.Take() | programs.Number():
             return operation
-        case Total(a, b) | Bitwise(_, a, b):
+        case programs.Total(a, b) | programs.Bitwise(_, a, b):
             terms = replace(a, source=numbers[a.source]), replace(b, source=numbers[b.source])
             return replace(operation, a=terms[0], b=terms[1])
-        case Wrap(source) | Table(source):
+        case programs.Wrap(source) | programs.Table(source):
             return replace(operation, source=numbers[source])
-        case Choose(condition, _, yes, no):
+        case programs.Choose(condition, _, yes, no):
             return replace(operation, condition=numbers[condition], yes=numbers[yes], no=numbers[no])
-        case Product(a, b):
+        case programs.Product(a, b):
             return replace(operation, a=numbers[a], b=numbers[b])
 
 
-def _check_sizes(program: Program) -> None:
+def _check_sizes(program: programs.Program) -> None:
     """Raises HG004 for sums that take too long to bound, HG015 without an input, HG033 for too many bits."""
-    if not any(isinstance(operation, Take) for operation in program.operations):
+    if not any(isinstance(operation, programs.Take) for operation in program.operations):
         raise fail("HG015", _OUTPUT, "the outputs do not depend on the input.", "There is nothing to build.")
-    summands = most_summands(program)
+    summands = programs.most_summands(program)
     if summands > _MOST_SUMMANDS:
         raise fail("HG004", "program", f"its sums have up to {summands} summands.", "Divide the program.")
     intervals: list[IntType] = []
-    for operation, interval in zip(program.operations, each_interval(program), strict=True):
+    for operation, interval in zip(program.operations, programs.each_interval(program), strict=True):
         intervals.append(interval)
-        used = sources_of(operation)
-        shifts = [operation.a.shift, operation.b.shift] if isinstance(operation, Total | Bitwise) else [0] * len(used)
+        used = programs.sources_of(operation)
+        shifts = (
+            [operation.a.shift, operation.b.shift]
+            if isinstance(operation, programs.Total | programs.Bitwise)
+            else [0] * len(used)
+        )
         width = max([interval.bits, *(intervals[k].bits + shift for k, shift in zip(used, shifts, strict=True))])
-        if width > MAX_BITS:
+        if width > programs.MAX_BITS:
             text = f"{type(operation).__name__} needs {width} bits."
-            raise fail("HG033", "program", text, f"At most {MAX_BITS} bits are supported.")
-        if isinstance(operation, Table) and intervals[operation.source].bits > MAX_TABLE_BITS:
+            raise fail("HG033", "program", text, f"At most {programs.MAX_BITS} bits are supported.")
+        if isinstance(operation, programs.Table) and intervals[operation.source].bits > programs.MAX_TABLE_BITS:
             text = f"the operand of a lookup table has {intervals[operation.source].bits} bits."
-            raise fail("HG033", "program", text, f"At most {MAX_TABLE_BITS} bits are supported: quantize it before.")
+            raise fail(
+                "HG033", "program", text, f"At most {programs.MAX_TABLE_BITS} bits are supported: quantize it before."
+            )
     for n in program.outputs:
         if intervals[n].bits > _MOST_OUTPUT_BITS:
             text = f"an output has {intervals[n].bits} bits."

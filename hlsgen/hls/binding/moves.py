@@ -4,27 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hlsgen.dataflow.units import (
-    ArgMaxUnit,
-    ConcatBeats,
-    ConcatChannels,
-    Crop,
-    JoinStreams,
-    Node,
-    PadBorder,
-    Reorder,
-    SelectLanes,
-    Stream,
-    regrouping_step,
-)
+from hlsgen.dataflow import units
 from hlsgen.hls.process import Process, process
 from hlsgen.numerics.fixed import IntType
 
 
-def bind_width(source: Stream, result: Stream) -> Process:
+def bind_width(source: units.Stream, result: units.Stream) -> Process:
     """Call that changes the number of lanes: joins whole beats, splits beats, or regroups at any other ratio."""
     summary = f"{source.lanes} to {result.lanes} elements a beat"
-    step, _ = regrouping_step(source, result)
+    step, _ = units.regrouping_step(source, result)
     if step == result.lanes:
         return process("narrow", summary, header="width", GROUP=source.group, GROUPS=source.groups)
     if step == source.lanes:
@@ -40,7 +28,7 @@ def bind_width(source: Stream, result: Stream) -> Process:
     )
 
 
-def bind_join(node: Node, unit: JoinStreams) -> Process:
+def bind_join(node: units.Node, unit: units.JoinStreams) -> Process:
     """Call that joins the elements of two streams."""
     beats = node.result.beats
     if unit.floats is not None:
@@ -74,14 +62,14 @@ def _common_type(values: tuple[int, int]) -> IntType:
     return IntType(min(-1, *values), max(0, *values))
 
 
-def bind_concat(node: Node, unit: ConcatBeats) -> Process:
+def bind_concat(node: units.Node, unit: units.ConcatBeats) -> Process:
     """Call that alternates runs of beats of two streams."""
     summary = f"{unit.beats[0]} and {unit.beats[1]} beats alternately"
     turns = node.result.beats // sum(unit.beats)
     return process("concat", summary, BEATS_A=unit.beats[0], BEATS_B=unit.beats[1], TURNS=turns)
 
 
-def bind_beside(node: Node, unit: ConcatChannels) -> Process:
+def bind_beside(node: units.Node, unit: units.ConcatChannels) -> Process:
     """Call that concatenates the pixels of two streams."""
     return process(
         "beside",
@@ -98,21 +86,21 @@ def _list(values: Iterable[int]) -> str:
     return f"hg::list<{', '.join(map(str, values))}>"
 
 
-def bind_pick(node: Node, unit: SelectLanes) -> Process:
+def bind_pick(node: units.Node, unit: units.SelectLanes) -> Process:
     """Call that selects elements of each beat."""
     return process(
         "pick", "selected elements of each beat", header="moves", PLACES=_list(unit.places), BEATS=node.source.beats
     )
 
 
-def bind_take(node: Node, unit: Crop) -> Process:
+def bind_take(node: units.Node, unit: units.Crop) -> Process:
     """Call that keeps parts of an image."""
     cuts = zip(("ROWS", "COLUMNS", "FOLDS"), unit.sizes, (unit.rows, unit.columns, unit.beats), strict=True)
     ranges = {name: f"hg::range<{', '.join(map(str, (size, *cut)))}>" for name, size, cut in cuts}
     return process("take", "slice", header="moves", **ranges, BEATS=node.source.beats)
 
 
-def bind_pad(unit: PadBorder) -> Process:
+def bind_pad(unit: units.PadBorder) -> Process:
     """Call that adds a border around an image."""
     border = dict(zip(("TOP", "LEFT", "BOTTOM", "RIGHT"), unit.pads, strict=True))
     return process(
@@ -127,7 +115,7 @@ def bind_pad(unit: PadBorder) -> Process:
     )
 
 
-def bind_gather(node: Node, unit: Reorder) -> Process:
+def bind_gather(node: units.Node, unit: units.Reorder) -> Process:
     """Call that reorders the beats of stored blocks."""
     extents, strides = (_list(column) for column in zip(*unit.loops, strict=True))
     return process(
@@ -141,6 +129,6 @@ def bind_gather(node: Node, unit: Reorder) -> Process:
     )
 
 
-def bind_argmax(node: Node, unit: ArgMaxUnit) -> Process:
+def bind_argmax(node: units.Node, unit: units.ArgMaxUnit) -> Process:
     """Call that finds the position of the largest element."""
     return process("argmax", "position of the largest", BEATS=unit.beats, VECTORS=node.source.beats // unit.beats)

@@ -4,55 +4,10 @@ from __future__ import annotations
 
 from typing_extensions import assert_never
 
-from hlsgen.dataflow.units import (
-    AdderMatVec,
-    ArgMaxUnit,
-    ConcatBeats,
-    ConcatChannels,
-    ConvUnit,
-    Crop,
-    DynamicMatVec,
-    Fifo,
-    FloatKeyUnit,
-    FloatUnit,
-    Fork,
-    FrameMemory,
-    FrameStart,
-    GroupedMatVec,
-    JoinStreams,
-    MatVec,
-    Node,
-    NormMoments,
-    NormRoot,
-    NormScale,
-    PadBorder,
-    PoolUnit,
-    Port,
-    ProgramUnit,
-    ReduceTree,
-    Reorder,
-    RescaleUnit,
-    RowsUnit,
-    SelectLanes,
-    Slice,
-    SlidingWindow,
-    SoftmaxUnit,
-    TiledPool,
-    WidthConverter,
-)
+from hlsgen.dataflow import units
 from hlsgen.diagnostics import fail
+from hlsgen.hls.binding import moves
 from hlsgen.hls.binding.float_units import bind_float_key, bind_float_unit
-from hlsgen.hls.binding.moves import (
-    bind_argmax,
-    bind_beside,
-    bind_concat,
-    bind_gather,
-    bind_join,
-    bind_pad,
-    bind_pick,
-    bind_take,
-    bind_width,
-)
 from hlsgen.hls.binding.norm import bind_moments, bind_root, bind_scale
 from hlsgen.hls.binding.realizations import bind_realization
 from hlsgen.hls.binding.rows import bind_rows
@@ -62,68 +17,68 @@ from hlsgen.hls.binding.windows import bind_pool, bind_sliding, bind_tiled, bind
 from hlsgen.hls.process import Process, process
 
 
-def bind_node(node: Node, fraction: int | None = None) -> Process:
+def bind_node(node: units.Node, fraction: int | None = None) -> Process:
     """The function call of a node. `fraction`: fraction bits of its result, see `binary_point`."""
     unit, source, result = node.unit, node.source, node.result
     match unit:
-        case Port() | Fifo() | Slice() | FrameStart() | FrameMemory():
+        case units.Port() | units.Fifo() | units.Slice() | units.FrameStart() | units.FrameMemory():
             raise AssertionError("ports, FIFOs, slices and states are no processes of the library")
-        case WidthConverter():
-            return bind_width(source, result)
-        case RescaleUnit():
+        case units.WidthConverter():
+            return moves.bind_width(source, result)
+        case units.RescaleUnit():
             return bind_realization(unit.realization, unit.table, source, result, fraction)
-        case MatVec():
+        case units.MatVec():
             return bind_matrix(node, unit)
-        case AdderMatVec():
+        case units.AdderMatVec():
             return bind_matrix(node, unit.matrix)
-        case DynamicMatVec():
+        case units.DynamicMatVec():
             return bind_product(node, unit)
-        case Fork(count):
+        case units.Fork(count):
             return process("fork", f"fork to {count} consumers", BEATS=source.beats)
-        case FloatKeyUnit():
+        case units.FloatKeyUnit():
             return bind_float_key(source)
-        case FloatUnit():
+        case units.FloatUnit():
             return bind_float_unit(unit, source)
-        case ConvUnit():
+        case units.ConvUnit():
             return bind_convolution(unit)
-        case PoolUnit():
+        case units.PoolUnit():
             return bind_pool(unit)
-        case TiledPool():
+        case units.TiledPool():
             return bind_tiled(unit)
-        case SlidingWindow():
+        case units.SlidingWindow():
             return bind_sliding(unit)
-        case GroupedMatVec():
+        case units.GroupedMatVec():
             return bind_groups(node, unit)
-        case ReduceTree():
+        case units.ReduceTree():
             return bind_tree(node, unit)
-        case JoinStreams():
-            return bind_join(node, unit)
-        case ConcatBeats():
-            return bind_concat(node, unit)
-        case ConcatChannels():
-            return bind_beside(node, unit)
-        case SelectLanes():
-            return bind_pick(node, unit)
-        case Crop():
-            return bind_take(node, unit)
-        case PadBorder():
-            return bind_pad(unit)
-        case Reorder():
-            return bind_gather(node, unit)
-        case RowsUnit():
+        case units.JoinStreams():
+            return moves.bind_join(node, unit)
+        case units.ConcatBeats():
+            return moves.bind_concat(node, unit)
+        case units.ConcatChannels():
+            return moves.bind_beside(node, unit)
+        case units.SelectLanes():
+            return moves.bind_pick(node, unit)
+        case units.Crop():
+            return moves.bind_take(node, unit)
+        case units.PadBorder():
+            return moves.bind_pad(unit)
+        case units.Reorder():
+            return moves.bind_gather(node, unit)
+        case units.RowsUnit():
             return bind_rows(node, unit)
-        case ProgramUnit():
+        case units.ProgramUnit():
             text = "there is no C++ for programs of ALIR files."
             raise fail("HG040", node.layer, text, "Use --target verilog.")
-        case SoftmaxUnit():
+        case units.SoftmaxUnit():
             return bind_softmax(node, unit)
-        case ArgMaxUnit():
-            return bind_argmax(node, unit)
-        case NormMoments():
+        case units.ArgMaxUnit():
+            return moves.bind_argmax(node, unit)
+        case units.NormMoments():
             return bind_moments(node, unit)
-        case NormRoot():
+        case units.NormRoot():
             return bind_root(node, unit)
-        case NormScale():
+        case units.NormScale():
             return bind_scale(unit, node.sources[1].beats)
         case _:
             assert_never(unit)

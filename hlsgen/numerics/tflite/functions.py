@@ -13,19 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.numerics.fixed import Array, IntType, round_away
+from hlsgen.numerics.tflite import multipliers
 from hlsgen.numerics.tflite.fixed_point import INT32
-from hlsgen.numerics.tflite.multipliers import (
-    CODE_TYPES,
-    Multiplier,
-    Runtime,
-    activation_bounds,
-    activation_ratio,
-    code_ratio,
-    eighth_bit_multiplier,
-    quantized_multiplier,
-    single_multiplier,
-    slope_ratio,
-)
 from hlsgen.numerics.tflite.piecewise import logistic_of_int16, tanh_of_int16
 from hlsgen.numerics.tflite.rescaling import divide_by_power, high_product, rescale, shift_left, wrap
 
@@ -46,7 +35,7 @@ class CodeType:
 
     @property
     def type(self) -> IntType:
-        return CODE_TYPES[self.dtype]
+        return multipliers.CODE_TYPES[self.dtype]
 
     @property
     def all_codes(self) -> Array:
@@ -61,7 +50,7 @@ class CodeFunction:
     """An operator of one code in a runtime. alpha: float32 slope of LEAKY_RELU."""
 
     operator: str
-    runtime: Runtime
+    runtime: multipliers.Runtime
     data: CodeType
     result: CodeType
     alpha: float = 0.0
@@ -77,7 +66,7 @@ class CodeFunction:
     @property
     def by_xnnpack(self) -> bool:
         """True if LITERT gives operators of this kind to XNNPACK."""
-        return self.runtime is Runtime.LITERT and self.has_8_bits and self.data.dtype == self.result.dtype
+        return self.runtime is multipliers.Runtime.LITERT and self.has_8_bits and self.data.dtype == self.result.dtype
 
 
 # --------------------------------------------------------------------------- logistic and tanh
@@ -86,9 +75,9 @@ class CodeFunction:
 def _logistic(f: CodeFunction, x: Array) -> Array:
     if f.data.dtype == "int16":
         return logistic_of_int16(f.runtime, x, f.data.scale)
-    if f.runtime is Runtime.TFLM:
+    if f.runtime is multipliers.Runtime.TFLM:
         return _fixed_point(f, x, INT32.logistic, 8, -128)
-    if f.runtime is Runtime.LITERT_REF:
+    if f.runtime is multipliers.Runtime.LITERT_REF:
         return _float_table(f, x, _single_logistic)
     return _xnnpack_table(f, x, lambda v: np.exp(v) / (1 + np.exp(v)))
 
@@ -96,9 +85,9 @@ def _logistic(f: CodeFunction, x: Array) -> Array:
 def _tanh(f: CodeFunction, x: Array) -> Array:
     if f.data.dtype == "int16":
         return tanh_of_int16(f.runtime, x, f.data.scale)
-    if f.runtime is Runtime.TFLM:
+    if f.runtime is multipliers.Runtime.TFLM:
         return _fixed_point(f, x, INT32.tanh, 7, 0)
-    if f.runtime is Runtime.LITERT_REF:
+    if f.runtime is multipliers.Runtime.LITERT_REF:
         return _float_table(f, x, lambda v: np.tanh(v.astype(np.float64)).astype(Single))
     return _xnnpack_table(f, x, np.tanh)
 
@@ -116,7 +105,7 @@ def _fixed_point(
     """The function in Q4, of codes within the range of Q4; beyond it, the lowest and the highest code."""
     integer_bits = 4
     fraction, shift = math.frexp(float(Single(f.data.scale)) * 2.0 ** (31 - integer_bits))
-    multiplier = Multiplier(int(round_away(np.float64(fraction * (1 << 31)))), shift)
+    multiplier = multipliers.Multiplier(int(round_away(np.float64(fraction * (1 << 31)))), shift)
     radius = math.floor(((1 << integer_bits) - 1) * 2.0 ** (31 - integer_bits) / 2.0**shift)
     centered = x - f.data.zero_point
     inside = np.clip(centered, -radius, radius)
@@ -144,14 +133,14 @@ def _xnnpack_table(f: CodeFunction, x: Array, function: Callable[[Array], Array]
 
 
 def _rectifier(f: CodeFunction, x: Array) -> Array:
-    if f.runtime is Runtime.TFLM and f.operator == "RELU6":
+    if f.runtime is multipliers.Runtime.TFLM and f.operator == "RELU6":
         # The kernel copies codes within its input's bounds: the result's scale has no effect.
         highest = f.data.zero_point + int(round_away(np.float64(Single(6) / Single(f.data.scale))))
         return np.asarray(np.clip(x, f.data.zero_point, highest))
-    if f.runtime is Runtime.TFLM and f.operator == "RELU_N1_TO_1":
+    if f.runtime is multipliers.Runtime.TFLM and f.operator == "RELU_N1_TO_1":
         raise UnsupportedFunction("tflite-micro has no RELU_N1_TO_1")
-    bounds = activation_bounds(f.operator, f.runtime, f.result.dtype, f.result.scale, f.result.zero_point)
-    multiplier = quantized_multiplier(activation_ratio(f.runtime, f.data.scale, f.result.scale))
+    bounds = multipliers.activation_bounds(f.operator, f.runtime, f.result.dtype, f.result.scale, f.result.zero_point)
+    multiplier = multipliers.quantized_multiplier(multipliers.activation_ratio(f.runtime, f.data.scale, f.result.scale))
     codes = rescale(x - f.data.zero_point, multiplier) + f.result.zero_point
     return np.asarray(np.clip(codes, bounds.lo, bounds.hi))
 
@@ -161,11 +150,15 @@ def _leaky_relu(f: CodeFunction, x: Array) -> Array:
     ratio = Single(f.data.scale) / Single(f.result.scale)
     slope = ratio * Single(f.alpha)
     if f.by_xnnpack and 2.0**-8 <= ratio <= 2.0**7 and abs(slope) >= 2.0**-8 and -127.99609375 <= slope <= 2.0**7:
-        factor = np.where(centered >= 0, eighth_bit_multiplier(float(ratio)), eighth_bit_multiplier(float(slope)))
+        factor = np.where(
+            centered >= 0,
+            multipliers.eighth_bit_multiplier(float(ratio)),
+            multipliers.eighth_bit_multiplier(float(slope)),
+        )
         return f.result.saturate(((centered * factor + 128) >> 8) + f.result.zero_point)
-    above = quantized_multiplier(activation_ratio(f.runtime, f.data.scale, f.result.scale))
-    below = quantized_multiplier(slope_ratio(f.runtime, f.data.scale, f.alpha, f.result.scale))
-    magnitude = rescale(centered, Multiplier(abs(below.value), below.exponent))
+    above = multipliers.quantized_multiplier(multipliers.activation_ratio(f.runtime, f.data.scale, f.result.scale))
+    below = multipliers.quantized_multiplier(multipliers.slope_ratio(f.runtime, f.data.scale, f.alpha, f.result.scale))
+    magnitude = rescale(centered, multipliers.Multiplier(abs(below.value), below.exponent))
     negative = -magnitude if below.value < 0 else magnitude
     return f.result.saturate(np.where(centered >= 0, rescale(centered, above), negative) + f.result.zero_point)
 
@@ -176,9 +169,9 @@ def _leaky_relu(f: CodeFunction, x: Array) -> Array:
 def _hard_swish(f: CodeFunction, x: Array) -> Array:
     """x * relu6(x + 3) / 6 in int16: HardSwish of reference/hard_swish.h."""
     high_scale = Single(1 / 128) * Single(f.data.scale)
-    output = quantized_multiplier(float(high_scale / Single(f.result.scale)))
-    gate = quantized_multiplier(float(high_scale / (Single(3) / Single(32768))))
-    output_factor, gate_factor = (np.int64(single_multiplier(m)[0]) for m in (output, gate))
+    output = multipliers.quantized_multiplier(float(high_scale / Single(f.result.scale)))
+    gate = multipliers.quantized_multiplier(float(high_scale / (Single(3) / Single(32768))))
+    output_factor, gate_factor = (np.int64(multipliers.single_multiplier(m)[0]) for m in (output, gate))
     high = wrap((x - f.data.zero_point) << 7, 16)
     scaled = high_product(high, output_factor, 16)
     relu = high_product(shift_left(high, max(gate.exponent - 1, 0), 16), gate_factor, 16)
@@ -195,20 +188,24 @@ def _quantize(f: CodeFunction, x: Array) -> Array:
     centered = x - f.data.zero_point
     ratio = Single(f.data.scale) / Single(f.result.scale)
     if f.by_xnnpack and 2.0**-8 <= ratio <= 2.0**7:
-        return f.result.saturate(((centered * eighth_bit_multiplier(float(ratio)) + 128) >> 8) + f.result.zero_point)
-    multiplier = quantized_multiplier(code_ratio(f.data.scale, f.result.scale))
-    if f.runtime is Runtime.LITERT and f.has_8_bits:
-        is_copy = multiplier == Multiplier(1 << 30, 1) and abs(f.data.zero_point - f.result.zero_point) == 128
+        return f.result.saturate(
+            ((centered * multipliers.eighth_bit_multiplier(float(ratio)) + 128) >> 8) + f.result.zero_point
+        )
+    multiplier = multipliers.quantized_multiplier(multipliers.code_ratio(f.data.scale, f.result.scale))
+    if f.runtime is multipliers.Runtime.LITERT and f.has_8_bits:
+        is_copy = (
+            multiplier == multipliers.Multiplier(1 << 30, 1) and abs(f.data.zero_point - f.result.zero_point) == 128
+        )
         if not is_copy or f.data.dtype == f.result.dtype:
             raise UnsupportedFunction("LiteRT rounds by the position in the tensor")
     return f.result.saturate(rescale(centered, multiplier) + f.result.zero_point)
 
 
-def quantize_reals(runtime: Runtime, x: Array, result: CodeType) -> Array:
+def quantize_reals(runtime: multipliers.Runtime, x: Array, result: CodeType) -> Array:
     """QUANTIZE of float32 numbers, int64 codes. Raises UnsupportedFunction."""
     scale = Single(result.scale)
     x = x.astype(Single)
-    if runtime is not Runtime.LITERT:
+    if runtime is not multipliers.Runtime.LITERT:
         return result.saturate(round_away((x / scale).astype(np.float64)) + result.zero_point)
     if result.dtype == "int16":
         raise UnsupportedFunction("LiteRT rounds by the position in the tensor")

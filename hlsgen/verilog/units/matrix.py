@@ -7,16 +7,7 @@ from dataclasses import replace
 from typing_extensions import assert_never
 
 from hlsgen.adder_graph import AgreementGraph, schedule
-from hlsgen.dataflow.units import (
-    AdderMatVec,
-    ConvUnit,
-    DynamicMatVec,
-    GroupedMatVec,
-    MatVec,
-    Node,
-    Product,
-    WeightedUnit,
-)
+from hlsgen.dataflow import units
 from hlsgen.dataflow.weight_words import packed
 from hlsgen.dataflow.weighted_units import DspProducts, weight_bits, weight_words
 from hlsgen.verilog.adder_text import module_text
@@ -32,19 +23,19 @@ from hlsgen.verilog.units.spec import CostOptions, UnitSpec, beat_registers, wit
 from hlsgen.verilog.weight_packing import MODES, weight_style
 
 
-def _kind(unit: WeightedUnit) -> str:
+def _kind(unit: units.WeightedUnit) -> str:
     match unit.product:
-        case Product.INTEGER:
+        case units.Product.INTEGER:
             return f"{weight_bits(unit)}-bit weights"
-        case Product.BIPOLAR:
+        case units.Product.BIPOLAR:
             return "bipolar weights"
-        case Product.AGREEMENTS:
+        case units.Product.AGREEMENTS:
             return "bipolar weights, popcount"
         case _:
             assert_never(unit.product)
 
 
-def _weights(node: Node, unit: WeightedUnit, style: int) -> dict[str, Parameter]:
+def _weights(node: units.Node, unit: units.WeightedUnit, style: int) -> dict[str, Parameter]:
     """The parameters of a unit with weights that select the multiplication and the weight file."""
     return {
         "X_W": node.source.type.bits,
@@ -57,11 +48,11 @@ def _weights(node: Node, unit: WeightedUnit, style: int) -> dict[str, Parameter]
     }
 
 
-def _memory(node: Node, unit: WeightedUnit) -> dict[str, str]:
+def _memory(node: units.Node, unit: units.WeightedUnit) -> dict[str, str]:
     return {f"{node.name}.mem": words(packed(unit), weight_bits(unit))}
 
 
-def _bind_matrix(node: Node, unit: MatVec, style: int) -> Binding:
+def _bind_matrix(node: units.Node, unit: units.MatVec, style: int) -> Binding:
     parameters: dict[str, Parameter] = {
         "SIMD": unit.simd,
         "PE": unit.pe,
@@ -80,7 +71,7 @@ def _bind_matrix(node: Node, unit: MatVec, style: int) -> Binding:
     return Binding("hg_mvu", parameters, summary, _memory(node, unit))
 
 
-def _bind_convolution(node: Node, unit: ConvUnit, style: int) -> Binding:
+def _bind_convolution(node: units.Node, unit: units.ConvUnit, style: int) -> Binding:
     bits, kernel = node.source.type.bits, unit.window.kernel
     summary = f"{kernel[0]} x {kernel[1]} kernel, {_kind(unit)}"
     place = window_parameters(unit.window, unit.height, unit.width)
@@ -95,7 +86,7 @@ def _bind_convolution(node: Node, unit: ConvUnit, style: int) -> Binding:
     return Binding("hg_conv", parameters, summary, _memory(node, unit))
 
 
-def _bind_groups(node: Node, unit: GroupedMatVec, style: int) -> Binding:
+def _bind_groups(node: units.Node, unit: units.GroupedMatVec, style: int) -> Binding:
     folds: dict[str, Parameter] = {"PE": unit.pe, "TAPS": unit.taps, "FOLDS": unit.folds}
     sizes = above_one(ROWS=unit.rows, COLUMNS=unit.columns)
     parameters = folds | _weights(node, unit, style) | {"EVERY": unit.adders_per_stage} | sizes
@@ -103,7 +94,7 @@ def _bind_groups(node: Node, unit: GroupedMatVec, style: int) -> Binding:
     return Binding("hg_dwmvu", parameters, f"{grouping}, {unit.taps} taps, {_kind(unit)}", _memory(node, unit))
 
 
-def _bind_product(node: Node, unit: DynamicMatVec) -> Binding:
+def _bind_product(node: units.Node, unit: units.DynamicMatVec) -> Binding:
     a, b = (stream.type for stream in node.sources)
     x, (shift_a, shift_b) = unit.operands[0], (factor.bit_length() - 1 for factor in unit.factors)
     return Binding(
@@ -131,7 +122,7 @@ def _bind_product(node: Node, unit: DynamicMatVec) -> Binding:
     )
 
 
-def _bind_adders(node: Node, unit: AdderMatVec) -> Binding:
+def _bind_adders(node: units.Node, unit: units.AdderMatVec) -> Binding:
     graph, bits = unit.graph, (node.source.type.bits, node.result.type.bits)
     if isinstance(graph, AgreementGraph):
         summary = f"{len(graph.rows)} x {graph.columns}, {len(graph.counters.counters)} counters a row"
@@ -144,40 +135,40 @@ def _bind_adders(node: Node, unit: AdderMatVec) -> Binding:
     return Binding("adders", {}, summary, text=lambda name: module_text(name, pipeline, *bits, **kind))
 
 
-def _matrix_latency(unit: MatVec) -> int:
+def _matrix_latency(unit: units.MatVec) -> int:
     return 2 + _stages(unit, unit.simd, unit.pe) + 1
 
 
-def _convolution_latency(unit: ConvUnit) -> int:
+def _convolution_latency(unit: units.ConvUnit) -> int:
     simd, rows = (1, 1) if unit.depthwise else (unit.simd, unit.pe)
     return 2 + _stages(unit, simd, rows) + 1
 
 
-def _groups_latency(unit: GroupedMatVec) -> int:
+def _groups_latency(unit: units.GroupedMatVec) -> int:
     return 1 + _stages(unit, unit.simd, 1) + 1
 
 
-def _product_latency(unit: DynamicMatVec) -> int:
+def _product_latency(unit: units.DynamicMatVec) -> int:
     return _product_stages(unit.simd, unit.word.bits, unit.adders_per_stage, unit.dsp, unit.pe) + 1
 
 
-def _adders_latency(unit: AdderMatVec) -> int:
+def _adders_latency(unit: units.AdderMatVec) -> int:
     if isinstance(unit.graph, AgreementGraph):
         return unit.graph.latency(unit.adders_per_stage)
     return schedule(unit.graph, unit.adders_per_stage, unit.consumer_ps, unit.producer_ps).latency
 
 
-def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int, rows: int) -> int:
+def _stages(unit: units.MatVec | units.ConvUnit | units.GroupedMatVec, simd: int, rows: int) -> int:
     """Registers of hg_mac before its accumulators: STAGES there. `rows`: the rows that consume the same codes."""
-    if isinstance(unit, MatVec) and unit.sums is not None:
+    if isinstance(unit, units.MatVec) and unit.sums is not None:
         first, tree, merge = unit.sums.first, -(-simd // (4 * unit.sums.first - 3)), unit.sums.x_bits
         return (
             unit.sums.cut
             + (2 if simd < 2 * first else 3 if unit.sums.cut or unit.adders_per_stage > 1 else 4)
             + sum(-(-_levels(terms) // unit.adders_per_stage) for terms in (tree, merge))
         )
-    if unit.product is Product.AGREEMENTS:
-        alone = isinstance(unit, GroupedMatVec) or (isinstance(unit, MatVec) and unit.col_folds == 1)
+    if unit.product is units.Product.AGREEMENTS:
+        alone = isinstance(unit, units.GroupedMatVec) or (isinstance(unit, units.MatVec) and unit.col_folds == 1)
         return 2 + -(-_levels(-(-(simd + alone) // 4)) // unit.adders_per_stage)
     return _product_stages(simd, weight_bits(unit), unit.adders_per_stage, unit.dsp, rows)
 
@@ -203,7 +194,7 @@ def _levels(terms: int) -> int:
     return (terms - 1).bit_length()
 
 
-def _dimensions(node: Node, unit: WeightedUnit) -> Matrix:
+def _dimensions(node: units.Node, unit: units.WeightedUnit) -> Matrix:
     """The dimensions of a unit with weights."""
     x, bits, words = node.source.type, weight_bits(unit), weight_words(unit)
     matrix = Matrix(
@@ -218,7 +209,7 @@ def _dimensions(node: Node, unit: WeightedUnit) -> Matrix:
         node.result.type.bits,
     )
     match unit:
-        case MatVec():
+        case units.MatVec():
             return replace(
                 matrix,
                 windows=unit.windows,
@@ -227,20 +218,20 @@ def _dimensions(node: Node, unit: WeightedUnit) -> Matrix:
                 col_folds=unit.col_folds,
                 tables=None if unit.sums is None else unit_sizes(unit),
             )
-        case ConvUnit():
+        case units.ConvUnit():
             own_block = unit.depthwise and unit.dsp is not None
             return replace(matrix, rows_sharing_codes=1 if own_block else unit.pe, depth=unit.depth)
         case _:
             return matrix
 
 
-def _weighted_parts(node: Node, unit: WeightedUnit, options: CostOptions) -> Parts:
+def _weighted_parts(node: units.Node, unit: units.WeightedUnit, options: CostOptions) -> Parts:
     dsp = 0 if unit.dsp is None else options.dsp
     style = weight_style(unit, options.style)
     return matrix_parts(_dimensions(node, unit), dsp=dsp, style=style, family=options.family)
 
 
-def _adders_parts(node: Node, unit: AdderMatVec, _options: CostOptions) -> Parts:
+def _adders_parts(node: units.Node, unit: units.AdderMatVec, _options: CostOptions) -> Parts:
     graph, out = unit.graph, float(node.result.bits)
     if isinstance(graph, AgreementGraph):
         registers = {"counts": float(graph.registers(unit.adders_per_stage)), "control": 8.0, "out": out}
@@ -248,12 +239,12 @@ def _adders_parts(node: Node, unit: AdderMatVec, _options: CostOptions) -> Parts
     return Parts("AdderMatVec", {"sums": 10.0 + graph.bits}, {"sums": float(graph.bits), **beat_registers(node)})
 
 
-def _product_parts(node: Node, unit: DynamicMatVec, options: CostOptions) -> Parts:
+def _product_parts(node: units.Node, unit: units.DynamicMatVec, options: CostOptions) -> Parts:
     """Rows of products of two streams with their sums; both operands are held in registers."""
     dsp, family = 0 if unit.dsp is None else options.dsp, options.family
     x, word, (first_stream, second_stream) = unit.operands[0], unit.word, node.sources
-    products = multipliers(x, word.bits, Product.INTEGER, unit.pe, unit.simd, dsp, family, unit.pe)
-    form = block_form(x, word.bits, unit.pe, unit.simd, dsp) if products.dsp else dot_form(Product.INTEGER)
+    products = multipliers(x, word.bits, units.Product.INTEGER, unit.pe, unit.simd, dsp, family, unit.pe)
+    form = block_form(x, word.bits, unit.pe, unit.simd, dsp) if products.dsp else dot_form(units.Product.INTEGER)
     sums = float(unit.pe * node.result.type.bits)
     zeros = [stream.bits for stream, offset in zip((first_stream, second_stream), unit.offsets, strict=True) if offset]
     parts = Parts("MatVec", dsp=products.dsp)
@@ -261,7 +252,7 @@ def _product_parts(node: Node, unit: DynamicMatVec, options: CostOptions) -> Par
     codes = float(x.bits * first_stream.lanes + word.bits * second_stream.lanes)
     parts.ff = {form: products.ff or products.lut, "sums": sums, "control": 20.0, "codes": codes}
     if form == "pairs":
-        parts.ff["shared"] = shared_registers(unit.simd, x.bits, word.bits, Product.INTEGER)
+        parts.ff["shared"] = shared_registers(unit.simd, x.bits, word.bits, units.Product.INTEGER)
     return parts
 
 

@@ -4,26 +4,9 @@ from __future__ import annotations
 
 import math
 
+from hlsgen.dataflow import units
 from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.network import bus_streams
-from hlsgen.dataflow.units import (
-    ConcatBeats,
-    ConcatChannels,
-    Crop,
-    Fifo,
-    Fork,
-    FrameMemory,
-    FrameStart,
-    Node,
-    PadBorder,
-    Port,
-    Reorder,
-    SelectLanes,
-    Slice,
-    Stream,
-    WidthConverter,
-    regrouping_step,
-)
 from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, words
 from hlsgen.verilog.memory_sizes import buffer
 from hlsgen.verilog.parts import Parts
@@ -31,7 +14,7 @@ from hlsgen.verilog.units.parameters import code_bits
 from hlsgen.verilog.units.spec import CostOptions, UnitSpec, beat_registers, cycles, without_style
 
 
-def _bind_width(node: Node, _unit: WidthConverter) -> Binding:
+def _bind_width(node: units.Node, _unit: units.WidthConverter) -> Binding:
     source, result = node.source, node.result
     parameters: dict[str, Parameter] = {"UNIT": source.type.bits, "IN": source.lanes, "OUT": result.lanes}
     if source.group % source.lanes or result.group % result.lanes:
@@ -39,7 +22,7 @@ def _bind_width(node: Node, _unit: WidthConverter) -> Binding:
     return Binding("hg_width", parameters, f"{source.lanes} to {result.lanes} elements a beat")
 
 
-def _bind_register_slice(node: Node, unit: Slice) -> Binding:
+def _bind_register_slice(node: units.Node, unit: units.Slice) -> Binding:
     if unit.full:
         summary = "register slice of 2 beats, ready is registered"
         return Binding("hg_slice", {"WIDTH": node.source.bits}, summary)
@@ -47,7 +30,7 @@ def _bind_register_slice(node: Node, unit: Slice) -> Binding:
     return Binding("hg_slice", {"WIDTH": node.source.bits, "FULL": 0}, summary)
 
 
-def _bind_concat(node: Node, unit: ConcatBeats) -> Binding:
+def _bind_concat(node: units.Node, unit: units.ConcatBeats) -> Binding:
     a, b = (stream.type for stream in node.sources)
     return Binding(
         "hg_concat",
@@ -65,7 +48,7 @@ def _bind_concat(node: Node, unit: ConcatBeats) -> Binding:
     )
 
 
-def _bind_concat_channels(node: Node, unit: ConcatChannels) -> Binding:
+def _bind_concat_channels(node: units.Node, unit: units.ConcatChannels) -> Binding:
     a, b = (stream.type for stream in node.sources)
     parameters: dict[str, Parameter] = {
         "UNIT_A": a.bits,
@@ -80,7 +63,7 @@ def _bind_concat_channels(node: Node, unit: ConcatChannels) -> Binding:
     return Binding("hg_beside", parameters, f"{unit.lanes[0]} and {unit.lanes[1]} elements side by side")
 
 
-def _bind_select_lanes(node: Node, unit: SelectLanes) -> Binding:
+def _bind_select_lanes(node: units.Node, unit: units.SelectLanes) -> Binding:
     lane_map = sum(lane << (32 * n) for n, lane in enumerate(unit.places))
     parameters: dict[str, Parameter] = {
         "UNIT": node.source.type.bits,
@@ -91,7 +74,7 @@ def _bind_select_lanes(node: Node, unit: SelectLanes) -> Binding:
     return Binding("hg_pick", parameters, "selects elements of each beat")
 
 
-def _bind_crop(node: Node, unit: Crop) -> Binding:
+def _bind_crop(node: units.Node, unit: units.Crop) -> Binding:
     parameters: dict[str, Parameter] = {"WIDTH": node.source.bits}
     parameters |= zip(("HEIGHT", "COLUMNS", "FOLDS"), unit.sizes, strict=True)
     for axis, cut in zip("YXC", (unit.rows, unit.columns, unit.beats), strict=True):
@@ -99,7 +82,7 @@ def _bind_crop(node: Node, unit: Crop) -> Binding:
     return Binding("hg_take", parameters, "slice of the tensor")
 
 
-def _bind_pad(node: Node, unit: PadBorder) -> Binding:
+def _bind_pad(node: units.Node, unit: units.PadBorder) -> Binding:
     bits = node.source.type.bits
     parameters: dict[str, Parameter] = {
         "UNIT": bits,
@@ -116,7 +99,7 @@ def _bind_pad(node: Node, unit: PadBorder) -> Binding:
     return Binding("hg_pad", parameters, "border of constant elements")
 
 
-def _bind_gather(node: Node, unit: Reorder) -> Binding:
+def _bind_gather(node: units.Node, unit: units.Reorder) -> Binding:
     extents = sum(extent << (32 * d) for d, (extent, _) in enumerate(unit.loops))
     strides = sum(stride << (32 * d) for d, (_, stride) in enumerate(unit.loops))
     bits = 32 * len(unit.loops)
@@ -133,25 +116,25 @@ def _bind_gather(node: Node, unit: Reorder) -> Binding:
     )
 
 
-def _bind_port(node: Node, unit: Port, style: int) -> Binding:
+def _bind_port(node: units.Node, unit: units.Port, style: int) -> Binding:
     raise AssertionError("ports are not bound")
 
 
-def _bind_fork(node: Node, unit: Fork) -> Binding:
+def _bind_fork(node: units.Node, unit: units.Fork) -> Binding:
     parameters: dict[str, Parameter] = {"WIDTH": node.source.bits, "COUNT": unit.count}
     return Binding("hg_fork", parameters, f"fork to {unit.count} consumers")
 
 
-def _bind_fifo(node: Node, unit: Fifo) -> Binding:
+def _bind_fifo(node: units.Node, unit: units.Fifo) -> Binding:
     parameters: dict[str, Parameter] = {"WIDTH": node.source.bits, "DEPTH": unit.depth}
     return Binding("hg_fifo", parameters, f"FIFO of {unit.depth} beats")
 
 
-def _fork_parts(_node: Node, unit: Fork, _options: CostOptions) -> Parts:
+def _fork_parts(_node: units.Node, unit: units.Fork, _options: CostOptions) -> Parts:
     return Parts("Fork", {"control": 3.0 * unit.count}, {"control": float(unit.count)})
 
 
-def _fifo_parts(node: Node, unit: Fifo, options: CostOptions) -> Parts:
+def _fifo_parts(node: units.Node, unit: units.Fifo, options: CostOptions) -> Parts:
     """A large FIFO is read ahead, with a bypass for the word that is being written."""
     depth, bits = unit.depth, node.source.bits
     parts = Parts("Fifo", {"control": 25.0}, {"control": 15.0, "out": float(node.result.bits)})
@@ -160,36 +143,36 @@ def _fifo_parts(node: Node, unit: Fifo, options: CostOptions) -> Parts:
     return parts
 
 
-def _register_slice_parts(node: Node, unit: Slice, _options: CostOptions) -> Parts:
+def _register_slice_parts(node: units.Node, unit: units.Slice, _options: CostOptions) -> Parts:
     lut = float(node.result.bits * unit.full)
     return Parts("Slice", {"control": 3.0, "data": lut}, {"control": 2.0, "data": lut + node.result.bits})
 
 
-def _gather_parts(node: Node, unit: Reorder, options: CostOptions) -> Parts:
+def _gather_parts(node: units.Node, unit: units.Reorder, options: CostOptions) -> Parts:
     parts = Parts("Reorder", {"control": 60.0}, {"control": 40.0, "out": float(node.result.bits)})
     parts.hold("buffer", buffer(2 * unit.block, node.source.bits, options.family))
     return parts
 
 
-def _concat_parts(node: Node, _unit: ConcatBeats | ConcatChannels, _options: CostOptions) -> Parts:
+def _concat_parts(node: units.Node, _unit: units.ConcatBeats | units.ConcatChannels, _options: CostOptions) -> Parts:
     return Parts("Concat", {"control": 20.0, "data": float(node.result.bits)}, beat_registers(node))
 
 
-def _crop_parts(node: Node, _unit: Crop | PadBorder, _options: CostOptions) -> Parts:
+def _crop_parts(node: units.Node, _unit: units.Crop | units.PadBorder, _options: CostOptions) -> Parts:
     return Parts("Crop", {"control": 40.0, "data": float(node.result.bits)}, beat_registers(node))
 
 
-def _width_parts(node: Node, _unit: WidthConverter, _options: CostOptions) -> Parts:
+def _width_parts(node: units.Node, _unit: units.WidthConverter, _options: CostOptions) -> Parts:
     return regrouping(node.source, node.result)
 
 
-def _select_lanes_parts(_node: Node, _unit: SelectLanes, _options: CostOptions) -> Parts:
+def _select_lanes_parts(_node: units.Node, _unit: units.SelectLanes, _options: CostOptions) -> Parts:
     return Parts("SelectLanes")
 
 
-def regrouping(source: Stream, result: Stream) -> Parts:
+def regrouping(source: units.Stream, result: units.Stream) -> Parts:
     """Parts of hg_width."""
-    step, _ = regrouping_step(source, result)
+    step, _ = units.regrouping_step(source, result)
     if step == result.lanes:
         # A multiplexer of the parts of a beat.
         lut = {"control": 8.0, "data": result.bits * (1 + source.lanes // step / 3)}
@@ -206,7 +189,7 @@ def regrouping(source: Stream, result: Stream) -> Parts:
     return Parts("gearbox", lut, {"control": 8.0, "data": float(source.bits + result.bits)})
 
 
-def _port_parts(node: Node, port: Port, options: CostOptions) -> Parts:
+def _port_parts(node: units.Node, port: units.Port, options: CostOptions) -> Parts:
     """A register, and a counter of beats; a port that cuts ready holds two beats. Bus words become beats after it."""
     first, bus = enters(node), port.bus
     stream = node.source if first else node.result
@@ -231,12 +214,12 @@ def _port_parts(node: Node, port: Port, options: CostOptions) -> Parts:
     return parts
 
 
-def _bind_frame_start(node: Node, unit: FrameStart) -> Binding:
+def _bind_frame_start(node: units.Node, unit: units.FrameStart) -> Binding:
     parameters: dict[str, Parameter] = {"WIDTH": node.source.bits, "BEATS": unit.beats, "WORDS": unit.words}
     return Binding("hg_frame_start", parameters, "starts of sequences, a bit for each frame")
 
 
-def _bind_frame_memory(node: Node, unit: FrameMemory) -> Binding:
+def _bind_frame_memory(node: units.Node, unit: units.FrameMemory) -> Binding:
     """A constant beat is a parameter, other initial states are a memory file."""
     text = words(unit.initial, node.result.type.bits)
     parameters: dict[str, Parameter] = {"WIDTH": node.result.bits, "BEATS": unit.beats}
@@ -248,12 +231,12 @@ def _bind_frame_memory(node: Node, unit: FrameMemory) -> Binding:
     return Binding("hg_state", parameters | {"TABLE": 1, "FILE": file}, summary, {file: text})
 
 
-def _frame_start_parts(_node: Node, unit: FrameStart, _options: CostOptions) -> Parts:
+def _frame_start_parts(_node: units.Node, unit: units.FrameStart, _options: CostOptions) -> Parts:
     count = float(unit.beats.bit_length() + unit.words.bit_length())
     return Parts("FrameStart", {"control": 20.0, "count": count}, {"control": 12.0, "count": count})
 
 
-def _frame_memory_parts(node: Node, unit: FrameMemory, options: CostOptions) -> Parts:
+def _frame_memory_parts(node: units.Node, unit: units.FrameMemory, options: CostOptions) -> Parts:
     """Counters of words, two registers, and a multiplexer between initial and stored beat."""
     bits, constant = node.result.bits, (unit.initial == unit.initial[0]).all()
     count = float(unit.beats.bit_length())

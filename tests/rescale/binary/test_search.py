@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from paths import ROOT
 
 import hlsgen
+from hlsgen import rescale
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.ir import Accumulator, Affine, BinaryMap, Encoding, Fixed, IntegerEncoding, ThresholdCount, Value
 from hlsgen.ir.binary_function import specialize
@@ -34,17 +35,6 @@ from hlsgen.ir.ops import (
 )
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
 from hlsgen.numerics.quantized_add import Parameters
-from hlsgen.rescale import (
-    Choice,
-    JoinPlan,
-    JoinSearch,
-    Preference,
-    Scale,
-    StepFunction,
-    Table,
-    ThresholdTable,
-    choose_join,
-)
 from hlsgen.rescale.binary import search as module
 from hlsgen.rescale.binary.factor_ratio import Bounds, factors
 from hlsgen.rescale.binary.search import find
@@ -53,7 +43,7 @@ Array = NDArray[Any]
 Random = np.random.Generator
 Branches = tuple[tuple[Elementwise, ...], tuple[Elementwise, ...]]
 f32 = np.float32
-PLAIN = Preference()
+PLAIN = rescale.Preference()
 BYTE, NIBBLE = int_type(8, True), int_type(4, True)
 
 
@@ -104,21 +94,21 @@ def every_pair(layer: BinaryMap, reach: Any = (None, None)) -> tuple[Array, Arra
     return np.repeat(a, len(b), axis=0), np.tile(b, (len(a), 1))
 
 
-def function(plan: JoinPlan, t: Array) -> Array:
-    return plan.function.evaluate(t) if isinstance(plan.function, StepFunction) else plan.function.apply(t)
+def function(plan: rescale.JoinPlan, t: Array) -> Array:
+    return plan.function.evaluate(t) if isinstance(plan.function, rescale.StepFunction) else plan.function.apply(t)
 
 
 def proven(
-    layer: BinaryMap, a: Array, b: Array, reach: Any = (None, None), preference: Preference = PLAIN
-) -> tuple[JoinSearch, Choice]:
+    layer: BinaryMap, a: Array, b: Array, reach: Any = (None, None), preference: rescale.Preference = PLAIN
+) -> tuple[rescale.JoinSearch, rescale.Choice]:
     """All plans and the chosen hardware, in a stream order of its own, are what the model computes."""
     channels = layer.result.shape[-1]
     assert (a == a[:, :1]).all() or reach != (None, None)
     order = np.random.default_rng(channels).permutation(channels)
     search = find(layer, order, reach)
-    assert isinstance(search, JoinSearch), search
+    assert isinstance(search, rescale.JoinSearch), search
     assert len(search.index) == channels
-    choice = choose_join(search, search.index[None], preference)
+    choice = rescale.choose_join(search, search.index[None], preference)
     expected = literal(layer, a, b)[:, order]
     first = np.unique(search.index, return_index=True)[1]
     a, b = a[:, order], b[:, order]
@@ -238,8 +228,8 @@ def test_equal_and_power_of_two_scales(kind: BinaryKind, mode: Rounding) -> None
     search, _ = proven(equal_scales, *every_pair(equal_scales))
     assert search.plans[0].factors == (1, sign)
     powers = merge(kind, (BYTE, BYTE), (affine(0.125, 3), affine(0.5)), quant(2.0, BYTE, mode))
-    search, choice = proven(powers, *every_pair(powers), preference=Preference(forced="shift"))
-    assert isinstance(search.plans[0].function, StepFunction)
+    search, choice = proven(powers, *every_pair(powers), preference=rescale.Preference(forced="shift"))
+    assert isinstance(search.plans[0].function, rescale.StepFunction)
     assert search.plans[0].factors == (1, 4 * sign)
     assert choice.name == f"shift of a {'+' if sign > 0 else '-'} 4 b"
     assert choice.steps is not None
@@ -257,10 +247,10 @@ def test_bytes_of_any_scale() -> None:
         assert max(simple.factors or ()) < 1 << 10
         assert max(shifted.factors or ()) > 1 << 14
         assert choice.plan in search.plans
-        alone = choose_join(
-            replace(search, plans=(shifted,)), search.index[None], Preference(forced="scale")
+        alone = rescale.choose_join(
+            replace(search, plans=(shifted,)), search.index[None], rescale.Preference(forced="scale")
         ).realization
-        assert isinstance(alone, Scale)
+        assert isinstance(alone, rescale.Scale)
         assert (alone.multiplier == 1).all()
 
 
@@ -276,9 +266,9 @@ def test_sums_that_float32_ties_both_ways() -> None:
         layer = merge(kind, (byte, byte), (affine(first), affine(operand)), quant(end, BYTE), channels=1)
         search, choice = proven(layer, *every_pair(layer))
         assert [plan.packed for plan in search.plans] == [True, False]
-        assert all(isinstance(table, Table) for table in search.plans[1].tables)
+        assert all(isinstance(table, rescale.Table) for table in search.plans[1].tables)
         assert choice.plan is search.plans[1]
-        _, forced = proven(layer, *every_pair(layer), preference=Preference(forced="table"))
+        _, forced = proven(layer, *every_pair(layer), preference=rescale.Preference(forced="table"))
         assert forced.name == "table of {b, a}"
         assert forced.steps is None
 
@@ -302,7 +292,7 @@ def test_operands_that_turn() -> None:
     byte = merge(BinaryKind.SUB, (BYTE, BYTE), (affine(0.3), affine(0.3)), quant(0.71, BYTE), (Activation("Abs"),))
     search, _ = proven(byte, *every_pair(byte))
     assert search.plans[0].factors == (1, -1)
-    assert isinstance(search.plans[0].function, ThresholdTable)
+    assert isinstance(search.plans[0].function, rescale.ThresholdTable)
 
 
 def test_products_and_extremes() -> None:
@@ -314,7 +304,7 @@ def test_products_and_extremes() -> None:
         assert search.plans[0].factors is None
     exact = merge(BinaryKind.MUL, (BYTE, BYTE), (affine(0.5, 3), affine(0.25)), quant(0.7, BYTE))
     search, _ = proven(exact, *every_pair(exact))
-    assert isinstance(search.plans[0].function, StepFunction)
+    assert isinstance(search.plans[0].function, rescale.StepFunction)
     for kind in (BinaryKind.MAX, BinaryKind.MIN):
         layer = merge(kind, (BYTE, BYTE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
         search, choice = proven(layer, *every_pair(layer))
@@ -331,12 +321,12 @@ def test_integer_sums(convention: Convention, kind: BinaryKind, dtype: str) -> N
     end = Requantize(convention, 77 * ones << (shift - 7), 64 * ones, shift * ones, ones, BYTE, "int8")
     layer = merge(kind, (BYTE, BYTE), (integers(dtype), integers(dtype)), end, channels=1)
     search, _ = proven(layer, *every_pair(layer))
-    assert isinstance(search.plans[0].function, StepFunction)
+    assert isinstance(search.plans[0].function, rescale.StepFunction)
     if dtype == "int32":
         casts = ((Cast("int32"),), (Cast("int32"), Add(np.full((1, 1), 5, np.int32))))
         layer = merge(kind, (BYTE, BYTE), (integers("int8"), integers("int8")), end, branches=casts, channels=1)
         search, _ = proven(layer, *every_pair(layer))
-        assert isinstance(search.plans[0].function, StepFunction)
+        assert isinstance(search.plans[0].function, rescale.StepFunction)
 
 
 def test_fixed_point_addition() -> None:
@@ -515,14 +505,14 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_forced_realizations() -> None:
     layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
     for kind in ("compare", "thresholds", "rank", "table"):
-        _, choice = proven(layer, *every_pair(layer), preference=Preference(forced=kind))
+        _, choice = proven(layer, *every_pair(layer), preference=rescale.Preference(forced=kind))
         assert choice.name.startswith(f"{kind} of ")
         assert {t.name.split()[0] for t in choice.trials} == {kind}
     search = find(layer, np.arange(3))
-    assert isinstance(search, JoinSearch)
+    assert isinstance(search, rescale.JoinSearch)
     for kind in ("pair", "shift"):
         with pytest.raises(HlsgenError, match=f"'{kind}' is impossible here") as error:
-            choose_join(search, search.index[None], Preference(forced=kind))
+            rescale.choose_join(search, search.index[None], rescale.Preference(forced=kind))
         assert "--realize" in str(error.value.diagnostics[0].hint)
 
 

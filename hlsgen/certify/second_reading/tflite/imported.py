@@ -7,19 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from hlsgen import ir
 from hlsgen.certify.second_reading.step_results import bordered, convolved, moved, taps
 from hlsgen.certify.second_reading.tflite.records import FileRecords, Operator, Tensor
-from hlsgen.ir import (
-    Binary,
-    ConvInteger,
-    MatMulInteger,
-    Model,
-    Pad,
-    Pool,
-    Reduction,
-    Reshape,
-    Step,
-)
 from hlsgen.ir.evaluate import apply, apply_binary
 from hlsgen.ir.model import InputPart, OutputParts
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
@@ -36,9 +26,9 @@ MAX_ELEMENTS = 1 << 22
 class ImportedOperators:
     """The steps of each operator with the numbers of their results, and the value of each tensor of the file."""
 
-    def __init__(self, file: FileRecords, model: Model) -> None:
+    def __init__(self, file: FileRecords, model: ir.Model) -> None:
         self.file, self.model = file, model
-        self._named: dict[str, list[tuple[int, Step]]] = {}
+        self._named: dict[str, list[tuple[int, ir.Step]]] = {}
         self._values: dict[int, int] = {}
         inputs = file.used_inputs
         for number, step in enumerate(model.steps, 1):
@@ -114,7 +104,7 @@ class ImportedOperators:
         """The Model's number of a tensor's value, if it is known."""
         return self._values.get(tensor)
 
-    def steps(self, operator: Operator) -> list[tuple[int, Step]]:
+    def steps(self, operator: Operator) -> list[tuple[int, ir.Step]]:
         """The operator's steps with the numbers of their results."""
         return self._named.get(operator.node.partition(" (")[0], [])
 
@@ -124,7 +114,7 @@ class ImportedOperators:
         read = {number for _, step in steps for number in step.inputs}
         return [position for position, (number, _) in enumerate(steps) if number not in read]
 
-    def chain(self, operator: Operator) -> list[Step] | None:
+    def chain(self, operator: Operator) -> list[ir.Step] | None:
         """The operator's steps if each reads just the result of the one before it."""
         steps = self.steps(operator)
         numbers = [number for number, _ in steps]
@@ -168,10 +158,10 @@ class ImportedOperators:
         return results
 
 
-def run_chain(steps: Sequence[Step], x: Array) -> Array | None:
+def run_chain(steps: Sequence[ir.Step], x: Array) -> Array | None:
     """The elementwise steps in order, without those that only reshape. A step of another kind gives no result."""
     for step in steps:
-        if isinstance(step.op, Reshape):
+        if isinstance(step.op, ir.Reshape):
             continue
         if not isinstance(step.op, FLOATS + QUANTIZERS):
             return None
@@ -179,21 +169,21 @@ def run_chain(steps: Sequence[Step], x: Array) -> Array | None:
     return x
 
 
-def run_step(step: Step, inputs: list[Array]) -> Array | None:
+def run_step(step: ir.Step, inputs: list[Array]) -> Array | None:
     """The result of a step, or None for an unknown kind."""
     x = inputs[0]
     match step.op:
-        case Pad(pads, value):
+        case ir.Pad(pads, value):
             return bordered(x, pads, value)
-        case Binary(kind):
+        case ir.Binary(kind):
             return apply_binary(kind, inputs[0], inputs[1])
-        case Pool(kind, window):
-            lowest = 0 if kind is Reduction.SUM else np.iinfo(np.int64).min
+        case ir.Pool(kind, window):
+            lowest = 0 if kind is ir.Reduction.SUM else np.iinfo(np.int64).min
             windows = taps(x.astype(np.int64), window.kernel, window.strides, window.dilations, window.pads, lowest)
-            return np.asarray(windows.sum(axis=(-2, -1)) if kind is Reduction.SUM else windows.max(axis=(-2, -1)))
-        case MatMulInteger(weight, zero_point):
+            return np.asarray(windows.sum(axis=(-2, -1)) if kind is ir.Reduction.SUM else windows.max(axis=(-2, -1)))
+        case ir.MatMulInteger(weight, zero_point):
             return np.asarray((x.astype(np.int64) - zero_point) @ weight.T)
-        case ConvInteger(weight, zero_point, window, groups):
+        case ir.ConvInteger(weight, zero_point, window, groups):
             centred = x.astype(np.int64) - zero_point
             windows = taps(centred, window.kernel, window.strides, window.dilations, window.pads, 0)
             return np.asarray(np.rint(convolved(windows, weight, groups)), np.int64)

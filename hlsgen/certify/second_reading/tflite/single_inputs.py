@@ -9,23 +9,12 @@ import numpy as np
 
 from hlsgen.certify.second_reading.step_results import taps
 from hlsgen.certify.second_reading.steps import Differences, differ
+from hlsgen.certify.second_reading.tflite import scales
 from hlsgen.certify.second_reading.tflite.imported import MAX_ELEMENTS, ImportedOperators, elements, run_chain
 from hlsgen.certify.second_reading.tflite.layers import window_pads
 from hlsgen.certify.second_reading.tflite.reals import dequantized, quantized_reals
 from hlsgen.certify.second_reading.tflite.records import Operator, Tensor
 from hlsgen.certify.second_reading.tflite.rescaling import divided, double
-from hlsgen.certify.second_reading.tflite.scales import (
-    DOUBLE,
-    LIMITS,
-    SINGLE,
-    activation_range,
-    exact,
-    multiplier,
-    nearest_away,
-    product_quotient,
-    quotient,
-    rounded,
-)
 from hlsgen.certify.second_reading.tflite.tables import table
 from hlsgen.ir.ops import Convention, Requantize
 from hlsgen.numerics.fixed import Array
@@ -53,7 +42,7 @@ def check_prelu(imported: ImportedOperators, operator: Operator) -> Differences:
     """Compare the results of all codes for each slope."""
     x, slope = (imported.file.tensors[n] for n in operator.inputs[:2])
     y, steps = imported.file.tensors[operator.outputs[0]], imported.chain(operator)
-    is_known = x.type in LIMITS and all(len(t.scale) == 1 for t in (x, slope, y)) and slope.codes is not None
+    is_known = x.type in scales.LIMITS and all(len(t.scale) == 1 for t in (x, slope, y)) and slope.codes is not None
     if not is_known or steps is None or not imported.connected(operator):
         return None
     assert slope.codes is not None
@@ -61,10 +50,10 @@ def check_prelu(imported: ImportedOperators, operator: Operator) -> Differences:
     if not x.shape or shape[0] != 1 or slope.codes.size > MAX_ELEMENTS:
         return None
     slopes = slope.codes.reshape(shape).astype(np.int64) - slope.one_zero
-    data, factor, result = (exact(t.one_scale) for t in (x, slope, y))
-    runtime, (low, high) = imported.model.runtime, LIMITS[x.type]
-    rising = multiplier(quotient(runtime, data, result))
-    falling = multiplier(product_quotient(runtime, data, factor, result))
+    data, factor, result = (scales.exact(t.one_scale) for t in (x, slope, y))
+    runtime, (low, high) = imported.model.runtime, scales.LIMITS[x.type]
+    rising = scales.multiplier(scales.quotient(runtime, data, result))
+    falling = scales.multiplier(scales.product_quotient(runtime, data, factor, result))
     chunk = MAX_ELEMENTS // slopes.size
     for start in range(low, high + 1, chunk):
         codes = np.arange(start, min(start + chunk, high + 1)).reshape((-1,) + (1,) * (len(shape) - 1))
@@ -73,7 +62,7 @@ def check_prelu(imported: ImportedOperators, operator: Operator) -> Differences:
             return None
         centred = codes - x.one_zero
         values = np.where(centred >= 0, double(centred, *rising), double(centred * slopes, *falling))
-        expected = np.clip(values + y.one_zero, *LIMITS[y.type])
+        expected = np.clip(values + y.one_zero, *scales.LIMITS[y.type])
         if np.broadcast_shapes(results.shape, expected.shape) != expected.shape:
             return ["its elements have different functions."]
         differences = list(differ("code", results, expected))
@@ -86,9 +75,9 @@ def _inputs_and_results(operator: Operator, x: Tensor, y: Tensor, runtime: str) 
     """(inputs that are tried, expected results), or None for a form that is not read a second time."""
     if x.type == "float32" and operator.kind == "QUANTIZE":
         return quantized_reals(y, runtime) if len(y.scale) == 1 else None
-    if x.type not in LIMITS:
+    if x.type not in scales.LIMITS:
         return None
-    low, high = LIMITS[x.type]
+    low, high = scales.LIMITS[x.type]
     codes = np.arange(low, high + 1).astype(x.type)
     if operator.kind == "DEQUANTIZE":
         return (codes, dequantized(codes, x)) if len(x.scale) == 1 else None
@@ -109,11 +98,11 @@ def check_pool(imported: ImportedOperators, operator: Operator) -> Differences:
     number = operator.inputs[0]
     x, y = imported.file.tensors[number], imported.file.tensors[operator.outputs[0]]
     average = operator.kind == "AVERAGE_POOL_2D"
-    if not imported.connected(operator) or x.type not in LIMITS or len(y.scale) != 1:
+    if not imported.connected(operator) or x.type not in scales.LIMITS or len(y.scale) != 1:
         return None
     xnnpack = imported.model.runtime == "litert" and y.type != "int16" and not average
-    low, high = activation_range(operator.options["activation"], y.type, y.one_scale, y.one_zero, xnnpack)
-    first, last = LIMITS[x.type]
+    low, high = scales.activation_range(operator.options["activation"], y.type, y.one_scale, y.one_zero, xnnpack)
+    first, last = scales.LIMITS[x.type]
     rng = np.random.default_rng(0)
     for frame in range(10):
         codes = np.full(x.shape, (first, last)[frame % 2], np.int64)
@@ -140,13 +129,13 @@ def check_mean(imported: ImportedOperators, operator: Operator) -> Differences:
     number = operator.inputs[0]
     x, y = imported.file.tensors[number], imported.file.tensors[operator.outputs[0]]
     axes_codes = imported.file.tensors[operator.inputs[1]].codes
-    if axes_codes is None or x.type not in LIMITS or not imported.connected(operator) or len(y.scale) != 1:
+    if axes_codes is None or x.type not in scales.LIMITS or not imported.connected(operator) or len(y.scale) != 1:
         return None
     axes = tuple(sorted({int(axis) % len(x.shape) for axis in axes_codes.reshape(-1)}))
     count = elements([x.shape[axis] for axis in axes])
-    ratio = rounded(exact(x.one_scale) / exact(y.one_scale), DOUBLE)
+    ratio = scales.rounded(scales.exact(x.one_scale) / scales.exact(y.one_scale), scales.DOUBLE)
     rescale, part = _mean(x, y, count, ratio, imported.model.runtime)
-    low, high = LIMITS[y.type]
+    low, high = scales.LIMITS[y.type]
     for codes in _near_boundaries(x, y, axes, count, ratio):
         sums = codes.sum(axis=axes)
         results = imported.run(operator, {number: codes.astype(x.type)})
@@ -170,7 +159,7 @@ def _mean(
 ) -> tuple[Callable[[Array], Array], tuple[int, int] | None]:
     if runtime == "litert" and y.type != "int16":
         return _float_mean(x, y, count), None
-    value, exponent = multiplier(ratio)
+    value, exponent = scales.multiplier(ratio)
     shift = min(count.bit_length() - 1, 31 + exponent, 32)
     part = value * 2**shift // count, exponent - shift
     return (lambda sums: double(sums - count * x.one_zero, *part) + y.one_zero), part
@@ -178,19 +167,19 @@ def _mean(
 
 def _float_mean(x: Tensor, y: Tensor, count: int) -> Callable[[Array], Array]:
     """XNNPACK: float32 throughout, with the zero points in one addend."""
-    ratio = rounded(exact(x.one_scale) / exact(y.one_scale), SINGLE)
-    factor = rounded(ratio * rounded(Fraction(1, count), SINGLE), SINGLE)
-    addend = rounded(y.one_zero - rounded(count * x.one_zero * factor, SINGLE), SINGLE)
+    ratio = scales.rounded(scales.exact(x.one_scale) / scales.exact(y.one_scale), scales.SINGLE)
+    factor = scales.rounded(ratio * scales.rounded(Fraction(1, count), scales.SINGLE), scales.SINGLE)
+    addend = scales.rounded(y.one_zero - scales.rounded(count * x.one_zero * factor, scales.SINGLE), scales.SINGLE)
     single_factor, single_addend = np.float32(float(factor)), np.float32(float(addend))
     return lambda sums: np.asarray(np.rint(sums.astype(np.float32) * single_factor + single_addend), np.int64)
 
 
 def _near_boundaries(x: Tensor, y: Tensor, axes: tuple[int, ...], count: int, ratio: Fraction) -> list[Array]:
     """Images whose sums are on both sides of every step between two codes."""
-    low, high = LIMITS[y.type]
+    low, high = scales.LIMITS[y.type]
     boundaries = np.unique(np.linspace(low, high + 1, min(high - low + 2, 1024)).astype(np.int64))
     middle = np.floor((boundaries - 0.5 - y.one_zero) * count / float(ratio)).astype(np.int64) + count * x.one_zero
-    first, last = LIMITS[x.type]
+    first, last = scales.LIMITS[x.type]
     tried = (middle[:, None] + np.arange(-2, 4)).reshape(-1)
     tried = np.unique(np.clip(tried, count * first, count * last))
     outer = [size for axis, size in enumerate(x.shape) if axis not in axes]
@@ -284,11 +273,11 @@ def _nearest(operator: Operator, size: int, out: int) -> list[int]:
     """The index of each element's source along an axis; positions are float32."""
     aligned = operator.options["aligned"]
     ratio = Fraction(size - 1, out - 1) if aligned and out > 1 else Fraction(size, out)
-    scale, start = rounded(ratio, SINGLE), Fraction(1, 2) if operator.options["half"] else Fraction(0)
+    scale, start = scales.rounded(ratio, scales.SINGLE), Fraction(1, 2) if operator.options["half"] else Fraction(0)
     indices = []
     for n in range(out):
-        position = rounded((n + start) * scale, SINGLE)
-        indices.append(nearest_away(position) if aligned else position.numerator // position.denominator)
+        position = scales.rounded((n + start) * scale, scales.SINGLE)
+        indices.append(scales.nearest_away(position) if aligned else position.numerator // position.denominator)
     return [min(max(index, 0), size - 1) for index in indices]
 
 

@@ -8,20 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from hlsgen.certify.second_reading.tflite import scales
 from hlsgen.certify.second_reading.tflite.records import Operator, Tensor
 from hlsgen.certify.second_reading.tflite.rescaling import divided, double
-from hlsgen.certify.second_reading.tflite.scales import (
-    DOUBLE,
-    LIMITS,
-    SINGLE,
-    activation_range,
-    exact,
-    multiplier,
-    nearest_away,
-    product_quotient,
-    quotient,
-    rounded,
-)
 from hlsgen.certify.second_reading.tflite.wide_tables import wide_table
 from hlsgen.numerics.fixed import Array
 
@@ -40,22 +29,22 @@ def table(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> Array | Non
     function = _FUNCTIONS[operator.kind](operator, x, y, runtime)
     if function is None:
         return None
-    low, high = LIMITS[y.type]
-    first, last = LIMITS[x.type]
+    low, high = scales.LIMITS[y.type]
+    first, last = scales.LIMITS[x.type]
     return np.array([min(max(function(code), low), high) for code in range(first, last + 1)], np.int64)
 
 
 def _rescaled(x: int, ratio: Fraction) -> int:
     """DOUBLE; by a negative multiplier: by its absolute value, then negated."""
-    value, exponent = multiplier(ratio)
+    value, exponent = scales.multiplier(ratio)
     result = int(double(np.int64(x), abs(value), exponent))
     return -result if value < 0 else result
 
 
 def _relu(activation: int) -> Callable[[Operator, Tensor, Tensor, str], Function | None]:
     def make(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> Function:
-        ratio = quotient(runtime, exact(x.one_scale), exact(y.one_scale))
-        low, high = activation_range(activation, y.type, y.one_scale, y.one_zero, False)
+        ratio = scales.quotient(runtime, scales.exact(x.one_scale), scales.exact(y.one_scale))
+        low, high = scales.activation_range(activation, y.type, y.one_scale, y.one_zero, False)
         return lambda code: min(max(_rescaled(code - x.one_zero, ratio) + y.one_zero, low), high)
 
     return make
@@ -64,20 +53,20 @@ def _relu(activation: int) -> Callable[[Operator, Tensor, Tensor, str], Function
 def _relu6(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> Function | None:
     if runtime != "tflm":
         return _relu(3)(operator, x, y, runtime)
-    high = x.one_zero + nearest_away(rounded(6 / exact(x.one_scale), SINGLE))
+    high = x.one_zero + scales.nearest_away(scales.rounded(6 / scales.exact(x.one_scale), scales.SINGLE))
     return lambda code: min(max(code, x.one_zero), high)
 
 
 def _leaky(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> Function | None:
-    data, result, alpha = exact(x.one_scale), exact(y.one_scale), exact(operator.options["alpha"])
+    data, result, alpha = scales.exact(x.one_scale), scales.exact(y.one_scale), scales.exact(operator.options["alpha"])
     if runtime == "litert":
-        rising = rounded(data / result, SINGLE)
-        falling = rounded(rising * alpha, SINGLE)
+        rising = scales.rounded(data / result, scales.SINGLE)
+        falling = scales.rounded(rising * alpha, scales.SINGLE)
         if not Fraction(1, 256) <= rising <= 128 or not Fraction(1, 256) <= abs(falling) <= 127:
             return None
         factors = round(256 * falling), round(256 * rising)
         return lambda code: _eighth(code - x.one_zero, factors[code >= x.one_zero]) + y.one_zero
-    ratios = product_quotient(runtime, data, alpha, result), quotient(runtime, data, result)
+    ratios = scales.product_quotient(runtime, data, alpha, result), scales.quotient(runtime, data, result)
     return lambda code: _rescaled(code - x.one_zero, ratios[code >= x.one_zero]) + y.one_zero
 
 
@@ -86,11 +75,11 @@ def _eighth(x: int, factor: int) -> int:
 
 
 def _quantize(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> Function | None:
-    ratio = rounded(exact(x.one_scale) / exact(y.one_scale), DOUBLE)
+    ratio = scales.rounded(scales.exact(x.one_scale) / scales.exact(y.one_scale), scales.DOUBLE)
     if x.type != y.type and ratio == 1 and abs(x.one_zero - y.one_zero) == 128:
         return lambda code: code - x.one_zero + y.one_zero
     if runtime == "litert":
-        single = rounded(ratio, SINGLE)
+        single = scales.rounded(ratio, scales.SINGLE)
         if x.type != y.type or not Fraction(1, 256) <= single <= 128:
             return None
         return lambda code: _eighth(code - x.one_zero, round(256 * single)) + y.one_zero
@@ -103,14 +92,14 @@ def _sigmoid(steep: bool) -> Callable[[Operator, Tensor, Tensor, str], Function 
     def make(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> Function:
         if runtime == "tflm":
             return _fixed_point(steep, x)
-        scale, unit = exact(x.one_scale), rounded(1 / exact(y.one_scale), SINGLE)
+        scale, unit = scales.exact(x.one_scale), scales.rounded(1 / scales.exact(y.one_scale), scales.SINGLE)
 
         def function(code: int) -> int:
-            real = rounded(scale * (code - x.one_zero), SINGLE)
+            real = scales.rounded(scale * (code - x.one_zero), scales.SINGLE)
             if runtime == "litert":
-                value = rounded(rounded(_real(steep, real), SINGLE) * unit, SINGLE)
-                return round(rounded(value + y.one_zero, SINGLE))
-            return nearest_away(rounded(_single_real(steep, real) * unit, SINGLE)) + y.one_zero
+                value = scales.rounded(scales.rounded(_real(steep, real), scales.SINGLE) * unit, scales.SINGLE)
+                return round(scales.rounded(value + y.one_zero, scales.SINGLE))
+            return scales.nearest_away(scales.rounded(_single_real(steep, real) * unit, scales.SINGLE)) + y.one_zero
 
         return function
 
@@ -120,23 +109,23 @@ def _sigmoid(steep: bool) -> Callable[[Operator, Tensor, Tensor, str], Function 
 def _real(steep: bool, real: Fraction) -> Fraction:
     """The function in float64."""
     if steep:
-        return exact(math.tanh(real))
-    power = exact(math.exp(real))
-    return rounded(power / rounded(1 + power, DOUBLE), DOUBLE)
+        return scales.exact(math.tanh(real))
+    power = scales.exact(math.exp(real))
+    return scales.rounded(power / scales.rounded(1 + power, scales.DOUBLE), scales.DOUBLE)
 
 
 def _single_real(steep: bool, real: Fraction) -> Fraction:
     """The function in float32, with its exponential or tangent correctly rounded."""
     if steep:
-        return rounded(exact(math.tanh(real)), SINGLE)
-    power = rounded(exact(math.exp(min(-real, Fraction(88)))), SINGLE)
-    return rounded(1 / rounded(1 + power, SINGLE), SINGLE)
+        return scales.rounded(scales.exact(math.tanh(real)), scales.SINGLE)
+    power = scales.rounded(scales.exact(math.exp(min(-real, Fraction(88)))), scales.SINGLE)
+    return scales.rounded(1 / scales.rounded(1 + power, scales.SINGLE), scales.SINGLE)
 
 
 def _fixed_point(steep: bool, x: Tensor) -> Function:
     """tflite-micro: the scaled code has 4 integer bits and 27 fraction bits."""
-    value, exponent = math.frexp(float(exact(x.one_scale) * 2**27))
-    factor = nearest_away(exact(value) * 2**31)
+    value, exponent = math.frexp(float(scales.exact(x.one_scale) * 2**27))
+    factor = scales.nearest_away(scales.exact(value) * 2**31)
     radius = math.floor(Fraction(15 * 2**27) / Fraction(2) ** exponent)
     bits, zero = (24, 0) if steep else (23, -128)
 
@@ -199,10 +188,10 @@ def _newton(a: int) -> int:
 
 
 def _hard_swish(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> Function | None:
-    fine = rounded(exact(x.one_scale) / 128, SINGLE)
-    three = rounded(rounded(Fraction(3), SINGLE) / 32768, SINGLE)
-    out, out_exponent = _short(rounded(fine / exact(y.one_scale), SINGLE))
-    gate, gate_exponent = _short(rounded(fine / three, SINGLE))
+    fine = scales.rounded(scales.exact(x.one_scale) / 128, scales.SINGLE)
+    three = scales.rounded(scales.rounded(Fraction(3), scales.SINGLE) / 32768, scales.SINGLE)
+    out, out_exponent = _short(scales.rounded(fine / scales.exact(y.one_scale), scales.SINGLE))
+    gate, gate_exponent = _short(scales.rounded(fine / three, scales.SINGLE))
     if out_exponent > 0:
         return None
 
@@ -227,7 +216,7 @@ def _hard_swish(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> Funct
 
 def _short(ratio: Fraction) -> tuple[int, int]:
     """A multiplier with 15 bits, and its exponent."""
-    value, exponent = multiplier(ratio)
+    value, exponent = scales.multiplier(ratio)
     return min((value + 32768) // 65536, 32767), exponent
 
 

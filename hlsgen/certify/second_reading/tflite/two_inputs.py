@@ -9,20 +9,10 @@ from fractions import Fraction
 import numpy as np
 
 from hlsgen.certify.second_reading.steps import Differences, differ
+from hlsgen.certify.second_reading.tflite import scales
 from hlsgen.certify.second_reading.tflite.imported import MAX_ELEMENTS, ImportedOperators, elements
 from hlsgen.certify.second_reading.tflite.records import Operator, Tensor
 from hlsgen.certify.second_reading.tflite.rescaling import double, in_single
-from hlsgen.certify.second_reading.tflite.scales import (
-    DOUBLE,
-    LIMITS,
-    SINGLE,
-    activation_range,
-    exact,
-    multiplier,
-    product_quotient,
-    rounded,
-    single_factor,
-)
 from hlsgen.ir.ops import Convention, Requantize
 from hlsgen.numerics.fixed import Array
 
@@ -40,7 +30,7 @@ def check_two_inputs(imported: ImportedOperators, operator: Operator) -> Differe
         return None
     a, b = (imported.file.tensors[n] for n in operator.inputs)
     y = imported.file.tensors[operator.outputs[0]]
-    if any(t.type not in LIMITS or len(t.scale) != 1 for t in (a, b, y)):
+    if any(t.type not in scales.LIMITS or len(t.scale) != 1 for t in (a, b, y)):
         return None
     meaning = _FUNCTIONS[operator.kind](operator, a, b, y, imported.model.runtime)
     if meaning is None:
@@ -76,7 +66,7 @@ def _codes(t: Tensor, start: int, order: Array | None, frame: int) -> Array:
     if t.codes is not None:
         return t.codes
     size = elements(t.shape)
-    low, high = LIMITS[t.type]
+    low, high = scales.LIMITS[t.type]
     numbers = np.arange(start, start + size)
     if order is not None:
         numbers = order[(numbers + frame) % len(order)]
@@ -104,11 +94,13 @@ def _compare_ends(imported: ImportedOperators, operator: Operator, y: Tensor, en
 
 def _sum(sign: int) -> Callable[..., Meaning | None]:
     def make(operator: Operator, a: Tensor, b: Tensor, y: Tensor, runtime: str) -> Meaning | None:
-        first, second, result = (exact(t.one_scale) for t in (a, b, y))
+        first, second, result = (scales.exact(t.one_scale) for t in (a, b, y))
         zero, activation = y.one_zero, operator.options["activation"]
-        low, high = activation_range(activation, y.type, y.one_scale, zero, runtime == "litert" and y.type != "int16")
+        low, high = scales.activation_range(
+            activation, y.type, y.one_scale, zero, runtime == "litert" and y.type != "int16"
+        )
         if runtime == "litert" and y.type != "int16":
-            ratios = rounded(first / result, SINGLE), rounded(second / result, SINGLE)
+            ratios = scales.rounded(first / result, scales.SINGLE), scales.rounded(second / result, scales.SINGLE)
             if not all(Fraction(1, 1024) <= ratio < 256 for ratio in ratios):
                 return None
             shift = 20 - math.floor(math.log2(max(ratios)))
@@ -123,8 +115,8 @@ def _sum(sign: int) -> Callable[..., Meaning | None]:
             return None
         bits = 15 if y.type == "int16" else 20
         largest = 2 * max(first, second)
-        parts = [multiplier(rounded(s / largest, DOUBLE)) for s in (first, second)]
-        parts.append(multiplier(rounded(largest / (2**bits * result), DOUBLE)))
+        parts = [scales.multiplier(scales.rounded(s / largest, scales.DOUBLE)) for s in (first, second)]
+        parts.append(scales.multiplier(scales.rounded(largest / (2**bits * result), scales.DOUBLE)))
 
         is_optimized = sign > 0 and runtime == "litert" and y.type == "int16" and a.shape == b.shape
         inner = _nearest if is_optimized else double
@@ -144,16 +136,16 @@ def _nearest(x: Array, value: int, exponent: int) -> Array:
 
 
 def _product(operator: Operator, a: Tensor, b: Tensor, y: Tensor, runtime: str) -> Meaning | None:
-    first, second, result = (exact(t.one_scale) for t in (a, b, y))
+    first, second, result = (scales.exact(t.one_scale) for t in (a, b, y))
     zero, xnnpack = y.one_zero, runtime == "litert" and y.type != "int16"
-    low, high = activation_range(operator.options["activation"], y.type, y.one_scale, zero, xnnpack)
+    low, high = scales.activation_range(operator.options["activation"], y.type, y.one_scale, zero, xnnpack)
     if xnnpack:
-        factor = single_factor(first, second, result)
+        factor = scales.single_factor(first, second, result)
         if not Fraction(1, 1 << 16) <= factor < 256:
             return None
-        smallest, largest = LIMITS[y.type]
+        smallest, largest = scales.LIMITS[y.type]
         return (lambda x, z: np.clip(in_single(x * z, [factor], smallest, largest, zero), low, high)), [], (low, high)
-    part = multiplier(product_quotient(runtime, first, second, result))
+    part = scales.multiplier(scales.product_quotient(runtime, first, second, result))
     return (lambda x, z: np.clip(double(x * z, *part) + zero, low, high)), [part], (low, high)
 
 

@@ -8,20 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from hlsgen.certify.second_reading.tflite import scales
 from hlsgen.certify.second_reading.tflite.records import Operator, Tensor
 from hlsgen.certify.second_reading.tflite.rescaling import divided, double
-from hlsgen.certify.second_reading.tflite.scales import (
-    DOUBLE,
-    LIMITS,
-    SINGLE,
-    activation_range,
-    exact,
-    multiplier,
-    nearest_away,
-    product_quotient,
-    quotient,
-    rounded,
-)
 from hlsgen.numerics.fixed import Array
 
 _LOW, _HIGH = -32768, 32767
@@ -35,13 +24,13 @@ def wide_table(operator: Operator, x: Tensor, y: Tensor, runtime: str) -> Array 
     zeros = [tensor.one_zero for tensor in (x, y) if tensor.type == "int16"]
     if function is None or any(zeros) or (x.type != y.type and operator.kind != "QUANTIZE"):
         return None
-    low, high = LIMITS[x.type]
-    return np.clip(function(operator, np.arange(low, high + 1), x, y, runtime), *LIMITS[y.type])
+    low, high = scales.LIMITS[x.type]
+    return np.clip(function(operator, np.arange(low, high + 1), x, y, runtime), *scales.LIMITS[y.type])
 
 
 def _rescaled(codes: Array, ratio: Fraction) -> Array:
     """DOUBLE; by a negative multiplier: by its absolute value, then negated."""
-    value, exponent = multiplier(ratio)
+    value, exponent = scales.multiplier(ratio)
     sign = np.sign(value)
     # The shift to the left leaves 32 bits above an exponent of 15: it wraps.
     shifted = (codes << max(exponent, 0)).astype(np.int32).astype(np.int64)
@@ -51,23 +40,23 @@ def _rescaled(codes: Array, ratio: Fraction) -> Array:
 def _relu(activation: int) -> Callable[[Operator, Array, Tensor, Tensor, str], Array]:
     def function(operator: Operator, codes: Array, x: Tensor, y: Tensor, runtime: str) -> Array:
         if activation == 3 and runtime == "tflm":
-            highest = nearest_away(rounded(6 / exact(x.one_scale), SINGLE))
+            highest = scales.nearest_away(scales.rounded(6 / scales.exact(x.one_scale), scales.SINGLE))
             return np.clip(codes, 0, highest)
-        ratio = quotient(runtime, exact(x.one_scale), exact(y.one_scale))
-        return np.clip(_rescaled(codes, ratio), *activation_range(activation, y.type, y.one_scale, 0, False))
+        ratio = scales.quotient(runtime, scales.exact(x.one_scale), scales.exact(y.one_scale))
+        return np.clip(_rescaled(codes, ratio), *scales.activation_range(activation, y.type, y.one_scale, 0, False))
 
     return function
 
 
 def _quantize(operator: Operator, codes: Array, x: Tensor, y: Tensor, runtime: str) -> Array:
-    ratio = rounded(exact(x.one_scale) / exact(y.one_scale), DOUBLE)
+    ratio = scales.rounded(scales.exact(x.one_scale) / scales.exact(y.one_scale), scales.DOUBLE)
     return _rescaled(codes - x.one_zero, ratio) + y.one_zero
 
 
 def _leaky(operator: Operator, codes: Array, x: Tensor, y: Tensor, runtime: str) -> Array:
-    data, result, alpha = exact(x.one_scale), exact(y.one_scale), exact(operator.options["alpha"])
-    rising = _rescaled(codes, quotient(runtime, data, result))
-    falling = _rescaled(codes, product_quotient(runtime, data, alpha, result))
+    data, result, alpha = scales.exact(x.one_scale), scales.exact(y.one_scale), scales.exact(operator.options["alpha"])
+    rising = _rescaled(codes, scales.quotient(runtime, data, result))
+    falling = _rescaled(codes, scales.product_quotient(runtime, data, alpha, result))
     return np.where(codes < 0, falling, rising)
 
 
@@ -75,7 +64,7 @@ def _sigmoid(steep: bool) -> Callable[[Operator, Array, Tensor, Tensor, str], Ar
     """LOGISTIC, or TANH if `steep`."""
 
     def function(operator: Operator, codes: Array, x: Tensor, y: Tensor, runtime: str) -> Array:
-        scale = exact(x.one_scale)
+        scale = scales.exact(x.one_scale)
         power = _power_of_two(scale)
         shift = None if power is None or not 0 <= 12 + power <= int(steep) else 12 + power
         if shift is not None and runtime == "litert":
