@@ -29,6 +29,7 @@ _WEIGHTED = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 REALIZATIONS = {
     "shift": ("hg_shift",),
     "lane-shift": ("hg_lane_shift",),
+    "lane-table": ("hg_lane_table",),
     "scale": ("hg_scale",),
     "float-scale": ("hg_scale_f32",),
     "correct": ("hg_correct",),

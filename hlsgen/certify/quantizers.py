@@ -19,6 +19,7 @@ from hlsgen.certify.models.arithmetic import (
 )
 from hlsgen.certify.models.float32_rounding import FloatScaleModel, PairAddModel, PairScaleModel
 from hlsgen.certify.models.lane_shift import LaneShiftModel
+from hlsgen.certify.models.lane_table import LaneTableModel
 from hlsgen.certify.models.routing import groups_in_frame
 from hlsgen.certify.models.tables import CorrectModel, RankModel, TableModel
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
@@ -36,6 +37,7 @@ MODELS: dict[str, type[LaneModel]] = {
     "hg_compare": CompareModel,
     "hg_shift": ShiftModel,
     "hg_lane_shift": LaneShiftModel,
+    "hg_lane_table": LaneTableModel,
     "hg_scale": ScaleModel,
     "hg_rank": RankModel,
     "hg_table": TableModel,

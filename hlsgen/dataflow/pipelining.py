@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from hlsgen.dataflow import units
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
-from hlsgen.rescale import Correct, FloatScale, LaneShift, Scale, Shift, Thresholds
+from hlsgen.rescale import Correct, FloatScale, LaneShift, LaneTable, Scale, Shift, Thresholds
 
 #: Most bits of a weight memory in LUTs if block RAM is too slow, at 16 bits a LUT4 or less.
 TABLE_BITS = 8192
@@ -40,7 +40,13 @@ def pipelined(unit: units.Unit, depth: Pipelining) -> units.Unit:
         case units.AdderMatVec() | units.DynamicMatVec() | units.ProgramUnit() | units.NormMoments():
             return replace(unit, adders_per_stage=depth.adders_per_stage)
         case units.RescaleUnit(
-            realization=Correct() | Scale() | FloatScale() | Shift() | LaneShift() | Thresholds() as realization
+            realization=Correct()
+            | Scale()
+            | FloatScale()
+            | Shift()
+            | LaneShift()
+            | LaneTable()
+            | Thresholds() as realization
         ):
             return replace(unit, realization=replace(realization, every=depth.adders_per_stage))
         case _:

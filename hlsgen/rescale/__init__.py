@@ -11,6 +11,7 @@ from hlsgen.rescale.realize.float_ops import FloatUnits
 from hlsgen.rescale.realize.float_scale import FloatScale
 from hlsgen.rescale.realize.indexed import Indexed
 from hlsgen.rescale.realize.lane_shift import LaneShift
+from hlsgen.rescale.realize.lane_table import LaneTable
 from hlsgen.rescale.realize.pair import PairAdd, PairScale
 from hlsgen.rescale.realize.rank import Rank
 from hlsgen.rescale.realize.scale import Scale
@@ -34,6 +35,7 @@ __all__ = [
     "JoinPlan",
     "JoinSearch",
     "LaneShift",
+    "LaneTable",
     "PairAdd",
     "PairScale",
     "Preference",

@@ -16,6 +16,7 @@ from hlsgen.rescale.realize import (
     float_units,
     indexed,
     lane_shift,
+    lane_table,
     pair,
     rank,
     scale,
@@ -30,6 +31,7 @@ from hlsgen.rescale.realize.float_ops import FloatUnits
 from hlsgen.rescale.realize.float_scale import FloatScale
 from hlsgen.rescale.realize.indexed import Indexed
 from hlsgen.rescale.realize.lane_shift import LaneShift
+from hlsgen.rescale.realize.lane_table import LaneTable
 from hlsgen.rescale.realize.pair import PairAdd, PairScale
 from hlsgen.rescale.realize.rank import Rank
 from hlsgen.rescale.realize.scale import Scale
@@ -40,7 +42,18 @@ from hlsgen.rescale.realize.thresholds import Thresholds
 
 #: Realizations that are one module.
 Single = (
-    Shift | LaneShift | Thresholds | Comparators | Rank | Table | Scale | FloatScale | Correct | PairAdd | PairScale
+    Shift
+    | LaneShift
+    | LaneTable
+    | Thresholds
+    | Comparators
+    | Rank
+    | Table
+    | Scale
+    | FloatScale
+    | Correct
+    | PairAdd
+    | PairScale
 )
 Realization = Single | Indexed | Shared | FloatUnits
 
@@ -56,11 +69,13 @@ class Prices:
     lanes) gives the sets of its lanes. `source` and `result` are the types of the input and output codes. `dsp` says
     whether DSP blocks are preferred. `join(plan, table, dsp)` prices the join of two streams before a realization.
     `counts` maps the preferences "lut" and "dsp" to the LUT that one DSP block and one block RAM of 18 Kbit count as.
+    `missing`: realizations, by their names in `select.KINDS`, for which the target has no hardware.
     """
 
     realization: Callable[[Realization, Array, IntType, IntType, bool], Price]
     join: Callable[[JoinPlan, Array, bool], Price]
     counts: Mapping[str, tuple[float, float]]
+    missing: frozenset[str] = frozenset()
 
 
 def library_price(realization: Realization, table: Array, source: IntType, result: IntType, dsp: bool) -> Price:
@@ -70,6 +85,8 @@ def library_price(realization: Realization, table: Array, source: IntType, resul
             return shift.cost(realization, table, source, result)
         case LaneShift():
             return lane_shift.cost(realization, table, result)
+        case LaneTable():
+            return lane_table.cost(realization, table)
         case Scale():
             return scale.cost(realization, table, source, result, dsp)
         case FloatScale():

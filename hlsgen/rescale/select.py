@@ -20,6 +20,7 @@ from hlsgen.rescale.binary.float_join import JOIN_LUT, FloatJoin
 from hlsgen.rescale.binary.join_plan import JoinPlan
 from hlsgen.rescale.binary.search import JoinSearch
 from hlsgen.rescale.extract import MAX_STEPS, trace
+from hlsgen.rescale.monotone_pieces import edges
 from hlsgen.rescale.prices import LIBRARY, Prices, Realization
 from hlsgen.rescale.realize import (
     compare,
@@ -28,6 +29,7 @@ from hlsgen.rescale.realize import (
     float_units,
     indexed,
     lane_shift,
+    lane_table,
     pair,
     rank,
     scale,
@@ -45,6 +47,7 @@ from hlsgen.rescale.threshold_table import ThresholdTable
 KINDS = {
     "shift": "power-of-two shift with one of seven roundings",
     "lane-shift": "power-of-two shift, rounding and bounds of each channel, in lanes of their own",
+    "lane-table": "lookup table of each channel over the bits of its input that matter, in lanes of their own",
     "scale": "multiplication, addition, shift",
     "float-scale": "one float32 product, emulated in integers",
     "correct": "coarse guess from the high bits, corrected by one threshold from a memory",
@@ -164,7 +167,7 @@ def _cheapest(name: str, tasks: list[_Task], preference: Preference) -> Choice:
             else (prices.join(task.plan, task.table, task.dsp), f" of {task.plan}")
         )
         for kind, attempt in task.candidates():
-            if preference.forced not in (None, kind):
+            if preference.forced not in (None, kind) or kind in prices.missing:
                 continue
             if kind == "correct" and best is not None and task.large:
                 trials.append(Trial(kind + plan_suffix, f"not tried with more than {MAX_CORRECT} thresholds in total"))
@@ -305,7 +308,7 @@ class _Task:
         scaled_by_formula = "scale", partial(scale_formula.find_without_steps, f, str(self.steps), dsp)
         candidates = [
             ("shift", partial(shift.find, f)),
-            *([("lane-shift", partial(lane_shift.find, f))] if folds == 1 < f.sets else []),
+            *self._in_lanes(f),
             scaled_by_formula if isinstance(self.steps, str) else candidates[0],
             ("float-scale", partial(float_scale_match.find, f, listed_steps, dsp=dsp)),
             *candidates[1:],
@@ -315,6 +318,16 @@ class _Task:
                 ("float-units", partial(_float_units, f) if self.plan is None else _no_float_units_of_two)
             )
         return candidates
+
+    def _in_lanes(self, f: StepFunction) -> list[tuple[str, Attempt]]:
+        """Realizations with one function a lane, the same in every beat, where channels differ or are not monotone."""
+        if len(self.table) > 1:
+            return []
+        table = "lane-table", partial(lane_table.find, f)
+        if f.sets > 1:
+            return [("lane-shift", partial(lane_shift.find, f)), table]
+        cuts = None if f.is_float else edges(f)
+        return [] if f.is_float or (cuts is not None and len(cuts) <= 2) else [table]
 
 
 def _no_float_units_of_two() -> str:

@@ -10,8 +10,8 @@ import numpy as np
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import FloatUnit, Node, RescaleUnit
 from hlsgen.numerics.fixed import IntType
-from hlsgen.rescale import Choice, Correct, FloatScale, LaneShift, Scale, Shift, Table, Thresholds
-from hlsgen.rescale.realize import correct, lane_shift, shift
+from hlsgen.rescale import Choice, Correct, FloatScale, LaneShift, LaneTable, Scale, Shift, Table, Thresholds
+from hlsgen.rescale.realize import correct, lane_shift, lane_table, shift
 from hlsgen.rescale.realize import table as table_
 from hlsgen.verilog.binding import float_scale, scale
 from hlsgen.verilog.parts import Parts
@@ -77,6 +77,10 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
         sums = float(realization.take(unit.table[0]).width.sum()) if realization.adds else 0.0
         # The factors of `shift` fit its logic, too.
         return Parts("shift", {"logic": logic}, {"control": 8.0, "out": float(result.bits) + sums})
+    if isinstance(unit, RescaleUnit) and isinstance(realization, LaneTable):
+        logic, _, _ = lane_table.cost(realization, unit.table)
+        indices = float(realization.take(unit.table[0]).bits.sum()) if realization.adds else 0.0
+        return Parts("lane-table", {"logic": logic}, {"control": 8.0, "out": float(result.bits) + indices})
     parts = Parts(choice.name.split()[0], {}, ff)
     if factor and isinstance(unit, RescaleUnit) and isinstance(realization, Scale | FloatScale):
         _scale(parts, unit, realization, source.type, memory, factor)

@@ -49,7 +49,7 @@ from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.activations import KINDS
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
 from hlsgen.numerics.quantized_add import Parameters
-from hlsgen.rescale import LaneShift, Shift
+from hlsgen.rescale import LaneShift, LaneTable, Shift
 from hlsgen.rescale.realize import compare, correct, rank, scale, table, thresholds
 from hlsgen.rescale.realize.float_scale import FloatScale
 from hlsgen.rescale.realize.pair import PairAdd, PairScale
@@ -103,6 +103,12 @@ def lane_shifts(rng: np.random.Generator, source: IntType) -> LaneShift:
     return LaneShift(
         left, shift, mode, offset, *bounds, ints(rng, source.lo, source.lo + 1), ints(rng, source.hi, source.hi + 1)
     )
+
+
+def lane_tables(rng: np.random.Generator, source: IntType) -> LaneTable:
+    bits = ints(rng, 0, 5)
+    values = tuple(rng.integers(-40, 40, 1 << n) for n in bits.tolist())
+    return LaneTable(ints(rng, 0, 1 << source.bits), np.minimum(ints(rng, 0, 6), source.bits), bits, values)
 
 
 def scales(rng: np.random.Generator, source: IntType) -> scale.Scale:
@@ -163,6 +169,7 @@ MAKERS: dict[str, tuple[Callable[[np.random.Generator, IntType], Any], tuple[int
     "hg_correct": (on_thresholds("even", lambda steps: correct.find(steps, FOLDED[0])), (1, 2)),
     "hg_shift": (shifts, (1, 2)),
     "hg_lane_shift": (lane_shifts, (1,)),
+    "hg_lane_table": (lane_tables, (1,)),
     "hg_scale": (scales, (1, 2)),
     "hg_scale_f32": (float_scales, (1, 2)),
     "hg_pair_add": (adds, (1,)),
@@ -251,7 +258,19 @@ def check_runs(model: Any, fold: int, lane: int, f: StepFunction, x: Array) -> N
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize(
-    "name", ["compare", "rank", "shift", "lane shift", "table", "indexed", "shared table", "shared indexed", "keys"]
+    "name",
+    [
+        "compare",
+        "rank",
+        "shift",
+        "lane shift",
+        "lane table",
+        "table",
+        "indexed",
+        "shared table",
+        "shared indexed",
+        "keys",
+    ],
 )
 def test_models_of_modules_in_simulation(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hardware with changed memories computes the checker's prediction, on every input of a first layer."""

@@ -78,6 +78,7 @@ CASES = {
     "compare": Case(lambda: quantizer(bits=3), forced("compare", **FIXED), ("hg_compare",)),
     "shift": Case(lambda: power_of_two(), forced("shift", **FIXED), ("hg_shift",)),
     "lane shift": Case(lambda: powers_of_two(), forced("lane-shift", lanes=4, **FIXED), ("hg_lane_shift",)),
+    "lane table": Case(lambda: curves(), forced("lane-table", lanes=4, **FIXED), ("hg_lane_table",)),
     "table": Case(lambda: quantizer("Abs"), forced("table", **FIXED), ("hg_table",)),
     "indexed": Case(lambda: quantizer("Abs"), forced("indexed", lanes=3, **FIXED), ("hg_threshold", "hg_table")),
     "shared table": Case(lambda: repeated(), forced("shared-table", lanes=1, **FIXED), ("hg_shift", "hg_table")),
@@ -153,6 +154,18 @@ def powers_of_two() -> onnx.ModelProto:
     g.then("Min", np.array([40.0, 14.0, 8.0, -90.0]))
     g.then("Max", np.array([-3.0, -64.0, 0.0, -90.0]))
     g.quant(np.array([1.0, 2.0, 4.0, 8.0]), 0.0, 6.0)
+    return g.model()
+
+
+def curves() -> onnx.ModelProto:
+    """A curve over steps of each channel, one of them constant."""
+    g = random_graphs.Graph((1, 4))
+    g.then("Mul", np.array([0.25, 0.5, 0.125, 0.0]))
+    g.then("Add", np.array([0.5, 0.0, 0.5, 1.0]))
+    g.then("Floor")
+    g.then("Abs")
+    g.then("Min", np.array([9.0, 12.0, 3.0, 5.0]))
+    g.quant(1.0, 0.0, 5.0)
     return g.model()
 
 

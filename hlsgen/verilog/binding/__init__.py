@@ -10,6 +10,7 @@ from hlsgen.rescale import (
     Correct,
     FloatScale,
     LaneShift,
+    LaneTable,
     PairAdd,
     PairScale,
     Rank,
@@ -19,7 +20,18 @@ from hlsgen.rescale import (
     Table,
     Thresholds,
 )
-from hlsgen.verilog.binding import compare, correct, float_scale, lane_shift, pair, rank, scale, shift, thresholds
+from hlsgen.verilog.binding import (
+    compare,
+    correct,
+    float_scale,
+    lane_shift,
+    lane_table,
+    pair,
+    rank,
+    scale,
+    shift,
+    thresholds,
+)
 from hlsgen.verilog.binding import table as table_
 from hlsgen.verilog.binding.memory_files import Binding
 
@@ -31,6 +43,8 @@ def bind(realization: Single, table: Array, source: IntType, result: IntType, na
             return shift.bind(realization, table, source, result, name)
         case LaneShift():
             return lane_shift.bind(realization, table, source, result)
+        case LaneTable():
+            return lane_table.bind(realization, table, source, result)
         case Thresholds():
             return thresholds.bind(realization, table, source, result, name)
         case Comparators():
