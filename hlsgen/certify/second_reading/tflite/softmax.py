@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -122,10 +123,21 @@ def int16_tables(operator: Operator, x: Tensor, runtime: str) -> dict[str, Array
     number_format = SINGLE if runtime == "tflm" else DOUBLE
     to_steps = exact(10.0 / 65535.0)
     return {
-        "exponentials": _lines(math.exp, Fraction(-10), number_format),
-        "reciprocals": _lines(lambda real: 1 / (1 + real), Fraction(0), number_format),
+        **_int16_functions(number_format),
         "multiplier": np.array(multiplier(rounded(product / to_steps, DOUBLE)), np.int64),
     }
+
+
+@cache
+def _int16_functions(significand: int) -> dict[str, Array]:
+    """The tables that do not depend on the operator, read-only."""
+    tables = {
+        "exponentials": _lines(math.exp, Fraction(-10), significand),
+        "reciprocals": _lines(lambda real: 1 / (1 + real), Fraction(0), significand),
+    }
+    for table in tables.values():
+        table.setflags(write=False)
+    return tables
 
 
 def _lines(function: Callable[[float], float], first: Fraction, significand: int) -> Array:
