@@ -75,7 +75,8 @@ def compile_library(build: Build, core: Path, work: Path, seconds: float, *, use
     if key and (cached := cached_library(key)):
         return cached
     (work / "native.cpp").write_text(harness)
-    sources = [str((core / line).resolve()) for line in (core / "files.f").read_text().split()]
+    # Relative, because the paths are in the C++, which ccache then recognizes in another folder.
+    sources = [os.path.relpath(core / line, work.resolve()) for line in (core / "files.f").read_text().split()]
     program = shutil.which("verilator", path=env["PATH"]) or "verilator"
     command = [program, *options, "-Mdir", str(work / "obj"), "-o", "core.so", *sources]
     command.append(str((work / "native.cpp").resolve()))

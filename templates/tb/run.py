@@ -20,13 +20,17 @@ TESTS = ["full_rate", "random_stalls", "long_stalls", "reset_mid_frame", "offers
 
 
 class LeanVerilator(Verilator):
-    """cocotb's runner, but only the top module's signals are visible: compiles and runs faster. Waves in any format."""
+    """cocotb's runner, but only the top module's signals are visible: compiles and runs faster. Waves in any format.
+
+    The paths of Verilog files are relative: they are in the C++, which ccache then recognizes in another folder.
+    """
 
     unwanted = ("--public-flat-rw", "--trace")
 
     def _build_command(self):
         commands = super()._build_command()
-        return [[word for word in command if word not in self.unwanted] for command in commands]
+        commands = [[word for word in command if word not in self.unwanted] for command in commands]
+        return [[os.path.relpath(word, self.cwd) if word[-2:] == ".v" else word for word in c] for c in commands]
 
 
 class WavesIcarus(Icarus):
