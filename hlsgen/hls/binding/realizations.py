@@ -33,6 +33,8 @@ def bind_realization(
             return shifts.shift(realization, table, source, result, fraction or 0)
         case rescale.LaneShift():
             return shifts.lane_shift(realization, table, source)
+        case rescale.LaneTable():
+            raise AssertionError("the prices of this target leave lane-table out")
         case rescale.Scale():
             return multiplied.scale(realization, table, source)
         case rescale.FloatScale():
