@@ -57,6 +57,8 @@ SEEDS = (
         "FACTOR(FB) + y[n] * FACTOR(FA)",
         "test_moves.py::test_two_streams",
     ),
+    Seed("lines.hpp", "place > KNOTS - 1 ? KNOTS - 1", "place > KNOTS ? KNOTS - 1", "test_rescale.py::test_lines"),
+    Seed("lines.hpp", "v < 0 ? SUM(SUM(MIRROR)", "v <= 0 ? SUM(SUM(MIRROR)", "test_rescale.py::test_lines"),
     Seed("moves.hpp", "second != (ended[0] & (BLOCKS > 1))", "false", "test_moves.py::test_one_stream"),
     Seed("moves.hpp", "ended[d + 1] ? next_last : ends[d]", "next_last", "test_moves.py::test_one_stream"),
     Seed("mvu.hpp", "column == 0 ? sum : SUM", "fold == 0 ? sum : SUM", "test_mvu.py"),

@@ -12,8 +12,9 @@ from rescale_cases import all_inputs, check, every_input, integers, is_small, re
 from hlsgen.ir.ops import Pair, PairOp
 from hlsgen.numerics.fixed import Array, IntType, int_type
 from hlsgen.numerics.quantized_add import Parameters
-from hlsgen.rescale import Comparators, FloatScale, LaneShift, PairAdd, PairScale, Rank, Scale, Table, Thresholds
+from hlsgen.rescale import Comparators, FloatScale, LaneShift, Lines, PairAdd, PairScale, Rank, Scale, Table, Thresholds
 from hlsgen.rescale.realize import correct, rank
+from hlsgen.rescale.realize.lines import logistic, tanh
 from hlsgen.rescale.realize.table import TableMode
 from hlsgen.rescale.threshold_table import ThresholdTable
 
@@ -312,6 +313,28 @@ def test_lane_shift(dialect: str, tmp_path: Path) -> None:
         lane_shifted(14, int_type(9, True), int_type(5, True), 6),
         lane_shifted(8, int_type(10, False), int_type(6, False), 9),
         lane_shifted(7, int_type(30, True), int_type(8, True), 24),
+    ]
+    check(tmp_path, cases, dialect)
+
+
+def lined(lanes: int, source: IntType, result: IntType, knots: int, lines: Lines | None = None) -> tuple[Case, Array]:
+    """Case with random knots, or with `lines`."""
+    if lines is None:
+        rng = np.random.default_rng(source.bits)
+        values, rises = rng.integers(0, 1 << 9, (2, knots))
+        lines = Lines(5, 2, 4, values, rises, 3, 2, 77)
+    return rescaled(lines, np.zeros((1, lanes), np.int64), source, result, inputs(source, lanes, 1))
+
+
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_lines(dialect: str, tmp_path: Path) -> None:
+    int16 = int_type(16, True)
+    cases = [
+        lined(2, int_type(9, True), int_type(14, True), 8),
+        lined(1, int_type(7, False), int_type(14, True), 2),
+        lined(2, int16, int16, 256, logistic(3, 0)),
+        lined(2, int16, int16, 256, tanh(24769, 24)),
     ]
     check(tmp_path, cases, dialect)
 

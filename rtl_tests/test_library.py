@@ -142,6 +142,11 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "IN_W": 1, "OUT_W": 1, "LEVELS": 1, "CHUNKS": "8'h01", "STATES": "8'h01", "TABLE_W": 2},
         {"LANES": 3, "LOW": 1, "LEVELS": 3, "CHUNKS": "24'h010302", "STATES": "24'h030201", "TABLE_W": 32},
     ),
+    "hg_lines": (
+        {"LANES": 1, "IN_W": 1, "OUT_W": 1, "M_W": 2, "M": "2'd1", "SHIFT": 0, "ADDR_W": 1, "FRAC_W": 1}
+        | {"VALUE_W": 1, "RISE_W": 1, "LEFT": 0, "RIGHT": 9, "STYLE": 0, "STAGES": 1},
+        {"IN_SIGNED": 0, "SHIFT": 0, "ADDR_W": 2, "FRAC_W": 1, "M_STAGES": 2, "STAGES": 1, "RIGHT": 0},
+    ),
     "hg_lane_shift": (
         {
             "LANES": 1,

@@ -40,6 +40,7 @@ REALIZATIONS = {
     "shared-indexed": ("hg_shift", "hg_threshold", "hg_table"),
     "rank": ("hg_rank",),
     "table": ("hg_table",),
+    "lines": ("hg_lines",),
     "pair": ("hg_pair_add", "hg_pair_scale", "hg_table"),
     "float-units": ("hg_f32_unit", "hg_f32_round_unit", "hg_f32_decode", "hg_f32_encode", "hg_threshold"),
 }

@@ -20,6 +20,7 @@ from hlsgen.certify.models.arithmetic import (
 from hlsgen.certify.models.float32_rounding import FloatScaleModel, PairAddModel, PairScaleModel
 from hlsgen.certify.models.lane_shift import LaneShiftModel
 from hlsgen.certify.models.lane_table import LaneTableModel
+from hlsgen.certify.models.lines import LinesModel
 from hlsgen.certify.models.routing import groups_in_frame
 from hlsgen.certify.models.tables import CorrectModel, RankModel, TableModel
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
@@ -41,6 +42,7 @@ MODELS: dict[str, type[LaneModel]] = {
     "hg_scale": ScaleModel,
     "hg_rank": RankModel,
     "hg_table": TableModel,
+    "hg_lines": LinesModel,
     "hg_correct": CorrectModel,
     "hg_scale_f32": FloatScaleModel,
     "hg_pair_add": PairAddModel,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from hlsgen.dataflow import units
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
-from hlsgen.rescale import Correct, FloatScale, LaneShift, LaneTable, Scale, Shift, Thresholds
+from hlsgen.rescale import Correct, FloatScale, LaneShift, LaneTable, Lines, Scale, Shift, Thresholds
 
 #: Most bits of a weight memory in LUTs if block RAM is too slow, at 16 bits a LUT4 or less.
 TABLE_BITS = 8192
@@ -46,6 +46,7 @@ def pipelined(unit: units.Unit, depth: Pipelining) -> units.Unit:
             | Shift()
             | LaneShift()
             | LaneTable()
+            | Lines()
             | Thresholds() as realization
         ):
             return replace(unit, realization=replace(realization, every=depth.adders_per_stage))

@@ -12,6 +12,7 @@ from hlsgen.rescale.realize.float_scale import FloatScale
 from hlsgen.rescale.realize.indexed import Indexed
 from hlsgen.rescale.realize.lane_shift import LaneShift
 from hlsgen.rescale.realize.lane_table import LaneTable
+from hlsgen.rescale.realize.lines import Lines
 from hlsgen.rescale.realize.pair import PairAdd, PairScale
 from hlsgen.rescale.realize.rank import Rank
 from hlsgen.rescale.realize.scale import Scale
@@ -36,6 +37,7 @@ __all__ = [
     "JoinSearch",
     "LaneShift",
     "LaneTable",
+    "Lines",
     "PairAdd",
     "PairScale",
     "Preference",

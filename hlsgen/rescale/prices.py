@@ -17,6 +17,7 @@ from hlsgen.rescale.realize import (
     indexed,
     lane_shift,
     lane_table,
+    lines,
     pair,
     rank,
     scale,
@@ -32,6 +33,7 @@ from hlsgen.rescale.realize.float_scale import FloatScale
 from hlsgen.rescale.realize.indexed import Indexed
 from hlsgen.rescale.realize.lane_shift import LaneShift
 from hlsgen.rescale.realize.lane_table import LaneTable
+from hlsgen.rescale.realize.lines import Lines
 from hlsgen.rescale.realize.pair import PairAdd, PairScale
 from hlsgen.rescale.realize.rank import Rank
 from hlsgen.rescale.realize.scale import Scale
@@ -49,6 +51,7 @@ Single = (
     | Comparators
     | Rank
     | Table
+    | Lines
     | Scale
     | FloatScale
     | Correct
@@ -101,6 +104,8 @@ def library_price(realization: Realization, table: Array, source: IntType, resul
             return rank.cost(realization, table, source, result)
         case Table():
             return table_.cost(realization, table, source, result)
+        case Lines():
+            return lines.cost(realization, table.shape[1], source, result)
         case Indexed():
             return indexed.cost(realization, table, source, result)
         case Shared():

@@ -30,6 +30,7 @@ from hlsgen.rescale.realize import (
     indexed,
     lane_shift,
     lane_table,
+    lines,
     pair,
     rank,
     scale,
@@ -58,9 +59,12 @@ KINDS = {
     "shared-indexed": "offset per channel from a memory, one binary search and lookup table shared by all channels",
     "rank": "cascade of small lookup tables over the input's bits",
     "table": "lookup table of all codes",
+    "lines": "LOGISTIC and TANH of int16 codes: lines between knots, from a product and a memory",
     "pair": "sum or product of two operands",
     "float-units": "the float32 operations themselves",
 }
+#: Realizations whose reason is only told if they are forced: that of `shift` says it, or it says nothing.
+_FEW_FUNCTIONS = ("lane-shift", "lines")
 #: Bits of one block RAM.
 BLOCK_BITS = 18 * 1024
 #: At most this many thresholds, over all sets, are written into memories.
@@ -174,8 +178,8 @@ def _cheapest(name: str, tasks: list[_Task], preference: Preference) -> Choice:
                 continue
             realization = attempt()
             if isinstance(realization, str):
-                if kind == "lane-shift" and preference.forced is None:
-                    continue  # The reason of `shift` says it.
+                if kind in _FEW_FUNCTIONS and preference.forced is None:
+                    continue
                 trials.append(Trial(kind + plan_suffix, realization))
                 continue
             price = prices.realization(realization, task.table, task.source, task.result, task.dsp)
@@ -312,6 +316,7 @@ class _Task:
             scaled_by_formula if isinstance(self.steps, str) else candidates[0],
             ("float-scale", partial(float_scale_match.find, f, listed_steps, dsp=dsp)),
             *candidates[1:],
+            ("lines", partial(lines.find, f, dsp)),
         ]
         if isinstance(self.steps, str) or self.preference.forced == "float-units":
             candidates.append(

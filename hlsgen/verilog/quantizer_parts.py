@@ -10,8 +10,8 @@ import numpy as np
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import FloatUnit, Node, RescaleUnit
 from hlsgen.numerics.fixed import IntType
-from hlsgen.rescale import Choice, Correct, FloatScale, LaneShift, LaneTable, Scale, Shift, Table, Thresholds
-from hlsgen.rescale.realize import correct, lane_shift, lane_table, shift
+from hlsgen.rescale import Choice, Correct, FloatScale, LaneShift, LaneTable, Lines, Scale, Shift, Table, Thresholds
+from hlsgen.rescale.realize import correct, lane_shift, lane_table, lines, shift
 from hlsgen.rescale.realize import table as table_
 from hlsgen.verilog.binding import float_scale, scale
 from hlsgen.verilog.parts import Parts
@@ -63,6 +63,14 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
         if memory_bits:
             for _ in range(lanes):
                 parts.hold("memory", memory(folds << realization.bits, result.type.bits))
+        return parts
+    if isinstance(unit, RescaleUnit) and isinstance(realization, Lines):
+        logic, dsp, _ = lines.cost(realization, source.lanes, source.type, result.type)
+        registers = realization.latency * (result.bits + source.lanes * realization.fraction)
+        parts = Parts("lines", {"logic": logic}, {**ff, "logic": float(registers)})
+        parts.dsp = dsp
+        for _ in range(source.lanes):
+            parts.hold("memory", memory(len(realization.values), realization.value_bits + realization.rise_bits))
         return parts
     if isinstance(unit, RescaleUnit) and isinstance(realization, Shift):
         lanes, width = source.lanes, source.type.bits + realization.left + 1

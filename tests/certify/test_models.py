@@ -49,7 +49,7 @@ from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.activations import KINDS
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
 from hlsgen.numerics.quantized_add import Parameters
-from hlsgen.rescale import LaneShift, LaneTable, Shift
+from hlsgen.rescale import LaneShift, LaneTable, Lines, Shift
 from hlsgen.rescale.realize import compare, correct, rank, scale, table, thresholds
 from hlsgen.rescale.realize.float_scale import FloatScale
 from hlsgen.rescale.realize.pair import PairAdd, PairScale
@@ -111,6 +111,15 @@ def lane_tables(rng: np.random.Generator, source: IntType) -> LaneTable:
     return LaneTable(ints(rng, 0, 1 << source.bits), np.minimum(ints(rng, 0, 6), source.bits), bits, values)
 
 
+def lines(rng: np.random.Generator, source: IntType) -> Lines:
+    del source
+    values, rises = rng.integers(0, 1 << 7, (2, 1 << int(rng.integers(1, 5))))
+    multiplier, shift, fraction, left, right, mirror = (
+        int(v) for v in rng.integers((1, 0, 1, 0, 0, -99), (9, 7, 6, 6, 9, 99))
+    )
+    return Lines(multiplier, shift, fraction, values, rises, left, right, mirror)
+
+
 def scales(rng: np.random.Generator, source: IntType) -> scale.Scale:
     low, high = sorted(int(v) for v in rng.integers(-128, 128, 2))
     shift = int(rng.integers(0, 14))
@@ -170,6 +179,7 @@ MAKERS: dict[str, tuple[Callable[[np.random.Generator, IntType], Any], tuple[int
     "hg_shift": (shifts, (1, 2)),
     "hg_lane_shift": (lane_shifts, (1,)),
     "hg_lane_table": (lane_tables, (1,)),
+    "hg_lines": (lines, (1,)),
     "hg_scale": (scales, (1, 2)),
     "hg_scale_f32": (float_scales, (1, 2)),
     "hg_pair_add": (adds, (1,)),

@@ -66,6 +66,7 @@ UNITS = {
     "hg_keep_out": "test_bus.py",
     "hg_lane_shift": "test_lane_shift.py",
     "hg_lane_table": "test_lane_table.py",
+    "hg_lines": "test_lines.py",
     "hg_load": "test_load.py",
     "hg_index": "test_index.py",
     "hg_next": "test_index.py test_fifo.py test_replay.py",

@@ -67,6 +67,47 @@ def _table(mode: int) -> Callable[[Call, Tables], Meaning]:
     return read
 
 
+def _lines(call: Call, tables: Tables) -> Meaning:
+    call.only("SCALED SUM MULTIPLIER SHIFT KNOTS FRACTION LEFT RIGHT MIRROR BEATS")
+    lanes, x, parameters = lane_parameters(call)
+    check_tables(call, "knots")
+    count, multiplier, minimum = call.number("KNOTS", 2), call.number("MULTIPLIER"), -(1 << 40)
+    shift, fraction = call.number("SHIFT"), call.number("FRACTION", 1)
+    left_shift, right_shift, mirror = call.number("LEFT"), call.number("RIGHT"), call.number("MIRROR", minimum)
+    knots = tables.array(call, "knots", lanes, count, 2)
+    address, m_bits = count.bit_length() - 1, multiplier.bit_length() + 1
+    if count != 1 << address or (knots != knots[0]).any() or int(knots.min()) < 0:
+        raise broken(call.name, f"KNOTS is {count}, no power of two, or its lanes have other knots or negative ones.")
+    if max(shift, fraction, left_shift, right_shift) > 30 or shift > x.bits + m_bits:
+        raise broken(call.name, "it shifts by more bits than its model supports.")
+    largest = max(abs(x.lo), abs(x.hi)) * multiplier + (1 << shift)
+    check_type_holds(call, "SCALED", -largest, largest, (1 << fraction) - 1, count)
+    values, rises = knots[0, :, :1], knots[0, :, 1:]
+    top = (int(values.max()) << left_shift) + (int(rises.max()) << fraction)
+    check_type_holds(call, "SUM", -top, top, mirror - top, mirror, (1 << fraction) - 1)
+    value_bits, rise_bits = (max(1, int(part.max()).bit_length()) for part in (values, rises))
+    return instance(
+        call,
+        "hg_lines",
+        (call.number("BEATS", 1),),
+        **parameters,
+        M_W=m_bits,
+        M=sized(m_bits, multiplier),
+        SHIFT=shift,
+        ADDR_W=address,
+        FRAC_W=fraction,
+        VALUE_W=value_bits,
+        RISE_W=rise_bits,
+        LEFT=left_shift,
+        RIGHT=right_shift,
+        MIRROR=sized(call.outputs[0].bits, mirror),
+        STYLE=0,
+        M_STAGES=1,
+        STAGES=1,
+        FILE=tables.put(f"{call.name}.lines", [(values, value_bits), (rises, rise_bits)]),
+    )
+
+
 def _rank(call: Call, tables: Tables) -> Meaning:
     call.only("LEVELS LOW BEATS")
     lanes, x, parameters = lane_parameters(call)
@@ -300,6 +341,7 @@ LOOKUPS: dict[str, Callable[[Call, Tables], Meaning]] = {
     "hg::table": _table(0),
     "hg::table_window": _table(1),
     "hg::table_half": _table(2),
+    "hg::lines": _lines,
     "hg::rank": _rank,
     "hg::correct": _correct,
     "hg::pair_add": _pair_add,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from hlsgen.dataflow.units import Stream
-from hlsgen.hls.binding.per_lane import lane_constants, lane_tables, rounds
+from hlsgen.hls.binding.per_lane import bit_range, lane_constants, lane_tables, rounds, signed_type
 from hlsgen.hls.process import Process, Rom, process, rom
 from hlsgen.numerics.fixed import Array
-from hlsgen.rescale import Comparators, Correct, Rank, Table, Thresholds
+from hlsgen.rescale import Comparators, Correct, Lines, Rank, Table, Thresholds
 from hlsgen.rescale.realize.table import TableMode
 
 
@@ -69,6 +69,29 @@ def table(lookup: Table, sets: Array, source: Stream) -> Process:
                 EVEN=lookup.even,
                 TOTAL=lookup.total,
             )
+
+
+def lines(lines: Lines, table: Array, source: Stream) -> Process:
+    """Call of lines between knots. `table` int64 (1, lanes): all lanes have the same function."""
+    products = [x * lines.multiplier for x in bit_range(source.type)]
+    bound = max(map(abs, products)) + (1 << lines.shift)
+    top = (int(lines.values.max()) << lines.left) + (int(lines.rises.max()) << lines.fraction)
+    knots = np.broadcast_to(np.stack([lines.values, lines.rises], axis=1), (table.shape[1], len(lines.values), 2))
+    return process(
+        "lines",
+        f"lines between {len(lines.values)} knots",
+        {"knots": rom(np.ascontiguousarray(knots), "[lane][knot][value, rise]")},
+        SCALED=signed_type(-bound, bound),
+        SUM=signed_type(-top, top, lines.mirror - top, lines.mirror),
+        MULTIPLIER=lines.multiplier,
+        SHIFT=lines.shift,
+        KNOTS=len(lines.values),
+        FRACTION=lines.fraction,
+        LEFT=lines.left,
+        RIGHT=lines.right,
+        MIRROR=lines.mirror,
+        BEATS=source.beats,
+    )
 
 
 def rank(cascade: Rank, table: Array, source: Stream) -> Process:

@@ -25,6 +25,8 @@ def bind_realization(
             return lookups.compare(realization, table, source)
         case rescale.Table():
             return lookups.table(realization, table, source)
+        case rescale.Lines():
+            return lookups.lines(realization, table, source)
         case rescale.Rank():
             return lookups.rank(realization, table, source)
         case rescale.Correct():

@@ -29,7 +29,8 @@ def _knots() -> Array:
     return np.array([*knots, 65535], np.int64)
 
 
-_KNOTS = _knots()
+#: The function at 0, 1/24, ... 254/24, times 2^16; then the end of the last line.
+KNOTS = _knots()
 
 
 def power_of_two(scale: float) -> int | None:
@@ -64,7 +65,7 @@ def _scaled(x: Array, multiplier: int, shift: int) -> Array:
 def _interpolated(magnitude: Array, bits: int) -> Array:
     """The lines between knots that are 2^bits apart, times 2^bits."""
     knot = np.minimum(magnitude >> bits, 254)
-    return np.asarray((_KNOTS[knot] << bits) + (magnitude & ((1 << bits) - 1)) * (_KNOTS[knot + 1] - _KNOTS[knot]))
+    return np.asarray((KNOTS[knot] << bits) + (magnitude & ((1 << bits) - 1)) * (KNOTS[knot + 1] - KNOTS[knot]))
 
 
 def logistic_lines(x: Array, multiplier: int, shift: int) -> Array:

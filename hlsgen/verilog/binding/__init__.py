@@ -11,6 +11,7 @@ from hlsgen.rescale import (
     FloatScale,
     LaneShift,
     LaneTable,
+    Lines,
     PairAdd,
     PairScale,
     Rank,
@@ -26,6 +27,7 @@ from hlsgen.verilog.binding import (
     float_scale,
     lane_shift,
     lane_table,
+    lines,
     pair,
     rank,
     scale,
@@ -53,6 +55,8 @@ def bind(realization: Single, table: Array, source: IntType, result: IntType, na
             return rank.bind(realization, table, source, result, name)
         case Table():
             return table_.bind(realization, table, source, result, name)
+        case Lines():
+            return lines.bind(realization, table, source, result, name)
         case Scale():
             return scale.bind(realization, table, source, result, name)
         case FloatScale():
