@@ -89,19 +89,18 @@ def undecided(f: StepFunction, low: Array, high: Array, code: Array) -> Array | 
 
 
 def _decided(f: StepFunction, low: Array, high: Array, code: Array) -> Array:
-    by_interval = f.take(np.zeros(len(low), np.int64), low, high)
-    sure = np.ones(len(low), np.bool_)
-    if isinstance(by_interval.source, IntegerEncoding):
-        if np.dtype(by_interval.source.dtype).kind not in "iu":
+    """True for each interval in which f is proven to be `code`. The constants of the only set of f broadcast."""
+    ends = low[:, None], high[:, None]
+    sure = np.ones_like(ends[0], np.bool_)
+    if isinstance(f.source, IntegerEncoding):
+        if np.dtype(f.source.dtype).kind not in "iu":
             raise _Unknown
-        info = np.iinfo(by_interval.source.dtype)
-        sure = (low + by_interval.source.offset >= info.min) & (high + by_interval.source.offset <= info.max)
-    x = _bounds_after_all(
-        by_interval.ops, _Bounds.of([decode(by_interval.source, low), decode(by_interval.source, high)], sure)
-    )
-    _check(by_interval.quantizer, x)
-    ends = [quantize(by_interval.quantizer, end) == code for end in (x.low, x.high)]
-    return np.asarray(x.sure & ends[0] & ends[1])
+        info = np.iinfo(f.source.dtype)
+        sure = (ends[0] + f.source.offset >= info.min) & (ends[1] + f.source.offset <= info.max)
+    x = _bounds_after_all(f.ops, _Bounds.of([decode(f.source, end) for end in ends], sure))
+    _check(f.quantizer, x)
+    equal = [quantize(f.quantizer, end) == code[:, None] for end in (x.low, x.high)]
+    return np.asarray(x.sure & equal[0] & equal[1])[:, 0]
 
 
 def _check(op: Quantizer, x: _Bounds) -> None:

@@ -75,7 +75,7 @@ def lines(lines: Lines, table: Array, source: Stream) -> Process:
     """Call of lines between knots. `table` int64 (1, lanes): all lanes have the same function."""
     products = [x * lines.multiplier for x in bit_range(source.type)]
     bound = max(map(abs, products)) + (1 << lines.shift)
-    top = (int(lines.values.max()) << lines.left) + (int(lines.rises.max()) << lines.fraction)
+    top = (int(lines.values.max()) << lines.left_shift) + (int(lines.rises.max()) << lines.fraction)
     knots = np.broadcast_to(np.stack([lines.values, lines.rises], axis=1), (table.shape[1], len(lines.values), 2))
     return process(
         "lines",
@@ -87,8 +87,8 @@ def lines(lines: Lines, table: Array, source: Stream) -> Process:
         SHIFT=lines.shift,
         KNOTS=len(lines.values),
         FRACTION=lines.fraction,
-        LEFT=lines.left,
-        RIGHT=lines.right,
+        LEFT=lines.left_shift,
+        RIGHT=lines.right_shift,
         MIRROR=lines.mirror,
         BEATS=source.beats,
     )

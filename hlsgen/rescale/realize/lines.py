@@ -30,7 +30,7 @@ class Lines:
     """Parameters of module hg_lines.
 
     v = (x * multiplier + half) >> shift. |v| is the number of a knot, at most the last one, and `fraction` bits. Then
-    h = ((values[knot] << left) + fraction * rises[knot]) >> right; the code is h, or mirror - h where v < 0.
+    h = ((values[knot] << left_shift) + fraction * rises[knot]) >> right_shift. The code is h, or mirror - h for v < 0.
     `values`, `rises` int64 (knots,). `dsp`: DSP blocks for the product. `every`: adders in series between registers.
     """
 
@@ -39,8 +39,8 @@ class Lines:
     fraction: int
     values: Array
     rises: Array
-    left: int
-    right: int
+    left_shift: int
+    right_shift: int
     mirror: int
     dsp: bool = False
     every: int = 2
@@ -86,7 +86,7 @@ class Lines:
         magnitude = np.abs(v)
         knot = np.minimum(magnitude >> self.fraction, len(self.values) - 1)
         rise = (magnitude & ((1 << self.fraction) - 1)) * self.rises[knot]
-        height = ((self.values[knot] << self.left) + rise) >> self.right
+        height = ((self.values[knot] << self.left_shift) + rise) >> self.right_shift
         return np.asarray(np.where(v < 0, self.mirror - height, height))
 
 
@@ -129,7 +129,7 @@ def find(f: StepFunction, dsp: bool = False) -> Lines | str:
 def _with_scale(lines: Callable[[int, int], Lines], x: Array, codes: Array) -> Lines | None:
     """The lines whose scale gives these codes, or None.
 
-    Bisection: the distance of each code from that of 0 grows with the scale. The scales are `multiplier` / 2^`shift`
+    Bisection: each code is farther from the code of 0 if the scale is larger. The scales are `multiplier` / 2^`shift`
     in ascending order. Near the one found, a power of two is preferred.
     """
     if (lines(0, 0).apply(x[x == 0]) != codes[x == 0]).any():
