@@ -617,6 +617,13 @@ def test_model(name: str, tmp_path: Path) -> None:
     assert time.perf_counter() - start < 60  # no bomb; not a benchmark
 
 
+@pytest.mark.parametrize("name", ["opset of the future", "IR of the future", "no opset"])
+def test_warnings_name_no_file(name: str, tmp_path: Path) -> None:
+    """A build stores its model under another name."""
+    first, second = (save(CASES[name][2](), tmp_path / f"{file}.onnx") for file in ("first", "second"))
+    assert hlsgen.check(first).warnings == hlsgen.check(second).warnings != []
+
+
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if len(case) == 3])
 def test_model_on_the_command_line(name: str, tmp_path: Path) -> None:
     code, _, make = CASES[name]

@@ -11,7 +11,7 @@ from hlsgen.dataflow.workload import works_of
 from hlsgen.devices import Device
 from hlsgen.driver.compile import Build, network_cost, price_of
 from hlsgen.driver.fit import in_kinds
-from hlsgen.frontend.runtimes import described
+from hlsgen.frontend.runtimes import described, version_note
 
 #: Note for a network that was not simulated.
 ESTIMATED = (
@@ -36,7 +36,7 @@ def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
         },
         "estimate": estimate(build),
         "device": None if device is None else {**device.as_dict(), "estimate": device_estimate(build, device)},
-        "notes": [*_ports(build), *_default_rate(build), *_buffers(build), *build.notes],
+        "notes": [*_ports(build), *_default_rate(build), *_buffers(build), *_version(build), *build.notes],
     }
 
 
@@ -53,6 +53,12 @@ def _ports(build: Build) -> list[str]:
         f"bus of {network.inputs[0].layout.width} bits: a frame is {input_words} {word} at the input, "
         f"{output_words} at the output"
     ]
+
+
+def _version(build: Build) -> list[str]:
+    """A note if another version of the runtime is installed than the build states."""
+    note = version_note(build.model.runtime)
+    return [note] if note else []
 
 
 def _buffers(build: Build) -> list[str]:

@@ -69,7 +69,7 @@ def import_model(
             check_alir_runtime(runtime)
             return import_alir(read_alir(self_contained(path, outputs), path.stem), model_name(path))
         proto = read_model(path, problems, outputs)
-        check_versions(proto, path.stem, problems)
+        check_versions(proto, problems)
         if runtime == "auto" and quantizes_to_floats(proto.graph):
             runtime = "onnx"  # onnxruntime has no kernels for layers of such tensors
         options = ImportOptions(fixed_point, typed, once, pairs, runtime_of(all_nodes(proto.graph), runtime))

@@ -40,13 +40,13 @@ def versions_of(proto: onnx.ModelProto) -> dict[str, int]:
     return versions
 
 
-def check_versions(proto: onnx.ModelProto, name: str, problems: Collector) -> None:
+def check_versions(proto: onnx.ModelProto, problems: Collector) -> None:
     """Report HG015 for an opset that is too old; warn with HG090 if versions are missing or newer than package onnx."""
     opset = versions_of(proto)[""]
     if opset < MIN_OPSET:
         problems.error(
             "HG015",
-            name,
+            "opset_import",
             f"opset {opset} is too old.",
             f"Supported: {MIN_OPSET} and newer; convert the model with onnx.version_converter.",
         )
@@ -55,7 +55,7 @@ def check_versions(proto: onnx.ModelProto, name: str, problems: Collector) -> No
     if any(version > newest for version in versions):
         problems.warn(
             "HG090",
-            name,
+            "opset_import",
             f"opset {max(versions)} is newer than {newest}, the newest that the onnx package knows: "
             f"operators are read as those of opset {newest}.",
             "Update the package onnx, or export for an older opset.",
@@ -63,14 +63,14 @@ def check_versions(proto: onnx.ModelProto, name: str, problems: Collector) -> No
     if not versions and any(node.domain in ONNX for node in all_nodes(proto.graph)):
         problems.warn(
             "HG090",
-            name,
+            "opset_import",
             f"the file imports no opset: its operators are read as those of opset {ASSUMED_OPSET}.",
             "Export the model again, with an opset_import of the default domain.",
         )
     if proto.ir_version > onnx.IR_VERSION:
         problems.warn(
             "HG090",
-            name,
+            "ir_version",
             f"IR version {proto.ir_version} is newer than {onnx.IR_VERSION}, the newest that the onnx "
             "package knows: fields that are new in it are ignored.",
             "Update the package onnx.",

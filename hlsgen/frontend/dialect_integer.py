@@ -5,6 +5,7 @@ Every operator becomes the steps of its definition in the ONNX standard.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ import onnx
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import DTYPES, Const, ConstInputs
-from hlsgen.frontend.integer_weights import leading_axes
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, elementwise
+from hlsgen.frontend.product_layout import Layout, product_layout
 from hlsgen.ir import MatMulInteger, Shape
 from hlsgen.ir.ops import Convention, Dequantize, QuantizeLinear, Requantize
 from hlsgen.numerics.fixed import Array, IntType
@@ -207,29 +208,24 @@ def _float_codes(name: str, const: Const, inputs: ConstInputs, attrs: dict[str, 
 # --------------------------------------------------------------------------- linear layers
 
 
-def integer_product(name: str, shape: Shape, dtype: str, inputs: ConstInputs) -> ShapedOps:
-    """MatMulInteger of data of this shape and dtype, with leading axes of length 1 if the weights have more axes.
+def integer_product(
+    name: str, shape: Shape, dtype: str, inputs: ConstInputs, layout_of: Layout = product_layout
+) -> ShapedOps:
+    """MatMulInteger of data of this shape and dtype.
 
-    `inputs`: data (not used), weights (columns, rows), zero points of both.
+    `inputs`: data (not used), weights, zero points of both. `layout_of`: of data times weights, or of weights times
+    data.
     """
     check_layer_dtype(name, dtype)
     weight = integer_tensor(name, inputs[1])
-    rank = weight.ndim
-    while weight.ndim > 2 and weight.shape[0] == 1:
-        weight = weight[0]
-    if weight.ndim != 2 or not weight.size:
-        text = f"weights of shape {list(weight.shape)} are no matrix."
-        raise fail("HG023", name, text, "Two axes are needed; further leading ones must have length 1.")
-    if not shape or shape[-1] != len(weight):
-        text = f"the weights have {len(weight)} columns, the data has the shape {list(shape)}."
-        raise fail("HG023", name, text, "The last axis of the data must equal the columns of the weights.")
+    layout = layout_of(name, shape, weight.shape)
     weight_zero = zero_of(name, inputs[3], "the weights' zero point")
-    if weight_zero.size not in (1, weight.shape[1]):
+    per_column = layout_of is product_layout and weight.size == math.prod(weight.shape[-2:])
+    if weight_zero.size not in (1, weight.shape[-1] if per_column else 1):
         text = f"the weights' zero point has the shape {list(weight_zero.shape)}."
-        raise fail("HG023", name, text, f"Supported: one number, or {weight.shape[1]}: one per output.")
-    sums = _sums(name, (weight - weight_zero.reshape(1, -1)).T, inputs[2], shape)
-    result = (*shape[:-1], weight.shape[1])
-    return [(sums, result), *leading_axes(result, len(shape), rank)]
+        raise fail("HG023", name, text, "Supported: one number, or one for each column of a single matrix.")
+    matrix = layout.matrix(layout.rows(weight - weight_zero.reshape(-1)))
+    return [*layout.data_moves, (_sums(name, matrix, inputs[2], layout.result), layout.result), *layout.result_moves]
 
 
 def _sums(name: str, weight: Array, zero: Const | None, shape: Shape) -> MatMulInteger:

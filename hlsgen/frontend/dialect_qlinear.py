@@ -13,6 +13,7 @@ from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import Const, ConstInputs
 from hlsgen.frontend.dialect_integer import dequantizer_of, integer_product, integers, placed, quantizer_of, scale_of
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, elementwise
+from hlsgen.frontend.product_layout import constant_first_layout, product_layout
 from hlsgen.ir import Shape
 from hlsgen.ir.ops import Activation, Add, Cast, Dequantize, Elementwise, FixedAdd, Fma, Mul, QuantizeLinear
 from hlsgen.numerics.fixed import Array, fused_multiply_add
@@ -30,9 +31,23 @@ def qlinear_matmul(node: NodeContext) -> Imported:
     Raises HG020, HG022 - HG024, HG026, HG034.
     """
     inputs = padded(node.constants)
-    data, weight, out = inputs[0:3], inputs[3:6], inputs[6:8]
-    ops = integer_product(node.name, node.shape, node.dtype, [None, weight[0], data[2], weight[2]])
-    return Imported((rescaled(node.name, ops, scale_product(node.name, data[1], weight[1]), out),))
+    operands = (inputs[0:3], inputs[3:6])
+    ops, product = _factors(node, *(operands if node.position == 0 else operands[::-1]))
+    return Imported((rescaled(node.name, ops, product, inputs[6:8]),))
+
+
+def _factors(node: NodeContext, data: ConstInputs, weights: ConstInputs) -> tuple[ShapedOps, Array]:
+    """The int32 sums of data and weights, each (codes, scale, zero point), and the product of their scales.
+
+    The weights are the first operand if the data is not.
+    """
+    layout = product_layout if node.position == 0 else constant_first_layout
+    ops = integer_product(node.name, node.shape, node.dtype, [None, weights[0], data[2], weights[2]], layout)
+    product = scale_product(node.name, data[1], weights[1])
+    if product.size > 1 and layout is constant_first_layout:
+        text = f"the scale of the constant first operand has {product.size} values."
+        raise fail("HG034", node.name, text, "Use one scale per tensor.")
+    return ops, product
 
 
 def qlinear_activation(node: NodeContext) -> Imported:
@@ -102,13 +117,18 @@ def matmul_integer_to_float(node: NodeContext) -> Imported:
     Raises HG020, HG022 - HG024, HG026, HG034.
     """
     name, inputs = node.name, padded(node.constants)
-    steps = integer_product(name, node.shape, node.dtype, [None, inputs[1], inputs[4], inputs[5]])
-    result = steps[-1][1]
-    factor = placed(name, scale_product(name, inputs[2], inputs[3]), result, -1, "the weights' scale")
-    steps += [(Cast("float32"), result), (Mul(factor), result)]
-    if inputs[6] is not None:
-        steps.append((Add(placed(name, inputs[6].array.reshape(-1), result, -1, "the bias")), result))
-    return Imported((steps,))
+    operands = (inputs[0:6:2], inputs[1:6:2])
+    steps, product = _factors(node, *(operands if node.position == 0 else operands[::-1]))
+    return Imported(([*steps, *as_float(name, steps[-1][1], product, inputs[6])],))
+
+
+def as_float(name: str, shape: Shape, product: Array, bias: Const | None) -> ShapedOps:
+    """int32 sums times the product of the scales, as float32, and a float32 bias. Raises HG023."""
+    factor = placed(name, product, shape, -1, "the weights' scale")
+    ops: ShapedOps = [(Cast("float32"), shape), (Mul(factor), shape)]
+    if bias is not None:
+        ops.append((Add(placed(name, bias.array.reshape(-1), shape, -1, "the bias")), shape))
+    return ops
 
 
 _NARROW = ["int8", "uint8", "int16", "uint16"]

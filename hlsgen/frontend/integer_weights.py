@@ -6,7 +6,6 @@ import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import Const, check_finite
-from hlsgen.ir import Reshape, Shape
 from hlsgen.numerics.fixed import Array
 
 #: Maximum width of integers derived from weights without a quantizer.
@@ -57,12 +56,6 @@ def integer_weights(name: str, const: Const) -> tuple[Array, Array]:
         text = f"the weight scale {smallest.min():g} is out of float32's range."
         raise fail("HG022", name, text, "Move a power of two from the weights to the scale.")
     return real.astype(np.int64), rows
-
-
-def leading_axes(result: Shape, data_rank: int, weight_rank: int) -> list[tuple[Reshape, Shape]]:
-    """The Reshape that prepends axes of length 1 to a product's result if the weights have more axes than the data."""
-    leading = (1,) * (weight_rank - max(data_rank, 2))
-    return [(Reshape(), leading + result)] if leading else []
 
 
 def dyadic_shift(values: Array) -> int | None:

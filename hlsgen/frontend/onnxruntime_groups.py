@@ -328,9 +328,9 @@ class _Fused:
                 if node.op_type == "Conv" and not self._has_unit_of_sum(scales):
                     return False
             if self.graph.depends_on_input(weight.input[0]):
-                if node.op_type == "Gemm" or (node.op_type == "MatMul" and quantizer is None):
+                if node.op_type == "Gemm":
                     return False
-            elif node.op_type != "Conv" and len(self.optimized.shape(weight.input[0]) or (1, 1)) != 2:
+            elif node.op_type == "Gemm" and len(self.optimized.shape(weight.input[0]) or (1, 1)) != 2:
                 return False
         return max(sizes) == 1
 

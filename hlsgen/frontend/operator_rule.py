@@ -37,7 +37,8 @@ class Operands(Enum):
     PARAMETERS = auto()  #: the first; the others are a quantizer's, and are checked even if the data is unknown
     INTEGER = auto()  #: the first, of integer ONNX
     QLINEAR = auto()  #: the first, of onnxruntime's operators
-    QLINEAR_TERM = auto()  #: one of two terms with scale and zero point each
+    QLINEAR_TERM = auto()  #: one of two operands with scale and zero point each
+    QLINEAR_FACTOR = auto()  #: one of the first two
     LAYER = auto()  #: the first; the second is the weights
     QLINEAR_LAYER = auto()  #: the first; the fourth is the weights
     EITHER = auto()  #: any one
@@ -97,7 +98,9 @@ def check_operands(node: NodeContext, operands: Operands) -> None:
             raise fail("HG020", node.name, computed, hint)
         case Operands.QLINEAR_TERM if position == 3:
             return
-        case Operands.QLINEAR | Operands.QLINEAR_TERM:
+        case Operands.QLINEAR_FACTOR if position == 1:
+            return
+        case Operands.QLINEAR | Operands.QLINEAR_TERM | Operands.QLINEAR_FACTOR:
             raise fail("HG020", node.name, computed, data_only)
         case Operands.LAYER | Operands.QLINEAR_LAYER:
             if position == (3 if operands is Operands.QLINEAR_LAYER else 1):

@@ -1,17 +1,20 @@
-"""Matrix products of two computed tensors: MatMul, Gemm, MatMulInteger, QLinearMatMul."""
+"""Matrix products of two computed tensors: MatMul, Gemm, MatMulInteger, QLinearMatMul, MatMulIntegerToFloat."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import Const
 from hlsgen.frontend.dialect_integer import check_layer_dtype, zero_of
-from hlsgen.frontend.dialect_qlinear import padded, rescaled, scale_product
+from hlsgen.frontend.dialect_qlinear import as_float, padded, rescaled, scale_product
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
 from hlsgen.frontend.ops_standard import full, operand
 from hlsgen.ir import BatchMatMul, BatchMatMulInteger, Reshape, Shape, TensorProduct, Transpose
 from hlsgen.ir.ops import Add, Mul
+from hlsgen.numerics.fixed import Array
 
 
 def matmul(node: NodeContext) -> Imported:
@@ -58,15 +61,36 @@ def qlinear_matmul(node: NodeContext) -> Imported:
     inputs = padded(node.constants)
     product = _integer(node, [inputs[2], inputs[5]])
     assert product.join is not None
-    factor = scale_product(node.name, inputs[1], inputs[4])
+    factor = _one_factor(node, inputs[1], inputs[4])
+    (result_ops,) = product.outputs
+    sums = result_ops or [(Reshape(), product.join[1])]
+    steps = rescaled(node.name, sums, factor, inputs[6:8])
+    outputs = ([*result_ops, *steps[len(sums) :]],)
+    return Imported(outputs, product.operand_ops, product.join, product.swapped)
+
+
+def matmul_integer_to_float(node: NodeContext) -> Imported:
+    """MatMulIntegerToFloat: A, B, their scales, their zero points, float32 bias.
+
+    Raises HG015, HG020, HG022 - HG024, HG026, HG034.
+    """
+    _check_operands(node, 0, 1)
+    inputs = padded(node.constants)
+    product = _integer(node, inputs[4:6])
+    assert product.join is not None
+    (result_ops,) = product.outputs
+    result = result_ops[-1][1] if result_ops else product.join[1]
+    floats = as_float(node.name, result, _one_factor(node, inputs[2], inputs[3]), inputs[6])
+    return replace(product, outputs=([*result_ops, *floats],))
+
+
+def _one_factor(node: NodeContext, first: Const | None, second: Const | None) -> Array:
+    """fl(first scale * second scale), a scalar. Raises HG034 and as `scale_product`."""
+    factor = scale_product(node.name, first, second)
     if factor.size != 1:
         text = f"the scales of the operands have {factor.size} values along an axis."
         raise fail("HG034", node.name, text, "Use one scale per tensor.")
-    (result_ops,) = product.outputs
-    sums = result_ops or [(Reshape(), product.join[1])]
-    steps = rescaled(node.name, sums, factor.reshape(()), inputs[6:8])
-    outputs = ([*result_ops, *steps[len(sums) :]],)
-    return Imported(outputs, product.operand_ops, product.join, product.swapped)
+    return factor.reshape(())
 
 
 def _check_operands(node: NodeContext, *positions: int) -> None:

@@ -190,7 +190,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     # 8-bit operators of onnxruntime, some of which are standard.
     (ONNX | ORT, "QLinearMatMul"): linear(
         dialect_qlinear.qlinear_matmul,
-        Operands.QLINEAR,
+        Operands.QLINEAR_TERM,
         fold_by_steps(dialect_qlinear.qlinear_matmul),
         ops_matrix_product.qlinear_matmul,
     ),
@@ -198,8 +198,9 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ORT, "QGemm"): linear(dialect_qlinear.qgemm, Operands.QLINEAR, fold_by_steps(dialect_qlinear.qgemm)),
     (ORT, "MatMulIntegerToFloat"): linear(
         dialect_qlinear.matmul_integer_to_float,
-        Operands.QLINEAR,
+        Operands.QLINEAR_FACTOR,
         fold_by_steps(dialect_qlinear.matmul_integer_to_float),
+        ops_matrix_product.matmul_integer_to_float,
     ),
     (ONNX | ORT, "QLinearAdd"): rescaling(
         dialect_qlinear.qlinear_add,
@@ -415,7 +416,7 @@ def is_quantized(graph: onnx.GraphProto) -> bool:
     """True if any node is a quantizer, or computes with quantized integers."""
     nodes = list(all_nodes(graph))
     rules = [_BY_NODE.get((node.domain, node.op_type)) for node in nodes]
-    integer = (Operands.INTEGER, Operands.QLINEAR, Operands.QLINEAR_TERM, Operands.QLINEAR_LAYER)
+    integer = {operands for operands in Operands if operands.name.startswith(("INTEGER", "QLINEAR"))}
     op_types = {node.op_type for node in nodes}
     integer_ops = {op for domains, op in RULES if domains == ANYWHERE}
     return bool(op_types & {"ConvInteger", QUANT_LSTM, *integer_ops}) or any(

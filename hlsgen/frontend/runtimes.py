@@ -7,6 +7,7 @@ integer operator (`onnxruntime_groups`), or if an operator exists in one runtime
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
 
 import onnx
 
@@ -83,6 +84,21 @@ def runtime_of(nodes: Iterable[onnx.NodeProto], choice: str = "auto") -> str:
 def recorded(runtime: str) -> dict[str, str]:
     """The entries for manifest and certificate: the runtime, and the version that results are compared with."""
     return {"runtime": runtime, "runtime_version": VERSIONS[RUNTIMES[runtime][0]]}
+
+
+def version_note(runtime: str) -> str:
+    """A sentence if another version of the runtime's package is installed than the build states, else ""."""
+    package, _ = RUNTIMES[runtime]
+    try:
+        installed = version(package)
+    except PackageNotFoundError:
+        return ""
+    if installed == VERSIONS[package]:
+        return ""
+    return (
+        f"{package} {installed} is installed: the build has the integers of {package} {VERSIONS[package]}, and other "
+        "versions may compute others"
+    )
 
 
 def described(runtime: str) -> str:

@@ -116,7 +116,7 @@ def grid_of(values: Array, scales: Sequence[Array] = ()) -> Grid | None:
 def constant_grid(
     node: onnx.NodeProto, result: Array, arrays: Sequence[Array], known_grids: Mapping[str, Grid]
 ) -> Grid | None:
-    """Integers and scale of a constant after a quantizer, also after transposing or reshaping it."""
+    """Integers and scale of a constant after a quantizer, or whole numbers times a factor, also transposed."""
     source_grid = known_grids.get(node.input[0]) if node.input else None
     if node.op_type in QUANTIZERS - {"FloatQuant"} and len(arrays) > 1:
         scale = _placed(node, np.asarray(arrays[1], np.float64), result.ndim)
@@ -131,6 +131,10 @@ def constant_grid(
         perm = next((list(a.ints) for a in node.attribute if a.name == "perm"), None)
         scale = source_grid.scale.transpose(perm) if source_grid.scale.ndim == result.ndim else source_grid.scale
         return Grid(source_grid.integers.transpose(perm), scale)
+    if node.op_type == "Mul" and result.dtype == np.float32:
+        for codes, scale in (arrays, arrays[::-1]):
+            if codes.shape == result.shape and (codes == np.round(codes)).all() and (scale > 0).all():
+                return Grid(codes.astype(np.float64), np.asarray(scale, np.float64))
     return None
 
 

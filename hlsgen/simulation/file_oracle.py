@@ -278,10 +278,14 @@ class _Comparison:
 
     def _executed(self) -> ExecutedFile:
         """The nodes that the runtime executes. Raises Unable."""
-        proto = onnx.ModelProto()
-        proto.CopyFrom(self.file.executed)
-        name_all(proto.graph)
-        return ExecutedFile(proto, self.file.executor, list(self.inputs.feeds))
+        files: list[ExecutedFile] = []
+        for source in (self.file.proto, self.file.executed):
+            proto = onnx.ModelProto()
+            proto.CopyFrom(source)
+            name_all(proto.graph)
+            grids = files[-1].grids if files else None
+            files.append(ExecutedFile(proto, self.file.executor, list(self.inputs.feeds), grids))
+        return files[-1]
 
     # ------------------------------------------------------------------- targets
 

@@ -29,7 +29,7 @@ class ExecutedFile:
     """One file in one executor.
 
     - constants: arrays of all tensors that depend on no input. grids: integers and scales of constants that a quantizer
-      produced.
+      produced. The argument `grids`: of constants that the executor has folded.
     - parts: tensors of the nodes that replace a fused node.
     - computed: names of tensors that depend on an input. producers: the node that produces each tensor.
     - normalizations: normalizations that the file has as several nodes, each as one node, by the tensor it produces.
@@ -37,13 +37,15 @@ class ExecutedFile:
     Raises Unable if the executor cannot evaluate a constant.
     """
 
-    def __init__(self, proto: onnx.ModelProto, executor: str, inputs: list[str]) -> None:
+    def __init__(
+        self, proto: onnx.ModelProto, executor: str, inputs: list[str], grids: Mapping[str, Grid] | None = None
+    ) -> None:
         self.executor = executor
         self.opsets = {o.domain: o.version for o in proto.opset_import}
         self.parts = take_apart(proto.graph)
         self.tensors = {t.name: t for t in proto.graph.initializer}
         self.constants = {t.name: constant_of(t) for t in proto.graph.initializer}
-        self.grids: dict[str, Grid] = {}
+        self.grids = dict(grids or {})
         self.nodes = list(proto.graph.node)
         self.producers = {o: n for n in self.nodes for o in n.output if o}
         self.computed = set(inputs)

@@ -15,6 +15,7 @@ from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import counted, fail
 from hlsgen.driver.build_directory import changes
 from hlsgen.frontend.file_kind import model_file_of
+from hlsgen.frontend.runtimes import version_note
 from hlsgen.hls.core import Core
 from hlsgen.interpreter.equivalence import Comparison, compare
 from hlsgen.interpreter.frame_sequence import in_sequence
@@ -153,7 +154,8 @@ def verify_build(
             write_cut(design, network, timing, core, request.cut, place["layer"], codes)
             place["cut"] = str(request.cut)
     ok = equivalence.ok and file.ok and host.ok and not changed and all(v.ok for v in verdicts.values())
-    notes = [*host.notes, *_notes(request, verdicts)]
+    note = version_note(model.runtime)
+    notes = [*host.notes, *([f"{note}."] if note else []), *_notes(request, verdicts)]
     return Verdict(ok, equivalence, file, changed, timing.cycles, verdicts, notes, host)
 
 

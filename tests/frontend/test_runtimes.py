@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
+from hlsgen.driver.summary import summary
 from hlsgen.frontend.runtimes import ALIR, RUNTIMES, TFLITE, VERSIONS, runtime_of, tflite_runtime_of
 
 
@@ -58,6 +59,21 @@ def test_another_name_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("package", VERSIONS)
 def test_the_recorded_version_is_the_one_that_the_tests_compare_with(package: str) -> None:
     assert version(package) == VERSIONS[package]
+
+
+@pytest.mark.parametrize("installed", ["", "1.99.0"])
+def test_another_version_of_the_runtime_is_named(
+    installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record stays: it is the version that the integers are of."""
+    built = hlsgen.check(save(quantizer().model(), tmp_path / "m.onnx"), hlsgen.Options(runtime="onnxruntime"))
+    if installed:
+        monkeypatch.setattr("hlsgen.frontend.runtimes.version", lambda package: installed)
+    stated = VERSIONS["onnxruntime"]
+    result = summary(built, 200.0)
+    assert result["runtime"].startswith(f"onnxruntime {stated} ")
+    notes = [note for note in result["notes"] if "is installed" in note]
+    assert [note.split(":")[0] for note in notes] == (["onnxruntime 1.99.0 is installed"] if installed else [])
 
 
 def test_manifest_and_certificates_record_the_runtime(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from onnx.reference import ReferenceEvaluator
 from hlsgen.interpreter import graph as reference
 
 Array = NDArray[Any]
-#: Powers of two, so that float32 sums are exact in any order.
-STEP, MIDDLE = np.float32(2**-5), np.uint8(128)
+#: Powers of two, so that float32 sums are exact in any order; and scales of a group of integers.
+STEP, MIDDLE, ODD = np.float32(2**-5), np.uint8(128), np.float32(0.053)
 
 
 def pair(graph: Graph, data: str, scale: Any = STEP) -> str:
@@ -28,9 +28,9 @@ def pair(graph: Graph, data: str, scale: Any = STEP) -> str:
     return graph.add("DequantizeLinear", [codes, scale, MIDDLE])
 
 
-def weights(shape: tuple[int, ...], graph: Graph) -> str:
-    codes = np.random.default_rng(sum(shape)).integers(-127, 128, shape).astype(np.int8)
-    return graph.add("DequantizeLinear", [codes, np.float32(2**-7), np.int8(0)])
+def weights(shape: tuple[int, ...], graph: Graph, scale: Any = STEP / 4, kind: Any = np.int8) -> str:
+    codes = np.random.default_rng(sum(shape)).integers(-127, 128, shape).astype(kind)
+    return graph.add("DequantizeLinear", [codes, scale, kind(3 if kind is np.uint8 else 0)])
 
 
 def finished(graph: Graph, results: list[str], shape: tuple[int, ...], opset: int = 17) -> onnx.ModelProto:
@@ -85,11 +85,18 @@ def test_sum_of_three_layers(tmp_path: Path) -> None:
     assert_equal(model, (1, 6), tmp_path)
 
 
+def layer(graph: Graph, operands: list[str], codes: bool) -> str:
+    """A product of a group of integers, with or without a quantizer after it."""
+    product = graph.add("MatMul", operands)
+    return pair(graph, product, np.float32(0.17)) if codes else product
+
+
+@pytest.mark.parametrize("codes", [True, False])
 @pytest.mark.parametrize("shape", [(1, 6), (1, 3, 6), (1, 2, 3, 6)])
-def test_matrix_by_vector(shape: tuple[int, ...], tmp_path: Path) -> None:
+def test_matrix_by_vector(shape: tuple[int, ...], codes: bool, tmp_path: Path) -> None:
     graph = Graph()
-    product = graph.add("MatMul", [pair(graph, "x"), weights((6,), graph)])
-    assert_equal(finished(graph, [pair(graph, product, np.float32(2**-3))], shape), shape, tmp_path)
+    result = layer(graph, [pair(graph, "x", ODD), weights((6,), graph, np.float32(0.013))], codes)
+    assert_equal(finished(graph, [result], shape), shape, tmp_path)
 
 
 def test_vector_by_matrix(tmp_path: Path) -> None:
@@ -98,6 +105,17 @@ def test_vector_by_matrix(tmp_path: Path) -> None:
     assert_equal(finished(graph, [pair(graph, product, np.float32(2**-3))], (1, 3, 6)), (1, 3, 6), tmp_path)
 
 
+@pytest.mark.parametrize("codes", [True, False])
+@pytest.mark.parametrize("constant", [(3,), (2, 3), (2, 5, 3)])
+def test_constant_of_codes_by_matrix(constant: tuple[int, ...], codes: bool, tmp_path: Path) -> None:
+    shape = (*constant[:-2], 3, 4)
+    shape = shape if len(shape) > 2 else (1, *shape)
+    graph = Graph()
+    operands = [weights(constant, graph, np.float32(0.013), np.uint8), pair(graph, "x", ODD)]
+    assert_equal(finished(graph, [layer(graph, operands, codes)], shape), shape, tmp_path)
+
+
+@pytest.mark.parametrize("codes", [True, False])
 @pytest.mark.parametrize(
     "data, stack",
     [
@@ -108,10 +126,21 @@ def test_vector_by_matrix(tmp_path: Path) -> None:
         ((1, 2, 4, 6), (1, 2, 6, 5)),
     ],
 )
-def test_stack_of_matrices(data: tuple[int, ...], stack: tuple[int, ...], tmp_path: Path) -> None:
+def test_stack_of_matrices(data: tuple[int, ...], stack: tuple[int, ...], codes: bool, tmp_path: Path) -> None:
     graph = Graph()
-    product = graph.add("MatMul", [pair(graph, "x"), weights(stack, graph)])
-    assert_equal(finished(graph, [pair(graph, product, np.float32(2**-3))], data), data, tmp_path)
+    result = layer(graph, [pair(graph, "x", ODD), weights(stack, graph, np.float32(0.013))], codes)
+    assert_equal(finished(graph, [result], data), data, tmp_path)
+
+
+@pytest.mark.parametrize("tail", ["", "Relu", "Softmax"])
+def test_product_of_two_tensors_of_codes(tail: str, tmp_path: Path) -> None:
+    """Integers times one float32 number, also without a quantizer."""
+    graph = Graph()
+    left, right = pair(graph, "x", ODD), pair(graph, "x", np.float32(0.071))
+    result = graph.add("MatMul", [left, graph.add("Transpose", [right], perm=[0, 2, 1])])
+    if tail:
+        result = pair(graph, graph.add(tail, [result]), np.float32(0.011 if tail == "Softmax" else 0.3))
+    assert_equal(finished(graph, [result], (1, 4, 6)), (1, 4, 6), tmp_path)
 
 
 def test_stack_of_another_shape_is_refused(tmp_path: Path) -> None:

@@ -93,6 +93,19 @@ def test_a_wrong_weight_among_float_sums_is_found(tmp_path: Path) -> None:
     assert verdict.diagnostics[0].code == "HG058"
 
 
+def test_weights_that_the_runtime_folds_are_known(tmp_path: Path) -> None:
+    """Weights quantized by arithmetic; onnxruntime computes them before it runs the file. No code is 1."""
+    g = Branchy(0)
+    codes = np.random.default_rng(1).choice([-6, -4, 2, 5, 9], (5, 4)).astype(np.float32)
+    x = [g.const(0.05, np.float32), g.const(3, np.uint8)]
+    data = g.add("DequantizeLinear", [g.add("QuantizeLinear", ["x", *x]), *x])
+    weight = g.add("Mul", [g.add("Round", [g.const(codes + 0.1, np.float32)]), g.const(0.02, np.float32)])
+    verdict = compared(g.model(g.add("MatMul", [data, weight]), [1, 3, 5]), tmp_path)
+    assert verdict.ran.startswith("onnxruntime")
+    assert verdict.ok, verdict.diagnostics
+    assert verdict.floats_differ
+
+
 def test_parts_of_a_split_have_their_own_numbers(tmp_path: Path) -> None:
     """The second output, into a layer, of channels with a scale each."""
     g = Branchy(0)
