@@ -10,7 +10,7 @@ Beats that one branch receives because another branch needs them are stored in F
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -43,10 +43,12 @@ def safe_depths(nodes: Sequence[Node]) -> dict[str, int]:
     """
     joins, depths = _joins(nodes), dict[str, int]()
     for fork, join in ((n, joins[n]) for n, node in enumerate(nodes) if isinstance(node.unit, Fork)):
-        demand, independent = _demand(nodes, fork, join), _are_independent(nodes, fork, join)
+        independent = _are_independent(nodes, fork, join)
+        fifos, fork_wires = _fifos(nodes, fork, join, independent), {*nodes[fork].inputs, *nodes[fork].outputs}
+        demand = _demand(nodes, fork, join, fork_wires.union(*(nodes[fifo].outputs for fifo in fifos)))
         fork_demand = demand[nodes[fork].inputs[0]][1:]
-        for fifo in _fifos(nodes, fork, join, independent):
-            node, arrivals = nodes[fifo], _demand(nodes, fork, fifo)
+        for fifo in fifos:
+            node, arrivals = nodes[fifo], _demand(nodes, fork, fifo, fork_wires)
             arrived = np.searchsorted(arrivals[nodes[fork].inputs[0]], fork_demand, "right") - 1
             emitted = demand[node.outputs[0]]
             if independent:
@@ -128,8 +130,11 @@ def _joins(nodes: Sequence[Node]) -> list[int]:
     return joins
 
 
-def _demand(nodes: Sequence[Node], fork: int, join: int) -> dict[str, Array]:
-    """For each stream from a fork on, the number of beats needed for the first beats of its join."""
+def _demand(nodes: Sequence[Node], fork: int, join: int, wanted: Set[str]) -> dict[str, Array]:
+    """For each of the `wanted` streams from a fork on, the number of beats needed for the first beats of its join.
+
+    The numbers of other streams are dropped as soon as their producer is counted: large networks have many.
+    """
     demand: dict[str, Array] = {}
     last = join if join != END else len(nodes) - 1
     if join == END:
@@ -144,6 +149,8 @@ def _demand(nodes: Sequence[Node], fork: int, join: int) -> dict[str, Array]:
         if n == join or demands:
             for wire, need in zip(node.inputs or (consumed_stream(node),), needs_of(node), strict=True):
                 demand[wire] = need if n == join else need[np.maximum.reduce(demands)]
+        for wire in {*wires} - wanted:
+            demand.pop(wire, None)
     return demand
 
 

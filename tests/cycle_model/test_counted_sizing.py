@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,6 +82,23 @@ def test_independent_branches_buffer_only_their_difference() -> None:
     """Padded windows of 3 x 3 on rows of 30 pixels: the bypass holds a row and two beats, the other branch nothing."""
     nodes = least_of(large(3, 20, 30))
     assert set(safe_depths(nodes).values()) == {30 + 2, 0}
+
+
+def test_memory_does_not_grow_with_the_length_of_a_branch() -> None:
+    """Only the streams of the fork and of FIFOs are kept."""
+    sizes = []
+    for length in (4, 16):
+        net = Net()
+        image = net.start(Image("", 8, 8, 1, 1))
+        direct, branch = net.add(Fork(2), [image], image, 2)
+        for _ in range(length):
+            (branch,) = net.add(Reorder(64, ((64, 1),)), [branch], image)
+        nodes = least_of(net.finish(net.add(JoinStreams((1, 1)), [branch, direct], image)[0]))
+        tracemalloc.start()
+        safe_depths(nodes)
+        sizes.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert sizes[1] < 1.5 * sizes[0]
 
 
 def test_beats_that_arrive_with_the_first_beat_of_a_frame_are_counted() -> None:
