@@ -102,7 +102,7 @@ def unidirectional_sequence_lstm(node: OperatorNode) -> None:
         hidden, memory = cell.step(node.step(Reshape(), (frames, width), part), hidden, memory)
         results.append(node.step(Reshape(), (*row, cell.cells), hidden))
     assign_state(node, _HIDDEN, hidden)
-    assign_state(node, _CELL, memory)
+    assign_state(node, _CELL, cell.as_state(memory))
     result = (*shape[:2], cell.cells)
     node.finish(node.step(Concat(time) if steps > 1 else Reshape(), result, *results), result)
 
@@ -123,10 +123,8 @@ def _shared(cell: _Cell, sums: int, hidden: int, memory: int) -> None:
     old_states = [
         node.step(Previous(name, None), shape, value) for name, value in zip(names, (hidden, memory), strict=True)
     ]
-    after = list(cell.step(rows, *old_states))
-    if cell.bounds != _INT16:
-        # A state has the type of its initial value.
-        after[1] = node.step(shifted(2, 0, 0, 0, _INT16, "int16"), shape, after[1])
+    hidden, memory = cell.step(rows, *old_states)
+    after = [hidden, cell.as_state(memory)]
     after = [node.step(State(name), shape, value) for name, value in zip(names, after, strict=True)]
     for position, value in zip((_HIDDEN, _CELL), after, strict=True):
         last_row = ((steps - 1, steps, 1), (0, cell.cells, 1))
@@ -234,6 +232,13 @@ class _Cell:
         multiplier = hidden_multiplier(self.runtime, self.hidden.scale)
         last = doubly_rounded([multiplier], 2, self.hidden.zero_point, CODE_TYPES["int8"], "int8")
         return self._joined(BinaryKind.MUL, state, activated, output_gate, last), memory
+
+    def as_state(self, memory: int) -> int:
+        """The cell with all codes of int16, which a state has from its initial value; cell_clip leaves fewer."""
+        if self.bounds == _INT16:
+            return memory
+        shape = self.node.builder.steps[memory - 1].shape
+        return self.node.step(shifted(2, 0, 0, 0, _INT16, "int16"), shape, memory)
 
     def _power(self, bits: int) -> Quantizer:
         """The division of a product by 2^bits: gemmlowp's in LiteRT, twice rounded in tflite-micro."""

@@ -12,6 +12,8 @@ from tflite_random import RandomFile, random_file
 from tflite_wheels import run
 
 from hlsgen.diagnostics import Collector
+from hlsgen.driver.compile import lowered
+from hlsgen.driver.options import Options
 from hlsgen.frontend import import_model
 from hlsgen.interpreter.graph import encode_input, named_outputs, pack_inputs, run_output
 from hlsgen.interpreter.model import interpret
@@ -249,3 +251,11 @@ def test_steps_of_several_sequences_are_copies(tmp_path: Path) -> None:
     model, _ = imported(random_file("LSTM", 0).data, tmp_path, "tflm")
     assert model is not None
     assert not model.loops
+
+
+@pytest.mark.parametrize("recurrence", ["auto", "unrolled"])
+def test_a_clipped_cell_is_a_state(recurrence: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(changed("LSTM", set_clip, 2).data)
+    graph = lowered(path, Options(recurrence=recurrence), Collector())[2]
+    assert [state.name for state in graph.states] == [x.name for x in graph.model.variables]
