@@ -309,11 +309,10 @@ class _Task:
         if f is None:
             return candidates
         listed_steps = self.wide_steps or self.listed
-        scaled_by_formula = "scale", partial(scale_formula.find_without_steps, f, str(self.steps), dsp)
         candidates = [
             ("shift", partial(shift.find, f)),
             *self._in_lanes(f),
-            scaled_by_formula if isinstance(self.steps, str) else candidates[0],
+            ("scale", partial(self._scaled, f, candidates[0][1])),
             ("float-scale", partial(float_scale_match.find, f, listed_steps, dsp=dsp)),
             *candidates[1:],
             ("lines", partial(lines.find, f, dsp)),
@@ -333,6 +332,16 @@ class _Task:
             return [("lane-shift", partial(lane_shift.find, f)), table]
         cuts = None if f.is_float else edges(f)
         return [] if f.is_float or (cuts is not None and len(cuts) <= 2) else [table]
+
+    def _scaled(self, f: StepFunction, on_steps: Attempt) -> Realization | str:
+        """A scale from the steps, or else from the operations of f: their two roundings are no line of the steps."""
+        scaled = on_steps()
+        if not isinstance(scaled, str):
+            return scaled
+        by_formula = scale_formula.find(f)
+        if isinstance(by_formula, str):
+            return f"{scaled}; {by_formula}" if isinstance(self.steps, str) else scaled
+        return replace(by_formula, dsp=self.dsp)
 
 
 def _no_float_units_of_two() -> str:

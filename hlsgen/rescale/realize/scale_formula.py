@@ -1,6 +1,7 @@
 """Realization `scale` from a `Requantize` itself: its multiplier, addend and shift, without its steps.
 
-It serves functions with too many steps to list, such as those with int16 codes. The proof is algebra on integers:
+It serves functions with too many steps to list, such as those with int16 codes, and those whose two roundings are no
+line of the steps. The proof is algebra on integers:
 
 - floor((floor(a / 2^n) + c) / 2^k) = floor((a + c * 2^n) / 2^(n + k)) for an integer c. The zero point joins the
   addend so, and the two roundings of Convention.DOUBLE become one.
@@ -9,8 +10,6 @@ It serves functions with too many steps to list, such as those with int16 codes.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 
@@ -42,12 +41,6 @@ def find(f: StepFunction) -> Scale | str:
         case Convention.FLOAT64:
             return "it rounds in float64"
     return parts if isinstance(parts, str) else _scale(f, *parts)
-
-
-def find_without_steps(f: StepFunction, why_no_steps: str, dsp: bool) -> Scale | str:
-    """The scale of `find`, from DSP blocks if `dsp`; else both reasons."""
-    scale = find(f)
-    return f"{why_no_steps}; {scale}" if isinstance(scale, str) else replace(scale, dsp=dsp)
 
 
 def applies(f: StepFunction) -> bool:

@@ -11,10 +11,13 @@ from hlsgen.ir import IntegerEncoding
 from hlsgen.ir.ops import Add, Cast, Convention, Float, Mul, Requantize
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import IntType
+from hlsgen.rescale.extract import trace
 from hlsgen.rescale.realize import scale_formula
-from hlsgen.rescale.realize.scale import Scale
+from hlsgen.rescale.realize.scale import Scale, find
+from hlsgen.rescale.select import Preference, choose_realization
+from hlsgen.rescale.threshold_table import ThresholdTable
 
-INT16 = IntType(-32768, 32767)
+INT8, INT16 = IntType(-128, 127), IntType(-32768, 32767)
 
 
 def function(
@@ -115,3 +118,19 @@ def test_equal_low_bits_are_left_out() -> None:
 )
 def test_other_functions_are_left_to_others(f: StepFunction, reason: str) -> None:
     assert reason in str(scale_formula.find(f))
+
+
+def test_two_roundings_that_are_no_line_of_the_steps_have_the_formula() -> None:
+    zeros, reach = np.zeros(1, np.int64), np.full(1, 60_000)
+    quantizer = Requantize(Convention.DOUBLE, zeros + 1_500_000_001, zeros, zeros + 39, zeros + 90, INT8, "int8")
+    f = StepFunction(
+        "f", IntegerEncoding("int32", zeros), (), quantizer, zeros, -reach, reach, IntType(-60_000, 60_000), INT8
+    )
+    steps = trace(f, 255, 255)
+    assert isinstance(steps, ThresholdTable)
+    assert isinstance(find(steps), str)
+    choice = choose_realization(f, np.zeros((1, 1), np.int64), Preference("dsp", "scale"))
+    assert isinstance(choice.realization, Scale)
+    assert choice.realization.dsp
+    x = np.arange(-60_000, 60_001)[:, None]
+    assert (choice.realization.apply(x) == f.evaluate(x)).all()
