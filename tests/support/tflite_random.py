@@ -272,6 +272,25 @@ def _function(c: Choices, kind: str) -> RandomFile:
     return c.finish([x], [y], frames)
 
 
+def steep_function(kind: str, scale: float) -> RandomFile:
+    """LOGISTIC or TANH of all int8 codes with a large scale."""
+    c, shape = Choices(kind, 0), (1, 256)
+    x = c.tensor(shape, np.float32(scale), 3)
+    y = c.tensor(shape, *{"LOGISTIC": (1 / 256, -128), "TANH": (1 / 128, 0)}[kind])
+    c.graph.operator(kind, [x], [y])
+    return c.finish([x], [y], [[np.arange(-128, 128).astype(np.int8).reshape(shape)]])
+
+
+def prelu_before_layer() -> RandomFile:
+    """PRELU with a slope for each channel, then CONV_2D."""
+    c, shape = Choices("PRELU", 0), (1, 6, 6, 5)
+    x = c.tensor(shape)
+    alpha = c.graph.tensor((1, 1, 5), "int8", c.scale(-9, -6), c.zero(), data=c.codes((1, 1, 5)))
+    y = c.tensor(shape, c.scaled(c.scale_of(x), -1, 1))
+    c.graph.operator("PRELU", [x, alpha], [y])
+    return c.finish([x], [_conv(c, "CONV_2D", y, "NONE")])
+
+
 def _softmax(c: Choices, kind: str, form: str = "") -> RandomFile:
     """SOFTMAX of codes of one type, or with the form 8to16 of int8 codes to int16 codes."""
     shape = (c.int(1, 4), (1, 2, 3, 10, 60)[c.int(0, 4)])

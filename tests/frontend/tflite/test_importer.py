@@ -7,16 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tflite_random import KINDS_UINT8, Choices, RandomFile, random_file
+from tflite_random import KINDS_UINT8, Choices, RandomFile, prelu_before_layer, random_file
 from tflite_wheels import run
 
 from hlsgen.diagnostics import Collector, HlsgenError
+from hlsgen.driver.compile import lowered
+from hlsgen.driver.options import Options
 from hlsgen.frontend import import_model, self_contained
 from hlsgen.frontend.tflite.file import read_file
 from hlsgen.frontend.tflite.initial_values import initial_value
 from hlsgen.interpreter.model import interpret
 from hlsgen.ir import Model
 from hlsgen.numerics.tflite.multipliers import Runtime
+from hlsgen.simulation.file_oracle import compare_file
 
 KINDS = (
     "FULLY_CONNECTED CONV_2D DEPTHWISE_CONV_2D TRANSPOSE_CONV ADD SUB MUL AVERAGE_POOL_2D MAX_POOL_2D MEAN "
@@ -59,6 +62,17 @@ def test_operators_give_the_integers_of_the_runtime(kind: str, runtime: str, tmp
     for (file, model), frames in zip(compared, expected, strict=True):
         first = np.stack([frame.ravel() for frame in frames])
         assert (results(model, file.frames)[:, : first.shape[1]] == first).all()
+
+
+@pytest.mark.oracle
+def test_a_table_for_each_channel_comes_before_a_layer(tmp_path: Path) -> None:
+    path, file = tmp_path / "model.tflite", prelu_before_layer()
+    path.write_bytes(file.data)
+    _, model, graph = lowered(path, Options(), Collector())
+    codes = np.stack([frame[0] for frame in file.frames]).astype(np.int64)
+    verdict = compare_file(path, model, graph, codes, "tflm")
+    assert (verdict.reason, verdict.outputs_differ) == ("", 0)
+    assert verdict.outputs
 
 
 @pytest.mark.oracle
