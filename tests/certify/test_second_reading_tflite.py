@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, numpy_helper
 from tflite_model import made_model
-from tflite_random import RandomFile, random_file
+from tflite_random import RandomFile, random_file, steep_function
 from tflite_writer import Writer, encode
 
 from hlsgen.certify.second_reading.tflite import compare
@@ -100,6 +100,16 @@ def test_imported_files_agree(kind: str, runtime: str, tmp_path: Path) -> None:
             assert problems.errors[0].code in ("HG013", "HG026", "HG030")
     is_micro_of_uint8 = (runtime, kind[-5:]) == ("tflm", "uint8")
     assert agreed or (runtime, kind.partition(":uint8")[0]) in REFUSED or is_micro_of_uint8
+
+
+@pytest.mark.parametrize("runtime", ["tflm", "litert-ref", "litert"])
+@pytest.mark.parametrize("kind", ["LOGISTIC", "TANH"])
+def test_functions_of_large_scales_agree(kind: str, runtime: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.tflite"
+    path.write_bytes(steep_function(kind, 100.0).data)
+    model = import_model(path, Collector(), runtime=runtime)
+    assert model is not None
+    assert compare(path.read_bytes(), model).problems == ()
 
 
 def test_what_nothing_uses_is_not_read(tmp_path: Path) -> None:

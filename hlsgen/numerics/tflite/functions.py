@@ -19,6 +19,8 @@ from hlsgen.numerics.tflite.piecewise import logistic_of_int16, tanh_of_int16
 from hlsgen.numerics.tflite.rescaling import divide_by_power, high_product, rescale, shift_left, wrap
 
 Single = np.float32
+#: tflite-micro divides by 1 << shift, of 64 bits with their sign.
+_MOST_LEFT_SHIFT = 62
 
 
 class UnsupportedFunction(Exception):
@@ -79,7 +81,7 @@ def _logistic(f: CodeFunction, x: Array) -> Array:
         return _fixed_point(f, x, INT32.logistic, 8, -128)
     if f.runtime is multipliers.Runtime.LITERT_REF:
         return _float_table(f, x, _single_logistic)
-    return _xnnpack_table(f, x, lambda v: np.exp(v) / (1 + np.exp(v)))
+    return _xnnpack_table(f, x, _double_logistic)
 
 
 def _tanh(f: CodeFunction, x: Array) -> Array:
@@ -90,6 +92,12 @@ def _tanh(f: CodeFunction, x: Array) -> Array:
     if f.runtime is multipliers.Runtime.LITERT_REF:
         return _float_table(f, x, lambda v: np.tanh(v.astype(np.float64)).astype(Single))
     return _xnnpack_table(f, x, np.tanh)
+
+
+def _double_logistic(v: Array) -> Array:
+    # Below the overflow of exp the quotient is 1 already.
+    exponential = np.exp(np.minimum(v, 700))
+    return np.asarray(exponential / (1 + exponential))
 
 
 def _single_logistic(v: Array) -> Array:
@@ -105,14 +113,17 @@ def _fixed_point(
     """The function in Q4, of codes within the range of Q4; beyond it, the lowest and the highest code."""
     integer_bits = 4
     fraction, shift = math.frexp(float(Single(f.data.scale)) * 2.0 ** (31 - integer_bits))
+    if shift > _MOST_LEFT_SHIFT:
+        raise UnsupportedFunction(f"tflite-micro shifts by {shift} bits for the scale {f.data.scale:g}")
     multiplier = multipliers.Multiplier(int(round_away(np.float64(fraction * (1 << 31)))), shift)
     radius = math.floor(((1 << integer_bits) - 1) * 2.0 ** (31 - integer_bits) / 2.0**shift)
     centered = x - f.data.zero_point
     inside = np.clip(centered, -radius, radius)
     raw = function(rescale(inside, multiplier), integer_bits)
     codes = f.result.saturate(divide_by_power(raw, 31 - result_bits) + zero_point)
-    codes = np.where(centered <= -radius, f.result.type.lo, codes)
-    return np.where(centered >= radius, f.result.type.hi, codes)
+    codes = np.where(centered >= radius, f.result.type.hi, codes)
+    # With a radius of 0, the kernel takes 0 for below the range.
+    return np.where(centered <= -radius, f.result.type.lo, codes)
 
 
 def _float_table(f: CodeFunction, x: Array, function: Callable[[Array], Array]) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tflite_random import RandomFile, random_file
+from tflite_random import RandomFile, random_file, steep_function
 from tflite_wheels import run
 
 from hlsgen.frontend.tflite.file import TfliteTensor, read_file
@@ -71,6 +71,20 @@ def test_codes_are_those_of_the_wheel(runtime: Runtime, tmp_path: Path) -> None:
     for kind, file, results in zip(kinds, files, run(runtime, files, tmp_path), strict=True):
         for codes, expected in zip(_codes(file, runtime), results, strict=True):
             assert np.array_equal(codes, expected), kind
+
+
+@pytest.mark.parametrize("runtime", list(Runtime), ids=lambda runtime: runtime.value)
+def test_codes_of_large_scales_are_those_of_the_wheel(runtime: Runtime, tmp_path: Path) -> None:
+    """In tflite-micro, scales from 8 on leave no code within the range of its fixed point."""
+    files = [steep_function(kind, scale) for kind in ("LOGISTIC", "TANH") for scale in (3.9, 8.0, 100.0)]
+    for file, results in zip(files, run(runtime, files, tmp_path), strict=True):
+        assert np.array_equal(_codes(file, runtime)[0], results[0])
+
+
+def test_a_scale_beyond_the_shifts_of_tflite_micro_is_refused() -> None:
+    data, result = CodeType("int8", 1e30, 0), CodeType("int8", 1 / 256, -128)
+    with pytest.raises(UnsupportedFunction, match="127 bits"):
+        CodeFunction("LOGISTIC", Runtime.TFLM, data, result).codes(data.all_codes)
 
 
 def test_rounding_by_position_is_refused() -> None:

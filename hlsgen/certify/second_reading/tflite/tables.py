@@ -110,7 +110,7 @@ def _real(steep: bool, real: Fraction) -> Fraction:
     """The function in float64."""
     if steep:
         return scales.exact(math.tanh(real))
-    power = scales.exact(math.exp(real))
+    power = scales.exact(math.exp(min(real, Fraction(700))))
     return scales.rounded(power / scales.rounded(1 + power, scales.DOUBLE), scales.DOUBLE)
 
 
