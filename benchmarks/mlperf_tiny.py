@@ -1,10 +1,11 @@
 """MLPerf Tiny: the int8 files of the closed division on three FPGAs, beside published results.
 
-    python benchmarks/mlperf_tiny.py FOLDER [--device NAME ...] [--runtime tflm] [--json FILE]
+    python benchmarks/mlperf_tiny.py FOLDER [--task NAME ...] [--device NAME ...] [--runtime tflm] [--write]
 
 FOLDER holds the reference files of mlcommons/tiny, unchanged: see `FILES`. Every network is planned for every device
 with the fastest folding that fits, on chip. LUT, block RAM and DSP are estimates; cycles are exact; inferences a
-second are at the clock of the device as `hlsgen devices` lists it.
+second are at the clock of the device as `hlsgen devices` lists it. `--write` keeps the rows in
+`data/mlperf_tiny.json`, and shows all rows on the page `docs/tflite.md`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ import argparse
 import json
 import subprocess
 import sys
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA, PAGE = ROOT / "benchmarks" / "data" / "mlperf_tiny.json", ROOT / "docs" / "tflite.md"
+BEGIN, END = "<!-- made by benchmarks/mlperf_tiny.py -->", "<!-- end -->"
+HEAD = ("| task | device | LUT | BRAM18 | DSP | cycles | MHz | inferences/s |", "|---|---|---|---|---|---|---|---|")
 
 DEVICES = ("ecp5-85k", "xc7z020", "xc7a100t")
 #: Task and possible file names by short name.
@@ -38,12 +43,10 @@ PUBLISHED = {
 
 @dataclass
 class Row:
-    """One network on one device. `state`: fits or refused; `seconds` of planning."""
+    """One network on one device. `reason`: why it is refused, else empty."""
 
     task: str
     device: str
-    state: str
-    seconds: float
     lut: int = 0
     bram18: float = 0
     dsp: int = 0
@@ -51,6 +54,14 @@ class Row:
     clock_mhz: float = 0
     inferences: float = 0
     reason: str = ""
+
+    @property
+    def cells(self) -> str:
+        """The row of a Markdown table."""
+        if self.reason:
+            return f"| {self.task} | {self.device} | {self.reason}" + " |" * 6
+        figures = f"{self.lut:,} | {self.bram18:g} | {self.dsp} | {self.cycles:,} | {self.clock_mhz:g}"
+        return f"| {self.task} | {self.device} | {figures} | {self.inferences:,.0f} |"
 
 
 def file_of(folder: Path, task: str) -> Path | None:
@@ -61,21 +72,17 @@ def file_of(folder: Path, task: str) -> Path | None:
 def measure(path: Path, task: str, device: str, runtime: str) -> Row:
     """Plan one network for one device, with DSP blocks, in a process of its own."""
     command = [sys.executable, "-m", "hlsgen", "check", str(path), "--device", device]
-    start = time.perf_counter()
     ended = subprocess.run(
         [*command, "--prefer", "dsp", "--runtime", runtime, "--json"], capture_output=True, text=True, check=False
     )
-    seconds = round(time.perf_counter() - start, 1)
     facts: dict[str, Any] = json.loads(ended.stdout)
     if not facts["ok"]:
-        reason = " ".join(f"{d['code']} {d['node']}: {d['message']}" for d in facts["diagnostics"][:3])
-        return Row(task, device, "refused", seconds, reason=reason)
+        reason = " ".join(f"{d['code']}: {d['message']}" for d in facts["diagnostics"][:3])
+        return Row(task, device, reason=reason.partition(" Layers with")[0])
     estimate, rate = facts["estimate"], facts["rate"]
     return Row(
         task,
         device,
-        "fits",
-        seconds,
         estimate["lut"],
         estimate["bram18"],
         estimate["dsp"],
@@ -85,38 +92,47 @@ def measure(path: Path, task: str, device: str, runtime: str) -> Row:
     )
 
 
+def recorded() -> list[Row]:
+    """The rows that were written, in the order of the tasks and devices."""
+    rows = [Row(**row) for row in json.loads(DATA.read_text())] if DATA.is_file() else []
+    return sorted(rows, key=lambda row: (list(FILES).index(row.task), DEVICES.index(row.device)))
+
+
+def page_with(rows: list[Row]) -> str:
+    """The page with the table of these rows and the published figures."""
+    before, _, after = PAGE.read_text().partition(BEGIN)
+    lines = [*HEAD, *(row.cells for row in rows), "", "| published | " + " | ".join(FILES) + " |"]
+    lines.append("|---" * (1 + len(FILES)) + "|")
+    for name, figures in PUBLISHED.items():
+        lines.append(f"| {name} | " + " | ".join(f"{figures[t]:,}" if t in figures else "" for t in FILES) + " |")
+    return f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after.partition(END)[2]}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--device", nargs="+", default=DEVICES)
     parser.add_argument("--task", nargs="+", default=list(FILES), choices=list(FILES))
     parser.add_argument("--runtime", default="tflm")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--write", action="store_true", help="keep the rows, and show them on the page")
     arguments = parser.parse_args()
     rows = []
-    print(
-        "| task | device | LUT | BRAM18 | DSP | cycles | MHz | inferences/s | planning |",
-        "|---|---|---|---|---|---|---|---|---|",
-        sep="\n",
-    )
+    print(*HEAD, sep="\n")
     for task in arguments.task:
         path = file_of(arguments.folder, task)
         if path is None:
             print(f"{task}: none of {', '.join(FILES[task][1])} in {arguments.folder}", file=sys.stderr)
             continue
         for device in arguments.device:
-            row = measure(path, task, device, arguments.runtime)
-            rows.append(row)
-            figures = (
-                f"{row.lut:,} | {row.bram18:g} | {row.dsp} | {row.cycles:,} | {row.clock_mhz:g} | {row.inferences:,.0f}"
-                if row.state == "fits"
-                else f"{row.reason} | | | | | "
-            )
-            print(f"| {task} | {device} | {figures} | {row.seconds:.1f} s |", flush=True)
+            rows.append(measure(path, task, device, arguments.runtime))
+            print(rows[-1].cells, flush=True)
     for name, published in PUBLISHED.items():
         print(f"{name}: " + ", ".join(f"{task} {figure:,}" for task, figure in published.items()))
-    if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    if arguments.write and rows:
+        measured = {(row.task, row.device) for row in rows}
+        rows += [row for row in recorded() if (row.task, row.device) not in measured]
+        DATA.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+        PAGE.write_text(page_with(recorded()))
     return 0 if rows else 1
 
 

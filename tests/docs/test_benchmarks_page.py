@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import subprocess
@@ -113,3 +114,10 @@ def test_list_prints_every_workload() -> None:
     assert len(names) > 15
     assert [line.split(": ")[0] for line in lines] == names
     assert {*load("hardware"), *load("routed"), *(row["workload"] for row in load("peers"))} <= set(names)
+
+
+def test_mlperf_tiny_on_the_page_is_that_of_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python benchmarks/mlperf_tiny.py FOLDER --write` would change only rows that it measures."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    mlperf_tiny = importlib.import_module("mlperf_tiny")
+    assert mlperf_tiny.page_with(mlperf_tiny.recorded()) == mlperf_tiny.PAGE.read_text()
