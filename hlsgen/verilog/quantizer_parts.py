@@ -86,7 +86,7 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
         # The factors of `shift` fit its logic, too.
         return Parts("shift", {"logic": logic}, {"control": 8.0, "out": float(result.bits) + sums})
     if isinstance(unit, RescaleUnit) and isinstance(realization, LaneTable):
-        logic, _, _ = lane_table.cost(realization, unit.table)
+        logic, _, _ = lane_table.cost(realization, unit.table, 4 if factor else 6)
         indices = float(realization.take(unit.table[0]).bits.sum()) if realization.adds else 0.0
         return Parts("lane-table", {"logic": logic}, {"control": 8.0, "out": float(result.bits) + indices})
     parts = Parts(choice.name.split()[0], {}, ff)

@@ -22,7 +22,7 @@ _MAX_INPUTS, _MAX_POINTS = 1 << 16, 1 << 24
 _CHUNK = 1 << 20
 #: Most bits of an index, and most bits of all tables together.
 _MAX_INDEX, _MAX_TABLE_BITS = 10, 1 << 17
-#: Inputs of a LUT.
+#: Inputs of a LUT of Xilinx 7 series.
 _LUT_INPUTS = 6
 #: Share of a LUT for each bit of a sum: channels with the same input and offset share one adder.
 _SUM_BIT = 0.7
@@ -146,22 +146,22 @@ def _values(codes: Array, lo: int, shift: int) -> Array | None:
     return None
 
 
-def _price(offset: int, shift: int, values: Array) -> float:
-    """LUTs of a lane: the sum above the zeros of its offset, and the table."""
+def _price(offset: int, shift: int, values: Array, inputs: int = _LUT_INPUTS) -> float:
+    """LUTs, of `inputs` inputs, of a lane: the sum above the zeros of its offset, and the table."""
     zeros = (offset & -offset).bit_length() - 1 if offset else 0
     width = shift + len(values).bit_length() - 1
-    return (_SUM_BIT * (width - zeros) if offset else 0.0) + _table_luts(values)
+    return (_SUM_BIT * (width - zeros) if offset else 0.0) + _table_luts(values, inputs)
 
 
-def _table_luts(values: Array) -> float:
-    """LUTs of a table: a LUT for each function of six variables that its bits consist of, and multiplexers."""
+def _table_luts(values: Array, inputs: int) -> float:
+    """LUTs of a table: a LUT for each function of `inputs` variables that its bits consist of, and multiplexers."""
     low = int(values.min())
     bits = IntType(min(low, 0), max(int(values.max()), 1)).bits
     counted: dict[bytes, float] = {}
-    return sum(_function_luts((values >> b & 1).astype(np.uint8), counted) for b in range(bits))
+    return sum(_function_luts((values >> b & 1).astype(np.uint8), inputs, counted) for b in range(bits))
 
 
-def _function_luts(function: Array, counted: dict[bytes, float]) -> float:
+def _function_luts(function: Array, inputs: int, counted: dict[bytes, float]) -> float:
     """LUTs of a truth table uint8 (2^n,) that are not in `counted` yet."""
     function = function ^ function[0]
     n = len(function).bit_length() - 1
@@ -174,16 +174,17 @@ def _function_luts(function: Array, counted: dict[bytes, float]) -> float:
         return 0.0
     n = len(function).bit_length() - 1
     counted[key] = 1.0
-    if n <= _LUT_INPUTS:
+    if n <= inputs:
         return 1.0
-    parts = function.reshape(2 if n == _LUT_INPUTS + 1 else 4, -1)
-    return (0.5 if len(parts) == 2 else 1.0) + sum(_function_luts(part, counted) for part in parts)
+    parts = function.reshape(2 if n == inputs + 1 else 4, -1)
+    return (0.5 if len(parts) == 2 else 1.0) + sum(_function_luts(part, inputs, counted) for part in parts)
 
 
-def cost(realization: LaneTable, table: Array) -> tuple[float, int, int]:
-    """(LUT, DSP blocks, bits of block RAM) of all lanes. Lanes of one set have different inputs."""
+def cost(realization: LaneTable, table: Array, inputs: int = _LUT_INPUTS) -> tuple[float, int, int]:
+    """(LUT of `inputs` inputs, DSP blocks, bits of block RAM) of all lanes."""
     numbers, lanes = np.unique(table[0], return_counts=True)
     prices = [
-        _price(int(realization.offset[s]), int(realization.shift[s]), realization.values[s]) for s in numbers.tolist()
+        _price(int(realization.offset[s]), int(realization.shift[s]), realization.values[s], inputs)
+        for s in numbers.tolist()
     ]
     return float(np.dot(prices, lanes)), 0, 0
