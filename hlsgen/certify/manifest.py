@@ -238,6 +238,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
         "realize": table,
         "lanes": count,
         "target_cycles": count,
+        "latency_cycles": count,
         "device": name,
         "max_lut": count,
         "max_dsp": count,

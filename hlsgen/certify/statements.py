@@ -136,6 +136,7 @@ _ASSUMED = (
             "options.target",
             "options.lanes",
             "options.target_cycles",
+            "options.latency_cycles",
             "options.folding",
             "options.prefer",
             "options.realize",

@@ -124,7 +124,7 @@ def _flags() -> Iterator[Declared]:
 GROUPS: dict[str, tuple[str, ...]] = {
     "Model and numbers": ("input", "calibrate", "runtime", "outputs", "add", "softmax", "realize"),
     "Speed and size": (
-        *("target_cycles", "fps", "device", "clock_mhz", "max_lut", "max_dsp", "max_bram"),
+        *("target_cycles", "latency_cycles", "fps", "device", "clock_mhz", "max_lut", "max_dsp", "max_bram"),
         *("folding", "lanes", "prefer", "weights", "recurrence"),
     ),
     "Ports": ("bus_width", "ports", "tkeep", "control", "loadable", "clock_name", "reset_name", "reset_active_low"),

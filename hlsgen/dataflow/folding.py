@@ -32,7 +32,8 @@ class Targets:
     - `dsp_factor_bits`: bits of the wider factor of a DSP block: rows may share a block that has room for two.
     - `dsp_layers`: layers with products in DSP blocks; None: all, if DSP blocks are preferred.
     - `plain`: quantizers use no DSP blocks.
-    - `pipelining`: for the target clock. `settled`: weights are in their cheapest memory, regardless of the budget.
+    - `pipelining`: for the target clock. `latency`: most cycles from the first word in to the last word out.
+    - `settled`: weights are in their cheapest memory, regardless of the budget.
     """
 
     cycles: int | None = None
@@ -50,6 +51,7 @@ class Targets:
     dsp_layers: frozenset[str] | None = None
     plain: bool = False
     pipelining: Pipelining = PLAIN
+    latency: int | None = None
     settled: bool = False
 
     @property

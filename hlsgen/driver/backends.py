@@ -24,6 +24,7 @@ HLS = replace(
     folding_price=replace(VERILOG.folding_price, constants=None),
     reserved=is_reserved,
     unsupported={
+        "latency_cycles": "its latency is that of the HLS tool",
         "loadable": "its weights are constants",
         "reset_active_low": "the HLS tool makes the reset port",
         **dict.fromkeys(("clock_name", "reset_name"), "the HLS tool makes clock and reset"),

@@ -245,6 +245,7 @@ def targets_of(options: Options) -> Targets:
         bus=None if options.bus_width is None else 0 if options.bus_width == "auto" else int(options.bus_width),
         family="xc7" if options.chosen_device is None else options.chosen_device.family.counted_as,
         dsp_factor_bits=block_bits(options),
+        latency=options.latency_cycles,
         pipelining=options.pipelining if "verilog" in backends_of(options.target) else PLAIN,
     )
 

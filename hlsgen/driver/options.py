@@ -225,6 +225,13 @@ class Options:
         "multiplications a cycle, at most a window a cycle.",
         check=at_least(1),
     )
+    latency_cycles: int | None = option(
+        None,
+        "--latency-cycles",
+        "Most cycles from the first word of a frame in to its last word out, if there are no stalls. Stages get longer "
+        "until the network keeps it, so the clock gets slower. Verilog only.",
+        check=at_least(1),
+    )
     folding: Foldings = option(
         dict,
         "--folding",

@@ -14,6 +14,7 @@ from hlsgen.dataflow.network import Network, Timing, layout_of, on_bus
 from hlsgen.dataflow.units import Node, Port
 from hlsgen.dataflow.weight_memories import placed
 from hlsgen.dataflow.workload import Folding, shares, works_of
+from hlsgen.diagnostics import fail
 from hlsgen.driver.rate_search import RateSearch, Trial
 from hlsgen.ir import Graph
 from hlsgen.ir.stream_order import lay_out
@@ -22,6 +23,8 @@ from hlsgen.rescale import Choice
 #: Networks that a search plans: ATTEMPTS, or fewer (at least FEWEST) if they would have more than MOST_UNITS units
 #: together.
 ATTEMPTS, MOST_UNITS, FEWEST = 24, 1500, 6
+#: Adders in series between registers that are tried for a limit of latency.
+STAGES = (2, 3, 4, 6, 8, 12)
 #: Buffers are not sized if a network without buffers exceeds the budget by this ratio.
 HOPELESS = 1.1
 
@@ -40,7 +43,26 @@ class _Planned:
 
 
 def plan(graph: Graph, targets: Targets, backend: Backend, progress: Progress | None = None) -> tuple[Network, Timing]:
-    """Chooses folding, implementations and buffer sizes. Raises HG035, HG037, HG040."""
+    """Chooses folding, implementations and buffer sizes. Raises HG035, HG037, HG040.
+
+    For a limit of latency, stages get longer until the network keeps it: fewer cycles, but a slower clock.
+    """
+    if targets.latency is None:
+        return _plan(graph, targets, backend, progress)
+    shortest = None
+    for adders in sorted({targets.pipelining.adders_per_stage, *STAGES}):
+        if adders < targets.pipelining.adders_per_stage:
+            continue
+        pipelining = replace(targets.pipelining, adders_per_stage=adders)
+        network, timing = _plan(graph, replace(targets, pipelining=pipelining), backend, progress)
+        if timing.latency <= targets.latency:
+            return network, timing
+        shortest = min(timing.latency, shortest or timing.latency)
+    text = f"{targets.latency}: this network takes at least {shortest} cycles."
+    raise fail("HG040", "--latency-cycles", text, "Give more cycles, or a rate with more parallel hardware.")
+
+
+def _plan(graph: Graph, targets: Targets, backend: Backend, progress: Progress | None) -> tuple[Network, Timing]:
     planner = _Planner(graph, targets, backend, progress)
     chosen = planner.chosen()
     nodes, timing = chosen.nodes, chosen.timing

@@ -195,7 +195,17 @@ def test_every_option_and_realization_is_known() -> None:
         "state_start",
         "outputs",
     }
-    known_options |= {"realize", "lanes", "target_cycles", "device", "clock_mhz", "max_lut", "max_dsp", "max_bram"}
+    known_options |= {
+        "latency_cycles",
+        "realize",
+        "lanes",
+        "target_cycles",
+        "device",
+        "clock_mhz",
+        "max_lut",
+        "max_dsp",
+        "max_bram",
+    }
     assert {field.name for field in fields(hlsgen.Options)} == known_options
     assert set(REALIZATIONS) == set(KINDS)
 
