@@ -130,8 +130,8 @@ def _joins(nodes: Sequence[Node]) -> list[int]:
     return joins
 
 
-def _demand(nodes: Sequence[Node], fork: int, join: int, kept: Set[str]) -> dict[str, Array]:
-    """For each of the `kept` streams from a fork on, the number of beats needed for the first beats of its join.
+def _demand(nodes: Sequence[Node], fork: int, join: int, retained: Set[str]) -> dict[str, Array]:
+    """For each of the `retained` streams from a fork on, the number of beats needed for the first beats of its join.
 
     The numbers of other streams are dropped as soon as their producer is counted: large networks have many.
     """
@@ -149,7 +149,7 @@ def _demand(nodes: Sequence[Node], fork: int, join: int, kept: Set[str]) -> dict
         if n == join or demands:
             for wire, need in zip(node.inputs or (consumed_stream(node),), needs_of(node), strict=True):
                 demand[wire] = need if n == join else need[np.maximum.reduce(demands)]
-        for wire in {*wires} - kept:
+        for wire in {*wires} - retained:
             demand.pop(wire, None)
     return demand
 
