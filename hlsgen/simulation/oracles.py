@@ -46,6 +46,8 @@ _GENERAL = "qonnx.custom_op.general"
 _DEFAULTS = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
 #: Layers of codes, and their inputs for the zero point of the data, the weights, and the zero point of the weights.
 _SATURATING, _PARTS = ("QLinearMatMul", "QLinearConv"), (2, 3, 5)
+#: Place in onnxruntime's source, with the function's name and the types of its arguments.
+_SOURCE = re.compile(r"/onnxruntime_src/\S+:\d+ [^(]*\((?:[^()]|\([^()]*\))*\)(?: const)? ")
 #: Newest IR version that these executors read.
 _IR_VERSION = 10
 
@@ -90,7 +92,7 @@ def one_line(error: Exception) -> str:
     """The text of an exception, short and in one line."""
     if isinstance(error, Unable):
         return str(error)
-    text = re.sub(r"\[ONNXRuntimeError\] : \d+ : \w+ : ", "", " ".join(str(error).split()))
+    text = _SOURCE.sub("", re.sub(r"\[ONNXRuntimeError\] : \d+ : \w+ : ", "", " ".join(str(error).split())))
     if "registered" in text:  # message of onnx and onnxruntime for unknown operators
         return "no operator of this executor"
     return f"{type(error).__name__}: {text}"[:160]

@@ -385,6 +385,14 @@ def test_an_operator_that_no_executor_has() -> None:
             oracles.run_node(name, node, [np.zeros((1, 4), np.int32)] * 3, {"": 13})
 
 
+def test_reasons_name_no_source_of_the_executor() -> None:
+    place = (
+        "/onnxruntime_src/onnxruntime/core/graph/load.h:46 void onnxruntime::check(const std::map<int (*)(), int>&) "
+    )
+    error = RuntimeError(f"[ONNXRuntimeError] : 1 : FAIL : failed:{place}The opset (99) is too new.\n")
+    assert oracles.one_line(error) == "RuntimeError: failed:The opset (99) is too new."
+
+
 def test_domains_of_a_file_are_not_imported() -> None:
     """qonnx would import the module that a domain names."""
     node = onnx.helper.make_node("IntQuant", ["x", "s", "z", "b"], ["y"], domain="this.module.is.not.there")
