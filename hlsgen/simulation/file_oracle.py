@@ -461,8 +461,10 @@ def _differs(ours: Array, theirs: Array) -> Array:
 
 
 def _last_places(ours: Array, theirs: Array) -> int:
-    """The largest distance, in units in the last place of the largest value of its frame."""
-    flat = [np.nan_to_num(a.reshape(len(a), -1).astype(np.float64)) for a in (ours, theirs)]
+    """The largest distance of finite values, in units in the last place of the largest value of its frame."""
+    flat = [a.reshape(len(a), -1).astype(np.float64) for a in (ours, theirs)]
+    is_finite = np.isfinite(flat[0]) & np.isfinite(flat[1])
+    flat = [np.where(is_finite, a, 0) for a in flat]
     largest = np.maximum(*(np.abs(a).max(axis=1) for a in flat))
     unit = np.spacing(largest.astype(np.float32)).astype(np.float64)
     return int(np.ceil((np.abs(flat[0] - flat[1]).max(axis=1) / unit).max(initial=0)))

@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import hlsgen
+from hlsgen.simulation.file_oracle import _last_places
 
 
 @pytest.mark.parametrize("opset", [10, 17])
@@ -34,3 +35,24 @@ def test_quantizers_of_every_opset(opset: int, tmp_path: Path) -> None:
     assert verdict.ok, verdict.oracle
     assert verdict.oracle is not None
     assert verdict.oracle.compared > 0
+
+
+@pytest.mark.parametrize("runtime", ["onnx", "onnxruntime"])
+def test_log_softmax_is_finite_where_a_share_is_0(runtime: str, tmp_path: Path) -> None:
+    """The evaluator's own LogSoftmax gives minus infinity there."""
+    weights = numpy_helper.from_array(np.float32([[7, -7, 0], [7, -7, 1]]), "w")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("LogSoftmax", ["a"], ["y"])]
+    source, result = (
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2]),
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3]),
+    )
+    graph = helper.make_graph(nodes, "shares", [source], [result], [weights])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), tmp_path / "m.onnx")
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(runtime=runtime, input="fixed:8,4"))
+    verdict = hlsgen.verify(tmp_path / "out", [], 20)
+    assert verdict.ok, verdict.oracle
+
+
+def test_distances_to_infinity_have_no_last_place() -> None:
+    ours, theirs = np.float32([[-120.0, 0.5]]), np.float32([[-np.inf, np.nextafter(np.float32(0.5), 1)]])
+    assert _last_places(ours, theirs) == 1
