@@ -84,7 +84,7 @@ def measure(path: Path, task: str, device: str, runtime: str) -> Row:
         task,
         device,
         estimate["lut"],
-        estimate["bram18"],
+        estimate["bram"],
         estimate["dsp"],
         facts["cycles"]["interval"],
         rate["clock_mhz"],

@@ -141,6 +141,14 @@ def devices() -> dict[str, Device]:
     }
 
 
+def resource_names(chosen: Device | None) -> dict[str, str]:
+    """Names of the resources of a device; without one, of those of Xilinx 7 series."""
+    if chosen is None:
+        return {"lut": "LUT", "ff": "FF", "dsp": "DSP", "bram": "BRAM18"}
+    family = chosen.family
+    return {"lut": family.lut, "ff": "FF", "dsp": family.dsp, "bram": family.bram}
+
+
 def device(name: str) -> Device:
     """The device with this name. Raises HG040."""
     if name not in devices():

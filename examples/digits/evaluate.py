@@ -4,7 +4,7 @@ Builds the Verilog, runs the test split of train.py through the integer referenc
 simulated hardware, compares them output by output, and verifies the build. Exits with 1 if a
 single output differs.
 
-    pip install 'hlsgen[sim]' scikit-learn
+    pip install '.[sim]' scikit-learn
     python evaluate.py
     python evaluate.py --model digits_mlp_float_scales.onnx --backend icarus
 """

@@ -4,7 +4,7 @@ Runs the float network with onnx's reference evaluator; builds the Verilog of th
 images through the integer reference and through the simulated hardware, and compares them output by output.
 Exits with 1 if a single output differs.
 
-    pip install 'hlsgen[demo]'
+    pip install '.[demo]'
     python evaluate.py vit                # a few minutes, most of them for compiling the simulator
     python evaluate.py gru --backend icarus --images 20
 """

@@ -12,23 +12,23 @@ from hlsgen import ir
 from hlsgen.cycle_model.timing_models import busy
 from hlsgen.dataflow import units
 from hlsgen.dataflow.network import Network, Timing
-from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.dataflow.workload import work_of
 from hlsgen.rescale import Choice
 
-#: Cost of nodes and of the realizations of their layers in a target.
-Pricer = Callable[[Iterable[units.Node], Mapping[str, Choice]], Cost]
+#: Estimate of nodes, and of the realizations of their layers, in a target: lut, ff, bram and dsp of the chosen device.
+#: Without a device: LUT of six inputs, and block RAM of 18 Kbit.
+Estimator = Callable[[Iterable[units.Node], Mapping[str, Choice]], dict[str, int]]
 
 
-def layer_table(network: Network, timing: Timing, price: Pricer) -> list[dict[str, Any]]:
+def layer_table(network: Network, timing: Timing, estimator: Estimator) -> list[dict[str, Any]]:
     """One row for each layer. utilization: share of the frame interval in which the multipliers work."""
     rows = []
     nodes_by_layer = nodes_of(network)
     for layer in network.graph.layers:
         nodes = nodes_by_layer.get(layer.name, []) if not isinstance(layer, ir.View) else []
         choices = {layer.name: network.choices[layer.name]} if layer.name in network.choices else {}
-        rows.append({**_row(network, timing, layer, nodes), "estimate": price(nodes, choices).as_dict()})
+        rows.append({**_row(network, timing, layer, nodes), "estimate": estimator(nodes, choices)})
     return rows
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hlsgen.artifacts.layer_table import Pricer, fifo_table, layer_table
+from hlsgen.artifacts.layer_table import Estimator, fifo_table, layer_table
 from hlsgen.artifacts.unit_table import unit_table
 from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import CorePort, Network, Timing
@@ -35,9 +35,9 @@ def manifest(
     options: dict[str, Any],
     model: dict[str, str],
     version: str,
-    price: Pricer,
+    estimator: Estimator,
 ) -> dict[str, Any]:
-    """Content of manifest.json without `files`. price: the cost estimate of a target."""
+    """Content of manifest.json without `files`. estimator: of a target."""
     graph = network.graph.host_graph
     return {
         "hlsgen": version,
@@ -50,9 +50,9 @@ def manifest(
         "cycles": timing.cycles,
         **({"cpp": emitted.schedule} if emitted.schedule else {}),
         "frames_per_second_per_mhz": round(1e6 / timing.interval, 3),
-        "estimate": price(network.nodes, network.choices).as_dict(),
-        "layers": layer_table(network, timing, price),
-        "units": unit_table(network, price),
+        "estimate": estimator(network.nodes, network.choices),
+        "layers": layer_table(network, timing, estimator),
+        "units": unit_table(network, estimator),
         "fifos": fifo_table(network, timing),
         **({"weights": emitted.weights} if emitted.weights else {}),
         "host": {

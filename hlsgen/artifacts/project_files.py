@@ -9,12 +9,13 @@ from typing import Any
 
 import yaml
 
-from hlsgen.artifacts.layer_table import Pricer, layer_table
+from hlsgen.artifacts.layer_table import Estimator, layer_table
 from hlsgen.artifacts.manifest import host_steps, manifest
 from hlsgen.artifacts.report_html import page
 from hlsgen.artifacts.report_md import report
 from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import Network, Timing
+from hlsgen.devices import devices, resource_names
 from hlsgen.host.emit import host_files
 from hlsgen.testbench.sample_vectors import sample_codes, sample_vectors
 
@@ -31,25 +32,26 @@ def emit(
     model: dict[str, str],
     version: str,
     target_files: Mapping[str, bytes],
-    price: Pricer,
+    estimator: Estimator,
 ) -> dict[str, bytes]:
     """Relative path -> content of all files of a build.
 
-    others: files of the targets, and the model. price: the cost estimate of a target.
+    others: files of the targets, and the model. estimator: of a target.
     """
     samples = sample_codes(network)
     name = next(iter(emitted.top.values()))
     host = {part: host_steps(network.graph.host_graph, part) for part in ("head", "tail")}
-    described = manifest(network, timing, emitted, options, model, version, price)
+    described = manifest(network, timing, emitted, options, model, version, estimator)
     certificate = next((target_files[name] for name in CERTIFICATES if name in target_files), b"{}")
     texts = {
         "report.html": page(described, json.loads(certificate)),
         "report.md": report(
             title,
-            layer_table(network, timing, price),
+            layer_table(network, timing, estimator),
             timing,
-            price(network.nodes, network.choices),
+            estimator(network.nodes, network.choices),
             host,
+            resource_names(devices().get(str(options["device"]))),
             emitted.note,
         ),
         "folding.yaml": yaml.safe_dump(network.folding, sort_keys=False),

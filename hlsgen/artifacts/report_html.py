@@ -10,7 +10,7 @@ from typing import Any
 from hlsgen.artifacts.report_drawing import Row, dataflow
 from hlsgen.artifacts.report_functions import functions
 from hlsgen.artifacts.report_results import measured, verified
-from hlsgen.devices import CLOCK_MHZ, devices
+from hlsgen.devices import CLOCK_MHZ, devices, resource_names
 from hlsgen.library import environment, html_environment
 
 #: Numbers of a constant of a host operation that are shown.
@@ -58,6 +58,7 @@ def page(manifest: Mapping[str, Any], certificate: Mapping[str, Any], results: S
     clock = device.clock_mhz if device else CLOCK_MHZ
     return template.render(
         m=manifest,
+        names=resource_names(device),
         inputs=_ports(manifest, "input"),
         outputs=_ports(manifest, "output"),
         style=environment().get_template("report/report.css").render(),
@@ -132,7 +133,7 @@ def _port(end: str, port: Mapping[str, Any], interval: int) -> dict[str, Any]:
         "busy": min(1.0, port["beats"] / interval),
         "lut": 0,
         "ff": 0,
-        "bram18": 0,
+        "bram": 0,
         "dsp": 0,
     }
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from hlsgen.dataflow.network import Timing
-from hlsgen.dataflow.resources import Cost
 from hlsgen.diagnostics import counted
 
 _COSTS = (
     "Each implementation with a cost is proven equal to the model on its whole input interval. Costs are LUT (+ DSP",
-    "blocks, + bits of block RAM); `*` marks the chosen implementation, `-` an impossible one.",
+    "blocks, + bits of block RAM) of the quantizer alone. The estimate of its layer is fitted to synthesis and has the",
+    "width converters before it, too. `*` marks the chosen implementation, `-` an impossible one.",
 )
 
 
@@ -18,27 +19,29 @@ def report(
     title: str,
     rows: list[dict[str, Any]],
     timing: Timing,
-    cost: Cost,
+    estimate: dict[str, int],
     host: dict[str, list[dict[str, Any]]],
+    resources: dict[str, str],
     note: str = "",
 ) -> str:
     """Markdown text of the report.
 
-    rows: the layer table of the manifest; layers without hardware are left out. note: the target's remark on cycles.
+    rows: the layer table of the manifest; layers without hardware are left out. resources: names of
+    those in `estimate`. note: the target's remark on cycles.
     """
-    size = cost.as_dict()
+    counts = ", ".join(f"{estimate[key]} {name}" for key, name in resources.items())
     lines = [
         f"# {_cell(title)}",
         "",
         _cycles(timing),
         "",
-        f"Estimate: about {size['lut']} LUT, {size['ff']} FF, {size['dsp']} DSP, {size['bram18']} BRAM18.",
+        f"Estimate: about {counts}.",
         *(["", note] if note else []),
         "",
-        "| layer | kind | in | out | PE x SIMD | cycles | LUT | FF | DSP | BRAM18 | implementation |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        _line("layer", "kind", "in", "out", "PE x SIMD", "cycles", *resources.values(), "implementation"),
+        _line(*["---"] * (7 + len(resources))),
     ]
-    lines += [_layer(row) for row in rows if row["kind"] != "rename"]
+    lines += [_layer(row, resources) for row in rows if row["kind"] != "rename"]
     for part, name in (("head", "preprocessing"), ("tail", "postprocessing")):
         if host[part]:
             lines += ["", f"Host {name}: " + ", ".join(_cell(step["op"]) for step in host[part]) + "."]
@@ -52,11 +55,11 @@ def _cycles(timing: Timing) -> str:
     return f"Latency about {timing.latency} cycles, a frame every {timing.interval} cycles or more: not simulated."
 
 
-def _layer(row: dict[str, Any]) -> str:
+def _layer(row: dict[str, Any], resources: Iterable[str]) -> str:
     """The line of a layer."""
     folding = f"{row['pe']} x {row['simd']}" if "pe" in row else row.get("lanes", "")
     implementation = row.get("realization") or (f"{row['rows']} x {row['columns']}" if "rows" in row else "")
-    estimate = (row["estimate"][resource] for resource in ("lut", "ff", "dsp", "bram18"))
+    estimate = (row["estimate"][resource] for resource in resources)
     names = (row["name"], row["kind"], row["input"], row["output"])
     return _line(*names, folding, row["cycles"], *estimate, implementation)
 

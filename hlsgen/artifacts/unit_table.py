@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from hlsgen.artifacts.layer_table import Pricer
+from hlsgen.artifacts.layer_table import Estimator
 from hlsgen.cycle_model.timing_models import busy
 from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import Port
 
 
-def unit_table(network: Network, price: Pricer) -> list[dict[str, Any]]:
+def unit_table(network: Network, estimator: Estimator) -> list[dict[str, Any]]:
     """One row for each unit between the ports, in the order of the data.
 
     inputs: upstream instances. bits, lanes, beats: of each output stream, beats a frame. cycles: busy cycles a frame.
-    lut, ff, bram18, dsp: the estimate; the realization of a quantizer counts at the unit that emits its codes.
+    lut, ff, bram, dsp: the estimate; the realization of a quantizer counts at the unit that emits its codes.
     """
     senders = {stream: node.name for node in network.nodes for stream in node.outputs}
     rows = []
@@ -22,7 +22,7 @@ def unit_table(network: Network, price: Pricer) -> list[dict[str, Any]]:
         if isinstance(node.unit, Port):
             continue
         choice = network.choices.get(node.layer) if node.position >= 0 else None
-        cost = price([node], {} if choice is None else {node.layer: choice})
+        estimate = estimator([node], {} if choice is None else {node.layer: choice})
         rows.append(
             {
                 "instance": node.name,
@@ -33,7 +33,7 @@ def unit_table(network: Network, price: Pricer) -> list[dict[str, Any]]:
                 "lanes": node.result.lanes,
                 "beats": node.result.beats,
                 "cycles": busy(node),
-                **cost.as_dict(),
+                **estimate,
             }
         )
     return rows

@@ -19,7 +19,7 @@ from hlsgen.certify.netlist_reader import Cell, Memories, broken
 #: A target's estimate of the resources of a layer or of the core.
 ESTIMATE = {
     name: NotProven("estimates", lambda value: type(value) is int and value >= 0)
-    for name in ("lut", "ff", "bram18", "dsp")
+    for name in ("lut", "ff", "bram", "dsp")
 }
 #: Layers without hardware.
 _NO_HARDWARE = (ir.View, ir.StreamedInput, ir.StreamedOutputs)
@@ -271,7 +271,7 @@ def units(network: Netlist) -> list[dict[str, Any]]:
             "cycles": count,
             "lut": size,
             "ff": size,
-            "bram18": size,
+            "bram": size,
             "dsp": size,
         }
         for name in network.cells

@@ -162,7 +162,7 @@ _ASSUMED = (
             "units[].lanes",
             "units[].lut",
             "units[].ff",
-            "units[].bram18",
+            "units[].bram",
             "units[].dsp",
         ),
     ),

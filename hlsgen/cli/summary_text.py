@@ -7,13 +7,10 @@ from typing import Any
 from rich.table import Table
 
 from hlsgen.cli.console import out, plain
+from hlsgen.devices import device, resource_names
 from hlsgen.diagnostics import counted
 
 TITLES = ("layer", "kind", "in", "out", "shape", "MACs", "PE x SIMD", "cycles", "busy", "memory", "FIFO")
-#: Titles of estimated resources; a column of zeros is left out.
-RESOURCES = {"lut": "LUT", "dsp": "DSP", "bram18": "BRAM18"}
-
-
 #: Words for the two ends of a graph.
 HOST_PARTS = {"head": "preprocessing", "tail": "postprocessing"}
 
@@ -22,7 +19,10 @@ def print_summary(summary: dict[str, Any]) -> None:
     """Prints the layers, the steps left to the host, rates and estimated resources."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     rows = [row for row in summary["layers"] if row["kind"] != "rename"]
-    resources = {key: title for key, title in RESOURCES.items() if any(row["estimate"][key] for row in rows)}
+    chosen = summary["device"]
+    names = resource_names(None if chosen is None else device(chosen["device"]))
+    # A column of zeros is left out.
+    resources = {key: names[key] for key in ("lut", "dsp", "bram") if any(row["estimate"][key] for row in rows)}
     for title in (*TITLES, *resources.values(), "how"):
         table.add_column(title, overflow="fold")
     for row in rows:
@@ -63,16 +63,12 @@ def print_summary(summary: dict[str, Any]) -> None:
         f"{estimate['weight_bits']} weight bits, {estimate['buffer_bits']} buffer bits, "
         f"{estimate['table_bits']} table bits"
     )
-    device = summary["device"]
-    if device is not None:
-        estimated = device["estimate"]
-        parts = (f"{estimated[k]} of {device[k]['count']} {device[k]['kind']}" for k in ("lut", "dsp", "bram"))
-        out.print(f"estimate for {device['device']}: about {', '.join(parts)}; {memory}; clock {device['clock']}")
+    if chosen is not None:
+        parts = (f"{estimate[key]} of {chosen[key]['count']} {names[key]}" for key in ("lut", "dsp", "bram"))
+        out.print(f"estimate for {chosen['device']}: about {', '.join(parts)}; {memory}; clock {chosen['clock']}")
     else:
-        out.print(
-            f"estimate: about {estimate['lut']} LUT, {estimate['ff']} FF, {estimate['dsp']} DSP, "
-            f"{estimate['bram18']} BRAM18; {memory}"
-        )
+        parts = (f"{estimate[key]} {names[key]}" for key in ("lut", "ff", "dsp", "bram"))
+        out.print(f"estimate: about {', '.join(parts)}; {memory}")
     out.print(f"runtime: {summary['runtime']}", soft_wrap=True)
     for note in summary["notes"]:
         out.print(note, soft_wrap=True)
@@ -80,9 +76,11 @@ def print_summary(summary: dict[str, Any]) -> None:
 
 def print_choices(summary: dict[str, Any]) -> None:
     """Prints the implementations tried for each quantizer: cost, the chosen one, and why others are impossible."""
-    for row in summary["layers"]:
-        if "tried" not in row:
-            continue
+    rows = [row for row in summary["layers"] if "tried" in row]
+    if rows:
+        out.print("implementations of quantizers, with costs of the quantizer alone (rows above: fitted to synthesis,")
+        out.print("with the width converters before it):")
+    for row in rows:
         out.print(f"[bold]{plain(row['name'])}[/]: {plain(row['realization'])}")
         for trial in row["tried"]:
             price = "" if trial["lut"] is None else f"{trial['lut']:.0f} LUT"

@@ -19,10 +19,6 @@ class Cost:
     def __add__(self, cost: Cost) -> Cost:
         return Cost(self.lut + cost.lut, self.dsp + cost.dsp, self.bram + cost.bram, self.ff + cost.ff)
 
-    def as_dict(self) -> dict[str, int]:
-        """Rounded to integers, as in manifests and summaries."""
-        return {"lut": round(self.lut), "ff": round(self.ff), "bram18": self.bram, "dsp": self.dsp}
-
 
 def front(parts: Sequence[Sequence[tuple[int, float]]]) -> dict[int, tuple[float, tuple[int, ...]]]:
     """The Pareto front of total blocks and total price, by total blocks, fewest first.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from hlsgen.artifacts import project_files
-from hlsgen.artifacts.layer_table import Pricer
+from hlsgen.artifacts.layer_table import Estimator
 from hlsgen.cycle_model.timing_models import busy
 from hlsgen.dataflow.backend import Emitted, Request
 from hlsgen.dataflow.folding import Targets
@@ -17,9 +17,10 @@ from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.pipelining import PLAIN
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Node
+from hlsgen.devices import Device
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, counted, fail
 from hlsgen.driver.backends import backends_of
-from hlsgen.driver.fit import Needs, too_large
+from hlsgen.driver.fit import Needs, counting_family, in_kinds, too_large
 from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_inputs, reset_port
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
@@ -32,6 +33,7 @@ from hlsgen.numerics.fixed import IntType
 from hlsgen.passes import lower, numeric_inputs
 from hlsgen.passes.frame_states import states_last, with_default, with_states
 from hlsgen.passes.shared_loop_bodies import builds_once, lower_once
+from hlsgen.rescale import Choice
 from hlsgen.verilog.netlist import Design
 
 
@@ -152,7 +154,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         about_model,
         tool_version(),
         {**sources, about_model["file"]: data},
-        price_of(options),
+        estimator_of(options),
     )
     designs = {name: part.design for name, part in emitted.items()}
     notes = tuple(part.note for part in emitted.values() if part.note)
@@ -257,13 +259,23 @@ def block_bits(options: Options) -> int:
 
 def network_cost(build: Build, family: str = "xc7") -> Cost:
     """Estimated cost of the network in the first target of the build, counted in resources of a family."""
-    return price_of(build.options, family)(build.network.nodes, build.network.choices)
+    return _cost(build.options, family, build.network.nodes, build.network.choices)
 
 
-def price_of(options: Options, family: str = "xc7") -> Pricer:
-    """A function for the cost of nodes and realizations in the first target, counted in resources of a family."""
+def device_estimate(build: Build, device: Device | None) -> dict[str, int]:
+    """Estimated LUT, registers, block RAM and DSP blocks, in the resources of a device; None: of Xilinx 7 series."""
+    return in_kinds(network_cost(build, counting_family(device)), device)
+
+
+def estimator_of(options: Options) -> Estimator:
+    """Estimates nodes and realizations in the first target, in the resources of the chosen device if there is one."""
+    device = options.chosen_device
+    return lambda nodes, choices: in_kinds(_cost(options, counting_family(device), nodes, choices), device)
+
+
+def _cost(options: Options, family: str, nodes: Iterable[Node], choices: Mapping[str, Choice]) -> Cost:
     backend, targets = next(iter(backends_of(options.target).values())), replace(targets_of(options), family=family)
-    return lambda nodes, choices: backend.network_cost(nodes, choices, targets)
+    return backend.network_cost(nodes, choices, targets)
 
 
 def merge_emitted(emitted: Mapping[str, Emitted]) -> Emitted:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hlsgen.dataflow.resources import Budget, Cost
-from hlsgen.devices import Device
+from hlsgen.devices import Device, resource_names
 from hlsgen.diagnostics import Diagnostic
 
 #: Hint for a network that is too large.
@@ -31,14 +31,22 @@ class Needs:
     weight_bits: int = 0
 
 
-def in_kinds(cost: Cost, device: Device) -> dict[str, int]:
-    """Converts a cost, counted in resources of the family's reference family, to resources of the device."""
+def counting_family(device: Device | None) -> str:
+    """The family in whose resources a cost is estimated for a device."""
+    return "xc7" if device is None else device.family.counted_as
+
+
+def in_kinds(cost: Cost, device: Device | None) -> dict[str, int]:
+    """Converts a cost, counted in resources of `counting_family`, to resources of the device."""
+    if device is None:
+        return {"lut": round(cost.lut), "ff": round(cost.ff), "bram": cost.bram, "dsp": cost.dsp}
     family = device.family
     blocks = -(-cost.bram * family.counted_bits // family.bram_bits)
     return {
         "lut": round((cost.lut + family.lut_per_ff * cost.ff) * family.lut_per_counted),
-        "dsp": cost.dsp,
+        "ff": round(cost.ff),
         "bram": blocks,
+        "dsp": cost.dsp,
     }
 
 
@@ -66,7 +74,7 @@ def too_large(
     A network that a search has found may use SHARE of the device. HG090 warns if another network exceeds SHARE.
     smallest: the network in words.
     """
-    counts, names = _counts(needs.cost, device), _names(device)
+    counts, names = in_kinds(needs.cost, device), resource_names(device)
     limits = {"lut": requested_budget.lut, "dsp": requested_budget.dsp, "bram": requested_budget.bram}
     exceeded = [kind for kind in limits if (limit := limits[kind]) is not None and counts[kind] > limit]
     diagnostics = []
@@ -111,25 +119,12 @@ def _mbit(bits: int) -> str:
 
 def _largest(needs: Needs, device: Device | None, kind: str) -> str:
     """A sentence that names the layers with the most of a resource."""
-    used = {layer: _counts(cost, device)[kind] for layer, cost in needs.by_layer.items()}
+    used = {layer: in_kinds(cost, device)[kind] for layer, cost in needs.by_layer.items()}
     largest = sorted((layer for layer in used if used[layer]), key=lambda layer: -used[layer])[:NAMED]
     if len(used) < 2 or not largest:
         return ""
-    return f" Layers with the most {_names(device)[kind]}: {', '.join(f'{layer} {used[layer]}' for layer in largest)}."
-
-
-def _counts(cost: Cost, device: Device | None) -> dict[str, int]:
-    """A cost by resource, in the resources of the device if there is one."""
-    kinds = {"lut": round(cost.lut), "dsp": cost.dsp, "bram": cost.bram} if device is None else in_kinds(cost, device)
-    return {**kinds, "ff": round(cost.ff)}
-
-
-def _names(device: Device | None) -> dict[str, str]:
-    """Names of LUT, DSP blocks, block RAM and registers."""
-    if device is None:
-        return {"lut": "LUT", "dsp": "DSP", "bram": "BRAM18", "ff": "registers"}
-    family = device.family
-    return {"lut": family.lut, "dsp": family.dsp, "bram": family.bram, "ff": "registers"}
+    layers = ", ".join(f"{layer} {used[layer]}" for layer in largest)
+    return f" Layers with the most {resource_names(device)[kind]}: {layers}."
 
 
 def _in_cost(budget: Budget, device: Device) -> Budget:

@@ -8,9 +8,7 @@ from hlsgen.artifacts.layer_table import layer_table
 from hlsgen.artifacts.manifest import host_steps
 from hlsgen.dataflow.folding import DEFAULT_PARALLELISM
 from hlsgen.dataflow.workload import works_of
-from hlsgen.devices import Device
-from hlsgen.driver.compile import Build, network_cost, price_of
-from hlsgen.driver.fit import in_kinds
+from hlsgen.driver.compile import Build, device_estimate, estimator_of
 from hlsgen.frontend.runtimes import described, version_note
 
 #: Note for a network that was not simulated.
@@ -26,7 +24,7 @@ def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
     device = build.options.chosen_device
     return {
         "runtime": described(build.model.runtime),
-        "layers": layer_table(build.network, timing, price_of(build.options)),
+        "layers": layer_table(build.network, timing, estimator_of(build.options)),
         "host": {"head": host_steps(build.graph, "head"), "tail": host_steps(build.graph, "tail")},
         "cycles": timing.cycles,
         "rate": {
@@ -35,7 +33,7 @@ def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
             "frames_per_second": clock_mhz * 1e6 / timing.interval,
         },
         "estimate": estimate(build),
-        "device": None if device is None else {**device.as_dict(), "estimate": device_estimate(build, device)},
+        "device": None if device is None else device.as_dict(),
         "notes": [*_ports(build), *_default_rate(build), *_buffers(build), *_version(build), *build.notes],
     }
 
@@ -84,19 +82,12 @@ def _default_rate(build: Build) -> list[str]:
 
 
 def estimate(build: Build) -> dict[str, int]:
-    """Estimated LUT, registers, block RAM of 18 Kbit and DSP blocks, and bits of memory by use."""
-    rows = layer_table(build.network, build.timing, price_of(build.options))
-    total = network_cost(build)
+    """Estimated LUT, registers, block RAM and DSP blocks of the chosen device, and bits of memory by use."""
+    rows = layer_table(build.network, build.timing, estimator_of(build.options))
     tables = sum(next(t.memory_bits for t in c.trials if t.name == c.name) for c in build.network.choices.values())
     return {
-        **total.as_dict(),
+        **device_estimate(build, build.options.chosen_device),
         "weight_bits": sum(row["weight_bits"] for row in rows),
         "table_bits": tables,
         "buffer_bits": sum(row["buffer_bits"] for row in rows),
     }
-
-
-def device_estimate(build: Build, device: Device) -> dict[str, int]:
-    """Estimated LUT, DSP blocks, block RAM and registers in the resources of a device."""
-    cost = network_cost(build, device.family.counted_as)
-    return {**in_kinds(cost, device), "ff": round(cost.ff)}

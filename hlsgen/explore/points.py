@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hlsgen.dataflow.resources import Cost
-from hlsgen.devices import CLOCK_MHZ, Device
+from hlsgen.devices import CLOCK_MHZ, Device, resource_names
 from hlsgen.driver.declaration import declared
-from hlsgen.driver.fit import SHARE, in_kinds
+from hlsgen.driver.fit import SHARE, counting_family, in_kinds
 from hlsgen.driver.options import Options
 
 #: Options that an exploration varies, by the names of their fields, in the order in which they are written.
@@ -35,21 +35,16 @@ class Place:
     @property
     def kinds(self) -> dict[str, str]:
         """Names of the kinds of resources."""
-        if self.device is None:
-            return KINDS
-        family = self.device.family
-        return {**KINDS, "lut": family.lut, "bram": family.bram, "dsp": family.dsp}
+        return KINDS if self.device is None else resource_names(self.device)
 
     @property
     def family(self) -> str:
         """The device family for cost estimates."""
-        return "xc7" if self.device is None else self.device.family.counted_as
+        return counting_family(self.device)
 
     def counts(self, cost: Cost) -> dict[str, int]:
         """A cost estimate of that family in these kinds."""
-        if self.device is None:
-            return {"lut": round(cost.lut), "ff": round(cost.ff), "bram": cost.bram, "dsp": cost.dsp}
-        return {**in_kinds(cost, self.device), "ff": round(cost.ff)}
+        return in_kinds(cost, self.device)
 
     def shares(self, counts: Mapping[str, int]) -> dict[str, float]:
         """For each kind, the share of the device: 1 is all of it. Empty if there is no device."""

@@ -13,8 +13,7 @@ from types import ModuleType
 
 from hlsgen.devices import Device
 from hlsgen.diagnostics import fail
-from hlsgen.driver.compile import Build
-from hlsgen.driver.summary import device_estimate
+from hlsgen.driver.compile import Build, device_estimate
 from hlsgen.installation import install_command
 from hlsgen.simulation.child_process import failed, work_folder
 from hlsgen.simulation.core_copy import write_core

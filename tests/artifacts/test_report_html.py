@@ -81,7 +81,7 @@ def test_units_and_their_estimate(manifest: dict[str, Any]) -> None:
         assert len(unit["inputs"]) == len(node.inputs)
         assert all(stream in streams[sender] for sender, stream in zip(unit["inputs"], node.inputs, strict=True))
         assert (unit["bits"], unit["beats"]) == (node.result.bits, node.result.beats)
-    for kind in ("lut", "dsp", "bram18"):
+    for kind in ("lut", "dsp", "bram"):
         ports = manifest["estimate"][kind] - sum(unit[kind] for unit in units)
         assert 0 <= ports <= 40 + len(units) / 2, kind
     summary = {layer["name"]: layer for layer in manifest["layers"] if layer["instance"]}
