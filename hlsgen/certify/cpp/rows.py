@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
-from hlsgen.certify.cpp.codes import bits_of, check_tables, lane_parameters
-from hlsgen.certify.cpp.meaning import Meaning, instance, sized
+from hlsgen.certify.cpp.codes import bits_of, lane_parameters
+from hlsgen.certify.cpp.facts import Fact, Parameters, Reader, Unit, constants, flags, numbers, streams
+from hlsgen.certify.cpp.meaning import sized
 from hlsgen.certify.cpp.process_text import Call
 from hlsgen.certify.cpp.tables import Tables
-from hlsgen.certify.netlist_reader import ParameterValue, broken
-from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.certify.netlist_reader import broken
+from hlsgen.numerics.fixed import Array
 
 #: Bits of a significand, and of a part of a wide constant.
 _SIGNIFICAND, _PART = 24, 32
@@ -23,14 +23,10 @@ _EXPONENTIAL = 31
 _WORD = 62
 #: Wider numbers are rejected.
 _MAX_BITS = 4096
-#: Mask word of an excluded element, and the additional arguments of a masked Softmax.
-_MASKED_OUT, _MASK_ARGUMENTS = 2, "CODE GONE"
-
-
-def _row_beats(call: Call) -> tuple[int, tuple[int, ...]]:
-    """Beats of a row, and of a frame."""
-    beats = call.number("BEATS", 1)
-    return beats, (beats * call.number("ROWS", 1),)
+#: Mask word of an excluded element.
+_MASKED_OUT = 2
+#: Beats of a frame.
+_FRAME = ("BEATS ROWS",)
 
 
 def _bits(call: Call, name: str, kind: str) -> int:
@@ -49,54 +45,57 @@ def _words(numbers: Array) -> Array:
 # --------------------------------------------------------------------------- Softmax
 
 
-def _softmax(call: Call, tables: Tables) -> Meaning:
-    masked = call.function.endswith("_masked")
-    call.only(f"SUM LAST {_MASK_ARGUMENTS * masked} BEATS ROWS")
-    check_tables(call, "powers numerators" + " masks" * masked)
-    lanes, x, parameters = lane_parameters(call)
-    beats, frame = _row_beats(call)
-    last = call.number("LAST")
-    powers, numerators = (tables.array(call, end, last + 1) for end in ("powers", "numerators"))
+def _float_shares(call: Call, tables: Tables) -> Parameters:
+    """The elements of a Softmax, whose results are float32."""
+    del tables
+    _, x, parameters = lane_parameters(call)
     if parameters["OUT_W"] != 32 or call.outputs[0].signed:
         raise broken(call.name, f"{call.function} outputs float32, not {call.outputs[0].bits} bits.")
-    if last > x.hi - x.lo + masked or not min(powers.min(), numerators.min()) >= 0:
-        raise broken(call.name, f"LAST is {last}, or a number of its tables is negative.")
+    last = call.number("LAST")
+    if last > x.hi - x.lo + call.function.endswith("_masked"):
+        raise broken(call.name, f"LAST is {last}, more than the largest distance of its elements.")
+    return {**{name: parameters[name] for name in ("LANES", "IN_W", "IN_SIGNED")}, "LAST": last}
+
+
+def _powers(call: Call, tables: Tables) -> Parameters:
+    """The power of each distance, which sums add, and its numerator."""
+    powers, numerators = (tables.array(call, end, call.number("LAST") + 1) for end in ("powers", "numerators"))
+    if not min(powers.min(), numerators.min()) >= 0:
+        raise broken(call.name, "a number of its tables is negative.")
     fraction, width, words = 0, 32, _words(powers).reshape(-1, 1)
     in_order = call.arguments["SUM"] == "hg::sum_in_order"
     if not in_order:
-        fraction = _fraction(call, lanes * beats)
+        fraction = _fraction(call)
         width, words = fraction + 1, _fixed(call, powers, fraction)
     stem = f"{call.name}.softmax"
     tables.put(f"{stem}_power.mem", [(words, width)])
     tables.put(f"{stem}_numerator.mem", [(_words(numerators).reshape(-1, 1), 32)])
-    return instance(
-        call,
-        "hg_softmax",
-        frame,
-        LANES=lanes,
-        BEATS=beats,
-        IN_W=parameters["IN_W"],
-        IN_SIGNED=parameters["IN_SIGNED"],
-        LAST=last,
-        W=width,
-        FRACTION=fraction,
-        IN_ORDER=int(in_order),
-        LOW=0,
-        M_W=1,
-        TINY=1,
-        FILE=stem,
-        **_masks(call, tables, stem, x, masked),
-    )
+    return {"W": width, "FRACTION": fraction, "IN_ORDER": int(in_order), "LOW": 0, "M_W": 1, "FILE": stem}
 
 
-def _masks(call: Call, tables: Tables, stem: str, x: IntType, masked: bool) -> dict[str, ParameterValue]:
-    """The mask as a memory. Raises HG055.
+def _products(call: Call, tables: Tables) -> Parameters:
+    """Powers as products of two numbers: one for the upper bits of a distance, one for the lower ones."""
+    last, low, bits = call.number("LAST"), call.number("LOW", 1), call.number("M_BITS", 1)
+    if low >= call.inputs[0].bits or bits > _WORD:
+        raise broken(call.name, f"LOW is {low}, or M_BITS {bits}.")
+    fraction, stem, highs = _fraction(call), f"{call.name}.softmax", (last >> low) + 1
+    mantissas, shifts = (tables.array(call, end, highs).reshape(-1, 1) for end in ("mantissas", "shifts"))
+    lows = tables.array(call, "lows", 1 << low).reshape(-1, 1)
+    for values, max_bits in ((mantissas, bits), (shifts, 8), (lows, bits + 1)):
+        if values.min() < 0 or int(values.max()) >> max_bits:
+            raise broken(call.name, f"a table has numbers of {values.min()}..{values.max()}, of {max_bits} bits.")
+    tables.put(f"{stem}_high.mem", [(mantissas, bits), (shifts, 8)])
+    tables.put(f"{stem}_low.mem", [(lows, bits + 1)])
+    return {"W": fraction + 1, "FRACTION": fraction, "IN_ORDER": 0, "LOW": low, "M_W": bits, "FILE": stem}
+
+
+def _masks(call: Call, tables: Tables) -> Parameters:
+    """The mask as a memory.
 
     An excluded element gets the code GONE. It is at least LAST below all codes, and below the 0 of added lanes. It is
     therefore never the largest of a row, and its distance is the largest that is counted.
     """
-    if not masked:
-        return {}
+    _, x, _ = lane_parameters(call)
     bits, excluded_code = _bits(call, "CODE", "ap_int"), call.number("GONE", -(1 << _WORD))
     if excluded_code > min(x.lo, 0) - call.number("LAST", 1):
         raise broken(call.name, f"GONE is {excluded_code}, which is not LAST below all codes of {x}.")
@@ -105,12 +104,24 @@ def _masks(call: Call, tables: Tables, stem: str, x: IntType, masked: bool) -> d
     masks = tables.array(call, "masks", -1, call.inputs[0].lanes)
     if masks.min() < 0 or masks.max() > _MASKED_OUT:
         raise broken(call.name, f"its mask has words of {masks.min()}..{masks.max()}.")
-    tables.put(f"{stem}_mask.mem", [(masks, 2)])
+    tables.put(f"{call.name}.softmax_mask.mem", [(masks, 2)])
     return {"MASKS": len(masks)}
 
 
-def _fraction(call: Call, count: int) -> int:
-    """Fraction bits of exact sums, and of powers of at most 1. Raises HG055."""
+def _softmax(arguments: str, arrays: str, powers: Fact, *, masked: bool = False) -> Unit:
+    """A Softmax, with or without a mask."""
+    return Unit(
+        "hg_softmax",
+        f"{arguments}{' CODE GONE' if masked else ''} BEATS ROWS",
+        _FRAME,
+        (_float_shares, numbers("BEATS"), powers, *([_masks] if masked else []), constants(TINY=1)),
+        f"{arrays}{' masks' if masked else ''}",
+    )
+
+
+def _fraction(call: Call) -> int:
+    """Fraction bits of exact sums of a row, and of powers of at most 1. Raises HG055."""
+    count = call.inputs[0].lanes * call.number("BEATS", 1)
     match = re.fullmatch(r"hg::exact_sum<([1-9]\d{0,2}),(\d{1,3})>", call.arguments["SUM"])
     if match is None:
         raise broken(call.name, f"SUM is {call.arguments['SUM']}.")
@@ -130,265 +141,192 @@ def _fixed(call: Call, powers: Array, fraction: int) -> Array:
     return words
 
 
-def _softmax_products(call: Call, tables: Tables) -> Meaning:
-    masked = call.function.endswith("_masked")
-    call.only(f"SUM LAST LOW M_BITS {_MASK_ARGUMENTS * masked} BEATS ROWS")
-    check_tables(call, "mantissas shifts lows" + " masks" * masked)
-    lanes, x, parameters = lane_parameters(call)
-    beats, frame = _row_beats(call)
-    last, low, bits = call.number("LAST"), call.number("LOW", 1), call.number("M_BITS", 1)
-    if (
-        low >= x.bits
-        or last > x.hi - x.lo + masked
-        or bits > _WORD
-        or parameters["OUT_W"] != 32
-        or call.outputs[0].signed
-    ):
-        raise broken(call.name, f"LOW is {low}, LAST {last}, M_BITS {bits}, or its results are no float32.")
-    fraction, stem, highs = _fraction(call, lanes * beats), f"{call.name}.softmax", (last >> low) + 1
-    mantissas, shifts = (tables.array(call, end, highs).reshape(-1, 1) for end in ("mantissas", "shifts"))
-    lows = tables.array(call, "lows", 1 << low).reshape(-1, 1)
-    for values, max_bits in ((mantissas, bits), (shifts, 8), (lows, bits + 1)):
-        if values.min() < 0 or int(values.max()) >> max_bits:
-            raise broken(call.name, f"a table has numbers of {values.min()}..{values.max()}, of {max_bits} bits.")
-    tables.put(f"{stem}_high.mem", [(mantissas, bits), (shifts, 8)])
-    tables.put(f"{stem}_low.mem", [(lows, bits + 1)])
-    return instance(
-        call,
-        "hg_softmax",
-        frame,
-        LANES=lanes,
-        BEATS=beats,
-        IN_W=parameters["IN_W"],
-        IN_SIGNED=parameters["IN_SIGNED"],
-        LAST=last,
-        W=fraction + 1,
-        FRACTION=fraction,
-        IN_ORDER=0,
-        LOW=low,
-        M_W=bits,
-        TINY=1,
-        FILE=stem,
-        **_masks(call, tables, stem, x, masked),
-    )
-
-
 # --------------------------------------------------------------------------- normalization
 
 
-def _integers(call: Call) -> dict[str, ParameterValue]:
+def _integers(call: Call, tables: Tables) -> Parameters:
     """The parameters that turn codes into integers."""
-    in_beats, bits = call.inputs[0], _bits(call, "Q", "ap_int")
+    bits = _bits(call, "Q", "ap_int")
     offset = call.number("OFFSET", -(1 << (bits - 1)))
     if offset >= 1 << (bits - 1):
         raise broken(call.name, f"Q is {call.arguments['Q']}, OFFSET is {offset}.")
-    return {
-        "LANES": in_beats.lanes,
-        "X_W": in_beats.bits,
-        "X_SIGNED": int(in_beats.signed),
-        "SHIFT": call.number("SHIFT"),
-        "OFFSET": sized(bits, offset),
-        "Q_W": bits,
-    }
+    codes = streams(lanes="LANES=s", bits="X_W=s", signs="X_SIGNED=s")
+    return {**codes(call, tables), "SHIFT": call.number("SHIFT"), "OFFSET": sized(bits, offset), "Q_W": bits}
 
 
-def _check_one_lane(call: Call, count: int, *widths: int) -> None:
-    """Check the widths of the last `beats` streams, which have one number a row. Raises HG055."""
-    streams = [(beats.bits, beats.signed, beats.lanes) for beats in (*call.inputs, *call.outputs)][-count:]
-    if streams != [(bits, False, 1) for bits in widths]:
-        raise broken(call.name, f"its beats of a row are {streams}, not one number of {widths} bits.")
+def _one_lane(*widths: str) -> Fact:
+    """Check the last streams, which have one number a row. widths: arguments whose sum is the bits of a stream."""
+
+    def fact(call: Call, tables: Tables) -> Parameters:
+        del tables
+        actual = [(beats.bits, beats.signed, beats.lanes) for beats in (*call.inputs, *call.outputs)][-len(widths) :]
+        expected = [sum(int(n) if n.isdecimal() else call.number(n, 1) for n in names.split()) for names in widths]
+        if actual != [(bits, False, 1) for bits in expected]:
+            raise broken(call.name, f"its beats of a row are {actual}, not one number of {expected} bits.")
+        return {}
+
+    return fact
 
 
-def _moments(call: Call, tables: Tables) -> Meaning:
-    del tables
-    call.only("Q SHIFT OFFSET CENTERED S_BITS M_BITS BEATS ROWS")
-    check_tables(call, "")
-    beats, frame = _row_beats(call)
-    sums, moments = call.number("S_BITS", 1), call.number("M_BITS", 1)
-    _check_one_lane(call, 1, sums + moments)
-    return instance(
-        call,
-        "hg_norm_moments",
-        frame,
-        **_integers(call),
-        BEATS=beats,
-        CENTERED=int(call.flag("CENTERED")),
-        S_W=sums,
-        M_W=moments,
-        EVERY=1,
-    )
-
-
-def _root(call: Call, tables: Tables) -> Meaning:
-    arguments = "M_BITS S_BITS E_BITS W_BITS STEPS AT_ONCE ROWS"
-    call.only(arguments)
-    check_tables(call, "constants")
-    moments, sums, exponents, bits, steps, _, rows = (call.number(name, 1) for name in arguments.split())
-    _check_one_lane(call, 2, moments + sums, exponents + _SIGNIFICAND + sums)
+def _root_constants(call: Call, tables: Tables) -> Parameters:
+    call.number("AT_ONCE", 1)
+    bits = call.number("W_BITS", 1)
     if bits > _MAX_BITS:
         raise broken(call.name, f"W has {bits} bits; at most {_MAX_BITS} are proven.")
     parts = tables.array(call, "constants", 3, -1)
     values = [sum(int(part) << (_PART * n) for n, part in enumerate(row)) for row in parts]
     if parts.min() < 0 or parts.max() >> _PART or max(values) >> bits:
         raise broken(call.name, f"its constants have more than {bits} bits, or their parts more than {_PART}.")
-    factor, addend, start = (sized(bits, value) for value in values)
-    # C++ multiplies by any factor, so no shift replaces it.
-    return instance(
-        call,
-        "hg_norm_root",
-        (rows,),
-        M_W=moments,
-        S_W=sums,
-        E_W=exponents,
-        W_W=bits,
-        STEPS=steps,
-        SERIAL=1,
-        SHIFT=0,
-        FACTOR=factor,
-        ADDEND=addend,
-        START=start,
-        WAYS=1,
-        GAP=1,
-    )
+    return dict(zip(("FACTOR", "ADDEND", "START"), (sized(bits, value) for value in values), strict=True))
 
 
-def _scale(call: Call, tables: Tables) -> Meaning:
+def _scaled(call: Call, tables: Tables) -> Parameters:
+    """Check the streams of hg::norm_scale."""
     del tables
-    call.only("Q SHIFT OFFSET S_BITS E_BITS A_BITS BIAS BEATS ROWS")
-    check_tables(call, "")
-    beats, (frame,) = _row_beats(call)
-    sums, exponents, sizes = (call.number(name, 1) for name in ("S_BITS", "E_BITS", "A_BITS"))
     (codes, rows), out_beats = call.inputs, call.outputs[0]
-    if (rows.bits, rows.signed, rows.lanes) != (exponents + _SIGNIFICAND + sums, False, 1):
+    expected = call.number("E_BITS", 1) + _SIGNIFICAND + call.number("S_BITS", 1)
+    if (rows.bits, rows.signed, rows.lanes) != (expected, False, 1):
         raise broken(call.name, f"its beats of a row have {rows.lanes} numbers of {rows.bits} bits.")
     if (out_beats.bits, out_beats.signed, out_beats.lanes) != (32, False, codes.lanes):
         raise broken(call.name, f"{call.function} outputs float32 in {codes.lanes} lanes.")
-    return instance(
-        call,
-        "hg_norm_scale",
-        (frame, frame // beats),
-        **_integers(call),
-        BEATS=beats,
-        S_W=sums,
-        E_W=exponents,
-        A_W=sizes,
-        BIAS=call.number("BIAS"),
-    )
+    return {}
 
 
 # --------------------------------------------------------------------------- rows of integers
 
 
-def _max(call: Call, tables: Tables) -> Meaning:
+def _elements(call: Call, tables: Tables) -> Parameters:
     del tables
-    call.only("BEATS ROWS")
-    check_tables(call, "")
-    _, _, parameters = lane_parameters(call)
-    beats, frame = _row_beats(call)
-    if call.outputs[0].signed:
-        raise broken(call.name, "its differences are signed.")
-    return instance(call, "hg_rows_max", frame, BEATS=beats, **parameters)
+    return lane_parameters(call)[2]
 
 
-def _share(call: Call, tables: Tables) -> Meaning:
-    call.only("SUM BEATS ROWS")
-    check_tables(call, "weights numbers")
-    lanes, x, _ = lane_parameters(call)
-    beats, frame = _row_beats(call)
-    in_beats, out_beats = call.inputs[0], call.outputs[0]
-    if in_beats.signed or out_beats.signed:
+def _unsigned(call: Call, tables: Tables) -> Parameters:
+    """The elements and shares of a row. Raises HG055 if they are signed."""
+    parameters = _elements(call, tables)
+    if call.inputs[0].signed or call.outputs[0].signed:
         raise broken(call.name, "its elements or its shares are signed.")
+    return {name: parameters[name] for name in ("LANES", "IN_W", "OUT_W")}
+
+
+def _output_sign(signed: bool) -> Fact:
+    def fact(call: Call, tables: Tables) -> Parameters:
+        del tables
+        if call.outputs[0].signed != signed:
+            raise broken(call.name, f"its results are {'un' * signed}signed.")
+        return {}
+
+    return fact
+
+
+def _widths(kind: str, names: str) -> Fact:
+    """Bits of arguments that are types; `PARAMETER=ARGUMENT`."""
+    pairs = [pair.split("=") for pair in names.split()]
+    return lambda call, tables: {parameter: _bits(call, name, kind) for parameter, name in pairs}
+
+
+def _entries(call: Call, tables: Tables, suffix: str) -> Array:
+    """An array with a nonnegative number for each element. Raises HG055."""
+    values = tables.array(call, suffix, 1 << call.inputs[0].bits)
+    if values.min() < 0:
+        raise broken(call.name, f"some of its {suffix} are negative.")
+    return values.reshape(-1, 1)
+
+
+def _share_tables(call: Call, tables: Tables) -> Parameters:
     stem, widths = f"{call.name}.share", []
     for n, end in enumerate(("weights", "numbers")):
-        values = tables.array(call, end, x.hi + 1)
-        if values.min() < 0:
-            raise broken(call.name, f"some of its {end} are negative.")
+        values = _entries(call, tables, end)
         widths.append(max(1, int(values.max()).bit_length()))
-        tables.put(f"{stem}_{n:04d}.mem", [(values.reshape(-1, 1), widths[-1])])
-    return instance(
-        call,
-        "hg_rows_share",
-        frame,
-        LANES=lanes,
-        BEATS=beats,
-        IN_W=in_beats.bits,
-        WEIGHT_W=widths[0],
-        NUMBER_W=widths[1],
-        SUM_W=_bits(call, "SUM", "ap_uint"),
-        OUT_W=out_beats.bits,
-        FILE=stem,
-    )
+        tables.put(f"{stem}_{n:04d}.mem", [(values, widths[-1])])
+    return {"WEIGHT_W": widths[0], "NUMBER_W": widths[1], "FILE": stem}
 
 
-def _fixed_share(call: Call, tables: Tables) -> Meaning:
-    call.only("SUM BEATS ROWS")
-    check_tables(call, "exponentials")
-    lanes, x, _ = lane_parameters(call)
-    beats, frame = _row_beats(call)
-    in_beats, out_beats = call.inputs[0], call.outputs[0]
-    if in_beats.signed or out_beats.signed:
-        raise broken(call.name, "its elements or its shares are signed.")
-    values = tables.array(call, "exponentials", x.hi + 1)
-    if values.min() < 0 or values.max() >> _EXPONENTIAL:
-        raise broken(call.name, f"its exponentials are {values.min()}..{values.max()}, not of {_EXPONENTIAL} bits.")
-    file = tables.put(f"{call.name}.exponentials", [(values.reshape(-1, 1), _EXPONENTIAL)])
-    return instance(
-        call,
-        "hg_rows_fixed_share",
-        frame,
-        LANES=lanes,
-        BEATS=beats,
-        IN_W=in_beats.bits,
-        SUM_W=_bits(call, "SUM", "ap_uint"),
-        OUT_W=out_beats.bits,
-        FILE=file,
-    )
+def _exponentials(call: Call, tables: Tables) -> Parameters:
+    values = _entries(call, tables, "exponentials")
+    if values.max() >> _EXPONENTIAL:
+        raise broken(call.name, f"its exponentials are up to {values.max()}, not of {_EXPONENTIAL} bits.")
+    return {"FILE": tables.put(f"{call.name}.exponentials", [(values, _EXPONENTIAL)])}
 
 
-def _norm(call: Call, tables: Tables) -> Meaning:
-    call.only("SUM SQUARES ROOT NUMBER CENTERED SHIFT WRAPS BEATS ROWS")
-    check_tables(call, "weights biases")
-    lanes, _, parameters = lane_parameters(call)
-    beats, frame = _row_beats(call)
-    if not call.outputs[0].signed:
-        raise broken(call.name, "its results are unsigned.")
-    weights, biases = (tables.array(call, end, beats, lanes) for end in ("weights", "biases"))
+def _affine(call: Call, tables: Tables) -> Parameters:
+    """Weights and biases of the elements of a row. A mean has the type of an element."""
+    shape = call.number("BEATS", 1), call.inputs[0].lanes
+    weights, biases = (tables.array(call, end, *shape) for end in ("weights", "biases"))
     bits = bits_of(weights), bits_of(biases)
     file = tables.put(f"{call.name}.places", [(weights, bits[0]), (biases, bits[1])])
-    number = _bits(call, "NUMBER", "ap_int")
-    # A mean has the type of an element, a quotient the type of the dividend.
-    return instance(
-        call,
-        "hg_rows_norm",
-        frame,
-        BEATS=beats,
-        **parameters,
-        CENTERED=int(call.flag("CENTERED")),
-        SUM_W=_bits(call, "SUM", "ap_int"),
-        SQ_W=_bits(call, "SQUARES", "ap_uint"),
-        MEAN_W=call.inputs[0].bits,
-        ROOT_W=_bits(call, "ROOT", "ap_uint"),
-        WEIGHT_W=bits[0],
-        BIAS_W=bits[1],
-        ACC_W=number,
-        SHIFT=call.number("SHIFT"),
-        BITS=number,
-        WRAPS=int(call.flag("WRAPS")),
-        FILE=file,
-    )
+    return {"MEAN_W": call.inputs[0].bits, "WEIGHT_W": bits[0], "BIAS_W": bits[1], "FILE": file}
 
+
+_SUMMED = ("SUM LAST", "powers numerators", _powers)
+_MULTIPLIED = ("SUM LAST LOW M_BITS", "mantissas shifts lows", _products)
 
 #: Name of a function -> how a call of it is read as an instance.
-ROWS: dict[str, Callable[[Call, Tables], Meaning]] = {
-    "hg::softmax": _softmax,
-    "hg::softmax_masked": _softmax,
-    "hg::softmax_products": _softmax_products,
-    "hg::softmax_products_masked": _softmax_products,
-    "hg::norm_moments": _moments,
-    "hg::norm_root": _root,
-    "hg::norm_scale": _scale,
-    "hg::rows_max": _max,
-    "hg::rows_share": _share,
-    "hg::rows_fixed_share": _fixed_share,
-    "hg::rows_norm": _norm,
+ROWS: dict[str, Reader] = {
+    "hg::softmax": _softmax(*_SUMMED),
+    "hg::softmax_masked": _softmax(*_SUMMED, masked=True),
+    "hg::softmax_products": _softmax(*_MULTIPLIED),
+    "hg::softmax_products_masked": _softmax(*_MULTIPLIED, masked=True),
+    "hg::norm_moments": Unit(
+        "hg_norm_moments",
+        "Q SHIFT OFFSET CENTERED S_BITS M_BITS BEATS ROWS",
+        _FRAME,
+        (
+            _integers,
+            _one_lane("S_BITS M_BITS"),
+            numbers("BEATS S_W=S_BITS M_W=M_BITS"),
+            flags("CENTERED"),
+            constants(EVERY=1),
+        ),
+    ),
+    # C++ multiplies by any factor, so no shift replaces it.
+    "hg::norm_root": Unit(
+        "hg_norm_root",
+        "M_BITS S_BITS E_BITS W_BITS STEPS AT_ONCE ROWS",
+        ("ROWS",),
+        (
+            numbers("M_W=M_BITS S_W=S_BITS E_W=E_BITS W_W=W_BITS STEPS"),
+            _one_lane("M_BITS S_BITS", f"E_BITS {_SIGNIFICAND} S_BITS"),
+            _root_constants,
+            constants(SERIAL=1, SHIFT=0, WAYS=1, GAP=1),
+        ),
+        "constants",
+    ),
+    "hg::norm_scale": Unit(
+        "hg_norm_scale",
+        "Q SHIFT OFFSET S_BITS E_BITS A_BITS BIAS BEATS ROWS",
+        ("BEATS ROWS", "ROWS"),
+        (_scaled, _integers, numbers("BEATS S_W=S_BITS E_W=E_BITS A_W=A_BITS"), numbers("BIAS", 0)),
+    ),
+    "hg::rows_max": Unit("hg_rows_max", "BEATS ROWS", _FRAME, (_elements, _output_sign(False), numbers("BEATS"))),
+    "hg::rows_share": Unit(
+        "hg_rows_share",
+        "SUM BEATS ROWS",
+        _FRAME,
+        (_unsigned, numbers("BEATS"), _widths("ap_uint", "SUM_W=SUM"), _share_tables),
+        "weights numbers",
+    ),
+    "hg::rows_fixed_share": Unit(
+        "hg_rows_fixed_share",
+        "SUM BEATS ROWS",
+        _FRAME,
+        (_unsigned, numbers("BEATS"), _widths("ap_uint", "SUM_W=SUM"), _exponentials),
+        "exponentials",
+    ),
+    # A quotient has the type of the dividend.
+    "hg::rows_norm": Unit(
+        "hg_rows_norm",
+        "SUM SQUARES ROOT NUMBER CENTERED SHIFT WRAPS BEATS ROWS",
+        _FRAME,
+        (
+            _elements,
+            _output_sign(True),
+            numbers("BEATS"),
+            numbers("SHIFT", 0),
+            flags("CENTERED WRAPS"),
+            _widths("ap_int", "SUM_W=SUM ACC_W=NUMBER BITS=NUMBER"),
+            _widths("ap_uint", "SQ_W=SQUARES ROOT_W=ROOT"),
+            _affine,
+        ),
+        "weights biases",
+    ),
 }
