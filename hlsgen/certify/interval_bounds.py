@@ -13,30 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.certify.monotone_ops import ACTIVATIONS, NEAR, decode_known, quantizer_known
-from hlsgen.ir import FloatKey, IntegerEncoding
+from hlsgen.ir import FloatKey, IntegerEncoding, ops
 from hlsgen.ir.evaluate import apply, apply_binary, code_type, decode, quantize
-from hlsgen.ir.ops import (
-    QUANTIZERS,
-    Activation,
-    Add,
-    BinaryKind,
-    BinaryOf,
-    Cast,
-    Compare,
-    Constant,
-    Dequantize,
-    Div,
-    Elementwise,
-    FloatQuant,
-    Max,
-    Min,
-    Mul,
-    Quantizer,
-    Relation,
-    Requantize,
-    Slope,
-    Where,
-)
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array
 
@@ -103,55 +81,59 @@ def _decided(f: StepFunction, low: Array, high: Array, code: Array) -> Array:
     return np.asarray(x.sure & equal[0] & equal[1])[:, 0]
 
 
-def _check(op: Quantizer, x: _Bounds) -> None:
-    if isinstance(op, Requantize | FloatQuant) or x.low.dtype.kind != "f" or not quantizer_known(op).all():
+def _check(op: ops.Quantizer, x: _Bounds) -> None:
+    if isinstance(op, ops.Requantize | ops.FloatQuant) or x.low.dtype.kind != "f" or not quantizer_known(op).all():
         raise _Unknown
 
 
-def _bounds_after_all(ops: tuple[Elementwise, ...], x: _Bounds) -> _Bounds:
-    for op in ops:
+def _bounds_after_all(operations: tuple[ops.Elementwise, ...], x: _Bounds) -> _Bounds:
+    for op in operations:
         x = _bounds_after(op, x)
     return x
 
 
-def _bounds_after(op: Elementwise, x: _Bounds) -> _Bounds:
+def _bounds_after(op: ops.Elementwise, x: _Bounds) -> _Bounds:
     kind = x.low.dtype.kind
     match op:
-        case BinaryOf(joint, (left_ops, right_ops)):
+        case ops.BinaryOf(joint, (left_ops, right_ops)):
             return _pair(joint, _bounds_after_all(left_ops, x), _bounds_after_all(right_ops, x))
-        case Where((condition, yes, no)):
+        case ops.Where((condition, yes, no)):
             return _either(_bounds_after_all(condition, x), _bounds_after_all(yes, x), _bounds_after_all(no, x))
-        case BinaryOf() | Where():
+        case ops.BinaryOf() | ops.Where():
             raise _Unknown
-        case Constant(value):
+        case ops.Constant(value):
             fill = np.broadcast_to(value, x.low.shape)
             return _Bounds.of([fill, fill], np.ones_like(x.sure))
-        case Compare(Relation.EQUAL, value) if kind == "f":
+        case ops.Compare(ops.Relation.EQUAL, value) if kind == "f":
             outside = (value < x.low) | (value > x.high)
             return _Bounds.of([np.zeros_like(outside), ~outside], x.sure)
-        case Compare(Relation.EQUAL) if kind != "b":
+        case ops.Compare(ops.Relation.EQUAL) if kind != "b":
             raise _Unknown
-        case Activation("HardSwish") if kind == "f":
+        case ops.Activation("HardSwish") if kind == "f":
             sixth, half, zero, unity = (np.full(1, v, x.low.dtype) for v in (1 / 6, 0.5, 0, 1))
-            return _pair(BinaryKind.MUL, x, _bounds_after_all((Mul(sixth), Add(half), Max(zero), Min(unity)), x))
-        case Activation(name, alpha, beta) if kind == "f" and np.isfinite([alpha, beta]).all():
+            return _pair(
+                ops.BinaryKind.MUL,
+                x,
+                _bounds_after_all((ops.Mul(sixth), ops.Add(half), ops.Max(zero), ops.Min(unity)), x),
+            )
+        case ops.Activation(name, alpha, beta) if kind == "f" and np.isfinite([alpha, beta]).all():
             turns = ACTIVATIONS[name]
             if turns is None:
                 raise _Unknown
             for at in turns.finite():
                 x = _Bounds(x.low, x.high, x.sure & ((x.low > at + NEAR) | (x.high < at - NEAR)))
-        case Mul(value) | Add(value) | Max(value) | Min(value) | Div(value):
-            zero_ = isinstance(op, Div) and not value.all()
+        case ops.Mul(value) | ops.Add(value) | ops.Max(value) | ops.Min(value) | ops.Div(value):
+            zero_ = isinstance(op, ops.Div) and not value.all()
             if kind not in "fb" or not np.isfinite(value).all() or zero_:
                 raise _Unknown
-        case Slope(value) if kind == "f" and np.isfinite(value).all():
+        case ops.Slope(value) if kind == "f" and np.isfinite(value).all():
             x = _Bounds(x.low, x.high, x.sure & ((x.low > 0) | (x.high < 0)))
-        case Compare() | Dequantize():
+        case ops.Compare() | ops.Dequantize():
             pass
-        case Cast(dtype):
+        case ops.Cast(dtype):
             if np.dtype(dtype).kind != "f":
                 raise _Unknown
-        case _ if not isinstance(op, QUANTIZERS):
+        case _ if not isinstance(op, ops.QUANTIZERS):
             raise _Unknown
         case _:
             info = getattr(op, "dtype", "")
@@ -162,9 +144,9 @@ def _bounds_after(op: Elementwise, x: _Bounds) -> _Bounds:
     return _Bounds.of([apply(op, x.low), apply(op, x.high)], x.sure)
 
 
-def _pair(joint: BinaryKind, x: _Bounds, y: _Bounds) -> _Bounds:
+def _pair(joint: ops.BinaryKind, x: _Bounds, y: _Bounds) -> _Bounds:
     """Bounds of a binary operation, at corners: each one is monotone in each operand. A divisor must keep its sign."""
-    if joint is BinaryKind.DIV and not ((y.low > 0) | (y.high < 0)).all():
+    if joint is ops.BinaryKind.DIV and not ((y.low > 0) | (y.high < 0)).all():
         raise _Unknown
     return _Bounds.of([apply_binary(joint, a, b) for a in (x.low, x.high) for b in (y.low, y.high)], x.sure & y.sure)
 

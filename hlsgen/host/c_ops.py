@@ -10,55 +10,24 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.host.c_values import Constants, Value, computing_type, literal
-from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, Shape, ThresholdCount
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, Shape, ThresholdCount, ops
 from hlsgen.ir.evaluate import UNCLAMPED, decoding
-from hlsgen.ir.ops import (
-    QUANTIZERS,
-    Activation,
-    Add,
-    BinaryKind,
-    BinaryOf,
-    Bipolar,
-    Cast,
-    Compare,
-    Constant,
-    Convention,
-    Dequantize,
-    Div,
-    Elementwise,
-    FloatQuant,
-    Fma,
-    IntQuant,
-    Lookup,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    QuantizeLinear,
-    Quantizer,
-    Relation,
-    Requantize,
-    SignedBit,
-    Slope,
-    Trunc,
-    Where,
-)
 from hlsgen.numerics.fixed import Array
 
 _RELATIONS = {
-    Relation.GREATER: ">",
-    Relation.LESS: "<",
-    Relation.NOT_LESS: ">=",
-    Relation.NOT_GREATER: "<=",
-    Relation.EQUAL: "==",
+    ops.Relation.GREATER: ">",
+    ops.Relation.LESS: "<",
+    ops.Relation.NOT_LESS: ">=",
+    ops.Relation.NOT_GREATER: "<=",
+    ops.Relation.EQUAL: "==",
 }
 _JOINS = {
-    BinaryKind.ADD: "add",
-    BinaryKind.SUB: "sub",
-    BinaryKind.MUL: "mul",
-    BinaryKind.DIV: "div",
-    BinaryKind.MAX: "max",
-    BinaryKind.MIN: "min",
+    ops.BinaryKind.ADD: "add",
+    ops.BinaryKind.SUB: "sub",
+    ops.BinaryKind.MUL: "mul",
+    ops.BinaryKind.DIV: "div",
+    ops.BinaryKind.MAX: "max",
+    ops.BinaryKind.MIN: "min",
 }
 #: Bounds for integers made from floats: sums with other constants then stay within int64_t.
 _WITHIN_62_BITS = "-((int64_t)1 << 62), (int64_t)1 << 62"
@@ -97,58 +66,58 @@ class Body:
 
     # ------------------------------------------------------------------ operations
 
-    def apply(self, op: Elementwise, x: Value, shape: Shape, at: str) -> Value:
+    def apply(self, op: ops.Elementwise, x: Value, shape: Shape, at: str) -> Value:
         """Element `at` of a tensor of this shape after an operation; `x`: that element before it."""
 
         def constant(values: Array) -> Value:
             return self.constants.entry(values, str(values.dtype), shape, at)
 
         match op:
-            case Mul(value) | Add(value) | Div(value) | Max(value) | Min(value):
+            case ops.Mul(value) | ops.Add(value) | ops.Div(value) | ops.Max(value) | ops.Min(value):
                 c = constant(value)
                 return self.call(type(op).__name__.lower(), str(np.result_type(x.dtype, c.dtype)), x, c)
-            case Fma(factor, value):
+            case ops.Fma(factor, value):
                 return self.call("fma", "float32", x, constant(factor), constant(value))
-            case Cast(dtype):
+            case ops.Cast(dtype):
                 return self.new(self.to(x, dtype).text, dtype)
-            case Dequantize(scale, zero_point):
+            case ops.Dequantize(scale, zero_point):
                 difference = self.call("sub", "int64", Value(x.text, "int64"), constant(zero_point))
                 c = constant(scale)
                 dtype = str(np.result_type(np.float32, c.dtype))
                 return self.call("mul", dtype, self.to(difference, "float32"), c)
-            case Activation():
+            case ops.Activation():
                 return self._activation(op, x)
-            case Slope(value):
+            case ops.Slope(value):
                 product = self.call("mul", x.dtype, x, constant(value))
                 return self.new(f"{x.text} >= 0 ? {x.text} : {product.text}", x.dtype)
-            case Compare(kind, value):
+            case ops.Compare(kind, value):
                 a, b = self._promoted(x, constant(value))
                 return self.new(f"{a.text} {_RELATIONS[kind]} {b.text}", "bool")
-            case Constant(value):
+            case ops.Constant(value):
                 return constant(value)
-            case Lookup(values):
+            case ops.Lookup(values):
                 name, place, row = self.constants.column(values, str(values.dtype), shape, at)
                 index = f"hg_place_{x.family}({x.text}, {len(values)})"
                 index = index if row == 1 else f"{index} * {row} + {place}"
                 return self.new(f"{name}[{index}]", str(values.dtype))
-            case BinaryOf(kind, branches):
+            case ops.BinaryOf(kind, branches):
                 left_operand, right_operand = (self.chain(branch, x, shape, at) for branch in branches)
                 return self.join(kind, left_operand, right_operand)
-            case Where(branches):
+            case ops.Where(branches):
                 condition, if_true, if_false = (self.chain(branch, x, shape, at) for branch in branches)
                 a, b = self._promoted(if_true, if_false)
                 return self.new(f"{condition.text} ? {a.text} : {b.text}", a.dtype)
             case _:
-                assert isinstance(op, QUANTIZERS)
+                assert isinstance(op, ops.QUANTIZERS)
                 return self.decode(decoding(op), self.quantize(op, x, shape, at), shape, at)
 
-    def join(self, kind: BinaryKind, left_operand: Value, right_operand: Value) -> Value:
+    def join(self, kind: ops.BinaryKind, left_operand: Value, right_operand: Value) -> Value:
         """The result of a binary operation on two values of one dtype."""
         return self.call(_JOINS[kind], left_operand.dtype, left_operand, right_operand)
 
-    def chain(self, ops: tuple[Elementwise, ...], x: Value, shape: Shape, at: str) -> Value:
+    def chain(self, operations: tuple[ops.Elementwise, ...], x: Value, shape: Shape, at: str) -> Value:
         """Element `at` after these successive operations."""
-        for op in ops:
+        for op in operations:
             x = self.apply(op, x, shape, at)
         return x
 
@@ -157,7 +126,7 @@ class Body:
         dtype = str(np.result_type(a.dtype, b.dtype))
         return self.to(a, dtype), self.to(b, dtype)
 
-    def _activation(self, op: Activation, x: Value) -> Value:
+    def _activation(self, op: ops.Activation, x: Value) -> Value:
         def number(value: float) -> Value:
             return Value(literal(np.dtype(x.dtype).type(value), x.dtype), x.dtype)
 
@@ -190,7 +159,7 @@ class Body:
 
     # ------------------------------------------------------------------ quantizers
 
-    def quantize(self, op: Quantizer, x: Value, shape: Shape, at: str) -> Value:
+    def quantize(self, op: ops.Quantizer, x: Value, shape: Shape, at: str) -> Value:
         """The code of a value, as int64."""
 
         def constant(values: Any) -> Value:
@@ -201,7 +170,7 @@ class Body:
             return self.call(name, str(np.result_type(a.dtype, b.dtype)), a, b)
 
         match op:
-            case IntQuant(scale, zero, type_, mode):
+            case ops.IntQuant(scale, zero, type_, mode):
                 return self._to_code(
                     binary("add", binary("div", x, constant(scale)), constant(zero)),
                     type_.lo,
@@ -209,19 +178,19 @@ class Body:
                     mode.name,
                     True,
                 )
-            case Bipolar(_, divisor):
+            case ops.Bipolar(_, divisor):
                 return self.new(f"{binary('div', x, constant(divisor)).text} >= 0", "int64")
-            case SignedBit(scale, zero):
+            case ops.SignedBit(scale, zero):
                 y = binary("add", binary("div", x, constant(scale)), constant(zero))
                 return self.new(f"{y.text} >= 0 ? 1 : -1", "int64")
-            case Trunc():
+            case ops.Trunc():
                 y = binary("add", binary("div", x, constant(op.scale)), constant(op.zero_point))
                 y = binary("div", self.new(f"hg_round_{y.family}({y.text})", y.dtype), constant(op.divisor))
                 type_ = op.type or UNCLAMPED
                 return self._to_code(y, type_.lo, type_.hi, op.mode.name, op.type is not None)
-            case MultiThreshold(thresholds):
+            case ops.MultiThreshold(thresholds):
                 return self._count(x, thresholds, shape, at)
-            case QuantizeLinear(scale, zero, type_, _, mode):
+            case ops.QuantizeLinear(scale, zero, type_, _, mode):
                 y, z = binary("div", x, constant(scale)), constant(zero)
                 # Limited to 2^62, the sum with the zero point fits int64_t.
                 rounded = f"hg_{mode.name.lower()}_{y.family}({y.text})"
@@ -229,9 +198,9 @@ class Body:
                 return self.new(
                     f"hg_clamp_int({total.text}, {literal(type_.lo, 'int64')}, {literal(type_.hi, 'int64')})", "int64"
                 )
-            case Requantize():
+            case ops.Requantize():
                 return self._requantize(op, x, constant)
-            case FloatQuant():
+            case ops.FloatQuant():
                 y = binary("div", x, constant(op.scale))
                 largest = literal(np.dtype(y.dtype).type(op.largest), y.dtype)
                 mode_ = f"hg_{op.mode.name.lower()}_{y.family}"
@@ -264,7 +233,7 @@ class Body:
         ]
         return Value(count, "int64")
 
-    def _requantize(self, op: Requantize, x: Value, constant: Callable[[Any], Value]) -> Value:
+    def _requantize(self, op: ops.Requantize, x: Value, constant: Callable[[Any], Value]) -> Value:
         """The code of a Requantize; `constant` gives the element's constant of an array."""
         multiplier, add, shift, zero = (constant(a).text for a in (op.multiplier, op.add, op.shift, op.zero_point))
         fraction_product = "0"
@@ -278,14 +247,14 @@ class Body:
         product_text = f"hg_mul_int({integer_part}, {multiplier})"
         bits = f"(int){shift}"
         match op.convention:
-            case Convention.DOUBLE:
+            case ops.Convention.DOUBLE:
                 shifted = f"hg_double_rounding(hg_add_int({integer_part}, {add}), {multiplier}, {bits})"
-            case Convention.FLOAT64:
+            case ops.Convention.FLOAT64:
                 shifted = f"hg_float64_rounding(hg_add_int({integer_part}, {add}), {multiplier}, {bits})"
-            case Convention.FLOOR:
+            case ops.Convention.FLOOR:
                 total = f"hg_add_int(hg_add_int({product_text}, {fraction_product}), {add})"
                 shifted = f"hg_shift_right({total}, {bits})"
-            case Convention.SINGLE:
+            case ops.Convention.SINGLE:
                 half = f"({shift} > 0 ? (int64_t)1 << ({shift} - 1) : 0)"
                 total = f"hg_add_int(hg_add_int({product_text}, {add}), {half})"
                 shifted = f"hg_shift_right({total}, {bits})"

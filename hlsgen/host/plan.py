@@ -10,22 +10,8 @@ import numpy as np
 from hlsgen import ir
 from hlsgen.interpreter.host_steps import run_step
 from hlsgen.interpreter.host_tflite import host_softmax
+from hlsgen.ir import ops
 from hlsgen.ir.evaluate import decode
-from hlsgen.ir.ops import (
-    Activation,
-    BinaryOf,
-    Cast,
-    Dequantize,
-    Div,
-    FixedAdd,
-    Fma,
-    IntegerActivation,
-    IntegerRatio,
-    Pair,
-    Quantizer,
-    Slope,
-    Where,
-)
 from hlsgen.numerics import activations
 
 #: A step with more constants than this is left to the user.
@@ -66,7 +52,7 @@ class Head:
     user_steps: tuple[tuple[str, str], ...]
     start: Tensor
     steps: tuple[HostStep, ...]
-    encode: Quantizer | None
+    encode: ops.Quantizer | None
     pairs: bool
     makes_codes: bool
 
@@ -216,7 +202,7 @@ def _tail_from(
     end = typed[stop - 1].output if stop else decoded
     output = Tensor(end.shape, output_dtype or end.dtype)
     if not user_steps and output.dtype != end.dtype:
-        reason = _op_problem(Cast(output.dtype), end.dtype, output.dtype) or _type_problem(output.dtype)
+        reason = _op_problem(ops.Cast(output.dtype), end.dtype, output.dtype) or _type_problem(output.dtype)
         if reason:
             user_steps.append((name, reason))
         else:
@@ -260,13 +246,13 @@ def _op_problem(op: ir.Op, input_dtype: str, output_dtype: str) -> str:
     """The reason why host code cannot run an operation on these dtypes; empty if it can."""
     if isinstance(op, ir.HostOp):
         return "" if host_softmax(op) is not None else f"{op.op_type} has no bit-exact definition"
-    if isinstance(op, Activation) and op.kind in activations.SMOOTH:
+    if isinstance(op, ops.Activation) and op.kind in activations.SMOOTH:
         return f"libraries round {op.kind} differently"
-    if isinstance(op, Pair | FixedAdd):
+    if isinstance(op, ops.Pair | ops.FixedAdd):
         return "adds or multiplies two quantized inputs"
-    if isinstance(op, IntegerActivation | IntegerRatio):
+    if isinstance(op, ops.IntegerActivation | ops.IntegerRatio):
         return "is an integer function that hardware computes"
-    if isinstance(op, BinaryOf | Where):
+    if isinstance(op, ops.BinaryOf | ops.Where):
         problems = (_chain_problem(branch, input_dtype) for branch in op.ways)
         return next(filter(None, problems), "") or _type_problem(output_dtype)
     arrays = [constant for constant in (getattr(op, f.name) for f in fields(op)) if isinstance(constant, np.ndarray)]
@@ -277,18 +263,18 @@ def _op_problem(op: ir.Op, input_dtype: str, output_dtype: str) -> str:
     of_integers = np.dtype(input_dtype).kind != "f"
     if problem or isinstance(op, ir.Reshape | ir.Transpose | ir.ArgMax):
         return problem
-    if isinstance(op, Cast) and not of_integers and np.dtype(output_dtype).kind != "f":
+    if isinstance(op, ops.Cast) and not of_integers and np.dtype(output_dtype).kind != "f":
         return "converts floats to integers"
-    needs_floats = isinstance(op, Activation) and op.kind not in activations.OF_INTEGERS
-    if of_integers and (isinstance(op, Div | Fma | Slope) or needs_floats):
+    needs_floats = isinstance(op, ops.Activation) and op.kind not in activations.OF_INTEGERS
+    if of_integers and (isinstance(op, ops.Div | ops.Fma | ops.Slope) or needs_floats):
         return f"{type(op).__name__} of integers"
-    return "dequantizes floats that are not integers" if isinstance(op, Dequantize) and not of_integers else ""
+    return "dequantizes floats that are not integers" if isinstance(op, ops.Dequantize) and not of_integers else ""
 
 
-def _chain_problem(ops: tuple[ir.Op, ...], input_dtype: str) -> str:
+def _chain_problem(operations: tuple[ir.Op, ...], input_dtype: str) -> str:
     """The reason why host code cannot run one of these successive operations; empty if it can run all."""
     x = np.zeros((1,) * 8, input_dtype)
-    for op in ops:
+    for op in operations:
         y = run_step(ir.Step("", op, (), ()), x)
         reason = _op_problem(op, str(x.dtype), str(y.dtype))
         if reason:

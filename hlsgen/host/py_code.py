@@ -14,54 +14,25 @@ from hlsgen import ir
 from hlsgen.host.plan import Head, HostStep, Tail
 from hlsgen.host.text import op_name, plain
 from hlsgen.interpreter.host_tflite import HostSoftmax, host_softmax
+from hlsgen.ir import ops
 from hlsgen.ir.evaluate import UNCLAMPED, decoding
-from hlsgen.ir.ops import (
-    QUANTIZERS,
-    Activation,
-    Add,
-    BinaryKind,
-    BinaryOf,
-    Bipolar,
-    Cast,
-    Compare,
-    Constant,
-    Dequantize,
-    Div,
-    Elementwise,
-    FloatQuant,
-    Fma,
-    IntQuant,
-    Lookup,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    QuantizeLinear,
-    Quantizer,
-    Relation,
-    Requantize,
-    SignedBit,
-    Slope,
-    Trunc,
-    Where,
-)
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.numerics.tflite.softmax_of_int16 import Int16Softmax
 
 _RELATIONS = {
-    Relation.GREATER: ">",
-    Relation.LESS: "<",
-    Relation.NOT_LESS: ">=",
-    Relation.NOT_GREATER: "<=",
-    Relation.EQUAL: "==",
+    ops.Relation.GREATER: ">",
+    ops.Relation.LESS: "<",
+    ops.Relation.NOT_LESS: ">=",
+    ops.Relation.NOT_GREATER: "<=",
+    ops.Relation.EQUAL: "==",
 }
 _JOINS = {
-    BinaryKind.ADD: "{} + {}",
-    BinaryKind.SUB: "{} - {}",
-    BinaryKind.MUL: "{} * {}",
-    BinaryKind.DIV: "{} / {}",
-    BinaryKind.MAX: "np.maximum({}, {})",
-    BinaryKind.MIN: "np.minimum({}, {})",
+    ops.BinaryKind.ADD: "{} + {}",
+    ops.BinaryKind.SUB: "{} - {}",
+    ops.BinaryKind.MUL: "{} * {}",
+    ops.BinaryKind.DIV: "{} / {}",
+    ops.BinaryKind.MAX: "np.maximum({}, {})",
+    ops.BinaryKind.MIN: "np.minimum({}, {})",
 }
 _ACTIVATIONS = {
     "Abs": "np.abs(x)",
@@ -190,54 +161,54 @@ def _softmax(softmax: HostSoftmax | Int16Softmax, arrays: Arrays) -> list[str]:
     ]
 
 
-def _chain(ops: tuple[Elementwise, ...], x: str, arrays: Arrays) -> str:
+def _chain(operations: tuple[ops.Elementwise, ...], x: str, arrays: Arrays) -> str:
     """An expression for these successive operations."""
-    for op in ops:
+    for op in operations:
         x = _applied(op, x, arrays)
     return x
 
 
-def _applied(op: Elementwise, x: str, arrays: Arrays) -> str:
+def _applied(op: ops.Elementwise, x: str, arrays: Arrays) -> str:
     """An expression for an operation on the array that expression `x` gives."""
     match op:
-        case Mul(value):
+        case ops.Mul(value):
             return f"({x} * {arrays(value)})"
-        case Add(value):
+        case ops.Add(value):
             return f"({x} + {arrays(value)})"
-        case Fma(factor, value):
+        case ops.Fma(factor, value):
             return f"_fma({x}, {arrays(factor)}, {arrays(value)})"
-        case Div(value):
+        case ops.Div(value):
             return f"({x} / {arrays(value)})"
-        case Max(value):
+        case ops.Max(value):
             return f"np.maximum({x}, {arrays(value)})"
-        case Min(value):
+        case ops.Min(value):
             return f"np.minimum({x}, {arrays(value)})"
-        case Cast(dtype):
+        case ops.Cast(dtype):
             return f'{x}.astype("{dtype}")'
-        case Dequantize(scale, zero):
+        case ops.Dequantize(scale, zero):
             return f"(({x}.astype(np.int64) - {arrays(zero)}).astype(np.float32) * {arrays(scale)})"
-        case Activation():
+        case ops.Activation():
             return _activated(op, x)
-        case Slope(value):
+        case ops.Slope(value):
             return f"(lambda x: np.where(x >= 0, x, x * {arrays(value)}))({x})"
-        case Compare(kind, value):
+        case ops.Compare(kind, value):
             return f"({x} {_RELATIONS[kind]} {arrays(value)})"
-        case Constant(value):
+        case ops.Constant(value):
             name = arrays(value)
             return f"np.broadcast_to({name}, np.broadcast_shapes({name}.shape, ({x}).shape))"
-        case Lookup(values):
+        case ops.Lookup(values):
             return f"_lookup({arrays(values, table=True)}, {x})"
-        case BinaryOf(kind, branches):
+        case ops.BinaryOf(kind, branches):
             operands = (_chain(branch, "x", arrays) for branch in branches)
             return f"(lambda x: {_JOINS[kind].format(*operands)})({x})"
-        case Where(branches):
+        case ops.Where(branches):
             return f"(lambda x: np.where({', '.join(_chain(branch, 'x', arrays) for branch in branches)}))({x})"
         case _:
-            assert isinstance(op, QUANTIZERS)
+            assert isinstance(op, ops.QUANTIZERS)
             return _decoded(decoding(op), _quantized(op, x, arrays), arrays)
 
 
-def _activated(op: Activation, x: str) -> str:
+def _activated(op: ops.Activation, x: str) -> str:
     """An expression for an activation function."""
     a, b = (f"x.dtype.type({number(float(v))})" for v in (op.alpha, op.beta))
     match op.kind:
@@ -253,30 +224,30 @@ def _activated(op: Activation, x: str) -> str:
     return f"(lambda x: {text})({x})"
 
 
-def _quantized(op: Quantizer, x: str, arrays: Arrays) -> str:
+def _quantized(op: ops.Quantizer, x: str, arrays: Arrays) -> str:
     """An expression for the codes of a quantizer."""
     match op:
-        case IntQuant(scale, zero, type_, mode):
+        case ops.IntQuant(scale, zero, type_, mode):
             return f'_to_codes({x} / {arrays(scale)} + {arrays(zero)}, {type_.lo}, {type_.hi}, "{mode.name}")'
-        case Bipolar(_, divisor):
+        case ops.Bipolar(_, divisor):
             return f"({x} / {arrays(divisor)} >= 0).astype(np.int64)"
-        case SignedBit(scale, zero):
+        case ops.SignedBit(scale, zero):
             return f"np.where({x} / {arrays(scale)} + {arrays(zero)} >= 0, 1, -1)"
-        case Trunc():
+        case ops.Trunc():
             y = f"np.round({x} / {arrays(op.scale)} + {arrays(op.zero_point)}) / {arrays(op.divisor)}"
             if op.type is None:
                 return f'_limited(_rounded({y}, "{op.mode.name}"), {UNCLAMPED.lo}, {UNCLAMPED.hi})'
             return f'_to_codes({y}, {op.type.lo}, {op.type.hi}, "{op.mode.name}")'
-        case MultiThreshold(thresholds):
+        case ops.MultiThreshold(thresholds):
             return f"_count({x}, {arrays(thresholds, table=True)})"
-        case QuantizeLinear(scale, zero, type_, _, mode):
+        case ops.QuantizeLinear(scale, zero, type_, _, mode):
             rounded = f'_limited(_rounded({x} / {arrays(scale)}, "{mode.name}"), -(1 << 62), 1 << 62)'
             return f"np.clip({rounded} + {arrays(zero)}, {type_.lo}, {type_.hi})"
-        case Requantize():
+        case ops.Requantize():
             constants = ", ".join(map(arrays, (op.multiplier, op.add, op.shift)))
             shifted = f'_shifted({x}, {constants}, "{op.convention.value}")'
             return f"np.clip({shifted} + {arrays(op.zero_point)}, {op.type.lo}, {op.type.hi})"
-        case FloatQuant():
+        case ops.FloatQuant():
             numbers = f"{op.mantissa}, {op.minimum_exponent}, {number(float(op.largest))}, {op.signed}"
             return f'_minifloat({x} / {arrays(op.scale)}, {numbers}, "{op.mode.name}")'
         case _:

@@ -18,39 +18,9 @@ from typing import Any
 import numpy as np
 from typing_extensions import assert_never
 
+from hlsgen.ir import ops
 from hlsgen.ir.encoding import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount
 from hlsgen.ir.evaluate import UNCLAMPED, apply, code_type, decode, decoding
-from hlsgen.ir.ops import (
-    QUANTIZERS,
-    Activation,
-    Add,
-    BinaryKind,
-    BinaryOf,
-    Bipolar,
-    Cast,
-    Compare,
-    Constant,
-    Convention,
-    Dequantize,
-    Div,
-    Elementwise,
-    FloatQuant,
-    Fma,
-    IntegerRatio,
-    IntQuant,
-    Lookup,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    QuantizeLinear,
-    Relation,
-    Requantize,
-    SignedBit,
-    Slope,
-    Trunc,
-    Where,
-)
 from hlsgen.numerics.activations import OF_INTEGERS, turning_points
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 
@@ -131,7 +101,7 @@ def all_numbers(dtype: Any) -> Interval:
     return Interval(np.asarray(info.min, dtype), np.asarray(info.max, dtype))
 
 
-def direction(op: Elementwise, x: Interval) -> Direction:
+def direction(op: ops.Elementwise, x: Interval) -> Direction:
     """The direction of an operation on an interval."""
     turns = turning(op, x)
     low, high = (apply(op, np.atleast_1d(end)) for end in (x.low, x.high))
@@ -141,7 +111,7 @@ def direction(op: Elementwise, x: Interval) -> Direction:
     return Direction(certain & (low <= high), certain & (low >= high))
 
 
-def range_of(op: Elementwise, x: Interval) -> Interval:
+def range_of(op: ops.Elementwise, x: Interval) -> Interval:
     """An interval that contains all results for numbers of `x`, also where the operation wraps or turns."""
     turns = turning(op, x)
     values = [apply(op, np.atleast_1d(end)) for end in (x.low, x.high)]
@@ -151,7 +121,9 @@ def range_of(op: Elementwise, x: Interval) -> Interval:
     for value in values:
         certain = certain & ~np.isnan(value)
     fallback = (
-        decoded_interval(decoding(op), code_type(op)) if isinstance(op, QUANTIZERS) else all_numbers(values[0].dtype)
+        decoded_interval(decoding(op), code_type(op))
+        if isinstance(op, ops.QUANTIZERS)
+        else all_numbers(values[0].dtype)
     )
     low, high = values[0], values[0]
     for value in values[1:]:
@@ -159,36 +131,36 @@ def range_of(op: Elementwise, x: Interval) -> Interval:
     return Interval(np.where(certain, low, fallback.low), np.where(certain, high, fallback.high))
 
 
-def chain_direction(ops: Sequence[Elementwise], x: Interval) -> Direction:
+def chain_direction(operations: Sequence[ops.Elementwise], x: Interval) -> Direction:
     """The direction of a chain of operations."""
     chain = Direction(np.asarray(True), np.asarray(False))
-    for op in ops:
+    for op in operations:
         chain = chain.then(direction(op, x))
         x = range_of(op, x)
     return chain
 
 
-def wrapping_sum(op: Elementwise, dtype: np.dtype[Any]) -> tuple[Array, np.dtype[Any]] | None:
+def wrapping_sum(op: ops.Elementwise, dtype: np.dtype[Any]) -> tuple[Array, np.dtype[Any]] | None:
     """(c, integer dtype) if the operation computes x + c modulo 2^bits on numbers of `dtype`; else None."""
     match op:
-        case Add(value) if (result := np.result_type(dtype, value.dtype)).kind in "iu":
+        case ops.Add(value) if (result := np.result_type(dtype, value.dtype)).kind in "iu":
             return value, result
-        case Cast(kind) if dtype.kind in "iub" and np.dtype(kind).kind in "iu":
+        case ops.Cast(kind) if dtype.kind in "iub" and np.dtype(kind).kind in "iu":
             return np.zeros(1, np.int64), np.dtype(kind)
         case _:
             return None
 
 
-def distinguishes_zeros(op: Elementwise) -> bool:
+def distinguishes_zeros(op: ops.Elementwise) -> bool:
     """True if the operation can give different numbers for -0.0 and +0.0, which are equal."""
     match op:
-        case Activation("Reciprocal"):
+        case ops.Activation("Reciprocal"):
             return True
-        case Activation("Pow", alpha):
+        case ops.Activation("Pow", alpha):
             return alpha < 0
-        case BinaryOf(BinaryKind.DIV):
+        case ops.BinaryOf(ops.BinaryKind.DIV):
             return True
-        case BinaryOf(_, chains) | Where(chains):
+        case ops.BinaryOf(_, chains) | ops.Where(chains):
             return any(distinguishes_zeros(inner) for chain in chains for inner in chain)
         case _:
             return False
@@ -214,71 +186,73 @@ def decoding_direction(meaning: Encoding, type_: IntType) -> Direction:
 # --------------------------------------------------------------------------- the table
 
 
-def turning(op: Elementwise, x: Interval) -> Turns:
+def turning(op: ops.Elementwise, x: Interval) -> Turns:
     """The turning points of an operation on an interval: the facts of all operations."""
     match op:
-        case Mul(value) | Add(value):
+        case ops.Mul(value) | ops.Add(value):
             return _arithmetic(op, value, x)
-        case Fma(factor, value):
+        case ops.Fma(factor, value):
             return _product(factor, np.isfinite(value))
-        case Div(value):
+        case ops.Div(value):
             return Turns(np.isfinite(value) & (value != 0) if value.dtype.kind == "f" else _never(value))
-        case Max(value) | Min(value):
+        case ops.Max(value) | ops.Min(value):
             return Turns(_always(value))
-        case Slope(value):
+        case ops.Slope(value):
             if value.dtype.kind != "f":
                 return Turns(_never(value))
             # Slope 0 turns at the lowest number: 0 * -inf is NaN.
             return Turns(np.isfinite(value), _points((value == 0, _LOWEST), (value < 0, 0.0)))
-        case Cast(parameter):
+        case ops.Cast(parameter):
             return Turns(_cast(np.dtype(parameter), x))
-        case Dequantize(scale, zero_point):
+        case ops.Dequantize(scale, zero_point):
             return Turns(np.isfinite(scale) & _difference_fits(x, zero_point))
-        case Activation():
+        case ops.Activation():
             return _activation(op, x)
-        case Compare(parameter, value):
-            monotone = parameter is not Relation.EQUAL or x.dtype.kind == "b"  # any function of two values is monotone
+        case ops.Compare(parameter, value):
+            monotone = (
+                parameter is not ops.Relation.EQUAL or x.dtype.kind == "b"
+            )  # any function of two values is monotone
             return Turns(_always(value) if monotone else _never(value))
-        case Constant(value):
+        case ops.Constant(value):
             return Turns(_always(value))
-        case Lookup(values):  # all steps rise or all fall; a step next to NaN does neither
+        case ops.Lookup(values):  # all steps rise or all fall; a step next to NaN does neither
             steps = [values[1:] >= values[:-1], values[1:] <= values[:-1]]
             return Turns(np.asarray(steps[0].all(axis=0) | steps[1].all(axis=0)))
-        case IntQuant(scale, zero_point, type_, _):
+        case ops.IntQuant(scale, zero_point, type_, _):
             return Turns(_divides(scale) & np.isfinite(zero_point) & _holds(type_, x.dtype, scale, zero_point))
-        case SignedBit(scale, zero_point):
+        case ops.SignedBit(scale, zero_point):
             return Turns(_divides(scale) & np.isfinite(zero_point))
-        case Bipolar(scale, divisor):
+        case ops.Bipolar(scale, divisor):
             return Turns(_divides(divisor) & np.isfinite(scale))
-        case Trunc(scale, zero_point, divisor, out_zero_point, out_scale, clamp_type, _):
+        case ops.Trunc(scale, zero_point, divisor, out_zero_point, out_scale, clamp_type, _):
             finite = np.isfinite(zero_point) & np.isfinite(out_zero_point) & np.isfinite(out_scale)
             finite_parts = _divides(scale) & _divides(divisor) & finite
             return Turns(finite_parts & _holds(clamp_type or UNCLAMPED, x.dtype, scale, zero_point, divisor))
-        case MultiThreshold(thresholds, scale_, bias):
+        case ops.MultiThreshold(thresholds, scale_, bias):
             decodes = bool(np.isfinite([np.float32(scale_), np.float32(bias)]).all())
             return Turns(np.full(thresholds.shape[1:], decodes))
-        case QuantizeLinear(scale, zero_point, type_, dtype, _):
+        case ops.QuantizeLinear(scale, zero_point, type_, dtype, _):
             return Turns(_divides(scale) & (np.abs(zero_point) < 1 << 62) & _keeps_values(type_, dtype))
-        case Requantize():
+        case ops.Requantize():
             return Turns(_requantize(op, x) & _keeps_values(op.type, op.dtype))
-        case FloatQuant():
+        case ops.FloatQuant():
             return Turns(_divides(op.scale) & _minifloat(op, x.dtype))
-        case IntegerRatio():
+        case ops.IntegerRatio():
             return Turns(_integer_ratio(op, x) & _keeps_values(op.type, op.dtype))
         case _:  # "nothing is known" is true for any function
             return Turns(np.asarray(False))
 
 
-def _arithmetic(op: Mul | Add, value: Array, x: Interval) -> Turns:
+def _arithmetic(op: ops.Mul | ops.Add, value: Array, x: Interval) -> Turns:
     """Floats turn nowhere with a finite constant, integers where they do not wrap."""
     dtype = np.result_type(x.dtype, value.dtype)
     if dtype.kind == "b":
         return Turns(_always(value))
     if dtype.kind == "f":
-        return _product(value) if isinstance(op, Mul) else Turns(np.isfinite(value))
+        return _product(value) if isinstance(op, ops.Mul) else Turns(np.isfinite(value))
     exact_value = _exact(value)
     ends = [_exact(x.low) * exact_value, _exact(x.high) * exact_value]
-    if isinstance(op, Add):
+    if isinstance(op, ops.Add):
         ends = [_exact(x.low) + exact_value, _exact(x.high) + exact_value]
     return Turns(_fits(ends[0], dtype) & _fits(ends[1], dtype))
 
@@ -300,7 +274,7 @@ def _cast(to: np.dtype[Any], x: Interval) -> Array:
     return np.asarray(False)
 
 
-def _activation(op: Activation, x: Interval) -> Turns:
+def _activation(op: ops.Activation, x: Interval) -> Turns:
     if not np.isfinite([op.alpha, op.beta]).all():
         return Turns(np.asarray(False))
     if x.dtype.kind == "f":
@@ -317,7 +291,7 @@ def _activation(op: Activation, x: Interval) -> Turns:
     return Turns((x.low > lowest) | (len(points) == 2), tuple(np.asarray(p) for p in points))
 
 
-def _requantize(op: Requantize, x: Interval) -> Array:
+def _requantize(op: ops.Requantize, x: Interval) -> Array:
     """True where the result is monotone, which needs int64 to hold all products.
 
     The sign of the multiplier gives the direction.
@@ -325,23 +299,23 @@ def _requantize(op: Requantize, x: Interval) -> Array:
     largest = np.maximum(np.abs(x.low.astype(np.float64)), np.abs(x.high.astype(np.float64))) + 1
     factor, add, zero_point = (np.abs(part.astype(np.float64)) for part in (op.multiplier, op.add, op.zero_point))
     fits = (op.shift >= 0) & (op.shift <= 62)
-    if op.convention is Convention.FLOAT64:
+    if op.convention is ops.Convention.FLOAT64:
         return _rescaled_in_float64(op, largest + add, zero_point)
-    if op.convention is Convention.DOUBLE:
+    if op.convention is ops.Convention.DOUBLE:
         left_shifted = (largest + add) * 2.0 ** np.clip(31 - op.shift, 0, 62)
         return np.asarray(fits & (left_shifted < _INT64) & (factor <= 2.0**31) & (zero_point < 2.0**60))
     half = 2.0 ** np.clip(op.shift, 0, 62)
     return np.asarray(fits & (largest * factor + add + half + zero_point < _INT64))
 
 
-def _rescaled_in_float64(op: Requantize, largest: Array, zero_point: Array) -> Array:
+def _rescaled_in_float64(op: ops.Requantize, largest: Array, zero_point: Array) -> Array:
     """True where float64 rounding is monotone and the product is an int64: every rounding of a product is monotone."""
     product = largest * np.ldexp(np.abs(op.multiplier.astype(np.float64)), -op.shift)
     fits = (largest < _INT64) & (product + zero_point < 2.0**60) & (op.shift >= 0)
     return np.asarray(fits & (np.abs(op.multiplier) < 1 << 53))
 
 
-def _integer_ratio(op: IntegerRatio, x: Interval) -> Array:
+def _integer_ratio(op: ops.IntegerRatio, x: Interval) -> Array:
     """True where the result is monotone: int64 holds all products and nothing wraps.
 
     The sign of the multiplier gives the direction.
@@ -352,7 +326,7 @@ def _integer_ratio(op: IntegerRatio, x: Interval) -> Array:
     return np.asarray(fits & (op.divisor > 0) & keeps_order_at_zero & (not op.wraps))
 
 
-def _minifloat(op: FloatQuant, dtype: np.dtype[Any]) -> Array:
+def _minifloat(op: ops.FloatQuant, dtype: np.dtype[Any]) -> Array:
     """True if a minifloat never turns.
 
     A number just below 2^k may have the step of the binade above, see `evaluate.minifloat_exponent`. Its

@@ -15,28 +15,9 @@ import numpy as np
 
 from hlsgen import ir
 from hlsgen.diagnostics import Collector, HlsgenError, fail
+from hlsgen.ir import ops
 from hlsgen.ir.evaluate import code_type, decoding
 from hlsgen.ir.op_facts import chain_direction, decoded_interval
-from hlsgen.ir.ops import (
-    QUANTIZERS,
-    Activation,
-    Add,
-    BinaryKind,
-    Cast,
-    Compare,
-    Constant,
-    Dequantize,
-    Div,
-    Elementwise,
-    Fma,
-    Max,
-    Min,
-    Mul,
-    Pair,
-    QuantizeLinear,
-    Quantizer,
-    Requantize,
-)
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.exact_add_chain import (
@@ -68,7 +49,7 @@ _WIDE = 20
 #: Most bits of codes whose functions surely have a list of steps.
 _LISTED_BITS = 12
 #: Operations that give a function of a wide input few monotone pieces. Others are applied to quantized codes only.
-STRAIGHT = (Mul, Add, Fma, Div, Max, Min, Cast, Dequantize, Compare, Constant)
+STRAIGHT = (ops.Mul, ops.Add, ops.Fma, ops.Div, ops.Max, ops.Min, ops.Cast, ops.Dequantize, ops.Compare, ops.Constant)
 
 
 class GraphBuilder:
@@ -144,24 +125,24 @@ class GraphBuilder:
         Nonlinear functions after the first quantizer of a wide input, and all operations after a `Pair`, get their own
         layer: a function of few codes. Rescalings to many codes do, too: each has a formula, two together have none.
         """
-        quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
+        quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, ops.QUANTIZERS)]
         if quantizers and tensor.branches is not None:
             tensor = self.on_grid(tensor)
-            quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
+            quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, ops.QUANTIZERS)]
         if quantizers and tensor.branches is not None:
             return self.flush(self._merge_up_to(tensor, tensor.branches, quantizers[0]))
         has_nonlinear = (
-            any(not isinstance(op, (*STRAIGHT, *QUANTIZERS)) for op in tensor.ops[quantizers[0] :])
+            any(not isinstance(op, (*STRAIGHT, *ops.QUANTIZERS)) for op in tensor.ops[quantizers[0] :])
             if quantizers
             else False
         )
-        starts_with_pair = bool(quantizers) and isinstance(tensor.ops[quantizers[0]], Pair)
+        starts_with_pair = bool(quantizers) and isinstance(tensor.ops[quantizers[0]], ops.Pair)
         if len(quantizers) > 1 and (starts_with_pair or (has_nonlinear and tensor.value.type.bits > _WIDE)):
             tensor = self._map_up_to(tensor, quantizers[0])
-            quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
+            quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, ops.QUANTIZERS)]
         while len(quantizers) > 1 and all(_is_wide_rescaling(tensor.ops[i]) for i in quantizers[:2]):
             tensor = self._map_up_to(tensor, quantizers[0])
-            quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
+            quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, ops.QUANTIZERS)]
         if quantizers:
             tensor = self._map_up_to(tensor, quantizers[-1])
         if tensor.named_ops and (affine := dequantized_codes(tensor.value, tensor.ops[0])) is not None:
@@ -171,37 +152,44 @@ class GraphBuilder:
     def _map_up_to(self, tensor: PendingValue, end: int) -> PendingValue:
         """Add a Map for the operations up to the quantizer at `end`, with the bounds that follow it."""
         quantizer, bounds = bounded(tensor.ops[end], tensor.ops[end + 1 :])
-        assert isinstance(quantizer, QUANTIZERS)
+        assert isinstance(quantizer, ops.QUANTIZERS)
         mapped = self.add_map(tensor.named_ops[end][0], tensor, tensor.ops[:end], quantizer)
         return replace(mapped, named_ops=tensor.named_ops[end + 1 + bounds :])
 
     def add_map(
-        self, name: str, tensor: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer
+        self, name: str, tensor: PendingValue, operations: Sequence[ops.Elementwise], quantizer: ops.Quantizer
     ) -> PendingValue:
         """Add a Map of these operations and quantizer on the tensor's codes."""
-        quantizer = narrowed(quantizer, lambda: range_after(tensor.value, ops))
-        result = ir.Value(tensor.value.shape, code_interval(tensor.value, ops, quantizer), decoding(quantizer))
-        return self.add(ir.Map(name, tuple(ops), quantizer, tensor.value, result, (tensor.index,)))
+        quantizer = narrowed(quantizer, lambda: range_after(tensor.value, operations))
+        result = ir.Value(tensor.value.shape, code_interval(tensor.value, operations, quantizer), decoding(quantizer))
+        return self.add(ir.Map(name, tuple(operations), quantizer, tensor.value, result, (tensor.index,)))
 
     def _merge_up_to(self, tensor: PendingValue, branches: Branches, end: int) -> PendingValue:
         """Add a BinaryMap for the operations up to the quantizer at `end`, with the bounds that follow it."""
         quantizer, bounds = bounded(tensor.ops[end], tensor.ops[end + 1 :])
-        assert isinstance(quantizer, QUANTIZERS)
+        assert isinstance(quantizer, ops.QUANTIZERS)
         merged = self._add_binary_map(tensor.named_ops[end][0], tensor, branches, tensor.ops[:end], quantizer)
         return replace(merged, named_ops=tensor.named_ops[end + 1 + bounds :])
 
     def _add_binary_map(
-        self, name: str, tensor: PendingValue, pair: Branches, ops: Sequence[Elementwise], quantizer: Quantizer
+        self,
+        name: str,
+        tensor: PendingValue,
+        pair: Branches,
+        operations: Sequence[ops.Elementwise],
+        quantizer: ops.Quantizer,
     ) -> PendingValue:
         operand_a, operand_b = pair.left, pair.right
         quantizer = narrowed(
             quantizer,
-            lambda: range_of_pair(pair.kind, (operand_a.value, operand_a.ops), (operand_b.value, operand_b.ops), ops),
+            lambda: range_of_pair(
+                pair.kind, (operand_a.value, operand_a.ops), (operand_b.value, operand_b.ops), operations
+            ),
         )
         result = ir.Value(tensor.value.shape, code_type(quantizer), decoding(quantizer))
         branches = tuple(operand_a.ops), tuple(operand_b.ops)
         sources, inputs = (operand_a.value, operand_b.value), (operand_a.index, operand_b.index)
-        return self.add(ir.BinaryMap(name, pair.kind, branches, tuple(ops), quantizer, sources, result, inputs))
+        return self.add(ir.BinaryMap(name, pair.kind, branches, tuple(operations), quantizer, sources, result, inputs))
 
     def to_codes(self, name: str, tensor: PendingValue, integers: bool = False) -> PendingValue:
         """The tensor as codes without pending operations, as the layer `name` needs it.
@@ -219,7 +207,7 @@ class GraphBuilder:
         quantizer = grid(tensor.value, tensor.ops)
         if quantizer is None:
             for node, op in tensor.named_ops:
-                operation = op.kind if isinstance(op, Activation) else type(op).__name__
+                operation = op.kind if isinstance(op, ops.Activation) else type(op).__name__
                 text = f"float operation {operation} is between a quantizer and {name}."
                 hint = "Its result is not a multiple of one scale: quantize it again before the layer."
                 self.problems.error("HG030", node, text, hint)
@@ -229,7 +217,7 @@ class GraphBuilder:
         return _with_dtype(codes, tensor.named_ops[-1][0], type_after(tensor.value, tensor.ops))
 
     def fold_into_producer(
-        self, name: str, tensor: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer
+        self, name: str, tensor: PendingValue, operations: Sequence[ops.Elementwise], quantizer: ops.Quantizer
     ) -> PendingValue:
         """Add a Map on the tensor's codes, merged into the Map that produces them if it has no other user."""
         producer = self.layers.get(tensor.index)
@@ -239,8 +227,8 @@ class GraphBuilder:
                 del self.layers[tensor.index]
                 self.values.pop()
                 source = PendingValue(producer.inputs[0], producer.source)
-                return self.add_map(name, source, [*producer.ops, producer.quantizer, *between, *ops], quantizer)
-        return self.add_map(name, tensor, ops, quantizer)
+                return self.add_map(name, source, [*producer.ops, producer.quantizer, *between, *operations], quantizer)
+        return self.add_map(name, tensor, operations, quantizer)
 
     def attempt(self, make: Callable[[], PendingValue]) -> PendingValue | HlsgenError:
         """The result of `make`, or its error; on an error, layers, values and problems are restored."""
@@ -305,7 +293,7 @@ class GraphBuilder:
         operand_a, operand_b = ((side.value, side.ops) for side in (pair.left, pair.right))
         return values_of_pair(pair.kind, operand_a, operand_b, tensor.ops)
 
-    def _map_to_ranks(self, name: str, tensor: PendingValue, quantizer: Quantizer) -> PendingValue:
+    def _map_to_ranks(self, name: str, tensor: PendingValue, quantizer: ops.Quantizer) -> PendingValue:
         """Add a Map to ranks, merged into the Map before it.
 
         It stays separate for functions of wide inputs that may turn or wrap.
@@ -400,12 +388,12 @@ class GraphBuilder:
                 "Quantize them to fewer bits, or with scales that are nearer to each other.",
             )
         (layer,), meaning = layers, exact[1].encoding
-        if any(isinstance(op, QUANTIZERS) for op in tensor.ops) and isinstance(meaning, ir.Affine):
+        if any(isinstance(op, ops.QUANTIZERS) for op in tensor.ops) and isinstance(meaning, ir.Affine):
             operand_a, operand_b = (
-                PendingValue(index, source, tuple((branches.name, op) for op in ops))
-                for index, source, ops in zip(layer.inputs, layer.sources, layer.branches, strict=True)
+                PendingValue(index, source, tuple((branches.name, op) for op in operations))
+                for index, source, operations in zip(layer.inputs, layer.sources, layer.branches, strict=True)
             )
-            dequantize = Dequantize(meaning.scale, meaning.zero_point.astype(np.int64))
+            dequantize = ops.Dequantize(meaning.scale, meaning.zero_point.astype(np.int64))
             integer_branches = Branches(branches.name, layer.kind, operand_a, operand_b)
             return replace(
                 tensor, branches=integer_branches, named_ops=((branches.name, dequantize), *tensor.named_ops)
@@ -420,7 +408,7 @@ class GraphBuilder:
         Any other tensor is unchanged.
         """
         value, zero_point = tensor.value, getattr(tensor.value.encoding, "zero_point", None)
-        bounds = [op for op in tensor.ops if isinstance(op, Max | Min) and not op.value.any()]
+        bounds = [op for op in tensor.ops if isinstance(op, ops.Max | ops.Min) and not op.value.any()]
         if not bounds or len(bounds) < len(tensor.ops) or not self._sums.get(tensor.index, False):
             return tensor
         if (
@@ -435,7 +423,7 @@ class GraphBuilder:
     def _sum_on_grid(self, tensor: PendingValue) -> list[Term] | None:
         """Both operands of a sum, if these are codes on one grid; else None."""
         branches = tensor.branches
-        if branches is None or branches.kind not in (BinaryKind.ADD, BinaryKind.SUB):
+        if branches is None or branches.kind not in (ops.BinaryKind.ADD, ops.BinaryKind.SUB):
             return None
         if branches.left.branches or branches.right.branches:
             return None
@@ -476,13 +464,13 @@ class GraphBuilder:
         branches = tensor.branches
         parts = [self._terms(side) for side in (branches.left, branches.right)]
         if (
-            branches.kind not in (BinaryKind.ADD, BinaryKind.SUB)
+            branches.kind not in (ops.BinaryKind.ADD, ops.BinaryKind.SUB)
             or tensor.named_ops
             or parts[0] is None
             or parts[1] is None
         ):
             return None
-        return [*parts[0], *(t.negative() if branches.kind is BinaryKind.SUB else t for t in parts[1])]
+        return [*parts[0], *(t.negative() if branches.kind is ops.BinaryKind.SUB else t for t in parts[1])]
 
     def pack_bytes(self, name: str, operand_a: PendingValue, operand_b: PendingValue, shape: ir.Shape) -> PendingValue:
         """Two tensors of 8-bit integers, packed into one."""
@@ -501,15 +489,15 @@ class GraphBuilder:
         if tensor.value.type == type_:
             return tensor
         unit_scale = np.ones((1,) * len(tensor.value.shape), np.float32)
-        widen = QuantizeLinear(unit_scale, np.zeros_like(unit_scale, np.int64), type_, encoding.dtype)
-        return self.fold_into_producer(f"{name} (input)", tensor, [Cast("float32")], widen)
+        widen = ops.QuantizeLinear(unit_scale, np.zeros_like(unit_scale, np.int64), type_, encoding.dtype)
+        return self.fold_into_producer(f"{name} (input)", tensor, [ops.Cast("float32")], widen)
 
 
-def _is_wide_rescaling(op: Elementwise) -> bool:
+def _is_wide_rescaling(op: ops.Elementwise) -> bool:
     """True for an integer rescaling to more codes than a list of steps surely has."""
-    return isinstance(op, Requantize) and op.type.bits > _LISTED_BITS
+    return isinstance(op, ops.Requantize) and op.type.bits > _LISTED_BITS
 
 
 def _with_dtype(tensor: PendingValue, name: str, dtype: np.dtype[Any]) -> PendingValue:
     """Append a Cast to float16, float64 or bool if `dtype` is one of these."""
-    return tensor.then(name, Cast(dtype.name)) if dtype.kind in "fb" and dtype != np.float32 else tensor
+    return tensor.then(name, ops.Cast(dtype.name)) if dtype.kind in "fb" and dtype != np.float32 else tensor

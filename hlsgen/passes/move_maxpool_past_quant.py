@@ -11,24 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from hlsgen import ir
+from hlsgen.ir import ops
 from hlsgen.ir.evaluate import constant_shapes
 from hlsgen.ir.op_facts import Interval, all_numbers, chain_direction, range_of
-from hlsgen.ir.ops import (
-    FLOATS,
-    QUANTIZERS,
-    Bipolar,
-    Elementwise,
-    IntQuant,
-    MultiThreshold,
-    QuantizeLinear,
-    SignedBit,
-    Trunc,
-)
 from hlsgen.ir.window import Reduction
 from hlsgen.passes.hoist_views import relabel
 
 #: Quantizers that reduce the number of values: after them a pool is smaller.
-_NARROWING = (IntQuant, Bipolar, SignedBit, Trunc, MultiThreshold, QuantizeLinear)
+_NARROWING = (ops.IntQuant, ops.Bipolar, ops.SignedBit, ops.Trunc, ops.MultiThreshold, ops.QuantizeLinear)
 
 
 def move_past_quantizers(model: ir.Model) -> ir.Model:
@@ -60,7 +50,7 @@ def _move_pool(steps: list[ir.Step], at: int, input_dtype: str) -> list[ir.Step]
     while (preceding := steps[pool[0]].inputs[0]) and users[preceding] == 1 and _is_view(steps[preceding - 1]):
         pool.insert(0, preceding - 1)
     source = steps[pool[0]].inputs[0]
-    if not source or not isinstance(steps[source - 1].op, (*FLOATS, ir.Binary)) or users[source] != 1:
+    if not source or not isinstance(steps[source - 1].op, (*ops.FLOATS, ir.Binary)) or users[source] != 1:
         return steps
     shape = steps[source - 1].shape
     while (next_step := following(pool[-1])) >= 0 and _is_view(steps[next_step]):
@@ -68,26 +58,26 @@ def _move_pool(steps: list[ir.Step], at: int, input_dtype: str) -> list[ir.Step]
     if len(shape) != len(steps[pool[-1]].shape):
         return steps
     run: list[int] = []
-    ops: list[Elementwise] = []
+    operations: list[ops.Elementwise] = []
     next_step = following(pool[-1])
-    while next_step >= 0 and isinstance(steps[next_step].op, (*FLOATS, *_NARROWING)):
+    while next_step >= 0 and isinstance(steps[next_step].op, (*ops.FLOATS, *_NARROWING)):
         op = _op_before_pool(steps[next_step].op, steps, pool)  # type: ignore[arg-type]
         if op is None:
             return steps
         run.append(next_step)
-        ops.append(op)
+        operations.append(op)
         if isinstance(op, _NARROWING):
             break
         next_step = following(next_step)
-    if not run or not isinstance(ops[-1], _NARROWING):
+    if not run or not isinstance(operations[-1], _NARROWING):
         return steps
-    if not chain_direction(ops, _value_interval(steps, source, input_dtype)).never_falls.all():
+    if not chain_direction(operations, _value_interval(steps, source, input_dtype)).never_falls.all():
         return steps
     # The run first, then the pool, in the positions of both.
     order = [*run, *pool]
     positions = sorted(order)
     new, value = list(steps), source
-    moved = dict(zip(run, ops, strict=True))
+    moved = dict(zip(run, operations, strict=True))
     for position, i in zip(positions, order, strict=True):
         step = replace(steps[i], op=moved[i], shape=shape) if i in moved else steps[i]
         new[position] = replace(step, inputs=(value,))
@@ -103,7 +93,7 @@ def _is_view(step: ir.Step) -> bool:
     return isinstance(step.op, ir.Reshape | ir.Transpose)
 
 
-def _op_before_pool(item: Elementwise, steps: list[ir.Step], pool: list[int]) -> Elementwise | None:
+def _op_before_pool(item: ops.Elementwise, steps: list[ir.Step], pool: list[int]) -> ops.Elementwise | None:
     """The operation after a pool as one before it, adapted to the reshapes and transposes around the pool.
 
     Returns None if the constants are not the same for all pixels.
@@ -131,7 +121,7 @@ def _value_interval(steps: list[ir.Step], value: int, input_dtype: str) -> Inter
     x = all_numbers(input_dtype)
     for step in reversed(path):
         match step.op:
-            case op if isinstance(op, (*FLOATS, *QUANTIZERS)):
+            case op if isinstance(op, (*ops.FLOATS, *ops.QUANTIZERS)):
                 result = range_of(op, x)  # type: ignore[arg-type]
                 x = Interval(result.low.min(), result.high.max())
             case ir.Reshape() | ir.Transpose() | ir.Slice() | ir.Repeat() | ir.Pool(Reduction.MAX):

@@ -18,36 +18,8 @@ from hlsgen import ir
 from hlsgen.host.plan import plan_head, plan_tail
 from hlsgen.interpreter.graph import decode_output, encode_input
 from hlsgen.interpreter.host_tflite import HostSoftmax, int16_host_op
+from hlsgen.ir import ops
 from hlsgen.ir.evaluate import KEY_POS_INF, code_type, decoding
-from hlsgen.ir.ops import (
-    Activation,
-    Add,
-    BinaryKind,
-    BinaryOf,
-    Bipolar,
-    Cast,
-    Compare,
-    Constant,
-    Convention,
-    Dequantize,
-    Div,
-    Elementwise,
-    FloatQuant,
-    Fma,
-    IntQuant,
-    Lookup,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    QuantizeLinear,
-    Relation,
-    Requantize,
-    SignedBit,
-    Slope,
-    Trunc,
-    Where,
-)
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
 from hlsgen.numerics.tflite.multipliers import CODE_TYPES, Runtime
 from hlsgen.numerics.tflite.softmax import exponentials_in_floats, exponentials_in_integers
@@ -87,9 +59,9 @@ def graph_of(
     return ir.Graph(model, steps[0], encode, input_, (), output, steps[1], index)
 
 
-def tail_of(*ops: ir.Op | tuple[ir.Op, tuple[int, ...]], out: str = "float32", **graph_options: Any) -> ir.Graph:
+def tail_of(*operations: ir.Op | tuple[ir.Op, tuple[int, ...]], out: str = "float32", **graph_options: Any) -> ir.Graph:
     shape, steps = SHAPE, []
-    for op in ops:
+    for op in operations:
         op, shape = op if isinstance(op, tuple) else (op, shape)
         steps.append((op, shape))
     return graph_of(encode=quant(), tail=steps, out=out, **graph_options)
@@ -103,8 +75,8 @@ def quant(
     zero: Any = 0.0,
     scale: Any = CHANNELS,
     dtype: Any = F32,
-) -> IntQuant:
-    return IntQuant(each(scale, dtype), each(zero), int_type(bits, signed, narrow), mode)
+) -> ops.IntQuant:
+    return ops.IntQuant(each(scale, dtype), each(zero), int_type(bits, signed, narrow), mode)
 
 
 def affine(shape: tuple[int, ...], lo: int = -128, hi: int = 127) -> ir.Value:
@@ -115,32 +87,35 @@ def integers(dtype: str, lo: int, hi: int) -> ir.Value:
     return ir.Value(SHAPE, IntType(lo, hi), ir.IntegerEncoding(dtype, np.zeros((1, 1, 1), np.int64)))
 
 
-def elementwise() -> Iterator[tuple[str, Elementwise]]:
+def elementwise() -> Iterator[tuple[str, ops.Elementwise]]:
     """Operations on float32, with a constant for each channel."""
     c = each(CHANNELS)
     yield from [
-        ("mul", Mul(c)),
-        ("add", Add(c)),
-        ("div", Div(c)),
-        ("max", Max(c)),
-        ("min", Min(each(-CHANNELS))),
-        ("fma", Fma(c, each(CHANNELS[::-1]))),
-        ("double", Cast("float64")),
-        ("slope", Slope(c)),
-        ("constant", Constant(each(CHANNELS))),
-        ("lookup", Lookup(np.arange(5 * C, dtype=F32).reshape(5, 1, 1, C) * F32(0.3))),
-        ("table", Lookup(np.array([3.5, -1, 0.1], F32).reshape(3, 1, 1, 1))),
-        ("both", BinaryOf(BinaryKind.MUL, ((), (Activation("HardSigmoid", 0.2, 0.5),)))),
-        ("quotient", BinaryOf(BinaryKind.DIV, ((Mul(c),), (Activation("Abs"), Add(each(0.3)))))),
-        ("difference", BinaryOf(BinaryKind.SUB, ((Mul(c),), (Activation("Abs"),)))),
-        ("where", Where(((Compare(Relation.GREATER, c),), (Mul(c),), (Constant(each(-CHANNELS)),)))),
+        ("mul", ops.Mul(c)),
+        ("add", ops.Add(c)),
+        ("div", ops.Div(c)),
+        ("max", ops.Max(c)),
+        ("min", ops.Min(each(-CHANNELS))),
+        ("fma", ops.Fma(c, each(CHANNELS[::-1]))),
+        ("double", ops.Cast("float64")),
+        ("slope", ops.Slope(c)),
+        ("constant", ops.Constant(each(CHANNELS))),
+        ("lookup", ops.Lookup(np.arange(5 * C, dtype=F32).reshape(5, 1, 1, C) * F32(0.3))),
+        ("table", ops.Lookup(np.array([3.5, -1, 0.1], F32).reshape(3, 1, 1, 1))),
+        ("both", ops.BinaryOf(ops.BinaryKind.MUL, ((), (ops.Activation("HardSigmoid", 0.2, 0.5),)))),
+        ("quotient", ops.BinaryOf(ops.BinaryKind.DIV, ((ops.Mul(c),), (ops.Activation("Abs"), ops.Add(each(0.3)))))),
+        ("difference", ops.BinaryOf(ops.BinaryKind.SUB, ((ops.Mul(c),), (ops.Activation("Abs"),)))),
+        (
+            "where",
+            ops.Where(((ops.Compare(ops.Relation.GREATER, c),), (ops.Mul(c),), (ops.Constant(each(-CHANNELS)),))),
+        ),
     ]
     for kind in ("Abs", "Sqrt", "HardSwish", "Ceil", "Floor", "Round", "Sign"):
-        yield kind.lower(), Activation(kind)
-    yield "leaky", Activation("LeakyRelu", 0.1)
-    for relation in Relation:
-        pair = ((Compare(relation, each(np.round(CHANNELS)))), (), (Constant(each(0.0)),))
-        yield f"is_{relation.value.replace(' ', '_')}", Where(((pair[0],), pair[1], pair[2]))
+        yield kind.lower(), ops.Activation(kind)
+    yield "leaky", ops.Activation("LeakyRelu", 0.1)
+    for relation in ops.Relation:
+        pair = ((ops.Compare(relation, each(np.round(CHANNELS)))), (), (ops.Constant(each(0.0)),))
+        yield f"is_{relation.value.replace(' ', '_')}", ops.Where(((pair[0],), pair[1], pair[2]))
 
 
 def cases() -> Iterator[tuple[str, Core]]:
@@ -155,9 +130,9 @@ def cases() -> Iterator[tuple[str, Core]]:
             name = f"q_{mode.name.lower()}_{bits}{'s' if signed else 'u'}{'n' if narrow else ''}"
             zero = np.array([0, 1, -2, 0.5, 3, 0]) if bits == 4 else 0.0
             yield name, core_of(graph_of(encode=quant(mode, bits, signed, narrow, zero)), lanes=3)
-        mini = FloatQuant(each(CHANNELS), 2, -3, 24.0, mode is not Rounding.CEIL, mode)
+        mini = ops.FloatQuant(each(CHANNELS), 2, -3, 24.0, mode is not Rounding.CEIL, mode)
         yield f"mini_{mode.name.lower()}", core_of(graph_of(encode=mini), lanes=5, group=6)
-        trunc = Trunc(
+        trunc = ops.Trunc(
             each(0.1), each(2.0), each(4.0), each(0.5), each(0.4), None if mode == 3 else IntType(-8, 7), mode
         )
         yield f"trunc_{mode.name.lower()}", core_of(graph_of(encode=trunc))
@@ -165,15 +140,15 @@ def cases() -> Iterator[tuple[str, Core]]:
     yield "q_double", core_of(graph_of(encode=quant(dtype=F64)), lanes=4, group=6)
     yield "of_double", core_of(graph_of(encode=quant(), dtype="float64"), lanes=2)
     yield "of_ints", core_of(graph_of(encode=quant(), dtype="int32"), lanes=12)
-    yield "bipolar", core_of(graph_of(encode=Bipolar(each(CHANNELS), each(1.0))), lanes=7)
-    yield "bit", core_of(graph_of(encode=SignedBit(each(CHANNELS), each(-0.25))))
+    yield "bipolar", core_of(graph_of(encode=ops.Bipolar(each(CHANNELS), each(1.0))), lanes=7)
+    yield "bit", core_of(graph_of(encode=ops.SignedBit(each(CHANNELS), each(-0.25))))
     for (dtype, result), in_floats in product((("int8",) * 2, ("uint8",) * 2, ("int8", "int16")), (False, True)):
         exponentials_of = exponentials_in_floats if in_floats else exponentials_in_integers
         type_ = CODE_TYPES[result]
         name = f"{dtype}_{result}_{'floats' if in_floats else 'integers'}"
         for scale in (0.01, 0.3):
             softmax = HostSoftmax(dtype, exponentials_of(scale, 0.75), result).host_op(SHAPE)
-            to_float = Dequantize(each(2.0**-type_.bits), np.int64(type_.lo).reshape(1, 1, 1))
+            to_float = ops.Dequantize(each(2.0**-type_.bits), np.int64(type_.lo).reshape(1, 1, 1))
             graph = tail_of(softmax, to_float, output=integers(dtype, CODE_TYPES[dtype].lo, CODE_TYPES[dtype].hi))
             yield f"t_softmax_{name}_{scale}".replace(".", "_"), core_of(graph)
         row = (1, 1, 512)  # equal codes are ties
@@ -190,8 +165,8 @@ def cases() -> Iterator[tuple[str, Core]]:
             core_of(graph),
         )
     steps = np.sort(np.random.default_rng(1).normal(0, 3, (15, 1, 1, C)), axis=0).astype(F32)
-    yield "thresholds", core_of(graph_of(encode=MultiThreshold(steps, 1.0, 0.0)), lanes=2)
-    yield "one_row", core_of(graph_of(encode=MultiThreshold(steps[:, :, :, :1], 0.3, -0.1)), lanes=2)
+    yield "thresholds", core_of(graph_of(encode=ops.MultiThreshold(steps, 1.0, 0.0)), lanes=2)
+    yield "one_row", core_of(graph_of(encode=ops.MultiThreshold(steps[:, :, :, :1], 0.3, -0.1)), lanes=2)
     for dtype, lo, hi in [
         ("int8", -128, 127),
         ("uint8", 0, 255),
@@ -199,47 +174,49 @@ def cases() -> Iterator[tuple[str, Core]]:
         ("int32", -(1 << 31), (1 << 31) - 1),
     ]:
         zero = np.int64((lo + hi) // 3).reshape(1, 1, 1)
-        op = QuantizeLinear(each(CHANNELS if dtype != "int32" else CHANNELS * 1e-8), zero, IntType(lo, hi), dtype)
+        op = ops.QuantizeLinear(each(CHANNELS if dtype != "int32" else CHANNELS * 1e-8), zero, IntType(lo, hi), dtype)
         yield f"ql_{dtype}", core_of(graph_of(encode=op), lanes=3, axes=(0, 2, 1))
-    down = QuantizeLinear(each(1.0), np.zeros((1, 1, 1), np.int64), IntType(-128, 127), "int8", Rounding.DOWN)
+    down = ops.QuantizeLinear(each(1.0), np.zeros((1, 1, 1), np.int64), IntType(-128, 127), "int8", Rounding.DOWN)
     yield "to_int", core_of(graph_of(encode=down))
-    for convention in Convention:
-        shift = np.array([7, 3, 20, 33, 40, 31]) if convention == Convention.DOUBLE else np.array([0, 3, 5, 9, 12, 20])
+    for convention in ops.Convention:
+        shift = (
+            np.array([7, 3, 20, 33, 40, 31]) if convention == ops.Convention.DOUBLE else np.array([0, 3, 5, 9, 12, 20])
+        )
         multiplier = np.array([77, -5, 1000, 1 << 20, 3, 255])
         add = np.array([0, 3, -7, 2, 1, 0])
-        op = Requantize(
+        op = ops.Requantize(
             convention, *(each(a, np.int64) for a in (multiplier, add, shift, add)), IntType(-50, 77), "int8"
         )
         yield f"requant_{convention.value}", core_of(graph_of(encode=op, dtype="int16"), lanes=2)
         yield f"requant_{convention.value}_f", core_of(graph_of(encode=op), lanes=2)
     moved = [
-        (Mul(each(CHANNELS)), SHAPE),
+        (ops.Mul(each(CHANNELS)), SHAPE),
         (ir.Transpose((2, 0, 1)), (C, 1, 2)),
-        (Add(const([1, -2], 3)), (C, 1, 2)),
+        (ops.Add(const([1, -2], 3)), (C, 1, 2)),
         (ir.Reshape(), (3, 4)),
     ]
     yield (
         "moves",
         core_of(
-            graph_of(moved, IntQuant(const([0.5, 1, 2, 0.3], 2), const(0.0, 2), int_type(6, True), Rounding.ROUND)),
+            graph_of(moved, ops.IntQuant(const([0.5, 1, 2, 0.3], 2), const(0.0, 2), int_type(6, True), Rounding.ROUND)),
             lanes=3,
             group=4,
             axes=(1, 0),
         ),
     )
-    full = [(Add((np.arange(12) / 7).astype(F32).reshape(SHAPE)), SHAPE)]
+    full = [(ops.Add((np.arange(12) / 7).astype(F32).reshape(SHAPE)), SHAPE)]
     yield "every_element", core_of(graph_of(full, quant()), lanes=12)
-    largest = [(Mul(each(CHANNELS)), SHAPE), (ir.ArgMax(True), (1, 2, 1)), (Cast("float32"), (1, 2, 1))]
+    largest = [(ops.Mul(each(CHANNELS)), SHAPE), (ir.ArgMax(True), (1, 2, 1)), (ops.Cast("float32"), (1, 2, 1))]
     yield "arg_max_first", core_of(graph_of(largest, input_=ir.Value((1, 2, 1), IntType(0, 7), ir.Fixed(0))), lanes=2)
-    pixels = [(Cast("float32"), SHAPE), (Add(each(-127.5)), SHAPE), (Div(each(CHANNELS * 50)), SHAPE)]
+    pixels = [(ops.Cast("float32"), SHAPE), (ops.Add(each(-127.5)), SHAPE), (ops.Div(each(CHANNELS * 50)), SHAPE)]
     yield "pixels", core_of(graph_of(pixels, quant(), dtype="uint8"), lanes=3)
-    decoded = [(Dequantize(each(CHANNELS), np.int64(3).reshape(1, 1, 1)), SHAPE)]
+    decoded = [(ops.Dequantize(each(CHANNELS), np.int64(3).reshape(1, 1, 1)), SHAPE)]
     yield "codes_in", core_of(graph_of(decoded, quant(), dtype="int8"), lanes=3)
     # Products of 25 bits, halfway between two float32, plus or minus a little: only one rounding gives these sums.
     factors = np.array([4097, 4099, 4133, 5001, 5555, 4096 * 2.0**-12 * (1 - 2.0**-18)]) / 4096
     little = np.array([1e-20, -1e-20, 1e-20, -1e-20, 1e-20, 1 + 2.0**-23])
     fine = quant(bits=32, scale=2.0**-23)
-    yield "fma_ties", core_of(graph_of([(Fma(each(factors), each(little)), SHAPE)], fine))
+    yield "fma_ties", core_of(graph_of([(ops.Fma(each(factors), each(little)), SHAPE)], fine))
     # Ports without a quantizer.
     yield "port_float32", core_of(graph_of(input_=ir.Value(SHAPE, IntType(0, KEY_POS_INF), ir.FloatKey())), lanes=3)
     yield "port_fixed", core_of(graph_of(input_=ir.Value(SHAPE, IntType(-64, 63), ir.Fixed(3))), lanes=5, group=6)
@@ -267,29 +244,29 @@ def cases() -> Iterator[tuple[str, Core]]:
         "t_double_ops",
         core_of(
             tail_of(
-                Cast("float64"),
-                Mul(each(CHANNELS, F64)),
-                Add(each(CHANNELS, F64)),
-                Activation("Floor"),
-                Div(each(3.1, F64)),
+                ops.Cast("float64"),
+                ops.Mul(each(CHANNELS, F64)),
+                ops.Add(each(CHANNELS, F64)),
+                ops.Activation("Floor"),
+                ops.Div(each(3.1, F64)),
                 out="float64",
             )
         ),
     )
-    yield "t_relation", core_of(tail_of(Compare(Relation.NOT_LESS, each(CHANNELS)), out="bool"))
-    yield "t_quant", core_of(tail_of(quant(), quant(bits=3, signed=False), Mul(each(3.3))))
+    yield "t_relation", core_of(tail_of(ops.Compare(ops.Relation.NOT_LESS, each(CHANNELS)), out="bool"))
+    yield "t_quant", core_of(tail_of(quant(), quant(bits=3, signed=False), ops.Mul(each(3.3))))
     yield (
         "t_transpose",
         core_of(
             tail_of(
                 (ir.Transpose((0, 2, 1)), (1, C, 2)),
-                (Add(const([0.5, 2], 3)), (1, C, 2)),
+                (ops.Add(const([0.5, 2], 3)), (1, C, 2)),
                 (ir.Transpose((2, 1, 0)), (2, C, 1)),
             ),
             axes=(0, 2, 1),
         ),
     )
-    yield "t_arg_max", core_of(tail_of(Mul(each(-CHANNELS)), (ir.ArgMax(False), (1, 2)), out="int64"))
+    yield "t_arg_max", core_of(tail_of(ops.Mul(each(-CHANNELS)), (ir.ArgMax(False), (1, 2)), out="int64"))
     yield (
         "t_arg_max_of_ints",
         core_of(
@@ -302,7 +279,7 @@ def cases() -> Iterator[tuple[str, Core]]:
     )
     yield (
         "t_then_more",
-        core_of(tail_of((ir.ArgMax(False), (1, 2)), Cast("float32"), Mul(const(0.3, 2)), out="float32")),
+        core_of(tail_of((ir.ArgMax(False), (1, 2)), ops.Cast("float32"), ops.Mul(const(0.3, 2)), out="float32")),
     )
     yield (
         "t_index",
@@ -320,19 +297,21 @@ def cases() -> Iterator[tuple[str, Core]]:
             IntType(-hi - 1 if dtype[0] == "i" else 0, hi),
             ir.IntegerEncoding(dtype, each([0, 1, -1, 100, 7, 3], np.int64)),
         )
-        ops = (
-            [Add(each(100, dtype)), Mul(each(3, dtype)), Activation("Abs"), Activation("Sign")]
+        operations = (
+            [ops.Add(each(100, dtype)), ops.Mul(each(3, dtype)), ops.Activation("Abs"), ops.Activation("Sign")]
             if dtype[0] == "i"
-            else [Add(each(200, dtype)), Max(each(9, dtype))]
+            else [ops.Add(each(200, dtype)), ops.Max(each(9, dtype))]
         )
-        yield f"t_{dtype}", core_of(tail_of(*ops[: 3 + n % 2], out=dtype, output=value), lanes=3)
+        yield f"t_{dtype}", core_of(tail_of(*operations[: 3 + n % 2], out=dtype, output=value), lanes=3)
     for factor, lo, hi in [(1, -3000, 3000), (2, -(1 << 20), 1 << 20), (1, -(1 << 40), 1 << 40), (1, 0, 1 << 22)]:
         meaning: ir.Encoding = ir.Accumulator(
             factor, each([0, 5, -3, 0, 1, 2], np.int64), each(CHANNELS.astype(F32).astype(F64) * F64(F32(0.3)))
         )
         yield (
             f"t_sum_{factor}_{hi}",
-            core_of(tail_of(Add(each(CHANNELS)), output=ir.Value(SHAPE, IntType(lo, hi), meaning)), lanes=5, group=6),
+            core_of(
+                tail_of(ops.Add(each(CHANNELS)), output=ir.Value(SHAPE, IntType(lo, hi), meaning)), lanes=5, group=6
+            ),
         )
     for code in TIE_CODES:
         ties = ir.Accumulator(1, each(0, np.int64), each(tie_scales(code), F64))
@@ -341,7 +320,10 @@ def cases() -> Iterator[tuple[str, Core]]:
     yield "t_subnormal", core_of(tail_of(output=ir.Value(SHAPE, IntType(-5000, 5000), tiny)))
     yield "t_count", core_of(tail_of(output=ir.Value(SHAPE, IntType(0, 15), ir.ThresholdCount(0.3, -1.7))))
     yield "t_fixed", core_of(tail_of(output=ir.Value(SHAPE, IntType(-(1 << 31), (1 << 31) - 1), ir.Fixed(9))))
-    yield "t_key", core_of(tail_of(Mul(each(CHANNELS)), output=ir.Value(SHAPE, IntType(0, KEY_POS_INF), ir.FloatKey())))
+    yield (
+        "t_key",
+        core_of(tail_of(ops.Mul(each(CHANNELS)), output=ir.Value(SHAPE, IntType(0, KEY_POS_INF), ir.FloatKey()))),
+    )
 
 
 def tie_scales(code: int) -> Array:
@@ -419,7 +401,7 @@ def numbers_for(name: str, core: Core) -> list[Array]:
     beside_tie = rng.random(shape) < 0.3
     x = np.where(beside_tie, np.nextafter(x, dtype.type(np.inf) * rng.choice([-1, 1], shape).astype(dtype)), x)
     x = np.where(rng.random(shape) < 0.1, rng.choice(np.array(SPECIAL, dtype), shape), x)
-    if isinstance(core.graph.encode, Requantize):
+    if isinstance(core.graph.encode, ops.Requantize):
         x = np.clip(np.nan_to_num(x), -(2.0**30), 2.0**30)  # beyond, numpy's integers depend on the processor
     return [x.astype(dtype)]
 

@@ -11,46 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hlsgen.ir import op_facts
+from hlsgen.ir import op_facts, ops
 from hlsgen.ir.evaluate import apply
 from hlsgen.ir.op_facts import Interval, all_numbers, chain_direction, direction, range_of, wrapping_sum
-from hlsgen.ir.ops import (
-    FLOATS,
-    QUANTIZERS,
-    Activation,
-    Add,
-    BinaryKind,
-    BinaryOf,
-    Bipolar,
-    Cast,
-    Compare,
-    Constant,
-    Convention,
-    Dequantize,
-    Div,
-    Elementwise,
-    FixedAdd,
-    FloatQuant,
-    Fma,
-    IntegerActivation,
-    IntegerKind,
-    IntegerRatio,
-    IntQuant,
-    Lookup,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    Pair,
-    PairOp,
-    QuantizeLinear,
-    Relation,
-    Requantize,
-    SignedBit,
-    Slope,
-    Trunc,
-    Where,
-)
 from hlsgen.numerics.activations import KINDS
 from hlsgen.numerics.fixed import IntType, Rounding
 from hlsgen.numerics.quantized_add import Parameters
@@ -60,7 +23,7 @@ Random = np.random.Generator
 FLOAT_DTYPES = ("float16", "float32", "float64")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 DTYPES = (*FLOAT_DTYPES, *INTEGERS, "bool")
-CASES = [*(op for op in (*FLOATS, *QUANTIZERS) if op is not Activation), *sorted(KINDS)]
+CASES = [*(op for op in (*ops.FLOATS, *ops.QUANTIZERS) if op is not ops.Activation), *sorted(KINDS)]
 #: Channels of the constants.
 SETS = 5
 
@@ -115,14 +78,14 @@ def constant(r: Random, dtype: str, special: bool = True) -> Array:
     return np.abs(value) if r.random() < 0.3 else value
 
 
-def operation(r: Random, kind: Any, dtype: str) -> Elementwise:
+def operation(r: Random, kind: Any, dtype: str) -> ops.Elementwise:
     """One of that class, or an activation of that name, for numbers of a dtype."""
     real = dtype if dtype in FLOAT_DTYPES else "float32"
     if isinstance(kind, str):
         if dtype not in FLOAT_DTYPES:
-            return Activation(kind)
+            return ops.Activation(kind)
         alpha = float(r.choice([0.0, 1.0, -1.0, 2.0, 3.0, 0.5, -0.5, -2.0, -3.0, 1e30, r.normal()]))
-        return Activation(kind, alpha, float(r.choice([0.0, 0.5, -1.0, r.normal()])))
+        return ops.Activation(kind, alpha, float(r.choice([0.0, 0.5, -1.0, r.normal()])))
     mode = Rounding(int(r.integers(7)))
     bits = int(r.integers(2, 25))
     type_ = IntType(-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if r.random() < 0.5 else IntType(0, (1 << bits) - 1)
@@ -134,59 +97,61 @@ def operation(r: Random, kind: Any, dtype: str) -> Elementwise:
         case "Div" | "Slope":
             return kind(constant(r, real))  # type: ignore[no-any-return]
         case "Fma":
-            return Fma(constant(r, "float32"), constant(r, "float32"))
+            return ops.Fma(constant(r, "float32"), constant(r, "float32"))
         case "Cast":
-            return Cast(str(r.choice(DTYPES)))
+            return ops.Cast(str(r.choice(DTYPES)))
         case "Dequantize":
-            return Dequantize(constant(r, str(r.choice(["float16", "float32"]))), zero)
+            return ops.Dequantize(constant(r, str(r.choice(["float16", "float32"]))), zero)
         case "Lookup":
             table = np.stack([constant(r, dtype) for _ in range(4)])
-            return Lookup(np.sort(table, axis=0) if r.random() < 0.7 else table)
+            return ops.Lookup(np.sort(table, axis=0) if r.random() < 0.7 else table)
         case "Compare":
-            return Compare(list(Relation)[int(r.integers(5))], constant(r, dtype))
+            return ops.Compare(list(ops.Relation)[int(r.integers(5))], constant(r, dtype))
         case "BinaryOf":
-            return BinaryOf(BinaryKind.SUB, ((), (Max(constant(r, dtype)),)))
+            return ops.BinaryOf(ops.BinaryKind.SUB, ((), (ops.Max(constant(r, dtype)),)))
         case "Where":
-            return Where(((Compare(Relation.GREATER, constant(r, dtype)),), (), (Constant(constant(r, dtype)),)))
+            return ops.Where(
+                ((ops.Compare(ops.Relation.GREATER, constant(r, dtype)),), (), (ops.Constant(constant(r, dtype)),))
+            )
         case "IntQuant":
-            return IntQuant(constant(r, real), constant(r, real), type_, mode)
+            return ops.IntQuant(constant(r, real), constant(r, real), type_, mode)
         case "Bipolar":
-            return Bipolar(constant(r, real), constant(r, real))
+            return ops.Bipolar(constant(r, real), constant(r, real))
         case "SignedBit":
-            return SignedBit(constant(r, real), constant(r, real))
+            return ops.SignedBit(constant(r, real), constant(r, real))
         case "Trunc":
             parts = (constant(r, real, special=r.random() < 0.3) for _ in range(5))
-            return Trunc(*parts, None if r.random() < 0.3 else type_, mode)
+            return ops.Trunc(*parts, None if r.random() < 0.3 else type_, mode)
         case "MultiThreshold":
             rows = np.stack([constant(r, real) for _ in range(3)])
-            return MultiThreshold(rows, float(r.choice([1.0, -1.0, 0.5, np.inf, 1e300])), float(r.normal()))
+            return ops.MultiThreshold(rows, float(r.choice([1.0, -1.0, 0.5, np.inf, 1e300])), float(r.normal()))
         case "QuantizeLinear":
             code_dtype = str(r.choice(["int8", "uint8", "int16"]))
             limits = np.iinfo(code_dtype)
             type_ = IntType(int(limits.min), int(limits.max))
-            return QuantizeLinear(constant(r, "float32"), zero, type_, code_dtype, mode)
+            return ops.QuantizeLinear(constant(r, "float32"), zero, type_, code_dtype, mode)
         case "Requantize":
-            convention = list(Convention)[int(r.integers(len(Convention)))]
+            convention = list(ops.Convention)[int(r.integers(len(ops.Convention)))]
             big = int(2 ** r.integers(1, 34))
             parts_ = r.integers(-big, big, SETS), r.integers(-big, big, SETS), r.integers(0, 45, SETS), zero
-            return Requantize(convention, *parts_, IntType(int(info.min), int(info.max)), "int8")
+            return ops.Requantize(convention, *parts_, IntType(int(info.min), int(info.max)), "int8")
         case "FloatQuant":
             mantissa, minimum_exponent = int(r.integers(0, 8)), int(r.integers(-16, 1))
             largest = float(2.0 ** r.integers(1, 12) * (2 - 2.0**-mantissa))
-            return FloatQuant(constant(r, real), mantissa, minimum_exponent, largest, bool(r.random() < 0.7), mode)
+            return ops.FloatQuant(constant(r, real), mantissa, minimum_exponent, largest, bool(r.random() < 0.7), mode)
         case "Pair":
-            return Pair(PairOp.MUL, IntType(-128, 127), "int8", (0.1, 0.2, 0.3), (1, 2, 3))
+            return ops.Pair(ops.PairOp.MUL, IntType(-128, 127), "int8", (0.1, 0.2, 0.3), (1, 2, 3))
         case "IntegerActivation":
-            kinds = [(IntegerKind.GELU, (-30, 1000)), (IntegerKind.HARDSWISH, (60, 120, -9))]
+            kinds = [(ops.IntegerKind.GELU, (-30, 1000)), (ops.IntegerKind.HARDSWISH, (60, 120, -9))]
             chosen = kinds[int(r.integers(2))]
-            return IntegerActivation(*chosen, IntType(-(1 << 31), (1 << 31) - 1), "float32")
+            return ops.IntegerActivation(*chosen, IntType(-(1 << 31), (1 << 31) - 1), "float32")
         case "IntegerRatio":
             big = int(2 ** r.integers(1, 30))
             dtype = r.integers(-big, big, SETS), r.integers(-big, big, SETS), r.integers(1, big + 1, SETS)
             forms = {"mirrored": bool(r.random() < 0.5), "wraps": bool(r.random() < 0.2)}
-            return IntegerRatio(*dtype, type_, str(r.choice(["int32", "float32"])), **forms)
+            return ops.IntegerRatio(*dtype, type_, str(r.choice(["int32", "float32"])), **forms)
         case "FixedAdd":
-            return FixedAdd(np.zeros(SETS, np.int64), True, Parameters(0, 0, 0, 300, 300, 200, 5))
+            return ops.FixedAdd(np.zeros(SETS, np.int64), True, Parameters(0, 0, 0, 300, 300, 200, 5))
         case _:
             raise AssertionError(kind)
 
@@ -195,27 +160,27 @@ def fits(kind: Any, dtype: str) -> bool:
     """True if the operation accepts numbers of that dtype."""
     if isinstance(kind, str):
         return dtype in FLOAT_DTYPES or (kind in ("Abs", "Sign") and dtype != "bool")
-    if kind in (Pair, FixedAdd):
+    if kind in (ops.Pair, ops.FixedAdd):
         return dtype == "int8"
     if kind in (
-        Slope,
-        Div,
-        Fma,
-        IntegerActivation,
-        IntegerRatio,
-        Requantize,
-        Trunc,
-        IntQuant,
-        Bipolar,
-        SignedBit,
-        QuantizeLinear,
-        FloatQuant,
+        ops.Slope,
+        ops.Div,
+        ops.Fma,
+        ops.IntegerActivation,
+        ops.IntegerRatio,
+        ops.Requantize,
+        ops.Trunc,
+        ops.IntQuant,
+        ops.Bipolar,
+        ops.SignedBit,
+        ops.QuantizeLinear,
+        ops.FloatQuant,
     ):
         return dtype != "bool"
-    return not (kind in (BinaryOf,) and dtype == "bool")
+    return not (kind in (ops.BinaryOf,) and dtype == "bool")
 
 
-def check(op: Elementwise, x: Array) -> tuple[int, int]:
+def check(op: ops.Elementwise, x: Array) -> tuple[int, int]:
     """Holds the facts of an operation on the interval of x against its values; how many directions, of how many."""
     interval = Interval(x[0], x[-1])
     facts, span = direction(op, interval), range_of(op, interval)
@@ -229,7 +194,7 @@ def check(op: Elementwise, x: Array) -> tuple[int, int]:
     assert (up | ~rises).all(), (op, interval, rises)
     assert (down | ~falls).all(), (op, interval, falls)
     low, high = (np.broadcast_to(end, shape) for end in (span.low, span.high))
-    assert span.dtype == y.dtype or not isinstance(op, Cast)
+    assert span.dtype == y.dtype or not isinstance(op, ops.Cast)
     inside = np.isnan(y) | ((y >= low) & (y <= high))
     assert inside.all(), (op, interval, span)
     return int((rises | falls).sum()), SETS
@@ -255,7 +220,16 @@ def test_directions_and_ranges(kind: Any) -> None:
                 middle = int(r.integers(len(x)))
                 x = x[max(0, middle - int(r.integers(400))) : middle + 1 + int(r.integers(400))]
             monotone_count += check(op, x)[0]
-    assert monotone_count or kind in (BinaryOf, Where, Pair, FixedAdd, IntegerActivation, "HardSwish", "Sqrt", "Log")
+    assert monotone_count or kind in (
+        ops.BinaryOf,
+        ops.Where,
+        ops.Pair,
+        ops.FixedAdd,
+        ops.IntegerActivation,
+        "HardSwish",
+        "Sqrt",
+        "Log",
+    )
 
 
 @pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind if isinstance(kind, str) else kind.__name__)
@@ -273,32 +247,32 @@ def test_what_tells_zeros_apart_is_known(kind: Any) -> None:
 
 def test_the_table_is_complete() -> None:
     """Every class of operations is tried here; of one that is no case nothing is known."""
-    assert {op for op in CASES if not isinstance(op, str)} | {Activation} == {*FLOATS, *QUANTIZERS}
+    assert {op for op in CASES if not isinstance(op, str)} | {ops.Activation} == {*ops.FLOATS, *ops.QUANTIZERS}
     assert not op_facts.turning(object(), all_numbers("float32")).complete  # type: ignore[arg-type]
 
 
 ONE = np.ones(1, np.float32)
 UP = [
-    Mul(ONE * 3),
-    Add(-ONE),
-    Fma(ONE, ONE),
-    Div(ONE * 7),
-    Max(ONE * 0),
-    Min(ONE),
-    Cast("float16"),
-    Slope(ONE * 0.1),
-    Compare(Relation.GREATER, ONE),
-    Compare(Relation.NOT_LESS, ONE),
-    IntQuant(ONE, ONE, IntType(-8, 7), Rounding.CEIL),
-    Bipolar(ONE, ONE),
-    SignedBit(ONE, ONE),
-    Trunc(ONE, ONE, ONE, ONE, ONE, None, Rounding.FLOOR),
-    MultiThreshold(ONE[None], 1.0, 0.0),
-    QuantizeLinear(ONE, np.zeros(1, np.int64), IntType(-128, 127), "int8"),
-    FloatQuant(ONE, 3, -6, 240.0, True, Rounding.ROUND),
-    FloatQuant(ONE, 3, -6, 240.0, True, Rounding.UP),
+    ops.Mul(ONE * 3),
+    ops.Add(-ONE),
+    ops.Fma(ONE, ONE),
+    ops.Div(ONE * 7),
+    ops.Max(ONE * 0),
+    ops.Min(ONE),
+    ops.Cast("float16"),
+    ops.Slope(ONE * 0.1),
+    ops.Compare(ops.Relation.GREATER, ONE),
+    ops.Compare(ops.Relation.NOT_LESS, ONE),
+    ops.IntQuant(ONE, ONE, IntType(-8, 7), Rounding.CEIL),
+    ops.Bipolar(ONE, ONE),
+    ops.SignedBit(ONE, ONE),
+    ops.Trunc(ONE, ONE, ONE, ONE, ONE, None, Rounding.FLOOR),
+    ops.MultiThreshold(ONE[None], 1.0, 0.0),
+    ops.QuantizeLinear(ONE, np.zeros(1, np.int64), IntType(-128, 127), "int8"),
+    ops.FloatQuant(ONE, 3, -6, 240.0, True, Rounding.ROUND),
+    ops.FloatQuant(ONE, 3, -6, 240.0, True, Rounding.UP),
     *(
-        Activation(kind, 0.2, 0.5)
+        ops.Activation(kind, 0.2, 0.5)
         for kind in (
             "Sigmoid",
             "Tanh",
@@ -319,29 +293,29 @@ UP = [
     ),
 ]
 DOWN = [
-    Mul(-ONE),
-    Div(-ONE),
-    Activation("HardSigmoid", -0.3, 0.5),
-    Compare(Relation.LESS, ONE),
-    MultiThreshold(ONE[None], -1.0, 0.0),
-    Fma(-ONE, ONE),
-    QuantizeLinear(-ONE, np.zeros(1, np.int64), IntType(0, 9), "int8"),
+    ops.Mul(-ONE),
+    ops.Div(-ONE),
+    ops.Activation("HardSigmoid", -0.3, 0.5),
+    ops.Compare(ops.Relation.LESS, ONE),
+    ops.MultiThreshold(ONE[None], -1.0, 0.0),
+    ops.Fma(-ONE, ONE),
+    ops.QuantizeLinear(-ONE, np.zeros(1, np.int64), IntType(0, 9), "int8"),
 ]
 NEITHER = [
-    Mul(ONE * 0),
-    Mul(ONE * np.inf),
-    Add(ONE * np.inf),
-    Div(ONE * 0),
-    Div(ONE * np.inf),
-    Max(ONE * np.nan),
-    Slope(-ONE),
-    Slope(ONE * 0),
-    Cast("int32"),
-    Compare(Relation.EQUAL, ONE),
-    IntQuant(ONE * 0, ONE, IntType(0, 1), Rounding.ROUND),
-    FloatQuant(ONE, 3, -6, 240.0, True, Rounding.DOWN),
+    ops.Mul(ONE * 0),
+    ops.Mul(ONE * np.inf),
+    ops.Add(ONE * np.inf),
+    ops.Div(ONE * 0),
+    ops.Div(ONE * np.inf),
+    ops.Max(ONE * np.nan),
+    ops.Slope(-ONE),
+    ops.Slope(ONE * 0),
+    ops.Cast("int32"),
+    ops.Compare(ops.Relation.EQUAL, ONE),
+    ops.IntQuant(ONE * 0, ONE, IntType(0, 1), Rounding.ROUND),
+    ops.FloatQuant(ONE, 3, -6, 240.0, True, Rounding.DOWN),
     *(
-        Activation(kind, -0.5)
+        ops.Activation(kind, -0.5)
         for kind in (
             "Abs",
             "Gelu",
@@ -362,9 +336,9 @@ NEITHER = [
 
 
 @pytest.mark.parametrize(("ops", "expected"), [(UP, (True, False)), (DOWN, (False, True)), (NEITHER, (False, False))])
-def test_plain_cases_are_known(ops: list[Elementwise], expected: tuple[bool, bool]) -> None:
+def test_plain_cases_are_known(operations: list[ops.Elementwise], expected: tuple[bool, bool]) -> None:
     """On all float32 numbers."""
-    for op in ops:
+    for op in operations:
         facts = direction(op, all_numbers("float32"))
         assert (bool(facts.never_falls.all()), bool(facts.never_rises.any())) == expected, op
 
@@ -378,7 +352,7 @@ def test_integers_are_known_where_they_do_not_wrap(dtype: str) -> None:
     for _ in range(100):
         x = np.sort(r.choice(numbers(dtype), 2))
         value = constant(r, dtype)
-        for op, exact in ((Add(value), lambda a, b: a + b), (Mul(value), lambda a, b: a * b)):
+        for op, exact in ((ops.Add(value), lambda a, b: a + b), (ops.Mul(value), lambda a, b: a * b)):
             monotone = np.broadcast_to(direction(op, Interval(x[0], x[1])).monotone, (SETS,))
             for n, v in enumerate(value.tolist()):
                 wraps = any(not info.min <= exact(int(end), v) <= info.max for end in x)
@@ -392,41 +366,41 @@ def test_wrapping_sums(dtype: str) -> None:
     """x + c modulo 2^bits, by Python's integers."""
     r = np.random.default_rng(4)
     x = r.choice(numbers(dtype), 50)
-    for op in (Add(constant(r, dtype)), *(Cast(to) for to in INTEGERS)):
+    for op in (ops.Add(constant(r, dtype)), *(ops.Cast(to) for to in INTEGERS)):
         wrapping = wrapping_sum(op, np.dtype(dtype))
         assert wrapping is not None
         offset, info = wrapping[0].tolist(), np.iinfo(wrapping[1])
         y = np.broadcast_to(apply(op, x[:, None]), (50, len(offset)))
         for row, number in zip(y.tolist(), x.tolist(), strict=True):
             assert row == [(number + c - info.min) % (1 << info.bits) + info.min for c in offset]
-    for other_op in (Cast("float32"), Mul(constant(r, dtype)), Max(constant(r, dtype))):
+    for other_op in (ops.Cast("float32"), ops.Mul(constant(r, dtype)), ops.Max(constant(r, dtype))):
         assert wrapping_sum(other_op, np.dtype(dtype)) is None
 
 
 def test_chains() -> None:
     """Directions multiply, intervals follow."""
     x = Interval(np.int8(-20), np.int8(20))
-    add = Add(np.array([100, 107, 108], np.int8))
-    assert chain_direction([add, Cast("float32")], x).never_falls.tolist() == [True, True, False]
-    assert chain_direction([Cast("float32"), Mul(-ONE), Mul(-ONE)], x).never_falls.all()
-    assert chain_direction([Cast("float32"), Mul(-ONE), Activation("Abs")], x).monotone.tolist() == [False]
-    assert chain_direction([Cast("float32"), Max(ONE), Activation("Log")], x).never_falls.all()
+    add = ops.Add(np.array([100, 107, 108], np.int8))
+    assert chain_direction([add, ops.Cast("float32")], x).never_falls.tolist() == [True, True, False]
+    assert chain_direction([ops.Cast("float32"), ops.Mul(-ONE), ops.Mul(-ONE)], x).never_falls.all()
+    assert chain_direction([ops.Cast("float32"), ops.Mul(-ONE), ops.Activation("Abs")], x).monotone.tolist() == [False]
+    assert chain_direction([ops.Cast("float32"), ops.Max(ONE), ops.Activation("Log")], x).never_falls.all()
     assert chain_direction([], x).never_falls.all()
 
 
 def test_numpy_agrees() -> None:
     """Some facts against numpy's own functions, on every float16."""
     x = numbers("float16")
-    cases: list[tuple[Elementwise, Any]] = [
-        (Activation("Sqrt"), np.sqrt),
-        (Activation("Abs"), np.abs),
-        (Activation("Floor"), np.floor),
-        (Mul(np.float16([-3])), lambda v: v * np.float16(-3)),
-        (Max(np.float16([0])), lambda v: np.maximum(v, 0)),
-        (Add(np.float16([np.inf])), lambda v: v + np.float16(np.inf)),
-        (Activation("Sign"), np.sign),
-        (Activation("Exp"), lambda v: np.exp(v.astype(np.float64))),
-        (Cast("float32"), lambda v: v.astype(np.float32)),
+    cases: list[tuple[ops.Elementwise, Any]] = [
+        (ops.Activation("Sqrt"), np.sqrt),
+        (ops.Activation("Abs"), np.abs),
+        (ops.Activation("Floor"), np.floor),
+        (ops.Mul(np.float16([-3])), lambda v: v * np.float16(-3)),
+        (ops.Max(np.float16([0])), lambda v: np.maximum(v, 0)),
+        (ops.Add(np.float16([np.inf])), lambda v: v + np.float16(np.inf)),
+        (ops.Activation("Sign"), np.sign),
+        (ops.Activation("Exp"), lambda v: np.exp(v.astype(np.float64))),
+        (ops.Cast("float32"), lambda v: v.astype(np.float32)),
     ]
     with np.errstate(all="ignore"):
         for op, function in cases:
@@ -442,7 +416,7 @@ def test_numpy_agrees() -> None:
 def test_fields_are_read() -> None:
     """Every field of an operation that can be an array has its place in the table: NaN there makes it unknown."""
     for op in (*UP, *DOWN):
-        if isinstance(op, Compare | Max | Min | MultiThreshold | Activation | Cast):
+        if isinstance(op, ops.Compare | ops.Max | ops.Min | ops.MultiThreshold | ops.Activation | ops.Cast):
             continue
         for field in fields(op):
             value = getattr(op, field.name)

@@ -8,30 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount, ops
 from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, apply, code_type, decode, quantize
-from hlsgen.ir.ops import (
-    Activation,
-    Add,
-    Bipolar,
-    Cast,
-    Convention,
-    Dequantize,
-    Div,
-    Elementwise,
-    FloatQuant,
-    Fma,
-    IntQuant,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    QuantizeLinear,
-    Quantizer,
-    Requantize,
-    SignedBit,
-    Trunc,
-)
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.activations import KINDS, LITERAL
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
@@ -115,7 +93,7 @@ def interval(r: Random, source: Encoding, sets: int, most: int) -> tuple[Array, 
     return lo, lo + length
 
 
-def middle(r: Random, x: Array, sets: int) -> Elementwise:
+def middle(r: Random, x: Array, sets: int) -> ops.Elementwise:
     """An operation on values like x."""
     dtype, size = x.dtype, size_of(x)
     if dtype.kind in "iu":
@@ -124,17 +102,17 @@ def middle(r: Random, x: Array, sets: int) -> Elementwise:
         value = whole(r, sets, *pick(r, (-100, 100), (0, 3), (int(info.min), int(info.max)))).astype(dtype)
         match kind:
             case "Add":
-                return Add(value)
+                return ops.Add(value)
             case "Mul":
-                return Mul(value)
+                return ops.Mul(value)
             case "Max" | "Min":
-                return Max(value) if kind == "Max" else Min(value)
+                return ops.Max(value) if kind == "Max" else ops.Min(value)
             case "Dequantize":
-                return Dequantize(positive(r, sets, pick(r, np.float32, np.float16)), whole(r, sets, -300, 300))
+                return ops.Dequantize(positive(r, sets, pick(r, np.float32, np.float16)), whole(r, sets, -300, 300))
             case "Activation":
-                return Activation(str(pick(r, "Abs", "Sign")))
+                return ops.Activation(str(pick(r, "Abs", "Sign")))
             case _:
-                return Cast(str(pick(r, "float32", "float16", "float64", "int8", "int32", "uint16")))
+                return ops.Cast(str(pick(r, "float32", "float16", "float64", "int8", "int32", "uint16")))
     if r.random() < 0.15:
         return quantizer(r, str(pick(r, *QUANTIZERS[:-2], "FloatQuant")), sets, x)
     scalar: Callable[..., Any] = dtype.type
@@ -143,29 +121,29 @@ def middle(r: Random, x: Array, sets: int) -> Elementwise:
         kind = "Div"
     match kind:
         case "Mul":
-            return Mul(real(r, sets, scalar, float(pick(r, 1, 1 / size))))
+            return ops.Mul(real(r, sets, scalar, float(pick(r, 1, 1 / size))))
         case "Add" | "Max" | "Min":
-            return {"Add": Add, "Max": Max, "Min": Min}[kind](real(r, sets, scalar, size))
+            return {"Add": ops.Add, "Max": ops.Max, "Min": ops.Min}[kind](real(r, sets, scalar, size))
         case "Fma":
             factor = real(r, sets)
-            return Fma(factor, real(r, sets, np.float32, size * float(np.abs(factor).max())))
+            return ops.Fma(factor, real(r, sets, np.float32, size * float(np.abs(factor).max())))
         case "Div":
-            return Div(real(r, sets, scalar) if r.random() < 0.1 else positive(r, sets, scalar, size))
+            return ops.Div(real(r, sets, scalar) if r.random() < 0.1 else positive(r, sets, scalar, size))
         case "Cast":
-            return Cast(str(pick(r, "float32", "float32", "float16", "float64")))
+            return ops.Cast(str(pick(r, "float32", "float32", "float16", "float64")))
         case _:
             # Correct rounding to float64 takes long.
             return activation(r, str(pick(r, *sorted(LITERAL if dtype == np.float64 else KINDS))))
 
 
-def activation(r: Random, kind: str) -> Activation:
+def activation(r: Random, kind: str) -> ops.Activation:
     alpha, beta = (float(np.float32(v)) for v in pick(r, r.normal(size=2), np.abs(r.normal(size=2)), (0, 0), (1, 1)))
     if kind == "Pow":
         alpha = float(pick(r, 0, 1, 2, 3, -1, -2, 0.5, -0.5, 1.5, 0.7, -3.3))
-    return Activation(kind, alpha, beta)
+    return ops.Activation(kind, alpha, beta)
 
 
-def quantizer(r: Random, kind: str, sets: int, x: Array) -> Quantizer:
+def quantizer(r: Random, kind: str, sets: int, x: Array) -> ops.Quantizer:
     """A quantizer that values like x mostly do not saturate."""
     size = float(pick(r, size_of(x), size_of(x.astype(np.float64) - np.median(x))))
     scale, mode = positive(r, sets, np.float32, size * 10 ** r.uniform(-2.5, 0.3)), Rounding(int(r.integers(7)))
@@ -177,45 +155,47 @@ def quantizer(r: Random, kind: str, sets: int, x: Array) -> Quantizer:
         case "IntQuant":
             if r.random() < 0.1:
                 scale = scale.astype(np.float64)
-            return IntQuant(scale, zero, codes, mode)
+            return ops.IntQuant(scale, zero, codes, mode)
         case "Bipolar":
-            return Bipolar(scale, scale if r.random() < 0.5 else np.ones(sets, np.float32))
+            return ops.Bipolar(scale, scale if r.random() < 0.5 else np.ones(sets, np.float32))
         case "SignedBit":
-            return SignedBit(scale, zero)
+            return ops.SignedBit(scale, zero)
         case "Trunc":
             divisor = np.full(sets, 2.0 ** int(r.integers(-2, 5)), np.float32)
-            return Trunc(scale, zero, divisor, zero / divisor, scale, codes if r.random() < 0.7 else None, mode)
+            return ops.Trunc(scale, zero, divisor, zero / divisor, scale, codes if r.random() < 0.7 else None, mode)
         case "MultiThreshold":
             thresholds = np.stack([real(r, sets, np.float32, size) for _ in range(int(r.integers(1, 40)))])
             thresholds += np.float32(np.median(x) if r.random() < 0.5 and np.isfinite(np.median(x)) else 0)
-            return MultiThreshold(thresholds, float(pick(r, 1.0, -0.5, r.normal())), float(pick(r, 0.0, r.normal())))
+            return ops.MultiThreshold(
+                thresholds, float(pick(r, 1.0, -0.5, r.normal())), float(pick(r, 0.0, r.normal()))
+            )
         case "QuantizeLinear":
             dtype = str(pick(r, "int8", "uint8", "int16"))
             info = np.iinfo(dtype)
             type_ = IntType(int(info.min), int(info.max))
             both = {"scale": scale.astype(pick(r, np.float32, np.float16)), "zero_point": whole(r, sets, -9, 9)}
-            return QuantizeLinear(**both, type=type_, dtype=dtype, mode=pick(r, Rounding.ROUND, Rounding.DOWN))
+            return ops.QuantizeLinear(**both, type=type_, dtype=dtype, mode=pick(r, Rounding.ROUND, Rounding.DOWN))
         case "Requantize":
-            convention = pick(r, *Convention)
+            convention = pick(r, *ops.Convention)
             shift = np.maximum(whole(r, sets, 26, 34) + int(np.log2(size)), int(r.integers(0, 4)))
             multiplier = whole(r, sets, 1 << 30, (1 << 31) - 1) * pick(r, 1, 1, -1)
-            if convention != Convention.DOUBLE:
+            if convention != ops.Convention.DOUBLE:
                 less = int(r.integers(0, 31))
                 multiplier, shift = multiplier >> less, np.maximum(shift - less, 0)
             add = whole(r, sets, -5000, 5000)
-            return Requantize(convention, multiplier, add, shift, whole(r, sets, -9, 9), codes, "int32")
+            return ops.Requantize(convention, multiplier, add, shift, whole(r, sets, -9, 9), codes, "int32")
         case _:
             return minifloat(r, scale, size, mode)
 
 
-def minifloat(r: Random, scale: Array, size: float, mode: Rounding) -> FloatQuant:
+def minifloat(r: Random, scale: Array, size: float, mode: Rounding) -> ops.FloatQuant:
     exponent, mantissa = int(r.integers(1, 5)), int(r.integers(0, 5))
     bias = int(pick(r, (1 << (exponent - 1)) - 1, 0, r.integers(-90, 90)))
     largest = (2 - 2.0**-mantissa) * 2.0 ** ((1 << exponent) - 1 - bias)
     if r.random() < 0.5:
         largest -= int(r.integers(0, 5)) * 2.0 ** (1 - bias - mantissa) if largest > 6 * 2.0 ** (1 - bias) else 0
     scale = (scale / size * 10 ** r.uniform(0, 2) / largest * size).astype(np.float32)
-    return FloatQuant(np.clip(scale, 1e-30, 1e30), mantissa, 1 - bias, largest, True, mode)
+    return ops.FloatQuant(np.clip(scale, 1e-30, 1e30), mantissa, 1 - bias, largest, True, mode)
 
 
 @np.errstate(all="ignore")
@@ -224,21 +204,21 @@ def chain(r: Random, source: str, end: str, most: int) -> StepFunction:
     sets = int(r.integers(1, 5))
     decode_ = decoding(r, source, sets)
     lo, hi = interval(r, decode_, sets, most)
-    ops: list[Elementwise] = []
+    operations: list[ops.Elementwise] = []
     x = decode(decode_, (lo + np.linspace(0, 1, 50)[:, None] ** 2 * (hi - lo)).astype(np.int64))
     for _ in range(int(r.integers(0, 6))):
         op = middle(r, x, sets)
         after = apply(op, x)
         if r.random() < 0.9 and len(np.unique(x)) > 3 and len(np.unique(after)) <= 3:
             continue
-        ops.append(op)
+        operations.append(op)
         x = after
     if end == "Requantize" and x.dtype.kind == "f":
-        ops.append(quantizer(r, "QuantizeLinear", sets, x))
-        x = apply(ops[-1], x)
+        operations.append(quantizer(r, "QuantizeLinear", sets, x))
+        x = apply(operations[-1], x)
     tries = 1 if r.random() < 0.1 else 30
     last = quantizer(r, end, sets, x)
     while tries and len(np.unique(quantize(last, x)[:, 0])) < 2:
         last, tries = quantizer(r, end, sets, x), tries - 1
     type_ = IntType(int(lo.min()), int(hi.max()))
-    return StepFunction("f", decode_, tuple(ops), last, np.arange(sets), lo, hi, type_, code_type(last))
+    return StepFunction("f", decode_, tuple(operations), last, np.arange(sets), lo, hi, type_, code_type(last))

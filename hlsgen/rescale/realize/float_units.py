@@ -10,31 +10,8 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.diagnostics import fail
-from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount, ops
 from hlsgen.ir.evaluate import UNCLAMPED, code_type, decoding, float_to_key
-from hlsgen.ir.ops import (
-    Add,
-    Bipolar,
-    Cast,
-    Div,
-    Elementwise,
-    FixedAdd,
-    Float,
-    FloatQuant,
-    IntegerActivation,
-    IntegerRatio,
-    IntQuant,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    Pair,
-    QuantizeLinear,
-    Quantizer,
-    Requantize,
-    SignedBit,
-    Trunc,
-)
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 from hlsgen.rescale.realize import float_from_integer
@@ -74,7 +51,7 @@ def _values(f: StepFunction) -> list[FloatOp]:
     units, at = _enter(f, f.source, f.input_type, f.lo, f.hi, f.ops)
     while at < len(f.ops):
         op, at = f.ops[at], at + 1
-        if isinstance(op, Float):
+        if isinstance(op, ops.Float):
             units += _operation(f, op)
             continue
         type_, zero = code_type(op), np.zeros(f.sets, np.int64)
@@ -85,12 +62,12 @@ def _values(f: StepFunction) -> list[FloatOp]:
 
 
 def _enter(
-    f: StepFunction, meaning: Encoding, type_: IntType, lo: Array, hi: Array, ops: tuple[Elementwise, ...]
+    f: StepFunction, meaning: Encoding, type_: IntType, lo: Array, hi: Array, operations: tuple[ops.Elementwise, ...]
 ) -> tuple[list[FloatOp], int]:
     """The units that turn codes lo..hi, int64 (sets,), into float32, and the number of `ops` that they cover."""
     if not isinstance(meaning, IntegerEncoding):
         return _decode(f, meaning, type_), 0
-    conversion = float_from_integer.convert(meaning, type_, lo, hi, ops)
+    conversion = float_from_integer.convert(meaning, type_, lo, hi, operations)
     if conversion is None:
         raise fail("HG037", f.name, "there is no float32 unit for integer arithmetic.")
     return conversion
@@ -118,20 +95,20 @@ def _for_all_sets(unit: FloatOp, sets: int) -> FloatOp:
     return unit
 
 
-def _operation(f: StepFunction, op: Float) -> list[FloatOp]:
+def _operation(f: StepFunction, op: ops.Float) -> list[FloatOp]:
     """The units of one operation on float32. Raises HG037 if there are none."""
     match op:
-        case Mul(value):
+        case ops.Mul(value):
             return [Arithmetic("MUL", value)]
-        case Add(value):
+        case ops.Add(value):
             return [Arithmetic("ADD", value)]
-        case Div(value):
+        case ops.Div(value):
             return _divide(f, value)
-        case Max(value):
+        case ops.Max(value):
             return [Arithmetic("MAX", value)]
-        case Min(value):
+        case ops.Min(value):
             return [Arithmetic("MIN", value)]
-        case Cast("float32"):
+        case ops.Cast("float32"):
             return []
         case _:
             raise fail("HG037", f.name, f"there is no float32 unit for {getattr(op, 'kind', type(op).__name__)}.")
@@ -148,16 +125,16 @@ def _divide(f: StepFunction, value: Array) -> list[FloatOp]:
     return [Arithmetic("MUL", inverse.astype(np.float32))] if exact else [Arithmetic("DIV", value)]
 
 
-def _quantize(f: StepFunction, op: Quantizer) -> list[FloatOp]:
+def _quantize(f: StepFunction, op: ops.Quantizer) -> list[FloatOp]:
     """The units that turn float32 into codes. Raises HG037 if there are none."""
     match op:
-        case IntQuant():
+        case ops.IntQuant():
             _only_float32(f, op.zero_point)
             return [*_divide(f, op.scale), *_add(op.zero_point), _to_code(f, op.mode, op.type)]
-        case Bipolar():
+        case ops.Bipolar():
             sign = ToCode(BIPOLAR_MODE, IntType(0, 1), np.zeros(f.sets, np.float32), np.ones(f.sets, np.float32))
             return [*_divide(f, op.divisor), sign]
-        case Trunc():
+        case ops.Trunc():
             _only_float32(f, op.zero_point)
             if op.mode in (Rounding.HALF_UP, Rounding.HALF_DOWN):
                 _only_float32(f, op.divisor)
@@ -167,15 +144,22 @@ def _quantize(f: StepFunction, op: Quantizer) -> list[FloatOp]:
                 limit = np.full(f.sets, np.inf, np.float32)
                 return [*rounded, *divide, ToCode(int(op.mode), UNCLAMPED, -limit, limit)]
             return [*rounded, *divide, _to_code(f, op.mode, op.type)]
-        case SignedBit():
+        case ops.SignedBit():
             _only_float32(f, op.zero_point)
             zeros = np.zeros((2, f.sets), np.float32)
             return [*_divide(f, op.scale), *_add(op.zero_point), _compare(f, zeros, -1)]
-        case QuantizeLinear():
+        case ops.QuantizeLinear():
             return _quantize_linear(f, op)
-        case Requantize() | FloatQuant() | Pair() | FixedAdd() | IntegerActivation() | IntegerRatio():
+        case (
+            ops.Requantize()
+            | ops.FloatQuant()
+            | ops.Pair()
+            | ops.FixedAdd()
+            | ops.IntegerActivation()
+            | ops.IntegerRatio()
+        ):
             raise fail("HG037", f.name, f"there is no float32 unit for {type(op).__name__}.")
-        case MultiThreshold():
+        case ops.MultiThreshold():
             if len(op.thresholds) > MAX_COMPARE:
                 raise fail("HG037", f.name, f"{len(op.thresholds)} thresholds; at most {MAX_COMPARE}.")
             return [_compare(f, op.thresholds, 0)]
@@ -183,7 +167,7 @@ def _quantize(f: StepFunction, op: Quantizer) -> list[FloatOp]:
             assert_never(op)
 
 
-def _quantize_linear(f: StepFunction, op: QuantizeLinear) -> list[FloatOp]:
+def _quantize_linear(f: StepFunction, op: ops.QuantizeLinear) -> list[FloatOp]:
     """The units of QuantizeLinear, which adds its zero point after the rounding. Below 2^22 that sum is exact."""
     _only_float32(f, op.scale)
     zero = np.broadcast_to(op.zero_point, f.sets)

@@ -15,24 +15,9 @@ from paths import ROOT
 import hlsgen
 from hlsgen import rescale
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.ir import Accumulator, Affine, BinaryMap, Encoding, Fixed, IntegerEncoding, ThresholdCount, Value
+from hlsgen.ir import Accumulator, Affine, BinaryMap, Encoding, Fixed, IntegerEncoding, ThresholdCount, Value, ops
 from hlsgen.ir.binary_function import specialize
 from hlsgen.ir.evaluate import apply, apply_binary, code_type, decode, decoding, quantize
-from hlsgen.ir.ops import (
-    Activation,
-    Add,
-    BinaryKind,
-    Cast,
-    Convention,
-    Dequantize,
-    Elementwise,
-    FixedAdd,
-    IntQuant,
-    Max,
-    Mul,
-    Quantizer,
-    Requantize,
-)
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
 from hlsgen.numerics.quantized_add import Parameters
 from hlsgen.rescale.binary import search as module
@@ -41,18 +26,18 @@ from hlsgen.rescale.binary.search import find
 
 Array = NDArray[Any]
 Random = np.random.Generator
-Branches = tuple[tuple[Elementwise, ...], tuple[Elementwise, ...]]
+Branches = tuple[tuple[ops.Elementwise, ...], tuple[ops.Elementwise, ...]]
 f32 = np.float32
 PLAIN = rescale.Preference()
 BYTE, NIBBLE = int_type(8, True), int_type(4, True)
 
 
 def merge(
-    kind: BinaryKind,
+    kind: ops.BinaryKind,
     types: tuple[IntType, IntType],
     decodes: tuple[Encoding, Encoding],
-    end: Quantizer,
-    ops: tuple[Elementwise, ...] = (),
+    end: ops.Quantizer,
+    operations: tuple[ops.Elementwise, ...] = (),
     branches: Branches = ((), ()),
     channels: int = 3,
 ) -> BinaryMap:
@@ -62,7 +47,7 @@ def merge(
         "m",
         kind,
         branches,
-        ops,
+        operations,
         end,
         (left_operand, right_operand),
         Value(shape, code_type(end), decoding(end)),
@@ -131,20 +116,20 @@ def proven(
     return search, choice
 
 
-def random_branch(r: Random, decode_: Encoding, type_: IntType, channels: int) -> tuple[Elementwise, ...]:
-    ops: list[Elementwise] = []
+def random_branch(r: Random, decode_: Encoding, type_: IntType, channels: int) -> tuple[ops.Elementwise, ...]:
+    operations: list[ops.Elementwise] = []
     x = decode(decode_, np.arange(type_.lo, type_.hi + 1)[:, None] + np.zeros(channels, np.int64))
     for _ in range(int(r.choice([0, 0, 1, 2]))):
-        op = Max(np.zeros(1, x.dtype)) if r.random() < 0.4 else chains.middle(r, x, channels)
+        op = ops.Max(np.zeros(1, x.dtype)) if r.random() < 0.4 else chains.middle(r, x, channels)
         with np.errstate(all="ignore"):
             after = apply(op, x)
         if after.dtype == x.dtype:
-            ops.append(op)
+            operations.append(op)
             x = after
-    return tuple(ops)
+    return tuple(operations)
 
 
-def random_merge(r: Random, kind: BinaryKind, end: str, max_bits: int) -> BinaryMap:
+def random_merge(r: Random, kind: ops.BinaryKind, end: str, max_bits: int) -> BinaryMap:
     channels = int(r.choice([1, 3]))
     types = tuple(int_type(int(r.integers(1, max_bits + 1)), bool(r.integers(2))) for _ in "ab")
     takes_integers = end == "Requantize"
@@ -178,26 +163,26 @@ def random_merge(r: Random, kind: BinaryKind, end: str, max_bits: int) -> Binary
         for op in branches[1]:
             y = apply(op, y)
         total = apply_binary(kind, x, y)
-        ops: list[Elementwise] = []
+        operations: list[ops.Elementwise] = []
         for _ in range(int(r.choice([0, 0, 1, 2]))):
             op = (
-                Max(np.zeros(1, total.dtype))
+                ops.Max(np.zeros(1, total.dtype))
                 if r.random() < 0.5 or takes_integers
                 else chains.middle(r, total, channels)
             )
-            ops.append(op)
+            operations.append(op)
             total = apply(op, total)
         if end == "Requantize" and total.dtype.kind == "f":
             end = "IntQuant"
         last = chains.quantizer(r, end, channels, total)
-    return merge(kind, types, (decodes[0], decodes[1]), last, tuple(ops), branches, channels)  # type: ignore[arg-type]
+    return merge(kind, types, (decodes[0], decodes[1]), last, tuple(operations), branches, channels)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", BinaryKind)
+@pytest.mark.parametrize("kind", ops.BinaryKind)
 @pytest.mark.parametrize("end", chains.QUANTIZERS)
-def test_random_functions(kind: BinaryKind, end: str) -> None:
+def test_random_functions(kind: ops.BinaryKind, end: str) -> None:
     """Every quantizer behind chains of all kinds, up to 8 x 8 bits."""
-    r = np.random.default_rng([list(BinaryKind).index(kind), chains.QUANTIZERS.index(end)])
+    r = np.random.default_rng([list(ops.BinaryKind).index(kind), chains.QUANTIZERS.index(end)])
     with np.errstate(all="ignore"):
         for max_bits in (2, 3, 4, 4, 5, 6, 8):
             layer = random_merge(r, kind, end, max_bits)
@@ -212,18 +197,18 @@ def integers(dtype: str, offset: int = 0) -> IntegerEncoding:
     return IntegerEncoding(dtype, np.full((1, 1), offset))
 
 
-def quant(scale: Any, type_: IntType, mode: Rounding = Rounding.ROUND, zero: Any = 0) -> IntQuant:
-    return IntQuant(np.atleast_2d(f32(scale)), np.atleast_2d(f32(zero)), type_, mode)
+def quant(scale: Any, type_: IntType, mode: Rounding = Rounding.ROUND, zero: Any = 0) -> ops.IntQuant:
+    return ops.IntQuant(np.atleast_2d(f32(scale)), np.atleast_2d(f32(zero)), type_, mode)
 
 
-RELU = Max(np.zeros((1, 1), f32))
+RELU = ops.Max(np.zeros((1, 1), f32))
 
 
 @pytest.mark.parametrize("mode", Rounding)
-@pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB])
-def test_equal_and_power_of_two_scales(kind: BinaryKind, mode: Rounding) -> None:
+@pytest.mark.parametrize("kind", [ops.BinaryKind.ADD, ops.BinaryKind.SUB])
+def test_equal_and_power_of_two_scales(kind: ops.BinaryKind, mode: Rounding) -> None:
     """One scale: the codes themselves are added. Powers of two: a shift follows, found by arithmetic."""
-    sign = 1 if kind == BinaryKind.ADD else -1
+    sign = 1 if kind == ops.BinaryKind.ADD else -1
     equal_scales = merge(kind, (NIBBLE, NIBBLE), (affine(0.3), affine(0.3, 2)), quant(0.47, NIBBLE, mode), (RELU,))
     search, _ = proven(equal_scales, *every_pair(equal_scales))
     assert search.plans[0].factors == (1, sign)
@@ -241,7 +226,9 @@ def test_bytes_of_any_scale() -> None:
     for _ in range(3):
         sa, sb = r.uniform(0.01, 0.1, 2)
         decodes = affine(sa, r.integers(-9, 9)), affine(sb)
-        layer = merge(BinaryKind.ADD, (BYTE, int_type(8, False)), decodes, quant((sa + sb) * r.uniform(0.5, 1), BYTE))
+        layer = merge(
+            ops.BinaryKind.ADD, (BYTE, int_type(8, False)), decodes, quant((sa + sb) * r.uniform(0.5, 1), BYTE)
+        )
         search, choice = proven(layer, *every_pair(layer))
         simple, shifted = search.plans
         assert max(simple.factors or ()) < 1 << 10
@@ -258,9 +245,9 @@ def test_sums_that_float32_ties_both_ways() -> None:
     """Where equal sums of codes have different codes, tables of the exact values are added."""
     byte = int_type(8, False)
     for kind, operand, end in (
-        (BinaryKind.ADD, 0.1, 0.2),
-        (BinaryKind.SUB, 0.021, 0.03),
-        (BinaryKind.ADD, 0.021, 0.03),
+        (ops.BinaryKind.ADD, 0.1, 0.2),
+        (ops.BinaryKind.SUB, 0.021, 0.03),
+        (ops.BinaryKind.ADD, 0.021, 0.03),
     ):
         first = 0.1 if end == 0.2 else 0.013
         layer = merge(kind, (byte, byte), (affine(first), affine(operand)), quant(end, BYTE), channels=1)
@@ -276,20 +263,24 @@ def test_sums_that_float32_ties_both_ways() -> None:
 def test_operands_that_turn() -> None:
     """Activations in a branch, and behind the joint: tables in front, and steps that neither rise nor fall."""
     turns = merge(
-        BinaryKind.ADD,
+        ops.BinaryKind.ADD,
         (BYTE, BYTE),
         (affine(0.03), affine(0.05)),
         quant(0.06, BYTE),
-        (Activation("Gelu"),),
-        ((Activation("Abs"),), (Activation("Tanh"),)),
+        (ops.Activation("Gelu"),),
+        ((ops.Activation("Abs"),), (ops.Activation("Tanh"),)),
         channels=1,
     )
     search, _ = proven(turns, *every_pair(turns))
     assert search.plans[-1].tables[0] is not None
-    late_turn = merge(BinaryKind.SUB, (NIBBLE, NIBBLE), (affine(1), affine(1)), quant(1, NIBBLE), (Activation("Abs"),))
+    late_turn = merge(
+        ops.BinaryKind.SUB, (NIBBLE, NIBBLE), (affine(1), affine(1)), quant(1, NIBBLE), (ops.Activation("Abs"),)
+    )
     search, _ = proven(late_turn, *every_pair(late_turn))
     assert search.plans[0].factors == (1, -1)
-    byte = merge(BinaryKind.SUB, (BYTE, BYTE), (affine(0.3), affine(0.3)), quant(0.71, BYTE), (Activation("Abs"),))
+    byte = merge(
+        ops.BinaryKind.SUB, (BYTE, BYTE), (affine(0.3), affine(0.3)), quant(0.71, BYTE), (ops.Activation("Abs"),)
+    )
     search, _ = proven(byte, *every_pair(byte))
     assert search.plans[0].factors == (1, -1)
     assert isinstance(search.plans[0].function, rescale.ThresholdTable)
@@ -298,32 +289,32 @@ def test_operands_that_turn() -> None:
 def test_products_and_extremes() -> None:
     for channels in (1, 2):
         decodes = affine(0.013, 3), affine(0.02, -7)
-        layer = merge(BinaryKind.MUL, (BYTE, BYTE), decodes, quant(0.0171, BYTE), channels=channels)
+        layer = merge(ops.BinaryKind.MUL, (BYTE, BYTE), decodes, quant(0.0171, BYTE), channels=channels)
         search, _ = proven(layer, *every_pair(layer))
         assert search.plans[0].zeros == (3, -7)
         assert search.plans[0].factors is None
-    exact = merge(BinaryKind.MUL, (BYTE, BYTE), (affine(0.5, 3), affine(0.25)), quant(0.7, BYTE))
+    exact = merge(ops.BinaryKind.MUL, (BYTE, BYTE), (affine(0.5, 3), affine(0.25)), quant(0.7, BYTE))
     search, _ = proven(exact, *every_pair(exact))
     assert isinstance(search.plans[0].function, rescale.StepFunction)
-    for kind in (BinaryKind.MAX, BinaryKind.MIN):
+    for kind in (ops.BinaryKind.MAX, ops.BinaryKind.MIN):
         layer = merge(kind, (BYTE, BYTE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
         search, choice = proven(layer, *every_pair(layer))
         assert choice.name == "table of {b, a}"
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32"])
-@pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL])
-@pytest.mark.parametrize("convention", Convention)
-def test_integer_sums(convention: Convention, kind: BinaryKind, dtype: str) -> None:
+@pytest.mark.parametrize("kind", [ops.BinaryKind.ADD, ops.BinaryKind.SUB, ops.BinaryKind.MUL])
+@pytest.mark.parametrize("convention", ops.Convention)
+def test_integer_sums(convention: ops.Convention, kind: ops.BinaryKind, dtype: str) -> None:
     """int8 + int8, then requantized, as Deeploy does; in int8 the sum wraps."""
     ones = np.ones((1, 1), np.int64)
-    shift = 31 if convention == Convention.DOUBLE else 7
-    end = Requantize(convention, 77 * ones << (shift - 7), 64 * ones, shift * ones, ones, BYTE, "int8")
+    shift = 31 if convention == ops.Convention.DOUBLE else 7
+    end = ops.Requantize(convention, 77 * ones << (shift - 7), 64 * ones, shift * ones, ones, BYTE, "int8")
     layer = merge(kind, (BYTE, BYTE), (integers(dtype), integers(dtype)), end, channels=1)
     search, _ = proven(layer, *every_pair(layer))
     assert isinstance(search.plans[0].function, rescale.StepFunction)
     if dtype == "int32":
-        casts = ((Cast("int32"),), (Cast("int32"), Add(np.full((1, 1), 5, np.int32))))
+        casts = ((ops.Cast("int32"),), (ops.Cast("int32"), ops.Add(np.full((1, 1), 5, np.int32))))
         layer = merge(kind, (BYTE, BYTE), (integers("int8"), integers("int8")), end, branches=casts, channels=1)
         search, _ = proven(layer, *every_pair(layer))
         assert isinstance(search.plans[0].function, rescale.StepFunction)
@@ -331,15 +322,15 @@ def test_integer_sums(convention: Convention, kind: BinaryKind, dtype: str) -> N
 
 def test_fixed_point_addition() -> None:
     """A quantizer that takes integers only, behind a wrapping sum."""
-    end = FixedAdd(np.full((1, 1), 3), True, Parameters(-3, 7, 2, 300, 250, 3, 13))
-    layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (integers("int8"), integers("int8", 100)), end)
+    end = ops.FixedAdd(np.full((1, 1), 3), True, Parameters(-3, 7, 2, 300, 250, 3, 13))
+    layer = merge(ops.BinaryKind.ADD, (NIBBLE, NIBBLE), (integers("int8"), integers("int8", 100)), end)
     proven(layer, *every_pair(layer))
 
 
 def test_channels_and_reachable_intervals() -> None:
     """Constants of each channel, and codes that a linear layer reaches in each."""
     r = np.random.default_rng(3)
-    for kind in (BinaryKind.ADD, BinaryKind.MUL):
+    for kind in (ops.BinaryKind.ADD, ops.BinaryKind.MUL):
         channels = 5
         scale = r.uniform(0.1, 0.4, channels)
         decodes = affine(0.03 * scale), affine(0.05 * scale, 2)
@@ -357,10 +348,10 @@ def test_wide_sums_by_arithmetic() -> None:
     wide_type = IntType(-(1 << 20), (1 << 20) - 1)
     scale = np.array([[0.5, 0.25, 2.0**-9]])
     offset = np.array([[3, -77, 1000]])
-    half = Mul(np.full((1, 1), 0.5, f32))
+    half = ops.Mul(np.full((1, 1), 0.5, f32))
     cases: list[tuple[BinaryMap, tuple[int, int] | None]] = []
-    for kind in (BinaryKind.ADD, BinaryKind.SUB):
-        sign = 1 if kind == BinaryKind.ADD else -1
+    for kind in (ops.BinaryKind.ADD, ops.BinaryKind.SUB):
+        sign = 1 if kind == ops.BinaryKind.ADD else -1
         left_operand, right_operand = Accumulator(1, offset, scale), Accumulator(1, 0 * offset, scale * 8)
         end = quant([0.3e4, 0.5e4, 70], BYTE)
         cases.append((merge(kind, (wide_type, wide_type), (left_operand, right_operand), end, (RELU,)), (1, 8 * sign)))
@@ -368,14 +359,14 @@ def test_wide_sums_by_arithmetic() -> None:
             (merge(kind, (wide_type, wide_type), (left_operand, right_operand), end, (), ((), (half,))), (1, 4 * sign))
         )
     cases.append(
-        (merge(BinaryKind.ADD, (wide_type, wide_type), (Fixed(4), affine(0.75, 0.5)), quant(1e4, BYTE)), (1, 12))
+        (merge(ops.BinaryKind.ADD, (wide_type, wide_type), (Fixed(4), affine(0.75, 0.5)), quant(1e4, BYTE)), (1, 12))
     )
-    cases.append((merge(BinaryKind.MUL, (wide_type, BYTE), (Fixed(4), affine(0.75, 5)), quant(1e4, BYTE)), None))
-    first = Dequantize(np.full((1, 1), 0.25, f32), np.full((1, 1), 9))
+    cases.append((merge(ops.BinaryKind.MUL, (wide_type, BYTE), (Fixed(4), affine(0.75, 5)), quant(1e4, BYTE)), None))
+    first = ops.Dequantize(np.full((1, 1), 0.25, f32), np.full((1, 1), 9))
     cases.append(
         (
             merge(
-                BinaryKind.ADD,
+                ops.BinaryKind.ADD,
                 (wide_type, BYTE),
                 (integers("int32"), ThresholdCount(0.5, 1.0)),
                 quant(1e4, BYTE),
@@ -401,29 +392,29 @@ def test_wide_sums_by_arithmetic() -> None:
     rounded = Accumulator(1, offset << 22, scale)
     for layer, reason in (
         (
-            merge(BinaryKind.ADD, (wide_type, wide_type), (rounded, Fixed(1)), quant(1e4, BYTE)),
+            merge(ops.BinaryKind.ADD, (wide_type, wide_type), (rounded, Fixed(1)), quant(1e4, BYTE)),
             "operand a is not linear in its code, or is rounded",
         ),
         (
-            merge(BinaryKind.ADD, (wide_type, wide_type), (Fixed(1), affine(0.1)), quant(1e4, BYTE)),
+            merge(ops.BinaryKind.ADD, (wide_type, wide_type), (Fixed(1), affine(0.1)), quant(1e4, BYTE)),
             "operand b is not linear in its code, or is rounded",
         ),
         (
             merge(
-                BinaryKind.ADD,
+                ops.BinaryKind.ADD,
                 (wide_type, wide_type),
                 (Fixed(1), Fixed(1)),
                 quant(1, BYTE),
-                (Activation("Reciprocal"),),
+                (ops.Activation("Reciprocal"),),
             ),
             "-0.0",
         ),
         (
-            merge(BinaryKind.MAX, (wide_type, wide_type), (Fixed(1), Fixed(1)), quant(1, BYTE)),
+            merge(ops.BinaryKind.MAX, (wide_type, wide_type), (Fixed(1), Fixed(1)), quant(1, BYTE)),
             "max is no sum or product",
         ),
         (
-            merge(BinaryKind.ADD, (wide_type, wide_type), (Fixed(1), affine([1, 2, 3])), quant(1, BYTE)),
+            merge(ops.BinaryKind.ADD, (wide_type, wide_type), (Fixed(1), affine([1, 2, 3])), quant(1, BYTE)),
             "differs between channels",
         ),
     ):
@@ -493,17 +484,17 @@ def test_one_pair_in_the_wrong_order() -> None:
 
 
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    layer = merge(BinaryKind.ADD, (BYTE, BYTE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
+    layer = merge(ops.BinaryKind.ADD, (BYTE, BYTE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
     monkeypatch.setattr(module, "MAX_PAIRS", 1000)
     assert "65536 pairs of codes are too many to try" in str(find(layer, np.arange(3)))
     wide_type = IntType(-(1 << 8), (1 << 8) - 1)
     monkeypatch.setattr(module, "MAX_PAIRS", 1 << 25)
-    layer = merge(BinaryKind.MAX, (wide_type, wide_type), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
+    layer = merge(ops.BinaryKind.MAX, (wide_type, wide_type), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
     assert isinstance(find(layer, np.arange(3)), str)
 
 
 def test_forced_realizations() -> None:
-    layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
+    layer = merge(ops.BinaryKind.ADD, (NIBBLE, NIBBLE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
     for kind in ("compare", "thresholds", "rank", "table"):
         _, choice = proven(layer, *every_pair(layer), preference=rescale.Preference(forced=kind))
         assert choice.name.startswith(f"{kind} of ")
@@ -517,7 +508,7 @@ def test_forced_realizations() -> None:
 
 
 def test_trials_name_the_sum() -> None:
-    layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (affine(0.1), affine(0.3)), quant(0.17, NIBBLE))
+    layer = merge(ops.BinaryKind.ADD, (NIBBLE, NIBBLE), (affine(0.1), affine(0.3)), quant(0.17, NIBBLE))
     search, choice = proven(layer, *every_pair(layer))
     assert choice.name in {t.name for t in choice.trials if t.lut is not None}
     assert {str(plan) for plan in search.plans} >= {"a + 3 b", "{b, a}"}
