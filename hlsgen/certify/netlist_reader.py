@@ -92,23 +92,21 @@ _MAX_DIGITS = 12
 _TOKEN = re.compile(r"""[ \n]+|(?P<token>"[^"\\\n]*"|\d+'h[0-9a-f]+|\d+|[A-Za-z_]\w*|[][(){},;:.\#-])""", re.ASCII)
 
 
-class _Reader:
-    """The tokens of a file, read in order."""
+class TokenReader:
+    """The tokens of a file, read in order. `pattern`: of a token, in its group `token`, or of space."""
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, text: str, name: str, pattern: re.Pattern[str]) -> None:
         self.name = name
-        self.tokens = list(self._split(text))
+        self.tokens = list(self._split(text, pattern))
         self.at = 0
 
-    def _split(self, text: str) -> Iterator[str]:
+    def _split(self, text: str, pattern: re.Pattern[str]) -> Iterator[str]:
         position = 0
         while position < len(text):
-            match = _TOKEN.match(text, position)
+            match = pattern.match(text, position)
             if match is None:
                 line = text.count("\n", 0, position) + 1
-                raise broken(
-                    self.name, f"line {line} has more than wires and instances: {text[position : position + 40]!r}."
-                )
+                raise broken(self.name, f"line {line} has text that is never emitted: {text[position:][:40]!r}.")
             if match["token"]:
                 yield match["token"]
             position = match.end()
@@ -123,6 +121,10 @@ class _Reader:
             raise broken(self.name, f"{token or 'the end'!r} is where {' or '.join(expected) or 'more'} is expected.")
         self.at += 1
         return token
+
+
+class _Reader(TokenReader):
+    """The tokens of a top level."""
 
     def skip(self, token: str) -> bool:
         matches = self.peek() == token
@@ -183,7 +185,7 @@ class _Reader:
 
 def parse(text: str, name: str) -> TopModule:
     """The only module of a file. Raises HG055 for anything except ports, wires and instances."""
-    reader = _Reader(text, name)
+    reader = _Reader(text, name, _TOKEN)
     reader.next("module")
     module = reader.identifier()
     ports = []

@@ -16,17 +16,6 @@ from hlsgen.simulation.host_selftest import HostVerdict
 from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
 
 
-def print_verdict(verdict: Verdict) -> None:
-    """Prints the result of each comparison and the first difference."""
-    print_model(verdict.model)
-    print_oracle(verdict.oracle)
-    if verdict.host:
-        print_host(verdict.host)
-    for name, simulator_verdict in verdict.simulators.items():
-        print_simulator(name, simulator_verdict)
-    print_end(verdict)
-
-
 def print_part(name: str, part: object) -> None:
     """Prints one part of a verdict as soon as it is complete."""
     match part:

@@ -155,8 +155,6 @@ def attribute(node: onnx.NodeProto, name: str, default: object) -> object:
     return default if proto is None else helper.get_attribute_value(proto)
 
 
-def named_like(
-    like: onnx.NodeProto, op_type: str, inputs: Sequence[str], output: str, domain: str = ""
-) -> onnx.NodeProto:
+def named_like(like: onnx.NodeProto, op_type: str, inputs: Sequence[str], output: str) -> onnx.NodeProto:
     """A new node with the name of node `like`."""
-    return helper.make_node(op_type, list(inputs), [output], name=like.name, domain=domain)
+    return helper.make_node(op_type, list(inputs), [output], name=like.name)

@@ -18,12 +18,10 @@ from hlsgen.ir import Model
 from hlsgen.ir.ops import IntQuant, Mul
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation import alir_child
-from hlsgen.simulation.child_process import run_tool, work_folder
+from hlsgen.simulation.child_process import work_folder
 from hlsgen.simulation.file_verdict import Case, OracleVerdict
-from hlsgen.simulation.oracles import Unable
+from hlsgen.simulation.oracles import run_in_child
 
-#: Seconds for one run of a file.
-_SECONDS = 300.0
 #: Frames of numbers that the host must round or wrap, and most differences that are recorded with their numbers.
 _HARD_FRAMES, _SHOWN = 64, 10
 #: Distances of these numbers from codes, in units of the lowest bit.
@@ -48,14 +46,7 @@ def run_file(data: bytes, x: Array) -> Array:
         (work / "model.alir.json").write_bytes(data)
         np.save(work / "input.npy", x.astype(np.float64))
         command = [sys.executable, "-I", str(Path(alir_child.__file__).resolve())]
-        ended = run_tool(command, work, {}, ALIR, _SECONDS, "the run of the file", may_be_late=True)
-        if ended.late:
-            raise Unable(f"it did not end within {_SECONDS:.0f} s")
-        if ended.code < 0:
-            raise Unable(f"it crashed with signal {-ended.code}")
-        if ended.code:
-            lines = ended.log.strip().splitlines()
-            raise Unable((lines[-1] if lines else f"exit code {ended.code}")[:160])
+        run_in_child(command, work, ALIR)
         return np.asarray(np.load(work / "output.npy"))
 
 

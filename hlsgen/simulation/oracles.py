@@ -15,6 +15,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,13 @@ from hlsgen.frontend.domains import CHANNELS_LAST, MICROSOFT, ONNX
 from hlsgen.frontend.quant_lstm import QUANT_LSTM
 from hlsgen.frontend.runtimes import ALIR, QONNX_OPS, TFLITE
 from hlsgen.numerics.fixed import Array
+from hlsgen.simulation.child_process import run_tool
 from hlsgen.simulation.defined_cells import quant_lstm_cell
 from hlsgen.simulation.defined_operators import DEFINED
 from hlsgen.simulation.reference_evaluator import reference_evaluator
 
+#: Seconds for one run of a file in a process of its own.
+_SECONDS = 300.0
 #: onnxruntime as on ARM: int8 Q/DQ groups are fused like uint8 groups.
 ARM = "onnxruntime-arm"
 #: Runtimes by name, and the packages that each needs.
@@ -54,6 +58,18 @@ _IR_VERSION = 10
 
 class Unable(Exception):
     """An executor cannot run something; the text gives the reason in one line."""
+
+
+def run_in_child(command: Sequence[str], work: Path, runtime: str) -> None:
+    """Run a file in a runtime, in a process of its own, with a limit of time and memory. Raises Unable."""
+    ended = run_tool(list(command), work, {}, runtime, _SECONDS, "the run of the file", may_be_late=True)
+    if ended.late:
+        raise Unable(f"it did not end within {_SECONDS:.0f} s")
+    if ended.code < 0:
+        raise Unable(f"it crashed with signal {-ended.code}")
+    if ended.code:
+        lines = ended.log.strip().splitlines()
+        raise Unable((lines[-1] if lines else f"exit code {ended.code}")[:160])
 
 
 def installed(name: str) -> bool:

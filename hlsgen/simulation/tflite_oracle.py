@@ -21,12 +21,10 @@ from hlsgen.interpreter.tensor import tensor_of_numbers
 from hlsgen.ir import Model, OutputParts
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation import tflite_child
-from hlsgen.simulation.child_process import run_tool, work_folder
+from hlsgen.simulation.child_process import work_folder
 from hlsgen.simulation.file_verdict import Case, OracleVerdict
-from hlsgen.simulation.oracles import Unable
+from hlsgen.simulation.oracles import Unable, run_in_child
 
-#: Seconds for one run of a file.
-_SECONDS = 300.0
 #: Most frames in which the first operator that differs is looked for.
 _TRACED = 64
 #: Most differences that are recorded with their numbers.
@@ -61,14 +59,7 @@ def run_file(data: bytes, runtime: str, inputs: Sequence[Array], outputs: int) -
             np.save(work / f"input_{number}.npy", array)
         program = str(Path(tflite_child.__file__).resolve())
         command = [sys.executable, "-I", program, runtime, str(len(inputs)), str(outputs)]
-        ended = run_tool(command, work, {}, runtime, _SECONDS, "the run of the file", may_be_late=True)
-        if ended.late:
-            raise Unable(f"it did not end within {_SECONDS:.0f} s")
-        if ended.code < 0:
-            raise Unable(f"it crashed with signal {-ended.code}")
-        if ended.code:
-            lines = ended.log.strip().splitlines()
-            raise Unable((lines[-1] if lines else f"exit code {ended.code}")[:160])
+        run_in_child(command, work, runtime)
         return [np.load(work / f"output_{number}.npy") for number in range(outputs)]
 
 

@@ -30,7 +30,7 @@ import hlsgen
 import hlsgen.driver.compile
 from hlsgen import ir
 from hlsgen.cli import app
-from hlsgen.cli.verdict_text import print_verdict
+from hlsgen.cli.verdict_text import print_end, print_model
 from hlsgen.diagnostics import CODES, Collector, HlsgenError
 from hlsgen.driver.options import parse_input
 from hlsgen.frontend import import_model
@@ -462,7 +462,9 @@ def test_verify_reports_a_wrong_graph(
 
     monkeypatch.setattr(hlsgen.driver.compile, "lower", wrong)
     hlsgen.build(tmp_path / "model.onnx", tmp_path / "out")
-    print_verdict(hlsgen.verify(tmp_path / "out", []))
+    verdict = hlsgen.verify(tmp_path / "out", [])
+    print_model(verdict.model)
+    print_end(verdict)
     printed = capsys.readouterr()
     assert "HG057 q1: channel" in printed.err
     assert "model: different" in printed.out

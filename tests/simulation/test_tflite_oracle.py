@@ -18,7 +18,7 @@ from hlsgen.frontend.tflite.importer import import_tensors, import_tflite
 from hlsgen.interpreter.frame_sequence import in_sequence
 from hlsgen.interpreter.graph import split_inputs
 from hlsgen.ir import Model
-from hlsgen.simulation import tflite_oracle
+from hlsgen.simulation import oracles, tflite_oracle
 from hlsgen.simulation.file_oracle import compare_file
 from hlsgen.simulation.file_verdict import OracleVerdict
 from hlsgen.simulation.host_quantizer import check_head
@@ -131,7 +131,7 @@ def test_refused_file_is_no_success(runtime: str) -> None:
 
 
 def test_late_child_is_no_success(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tflite_oracle, "_SECONDS", 0.01)
+    monkeypatch.setattr(oracles, "_SECONDS", 0.01)
     with pytest.raises(Unable, match="did not end"):
         tflite_oracle.run_file(FILE, runtime, [CODES], 1)
 

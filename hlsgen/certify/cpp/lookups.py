@@ -5,6 +5,7 @@ and cells, pairs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from hlsgen.certify.cpp.meaning import Meaning, instance, sized
 from hlsgen.certify.cpp.process_text import Call
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.netlist_reader import ParameterValue, SizedConstant, broken
-from hlsgen.numerics.fixed import Array
+from hlsgen.numerics.fixed import Array, IntType
 
 
 def _table(mode: int) -> Callable[[Call, Tables], Meaning]:
@@ -164,90 +165,124 @@ def _packed(values: list[int], bits: int) -> SizedConstant:
     return SizedConstant(len(values) * bits, sum((value & mask) << (bits * n) for n, value in enumerate(values)))
 
 
-def _correct(call: Call, tables: Tables) -> Meaning:
-    call.only("Y_BITS FRACTION LOW FOLDS ROUNDS")
-    lanes, x, parameters = lane_parameters(call)
-    folds, beats = folds_of(call)
-    names = ("start", "code", "count", "level", "sure", "rest")
-    check_tables(call, f"shape {' '.join(names)}")
-    shape = tables.array(call, "shape", lanes, 8)
-    start, code, count, level, sure, remainder = (tables.array(call, end, folds, lanes, -1) for end in names)
-    fraction, y_bits, low, out_beats = (
-        call.number("FRACTION"),
-        call.number("Y_BITS", 1),
-        call.number("LOW", -(1 << 40)),
-        call.outputs[0],
-    )
-    coarse, fine, buckets, cells, first, last, count_above, zero = shape.T
-    size = fine + fraction
+@dataclass(frozen=True)
+class _Cells:
+    """The arrays of hg::correct. A lane with B buckets and C cells uses 2^B and 2^C of their entries.
+
+    coarse, fine, buckets, cells: bits of each lane. first, last: the inputs that buckets count. above: the count after
+    them. start, code, rest: of buckets, by fold, lane and bucket. count, level, sure: of cells.
+    """
+
+    coarse: Array
+    fine: Array
+    buckets: Array
+    cells: Array
+    first: Array
+    last: Array
+    above: Array
+    start: Array
+    code: Array
+    count: Array
+    level: Array
+    sure: Array
+    rest: Array
+    fraction: int
+
+    @property
+    def size(self) -> Array:
+        """Bits of a cell in each lane."""
+        return self.fine + self.fraction
+
+
+_ARRAYS = ("start", "code", "count", "level", "sure", "rest")
+
+
+def _read_cells(call: Call, tables: Tables, folds: int, lanes: int, x: IntType) -> _Cells:
+    """The arrays of a call. Raises HG055 if they are no cells."""
+    check_tables(call, f"shape {' '.join(_ARRAYS)}")
+    *shape, zero = tables.array(call, "shape", lanes, 8).T
+    arrays = {end: tables.array(call, end, folds, lanes, -1) for end in _ARRAYS}
+    cells, y_bits = _Cells(*shape, **arrays, fraction=call.number("FRACTION")), call.number("Y_BITS", 1)
+    nonnegative = (cells.coarse, cells.fine, cells.buckets, cells.cells, cells.above)
+    most_buckets, most_cells = int(cells.buckets.max()), int(cells.cells.max())
     wrong = {
         "a shape ends with another number than 0": zero.any(),
         "a shape, count, level or rest is negative": min(
-            int(part.min()) for part in (coarse, fine, buckets, cells, count_above, count, level, remainder)
+            int(part.min()) for part in (*nonnegative, cells.count, cells.level, cells.rest)
         )
         < 0,
         "Y_BITS is less than the bits of a cell and of its number, or more than 60": not (
-            int((size + cells).max()) <= y_bits <= 60
+            int((cells.size + cells.cells).max()) <= y_bits <= 60
         ),
         "a code, or a number of buckets or cells, has more than 16 bits": max(
-            out_beats.bits, int(buckets.max()), int(cells.max())
+            call.outputs[0].bits, most_buckets, most_cells
         )
         > 16,
-        "sure is another number than 0 and 1": not np.isin(sure, (0, 1)).all(),
-        "the first or the last x that buckets count is no input": first.min() < x.lo or last.max() > x.hi,
+        "sure is another number than 0 and 1": not np.isin(cells.sure, (0, 1)).all(),
+        "the first or the last x that buckets count is no input": cells.first.min() < x.lo or cells.last.max() > x.hi,
         "a lane has more buckets or cells than its tables": (
-            int(buckets.max()) >= code.shape[2].bit_length() or int(cells.max()) >= count.shape[2].bit_length()
+            most_buckets >= cells.code.shape[2].bit_length() or most_cells >= cells.count.shape[2].bit_length()
         ),
     }
     for problem, is_wrong in wrong.items():
         if is_wrong:
             raise broken(call.name, f"{problem}.")
-    counted = max(int(count.max()), int(count_above.max())).bit_length() or 1
-    remainder_width = int(remainder.max()).bit_length()
-    stem, c_bits = f"{call.name}.correct", bits_of(code)
-    for lane in range(lanes):
-        b, c, s = int(buckets[lane]), int(cells[lane]), int(size[lane])
-        lane_codes = code[:, lane, : 1 << b]
-        counts, levels = count[:, lane, : 1 << c], level[:, lane, : 1 << c]
-        # The model concatenates both. This equals their sum if the bits of one are 0 in the other, in each fold.
-        remainder_bits = np.array(
-            [
-                ((1 << int(max_remainder).bit_length()) - 1) << fraction
-                for max_remainder in remainder[:, lane].max(axis=1)
-            ]
+    return cells
+
+
+def _store_lane(call: Call, tables: Tables, cells: _Cells, lane: int, counted: int) -> None:
+    """Store the memories of a lane. `counted`: bits of a count. Raises HG055 if a level and a remainder overlap."""
+    b, c, s = int(cells.buckets[lane]), int(cells.cells[lane]), int(cells.size[lane])
+    codes, rest = cells.code[:, lane, : 1 << b], cells.rest[:, lane]
+    counts, levels = cells.count[:, lane, : 1 << c], cells.level[:, lane, : 1 << c]
+    # The model concatenates both. This equals their sum if the bits of one are 0 in the other, in each fold.
+    rest_bits = np.array([((1 << int(largest).bit_length()) - 1) << cells.fraction for largest in rest.max(axis=1)])
+    if max(levels.max(), rest_bits.max()) >> s or (levels & rest_bits[:, None]).any():
+        raise broken(
+            call.name, f"lane {lane}: its levels and the remainders of its codes overlap, or are more than a cell."
         )
-        if max(levels.max(), remainder_bits.max()) >> s or (levels & remainder_bits[:, None]).any():
-            raise broken(
-                call.name, f"lane {lane}: its levels and the remainders of its codes overlap, or are more than a cell."
-            )
-        a = lane_codes.astype(object) & ((1 << out_beats.bits) - 1)
-        a = (a << (c + s)) | (start[:, lane, : 1 << b].astype(object) & ((1 << (c + s)) - 1))
-        t = (sure[:, lane, : 1 << c].astype(object) << (counted + s)) | (counts.astype(object) << s) | levels
-        tables.put(f"{stem}_{lane:04d}_rest.mem", [(remainder[:, lane].reshape(-1, 1), max(1, remainder_width))])
-        tables.put(f"{stem}_{lane:04d}_code.mem", [(lane_codes.reshape(-1, 1), c_bits)])
-        for number, (entries, width) in enumerate(((a, out_beats.bits + c + s), (t, 1 + counted + s))):
-            _put(tables, f"{stem}_{lane:04d}_{number:02d}.mem", entries, width)
-    shapes = [int(b | c << 8 | k << 16 | f << 24) for b, c, k, f in zip(buckets, cells, coarse, fine, strict=True)]
+    out_bits, stem = call.outputs[0].bits, f"{call.name}.correct_{lane:04d}"
+    bucket_words = codes.astype(object) & ((1 << out_bits) - 1)
+    bucket_words = (bucket_words << (c + s)) | (cells.start[:, lane, : 1 << b].astype(object) & ((1 << (c + s)) - 1))
+    sure = cells.sure[:, lane, : 1 << c].astype(object)
+    cell_words = (sure << (counted + s)) | (counts.astype(object) << s) | levels
+    tables.put(f"{stem}_rest.mem", [(rest.reshape(-1, 1), max(1, int(cells.rest.max()).bit_length()))])
+    tables.put(f"{stem}_code.mem", [(codes.reshape(-1, 1), bits_of(cells.code))])
+    _put(tables, f"{stem}_00.mem", bucket_words, out_bits + c + s)
+    _put(tables, f"{stem}_01.mem", cell_words, 1 + counted + s)
+
+
+def _correct(call: Call, tables: Tables) -> Meaning:
+    call.only("Y_BITS FRACTION LOW FOLDS ROUNDS")
+    lanes, x, parameters = lane_parameters(call)
+    folds, beats = folds_of(call)
+    low = call.number("LOW", -(1 << 40))
+    cells = _read_cells(call, tables, folds, lanes, x)
+    counted = max(int(cells.count.max()), int(cells.above.max())).bit_length() or 1
+    for lane in range(lanes):
+        _store_lane(call, tables, cells, lane, counted)
+    shape = zip(cells.buckets, cells.cells, cells.coarse, cells.fine, strict=True)
+    shapes = [int(b | c << 8 | k << 16 | f << 24) for b, c, k, f in shape]
     return instance(
         call,
         "hg::correct",
         beats,
         **parameters,
         FOLDS=folds,
-        FRACTION=fraction,
+        FRACTION=cells.fraction,
         REST=0,
         COUNT=counted,
         SHAPES=_packed(shapes, 32),
-        FIRST=_packed(first.tolist(), x.bits),
-        LAST=_packed(last.tolist(), x.bits),
-        ABOVE=_packed(count_above.tolist(), counted),
+        FIRST=_packed(cells.first.tolist(), x.bits),
+        LAST=_packed(cells.last.tolist(), x.bits),
+        ABOVE=_packed(cells.above.tolist(), counted),
         OPEN=0,
         DEEP=0,
         LOW=low,
-        CODES=remainder.shape[2],
-        FINER=max(1, remainder_width),
-        C_W=c_bits,
-        FILE=stem,
+        CODES=cells.rest.shape[2],
+        FINER=max(1, int(cells.rest.max()).bit_length()),
+        C_W=bits_of(cells.code),
+        FILE=f"{call.name}.correct",
     )
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from hlsgen.certify.netlist_reader import broken
+from hlsgen.certify.netlist_reader import TokenReader, broken
 
 #: hlsgen never emits larger sources.
 _MAX_BYTES = 1 << 29
@@ -34,30 +34,11 @@ def source(path: Path, name: str) -> str:
     return _COMMENT.sub("", data.decode("ascii"))
 
 
-class Reader:
-    """The tokens of a file, read in order."""
+class Reader(TokenReader):
+    """The tokens of a file of C++."""
 
     def __init__(self, text: str, name: str) -> None:
-        self.name, self.tokens, self.at = name, list[str](), 0
-        at = 0
-        while at < len(text):
-            match = _TOKEN.match(text, at)
-            if match is None:
-                raise broken(name, f"has text that hlsgen never emits: {text[at : at + 40]!r}.")
-            if match["token"]:
-                self.tokens.append(match["token"])
-            at = match.end()
-
-    def peek(self) -> str:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
-
-    def next(self, *expected: str) -> str:
-        """The next token; one of `expected` if given. Raises HG055."""
-        token = self.peek()
-        if not token or (expected and token not in expected):
-            raise broken(self.name, f"{token or 'the end'!r} is where {' or '.join(expected) or 'more'} is expected.")
-        self.at += 1
-        return token
+        super().__init__(text, name, _TOKEN)
 
     def all(self, text: str) -> None:
         """Read tokens that are separated by spaces."""
