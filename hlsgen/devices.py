@@ -142,7 +142,7 @@ def devices() -> dict[str, Device]:
 
 
 def resource_names(chosen: Device | None) -> dict[str, str]:
-    """Names of the resources of a device; without one, of those of Xilinx 7 series."""
+    """Names of the resources of a device, or of Xilinx 7 series without one."""
     if chosen is None:
         return {"lut": "LUT", "ff": "FF", "dsp": "DSP", "bram": "BRAM18"}
     family = chosen.family

@@ -10,8 +10,8 @@ from hlsgen.diagnostics import counted
 
 _COSTS = (
     "Each implementation with a cost is proven equal to the model on its whole input interval. Costs are LUT (+ DSP",
-    "blocks, + bits of block RAM) of the quantizer alone. The estimate of its layer is fitted to synthesis and has the",
-    "width converters before it, too. `*` marks the chosen implementation, `-` an impossible one.",
+    "blocks, + bits of block RAM) before the fit to synthesis that the estimate of the layer has. `*` marks the chosen",
+    "implementation, `-` an impossible one.",
 )
 
 

@@ -78,8 +78,7 @@ def print_choices(summary: dict[str, Any]) -> None:
     """Prints the implementations tried for each quantizer: cost, the chosen one, and why others are impossible."""
     rows = [row for row in summary["layers"] if "tried" in row]
     if rows:
-        out.print("implementations of quantizers, with costs of the quantizer alone (rows above: fitted to synthesis,")
-        out.print("with the width converters before it):")
+        out.print("implementations of quantizers; their costs are before the fit to synthesis that the table has:")
     for row in rows:
         out.print(f"[bold]{plain(row['name'])}[/]: {plain(row['realization'])}")
         for trial in row["tried"]:

@@ -263,7 +263,7 @@ def network_cost(build: Build, family: str = "xc7") -> Cost:
 
 
 def device_estimate(build: Build, device: Device | None) -> dict[str, int]:
-    """Estimated LUT, registers, block RAM and DSP blocks, in the resources of a device; None: of Xilinx 7 series."""
+    """Estimated LUT, registers, block RAM and DSP blocks of a device, or of Xilinx 7 series without one."""
     return in_kinds(network_cost(build, counting_family(device)), device)
 
 

@@ -35,7 +35,7 @@ class Place:
     @property
     def kinds(self) -> dict[str, str]:
         """Names of the kinds of resources."""
-        return KINDS if self.device is None else resource_names(self.device)
+        return KINDS if self.device is None else {**KINDS, **resource_names(self.device)}
 
     @property
     def family(self) -> str:

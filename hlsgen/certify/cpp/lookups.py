@@ -169,8 +169,8 @@ def _packed(values: list[int], bits: int) -> SizedConstant:
 class _Cells:
     """The arrays of hg::correct. A lane with B buckets and C cells uses 2^B and 2^C of their entries.
 
-    coarse, fine, buckets, cells: bits of each lane. first, last: the inputs that buckets count. above: the count after
-    them. start, code, rest: of buckets, by fold, lane and bucket. count, level, sure: of cells.
+    coarse, fine, buckets, cells: bits, in each lane. first, last: the inputs that buckets count. above: the count after
+    them. start, code: of each bucket. count, level, sure: of each cell. remainder: of each code.
     """
 
     coarse: Array
@@ -185,7 +185,7 @@ class _Cells:
     count: Array
     level: Array
     sure: Array
-    rest: Array
+    remainder: Array
     fraction: int
 
     @property
@@ -201,14 +201,14 @@ def _read_cells(call: Call, tables: Tables, folds: int, lanes: int, x: IntType) 
     """The arrays of a call. Raises HG055 if they are no cells."""
     check_tables(call, f"shape {' '.join(_ARRAYS)}")
     *shape, zero = tables.array(call, "shape", lanes, 8).T
-    arrays = {end: tables.array(call, end, folds, lanes, -1) for end in _ARRAYS}
-    cells, y_bits = _Cells(*shape, **arrays, fraction=call.number("FRACTION")), call.number("Y_BITS", 1)
+    arrays = [tables.array(call, end, folds, lanes, -1) for end in _ARRAYS]
+    cells, y_bits = _Cells(*shape, *arrays, call.number("FRACTION")), call.number("Y_BITS", 1)
     nonnegative = (cells.coarse, cells.fine, cells.buckets, cells.cells, cells.above)
     most_buckets, most_cells = int(cells.buckets.max()), int(cells.cells.max())
     wrong = {
         "a shape ends with another number than 0": zero.any(),
         "a shape, count, level or rest is negative": min(
-            int(part.min()) for part in (*nonnegative, cells.count, cells.level, cells.rest)
+            int(part.min()) for part in (*nonnegative, cells.count, cells.level, cells.remainder)
         )
         < 0,
         "Y_BITS is less than the bits of a cell and of its number, or more than 60": not (
@@ -233,10 +233,12 @@ def _read_cells(call: Call, tables: Tables, folds: int, lanes: int, x: IntType) 
 def _store_lane(call: Call, tables: Tables, cells: _Cells, lane: int, counted: int) -> None:
     """Store the memories of a lane. `counted`: bits of a count. Raises HG055 if a level and a remainder overlap."""
     b, c, s = int(cells.buckets[lane]), int(cells.cells[lane]), int(cells.size[lane])
-    codes, rest = cells.code[:, lane, : 1 << b], cells.rest[:, lane]
+    codes, remainder = cells.code[:, lane, : 1 << b], cells.remainder[:, lane]
     counts, levels = cells.count[:, lane, : 1 << c], cells.level[:, lane, : 1 << c]
     # The model concatenates both. This equals their sum if the bits of one are 0 in the other, in each fold.
-    rest_bits = np.array([((1 << int(largest).bit_length()) - 1) << cells.fraction for largest in rest.max(axis=1)])
+    rest_bits = np.array(
+        [((1 << int(largest).bit_length()) - 1) << cells.fraction for largest in remainder.max(axis=1)]
+    )
     if max(levels.max(), rest_bits.max()) >> s or (levels & rest_bits[:, None]).any():
         raise broken(
             call.name, f"lane {lane}: its levels and the remainders of its codes overlap, or are more than a cell."
@@ -246,7 +248,7 @@ def _store_lane(call: Call, tables: Tables, cells: _Cells, lane: int, counted: i
     bucket_words = (bucket_words << (c + s)) | (cells.start[:, lane, : 1 << b].astype(object) & ((1 << (c + s)) - 1))
     sure = cells.sure[:, lane, : 1 << c].astype(object)
     cell_words = (sure << (counted + s)) | (counts.astype(object) << s) | levels
-    tables.put(f"{stem}_rest.mem", [(rest.reshape(-1, 1), max(1, int(cells.rest.max()).bit_length()))])
+    tables.put(f"{stem}_rest.mem", [(remainder.reshape(-1, 1), max(1, int(cells.remainder.max()).bit_length()))])
     tables.put(f"{stem}_code.mem", [(codes.reshape(-1, 1), bits_of(cells.code))])
     _put(tables, f"{stem}_00.mem", bucket_words, out_bits + c + s)
     _put(tables, f"{stem}_01.mem", cell_words, 1 + counted + s)
@@ -279,8 +281,8 @@ def _correct(call: Call, tables: Tables) -> Meaning:
         OPEN=0,
         DEEP=0,
         LOW=low,
-        CODES=cells.rest.shape[2],
-        FINER=max(1, int(cells.rest.max()).bit_length()),
+        CODES=cells.remainder.shape[2],
+        FINER=max(1, int(cells.remainder.max()).bit_length()),
         C_W=bits_of(cells.code),
         FILE=f"{call.name}.correct",
     )
