@@ -169,10 +169,12 @@ def _packed(values: list[int], bits: int) -> SizedConstant:
 class _Cells:
     """The arrays of hg::correct. A lane with B buckets and C cells uses 2^B and 2^C of their entries.
 
-    coarse, fine, buckets, cells: bits, in each lane. first, last: the inputs that buckets count. above: the count after
-    them. start, code: of each bucket. count, level, sure: of each cell. remainder: of each code.
+    - coarse, fine, buckets, cells: bits, in each lane.
+    - first, last: the inputs that buckets count. above: the count after them.
+    - start, code: of each bucket. count, level, sure: of each cell. remainder: of each code.
     """
 
+    fraction: int
     coarse: Array
     fine: Array
     buckets: Array
@@ -186,7 +188,6 @@ class _Cells:
     level: Array
     sure: Array
     remainder: Array
-    fraction: int
 
     @property
     def size(self) -> Array:
@@ -202,7 +203,7 @@ def _read_cells(call: Call, tables: Tables, folds: int, lanes: int, x: IntType) 
     check_tables(call, f"shape {' '.join(_ARRAYS)}")
     *shape, zero = tables.array(call, "shape", lanes, 8).T
     arrays = [tables.array(call, end, folds, lanes, -1) for end in _ARRAYS]
-    cells, y_bits = _Cells(*shape, *arrays, call.number("FRACTION")), call.number("Y_BITS", 1)
+    cells, y_bits = _Cells(call.number("FRACTION"), *shape, *arrays), call.number("Y_BITS", 1)
     nonnegative = (cells.coarse, cells.fine, cells.buckets, cells.cells, cells.above)
     most_buckets, most_cells = int(cells.buckets.max()), int(cells.cells.max())
     wrong = {
