@@ -80,7 +80,7 @@ def _choose_carries(graph: AdderGraph, uses: list[int], exact: set[int]) -> tupl
 
 
 def _constants(graph: AdderGraph, extra: list[int], nodes: list[int], known_values: dict[int, int]) -> dict[int, int]:
-    """Values of these adders, in order, if all codes are 0, except the nodes in `known`."""
+    """Values of these adders, in order, if all codes are 0, except the nodes in `known_values`."""
     first, values = len(graph.inputs), dict[int, int]()
 
     def constant(node: int) -> int:

@@ -36,7 +36,7 @@ def emit(
 ) -> dict[str, bytes]:
     """Relative path -> content of all files of a build.
 
-    others: files of the targets, and the model. estimator: of a target.
+    target_files: files of the targets, and the model. estimator: of a target.
     """
     samples = sample_codes(network)
     name = next(iter(emitted.top.values()))

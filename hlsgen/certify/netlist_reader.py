@@ -48,7 +48,7 @@ class Cell:
     ports: dict[str, Nets]
 
     def number(self, name: str, minimum: int = 0) -> int:
-        """A plain integer parameter, at least `least`. Raises HG055."""
+        """A plain integer parameter, at least `minimum`. Raises HG055."""
         value = self.parameters[name]
         if not isinstance(value, int) or not minimum <= value < 1 << 31:
             raise broken(self.name, f"parameter {name} of {self.module} is {value}.")

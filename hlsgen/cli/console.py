@@ -28,7 +28,7 @@ def emit(data: dict[str, Any]) -> None:
 
 
 def stop(error: HlsgenError, as_json: bool, extra_fields: dict[str, Any] | None = None) -> typer.Exit:
-    """Prints all diagnostics, in JSON with the fields of `more`; returns the exit to raise."""
+    """Prints all diagnostics, in JSON with `extra_fields`; returns the exit to raise."""
     if as_json:
         emit({"ok": False, **(extra_fields or {}), "diagnostics": [d.as_dict() for d in error.diagnostics]})
     else:

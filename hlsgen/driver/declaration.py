@@ -140,7 +140,7 @@ def one_of(*names: str) -> Check:
 
 
 def at_least(lowest: int, highest: int | None = None) -> Check:
-    """Legal are the numbers from `least`, to `most` if that is given."""
+    """Legal are the numbers from `lowest` on, up to `highest` if that is given."""
 
     def check(value: int) -> Iterator[tuple[str, str]]:
         if value < lowest or (highest is not None and value > highest):

@@ -57,11 +57,11 @@ class _Work:
 def replace_files(
     files: Mapping[str, bytes], directory: Path, replaceable: Callable[[], Mapping[str, str]]
 ) -> dict[Path, str]:
-    """Writes `files`, by relative path, into `directory`, and removes other files of `own`.
+    """Writes `files`, by relative path, into `directory`, and removes the other replaceable ones.
 
-    own: returns SHA-256 of the files that may be replaced; a file with another content belongs to the user. Returns the
-    files that the user changed meanwhile: where the user's version is now -> its relative path. Raises HG060 if a file
-    of the user has the path of a new one, HG001, and errors of `own`; nothing is changed then.
+    replaceable: returns SHA-256 of the files that may be replaced; a file with another content belongs to the user.
+    Returns the files that the user changed meanwhile: where the user's version is now -> its relative path. Raises
+    HG060 if a file of the user has the path of a new one, HG001, and errors of `replaceable`; nothing is changed then.
     """
     directory = Path(os.path.abspath(directory))
     try:
@@ -101,7 +101,7 @@ def _tree(directory: Path, excluded: set[str]) -> Iterator[str]:
 
 
 def _refuse_conflicts(directory: Path, files: list[str], user_paths: list[str]) -> None:
-    """Raises HG060 for each of `kept` that has the path of a new file, or of a folder of one."""
+    """Raises HG060 for each of `user_paths` that is the path of a new file, or of a folder of one."""
     new_paths = set(files) | {f"{name}/" for name in files}
     folders = _folders_of(files)
     problems = Collector()

@@ -57,7 +57,7 @@ class Call:
     later: bool = False
 
     def number(self, name: str, minimum: int = 0) -> int:
-        """An argument that is a plain integer, at least `least`. Raises HG055."""
+        """An argument that is a plain integer, at least `minimum`. Raises HG055."""
         text = self.arguments.get(name, "")
         match = re.fullmatch(r"(-?\d{1,18})(?:LL)?", text, re.ASCII)
         if match is None or int(match[1]) < minimum:
@@ -222,7 +222,7 @@ def _check_state_array(call: Call, array: StateArray) -> None:
 
 
 def read_streams(reader: Reader, types: Mapping[str, Beats], used_names: Mapping[str, object]) -> dict[str, Beats]:
-    """The streams that a function declares. Raises HG055 if a name is already used, also in `others`."""
+    """The streams that a function declares. Raises HG055 if a name is already used, also in `used_names`."""
     wires: dict[str, Beats] = {}
     while reader.peek() == "hls::stream":
         reader.all("hls::stream <")
@@ -262,7 +262,7 @@ class Wiring:
     ) -> None:
         """Send streams. Raises HG055 if a stream is sent twice or has another type.
 
-        `known`: streams that it may send, if not all.
+        `allowed`: streams that it may send, if not all.
         """
         allowed = self.wires if allowed is None else allowed
         if (

@@ -65,7 +65,7 @@ def _literal(
 ) -> Differences:
     """Compare the table of powers, the factor and the quantizer.
 
-    `parts`: scale of the scores; scale and zero point of the result.
+    `parameters`: scale of the scores; scale and zero point of the result.
     """
     scale, result, zero = parameters
     if scale is None or result is None or zero is None or scale.array.size != 1 or result.array.size != 1:

@@ -90,9 +90,9 @@ class Fit:
 
     Buckets are numbered from the bucket of input `first` on, 2^coarse inputs each. `start` int64 (buckets,) is
     subtracted from x, `thresholds_below` int64 (buckets,) counts the thresholds below the bucket. `level` int64
-    (columns,): the shared thresholds of y = x - start, ascending. start and level are in units of 2^-fraction. `rest`
-    int64 (thresholds,): low bits of each threshold, `rest_bits` wide. Inputs beyond `last` reach `above` thresholds of
-    the last bucket.
+    (columns,): the shared thresholds of y = x - start, ascending. start and level are in units of 2^-fraction.
+    `low_bits` int64 (thresholds,): low bits of each threshold, `rest_bits` wide. Inputs beyond `last` reach `above`
+    thresholds of the last bucket.
     """
 
     first: int
