@@ -22,7 +22,7 @@ from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType
 
 #: Maximum number of inputs of a layer that are evaluated one by one, and how many at a time.
-MAX_EVERY = 1 << 25
+MAX_EVERY = 1 << 26
 _CHUNK = 1 << 20
 #: Pieces of fewer inputs are evaluated at once, without trying bounds.
 _FEW = 1 << 12
@@ -145,8 +145,8 @@ def prove(
     return Proof(runs_of_sets, evaluated, int((function_pieces.hi - function_pieces.lo + 1).sum()))
 
 
-def _inputs_to_evaluate(f: StepFunction, hardware: RunLengths, low: int, high: int, limit: int) -> list[Array]:
-    """Chunks of inputs of low..high whose evaluation proves that f, of one set, is the hardware's function.
+def _inputs_to_evaluate(f: StepFunction, hardware: RunLengths, low: int, high: int, limit: int) -> Array | range:
+    """The inputs of low..high whose evaluation proves that f, of one set, is the hardware's function.
 
     Raises HG055 if these are all inputs and more than `limit`.
     """
@@ -155,17 +155,14 @@ def _inputs_to_evaluate(f: StepFunction, hardware: RunLengths, low: int, high: i
         start = np.append(low, inside)
         open_inputs = undecided(f, start, np.append(inside - 1, high), hardware.at(start))
         if open_inputs is not None:
-            return [open_inputs]
+            return open_inputs
     if high - low >= limit:
         raise broken(
             f.name,
             f"cannot be certified: the function has no known monotone pieces, and {high - low + 1} inputs "
             f"are too many to evaluate ({limit}).",
         )
-    return [
-        np.arange(start_of_chunk, min(start_of_chunk + _CHUNK, high + 1))
-        for start_of_chunk in range(low, high + 1, _CHUNK)
-    ]
+    return range(low, high + 1)
 
 
 def difference(
@@ -181,19 +178,19 @@ def difference(
     points = np.concatenate([hardware.start, ends, function_pieces.lo[of_set], function_pieces.hi[of_set]])
     if f.is_float:
         points = points[(points == 0) | (points >= KEY_NEG_INF)]
-    parts = [ascending(points)]
+    parts: list[Array | range] = [ascending(points)]
     function = f.take(np.array([s]), f.lo[s : s + 1], f.hi[s : s + 1])
     for low, high in zip(
         function_pieces.lo[of_set & function_pieces.unknown].tolist(),
         function_pieces.hi[of_set & function_pieces.unknown].tolist(),
         strict=True,
     ):
-        parts += _inputs_to_evaluate(function, hardware, low, high, MAX_EVERY // f.sets)
+        parts.append(_inputs_to_evaluate(function, hardware, low, high, MAX_EVERY // f.sets))
     mismatches: list[tuple[int, int, int]] = []
     count = 0
     for part in parts:
         for start in range(0, len(part), _CHUNK):
-            x = part[start : start + _CHUNK]
+            x = np.asarray(part[start : start + _CHUNK])
             model, code = function.evaluate(x[:, None])[:, 0], hardware.at(x)
             count += len(x)
             unequal = np.flatnonzero(model != code)
