@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import lcm, prod
 from pathlib import Path
 
@@ -228,11 +230,15 @@ def translate(cases: Sequence[Case], folder: Path) -> list[Path]:
 
 
 def prove(folder: Path, frames: int | None = None, seconds: int = 300) -> str:
-    """Verdict for a `translate` folder: "proved", "bounded" (no violation in `frames`), "violated", or ABC's output."""
-    engine = f"pdr -T {seconds}" if frames is None else f"bmc3 -F {frames} -T {seconds}"
+    """Verdict for a `translate` folder: "proved", "bounded" (no violation in `frames`), "violated", or ABC's output.
+
+    seconds: of processor time, after which ABC is ended.
+    """
+    engine = "pdr" if frames is None else f"bmc3 -F {frames}"
     abc = Path(str(pyosys.__file__)).parent / "yosys-abc"
     command = [str(abc), "-c", f"read_aiger {folder}/top.aig; fold; strash; write_aiger {folder}/folded.aig; {engine}"]
-    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    limited = partial(resource.setrlimit, resource.RLIMIT_CPU, (seconds, seconds))
+    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, preexec_fn=limited)
     text = completed.stdout + completed.stderr
     if "Property proved" in text or _never(folder / "folded.aig"):
         return "proved"
