@@ -20,6 +20,8 @@ FUNCTIONS = ["add", "mul", "div", "minmax", "scale", "round", "to_code"]
 UNITS = ["unit", "decode", "encode", "round_unit"]
 SOURCES = [RTL / "hg_next.v", RTL / "hg_index.v", *(RTL / f"hg_f32_{name}.v" for name in ["pack", *FUNCTIONS])]
 LATENCY = {"add": 6, "mul": 5, "div": 18, "minmax": 1, "scale": 6, "round": 2, "to_code": 5}
+#: Parts of the sweep over all float32 bit patterns.
+FLOAT_PARTS = 128
 QUIET_NAN = np.uint32(0x7FC00000)
 
 Bits = npt.NDArray[np.uint32]
@@ -306,12 +308,13 @@ def test_to_code(mode: int, width: int, signed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", [5])
-def test_to_code_on_every_float(mode: int) -> None:
+@pytest.mark.parametrize("part", range(FLOAT_PARTS))
+def test_to_code_on_every_float(part: int) -> None:
+    mode = 5
     module = function("to_code", MODE=mode, OUT_W=33, OUT_SIGNED=1)
     lo, hi = np.float32(-np.inf), np.float32(np.inf)
-    chunk = 2**22
-    for start in range(0, 2**32, chunk):
+    size, chunk = 2**32 // FLOAT_PARTS, 2**20
+    for start in range(part * size, (part + 1) * size, chunk):
         x = np.arange(start, start + chunk, dtype=np.uint64).astype(np.uint32)
         actual = module(x=x, lo=lo.view(np.uint32), hi=hi.view(np.uint32))
         assert_same(actual, code_reference(x.view(np.float32), lo, hi, mode, 33, 1), x=x)

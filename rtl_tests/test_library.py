@@ -559,19 +559,18 @@ def test_lint_by_icarus(number: int, tmp_path: Path) -> None:
 SYNTHESIZE = """
 import json, sys
 from pyosys import libyosys as ys
-for module, parameters in json.loads(sys.argv[2]).items():
-    print("MODULE", module, flush=True)
-    design = ys.Design()
-    run = lambda command: ys.run_pass(command, design)
-    run(f"read_verilog -defer {sys.argv[1]}/*.v")
-    values = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
-    run(f"hierarchy -check -top {module} {values}")
-    # A loop variable that is not always assigned is a latch as well, and synth_ecp5 rejects it.
-    run("proc -latches error; flatten; opt_expr; opt_clean; check -assert")
-    run("select -assert-none t:$dlatch* t:$adlatch* t:$sr t:$_DLATCH*")
-    run("synth -run coarse:check -noabc")
-    run("select -assert-none t:$dlatch* t:$_DLATCH* t:$_SR*")
-    run("select -assert-none t:*" if module == "hg_pick" else "select -assert-min 1 t:*")  # wires alone
+folder, module, parameters = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+design = ys.Design()
+run = lambda command: ys.run_pass(command, design)
+run(f"read_verilog -defer {folder}/*.v")
+values = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
+run(f"hierarchy -check -top {module} {values}")
+# A loop variable that is not always assigned is a latch as well, and synth_ecp5 rejects it.
+run("proc -latches error; flatten; opt_expr; opt_clean; check -assert")
+run("select -assert-none t:$dlatch* t:$adlatch* t:$sr t:$_DLATCH*")
+run("synth -run coarse:check -noabc")
+run("select -assert-none t:$dlatch* t:$_DLATCH* t:$_SR*")
+run("select -assert-none t:*" if module == "hg_pick" else "select -assert-min 1 t:*")  # wires alone
 print("DONE")
 """
 
@@ -591,17 +590,17 @@ def reading(text: str) -> str:
 
 
 @pytest.mark.slow
-def test_synthesis(tmp_path: Path) -> None:
-    """Yosys synthesizes every module with a small parameter set, without latches or conflicts."""
+@pytest.mark.parametrize("module", MODULES)
+def test_synthesis(module: str, tmp_path: Path) -> None:
+    """Yosys synthesizes the module with a small parameter set, without latches or conflicts."""
     pytest.importorskip("pyosys")
-    sets = {module: SETS[module][:2][-1] for module in MODULES}
     memories(tmp_path)
-    texts = {module: reading((RTL / f"{module}.v").read_text()) for module in MODULES}
+    texts = {name: reading((RTL / f"{name}.v").read_text()) for name in MODULES}
     assert all('"memory"' in text for text in texts.values() if re.search(r"parameter\s+FILE\b", text))
-    for module, text in texts.items():
-        (tmp_path / f"{module}.v").write_text(text)
+    for name, text in texts.items():
+        (tmp_path / f"{name}.v").write_text(text)
     completed = subprocess.run(
-        [sys.executable, "-c", SYNTHESIZE, ".", json.dumps(sets)],
+        [sys.executable, "-c", SYNTHESIZE, ".", module, json.dumps(SETS[module][:2][-1])],
         cwd=tmp_path,
         capture_output=True,
         text=True,
