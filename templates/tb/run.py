@@ -83,8 +83,9 @@ def main() -> int:
     for memory in (core / "rtl").glob("*.mem"):
         shutil.copyfile(memory, work / memory.name)
     verilator = ["-O3", "--x-initial", "unique", "-Wno-fatal", "-CFLAGS", "-O1", "-fno-dfg"]
-    # Most cores become one file, whose headers are read once and not precompiled; short functions compile faster.
-    verilator += ["--output-split", "200000", "--output-split-cfuncs", "2000"]
+    # Most cores become one file, whose headers are read once and not precompiled; short functions compile faster, and
+    # so does one function for all instances of a module.
+    verilator += ["--output-split", "200000", "--output-split-cfuncs", "2000", "--inline-mult", "100"]
     if args.sim == "verilator":
         control = work / "visible.vlt"
         control.write_text(f'`verilator_config\npublic_flat_rw -module "{config["top"]}" -var "*"\n')
