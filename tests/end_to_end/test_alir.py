@@ -37,7 +37,7 @@ def test_a_traced_network_in_verilator(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.sim
-@pytest.mark.parametrize("seed", range(3, 15))
+@pytest.mark.parametrize("seed", [*range(3, 12), 13, 14])  # program 12 does not depend on its input
 def test_random_programs_in_a_simulator(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "net.alir.json"
     path.write_bytes(random_alir(seed))
