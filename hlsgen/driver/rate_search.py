@@ -29,12 +29,14 @@ DOUBT = 0.03
 class Trial(Generic[Plan]):
     """A planned network for a rate of `cycles` a frame.
 
-    excess: largest ratio of its cost to the budget. interval: its cycles a frame. plan: the network.
+    excess: largest ratio of its cost to the budget. load: the same of the resources that grow with the rate.
+    interval: its cycles a frame. plan: the network.
     """
 
     cycles: int
     interval: int
     excess: float
+    load: float
     lut: float
     plan: Plan
 
@@ -44,7 +46,7 @@ class Trial(Generic[Plan]):
 
 
 class RateSearch(Generic[Plan]):
-    """`rates`: cycles a frame for which networks differ, ascending. `rough`: excess of the rough cost for a rate.
+    """`rates`: cycles a frame for which networks differ, ascending. `rough`: load of the rough cost for a rate.
 
     `planned`: the network for a rate. `attempts`: networks that may be planned.
     """
@@ -117,13 +119,13 @@ class RateSearch(Generic[Plan]):
         return self._known[cycles]
 
     def _predicted(self, cycles: int) -> float:
-        """The rough excess, corrected by the error of the planned network whose rate is nearest."""
+        """The rough load, corrected by the error of the planned network whose rate is nearest."""
         rough = self._rough_of(cycles)
         if not self.trials:
             return rough
         nearest = min(self.trials.values(), key=lambda trial: abs(math.log(trial.cycles / cycles)))
         rough_nearest = self._rough_of(nearest.cycles)
-        return rough * nearest.excess / rough_nearest if rough_nearest > 0 else max(rough, nearest.excess)
+        return rough * nearest.load / rough_nearest if rough_nearest > 0 else max(rough, nearest.load)
 
 
 def spread(numbers: Sequence[int], count: int) -> list[int]:

@@ -11,6 +11,7 @@ from hlsgen.dataflow.bus import AUTO_WIDTHS
 from hlsgen.dataflow.folding import Targets, choose_folding, even_intervals, intervals, least_cycles
 from hlsgen.dataflow.lower import MAX_LANES, finish, lower_layer, start
 from hlsgen.dataflow.network import Network, Timing, layout_of, on_bus
+from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Node, Port
 from hlsgen.dataflow.weight_memories import placed
 from hlsgen.dataflow.workload import Folding, shares, works_of
@@ -192,7 +193,13 @@ class _Planner:
             targets = replace(
                 targets, dsp_layers=self.backend.choose_dsp_layers(self.works, folding, targets, block_limit)
             )
-        return targets.budget.excess(self.backend.folded_cost(self.works, folding, targets))
+        return self.load(self.backend.folded_cost(self.works, folding, targets))
+
+    def load(self, cost: Cost) -> float:
+        """Share of the budget of all but DSP blocks that only some layers get: at any rate they fill their budget."""
+        is_choice = self.backend.choose_dsp_layers is not None and _most_blocks(self.targets) is not None
+        budget = replace(self.targets.budget, dsp=None) if is_choice else self.targets.budget
+        return budget.excess(cost)
 
     def planned(self, cycles: int) -> Trial[_Planned]:
         """The network for a rate; its buffers are sized unless it exceeds the budget without them."""
@@ -206,7 +213,8 @@ class _Planner:
         if excess <= HOPELESS if self.sizes else 1 / HOPELESS < excess <= 1:
             nodes, timing = self.sized(builder)
             interval, cost = timing.interval, self.backend.network_cost(nodes, builder.choices, targets)
-        return Trial(cycles, interval, targets.budget.excess(cost), cost.lut, _Planned(builder, folding, nodes, timing))
+        planned = _Planned(builder, folding, nodes, timing)
+        return Trial(cycles, interval, targets.budget.excess(cost), self.load(cost), cost.lut, planned)
 
     def sized(self, builder: NetworkBuilder) -> tuple[tuple[Node, ...], Timing]:
         """All nodes with bus widths, buffer sizes and weight memories."""

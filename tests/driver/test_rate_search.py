@@ -144,13 +144,26 @@ def test_no_rate_of_a_network_is_faster(
 def test_costs_that_do_not_fall_with_the_rate() -> None:
     """The fastest rate that fits is found, though slower ones do not fit."""
     excess = {1: 3.0, 2: 0.9, 4: 1.4, 8: 1.2, 16: 0.8, 32: 0.5}
-    search = RateSearch(list(excess), lambda cycles: excess[cycles] / 2, lambda n: Trial(n, n, excess[n], 0, None), 12)
+    search = RateSearch(
+        list(excess), lambda cycles: excess[cycles] / 2, lambda n: Trial(n, n, excess[n], excess[n], 0, None), 12
+    )
+    assert search.fastest().cycles == 2
+
+
+def test_resources_that_every_rate_fills_do_not_mislead() -> None:
+    """The rough load is four times too high: the slowest network shows it, though its excess is near 1."""
+    loads = {1: 1.5, 2: 0.8, 4: 0.4, 8: 0.3}
+    search = RateSearch(
+        list(loads), lambda n: 4 * loads[n], lambda n: Trial(n, n, max(loads[n], 0.99), loads[n], 0, None), 12
+    )
     assert search.fastest().cycles == 2
 
 
 def test_a_target_that_does_not_fit_is_met_by_a_faster_network() -> None:
     excess = {1: 3.0, 2: 0.9, 4: 1.4, 8: 1.2}
-    search = RateSearch(list(excess), lambda cycles: excess[cycles], lambda n: Trial(n, n, excess[n], 0, None), 12)
+    search = RateSearch(
+        list(excess), lambda cycles: excess[cycles], lambda n: Trial(n, n, excess[n], excess[n], 0, None), 12
+    )
     assert search.slowest(8).cycles == 2
     assert search.slowest(1).cycles == 2
 
