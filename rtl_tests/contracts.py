@@ -762,6 +762,13 @@ def rows_share(beats: int) -> Case:
     return replace(case, files={"t_0000.mem": "1 0", "t_0001.mem": "0 1"})
 
 
+def rows_fixed_share(beats: int) -> Case:
+    """The smallest sum that the module supports; its products are the real ones."""
+    parameters = {"LANES": 1, "BEATS": beats, "IN_W": 1, "SUM_W": 21, "OUT_W": 1, "FILE": '"FOLDER/t.mem"'}
+    case = _rows("hg_rows_fixed_share", parameters, (1, 1), beats, 32, 6)
+    return replace(case, files={"t.mem": "7fffffff 40000000"})
+
+
 def rows_norm(beats: int, centered: int) -> Case:
     parameters = {
         "LANES": 1,

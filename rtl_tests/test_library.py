@@ -145,7 +145,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_lines": (
         {"LANES": 1, "IN_W": 1, "OUT_W": 1, "M_W": 2, "M": "2'd1", "SHIFT": 0, "ADDR_W": 1, "FRAC_W": 1}
         | {"VALUE_W": 1, "RISE_W": 1, "LEFT": 0, "RIGHT": 9, "STYLE": 0, "STAGES": 1},
-        {"IN_SIGNED": 0, "SHIFT": 0, "ADDR_W": 2, "FRAC_W": 1, "M_STAGES": 2, "STAGES": 1, "RIGHT": 0},
+        {"IN_SIGNED": 0, "SHIFT": 1, "ADDR_W": 2, "FRAC_W": 1, "M_STAGES": 2, "STAGES": 1, "RIGHT": 0},
     ),
     "hg_lane_shift": (
         {
