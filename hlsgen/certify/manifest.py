@@ -213,7 +213,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
     any_text = NotProven("wishes", lambda value: isinstance(value, str))
     name = NotProven("wishes", lambda value: value is None or isinstance(value, str))
     return {
-        "input": NotProven("options", _is_types),
+        **dict.fromkeys(("input", "source"), NotProven("options", _is_types)),
         "add": NotProven("options", lambda value: value in ("exact", "fixed-point")),
         "recurrence": NotProven("options", lambda value: value in ("auto", "unrolled", "once")),
         "ports": NotProven("options", lambda value: value in ("packed", "separate")),

@@ -110,6 +110,7 @@ _ASSUMED = (
         "These options are the requested ones.",
         (
             "options.input",
+            "options.source",
             "options.outputs",
             "options.add",
             "options.runtime",

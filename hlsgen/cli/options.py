@@ -122,7 +122,7 @@ def _flags() -> Iterator[Declared]:
 
 #: Options of a build by the heading that `--help` lists them under.
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Model and numbers": ("input", "calibrate", "runtime", "outputs", "add", "softmax", "realize"),
+    "Model and numbers": ("input", "source", "calibrate", "runtime", "outputs", "add", "softmax", "realize"),
     "Speed and size": (
         *("target_cycles", "latency_cycles", "fps", "device", "clock_mhz", "max_lut", "max_dsp", "max_bram"),
         *("folding", "lanes", "prefer", "weights", "recurrence"),

@@ -21,12 +21,21 @@ from hlsgen.devices import Device
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, counted, fail
 from hlsgen.driver.backends import backends_of
 from hlsgen.driver.fit import Needs, counting_family, in_kinds, too_large
-from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_inputs, reset_port
+from hlsgen.driver.options import (
+    Options,
+    check_options,
+    check_options_for,
+    default_top,
+    parse_inputs,
+    reset_port,
+    sources_of,
+)
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
 from hlsgen.frontend.file_kind import model_entry, model_name
 from hlsgen.frontend.runtimes import recorded
 from hlsgen.hls.core import Core
+from hlsgen.host.plan import check_sources
 from hlsgen.ir import Convolution, Delay, Graph, Linear, Model
 from hlsgen.library import tool_version
 from hlsgen.numerics.fixed import IntType
@@ -201,8 +210,17 @@ def lowered(path: Path, options: Options, problems: Collector) -> tuple[Options,
         else:
             graph = lower(model, modes, problems, has_ports)
         graph = with_states(graph, pairs, not options.separate)
+        graph = with_sources(graph, options.source)
     problems.finish()
     return options, model, graph
+
+
+def with_sources(graph: Graph, sources: str | Mapping[str, str] | None) -> Graph:
+    """The graph with the integers that the host has for inputs. Raises HG040."""
+    inputs = [source.name for source in graph.host_graph.model.all_inputs]
+    graph = replace(graph, model=replace(graph.model, sources=sources_of(sources, inputs)))
+    check_sources(graph)
+    return graph
 
 
 def _shared(path: Path, options: Options, problems: Collector) -> Model | None:

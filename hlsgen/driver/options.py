@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,15 @@ from hlsgen.driver.declaration import Spelling, at_least, check_types, check_val
 from hlsgen.driver.fit import SHARE, allowed
 from hlsgen.frontend import parse_datatype
 from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
-from hlsgen.ir import BinaryMap, Graph, Map
+from hlsgen.ir import BinaryMap, Graph, IntegerSource, Map
 from hlsgen.passes import InputMode
 from hlsgen.passes.frame_states import NONE, VARIABLES
 from hlsgen.rescale import KINDS
 
 #: Most numbers of an initial state.
 MAX_INITIAL = 1 << 20
+#: A number in the scale of --source.
+_NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
 #: PE and SIMD of layers, by name.
 Foldings = dict[str, dict[str, int]]
 
@@ -68,6 +71,32 @@ def _input_type(types: str | dict[str, str]) -> Iterator[tuple[str, str]]:
                 f"{text!r} is not an input type.",
                 "Supported: codes, float32, fixed:W,I, ufixed:W,I (W of 1 to 32 bits, I of them integer), INT8 and "
                 "other QONNX datatypes.",
+            )
+
+
+def parse_source(name: str, text: str) -> IntegerSource | None:
+    """Parses --source of an input: uint8, int8, uint16 or int16, and :SCALE; returns None if it is not legal."""
+    matched = re.fullmatch(rf"(u?int(?:8|16))(?::({_NUMBER})(?:/({_NUMBER}))?)?", text, re.ASCII)
+    if not matched:
+        return None
+    numerator, denominator = (Fraction(number or 1) for number in matched.groups()[1:])
+    return IntegerSource(name, matched[1], numerator / denominator) if numerator and denominator else None
+
+
+def sources_of(sources: str | Mapping[str, str] | None, inputs: Sequence[str]) -> tuple[IntegerSource, ...]:
+    """The integer sources of inputs; of names that are no input as well. The texts must be legal."""
+    by_name = sources if isinstance(sources, Mapping) else {"": sources} if sources else {}
+    names = dict.fromkeys([*(by_name and inputs), *(name for name in by_name if name)])
+    texts = {name: by_name.get(name, by_name.get("", "")) for name in names}
+    return tuple(parsed for name, text in texts.items() if (parsed := parse_source(name, text)))
+
+
+def _source(sources: str | dict[str, str]) -> Iterator[tuple[str, str]]:
+    for text in sources.values() if isinstance(sources, dict) else [sources]:
+        if parse_source("", text) is None:
+            yield (
+                f"{text!r} is no integer source.",
+                "Supported: uint8, int8, uint16, int16, and a scale greater than 0 after a colon, such as uint8:1/255.",
             )
 
 
@@ -158,7 +187,7 @@ def _read_reset(polarity: str) -> bool:
     return polarity == "low"
 
 
-def _read_input(types: list[str] | None) -> str | dict[str, str] | None:
+def _read_by_name(types: list[str] | None) -> str | dict[str, str] | None:
     """A type for all inputs, or types by the names of inputs; "" means all others."""
     types_by_name = {name: kind for name, _, kind in (text.rpartition("=") for text in types or [])}
     return types_by_name.get("") if set(types_by_name) <= {""} else types_by_name
@@ -213,7 +242,16 @@ class Options:
         "for networks and float32 for graphs of quantizers. With NAME: for that input only; repeatable.",
         metavar="[NAME=]TYPE",
         check=_input_type,
-        spelling=Spelling(list[str] | None, None, _read_input),
+        spelling=Spelling(list[str] | None, None, _read_by_name),
+    )
+    source: str | dict[str, str] | None = option(
+        None,
+        "--source",
+        "The host has integers in place of an input's numbers: uint8, int8, uint16 or int16, times SCALE (1, 1/16, "
+        "0.5). Host code makes codes of them without floats. With NAME: of that input only; repeatable.",
+        metavar="[NAME=]TYPE[:SCALE]",
+        check=_source,
+        spelling=Spelling(list[str] | None, None, _read_by_name),
     )
     lanes: int | None = option(
         None, "--lanes", "Elements in each beat, for graphs of quantizers. Default 1.", check=at_least(1, 9999)

@@ -8,9 +8,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from typing_extensions import assert_never
+
 from hlsgen.host.c_ops import Body
 from hlsgen.host.c_values import STORED, Constants, Value, code_dtype, computing_type, literal, permuted
+from hlsgen.host.order_keys import OrderKeys
 from hlsgen.host.plan import Head, HostStep, Joined, Tail, Tensor
+from hlsgen.host.source import CodeFunction, Entries, Shift, Thresholds
 from hlsgen.host.text import plain
 from hlsgen.interpreter.host_tflite import HostSoftmax, host_softmax
 from hlsgen.ir import ArgMax, Encoding, Fixed, FloatKey, HostOp, Reshape, Shape, Transpose
@@ -37,8 +41,16 @@ class Function:
 class _Part:
     """The functions of one head or tail. A new function begins after each step that reads many elements for one."""
 
-    def __init__(self, prefix: str, source: str, constants: Constants, read_expression: str, dtype: str) -> None:
-        self.prefix, self.source, self.constants = prefix, source, constants
+    def __init__(
+        self,
+        prefix: str,
+        source: str,
+        constants: Constants,
+        read_expression: str,
+        dtype: str,
+        keys: OrderKeys | None = None,
+    ) -> None:
+        self.prefix, self.source, self.constants, self.keys = prefix, source, constants, keys
         self.functions: list[Function] = []
         self._read_expression, self._dtype = read_expression, dtype
 
@@ -50,6 +62,9 @@ class _Part:
             op = host_step.step.op
             if isinstance(op, ArgMax | HostOp):
                 body, value = self._elementwise(tensor, steps[start:n], encoding)
+                if isinstance(op, ArgMax) and self.keys:
+                    value = body.key(value, self.keys, host_step.input.shape)
+                    self.keys = None
                 self.close(body, value)
                 if isinstance(op, ArgMax):
                     self._arg_max(host_step)
@@ -197,9 +212,14 @@ def head_functions(
     if head.pairs:
         read_expression = "((int64_t)source[@] & 255) | (((int64_t)second[@] & 255) << 8)"
     part = _Part(prefix, source, constants, read_expression, "int64" if head.pairs else head.start.dtype)
-    body, value = part.run(head.start, head.steps, None)
+    steps = head.steps
+    if head.source is not None:
+        steps = tuple(step for step in steps if isinstance(step.step.op, Reshape | Transpose))
+    body, value = part.run(head.start, steps, None)
     extra_parameter = ""
-    if head.encode is not None:
+    if head.source is not None:
+        value = _code_of_integer(body, value, head.source.function, code_dtype(type_), shape)
+    elif head.encode is not None:
         body.lines.append(f"/* input quantizer: {type(head.encode).__name__} */")
         value = body.quantize(head.encode, value, shape, "i")
     elif isinstance(encoding, FloatKey):
@@ -208,6 +228,30 @@ def head_functions(
         value, extra_parameter = _nearest_code(body, value, encoding, type_), ", size_t *wrong"
     part.close(body, value, extra_parameter)
     return part.functions
+
+
+def _code_of_integer(body: Body, integer: Value, function: CodeFunction, dtype: str, shape: Shape) -> Value:
+    """Element i of the codes of integers."""
+    match function:
+        case Shift(up, down, add, even, offset, type_):
+            terms = [f"{integer.text} * {1 << up}" if up else integer.text, f"{add}" if add else ""]
+            terms.append(f"(hg_shift_right({integer.text}, {down}) & 1)" if even else "")
+            total = " + ".join(term for term in terms if term)
+            total = f"hg_shift_right({total}, {down})" if down else total
+            total = f"{total} + {offset}" if offset else total
+            return body.new(
+                f"hg_clamp_int({total}, {literal(type_.lo, 'int64')}, {literal(type_.hi, 'int64')})", "int64"
+            )
+        case Entries(first, table):
+            name, place, row = body.constants.column(table, dtype, shape, "i")
+            index = f"{integer.text} - {first}" if first else integer.text
+            return body.new(f"{name}[{index if row == 1 else f'({index}) * {row} + {place}'}]", "int64")
+        case Thresholds(thresholds, base, sign):
+            name, place, row = body.constants.column(thresholds, "int32", shape, "i")
+            count = f"hg_reached({name} + ({place}), {len(thresholds)}, {row}, (int32_t){integer.text})"
+            return body.new(f"{base} {'+' if sign > 0 else '-'} {count}", "int64")
+        case _:
+            assert_never(function)
 
 
 def _nearest_code(body: Body, value: Value, encoding: Encoding, type_: IntType) -> Value:
@@ -231,8 +275,8 @@ def tail_functions(
     """C functions from codes to the model's output; `read_code`: expression that reads code number "@"."""
     source = f"const {STORED[code_dtype(type_)]} *source"
     if tail.joined is None:
-        part = _Part(prefix, source, constants, f"(int64_t){read_code}", "int64")
-        body, value = part.run(tail.decoded, tail.steps, tail.encoding)
+        part = _Part(prefix, source, constants, f"(int64_t){read_code}", "int64", tail.keys)
+        body, value = part.run(tail.decoded, tail.computed_steps, tail.encoding_of_numbers)
     else:
         left_tail, right_tail = tail.joined.sides
         read_right_code = f"source[{math.prod(left_tail.decoded.shape)} + @]"

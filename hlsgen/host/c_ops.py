@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.host.c_values import Constants, Value, computing_type, literal
+from hlsgen.host.order_keys import OrderKeys
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, Shape, ThresholdCount, ops
 from hlsgen.ir.evaluate import UNCLAMPED, decoding
 from hlsgen.numerics.fixed import Array
@@ -120,6 +121,11 @@ class Body:
         for op in operations:
             x = self.apply(op, x, shape, at)
         return x
+
+    def key(self, code: Value, keys: OrderKeys, shape: Shape) -> Value:
+        """The key of code number i of a tensor of this shape."""
+        factor, offset = (self.constants.entry(a, "int64", shape, "i").text for a in (keys.factor, keys.offset))
+        return self.new(f"{code.text} * {factor} + {offset}", "int64")
 
     def _promoted(self, a: Value, b: Value) -> tuple[Value, Value]:
         """Both values, converted to the dtype that numpy computes with."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from hlsgen import ir
+from hlsgen.diagnostics import Collector
+from hlsgen.host.order_keys import OrderKeys, order_keys
+from hlsgen.host.source import SourceHead
 from hlsgen.interpreter.host_steps import run_step
 from hlsgen.interpreter.host_tflite import host_softmax
 from hlsgen.ir import ops
@@ -47,6 +50,7 @@ class Head:
     - encode: the quantizer at the end, if there is one.
     - pairs: the input is two tensors of this type, the low and the high byte of a code.
     - makes_codes: False if host code cannot make the codes; then it has no steps.
+    - source: the codes are a function of integers, and `start` is their tensor.
     """
 
     user_steps: tuple[tuple[str, str], ...]
@@ -55,6 +59,7 @@ class Head:
     encode: ops.Quantizer | None
     pairs: bool
     makes_codes: bool
+    source: SourceHead | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +69,7 @@ class Tail:
     - encoding: decodes the codes, or None if they are already the numbers.
     - user_steps: (step, reason) of the steps after `end`, which the user runs.
     - joined: the codes are two concatenated parts, and `decoded` is the result of joining them.
+    - keys: integers that the first ArgMax compares in place of the numbers.
     """
 
     encoding: ir.Encoding | None
@@ -72,6 +78,21 @@ class Tail:
     end: Tensor
     user_steps: tuple[tuple[str, str], ...]
     joined: Joined | None = None
+    keys: OrderKeys | None = None
+
+    @property
+    def encoding_of_numbers(self) -> ir.Encoding | None:
+        """The encoding by which host code decodes codes, or None if it computes with codes alone."""
+        return None if self.keys else self.encoding
+
+    @property
+    def computed_steps(self) -> tuple[HostStep, ...]:
+        """The steps that host code runs; only moves of elements before an ArgMax that compares keys."""
+        if self.keys is None:
+            return self.steps
+        first = _first_arg_max(self.steps)
+        moves = (step for step in self.steps[:first] if isinstance(step.step.op, ir.Reshape | ir.Transpose))
+        return (*moves, *self.steps[first:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +155,38 @@ def plan_head(graph: ir.Graph) -> Head:
         user_steps += [(step.step.name, _BEFORE_USER_STEP) for step in steps[first:]]
         name = "input quantizer" if graph.encode is not None else model.input_name
         return Head((*user_steps, (name, reason)), last, (), None, False, False)
-    return Head(tuple(user_steps), start, tuple(steps[first:]), graph.encode, bool(model.second_input), True)
+    source = None if user_steps else _source_of(graph)
+    if source is not None:
+        start = Tensor(start.shape, source.source.dtype)
+    return Head(tuple(user_steps), start, tuple(steps[first:]), graph.encode, bool(model.second_input), True, source)
+
+
+def _source_of(graph: ir.Graph) -> SourceHead | None:
+    """The head of a graph with one input whose numbers the host has as integers."""
+    model = graph.model
+    source = next((source for source in model.sources if source.name == model.input_name), None)
+    if source is None or model.second_input:
+        return None
+    return SourceHead(source, graph.head, graph.encode, graph.input, model.input_shape, model.input_dtype)
+
+
+def check_sources(graph: ir.Graph) -> None:
+    """Raises HG040 for each integer source of which the codes of its input are no function in host code."""
+    problems = Collector()
+    graphs = by_input(graph.host_graph)
+    inputs = list(dict.fromkeys(part.model.input_name for part in graphs))
+    for source in graph.model.sources:
+        flag = f"--source {source.name}"
+        if source.name not in inputs:
+            problems.error("HG040", flag, "is no input of the model.", f"Its inputs are {', '.join(inputs)}.")
+        for head in (plan_head(part) for part in graphs if part.model.input_name == source.name):
+            if head.source is None:
+                text = next((f"{name}: {reason}" for name, reason in head.user_steps), "the input is two tensors")
+                problems.error("HG040", flag, f"host code has no head for it: {text}.", "Leave the option out.")
+                continue
+            with problems.catching():
+                _ = head.source.function
+    problems.finish()
 
 
 def plan_tail(graph: ir.Graph) -> Tail:
@@ -184,7 +236,16 @@ def _tail(value: ir.Value, is_index: bool, steps: tuple[ir.Step, ...], name: str
         user_steps = [("output codes", f"their type: {_type_problem(dtype)}")]
         user_steps += [(step.name, _AFTER_USER_STEP) for step in steps]
         return Tail(None, codes, (), codes, tuple(user_steps))
-    return _tail_from(encoding, Tensor(shape, dtype), steps, name, output_dtype)
+    tail = _tail_from(encoding, Tensor(shape, dtype), steps, name, output_dtype)
+    first = _first_arg_max(tail.steps)
+    if encoding is None or first == len(tail.steps):
+        return tail
+    return replace(tail, keys=order_keys(encoding, value.type, [step.step for step in tail.steps[:first]], shape))
+
+
+def _first_arg_max(steps: Sequence[HostStep]) -> int:
+    """The place of the first ArgMax; the number of steps without one."""
+    return next((n for n, step in enumerate(steps) if isinstance(step.step.op, ir.ArgMax)), len(steps))
 
 
 def _tail_from(

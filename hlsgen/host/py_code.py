@@ -11,7 +11,9 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen import ir
+from hlsgen.host.order_keys import OrderKeys
 from hlsgen.host.plan import Head, HostStep, Tail
+from hlsgen.host.source import CodeFunction, Entries, Shift, Thresholds
 from hlsgen.host.text import op_name, plain
 from hlsgen.interpreter.host_tflite import HostSoftmax, host_softmax
 from hlsgen.ir import ops
@@ -80,6 +82,10 @@ class Arrays:
 
 def head_lines(head: Head, arrays: Arrays, encoding: ir.Encoding, type_: IntType) -> list[str]:
     """Statements from the model's input in `x` to its codes in `x`."""
+    if head.source is not None:
+        moves = [step for step in head.steps if isinstance(step.step.op, ir.Reshape | ir.Transpose)]
+        lines = ["x = x.astype(np.int64)", *_steps(moves, arrays)]
+        return [*lines, f"x = {_code_of_integer(head.source.function, arrays)}"]
     lines = _steps(head.steps, arrays)
     if head.encode is not None:
         lines += [f"# input quantizer: {type(head.encode).__name__}", f"x = {_quantized(head.encode, 'x', arrays)}"]
@@ -102,9 +108,30 @@ def head_lines(head: Head, arrays: Arrays, encoding: ir.Encoding, type_: IntType
     return lines
 
 
+def _code_of_integer(function: CodeFunction, arrays: Arrays) -> str:
+    """An expression for the codes of the integers `x`."""
+    match function:
+        case Shift(up, down, add, even, offset, type_):
+            terms = [f"(x << {up})" if up else "x", f"{add}" if add else "", f"(x >> {down} & 1)" if even else ""]
+            total = " + ".join(term for term in terms if term)
+            total = f"({total} >> {down})" if down else total
+            return f"np.clip({total} + {offset}, {type_.lo}, {type_.hi})"
+        case Entries(first, table):
+            return f"_lookup({arrays(table, table=True)}, x - {first})"
+        case Thresholds(thresholds, base, sign):
+            if thresholds[0].size == 1:
+                count = f'np.searchsorted({arrays(thresholds.ravel())}, x, "right")'
+            else:
+                count = f"_count(x, {arrays(thresholds, table=True)})"
+            return f"{base} {'+' if sign > 0 else '-'} {count}"
+        case _:
+            assert_never(function)
+
+
 def tail_lines(tail: Tail, arrays: Arrays) -> list[str]:
     """Statements from codes in `x` to the model's output in `x`."""
-    lines = [] if tail.encoding is None else [f"x = {_decoded(tail.encoding, 'x', arrays)}"]
+    encoding = tail.encoding_of_numbers
+    lines = [] if encoding is None else [f"x = {_decoded(encoding, 'x', arrays)}"]
     if tail.joined is not None:
         left_tail, right_tail = tail.joined.sides
         left_size = math.prod(left_tail.decoded.shape)
@@ -118,11 +145,11 @@ def tail_lines(tail: Tail, arrays: Arrays) -> list[str]:
             f"# {plain(tail.joined.name)}: {tail.joined.kind.value}",
             f"x = {_JOINS[tail.joined.kind].format('other', 'x')}",
         ]
-    return [*lines, *_steps(tail.steps, arrays), f'x = x.astype("{tail.end.dtype}")']
+    return [*lines, *_steps(tail.computed_steps, arrays, tail.keys), f'x = x.astype("{tail.end.dtype}")']
 
 
-def _steps(steps: Sequence[HostStep], arrays: Arrays) -> list[str]:
-    """Statements of the steps of a head or tail."""
+def _steps(steps: Sequence[HostStep], arrays: Arrays, keys: OrderKeys | None = None) -> list[str]:
+    """Statements of the steps of a head or tail; the first ArgMax compares `keys`."""
     lines = []
     for host_step in steps:
         op = host_step.step.op
@@ -133,6 +160,9 @@ def _steps(steps: Sequence[HostStep], arrays: Arrays) -> list[str]:
             case ir.Transpose(perm):
                 lines.append(f"x = x.transpose(0, {', '.join(str(axis + 1) for axis in perm)})")
             case ir.ArgMax():
+                if keys is not None:
+                    lines.insert(-1, f"x = x * {arrays(keys.factor)} + {arrays(keys.offset)}")
+                    keys = None
                 shape = ", ".join(map(str, host_step.output.shape))
                 lines.append(f"x = np.argmax(x, axis=-1).reshape(len(x){f', {shape}' if shape else ''})")
             case ir.HostOp():

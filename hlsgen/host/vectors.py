@@ -102,6 +102,8 @@ def _codes(graph: Graph, output: Output, codes: Array) -> Array:
 
 def head_codes(graph: Graph, head: Head, x: Array, *second: Array) -> Array:
     """Codes of the graph's input for numbers at the start of the head. The codes must be able to represent them."""
+    if head.source is not None:
+        x = head.source.numbers(x)
     if second:
         return (x.astype(np.int64) & 255) | ((second[0].astype(np.int64) & 255) << 8)
     return encode_array(
@@ -134,7 +136,7 @@ def _sides(left_tail: Tail, right_tail: Tail, codes: Array) -> list[tuple[Tail, 
 def _numbers(graph: Graph, head: Head, codes: Array) -> list[Array]:
     """Numbers at the start of the head that the codes represent. For a quantizer, numbers around these."""
     rng, shape, dtype = np.random.default_rng(_SEED), (len(codes), *head.start.shape), np.dtype(head.start.dtype)
-    if head.pairs or ((head.encode is not None or head.steps) and dtype.kind != "f"):
+    if head.pairs or head.source or ((head.encode is not None or head.steps) and dtype.kind != "f"):
         lo, hi = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         return [rng.integers(lo, hi, shape, np.int64, endpoint=True).astype(dtype) for _ in range(1 + head.pairs)]
     if head.encode is None and head.steps:

@@ -44,6 +44,7 @@ from hlsgen.ir.model import Conv as Conv
 from hlsgen.ir.model import ConvInteger as ConvInteger
 from hlsgen.ir.model import HostOp as HostOp
 from hlsgen.ir.model import InputPart as InputPart
+from hlsgen.ir.model import IntegerSource as IntegerSource
 from hlsgen.ir.model import MatMul as MatMul
 from hlsgen.ir.model import MatMulInteger as MatMulInteger
 from hlsgen.ir.model import Model as Model

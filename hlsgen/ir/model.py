@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 
 import numpy as np
 
@@ -351,6 +352,18 @@ class ModelVariable:
 
 
 @dataclass(frozen=True)
+class IntegerSource:
+    """Integers that the host has in place of an input's numbers: each number is an integer of `dtype`, times `scale`.
+
+    name: of the input.
+    """
+
+    name: str
+    dtype: str
+    scale: Fraction
+
+
+@dataclass(frozen=True)
 class Model:
     """The file's computation: steps between one input and one output, which is the result of the last step.
 
@@ -363,7 +376,8 @@ class Model:
     `batched`: the leading axis is a batch of 1 (or symbolic). `input_type`: declared integer type and fraction bits
     of the input tensor, if any. `runtime`: the program whose integers the model reproduces, as
     `hlsgen.frontend.runtimes` names it. `variables`: those that are inputs. `loops`: it has an LSTM of
-    TFLite whose steps, one after the other in `steps`, can share one body.
+    TFLite whose steps, one after the other in `steps`, can share one body. `sources`: inputs that the host has as
+    integers.
     """
 
     name: str
@@ -381,6 +395,7 @@ class Model:
     runtime: str = "onnx"
     variables: tuple[ModelVariable, ...] = ()
     loops: bool = False
+    sources: tuple[IntegerSource, ...] = ()
 
     @property
     def all_inputs(self) -> tuple[ModelInput, ...]:

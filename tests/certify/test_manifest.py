@@ -193,6 +193,7 @@ def test_every_option_and_realization_is_known() -> None:
         "softmax",
         "state",
         "state_start",
+        "source",
         "outputs",
     }
     known_options |= {

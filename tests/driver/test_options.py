@@ -26,6 +26,7 @@ FOLDING = {"fc": {"pe": 2, "simd": 1}}
 WRITTEN: dict[str, tuple[list[str], Any]] = {
     "target": (["--target", "verilog"], "verilog"),
     "input": (["--input", "fixed:8,4"], "fixed:8,4"),
+    "source": (["--source", "uint8:1/16"], "uint8:1/16"),
     "lanes": (["--lanes", "3"], 3),
     "target_cycles": (["--target-cycles", "77"], 77),
     "latency_cycles": (["--latency-cycles", "9"], 9),
@@ -59,6 +60,7 @@ WRITTEN: dict[str, tuple[list[str], Any]] = {
 ILLEGAL: dict[str, Any] = {
     "target": "vhdl",
     "input": "fixed:0,0",
+    "source": "uint8:0",
     "lanes": 10000,
     "target_cycles": 0,
     "latency_cycles": 0,
