@@ -13,6 +13,7 @@ from hlsgen.artifacts.layer_table import Estimator, layer_table
 from hlsgen.artifacts.manifest import host_steps, manifest
 from hlsgen.artifacts.report_html import page
 from hlsgen.artifacts.report_md import report
+from hlsgen.artifacts.unit_table import loops_of
 from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.devices import devices, resource_names
@@ -53,6 +54,7 @@ def emit(
             host,
             resource_names(devices().get(str(options["device"]))),
             emitted.note,
+            loops_of(described["units"]),
         ),
         "folding.yaml": yaml.safe_dump(network.folding, sort_keys=False),
         **{f"tb/{name}": text for name, text in sample_vectors(network, *samples).items()},

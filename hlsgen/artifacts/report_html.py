@@ -10,6 +10,7 @@ from typing import Any
 from hlsgen.artifacts.report_drawing import Row, dataflow
 from hlsgen.artifacts.report_functions import functions
 from hlsgen.artifacts.report_results import measured, verified
+from hlsgen.artifacts.unit_table import loops_of
 from hlsgen.devices import CLOCK_MHZ, devices, resource_names
 from hlsgen.library import environment, html_environment
 
@@ -66,6 +67,7 @@ def page(manifest: Mapping[str, Any], certificate: Mapping[str, Any], results: S
         clock=f"{clock:g}",
         rows=rows,
         drawing=dataflow([row["row"] for row in rows]),
+        loops=loops_of(manifest["units"]),
         slowest=_greatest(rows, "cycles"),
         largest=_greatest(rows, "lut"),
         plumbing=sum(row["lut"] for row in rows if row["plumbing"]),
@@ -86,9 +88,9 @@ def _units(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     depths = {row["instance"]: row for row in manifest["fifos"]}
     interval = manifest["cycles"]["interval"]
     units, widths = [], {port["port"]: port["lanes"] * port["element_bits"] for port in _ports(manifest, "input")}
+    widths |= {unit["instance"]: unit["bits"] for unit in manifest["units"]}
     for unit in manifest["units"]:
         name, layer = unit["instance"], layer_of_instance.get(unit["instance"])
-        widths[name] = unit["bits"]
         lanes = unit["lanes"]
         units.append(
             {
@@ -103,7 +105,9 @@ def _units(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
             }
         )
     inputs, outputs = _ports(manifest, "input"), _ports(manifest, "output")
-    last_unit = manifest["units"][-1]["instance"] if manifest["units"] else inputs[0]["port"]
+    consumed = {sender for unit in manifest["units"] for sender in unit["inputs"]}
+    ends = [unit["instance"] for unit in manifest["units"] if unit["instance"] not in consumed]
+    last_unit = ends[-1] if ends else inputs[0]["port"]
     input_rows = [{**_port("input", port, interval), "row": Row(port["port"], (), False)} for port in inputs]
     senders = [port.get("instance", last_unit) for port in outputs]
     rows = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hlsgen.dataflow.network import Timing
@@ -23,11 +23,13 @@ def report(
     host: dict[str, list[dict[str, Any]]],
     resources: dict[str, str],
     note: str = "",
+    loops: Sequence[Sequence[str]] = (),
 ) -> str:
     """Markdown text of the report.
 
     rows: the layer table of the manifest; layers without hardware are left out. resources: names of
     those in `estimate`. note: the target's remark on cycles.
+    loops: names of the layers of each loop.
     """
     counts = ", ".join(f"{estimate[key]} {name}" for key, name in resources.items())
     lines = [
@@ -42,6 +44,8 @@ def report(
         _line(*["---"] * (7 + len(resources))),
     ]
     lines += [_layer(row, resources) for row in rows if row["kind"] != "rename"]
+    for layers in loops:
+        lines += ["", f"Loop: {_cell(' → '.join((*layers, layers[0])))}."]
     for part, name in (("head", "preprocessing"), ("tail", "postprocessing")):
         if host[part]:
             lines += ["", f"Host {name}: " + ", ".join(_cell(step["op"]) for step in host[part]) + "."]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hlsgen.artifacts.layer_table import Estimator
@@ -37,3 +38,36 @@ def unit_table(network: Network, estimator: Estimator) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def loops_of(units: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """For each loop the names of its layers in the order of the data, from the table of units.
+
+    A loop begins at a unit that consumes a stream of a later unit, such as the memory of a state. It may lead through
+    other loops.
+    """
+    position = {unit["instance"]: n for n, unit in enumerate(units)}
+    loops = []
+    for first, unit in enumerate(units):
+        for sender in unit["inputs"]:
+            if position.get(sender, -1) >= first:
+                names = [units[n]["layer"] for n in _path(units, first, position[sender])]
+                layers = [name for n, name in enumerate(names) if name and name not in names[:n]]
+                loops += [layers] if layers else []
+    return loops
+
+
+def _path(units: Sequence[Mapping[str, Any]], first: int, last: int) -> list[int]:
+    """Units of a shortest way of the data from one unit to another one; none if there is no way."""
+    upstream: dict[int, int] = {}
+    reached = [first]
+    for unit in reached:
+        following = [n for n, row in enumerate(units) if units[unit]["instance"] in row["inputs"]]
+        for n in following:
+            if n not in upstream and n != first:
+                upstream[n] = unit
+                reached.append(n)
+    path = [last]
+    while path[-1] != first and path[-1] in upstream:
+        path.append(upstream[path[-1]])
+    return path[::-1] if path[-1] == first else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -231,8 +232,12 @@ def test_every_line_goes_on_in_the_next_row(seed: int) -> None:
         open_ += [name] * int(rng.integers(1, 4 if len(open_) < 6 else 2))
         count += len(take)
     rows.append(Row("out", tuple((sender, 8) for sender in open_), False))
+    loops = [sorted(rng.integers(1, 40, 2).tolist()) for _ in range(seed % 3)]
+    for first, last in loops:
+        rows[first] = replace(rows[first], inputs=(*rows[first].inputs, (rows[last].name, 8)))
     cells = dataflow(rows)["cells"]
     assert isinstance(cells, list)
+    assert sum(cell["svg"].count('class="loop"') for cell in cells) == sum(last - first + 1 for first, last in loops)
     for cell in cells:
         here = float(cell["x"])
         assert ends(cell["svg"], 50).count(here) == len(ends(cell["svg"], 50))
