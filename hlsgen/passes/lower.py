@@ -194,7 +194,7 @@ def _lower_core(
             if isinstance(step.op, ir.Previous | ir.State):
                 tensors[i + 1] = loops.lower(builder, step, operands)
             else:
-                tensors[i + 1] = _lower_step(builder, step, operands, shared=len(parts.users[i + 1]) > 1)
+                tensors[i + 1] = _lower_step(builder, step, operands, parts.is_shared(i + 1))
         except HlsgenError as error:
             with builder.problems.catching():
                 raise error

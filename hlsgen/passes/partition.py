@@ -97,6 +97,7 @@ class Partition:
                 needed.update(steps[i].inputs)
         heads = {i for entry in self.entries for i in entry.head}
         self.core = [i for i in range(len(steps)) if i + 1 in needed - {0} and i not in heads and i + 1 not in starts]
+        self._in_core = frozenset(self.core)
 
     def first_quantizers(self, steps: tuple[ir.Step, ...], source: int) -> list[Entry]:
         """An entry for each first quantizer of an input, on paths that the host can compute.
@@ -141,6 +142,12 @@ class Partition:
                 if isinstance(steps[i].op, ir.Reshape | ir.Transpose):
                     values.append(i + 1)
         return -1
+
+    def is_shared(self, value: int) -> bool:
+        """True if several steps use a value, or an output and a layer."""
+        users = self.users[value]
+        consumers = sum(i in self._in_core for i in users) + sum(end.value == value for end in self.ends)
+        return max(len(users), consumers) > 1
 
     def _end_before(self, steps: tuple[ir.Step, ...], output: int) -> End:
         """The end of the hardware before an output."""
