@@ -18,7 +18,10 @@ from hlsgen.packaging.ports import Port, has, ports_of
 
 @dataclass(frozen=True, eq=False)
 class Core:
-    """A core, for templates of project files. sources, memories: paths in the package."""
+    """A core, for templates of project files. sources, memories: paths in the package.
+
+    has_dma: the package has NAME_dma, the core with memory access, which block designs then use.
+    """
 
     build: Build
     name: str
@@ -33,6 +36,7 @@ class Core:
     asked_mhz: float | None
     version: str
     model: str
+    has_dma: bool = False
 
     @property
     def clock_mhz(self) -> float:

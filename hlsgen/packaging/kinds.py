@@ -15,7 +15,7 @@ from hlsgen.host.text import plain
 from hlsgen.installation import pinned_repository
 from hlsgen.library import render
 from hlsgen.packaging.core import Core
-from hlsgen.packaging.dma import dma_files
+from hlsgen.packaging.dma import channels_of, dma_files, dma_values
 from hlsgen.packaging.litex import litex_files
 from hlsgen.packaging.ports import vhdl_name
 from hlsgen.packaging.soc import soc_files
@@ -51,6 +51,8 @@ def _rendered(core: Core, **templates: str) -> dict[str, bytes]:
         "engines": _engines(core),
         "dma_width": lambda bits: 1 << max(bits - 1, 7).bit_length(),
         "host_text": core.build.files[f"host/{core.name}.py"].decode(),
+        "dma_sources": [path for path in dma_files(core) if path.endswith(".v")] if core.has_dma else [],
+        **(dma_values(core, channels_of(core)) if core.has_dma else {"channels": ()}),
     }
     return {
         path.replace("NAME", core.name): render(f"project/{template}", **values).encode()
@@ -133,7 +135,7 @@ def _pynq(core: Core) -> dict[str, bytes]:
     if not core.device.part.startswith(ZYNQ):
         text = f"the block design is for Zynq-7000; {core.device.name} is {core.device.part}."
         raise fail("HG040", "--for pynq", text, "Give --device xc7z020, or use --for vivado and your own block design.")
-    for port in core.streams:
+    for port in () if core.has_dma else core.streams:
         bits = core.width(f"{port}_tdata")
         if bits & (bits - 1):
             text = f"{port}_tdata has {bits} bits; a DMA engine needs a power of two."
@@ -141,7 +143,7 @@ def _pynq(core: Core) -> dict[str, bytes]:
     return (
         _vivado(core)
         | _from(core, "block_design.tcl.j2", "block_design.tcl")
-        | _from(core, "pynq.py.j2", "host/NAME_pynq.py")
+        | _from(core, "pynq_dma.py.j2" if core.has_dma else "pynq.py.j2", "host/NAME_pynq.py")
     )
 
 

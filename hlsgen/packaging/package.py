@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hlsgen.devices import device as device_of
@@ -30,7 +31,10 @@ def package_files(build: Build, kinds: Sequence[str], device: str | None, clock_
         raise fail("HG040", "--clock-mhz", f"{clock_mhz:g}.", "Supported: a number greater than 0, in MHz.")
     _ = build.design  # raises HG040 without Verilog
     named = None if device is None else device_of(device)
-    cores = {kind: core_of(build, device_for(kind, build, named), clock_mhz) for kind in kinds}
+    cores = {
+        kind: replace(core_of(build, device_for(kind, build, named), clock_mhz), has_dma="dma" in kinds)
+        for kind in kinds
+    }
     core = next(iter(cores.values()))
     files = common_files(core)
     for kind, core_for_kind in cores.items():

@@ -305,7 +305,7 @@ def test_a_port_each_in_fusesoc(cores: Path, tmp_path: Path) -> None:
 def test_a_port_each_in_vivado(cores: Path, tmp_path: Path) -> None:
     """It is told of every stream, and gives each a DMA engine."""
     core = tmp_path / "core"
-    shutil.copytree(cores / "cores" / "third", core)
+    hlsgen.package(cores / "build-third", core, ["pynq"])
     said = in_tcl("package_ip.tcl", core)
     design = in_tcl("block_design.tcl", core)
     for stream, pin in [
@@ -566,3 +566,78 @@ def test_pynq_driver_with_stand_ins(name: str, cores: Path, tmp_path: Path, monk
     engines = {f"dma_{n}": engine(*pair) for n, pair in enumerate(pairs)} if len(pairs) > 1 else engine(*pairs[0])
     made = driver.Driver(dma=engines, allocate=lambda shape, dtype: np.zeros(shape, dtype))
     np.testing.assert_array_equal(made.codes(codes), answers)
+
+
+class _Memory:
+    """Buffers at addresses, and registers of hg_dma that answer a job with `answer`(bytes by port, number of frames)."""
+
+    def __init__(self, channels: Any, answer: Any) -> None:
+        self.channels, self.answer = channels, answer
+        self.buffers: dict[int, Any] = {}
+        self.words: dict[int, int] = {}
+
+    def allocate(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        buffer = np.zeros(shape, dtype).view(_Buffer)
+        buffer.physical_address = (1 << 33) + 4096 * len(self.buffers)
+        self.buffers[buffer.physical_address] = buffer
+        return buffer
+
+    def read(self, address: int) -> int:
+        return self.words[address]
+
+    def write(self, address: int, word: int) -> None:
+        self.words[address] = word
+        if address % 4096 == 0 and word & 1 and address == self.channels[-1][0]:
+            jobs = [(self._at(base + 8), self._at(base + 16), source, sink) for base, source, sink in self.channels]
+            results = self.answer({source: buffer for buffer, _, source, _ in jobs if source})
+            for base, (_, buffer, _, sink) in zip([base for base, *_ in self.channels], jobs, strict=True):
+                assert self.words[base + 24] == 7
+                if sink:
+                    buffer[:] = results[sink]
+                self.words[base + 4] = 2
+
+    def _at(self, register: int) -> Any:
+        return self.buffers.get(self.words[register] | self.words[register + 4] << 32)
+
+
+class _Buffer(np.ndarray):  # type: ignore[type-arg]
+    physical_address: int
+
+    def flush(self) -> None: ...
+
+    def invalidate(self) -> None: ...
+
+
+@pytest.mark.parametrize("name", ["first", "third"])
+def test_pynq_driver_of_hg_dma(name: str, cores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One job for all frames, with the integers of the reference; the design has hg_dma and no engine of the vendor."""
+    options = {"bus_width": "32"} if name == "first" else {"bus_width": "32", "ports": "separate"}
+    build = hlsgen.build(cores / f"{name}.onnx", tmp_path / "build", hlsgen.Options(**options))
+    hlsgen.package(tmp_path / "build", tmp_path / "out", ["pynq", "dma"])
+    host = module_of(tmp_path / "out", name)
+    stand_in = ModuleType("pynq")
+    stand_in.Overlay = stand_in.allocate = None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pynq", stand_in)
+    monkeypatch.setitem(sys.modules, name, host)
+    driver = module_of(tmp_path / "out", f"{name}_pynq")
+    codes = np.random.default_rng(3).integers(-3, 3, (7, *build.graph.input.shape))
+    answers = run_output(build.graph, codes)
+
+    def answer(sent: dict[str, Any]) -> dict[str, Any]:
+        for port in build.network.inputs:
+            assert sent[port.name].tobytes() == port_words(port, codes).tobytes()
+        return {port.name: port_words(port, answers).ravel() for port in build.network.outputs}
+
+    memory = _Memory(driver.CHANNELS, answer)
+    made = driver.Driver(registers=memory, allocate=memory.allocate)
+    np.testing.assert_array_equal(made.codes(codes), answers)
+    design = (tmp_path / "out" / "block_design.tcl").read_text()
+    assert "axi_dma" not in design
+    assert all(
+        f"Master /core/m_axi{'' if name == 'first' else f'_{n}'} " in design for n in range(len(driver.CHANNELS))
+    )
+    if shutil.which("tclsh"):
+        packaged = in_tcl("package_ip.tcl", tmp_path / "out")
+        assert set(re.findall(r"(rtl/[\w.]+)", packaged)) == {f"rtl/{p.name}" for p in (tmp_path / "out/rtl").iterdir()}
+        assert f"set_property top {name}_dma" in packaged
+        in_tcl("block_design.tcl", tmp_path / "out")
