@@ -2,8 +2,9 @@
 
     python tests/fuzz/soak.py --seconds 3600 --seed 1 --keep findings
 
-Each design is a random model with random folding, ports, reset polarity, and register values at power-up. Half of the
-designs with weights load other weights over AXI4-Lite before every chunk. A difference is written with its seed and the
+Each design is a random model with random folding, ports, reset polarity, and register values at power-up. Some have
+states between frames, and start sequences at random. Half of the designs with weights and without states load other
+weights over AXI4-Lite before every chunk. A difference is written with its seed and the
 command that repeats it.
 """
 
@@ -25,6 +26,7 @@ import attention_nets
 import image_nets
 import numpy as np
 import onnx
+import state_models
 from random_graphs import datapath, perceptron
 from recurrent_cells import random_scan
 
@@ -33,6 +35,7 @@ from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.driver.weight_update import current_weights, load_sequence, other_weights, reweighted
+from hlsgen.interpreter.frame_states import as_sequence, drawn_starts
 from hlsgen.interpreter.graph import run_layers
 from hlsgen.simulation.verilator_library import NativeCore
 from hlsgen.testbench.stimuli import stimuli
@@ -45,8 +48,30 @@ PRODUCTS = 20_000
 SETS = 4
 
 
+#: Models with states between frames.
+STATE_MODELS = (
+    state_models.streaming,
+    state_models.recurrent,
+    state_models.summed,
+    state_models.coupled,
+    state_models.delays,
+)
+
+
+def states_of(proto: onnx.ModelProto) -> list[str]:
+    """The pairs of inputs and outputs that are states, for --state."""
+    outputs = {output.name for output in proto.graph.output}
+    return [f"{source.name}={source.name}_out" for source in proto.graph.input if f"{source.name}_out" in outputs]
+
+
 def model(seed: int) -> onnx.ModelProto:
-    """The same for the same seed: a perceptron, an image or attention network, a loop, or a chain of quantizers."""
+    """The same for the same seed: a perceptron, an image or attention network, a loop, or a chain of quantizers.
+
+    One in ten has states between frames.
+    """
+    draw = np.random.default_rng([seed, 2])
+    if draw.random() < 0.1:
+        return STATE_MODELS[int(draw.integers(len(STATE_MODELS)))](seed)
     rng = np.random.default_rng([seed, 0])
     kind = rng.random()
     if kind < 0.3:
@@ -64,18 +89,20 @@ def design(seed: int, folder: Path) -> hlsgen.Build | None:
     """A build of the model in `folder`/core, or None if it is rejected, too large, or its output is constant."""
     rng = np.random.default_rng([seed, 1])
     folder.mkdir(parents=True, exist_ok=True)
-    onnx.save(model(seed), folder / "model.onnx")
+    proto = model(seed)
+    states = states_of(proto)
+    onnx.save(proto, folder / "model.onnx")
     cycles = [None, 1, 1, 1, 4, 16, 64][int(rng.integers(7))]
     low, lanes = bool(rng.random() < 0.5), int(rng.integers(1, 5))
     try:
-        planned = hlsgen.check(folder / "model.onnx", hlsgen.Options(target_cycles=cycles))
+        planned = hlsgen.check(folder / "model.onnx", hlsgen.Options(target_cycles=cycles, state=states))
         if sum(work.macs for work in works_of(planned.graph).values()) > PRODUCTS:
             return None
         frames = run_layers(planned.graph, stimuli(planned.network, FRAMES, seed))[-1]
         if (frames == frames[0]).all():
             return None
         folding = None if rng.random() < 0.5 else _folding(rng, planned)
-        loadable = bool(works_of(planned.graph)) and bool(rng.random() < 0.5)
+        loadable = not states and bool(works_of(planned.graph)) and bool(rng.random() < 0.5)
         options = hlsgen.Options(
             target_cycles=None if folding else cycles,
             folding=folding or {},
@@ -84,6 +111,7 @@ def design(seed: int, folder: Path) -> hlsgen.Build | None:
             top="soak",
             lanes=None if works_of(planned.graph) else lanes,
             recurrence="once" if rng.random() < 0.5 else "unrolled",
+            state=states,
         )
         return hlsgen.build(folder / "model.onnx", folder / "core", options)
     except HlsgenError:
@@ -103,7 +131,7 @@ def run(
     build: hlsgen.Build, core: Path, work: Path, seed: int, seconds: float, total: Counter[str], chunks: int | None
 ) -> str:
     """Run the hardware in `core` for a number of seconds, or for `chunks` times CYCLES cycles."""
-    codes = stimuli(build.network, FRAMES, seed)
+    codes = as_sequence(build.graph, stimuli(build.network, FRAMES, seed), drawn_starts(FRAMES, seed))
     sets = _weights(build, seed) if build.design.loads else []
     with NativeCore(build, core, work, seed % (1 << 30)) as native:
         total["designs"] += 1
@@ -116,7 +144,8 @@ def run(
                 total["writes"] += len(writes)
             soaked = native.soak(codes, CYCLES, number, network)
             beats = soaked.input_beats + soaked.output_beats
-            total.update(cycles=soaked.cycles, beats=beats, resets=soaked.resets)
+            frames = soaked.output_beats // network.outputs[0].layout.words
+            total.update(cycles=soaked.cycles, beats=beats, resets=soaked.resets, frames=frames)
             if soaked.error:
                 return f"chunk {chunk}: {soaked.error}"
             chunk += 1
@@ -164,7 +193,7 @@ def main() -> int:
 
 def line(total: Counter[str]) -> str:
     return (
-        f"{total['designs']} designs ({total['left out']} left out), {total['beats']:,} beats, {total['cycles']:,} "
+        f"{total['designs']} designs ({total['left out']} left out), {total['frames']:,} frames, {total['beats']:,} beats, {total['cycles']:,} "
         f"cycles, {total['resets']:,} resets, {total['writes']:,} writes of weights, {total['findings']} findings"
     )
 
