@@ -166,7 +166,7 @@ def test_another_type_is_refused_in_every_field() -> None:
     samples = [None, True, 3, 2.5, "x", [], ["x"], {}, {"a": 1}, {"a": {"pe": "x", "simd": 1}}, {"a": {"pe": True}}]
     for name, default in asdict(Options()).items():
         legal = {type(default), type(WRITTEN[name][1] if name in WRITTEN else "title")}
-        legal |= {dict} if name == "input" else set()  # one for each input
+        legal |= {dict} if name in ("input", "source") else set()  # one for each input
         legal |= {int} if float in legal else set()
         for value in samples:
             right = type(value) in legal and not (isinstance(value, dict) and value)
