@@ -27,9 +27,8 @@ def report(
 ) -> str:
     """Markdown text of the report.
 
-    rows: the layer table of the manifest; layers without hardware are left out. resources: names of
-    those in `estimate`. note: the target's remark on cycles.
-    loops: names of the layers of each loop.
+    rows: the layer table of the manifest. Layers without hardware are left out. resources: names of
+    those in `estimate`. note: the target's remark on cycles. loops: names of the layers of each one.
     """
     counts = ", ".join(f"{estimate[key]} {name}" for key, name in resources.items())
     lines = [
