@@ -57,8 +57,7 @@ def case_of(node: Node, inputs: Sequence[Array], frames: int = 1) -> Case:
 def run_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: bool = False) -> list[list[Array]]:
     """Values of each output stream of each case, int64 (beats, lanes). `exact`: constants have the hardware types.
 
-    Streams report empty at random, and always during the first frame. The program fails if a process reads an empty
-    stream, or leaves values in a stream.
+    The program fails if a process reads an empty stream, or leaves values in a stream.
     """
     compile_cases(folder, cases, dialect, exact=exact)
     return send(folder, cases)
@@ -116,16 +115,16 @@ def _program(cases: Sequence[Case]) -> str:
         types = [f"hg::vec<{type_text(type_)}, {lanes}>" for type_, lanes in streams]
         body = [f'    hls::stream<{text} > s{k}("case {n}, stream {k}");' for k, text in enumerate(types)]
         body += [f"    take(s{k}, {len(values)});" for k, values in enumerate(case.inputs)]
-        arguments = ", ".join(f"{text} /* {name} */" for name, text in case.call.arguments)
-        call = f"{case.call.function}<{arguments}>" if arguments else case.call.function
+        parts.append(case.call.shape_text(f"case{n}_shape"))
+        call = case.call.head(f"case{n}_shape")
         arguments_of_call = ", ".join([*(f"s{k}" for k in range(len(streams))), *names.values()])
         input_sizes = "".join(f"[&] {{ return s{k}.size(); }}, " for k in range(len(case.takes)))
         body += [
             f"    inputs = {{{input_sizes}}};",
             f'    output = "case {n}, stream {len(case.takes)}";',
-            "    lazy = true;",
+            "    traced = true;",
         ]
-        body += [f"    trace(nullptr);\n    {call}({arguments_of_call});", "    lazy = false;"]
+        body += [f"    trace(nullptr);\n    {call}({arguments_of_call});", "    traced = false;"]
         body += [f"    for (int frame = 1; frame < {case.frames}; frame++) {call}({arguments_of_call});"]
         body += [f"    give(s{k});" for k in range(len(case.takes), len(streams))]
         body += ["    give_reads();"]
@@ -138,7 +137,7 @@ _TRACE = """#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <vector>
-static bool lazy = false;
+static bool traced = false;
 static const char *output = "";
 static std::vector<std::function<std::size_t()> > inputs;
 static std::vector<std::size_t> sizes, reads;
@@ -146,11 +145,10 @@ static void trace(const char *name) {
     if (!name) {
         sizes.clear();
         for (const auto &size : inputs) sizes.push_back(size());
-    } else if (lazy && !std::strcmp(name, output)) {
+    } else if (traced && !std::strcmp(name, output)) {
         for (std::size_t n = 0; n < inputs.size(); n++) reads.push_back(sizes[n] - inputs[n]());
     }
 }
-#define HG_PAUSE (lazy || std::rand() % 3 == 0)
 #define HG_TRACE(name, value) trace(name)
 static void give_reads() {
     for (std::size_t count : reads) std::printf("%lu ", static_cast<unsigned long>(count));

@@ -18,6 +18,8 @@ _PRAGMAS = (
     r"DEPENDENCE variable=\w+ type=inter direction=RAW distance=\d+ dependent=true",
     r"INTERFACE (axis port=\w+|ap_ctrl_none port=return)",
 )
+#: Directives of Catapult, each before a loop.
+_CATAPULT = ("#pragma hls_pipeline_init_interval 1", "#pragma hls_unroll yes")
 #: Constructs that synthesizable code must not contain, and the reason.
 _WORDS = {
     r"\b(new|delete|malloc|calloc|realloc)\b": "memory is allocated at run time",
@@ -40,7 +42,8 @@ def complaints(text: str) -> list[str]:
         if len(line) > 120 or not line.isascii() or line != line.rstrip():
             problems.append(f"line {n}: more than 120 columns, other characters than ASCII, or spaces at the end")
         problems += [f"line {n}: {why}" for word, why in _WORDS.items() if re.search(word, plain)]
-        if plain.startswith("#pragma") and not any(re.fullmatch(f"#pragma HLS {form}", plain) for form in _PRAGMAS):
+        is_known = any(re.fullmatch(f"#pragma HLS {form}", plain) for form in _PRAGMAS) or plain in _CATAPULT
+        if plain.startswith("#pragma") and not is_known:
             problems.append(f"line {n}: {plain} is no directive that is used here")
         if re.match(r"\s+static (?!const\b|constexpr\b)[\w:<>, ]+\w+\s*(=|;|\[)", plain):
             problems.append(f"line {n}: a variable that keeps its value from frame to frame")

@@ -40,8 +40,8 @@ SEEDS = (
     Seed("concat.hpp", "beat < BEATS_A)", "beat < BEATS_B)", "test_moves.py::test_two_streams"),
     Seed(
         "conv.hpp",
-        "now.first() ? parts[p]",
-        "now.last() ? parts[p]",
+        "now.first() ? part",
+        "now.last() ? part",
         "test_windows.py::test_tap_by_tap",
     ),
     Seed("correct.hpp", "within >= threshold", "within > threshold", "test_rescale.py::test_correct"),
@@ -64,7 +64,7 @@ SEEDS = (
     Seed("mvu.hpp", "column == 0 ? sum : SUM", "fold == 0 ? sum : SUM", "test_mvu.py"),
     Seed("norm.hpp", "bool up = (root & 1) != 0", "bool up = (root & 2) != 0", "test_rows.py::test_normalization"),
     Seed("pair.hpp", "ap_int<17>(ZPO)", "ap_int<16>(ZP1)", "test_rescale.py::test_every_pair"),
-    Seed("pool.hpp", "Y(X(PAD))", "Y(0)", "test_windows.py::test_tap_by_tap"),
+    Seed("pool.hpp", "Y(X(SHAPE::PAD))", "Y(0)", "test_windows.py::test_tap_by_tap"),
     Seed("pool_tree.hpp", "t + half < TAPS", "t + half < TAPS - 1", "test_pools.py::test_pools"),
     Seed(
         "ports.hpp",
@@ -91,7 +91,7 @@ SEEDS = (
     Seed("scale_f32.hpp", "rest >= half - d", "rest > half - d", "test_rescale.py::test_scale_f32"),
     Seed("scale.hpp", "x[n] * multiplier", "ap_int<20>(x[n]) * multiplier", "test_wide_inputs.py"),
     Seed("shift.hpp", "SUM(SUM(x[n]) << LEFT)", "SUM(x[n])", "test_quantize.py"),
-    Seed("sliding.hpp", "pixel % PIXELS * lanes", "n % PIXELS * lanes", "test_windows.py::test_sliding"),
+    Seed("sliding.hpp", "pixel % SHAPE::PIXELS * lanes", "n % SHAPE::PIXELS * lanes", "test_windows.py::test_sliding"),
     Seed(
         "softmax.hpp",
         "sum.add(beat == 0, addends);\n        waiting",
@@ -118,7 +118,7 @@ SEEDS = (
     Seed("windows.hpp", "smaller_of(SENDS, look + 1)", "SENDS", "test_windows.py::test_tap_by_tap"),
     Seed("windows.hpp", "new_words = rises;", "new_words = true;", "test_windows.py::test_sliding"),
     Seed("counters.hpp", "around >= 0", "around > 0", "test_windows.py::test_sliding"),
-    Seed("counters.hpp", "left <= 2", "left <= 1", "test_windows.py::test_sliding"),
+    Seed("counters.hpp", "(left <= 2)", "(left <= 1)", "test_windows.py::test_sliding"),
     Seed("width.hpp", "takes ? next_added < 0", "takes ? next_added < 1", "test_width.py"),
     Seed("float_units.py", '"hg::f32_max"', '"hg::f32_min"', "test_float32.py::test_arithmetic"),
     Seed("lookups.py", "BASE=search.base", "BASE=0", "test_rescale.py::test_comparisons"),

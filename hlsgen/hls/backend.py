@@ -12,6 +12,7 @@ from hlsgen.dataflow.units import Node
 from hlsgen.hls.core import Core, Part, core_of
 from hlsgen.hls.emit import emit
 from hlsgen.hls.limits import check_limits
+from hlsgen.hls.process import argument_text
 from hlsgen.hls.rates import Prediction, predict
 
 #: Entries of the manifest that are planned for Verilog, also where C++ is the only target.
@@ -54,7 +55,9 @@ def _certificate(core: Core, network: Network, model: dict[str, str], files: dic
         part = parts.get(node.name)
         if part is None:
             return None
-        arguments = dict(part.call.arguments)
+        arguments = dict(part.call.arguments) | {
+            key: argument_text(value) for group in part.call.shape for key, value in group.items()
+        }
         return {
             "instance": part.name,
             "module": part.call.function,

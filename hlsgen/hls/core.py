@@ -99,10 +99,18 @@ class Part:
     @property
     def text(self) -> str:
         """The call of the library function."""
-        arguments = ", ".join(f"{value} /* {name} */" for name, value in self.call.arguments)
-        head = f"{self.call.function}<{arguments}>" if arguments else self.call.function
         later = ["later"] if self.call.later else []
-        return wrap_code(f"{head}({', '.join([*self.ports, *later, *self.roms])});", 4 + len(self.call.function) + 1)
+        passed = ", ".join([*self.ports, *later, *self.roms])
+        return wrap_code(f"{self.call.head(self.shape_name)}({passed});", 4 + len(self.call.function) + 1)
+
+    @property
+    def shape_name(self) -> str:
+        return f"{self.name}_shape"
+
+    @property
+    def shape_text(self) -> str:
+        """Definition of the structure with the constants of the process, or ""."""
+        return self.call.shape_text(self.shape_name)
 
     @property
     def signature(self) -> str:

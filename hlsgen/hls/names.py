@@ -13,8 +13,8 @@ from hlsgen.hls.reserved import is_reserved
 _FIXED_NAMES = ("take_frame", "send_frame", "s_axis", "m_axis")
 #: Name of the stream with a bit for each frame: it starts a sequence.
 STARTS = "starts"
-#: Suffixes of names derived from a process name: its stream, its beats, its most common constants.
-_DERIVED = ("", "_out", "_beat", "_weights", "_thresholds", "_table")
+#: Suffixes of names derived from a process name: its stream, its beats, its shape, its most common constants.
+_DERIVED = ("", "_out", "_beat", "_shape", "_weights", "_thresholds", "_table")
 #: Suffixes for a loop: its step function. For a state: its value at the start and at the end of a step.
 _LOOP, _STATE = ("", "_step"), (*_DERIVED, "_found", "_left")
 

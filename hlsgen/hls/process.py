@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -52,7 +53,8 @@ class Process:
     `function`: qualified name such as "hg::mvu". `header`: stem of its header. `arguments`: name and text of each
     template argument, in order. `tables`: constant arguments after the streams, in order, by name suffix. `summary`:
     text for a comment. `network`: True if the function itself consists of processes, inlined into its caller. `later`:
-    True if it gets a bit that its caller keeps: 0 in the first frame after reset.
+    True if it gets a bit that its caller keeps: 0 in the first frame after reset. `shape`: named integers, in groups,
+    that are members of a structure; it is the last template argument.
     """
 
     function: str
@@ -62,14 +64,40 @@ class Process:
     tables: dict[str, Rom] = field(default_factory=dict)
     network: bool = False
     later: bool = False
+    shape: tuple[Mapping[str, int], ...] = ()
+
+    def head(self, shape: str) -> str:
+        """The function with its template arguments. `shape`: name of the structure."""
+        arguments = (*self.arguments, *([("SHAPE", shape)] if self.shape else []))
+        texts = ", ".join(f"{value} /* {name} */" for name, value in arguments)
+        return f"{self.function}<{texts}>" if texts else self.function
+
+    def shape_text(self, name: str) -> str:
+        """Definition of the structure, or "" if there is none."""
+        if not self.shape:
+            return ""
+        lines = [
+            f"    static const {'long long' if set(group) == {'PAD'} else 'int'} "
+            + ", ".join(f"{key} = {argument_text(value)}" for key, value in group.items())
+            + ";\n"
+            for group in self.shape
+        ]
+        return f"struct {name} {{\n{''.join(lines)}}};\n"
 
 
 def process(
-    function: str, summary: str, tables: dict[str, Rom] | None = None, /, *, header: str = "", **arguments: object
+    function: str,
+    summary: str,
+    tables: dict[str, Rom] | None = None,
+    /,
+    *,
+    header: str = "",
+    shape: tuple[Mapping[str, int], ...] = (),
+    **arguments: object,
 ) -> Process:
     """A call of hg::`function`. Its header defaults to the function's name."""
     texts = tuple((name, argument_text(value)) for name, value in arguments.items())
-    return Process(f"hg::{function}", header or function, texts, summary, tables or {})
+    return Process(f"hg::{function}", header or function, texts, summary, tables or {}, shape=shape)
 
 
 def argument_text(value: object) -> str:

@@ -94,19 +94,16 @@ class CppCore:
 
         Each stream holds as many beats as its pragma requests. Raises HG053 for any other error.
         """
-        ended = self._send(codes[:BOUNDED_FRAMES], 0, "bounded")
+        ended = self._send(codes[:BOUNDED_FRAMES], "bounded")
         if ended.code == _DEADLOCK:
             return next((line for line in ended.log.splitlines() if line.startswith("deadlock:")), "deadlock")
         self._require_success(ended)
         return ""
 
-    def run(self, codes: Array, *, layers: bool = False, seed: int = 0) -> Simulated:
+    def run(self, codes: Array, *, layers: bool = False) -> Simulated:
         """Sends input codes (frames, *shape) through the core. Raises HG053; the message names a stream that was read
-        empty.
-
-        seed: if it is not 0, streams pretend at random to be empty in every second frame when a process checks them.
-        """
-        self._require_success(self._send(codes, seed, "layers" if layers else ""))
+        empty."""
+        self._require_success(self._send(codes, "layers" if layers else ""))
         beats_by_label = [(port.label, len(codes) * port.stream.beats) for port in self.network.outputs]
         layer_words = {
             position: self._read(f"{name}.bin", len(codes) * stream.beats)
@@ -116,7 +113,7 @@ class CppCore:
         last = [self._read(f"last{label}.bin", beats)[:, 0] for label, beats in beats_by_label]
         return Simulated(words, last, layer_words)
 
-    def _send(self, codes: Array, seed: int, kind: str) -> Ended:
+    def _send(self, codes: Array, kind: str) -> Ended:
         """Runs the program on these codes. `kind`: "layers" to record beats after layers, "bounded" for streams with
         depths."""
         network, input_bytes = self.network, 0
@@ -132,7 +129,7 @@ class CppCore:
         memory_limit = _MEMORY + 2 * input_bytes + 2 * len(codes) * output_bytes
         if kind == "bounded":
             memory_limit += 8 * _STACK * (len(self.cpp.parts) + 8)  # a process may start several others
-        command = [str(self.work / "native"), str(memory_limit), str(seed), *([kind] if kind else [])]
+        command = [str(self.work / "native"), str(memory_limit), *([kind] if kind else [])]
         seconds = time_limit(self.network, len(codes), self.simulator)
         return run_tool(command, self.work, os.environ, self.simulator, seconds, "the simulation")
 

@@ -133,7 +133,7 @@ def verify_build(
             verdicts[simulator] = SimulatorVerdict(0, 0, None, late, None, asked=len(codes), late=True)
         elif simulator in CPP:
             assert cpp is not None
-            verdicts[simulator] = verify_cpp(cpp, network, core, codes, simulator, request.seed, progress)
+            verdicts[simulator] = verify_cpp(cpp, network, core, codes, simulator, progress)
         else:
             assert design is not None
             verdicts[simulator] = verify_verilog(

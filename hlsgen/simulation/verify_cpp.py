@@ -26,28 +26,25 @@ def verify_cpp(
     files: Mapping[str, bytes],
     codes: Array,
     simulator: str,
-    seed: int,
     progress: Callable[[str], None],
 ) -> SimulatorVerdict:
     """Runs these frames through the C++ in `files`; if a beat differs, once more to find the place. Raises HG052,
     HG053.
 
-    In every second frame streams pretend at random to be empty when a process checks them. A few frames go through
-    streams with the depths of their pragmas.
+    A few frames go through streams with the depths of their pragmas.
     """
     with work_folder(simulator) as work:
         core = CppCore(cpp, network, write_core(files, work), work, simulator)
         expected = reference.run_layers(network.graph, codes)
         output = expected[-1] if expected else codes
-        pauses = seed % (1 << 31) + 1
-        simulated = core.run(codes, seed=pauses)
+        simulated = core.run(codes)
         differing_beats, failures = _compare(network, simulated, output)
         if deadlock := core.deadlock(codes):
             failures.append(f"with the stream depths of the pragmas: {deadlock}")
         divergence = None
         if differing_beats:
             progress(f"{simulator}: locating the divergence")
-            divergence = _first_divergence(network, core.run(codes, layers=True, seed=pauses), [*expected, output])
+            divergence = _first_divergence(network, core.run(codes, layers=True), [*expected, output])
     return SimulatorVerdict(len(codes), differing_beats, None, failures, divergence, asked=len(codes))
 
 

@@ -62,7 +62,7 @@ static int beats(void (*core)(hls::stream<INPUT> &, hls::stream<OUTPUT> &), int 
     }
     core(s, m);
     for (int beat = 0; beat < expected; beat++) m.read();
-    return m.empty() ? expected : -1;
+    return m.size() == 0 ? expected : -1;
 }
 
 int main() {

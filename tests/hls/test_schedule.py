@@ -15,7 +15,8 @@ import hlsgen
 from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.dataflow.flow import WordWindows
 from hlsgen.dataflow.units import SlidingWindow
-from hlsgen.hls.binding.windows import window_text
+from hlsgen.hls.binding.windows import window_shape
+from hlsgen.hls.process import Process
 from hlsgen.hls.rates import rate_of
 from hlsgen.hls.read_order import window_order
 from hlsgen.ir.window import Window
@@ -41,7 +42,7 @@ MODELS = (
 #: A loop body and the delay of its slowest recurrence in ns: operators of 32 bits unless a type says another width.
 RECURRENCES = {
     "counter": ("at = at == 99 ? 0 : at + 1;", 2.55 + 0.70),
-    "two additions": ("at = (at ^ (int)s.empty()) + 1;", 0.97 + 2.55),
+    "two additions": ("at = (at ^ s.read()) + 1;", 0.97 + 2.55),
     "no recurrence": ("m.write(s.read() * 3);", 2.55),
     "sum": ("const int x = s.read(); at += x * x + 5 * x + 7;", 2.55),
 }
@@ -70,7 +71,7 @@ def test_known_recurrences(name: str, tmp_path: Path) -> None:
 
 def test_registers_may_move_between_two_additions(tmp_path: Path) -> None:
     """Two registers in a circle have two cycles for it."""
-    loop = delays(tmp_path, "const int old = at; at = (other ^ (int)s.empty()) + 1; other = old;")
+    loop = delays(tmp_path, "const int old = at; at = (other ^ s.read()) + 1; other = old;")
     assert loop.ratio < loop.path
 
 
@@ -103,7 +104,7 @@ def test_loops_of_models(name: str, tmp_path: Path) -> None:
 
 def test_a_slow_loop_is_found(tmp_path: Path) -> None:
     """The windows decided in one cycle whether to read, from numbers that they compared in the same cycle."""
-    body = "if (at < n + 7) { at = at + (at > 50 ? 3 : 5) - (s.empty() ? 1 : 0); }"
+    body = "if (at < n + 7) { at = at + (at > 50 ? 3 : 5) - (s.read() > 0 ? 0 : 1); }"
     assert delays(tmp_path, body).ratio > 2 * BUDGET
 
 
@@ -121,12 +122,14 @@ def test_iterations_are_those_of_the_library(tmp_path: Path) -> None:
     """Random windows, with the least buffer and with larger ones: the number that the compiler computes."""
     rng = np.random.default_rng(7)
     lines = ['#include "hg/windows.hpp"']
-    for _ in range(60):
+    for n in range(60):
         flow = windows(rng)
         unit = SlidingWindow(flow.window, flow.height, flow.width, flow.folds, 0, 0, 0)
         uses, depth = int(rng.integers(1, 9)), min_depth(unit) + int(rng.integers(0, 3) * rng.integers(0, 9))
         order = window_order(flow, uses, uses, depth)
-        text = f"{window_text(flow.window, flow.height, flow.width)}, {flow.folds}, {uses}, {depth}"
+        shape = window_shape(flow.window, flow.height, flow.width, 0, FOLDS=flow.folds)
+        lines.append(Process("", "", (), "", shape=shape).shape_text(f"shape{n}"))
+        text = f"hg::window<shape{n}>, {flow.folds}, {uses}, {depth}"
         lines.append(f'static_assert(hg::window_flow<{text}>::iterations == {order.iterations}, "");')
     (tmp_path / "hg").mkdir()
     for name in headers_used({"windows.hpp"}):

@@ -155,18 +155,6 @@ def test_layers_counts_differing_codes(core: Path) -> None:
 
 
 @pytest.mark.sim
-def test_a_process_that_checks_for_an_empty_stream_is_found(core: Path) -> None:
-    """The bug shows only in frames whose streams pretend to be empty: in the others a whole frame is always there."""
-    change(
-        core / "hls" / "hg" / "thresholds.hpp", r"int count = 0;", "int count = fold + 1 < FOLDS && s.empty() ? 1 : 0;"
-    )
-    x = samples(core, 50)
-    assert (hlsgen.run(core, x, "cpp", allow_changed=True) == hlsgen.run(core, x)).all()
-    divergence = first_divergence(core)
-    assert (divergence["layer"], divergence["frame"] % 2) == (layer_names(core)[1], 1)
-
-
-@pytest.mark.sim
 def test_wrong_tlast_is_reported(core: Path) -> None:
     change(core / "hls" / "hg" / "ports.hpp", r"y\.last = beat == BEATS - 1", "y.last = beat == 0")
     assert reopen(core).cpp.outputs[0].stream.beats > 1

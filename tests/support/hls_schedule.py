@@ -84,14 +84,19 @@ def clang_command() -> list[str] | None:
 
 
 def _prepared(text: str) -> str:
-    """Source with clang's loop pragmas instead of the HLS pragmas, and without inlining of processes."""
+    """Source with clang's loop pragmas instead of the HLS pragmas. Functions are inlined where the source says so."""
     text = re.sub(
         r"^([ \t]*)(for \([^\n]*\{|while \([^\n]*\{)\n(?=[ \t]*#pragma HLS UNROLL)",
         r'\1_Pragma("clang loop unroll(full)")\n\1\2\n',
         text,
         flags=re.MULTILINE,
     )
-    return re.sub(r"^((?:static )?void \w+\()", r"__attribute__((noinline)) \1", text, flags=re.MULTILINE)
+    return re.sub(
+        r"^(?![^{]*\{(?:\}|\n#pragma HLS INLINE\n))((?:static )?void \w+\()",
+        r"__attribute__((noinline)) \1",
+        text,
+        flags=re.MULTILINE,
+    )
 
 
 def ir_of(core: Path, top: str) -> str:
@@ -109,8 +114,8 @@ def ir_of(core: Path, top: str) -> str:
             [
                 *command,
                 *"-std=c++14 -O1 -g0 -w -fno-discard-value-names -ffp-contract=off -fno-exceptions".split(),
-                *"-fno-vectorize -fno-slp-vectorize -fno-sanitize=all -S -emit-llvm".split(),
-                *"-mllvm -indvars-widen-indvars=false -I. -isystem".split(),
+                *"-fno-vectorize -fno-slp-vectorize -fno-sanitize=all -fno-builtin -S -emit-llvm".split(),
+                *"-mllvm -inline-threshold=1000000 -mllvm -indvars-widen-indvars=false -I. -isystem".split(),
                 str(_HEADERS),
                 f"{top}.cpp",
                 "-o",
@@ -371,8 +376,9 @@ class _Loop:
                 stores.add(target)
         return {m for m in loads & stores if m and m not in self.stream_buffers and m in self.defined}
 
-    def _conditions_of(self, block: str) -> list[str]:
-        """Branch conditions that select the predecessor from which a block is entered."""
+    def _conditions_of(self, phi: _Instruction) -> list[str]:
+        """Branch conditions that select the value of a phi."""
+        block, known = phi.block, dict[str, set[str]]()
         strict = self.dominators[block] - {block}
         top = max(strict, key=lambda b: len(self.dominators[b]))
         result, pending, visited = [], list(self.predecessors[block]), set[str]()
@@ -381,16 +387,29 @@ class _Loop:
             if b in visited or b not in self.members:
                 continue
             visited.add(b)
-            if self.function.conditions.get(b):
+            values = [self._values_from(b, target, phi, known) for target in self.function.successors[b]]
+            if self.function.conditions.get(b) and len(set.union(*values)) > 1:
                 result.append(self.function.conditions[b])
             if b != top:
                 pending += self.predecessors[b]
         return result
 
+    def _values_from(self, block: str, target: str, phi: _Instruction, known: dict[str, set[str]]) -> set[str]:
+        """Values that a phi can have after the step from a block to `target`. `known`: of blocks, so far."""
+        if target == phi.block:
+            return {phi.incoming.get(block, "")}
+        if target not in self.members or target == self.header:
+            return set()
+        if target not in known:
+            values = [self._values_from(target, t, phi, known) for t in self.function.successors[target]]
+            known[target] = set().union(*values)
+        return known[target]
+
     def arrivals(self, source: str) -> dict[str, float]:
         """Delay from a register or an array to each value that depends on it, and to "store ARRAY"."""
         times: dict[str, float] = {} if source.startswith("array ") else {source: 0.0}
         guards: dict[str, float] = {}
+        registers = {phi.name for phi in self.phis}
         for block in self.order:
             predecessors = [p for p in self.predecessors[block] if p in self.members]
             if block == self.header:
@@ -408,8 +427,9 @@ class _Loop:
                 time = max((times.get(name, -math.inf) for name in i.operands), default=-math.inf)
                 loaded, stored = self._accesses(i)
                 if i.op == "phi" and len(i.incoming) > 1:
-                    time = max([time, *(times.get(c, -math.inf) for c in self._conditions_of(block))])
-                    time += _SELECT * math.ceil(math.log2(len(set(i.incoming.values()))))
+                    time = max([time, *(times.get(c, -math.inf) for c in self._conditions_of(i))])
+                    new = {v for v in i.incoming.values() if v[1:].strip('"') not in registers}
+                    time += _SELECT * math.ceil(math.log2(max(1, len(new))))  # a register that is kept: clock enable
                 elif i.op == "call" and "@ir_" in i.text:
                     time = max(time, guard)
                     for name in i.operands[1:]:
@@ -423,7 +443,7 @@ class _Loop:
                     time = max(time, address) + self._load_delay(loaded, i)
                 elif i.op == "add":
                     time = self._sum_arrival(i, times)
-                elif i.op == "or" and self._joins_bits(i):
+                elif (i.op == "or" and self._joins_bits(i)) or self._tests_a_bit(i):
                     pass
                 else:
                     time += _delay(i)
@@ -440,6 +460,30 @@ class _Loop:
         operands = [self.defined.get(name) for name in instruction.operands]
         shifted = any(o is not None and o.op == "shl" and re.search(r", \d+$", o.text) for o in operands)
         return shifted or " or disjoint " in instruction.text
+
+    def _tests_a_bit(self, instruction: _Instruction) -> bool:
+        """True if a comparison looks at one bit, as clang does with a bool inside a structure."""
+        match = re.search(r"icmp (?:eq|ne) i\d+ %(\S+), 0$", instruction.text)
+        if match is None:
+            return False
+        name = match[1].strip('"')
+        operand = self.defined.get(name)
+        mask = re.search(r"= and i\d+ %\S+, (-?\d+)$", operand.text) if operand is not None else None
+        return (mask is not None and int(mask[1]).bit_count() == 1) or self._is_bit(name, set())
+
+    def _is_bit(self, name: str, assumed: set[str]) -> bool:
+        """True if a value is 0 or 1 whatever its width, as the bool of a structure is."""
+        instruction = self.defined.get(name)
+        if name in assumed or instruction is None:
+            return name in assumed
+        if instruction.op in {"zext", "trunc"}:
+            return " zext i1 " in instruction.text or self._is_bit(instruction.operands[0], assumed)
+        constants = re.findall(r"(?<![\w.%-])-?\d+(?![\w.])", re.sub(r"%\S+", "", instruction.text.split(" = ", 1)[1]))
+        if instruction.op not in {"phi", "select", "and", "or", "xor", "freeze"} or set(constants) - {"0", "1"}:
+            return False
+        operands = instruction.operands[instruction.op == "select" and " select i1 %" in instruction.text :]
+        bits = (self._is_bit(operand, assumed | {name}) for operand in operands)
+        return any(bits) or "1" in constants if instruction.op == "and" else all(bits)
 
     def _sum_arrival(self, instruction: _Instruction, times: Mapping[str, float]) -> float:
         """Arrival of a sum as a balanced tree of additions, which adds the latest number last."""
@@ -561,6 +605,9 @@ def loop_delays(core: Path, top: str) -> list[LoopDelay]:
         match = re.match(r"_ZN2hg(\d+)(\w+)", function.name)
         name = match[2][: int(match[1])] if match else function.name
         for header, members, latches in _innermost_loops(function):
+            calls = [i.text for block in members for i in function.blocks[block] if i.op == "call"]
+            hidden = [text for text in calls if not re.search(r"@(ir_|llvm\.|_Z12opaque_fixed)", text)]
+            assert not hidden, f"{function.name} calls functions whose delays are unknown: {hidden}"
             loop = _Loop(function, header, members, latches, arrays.get(name, _Arrays(frozenset(), {})))
             ratio, path, values = loop.delay()
             result.append(LoopDelay(name, function.name, round(ratio, 2), round(path, 2), values))

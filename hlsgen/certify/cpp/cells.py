@@ -133,7 +133,7 @@ _PRODUCTS: dict[str, Reader] = {
     ),
     "hg::conv": Unit(
         "hg_conv",
-        "PRODUCT WINDOW GROUPS FOLDS REPEAT DEPTH PAD",
+        f"PRODUCT {facts.IMAGE} GROUPS FOLDS REPEAT DEPTH PAD",
         ("HEIGHT WIDTH GROUPS FOLDS",),
         (
             facts.window,
@@ -146,11 +146,12 @@ _PRODUCTS: dict[str, Reader] = {
     ),
     "hg::depthwise": Unit(
         "hg_dwconv",
-        "PRODUCT WINDOW GROUPS DEPTH PAD",
+        f"PRODUCT {facts.IMAGE} GROUPS FOLDS REPEAT DEPTH PAD",
         ("HEIGHT WIDTH GROUPS",),
         (
             facts.window,
             numbers("GROUPS DEPTH"),
+            facts.only_ones("FOLDS REPEAT"),
             streams(lanes="PE=m"),
             _SAME_LANES,
             _weights("GROUPS KH KW", "OUT"),
@@ -160,7 +161,7 @@ _PRODUCTS: dict[str, Reader] = {
     ),
     "hg::pool": Unit(
         "hg_pool",
-        "REDUCE WINDOW GROUPS DEPTH PAD",
+        f"REDUCE {facts.IMAGE} GROUPS DEPTH PAD",
         ("HEIGHT WIDTH GROUPS",),
         (facts.window, numbers("GROUPS DEPTH"), _SAME_LANES, _reduction),
     ),
@@ -263,7 +264,7 @@ _MOVES: dict[str, Reader] = {
     "hg::gearbox": _regroup,
     "hg::sliding": Unit(
         "hg_unfold",
-        "WINDOW FOLDS ROWS COLUMNS PAD PIXELS WINDOWS",
+        f"{facts.IMAGE} FOLDS ROWS COLUMNS PIXELS WINDOWS PAD",
         ("HEIGHT WIDTH/PIXELS FOLDS",),
         (
             facts.window,

@@ -137,14 +137,15 @@ def _functions(
     """All processes, and the loops after them."""
     calls, loops = dict[str, process_text.Call](), list[LoopText]()
     names = set(types)
-    while reader.peek() == "static":
+    while reader.peek() in ("static", "struct"):
+        shape_name, shape = process_text.read_shape(reader)
         head = process_text.read_head(reader, types, words)
-        if reader.peek() == "#pragma HLS DATAFLOW":
+        if not shape and reader.peek() == "#pragma HLS DATAFLOW":
             loops.append(read_loop(reader, head, types, calls))
             new = {head.name, loops[-1].name}
         else:
-            calls[head.name] = process_text.read_process(reader, head)
-            new = {head.name}
+            calls[head.name] = process_text.read_process(reader, head, shape_name, shape)
+            new = {head.name, *([shape_name] if shape_name else [])}
         if names & new:
             raise broken(reader.name, f"{head.name} is declared twice.")
         names |= new

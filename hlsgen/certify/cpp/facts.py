@@ -23,7 +23,8 @@ Fact = Callable[[Call, Tables], Parameters]
 #: Reads a call as an instance.
 Reader = Callable[[Call, Tables], Meaning]
 
-_GEOMETRY = ("HEIGHT", "WIDTH", "KH", "KW", "SH", "SW", "DH", "DW", "PT", "PL", "OUT_H", "OUT_W")
+#: Arguments with the geometry of windows.
+IMAGE = "HEIGHT WIDTH OUT_H OUT_W KH KW SH SW DH DW PT PL"
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,7 @@ class Unit:
     arguments: of the template, in order. beats: of each input stream, in a frame, as sizes. tables: suffixes of the
     arrays, in order.
 
-    A size is a product: names of arguments and of extents of the window, IN and OUT for the lanes of the streams. `A/B`
-    is a quotient, rounded up.
+    A size is a product: names of arguments, IN and OUT for the lanes of the streams. `A/B` is a quotient, rounded up.
     """
 
     module: str
@@ -65,8 +65,6 @@ def _factor(call: Call, word: str) -> int:
         return -(-_factor(call, name) // _factor(call, divisor))
     if name in ("IN", "OUT"):
         return (call.inputs if name == "IN" else call.outputs)[0].lanes
-    if name in _GEOMETRY and "WINDOW" in call.arguments:
-        return window_of(call)[name]
     return call.number(name, 1)
 
 
@@ -86,6 +84,17 @@ def constants(**parameters: ParameterValue) -> Fact:
 def numbers(names: str, minimum: int = 1) -> Fact:
     """Arguments that are integers, at least `minimum`; `PARAMETER=ARGUMENT` where the names differ."""
     return lambda call, tables: {parameter: call.number(name, minimum) for parameter, name in _pairs(names)}
+
+
+def only_ones(names: str) -> Fact:
+    """Arguments that must be 1."""
+
+    def fact(call: Call, tables: Tables) -> Parameters:
+        if any(call.number(name) != 1 for name in names.split()):
+            raise broken(call.name, f"not all of {names} are 1.")
+        return {}
+
+    return fact
 
 
 def flags(names: str) -> Fact:
@@ -139,17 +148,9 @@ def packed(values: list[int]) -> SizedConstant:
     return SizedConstant(32 * len(values), sum(value << (32 * n) for n, value in enumerate(values)))
 
 
-def window_of(call: Call) -> dict[str, int]:
-    pattern = ",".join(rf"(\d{{1,9}})/\*{name}\*/" for name in _GEOMETRY)
-    match = re.fullmatch(rf"hg::window<{pattern}>", call.arguments["WINDOW"])
-    if match is None:
-        raise broken(call.name, f"its window is {call.arguments['WINDOW']}.")
-    return dict(zip(_GEOMETRY, map(int, match.groups()), strict=True))
-
-
 def window(call: Call, tables: Tables) -> Parameters:
     """The geometry of a window, and the code outside of the image."""
-    return {**window_of(call), **code_of_input("PAD")(call, tables)}
+    return {**numbers(IMAGE, 0)(call, tables), **code_of_input("PAD")(call, tables)}
 
 
 # --------------------------------------------------------------------------- streams

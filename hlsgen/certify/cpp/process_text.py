@@ -147,8 +147,38 @@ def read_names(reader: Reader) -> list[str]:
     return arguments
 
 
-def read_process(reader: Reader, head: Head) -> Call:
-    """Read the body of a process: the call of a library function, which may be a network of processes."""
+def read_shape(reader: Reader) -> tuple[str, dict[str, str]]:
+    """Read a structure of named constants, if one comes: its name, and the text of each constant."""
+    if reader.peek() != "struct":
+        return "", {}
+    reader.next()
+    name, constants = reader.identifier(), dict[str, str]()
+    reader.next("{")
+    while reader.peek() == "static":
+        reader.all("static const")
+        wide = reader.next("int", "long") == "long"
+        if wide:
+            reader.next("long")
+        while True:
+            constant = reader.identifier()
+            reader.next("=")
+            text = reader.next()
+            if constant in constants or not re.fullmatch(
+                r"-?\d{1,9}" if not wide else r"-?\d{1,18}(LL)?", text, re.ASCII
+            ):
+                raise broken(reader.name, f"{name}: constant {constant} is given twice, or {text}.")
+            constants[constant] = text
+            if reader.next(",", ";") == ";":
+                break
+    reader.all("} ;")
+    return name, constants
+
+
+def read_process(reader: Reader, head: Head, shape_name: str = "", shape: Mapping[str, str] | None = None) -> Call:
+    """Read the body of a process: the call of a library function, which may be a network of processes.
+
+    `shape_name`, `shape`: the structure before the process. Its constants are arguments, too.
+    """
     name = head.name
     network = reader.peek() == "#pragma HLS DATAFLOW disable_start_propagation"
     if network:
@@ -176,6 +206,9 @@ def read_process(reader: Reader, head: Head) -> Call:
             arguments[title] = "".join(tokens).replace(" ", "")
             if reader.next(",", ">") == ">":
                 break
+    if arguments.pop("SHAPE", "") != shape_name or shape_name not in ("", f"{name}_shape"):
+        raise broken(reader.name, f"{name} is not called with the constants before it.")
+    arguments |= shape or {}
     call_arguments = read_names(reader)
     reader.all("; }")
     streams, arrays = head.streams, head.arrays

@@ -8,7 +8,7 @@ from typing_extensions import assert_never
 from hlsgen.dataflow.units import ConvUnit, DynamicMatVec, GroupedMatVec, MatVec, Node, Product, WeightedUnit
 from hlsgen.dataflow.weight_words import packed
 from hlsgen.dataflow.weighted_units import weight_bits
-from hlsgen.hls.binding.windows import window_text
+from hlsgen.hls.binding.windows import window_shape
 from hlsgen.hls.process import Process, Rom, process
 from hlsgen.numerics.fixed import IntType, int_type
 
@@ -88,7 +88,8 @@ def bind_convolution(unit: ConvUnit) -> Process:
     """Call of a convolution, tap by tap."""
     name, type_, weight_text = product(unit)
     summary = f"{unit.window.kernel[0]} x {unit.window.kernel[1]} kernel, {weight_text}"
-    window = window_text(unit.window, unit.height, unit.width)
+    sizes = {"GROUPS": unit.groups, "FOLDS": unit.folds, "REPEAT": unit.repeat, "DEPTH": unit.depth}
+    shape = window_shape(unit.window, unit.height, unit.width, unit.pad, **sizes)
     if unit.depthwise:
         assert unit.repeat == unit.folds == 1
         return process(
@@ -96,24 +97,10 @@ def bind_convolution(unit: ConvUnit) -> Process:
             f"depthwise, {summary}",
             _weights(unit, type_, unit.pe),
             header="conv",
+            shape=shape,
             PRODUCT=name,
-            WINDOW=window,
-            GROUPS=unit.groups,
-            DEPTH=unit.depth,
-            PAD=unit.pad,
         )
-    return process(
-        "conv",
-        summary,
-        _weights(unit, type_, unit.pe, unit.simd),
-        PRODUCT=name,
-        WINDOW=window,
-        GROUPS=unit.groups,
-        FOLDS=unit.folds,
-        REPEAT=unit.repeat,
-        DEPTH=unit.depth,
-        PAD=unit.pad,
-    )
+    return process("conv", summary, _weights(unit, type_, unit.pe, unit.simd), shape=shape, PRODUCT=name)
 
 
 def bind_groups(node: Node, unit: GroupedMatVec) -> Process:

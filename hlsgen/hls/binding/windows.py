@@ -9,12 +9,17 @@ from hlsgen.ir.window import Reduction, Window
 _REDUCTIONS = {Reduction.MAX: "hg::maximum", Reduction.SUM: "hg::total"}
 
 
-def window_text(window: Window, height: int, width: int) -> str:
-    """C++ type with the geometry of the windows of an image."""
-    names = ("HEIGHT", "WIDTH", "KH", "KW", "SH", "SW", "DH", "DW", "PT", "PL", "OUT_H", "OUT_W")
-    pairs = ((height, width), window.kernel, window.strides, window.dilations, window.pads[:2])
-    values = (*(value for pair in pairs for value in pair), *window.size(height, width))
-    return f"hg::window<{', '.join(f'{value} /* {name} */' for name, value in zip(names, values, strict=True))}>"
+def window_shape(window: Window, height: int, width: int, pad: int, **sizes: int) -> tuple[dict[str, int], ...]:
+    """Named constants of a process with windows: image, kernel, its own `sizes`, code of the border."""
+    (out_height, out_width), (top, left) = window.size(height, width), window.pads[:2]
+    kernel = zip(("K", "S", "D"), (window.kernel, window.strides, window.dilations), strict=True)
+    return (
+        {"HEIGHT": height, "WIDTH": width, "OUT_H": out_height, "OUT_W": out_width},
+        {f"{name}{axis}": value for name, values in kernel for axis, value in zip("HW", values, strict=True)}
+        | {"PT": top, "PL": left},
+        sizes,
+        {"PAD": pad},
+    )
 
 
 def bind_sliding(unit: SlidingWindow) -> Process:
@@ -23,13 +28,17 @@ def bind_sliding(unit: SlidingWindow) -> Process:
     return process(
         "sliding",
         summary,
-        WINDOW=window_text(unit.window, unit.height, unit.width),
-        FOLDS=unit.folds,
-        ROWS=unit.rows,
-        COLUMNS=unit.columns,
-        PAD=unit.pad,
-        PIXELS=unit.pixels,
-        WINDOWS=unit.windows,
+        shape=window_shape(
+            unit.window,
+            unit.height,
+            unit.width,
+            unit.pad,
+            FOLDS=unit.folds,
+            ROWS=unit.rows,
+            COLUMNS=unit.columns,
+            PIXELS=unit.pixels,
+            WINDOWS=unit.windows,
+        ),
     )
 
 
@@ -40,10 +49,7 @@ def bind_pool(unit: PoolUnit) -> Process:
         "pool",
         summary,
         REDUCE=_REDUCTIONS[unit.kind],
-        WINDOW=window_text(unit.window, unit.height, unit.width),
-        GROUPS=unit.folds,
-        DEPTH=unit.depth,
-        PAD=unit.pad,
+        shape=window_shape(unit.window, unit.height, unit.width, unit.pad, GROUPS=unit.folds, DEPTH=unit.depth),
     )
 
 

@@ -8,11 +8,6 @@
 #include <cstdlib>
 #include <vector>
 
-// If true, empty() reports an empty stream, as if the values arrived later.
-#ifndef HG_PAUSE
-#define HG_PAUSE false
-#endif
-
 namespace hls {
 
 // Number of values in a stream, and its capacity; 0: unlimited.
@@ -46,7 +41,6 @@ public:
             std::abort();
         }
     }
-    bool empty() const { return HG_PAUSE || size() == 0; }
     std::size_t size() const { return state.held; }
     void bound(std::size_t depth) { state.depth = depth; }
     T read() {

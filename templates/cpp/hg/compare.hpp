@@ -20,14 +20,17 @@ template <int STEPS, int FOLDS, int ROUNDS, int BASE, typename X, typename Y, in
 void compare(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const T (&thresholds)[FOLDS][N][STEPS]) {
 #pragma HLS ARRAY_PARTITION variable=thresholds complete dim=2
 #pragma HLS ARRAY_PARTITION variable=thresholds complete dim=3
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 int code = BASE;
+#pragma hls_unroll yes
                 for (int step = 0; step < STEPS; step++) {
 #pragma HLS UNROLL
                     if (x[n] >= thresholds[fold][n][step]) code++;
@@ -45,15 +48,18 @@ void compare(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const T (&t
 #pragma HLS ARRAY_PARTITION variable=thresholds complete dim=2
 #pragma HLS ARRAY_PARTITION variable=thresholds complete dim=3
 #pragma HLS ARRAY_PARTITION variable=falling complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const bool falls = falling[fold][n] != 0;
                 int code = BASE;
+#pragma hls_unroll yes
                 for (int step = 0; step < STEPS; step++) {
 #pragma HLS UNROLL
                     if ((x[n] >= thresholds[fold][n][step]) != falls) code++;

@@ -37,11 +37,13 @@ void correct(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const D (&s
 #pragma HLS ARRAY_PARTITION variable=rest complete dim=2
     typedef ap_int<traits<X>::width + 1> number;
     typedef ap_uint<Y_BITS> place;
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const int coarse = static_cast<int>(shape[n][0]), bucket_bits = static_cast<int>(shape[n][2]);

@@ -1,7 +1,8 @@
 // Counters whose next value takes less than a cycle: their comparisons are registers, made one step ahead.
 //
 // Purpose     counter    Counts 0, 1, ... COUNT - 1 and starts again. `last` is true at COUNT - 1.
-//             countdown  Counts from a number of at most MOST down to 0. `any`: not 0. `last`: at most 1.
+//             countdown  Counts from a number of at most MOST down to 0. `any`: not 0. `last`: at most 1. After that,
+//                        `left` has no meaning.
 //             ring       A position in a ring of SIZE places. ring_step is a move of 0 to SIZE places.
 //             position   An integer between LOW and HIGH, moved by steps.
 // Contract    Exact widths. A step that nothing of the counter decides may be computed in earlier cycles, so a counter
@@ -38,8 +39,8 @@ struct countdown {
     explicit countdown(int from) : left(from), any(from > 0), last(from <= 1) {}
     void next() {
         any = !last;
-        const bool next_last = left <= 2;
-        left = last ? ap_uint<counter_bits(MOST)>(0) : ap_uint<counter_bits(MOST)>(left - 1);
+        const bool next_last = last | (left <= 2);
+        left = ap_uint<counter_bits(MOST)>(left - 1);
         last = next_last;
     }
 };

@@ -21,13 +21,16 @@ void dynamic_mvu(hls::stream<vec<A, SIMD> > &a, hls::stream<vec<B, IN> > &b, hls
     Y sums[PE];
 #pragma HLS ARRAY_PARTITION variable=sums complete
     int fold = 0;
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < SUMS * FOLDS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<A, SIMD> x = a.read();
         const vec<B, IN> w = b.read();
+#pragma hls_unroll yes
         for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
             Y sum = 0;
+#pragma hls_unroll yes
             for (int i = 0; i < SIMD; i++) {
 #pragma HLS UNROLL
                 sum += Y((x[i] * FACTOR(FA) + FACTOR(OA)) *
@@ -38,6 +41,7 @@ void dynamic_mvu(hls::stream<vec<A, SIMD> > &a, hls::stream<vec<B, IN> > &b, hls
         fold = fold == FOLDS - 1 ? 0 : fold + 1;
         if (fold == 0) {
             vec<Y, PE> y;
+#pragma hls_unroll yes
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
                 y[p] = sums[p];

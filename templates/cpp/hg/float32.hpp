@@ -126,6 +126,7 @@ template <int BITS>
 ap_uint<32> f32_scaled(bool negative, const ap_uint<BITS> &size, int exponent) {
     if (size == 0) return ap_uint<32>(0);
     int length = 0;
+#pragma hls_unroll yes
     for (int bit = 0; bit < BITS; bit++) {
 #pragma HLS UNROLL
         if ((size >> bit) != 0) length = bit + 1;
@@ -146,10 +147,12 @@ ap_uint<32> f32_scaled(bool negative, const ap_uint<BITS> &size, int exponent) {
 
 template <int BEATS, typename X, typename Y, int N>
 void float_key(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
             y[n] = f32_is_nan(x[n]) ? Y(0) : Y(f32_key(x[n]));
@@ -161,11 +164,13 @@ void float_key(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
 template <typename OP, int FOLDS, int ROUNDS, typename X, typename Y, int N>
 void f32_unit(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const float (&constant)[FOLDS][N]) {
 #pragma HLS ARRAY_PARTITION variable=constant complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 y[n] = OP::of(x[n], constant[fold][n]);
@@ -177,11 +182,13 @@ void f32_unit(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const floa
 
 template <typename OP, int BEATS, typename A, typename B, typename Y, int N>
 void f32_join(hls::stream<vec<A, N> > &a, hls::stream<vec<B, N> > &b, hls::stream<vec<Y, N> > &m) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<A, N> x = a.read();
         const vec<B, N> y = b.read();
         vec<Y, N> z;
+#pragma hls_unroll yes
         for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
             z[n] = OP::of(x[n], f32_of(y[n]));
@@ -192,10 +199,12 @@ void f32_join(hls::stream<vec<A, N> > &a, hls::stream<vec<B, N> > &b, hls::strea
 
 template <rounding MODE, int BEATS, typename X, typename Y, int N>
 void f32_round(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
             y[n] = f32_bits(f32_rounded<MODE>(f32_of(x[n])));
@@ -209,11 +218,13 @@ void f32_convert(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const B
                  const float (&scale)[FOLDS][N]) {
 #pragma HLS ARRAY_PARTITION variable=offset complete dim=2
 #pragma HLS ARRAY_PARTITION variable=scale complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const SUM sum = SUM(SUM(x[n]) << SHIFT) + SUM(offset[fold][n]);
@@ -232,11 +243,13 @@ void f32_decode(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const B 
 #pragma HLS ARRAY_PARTITION variable=mantissa complete dim=2
 #pragma HLS ARRAY_PARTITION variable=exponent complete dim=2
     const int bits = traits<SUM>::width;
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const SUM sum = SUM(SUM(x[n]) << SHIFT) + SUM(offset[fold][n]);
@@ -254,11 +267,13 @@ void f32_encode(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const fl
                 const float (&high)[FOLDS][N]) {
 #pragma HLS ARRAY_PARTITION variable=low complete dim=2
 #pragma HLS ARRAY_PARTITION variable=high complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const float number = f32_of(x[n]);
@@ -275,10 +290,12 @@ void f32_encode(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const fl
 
 template <int BEATS, typename X, typename Y, int N>
 void f32_sign(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
             y[n] = Y(f32_of(x[n]) >= 0.0f ? 1 : 0);

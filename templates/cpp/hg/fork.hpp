@@ -22,6 +22,7 @@ void send(const T &x, hls::stream<T> &m, REST &...others) {
 
 template <int BEATS, typename T, typename... TAKERS>
 void fork(hls::stream<T> &s, TAKERS &...takers) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         send(s.read(), takers...);

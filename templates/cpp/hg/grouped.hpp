@@ -24,16 +24,20 @@ void grouped(hls::stream<vec<X, IN> > &s, hls::stream<vec<Y, PE> > &m,
 #pragma HLS ARRAY_RESHAPE variable=weights complete dim=3
     typedef typename sum_type<Y>::type SUM;
     static_assert(IN * ROWS == TAPS * PE * COLUMNS, "a beat has all taps of its groups");
+#pragma hls_pipeline_init_interval 1
     for (int window = 0; window < WINDOWS; window++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, IN> x = s.read();
             vec<Y, PE> y;
+#pragma hls_unroll yes
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
                 SUM sum = 0;
+#pragma hls_unroll yes
                 for (int t = 0; t < TAPS; t++) {
 #pragma HLS UNROLL
+#pragma hls_unroll yes
                     for (int c = 0; c < COLUMNS; c++) {
 #pragma HLS UNROLL
                         sum += PRODUCT::template of<SUM>(x[(t * (PE / ROWS) + p / ROWS) * COLUMNS + c],

@@ -20,10 +20,12 @@ void lane_shift(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const F 
 #pragma HLS ARRAY_PARTITION variable=form complete dim=0
 #pragma HLS ARRAY_PARTITION variable=offset complete dim=0
 #pragma HLS ARRAY_PARTITION variable=bound complete dim=0
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
             const int left = int(form[n][0]), shift = int(form[n][1]);

@@ -34,10 +34,12 @@ struct list {
 template <typename PLACES, int BEATS, typename T, int IN, int OUT>
 void pick(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
     static_assert(PLACES::size == OUT, "a place for every element");
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<T, IN> x = s.read();
         vec<T, OUT> y;
+#pragma hls_unroll yes
         for (int n = 0; n < OUT; n++) {
 #pragma HLS UNROLL
             y[n] = x[PLACES::at(n)];
@@ -66,6 +68,7 @@ void take(hls::stream<T> &s, hls::stream<T> &m) {
     ROWS row;
     COLUMNS column;
     FOLDS fold;
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const T x = s.read();
@@ -79,6 +82,7 @@ void take(hls::stream<T> &s, hls::stream<T> &m) {
 template <int HEIGHT, int WIDTH, int WORDS, int TOP, int LEFT, int BOTTOM, int RIGHT, long long VALUE, typename T,
           int N>
 void pad(hls::stream<vec<T, N> > &s, hls::stream<vec<T, N> > &m) {
+#pragma hls_pipeline_init_interval 1
     for (int row = 0; row < TOP + HEIGHT + BOTTOM; row++) {
         for (int column = 0; column < LEFT + WIDTH + RIGHT; column++) {
             for (int word = 0; word < WORDS; word++) {
@@ -87,6 +91,7 @@ void pad(hls::stream<vec<T, N> > &s, hls::stream<vec<T, N> > &m) {
                 if (row >= TOP && row < TOP + HEIGHT && column >= LEFT && column < LEFT + WIDTH) {
                     x = s.read();
                 } else {
+#pragma hls_unroll yes
                     for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                         x[n] = T(VALUE);
@@ -122,6 +127,7 @@ void gather(hls::stream<T> &s, hls::stream<T> &m) {
     bool ends[loops];  // of each loop, whether it is in its last iteration
 #pragma HLS ARRAY_PARTITION variable=counts complete
 #pragma HLS ARRAY_PARTITION variable=ends complete
+#pragma hls_unroll yes
     for (int d = 0; d < loops; d++) {
 #pragma HLS UNROLL
         counts[d] = 0;
@@ -133,6 +139,7 @@ void gather(hls::stream<T> &s, hls::stream<T> &m) {
     counter<size> free;
     position<-BLOCK, BLOCK> at(0);
     bool second = false;  // the emitted block is in the second half of `store`
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < BLOCK + (BLOCKS - 1) * larger_of(BLOCK, emitted) + emitted; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const bool sending = sends.any, reading = reads.any, block_end = sends.last & reads.last;
@@ -141,11 +148,13 @@ void gather(hls::stream<T> &s, hls::stream<T> &m) {
         bool ended[loops + 1];
 #pragma HLS ARRAY_PARTITION variable=ended complete
         ended[loops] = sending;
+#pragma hls_unroll yes
         for (int d = loops - 1; d >= 0; d--) {
 #pragma HLS UNROLL
             ended[d] = ended[d + 1] & ends[d];
         }
         int move = 0;
+#pragma hls_unroll yes
         for (int d = 0; d < loops; d++) {
 #pragma HLS UNROLL
             const bool next_last = EXTENTS::at(d) == 1 || (counts[d] == larger_of(EXTENTS::at(d) - 2, 0));

@@ -30,6 +30,7 @@ void mvu(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
     SUM sums[PE] = {};
 #pragma HLS ARRAY_PARTITION variable=sums complete
     int column = 0;
+#pragma hls_pipeline_init_interval 1
     for (int vector = 0; vector < VECTORS; vector++) {
         for (int fold = 0; fold < ROW_FOLDS * COL_FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
@@ -40,9 +41,11 @@ void mvu(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
             } else {
                 x = kept[column];
             }
+#pragma hls_unroll yes
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
                 SUM sum = 0;
+#pragma hls_unroll yes
                 for (int i = 0; i < SIMD; i++) {
 #pragma HLS UNROLL
                     sum += PRODUCT::template of<SUM>(x[i], weights[fold][p][i]);
@@ -52,6 +55,7 @@ void mvu(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
             column = column == COL_FOLDS - 1 ? 0 : column + 1;
             if (column == 0) {
                 vec<Y, PE> y;
+#pragma hls_unroll yes
                 for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
                     y[p] = Y(sums[p]);
@@ -69,17 +73,22 @@ void mvu_beside(hls::stream<vec<X, IN> > &s, hls::stream<vec<Y, OUT> > &m, const
     static_assert(IN == WINDOWS * SIMD && OUT == WINDOWS * PE, "a beat has all vectors");
     typedef typename sum_type<Y>::type SUM;
     const int columns = SIMD / TAPS;
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, IN> x = s.read();
         vec<Y, OUT> y;
+#pragma hls_unroll yes
         for (int n = 0; n < WINDOWS; n++) {
 #pragma HLS UNROLL
+#pragma hls_unroll yes
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
                 SUM sum = 0;
+#pragma hls_unroll yes
                 for (int t = 0; t < TAPS; t++) {
 #pragma HLS UNROLL
+#pragma hls_unroll yes
                     for (int c = 0; c < columns; c++) {
 #pragma HLS UNROLL
                         sum += PRODUCT::template of<SUM>(x[(t * WINDOWS + n) * columns + c],

@@ -36,6 +36,7 @@ void norm_moments(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, 1> > &m) {
     ap_int<bits> sum = 0;
     ap_int<2 * bits> squares = 0;
     counter<BEATS> beat;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const bool first = beat.at == 0, last = beat.last;
@@ -43,6 +44,7 @@ void norm_moments(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, 1> > &m) {
         const vec<X, N> x = s.read();
         ap_int<bits> beat_sum = 0;
         ap_int<2 * bits> beat_squares = 0;
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             const Q q = norm_integer<Q, SHIFT, OFFSET>(x[i]);
@@ -65,6 +67,7 @@ void norm_moments(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, 1> > &m) {
 template <int BITS, typename C, int PARTS>
 ap_uint<BITS> norm_constant(const C (&parts)[PARTS]) {
     ap_uint<BITS> found = 0;
+#pragma hls_unroll yes
     for (int part = PARTS - 1; part >= 0; part--) {
 #pragma HLS UNROLL
         found = ap_uint<BITS>(ap_uint<BITS + 32>(found) << 32) | ap_uint<BITS>(ap_uint<32>(parts[part]));
@@ -85,6 +88,7 @@ void norm_root(hls::stream<vec<X, 1> > &s, hls::stream<vec<Y, 1> > &m, const C (
     // t is start * 4^steps: rest = t - root^2 * w, product = root * w.
     wide w = 0, rest = 0, product = 0;
     int turn = 0;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * turns; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         if (turn == 0) {
@@ -96,6 +100,7 @@ void norm_root(hls::stream<vec<X, 1> > &s, hls::stream<vec<Y, 1> > &m, const C (
             root = 0;
             steps = 0;
         }
+#pragma hls_unroll yes
         for (int k = 0; k < AT_ONCE; k++) {
 #pragma HLS UNROLL
             if ((root >> 24) == 0) {
@@ -129,6 +134,7 @@ void norm_scale(hls::stream<vec<X, N> > &a, hls::stream<vec<F, 1> > &b, hls::str
     ap_int<S_BITS> sum = 0;
     ap_uint<24> significand = 0;
     int exponent = 0, beat = 0;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         if (beat == 0) {
@@ -139,6 +145,7 @@ void norm_scale(hls::stream<vec<X, N> > &a, hls::stream<vec<F, 1> > &b, hls::str
         }
         const vec<X, N> x = a.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             const ap_int<A_BITS + 1> element = ap_int<A_BITS + 1>(norm_integer<Q, SHIFT, OFFSET>(x[i]) * count - sum);

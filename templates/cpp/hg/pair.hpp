@@ -30,10 +30,12 @@ ap_int<32> shifted(const ap_int<32> &x) {
 
 template <int ZP0, int ZP1, int ZPO, int S0, int S1, int SO, int SHIFT, int BEATS, typename X, typename Y, int N>
 void pair_add(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
             const ap_int<8> a = ap_int<8>(x[n]), b = ap_int<8>(X(x[n] >> 8));
@@ -50,10 +52,12 @@ void pair_add(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
 template <typename A, typename SUM, long long FIRST, long long SECOND, long long OFFSET, rounding MODE, int SHIFT,
           long long LOW, long long HIGH, int BEATS, typename X, typename Y, int N>
 void pair_scale(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
             const A a = A(x[n]), b = A(X(x[n] >> 8));
@@ -67,10 +71,12 @@ void pair_scale(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
 template <typename A, typename SUM, int ZA, int ZB, long long FIRST, long long OFFSET, rounding MODE, int SHIFT,
           long long LOW, long long HIGH, int BEATS, typename X, typename Y, int N>
 void pair_scale_product(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
             const A a = A(x[n]), b = A(X(x[n] >> 8));

@@ -25,6 +25,7 @@ vec<T, N> elements_of(const WORD &word) {
 #pragma HLS INLINE
     const int width = traits<T>::width;
     vec<T, N> x;
+#pragma hls_unroll yes
     for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
         x[n] = T(ap_uint<width>(word >> (n * width)));
@@ -34,6 +35,7 @@ vec<T, N> elements_of(const WORD &word) {
 
 template <typename WORD, int BEATS, typename T, int N>
 void port_in(hls::stream<hls::axis_data<WORD, AXIS_ENABLE_DATA | AXIS_ENABLE_LAST> > &s, hls::stream<vec<T, N> > &m) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         m.write(elements_of<WORD, T, N>(s.read().data));
@@ -43,6 +45,7 @@ void port_in(hls::stream<hls::axis_data<WORD, AXIS_ENABLE_DATA | AXIS_ENABLE_LAS
 template <typename WORD, int BEATS, typename T, int N>
 void port_in_starts(hls::stream<word_with_start<WORD> > &s, hls::stream<vec<T, N> > &m,
                     hls::stream<vec<ap_uint<1>, 1> > &starts) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const word_with_start<WORD> word = s.read();
@@ -58,10 +61,12 @@ void port_in_starts(hls::stream<word_with_start<WORD> > &s, hls::stream<vec<T, N
 template <typename WORD, int BEATS, typename T, int N>
 void port_out(hls::stream<vec<T, N> > &s, hls::stream<hls::axis_data<WORD, AXIS_ENABLE_DATA | AXIS_ENABLE_LAST> > &m) {
     const int width = traits<T>::width;
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<T, N> x = s.read();
         WORD word = 0;
+#pragma hls_unroll yes
         for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
             word = word | WORD(WORD(ap_uint<width>(x[n])) << (n * width));

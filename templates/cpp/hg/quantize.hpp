@@ -54,11 +54,13 @@ INT bits_of(const FIXED &value) {
 template <typename SUM, typename RESULT, int FOLDS, int ROUNDS, typename X, typename Y, int N, typename B>
 void quantize(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const B (&offset)[FOLDS][N]) {
 #pragma HLS ARRAY_PARTITION variable=offset complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const RESULT result = SUM(fixed_of<SUM>(x[n]) + fixed_of<SUM>(B(offset[fold][n])));
@@ -71,10 +73,12 @@ void quantize(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const B (&
 
 template <typename SUM, typename RESULT, int BEATS, typename X, typename Y, int N>
 void quantize(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
             const RESULT result = fixed_of<SUM>(x[n]);

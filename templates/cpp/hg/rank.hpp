@@ -21,14 +21,17 @@ void rank(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const B (&bits
 #pragma HLS ARRAY_PARTITION variable=bits complete dim=0
 #pragma HLS ARRAY_PARTITION variable=tables complete dim=1
 #pragma HLS ARRAY_PARTITION variable=tables complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
             X left = x[n] >> LOW;
             int state = 0;
+#pragma hls_unroll yes
             for (int level = 0; level < LEVELS; level++) {
 #pragma HLS UNROLL
                 const int kept = static_cast<int>(bits[level][0]), taken = static_cast<int>(bits[level][1]);

@@ -35,6 +35,7 @@ void reduce(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
     counter<wide> tap_x;
     counter<tall> tap_y;
     counter<columns * FOLDS> place;
+#pragma hls_pipeline_init_interval 1
     for (int word = 0; word < HEIGHT * WIDTH * FOLDS; word++) {
 #pragma HLS PIPELINE II=1 style=flp
         const bool inside = (column.at < columns * wide) & (row.at < rows * tall), row_end = inside & tap_x.last;
@@ -50,9 +51,11 @@ void reduce(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
         const vec<X, N> code = s.read();
         const vec<Y, N> above = kept[at];
         vec<Y, N> result;
+#pragma hls_unroll yes
         for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
             const Y so_far = first_x ? Y(code[n]) : REDUCE::of(in_row[0][n], Y(code[n]));
+#pragma hls_unroll yes
             for (int f = 0; f < FOLDS - 1; f++) {
 #pragma HLS UNROLL
                 in_row[f][n] = in_row[f + 1][n];

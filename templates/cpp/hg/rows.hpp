@@ -37,10 +37,12 @@ template <int BEATS, int ROWS, typename X, int N>
 void row_largest(hls::stream<vec<X, N> > &s, hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest) {
     X best = 0;
     int beat = 0;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
         X top = x[0];
+#pragma hls_unroll yes
         for (int i = 1; i < N; i++) {
 #pragma HLS UNROLL
             if (x[i] > top) top = x[i];
@@ -56,11 +58,13 @@ template <int LAST, int BEATS, int ROWS, typename X, int N, typename Y>
 void row_below(hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest, hls::stream<vec<Y, N> > &m) {
     X top = 0;
     int beat = 0;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         if (beat == 0) top = largest.read();
         const vec<X, N> x = waiting.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             const int below = static_cast<int>((top - x[i]).to_int64());
@@ -85,10 +89,12 @@ void row_weights(hls::stream<vec<X, N> > &s, hls::stream<vec<X, N> > &waiting, h
                  const W (&weights)[WORDS]) {
     SUM sum = 0;
     int beat = 0;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
         if (beat == 0) sum = 0;
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             sum += SUM(weights[static_cast<int>(x[i].to_int64())]);
@@ -104,11 +110,13 @@ void row_shares(hls::stream<vec<X, N> > &waiting, hls::stream<SUM> &sums, hls::s
                 const C (&numbers)[WORDS]) {
     SUM sum = 1;
     int beat = 0;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         if (beat == 0) sum = sums.read();
         const vec<X, N> x = waiting.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             y[i] = Y(ap_uint<64>(numbers[static_cast<int>(x[i].to_int64())]) / sum);
@@ -145,10 +153,12 @@ void row_exponentials(hls::stream<vec<X, N> > &s, hls::stream<vec<X, N> > &waiti
                       const C (&exponentials)[WORDS]) {
     SUM sum = 0;
     int beat = 0;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
         if (beat == 0) sum = 0;
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             const ap_uint<32> raised = ap_uint<32>(exponentials[static_cast<int>(x[i].to_int64())]) + 2048;
@@ -162,11 +172,13 @@ void row_exponentials(hls::stream<vec<X, N> > &s, hls::stream<vec<X, N> > &waiti
 
 template <int ROWS, typename SUM>
 void row_newton(hls::stream<SUM> &sums, hls::stream<row_reciprocal> &reciprocals) {
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const SUM sum = sums.read();
         row_reciprocal found;
         found.place = 0;
+#pragma hls_unroll yes
         for (int bit = 0; bit < traits<SUM>::width; bit++) {
 #pragma HLS UNROLL
             if (sum[bit]) found.place = bit;
@@ -187,6 +199,7 @@ void row_fixed_shares(hls::stream<vec<X, N> > &waiting, hls::stream<row_reciproc
                       hls::stream<vec<Y, N> > &m, const C (&exponentials)[WORDS]) {
     const int bits = traits<Y>::width;
     const ap_uint<64> most = (ap_uint<64>(1) << bits) - 1;
+#pragma hls_pipeline_init_interval 1
     for (int row = 0; row < ROWS; row++) {
         row_reciprocal now;
         for (int beat = 0; beat < BEATS; beat++) {
@@ -195,6 +208,7 @@ void row_fixed_shares(hls::stream<vec<X, N> > &waiting, hls::stream<row_reciproc
             const int shift = 43 - bits + static_cast<int>(now.place.to_int64());
             const vec<X, N> x = waiting.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
                 const ap_uint<64> product =
@@ -239,6 +253,7 @@ void row_add(hls::stream<vec<X, N> > &s, hls::stream<vec<X, N> > &waiting,
              hls::stream<row_sums<SUM, SQUARES> > &sums) {
     row_sums<SUM, SQUARES> row;
     int beat = 0;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
@@ -246,6 +261,7 @@ void row_add(hls::stream<vec<X, N> > &s, hls::stream<vec<X, N> > &waiting,
             row.sum = 0;
             row.squares = 0;
         }
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             row.sum += SUM(x[i]);
@@ -259,6 +275,7 @@ void row_add(hls::stream<vec<X, N> > &s, hls::stream<vec<X, N> > &waiting,
 
 template <int COUNT, bool CENTERED, int ROWS, typename X, typename SUM, typename SQUARES, typename ROOT>
 void row_root(hls::stream<row_sums<SUM, SQUARES> > &sums, hls::stream<row_moments<X, ROOT> > &moments) {
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const row_sums<SUM, SQUARES> row = sums.read();
@@ -268,6 +285,7 @@ void row_root(hls::stream<row_sums<SUM, SQUARES> > &sums, hls::stream<row_moment
         const SQUARES apart = SQUARES(row.squares - found.mean * (row.sum * 2 - found.mean * COUNT));
         const SQUARES v = SQUARES(apart / COUNT + 1);
         found.root = 0;
+#pragma hls_unroll yes
         for (int bit = traits<ROOT>::width - 1; bit >= 0; bit--) {
 #pragma HLS UNROLL
             const ROOT larger = ROOT(found.root | ROOT(ROOT(1) << bit));
@@ -285,6 +303,7 @@ void row_normalize(hls::stream<vec<X, N> > &waiting, hls::stream<row_moments<X, 
 #pragma HLS ARRAY_PARTITION variable=biases complete dim=2
     const int bits = traits<Y>::width;
     const NUMBER high = (NUMBER(1) << (bits - 1)) - 1, low = -high - 1;
+#pragma hls_pipeline_init_interval 1
     for (int row = 0; row < ROWS; row++) {
         row_moments<X, ROOT> now;
         for (int beat = 0; beat < BEATS; beat++) {
@@ -292,6 +311,7 @@ void row_normalize(hls::stream<vec<X, N> > &waiting, hls::stream<row_moments<X, 
             if (beat == 0) now = moments.read();
             const vec<X, N> x = waiting.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
                 const NUMBER t = NUMBER((x[i] - now.mean) * NUMBER(weights[beat][i]));

@@ -25,11 +25,13 @@ void scale(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const M (&mul
            const A (&addend)[FOLDS][N]) {
 #pragma HLS ARRAY_PARTITION variable=multiplier complete dim=2
 #pragma HLS ARRAY_PARTITION variable=addend complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const SUM sum = x[n] * multiplier[fold][n] + addend[fold][n];
@@ -47,11 +49,13 @@ void scale_nearest(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const
 #pragma HLS ARRAY_PARTITION variable=multiplier complete dim=2
 #pragma HLS ARRAY_PARTITION variable=addend complete dim=2
 #pragma HLS ARRAY_PARTITION variable=odd complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const SUM sum = x[n] * multiplier[fold][n] + addend[fold][n];
@@ -73,11 +77,13 @@ void scale_sides(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const M
 #pragma HLS ARRAY_PARTITION variable=addend complete dim=2
 #pragma HLS ARRAY_PARTITION variable=centre complete dim=2
 #pragma HLS ARRAY_PARTITION variable=below complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const SUM side = x[n] < centre[fold][n] ? SUM(below[fold][n]) : SUM(addend[fold][n]);
@@ -95,11 +101,13 @@ void scale_mirrored(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, cons
                     const A (&addend)[FOLDS][N]) {
 #pragma HLS ARRAY_PARTITION variable=multiplier complete dim=2
 #pragma HLS ARRAY_PARTITION variable=addend complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const SUM product = x[n] * multiplier[fold][n];

@@ -26,6 +26,7 @@ namespace hg {
 template <int BITS>
 ap_uint<BITS + 1> significant(const ap_uint<BITS> &x) {
     ap_uint<BITS + 1> found = x;
+#pragma hls_unroll yes
     for (int length = 24; length < BITS; length++) {
 #pragma HLS UNROLL
         const int drop = length - 23;
@@ -52,11 +53,13 @@ void scale_f32(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const M (
     const int whole_bits = product_bits - SHIFT;
     typedef ap_uint<traits<SUM>::width + MOST_LEFT> wide;
     typedef ap_uint<product_bits> product_t;
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const SUM sum = SUM(x[n]) + SUM(offset[fold][n]);
@@ -68,6 +71,7 @@ void scale_f32(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const M (
                 const product_t rest = product - product_t(product_t(whole) << SHIFT);
                 // d = 2^(SHIFT - 25 + the bits of q), for q of up to 22 bits.
                 product_t d = 0;
+#pragma hls_unroll yes
                 for (int bits = 0; bits <= 22; bits++) {
 #pragma HLS UNROLL
                     const int place = SHIFT - 25 + bits;

@@ -20,11 +20,13 @@ template <typename SUM, rounding MODE, int LEFT, int SHIFT, long long LOW, long 
           typename X, typename Y, int N, typename B>
 void shift(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const B (&offset)[FOLDS][N]) {
 #pragma HLS ARRAY_PARTITION variable=offset complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const SUM sum = SUM(SUM(x[n]) << LEFT) + SUM(offset[fold][n]);

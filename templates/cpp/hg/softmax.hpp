@@ -50,6 +50,7 @@ struct exact_sum {
     template <int N>
     void add(bool first, const float (&powers)[N]) {
         ap_uint<BITS> beat = 0;
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             const f32_parts x(powers[i]);
@@ -72,6 +73,7 @@ struct sum_in_order {
     template <int N>
     void add(bool first, const float (&powers)[N]) {
         if (first) sum = 0.0f;
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             sum += powers[i];
@@ -89,11 +91,13 @@ void softmax_sums(hls::stream<vec<D, N> > &distances, hls::stream<vec<D, N> > &w
                   const float (&powers)[LAST + 1]) {
     SUM sum;
     int beat = 0;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<D, N> d = distances.read();
         float addends[N];
 #pragma HLS ARRAY_PARTITION variable=addends complete
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             addends[i] = powers[static_cast<int>(d[i].to_int64())];
@@ -110,11 +114,13 @@ void softmax_shares(hls::stream<vec<D, N> > &distances, hls::stream<float> &sums
                     const float (&numerators)[LAST + 1]) {
     float row = 1.0f;
     int beat = 0;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         if (beat == 0) row = sums.read();
         const vec<D, N> d = distances.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             y[i] = SUM::of(numerators[static_cast<int>(d[i].to_int64())], row);
@@ -146,12 +152,14 @@ void softmax_powers(hls::stream<vec<D, N> > &distances, hls::stream<vec<Y, N> > 
     const int bits = 2 * M_BITS + 1;
     SUM sum;
     int beat = 0;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<D, N> d = distances.read();
         vec<Y, N> power;
         float addends[N];
 #pragma HLS ARRAY_PARTITION variable=addends complete
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             const int at = static_cast<int>(d[i].to_int64()), high = at >> LOW, low = at & ((1 << LOW) - 1);
@@ -170,11 +178,13 @@ template <typename SUM, int BEATS, int ROWS, typename Y, int N>
 void softmax_quotients(hls::stream<vec<Y, N> > &powers, hls::stream<float> &sums, hls::stream<vec<Y, N> > &m) {
     float row = 1.0f;
     int beat = 0;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         if (beat == 0) row = sums.read();
         const vec<Y, N> power = powers.read();
         vec<Y, N> y;
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             y[i] = SUM::of(f32_of(power[i]), row);

@@ -24,10 +24,12 @@ template <typename CODE, int GONE, int BEATS, int ROWS, int MASKS, typename X, i
 void row_mask(hls::stream<vec<X, N> > &s, hls::stream<vec<CODE, N> > &m, const K (&masks)[MASKS][N]) {
 #pragma HLS ARRAY_PARTITION variable=masks complete dim=2
     int word = 0;
+#pragma hls_pipeline_init_interval 1
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const vec<X, N> x = s.read();
         vec<CODE, N> y;
+#pragma hls_unroll yes
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             const int says = static_cast<int>(masks[word][i]);

@@ -18,6 +18,7 @@ namespace hg {
 
 template <int BEATS, typename T>
 void recall(const T (&found)[BEATS], hls::stream<T> &m) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         m.write(found[beat]);
@@ -26,6 +27,7 @@ void recall(const T (&found)[BEATS], hls::stream<T> &m) {
 
 template <int BEATS, typename T>
 void remember(hls::stream<T> &s, T (&left)[BEATS]) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         left[beat] = s.read();
@@ -34,6 +36,7 @@ void remember(hls::stream<T> &s, T (&left)[BEATS]) {
 
 template <int BEATS, typename T>
 void renew(const T (&left)[BEATS], T (&found)[BEATS]) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         found[beat] = left[beat];
@@ -44,10 +47,12 @@ template <int BEATS, typename T, int N, typename C>
 void find(const vec<T, N> (&found)[BEATS], hls::stream<vec<ap_uint<1>, 1> > &s, hls::stream<vec<T, N> > &m,
           const C (&initial)[BEATS][N]) {
     bool starts = false;
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         if (beat == 0) starts = s.read()[0] != 0;
         vec<T, N> x;
+#pragma hls_unroll yes
         for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
             x[n] = starts ? T(initial[beat][n]) : found[beat][n];
@@ -59,6 +64,7 @@ void find(const vec<T, N> (&found)[BEATS], hls::stream<vec<ap_uint<1>, 1> > &s, 
 template <int BEATS, typename T>
 void frame_start(hls::stream<T> &a, hls::stream<vec<ap_uint<1>, 1> > &b, hls::stream<vec<ap_uint<1>, 1> > &m,
                  bool &later) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         a.read();
@@ -73,6 +79,7 @@ void frame_start(hls::stream<T> &a, hls::stream<vec<ap_uint<1>, 1> > &b, hls::st
 
 template <int BEATS, typename T>
 void first_frame(hls::stream<T> &s, hls::stream<vec<ap_uint<1>, 1> > &m, bool &later) {
+#pragma hls_pipeline_init_interval 1
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
         s.read();

@@ -20,11 +20,13 @@ namespace hg {
 template <int SIZE, int FOLDS, int ROUNDS, typename X, typename Y, int N, typename T>
 void table(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const T (&entries)[FOLDS][N][SIZE]) {
 #pragma HLS ARRAY_PARTITION variable=entries complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const int index = static_cast<int>(x[n].to_int64() & (SIZE - 1));
@@ -40,11 +42,13 @@ void table_window(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const 
                   const C (&centre)[FOLDS][N]) {
 #pragma HLS ARRAY_PARTITION variable=entries complete dim=2
 #pragma HLS ARRAY_PARTITION variable=centre complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const ap_int<traits<X>::width + 2> distance = x[n] - centre[fold][n];
@@ -64,11 +68,13 @@ void table_half(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const T 
                 const C (&centre)[FOLDS][N]) {
 #pragma HLS ARRAY_PARTITION variable=entries complete dim=2
 #pragma HLS ARRAY_PARTITION variable=centre complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 typedef ap_int<traits<X>::width + 3> place;

@@ -21,14 +21,17 @@ template <int STEPS, int FOLDS, int ROUNDS, int BASE, typename X, typename Y, in
 void thresholds(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const T (&thresholds)[FOLDS][N][STEPS]) {
 #pragma HLS ARRAY_PARTITION variable=thresholds complete dim=2
 #pragma HLS BIND_STORAGE variable=thresholds type=rom_np
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 int count = 0;
+#pragma hls_unroll yes
                 for (int step = STEPS + 1; step > 1;) {
 #pragma HLS UNROLL
                     const int half = step / 2;
@@ -48,15 +51,18 @@ void thresholds(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const T 
 #pragma HLS ARRAY_PARTITION variable=thresholds complete dim=2
 #pragma HLS BIND_STORAGE variable=thresholds type=rom_np
 #pragma HLS ARRAY_PARTITION variable=falling complete dim=2
+#pragma hls_pipeline_init_interval 1
     for (int round = 0; round < ROUNDS; round++) {
         for (int fold = 0; fold < FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             const vec<X, N> x = s.read();
             vec<Y, N> y;
+#pragma hls_unroll yes
             for (int n = 0; n < N; n++) {
 #pragma HLS UNROLL
                 const bool falls = falling[fold][n] != 0;
                 int count = 0;
+#pragma hls_unroll yes
                 for (int step = STEPS + 1; step > 1;) {
 #pragma HLS UNROLL
                     const int half = step / 2;

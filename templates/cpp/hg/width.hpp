@@ -23,6 +23,7 @@ void widen(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
     T kept[OUT / IN][IN];
 #pragma HLS ARRAY_PARTITION variable=kept complete dim=0
     counter<OUT / IN> slot;
+#pragma hls_pipeline_init_interval 1
     for (int group = 0; group < GROUPS; group++) {
         for (int beat = 0; beat < beats; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
@@ -30,12 +31,14 @@ void widen(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
             const int at = slot.index();
             slot.next(last);
             const vec<T, IN> x = s.read();
+#pragma hls_unroll yes
             for (int n = 0; n < IN; n++) {
 #pragma HLS UNROLL
                 kept[at][n] = x[n];
             }
             if (full) {
                 vec<T, OUT> y;
+#pragma hls_unroll yes
                 for (int n = 0; n < OUT; n++) {
 #pragma HLS UNROLL
                     y[n] = last && n > (GROUP - 1) % OUT ? T(0) : kept[n / IN][n % IN];
@@ -53,6 +56,7 @@ void narrow(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
     T kept[IN / OUT][OUT];
 #pragma HLS ARRAY_PARTITION variable=kept complete dim=0
     counter<IN / OUT> slot;
+#pragma hls_pipeline_init_interval 1
     for (int group = 0; group < GROUPS; group++) {
         for (int beat = 0; beat < beats; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
@@ -61,12 +65,14 @@ void narrow(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
             slot.next(last);
             if (at == 0) {
                 const vec<T, IN> x = s.read();
+#pragma hls_unroll yes
                 for (int n = 0; n < IN; n++) {
 #pragma HLS UNROLL
                     kept[n / OUT][n % OUT] = x[n];
                 }
             }
             vec<T, OUT> y;
+#pragma hls_unroll yes
             for (int n = 0; n < OUT; n++) {
 #pragma HLS UNROLL
                 y[n] = last && n > (GROUP - 1) % OUT ? T(0) : kept[at][n];
@@ -98,6 +104,7 @@ void gearbox(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
     counter<beats_in::count> taken;
     counter<beats_out::count> sent;
     countdown<beats> missing(beats);
+#pragma hls_pipeline_init_interval 1
     while (missing.any) {
 #pragma HLS PIPELINE II=1 style=flp
         const bool last = sent.last, next_last = beats_out::count == 1 || sent.at == larger_of(beats_out::count - 2, 0);
@@ -111,6 +118,7 @@ void gearbox(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
         takes = !writes | (takes ? next_added < 0 : next_held < 0);
         if (reads) {
             const vec<T, IN> x = s.read();
+#pragma hls_unroll yes
             for (int n = 0; n < IN; n++) {
 #pragma HLS UNROLL
                 kept[at + n / STEP][n % STEP] = x[n];
@@ -119,14 +127,17 @@ void gearbox(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
         }
         if (writes) {
             vec<T, OUT> y;
+#pragma hls_unroll yes
             for (int n = 0; n < OUT; n++) {
 #pragma HLS UNROLL
                 y[n] = last && n > (GROUP_OUT - 1) % OUT ? T(0) : kept[n / STEP][n % STEP];
             }
             m.write(y);
+#pragma hls_unroll yes
             for (int step = 0; step + out_tail < room; step++) {
 #pragma HLS UNROLL
                 const bool far = step + out < room && !last;
+#pragma hls_unroll yes
                 for (int n = 0; n < STEP; n++) {
 #pragma HLS UNROLL
                     kept[step][n] = kept[step + (far ? out : out_tail)][n];

@@ -5,7 +5,6 @@
 extern "C" {
 void ir_read(void *stream, void *value);
 void ir_write(void *stream, const void *value);
-bool ir_empty(const void *stream);
 }
 
 namespace hls {
@@ -17,7 +16,6 @@ template <typename T>
 class stream<T, 0> {
 public:
     explicit stream(const char * = "") {}
-    bool empty() const { return ir_empty(this); }
     T read() {
         T value;
         ir_read(this, &value);
