@@ -89,10 +89,10 @@ def process(
     function: str,
     summary: str,
     tables: dict[str, Rom] | None = None,
+    shape: tuple[Mapping[str, int], ...] = (),
     /,
     *,
     header: str = "",
-    shape: tuple[Mapping[str, int], ...] = (),
     **arguments: object,
 ) -> Process:
     """A call of hg::`function`. Its header defaults to the function's name."""

@@ -156,15 +156,15 @@ def read_shape(reader: Reader) -> tuple[str, dict[str, str]]:
     reader.next("{")
     while reader.peek() == "static":
         reader.all("static const")
-        wide = reader.next("int", "long") == "long"
-        if wide:
+        is_long = reader.next("int", "long") == "long"
+        if is_long:
             reader.next("long")
         while True:
             constant = reader.identifier()
             reader.next("=")
             text = reader.next()
             if constant in constants or not re.fullmatch(
-                r"-?\d{1,9}" if not wide else r"-?\d{1,18}(LL)?", text, re.ASCII
+                r"-?\d{1,9}" if not is_long else r"-?\d{1,18}(LL)?", text, re.ASCII
             ):
                 raise broken(reader.name, f"{name}: constant {constant} is given twice, or {text}.")
             constants[constant] = text

@@ -96,11 +96,11 @@ def bind_convolution(unit: ConvUnit) -> Process:
             "depthwise",
             f"depthwise, {summary}",
             _weights(unit, type_, unit.pe),
+            shape,
             header="conv",
-            shape=shape,
             PRODUCT=name,
         )
-    return process("conv", summary, _weights(unit, type_, unit.pe, unit.simd), shape=shape, PRODUCT=name)
+    return process("conv", summary, _weights(unit, type_, unit.pe, unit.simd), shape, PRODUCT=name)
 
 
 def bind_groups(node: Node, unit: GroupedMatVec) -> Process:

@@ -11,12 +11,12 @@ _REDUCTIONS = {Reduction.MAX: "hg::maximum", Reduction.SUM: "hg::total"}
 
 def window_shape(window: Window, height: int, width: int, pad: int, **sizes: int) -> tuple[dict[str, int], ...]:
     """Named constants of a process with windows: image, kernel, its own `sizes`, code of the border."""
-    (out_height, out_width), (top, left) = window.size(height, width), window.pads[:2]
+    out_height, out_width = window.size(height, width)
     kernel = zip(("K", "S", "D"), (window.kernel, window.strides, window.dilations), strict=True)
     return (
         {"HEIGHT": height, "WIDTH": width, "OUT_H": out_height, "OUT_W": out_width},
         {f"{name}{axis}": value for name, values in kernel for axis, value in zip("HW", values, strict=True)}
-        | {"PT": top, "PL": left},
+        | {"PT": window.pads[0], "PL": window.pads[1]},
         sizes,
         {"PAD": pad},
     )
@@ -28,7 +28,8 @@ def bind_sliding(unit: SlidingWindow) -> Process:
     return process(
         "sliding",
         summary,
-        shape=window_shape(
+        None,
+        window_shape(
             unit.window,
             unit.height,
             unit.width,
@@ -48,8 +49,9 @@ def bind_pool(unit: PoolUnit) -> Process:
     return process(
         "pool",
         summary,
+        None,
+        window_shape(unit.window, unit.height, unit.width, unit.pad, GROUPS=unit.folds, DEPTH=unit.depth),
         REDUCE=_REDUCTIONS[unit.kind],
-        shape=window_shape(unit.window, unit.height, unit.width, unit.pad, GROUPS=unit.folds, DEPTH=unit.depth),
     )
 
 

@@ -177,8 +177,8 @@ public:
     }
 };
 
-// The words of windows. `at`: place in the ring buffer. `word`: its number in the window. first, last: of a sum. Iterations
-// that use no word come after a sum and before the next one: what they compute is of no use.
+// The words of windows. `at`: place in the ring buffer. `word`: its number in the window. first, last: of a sum.
+// Iterations that use no word come between two sums, so that their results are dropped.
 template <typename WINDOW, int GROUPS, int FOLDS, int REPEAT, int DEPTH>
 class window_words {
     static const int pixel = GROUPS * FOLDS, row = WINDOW::WIDTH * pixel, words = WINDOW::HEIGHT * row;
