@@ -131,7 +131,10 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"SIMD": 3, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": 2, "W_W": 1, "MODE": 1, "EVERY": 1}
         | {"LOADABLE": 1, "UNIT": 2},
         {"SIMD": 6, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "WINDOWS": 2, "TAPS": 3},
-        {"SIMD": 9, "COL_FOLDS": 2, "ROW_FOLDS": 2, "FIRST": 4, "T_W": 5, "S_W": 7},
+    ),
+    "hg_mvu_words": (
+        {"SIMD": 1, "PE": 1, "COL_FOLDS": 1, "X_W": 1, "FIRST": 2, "T_W": 1, "S_W": 1, "ACC_W": 1, "EVERY": 0},
+        {"SIMD": 9, "COL_FOLDS": 2, "ROW_FOLDS": 2, "FIRST": 4, "T_W": 5, "S_W": 7, "ACC_W": 20, "CUT": 1},
     ),
     "hg_pad": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "COLUMNS": 1, "TOP": 0, "LEFT": 0, "RIGHT": 0, "VALUE": "1'h1"},
@@ -413,15 +416,30 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_mac": (
         {"SIMD": 7, "PE": 1, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},
-        {"SIMD": 1, "PE": 3, "SHARED": 0, "X_SIGNED": 1, "W_W": 1, "MODE": 1},
+        {"SIMD": 1, "PE": 3, "X_SIGNED": 1, "W_W": 1, "MODE": 1},
         {"SIMD": 3, "W_W": 1, "CONSTANT": 1},
         {"X_W": 5, "DSP": 1},
         {"SIMD": 3, "PE": 5, "DSP": 25},
         {"PE": 7, "X_W": 8, "W_W": 8, "ACC_W": 20, "DSP": 25, "CONSTANT": 1},
         {"SIMD": 1, "PE": 3, "X_W": 8, "W_W": 3, "DSP": 25},
-        {"SIMD": 9, "PE": 1, "X_W": 2, "FIRST": 2, "T_W": 3, "S_W": 5, "WORD_W": 2, "EVERY": 1},
         {"X_W": 6},
     ),
+    "hg_mac_chains": (
+        {"SIMD": 1, "PE": 1, "X_W": 1, "W_W": 2, "ROWS": 1, "GUARD": 0, "EVERY": 0},
+        {"SIMD": 17, "PE": 3, "X_SIGNED": 1, "CONSTANT": 1, "EVERY": 1},
+    ),
+    "hg_mac_counts": ({"SIMD": 1, "PE": 1, "ACC_W": 1, "EVERY": 0}, {"SIMD": 18, "CONSTANT": 1, "ALONE": 1}),
+    "hg_mac_products": (
+        {"SIMD": 1, "PE": 1, "X_W": 1, "W_W": 1, "ACC_W": 1, "EVERY": 0},
+        {"SIMD": 5, "PE": 3, "W_W": 4, "X_SIGNED": 1, "ROWS": 2, "GUARD": 1, "EVERY": 1},
+        {"SIMD": 3, "ROWS": 1, "CONSTANT": 1},
+        {"SIMD": 9, "CONSTANT": 1},
+    ),
+    "hg_mac_words": (
+        {"SIMD": 1, "PE": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2, "T_W": 1, "S_W": 1, "ACC_W": 1, "EVERY": 0},
+        {"SIMD": 19, "X_SIGNED": 1, "T_W": 5, "ACC_W": 20, "EVERY": 1, "CUT": 1},
+    ),
+    "hg_totals": ({"PE": 1, "SUM_W": 1, "ACC_W": 1, "STAGES": 1}, {"SUM_W": 3, "COUNTS": 1}),
     "hg_pick": ({"UNIT": 1, "IN": 1, "OUT": 1}, {"IN": 3, "OUT": 2, "MAP": "64'h200000000"}),
     "hg_pool": (
         {"LANES": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "GROUPS": 1, "DEPTH": 1, "X_W": 1, "ACC_W": 1},

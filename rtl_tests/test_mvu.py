@@ -1,4 +1,4 @@
-"""hg_mvu: matrix-vector products at every kind of folding, against numpy."""
+"""hg_mvu and hg_mvu_words: matrix-vector products at every kind of folding, against numpy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streams import Stream, integers, mac_latency, memory, pack, sum_tables, swe
 
 @dataclass(frozen=True)
 class Matrix:
-    """Parameters of hg_mvu, in lower case."""
+    """Parameters of hg_mvu, in lower case. With `first` and `cut`, it is hg_mvu_words instead."""
 
     simd: int
     pe: int
@@ -83,13 +83,15 @@ def test_mvu(simulate: Callable[..., None], simulator: str, shape: Matrix) -> No
     # A word holds PE rows by SIMD columns, and the words of a group of rows come together.
     tiles = w.reshape(shape.row_folds, shape.pe, shape.col_folds, shape.simd).transpose(0, 2, 1, 3)
     words = pack(tiles.reshape(-1, shape.pe * shape.simd), shape.w_w)
-    files, sizes = {"w.mem": memory(words)}, {"FILE": '"w.mem"'}
+    files = {"w.mem": memory(words)}
+    parameters = {n.upper(): v for n, v in vars(shape).items() if n not in ("first", "cut")} | {"FILE": '"w.mem"'}
     counted = shape.simd + (shape.mode == 2 and shape.col_folds == 1)  # nothing takes the position that is left
     latency = mac_latency(counted, shape.w_w, shape.mode, shape.every, shape.dsp, shape.pe, (shape.x_w, shape.x_signed))
     if shape.first:
         weights = (2 * tiles - 1 if shape.mode else tiles).reshape(-1, shape.pe, shape.simd)
         files, numbers = sum_tables(weights, shape.first, "w")
-        sizes = {"FILE": '"w"', **numbers}
+        kept = ("simd", "pe", "col_folds", "row_folds", "x_w", "x_signed", "acc_w", "every", "cut")
+        parameters = {"FILE": '"w"', **numbers, **{name.upper(): getattr(shape, name) for name in kept}}
         latency = 2 + words_latency(shape.simd, shape.x_w, shape.first, shape.every, shape.cut)
     # Pieces of WINDOWS vectors lie side by side.
     beats = x.reshape(-1, shape.windows, shape.taps, shape.simd // shape.taps).swapaxes(1, 2)
@@ -103,5 +105,4 @@ def test_mvu(simulate: Callable[..., None], simulator: str, shape: Matrix) -> No
         gap=shape.col_folds,
         short=60,
     )
-    parameters = {name.upper(): value for name, value in vars(shape).items()}
-    simulate(simulator, "hg_mvu", {**parameters, **sizes}, job, files)
+    simulate(simulator, "hg_mvu_words" if shape.first else "hg_mvu", parameters, job, files)

@@ -12,7 +12,7 @@ from hlsgen import ir
 from hlsgen.cycle_model.timing_models import busy
 from hlsgen.dataflow import units
 from hlsgen.dataflow.network import Network, Timing
-from hlsgen.dataflow.weighted_units import weight_bits, weight_words
+from hlsgen.dataflow.weighted_units import has_weight_memory, weight_bits, weight_words
 from hlsgen.dataflow.workload import work_of
 from hlsgen.rescale import Choice
 
@@ -142,7 +142,7 @@ def _memories(nodes: list[units.Node]) -> dict[str, int]:
     sizes = {"weight_bits": 0, "buffer_bits": 0, "fifo_depth": 0}
     for node in nodes:
         unit = node.unit
-        if isinstance(unit, units.WeightedUnit) and not (isinstance(unit, units.MatVec) and unit.sums):
+        if isinstance(unit, units.WeightedUnit) and has_weight_memory(unit):
             sizes["weight_bits"] += weight_words(unit) * unit.lanes * weight_bits(unit)
         if isinstance(unit, units.Fifo):
             sizes["fifo_depth"] = max(sizes["fifo_depth"], unit.depth)

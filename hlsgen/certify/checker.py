@@ -57,8 +57,8 @@ KINDS: dict[type[ir.Layer], str] = {
 }
 #: Modules of layers that are not functions of single elements.
 _MODULES: dict[type[ir.Layer], tuple[str, ...]] = {
-    ir.Linear: ("hg_mvu", ADDERS),
-    ir.Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_dwmvu", ADDERS),
+    ir.Linear: ("hg_mvu", "hg_mvu_words", ADDERS),
+    ir.Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_mvu_words", "hg_dwmvu", ADDERS),
     ir.Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"),
     ir.PackBytes: ("hg_join",),
     ir.ArgMaxLayer: ("hg_argmax",),
@@ -361,6 +361,7 @@ class Checker:
         stream, order = inputs[0], orders[0]
         has_entire_windows = isinstance(layer, ir.Convolution | ir.Pooling) and cell.module in (
             "hg_mvu",
+            "hg_mvu_words",
             "hg_dwmvu",
             "hg_pool_tree",
             ADDERS,

@@ -14,7 +14,7 @@ from hlsgen.certify.port_wiring import PORTS, SINGLE, Labels, PortOptions, axi_l
 
 #: Bits of the wire from the port for writable weights to the memories.
 _LOAD = 50
-#: Modules with weights.
+#: Modules with weights in a memory, which have a port for writing it.
 _WEIGHTS = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Modules with two input streams.
 _TWO_INPUTS = ("hg_join", "hg_f32_join", "hg_concat", "hg_beside", "hg_dynmvu", "hg_norm_scale", "hg_state")

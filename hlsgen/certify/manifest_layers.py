@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from hlsgen import ir
-from hlsgen.certify import sum_tables
 from hlsgen.certify.checker import Checker
 from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.json_compare import NotProven, OneOf
@@ -23,7 +22,7 @@ ESTIMATE = {
 }
 #: Layers without hardware.
 _NO_HARDWARE = (ir.View, ir.StreamedInput, ir.StreamedOutputs)
-#: Units with weights.
+#: Units with weights in a memory.
 _WEIGHTED = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Realization -> its modules, all of them; or any of them for realizations in _FREE.
 REALIZATIONS = {
@@ -226,9 +225,7 @@ def _columns(cell: Cell) -> int:
 
 
 def _stored_bits(cell: Cell, memories: Memories) -> int:
-    """Bits of the weights of a unit."""
-    if sum_tables.has_tables(cell):
-        return 0
+    """Bits of the weights in the memory of a unit."""
     words, bits = memories.sizes[f"rtl/{cell.file}"]
     return words * bits
 

@@ -12,34 +12,30 @@ import numpy as np
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, two_complement
 from hlsgen.numerics.fixed import Array
 
-#: Parameters of a unit with DA tables: their sizes, and whether a register follows.
+#: Sizes of DA tables, all parameters of a unit with them, and whether a register follows.
 _SIZES = "FIRST T_W S_W"
-PARAMETERS = f"{_SIZES} CUT"
+PARAMETERS = f"SIMD PE COL_FOLDS ROW_FOLDS X_W X_SIGNED {_SIZES} ACC_W EVERY FILE"
+OPTIONAL = "CUT"
 #: Maximum bits of an entry; maximum address bits of a table: codes and word number.
 _MAX_BITS, _MAX_INPUTS = 40, 12
 
 
 def has_tables(cell: Cell) -> bool:
-    return "FIRST" in cell.parameters
+    return cell.module == "hg_mvu_words"
 
 
 def read(memories: Memories, cell: Cell, words: int, rows: int, columns: int) -> Array:
     """int64 (words, rows * columns): the weights of each word. Raises HG055."""
     first, bits, total = (cell.number(name, 1) for name in _SIZES.split())
     address = (words - 1).bit_length()
-    has_conflicts = any(name in cell.parameters for name in ("LOADABLE", "DSP", "WINDOWS"))
-    if has_conflicts or cell.number("MODE") > 1 or cell.parameters.get("CUT", 0) not in (0, 1):
-        raise broken(cell.name, f"{cell.module} has tables of sums and parameters that exclude them.")
+    if cell.parameters.get("CUT", 0) not in (0, 1):
+        raise broken(cell.name, f"CUT of {cell.module} is {cell.parameters['CUT']}, not 0 or 1.")
     if cell.number("X_SIGNED") and cell.number("X_W", 1) == 1:
         raise broken(cell.name, "signed codes of one bit have no tables of sums.")
     if first < 2 or not address or first + address > _MAX_INPUTS or not bits <= total <= _MAX_BITS:
         sizes = f"FIRST {first}, T_W {bits}, S_W {total}"
         raise broken(cell.name, f"tables of sums with {sizes} and {words} words are not supported by {cell.module}.")
     weights = np.stack([_row(memories, cell, row, words, columns, (first, bits, address)) for row in range(rows)], 1)
-    width = cell.number("W_W", 1)
-    ends = (-1, 1) if cell.number("MODE") else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
-    if weights.min() < ends[0] or weights.max() > ends[1]:
-        raise broken(cell.name, f"weights of {weights.min()}..{weights.max()} do not fit W_W, which is {width}.")
     low, high = np.minimum(weights, 0).sum(axis=2), np.maximum(weights, 0).sum(axis=2)
     if low.min() < -(1 << (total - 1)) or high.max() >= 1 << (total - 1):
         raise broken(cell.name, f"sums of {low.min()}..{high.max()} do not fit S_W, which is {total}.")

@@ -1,4 +1,4 @@
-"""Proves layers with weights: hg_mvu, hg_conv, hg_dwconv and hg_dwmvu compute the sums of the model.
+"""Proves layers with weights: hg_mvu, hg_mvu_words, hg_conv, hg_dwconv and hg_dwmvu compute the sums of the model.
 
 The weights are read from the memory in the order in which the module uses them. The contents of the stream state which
 element each weight meets. If each weight meets its element of the model, the sums are equal, because sums of integers
@@ -38,12 +38,17 @@ _CONV = f"SIMD PE {GEOMETRY} GROUPS FOLDS REPEAT DEPTH X_W PAD X_SIGNED W_W MODE
 _FREE = "STYLE LOADABLE UNIT DSP"
 #: Parameters for several vectors in a beat.
 _SEVERAL = "WINDOWS TAPS"
-_OF_MVU = f"{_FREE} {_SEVERAL} {sum_tables.PARAMETERS}"
 #: Parameters for groups of more than one element or sum.
 _GROUPS = "ROWS COLUMNS"
 _TAPS = "PE TAPS FOLDS X_W X_SIGNED W_W MODE ACC_W FILE EVERY"
 #: Units of convolutions after hg_unfold.
-_AT_ONCE = ("hg_mvu", "hg_dwmvu", ADDERS)
+_AT_ONCE = ("hg_mvu", "hg_mvu_words", "hg_dwmvu", ADDERS)
+#: Parameters of units for vectors and for entire windows, and those that may be left out.
+_PARAMETERS = {
+    "hg_mvu": (_MVU, f"{_FREE} {_SEVERAL}"),
+    "hg_mvu_words": (sum_tables.PARAMETERS, sum_tables.OPTIONAL),
+    "hg_dwmvu": (_TAPS, f"{_FREE} {_GROUPS}"),
+}
 _DEPTHWISE = f"PE {GEOMETRY} GROUPS REPEAT DEPTH X_W PAD X_SIGNED W_W MODE ACC_W FILE"
 
 
@@ -68,9 +73,9 @@ class UnitWeights:
 def matrix(
     cell: Cell, stream: StreamContents, layer: Linear, order: Array, elements: Elements, value: int
 ) -> StreamContents:
-    """The stream of sums that hg_mvu sends. `check` proves their values. Raises HG055."""
+    """The stream of sums that hg_mvu or hg_mvu_words sends. `check` proves their values. Raises HG055."""
     if cell.module != ADDERS:
-        check_parameters(cell, _MVU, _OF_MVU)
+        check_parameters(cell, *_PARAMETERS[cell.module])
     rows, columns = layer.weight.shape
     simd, pe, folds, row_folds = (cell.number(x, 1) for x in ("SIMD", "PE", "COL_FOLDS", "ROW_FOLDS"))
     windows = number_or_one(cell, "WINDOWS")
@@ -93,7 +98,7 @@ def convolution(
     numbers = elements.numbers[value].reshape(-1, outputs)
     if cell.module in _AT_ONCE:
         if cell.module != ADDERS:
-            check_parameters(cell, *((_MVU, _OF_MVU) if cell.module == "hg_mvu" else (_TAPS, f"{_FREE} {_GROUPS}")))
+            check_parameters(cell, *_PARAMETERS[cell.module])
         shape, windows = unrolled_windows.convolution(cell, stream, layer)
         return spread(cell, layer, unrolled_windows.group_windows(numbers, layer, windows)[:, None], shape)
     is_depthwise = cell.module == "hg_dwconv"
@@ -144,7 +149,7 @@ def check(
     order: of the elements of the source. Raises HG055.
     """
     source, name = layer.source.type, layer.name
-    mode, width = cell.number("MODE"), cell.number("W_W", 1)
+    mode, width = (0, 0) if sum_tables.has_tables(cell) else (cell.number("MODE"), cell.number("W_W", 1))
     check_codes(cell.name, stream, source, cell.number("X_W", 1), cell.number("X_SIGNED"))
     for parameter, maximum in (("STYLE", 3), ("EVERY", 64), ("DSP", 64)):
         if parameter in cell.parameters and cell.number(parameter) > maximum:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hlsgen.dataflow.resources import Budget, Cost, front
 from hlsgen.dataflow.units import ConvUnit, GroupedMatVec, MatVec, Node
-from hlsgen.dataflow.weighted_units import weight_words
+from hlsgen.dataflow.weighted_units import has_weight_memory, weight_words
 
 #: Values of a unit's `memory` besides "", the cheapest kind.
 KINDS = ("tables", "blocks")
@@ -50,7 +50,7 @@ def _is_free(node: Node) -> bool:
     unit = node.unit
     if not isinstance(unit, MatVec | ConvUnit | GroupedMatVec) or unit.memory == "tables":
         return False
-    return weight_words(unit) > 1 and not (isinstance(unit, MatVec) and unit.sums)
+    return weight_words(unit) > 1 and has_weight_memory(unit)
 
 
 def _kinds(node: Node) -> list[Node]:

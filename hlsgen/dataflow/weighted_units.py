@@ -216,6 +216,11 @@ def weight_bits(unit: WeightedUnit) -> int:
     return IntType(min(-1, int(unit.weight.min())), max(0, int(unit.weight.max()))).bits
 
 
+def has_weight_memory(unit: object) -> bool:
+    """True for a unit with weights that reads them from a memory; DA tables hold sums of weights instead."""
+    return isinstance(unit, WeightedUnit) and not (isinstance(unit, MatVec) and unit.sums is not None)
+
+
 def weight_words(unit: WeightedUnit) -> int:
     """Words of `lanes` weights that a frame uses in a repeating sequence."""
     return unit.period if isinstance(unit, ConvUnit) else unit.folds

@@ -10,6 +10,7 @@ from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.ends import leaves
 from hlsgen.dataflow.network import CorePort, Network
 from hlsgen.dataflow.units import DynamicMatVec, Fork, FrameStart, Node, SoftmaxUnit, Stream, WeightedUnit
+from hlsgen.dataflow.weighted_units import has_weight_memory
 from hlsgen.diagnostics import fail
 from hlsgen.library import scoped, tool_version
 from hlsgen.verilog.binding.memory_files import Bits, Parameter
@@ -128,7 +129,7 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
             parameters["FILE"] = f"{prefix}{parameters['FILE']}"
         comment = f"layer {node.layer}: {binding.summary}" if node.layer else binding.summary
         ports = _ports(node, data)
-        if isinstance(node.unit, WeightedUnit):
+        if has_weight_memory(node.unit):
             ports["load"] = "load" if loadable else "50'h0"
             parameters |= {"LOADABLE": 1, "UNIT": loads} if loadable else {}
             loads += loadable

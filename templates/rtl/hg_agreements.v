@@ -1,6 +1,6 @@
 // hg_agreements: Rows of hg_popcount that share the same x.
 //
-// Purpose     Sums of hg_mac for binary layers.
+// Purpose     Counts of hg_mac_counts, for binary layers.
 // Parameters  SIMD      Bits of x and of a row of w.
 //             ROWS      Number of rows.
 //             EVERY     Pipeline registers, see hg_popcount.

@@ -1,7 +1,7 @@
 // hg_dot_chain: ROWS dot products of the same SIMD codes, in cascaded DSP blocks.
 //
-// Purpose     Rows of hg_mac in blocks that have registers and an adder after the product, as on Xilinx
-//             devices. Each block adds its product to the sum of the previous block, one cycle later.
+// Purpose     Rows of hg_mac_chains in blocks that have registers and an adder after the product, as on
+//             Xilinx devices. Each block adds its product to the sum of the previous block, one cycle later.
 // Parameters  SIMD      Columns.
 //             ROWS      Number of rows.
 //             EACH      Rows that share a block, see hg_chain.

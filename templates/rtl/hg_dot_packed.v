@@ -1,7 +1,7 @@
 // hg_dot_packed: Dot products of the same codes with the weights of several rows, in shared DSP blocks.
 //
-// Purpose     Rows of hg_mac with products so short that one block product has room for several of them: x
-//             * (w0 + w1 * 2^F) = x * w0 + (x * w1) * 2^F.
+// Purpose     Rows of hg_mac_products with products so short that one block product has room for several
+//             of them: x * (w0 + w1 * 2^F) = x * w0 + (x * w1) * 2^F.
 // Parameters  SIMD      Columns.
 //             ROWS      Rows, at least 2.
 //             X_W       Bits of a code x.

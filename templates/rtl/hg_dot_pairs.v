@@ -1,6 +1,6 @@
 // hg_dot_pairs: ROWS dot products of the same SIMD codes with SIMD weights each, two codes at a time.
 //
-// Purpose     Rows of hg_mac with weights that change.
+// Purpose     Rows of hg_mac_products with weights that change.
 // Parameters  SIMD      Terms.
 //             ROWS      Dot products.
 //             X_W       Bits of a code x.

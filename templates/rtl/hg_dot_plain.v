@@ -1,7 +1,7 @@
 // hg_dot_plain: Dot product of SIMD codes with SIMD weights, as products that the tools map.
 //
-// Purpose     A row of hg_mac with constant weights, which tools turn into shifts and adders, or with DSP
-//             blocks.
+// Purpose     A row of hg_mac_products with constant weights, which tools turn into shifts and adders, or
+//             with DSP blocks.
 // Parameters  SIMD      Terms.
 //             X_W       Bits of a code x.
 //             X_SIGNED  1: x is two's complement; 0: unsigned.

@@ -1,8 +1,9 @@
 // hg_dot_words: Dot products of SIMD codes with rows of weights that take only a few different words.
 //
-// Purpose     Rows of hg_mac that share the same codes and store no weights: each row is an hg_words_row.
-// Parameters  ROWS            Number of rows; the first one has number ROW.
-//             SIMD, X_W, X_SIGNED, ADDR_W, FIRST, T_W, S_W, OUT_W, EVERY, CUT, FILE, ROW  See hg_words_row.
+// Purpose     Rows of hg_mac_words, which share the same codes and store no weights: each row is an
+//             hg_words_row.
+// Parameters  ROWS  Number of rows.
+//             SIMD, X_W, X_SIGNED, ADDR_W, FIRST, T_W, S_W, OUT_W, EVERY, CUT, FILE  See hg_words_row.
 // Latency     The latency of a row, from the first two DA tables of its codes; all advancing on en.
 // Contract    The sum of row r is at bit r * OUT_W, exact modulo 2^OUT_W. Codes that DA tables read a cycle
 //             or two later are delayed here, once for all rows.
@@ -19,8 +20,7 @@ module hg_dot_words #(
     parameter integer OUT_W    = 10,
     parameter integer EVERY    = 2,
     parameter integer CUT      = 0,
-    parameter         FILE     = "",
-    parameter integer ROW      = 0
+    parameter         FILE     = ""
 ) (
     input  wire                  clk,
     input  wire                  en,
@@ -53,7 +53,7 @@ module hg_dot_words #(
         for (r = 0; r < ROWS; r = r + 1) begin : row
             hg_words_row #(
                 .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .ADDR_W(ADDR_W), .FIRST(FIRST), .T_W(T_W),
-                .S_W(S_W), .OUT_W(OUT_W), .EVERY(EVERY), .CUT(CUT), .FILE(FILE), .ROW(ROW + r)
+                .S_W(S_W), .OUT_W(OUT_W), .EVERY(EVERY), .CUT(CUT), .FILE(FILE), .ROW(r)
             ) dot (
                 .clk(clk), .en(en), .x(x_late), .words(words), .sum(sums[r*OUT_W +: OUT_W])
             );

@@ -62,8 +62,8 @@ module hg_dwconv #(
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
 
     wire              en = m_ready || !m_valid;
-    wire              free;
-    wire              near = m_ready || free;  // en, for the stages upstream of the products
+    wire [PE-1:0]     valid, free;
+    wire              near = m_ready || free[0];  // en, for the stages upstream of the products
     wire [PE*X_W-1:0] x;
     wire [PE*W_W-1:0] w;
     wire              next_valid, x_valid, x_last;
@@ -103,13 +103,20 @@ module hg_dwconv #(
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 
-    hg_mac #(
-        .SIMD(1), .PE(PE), .SHARED(0), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
-        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP)
-    ) mac (
-        .clk(clk), .rst(rst), .en(en), .en_totals(near),
-        .x(x), .x_valid(x_valid), .x_last(x_last), .w(w),
-        .m_data(m_data), .m_valid(m_valid), .m_free(free)
-    );
+    assign m_valid = valid[0];
+    wire unused = &{1'b0, valid, free};
+    genvar p;
+    generate
+        for (p = 0; p < PE; p = p + 1) begin : element
+            hg_mac #(
+                .SIMD(1), .PE(1), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W), .MODE(MODE), .ACC_W(ACC_W),
+                .EVERY(EVERY), .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP)
+            ) mac (
+                .clk(clk), .rst(rst), .en(en), .en_totals(near),
+                .x(x[p*X_W +: X_W]), .x_valid(x_valid), .x_last(x_last), .w(w[p*W_W +: W_W]),
+                .m_data(m_data[p*ACC_W +: ACC_W]), .m_valid(valid[p]), .m_free(free[p])
+            );
+        end
+    endgenerate
 endmodule
 `default_nettype wire

@@ -53,8 +53,8 @@ module hg_dwmvu #(
     localparam integer AW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
 
     wire en = m_ready || !m_valid;
-    wire free;
-    wire near = m_ready || free;  // en, for the stages upstream
+    wire [PE-1:0] valid, free;
+    wire near = m_ready || free[0];  // en, for the stages upstream
     assign s_ready = near;
 
     // The weights of a beat are read at the edge at which it is accepted.
@@ -67,17 +67,6 @@ module hg_dwmvu #(
         end
         if (rst) x_valid_reg <= 1'b0;
     end
-
-    // hg_mac needs the elements of a sum adjacent.
-    wire [PE*SIMD*X_W-1:0] x;
-    genvar p, t;
-    generate
-        for (p = 0; p < PE; p = p + 1) begin : sum
-            for (t = 0; t < TAPS; t = t + 1) begin : tap
-                assign x[(p*TAPS+t)*PIECE +: PIECE] = x_reg[(t*GROUPS+p/ROWS)*PIECE +: PIECE];
-            end
-        end
-    endgenerate
 
     // Words received over the load bus, replacing the words of the file.
     wire                   we;
@@ -103,14 +92,24 @@ module hg_dwmvu #(
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 
-    hg_mac #(
-        .SIMD(SIMD), .PE(PE), .SHARED(0), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
-        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((FOLDS == 1 && LOADABLE == 0) ? 1 : 0),
-        .ALONE(1), .DSP(DSP)
-    ) mac (
-        .clk(clk), .rst(rst), .en(en), .en_totals(near),
-        .x(x), .x_valid(x_valid_reg), .x_last(1'b1), .w(w),
-        .m_data(m_data), .m_valid(m_valid), .m_free(free)
-    );
+    assign m_valid = valid[0];
+    wire unused = &{1'b0, valid, free};
+    genvar p, t;
+    generate
+        for (p = 0; p < PE; p = p + 1) begin : sum
+            wire [SIMD*X_W-1:0] x;
+            for (t = 0; t < TAPS; t = t + 1) begin : tap
+                assign x[t*PIECE +: PIECE] = x_reg[(t*GROUPS+p/ROWS)*PIECE +: PIECE];
+            end
+            hg_mac #(
+                .SIMD(SIMD), .PE(1), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W), .MODE(MODE), .ACC_W(ACC_W),
+                .EVERY(EVERY), .CONSTANT((FOLDS == 1 && LOADABLE == 0) ? 1 : 0), .ALONE(1), .DSP(DSP)
+            ) mac (
+                .clk(clk), .rst(rst), .en(en), .en_totals(near),
+                .x(x), .x_valid(x_valid_reg), .x_last(1'b1), .w(w[p*SIMD*W_W +: SIMD*W_W]),
+                .m_data(m_data[p*ACC_W +: ACC_W]), .m_valid(valid[p]), .m_free(free[p])
+            );
+        end
+    endgenerate
 endmodule
 `default_nettype wire

@@ -12,8 +12,6 @@
 //                             proves that every final sum fits.
 //             FILE            $readmemh file of ROW_FOLDS * COL_FOLDS words, in the order of use. Lane p,
 //                             column s is at bit (p * SIMD + s) * W_W.
-//             FIRST, T_W, S_W, CUT  FIRST > 0: DA tables instead of weight words and products, see
-//                             hg_dot_words. LOADABLE and DSP are then 0, and WINDOWS is 1.
 //             STYLE           Memory type, see hg_weights.
 //             DSP             See hg_mac.
 //             LOADABLE        1: words can be written over `load`, see hg_load; 0: the bus is ignored.
@@ -44,11 +42,7 @@ module hg_mvu #(
     parameter integer LOADABLE  = 0,
     parameter integer UNIT      = 0,
     parameter integer WINDOWS   = 1,
-    parameter integer TAPS      = 1,
-    parameter integer FIRST     = 0,
-    parameter integer T_W       = 1,
-    parameter integer S_W       = 1,
-    parameter integer CUT       = 0
+    parameter integer TAPS      = 1
 ) (
     input  wire                        clk,
     input  wire                        rst,
@@ -70,7 +64,7 @@ module hg_mvu #(
     wire [WINDOWS*SIMD*X_W-1:0] x;
     wire                        x_valid, x_last, x_able;
     wire [AW-1:0]               index;     // word number of the next beat
-    wire [((FIRST != 0) ? AW : PE*SIMD*W_W)-1:0] w;
+    wire [PE*SIMD*W_W-1:0]      w;
 
     hg_replay #(
         .WIDTH(WINDOWS*SIMD*X_W), .LENGTH(COL_FOLDS), .REPEAT(ROW_FOLDS)
@@ -81,37 +75,28 @@ module hg_mvu #(
         .able(x_able), .index(index)
     );
 
-    // The weights of a beat, or their word number, are read at the edge at which the beat enters x.
-    wire read = near || !x_valid;
-    generate
-        if (FIRST != 0) begin : words
-            reg [AW-1:0] word_reg;
-            always @(posedge clk) if (read) word_reg <= index;
-            assign w = word_reg;
-            wire unused_words = &{1'b0, load, x_able};
-        end else begin : memory
-            // Words received over the load bus, replacing the words of the file.
-            wire                   we;
-            wire [AW-1:0]          waddr;
-            wire [PE*SIMD*W_W-1:0] wdata;
+    // Words received over the load bus, replacing the words of the file.
+    wire                   we;
+    wire [AW-1:0]          waddr;
+    wire [PE*SIMD*W_W-1:0] wdata;
 
-            hg_load #(
-                .UNIT(UNIT), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .LOADABLE(LOADABLE)
-            ) loader (
-                .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
-            );
-            wire                   step;
-            hg_enable #(.WAYS(2)) turn (
-                .able(x_able), .ready({m_ready, free[0]}), .valid(x_valid), .step(step)
-            );
-            hg_weights #(
-                .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
-            ) weights (
-                .clk(clk), .rst(rst), .en(read), .step(step), .addr(index), .data(w),
-                .we(we), .waddr(waddr), .wdata(wdata)
-            );
-        end
-    endgenerate
+    hg_load #(
+        .UNIT(UNIT), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .LOADABLE(LOADABLE)
+    ) loader (
+        .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
+    );
+
+    // The weights of a beat are read at the edge at which it enters x.
+    wire step;
+    hg_enable #(.WAYS(2)) turn (
+        .able(x_able), .ready({m_ready, free[0]}), .valid(x_valid), .step(step)
+    );
+    hg_weights #(
+        .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
+    ) weights (
+        .clk(clk), .rst(rst), .en(near || !x_valid), .step(step), .addr(index), .data(w),
+        .we(we), .waddr(waddr), .wdata(wdata)
+    );
 
     assign m_valid = valid[0];
     wire unused = &{1'b0, valid, free};
@@ -125,8 +110,7 @@ module hg_mvu #(
             hg_mac #(
                 .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
                 .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY),
-                .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .ALONE((COL_FOLDS == 1) ? 1 : 0), .DSP(DSP),
-                .FIRST(FIRST), .T_W(T_W), .S_W(S_W), .CUT(CUT), .FILE(FILE), .WORD_W(AW)
+                .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .ALONE((COL_FOLDS == 1) ? 1 : 0), .DSP(DSP)
             ) mac (
                 .clk(clk), .rst(rst), .en(en), .en_totals(near),
                 .x(own), .x_valid(x_valid), .x_last(x_last), .w(w),

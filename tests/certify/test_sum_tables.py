@@ -28,7 +28,7 @@ def core(built: Path, tmp_path: Path) -> Path:
 def files(core: Path) -> list[Path]:
     layers = json.loads((core / "certificate.json").read_text())["layers"]
     units = (
-        x for layer in layers for x in layer["instances"] if x["module"] == "hg_mvu" and "FIRST" in x["parameters"]
+        x for layer in layers for x in layer["instances"] if x["module"] == "hg_mvu_words"
     )
     return sorted(core / "rtl" / name for unit in units for name in unit["memories"])
 
@@ -76,7 +76,7 @@ def test_other_weights(core: Path) -> None:
     ), said
 
 
-@pytest.mark.parametrize("name, step", [("T_W", 1), ("S_W", -1), ("S_W", -3), ("FIRST", -1), ("FIRST", 1), ("MODE", 1)])
+@pytest.mark.parametrize("name, step", [("T_W", 1), ("S_W", -1), ("S_W", -3), ("FIRST", -1), ("FIRST", 1)])
 def test_parameters(core: Path, name: str, step: int) -> None:
     top = core / "rtl" / "top.v"
     value = _parameter(core, name)
@@ -86,7 +86,7 @@ def test_parameters(core: Path, name: str, step: int) -> None:
     assert messages(core) != []
 
 
-@pytest.mark.parametrize("name, value", [("CUT", 2), ("CUT", -1), ("DSP", 1)])
+@pytest.mark.parametrize("name, value", [("CUT", 2), ("CUT", -1), ("DSP", 1), ("MODE", 1), ("WINDOWS", 2)])
 def test_parameters_that_tables_cannot_be_with(core: Path, name: str, value: int) -> None:
     """In top level and certificate."""
     top, path = core / "rtl" / "top.v", core / "certificate.json"
@@ -99,7 +99,8 @@ def test_parameters_that_tables_cannot_be_with(core: Path, name: str, value: int
             unit["parameters"][name] = value
     path.write_text(json.dumps(certificate))
     sign(core, "rtl/top.v")
-    assert any("parameters that exclude them" in said for said in messages(core)), messages(core)
+    expected = "CUT of hg_mvu_words" if name == "CUT" else f"other parameters than its model: {name}"
+    assert any(expected in said for said in messages(core)), messages(core)
 
 
 def _parameter(core: Path, name: str) -> int:

@@ -72,8 +72,10 @@ UNITS = {
     "hg_next": "test_index.py test_fifo.py test_replay.py",
     "hg_loop": "test_width.py test_window_conv.py",
     "hg_mac": "test_mvu.py test_window_conv.py test_unfold.py",
+    **dict.fromkeys(["hg_mac_chains", "hg_mac_counts", "hg_mac_products", "hg_mac_words"], "test_mvu.py"),
     "hg_multiply": "test_multiply.py",
     "hg_mvu": "test_mvu.py test_load.py",
+    "hg_mvu_words": "test_mvu.py",
     **dict.fromkeys(
         [
             "hg_norm_moments",
@@ -136,6 +138,7 @@ UNITS = {
     "hg_table": "test_table.py",
     "hg_take": "test_plumbing.py",
     "hg_threshold": "test_threshold.py",
+    "hg_totals": "test_mvu.py test_window_conv.py",
     "hg_unfold": "test_unfold.py",
     "hg_unfold_store": "test_unfold.py",
     "hg_unfold_walk": "test_unfold.py",

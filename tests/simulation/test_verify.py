@@ -97,7 +97,7 @@ def test_a_changed_model_is_noticed(core: Path) -> None:
     [
         ("rtl/floor_ceil_hg_threshold.v", r">= \$signed\(word", r"> $signed(word"),
         ("rtl/floor_ceil_hg_replay.v", r"assign s_ready = ready_reg;", r"assign s_ready = 1'b1;"),
-        ("rtl/floor_ceil_hg_mac.v", r"first_reg <= last_reg", r"first_reg <= !last_reg"),
+        ("rtl/floor_ceil_hg_totals.v", r"first_reg <= last_reg", r"first_reg <= !last_reg"),
         ("rtl/floor_ceil_hg_slice.v", r"if \(!full_reg\) skid_reg <= s_data;", r"skid_reg <= s_data;"),
         ("rtl/floor_ceil_hg_axis_out.v", r"beat_reg == LAST;", r"beat_reg == 0;"),
         # Resets that keep a part of the previous frame.

@@ -33,6 +33,11 @@ def products(x_bits: int, w_bits: int, rows: int, columns: int, block: int) -> i
     design = libyosys.Design()
     files = (
         "mac",
+        "mac_chains",
+        "mac_counts",
+        "mac_products",
+        "totals",
+        "agreements",
         "dot_chain",
         "chain",
         "dot_packed",

@@ -1,6 +1,6 @@
-"""Proves units after hg_unfold, which get all taps of a window in one beat: hg_mvu, hg_dwmvu, hg_pool_tree.
+"""Proves units after hg_unfold, which get all taps of a window in one beat.
 
-hg_unfold only moves elements. The lanes of its stream must carry the elements of the layer's windows. Then the weights
+These are hg_mvu, hg_mvu_words, hg_dwmvu and hg_pool_tree. hg_unfold only moves elements. The lanes of its stream must carry the elements of the layer's windows. Then the weights
 are compared column by column with the weights of the elements in the lanes.
 """
 
@@ -180,14 +180,14 @@ def _group(cell: Cell) -> tuple[int, int]:
 
 def compare(cell: Cell, stream: StreamContents, layer: Convolution, elements: Elements, memories: Memories) -> None:
     """Prove that each weight meets the model's element, and that empty lanes add nothing. Raises HG055."""
-    mode, width, pe = cell.number("MODE"), cell.number("W_W", 1), cell.number("PE", 1)
+    pe = cell.number("PE", 1)
     grouped, outputs = cell.module == "hg_dwmvu", len(layer.weight)
     layer_windows = _layer_windows(layer, elements)
     positions, taps, channels = layer_windows.shape
     windows = max(1, pe // outputs) if grouped else number_or_one(cell, "WINDOWS")
     if grouped:
         folds, (rows, group_columns) = cell.number("FOLDS", 1), _group(cell)
-        words = _weights(memories.fields(cell.file, folds, pe * taps * group_columns, width), mode, width)
+        words = _weights(cell, memories, folds, pe * taps * group_columns)
         if windows > 1:
             unit_windows = _split_windows(stream.elements, layer, windows)
         else:
@@ -198,13 +198,14 @@ def compare(cell: Cell, stream: StreamContents, layer: Convolution, elements: El
         for window_words in words.reshape(windows, -1, taps * group_columns):
             _check_weights(layer, cell, window_words[:outputs], layer.weight.reshape(outputs, -1))
         return
+    counts = not sum_tables.has_tables(cell) and cell.number("MODE") == 2
     repeat, folds, simd = (cell.number(x, 1) for x in ("ROW_FOLDS", "COL_FOLDS", "SIMD"))
     if cell.module == ADDERS:
         words = adder_modules.read(memories.folder, cell)
     elif sum_tables.has_tables(cell):
         words = sum_tables.read(memories, cell, repeat * folds, pe, simd)
     else:
-        words = _weights(memories.fields(cell.file, repeat * folds, pe * simd, width), mode, width)
+        words = _weights(cell, memories, repeat * folds, pe * simd)
     table = words.reshape(repeat, folds, pe, simd).transpose(0, 2, 1, 3).reshape(repeat * pe, folds * simd)
     table = table[: len(layer.weight)]
     if windows > 1:
@@ -221,10 +222,10 @@ def compare(cell: Cell, stream: StreamContents, layer: Convolution, elements: El
     ):
         for column, weight in zip(np.ascontiguousarray(columns.T), weights.T, strict=True):
             if (column == constant_element(layer.pad)).all():
-                contribution = weight == layer.pad if mode == 2 else weight * layer.pad
+                contribution = weight == layer.pad if counts else weight * layer.pad
                 sums[b""] = sums[b""] + np.append(contribution, 0)
             elif sums is unit_sums and ((column == ANYTHING) | (column == EMPTY)).any():
-                _check_empty_lane(layer, cell, mode, column, weight)
+                _check_empty_lane(layer, cell, counts, column, weight)
             else:
                 key = column.tobytes()
                 sums[key] = np.append(weight, 1) + sums.get(key, 0)  # the last entry counts the columns
@@ -236,8 +237,11 @@ def compare(cell: Cell, stream: StreamContents, layer: Convolution, elements: El
     )
 
 
-def _weights(words: Array, mode: int, width: int) -> Array:
-    return words if mode == 2 else 2 * words - 1 if mode == 1 else two_complement(words, width)
+def _weights(cell: Cell, memories: Memories, words: int, lanes: int) -> Array:
+    """The weights in a unit's memory: int64 (words, lanes). Weights of agreements are bits."""
+    mode, width = cell.number("MODE"), cell.number("W_W", 1)
+    codes = memories.fields(cell.file, words, lanes, width)
+    return codes if mode == 2 else 2 * codes - 1 if mode == 1 else two_complement(codes, width)
 
 
 def _check_weights(layer: Convolution, cell: Cell, unit_weights: Array, model: Array) -> None:
@@ -251,11 +255,11 @@ def _check_weights(layer: Convolution, cell: Cell, unit_weights: Array, model: A
         )
 
 
-def _check_empty_lane(layer: Convolution, cell: Cell, mode: int, column: Array, weight: Array) -> None:
+def _check_empty_lane(layer: Convolution, cell: Cell, counts: bool, column: Array, weight: Array) -> None:
     """Check that a column that is empty in some window adds nothing to any sum."""
     zero = bool(((column == EMPTY) | (column == constant_element(0))).all())
-    inert = weight == (1 if mode == 2 else 0)
-    if not (zero and (mode != 2 or inert.all())) and not (mode != 2 and inert.all()):
+    inert = weight == (1 if counts else 0)
+    if not (zero and (not counts or inert.all())) and not (not counts and inert.all()):
         raise broken(layer.name, f"an empty lane of {cell.name} can change a sum.")
 
 

@@ -53,22 +53,35 @@ def _memory(node: units.Node, unit: units.WeightedUnit) -> dict[str, str]:
 
 
 def _bind_matrix(node: units.Node, unit: units.MatVec, style: int) -> Binding:
-    parameters: dict[str, Parameter] = {
-        "SIMD": unit.simd,
-        "PE": unit.pe,
-        "COL_FOLDS": unit.col_folds,
-        "ROW_FOLDS": unit.row_folds,
-    }
-    parameters |= _weights(node, unit, style) | {"EVERY": unit.adders_per_stage}
-    if unit.windows > 1:
-        parameters |= above_one(WINDOWS=unit.windows, TAPS=unit.taps)
     summary = f"{unit.row_folds * unit.pe} x {unit.col_folds * unit.simd}, {_kind(unit)}"
     if unit.sums is not None:
-        sizes = unit_sizes(unit)
-        parameters |= {"FILE": node.name, "STYLE": 0, "FIRST": sizes.first, "T_W": sizes.entry, "S_W": sizes.sum}
-        parameters |= {"CUT": 1} if unit.sums.cut else {}
-        return Binding("hg_mvu", parameters, f"{summary}, distributed arithmetic tables", table_files(unit, node.name))
+        return _bind_sums(node, unit, unit.sums.cut, summary)
+    parameters = _folds(unit) | _weights(node, unit, style) | {"EVERY": unit.adders_per_stage}
+    if unit.windows > 1:
+        parameters |= above_one(WINDOWS=unit.windows, TAPS=unit.taps)
     return Binding("hg_mvu", parameters, summary, _memory(node, unit))
+
+
+def _bind_sums(node: units.Node, unit: units.MatVec, cut: bool, summary: str) -> Binding:
+    """A matrix unit with distributed arithmetic tables instead of a memory of weights and products."""
+    sizes, x = unit_sizes(unit), node.source.type
+    parameters = _folds(unit) | {
+        "X_W": x.bits,
+        "X_SIGNED": int(x.signed),
+        "FIRST": sizes.first,
+        "T_W": sizes.entry,
+        "S_W": sizes.sum,
+        "ACC_W": node.result.type.bits,
+        "EVERY": unit.adders_per_stage,
+        **({"CUT": 1} if cut else {}),
+        "FILE": node.name,
+    }
+    files = table_files(unit, node.name)
+    return Binding("hg_mvu_words", parameters, f"{summary}, distributed arithmetic tables", files)
+
+
+def _folds(unit: units.MatVec) -> dict[str, Parameter]:
+    return {"SIMD": unit.simd, "PE": unit.pe, "COL_FOLDS": unit.col_folds, "ROW_FOLDS": unit.row_folds}
 
 
 def _bind_convolution(node: units.Node, unit: units.ConvUnit, style: int) -> Binding:
@@ -159,7 +172,7 @@ def _adders_latency(unit: units.AdderMatVec) -> int:
 
 
 def _stages(unit: units.MatVec | units.ConvUnit | units.GroupedMatVec, simd: int, rows: int) -> int:
-    """Registers of hg_mac before its accumulators: STAGES there. `rows`: the rows that consume the same codes."""
+    """STAGES of hg_totals: registers before the accumulators. `rows`: the rows that consume the same codes."""
     if isinstance(unit, units.MatVec) and unit.sums is not None:
         first, tree, merge = unit.sums.first, -(-simd // (4 * unit.sums.first - 3)), unit.sums.x_bits
         return (
