@@ -1021,9 +1021,9 @@ def frame_start(beats: int, words: int) -> Case:
     return Case("hg_frame_start", parameters, inputs, outputs, [], paths=paths, checks=[check])
 
 
-def load(unit: int, words: int, width: int, loadable: int = 1) -> Case:
+def load(unit: int, words: int, width: int) -> Case:
     address = max(1, (words - 1).bit_length())
-    parameters = {"UNIT": unit, "WORDS": words, "WIDTH": width, "LOADABLE": loadable}
+    parameters = {"UNIT": unit, "WORDS": words, "WIDTH": width}
     inputs, outputs = {"load": 50}, {"we": 1, "waddr": address, "wdata": width}
     ports = {port: port for port in ("mark", *inputs, *outputs)}
     check = Check("load_contract", {**parameters, "AW": address}, ports)

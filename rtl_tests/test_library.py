@@ -129,7 +129,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_mvu": (
         {"SIMD": 7, "PE": 3, "ROW_FOLDS": 3, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},
         {"SIMD": 3, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": 2, "W_W": 1, "MODE": 1, "EVERY": 1}
-        | {"LOADABLE": 1, "UNIT": 2},
+        | {"LOAD_UNIT": 2},
         {"SIMD": 6, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "WINDOWS": 2, "TAPS": 3},
     ),
     "hg_mvu_words": (
@@ -353,7 +353,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_keep_in": ({"BYTES": 1, "LAST": 1}, {"BYTES": 8, "LAST": 3}),
     "hg_keep_out": ({"BYTES": 1, "LAST": 1}, {"BYTES": 8, "LAST": 3}),
-    "hg_load": ({"WORDS": 1, "LOADABLE": 0}, {"UNIT": 3, "WORDS": 1, "WIDTH": 70}),
+    "hg_load": ({"WORDS": 1, "UNIT": -1}, {"UNIT": 3, "WORDS": 1, "WIDTH": 70}),
     "hg_axil_weights": ({"UNITS": 65536}, {"UNITS": 3}),
     "hg_axil_regs": ({"WORDS": 1, "STATUS": 1, "ADDR_W": 3}, {"WORDS": 2, "STATUS": 2, "ADDR_W": 6}),
     "hg_axil_split": ({"COUNT": 1, "ADDR_W": 13}, {"COUNT": 3}),
@@ -400,18 +400,18 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"SIMD": 1, "PE": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}
         | {"FOLDS": 1, "REPEAT": 1, "DEPTH": 1, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 1, "EVERY": 0},
         {"SIMD": 3, "PE": 3, "DW": 2, "PL": 2, "SH": 2, "OUT_H": 2, "GROUPS": 2, "X_W": 3, "X_SIGNED": 1, "PAD": "3'h5"}
-        | {"DEPTH": 64, "STYLE": 1, "LOADABLE": 1},
+        | {"DEPTH": 64, "STYLE": 1, "LOAD_UNIT": 0},
         {"KH": 1, "KW": 2, "PT": 0, "PL": 0, "OUT_W": 4, "FOLDS": 1, "REPEAT": 1},
     ),
     "hg_dwconv": (
         {"PE": 1, "HEIGHT": 1, "KH": 1, "PT": 0, "OUT_H": 1, "GROUPS": 1, "REPEAT": 1, "DEPTH": 3, "MODE": 1, "W_W": 1},
         {"PE": 3, "SH": 3, "SW": 2, "OUT_H": 2, "OUT_W": 3, "X_W": 1, "ACC_W": 5, "DEPTH": 30, "STYLE": 2}
-        | {"LOADABLE": 1, "UNIT": 1, "EVERY": 1},
+        | {"LOAD_UNIT": 1, "EVERY": 1},
     ),
     "hg_dwmvu": (
         {"PE": 1, "TAPS": 1, "FOLDS": 1, "X_W": 1, "W_W": 1, "MODE": 1, "ACC_W": 2, "EVERY": 0},
         {"PE": 3, "TAPS": 7, "FOLDS": 3, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "STYLE": 1, "EVERY": 1}
-        | {"LOADABLE": 1, "UNIT": 5},
+        | {"LOAD_UNIT": 5},
         {"PE": 4, "ROWS": 2, "COLUMNS": 3, "TAPS": 2},
     ),
     "hg_mac": (
@@ -478,6 +478,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_loop": ({"N": 1}, {"N": 5}),
     "hg_next": ({"W": 1}, {"W": 9}),
     "hg_weights_table": ({"WORDS": 1, "WIDTH": 1, "COUNT": 1}, {"WORDS": 3, "FROM": 2, "COUNT": 5}),
+    "hg_weight_words": ({"WORDS": 1, "WIDTH": 1, "STYLE": 1}, {"WORDS": 3, "STYLE": 2, "LOAD_UNIT": 7}),
     "hg_weights": ({"WORDS": 1, "WIDTH": 1, "STYLE": 1}, {"WORDS": 3, "STYLE": 2, "LOADABLE": 1}),
     "hg_window": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}

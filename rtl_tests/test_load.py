@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from streams import SIMULATORS, integers, pack, sweep
 
-#: UNIT, WORDS, WIDTH, LOADABLE
-CASES = [(3, 5, 100, 1), (65535, 1, 1, 1), (0, 4, 32, 1), (2, 9, 33, 1), (7, 16, 96, 1), (1, 3, 40, 0)]
+#: UNIT, WORDS, WIDTH
+CASES = [(3, 5, 100), (65535, 1, 1), (0, 4, 32), (2, 9, 33), (7, 16, 96), (-1, 3, 40)]
 
 
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, case", sweep(CASES, 2))
-def test_load(cocotb_job: Callable[..., None], simulator: str, case: tuple[int, int, int, int]) -> None:
-    job = dict(zip(("unit", "words", "width", "loadable"), case, strict=True))
+def test_load(cocotb_job: Callable[..., None], simulator: str, case: tuple[int, int, int]) -> None:
+    job = dict(zip(("unit", "words", "width"), case, strict=True))
     cocotb_job(simulator, "hg_load", {name.upper(): value for name, value in job.items()}, job, tests=1)
 
 
@@ -63,5 +63,5 @@ def test_weights_of_a_unit(cocotb_job: Callable[..., None], simulator: str, modu
         codes = pack(x.reshape(-1, 12 if module.startswith("hg_dw") else 4), 4)
         sums = pack(sums.reshape(-1, 12 if module == "hg_dwconv" else 3), 12)
         sets.append({"load": load, "codes": codes, "sums": sums})
-    parameters = {**_WEIGHTED[module], "X_W": 4, "W_W": 3, "ACC_W": 12, "LOADABLE": 1, "UNIT": unit}
+    parameters = {**_WEIGHTED[module], "X_W": 4, "W_W": 3, "ACC_W": 12, "LOAD_UNIT": unit}
     cocotb_job(simulator, module, parameters, {"sets": sets}, tests=1, bench="loaded_cocotb")

@@ -311,7 +311,7 @@ def _check_comments(
             if "SLOT" in cell.parameters:
                 size = f"{frame.words} words a frame, a beat in {frame.slot // 8} bytes"
                 bus.append(f"{frame.width} bits, {port if prefix else kind}: {size}")
-    loads = sum("LOADABLE" in cell.parameters for cell in netlist.cells.values())
+    loads = sum("LOAD_UNIT" in cell.parameters for cell in netlist.cells.values())
     cycles = manifest.get("cycles")
     if not isinstance(cycles, dict) or not {"latency", "interval"} <= set(cycles):
         raise broken("manifest.json", f"cycles are {cycles!r}.")

@@ -126,7 +126,7 @@ class _Streams:
             if cell.module == "hg_frame_start":
                 expected_ports |= self.begin_ports
             if cell.module in _WEIGHTS:
-                expected_ports["load"] = "load" if "LOADABLE" in cell.parameters else f"{_LOAD}'h0"
+                expected_ports["load"] = "load" if "LOAD_UNIT" in cell.parameters else f"{_LOAD}'h0"
             check_connections(cell, expected_ports)
         return tuple(names)
 
@@ -177,9 +177,8 @@ def _check_acyclic(
 def _check_weight_port(top: TopModule, cells: dict[str, Cell], options: PortOptions) -> None:
     """Check that the port for weights exists if the option says so, and that its units are numbered 0, 1, 2, ..."""
     ports = [cell for cell in top.cells.values() if cell.module == "hg_axil_weights"]
-    units = [cell for cell in cells.values() if "LOADABLE" in cell.parameters]
-    numbers = [(cell.parameters["LOADABLE"], cell.parameters.get("UNIT")) for cell in units]
-    if len(ports) != int(options.loadable) or numbers != [(1, n) for n in range(len(units) if options.loadable else 0)]:
+    units = [cell.parameters["LOAD_UNIT"] for cell in cells.values() if "LOAD_UNIT" in cell.parameters]
+    if len(ports) != int(options.loadable) or units != list(range(len(units) if options.loadable else 0)):
         raise broken(top.name, "its units with writable weights do not fit the option loadable.")
     for port in ports:
         check_connections(port, options.clocks | axi_lite_nets("s_axil") | {"load": "load"})

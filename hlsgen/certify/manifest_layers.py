@@ -300,13 +300,13 @@ def weight_units(cells: Iterable[Cell], entries: list[dict[str, Any]], memories:
     layer = {x["instance"]: entry["layer"] for entry in entries for x in entry["instances"]}
     unit_rows = []
     for cell in cells:
-        if "LOADABLE" in cell.parameters:
+        if "LOAD_UNIT" in cell.parameters:
             columns, bits = _columns(cell), cell.number("W_W", 1)
             words, width = memories.sizes[f"rtl/{cell.file}"]
             signs = "0 means -1, 1 means 1" if cell.number("MODE") else "two's complement"
             unit_rows.append(
                 {
-                    "unit": cell.number("UNIT"),
+                    "unit": cell.number("LOAD_UNIT"),
                     "layer": layer[cell.name],
                     "instance": cell.name,
                     "file": f"rtl/{cell.file}",

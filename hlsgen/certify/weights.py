@@ -35,7 +35,7 @@ from hlsgen.numerics.fixed import Array
 _MVU = "SIMD PE COL_FOLDS ROW_FOLDS X_W X_SIGNED W_W MODE ACC_W FILE EVERY"
 _CONV = f"SIMD PE {GEOMETRY} GROUPS FOLDS REPEAT DEPTH X_W PAD X_SIGNED W_W MODE ACC_W FILE EVERY"
 #: Kind of memory and of multipliers, and the port for writing the memory; see `connectivity`.
-_FREE = "STYLE LOADABLE UNIT DSP"
+_FREE = "STYLE LOAD_UNIT DSP"
 #: Parameters for several vectors in a beat.
 _SEVERAL = "WINDOWS TAPS"
 #: Parameters for groups of more than one element or sum.

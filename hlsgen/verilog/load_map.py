@@ -11,7 +11,7 @@ from hlsgen.verilog.netlist import Design, Instance
 def weight_table(design: Design, network: Network) -> list[dict[str, Any]]:
     """One entry for each unit, in the order of the unit numbers that the host uses as addresses."""
     layers = {node.name: node.layer for node in network.nodes}
-    units = [instance for instance in design.instances if "LOADABLE" in instance.parameters]
+    units = [instance for instance in design.instances if "LOAD_UNIT" in instance.parameters]
     return [_unit(design, instance, layers[instance.name]) for instance in units]
 
 
@@ -22,7 +22,7 @@ def _unit(design: Design, instance: Instance, layer: str) -> dict[str, Any]:
     file = str(instance.parameters["FILE"])
     encoding = {0: "two's complement", 1: "0 means -1, 1 means 1", 2: "0 means -1, 1 means 1"}[numbers["MODE"]]
     return {
-        "unit": numbers["UNIT"],
+        "unit": numbers["LOAD_UNIT"],
         "layer": layer,
         "instance": instance.name,
         "file": f"rtl/{file}",

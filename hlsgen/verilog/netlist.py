@@ -131,7 +131,7 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
         ports = _ports(node, data)
         if has_weight_memory(node.unit):
             ports["load"] = "load" if loadable else "50'h0"
-            parameters |= {"LOADABLE": 1, "UNIT": loads} if loadable else {}
+            parameters |= {"LOAD_UNIT": loads} if loadable else {}
             loads += loadable
         if isinstance(node.unit, FrameStart):
             ports |= _begin_ports(network.inputs[0].name, request.starts_by)

@@ -24,7 +24,6 @@ module load_contract #(
     parameter integer UNIT     = 0,
     parameter integer WORDS    = 4,
     parameter integer WIDTH    = 40,
-    parameter integer LOADABLE = 1,
     parameter integer AW       = 2
 ) (
     input wire             clk,
@@ -43,7 +42,7 @@ module load_contract #(
     reg [PW-1:0] piece_reg = 0, which_reg = 0;      // pieces of the next word; the marked piece
     reg [31:0]   kept_reg = 0;
 
-    wire mine  = load[47:32] == UNIT && LOADABLE != 0;
+    wire mine  = load[47:32] == UNIT;
     wire take  = load[49] && mine && live_reg;
     wire last  = piece_reg == PIECES - 1;
     always @(posedge clk) begin

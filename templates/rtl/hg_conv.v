@@ -11,44 +11,42 @@
 //                             use. Lane p, column s is at bit (p * SIMD + s) * W_W.
 //             STYLE           Memory type, see hg_weights.
 //             DSP             See hg_mac.
-//             LOADABLE        1: words can be written over `load`, see hg_load; 0: the bus is ignored.
-//             UNIT            Number of the unit on the load bus.
+//             LOAD_UNIT       Number of the unit on the load bus, which writes its weights; -1: none.
 // Latency     2 + latency of hg_mac, in enabled cycles (m_ready || !m_valid). It counts from the issue of
 //             the last word of a sum (hg_window) to its beat. One word per cycle.
 // Contract    Exact modulo 2^ACC_W. Beats of a window: g outer, r inner. The first output is in the low
 //             bits.
 `default_nettype none
 module hg_conv #(
-    parameter integer SIMD     = 2,
-    parameter integer PE       = 2,
-    parameter integer HEIGHT   = 4,
-    parameter integer WIDTH    = 5,
-    parameter integer KH       = 3,
-    parameter integer KW       = 3,
-    parameter integer SH       = 1,
-    parameter integer SW       = 1,
-    parameter integer DH       = 1,
-    parameter integer DW       = 1,
-    parameter integer PT       = 1,
-    parameter integer PL       = 1,
-    parameter integer OUT_H    = 4,
-    parameter integer OUT_W    = 5,
-    parameter integer GROUPS   = 1,
-    parameter integer FOLDS    = 2,
-    parameter integer REPEAT   = 2,
-    parameter integer DEPTH    = 26,
-    parameter integer X_W      = 4,
-    parameter [X_W-1:0] PAD    = 0,
-    parameter integer X_SIGNED = 0,
-    parameter integer W_W      = 3,
-    parameter integer MODE     = 0,
-    parameter integer ACC_W    = 12,
-    parameter         FILE     = "",
-    parameter integer STYLE    = 0,
-    parameter integer DSP      = 0,
-    parameter integer EVERY    = 2,
-    parameter integer LOADABLE = 0,
-    parameter integer UNIT     = 0
+    parameter integer SIMD      = 2,
+    parameter integer PE        = 2,
+    parameter integer HEIGHT    = 4,
+    parameter integer WIDTH     = 5,
+    parameter integer KH        = 3,
+    parameter integer KW        = 3,
+    parameter integer SH        = 1,
+    parameter integer SW        = 1,
+    parameter integer DH        = 1,
+    parameter integer DW        = 1,
+    parameter integer PT        = 1,
+    parameter integer PL        = 1,
+    parameter integer OUT_H     = 4,
+    parameter integer OUT_W     = 5,
+    parameter integer GROUPS    = 1,
+    parameter integer FOLDS     = 2,
+    parameter integer REPEAT    = 2,
+    parameter integer DEPTH     = 26,
+    parameter integer X_W       = 4,
+    parameter [X_W-1:0] PAD     = 0,
+    parameter integer X_SIGNED  = 0,
+    parameter integer W_W       = 3,
+    parameter integer MODE      = 0,
+    parameter integer ACC_W     = 12,
+    parameter         FILE      = "",
+    parameter integer STYLE     = 0,
+    parameter integer DSP       = 0,
+    parameter integer EVERY     = 2,
+    parameter integer LOAD_UNIT = -1
 ) (
     input  wire                clk,
     input  wire                rst,
@@ -80,17 +78,6 @@ module hg_conv #(
         .next_valid(next_valid), .x(x), .x_valid(x_valid), .x_last(x_last)
     );
 
-    // Words received over the load bus, replacing the words of the file.
-    wire                   we;
-    wire [AW-1:0]          waddr;
-    wire [PE*SIMD*W_W-1:0] wdata;
-
-    hg_load #(
-        .UNIT(UNIT), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .LOADABLE(LOADABLE)
-    ) loader (
-        .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
-    );
-
     wire [AW-1:0] turn, unused_next;
     wire          step = near && next_valid;
     hg_index #(.N(WORDS)) turns (
@@ -98,16 +85,15 @@ module hg_conv #(
     );
 
     // The weights of a word are read at the edge at which the word enters x.
-    hg_weights #(
-        .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
+    hg_weight_words #(
+        .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOAD_UNIT(LOAD_UNIT)
     ) weights (
-        .clk(clk), .rst(rst), .en(near), .step(step), .addr(turn), .data(w),
-        .we(we), .waddr(waddr), .wdata(wdata)
+        .clk(clk), .rst(rst), .load(load), .en(near), .step(step), .addr(turn), .data(w)
     );
 
     hg_mac #(
         .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
-        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP)
+        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((WORDS == 1 && LOAD_UNIT < 0) ? 1 : 0), .DSP(DSP)
     ) mac (
         .clk(clk), .rst(rst), .en(en), .en_totals(near),
         .x(x), .x_valid(x_valid), .x_last(x_last), .w(w),

@@ -14,30 +14,28 @@
 //             STYLE          Memory type, see hg_weights.
 //             DSP            See hg_mac.
 //             EVERY          Pipeline registers in the adder trees, see hg_adder_tree.
-//             LOADABLE       1: words can be written over `load`, see hg_load; 0: the bus is ignored.
-//             UNIT           Number of the unit on the load bus.
+//             LOAD_UNIT      Number of the unit on the load bus, which writes its weights; -1: none.
 //             ROWS, COLUMNS  Sums and elements of a group; 1 of each for depthwise.
 // Latency     1 + latency of hg_mac in enabled cycles (m_ready || !m_valid); one beat per cycle.
 // Contract    Exact modulo 2^ACC_W. Tap t, group g, column c of s_data is at bit ((t * PE / ROWS + g) *
 //             COLUMNS + c) * X_W. Row r of group g of m_data is at bit (g * ROWS + r) * ACC_W.
 `default_nettype none
 module hg_dwmvu #(
-    parameter integer PE       = 2,
-    parameter integer TAPS     = 9,
-    parameter integer FOLDS    = 2,
-    parameter integer X_W      = 4,
-    parameter integer X_SIGNED = 0,
-    parameter integer W_W      = 3,
-    parameter integer MODE     = 0,
-    parameter integer ACC_W    = 12,
-    parameter         FILE     = "",
-    parameter integer STYLE    = 0,
-    parameter integer DSP      = 0,
-    parameter integer EVERY    = 2,
-    parameter integer LOADABLE = 0,
-    parameter integer UNIT     = 0,
-    parameter integer ROWS     = 1,
-    parameter integer COLUMNS  = 1
+    parameter integer PE        = 2,
+    parameter integer TAPS      = 9,
+    parameter integer FOLDS     = 2,
+    parameter integer X_W       = 4,
+    parameter integer X_SIGNED  = 0,
+    parameter integer W_W       = 3,
+    parameter integer MODE      = 0,
+    parameter integer ACC_W     = 12,
+    parameter         FILE      = "",
+    parameter integer STYLE     = 0,
+    parameter integer DSP       = 0,
+    parameter integer EVERY     = 2,
+    parameter integer LOAD_UNIT = -1,
+    parameter integer ROWS      = 1,
+    parameter integer COLUMNS   = 1
 ) (
     input  wire                                clk,
     input  wire                                rst,
@@ -68,28 +66,17 @@ module hg_dwmvu #(
         if (rst) x_valid_reg <= 1'b0;
     end
 
-    // Words received over the load bus, replacing the words of the file.
-    wire                   we;
-    wire [AW-1:0]          waddr;
-    wire [PE*SIMD*W_W-1:0] w, wdata;
-
-    hg_load #(
-        .UNIT(UNIT), .WORDS(FOLDS), .WIDTH(PE*SIMD*W_W), .LOADABLE(LOADABLE)
-    ) loader (
-        .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
-    );
-
-    wire [AW-1:0] turn, unused_next;
-    wire          step = near && s_valid;
+    wire [AW-1:0]          turn, unused_next;
+    wire [PE*SIMD*W_W-1:0] w;
+    wire                   step = near && s_valid;
     hg_index #(.N(FOLDS)) turns (
         .clk(clk), .rst(rst), .step(step), .index(turn), .next(unused_next)
     );
 
-    hg_weights #(
-        .FILE(FILE), .WORDS(FOLDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
+    hg_weight_words #(
+        .FILE(FILE), .WORDS(FOLDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOAD_UNIT(LOAD_UNIT)
     ) weights (
-        .clk(clk), .rst(rst), .en(en), .step(step), .addr(turn), .data(w),
-        .we(we), .waddr(waddr), .wdata(wdata)
+        .clk(clk), .rst(rst), .load(load), .en(en), .step(step), .addr(turn), .data(w)
     );
 
     assign m_valid = valid[0];
@@ -103,7 +90,7 @@ module hg_dwmvu #(
             end
             hg_mac #(
                 .SIMD(SIMD), .PE(1), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W), .MODE(MODE), .ACC_W(ACC_W),
-                .EVERY(EVERY), .CONSTANT((FOLDS == 1 && LOADABLE == 0) ? 1 : 0), .ALONE(1), .DSP(DSP)
+                .EVERY(EVERY), .CONSTANT((FOLDS == 1 && LOAD_UNIT < 0) ? 1 : 0), .ALONE(1), .DSP(DSP)
             ) mac (
                 .clk(clk), .rst(rst), .en(en), .en_totals(near),
                 .x(x), .x_valid(x_valid_reg), .x_last(1'b1), .w(w[p*SIMD*W_W +: SIMD*W_W]),

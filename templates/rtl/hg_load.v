@@ -2,11 +2,10 @@
 //
 // Purpose     One unit's end of the bus of hg_axil_weights. It assembles words of any width from pieces of
 //             32 bits and writes them to hg_weights, word 0 first.
-// Parameters  UNIT      Number of the unit, below 65536.
-//             WORDS     Words of the memory.
-//             WIDTH     Bits of a word: ceil(WIDTH / 32) pieces, the low bits first. Bits of the last piece
-//                       beyond the word are ignored.
-//             LOADABLE  0: nothing is ever written, and there is no logic.
+// Parameters  UNIT   Number of the unit, below 65536. -1: nothing is ever written, and there is no logic.
+//             WORDS  Words of the memory.
+//             WIDTH  Bits of a word: ceil(WIDTH / 32) pieces, the low bits first. Bits of the last piece
+//                    beyond the word are ignored.
 // Latency     1 cycle from a word's last piece to `we`.
 // Contract    The bus is load = {valid, start, unit[15:0], data[31:0]}. `start` with this unit's number
 //             begins at word 0, and each `valid` with it brings a piece. Nothing is written before a start,
@@ -14,10 +13,9 @@
 //             file's contents from power-up to the first reset.
 `default_nettype none
 module hg_load #(
-    parameter integer UNIT     = 0,
-    parameter integer WORDS    = 4,
-    parameter integer WIDTH    = 40,
-    parameter integer LOADABLE = 1
+    parameter integer UNIT  = 0,
+    parameter integer WORDS = 4,
+    parameter integer WIDTH = 40
 ) (
     input  wire                                          clk,
     input  wire                                          rst,
@@ -33,7 +31,7 @@ module hg_load #(
     localparam [PW-1:0] LAST_PIECE = PIECES[PW-1:0] - 1'b1;
 
     generate
-        if (LOADABLE != 0) begin : loader
+        if (UNIT >= 0) begin : loader
             wire mine  = load[47:32] == UNIT[15:0];
             wire start = load[48] && mine;
 

@@ -10,7 +10,7 @@
 //             DSP             0: products in LUTs. Otherwise: products in DSP blocks with DSP bits in one
 //                             factor; from 25 bits on the blocks form chains. Rows whose products fit side
 //                             by side share a block.
-// Latency     That of the chosen module, from a reduction's last word.
+// Latency     As the chosen module, from a reduction's last word.
 // Contract    Exact modulo 2^ACC_W. All registers advance on `en`. The user must stall it while m_valid is
 //             not accepted. Output m_free is a duplicate register of !m_valid for low-fan-out enables
 //             upstream. Input `en_totals` equals en. Lane p, column s of w is at bit (p * SIMD + s) * W_W.

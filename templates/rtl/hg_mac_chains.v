@@ -5,7 +5,7 @@
 //             W_W          Bits of a weight, two's complement, at least 2.
 //             ROWS, GUARD  Rows that share a block, and their guard bits, see hg_chain.
 // Latency     2 enabled cycles more than hg_dot_chain, from a reduction's last word.
-// Contract    That of hg_mac.
+// Contract    As hg_mac.
 `default_nettype none
 module hg_mac_chains #(
     parameter integer SIMD     = 4,

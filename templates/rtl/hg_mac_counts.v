@@ -2,8 +2,8 @@
 //
 // Purpose     Rows of agreements, summed over the words of a reduction.
 // Parameters  SIMD, PE, ACC_W, EVERY, CONSTANT, ALONE  See hg_mac.
-// Latency     That of hg_agreements + 1 enabled cycles, from a reduction's last word.
-// Contract    That of hg_mac. Lane p, column s of w is at bit p * SIMD + s.
+// Latency     1 enabled cycle more than hg_agreements, from a reduction's last word.
+// Contract    As hg_mac. Lane p, column s of w is at bit p * SIMD + s.
 `default_nettype none
 module hg_mac_counts #(
     parameter integer SIMD     = 8,

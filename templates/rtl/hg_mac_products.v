@@ -9,7 +9,7 @@
 //                          products in LUTs.
 // Latency     2 enabled cycles more than the longer one of hg_dot_pairs and hg_dot_plain, from a
 //             reduction's last word. The faster one is delayed.
-// Contract    That of hg_mac.
+// Contract    As hg_mac.
 `default_nettype none
 module hg_mac_products #(
     parameter integer SIMD     = 4,
@@ -45,6 +45,7 @@ module hg_mac_products #(
     localparam integer LONGER = (PLAIN > PAIRS) ? PLAIN : PAIRS;
     localparam integer PAIRED = (CONSTANT == 0 && ROWS == 0) ? 1 : 0;
     localparam integer WAIT   = LONGER - ((PAIRED != 0) ? PAIRS : PLAIN);
+    localparam integer STAGES = 1 + LONGER;
     localparam integer SUM_W  = X_W + W_W + 1 + $clog2(SIMD);
     // Rows that share blocks. A single one that is left has its own blocks.
     localparam integer PACKED = (ROWS < 2) ? 0 : (PE % ROWS == 1) ? PE - 1 : PE;
@@ -90,13 +91,14 @@ module hg_mac_products #(
                 );
             end
         end
+        // Generated after the products: Yosys then needs one LUT for a bit of an accumulator, otherwise two.
+        if (1) begin : accumulators
+            hg_totals #(.PE(PE), .SUM_W(SUM_W), .ACC_W(ACC_W), .STAGES(STAGES)) totals (
+                .clk(clk), .rst(rst), .en(en), .en_totals(en_totals),
+                .x_valid(x_valid), .x_last(x_last), .sums(sums),
+                .m_data(m_data), .m_valid(m_valid), .m_free(m_free)
+            );
+        end
     endgenerate
-
-    localparam integer STAGES = 1 + LONGER;
-    hg_totals #(.PE(PE), .SUM_W(SUM_W), .ACC_W(ACC_W), .STAGES(STAGES)) totals (
-        .clk(clk), .rst(rst), .en(en), .en_totals(en_totals),
-        .x_valid(x_valid), .x_last(x_last), .sums(sums),
-        .m_data(m_data), .m_valid(m_valid), .m_free(m_free)
-    );
 endmodule
 `default_nettype wire

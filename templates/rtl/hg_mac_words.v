@@ -5,7 +5,7 @@
 //             X_W, X_SIGNED, FIRST, T_W, S_W, EVERY, CUT, FILE  See hg_dot_words.
 //             ADDR_W           Bits of the number of a word.
 // Latency     2 enabled cycles more than hg_dot_words, from a reduction's last word.
-// Contract    That of hg_mac, with the number of a word instead of its weights.
+// Contract    As hg_mac, with the number of a word instead of its weights.
 `default_nettype none
 module hg_mac_words #(
     parameter integer SIMD     = 4,

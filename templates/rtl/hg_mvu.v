@@ -14,8 +14,7 @@
 //                             column s is at bit (p * SIMD + s) * W_W.
 //             STYLE           Memory type, see hg_weights.
 //             DSP             See hg_mac.
-//             LOADABLE        1: words can be written over `load`, see hg_load; 0: the bus is ignored.
-//             UNIT            Number of the unit on the load bus.
+//             LOAD_UNIT       Number of the unit on the load bus, which writes its weights; -1: none.
 //             EVERY           Pipeline registers in the adder trees, see hg_adder_tree.
 //             WINDOWS         Vectors of an input beat. COL_FOLDS and ROW_FOLDS are 1 if WINDOWS > 1.
 //             TAPS            Pieces of a vector. Equal pieces of all WINDOWS vectors are adjacent: element
@@ -39,8 +38,7 @@ module hg_mvu #(
     parameter integer STYLE     = 0,
     parameter integer DSP       = 0,
     parameter integer EVERY     = 2,
-    parameter integer LOADABLE  = 0,
-    parameter integer UNIT      = 0,
+    parameter integer LOAD_UNIT = -1,
     parameter integer WINDOWS   = 1,
     parameter integer TAPS      = 1
 ) (
@@ -75,27 +73,15 @@ module hg_mvu #(
         .able(x_able), .index(index)
     );
 
-    // Words received over the load bus, replacing the words of the file.
-    wire                   we;
-    wire [AW-1:0]          waddr;
-    wire [PE*SIMD*W_W-1:0] wdata;
-
-    hg_load #(
-        .UNIT(UNIT), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .LOADABLE(LOADABLE)
-    ) loader (
-        .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
-    );
-
     // The weights of a beat are read at the edge at which it enters x.
     wire step;
     hg_enable #(.WAYS(2)) turn (
         .able(x_able), .ready({m_ready, free[0]}), .valid(x_valid), .step(step)
     );
-    hg_weights #(
-        .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
+    hg_weight_words #(
+        .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOAD_UNIT(LOAD_UNIT)
     ) weights (
-        .clk(clk), .rst(rst), .en(near || !x_valid), .step(step), .addr(index), .data(w),
-        .we(we), .waddr(waddr), .wdata(wdata)
+        .clk(clk), .rst(rst), .load(load), .en(near || !x_valid), .step(step), .addr(index), .data(w)
     );
 
     assign m_valid = valid[0];
@@ -110,7 +96,7 @@ module hg_mvu #(
             hg_mac #(
                 .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
                 .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY),
-                .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .ALONE((COL_FOLDS == 1) ? 1 : 0), .DSP(DSP)
+                .CONSTANT((WORDS == 1 && LOAD_UNIT < 0) ? 1 : 0), .ALONE((COL_FOLDS == 1) ? 1 : 0), .DSP(DSP)
             ) mac (
                 .clk(clk), .rst(rst), .en(en), .en_totals(near),
                 .x(own), .x_valid(x_valid), .x_last(x_last), .w(w),

@@ -8,7 +8,7 @@
 //                   counts ROW_FOLDS * COL_FOLDS beats, in the order of use.
 // Latency     2 (hg_replay) + latency of hg_mac_words, counted from the last beat of a vector. One beat per
 //             cycle without gaps.
-// Contract    That of hg_mvu.
+// Contract    As hg_mvu.
 `default_nettype none
 module hg_mvu_words #(
     parameter integer SIMD      = 4,

@@ -96,8 +96,8 @@ ATTACKS: dict[str, Callable[[Path], object]] = {
     "module of no core": written("hg_mvu.v", of_core("hg_mvu", "")),
     "adders of another core": written("other_mv0_adders.v", "module other_mv0_adders; endmodule\n"),
     "top level of another core": written("other.v", "module other; endmodule\n"),
-    "name without a prefix in a module": renamed("top_hg_mvu", "top_hg_weights", "hg_weights"),
-    "name of another core in a module": renamed("top_hg_mvu", "top_hg_weights", "other_hg_weights"),
+    "name without a prefix in a module": renamed("top_hg_weight_words", "top_hg_weights", "hg_weights"),
+    "name of another core in a module": renamed("top_hg_weight_words", "top_hg_weights", "other_hg_weights"),
     "name without a prefix in the top level": renamed("top", "top_hg_mvu", "hg_mvu"),
     "name of another core in the top level": renamed("top", "top_hg_mvu", "other_hg_mvu"),
     "module that has no prefix": renamed("top_hg_weights", "top_hg_weights", "hg_weights"),
@@ -125,7 +125,7 @@ def test_additional_files_in_rtl(core: Path, name: str) -> None:
 @pytest.mark.parametrize("prefix", ["", "other_", "top_top_"])
 def test_names_of_modules(core: Path, prefix: str) -> None:
     """Each name of a module must have the name of the core as a prefix, exactly once."""
-    for module, file in (("hg_mvu", "top_hg_mvu"), ("hg_weights", "top_hg_mvu"), ("hg_mvu", "top")):
+    for module, file in (("hg_mvu", "top_hg_mvu"), ("hg_weights", "top_hg_weight_words"), ("hg_mvu", "top")):
         path = core / "rtl" / f"{file}.v"
         text = path.read_text()
         path.write_text(

@@ -80,8 +80,8 @@ def test_weights_that_can_be_loaded(tmp_path: Path) -> None:
     assert hlsgen.certify(core).ok
     top = (core / "rtl" / "top.v").read_text()
     for original, changed in [
-        (".LOADABLE(1)", ".LOADABLE(0)"),
-        (".UNIT(0)", ".UNIT(1)"),
+        (".LOAD_UNIT(0)", ".LOAD_UNIT(-1)"),
+        (".LOAD_UNIT(0)", ".LOAD_UNIT(1)"),
         (".UNITS(", ".UNITS(1"),
         (".load(load)", ".load(s_axil_wdata)"),
         ("[49:0] load", "[48:0] load"),

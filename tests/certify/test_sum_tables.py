@@ -27,9 +27,7 @@ def core(built: Path, tmp_path: Path) -> Path:
 
 def files(core: Path) -> list[Path]:
     layers = json.loads((core / "certificate.json").read_text())["layers"]
-    units = (
-        x for layer in layers for x in layer["instances"] if x["module"] == "hg_mvu_words"
-    )
+    units = (x for layer in layers for x in layer["instances"] if x["module"] == "hg_mvu_words")
     return sorted(core / "rtl" / name for unit in units for name in unit["memories"])
 
 

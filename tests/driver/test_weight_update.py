@@ -177,7 +177,7 @@ def test_weights_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         load_sequence(constant, own)
     assert "weights" not in json.loads(constant.files["manifest.json"])
     assert b"s_axil" not in constant.files["rtl/plain.v"]
-    assert b"LOADABLE" not in constant.files["rtl/plain.v"]
+    assert b"LOAD_UNIT" not in constant.files["rtl/plain.v"]
 
 
 @pytest.mark.sim

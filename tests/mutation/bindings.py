@@ -52,7 +52,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Frames of the first, fast simulation of a mutant.
 FEW = 24
 #: Parameters that are 0 or 1, in addition to signedness parameters.
-SWITCHES = {"ACTIVE_LOW", "CENTERED", "CONSTANTS", "EVEN", "FALLING", "LOADABLE", "PRODUCT", "SUM", "SYMMETRIC"}
+SWITCHES = {"ACTIVE_LOW", "CENTERED", "CONSTANTS", "EVEN", "FALLING", "PRODUCT", "SUM", "SYMMETRIC"}
 #: Limit of a tool's address space in bytes.
 MEMORY = 3 << 30
 

@@ -142,6 +142,7 @@ UNITS = {
     "hg_unfold": "test_unfold.py",
     "hg_unfold_store": "test_unfold.py",
     "hg_unfold_walk": "test_unfold.py",
+    "hg_weight_words": "test_load.py",
     "hg_weights": "test_weights.py",
     "hg_weights_table": "test_weights.py",
     "hg_width": "test_width.py",

@@ -1,7 +1,8 @@
 """Proves units after hg_unfold, which get all taps of a window in one beat.
 
-These are hg_mvu, hg_mvu_words, hg_dwmvu and hg_pool_tree. hg_unfold only moves elements. The lanes of its stream must carry the elements of the layer's windows. Then the weights
-are compared column by column with the weights of the elements in the lanes.
+These are hg_mvu, hg_mvu_words, hg_dwmvu and hg_pool_tree. hg_unfold only moves elements. The lanes of its stream must
+carry the elements of the layer's windows. Then the weights are compared column by column with the weights of the
+elements in the lanes.
 """
 
 from __future__ import annotations

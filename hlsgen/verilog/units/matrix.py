@@ -56,7 +56,7 @@ def _bind_matrix(node: units.Node, unit: units.MatVec, style: int) -> Binding:
     summary = f"{unit.row_folds * unit.pe} x {unit.col_folds * unit.simd}, {_kind(unit)}"
     if unit.sums is not None:
         return _bind_sums(node, unit, unit.sums.cut, summary)
-    parameters = _folds(unit) | _weights(node, unit, style) | {"EVERY": unit.adders_per_stage}
+    parameters: dict[str, Parameter] = {**_folds(unit), **_weights(node, unit, style), "EVERY": unit.adders_per_stage}
     if unit.windows > 1:
         parameters |= above_one(WINDOWS=unit.windows, TAPS=unit.taps)
     return Binding("hg_mvu", parameters, summary, _memory(node, unit))
@@ -65,7 +65,8 @@ def _bind_matrix(node: units.Node, unit: units.MatVec, style: int) -> Binding:
 def _bind_sums(node: units.Node, unit: units.MatVec, cut: bool, summary: str) -> Binding:
     """A matrix unit with distributed arithmetic tables instead of a memory of weights and products."""
     sizes, x = unit_sizes(unit), node.source.type
-    parameters = _folds(unit) | {
+    parameters: dict[str, Parameter] = {
+        **_folds(unit),
         "X_W": x.bits,
         "X_SIGNED": int(x.signed),
         "FIRST": sizes.first,
