@@ -17,6 +17,9 @@ import numpy as np
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.numerics.fixed import Array
 
+#: Most bits of a constant that is one token.
+_PIECE = 1 << 14
+
 
 @dataclass(frozen=True)
 class SizedConstant:
@@ -30,7 +33,14 @@ class SizedConstant:
         return self.value - ((self.value >> (self.width - 1)) << self.width)
 
     def __str__(self) -> str:
-        return f"{self.width}'h{self.value:x}"
+        """As in Verilog: a longer constant is a concatenation of pieces of `_PIECE` bits."""
+        if self.width <= _PIECE:
+            return f"{self.width}'h{self.value:x}"
+        starts = range(0, self.width, _PIECE)
+        values = (self.value >> start & ((1 << _PIECE) - 1) for start in starts)
+        sizes = (min(_PIECE, self.width - start) for start in starts)
+        pieces = [f"{size}'h{value:x}" for size, value in zip(sizes, values, strict=True)]
+        return f"{{{', '.join(reversed(pieces))}}}"
 
 
 ParameterValue = int | str | SizedConstant
@@ -154,13 +164,21 @@ class _Reader(TokenReader):
         token = self.peek()
         if token.startswith('"'):
             return self.next()[1:-1]
-        if "'h" in token:
-            size, digits = self.next().split("'h")
-            width = self._decimal(size)
-            if not width or int(digits, 16) >> width:
-                raise broken(self.name, f"{token[:60]} does not fit its width.")
-            return SizedConstant(width, int(digits, 16))
-        return self.number()
+        if self.skip("{"):
+            pieces = [self._sized()]
+            while self.next(",", "}") == ",":
+                pieces.append(self._sized())
+            digits = "".join(format(piece.value, f"0{piece.width}b") for piece in pieces)
+            return SizedConstant(len(digits), int(digits, 2))
+        return self._sized() if "'h" in token else self.number()
+
+    def _sized(self) -> SizedConstant:
+        token = self.next()
+        size, _, digits = token.partition("'h")
+        width = self._decimal(size) if size.isdigit() else 0
+        if not digits or not width or int(digits, 16) >> width:
+            raise broken(self.name, f"{token[:60]} does not fit its width.")
+        return SizedConstant(width, int(digits, 16))
 
     def nets(self) -> Nets:
         """A net, a constant as text, or a concatenation of nets."""

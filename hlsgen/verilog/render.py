@@ -9,10 +9,18 @@ import jinja2
 from hlsgen.library import environment
 from hlsgen.verilog.binding.memory_files import Bits, Parameter
 
+#: Most bits of a number: Icarus Verilog reads no token of 16,384 characters.
+LONGEST = 1 << 14
+
 
 def constant(value: Parameter) -> str:
-    """A Verilog constant: integers plainly, strings quoted, `Bits` as sized hexadecimal."""
+    """A Verilog constant: integers plainly, strings quoted, `Bits` as sized hexadecimal, in pieces if they are long."""
     match value:
+        case Bits(width, number) if width > LONGEST:
+            pieces = [
+                constant(Bits(min(LONGEST, width - start), number >> start)) for start in range(0, width, LONGEST)
+            ]
+            return f"{{{', '.join(reversed(pieces))}}}"
         case Bits(width, number):
             return f"{width}'h{number & ((1 << width) - 1):x}"
         case str():
