@@ -21,8 +21,8 @@ from hlsgen.hls.read_order import read_order
 
 #: Nanoseconds of a cycle for operators: 5 ns less 27 % of uncertainty.
 _CYCLE = 5.0 * (1 - 0.27)
-#: Estimated nanoseconds of a step of a root, and cycles of a float32 addition.
-_ROOT_STEP, _FLOAT_ADDITION = 15.0, 5
+#: Estimated nanoseconds of a step of a root, and cycles of a float32 addition with a multiplexer after it.
+_ROOT_STEP, _FLOAT_ADDITION = 15.0, 6
 #: Widest codes whose largest one, and widest sums, that a loop finds in one cycle per iteration.
 _CODE_BITS, _SUM_BITS = 20, 32
 
