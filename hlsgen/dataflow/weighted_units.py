@@ -112,7 +112,7 @@ class AdderMatVec:
     - `consumer_ps`: delay of the consumer before its first register, in picoseconds, if the sums reach it unregistered.
       It is None if they are registered. `producer_ps`: picoseconds from a register to the input codes.
     - `joined`: it shares its enable with the next quantizer only.
-    - `omits_inverters`: sums leave without inverters, see hlsgen/verilog/inverted_sums.py.
+    - `omits_inverters`: sums leave without inverters, and the consumer inverts their bits.
     """
 
     matrix: MatVec

@@ -26,6 +26,7 @@ from hlsgen.ir.ops import (
     IntegerActivation,
     IntegerRatio,
     IntQuant,
+    Lookup,
     Max,
     Min,
     Mul,
@@ -178,10 +179,11 @@ def code_interval(value: Value, ops: Sequence[Elementwise], quantizer: Quantizer
 def grid(value: Value, ops: list[Elementwise]) -> Grid | None:
     """A quantizer that reproduces the values after `ops` exactly for every code, or None if there is none."""
     codes, dtype = _all_codes(value), type_after(value, ops)
-    by_channel = not all(_is_uniform(op) for op in ops) or not _is_uniform(value.encoding)
-    if dtype.kind == "b" or (dtype.kind in "iu" and (codes is None or by_channel) and dtype.itemsize < 8):
+    by_channel = [op for op in ops if not _is_uniform(op)]
+    has_tables = any(isinstance(op, Lookup) for op in by_channel)
+    if dtype.kind == "b" or (dtype.kind in "iu" and (codes is None or has_tables) and dtype.itemsize < 8):
         return integer_quantizer(len(value.shape), dtype)
-    if codes is None or by_channel:
+    if codes is None or by_channel or not _is_uniform(value.encoding):
         return _integer_grid(value, ops)
     x = decode(value.encoding, codes)
     for op in ops:

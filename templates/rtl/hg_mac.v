@@ -78,7 +78,7 @@ module hg_mac #(
                 .x(x), .x_valid(x_valid), .x_last(x_last), .w(v),
                 .m_data(m_data), .m_valid(m_valid), .m_free(m_free)
             );
-        end else begin : products
+        end else begin : multiplied
             hg_mac_products #(
                 .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .ACC_W(ACC_W),
                 .EVERY(EVERY), .CONSTANT(CONSTANT), .ROWS((DSP == 0) ? 0 : ROWS), .GUARD(GUARD)

@@ -372,7 +372,7 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
         EXECUTED_MODELS["ConvTranspose"],
     ),
     "pads of a transposed kernel": (
-        ops_conv_transpose,
+        channels_last,
         "pad_split",
         wrapped(lambda ends: ends[::-1]),
         EXECUTED_MODELS["ConvTranspose SAME"],
@@ -437,7 +437,7 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
         EXECUTED_MODELS["DepthToSpace"],
     ),
     "taps of a maximum": (
-        ops_pool,
+        channels_last,
         "pair",
         lambda old: lambda points, unit: (max(1, old(points, unit)[0] - 1), unit),
         EXECUTED_MODELS["GlobalMaxPool of rows"],

@@ -117,7 +117,7 @@ def test_verify_loads_other_weights(tmp_path: Path) -> None:
     assert (bench / "other_expected.hex").read_text() != (bench / "expected.hex").read_text()
     top = tmp_path / "out" / "rtl" / "plain.v"
     text = top.read_text()
-    for change in (("", ""), (".UNIT(0)", ".UNIT(1)"), (".UNITS(", ".UNITS(1")):
+    for change in (("", ""), (".LOAD_UNIT(0)", ".LOAD_UNIT(1)"), (".UNITS(", ".UNITS(1")):
         top.write_text(text.replace(*change, 1))
         outcome = simulate(tmp_path / "out", bench, bench, tmp_path / "sim", "icarus", tests)
         assert outcome.passed == (change == ("", "")), (change, outcome.log[-3000:])

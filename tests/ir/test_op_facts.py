@@ -335,7 +335,9 @@ NEITHER = [
 ]
 
 
-@pytest.mark.parametrize(("ops", "expected"), [(UP, (True, False)), (DOWN, (False, True)), (NEITHER, (False, False))])
+@pytest.mark.parametrize(
+    ("operations", "expected"), [(UP, (True, False)), (DOWN, (False, True)), (NEITHER, (False, False))]
+)
 def test_plain_cases_are_known(operations: list[ops.Elementwise], expected: tuple[bool, bool]) -> None:
     """On all float32 numbers."""
     for op in operations:

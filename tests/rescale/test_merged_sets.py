@@ -14,8 +14,8 @@ from certified import messages
 from models import Net
 
 import hlsgen
+from hlsgen import rescale
 from hlsgen.certify import quantizers
-from hlsgen.dataflow import lower
 from hlsgen.ir.step_function import StepFunction
 
 ROWS, COLUMNS = 8, 6
@@ -86,7 +86,7 @@ def test_certify_does_not_believe_in_one_function(tmp_path: Path, monkeypatch: p
 
     hlsgen.build(path, tmp_path / "core", hlsgen.Options(target_cycles=24))
     assert not messages(tmp_path / "core")
-    monkeypatch.setattr(lower, "merge_equal_sets", all_as_one)
+    monkeypatch.setattr(rescale, "merge_equal_sets", all_as_one)
     monkeypatch.setattr(quantizers, "merge_equal_sets", all_as_one)
     hlsgen.build(path, tmp_path / "wrong", hlsgen.Options(target_cycles=24))
     assert "have different constants" in " ".join(messages(tmp_path / "wrong"))
