@@ -102,6 +102,7 @@ def test_every_function_is_in_some_build(tmp_path: Path) -> None:
         "hg::scale_nearest",
         "hg::scale_sides",
         "hg::gearbox",
+        "hg::lines",
         "hg::join_product",
         "hg::pair_scale_product",
     }

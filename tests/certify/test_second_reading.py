@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import certified_images
@@ -437,9 +438,11 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
         EXECUTED_MODELS["DepthToSpace"],
     ),
     "taps of a maximum": (
-        channels_last,
-        "pair",
-        lambda old: lambda points, unit: (max(1, old(points, unit)[0] - 1), unit),
+        ops_pool,
+        "channels_last",
+        lambda old: SimpleNamespace(
+            **vars(old) | {"pair": lambda points, unit: (max(1, old.pair(points, unit)[0] - 1), unit)}
+        ),
         EXECUTED_MODELS["GlobalMaxPool of rows"],
     ),
     "count of a mean": (
