@@ -11,6 +11,7 @@ proven and all assumed facts. docs/certificate.md explains the proofs.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,9 @@ from hlsgen.passes.frame_states import NONE, states_last, with_states
 from hlsgen.passes.shared_loop_bodies import builds_once, lower_once
 
 __all__ = ["Certified", "Statement", "Summary", "certify"]
+
+#: Most characters of a parameter in a message.
+_SHOWN = 60
 
 
 @dataclass
@@ -336,12 +340,24 @@ def _check_listed(entries: list[dict[str, Any]], cells: dict[str, Cell]) -> None
         if x["module"] != cell.module:
             raise broken(cell.name, f"certificate.json: the module is {x['module']}, in the top level {cell.module}.")
         for parameter in sorted(set(actual_parameters) | set(x["parameters"])):
-            if actual_parameters.get(parameter) != x["parameters"].get(parameter):
+            stated, actual = x["parameters"].get(parameter), actual_parameters.get(parameter)
+            if stated != actual:
+                stated_text, actual_text = _excerpts(str(stated), str(actual))
                 raise broken(
                     cell.name,
-                    f"certificate.json: parameter {parameter} is {x['parameters'].get(parameter)}, in the "
-                    f"top level {actual_parameters.get(parameter)}.",
+                    f"certificate.json: parameter {parameter} is {stated_text}, in the top level {actual_text}.",
                 )
+
+
+def _excerpts(first: str, second: str) -> tuple[str, str]:
+    """Both texts, or of long ones some characters around the first that differs."""
+    if max(len(first), len(second)) <= _SHOWN:
+        return first, second
+    at = len(os.path.commonprefix([first, second]))
+    start = max(0, at - _SHOWN // 2)
+    excerpts = (f"...{text[start : start + _SHOWN]}... (from character {start} on)" for text in (first, second))
+    first_excerpt, second_excerpt = excerpts
+    return first_excerpt, second_excerpt
 
 
 def _check_memories(certificate: dict[str, Any], entries: list[dict[str, Any]], memories: Memories) -> None:

@@ -59,7 +59,7 @@ def plan(graph: Graph, targets: Targets, backend: Backend, progress: Progress | 
         if timing.latency <= targets.latency:
             return network, timing
         shortest = min(timing.latency, shortest or timing.latency)
-    text = f"{targets.latency}: this network takes at least {shortest} cycles."
+    text = f"{targets.latency}: with the longest stages this network still takes {shortest} cycles."
     raise fail("HG040", "--latency-cycles", text, "Give more cycles, or a rate with more parallel hardware.")
 
 

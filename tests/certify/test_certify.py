@@ -85,3 +85,16 @@ def test_command(built: LazyBuilds, tmp_path: Path) -> None:
     data = json.loads(result.stdout)
     assert (result.exit_code, data["ok"], data["diagnostics"][0]["code"]) == (1, False, "HG055")
     assert CliRunner().invoke(app, ["certify", str(tmp_path / "none")]).exit_code == 1
+
+
+def test_a_long_parameter_is_shown_where_it_differs(built: LazyBuilds, tmp_path: Path) -> None:
+    """One entry of a lookup table of many digits is changed: it is found, and the message stays short."""
+    core = shutil.copytree(built["lane table"], tmp_path / "core")
+    top = core / "rtl" / "top.v"
+    head, entry, digits = top.read_text().partition(".TABLES(")
+    size, mark, value = digits.partition("'h")
+    top.write_text(head + entry + size + mark + format(int(value[0], 16) ^ 1, "x") + value[1:])
+    (message,) = [text for text in messages(core) if "TABLES" in text]
+    assert len(value.partition(")")[0]) > 60
+    assert "(from character 0 on)" in message
+    assert len(message) < 300
