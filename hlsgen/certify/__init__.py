@@ -11,7 +11,6 @@ proven and all assumed facts. docs/certificate.md explains the proofs.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -353,7 +352,8 @@ def _excerpts(first: str, second: str) -> tuple[str, str]:
     """Both texts, or of long ones some characters around the first that differs."""
     if max(len(first), len(second)) <= _SHOWN:
         return first, second
-    at = len(os.path.commonprefix([first, second]))
+    ends = (n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    at = next(ends, min(len(first), len(second)))
     start = max(0, at - _SHOWN // 2)
     excerpts = (f"...{text[start : start + _SHOWN]}... (from character {start} on)" for text in (first, second))
     first_excerpt, second_excerpt = excerpts

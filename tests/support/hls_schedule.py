@@ -445,6 +445,8 @@ class _Loop:
                     time = self._sum_arrival(i, times)
                 elif (i.op == "or" and self._joins_bits(i)) or self._tests_a_bit(i):
                     pass
+                elif bits := self._compared_bits(i):
+                    time += _at(_COMPARE, bits)
                 else:
                     time += _delay(i)
                 if stored and stored not in self.stream_buffers:
@@ -470,6 +472,15 @@ class _Loop:
         operand = self.defined.get(name)
         mask = re.search(r"= and i\d+ %\S+, (-?\d+)$", operand.text) if operand is not None else None
         return (mask is not None and int(mask[1]).bit_count() == 1) or self._is_bit(name, set())
+
+    def _compared_bits(self, instruction: _Instruction) -> int:
+        """Bits of a comparison of masked low bits with a constant, as clang makes of a narrow integer; 0 for others."""
+        match = re.search(r"icmp (?:samesign )?(?:eq|ne|u\w\w) i\d+ %(\S+), (\d+)$", instruction.text)
+        operand = self.defined.get(match[1].strip('"')) if match else None
+        mask = re.search(r"= and i\d+ %\S+, (\d+)$", operand.text) if operand is not None else None
+        if match is None or mask is None or int(mask[1]) & (int(mask[1]) + 1) or int(match[2]) > int(mask[1]):
+            return 0
+        return int(mask[1]).bit_length()
 
     def _is_bit(self, name: str, assumed: set[str]) -> bool:
         """True if a value is 0 or 1 whatever its width, as the bool of a structure is."""
