@@ -86,6 +86,7 @@ DESIGNS: dict[str, Callable[[Path], object]] = {
     "table": _chain("table"),
     "indexed": _chain("indexed"),
     "rank": _chain("rank"),
+    "lane table": _chain("lane table"),
     "correct": _chain("correct"),
     "float": _chain("float"),
     "keys": _chain("keys"),
@@ -196,7 +197,7 @@ def _changes(text: str, readers: dict[str, str]) -> Iterator[tuple[str, ...]]:
                 yield f"{module}.{pair[1]}", kind, start, end, value, name, pair[1], value  # type: ignore[misc]
             first, last = (cell.start(2) + k for k in pair.span())
             last += text[last] == ","
-            if _default(module, pair[1]) != pair[2]:
+            if _number(_default(module, pair[1])) != _number(pair[2]):
                 yield f"{module}.{pair[1]}", "left out", first, last, "", name, pair[1]  # type: ignore[misc]
         for pair in _PAIR.finditer(cell[4]):
             start, end = (cell.start(4) + k for k in pair.span(2))
@@ -226,6 +227,12 @@ def _default(module: str, parameter: str) -> str:
     text = (ROOT / "templates" / "rtl" / f"{module}.v").read_text()
     match = re.search(rf"parameter [^=;)]*\b{parameter} *= *([^,\n]+)", text)
     return match[1] if match else ""
+
+
+def _number(value: str) -> int | str:
+    """The number of a Verilog literal in decimal or hexadecimal digits; another text is unchanged."""
+    digits, base = (value.split("'h")[1], 16) if "'h" in value else (value, 10)
+    return int(digits, base) if re.fullmatch("-?[0-9a-f]+" if base == 16 else "-?[0-9]+", digits) else value
 
 
 def _connections(port: str, wire: str, nets: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -36,6 +36,8 @@ SCORES = {
 
 #: Sample sizes of modules whose mutants do not all run.
 SAMPLES = (4, 8, 20)
+#: Mutants of a module that `make test-all` runs.
+SOME = 2
 
 
 def test_mutants() -> None:
@@ -155,7 +157,8 @@ def test_memories_of_a_kept_simulation(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.sim
 @pytest.mark.parametrize("module", SCORES)
-def test_all(module: str, tmp_path: Path) -> None:
-    """All mutants that have run according to the page."""
-    counts = judge(Bench(tmp_path / "bench"), sample(module, SCORES[module][1]))
+def test_some_of_each_module(module: str, tmp_path: Path) -> None:
+    """A few of the mutants that have run according to the page, as with CASES=1. `make mutate` runs all."""
+    have_run = sample(module, SCORES[module][1])
+    counts = judge(Bench(tmp_path / "bench"), have_run[:: -(-len(have_run) // SOME)], cases=1)
     assert counts[module]["surviving"] == 0
