@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,20 @@ def test_images_are_exact_and_certified(kind: str, seed: int, cycles: int, tmp_p
     assert verdict.ok, verdict
     certified = hlsgen.certify(tmp_path / "out")
     assert certified.ok, certified.problems
+
+
+@pytest.mark.sim
+@needs_icarus
+@pytest.mark.parametrize(("options", "simd"), [({}, 4), (FAST, 1)])
+def test_weights_of_one_bit(options: dict[str, Any], simd: int, tmp_path: Path) -> None:
+    """Weights of 0 and -1: hg_mac extends them to two bits, which can take a cycle more."""
+    weight = -np.random.default_rng(1).integers(0, 2, (8, 4)).astype(np.float32)
+    net = Net((1, 8)).quant(bits=4.0, signed=1).linear(4, 8, weight, scale=1.0).quant(bits=8.0, signed=1)
+    path, folding = save(net.model(), tmp_path / "m.onnx"), {"fc": {"pe": 1, "simd": simd}}
+    hlsgen.build(path, tmp_path / "out", hlsgen.Options(folding=folding, **options))
+    assert re.search(r"\.W_W\(1\),\s+\.MODE\(0\)", next((tmp_path / "out" / "rtl").glob("m.v")).read_text())
+    verdict = hlsgen.verify(tmp_path / "out", ["icarus"], 4, oracle="none")
+    assert verdict.ok, verdict.simulators
 
 
 def test_a_manifest_with_another_clock_is_refused(tmp_path: Path) -> None:

@@ -149,6 +149,10 @@ def _bind_adders(node: units.Node, unit: units.AdderMatVec) -> Binding:
     return Binding("adders", {}, summary, text=lambda name: module_text(name, pipeline, *bits, **kind))
 
 
+#: Bits of a factor of integers in hg_mac, which extends a factor of one bit, 0 or -1.
+LEAST_BITS = 2
+
+
 def _matrix_latency(unit: units.MatVec) -> int:
     return 2 + _stages(unit, unit.simd, unit.pe) + 1
 
@@ -163,7 +167,7 @@ def _groups_latency(unit: units.GroupedMatVec) -> int:
 
 
 def _product_latency(unit: units.DynamicMatVec) -> int:
-    return _product_stages(unit.simd, unit.word.bits, unit.adders_per_stage, unit.dsp, unit.pe) + 1
+    return _product_stages(unit.simd, max(LEAST_BITS, unit.word.bits), unit.adders_per_stage, unit.dsp, unit.pe) + 1
 
 
 def _adders_latency(unit: units.AdderMatVec) -> int:
@@ -184,7 +188,8 @@ def _stages(unit: units.MatVec | units.ConvUnit | units.GroupedMatVec, simd: int
     if unit.product is units.Product.AGREEMENTS:
         alone = isinstance(unit, units.GroupedMatVec) or (isinstance(unit, units.MatVec) and unit.col_folds == 1)
         return 2 + -(-_levels(-(-(simd + alone) // 4)) // unit.adders_per_stage)
-    return _product_stages(simd, weight_bits(unit), unit.adders_per_stage, unit.dsp, rows)
+    least_bits = 1 if unit.product is units.Product.BIPOLAR else LEAST_BITS
+    return _product_stages(simd, max(least_bits, weight_bits(unit)), unit.adders_per_stage, unit.dsp, rows)
 
 
 def _product_stages(simd: int, bits: int, adders_per_stage: int, products: DspProducts | None, rows: int) -> int:
