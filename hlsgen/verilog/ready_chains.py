@@ -226,10 +226,10 @@ def _fast_window(unit: units.Unit) -> bool:
 
 def _sums_of_short_codes(nodes: Sequence[units.Node]) -> set[str]:
     """Sums of units with weights that a quantizer converts to beats of few bits, so that a slice is cheap after it."""
-    slow_units = [node for node in nodes if getattr(node.unit, "every", 2) != 1]
     sums = {
         wire
-        for node in slow_units
+        for node in nodes
+        if isinstance(node.unit, units.MatVec | units.ConvUnit) and node.unit.adders_per_stage != 1
         if _slice_pays(node) or isinstance(node.unit, units.ConvUnit)
         for wire in node.outputs
     }
