@@ -947,6 +947,14 @@ def dma_regs(address: int, word_bits: int) -> Case:
     return _axil("hg_dma_regs", parameters, 6, Check("dma_regs_contract", parameters, {}), other_ports)
 
 
+def kernel_regs(pointers: int, word_bits: int) -> Case:
+    parameters: dict[str, object] = {"POINTERS": pointers, "WORD_BITS": word_bits}
+    inputs = dict.fromkeys(("active", "read_failed", "write_failed", "misplaced"), 1)
+    outputs = {"start": 1, "pointers": 64 * pointers, "count": 32, "sequence_start": 1, "irq": 1}
+    effect = Check("kernel_regs_contract", parameters, {})
+    return _axil("hg_kernel_regs", parameters, 12, effect, Case("", {}, inputs, outputs, []))
+
+
 def dma_bursts(address: int, width: int, words: int, burst: int, count: int) -> Case:
     """Jobs of less than 2^count frames."""
     parameters: dict[str, object] = {"ADDR_W": address, "DATA_W": width, "WORDS": words, "BURST": burst}

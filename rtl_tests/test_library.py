@@ -364,6 +364,12 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"ADDR_W": 13, "IN_WORDS": 3, "OUT_WORDS": 1, "BURST": 2},
         {"DATA_W": 1024, "BURST": 32},
     ),
+    "hg_dma_engine": (
+        {"IN_WORDS": 0},
+        {"OUT_WORDS": 0, "IN_WORDS": 1},
+        {"ADDR_W": 64, "DATA_W": 1024, "IN_WORDS": 1, "OUT_WORDS": 1, "BURST": 256},
+    ),
+    "hg_kernel_regs": ({"POINTERS": 1}, {"POINTERS": 5, "WORD_BITS": 7}),
     "hg_dma_bursts": (
         {"ADDR_W": 64, "DATA_W": 1024, "WORDS": 1, "BURST": 256},
         {"ADDR_W": 13, "DATA_W": 512, "WORDS": 3, "BURST": 4},

@@ -57,13 +57,13 @@ def dma_values(core: Core, channels: tuple[Channel, ...]) -> dict[str, Any]:
     }
 
 
-def channels_of(core: Core) -> tuple[Channel, ...]:
+def channels_of(core: Core, flow: str = "dma") -> tuple[Channel, ...]:
     """An input and an output port of the same width share a channel. Raises HG040 if hg_dma cannot serve a port."""
     for port in core.streams:
         bits = core.width(f"{port}_tdata")
         if bits not in WIDTHS:
             text = f"{port}_tdata has {bits} bits."
-            raise fail("HG040", "--for dma", text, "Supported: 32, 64 ... 1024 bits. Build with --bus-width 32.")
+            raise fail("HG040", f"--for {flow}", text, "Supported: 32, 64 ... 1024 bits. Build with --bus-width 32.")
     served: list[tuple[int, CorePort | None, CorePort | None]] = []
     for place, (input_port, output_port) in enumerate(zip_longest(core.inputs, core.outputs)):
         if input_port and output_port and _bits(core, input_port) != _bits(core, output_port):

@@ -20,6 +20,7 @@ from hlsgen.packaging.litex import litex_files
 from hlsgen.packaging.ports import vhdl_name
 from hlsgen.packaging.soc import soc_files
 from hlsgen.packaging.vectors import bench_vectors
+from hlsgen.packaging.vitis import vitis_files
 from hlsgen.synthesis import harness, nextpnr, programs, yosys
 
 #: Default devices by vendor; "": of the open tools.
@@ -27,7 +28,7 @@ DEFAULTS = {"AMD": "xc7z020", "Intel": "cyclonev-5csema5", "": "ecp5-25k"}
 #: Prefix of the parts that the block design supports.
 ZYNQ = "xc7z"
 #: Flows whose files name a device, with the vendor of the device; "": any vendor.
-VENDORS = {"vivado": "AMD", "pynq": "AMD", "quartus": "Intel", "yosys": ""}
+VENDORS = {"vivado": "AMD", "pynq": "AMD", "quartus": "Intel", "yosys": "", "vitis": "AMD"}
 
 
 def _file(path: str) -> str:
@@ -196,6 +197,7 @@ KINDS: Mapping[str, Callable[[Core], dict[str, bytes]]] = {
     "dma": dma_files,
     "soc": soc_files,
     "litex": litex_files,
+    "vitis": vitis_files,
     "ci": _ci,
 }
 

@@ -237,4 +237,102 @@ module dma_regs_contract #(
         if (rfresh && raddr[5:2] == 4'd7) gives_sent: assert (rdata == sent_reg);
     end
 endmodule
+
+// kernel_regs_contract: effects of accesses to hg_kernel_regs.
+module kernel_regs_contract #(
+    parameter integer POINTERS  = 2,
+    parameter integer WORD_BITS = 2
+) (
+    input wire                   clk,
+    input wire                   rst,
+    input wire                   known,
+    input wire                   fresh,
+    input wire [11:0]            addr,
+    input wire [31:0]            data,
+    input wire [3:0]             strb,
+    input wire [1:0]             bresp,
+    input wire                   rfresh,
+    input wire [11:0]            raddr,
+    input wire [31:0]            rdata,
+    input wire [1:0]             rresp,
+    input wire                   start,
+    input wire [64*POINTERS-1:0] pointers,
+    input wire [31:0]            count,
+    input wire                   sequence_start,
+    input wire                   active,
+    input wire                   read_failed,
+    input wire                   write_failed,
+    input wire                   misplaced,
+    input wire                   irq
+);
+    localparam integer FRAMES = 4 + 3 * POINTERS;
+    wire [31:0] bits = {{8{strb[3]}}, {8{strb[2]}}, {8{strb[1]}}, {8{strb[0]}}};
+    // The response appears in the cycle after the write: `fresh` shows a write whose effect is here.
+    wire writes_control = fresh && addr[11:2] == 0, writes_enable = fresh && addr[11:2] == 1 && strb[0];
+    wire writes_sources = fresh && addr[11:2] == 2 && strb[0], writes_pending = fresh && addr[11:2] == 3;
+    wire reads_control  = rfresh && raddr[11:2] == 0;
+    reg start_reg = 0, busy_reg = 0, first_reg = 0, finish_reg = 0, done_reg = 0, enable_reg = 0, idle_reg = 0;
+    reg [1:0] sources_reg = 0, pending_reg = 0;
+    reg [3:0] errors_reg = 0, was_errors_reg = 0;
+    reg [64*POINTERS-1:0] pointers_reg = 0;
+    reg [31:0] count_reg = 0;
+    reg was_reset_reg = 1, was_start_reg = 0, sequence_reg = 0;
+    integer k;
+    reg [WORD_BITS-1:0] low;
+    always @* begin
+        low = 0;
+        for (k = 0; k < POINTERS; k = k + 1) low = low | pointers[64*k +: WORD_BITS];
+    end
+    wire starts = start_reg || (writes_control && strb[0] && data[0]);
+    wire begins = starts && !busy_reg;
+    wire finish = busy_reg && !first_reg && !active;
+    wire done   = finish_reg || (done_reg && !reads_control);
+    wire enable = writes_enable ? data[0] : enable_reg;
+    wire [1:0] sources = writes_sources ? data[1:0] : sources_reg;
+    wire [1:0] pending = (pending_reg ^ (writes_pending ? data[1:0] & bits[1:0] : 2'd0)) |
+                         (finish_reg ? sources_reg : 2'd0);
+    always @(posedge clk) begin
+        was_reset_reg <= rst;
+        start_reg     <= starts && !finish && !rst;
+        busy_reg      <= (begins || (busy_reg && !finish)) && !rst;
+        first_reg     <= begins && !rst;
+        finish_reg    <= finish && !rst;
+        done_reg      <= done && !rst;
+        enable_reg    <= enable && !rst;
+        sources_reg   <= rst ? 2'd0 : sources;
+        pending_reg   <= rst ? 2'd0 : pending;
+        was_start_reg <= starts && !rst;
+        idle_reg      <= (!starts && !busy_reg) || rst;
+        errors_reg    <= rst ? 4'd0 : begins ? {low != 0, 3'b000} : errors_reg | {1'b0, misplaced, write_failed, read_failed};
+        pointers_reg  <= pointers;
+        count_reg     <= count;
+        sequence_reg  <= sequence_start;
+    end
+    always @(posedge clk) was_errors_reg <= errors_reg;
+    wire [9:0] word = addr[11:2], rword = raddr[11:2];
+    reg kept, given;
+    integer g;
+    always @* begin
+        kept = 1'b1;
+        given = 1'b1;
+        for (g = 0; g < 2 * POINTERS; g = g + 1) begin
+            kept = kept && pointers[32*g +: 32] == ((fresh && word == 4 + 3 * (g / 2) + g % 2) ?
+                   (data & bits) | (pointers_reg[32*g +: 32] & ~bits) : pointers_reg[32*g +: 32]);
+            given = given && (raddr[11:2] != 4 + 3 * (g / 2) + g % 2 || rdata == pointers_reg[32*g +: 32]);
+        end
+    end
+    always @* if (known) begin
+        if (!was_reset_reg) keeps_address: assert (kept);
+        if (rfresh && !was_reset_reg) gives_address: assert (given);
+        if (1'b1) starts_jobs: assert (start == (begins && low == 0 && count != 0));
+        if (1'b1) interrupts: assert (irq == (enable && pending != 0));
+        if (fresh) okay_write: assert (bresp == 2'd0);
+        if (rfresh) okay_read: assert (rresp == 2'd0);
+        if (reads_control && !was_reset_reg) says_control: assert (rdata == {28'd0, done_reg, idle_reg, done_reg, was_start_reg});
+        if (rfresh && rword == 3 && !was_reset_reg) gives_pending: assert (rdata == pending_reg);
+        if (rfresh && rword == FRAMES + 4 && !was_reset_reg) gives_errors: assert (rdata == was_errors_reg);
+        if (!was_reset_reg) keeps_frames: assert (count == ((fresh && word == FRAMES) ? (data & bits) | (count_reg & ~bits) : count_reg));
+        if (!was_reset_reg) sequence_option: assert (sequence_start == ((fresh && word == FRAMES + 2 && strb[0]) ? data[0] : sequence_reg));
+    end
+endmodule
 `default_nettype wire

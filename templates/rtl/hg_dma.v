@@ -100,8 +100,6 @@ module hg_dma #(
     localparam integer SHIFT = $clog2(BYTES);
     localparam integer IN_BYTES  = IN_WORDS * BYTES;
     localparam integer OUT_BYTES = OUT_WORDS * BYTES;
-    localparam [1:0] INCR = 2'b01;
-    localparam [3:0] BUFFERABLE_MODIFIABLE = 4'b0011;   // lets an interconnect change widths and lengths
 
     wire              start, active, read_failed, write_failed, misplaced, sequence_start;
     wire [ADDR_W-1:0] source, target;
@@ -123,68 +121,26 @@ module hg_dma #(
         .s_axil_rvalid(s_axil_rvalid), .s_axil_rready(s_axil_rready)
     );
 
-    reg sequence_reg;
-    always @(posedge clk) begin
-        if (m_axis_tvalid && m_axis_tready) sequence_reg <= 1'b0;
-        if (start) sequence_reg <= sequence_start;
-        if (rst) sequence_reg <= 1'b0;
-    end
-    assign m_axis_tuser = sequence_reg;
-
-    generate
-        if (IN_WORDS != 0) begin : with_input
-            hg_dma_read #(.ADDR_W(ADDR_W), .DATA_W(DATA_W), .WORDS(IN_WORDS), .BURST(BURST)) reader (
-                .clk(clk), .rst(rst), .start(start), .base(source), .count(count), .sent(sent),
-                .failed(read_failed),
-                .m_axi_araddr(m_axi_araddr), .m_axi_arlen(m_axi_arlen), .m_axi_arvalid(m_axi_arvalid),
-                .m_axi_arready(m_axi_arready), .m_axi_rdata(m_axi_rdata), .m_axi_rresp(m_axi_rresp),
-                .m_axi_rvalid(m_axi_rvalid), .m_axi_rready(m_axi_rready),
-                .m_axis_tdata(m_axis_tdata), .m_axis_tvalid(m_axis_tvalid), .m_axis_tready(m_axis_tready),
-                .m_axis_tlast(m_axis_tlast)
-            );
-        end else begin : without_input
-            assign {m_axi_araddr, m_axi_arlen, m_axi_arvalid, m_axi_rready} = {ADDR_W+10{1'b0}};
-            assign {m_axis_tdata, m_axis_tvalid, m_axis_tlast} = {DATA_W+2{1'b0}};
-            assign {sent, read_failed} = 33'd0;
-            wire unused = &{1'b0, m_axi_arready, m_axi_rdata, m_axi_rresp, m_axi_rvalid, source};
-        end
-        if (OUT_WORDS != 0) begin : with_output
-            hg_dma_write #(.ADDR_W(ADDR_W), .DATA_W(DATA_W), .WORDS(OUT_WORDS), .BURST(BURST)) writer (
-                .clk(clk), .rst(rst), .start(start), .base(target), .count(count), .active(active),
-                .received(received), .failed(write_failed), .misplaced(misplaced),
-                .m_axi_awaddr(m_axi_awaddr), .m_axi_awlen(m_axi_awlen), .m_axi_awvalid(m_axi_awvalid),
-                .m_axi_awready(m_axi_awready), .m_axi_wdata(m_axi_wdata), .m_axi_wstrb(m_axi_wstrb),
-                .m_axi_wlast(m_axi_wlast), .m_axi_wvalid(m_axi_wvalid), .m_axi_wready(m_axi_wready),
-                .m_axi_bresp(m_axi_bresp), .m_axi_bvalid(m_axi_bvalid), .m_axi_bready(m_axi_bready),
-                .s_axis_tdata(s_axis_tdata), .s_axis_tvalid(s_axis_tvalid), .s_axis_tready(s_axis_tready),
-                .s_axis_tlast(s_axis_tlast)
-            );
-        end else begin : without_output
-            reg [31:0] count_reg;
-            always @(posedge clk) begin
-                if (start) count_reg <= count;
-                if (rst) count_reg <= 32'd0;
-            end
-            assign active = sent != count_reg;
-            assign {m_axi_awaddr, m_axi_awlen, m_axi_awvalid} = {ADDR_W+9{1'b0}};
-            assign {m_axi_wdata, m_axi_wstrb, m_axi_wlast, m_axi_wvalid} = {DATA_W+BYTES+2{1'b0}};
-            assign {m_axi_bready, s_axis_tready, received, write_failed, misplaced} = 36'd0;
-            wire unused = &{1'b0, m_axi_awready, m_axi_wready, m_axi_bresp, m_axi_bvalid, s_axis_tdata,
-                            s_axis_tvalid, s_axis_tlast, target};
-        end
-    endgenerate
-
-    assign m_axi_arid    = 1'b0;
-    assign m_axi_arsize  = SHIFT[2:0];
-    assign m_axi_arburst = INCR;
-    assign m_axi_arcache = BUFFERABLE_MODIFIABLE;
-    assign m_axi_arprot  = 3'b000;
-    assign m_axi_awid    = 1'b0;
-    assign m_axi_awsize  = SHIFT[2:0];
-    assign m_axi_awburst = INCR;
-    assign m_axi_awcache = BUFFERABLE_MODIFIABLE;
-    assign m_axi_awprot  = 3'b000;
-
-    wire unused = &{1'b0, m_axi_rid, m_axi_rlast, m_axi_bid};
+    hg_dma_engine #(
+        .ADDR_W(ADDR_W), .DATA_W(DATA_W), .IN_WORDS(IN_WORDS), .OUT_WORDS(OUT_WORDS), .BURST(BURST)
+    ) engine (
+        .clk(clk), .rst(rst), .start(start), .source(source), .target(target), .count(count),
+        .sequence_start(sequence_start), .active(active), .read_failed(read_failed),
+        .write_failed(write_failed), .misplaced(misplaced), .sent(sent), .received(received),
+        .m_axi_arid(m_axi_arid), .m_axi_araddr(m_axi_araddr), .m_axi_arlen(m_axi_arlen),
+        .m_axi_arsize(m_axi_arsize), .m_axi_arburst(m_axi_arburst), .m_axi_arcache(m_axi_arcache),
+        .m_axi_arprot(m_axi_arprot), .m_axi_arvalid(m_axi_arvalid), .m_axi_arready(m_axi_arready),
+        .m_axi_rid(m_axi_rid), .m_axi_rdata(m_axi_rdata), .m_axi_rresp(m_axi_rresp), .m_axi_rlast(m_axi_rlast),
+        .m_axi_rvalid(m_axi_rvalid), .m_axi_rready(m_axi_rready), .m_axi_awid(m_axi_awid),
+        .m_axi_awaddr(m_axi_awaddr), .m_axi_awlen(m_axi_awlen), .m_axi_awsize(m_axi_awsize),
+        .m_axi_awburst(m_axi_awburst), .m_axi_awcache(m_axi_awcache), .m_axi_awprot(m_axi_awprot),
+        .m_axi_awvalid(m_axi_awvalid), .m_axi_awready(m_axi_awready), .m_axi_wdata(m_axi_wdata),
+        .m_axi_wstrb(m_axi_wstrb), .m_axi_wlast(m_axi_wlast), .m_axi_wvalid(m_axi_wvalid),
+        .m_axi_wready(m_axi_wready), .m_axi_bid(m_axi_bid), .m_axi_bresp(m_axi_bresp),
+        .m_axi_bvalid(m_axi_bvalid), .m_axi_bready(m_axi_bready), .m_axis_tdata(m_axis_tdata),
+        .m_axis_tvalid(m_axis_tvalid), .m_axis_tready(m_axis_tready), .m_axis_tlast(m_axis_tlast),
+        .m_axis_tuser(m_axis_tuser), .s_axis_tdata(s_axis_tdata), .s_axis_tvalid(s_axis_tvalid),
+        .s_axis_tready(s_axis_tready), .s_axis_tlast(s_axis_tlast)
+    );
 endmodule
 `default_nettype wire

@@ -29,7 +29,9 @@ UNITS = {
     "hg_correct_sum": "test_correct.py",
     "hg_correct_table": "test_correct.py",
     "hg_delay": "test_dot.py",
-    **dict.fromkeys(["hg_dma", "hg_dma_bursts", "hg_dma_read", "hg_dma_regs", "hg_dma_write"], "test_dma.py"),
+    **dict.fromkeys(
+        ["hg_dma", "hg_dma_engine", "hg_dma_bursts", "hg_dma_read", "hg_dma_regs", "hg_dma_write"], "test_dma.py"
+    ),
     "hg_digits": "test_dot.py test_dot_words.py",
     "hg_dot_pairs": "test_dot.py",
     "hg_dot_chain": "test_dot.py test_mvu.py",
@@ -64,6 +66,7 @@ UNITS = {
     "hg_join": "test_plumbing.py",
     "hg_keep_in": "test_bus.py",
     "hg_keep_out": "test_bus.py",
+    "hg_kernel_regs": "test_kernel_regs.py",
     "hg_lane_shift": "test_lane_shift.py",
     "hg_lane_table": "test_lane_table.py",
     "hg_lines": "test_lines.py",

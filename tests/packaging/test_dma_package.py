@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from models import mlp, save
-from onnx.parser import parse_model
 from paths import ROOT, needs_icarus
+from small_models import two_ports
 
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
@@ -29,15 +28,6 @@ CASES: dict[str, tuple[Path | None, dict[str, Any]]] = {
     ),
 }
 FRAMES = 3
-
-
-def two_ports() -> onnx.ModelProto:
-    """One input, two outputs."""
-    return parse_model(
-        '<ir_version: 10, opset_import: ["" : 21]> net (float[1, 6] a) => (int32[1, 2] y, float[1, 6] z) '
-        "<float s = {0.3}, uint8 p = {7}, int8[6, 2] w = {1, -2, 3, 5, -7, 4, 2, 2, 9, -8, 6, 1}> "
-        "{ q = QuantizeLinear(a, s, p) y = MatMulInteger(q, w, p) z = DequantizeLinear(q, s, p) }"
-    )
 
 
 def model_file(folder: Path, model: Path | None) -> Path:

@@ -22,6 +22,7 @@ from end_cases import inner_output
 from host_code import module_of
 from models import Net, mlp, save
 from paths import needs_icarus
+from tcl import in_tcl
 from typer.testing import CliRunner
 
 import hlsgen
@@ -73,7 +74,7 @@ def cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]:
         save(model, folder / f"{name}.onnx")
         hlsgen.build(folder / f"{name}.onnx", folder / f"build-{name}", hlsgen.Options(**options))
-        unsupported = {"first": ["pynq", *MEMORY_FLOWS]}.get(name, [])
+        unsupported = ["vitis", *(["pynq", *MEMORY_FLOWS] if name == "first" else [])]  # vitis: AXI4-Lite, or no memory
         kinds = [kind for kind in KINDS if kind not in unsupported]
         files, notes = hlsgen.package(folder / f"build-{name}", folder / "cores" / name, kinds)
         assert not notes
@@ -276,22 +277,6 @@ def test_tcl(script: str, tmp_path: Path) -> None:
     assert "8.000" in said or script[-3:] not in ("xdc", "sdc")
 
 
-def in_tcl(script: str, folder: Path) -> str:
-    """What a script calls, in Tcl with stand-ins for the commands of tools."""
-    stand_ins = (
-        "set argc 0; set ::quartus(qip_path) [pwd]\nset calls {}\n"
-        "proc unknown {args} { lappend ::calls $args; puts $args; return known }\n"
-        "rename exec {}\nrename glob {}\nproc glob {args} { return [list a.hwh] }\nrename file real_file\n"
-        "proc file {sub args} { if {$sub in {mkdir copy}} {return}; return [real_file $sub {*}$args] }\n"
-        "namespace eval ipx {}\n"
-        f"source {script}\nputs ended\n"
-    )
-    (folder / "run.tcl").write_text(stand_ins)
-    done = subprocess.run(["tclsh", "run.tcl"], cwd=folder, capture_output=True, text=True)
-    assert done.stdout.endswith("ended\n"), done.stdout[-500:] + done.stderr
-    return done.stdout
-
-
 @pytest.mark.sim
 @needs_icarus
 @needs_fusesoc
@@ -332,7 +317,7 @@ def test_names_of_a_stranger_stay_data(tmp_path: Path) -> None:
     plainly = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(name="plain"))
     title = '"]\n}; rm -rf $HOME `id` $(id) */ """ %> {{x}} \\" # é'
     oddly = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(name=title))
-    kinds = [kind for kind in KINDS if kind not in ("pynq", *MEMORY_FLOWS)]
+    kinds = [kind for kind in KINDS if kind not in ("pynq", "vitis", *MEMORY_FLOWS)]
     one, other = (package_files(build, kinds, None, None) for build in (plainly, oddly))
     assert set(one) == set(other)
     core = yaml.safe_load(other["m.core"].decode().split("\n", 1)[1])

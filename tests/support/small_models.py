@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
+from onnx.parser import parse_model
 
 from hlsgen import ir
 from hlsgen.ir.evaluate import apply
@@ -145,3 +147,12 @@ def _conv(x: Array, weight: Array, window: ir.Window, groups: int, border: float
         own = weight[group * outputs : (group + 1) * outputs].reshape(outputs, -1, inputs)
         found.append(np.einsum("fnrwck,okc->fnrwo", data, own))
     return np.concatenate(found, axis=-1)
+
+
+def two_ports() -> onnx.ModelProto:
+    """One input, two outputs."""
+    return parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> net (float[1, 6] a) => (int32[1, 2] y, float[1, 6] z) '
+        "<float s = {0.3}, uint8 p = {7}, int8[6, 2] w = {1, -2, 3, 5, -7, 4, 2, 2, 9, -8, 6, 1}> "
+        "{ q = QuantizeLinear(a, s, p) y = MatMulInteger(q, w, p) z = DequantizeLinear(q, s, p) }"
+    )

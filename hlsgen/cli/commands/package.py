@@ -22,7 +22,7 @@ def package(
         typer.Option(
             "--for",
             metavar="FLOW,...",
-            help="fusesoc, vivado, quartus, yosys, verilator, pynq, dma, soc, litex, ci; several with commas between.",
+            help="fusesoc, vivado, quartus, yosys, verilator, pynq, dma, soc, litex, vitis, ci; several with commas between.",
             show_default=False,
         ),
     ],
@@ -32,8 +32,8 @@ def package(
     device: Annotated[
         str | None,
         typer.Option(
-            help="FPGA, as `hlsgen devices` lists them. Default: the device of the build, else xc7z020 for vivado and "
-            "pynq, cyclonev-5csema5 for quartus, ecp5-25k for yosys.",
+            help="FPGA, as `hlsgen devices` lists them. Default: the device of the build, else xc7z020 for vivado, "
+            "pynq and vitis, cyclonev-5csema5 for quartus, ecp5-25k for yosys.",
             show_default=False,
         ),
     ] = None,
