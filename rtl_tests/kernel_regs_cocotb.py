@@ -97,7 +97,9 @@ class Registers:
             assert not runs, "no start"
             return 0
         assert runs, "a job that is not legal started"
-        addresses = [self.values[low] | self.values[high] << 32 for low, high in zip(HALVES[::2], HALVES[1::2], strict=True)]
+        addresses = [
+            self.values[low] | self.values[high] << 32 for low, high in zip(HALVES[::2], HALVES[1::2], strict=True)
+        ]
         assert read(self.dut, "pointers") == sum(address << 64 * k for k, address in enumerate(addresses))
         assert (read(self.dut, "count"), read(self.dut, "sequence_start")) == (
             self.values[FRAMES],

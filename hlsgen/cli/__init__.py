@@ -31,7 +31,7 @@ COMMANDS = {
     "run": "Run inputs of the model through the hardware, the C++ or the reference, to outputs of the model.",
     "pack": "Convert inputs of the model to the bytes that a processor sends to the core.",
     "unpack": "Convert bytes from the core to outputs of the model.",
-    "package": "Write project files for FuseSoC, Vivado, Quartus, Yosys, Verilator, PYNQ or continuous integration.",
+    "package": "Write project files for FuseSoC, Vivado, Quartus, Yosys, Verilator, PYNQ, Vitis or a CI service.",
     "verify": "Compare a build, its simulation and its model file in a runtime: integers must be equal.",
     "certify": "Prove without simulation that the files of a build compute the integers of its model.",
     "synth": "Synthesize a build with Yosys, place and route it with nextpnr: resources, clock and critical path.",

@@ -73,7 +73,7 @@ def harness_cells(module: Mapping[str, Any]) -> tuple[int, int]:
     """
     harness_bits = _bits_named(module, r"hg_(pins_in|fold\d+)\b")
     registers = sum(
-        bool(re.fullmatch(r"TRELLIS_FF|SB_DFF\w*|DFF\w*", cell["type"]) and harness_bits & _output(cell))
+        bool(re.fullmatch(r"TRELLIS_FF|SB_DFF\w*|(CC_)?DFF\w*", cell["type"]) and harness_bits & _output(cell))
         for cell in module["cells"].values()
     )
     return len(_bits_named(module, r"hg_fold[1-9]\d*\b")), registers

@@ -16,11 +16,13 @@ REPORT, ROUTED = "report.json", "routed"
 #: File that nextpnr reads: the pins of the harness.
 CONSTRAINTS = "pins.cst"
 #: Suffix of a bitstream, by the program that packs it.
-SUFFIX = {"ecppack": "bit", "icepack": "bin", "gowin_pack": "fs"}
+SUFFIX = {"ecppack": "bit", "icepack": "bin", "gowin_pack": "fs", "gmpack": "bit"}
 #: Names of LUTs, registers, block RAMs and DSP blocks in the report. The counts of all names of a kind are added.
 _USED = {
     "ecp5": (("TRELLIS_COMB",), ("TRELLIS_FF",), ("DP16KD",), ("MULT18X18D",)),
     "ice40": (("ICESTORM_LC",), (), ("ICESTORM_RAM",), ("ICESTORM_DSP",)),
+    "machxo": (("TRELLIS_COMB",), ("TRELLIS_FF",), ("DP8KC",), ()),
+    "gatemate": (("CPE_LT",), ("CPE_FF",), ("RAM_HALF",), ()),
     "gowin": (("LUT4", "ALU"), ("DFF",), ("BSRAM",), ()),
 }
 
@@ -65,6 +67,10 @@ def arguments(device: Device, clock_mhz: float, seed: int, *, bitstream: bool, p
         case "ice40":
             options += ["--pcf-allow-unconstrained"]
             options += ["--asc", ROUTED] if bitstream else []
+        case "machxo":
+            options += ["--lpf-allow-unconstrained"]
+        case "gatemate":
+            options += ["--vopt", "allow-unconstrained", "--vopt", f"out={ROUTED}"]
         case "gowin":
             options += ["--write", ROUTED, "--vopt", f"cst={CONSTRAINTS}"]
     return options
@@ -85,7 +91,7 @@ def pack_arguments(device: Device, bitstream: str) -> list[str]:
     match device.family.name:
         case "ecp5":
             return ["--compress", "--input", ROUTED, "--bit", bitstream]
-        case "ice40":
+        case "ice40" | "gatemate":
             return [ROUTED, bitstream]
         case _:
             return [*device.pack, "-o", bitstream, ROUTED]

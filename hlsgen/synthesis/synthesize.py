@@ -51,7 +51,7 @@ def synthesize(
     family = device.family
     if order.bitstream and not family.pack:
         text = f"{device.name} has no open tools that make one."
-        raise fail("HG040", "--bitstream", text, "Devices of ECP5, iCE40 and Gowin have.")
+        raise fail("HG040", "--bitstream", text, "Devices of ECP5, iCE40, Gowin and GateMate have.")
     if "hls" in build.designs and "verilog" not in build.designs:
         return _by_vitis(build, files, device, order, progress)
     for tool in (vivado, quartus):

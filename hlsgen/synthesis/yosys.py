@@ -9,7 +9,7 @@ from hlsgen.devices import Device
 #: Name of the netlist that the passes write.
 NETLIST = "netlist.json"
 #: Options that allow and forbid DSP blocks, by synthesis pass. Other passes use them unless -nodsp is given.
-_DSP_OPTIONS = {"synth_ice40": ("-dsp", "")}
+_DSP_OPTIONS = {"synth_ice40": ("-dsp", ""), "synth_gatemate": ("", "-nomult")}
 
 
 def passes(device: Device, files: Sequence[str], top: str, *, dsp: bool) -> list[str]:

@@ -20,6 +20,8 @@ def netlist(*cells: tuple[str, dict[str, list[Any]]]) -> dict[str, Any]:
     ("family", "kinds", "expected"),
     [
         ("ecp5", "LUT4 LUT4 CCU2C TRELLIS_FF DP16KD MULT18X18D PFUMX $scopeinfo", Size(8, 1, 1, 1)),
+        ("machxo", "LUT4 CCU2D TRELLIS_FF DP8KC PFUMX TRELLIS_DPR16X4", Size(1 + 6 + 6, 1, 1, 0)),
+        ("gatemate", "CC_LUT1 CC_L2T4 CC_L2T5 CC_MX4 CC_ADDF CC_DFF CC_BRAM_20K CC_BRAM_40K CC_BUFG", Size(7, 1, 3, 0)),
         ("ice40", "SB_LUT4 SB_DFF SB_DFFESR SB_CARRY SB_RAM40_4K SB_MAC16", Size(1, 2, 1, 1)),
         ("gowin", "LUT3 LUT4 ALU DFFRE SDPB pROMX9 MULT18X18 MULT9X9 MULT9X9 MUX2_LUT5", Size(3, 1, 2, 2)),
         ("xc7", "LUT1 LUT6 SRL16E RAM64M FDRE FDSE RAMB18E1 RAMB36E1 DSP48E1 MUXF7", Size(7, 2, 3, 1)),
@@ -62,11 +64,15 @@ def test_ends_of_ecp5_carry_chains_are_counted() -> None:
 
 @pytest.mark.parametrize("name", devices())
 def test_dsp_blocks_are_used_or_not(name: str) -> None:
-    """Yosys uses DSP blocks of the iCE40 only if an option says so. For other families an option forbids them."""
+    """Yosys uses DSP blocks of the iCE40 only if an option says so. For other families an option forbids them.
+
+    The GateMate has none, and its option forbids cells for multipliers of tables.
+    """
     device = devices()[name]
     with_, without = (passes(device, ["a.v", "b.v"], "core", dsp=dsp)[-2:] for dsp in (True, False))
     assert ("-dsp" in " ".join(with_).split()) == (device.family.name == "ice40")
-    assert ("-nodsp" in " ".join(without).split()) == (device.family.name != "ice40")
+    forbids = {"ice40": [], "gatemate": ["-nomult"]}.get(device.family.name, ["-nodsp"])
+    assert [word for word in " ".join(without).split() if word in ("-nodsp", "-nomult")] == forbids
     assert "-nodsp" not in " ".join(with_)
     assert " ".join(without).split()[-1] in ("core", "netlist.json")
 

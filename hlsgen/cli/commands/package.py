@@ -22,7 +22,8 @@ def package(
         typer.Option(
             "--for",
             metavar="FLOW,...",
-            help="fusesoc, vivado, quartus, yosys, verilator, pynq, dma, soc, litex, vitis, ci; several with commas between.",
+            help="fusesoc, vivado, quartus, yosys, verilator, pynq, dma, soc, litex, vitis, ci; several with commas "
+            "between.",
             show_default=False,
         ),
     ],

@@ -21,7 +21,10 @@ def synth(
     directory: DirArg,
     device: Annotated[str, typer.Option(help="FPGA, as `hlsgen devices` lists them.", show_default=False)],
     bitstream: Annotated[
-        bool, typer.Option("--bitstream", help="Make a bitstream of the core between three pins: ECP5, iCE40, Gowin.")
+        bool,
+        typer.Option(
+            "--bitstream", help="Make a bitstream of the core between three pins: ECP5, iCE40, Gowin, GateMate."
+        ),
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of placement.")] = 1,
     timeout: Annotated[float, typer.Option(help="Time limit of each tool, in seconds.")] = 3600,
