@@ -1,21 +1,22 @@
 // hg_dma_engine: Moves the frames of a job from memory to a core and back.
 //
-// Purpose     Part of hg_dma, and of kernels for Vitis: reads `count` frames at `source`, sends them to the core,
-//             and writes its output frames at `target`.
+// Purpose     Part of hg_dma, and of kernels for Vitis: reads `count` frames at `source`, sends them to the
+//             core, and writes its output frames at `target`.
 // Parameters  ADDR_W     Bits of a byte address in memory, 13 to 64.
 //             DATA_W     Bits of a word of memory and of both streams: 32, 64 ... 1024.
 //             IN_WORDS   Words of an input frame of the core. 0: it has no input here, only an output.
 //             OUT_WORDS  Words of an output frame. 0: no output here. One of both is greater than 0.
 //             BURST      Longest burst in words, a power of two, 2 to 256.
 // Latency     The first read request appears 4 cycles after `start`.
-// Contract    A pulse of `start` begins a job, which reads `source`, `target`, `count` and `sequence_start` in
-//             the same cycle. Between jobs `active` is 0; it is 1 from the next cycle on until the job ends:
-//             memory has acknowledged all output frames; without an output, the core has accepted all input
-//             frames. `count` is greater than 0, addresses are multiples of a word. Frames follow each other in
-//             memory without gaps. `read_failed` and `write_failed` are pulses for error responses, which end
-//             nothing; `misplaced` for tlast of the core at a wrong word. `sent` and `received` count frames.
-//             m_axis_tuser is 1 with the first word of a job with `sequence_start`. No burst crosses 4 KB.
-//             Bursts are requested when their words have room or are here: the bus never waits for the core.
+// Contract    A pulse of `start` begins a job, which reads `source`, `target`, `count` and `sequence_start`
+//             in the same cycle. Between jobs `active` is 0; it is 1 from the next cycle on until the job
+//             ends: memory has acknowledged all output frames; without an output, the core has accepted all
+//             input frames. `count` is greater than 0, addresses are multiples of a word. Frames follow each
+//             other in memory without gaps. `read_failed` and `write_failed` are pulses for error responses,
+//             which end nothing; `misplaced` for tlast of the core at a wrong word. `sent` and `received`
+//             count frames. m_axis_tuser is 1 with the first word of a job with `sequence_start`. No burst
+//             crosses 4 KB. Bursts are requested when their words have room or are here: the bus never waits
+//             for the core.
 `default_nettype none
 module hg_dma_engine #(
     parameter integer ADDR_W    = 32,

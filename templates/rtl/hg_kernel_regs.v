@@ -1,11 +1,13 @@
 // hg_kernel_regs: Registers of a kernel for Vitis, with an AXI4-Lite port (ap_ctrl_hs).
 //
-// Purpose     Starts the jobs of one or several hg_dma_engine together, as the Xilinx Runtime (XRT) expects it.
+// Purpose     Starts the jobs of one or several hg_dma_engine together, as the Xilinx Runtime (XRT) expects
+//             it.
 // Parameters  POINTERS   Number of addresses in memory, 64 bits each.
-//             WORD_BITS  Address bits within a word, which have to be 0: log2 of the bytes of the widest word.
-// Registers   0x00 CONTROL: bit 0 ap_start, 1 until the job ends; bit 1 ap_done and bit 3 ap_ready, 1 from the
-//             end of a job until they are read; bit 2 ap_idle. ap_start is set by writing 1. Automatic restart
-//             (bit 7) is not supported.
+//             WORD_BITS  Address bits within a word, which have to be 0: log2 of the bytes of the widest
+//                        word.
+// Registers   0x00 CONTROL: bit 0 ap_start, 1 until the job ends; bit 1 ap_done and bit 3 ap_ready, 1 from
+//             the end of a job until they are read; bit 2 ap_idle. ap_start is set by writing 1. Automatic
+//             restart (bit 7) is not supported.
 //             0x04 bit 0: interrupts are enabled. 0x08: bit 0 for ap_done, bit 1 for ap_ready.
 //             0x0C: interrupts that are pending, bits as in 0x08; writing 1 inverts a bit.
 //             0x10 + 12 K, 0x14 + 12 K: address K, low and high half. With P = 0x10 + 12 POINTERS:
@@ -13,11 +15,11 @@
 //             P + 16, read-only, errors of the last job: bit 0 error response to a read, bit 1 to a write,
 //             bit 2 tlast of the core at a wrong word, bit 3 an address is not a multiple of a word.
 // Latency     Write: 2 cycles from the later of address and data to the response. Read: 1 cycle.
-// Contract    As hg_axil_regs, but all accesses are answered with OKAY: other registers read as 0, and writes to
-//             them change nothing. `start` is a pulse; `pointers`, `count` and `sequence_start` are valid with
-//             it. `active` rises in the next cycle, and falls at the end of the job. A job of 0 frames, or with
-//             an address that is not a multiple of a word, ends at once without `start`. No output depends
-//             combinationally on an input other than rst.
+// Contract    As hg_axil_regs, but all accesses are answered with OKAY: other registers read as 0, and writes
+//             to them change nothing. `start` is a pulse; `pointers`, `count` and `sequence_start` are valid
+//             with it. `active` rises in the next cycle, and falls at the end of the job. A job of 0 frames,
+//             or with an address that is not a multiple of a word, ends at once without `start`. No output
+//             depends combinationally on an input other than rst.
 `default_nettype none
 module hg_kernel_regs #(
     parameter integer POINTERS  = 2,
