@@ -178,6 +178,26 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
             "HIGHS": "15'h1ce7",
         },
     ),
+    "hg_lut_network": (
+        {
+            "IN_W": 1,
+            "OUT_W": 1,
+            "FUNCTIONS": 1,
+            "LEVELS": 1,
+            "ENDS": "16'd1",
+            "INPUTS": "96'd0",
+            "TABLES": "64'haaaaaaaaaaaaaaaa",
+        },
+        {
+            "IN_W": 3,
+            "OUT_W": 1,
+            "FUNCTIONS": 4,
+            "LEVELS": 3,
+            "ENDS": "48'h000400030002",
+            "INPUTS": "{96'h00050004, 96'h00030002, 96'h00020001, 96'h00010000}",
+            "TABLES": "256'h6666666666666666_8888888888888888_eeeeeeeeeeeeeeee_6666666666666666",
+        },
+    ),
     "hg_lane_table": (
         {
             "LANES": 1,

@@ -23,7 +23,7 @@ ORDER = (
     ("diagnostics", "installation", "library"),
     ("file_writing",),
     ("devices", "numerics"),
-    ("ir",),
+    ("ir", "lut_network"),
     ("interpreter",),
     ("adder_graph", "frontend", "passes", "rescale"),
     ("dataflow", "quantization"),

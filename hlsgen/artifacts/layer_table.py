@@ -66,7 +66,7 @@ def _row(network: Network, timing: Timing, layer: ir.Layer, nodes: list[units.No
     }
     match layer:
         case ir.Linear() | ir.Convolution():
-            row |= _multiplying(timing, layer, nodes[-1])
+            row |= _multiplying(timing, layer, nodes[-1] if nodes else None)
         case ir.MatrixProduct():
             row |= _product(timing, layer, nodes[-1])
         case ir.Map() | ir.BinaryMap():
@@ -103,12 +103,10 @@ def _row(network: Network, timing: Timing, layer: ir.Layer, nodes: list[units.No
     return row
 
 
-def _multiplying(timing: Timing, layer: ir.Linear | ir.Convolution, node: units.Node) -> dict[str, Any]:
-    unit, work = node.unit, work_of(layer)
-    unit = unit.matrix if isinstance(unit, units.AdderMatVec) else unit
-    assert isinstance(unit, units.WeightedUnit)
-    pe = unit.pe * unit.windows if isinstance(unit, units.MatVec) else unit.pe
-    simd = 1 if isinstance(unit, units.ConvUnit) and unit.depthwise else unit.simd
+def _multiplying(timing: Timing, layer: ir.Linear | ir.Convolution, node: units.Node | None) -> dict[str, Any]:
+    """Sizes of a matrix; `node` is None if lookup tables compute it together with its quantizer."""
+    work = work_of(layer)
+    pe, simd = (work.rows, work.columns) if node is None else _folding(node.unit)
     kind = "popcount" if layer.binary else "linear" if isinstance(layer, ir.Linear) else "conv"
     return {
         "kind": "depthwise" if work.depthwise else kind,
@@ -120,6 +118,14 @@ def _multiplying(timing: Timing, layer: ir.Linear | ir.Convolution, node: units.
         "utilization": round(work.macs / (pe * simd * timing.interval), 4),
         "accumulator": [int(layer.lo.min()), int(layer.hi.max())],
     }
+
+
+def _folding(unit: units.Unit) -> tuple[int, int]:
+    """(PE, SIMD) of a unit with weights."""
+    unit = unit.matrix if isinstance(unit, units.AdderMatVec) else unit
+    assert isinstance(unit, units.WeightedUnit)
+    pe = unit.pe * unit.windows if isinstance(unit, units.MatVec) else unit.pe
+    return pe, 1 if isinstance(unit, units.ConvUnit) and unit.depthwise else unit.simd
 
 
 def _product(timing: Timing, layer: ir.MatrixProduct, node: units.Node) -> dict[str, Any]:

@@ -31,6 +31,7 @@ WORDS = {
     "GroupedMatVec": "depthwise",
     "JoinStreams": "join",
     "MatVec": "matrix-vector",
+    "NeuronUnit": "neurons",
     "PadBorder": "border",
     "PoolUnit": "pool",
     "ReduceTree": "reduction",

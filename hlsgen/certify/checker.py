@@ -24,9 +24,11 @@ from hlsgen.certify.float_joins import check_float_inputs
 from hlsgen.certify.frame_states import MEMORY, START, FrameStates
 from hlsgen.certify.loops import FeedbackStreams
 from hlsgen.certify.models import line_buffer, matrix_product, normalization, softmax, unrolled_windows
+from hlsgen.certify.models.lut_network import MODULE as NEURONS
 from hlsgen.certify.models.routing import ROUTING, check_beat, check_parameters, groups_in_frame, move
 from hlsgen.certify.models.rows import ROWS, check_rows, row_beats
 from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken
+from hlsgen.certify.neurons import codes_stream, matrix_before, prove_neurons
 from hlsgen.certify.port_wiring import PortFrame
 from hlsgen.certify.program_modules import PROGRAM, check_beat_of_program, check_program
 from hlsgen.certify.quantizers import QuantizerHardware, Summary, check_equal, check_map, widths
@@ -215,6 +217,8 @@ class Checker:
         Returns the proof of their values. It runs later, so a problem in it does not stop the walk.
         """
         layer = self.graph.layers[i]
+        if isinstance(layer, ir.Linear) and not entry["instances"]:
+            return self._matrix_in_tables(i, layer, entry)
         cells = [self._resolved_cell(layer, self.network.cells[x["instance"]]) for x in entry["instances"]]
         computing_cells = [cell for cell in cells if cell.module not in ROUTING | {"hg_unfold"}]
         allowed = _MODULES.get(type(layer))
@@ -240,6 +244,8 @@ class Checker:
             elif isinstance(layer, ir.NormRows):
                 output = self._normalized(i, layer, cell, inputs)
                 proof = partial(self._prove_normalized, layer, computing_cells, entry)
+            elif isinstance(layer, ir.Map) and cell.module == NEURONS and len(computing_cells) == 1:
+                output, proof = self._neurons(i, layer, cell, inputs, entry)
             elif cell is not computing_cells[-1]:
                 output = self._through_unit(layer, cell, inputs)
             elif isinstance(layer, ir.Map | ir.BinaryMap | ir.FloatBinary):
@@ -270,6 +276,32 @@ class Checker:
             cell = cells[cell.name] = replace(cell, module=PROGRAM)
         check_flips(cell, cells.values())
         return cell
+
+    def _matrix_in_tables(self, i: int, layer: ir.Linear, entry: dict[str, Any]) -> LayerProof:
+        """A matrix without an instance. The tables of its quantizer compute it; nothing else can consume its sums."""
+        self.elements.limit(i + 1, *reachable_sums(layer, self.elements))
+
+        def proof() -> Summary:
+            self._check_listed_sums(layer, entry, layer.lo, layer.hi)
+            return Summary(layer.name, entry["kind"], NEURONS, len(layer.weight), 0, 0)
+
+        return proof
+
+    def _neurons(
+        self, i: int, layer: ir.Map, cell: Cell, inputs: list[StreamContents], entry: dict[str, Any]
+    ) -> tuple[StreamContents, LayerProof]:
+        """The stream after a matrix and its quantizer in tables, and the proof of both."""
+        matrix = matrix_before(layer.name, layer, self.elements)
+        (stream,) = inputs
+        self.elements.expect(
+            layer.name, stream, matrix.inputs[0], self.layout.of_input(self.graph, layer.inputs[0] - 1)
+        )
+        order = self.layout.of_input(self.graph, i)
+        output = codes_stream(cell, stream, layer, matrix, self.elements.numbers[i + 1][order])
+        q = QuantizerHardware(layer, (cell,), output, order, entry)
+        interval = q.stated_intervals()
+        limit_codes(layer, self.elements, i + 1)
+        return output, lambda: prove_neurons(q, layer, matrix, stream, interval, self.elements)
 
     def _normalized(self, i: int, layer: ir.NormRows, cell: Cell, inputs: list[StreamContents]) -> StreamContents:
         """The stream after one of the three instances of a normalization."""
@@ -406,6 +438,12 @@ class Checker:
         self, layer: ir.Linear | ir.Convolution, cell: Cell, stream: StreamContents, order: Array, entry: dict[str, Any]
     ) -> Summary:
         lo, hi = weights.check(cell, stream, layer, order, self.elements, self.memories)
+        self._check_listed_sums(layer, entry, lo, hi)
+        return Summary(layer.name, entry["kind"], cell.module, len(lo), 0, 0)
+
+    @staticmethod
+    def _check_listed_sums(layer: ir.Linear | ir.Convolution, entry: dict[str, Any], lo: Array, hi: Array) -> None:
+        """Check the bounds and sizes of a matrix in the certificate. Raises HG055."""
         for end, bounds in (("lo", lo), ("hi", hi)):
             check_equal(layer.name, f"certificate.json, {end} of the sums of row", entry[end], bounds.tolist())
         if isinstance(layer, ir.Linear):
@@ -415,7 +453,6 @@ class Checker:
             check_equal(layer.name, "certificate.json, weights", entry["weights"], list(layer.weight.shape))
             weights.check_listed_window(layer, entry)
             check_equal(layer.name, "certificate.json, groups", [entry["groups"]], [layer.groups])
-        return Summary(layer.name, entry["kind"], cell.module, len(lo), 0, 0)
 
     def _product(self, layer: ir.MatrixProduct, cell: Cell, entry: dict[str, Any]) -> Summary:
         ends = matrix_product.check(cell, layer)

@@ -29,6 +29,7 @@ REALIZATIONS = {
     "shift": ("hg_shift",),
     "lane-shift": ("hg_lane_shift",),
     "lane-table": ("hg_lane_table",),
+    "neuron-table": ("hg_lut_network",),
     "scale": ("hg_scale",),
     "float-scale": ("hg_scale_f32",),
     "correct": ("hg_correct",),
@@ -94,7 +95,7 @@ def _row(
     lanes = {"lanes": checker.input_beats[instance][0]} if instance else {}
     match layer:
         case ir.Linear() | ir.Convolution():
-            return row | _matrix_row(layer, cells[-1], interval)
+            return row | _matrix_row(layer, cells[-1] if cells else None, interval)
         case ir.MatrixProduct():
             return row | _product_row(layer, cells[-1], interval)
         case ir.Map() | ir.BinaryMap():
@@ -181,12 +182,15 @@ def _formulas(join: Cell, tables: int) -> list[str]:
     return formulas
 
 
-def _matrix_row(layer: ir.Linear | ir.Convolution, cell: Cell, interval: int | None) -> dict[str, Any]:
+def _matrix_row(layer: ir.Linear | ir.Convolution, cell: Cell | None, interval: int | None) -> dict[str, Any]:
+    """Sizes of a matrix; `cell` is None if lookup tables compute it together with its quantizer."""
     outputs, columns = len(layer.weight), math.prod(layer.weight.shape[1:])
     depthwise = isinstance(layer, ir.Convolution) and 1 < layer.groups == outputs and layer.weight.shape[3] == 1
     kind = "popcount" if layer.binary else "linear" if isinstance(layer, ir.Linear) else "conv"
-    pe = cell.number("PE") * (cell.number("WINDOWS") if "WINDOWS" in cell.parameters else 1)
-    simd = _columns(cell)
+    pe, simd = outputs, columns
+    if cell is not None:
+        pe = cell.number("PE") * (cell.number("WINDOWS") if "WINDOWS" in cell.parameters else 1)
+        simd = _columns(cell)
     macs = layer.result.size * columns
     busy = NotProven("cycles", lambda value: isinstance(value, float))
     return {

@@ -30,6 +30,7 @@ EVEN_UNITS = (
     | units.RescaleUnit
     | units.FloatUnit
     | units.AdderMatVec
+    | units.NeuronUnit
     | units.ProgramUnit
     | units.WindowUnit
 )

@@ -17,14 +17,20 @@ from hlsgen.numerics.fixed import Array
 
 def append_matrix(b: NetworkBuilder, name: str, unit: MatVec, flow: NamedStream, result: Stream, i: int) -> NamedStream:
     """The stream of a matrix, the node of layer i."""
+    node = matrix_node(b, name, unit, flow, result, i)
+    return b.append(name, node.unit, [flow], result, node.layer, i)
+
+
+def matrix_node(b: NetworkBuilder, name: str, unit: MatVec, flow: NamedStream, result: Stream, i: int) -> Node:
+    """The cheapest node of a matrix, layer i."""
     adders = _adders(b, unit, flow.stream, i)
     layer = b.graph.layers[i].name
     products = Node(name, unit, (flow.wire,), (flow.stream,), (name,), result, layer, i)
     if adders is not None and b.adders_pay is not None and b.adders_pay(products, replace(products, unit=adders)):
-        return b.append(name, adders, [flow], result, layer, i)
+        return replace(products, unit=adders)
     if b.tables_of is not None and b.targets.wires(layer):
         unit = replace(unit, sums=b.tables_of(products, b.targets))
-    return b.append(name, unit, [flow], result, layer, i)
+    return replace(products, unit=unit)
 
 
 def _adders(b: NetworkBuilder, unit: MatVec, stream: Stream, i: int) -> AdderMatVec | None:

@@ -49,8 +49,9 @@ class NetworkBuilder:
     """The nodes so far, and the streams that carry the values of the graph.
 
     `target`: cycles that a frame may take. `prices`: prices by which realizations are chosen. `choices`: the
-    realization of every quantizer so far. `layer_names`: the name of each layer's node. `once_by_key`: results that do
-    not depend on the folding, shared by all builders of a graph.
+    realization of every quantizer so far. `neurons`: quantizers that are in tables with the matrix before them, by
+    position, and their result. `unit_lut`: LUTs of a node without lookup tables of quantizers. `layer_names`: the name
+    of each layer's node. `once_by_key`: results that do not depend on the folding, shared by all builders of a graph.
     """
 
     def __init__(
@@ -63,10 +64,12 @@ class NetworkBuilder:
         adders_pay: Callable[[units.Node, units.Node], bool] | None = None,
         tables_of: Callable[[units.Node, Targets], units.SumTables | None] | None = None,
         once_by_key: dict[Hashable, Any] | None = None,
+        unit_lut: Callable[[units.Node], float] = lambda node: 0.0,
     ) -> None:
         self.once_by_key: dict[Hashable, Any] = {} if once_by_key is None else once_by_key
         self.graph, self.layout, self.folding = graph, layout, folding
         self.targets, self.prices, self.adders_pay, self.tables_of = targets, prices, adders_pay, tables_of
+        self.unit_lut = unit_lut
         works = [(work_of(x), x.name) for x in graph.layers if isinstance(x, Linear | MatrixProduct | Convolution)]
         min_cycles = targets.cycles or pixels_moved(graph)
         self.target = max([min_cycles, *(w.cycles(*folding[n]) for w, n in works)])
@@ -74,6 +77,7 @@ class NetworkBuilder:
         self.narrows = bool(works) and self.target == 1 and adders_pay is not None
         self.nodes: list[units.Node] = []
         self.choices: dict[str, Choice] = {}
+        self.neurons: dict[int, tuple[Choice, units.Stream]] = {}
         self.layer_names = self.once("layer names", lambda: _layer_names(graph))
         self._root = list(range(len(graph.layers) + 1))
         for i, layer in enumerate(graph.layers):
@@ -164,6 +168,10 @@ class NetworkBuilder:
     def frame_stream(self) -> NamedStream:
         """The stream of the first input, for the beginnings of frames."""
         return self._stream_for(self.graph.streamed_inputs[0][0], *self._first_state)
+
+    def consumers(self, value: int) -> list[tuple[int, int]]:
+        """The consumers of a value as (layer, input of the layer)."""
+        return self._consumers[self._root[value]]
 
     def root(self, value: int) -> int:
         """The value of which this value is a View (itself if none)."""

@@ -195,6 +195,7 @@ def flow_of(node: units.Node) -> Flow:
             | units.AdderMatVec()
             | units.GroupedMatVec()
             | units.ReduceTree()
+            | units.NeuronUnit()
         ):
             return PipelineFlow()
         case units.JoinStreams() | units.ConcatChannels():

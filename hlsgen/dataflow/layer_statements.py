@@ -53,7 +53,7 @@ def layer_statements(network: Network, instance: Callable[[Node], dict[str, Any]
         yield {
             "layer": layer.name,
             "kind": KINDS[type(layer)],
-            "instances": instances_of[i],
+            "instances": instances_of.get(i, []),
             "inputs": [_type(source.type) for source in ir.sources_of(layer)],
             "output": _type(layer.result.type),
             **_meaning(network, i, layer),

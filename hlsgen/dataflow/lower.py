@@ -9,7 +9,8 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen import ir, rescale
-from hlsgen.dataflow.adders import append_matrix
+from hlsgen.dataflow import neurons
+from hlsgen.dataflow.adders import append_matrix, matrix_node
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder, fold_table
 from hlsgen.dataflow.ends import outside
 from hlsgen.dataflow.layer_names import is_start_of
@@ -28,6 +29,7 @@ from hlsgen.dataflow.units import (
     FloatUnit,
     JoinStreams,
     MatVec,
+    NeuronUnit,
     Node,
     Port,
     Product,
@@ -253,8 +255,12 @@ def _period(mask: Array, count: int) -> Array:
 
 def _map(b: NetworkBuilder, i: int, layer: ir.Map, name: str) -> NamedStream:
     flow = b.input_stream(i, 0, name)
-    interval = b.code_range(layer.inputs[0]) or (None, None)
-    f = b.once(("function", i, b.narrows), lambda: rescale.specialize(layer, b.layout.orders[i + 1], *interval))
+    if i in b.neurons:
+        b.choices[layer.name], result = b.neurons[i]
+        tables = b.choices[layer.name].realization
+        assert isinstance(tables, rescale.NeuronTable)
+        return b.append(name, NeuronUnit(tables), [flow], result, layer.name, i)
+    f = _function_of(b, i, layer)
     choice, table = _realization(b, i, f, flow.stream, b.targets.preference(layer.name, b.prices))
     b.choices[layer.name] = choice
     if isinstance(choice.realization, rescale.FloatUnits):
@@ -263,6 +269,12 @@ def _map(b: NetworkBuilder, i: int, layer: ir.Map, name: str) -> NamedStream:
         keys = replace(flow.stream, type=layer.source.type)
         flow = b.append(f"{name}_key", FloatKeyUnit(), [flow], keys, layer.name)
     return _rescale(b, i, layer.name, name, choice, table, flow, layer.result.type)
+
+
+def _function_of(b: NetworkBuilder, i: int, layer: ir.Map) -> rescale.StepFunction:
+    """The function of layer i on the codes that its elements can have."""
+    interval = b.code_range(layer.inputs[0]) or (None, None)
+    return b.once(("function", i, b.narrows), lambda: rescale.specialize(layer, b.layout.orders[i + 1], *interval))
 
 
 def _realization(
@@ -297,7 +309,7 @@ def _rescale(
 ) -> NamedStream:
     """The stream after the units of a realization of integers."""
     realization = choice.realization
-    assert not isinstance(realization, rescale.FloatUnits)
+    assert not isinstance(realization, rescale.FloatUnits | rescale.NeuronTable)
     result = replace(flow.stream, type=type_)
     if isinstance(realization, rescale.Shared):
         index = replace(flow.stream, type=realization.index)
@@ -359,7 +371,22 @@ def _linear(b: NetworkBuilder, i: int, layer: ir.Linear, name: str) -> NamedStre
         windows=windows,
     )
     result = stream_of(layer.result.type, pe, layer.result.size, windows * rows)
+    j = neurons.quantizer_of(b, i, unit)
+    if j is not None and _in_tables(b, i, j, matrix_node(b, name, unit, flow, result, i)):
+        return flow
     return append_matrix(b, name, unit, flow, result, i)
+
+
+def _in_tables(b: NetworkBuilder, i: int, j: int, matrix: Node) -> bool:
+    """True if matrix i and quantizer j become lookup tables; then the quantizer gets the input of the matrix."""
+    layer = b.graph.layers[j]
+    assert isinstance(layer, ir.Map)
+    f = _function_of(b, j, layer)
+    preference = b.targets.preference(layer.name, b.prices)
+    choice = neurons.choose(b, i, j, matrix, f, lambda: _realization(b, j, f, matrix.result, preference)[0])
+    if choice is not None:
+        b.neurons[j] = choice, replace(matrix.result, type=layer.result.type)
+    return choice is not None
 
 
 def _operands(b: NetworkBuilder, i: int, name: str) -> list[NamedStream]:

@@ -26,7 +26,7 @@ from hlsgen.ir.programs import Program
 from hlsgen.ir.row_functions import VectorFunction
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale import Single
+from hlsgen.rescale import NeuronTable, Single
 from hlsgen.rescale.realize.float_ops import FloatOp
 
 FLOAT_WORD = IntType(0, 0xFFFFFFFF)
@@ -122,6 +122,13 @@ class RescaleUnit:
     omits_register: bool = False
     joined_latency: int = 0
     inverted_bits: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class NeuronUnit:
+    """All neurons of a layer as lookup tables: it consumes the codes that the matrix multiplies."""
+
+    tables: NeuronTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,6 +434,7 @@ Unit = (
     | FloatKeyUnit
     | WidthConverter
     | RescaleUnit
+    | NeuronUnit
     | FloatUnit
     | MatVec
     | AdderMatVec
@@ -502,7 +510,7 @@ def buffer_bits(node: Node) -> int:
             return 0
         case MatVec() | GroupedMatVec() | ReduceTree() | JoinStreams() | ConcatBeats() | ConcatChannels():
             return 0
-        case SelectLanes() | Crop() | PadBorder() | FrameStart():
+        case SelectLanes() | Crop() | PadBorder() | FrameStart() | NeuronUnit():
             return 0
         case FrameMemory():
             return unit.beats * node.result.bits

@@ -42,3 +42,10 @@ def backends_of(target: str) -> dict[str, Backend]:
     if not all(name in BACKENDS for name in names) or len(set(names)) < len(names):
         raise fail("HG040", "--target", f"{target!r} is not supported.", f"Supported: {', '.join(BACKENDS)}.")
     return {name: BACKENDS[name] for name in names}
+
+
+def planning_backend(target: str) -> Backend:
+    """The target that plans the network. It leaves out implementations that another one does not have."""
+    first, *further = backends_of(target).values()
+    missing = first.prices.missing.union(*(backend.prices.missing for backend in further))
+    return replace(first, prices=replace(first.prices, missing=missing))

@@ -19,7 +19,7 @@ from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Node
 from hlsgen.devices import Device
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, counted, fail
-from hlsgen.driver.backends import backends_of
+from hlsgen.driver.backends import backends_of, planning_backend
 from hlsgen.driver.fit import Needs, counting_family, in_kinds, too_large
 from hlsgen.driver.options import (
     Options,
@@ -116,7 +116,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     options, model, graph = lowered(path, options, problems)
     check_options_for(options, graph)
     backends = backends_of(options.target)
-    targets, planning = targets_of(options), next(iter(backends.values()))
+    targets, planning = targets_of(options), planning_backend(options.target)
     network, timing = plan(graph, targets, planning, progress)
     if options.target_cycles and timing.interval > options.target_cycles:
         slowest = max(network.nodes, key=lambda node: (busy(node), bool(node.layer)))

@@ -249,7 +249,15 @@ class _Planner:
     def _laid(self, folding: Folding, targets: Targets) -> NetworkBuilder:
         graph, backend = self.graph, self.backend
         builder = NetworkBuilder(
-            graph, self.layout, folding, targets, backend.prices, backend.adders_pay, backend.tables_of, self.choices
+            graph,
+            self.layout,
+            folding,
+            targets,
+            backend.prices,
+            backend.adders_pay,
+            backend.tables_of,
+            self.choices,
+            backend.unit_lut,
         )
         start(builder)
         for i, layer in enumerate(graph.layers):

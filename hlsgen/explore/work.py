@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
-from hlsgen.driver.backends import backends_of
+from hlsgen.driver.backends import planning_backend
 from hlsgen.driver.compile import compile_model, lowered, targets_of
 from hlsgen.driver.options import Options, check_options, check_options_for
 from hlsgen.driver.schedule import plan
@@ -119,7 +119,7 @@ def _graph(source: Source, options: Options) -> Graph:
 def price(source: Source, network: Options, place: Place) -> Outcome:
     """Cycles of a network, and its resources with each kind of weight memory."""
     try:
-        backend = next(iter(backends_of(network.target).values()))
+        backend = planning_backend(network.target)
         graph = _graph(source, network)
         planned, timing = plan(graph, targets_of(network), backend)
     except HlsgenError as error:

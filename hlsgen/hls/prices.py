@@ -20,4 +20,4 @@ def _price(realization: Realization, table: Array, source: IntType, result: IntT
             return LIBRARY.realization(realization, table, source, result, dsp)
 
 
-PRICES = Prices(_price, LIBRARY.join, LIBRARY.counts, frozenset({"lane-table"}))
+PRICES = Prices(_price, LIBRARY.join, LIBRARY.counts, frozenset({"lane-table", "neuron-table"}))

@@ -13,6 +13,7 @@ from hlsgen.rescale.realize.indexed import Indexed
 from hlsgen.rescale.realize.lane_shift import LaneShift
 from hlsgen.rescale.realize.lane_table import LaneTable
 from hlsgen.rescale.realize.lines import Lines
+from hlsgen.rescale.realize.neuron_table import NeuronTable
 from hlsgen.rescale.realize.pair import PairAdd, PairScale
 from hlsgen.rescale.realize.rank import Rank
 from hlsgen.rescale.realize.scale import Scale
@@ -38,6 +39,7 @@ __all__ = [
     "LaneShift",
     "LaneTable",
     "Lines",
+    "NeuronTable",
     "PairAdd",
     "PairScale",
     "Preference",

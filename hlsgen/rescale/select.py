@@ -40,6 +40,7 @@ from hlsgen.rescale.realize import (
     thresholds,
 )
 from hlsgen.rescale.realize import table as table_
+from hlsgen.rescale.realize.neuron_table import NeuronTable
 from hlsgen.rescale.realize.rank import Rank
 from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.threshold_table import ThresholdTable
@@ -49,6 +50,7 @@ KINDS = {
     "shift": "power-of-two shift with one of seven roundings",
     "lane-shift": "power-of-two shift, rounding and bounds of each channel, in lanes of their own",
     "lane-table": "lookup table of each channel over the bits of its input that matter, in lanes of their own",
+    "neuron-table": "lookup tables of the input bits of a neuron: the rows of a matrix and the quantizer in one",
     "scale": "multiplication, addition, shift",
     "float-scale": "one float32 product, emulated in integers",
     "correct": "coarse guess from the high bits, corrected by one threshold from a memory",
@@ -108,7 +110,7 @@ class Choice:
     """
 
     name: str
-    realization: Realization
+    realization: Realization | NeuronTable
     steps: ThresholdTable | None
     trials: tuple[Trial, ...]
     plan: JoinPlan | FloatJoin | None = None

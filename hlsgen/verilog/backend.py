@@ -117,4 +117,5 @@ VERILOG = Backend(
     adders_pay=_adders_pay,
     tables_of=_tables_of,
     choose_dsp_layers=_blocks,
+    unit_lut=lambda node: node_cost(node, dsp=0, style=0).lut,
 )

@@ -84,6 +84,8 @@ def spec_of(unit: units.Unit) -> UnitSpec[Any]:
             return elements.FLOAT_KEY
         case units.RescaleUnit():
             return elements.RESCALE
+        case units.NeuronUnit():
+            return elements.NEURONS
         case units.FloatUnit():
             return elements.FLOAT
         case units.JoinStreams():

@@ -69,6 +69,7 @@ UNITS = {
     "hg_kernel_regs": "test_kernel_regs.py",
     "hg_lane_shift": "test_lane_shift.py",
     "hg_lane_table": "test_lane_table.py",
+    "hg_lut_network": "test_lut_network.py",
     "hg_lines": "test_lines.py",
     "hg_load": "test_load.py",
     "hg_index": "test_index.py",

@@ -79,6 +79,7 @@ CASES = {
     "shift": Case(lambda: power_of_two(), forced("shift", **FIXED), ("hg_shift",)),
     "lane shift": Case(lambda: powers_of_two(), forced("lane-shift", lanes=4, **FIXED), ("hg_lane_shift",)),
     "lane table": Case(lambda: curves(), forced("lane-table", lanes=4, **FIXED), ("hg_lane_table",)),
+    "neurons": Case(lambda: neurons(), hlsgen.Options(target_cycles=1), ("hg_lut_network",)),
     "table": Case(lambda: quantizer("Abs"), forced("table", **FIXED), ("hg_table",)),
     "indexed": Case(lambda: quantizer("Abs"), forced("indexed", lanes=3, **FIXED), ("hg_threshold", "hg_table")),
     "shared table": Case(lambda: repeated(), forced("shared-table", lanes=1, **FIXED), ("hg_shift", "hg_table")),
@@ -167,6 +168,23 @@ def curves() -> onnx.ModelProto:
     g.then("Min", np.array([9.0, 12.0, 3.0, 5.0]))
     g.quant(1.0, 0.0, 5.0)
     return g.model()
+
+
+def neurons(fan_in: int = 4, bits: int = 2) -> onnx.ModelProto:
+    """Two layers whose neurons use few inputs each."""
+    rng = np.random.default_rng(6)
+    g = random_graphs.Graph((1, 6))
+    g.quant(0.5, 0.0, float(bits), signed=0, narrow=0)
+    for columns, rows in ((6, 7), (7, 3)):
+        weights = np.zeros((columns, rows))
+        for row in range(rows):
+            used = rng.permutation(columns)[:fan_in]
+            weights[used, row] = rng.choice([-3, -2, -1, 1, 2, 3, 4], fan_in) / 4
+        g.then("MatMul", weights)
+        g.then("Add", rng.integers(-2, 5, rows) / 8)
+        g.then("Relu")
+        g.quant(0.5, 0.0, float(bits), signed=0, narrow=0)
+    return g.model((1, 3))
 
 
 def for_cores(*names: str) -> Any:

@@ -27,6 +27,8 @@ def bind_node(node: units.Node, fraction: int | None = None) -> Process:
             return moves.bind_width(source, result)
         case units.RescaleUnit():
             return bind_realization(unit.realization, unit.table, source, result, fraction)
+        case units.NeuronUnit():
+            raise AssertionError("the prices of this target leave neuron-table out")
         case units.MatVec():
             return bind_matrix(node, unit)
         case units.AdderMatVec():

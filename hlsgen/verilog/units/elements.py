@@ -11,14 +11,16 @@ from hlsgen.dataflow.units import (
     FloatKeyUnit,
     FloatUnit,
     JoinStreams,
+    NeuronUnit,
     Node,
     RescaleUnit,
 )
 from hlsgen.ir import BinaryKind
 from hlsgen.numerics.fixed import Array
+from hlsgen.rescale.realize import neuron_table
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
 from hlsgen.rescale.realize.thresholds import Thresholds
-from hlsgen.verilog.binding import bind
+from hlsgen.verilog.binding import bind, lut_network
 from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, signed_bits, words
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.units.spec import CostOptions, UnitSpec, beat_registers, cycles, without_style
@@ -155,7 +157,17 @@ def _rescale_parts(node: Node, _unit: RescaleUnit, _options: CostOptions) -> Par
     return Parts("RescaleUnit", {}, beat_registers(node))
 
 
+def _bind_neurons(node: Node, unit: NeuronUnit) -> Binding:
+    return lut_network.bind(unit.tables.network, f"{node.result.lanes} neurons as lookup tables")
+
+
+def _neuron_parts(node: Node, unit: NeuronUnit, options: CostOptions) -> Parts:
+    lut = neuron_table.cost(unit.tables, 6 if options.family == "xc7" else 4)
+    return Parts("NeuronUnit", {"tables": lut, "control": 2.0}, {"control": 1.0, "out": float(node.result.bits)})
+
+
 FLOAT_KEY = UnitSpec(without_style(_bind_float_key), cycles(1), _element_parts, ready_hops=1)
 RESCALE = UnitSpec(without_style(_bind_quantizer), _rescale_latency, _rescale_parts, ready_hops=1)
 FLOAT = UnitSpec(without_style(_bind_float), _float_latency, _element_parts, ready_hops=1)
+NEURONS = UnitSpec(without_style(_bind_neurons), cycles(1), _neuron_parts, ready_hops=1)
 JOIN = UnitSpec(without_style(_bind_join), _join_latency, _element_parts, ready_hops=1)
