@@ -302,7 +302,12 @@ class Judge:
 
     def put(self, mutant: Mutant | None) -> None:
         """Write the mutant into the copy, or the original build if None, with a matching certificate."""
-        for file in ("certificate.json", f"rtl/{self.top}.v", *(f"rtl/{p.name}" for p in self.own.glob("rtl/*.mem"))):
+        for file in (
+            "manifest.json",
+            "certificate.json",
+            f"rtl/{self.top}.v",
+            *(f"rtl/{p.name}" for p in self.own.glob("rtl/*.mem")),
+        ):
             shutil.copyfile(self.own / file, self.core / file)
         if mutant is None:
             return
@@ -319,6 +324,7 @@ class Judge:
                     plain = re.fullmatch(r"-?\d+", value)
                     instance["parameters"][mutant.name] = int(value) if plain else value.strip('"')
         path.write_text(json.dumps(certificate))
+        certified.list_files(self.core)
 
     def certify(self) -> str:
         """First problem that the checker reports for the copy, "" if all is proven."""
@@ -483,6 +489,18 @@ def judge(judged: Judge, chosen: Sequence[Mutant], show: bool = True) -> Counter
             print(f"{text} | certify: {proof[:120] or 'proven'} | {time.time() - start:.1f} s", flush=True)
     judged.put(None)
     return counts
+
+
+def unseen(judged: Judge, chosen: Sequence[Mutant]) -> list[str]:
+    """Those of the mutants that a few frames at full rate find and certify misses, without a reason in TIMES."""
+    missed = []
+    for mutant in chosen:
+        judged.put(mutant)
+        failure = judged.glance()
+        if failure and not judged.certify() and not _listed(TIMES, mutant):
+            missed.append(f"{mutant.key} | {mutant.shown[:90]} | {failure[:160]}")
+    judged.put(None)
+    return missed
 
 
 def _listed(table: dict[str, str], mutant: Mutant) -> str:
