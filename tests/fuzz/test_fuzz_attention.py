@@ -26,6 +26,7 @@ def test_built_and_certified(seed: int) -> None:
     assert judged(model, seed, build=True).kind == "equal"
 
 
+@pytest.mark.sim
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(100, 500, 20))
 def test_many_random_networks(first: int) -> None:
