@@ -318,7 +318,8 @@ class _Fused:
         if any(scale is None or scale.dtype != np.float32 for scale in scales):
             return False
         sizes = [1 if scale is None else scale.size for scale in scales]
-        if node.op_type == "Gemm" and len(dequantizers) == 3 and attribute(node, "beta", 1.0) != 1.0:
+        factors = [attribute(node, name, 1.0) for name in ("alpha", "beta")]  # QGemm scales its bias by alpha
+        if node.op_type == "Gemm" and len(dequantizers) == 3 and factors != [1.0, 1.0]:
             return False
         if node.op_type in ("Conv", "MatMul", "Gemm") and len(sizes) > 1:
             weight = dequantizers[1]

@@ -189,7 +189,8 @@ def _step(
                 weights = g.weights((shape[-1], columns), columns, 1)
             inputs = [tensor, weights]
             if operator == "Gemm":
-                y = g.node("Gemm", *inputs, *([g.bias(columns)] if g.chance(0.6) else []))
+                factor = {"alpha": 0.5} if g.chance(0.2) else {}
+                y = g.node("Gemm", *inputs, *([g.bias(columns)] if g.chance(0.6) else []), **factor)
             else:
                 y = g.node("MatMul", *inputs)
                 if operator == "MatMul and Add":
