@@ -131,11 +131,9 @@ def host_output(
     if isinstance(codes.value.encoding, ir.FloatKey):
         if producer is not None and not isinstance(producer, ir.StreamedInput | ir.View | ir.Rearrange):
             text = f"the float32 numbers of {producer.name} go to the output, but the core only outputs codes."
-            raise fail("HG042", name, text, "Put a quantizer after them.")
-        hint = (
-            "Specify the input's type: --input NAME=fixed:W,I. Or remove this output from the file: the host has "
-            "these numbers."
-        )
+            hint = "Put a quantizer after them, or end the hardware before them: --outputs NAME ... names its tensors."
+            raise fail("HG042", name, text, hint)
+        hint = "Specify the input's type: --input NAME=fixed:W,I. Or remove this output: the host has these numbers."
         raise fail("HG042", name, "float32 goes from an input to an output, but the core only outputs codes.", hint)
     return ir.GraphOutput(tail, 0, codes.value, is_index)
 

@@ -99,7 +99,7 @@ def linear(
     for grid, weight in product(data.grids, factors):
         largest_sum = float(np.abs(grid.integers).max(initial=0) * np.abs(weight.integers).sum())
         factors_in_order = (weight.integers, grid.integers) if weight_is_left else (grid.integers, weight.integers)
-        exact = None if largest_sum >= 1 << 53 else _integer_sum(_bare(node), *factors_in_order, largest_sum, opsets)
+        exact = None if largest_sum >= 1 << 53 else _integer_sum(_bare(node), *factors_in_order, opsets)
         if exact is None:
             return None
         scale = weight.scale
@@ -136,26 +136,36 @@ def _bare(node: onnx.NodeProto) -> onnx.NodeProto:
     return bare
 
 
-def _integer_sum(
-    bare: onnx.NodeProto, x: Array, weight: Array, largest_sum: float, opsets: Mapping[str, int]
-) -> Array | None:
-    """The node's result for integers, as float64, or None if floats are not exact there. `largest_sum`: bound of the
-    sums."""
-    float32_inputs = [x.astype(np.float32), weight.astype(np.float32)]
+def _integer_sum(bare: onnx.NodeProto, x: Array, weight: Array, opsets: Mapping[str, int]) -> Array | None:
+    """The node's result for integers, as float64, or None if floats are not exact there."""
+    is_image = bare.op_type.startswith("Conv") or bare.domain == CHANNELS_LAST
     try:
-        if bare.domain == CHANNELS_LAST:
-            return (
-                run_node("qonnx", bare, float32_inputs, opsets)[0].astype(np.float64) if largest_sum < 1 << 24 else None
-            )
-        if bare.op_type.startswith("Conv"):  # onnx.reference pads some of them wrongly
-            return (
-                run_node("onnxruntime", bare, float32_inputs, opsets)[0].astype(np.float64)
-                if largest_sum < 1 << 24
-                else None
-            )
-        return run_node("onnx", bare, [x, weight], opsets)[0].astype(np.float64)
+        if not is_image:
+            return run_node("onnx", bare, [x, weight], opsets)[0].astype(np.float64)
+        # onnx.reference pads some of them wrongly.
+        executor = "qonnx" if bare.domain == CHANNELS_LAST else "onnxruntime"
+        return _sum_by_digits(executor, bare, x, weight, opsets)
     except Unable:  # for example an output_padding of at least the stride
         return None
+
+
+def _sum_by_digits(
+    executor: str, bare: onnx.NodeProto, x: Array, weight: Array, opsets: Mapping[str, int]
+) -> Array | None:
+    """As `_integer_sum`, from digits of x that are so small that sums in float32 are exact."""
+    output_axis = 1 if bare.op_type == "ConvTranspose" else 0
+    sums_of_weights = np.abs(weight).sum(axis=tuple(axis for axis in range(weight.ndim) if axis != output_axis))
+    largest_digit = (2.0**_EXACT_BITS - 1) // max(1.0, float(sums_of_weights.max(initial=0)))
+    if largest_digit < 1 or np.abs(weight).max(initial=0) >= 2.0**_EXACT_BITS:
+        return None
+    base, unit, remaining = 2.0 ** np.floor(np.log2(largest_digit + 1)), 1.0, x.astype(np.float64)
+    total = np.zeros(())
+    while not unit > 1 or remaining.any():
+        high = np.trunc(remaining / base)
+        digits = [(remaining - high * base).astype(np.float32), weight.astype(np.float32)]
+        total = total + run_node(executor, bare, digits, opsets)[0].astype(np.float64) * unit
+        remaining, unit = high, unit * base
+    return total
 
 
 def _of_outputs(node: onnx.NodeProto, values: Array, rank: int) -> Array:

@@ -21,7 +21,7 @@ import onnx
 
 from hlsgen.frontend.domains import ONNX
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation import exact_attention, exact_softmax, exact_values, host_rounding
+from hlsgen.simulation import exact_attention, exact_pools, exact_softmax, exact_values, host_rounding
 from hlsgen.simulation import exact_nodes as exact
 from hlsgen.simulation.exact_nodes import Rounding
 from hlsgen.simulation.exact_values import Known, all_equal
@@ -222,6 +222,9 @@ class Explanation:
                 return None
             positive = run_node(file.executor, node, [np.abs(arrays[0]), *arrays[1:]], file.opsets)[0]
             return self._noted(node, "sum", executor_result, average[0], exact.average_reach(positive, average[1]))
+        if kind in exact_pools.OPERATORS:
+            codes = exact_pools.average_of_codes(node, arrays, file.opsets)
+            return codes and self._noted(node, "sum", executor_result, *codes)
         if kind in exact.ROUNDED_ONCE and floats:
             value = exact.function(node, arrays, file.opsets)
             return self._noted(

@@ -30,7 +30,7 @@ from hlsgen.interpreter.model import interpret_from
 from hlsgen.interpreter.tensor import Tensor, tensor_of_codes, tensor_of_numbers
 from hlsgen.ir import Graph, HostOp, Model, Op, OutputParts, Repeat, Reshape, Step, Transpose
 from hlsgen.ir.evaluate import decoding
-from hlsgen.ir.ops import QUANTIZERS, FixedAdd, Pair, PairOp
+from hlsgen.ir.ops import QUANTIZERS, Dequantize, FixedAdd, Pair, PairOp
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation import alir_oracle, tflite_oracle
 from hlsgen.simulation.exact_values import all_equal
@@ -366,7 +366,7 @@ class _Comparison:
         verdict.compared += 1
         verdict.elements += theirs.size
         op = self.model.steps[target.number - 1].op
-        is_float = target.is_output and theirs.dtype.kind == "f" and not isinstance(op, QUANTIZERS)
+        is_float = target.is_output and theirs.dtype.kind == "f" and not isinstance(op, (*QUANTIZERS, Dequantize))
         verdict.floats += theirs.size if is_float else 0
         if different.any():
             if isinstance(op, FixedAdd) or (isinstance(op, Pair) and op.kind is PairOp.FIXED):

@@ -15,6 +15,7 @@ import pytest
 from models import Net, newer
 from numpy.typing import NDArray
 from onnx import TensorProto
+from qdq_graphs import QdqGraph
 from typer.testing import CliRunner
 
 import hlsgen
@@ -29,7 +30,7 @@ from hlsgen.installation import install_command
 from hlsgen.interpreter import graph as reference
 from hlsgen.interpreter.equivalence import compare, model_inputs
 from hlsgen.ir.evaluate import float_to_key
-from hlsgen.ir.ops import IntQuant
+from hlsgen.ir.ops import Div, IntQuant
 from hlsgen.numerics.fixed import Rounding
 from hlsgen.passes import lower
 from hlsgen.simulation import file_oracle, host_rounding, oracles
@@ -228,6 +229,49 @@ def test_sums_of_counts_are_explained(tmp_path: Path) -> None:
     verdict = compared(n.linear(4, 32, weight=weight, scale=0.5, name="fc").model(), tmp_path)
     assert verdict.ok
     assert verdict.explained.keys() == {SUM}
+
+
+def averages_of_codes() -> onnx.ModelProto:
+    """Averages of four codes with the scale of the result: every fourth one is a tie, where onnxruntime sums floats."""
+    g = QdqGraph(np.random.default_rng(4))
+    meaning = (0.0033505924, 7, "uint8")
+    average = g.node("AveragePool", g.pair("x", meaning), kernel_shape=[2, 2], strides=[2, 2])
+    return g.model(g.pair(average, meaning), (1, 2, 12, 12), "float32", "float32")
+
+
+def test_an_average_of_codes_is_explained(tmp_path: Path) -> None:
+    verdict = compared(averages_of_codes(), tmp_path)
+    assert verdict.ok
+    assert verdict.explained.keys() == {SUM}
+    assert verdict.integers_differ == verdict.explained[SUM]
+    assert not verdict.floats
+
+
+def test_a_wrong_average_of_codes_is_not_explained(tmp_path: Path) -> None:
+    path, model = imported(averages_of_codes(), tmp_path)
+    codes = frames_for(lowered(model))
+    shifted = tuple(
+        replace(s, op=replace(s.op, value=s.op.value * np.float32(0.99)))
+        if isinstance(s.op, Div) and s.op.value.max() == 4
+        else s
+        for s in model.steps
+    )
+    bad = replace(model, steps=shifted)
+    assert not compare_file(path, bad, lowered(bad), codes).ok
+
+
+def test_sums_of_16_bit_images_are_explained(tmp_path: Path) -> None:
+    """Their integers exceed those that a float32 convolution computes without rounding."""
+    g, rng = QdqGraph(np.random.default_rng(4)), np.random.default_rng(5)
+    data = g.pair("x", (0.0001, 32000, "uint16"))
+    weights = g.const(rng.integers(-127, 128, (3, 8, 3, 3)), "int8")
+    weights = g.node("DequantizeLinear", weights, g.const(0.013), g.const(0, "int8"))
+    sums = g.node("Conv", data, weights, g.const(rng.normal(0, 1, 3)), kernel_shape=[3, 3])
+    model = g.model(g.pair(sums, (0.001, 32000, "uint16")), (1, 8, 8, 8), "float32", "float32")
+    model.opset_import[0].version = 21
+    verdict = compared(model, tmp_path)
+    assert verdict.ok
+    assert verdict.explained.keys() == {BIAS}
 
 
 def test_functions_are_explained(tmp_path: Path) -> None:
