@@ -118,6 +118,7 @@ def test_who_knows_onnx() -> None:
             "reference_evaluator",
             "exact_attention",
             "exact_nodes",
+            "exact_pools",
             "exact_softmax",
             "exact_values",
             "explanation",

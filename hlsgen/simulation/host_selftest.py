@@ -24,6 +24,7 @@ from hlsgen.host.emit import host_files
 from hlsgen.ir import Model
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.child_process import failed, run_tool, work_folder
+from hlsgen.simulation.host_plan_check import plan_differences
 from hlsgen.simulation.host_quantizer import HeadCheck, check_head
 from hlsgen.testbench.stimuli import stimuli
 
@@ -95,6 +96,8 @@ def check_host(
         else:
             _compile(compiler, work)
             differences["C"] = _count_differences([str(work / "selftest"), "host_vectors.bin"], work, "C")
+    planned = plan_differences(graph, outputs)
+    differences = {language: count + planned for language, count in differences.items()}
     return HostVerdict(frames, differences, check_head(model, network.graph, path, seed, oracle), notes)
 
 

@@ -23,7 +23,7 @@ from paths import DATA, ROOT
 import hlsgen
 import hlsgen.frontend.ops_standard
 import hlsgen.frontend.two_inputs
-from hlsgen.certify.second_reading import compare
+from hlsgen.certify.second_reading import activations, compare
 from hlsgen.certify.second_reading.protobuf import ModelFile
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend import (
@@ -44,6 +44,7 @@ from hlsgen.frontend import (
     quantizer_parameters,
 )
 from hlsgen.ir import Model, Step
+from hlsgen.ir.evaluate import apply
 from hlsgen.ir.ops import BinaryKind
 from hlsgen.numerics.fixed import Rounding
 
@@ -606,6 +607,33 @@ def test_every_number_of_the_model(name: str, tmp_path: Path) -> None:
                 steps = (*model.steps[:i], changed, *model.steps[i + 1 :])
                 reading = compare(tmp_path / "m.onnx", replace(model, steps=steps))
                 assert reading.problems or step.name in reading.once, (step.name, field)
+
+
+@pytest.mark.parametrize("kind", "Tanh Sigmoid Erf Exp Softplus Mish Elu Selu Celu Softsign HardSwish".split())
+def test_a_function_that_is_one_place_off(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file has only the operator's name; values of its function are compared with onnx's evaluator."""
+    bounds = np.float32(0.5), np.float32(0), np.float32(8)
+    attributes = {"domain": dialects.DOMAIN, "signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
+    graph = Graph()
+    graph.then("Quant", *bounds, **attributes)
+    graph.then(kind)
+    graph.then("Quant", *bounds, **attributes)
+    model = finished(graph, "float32", [1, 4])
+    model.opset_import[0].version = 22
+    model.opset_import.append(helper.make_opsetid(dialects.DOMAIN, 1))
+    onnx.save(model, tmp_path / "m.onnx")
+    reading = read(tmp_path / "m.onnx")
+    assert not reading.problems
+    assert not reading.once
+
+    def one_place_up(op: Any, x: Any) -> Any:
+        offset = 2.0**-14 if kind == "HardSwish" else 0  # float32 operations in another order are no mistake
+        return np.nextafter(apply(op, x) + np.float32(offset), np.float32(np.inf))
+
+    monkeypatch.setattr(activations, "apply", one_place_up)
+    activations.differences_of_values.cache_clear()
+    assert any(kind in text for _, text in read(tmp_path / "m.onnx").problems)
+    activations.differences_of_values.cache_clear()
 
 
 def test_nodes_that_are_read_once_are_listed(tmp_path: Path) -> None:

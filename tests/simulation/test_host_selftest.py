@@ -15,6 +15,7 @@ from onnx.parser import parse_model
 
 import hlsgen
 from hlsgen.cli.junit import junit
+from hlsgen.host import plan
 from hlsgen.host.emit import host_files
 from hlsgen.interpreter import graph as reference
 from hlsgen.ir.evaluate import quantize
@@ -150,6 +151,32 @@ def test_a_bug_in_one_language_is_found(
     monkeypatch.setattr(host_selftest, "host_files", wrong)
     verdict = check_host(build.model, build.network, out / "model.onnx", 1, "none")
     assert [name_ for name_, count in verdict.differences.items() if count] == [language]
+
+
+def with_tail() -> onnx.ModelProto:
+    """A layer whose sums the host multiplies and adds to."""
+    return (
+        Net((1, 4))
+        .quant(0.5)
+        .linear(3, 4, name="fc")
+        .then("Mul", 0.75, name="mul")
+        .then("Add", 0.5, name="add")
+        .model()
+    )
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_a_lost_step_is_found(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code and vectors follow the plan, so that both lack the step."""
+    path = save(with_tail(), tmp_path / "m.onnx")
+    build = hlsgen.build(path, tmp_path / "out")
+    assert check_host(build.model, build.network, path, 1, "none").ok
+    complete = plan.plan_tail(build.graph)
+    assert len(complete.steps) > 1
+    steps = complete.steps[1:] if place == "first" else complete.steps[:-1]
+    monkeypatch.setattr(plan, "plan_tail", lambda graph: replace(complete, steps=steps))
+    verdict = check_host(build.model, build.network, path, 1, "none")
+    assert min(verdict.differences.values()) > 0
 
 
 def test_a_missing_compiler_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

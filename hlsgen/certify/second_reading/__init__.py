@@ -15,6 +15,7 @@ from pathlib import Path
 import onnx
 
 from hlsgen.certify.second_reading import alir, tflite
+from hlsgen.certify.second_reading.activations import ACTIVATIONS
 from hlsgen.certify.second_reading.attention import ATTENTION
 from hlsgen.certify.second_reading.deeploy import DEEPLOY
 from hlsgen.certify.second_reading.formulas import FORMULAS
@@ -32,6 +33,9 @@ from hlsgen.ir import Model
 
 __all__ = ["SecondReading", "compare"]
 
+#: Layers come first: in QDQ form they cover the nodes around them as well.
+_CHECKS = (ATTENTION, ROWS, PRODUCTS, LAYERS, WINDOWS, SOFTMAX, ACTIVATIONS, ELEMENTS, DEEPLOY, FORMULAS, PROBES)
+
 
 def compare(source: Path | onnx.ModelProto, model: Model) -> SecondReading:
     """Read a file, or a model in memory, and compare the steps of `model` with it, node by node."""
@@ -42,8 +46,7 @@ def compare(source: Path | onnx.ModelProto, model: Model) -> SecondReading:
     file = ModelFile(source)
     imported = ImportedSteps(file, model)
     problems, once = list(_ends(file, model)), []
-    # Layers come first: in QDQ form they cover the nodes around them as well.
-    for checks in (ATTENTION, ROWS, PRODUCTS, LAYERS, WINDOWS, SOFTMAX, ELEMENTS, DEEPLOY, FORMULAS, PROBES):
+    for checks in _CHECKS:
         for n in file.computing:
             check = checks.get(file.nodes[n].op_type)
             if check is not None and n not in imported.covered:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hlsgen.certify.second_reading.activations import compare_values
 from hlsgen.certify.second_reading.protobuf import ROUNDINGS, along, code_range, kind_of, limits
 from hlsgen.certify.second_reading.steps import Differences, ImportedSteps, aligned, differ, parameters
 from hlsgen.ir import Pad, Reshape, Transpose, ops
@@ -220,11 +221,10 @@ def _qlinear_activation(imported: ImportedSteps, n: int) -> Differences:
     differences += quantizer(imported, last, rank, parts[2], parts[3], 1, kind_of(parts[3]))
     if file.nodes[n].op_type == "QLinearLeakyRelu":
         differences += differ("alpha", np.float32(function.alpha), np.float32(file.attributes[n].get("alpha", 0.01)))
-    return (
-        differences
-        if f"QLinear{function.kind}" == file.nodes[n].op_type
-        else [*differences, f"{function.kind} was imported."]
-    )
+    if f"QLinear{function.kind}" != file.nodes[n].op_type:
+        return [*differences, f"{function.kind} was imported."]
+    alpha = {"alpha": function.alpha} if function.kind == "LeakyRelu" else {}
+    return differences or compare_values(function, function.kind, alpha, file.opset)
 
 
 def _requantize(imported: ImportedSteps, n: int) -> Differences:
@@ -321,27 +321,6 @@ def _batch_norm(imported: ImportedSteps, n: int) -> Differences:
     return [*differ("factor", factor.value, parts[0]), *differ("addend", term.value, parts[1])]
 
 
-def _activation(imported: ImportedSteps, n: int) -> Differences:
-    """Compare the activation's name and the parameters that the file states."""
-    step, attributes = imported.only(n, ops.Activation), imported.file.attributes[n]
-    if step is None or set(attributes) - {"alpha", "beta"}:
-        return None
-    op = step.op
-    assert isinstance(op, ops.Activation)
-    kind = imported.file.nodes[n].op_type
-    differences = [] if op.kind == kind else [f"{op.kind} was imported, the file has {kind}."]
-    alpha, beta = _DEFAULTS.get(kind, (None, None))
-    for key, value, default in (("alpha", op.alpha, alpha), ("beta", op.beta, beta)):
-        if key in attributes or default is not None:
-            differences += differ(key, np.float32(value), np.float32(attributes.get(key, default)))
-    return differences
-
-
-_DEFAULTS = {"Elu": (1.0, None), "LeakyRelu": (0.01, None), "HardSigmoid": (0.2, 0.5)}
-_NAMES = (
-    "Abs Ceil Elu Erf Exp Floor HardSigmoid HardSwish LeakyRelu Log Mish Reciprocal Round Sigmoid Sign Softplus "
-    "Softsign Sqrt Tanh"
-).split()
 #: Value of the attribute `to` of Cast -> name in numpy.
 _FLOATS = {1: "float32", 10: "float16", 11: "float64"}
 
@@ -452,5 +431,4 @@ ELEMENTS: dict[str, Callable[[ImportedSteps, int], Differences]] = {
     "Flatten": _reshape,
     "Pad": _pad,
     **dict.fromkeys(_ARITHMETIC, _arithmetic),
-    **dict.fromkeys(_NAMES, _activation),
 }
