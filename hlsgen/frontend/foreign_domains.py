@@ -86,5 +86,6 @@ def unknown_domain(domain: str, op_type: str, node: str) -> HlsgenError:
             f"{_QDQ}; or remove the node. QONNX domains: {', '.join(sorted(QONNX))}.",
         )
     kind = "quantizer" if "uant" in op_type or "Neuron" in op_type else "operator"
-    text = f"{op_type} of domain {domain!r} is a {kind} of {tool.name}, which hlsgen does not know."
+    article = "an" if kind[0] in "aeiou" else "a"
+    text = f"{op_type} of domain {domain!r} is {article} {kind} of {tool.name}, which hlsgen does not know."
     return fail("HG011", node, text, tool.advice)

@@ -177,8 +177,10 @@ def quantized(node: onnx.NodeProto, value: Array, constants: Mapping[str, Array]
     if node.op_type == "MultiThreshold":
         return Known(value, _counts(node, value))
     name = node.input[4 if node.op_type == "Trunc" and len(node.input) > 5 else 1] if len(node.input) > 1 else ""
-    scale = constants.get(name) if node.op_type in QUANTIZERS else None
+    scale = constants.get(name) if node.op_type in QUANTIZERS else _factor(node, constants)
     if scale is None:
+        return Known(value, _as_tuple(grid_of(value)))
+    if node.op_type == "Mul" and multiples(value, scale) is None:
         return Known(value, _as_tuple(grid_of(value)))
     scale = _placed(node, scale, value.ndim)
     if scale.size > 1 and len(np.unique(scale)) > 1:
@@ -186,6 +188,13 @@ def quantized(node: onnx.NodeProto, value: Array, constants: Mapping[str, Array]
     scale = scale.reshape(-1)[:1].reshape(())
     grids = _as_tuple(multiples(value, scale, _MINIFLOAT) if node.op_type == "FloatQuant" else grid_of(value, [scale]))
     return Known(value, grids, grids, plain=True)
+
+
+def _factor(node: onnx.NodeProto, constants: Mapping[str, Array]) -> Array | None:
+    """The single number by which a Mul dequantizes whole numbers, or None for other nodes."""
+    factors = [constants[name] for name in node.input if name in constants] if node.op_type == "Mul" else []
+    is_scale = len(factors) == 1 and factors[0].size == 1 and factors[0].dtype == np.float32 and factors[0].item() > 0
+    return factors[0].reshape(()) if is_scale else None
 
 
 def _counts(node: onnx.NodeProto, value: Array) -> tuple[Grid, ...] | None:
@@ -232,7 +241,9 @@ def after_node(
         return Known(value, grids, picked(lambda tensor: tensor.terms) if terms_move else None, loose=data[0].loose)
     if any(d.grids and len(d.grids) > 1 for d in data):
         return Known(value)
-    value_grid = _as_tuple(grid_of(value, [d.grids[0].scale for d in data if d.grids]))
+    factor = _factor(node, constants)
+    scales = [d.grids[0].scale for d in data if d.grids]
+    value_grid = _as_tuple(grid_of(value, [*scales, *([] if factor is None else [factor])]))
     if node.op_type in ("Add", "Sub") and len(data) == 1 and data[0].terms and value.dtype == np.float32:
         constant_input = next(i for i in inputs if not isinstance(i, Known))
         constant, is_first_operand = dyadic(np.broadcast_to(constant_input, value.shape)), isinstance(inputs[0], Known)

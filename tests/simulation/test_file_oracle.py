@@ -274,6 +274,18 @@ def test_sums_of_16_bit_images_are_explained(tmp_path: Path) -> None:
     assert verdict.explained.keys() == {BIAS}
 
 
+def test_sums_of_numbers_quantized_by_arithmetic_are_explained(tmp_path: Path) -> None:
+    """Whole numbers times a scale are known exactly, without a quantizer in the file."""
+    g, rng = QdqGraph(np.random.default_rng(4)), np.random.default_rng(5)
+    scale = g.const(0.031)
+    codes = g.node("Clip", g.node("Round", g.node("Div", "x", scale)), g.const(-128), g.const(127))
+    weights = g.node("Mul", g.const(rng.integers(-127, 128, (16, 5))), g.const(0.013))
+    model = g.model(g.node("MatMul", g.node("Mul", codes, scale), weights), (1, 16), "float32", "float32")
+    verdict = compared(model, tmp_path)
+    assert verdict.ok
+    assert verdict.explained.keys() == {SUM}
+
+
 def test_functions_are_explained(tmp_path: Path) -> None:
     """A library's Sigmoid is 0 where the real function, rounded once, is not yet."""
     n = Net((1, 40)).quant(0.25, 0.0, 8.0, name="q0").then("Sigmoid", name="sigmoid")
