@@ -204,14 +204,14 @@ def quantize(op: Quantizer, x: Array) -> Array:
 def _count_reached(thresholds: Array, x: Array) -> Array:
     """Number of `thresholds` (number, ...) that each x reaches.
 
-    Counts all of them, or uses a binary search where there are more thresholds than threshold sets.
+    Counts all of them, or uses a binary search where there are more thresholds than sets, of at least one set.
     """
     tensor_shape = thresholds.shape[1:]
     threshold_sets = math.prod(tensor_shape)
     shape = np.broadcast_shapes(x.shape, tensor_shape)
     x = np.broadcast_to(x, shape)
     count = np.zeros(shape, np.int64)
-    if threshold_sets >= len(thresholds):
+    if not threshold_sets or threshold_sets >= len(thresholds):
         for threshold in thresholds:
             count += x >= threshold
         return count

@@ -182,13 +182,13 @@ def test_zero_point_and_bounds(convention: Convention) -> None:
         ).all()
 
 
-@pytest.mark.parametrize("sets", [1, 3, 40])
+@pytest.mark.parametrize("sets", [0, 1, 3, 40])
 def test_thresholds_that_are_reached(sets: int) -> None:
     """More thresholds than sets are searched, fewer counted: NaN reaches none, equal ones count each."""
     rng = np.random.default_rng(0)
     thresholds = rng.integers(-9, 10, (20, 1, sets)).astype(np.float32) / 2
     x = rng.integers(-20, 20, (50, 4, sets)).astype(np.float32) / 2
-    x[0, 0, 0] = np.nan
+    x[0, 0, :1] = np.nan
     expected = sum((x >= threshold).astype(np.int64) for threshold in thresholds)
     assert (quantize(MultiThreshold(thresholds, 1.0, 0.0), x) == expected).all()
 
