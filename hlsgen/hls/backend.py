@@ -9,11 +9,12 @@ from hlsgen.dataflow.backend import Emitted, Request
 from hlsgen.dataflow.layer_statements import FORMAT, certificate_text, layer_statements, state_instances
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Node
+from hlsgen.diagnostics import counted
 from hlsgen.hls.core import Core, Part, core_of
 from hlsgen.hls.emit import emit
 from hlsgen.hls.limits import check_limits
 from hlsgen.hls.process import argument_text
-from hlsgen.hls.rates import Prediction, predict
+from hlsgen.hls.rates import LoopWork, Prediction, predict
 
 #: Entries of the manifest that are planned for Verilog, also where C++ is the only target.
 _PLANNED_FOR_VERILOG = ["cycles", "frames_per_second_per_mhz", "estimate", "layers", "units", "fifos"]
@@ -22,8 +23,9 @@ _PLANNED_FOR_VERILOG = ["cycles", "frames_per_second_per_mhz", "estimate", "laye
 def note(prediction: Prediction) -> str:
     """Line on the cycles and the estimate of a C++ build."""
     return (
-        f"C++: a frame every {prediction.cycles} cycles or more, as {prediction.slowest} needs; latency, cycles and"
-        " resources above are planned for Verilog. Not synthesized by Vitis."
+        f"C++: a frame every {prediction.cycles} cycles, as {prediction.slowest} needs, and at most"
+        f" {counted(prediction.dsp, 'DSP block')}: estimates, not synthesized by Vitis. Latency, cycles and resources"
+        " above are planned for Verilog."
     )
 
 
@@ -36,7 +38,10 @@ def emit_cpp(network: Network, timing: Timing, request: Request) -> Emitted:
     files["hls/certificate.json"] = _certificate(core, network, dict(request.model), files)
     prediction = predict(
         [(part.name, part.node) for part in core.calls if isinstance(part, Part)],
-        [(loop.name, loop.steps, [part.node for part in loop.parts]) for loop in core.loops],
+        [
+            LoopWork(loop.name, loop.steps, [part.node for part in loop.parts], sum(s.beats for s in loop.states))
+            for loop in core.loops
+        ],
     )
     return Emitted(
         files,

@@ -1,8 +1,9 @@
 """Cycles per frame of the processes of a C++ core, predicted from their loops.
 
 A process runs one loop of a fixed number of iterations for each frame. An iteration starts every cycle, unless the
-carried delay of the loop is longer than a cycle. These delays were estimated from LLVM IR for a Xilinx 7-series device
-at 5 ns (tests/support/hls_schedule.py); no vendor's tool has measured them. A tool adds the depth of its pipelines.
+carried delay of the loop is longer than a cycle. The process begins the next frame when its pipeline is empty. Delays
+were estimated from LLVM IR for a Xilinx 7-series device at 5 ns (tests/support/hls_schedule.py); no vendor's tool has
+measured them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from hlsgen.dataflow.flow import needed_beats
 from hlsgen.dataflow.norm_units import NormMoments, NormRoot
 from hlsgen.dataflow.softmax_unit import SoftmaxUnit
 from hlsgen.dataflow.units import MatVec, Node, RowsUnit, WidthConverter
+from hlsgen.hls.latencies import latency_of
+from hlsgen.hls.multipliers import dsp_of
 from hlsgen.hls.read_order import read_order
 
 #: Nanoseconds of a cycle for operators: 5 ns less 27 % of uncertainty.
@@ -25,6 +28,10 @@ _CYCLE = 5.0 * (1 - 0.27)
 _ROOT_STEP, _FLOAT_ADDITION = 15.0, 6
 #: Widest codes whose largest one, and widest sums, that a loop finds in one cycle per iteration.
 _CODE_BITS, _SUM_BITS = 20, 32
+
+
+#: Cycles from the end of a process to its next start.
+_RESTART = 2
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,11 @@ class Rate:
     @property
     def cycles(self) -> int:
         return self.iterations * self.interval
+
+
+def emptying_of(node: Node) -> int:
+    """Cycles from the start of a process's last iteration until it begins the next frame."""
+    return latency_of(node) + _RESTART
 
 
 def rate_of(node: Node) -> Rate:
@@ -72,27 +84,51 @@ def rate_of(node: Node) -> Rate:
 class Prediction:
     """Cycles between two frames of a core. `slowest`: the process that decides.
 
-    `intervals`: cycles between two iterations, of the processes where they are more than one.
+    `emptying`: cycles of these in which the slowest process empties its pipeline. `intervals`: cycles between two
+    iterations, of the processes where they are more than one. `dsp`: DSP blocks, at most.
     """
 
     cycles: int
     slowest: str
+    emptying: int
     intervals: Mapping[str, int]
+    dsp: int
 
     @property
     def entry(self) -> dict[str, object]:
         """The entry of the manifest."""
-        return {"interval": self.cycles, "slowest": self.slowest, "initiation_intervals": dict(self.intervals)}
+        return {
+            "interval": self.cycles,
+            "slowest": self.slowest,
+            "emptying": self.emptying,
+            "initiation_intervals": dict(self.intervals),
+            "dsp": self.dsp,
+        }
 
 
-def predict(processes: Sequence[tuple[str, Node]], loops: Sequence[tuple[str, int, Sequence[Node]]]) -> Prediction:
-    """Prediction for named processes outside of loops, and for loops of a number of steps.
+@dataclass(frozen=True, eq=False)
+class LoopWork:
+    """A loop of `steps` steps: the processes of a step, and the beats of its states, which are copied after it."""
+
+    name: str
+    steps: int
+    nodes: Sequence[Node]
+    state_beats: int
+
+
+def predict(processes: Sequence[tuple[str, Node]], loops: Sequence[LoopWork]) -> Prediction:
+    """Prediction for named processes outside of loops, and for loops.
 
     The processes of a step run one after the other at worst, so that their cycles add up.
     """
     rates = {name: rate_of(node) for name, node in processes}
-    cycles = {name: rate.cycles for name, rate in rates.items()}
-    for name, steps, nodes in loops:
-        cycles[name] = steps * sum(math.ceil(rate_of(node).cycles / steps) for node in nodes)
+    emptying = {name: emptying_of(node) for name, node in processes}
+    cycles = {name: rate.cycles + emptying[name] for name, rate in rates.items()}
+    for loop in loops:
+        in_step = [math.ceil(rate_of(node).cycles / loop.steps) for node in loop.nodes]
+        emptying[loop.name] = loop.steps * (sum(map(emptying_of, loop.nodes)) + _RESTART)
+        cycles[loop.name] = loop.steps * (sum(in_step) + loop.state_beats) + emptying[loop.name]
     slowest = max(cycles, key=lambda name: cycles[name])
-    return Prediction(cycles[slowest], slowest, {name: r.interval for name, r in rates.items() if r.interval > 1})
+    intervals = {name: rate.interval for name, rate in rates.items() if rate.interval > 1}
+    nodes = [node for _, node in processes] + [node for loop in loops for node in loop.nodes]
+    return Prediction(cycles[slowest], slowest, emptying[slowest], intervals, sum(map(dsp_of, nodes)))

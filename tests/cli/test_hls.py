@@ -42,7 +42,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_build_names_its_tops(target: str, tops: str, tmp_path: Path) -> None:
     text = call("build", MODEL, "--target", target, "--top", "core", "-o", tmp_path / "out")
     assert text.endswith(f"files, {tops}")
-    assert ("Not synthesized by Vitis" in text) is ("hls" in target)
+    assert ("not synthesized by Vitis" in text) is ("hls" in target)
     top = json.loads((tmp_path / "out" / "manifest.json").read_text())["top"]
     assert top.get("function" if target == "hls" else "module") == "core"
     report = (tmp_path / "out" / "report.md").read_text()
@@ -54,8 +54,8 @@ def test_check_says_whose_cycles_these_are() -> None:
         CliRunner().invoke(app, ["check", str(MODEL), "--target", "hls", "--target-cycles", "64", "--json"]).stdout
     )
     assert data["notes"] == [
-        "C++: a frame every 49 cycles or more, as node_linear needs; latency, cycles and resources above are "
-        "planned for Verilog. Not synthesized by Vitis."
+        "C++: a frame every 58 cycles, as node_linear needs, and at most 3 DSP blocks: estimates, not synthesized by "
+        "Vitis. Latency, cycles and resources above are planned for Verilog."
     ]
     assert (
         json.loads(CliRunner().invoke(app, ["check", str(MODEL), "--target-cycles", "64", "--json"]).stdout)["notes"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hls_intervals import interval_of
 from hls_schedule import BUDGET, LoopDelay, clang_command, loop_delays
 from paths import ROOT, shared_model
 
@@ -87,20 +89,43 @@ def unstated(build: hlsgen.Build, folder: Path) -> list[LoopDelay]:
     return [d for d in loop_delays(folder / "hls", build.cpp.top) if d.ratio > BUDGET * cycles.get(d.function, 1)]
 
 
+def assert_interval_is_reached(folder: Path) -> None:
+    """The interval of the manifest is not shorter than that of the loops, and the latency stated is not much longer."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    interval, slowest, _ = interval_of(folder / "hls", manifest["top"]["function"], folder / "tb")
+    stated = manifest["cpp"]
+    assert interval <= stated["interval"], slowest
+    assert stated["interval"] <= 1.2 * interval + stated["emptying"]
+
+
+@pytest.mark.sim
+@pytest.mark.slow
+def test_interval_of_a_loop_over_time_steps(tmp_path: Path) -> None:
+    """The processes of a step, and the copies of its states, one after the other."""
+    options = hlsgen.Options(target="hls", recurrence="once")
+    hlsgen.build(shared_model("attention/gru_scan_w8a8_qdq"), tmp_path / "out", options)
+    assert_interval_is_reached(tmp_path / "out")
+
+
+@pytest.mark.sim
 @pytest.mark.parametrize(
     "cycles", [64, pytest.param(576, marks=pytest.mark.slow), pytest.param(1600, marks=pytest.mark.slow)]
 )
 def test_loops_of_an_image_network(cycles: int, tmp_path: Path) -> None:
     """Windows of all taps at once, and tap by tap."""
     options = hlsgen.Options(target="hls", target_cycles=cycles)
-    assert unstated(hlsgen.build(DIGITS_CNN, tmp_path / "out", options), tmp_path / "out") == []
+    build = hlsgen.build(DIGITS_CNN, tmp_path / "out", options)
+    assert unstated(build, tmp_path / "out") == []
+    assert_interval_is_reached(tmp_path / "out")
 
 
+@pytest.mark.sim
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_loops_of_models(name: str, tmp_path: Path) -> None:
     build = hlsgen.build(shared_model(name), tmp_path / "out", hlsgen.Options(target="hls"))
     assert unstated(build, tmp_path / "out") == []
+    assert_interval_is_reached(tmp_path / "out")
 
 
 def test_a_slow_loop_is_found(tmp_path: Path) -> None:

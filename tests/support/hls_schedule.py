@@ -35,6 +35,8 @@ _SHIFT = {1: 0.97, 8: 2.0, 32: 4.4, 64: 4.9}
 _LOGIC, _SELECT, _MEMORY = 0.97, 0.70, 3.25
 _FLOAT = {"fadd": 18.0, "fsub": 18.0, "fmul": 11.0, "fdiv": 50.0, "fcmp": 3.6}
 _FREE = {"zext", "sext", "trunc", "bitcast", "freeze", "getelementptr", "alloca", "fneg", "inttoptr", "ptrtoint"}
+#: Source of arrival times: the start of an iteration.
+_START = "start"
 _HEADERS = Path(__file__).parent / "ir_headers"
 
 
@@ -44,6 +46,7 @@ class LoopDelay:
 
     `function`: the library's function. `instance`: its mangled name. `ratio`: delay per iteration of the slowest
     recurrence, if registers may move. `path`: the longest delay from one register of a recurrence to the next.
+    `latency`: the longest delay from the start of an iteration to its end.
     """
 
     function: str
@@ -51,6 +54,7 @@ class LoopDelay:
     ratio: float
     path: float
     values: tuple[str, ...]
+    latency: float
 
 
 @dataclass(eq=False)
@@ -84,10 +88,25 @@ def clang_command() -> list[str] | None:
 
 
 def _prepared(text: str) -> str:
-    """Source with clang's loop pragmas instead of the HLS pragmas. Functions are inlined where the source says so."""
+    """Source with clang's loop pragmas instead of the HLS pragmas. Functions are inlined where the source says so.
+
+    Structures of counters are made larger, as clang puts small ones into one register, which mixes their delays.
+    """
+    text = re.sub(
+        r"^struct (counter|countdown|ring|ring_step|position) \{\n",
+        r"\g<0>    char apart[32];\n",
+        text,
+        flags=re.MULTILINE,
+    )
     text = re.sub(
         r"^([ \t]*)(for \([^\n]*\{|while \([^\n]*\{)\n(?=[ \t]*#pragma HLS UNROLL)",
         r'\1_Pragma("clang loop unroll(full)")\n\1\2\n',
+        text,
+        flags=re.MULTILINE,
+    )
+    text = re.sub(
+        r"^([ \t]*)(for \([^\n]*\{)\n(?=[ \t]*#pragma HLS PIPELINE)",
+        r'\1_Pragma("clang loop unroll(disable)")\n\1\2\n',
         text,
         flags=re.MULTILINE,
     )
@@ -115,7 +134,8 @@ def ir_of(core: Path, top: str) -> str:
                 *command,
                 *"-std=c++14 -O1 -g0 -w -fno-discard-value-names -ffp-contract=off -fno-exceptions".split(),
                 *"-fno-vectorize -fno-slp-vectorize -fno-sanitize=all -fno-builtin -S -emit-llvm".split(),
-                *"-mllvm -inline-threshold=1000000 -mllvm -indvars-widen-indvars=false -I. -isystem".split(),
+                *"-mllvm -inline-threshold=1000000 -mllvm -indvars-widen-indvars=false".split(),
+                *"-Rpass-missed=loop-unroll -I. -isystem".split(),
                 str(_HEADERS),
                 f"{top}.cpp",
                 "-o",
@@ -128,6 +148,7 @@ def ir_of(core: Path, top: str) -> str:
         )
         if result.returncode:
             raise RuntimeError(result.stderr[:4000])
+        assert "Unable to fully unroll" not in result.stderr, result.stderr[:4000]
         return (copy / "core.ll").read_text()
 
 
@@ -405,9 +426,18 @@ class _Loop:
             known[target] = set().union(*values)
         return known[target]
 
+    def latency(self) -> float:
+        """Longest delay of an iteration: from its registers, memories and streams to its last value."""
+        return max(self.arrivals(_START).values(), default=0.0)
+
     def arrivals(self, source: str) -> dict[str, float]:
-        """Delay from a register or an array to each value that depends on it, and to "store ARRAY"."""
+        """Delay from a register or an array to each value that depends on it, and to "store ARRAY".
+
+        Source _START: from the start of the iteration, when all registers, memories and streams have their values.
+        """
         times: dict[str, float] = {} if source.startswith("array ") else {source: 0.0}
+        if source == _START:
+            times = {phi.name: 0.0 for phi in self.phis} | {f"buffer {name}": 0.0 for name in self.stream_buffers}
         guards: dict[str, float] = {}
         registers = {phi.name for phi in self.phis}
         for block in self.order:
@@ -439,7 +469,7 @@ class _Loop:
                     time = max(time, times.get(f"buffer {loaded}", -math.inf))
                 elif loaded:
                     address = time
-                    time = 0.0 if source == f"array {loaded}" else -math.inf
+                    time = 0.0 if source in {f"array {loaded}", _START} else -math.inf
                     time = max(time, address) + self._load_delay(loaded, i)
                 elif i.op == "add":
                     time = self._sum_arrival(i, times)
@@ -608,20 +638,47 @@ def _ratio(edges: Mapping[str, Mapping[str, tuple[float, int]]]) -> float:
     return high
 
 
+def call_graph(ir: str) -> dict[str, list[str]]:
+    """For each function of the IR, the functions of the library that it calls."""
+    return {
+        function.name: [
+            name
+            for block in function.blocks.values()
+            for i in block
+            if i.op == "call"
+            for name in re.findall(r'@"?(_ZN2hg[\w.$]+)', i.text)
+        ]
+        for function in _functions(ir)
+    }
+
+
 def loop_delays(core: Path, top: str) -> list[LoopDelay]:
     """The innermost loops of all library functions that a core calls, in the order of the IR."""
+    return loop_delays_of(ir_of(core, top), core)
+
+
+def loop_delays_of(ir: str, core: Path) -> list[LoopDelay]:
+    """As loop_delays, of IR that was made of a core. A function whose loops have one iteration counts as one."""
+    assert "unreachable" not in ir, "clang found undefined behaviour, and removed code"
     arrays = _arrays(core.glob("hg/*.hpp"))
     result = []
-    for function in _functions(ir_of(core, top)):
+    for function in _functions(ir):
         match = re.match(r"_ZN2hg(\d+)(\w+)", function.name)
         name = match[2][: int(match[1])] if match else function.name
-        for header, members, latches in _innermost_loops(function):
+        loops = list(_innermost_loops(function))
+        if match and not loops:
+            loops = [(next(iter(function.blocks)), set(function.blocks), [])]
+        for header, members, latches in loops:
             calls = [i.text for block in members for i in function.blocks[block] if i.op == "call"]
+            if any(re.search(r"@_ZL\w+_step", text) for text in calls):
+                continue  # a loop over steps, whose processes have loops of their own
             hidden = [text for text in calls if not re.search(r"@(ir_|llvm\.|_Z12opaque_fixed)", text)]
             assert not hidden, f"{function.name} calls functions whose delays are unknown: {hidden}"
             loop = _Loop(function, header, members, latches, arrays.get(name, _Arrays(frozenset(), {})))
             ratio, path, values = loop.delay()
-            result.append(LoopDelay(name, function.name, round(ratio, 2), round(path, 2), values))
+            result.append(
+                LoopDelay(name, function.name, round(ratio, 2), round(path, 2), values, round(loop.latency(), 2))
+            )
     return result
 
 

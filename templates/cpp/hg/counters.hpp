@@ -1,8 +1,8 @@
 // Counters whose next value takes less than a cycle: their comparisons are registers, made one step ahead.
 //
 // Purpose     counter    Counts 0, 1, ... COUNT - 1 and starts again. `last` is true at COUNT - 1.
-//             countdown  Counts from a number of at most MOST down to 0. `any`: not 0. `last`: at most 1. After that,
-//                        `left` has no meaning.
+//             countdown  Counts from a number of at most MOST down to 0. `any`: not 0. `last`: at most 1. `second`:
+//                        at most 2. After that, `left` has no meaning.
 //             ring       A position in a ring of SIZE places. ring_step is a move of 0 to SIZE places.
 //             position   An integer between LOW and HIGH, moved by steps.
 // Contract    Exact widths. A step that nothing of the counter decides may be computed in earlier cycles, so a counter
@@ -35,13 +35,13 @@ struct counter {
 template <int MOST>
 struct countdown {
     ap_uint<counter_bits(MOST)> left;
-    bool any, last;
-    explicit countdown(int from) : left(from), any(from > 0), last(from <= 1) {}
+    bool any, last, second;
+    explicit countdown(int from) : left(from), any(from > 0), last(from <= 1), second(from <= 2) {}
     void next() {
         any = !last;
-        const bool next_last = last | (left <= 2);
+        last = second;
+        second = second | (left <= 3);
         left = ap_uint<counter_bits(MOST)>(left - 1);
-        last = next_last;
     }
 };
 

@@ -159,8 +159,8 @@ void gather(hls::stream<T> &s, hls::stream<T> &m) {
 #pragma HLS UNROLL
             const bool next_last = EXTENTS::at(d) == 1 || (counts[d] == larger_of(EXTENTS::at(d) - 2, 0));
             const count next = ends[d] ? count(0) : count(counts[d] + 1);
-            const int back = (1 - EXTENTS::at(d)) * STRIDES::at(d);
-            move += ended[d + 1] ? (ends[d] ? back : STRIDES::at(d)) : 0;
+            const int ahead = STRIDES::at(d), back = (1 - EXTENTS::at(d)) * ahead;
+            move += ended[d + 1] ? (ends[d] ? back : ahead) : 0;
             counts[d] = ended[d + 1] ? next : counts[d];
             ends[d] = ended[d + 1] ? next_last : ends[d];
         }

@@ -36,6 +36,8 @@ struct ap_number {
     ap_number(unsigned long x) : v(static_cast<number>(x)) {}
     ap_number(long long x) : v(static_cast<number>(x)) {}
     ap_number(unsigned long long x) : v(static_cast<number>(x)) {}
+    // Shifts by constants may move out all bits, which is undefined for _BitInt. Other shifts are assumed to be less.
+    static bool beyond(int n) { return __builtin_constant_p(n) && n >= W; }
     long long to_int64() const { return static_cast<long long>(v); }
     unsigned long long to_uint64() const { return static_cast<unsigned long long>(v); }
     int to_int() const { return static_cast<int>(v); }
@@ -53,12 +55,12 @@ struct ap_number {
     }
     ap_number operator<<(int n) const {
         ap_number y;
-        y.v = static_cast<number>(v << n);
+        y.v = beyond(n) ? static_cast<number>(0) : static_cast<number>(v << n);
         return y;
     }
     ap_number operator>>(int n) const {
         ap_number y;
-        y.v = static_cast<number>(v >> n);
+        y.v = beyond(n) ? static_cast<number>(v < 0 ? -1 : 0) : static_cast<number>(v >> n);
         return y;
     }
     template <typename X>
