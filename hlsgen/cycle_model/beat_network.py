@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -28,6 +29,14 @@ class BeatNetwork(BeatTimes[Wire]):
                 self.buffers[n] = buffer
         self.steps += [processes.source(wire).__next__ for wire, _ in self.wiring.inputs]
         self.steps += [processes.sink(wire, ready).__next__ for wire, _ in self.wiring.sinks]
+        # The times that each unit makes known, by number, and the unit that waits for them.
+        numbers = itertools.count()
+        self.watched: list[list[tuple[int, list[int], int]]] = [
+            [(next(numbers), wire.consumed, wire.producer) for wire in ins]
+            + [(next(numbers), wire.due, wire.consumer) for wire in outs]
+            for ins, outs in zip(self.wiring.ins, self.wiring.outs, strict=True)
+        ]
+        self.known = [0] * next(numbers)
 
     def feed(self, frames: int, interval: int | None, rows: bool = False) -> bool:
         for (wire, _), stream in zip(self.wiring.inputs, self.wiring.enters, strict=True):
@@ -40,25 +49,19 @@ class BeatNetwork(BeatTimes[Wire]):
 
     def _settle(self) -> None:
         """Lets units move until nothing moves."""
-        steps, ins, outs = self.steps, self.wiring.ins, self.wiring.outs
+        steps, watched, known = self.steps, self.watched, self.known
         queue = deque(wire.producer for wire, _ in self.wiring.inputs)
         queued = [False] * len(steps)
         while queue:
             unit = queue.popleft()
             queued[unit] = False
             steps[unit]()
-            for wire in ins[unit]:
-                if len(wire.consumed) != wire.known_consumed:
-                    wire.known_consumed = len(wire.consumed)
-                    if not queued[wire.producer]:
-                        queued[wire.producer] = True
-                        queue.append(wire.producer)
-            for wire in outs[unit]:
-                if len(wire.due) != wire.known_due:
-                    wire.known_due = len(wire.due)
-                    if not queued[wire.consumer]:
-                        queued[wire.consumer] = True
-                        queue.append(wire.consumer)
+            for number, times, neighbour in watched[unit]:
+                if len(times) != known[number]:
+                    known[number] = len(times)
+                    if not queued[neighbour]:
+                        queued[neighbour] = True
+                        queue.append(neighbour)
 
     def alike(self, frames: int, last: int, period: int, cycles: int) -> bool:
         return all(

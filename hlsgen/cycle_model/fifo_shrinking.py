@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -53,6 +53,11 @@ class Search:
     def forks(self) -> bool:
         """True if units could wait for each other at all."""
         return any(len(node.outputs) > 1 for node in self.nodes)
+
+    @cached_property
+    def has_states(self) -> bool:
+        """True if the times of frames repeat late or never, so that simulations of many frames are long."""
+        return any(isinstance(node.unit, FrameMemory) for node in self.nodes)
 
     def variant(self, depths: Depths) -> list[Node]:
         """The nodes with these depths."""
@@ -162,6 +167,20 @@ class Search:
         first = self.first(depths, limit[0])
         return first is not None and first <= limit[0] and self.is_deadlock_free(depths)
 
+    def begins_well(self, depths: Depths, limit: Cycles) -> bool:
+        """True if the first three frames keep the limit and no deadlock is possible: later frames are not simulated."""
+        if not self.quick(depths, limit):
+            return False
+        network = self.simulation(depths, limit[0])
+        try:
+            network.feed(3)
+        except BudgetExceeded:
+            return False
+        finally:
+            self.work += network.work()
+        ends = network.ends()
+        return not network.blocked() and min(ends[2] - ends[1], ends[1] - ends[0]) <= limit[1]
+
     def as_fast(self, depths: Depths, limit: Cycles) -> Cycles | None:
         """The cycles of the variant if they do not exceed the limit and no deadlock is possible; else None."""
         cycles = self.measured(depths, limit) if self.quick(depths, limit) else None
@@ -265,16 +284,9 @@ def _shrink_windows(search: Search, depths: Depths, min_depths: Depths, limit: C
 
 def _remove_fifos(search: Search, depths: Depths, limit: Cycles) -> Depths:
     """Removes the useless FIFOs among the shallow ones: all at once, or half of them, and so on."""
-    groups = [[s.name for s in search.nodes if isinstance(s.unit, Fifo) and depths[s.name] <= MIN_FIFO_DEPTH]]
-    while groups and search.has_effort(0.5):
-        group = groups.pop()
-        fewer = {**depths, **dict.fromkeys(group, 0)}
-        if search.quick(fewer, limit):
-            depths = fewer
-        elif len(group) > 1:
-            half = len(group) // 2
-            groups += [group[:half], group[half:]]
-    return depths
+    shallow = [s.name for s in search.nodes if isinstance(s.unit, Fifo) and depths[s.name] <= MIN_FIFO_DEPTH]
+    removed = dict.fromkeys(shallow, 0)
+    return _bisected(search, depths, removed, shallow, lambda tried: search.quick(tried, limit), share=0.5)
 
 
 def _shrink_for_first_frame(search: Search, depths: Depths, limit: Cycles, name: str) -> Depths:
@@ -306,18 +318,48 @@ def _accept(
     search: Search, depths: Depths, limit: Cycles, fewer: Depths, names: Sequence[str]
 ) -> tuple[Depths, Cycles]:
     """Reduces the depths of these buffers as far as that suffices for all frames: of all, or of half of them, and so
-    on."""
+    on.
+
+    In networks with states, the first frames decide, and one simulation of all frames confirms the result.
+    """
+    if search.has_states:
+        promising = _bisected(search, depths, fewer, names, lambda tried: search.begins_well(tried, limit))
+        cycles = search.as_fast(promising, limit)
+        if cycles:
+            return search.trimmed(promising), cycles
+
+    def accepted(tried: Depths) -> bool:
+        nonlocal limit
+        cycles = search.as_fast(tried, limit)
+        limit = cycles or limit
+        return cycles is not None
+
+    depths = _bisected(search, depths, fewer, names, accepted)
+    return search.trimmed(depths), limit
+
+
+def _bisected(
+    search: Search,
+    depths: Depths,
+    fewer: Depths,
+    names: Sequence[str],
+    accepted: Callable[[Depths], bool],
+    share: float = 1.0,
+) -> Depths:
+    """Takes the fewer depths of all these buffers if they are accepted; else of half of them, and so on.
+
+    `share`: the share of the effort at which the search ends.
+    """
     groups = [list(names)]
-    while groups and search.has_effort():
+    while groups and search.has_effort(share):
         group = groups.pop()
         partly_reduced = {**depths, **{name: fewer[name] for name in group}}
-        cycles = search.as_fast(partly_reduced, limit)
-        if cycles:
-            depths, limit = partly_reduced, cycles
+        if accepted(partly_reduced):
+            depths = partly_reduced
         elif len(group) > 1:
             half = len(group) // 2
             groups += [group[:half], group[half:]]
-    return search.trimmed(depths), limit
+    return depths
 
 
 def _shrink_to_limit(search: Search, depths: Depths, limit: Cycles, name: str) -> tuple[Depths, Cycles]:

@@ -36,8 +36,9 @@ EVEN_UNITS = (
 )
 
 #: Beats that the search for smaller depths may simulate: some seconds. The simulations for correct depths are not
-#: counted; they take long in networks of HUGE beats a frame or more.
-EFFORT, EFFORT_HUGE, HUGE = 10_000_000, 1_000_000, 1_000_000
+#: counted; they take long in networks of HUGE beats a frame or more. Networks with states are simulated without the
+#: compiled kernel, ten times as long for each beat.
+EFFORT, EFFORT_STATES, EFFORT_HUGE, HUGE = 10_000_000, 2_000_000, 1_000_000, 1_000_000
 #: Frames of a simulation with unlimited buffers.
 OPEN_FRAMES = 4
 #: The same in networks of HUGE beats. Their buffers are not sized for the first frame in particular.
@@ -112,6 +113,8 @@ def _size_by_simulation(
     if effort is None:
         effort = EFFORT_HUGE if is_huge(nodes) else EFFORT
     search = Search(nodes, latency, effort, budget=budget)
+    if search.has_states:
+        search.effort = min(search.effort, EFFORT_STATES)
     enlarged = _enlarged(search, needed, max(bottleneck, interval)) if is_huge(nodes) else None
     spare, depths, limit = enlarged or (0.0, *_doubled(search, needed, max(bottleneck, interval)))
     search.budget = None
@@ -211,6 +214,14 @@ def _without_deadlock(nodes: Sequence[units.Node], depths: dict[str, int], budge
 
 def _doubled(search: Search, depths: dict[str, int], goal: int) -> tuple[dict[str, int], tuple[int, int]]:
     """(depths, (latency, interval)) after doubling all depths until the interval is the goal, at most GROWTH times."""
+    if search.has_states:
+        # Frames that are too late are found soon; the best of such depths are measured only if no others are found.
+        for growth in range(GROWTH + 1):
+            larger = {name: depth << growth for name, depth in depths.items()}
+            cycles = search.measured(larger, (ENDLESS, goal))
+            if cycles and cycles[1] <= goal:
+                return larger, cycles
+        search.measurements.clear()
     best = search.measured(depths)
     chosen = depths
     for _ in range(GROWTH):

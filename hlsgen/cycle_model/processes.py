@@ -26,13 +26,12 @@ class Wire:
     consumed[k-1] - due[k-1] on. Otherwise it is offered from cycle max(due[k], consumed[k-1] + 1) on.
     """
 
-    __slots__ = ("consumed", "consumer", "due", "frozen", "known_consumed", "known_due", "name", "producer")
+    __slots__ = ("consumed", "consumer", "due", "frozen", "name", "producer")
 
     def __init__(self, name: str, frozen: bool) -> None:
         self.name, self.frozen = name, frozen
         self.due: list[int] = []
         self.consumed: list[int] = []
-        self.known_due = self.known_consumed = 0
         self.producer = self.consumer = -1
 
 

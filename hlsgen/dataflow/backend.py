@@ -66,7 +66,8 @@ class Backend:
     - `prices`: prices by which realizations of quantizers are chosen. `folding_price`: compares foldings.
     - `folded_cost`: rough cost of the multiplying layers of a folding, before there are nodes. `network_cost`: cost of
       nodes and realizations.
-    - `size_buffers`: the nodes with the depths of all FIFOs and windows, and their timing.
+    - `size_buffers`: the nodes with the depths of all FIFOs and windows, and their timing. The second argument limits
+      the search for smaller depths, in beats that are simulated; 0: no search, None: the target's own limit.
     - `emit`: all files of the target.
     - `load_pieces`: other weights of a unit, in the layer's order, as 32-bit pieces in the order in which its memory
       accepts them; None if weights cannot be written at run time.
@@ -83,7 +84,7 @@ class Backend:
     folding_price: FoldingPrice
     folded_cost: Callable[[Mapping[str, Workload], Folding, Targets], Cost]
     network_cost: Callable[[Iterable[Node], Mapping[str, Choice], Targets], Cost]
-    size_buffers: Callable[[Sequence[Node]], tuple[tuple[Node, ...], Timing]]
+    size_buffers: Callable[[Sequence[Node], int | None], tuple[tuple[Node, ...], Timing]]
     emit: Callable[[Network, Timing, Request], Emitted]
     load_pieces: Callable[[WeightedUnit, Array], Iterator[int]] | None = None
     adders_pay: Callable[[Node, Node], bool] | None = None

@@ -49,9 +49,10 @@ class NetworkBuilder:
     """The nodes so far, and the streams that carry the values of the graph.
 
     `target`: cycles that a frame may take. `prices`: prices by which realizations are chosen. `choices`: the
-    realization of every quantizer so far. `neurons`: quantizers that are in tables with the matrix before them, by
-    position, and their result. `unit_lut`: LUTs of a node without lookup tables of quantizers. `layer_names`: the name
-    of each layer's node. `once_by_key`: results that do not depend on the folding, shared by all builders of a graph.
+    realization of every quantizer so far. `is_finished`: the output ports are among the nodes. `neurons`: quantizers
+    that are in tables with the matrix before them, by position, and their result. `unit_lut`: LUTs of a node without
+    lookup tables of quantizers. `layer_names`: the name of each layer's node. `once_by_key`: results that do not depend
+    on the folding, shared by all builders of a graph.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class NetworkBuilder:
         # With a frame a cycle, each element has a lane of its own, whose adders fit the codes that it can have.
         self.narrows = bool(works) and self.target == 1 and adders_pay is not None
         self.nodes: list[units.Node] = []
+        self.is_finished = False
         self.choices: dict[str, Choice] = {}
         self.neurons: dict[int, tuple[Choice, units.Stream]] = {}
         self.layer_names = self.once("layer names", lambda: _layer_names(graph))

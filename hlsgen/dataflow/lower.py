@@ -134,7 +134,10 @@ def _channels(layer: object) -> int:
 
 
 def finish(b: NetworkBuilder) -> list[Node]:
-    """All nodes, after appending the output ports."""
+    """All nodes, after appending the output ports if they are missing."""
+    if b.is_finished:
+        return b.nodes
+    b.is_finished = True
     last = len(b.graph.layers) - 1
     outputs = b.graph.layers[last] if b.graph.layers else None
     if isinstance(outputs, ir.StreamedOutputs):

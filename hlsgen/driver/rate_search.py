@@ -71,6 +71,10 @@ class RateSearch(Generic[Plan]):
             first = bisect_left(self.rates, max(below, default=0))
             between = self.rates[first : bisect_left(self.rates, best.cycles)]
             self._search(spread(between, FINE), self.attempts)
+        best = self._best_fitting()
+        if best is not None and best.interval > best.cycles and len(self.trials) < self.attempts:
+            # A part that no rate makes faster decides: the slowest rate for this interval is the cheapest.
+            self._try(self.rates[bisect_left(self.rates, best.interval) - 1])
         return self._best_fitting() or min(self.trials.values(), key=lambda trial: (trial.excess, trial.interval))
 
     def slowest(self, limit: int) -> Trial[Plan]:
@@ -91,7 +95,7 @@ class RateSearch(Generic[Plan]):
             best = self._best_fitting()
             untried = [cycles for cycles in rates if cycles not in self.trials]
             if best is not None:
-                untried = [cycles for cycles in untried if cycles < best.interval]
+                untried = [cycles for cycles in untried if self._may_be_faster(cycles, best.interval)]
             if not untried:
                 return
             likely = [cycles for cycles in untried if self._predicted(cycles) * (1 + DOUBT * failed) <= 1]
@@ -101,6 +105,11 @@ class RateSearch(Generic[Plan]):
             if best is None and self.rates[-1] in self.trials and self._predicted(cycles) > HOPELESS:
                 return
             failed = 0 if self._try(cycles).fits else failed + 1
+
+    def _may_be_faster(self, cycles: int, interval: int) -> bool:
+        """False if the rate is slower, or if a faster rate gave no smaller interval."""
+        faster = (trial for trial in self.trials.values() if trial.cycles < cycles)
+        return cycles < interval and all(trial.interval < interval for trial in faster)
 
     def _try(self, cycles: int) -> Trial[Plan]:
         if cycles not in self.trials:

@@ -26,7 +26,8 @@ from hlsgen.rescale import Choice
 ATTEMPTS, MOST_UNITS, FEWEST = 24, 1500, 6
 #: Adders in series between registers that are tried for a limit of latency.
 STAGES = (2, 3, 4, 6, 8, 12)
-#: Buffers are not sized if a network without buffers exceeds the budget by this ratio.
+#: Buffers are not sized if a network without buffers exceeds the budget by this ratio. Smaller buffers are not tried if
+#: it exceeds the budget by this ratio with the first ones.
 HOPELESS = 1.1
 
 #: Called with the number of completed steps, the number of all steps, and the name of the next step.
@@ -35,12 +36,13 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, eq=False)
 class _Planned:
-    """A planned network. timing is None if buffers were not sized."""
+    """A planned network. timing is None if buffers were not sized. smallest: no smaller buffers are to be tried."""
 
     builder: NetworkBuilder
     folding: Folding
     nodes: tuple[Node, ...]
     timing: Timing | None
+    smallest: bool = True
 
 
 def plan(graph: Graph, targets: Targets, backend: Backend, progress: Progress | None = None) -> tuple[Network, Timing]:
@@ -67,7 +69,7 @@ def _plan(graph: Graph, targets: Targets, backend: Backend, progress: Progress |
     planner = _Planner(graph, targets, backend, progress)
     chosen = planner.chosen()
     nodes, timing = chosen.nodes, chosen.timing
-    if timing is None:
+    if timing is None or not chosen.smallest:
         nodes, timing = planner.sized(chosen.builder)
     layers = {name: {"pe": pe, "simd": simd} for name, (pe, simd) in chosen.folding.items()}
     lanes = nodes[0].result.lanes
@@ -85,21 +87,23 @@ def fastest_within(graph: Graph, targets: Targets, backend: Backend) -> Folding:
     return planner.chosen().folding
 
 
-def _on_bus(nodes: Sequence[Node], targets: Targets, backend: Backend) -> tuple[tuple[Node, ...], Timing]:
+def _on_bus(
+    nodes: Sequence[Node], targets: Targets, backend: Backend, effort: int | None
+) -> tuple[tuple[Node, ...], Timing]:
     """Sets the bus width of the ports and sizes all buffers."""
     if targets.bus:
-        return backend.size_buffers(on_bus(nodes, targets.bus))
-    sized = backend.size_buffers(nodes)
+        return backend.size_buffers(on_bus(nodes, targets.bus), effort)
     if targets.bus is None:
-        return sized
-    interval = sized[1].interval
+        return backend.size_buffers(nodes, effort)
+    interval = backend.size_buffers(nodes, 0)[1].interval
+    wider = nodes
     for width in AUTO_WIDTHS:
         wider = on_bus(nodes, width)
-        if width == AUTO_WIDTHS[-1] or _words(wider) <= interval:
-            sized = backend.size_buffers(wider)
-            if sized[1].interval <= interval:
-                break
-    return sized
+        if width == AUTO_WIDTHS[-1]:
+            break
+        if _words(wider) <= interval and backend.size_buffers(wider, 0)[1].interval <= interval:
+            break
+    return backend.size_buffers(wider, effort)
 
 
 def _in_memories(
@@ -202,26 +206,34 @@ class _Planner:
         return budget.excess(cost)
 
     def planned(self, cycles: int) -> Trial[_Planned]:
-        """The network for a rate; its buffers are sized unless it exceeds the budget without them."""
+        """The network for a rate; its buffers are sized unless it exceeds the budget without them.
+
+        Smaller buffers are tried only if the network does not fit otherwise: that takes the most time.
+        """
         targets = replace(self.targets, cycles=cycles)
         folding = choose_folding(self.graph, targets, self.backend.folding_price)
         builder = self.laid(folding, targets)
         nodes = tuple(_in_memories(builder.nodes, builder.choices, targets, self.backend))
-        timing, interval = None, builder.target
+        timing, interval, smallest = None, builder.target, False
         cost = self.backend.network_cost(nodes, builder.choices, targets)
         excess = targets.budget.excess(cost)
         if excess <= HOPELESS if self.sizes else 1 / HOPELESS < excess <= 1:
-            nodes, timing = self.sized(builder)
-            interval, cost = timing.interval, self.backend.network_cost(nodes, builder.choices, targets)
-        planned = _Planned(builder, folding, nodes, timing)
+            nodes, timing = self.sized(builder, 0)
+            cost = self.backend.network_cost(nodes, builder.choices, targets)
+            smallest = 1 < targets.budget.excess(cost) <= HOPELESS
+            if smallest:
+                nodes, timing = self.sized(builder)
+                cost = self.backend.network_cost(nodes, builder.choices, targets)
+            interval = timing.interval
+        planned = _Planned(builder, folding, nodes, timing, smallest)
         return Trial(cycles, interval, targets.budget.excess(cost), self.load(cost), cost.lut, planned)
 
-    def sized(self, builder: NetworkBuilder) -> tuple[tuple[Node, ...], Timing]:
-        """All nodes with bus widths, buffer sizes and weight memories."""
+    def sized(self, builder: NetworkBuilder, effort: int | None = None) -> tuple[tuple[Node, ...], Timing]:
+        """All nodes with bus widths, buffer sizes and weight memories. `effort`: see `Backend.size_buffers`."""
         nodes = finish(builder)
         if self.progress:
             self.progress(len(self.graph.layers), len(self.graph.layers) + 1, "buffers")
-        sized, timing = _on_bus(nodes, self.targets, self.backend)
+        sized, timing = _on_bus(nodes, self.targets, self.backend, effort)
         return _in_memories(sized, builder.choices, self.targets, self.backend), timing
 
     def laid(self, folding: Folding, targets: Targets) -> NetworkBuilder:

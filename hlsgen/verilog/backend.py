@@ -87,8 +87,8 @@ def _tables_of(node: Node, targets: Targets) -> SumTables | None:
     return SumTables(best.first, x.bits, extra_register) if best and tables_pay(*shape, best, small=small) else None
 
 
-def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
-    sized = size(without_inverters(cut_ready_chains(nodes)), latency)
+def _size_buffers(nodes: Sequence[Node], effort: int | None) -> tuple[tuple[Node, ...], Timing]:
+    sized = size(without_inverters(cut_ready_chains(nodes)), latency, effort)
     return tuple(sized.nodes), Timing(sized.latency, sized.interval, tuple(sized.critical), sized.spare, sized.exact)
 
 

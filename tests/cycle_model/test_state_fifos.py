@@ -28,9 +28,9 @@ def test_memories_of_states_need_no_fifo_after_them(tmp_path: Path) -> None:
     options, _, graph = lowered(tmp_path / "m.onnx", options, Collector())
     networks: list[Sequence[Node]] = []
 
-    def sized(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
+    def sized(nodes: Sequence[Node], effort: int | None) -> tuple[tuple[Node, ...], Timing]:
         networks.append(nodes)
-        return VERILOG.size_buffers(nodes)
+        return VERILOG.size_buffers(nodes, effort)
 
     plan(graph, targets_of(options), replace(VERILOG, size_buffers=sized))
     unsearched, searched = (size(networks[0], latency, effort=effort) for effort in (0, EFFORT))

@@ -38,13 +38,13 @@ def draw(network: Network, timing: Timing, request: Request) -> Emitted:
     return Emitted({"network.dot": "\n".join([*lines, "}"]) + "\n"}, {"module": request.top}, design=len(lines))
 
 
-def sized(nodes: Sequence[Node], cycles: int = 3) -> tuple[tuple[Node, ...], Timing]:
+def sized(nodes: Sequence[Node], effort: int | None, cycles: int = 3) -> tuple[tuple[Node, ...], Timing]:
     """With units that all have the same latency."""
 
     def latency(unit: Unit) -> int:
         return cycles
 
-    found = size(nodes, latency)
+    found = size(nodes, latency, effort)
     return tuple(found.nodes), Timing(found.latency, found.interval, found.critical)
 
 
@@ -141,8 +141,21 @@ def test_realizations_are_chosen_by_the_prices_of_the_target(model: Path, monkey
 
 def test_latencies_are_those_of_the_target(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = checked(model, target="dot").timing
-    monkeypatch.setitem(BACKENDS, "dot", replace(DOT, size_buffers=lambda nodes: sized(nodes, 30)))
+    monkeypatch.setitem(BACKENDS, "dot", replace(DOT, size_buffers=lambda nodes, effort: sized(nodes, effort, 30)))
     assert checked(model, target="dot").timing.latency > quick.latency + 27
+
+
+def test_smaller_buffers_are_searched_for_the_chosen_network_only(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    efforts: list[int | None] = []
+
+    def recorded(nodes: Sequence[Node], effort: int | None) -> tuple[tuple[Node, ...], Timing]:
+        efforts.append(effort)
+        return sized(nodes, effort)
+
+    monkeypatch.setitem(BACKENDS, "dot", replace(DOT, size_buffers=recorded))
+    checked(model, target="dot", max_dsp=100)
+    assert len(efforts) > 1
+    assert efforts == [0] * (len(efforts) - 1) + [None]
 
 
 def test_two_targets_in_one_build(model: Path) -> None:

@@ -150,6 +150,15 @@ def test_costs_that_do_not_fall_with_the_rate() -> None:
     assert search.fastest().cycles == 2
 
 
+def test_rates_that_make_nothing_faster_are_not_planned() -> None:
+    """A loop takes 60 cycles at any rate: of all rates below, only the slowest can be cheaper than one that fits."""
+    search = RateSearch(
+        list(range(1, 101)), lambda n: 20 / n, lambda n: Trial(n, max(n, 60), 20 / n, 20 / n, 20 / n, None), 24
+    )
+    assert (search.fastest().cycles, search.fastest().interval) == (59, 60)
+    assert sum(20 <= n < 60 for n in search.trials) <= 4
+
+
 def test_resources_that_every_rate_fills_do_not_mislead() -> None:
     """The rough load is four times too high: the slowest network shows it, though its excess is near 1."""
     loads = {1: 1.5, 2: 0.8, 4: 0.4, 8: 0.3}
