@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hlsgen.certify.monotone import pieces
@@ -12,6 +14,8 @@ from hlsgen.numerics.fixed import Array
 
 #: Larger tensors keep the range of their type.
 _MAX_ELEMENTS = 1 << 14
+#: Most codes that are evaluated one by one, where a function is not known to be monotone.
+_MAX_CODES = 1 << 22
 
 
 def reachable_sums(layer: Linear, elements: Elements) -> tuple[Array, Array]:
@@ -38,6 +42,11 @@ def limit_codes(layer: Map, elements: Elements, value: int) -> None:
     parts = pieces(f)
     one_by_one = f.take(parts.s, parts.lo, parts.hi)
     ends = np.stack([one_by_one.evaluate(parts.lo), one_by_one.evaluate(parts.hi)])
+    longest = int((parts.hi - parts.lo).max(initial=-1, where=parts.unknown)) + 1
+    if 0 < longest * len(parts.s) <= _MAX_CODES:
+        codes = np.minimum(parts.lo + np.arange(longest)[:, None], parts.hi)
+        ends = np.concatenate([ends, one_by_one.evaluate(codes)])
+        parts = replace(parts, unknown=np.zeros_like(parts.unknown))
     lowest, greatest = np.full(f.sets, layer.result.type.hi), np.full(f.sets, layer.result.type.lo)
     np.minimum.at(lowest, parts.s, np.where(parts.unknown, layer.result.type.lo, ends.min(axis=0)))
     np.maximum.at(greatest, parts.s, np.where(parts.unknown, layer.result.type.hi, ends.max(axis=0)))

@@ -29,14 +29,14 @@ class BeatNetwork(BeatTimes[Wire]):
                 self.buffers[n] = buffer
         self.steps += [processes.source(wire).__next__ for wire, _ in self.wiring.inputs]
         self.steps += [processes.sink(wire, ready).__next__ for wire, _ in self.wiring.sinks]
-        # The times that each unit makes known, by number, and the unit that waits for them.
+        # (number, times, waiting unit) for each list of times that a unit appends to.
         numbers = itertools.count()
         self.watched: list[list[tuple[int, list[int], int]]] = [
             [(next(numbers), wire.consumed, wire.producer) for wire in ins]
             + [(next(numbers), wire.due, wire.consumer) for wire in outs]
             for ins, outs in zip(self.wiring.ins, self.wiring.outs, strict=True)
         ]
-        self.known = [0] * next(numbers)
+        self.counts = [0] * next(numbers)
 
     def feed(self, frames: int, interval: int | None, rows: bool = False) -> bool:
         for (wire, _), stream in zip(self.wiring.inputs, self.wiring.enters, strict=True):
@@ -49,7 +49,7 @@ class BeatNetwork(BeatTimes[Wire]):
 
     def _settle(self) -> None:
         """Lets units move until nothing moves."""
-        steps, watched, known = self.steps, self.watched, self.known
+        steps, watched, counts = self.steps, self.watched, self.counts
         queue = deque(wire.producer for wire, _ in self.wiring.inputs)
         queued = [False] * len(steps)
         while queue:
@@ -57,8 +57,8 @@ class BeatNetwork(BeatTimes[Wire]):
             queued[unit] = False
             steps[unit]()
             for number, times, neighbour in watched[unit]:
-                if len(times) != known[number]:
-                    known[number] = len(times)
+                if len(times) != counts[number]:
+                    counts[number] = len(times)
                     if not queued[neighbour]:
                         queued[neighbour] = True
                         queue.append(neighbour)

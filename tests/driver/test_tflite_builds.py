@@ -31,6 +31,17 @@ def test_build_holds_the_file_itself(directory: Path) -> None:
     assert certify(directory, directory.parent / "net.tflite").problems == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "seed"), [("AVERAGE_POOL_2D", 9), ("AVERAGE_POOL_2D:uint8", 3), ("TRANSPOSE_CONV", 1)]
+)
+def test_windows_of_several_images_are_certified(kind: str, seed: int, tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(random_file(kind, seed).data)
+    write_build(compile_model(path, Options(runtime="litert-ref")), tmp_path / "out")
+    assert "hg_unfold" in (tmp_path / "out" / "certificate.json").read_text()
+    assert certify(tmp_path / "out").problems == []
+
+
 @pytest.mark.parametrize("case", ["both", "renamed", "link", "none"])
 def test_other_model_files_are_refused(directory: Path, tmp_path: Path, case: str) -> None:
     out = tmp_path / "out"

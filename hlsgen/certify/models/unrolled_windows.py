@@ -77,12 +77,11 @@ def unfold(cell: Cell, stream: StreamContents) -> StreamContents:
         )
     pad = cell.sized("PAD", stream.bits)
     code = pad.signed if stream.lo < 0 else pad.value
-    if groups_in_frame(cell, stream, height * words[0] * folds, "an image has") != 1:
-        raise broken(cell.name, "a frame has several images.")
-    check_size(cell, axes[0][-1] * kernel_height * words[2] * windows * kernel_width * folds * lanes)
-    image = stream.elements.reshape(height, words[0], folds, pixels, lanes).swapaxes(2, 3)
-    image = image.reshape(height, words[0] * pixels, folds, lanes)[:, :width]
-    windows_table = _window_elements(image, axes, code)  # rows, columns, kernel rows, kernel columns, folds, lanes
+    images = groups_in_frame(cell, stream, height * words[0] * folds, "an image has")
+    check_size(cell, images * axes[0][-1] * kernel_height * words[2] * windows * kernel_width * folds * lanes)
+    table = stream.elements.reshape(images, height, words[0], folds, pixels, lanes).swapaxes(3, 4)
+    table = table.reshape(images, height, words[0] * pixels, folds, lanes)[:, :, :width]
+    windows_table = _window_elements(table, axes, code)  # rows, columns, kernel rows, kernel columns, folds, lanes
     windows_table = windows_table.reshape(-1, kernel_height * kernel_width, folds, lanes).transpose(0, 2, 1, 3)
     windows_table = windows_table.reshape(
         len(windows_table) // windows_across, windows_across, folds * kernel_height * kernel_width * lanes
@@ -108,34 +107,35 @@ def group_windows(numbers: Array, layer: Convolution | Pooling, windows: int) ->
 
 
 def _beats(layer: Convolution | Pooling, windows: int) -> int:
-    down, across, _ = layer.result.shape[-3:]
-    return down * -(-across // windows)
+    across, channels = layer.result.shape[-2:]
+    return layer.result.size // (across * channels) * -(-across // windows)
 
 
 def _split_windows(elements: Array, layer: Convolution | Pooling, windows: int) -> Array:
     """Beats of (taps, windows, lanes) as (positions, taps, lanes), without the lanes after the end of a row."""
-    (down, across, _), taps = layer.result.shape[-3:], layer.window.taps
-    table = elements.reshape(down, -(-across // windows), taps, windows, -1).transpose(0, 1, 3, 2, 4)
-    return np.asarray(table.reshape(down, -1, taps, table.shape[-1])[:, :across].reshape(down * across, taps, -1))
+    across, channels = layer.result.shape[-2:]
+    rows, taps = layer.result.size // (across * channels), layer.window.taps
+    table = elements.reshape(rows, -(-across // windows), taps, windows, -1).transpose(0, 1, 3, 2, 4)
+    return np.asarray(table.reshape(rows, -1, taps, table.shape[-1])[:, :across].reshape(rows * across, taps, -1))
 
 
-def _window_elements(image: Array, axes: list[tuple[int, int, int, int, int, int]], code: int) -> Array:
-    """The windows of images (height, width, ...): (rows, columns, kernel height, kernel width, ...)."""
+def _window_elements(images: Array, axes: list[tuple[int, int, int, int, int, int]], code: int) -> Array:
+    """The windows of images (images, height, width, ...): (rows of all, columns, kernel height, kernel width, ...)."""
     positions = [
         np.arange(windows)[:, None] * stride - front + np.arange(kernel) * dilation
         for _, kernel, stride, dilation, front, windows in axes
     ]
     y, x = (np.clip(place, 0, axis[0] - 1) for place, axis in zip(positions, axes, strict=True))
     out_y, out_x = ((p < 0) | (p >= axis[0]) for p, axis in zip(positions, axes, strict=True))
-    table = image[y[:, None, :, None], x[None, :, None, :]]
-    table[out_y[:, None, :, None] | out_x[None, :, None, :]] = constant_element(code)
-    return np.asarray(table)
+    table = images[:, y[:, None, :, None], x[None, :, None, :]]
+    table[:, out_y[:, None, :, None] | out_x[None, :, None, :]] = constant_element(code)
+    return np.asarray(table.reshape(-1, *table.shape[2:]))
 
 
 def _layer_windows(layer: Convolution | Pooling, elements: Elements) -> Array:
     """The elements of the layer's windows: (windows, taps, channels)."""
-    image = elements.numbers[layer.inputs[0]].reshape(layer.source.shape[-3:])
-    table = _window_elements(image, sizes(layer), layer.pad)
+    images = elements.numbers[layer.inputs[0]].reshape(-1, *layer.source.shape[-3:])
+    table = _window_elements(images, sizes(layer), layer.pad)
     return np.asarray(table.reshape(-1, layer.window.taps, layer.source.shape[-1]))
 
 
