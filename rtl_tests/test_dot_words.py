@@ -118,7 +118,7 @@ def _run(
     files, sizes = sum_tables(weights, first, "w")
     out = x_bits + w_bits + 1 + (terms - 1).bit_length()
     parameters = {"SIMD": terms, "X_W": x_bits, "X_SIGNED": x_signed, "ADDR_W": (words - 1).bit_length(), **sizes}
-    parameters |= {"OUT_W": out, "EVERY": each, "CUT": cut, "FILE": '"w"', "ROW": 0}
+    parameters |= {"OUT_W": out, "EVERY": each, "CUT": cut, "FILE": '"w"'}
     total = (weights[number, 0] * x).sum(axis=1)
     job = Pipeline(
         {"x": pack(x, x_bits), "word": number.tolist()},
