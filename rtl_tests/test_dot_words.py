@@ -114,11 +114,11 @@ def _run(
     x: np.ndarray,
     number: np.ndarray,
 ) -> None:
-    terms, x_bits, x_signed, w_bits, words, first, each, cut = shape
+    terms, x_bits, x_signed, _, words, first, each, cut = shape
     files, sizes = sum_tables(weights, first, "w")
-    out = x_bits + w_bits + 1 + (terms - 1).bit_length()
+    out = x_bits + sizes["S_W"]
     parameters = {"SIMD": terms, "X_W": x_bits, "X_SIGNED": x_signed, "ADDR_W": (words - 1).bit_length(), **sizes}
-    parameters |= {"OUT_W": out, "EVERY": each, "CUT": cut, "FILE": '"w"'}
+    parameters |= {"EVERY": each, "CUT": cut, "FILE": '"w"'}
     total = (weights[number, 0] * x).sum(axis=1)
     job = Pipeline(
         {"x": pack(x, x_bits), "word": number.tolist()},

@@ -42,7 +42,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 2, "FOLDS": 1, "REST": 0, "DEEP": 1},
     ),
     "hg_correct_lane": (
-        {"FOLDS": 1, "REST": 0, "IN_W": 1, "OUT_W": 1, "COUNT": 1, "FRACTION": 0, "COARSE": 40},
+        {"FOLDS": 1, "REST": 0, "IN_W": 1, "OUT_W": 1, "COUNT": 1, "FRACTION": 0, "SHAPE": "32'h06280202"},
         {"FOLDS": 3, "FOLD_W": 2, "REST": 0, "IN_SIGNED": 0, "OPEN": 1},
         {"FOLDS": 1, "REST": 0, "DEEP": 1},
     ),
@@ -123,7 +123,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_float_key": ({}, {"LANES": 3}),
     "hg_words_row": (
-        {"SIMD": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2, "T_W": 1, "S_W": 1, "OUT_W": 1, "EVERY": 0, "ROW": 12},
+        {"SIMD": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2, "T_W": 1, "S_W": 1, "EVERY": 0},
         {"SIMD": 19, "X_W": 3, "X_SIGNED": 1, "T_W": 4, "S_W": 6, "EVERY": 1, "CUT": 1},
     ),
     "hg_mvu": (
@@ -497,7 +497,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_unfold_walk": (
         {"HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1, "FOLDS": 1}
-        | {"ROWS": 1, "BANKS": 1, "BANK": 1, "ADDR_W": 1, "TURN_H": 1, "TURN_W": 1, "ROW_W": 2, "COLUMN_W": 2},
+        | {"ROWS": 1, "BANKS": 1, "BANK": 1, "ADDR_W": 1, "TURN_H": 1, "TURN_W": 1},
         {"KH": 1, "PT": 0, "PL": 2, "SH": 2, "OUT_H": 2, "FOLDS": 3, "ROWS": 1, "BANK": 9, "ADDR_W": 4, "TURN_H": 1},
     ),
     "hg_index": ({"N": 1}, {"N": 5}),
@@ -520,7 +520,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_window_step": ({"FIRST": 3, "LIMIT": 0}, {"STRIDE": 1, "LIMIT": 9, "OFFSET": 4}),
     "hg_window_walk": (
         {"HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}
-        | {"FOLDS": 1, "REPEAT": 1, "DEPTH": 1, "ADDR_W": 1, "ROW_W": 2, "COLUMN_W": 2},
+        | {"FOLDS": 1, "REPEAT": 1, "DEPTH": 1, "ADDR_W": 1},
         {"SW": 3, "OUT_W": 2, "GROUPS": 3, "DEPTH": 32},
     ),
     "hg_width": (
@@ -622,7 +622,7 @@ print("DONE")
 
 def memories(folder: Path) -> None:
     """Write files for the $readmemh of any module, with more words than any parameter set needs."""
-    stems = ["memory", *(f"memory_{g:04d}" for g in (*range(4), 12)), *(f"memory_{k:02d}" for k in range(6))]
+    stems = ["memory", *(f"memory_{g:04d}" for g in range(4)), *(f"memory_{k:02d}" for k in range(6))]
     stems += [f"memory_{g:04d}_{k:02d}" for g in range(4) for k in range(6)]
     stems += [f"memory_{end}" for end in ("power", "numerator", "high", "low", "mask")]
     for name in ("memory", *(f"{stem}.mem" for stem in stems)):

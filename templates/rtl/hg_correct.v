@@ -100,9 +100,8 @@ module hg_correct #(
             hg_correct_lane #(
                 .FOLDS(FOLDS), .FOLD_W(FW), .IN_W(IN_W), .IN_SIGNED(IN_SIGNED), .OUT_W(OUT_W),
                 .FRACTION(FRACTION), .REST(REST), .COUNT(COUNT), .OPEN(OPEN), .DEEP(DEEP),
-                .BUCKET({24'd0, SHAPES[32*g +: 8]}), .CELL({24'd0, SHAPES[32*g+8 +: 8]}),
-                .COARSE({24'd0, SHAPES[32*g+16 +: 8]}), .FINE({24'd0, SHAPES[32*g+24 +: 8]}),
-                .FIRST(FIRST[IN_W*g +: IN_W]), .LAST(LAST[IN_W*g +: IN_W]), .ABOVE(ABOVE[COUNT*g +: COUNT]),
+                .SHAPE(SHAPES[32*g +: 32]), .FIRST(FIRST[IN_W*g +: IN_W]), .LAST(LAST[IN_W*g +: IN_W]),
+                .ABOVE(ABOVE[COUNT*g +: COUNT]),
                 .FILE(FILE == "" ? "" : {FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0]})
             ) lane (
                 .clk(clk), .en(en), .folds(folds), .x(s_data[g*IN_W +: IN_W]), .code(m_data[g*OUT_W +: OUT_W])

@@ -2,10 +2,7 @@
 //
 // Purpose     code = bucket's code + cell's count + (y >= cell's threshold), see hg_correct.
 // Parameters  FOLD_W  Bits of the number of a channel set.
-//             BUCKET  Bits of a bucket number.
-//             CELL    Bits of a cell number.
-//             COARSE  Lowest bit of the bucket number in x.
-//             FINE    Lowest bit of the cell number in y, not counting FRACTION.
+//             SHAPE   BUCKET, CELL, COARSE and FINE of this lane, see SHAPES of hg_correct.
 //             FILE    Stem of the files FILE_00.mem, FILE_01.mem, FILE_02.mem.
 //             others  As in hg_correct, for this lane.
 // Latency     The latency of hg_correct, in cycles with en = 1.
@@ -18,13 +15,10 @@ module hg_correct_lane #(
     parameter integer     IN_W      = 10,
     parameter integer     IN_SIGNED = 1,
     parameter integer     OUT_W     = 4,
-    parameter integer     BUCKET    = 2,
-    parameter integer     CELL      = 2,
     parameter integer     FRACTION  = 1,
     parameter integer     REST      = 2,
     parameter integer     COUNT     = 3,
-    parameter integer     COARSE    = 8,
-    parameter integer     FINE      = 6,
+    parameter [31:0]      SHAPE     = 32'h06080202,
     parameter [IN_W-1:0]  FIRST     = 0,
     parameter [IN_W-1:0]  LAST      = 0,
     parameter [COUNT-1:0] ABOVE     = 0,
@@ -38,6 +32,8 @@ module hg_correct_lane #(
     input  wire [IN_W-1:0]     x,
     output wire [OUT_W-1:0]    code
 );
+    localparam integer BUCKET = {24'd0, SHAPE[7:0]}, CELL = {24'd0, SHAPE[15:8]};
+    localparam integer COARSE = {24'd0, SHAPE[23:16]}, FINE = {24'd0, SHAPE[31:24]};
     localparam integer X_W = FINE + CELL;           // bits of x that y needs
     localparam integer T_W = FINE + FRACTION;       // bits of this lane's thresholds
     localparam integer Y_W = T_W + CELL;

@@ -3,10 +3,11 @@
 // Purpose     Rows of hg_mac_words, which share the same codes and store no weights: each row is an
 //             hg_words_row.
 // Parameters  ROWS  Number of rows.
-//             SIMD, X_W, X_SIGNED, ADDR_W, FIRST, T_W, S_W, OUT_W, EVERY, CUT, FILE  See hg_words_row.
+//             SIMD, X_W, X_SIGNED, ADDR_W, FIRST, T_W, S_W, EVERY, CUT  See hg_words_row.
+//             FILE  Row r has the file FILE_<r>.mem (four digits), see hg_words_row.
 // Latency     The latency of a row, from the first two DA tables of its codes; all advancing on en.
-// Contract    The sum of row r is at bit r * OUT_W, exact modulo 2^OUT_W. Codes that DA tables read a cycle
-//             or two later are delayed here, once for all rows.
+// Contract    The sum of row r is exact, of X_W + S_W bits at bit r * (X_W + S_W). Codes that DA tables
+//             read a cycle or two later are delayed here, once for all rows.
 `default_nettype none
 module hg_dot_words #(
     parameter integer ROWS     = 1,
@@ -17,17 +18,17 @@ module hg_dot_words #(
     parameter integer FIRST    = 4,
     parameter integer T_W      = 6,
     parameter integer S_W      = 8,
-    parameter integer OUT_W    = 10,
     parameter integer EVERY    = 2,
     parameter integer CUT      = 0,
     parameter         FILE     = ""
 ) (
-    input  wire                  clk,
-    input  wire                  en,
-    input  wire [SIMD*X_W-1:0]   x,
-    input  wire [ADDR_W-1:0]     word,
-    output wire [ROWS*OUT_W-1:0] sums
+    input  wire                      clk,
+    input  wire                      en,
+    input  wire [SIMD*X_W-1:0]       x,
+    input  wire [ADDR_W-1:0]         word,
+    output wire [ROWS*(X_W+S_W)-1:0] sums
 );
+    localparam integer OUT_W = X_W + S_W;
     localparam integer REST  = FIRST - 1;
     localparam integer SPAN  = FIRST + 3 * REST;
     // Cycles after which the last DA table of four reads.
@@ -51,9 +52,12 @@ module hg_dot_words #(
             );
         end
         for (r = 0; r < ROWS; r = r + 1) begin : row
+            localparam integer D3 = 48 + (r / 1000) % 10, D2 = 48 + (r / 100) % 10, D1 = 48 + (r / 10) % 10;
+            localparam integer D0 = 48 + r % 10;
             hg_words_row #(
                 .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .ADDR_W(ADDR_W), .FIRST(FIRST), .T_W(T_W),
-                .S_W(S_W), .OUT_W(OUT_W), .EVERY(EVERY), .CUT(CUT), .FILE(FILE), .ROW(r)
+                .S_W(S_W), .EVERY(EVERY), .CUT(CUT),
+                .FILE(FILE == "" ? "" : {FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], ".mem"})
             ) dot (
                 .clk(clk), .en(en), .x(x_late), .words(words), .sum(sums[r*OUT_W +: OUT_W])
             );

@@ -49,7 +49,7 @@ module hg_mac_words #(
     always @(posedge clk) if (en) {x_reg, word_reg} <= {x, word};
     hg_dot_words #(
         .ROWS(PE), .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .ADDR_W(ADDR_W), .FIRST(FIRST),
-        .T_W(T_W), .S_W(S_W), .OUT_W(SUM_W), .EVERY(EVERY), .CUT(CUT), .FILE(FILE)
+        .T_W(T_W), .S_W(S_W), .EVERY(EVERY), .CUT(CUT), .FILE(FILE)
     ) dot (.clk(clk), .en(en), .x(x_reg), .word(word_reg), .sums(sums));
 
     hg_totals #(.PE(PE), .SUM_W(SUM_W), .ACC_W(ACC_W), .STAGES(STAGES)) totals (

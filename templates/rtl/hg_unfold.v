@@ -76,16 +76,6 @@ module hg_unfold #(
     localparam integer HB    = (ROWS <= 1) ? 1 : $clog2(ROWS);
     localparam integer WB    = (BANKS <= 1) ? 1 : $clog2(BANKS);
 
-    // Bits of a signed position: enough for the last taps, the image and the kernel.
-    localparam integer Y_LAST = (OUT_H - 1) * SH + TALL - 1 - PT;
-    localparam integer X_LAST = (BEATS - 1) * STEP + SPAN - 1 - LEFT;
-    localparam integer Y_MOST = (Y_LAST > HEIGHT) ? Y_LAST : HEIGHT;
-    localparam integer X_MOST = (X_LAST > ACROSS) ? X_LAST : ACROSS;
-    localparam integer Y_SIDE = (PT > TALL) ? PT : TALL;
-    localparam integer X_SIDE = (LEFT > SPAN) ? LEFT : SPAN;
-    localparam integer YW = 1 + $clog2(((Y_MOST > Y_SIDE) ? Y_MOST : Y_SIDE) + 1);
-    localparam integer XW = 1 + $clog2(((X_MOST > X_SIDE) ? X_MOST : X_SIDE) + 1);
-
     wire [SPAN*AW-1:0] places;
     wire [HB-1:0]      turn_y;
     wire [WB-1:0]      turn_x;
@@ -98,7 +88,7 @@ module hg_unfold #(
     hg_unfold_walk #(
         .HEIGHT(HEIGHT), .WIDTH(ACROSS), .KH(TALL), .KW(SPAN), .SH(SH), .SW(STEP), .PT(PT), .PL(LEFT),
         .OUT_H(OUT_H), .OUT_W(BEATS), .FOLDS(FOLDS), .ROWS(ROWS), .BANKS(BANKS), .BANK(BANK), .ADDR_W(AW),
-        .TURN_H(HB), .TURN_W(WB), .ROW_W(YW), .COLUMN_W(XW)
+        .TURN_H(HB), .TURN_W(WB)
     ) walk (
         .clk(clk), .rst(rst), .issue(issue), .places(places),
         .turn_y(turn_y), .turn_x(turn_x), .outside_y(outside_y), .outside_x(outside_x),

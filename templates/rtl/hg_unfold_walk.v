@@ -7,7 +7,6 @@
 //             BANK            Words of a bank.
 //             ADDR_W          Bits of an address in a bank.
 //             TURN_H, TURN_W  Bits of a row slot and of a column bank.
-//             ROW_W, COLUMN_W  Bits of a signed row and column.
 // Latency     The outputs describe the beat that `issue` issues at this edge; the next beat follows.
 // Contract    Output places: the addresses of the KW column banks, or of the copies for taps kw = 0, 1, ...
 //             Row slot turn_y and column bank turn_x hold tap 0. Outputs outside_y, outside_x: tap kh, kw
@@ -31,9 +30,7 @@ module hg_unfold_walk #(
     parameter integer BANK     = 4,
     parameter integer ADDR_W   = 2,
     parameter integer TURN_H   = 2,
-    parameter integer TURN_W   = 2,
-    parameter integer ROW_W    = 4,
-    parameter integer COLUMN_W = 4
+    parameter integer TURN_W   = 2
 ) (
     input  wire                       clk,
     input  wire                       rst,
@@ -55,6 +52,13 @@ module hg_unfold_walk #(
     // Loops.
     localparam integer Y_0 = KH - 1 - PT, Y_LAST = Y_0 + (OUT_H - 1) * SH;
     localparam integer X_0 = KW - 1 - PL, X_LAST = X_0 + (OUT_W - 1) * SW;
+    // Bits of a signed row and column: enough for the last taps, the image and the kernel.
+    localparam integer Y_MOST   = (Y_LAST > HEIGHT) ? Y_LAST : HEIGHT;
+    localparam integer X_MOST   = (X_LAST > WIDTH) ? X_LAST : WIDTH;
+    localparam integer Y_SIDE   = (PT > KH) ? PT : KH;
+    localparam integer X_SIDE   = (PL > KW) ? PL : KW;
+    localparam integer ROW_W    = 1 + $clog2(((Y_MOST > Y_SIDE) ? Y_MOST : Y_SIDE) + 1);
+    localparam integer COLUMN_W = 1 + $clog2(((X_MOST > X_SIDE) ? X_MOST : X_SIDE) + 1);
     reg signed [ROW_W-1:0]    row_reg;      // of the last tap, as is column_reg
     reg signed [COLUMN_W-1:0] column_reg;
     // Registers that mark the last values of row and column: they have high fan-out.

@@ -56,13 +56,6 @@ module hg_window #(
 );
     localparam integer AW = (DEPTH <= 1) ? 1 : $clog2(DEPTH);
     localparam [AW-1:0] TOP = DEPTH[AW-1:0] - 1'b1;
-    // Bits of a signed position: enough for the taps and the image.
-    localparam integer Y_LAST = (OUT_H - 1) * SH + (KH - 1) * DH - PT;
-    localparam integer X_LAST = (OUT_W - 1) * SW + (KW - 1) * DW - PL;
-    localparam integer Y_TOP  = (Y_LAST > HEIGHT) ? Y_LAST : HEIGHT;
-    localparam integer X_TOP  = (X_LAST > WIDTH) ? X_LAST : WIDTH;
-    localparam integer YW = 1 + $clog2(((Y_TOP > PT) ? Y_TOP : PT) + 1);
-    localparam integer XW = 1 + $clog2(((X_TOP > PL) ? X_TOP : PL) + 1);
 
     wire [AW-1:0] address;
     wire start, outside, reduction_end, window_end, complete;
@@ -79,7 +72,7 @@ module hg_window #(
     hg_window_walk #(
         .HEIGHT(HEIGHT), .WIDTH(WIDTH), .KH(KH), .KW(KW), .SH(SH), .SW(SW), .DH(DH), .DW(DW),
         .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W), .GROUPS(GROUPS), .FOLDS(FOLDS),
-        .REPEAT(REPEAT), .DEPTH(DEPTH), .ADDR_W(AW), .ROW_W(YW), .COLUMN_W(XW)
+        .REPEAT(REPEAT), .DEPTH(DEPTH), .ADDR_W(AW)
     ) walk (
         .clk(clk), .rst(rst), .issue(issue), .start(start),
         .address(address), .outside(outside), .reduction_end(reduction_end), .window_end(window_end)

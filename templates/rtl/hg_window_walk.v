@@ -3,7 +3,7 @@
 // Purpose     Loops over the words of windows. Gives the place in the buffer, the pixel, and the loops that
 //             the word ends.
 // Parameters  HEIGHT to DEPTH  As in hg_window.
-//             ADDR_W, ROW_W, COLUMN_W  Bits of an address, and of a signed row and column.
+//             ADDR_W          Bits of an address.
 // Latency     The outputs describe the word that `issue` issues at this edge; the next word follows.
 // Contract    The address is modulo DEPTH and also counts pixels outside the image. Uses only counters and
 //             sums with constants. Output start: first word of a window. Outputs *_end: last word of a
@@ -26,9 +26,7 @@ module hg_window_walk #(
     parameter integer FOLDS  = 2,
     parameter integer REPEAT = 2,
     parameter integer DEPTH  = 26,
-    parameter integer ADDR_W   = 5,
-    parameter integer ROW_W    = 4,
-    parameter integer COLUMN_W = 4
+    parameter integer ADDR_W = 5
 ) (
     input  wire                       clk,
     input  wire                       rst,
@@ -43,6 +41,11 @@ module hg_window_walk #(
     localparam integer SPAN_X = (KW - 1) * DW;
     localparam integer Y_LAST = (OUT_H - 1) * SH + SPAN_Y - PT;
     localparam integer X_LAST = (OUT_W - 1) * SW + SPAN_X - PL;
+    // Bits of a signed row and column: enough for the taps and the image.
+    localparam integer Y_TOP    = (Y_LAST > HEIGHT) ? Y_LAST : HEIGHT;
+    localparam integer X_TOP    = (X_LAST > WIDTH) ? X_LAST : WIDTH;
+    localparam integer ROW_W    = 1 + $clog2(((Y_TOP > PT) ? Y_TOP : PT) + 1);
+    localparam integer COLUMN_W = 1 + $clog2(((X_TOP > PL) ? X_TOP : PL) + 1);
 
     // Counters of the loops. w_end: with the last fold, this word ends the loop kw; likewise for the outer
     // loops.

@@ -12,24 +12,23 @@
 //             T_W        Bits of an entry, two's complement.
 //             S_W        Bits of a sum of entries, at least T_W. The caller proves that the sums of all DA
 //                        tables fit, for every word and all bits of the codes.
-//             OUT_W      Bits of the sum.
 //             EVERY      Pipeline registers, see hg_adder_tree. Here 0 means 1.
 //             CUT        1: a register between DA tables and their adders, where LUTs are too small for
 //                        both.
-//             FILE, ROW  $readmemh file FILE_<ROW>.mem (four digits) with T_W words of 2^(FIRST + ADDR_W)
-//                        bits for each DA table. Word i of a DA table is bit i of all entries, entry 0 in
-//                        the low bit. The number of an entry is, from the low bits: the word number, then a
-//                        bit of each of the DA table's codes, the first code lowest. Logic that rows can
-//                        share then depends on the word number alone, and tools put no LUT before another.
+//             FILE       $readmemh file with T_W words of 2^(FIRST + ADDR_W) bits for each DA table. Word
+//                        i of a DA table is bit i of all entries, entry 0 in the low bit. The number of an
+//                        entry is, from the low bits: the word number, then a bit of each of the DA
+//                        table's codes, the first code lowest. Logic that rows can share then depends on
+//                        the word number alone, and tools put no LUT before another.
 // Latency     CUT, plus the latency of the sum of four DA tables: 1 for two, otherwise 2, or 3 with EVERY 1
 //             and no CUT; plus ceil(log2(tables / 4)) / EVERY of a tree, and ceil(log2(X_W)) / EVERY, each
 //             rounded up. All registers advance on en.
-// Contract    Exact modulo 2^OUT_W. A six-input LUT has room for a DA table bit with FIRST + ADDR_W = 6, or
-//             for one with 5 and the bit to which it is added. Adding therefore costs nothing more, and DA
-//             tables are added in series. Codes of the third of four arrive one cycle after those of the
-//             first two. Codes of the fourth arrive with the third or, with EVERY 1, one cycle later. The
-//             word number accompanies each, in words 1 and 2. With CUT all arrive together: pairs are
-//             added, then their sums.
+// Contract    The sum is exact, of X_W + S_W bits. A bit of a DA table fits into a six-input LUT if FIRST +
+//             ADDR_W is 6; if it is 5, so does the bit to which it is added. Adding therefore costs nothing
+//             more, and DA tables are added in series. Codes of the third of four arrive one cycle after
+//             those of the first two. Codes of the fourth arrive with the third or, with EVERY 1, one cycle
+//             later. The word number accompanies each, in words 1 and 2. With CUT all arrive together:
+//             pairs are added, then their sums.
 `default_nettype none
 module hg_words_row #(
     parameter integer SIMD     = 4,
@@ -39,17 +38,15 @@ module hg_words_row #(
     parameter integer FIRST    = 4,
     parameter integer T_W      = 6,
     parameter integer S_W      = 8,
-    parameter integer OUT_W    = 10,
     parameter integer EVERY    = 2,
     parameter integer CUT      = 0,
-    parameter         FILE     = "",
-    parameter integer ROW      = 0
+    parameter         FILE     = ""
 ) (
     input  wire                clk,
     input  wire                en,
     input  wire [SIMD*X_W-1:0] x,
     input  wire [3*ADDR_W-1:0] words,
-    output wire [OUT_W-1:0]    sum
+    output wire [X_W+S_W-1:0]  sum
 );
     localparam integer REST   = FIRST - 1;
     localparam integer SPAN   = FIRST + 3 * REST;
@@ -64,10 +61,8 @@ module hg_words_row #(
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
     localparam integer TURNS  = (CUT != 0) ? 0 : (STEP == 1) ? 2 : 1;
 
-    localparam integer D3 = 48 + (ROW / 1000) % 10, D2 = 48 + (ROW / 100) % 10, D1 = 48 + (ROW / 10) % 10;
-    localparam integer D0 = 48 + ROW % 10;
     reg [DEPTH-1:0] rom [0:TABLES*T_W-1];
-    initial if (FILE != "") $readmemh({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], ".mem"}, rom);
+    initial if (FILE != "") $readmemh(FILE, rom);
 
     // Bit j of each code, and the DA table entry for these bits. Columns of a DA table are words of the
     // file.
@@ -181,7 +176,7 @@ module hg_words_row #(
     endgenerate
 
     hg_digits #(
-        .N(X_W), .PLACE(1), .MINUS(X_SIGNED), .IN_W(S_W), .SIGNED(1), .OUT_W(OUT_W), .EVERY(STEP)
+        .N(X_W), .PLACE(1), .MINUS(X_SIGNED), .IN_W(S_W), .SIGNED(1), .OUT_W(X_W+S_W), .EVERY(STEP)
     ) merge (
         .clk(clk), .en(en), .digits(totals), .sum(sum)
     );

@@ -118,7 +118,7 @@ def test_equivalence_at_a_negative_parameter() -> None:
 @pytest.mark.parametrize(
     "module, old, new",
     [
-        ("hg_words_row", "(T_W + 2 < S_W) ?", "(T_W + 2 < S_W) == 0 ?"),  # reads the memory of row 12
+        ("hg_words_row", "(T_W + 2 < S_W) ?", "(T_W + 2 < S_W) == 0 ?"),  # reads a memory
         ("hg_weights_table", "(WORDS <= 1) ? 1", "(WORDS <= 1) ? 2"),  # its hierarchy is kept
     ],
 )
