@@ -365,7 +365,7 @@ def verify(
     """
     from hlsgen.driver.build_directory import reopen
     from hlsgen.simulation.simulators import CPP, SIMULATORS, VERILOG, simulators_of
-    from hlsgen.simulation.verify import Request, verify_build
+    from hlsgen.simulation.verify import VerifyRequest, verify_build
     from hlsgen.simulation.verify_verilog import prepare_weights
 
     for name in simulators or ():
@@ -373,7 +373,7 @@ def verify(
             raise fail("HG040", "--sim", f"{name!r}.", f"Supported: {', '.join(SIMULATORS)}, all.")
     opened = reopen(Path(directory))
     chosen = simulators_of(opened) if simulators is None else simulators
-    request = Request(
+    request = VerifyRequest(
         simulators=chosen,
         frames=frames,
         seed=seed,

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlsgen.cycle_model.simulate import Budget, Simulation
+from hlsgen.cycle_model.simulate import Simulation, WorkBudget
 from hlsgen.cycle_model.timing_models import busy, fewest_beats
 from hlsgen.cycle_model.wiring import Blocked
 from hlsgen.dataflow.ends import divided
 from hlsgen.dataflow.units import FrameMemory, Node
 
 
-def find_deadlock(nodes: Sequence[Node], budget: Budget | None = None) -> tuple[Blocked, ...]:
+def find_deadlock(nodes: Sequence[Node], budget: WorkBudget | None = None) -> tuple[Blocked, ...]:
     """Nodes that could wait for each other in a circle; empty if no deadlock is possible.
 
     Raises BudgetExceeded at the budget.

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from hlsgen.cycle_model.deadlock import feed_frame
 from hlsgen.cycle_model.runs import ENDLESS
-from hlsgen.cycle_model.simulate import Budget, Simulation
+from hlsgen.cycle_model.simulate import Simulation, WorkBudget
 from hlsgen.cycle_model.timing_models import Latency, TimingModel, exact, fewest_beats
 from hlsgen.cycle_model.wiring import Bounds, BudgetExceeded
 from hlsgen.dataflow.units import ConvUnit, Fifo, FrameMemory, Node, PoolUnit, SlidingWindow, WindowUnit
@@ -43,7 +43,7 @@ class Search:
     lates: dict[tuple[int, ...], int] = field(default_factory=dict)
     begun: tuple[tuple[int, ...], Simulation] | None = None
     only_runs: bool = False
-    budget: Budget | None = None
+    budget: WorkBudget | None = None
 
     def has_effort(self, share: float = 1.0) -> bool:
         """True if this share of the effort is not spent yet."""

@@ -13,7 +13,7 @@ from hlsgen.cycle_model.fifo_shrinking import MIN_FIFO_DEPTH, Search, narrow
 from hlsgen.cycle_model.fifo_shrinking import with_depths as with_depths
 from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.cycle_model.processes import ENDLESS
-from hlsgen.cycle_model.simulate import Budget, Simulation, beats_of, has_loop
+from hlsgen.cycle_model.simulate import Simulation, WorkBudget, beats_of, has_loop
 from hlsgen.cycle_model.timing_models import Latency, busy, exact
 from hlsgen.cycle_model.wiring import BudgetExceeded
 from hlsgen.dataflow import units
@@ -87,7 +87,7 @@ def size(
     bounded = is_huge(nodes) and not has_loop(nodes)
     try:
         sized = _size_by_simulation(
-            nodes, latency, effort, Budget(BUDGET if budget is None else budget) if bounded else None
+            nodes, latency, effort, WorkBudget(BUDGET if budget is None else budget) if bounded else None
         )
     except BudgetExceeded:
         estimate = counted(nodes, latency)
@@ -96,7 +96,7 @@ def size(
 
 
 def _size_by_simulation(
-    nodes: list[units.Node], latency: Latency, effort: int | None, budget: Budget | None
+    nodes: list[units.Node], latency: Latency, effort: int | None, budget: WorkBudget | None
 ) -> SizedBuffers:
     """Sizes buffers by simulation. Raises BudgetExceeded at the budget."""
     bottleneck = max(busy(node) for node in nodes)
@@ -155,7 +155,7 @@ def _bits(nodes: Sequence[units.Node], depths: dict[str, int]) -> int:
 
 
 def _measure_unlimited(
-    nodes: Sequence[units.Node], latency: Latency, goal: int, budget: Budget | None
+    nodes: Sequence[units.Node], latency: Latency, goal: int, budget: WorkBudget | None
 ) -> tuple[int, int, dict[str, int]]:
     """(latency, interval, occupancy of the first frame) with unlimited buffers.
 
@@ -179,7 +179,7 @@ def _measure_unlimited(
 
 
 def _occupancy(
-    nodes: Sequence[units.Node], latency: Latency, interval: int, min_depths: dict[str, int], budget: Budget | None
+    nodes: Sequence[units.Node], latency: Latency, interval: int, min_depths: dict[str, int], budget: WorkBudget | None
 ) -> dict[str, int]:
     """Occupancy of unlimited buffers if a frame arrives every `interval` cycles; at least `min_depths`."""
     bounds = budget.bounds() if budget else None
@@ -193,7 +193,7 @@ def _occupancy(
     return {name: max(depth, occupancy[name]) for name, depth in min_depths.items()}
 
 
-def _without_deadlock(nodes: Sequence[units.Node], depths: dict[str, int], budget: Budget | None) -> dict[str, int]:
+def _without_deadlock(nodes: Sequence[units.Node], depths: dict[str, int], budget: WorkBudget | None) -> dict[str, int]:
     """Adds depth until no pauses can lead to a deadlock. Raises ValueError if no depth is enough."""
     if is_huge(nodes) and all(len(node.outputs) <= 1 for node in nodes):
         # If there is no fork, no circle of waiting nodes is possible: each memory has at least the minimum depth.

@@ -257,7 +257,7 @@ class Simulation:
 
 
 @dataclass
-class Budget:
+class WorkBudget:
     """The work that several simulations together may take, in beats. It does not depend on the machine."""
 
     remaining: int

@@ -16,7 +16,7 @@ from hlsgen.diagnostics import HlsgenError, fail
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class LoopState:
     """A loop-carried state.
 
     `joint`: the node that emits the initial state, then the states of the previous steps. `rows`: the node that emits
@@ -35,7 +35,7 @@ class NetworkLoop:
 
     steps: int
     nodes: tuple[units.Node, ...]
-    states: tuple[State, ...]
+    states: tuple[LoopState, ...]
 
     @property
     def of_frames(self) -> bool:
@@ -115,10 +115,10 @@ def _reachable(start: int, edges: Sequence[Iterable[int]]) -> set[int]:
     return reached
 
 
-def _state(nodes: Sequence[units.Node], sources: Sequence[int], n: int, stream_before: dict[str, str]) -> State:
+def _state(nodes: Sequence[units.Node], sources: Sequence[int], n: int, stream_before: dict[str, str]) -> LoopState:
     joint, rows = nodes[n], nodes[sources[1]]
     assert isinstance(rows.unit, units.Crop | units.FrameMemory)
-    return State(joint, rows, stream_before.get(joint.inputs[0], joint.inputs[0]))
+    return LoopState(joint, rows, stream_before.get(joint.inputs[0], joint.inputs[0]))
 
 
 def _steps(joint: units.Node) -> int:

@@ -28,7 +28,7 @@ from hlsgen.numerics.fixed import Array, IntType
 
 
 @dataclass(frozen=True, eq=False)
-class Port:
+class HostPort:
     """A port as the templates see it.
 
     - label: suffix of its names; "" for a single port.
@@ -66,7 +66,7 @@ class Port:
         """True if the stream has the elements in row-major order."""
         return bool((self.order == np.arange(len(self.order))).all())
 
-    def with_indices(self, constants: Constants, arrays: Arrays) -> Port:
+    def with_indices(self, constants: Constants, arrays: Arrays) -> HostPort:
         """The port with `index` and `ordered`."""
         place, ordered = "place", "None"
         if not self.in_order and self.axes is not None:
@@ -83,7 +83,7 @@ class Frame:
 
     shape: Shape
     type: IntType
-    ports: list[Port]
+    ports: list[HostPort]
 
     @property
     def elements(self) -> int:
@@ -179,7 +179,7 @@ def _frame(shape: Shape, ports: Sequence[CorePort]) -> Frame:
     """The frame of all ports of one direction."""
     types = [port.stream.type for port in ports]
     code_type = IntType(min(type_.lo for type_ in types), max(type_.hi for type_ in types))
-    host_ports = [Port(p.name, p.label, p.offset, p.stream, p.layout, p.value.shape, p.order) for p in ports]
+    host_ports = [HostPort(p.name, p.label, p.offset, p.stream, p.layout, p.value.shape, p.order) for p in ports]
     return Frame(shape, code_type, host_ports)
 
 

@@ -48,7 +48,7 @@ _BUDGET = {"verilator": 200_000_000, "icarus": 3_000_000, "ap_types": 200_000_00
 
 
 @dataclass(frozen=True)
-class Request:
+class VerifyRequest:
     """Settings of a verification.
 
     - simulators: names from `VERILOG` and `CPP`.
@@ -80,7 +80,7 @@ def verify_build(
     timing: Timing,
     files: Mapping[str, bytes],
     directory: Path,
-    request: Request,
+    request: VerifyRequest,
     *,
     design: Design | None = None,
     cpp: Core | None = None,
@@ -159,7 +159,7 @@ def verify_build(
     return Verdict(ok, equivalence, file, changed, timing.cycles, verdicts, notes, host)
 
 
-def _check_request(request: Request) -> None:
+def _check_request(request: VerifyRequest) -> None:
     """Raises HG040, HG052, HG059 for a request that cannot be met."""
     if request.cut is not None:
         check_cut(request.cut)
@@ -197,7 +197,7 @@ def _first_in_verilog(verdicts: Mapping[str, SimulatorVerdict]) -> tuple[str, di
     return None
 
 
-def _notes(request: Request, verdicts: Mapping[str, SimulatorVerdict]) -> list[str]:
+def _notes(request: VerifyRequest, verdicts: Mapping[str, SimulatorVerdict]) -> list[str]:
     """Sentences on checks that were not made."""
     notes = [note_on_synthesis()] if set(request.simulators) & set(CPP) and not request.cosim else []
     notes += [

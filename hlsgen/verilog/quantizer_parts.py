@@ -30,74 +30,110 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
     factor: bits of the factors of DSP blocks of a family with memories and blocks of its own, which that price then
     excludes; 0: Xilinx 7 series.
     """
-    unit, source, result = node.unit, node.source, node.result
-    ff = {"control": 8.0, "in": float(source.bits), "out": float(result.bits)}
-    realization = unit.realization if isinstance(unit, RescaleUnit) else None
-    if isinstance(unit, RescaleUnit) and isinstance(realization, Thresholds):
-        folds, lanes = unit.table.shape
-        levels, bits = realization.bits, source.type.bits
-        word_bits = _varying(realization, source.type)
-        parts = Parts("thresholds")
-        parts.lut = {"compare": lanes * levels * bits * 0.5, "control": float(2 * levels + folds.bit_length())}
-        cycles = levels + realization.registers(folds)
-        parts.ff = {"compare": float(lanes * cycles * bits), "control": float(cycles * (1 + folds.bit_length()))}
-        for level in range(levels):
-            for _ in range(lanes):
-                parts.hold("steps", memory(folds << level, word_bits))
-        return parts
-    if isinstance(unit, RescaleUnit) and isinstance(realization, Correct):
-        folds, lanes = unit.table.shape
-        logic, _, _ = correct.cost(realization, unit.table[:1], source.type, result.type)
-        parts = Parts("correct", {"logic": logic}, {"logic": logic, **ff})
-        if realization.deep:
-            cell_bits = 2 * realization.size + realization.bucket + realization.count_bits + 3
-            parts.ff["cells"] = float(cell_bits[unit.table[0]].sum())
-        for words, bits in correct.memories(realization, result.type.bits) if folds > 1 else ():
-            for _ in range(lanes):
-                parts.hold("memory", memory(folds * words, bits))
-        return parts
-    if isinstance(unit, RescaleUnit) and isinstance(realization, Table):
-        folds, lanes = unit.table.shape
-        logic, _, memory_bits = table_.cost(realization, unit.table, source.type, result.type)
-        parts = Parts("table", {"logic": logic}, {"logic": logic, **ff})
-        if memory_bits:
-            for _ in range(lanes):
-                parts.hold("memory", memory(folds << realization.bits, result.type.bits))
-        return parts
-    if isinstance(unit, RescaleUnit) and isinstance(realization, Lines):
-        logic, dsp, _ = lines.cost(realization, source.lanes, source.type, result.type)
-        registers = realization.latency * (result.bits + source.lanes * realization.fraction)
-        parts = Parts("lines", {"logic": logic}, {**ff, "logic": float(registers)})
-        parts.dsp = dsp
-        for _ in range(source.lanes):
-            parts.hold("memory", memory(len(realization.values), realization.value_bits + realization.rise_bits))
-        return parts
-    if isinstance(unit, RescaleUnit) and isinstance(realization, Shift):
-        lanes, width = source.lanes, source.type.bits + realization.left + 1
-        registered_bits = realization.adds * width + realization.splits * (result.type.bits + 1)
-        logic, _, memory_bits = shift.cost(realization, unit.table, source.type, result.type)
-        parts = Parts("shift", {"logic": logic}, {"control": 8.0, "out": float(result.bits + lanes * registered_bits)})
-        if not factor:
-            parts.bram = -(-memory_bits // (18 * 1024))
-        return parts
-    if isinstance(unit, RescaleUnit) and isinstance(realization, LaneShift):
-        logic, _, _ = lane_shift.cost(realization, unit.table, result.type)
-        sums = float(realization.take(unit.table[0]).width.sum()) if realization.adds else 0.0
-        # The factors of `shift` fit its logic, too.
-        return Parts("shift", {"logic": logic}, {"control": 8.0, "out": float(result.bits) + sums})
-    if isinstance(unit, RescaleUnit) and isinstance(realization, LaneTable):
-        logic, _, _ = lane_table.cost(realization, unit.table, 4 if factor else 6)
-        indices = float(realization.take(unit.table[0]).bits.sum()) if realization.adds else 0.0
-        return Parts("lane-table", {"logic": logic}, {"control": 8.0, "out": float(result.bits) + indices})
-    parts = Parts(choice.name.split()[0], {}, ff)
-    if factor and isinstance(unit, RescaleUnit) and isinstance(realization, Scale | FloatScale):
-        _scale(parts, unit, realization, source.type, memory, factor)
+    unit = node.unit
+    if isinstance(unit, RescaleUnit):
+        match unit.realization:
+            case Thresholds():
+                return _thresholds_parts(node, unit, unit.realization, memory)
+            case Correct():
+                return _correct_parts(node, unit, unit.realization, memory)
+            case Table():
+                return _table_parts(node, unit, unit.realization, memory)
+            case Lines():
+                return _lines_parts(node, unit.realization, memory)
+            case Shift():
+                return _shift_parts(node, unit, unit.realization, block_ram=not factor)
+            case LaneShift():
+                return _lane_shift_parts(node, unit, unit.realization)
+            case LaneTable():
+                return _lane_table_parts(node, unit, unit.realization, inputs=4 if factor else 6)
+            case _:
+                pass
+    parts = Parts(choice.name.split()[0], {}, _beat_registers(node))
+    if factor and isinstance(unit, RescaleUnit) and isinstance(unit.realization, Scale | FloatScale):
+        _scale(parts, unit, unit.realization, node.source.type, memory, factor)
     if first:
         chosen_trial = next(t for t in choice.trials if t.name == choice.name)
         parts.lut["logic"] = parts.ff["logic"] = chosen_trial.lut or 0.0
         if not factor:
             parts.dsp, parts.bram = chosen_trial.dsp, -(-chosen_trial.memory_bits // (18 * 1024))
     return parts
+
+
+def _beat_registers(node: Node) -> dict[str, float]:
+    """Registers of the handshake and of the beats at both ends."""
+    return {"control": 8.0, "in": float(node.source.bits), "out": float(node.result.bits)}
+
+
+def _thresholds_parts(node: Node, unit: RescaleUnit, search: Thresholds, memory: Memory) -> Parts:
+    folds, lanes = unit.table.shape
+    levels, bits = search.bits, node.source.type.bits
+    word_bits = _varying(search, node.source.type)
+    parts = Parts("thresholds")
+    parts.lut = {"compare": lanes * levels * bits * 0.5, "control": float(2 * levels + folds.bit_length())}
+    stages = levels + search.registers(folds)
+    parts.ff = {"compare": float(lanes * stages * bits), "control": float(stages * (1 + folds.bit_length()))}
+    for level in range(levels):
+        for _ in range(lanes):
+            parts.hold("steps", memory(folds << level, word_bits))
+    return parts
+
+
+def _correct_parts(node: Node, unit: RescaleUnit, realization: Correct, memory: Memory) -> Parts:
+    folds, lanes = unit.table.shape
+    logic, _, _ = correct.cost(realization, unit.table[:1], node.source.type, node.result.type)
+    parts = Parts("correct", {"logic": logic}, {"logic": logic, **_beat_registers(node)})
+    if realization.deep:
+        cell_bits = 2 * realization.size + realization.bucket + realization.count_bits + 3
+        parts.ff["cells"] = float(cell_bits[unit.table[0]].sum())
+    for words, bits in correct.memories(realization, node.result.type.bits) if folds > 1 else ():
+        for _ in range(lanes):
+            parts.hold("memory", memory(folds * words, bits))
+    return parts
+
+
+def _table_parts(node: Node, unit: RescaleUnit, realization: Table, memory: Memory) -> Parts:
+    folds, lanes = unit.table.shape
+    logic, _, memory_bits = table_.cost(realization, unit.table, node.source.type, node.result.type)
+    parts = Parts("table", {"logic": logic}, {"logic": logic, **_beat_registers(node)})
+    if memory_bits:
+        for _ in range(lanes):
+            parts.hold("memory", memory(folds << realization.bits, node.result.type.bits))
+    return parts
+
+
+def _lines_parts(node: Node, realization: Lines, memory: Memory) -> Parts:
+    source, result = node.source, node.result
+    logic, dsp, _ = lines.cost(realization, source.lanes, source.type, result.type)
+    registers = realization.latency * (result.bits + source.lanes * realization.fraction)
+    parts = Parts("lines", {"logic": logic}, {**_beat_registers(node), "logic": float(registers)}, dsp=dsp)
+    for _ in range(source.lanes):
+        parts.hold("memory", memory(len(realization.values), realization.value_bits + realization.rise_bits))
+    return parts
+
+
+def _shift_parts(node: Node, unit: RescaleUnit, realization: Shift, *, block_ram: bool) -> Parts:
+    """block_ram: the memory of the offsets is counted in block RAM of 18 Kbit."""
+    lanes, width = node.source.lanes, node.source.type.bits + realization.left + 1
+    registered_bits = realization.adds * width + realization.splits * (node.result.type.bits + 1)
+    logic, _, memory_bits = shift.cost(realization, unit.table, node.source.type, node.result.type)
+    registers = {"control": 8.0, "out": float(node.result.bits + lanes * registered_bits)}
+    blocks = -(-memory_bits // (18 * 1024)) if block_ram else 0
+    return Parts("shift", {"logic": logic}, registers, bram=blocks)
+
+
+def _lane_shift_parts(node: Node, unit: RescaleUnit, realization: LaneShift) -> Parts:
+    """Named `shift`, whose factors fit this logic, too."""
+    logic, _, _ = lane_shift.cost(realization, unit.table, node.result.type)
+    sums = float(realization.take(unit.table[0]).width.sum()) if realization.adds else 0.0
+    return Parts("shift", {"logic": logic}, {"control": 8.0, "out": float(node.result.bits) + sums})
+
+
+def _lane_table_parts(node: Node, unit: RescaleUnit, realization: LaneTable, *, inputs: int) -> Parts:
+    """inputs: of a LUT."""
+    logic, _, _ = lane_table.cost(realization, unit.table, inputs)
+    indices = float(realization.take(unit.table[0]).bits.sum()) if realization.adds else 0.0
+    return Parts("lane-table", {"logic": logic}, {"control": 8.0, "out": float(node.result.bits) + indices})
 
 
 def _varying(thresholds: Thresholds, source: IntType) -> int:

@@ -20,7 +20,7 @@ from hlsgen.cycle_model.fifo_sizing import size
 from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.cycle_model.processes import ENDLESS, Wire
 from hlsgen.cycle_model.run_network import STEP, RunNetwork
-from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Budget, Simulation, measure, simulate
+from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Simulation, WorkBudget, measure, simulate
 from hlsgen.cycle_model.timing_models import exact, fewest_beats
 from hlsgen.cycle_model.wiring import Bounds, BudgetExceeded
 from hlsgen.dataflow.units import Fifo, Fork, JoinStreams, Node, Reorder, WindowUnit
@@ -181,11 +181,11 @@ def test_each_part_of_the_search_keeps_to_the_budget(monkeypatch: pytest.MonkeyP
 
 def test_each_simulation_spends_the_budget() -> None:
     """An empty budget allows no simulation."""
-    nodes, budget = least_of(Random(1, SIMPLE).network(3)), Budget(10_000)
+    nodes, budget = least_of(Random(1, SIMPLE).network(3)), WorkBudget(10_000)
     find_deadlock(nodes, budget)
     assert 0 < budget.remaining < 10_000
     with pytest.raises(BudgetExceeded):
-        find_deadlock(nodes, Budget(0))
+        find_deadlock(nodes, WorkBudget(0))
 
 
 def test_windows_that_stall_at_each_beat_cost_budget() -> None:

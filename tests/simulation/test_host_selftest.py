@@ -22,7 +22,7 @@ from hlsgen.ir.evaluate import quantize
 from hlsgen.ir.ops import QuantizeLinear
 from hlsgen.simulation import host_selftest
 from hlsgen.simulation.host_selftest import HostVerdict, check_host
-from hlsgen.simulation.verify import Request, verify_build
+from hlsgen.simulation.verify import VerifyRequest, verify_build
 
 Array = Any
 
@@ -199,7 +199,7 @@ def test_a_difference_fails_the_verification(tmp_path: Path, monkeypatch: pytest
         build.timing,
         build.files,
         out,
-        Request([], 4, oracle="none"),
+        VerifyRequest([], 4, oracle="none"),
         report=parts.__setitem__,
     )
     assert not verdict.ok

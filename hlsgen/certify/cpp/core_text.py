@@ -203,7 +203,7 @@ def _top(
     all_calls = calls | {call.name: call for call in (*ends[0], *ends[1])}
     loop_by_name = {loop.name: loop for loop in loops}
     called_loops = set[str]()
-    wiring = process_text.Wiring(reader, wires, ports_in)
+    wiring = process_text.StreamWiring(reader, wires, ports_in)
     while reader.peek() != "}":
         name = reader.identifier()
         names = process_text.read_names(reader)
@@ -233,7 +233,7 @@ def _top(
     return wires, links
 
 
-def _call_loop(wiring: process_text.Wiring, loop: LoopText, names: list[str]) -> None:
+def _call_loop(wiring: process_text.StreamWiring, loop: LoopText, names: list[str]) -> None:
     """Check the call of a loop: the streams have the names of its parameters."""
     if names != list(loop.parameters):
         raise broken(wiring.reader.name, f"{loop.name} is called with {names}, not {list(loop.parameters)}.")

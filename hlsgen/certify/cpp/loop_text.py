@@ -41,7 +41,7 @@ class LoopText:
 
 
 def read_loop(
-    reader: Reader, step: process_text.Head, types: Mapping[str, Beats], calls: Mapping[str, process_text.Call]
+    reader: Reader, step: process_text.ProcessHead, types: Mapping[str, Beats], calls: Mapping[str, process_text.Call]
 ) -> LoopText:
     """Read a loop, after the head of its step. `calls`: all processes. Raises HG055."""
     reader.line("#pragma HLS DATAFLOW")
@@ -96,7 +96,7 @@ def read_loop(
 
 
 def _frame_calls(
-    reader: Reader, step: process_text.Head, types: Mapping[str, Beats], head: process_text.Head
+    reader: Reader, step: process_text.ProcessHead, types: Mapping[str, Beats], head: process_text.ProcessHead
 ) -> dict[str, str]:
     """Read the body of a function that calls `step` once. Returns each static array and the one that replaces it."""
     pairs: dict[str, str] = {}
@@ -129,7 +129,7 @@ def _frame_calls(
     return pairs
 
 
-def _declared_arrays(reader: Reader, types: Mapping[str, Beats], step: process_text.Head) -> tuple[str, str]:
+def _declared_arrays(reader: Reader, types: Mapping[str, Beats], step: process_text.ProcessHead) -> tuple[str, str]:
     """The two arrays of a state: the one that a step reads, and the one that it writes."""
     type_ = process_text.known_type(reader, step.name, types)
     names: list[str] = []
@@ -146,7 +146,7 @@ def _declared_arrays(reader: Reader, types: Mapping[str, Beats], step: process_t
 
 
 def _calls(
-    reader: Reader, step: process_text.Head, wires: dict[str, Beats], calls: Mapping[str, process_text.Call]
+    reader: Reader, step: process_text.ProcessHead, wires: dict[str, Beats], calls: Mapping[str, process_text.Call]
 ) -> tuple[dict[str, tuple[tuple[str, ...], tuple[str, ...]]], dict[str, str], tuple[str, ...]]:
     """The processes of a step: their streams, the user of each array, and the outputs of the step.
 
@@ -155,7 +155,7 @@ def _calls(
     links: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     users: dict[str, str] = {}
     outputs: list[str] = []
-    wiring = process_text.Wiring(reader, wires, step.streams)
+    wiring = process_text.StreamWiring(reader, wires, step.streams)
     while reader.peek() != "}":
         name = reader.identifier()
         call = calls.get(name)

@@ -77,7 +77,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Head:
+class ProcessHead:
     """The head of a function: its name, and its parameters in order."""
 
     name: str
@@ -92,7 +92,7 @@ class Head:
         return {name: array for name, array in self.parameters.items() if isinstance(array, StateArray)}
 
 
-def read_head(reader: Reader, types: Mapping[str, Beats], words: Mapping[str, tuple[str, Beats]]) -> Head:
+def read_head(reader: Reader, types: Mapping[str, Beats], words: Mapping[str, tuple[str, Beats]]) -> ProcessHead:
     """Read from `static void` to the first directive. `words`: the word type of each process at a port."""
     reader.all("static void")
     name = reader.identifier()
@@ -108,7 +108,7 @@ def read_head(reader: Reader, types: Mapping[str, Beats], words: Mapping[str, tu
             break
     reader.next("{")
     reader.line("#pragma HLS INLINE off")
-    return Head(name, parameters)
+    return ProcessHead(name, parameters)
 
 
 def _parameter(reader: Reader, name: str, types: Mapping[str, Beats]) -> tuple[str, Beats | StateArray]:
@@ -174,7 +174,9 @@ def read_shape(reader: Reader) -> tuple[str, dict[str, str]]:
     return name, constants
 
 
-def read_process(reader: Reader, head: Head, shape_name: str = "", shape: Mapping[str, str] | None = None) -> Call:
+def read_process(
+    reader: Reader, head: ProcessHead, shape_name: str = "", shape: Mapping[str, str] | None = None
+) -> Call:
     """Read the body of a process: the call of a library function, which may be a network of processes.
 
     `shape_name`, `shape`: the structure before the process. Its constants are arguments, too.
@@ -270,7 +272,7 @@ def read_streams(reader: Reader, types: Mapping[str, Beats], used_names: Mapping
     return wires
 
 
-class Wiring:
+class StreamWiring:
     """Follows the calls in order: each consumes streams that were sent before and are not consumed yet, and sends its
     own.
     """

@@ -28,7 +28,7 @@ _FAR = 1 << 60
 
 
 @dataclass
-class Bounds:
+class RatioBounds:
     """The ratios that are not excluded: above < ratio < below. None is no bound."""
 
     above: Fraction | None = None
@@ -47,13 +47,13 @@ class Bounds:
             if self.inside(Fraction(first)):
                 return Fraction(first)
         if self.below is not None and self.below <= 0:
-            return -Bounds(-self.below, None if self.above is None else -self.above).simplest()
+            return -RatioBounds(-self.below, None if self.above is None else -self.above).simplest()
         assert self.above is not None
         return _simplest(self.above, self.below)
 
 
 def _simplest(above: Fraction, below: Fraction | None) -> Fraction:
-    """`Bounds.simplest` for above >= 0 and no integer inside: one step of the continued fraction a call."""
+    """`RatioBounds.simplest` for above >= 0 and no integer inside: one step of the continued fraction a call."""
     integer_part = above.numerator // above.denominator
     if below is None or integer_part + 1 < below:
         return Fraction(integer_part + 1)
@@ -102,7 +102,7 @@ class RatioStaircase:
             high, low = np.where(active & reached, middle, high), np.where(active & ~reached, middle + 1, low)
         return RatioStaircase(low, len(codes))
 
-    def tighten(self, ratio: Fraction, bounds: Bounds) -> bool:
+    def tighten(self, ratio: Fraction, bounds: RatioBounds) -> bool:
         """True if a + ratio * b separates the pairs below each threshold from the pairs that reach it.
 
         If it does not, the two pairs that are misplaced most narrow `bounds`, so that the ratio lies outside.
@@ -137,7 +137,7 @@ def factors(codes: list[Array], falling: bool) -> tuple[int, int] | str:
         if stairs is None:
             return f"set {number} neither rises nor falls with the first operand"
         sets.append(stairs)
-    bounds, set_order = Bounds(), list(range(len(sets)))
+    bounds, set_order = RatioBounds(), list(range(len(sets)))
     ratio = Fraction(-1 if falling else 1)
     for _ in range(_MAX_ROUNDS):
         misplaced = next((s for s in set_order if not sets[s].tighten(ratio, bounds)), None)

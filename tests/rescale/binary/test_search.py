@@ -21,7 +21,7 @@ from hlsgen.ir.evaluate import apply, apply_binary, code_type, decode, decoding,
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
 from hlsgen.numerics.quantized_add import Parameters
 from hlsgen.rescale.binary import search as module
-from hlsgen.rescale.binary.factor_ratio import Bounds, factors
+from hlsgen.rescale.binary.factor_ratio import RatioBounds, factors
 from hlsgen.rescale.binary.search import find
 
 Array = NDArray[Any]
@@ -461,13 +461,13 @@ def test_the_simplest_factors(falling: bool) -> None:
 
 
 def test_simplest_fractions() -> None:
-    assert Bounds(Fraction(1, 3), Fraction(1, 2)).simplest() == Fraction(2, 5)
-    assert Bounds(Fraction(-1, 2), Fraction(-1, 3)).simplest() == Fraction(-2, 5)
-    assert Bounds(Fraction(31, 10), None).simplest() == 4
-    assert Bounds(None, Fraction(-7, 2)).simplest() == -4
-    assert Bounds(Fraction(-1, 5), Fraction(1, 5)).simplest() == 0
-    assert Bounds(Fraction(-1, 5), None).simplest() == 1
-    assert Bounds(Fraction(314, 100), Fraction(315, 100)).simplest() == Fraction(22, 7)
+    assert RatioBounds(Fraction(1, 3), Fraction(1, 2)).simplest() == Fraction(2, 5)
+    assert RatioBounds(Fraction(-1, 2), Fraction(-1, 3)).simplest() == Fraction(-2, 5)
+    assert RatioBounds(Fraction(31, 10), None).simplest() == 4
+    assert RatioBounds(None, Fraction(-7, 2)).simplest() == -4
+    assert RatioBounds(Fraction(-1, 5), Fraction(1, 5)).simplest() == 0
+    assert RatioBounds(Fraction(-1, 5), None).simplest() == 1
+    assert RatioBounds(Fraction(314, 100), Fraction(315, 100)).simplest() == Fraction(22, 7)
 
 
 def test_one_pair_in_the_wrong_order() -> None:
