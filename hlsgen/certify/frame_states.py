@@ -34,7 +34,10 @@ class FrameStates:
         self.lanes: list[int] = []
 
     def start(self, cell: Cell, stream: StreamContents, words: int) -> StreamContents:
-        """The bits of frames, from the beats of the first input port of `words` words. Raises HG055."""
+        """Contents of the output of hg_frame_start: for each frame the bit that starts a sequence.
+
+        `stream`: the beats of the first input port. `words`: bus words of a frame there. Raises HG055.
+        """
         check_parameters(cell, "WIDTH BEATS WORDS")
         number = self.graph.streamed_inputs[0][0]
         self.elements.expect(cell.name, stream, number, self.layout.orders[number])

@@ -74,7 +74,7 @@ def check_program(layer: IntegerRows, program: programs.Program, cell: Cell, pre
 
 
 class _Reader:
-    """The wires so far. Lines are read once, in order: a wire is declared before it is used."""
+    """Compares the Verilog of a program with its operations, line by line; `wires`: those declared so far."""
 
     def __init__(self, text: str, file: str, prefix: str, program: programs.Program) -> None:
         self.place, self.file, self.prefix, self.program = f"rtl/{file}.v", file, prefix, program
@@ -159,7 +159,7 @@ class _Reader:
         self.wires.add(name)
 
     def _operation(self, operation: programs.Operation, number: int, cycle: int, bits: int, text: str) -> None:
-        """Check the expression of an operation's result. Raises HG055."""
+        """Check that `text`, the Verilog expression of a wire, computes the operation of this number. Raises HG055."""
         bounds = self.bounds
         match operation:
             case programs.Take(element):

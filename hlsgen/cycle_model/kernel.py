@@ -61,9 +61,9 @@ class Demand:
 
 
 def kernel(beats: int) -> ctypes.CDLL | None:
-    """The kernel for another simulation of a network of `beats` a frame, or None.
+    """The compiled simulator, or None while Python is fast enough, and always without a C compiler.
 
-    The result is None while Python is fast enough, and always without a C compiler.
+    `beats`: beats of a frame in the network to simulate. They count towards the work that makes compiling worthwhile.
     """
     Demand.beats += FRAMES * beats
     return compiled() if Demand.beats >= WORTH else None

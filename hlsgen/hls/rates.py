@@ -36,7 +36,7 @@ _RESTART = 2
 
 @dataclass(frozen=True)
 class Rate:
-    """`iterations` of a process per frame, one every `interval` cycles."""
+    """Loop iterations of a process in each frame; one starts every `interval` cycles."""
 
     iterations: int
     interval: int = 1
@@ -52,7 +52,7 @@ def emptying_of(node: Node) -> int:
 
 
 def rate_of(node: Node) -> Rate:
-    """The rate of the process of a node."""
+    """Iterations of the main loop that implements a node in C++, and the cycles between two of them."""
     order = read_order(node)
     if order is not None:
         return Rate(order.iterations)
@@ -96,7 +96,7 @@ class Prediction:
 
     @property
     def entry(self) -> dict[str, object]:
-        """The entry of the manifest."""
+        """This prediction as an entry of manifest.json."""
         return {
             "interval": self.cycles,
             "slowest": self.slowest,

@@ -49,7 +49,7 @@ class Shift:
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Code = `table[n - first]`; the axes after the first one broadcast with the tensor of codes."""
+    """A table of codes: integer n has the code `table[n - first]`; further axes broadcast with the tensor."""
 
     first: int
     table: Array
@@ -223,7 +223,7 @@ def _shift(integers: Array, codes: Array) -> Shift | None:
 
 
 def _thresholds(integers: Array, table: Array) -> Thresholds | None:
-    """Thresholds in a table of codes that all rise, or all fall."""
+    """The thresholds of a table whose columns all rise or all fall, or None for any other table."""
     rises, falls = (np.diff(table, axis=0) >= 0).all(), (np.diff(table, axis=0) <= 0).all()
     low, high = int(table.min()), int(table.max())
     if not (rises or falls) or high - low > MAX_THRESHOLDS or (high - low) * table[0].size > MAX_ENTRIES:

@@ -34,7 +34,7 @@ def in_sequence(graph: Graph, codes: Array) -> Array:
 
 
 def _places(graph: Graph) -> list[tuple[ModelVariable, GraphInput]]:
-    """Each variable with its parts of the input."""
+    """Pairs of a state variable and the streamed input that carries its value."""
     model = graph.model
     by_name = {variable.name: variable for variable in model.variables}
     only_part = GraphInput(graph.head, graph.encode, 0, graph.input)

@@ -182,7 +182,7 @@ def _wrapped(x: Array, type_: IntType) -> Array:
 
 
 class _Bounds:
-    """Intervals of results, and sums as linear forms of other results, which bound them more closely."""
+    """Integer interval of each result. Sums are kept as linear forms: terms that cancel do not widen the interval."""
 
     def __init__(self) -> None:
         self.intervals: list[IntType] = []

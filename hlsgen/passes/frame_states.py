@@ -121,7 +121,7 @@ def states_last(model: ir.Model, texts: Sequence[str]) -> tuple[ir.Model, tuple[
 
 
 def _last(names: Sequence[str], moved: Sequence[str]) -> list[int]:
-    """Positions of all names: first the others, then `moved` in its order."""
+    """A permutation of `names`, as positions: the names in `moved` come last, in the order of `moved`."""
     return [n for n, name in enumerate(names) if name not in moved] + [names.index(name) for name in moved]
 
 

@@ -153,7 +153,7 @@ class _Text:
         return _concatenation(self._extended_parts(n, cycle, bits, low))
 
     def _extended_parts(self, n: int, cycle: int, bits: int, low: int = 0) -> list[str]:
-        """The same as parts, the highest first."""
+        """Bits `low` to `bits` - 1 of result n as operands of a concatenation, the highest first."""
         type_, name = self.types[n], f"n{n}_{cycle}"
         if self._is_constant(n):
             return [_constant(type_.lo >> low, bits - low)]

@@ -100,7 +100,7 @@ def bind_node(node: units.Node, style: int = 0) -> Binding:
 
 
 def latency(unit: units.Unit) -> int:
-    """Cycles from the beat that completes an output beat to that output beat, see `UnitSpec`."""
+    """Cycles from the input beat that completes an output beat until that output beat is valid, see `UnitSpec`."""
     return spec_of(unit).latency(unit)
 
 
@@ -110,7 +110,7 @@ def hops(unit: units.Unit) -> int | None:
 
 
 def unit_parts(node: units.Node, *, dsp: int, style: int, family: str = "xc7") -> Parts:
-    """Parts of a unit; a quantizer has no LUTs here, as its choice gives its cost."""
+    """Expected resources of a unit, by part. `node_parts` adds the implementation of a quantizer."""
     return spec_of(node.unit).parts(node, node.unit, CostOptions(dsp, style, family))
 
 

@@ -89,7 +89,10 @@ class LaneShiftModel(LaneModel):
         return bits if int(self.flags[lane]) & _UNSIGNED else two_complement(bits, width)
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
-        """The function is monotone where no sum wraps. Raises HG055 if one does between lo and hi."""
+        """Inputs at which the code changes between lo and hi, found by bisection: the function is monotone there.
+
+        Raises HG055 if a sum wraps, as the function is then not monotone.
+        """
         ends = (np.array([lo, hi]) << self.left[lane]) + self.offset[lane]
         if not int(self.flags[lane]) & _CONSTANT and (self._cut(lane, ends) != ends).any():
             raise broken(self.cell.name, f"lane {lane}: sums of {ends[0]}..{ends[1]} do not fit its bits.")

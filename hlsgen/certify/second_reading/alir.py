@@ -139,7 +139,7 @@ def _power(ratio: Fraction) -> int:
 
 
 def _full_type(low: int, high: int) -> IntType:
-    """All numbers with the bits that low..high need."""
+    """The smallest integer type of whole bits that holds low..high; unsigned if low is not negative."""
     bits = 1
     if low >= 0:
         while (1 << bits) <= high:
@@ -181,7 +181,7 @@ class _Reader:
         return self.made, self.places
 
     def outputs(self) -> tuple[list[int], list[Fraction]]:
-        """The results that leave, and their units with signs."""
+        """Numbers of the operations that are outputs, and the real value of 1 in each, negative if the file negates."""
         results, units, zeros = [], [], iter(self.zeros)
         for n, shift, sign in zip(
             self.file.output_numbers, self.file.output_shifts, self.file.output_signs, strict=True

@@ -116,7 +116,7 @@ def has_steps(graph: TfliteGraph, operator: TfliteOperator) -> bool:
 
 
 def _shared(cell: _Cell, sums: int, hidden: int, memory: int) -> None:
-    """One body for all steps, which are the rows of its tensors."""
+    """Express the LSTM as one loop body. Row n of each of its tensors belongs to step n."""
     node, steps, shape = cell.node, cell.sequence[0], (cell.sequence[0], cell.cells)
     names = f"{node.name}/hidden", f"{node.name}/cell"
     rows = node.step(Reshape(), (steps, 4 * cell.cells), sums)

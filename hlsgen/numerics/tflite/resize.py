@@ -40,7 +40,7 @@ def xnnpack_weights(size: int, out: int, align_corners: bool, half_pixel_centers
 
 
 def _toward_zero(position: Array) -> Array:
-    """position / 1024 without its fraction."""
+    """position / 1024, rounded toward zero."""
     return np.asarray(np.sign(position) * (np.abs(position) >> 10))
 
 

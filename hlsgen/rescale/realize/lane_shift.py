@@ -144,9 +144,9 @@ def find(f: StepFunction) -> LaneShift | str:
 
 
 def _guess(f: StepFunction, first: Array, last: Array) -> tuple[LaneShift, Array, Array]:
-    """The shift of each channel from some thresholds around its middle code; this code, and its threshold.
+    """Shifts estimated from the distance of thresholds near each channel's middle code; that code, and its threshold.
 
-    A constant channel does not read its input. A channel of two codes shifts by so much that nothing is clamped.
+    A constant channel gets shift 0. A channel of two codes gets a shift by all bits of its input's range.
     """
     count = last - first
     middle = np.clip((first + last + 1) // 2, first + 1, np.maximum(last, first + 1))

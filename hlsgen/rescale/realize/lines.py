@@ -77,7 +77,7 @@ class Lines:
         return self.multiplier_stages + (self.shift > 0) + self.stages + 5
 
     def scaled(self, codes: Array) -> Array:
-        """v of each code."""
+        """The input of the lines for each code: code * multiplier / 2^shift, rounded to nearest, halves up."""
         return np.asarray((codes * self.multiplier + ((1 << self.shift) >> 1)) >> self.shift)
 
     def apply(self, codes: Array) -> Array:

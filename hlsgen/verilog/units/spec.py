@@ -51,7 +51,7 @@ def without_style(bind: Callable[[Node, U], Binding]) -> Callable[[Node, U, int]
 
 
 def cycles(count: int) -> Callable[[object], int]:
-    """A latency that does not depend on the unit's sizes."""
+    """A latency function that returns `count` for every unit."""
     return lambda _unit: count
 
 

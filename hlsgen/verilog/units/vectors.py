@@ -44,7 +44,7 @@ def _argmax_parts(node: Node, _unit: ArgMaxUnit, _options: CostOptions) -> Parts
 
 
 def _rows_latency(unit: RowsUnit) -> int:
-    """Cycles from the read of a beat of hg_rows_buffer."""
+    """Cycles from the cycle in which hg_rows_buffer reads a beat to the output of that beat."""
     match unit.function:
         case BelowLargest():
             return 2

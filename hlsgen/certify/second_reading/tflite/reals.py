@@ -21,7 +21,7 @@ def dequantized(codes: Array, x: Tensor) -> Array:
 
 
 def quantized_reals(y: Tensor, runtime: str) -> tuple[Array, Array]:
-    """(float32 numbers on both sides of every step, the codes of the runtime), int64."""
+    """float32 numbers next to every step of a quantizer, and the int64 code that the runtime gives each of them."""
     low, high = LIMITS[y.type]
     zero, scale = y.one_zero, float(y.one_scale)
     middle = (np.arange(low - 2, high + 3) - zero + 0.5) * scale

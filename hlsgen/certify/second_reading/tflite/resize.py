@@ -74,7 +74,7 @@ def _reference(operator: Operator, size: int, out: int) -> Neighbours:
 
 
 def _xnnpack(operator: Operator, size: int, out: int) -> Neighbours:
-    """Positions in float32, weights in 2048ths."""
+    """Neighbours of each output pixel as XNNPACK computes them: positions in float32, weights in units of 1/2048."""
     less = 1 if operator.options["aligned"] and out != 1 else 0
     step = rounded(Fraction(size - less, out - less), SINGLE)
     neighbours = []

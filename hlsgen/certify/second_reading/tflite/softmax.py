@@ -45,7 +45,7 @@ def check_softmax(imported: ImportedOperators, operator: Operator) -> Difference
 
 
 def _host_differences(op: HostOp, x: Tensor, y: Tensor, expected: dict[str, Array]) -> list[str]:
-    """Differences of the operation that the host runs: its name, types, shape, and constants in their order."""
+    """Texts for each part of the host's operation that differs from the file: name, types, shape, constants."""
     graph = onnx.ModelProto.FromString(op.model).graph
     kinds = [("", op.op_type), *((node.domain, node.op_type) for node in graph.node)]
     tables = {table.name: numpy_helper.to_array(table) for table in graph.initializer}
