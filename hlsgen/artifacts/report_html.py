@@ -61,6 +61,7 @@ def page(manifest: Mapping[str, Any], certificate: Mapping[str, Any], results: S
     return template.render(
         m=manifest,
         names=resource_names(device),
+        device=device,
         inputs=_ports(manifest, "input"),
         outputs=_ports(manifest, "output"),
         style=environment().get_template("report/report.css").render(),
@@ -72,7 +73,7 @@ def page(manifest: Mapping[str, Any], certificate: Mapping[str, Any], results: S
         slowest=_greatest(rows, "cycles"),
         largest=_greatest(rows, "lut"),
         plumbing=sum(row["lut"] for row in rows if row["plumbing"]),
-        most_lut=max([row["lut"] for row in rows], default=0) or 1,
+        bar_lut=device.lut if device else max([row["lut"] for row in rows], default=0) or 1,
         total_lut=sum(row["lut"] for row in rows) or 1,
         sums=_sums(manifest["layers"]),
         functions=functions(certificate, manifest["layers"]),

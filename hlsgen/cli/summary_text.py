@@ -15,12 +15,17 @@ TITLES = ("layer", "kind", "in", "out", "shape", "MACs", "PE x SIMD", "cycles", 
 HOST_PARTS = {"head": "preprocessing", "tail": "postprocessing"}
 
 
+def names_of(summary: dict[str, Any]) -> dict[str, str]:
+    """Names of the resources that the summary counts, as `devices.resource_names`."""
+    chosen = summary["device"]
+    return resource_names(None if chosen is None else device(chosen["device"]))
+
+
 def print_summary(summary: dict[str, Any]) -> None:
     """Prints the layers, the steps left to the host, rates and estimated resources."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     rows = [row for row in summary["layers"] if row["kind"] != "rename"]
-    chosen = summary["device"]
-    names = resource_names(None if chosen is None else device(chosen["device"]))
+    chosen, names = summary["device"], names_of(summary)
     # A column of zeros is left out.
     resources = {key: names[key] for key in ("lut", "dsp", "bram") if any(row["estimate"][key] for row in rows)}
     for title in (*TITLES, *resources.values(), "how"):
@@ -78,9 +83,11 @@ def print_choices(summary: dict[str, Any]) -> None:
     """Prints the implementations tried for each quantizer: cost, the chosen one, and why others are impossible."""
     rows = [row for row in summary["layers"] if "tried" in row]
     if rows:
-        out.print("implementations of quantizers; their costs are before the fit to synthesis that the table has:")
+        out.print("implementations of quantizers; their costs are before the fit to synthesis:")
+    lut = names_of(summary)["lut"]
     for row in rows:
-        out.print(f"[bold]{plain(row['name'])}[/]: {plain(row['realization'])}")
+        in_table = f"({row['estimate']['lut']} {lut} in the table)"
+        out.print(f"[bold]{plain(row['name'])}[/]: {plain(row['realization'])} {in_table}", soft_wrap=True)
         for trial in row["tried"]:
             price = "" if trial["lut"] is None else f"{trial['lut']:.0f} LUT"
             price += f", {trial['dsp']} DSP" if trial["dsp"] else ""

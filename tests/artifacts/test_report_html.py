@@ -210,6 +210,15 @@ def test_results_are_on_the_page(manifest: dict[str, Any], certificate: dict[str
     assert "NaN" not in words
 
 
+def test_resources_are_shares_of_the_device(manifest: dict[str, Any], certificate: dict[str, Any]) -> None:
+    """A build for a device has bars against the device; another one has bars against its largest unit."""
+    text = page({**manifest, "options": {**manifest["options"], "device": "xc7a35t"}}, certificate)
+    assert f"{manifest['estimate']['lut']:,} of 20,800, " in " ".join(Page(text).words.split())
+    for unit in manifest["units"]:
+        assert not unit["lut"] or f'width:{100 * unit["lut"] / 20800:.2f}%"></i></span><span class="v">' in text
+    assert "of 20,800" not in page(manifest, certificate)
+
+
 def ends(svg: str, y: int) -> list[float]:
     """Where lines meet the top (0) or the bottom (100) of a row."""
     found = []

@@ -21,10 +21,10 @@ from hlsgen.simulation.simulators import BACKENDS
 def run(
     directory: DirArg,
     input_: Annotated[
-        Path, typer.Option("--input", metavar="X", help="Model inputs, .npy (or .npz).", show_default=False)
+        Path, typer.Option("-i", "--input", metavar="X", help="Model inputs, .npy (or .npz).", show_default=False)
     ],
     output: Annotated[
-        Path, typer.Option("--output", metavar="Y", help="Model outputs, .npy (or .npz).", show_default=False)
+        Path, typer.Option("-o", "--output", metavar="Y", help="Model outputs, .npy (or .npz).", show_default=False)
     ],
     backend: Annotated[
         str,

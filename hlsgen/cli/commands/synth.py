@@ -30,7 +30,13 @@ def synth(
     timeout: Annotated[float, typer.Option(help="Time limit of each tool, in seconds.")] = 3600,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Folder for netlist, report, log and bitstream.", show_default=False),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="Folder for netlist, report, log and bitstream.",
+            show_default=False,
+        ),
     ] = None,
     no_place: Annotated[bool, typer.Option("--no-place", help="Run Yosys only: resources, no clock.")] = False,
     as_json: Json = False,
