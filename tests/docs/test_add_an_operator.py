@@ -26,7 +26,7 @@ FMOD = (
     ("ir/evaluate.py", "from hlsgen.ir.ops import (", "{1}    Fmod,\n", "np.fmod"),
     ("ir/evaluate.py", "            case Slope(value):", "{0}{1}", "np.fmod"),
     ("frontend/rules.py", "from hlsgen.ir.ops import", "from hlsgen.ir.ops import Fmod\n{1}", "Fmod)"),
-    ("frontend/rules.py", "RULES: dict[tuple[frozenset[str], str], Rule] = {", "{1}{0}", "with_constant(Fmod)"),
+    ("frontend/rules.py", '    (ONNX, "Mod"):', "{0}", "with_constant(Fmod)"),
 )
 OF_FMOD = (
     ("float step = {0.25}", "float step = {0.03125}, float value = {0.75}"),
