@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from compact_transformer import compact_transformer
 
 import hlsgen
 from hlsgen.interpreter import graph as reference
+from hlsgen.simulation.verify_verilog import ends_of, interval_of
 
 #: Forms: the softmax, normalization by the root mean square, and sizes.
 FORMS: dict[str, dict[str, Any]] = {
@@ -40,6 +42,17 @@ def test_integers(form: str, tmp_path: Path) -> None:
     assert len(np.unique(expected)) > 8
     assert not graph.head
     assert not graph.tail
+
+
+def test_the_first_frames_may_be_further_apart(tmp_path: Path) -> None:
+    """A verification of few frames accepts the intervals that are predicted for them, if later ones are shorter."""
+    build = hlsgen.check(saved("softmax", tmp_path)[0], hlsgen.Options(input="int8"))
+    few, many = (ends_of(build.network, count) for count in (4, 100))
+    assert few[3] - few[2] > build.timing.interval == many[99] - many[98]
+    assert interval_of(build.network, build.timing, few) == few[3] - few[2]
+    assert interval_of(build.network, build.timing, many) == build.timing.interval
+    wrong = replace(build.timing, interval=build.timing.interval - 1)
+    assert interval_of(build.network, wrong, few) == interval_of(build.network, wrong, many) == wrong.interval
 
 
 @pytest.mark.sim
