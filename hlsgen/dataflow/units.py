@@ -126,9 +126,13 @@ class RescaleUnit:
 
 @dataclass(frozen=True, eq=False)
 class NeuronUnit:
-    """All neurons of a layer as lookup tables: it consumes the codes that the matrix multiplies."""
+    """All neurons of a layer as lookup tables: it consumes the codes that the matrix multiplies.
+
+    `read`: bits of a beat that the next neurons read, as synthesis removes the functions of the others; None: all.
+    """
 
     tables: NeuronTable
+    read: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,21 @@ class LutNetwork:
     def outputs(self) -> int:
         """Bits of the output."""
         return len(self.functions) - (self.ends[-2] if len(self.ends) > 1 else 0)
+
+    def cone(self, outputs: Iterable[int]) -> tuple[set[int], set[int]]:
+        """(functions, bits of the input) that bits of the output depend on."""
+        first = len(self.functions) - self.outputs
+        waiting = [first + output for output in outputs]
+        functions, bits = set(waiting), set[int]()
+        while waiting:
+            for bit in self.functions[waiting.pop()].inputs:
+                number = bit - self.inputs
+                if number < 0:
+                    bits.add(bit)
+                elif number not in functions:
+                    functions.add(number)
+                    waiting.append(number)
+        return functions, bits
 
     def apply(self, bits: Array) -> Array:
         """The output for an input, both uint8 (..., bits)."""

@@ -30,6 +30,7 @@ from hlsgen.verilog.folding_prices import (
 from hlsgen.verilog.inverted_sums import without_inverters
 from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
+from hlsgen.verilog.read_bits import with_read_bits
 from hlsgen.verilog.ready_chains import cut_ready_chains
 from hlsgen.verilog.resource_model import STYLES, lite_cost, network_cost, node_cost
 from hlsgen.verilog.sum_tables import SMALL_LUTS, first_codes, table_row_luts, tables_pay, unit_sizes
@@ -88,7 +89,7 @@ def _tables_of(node: Node, targets: Targets) -> SumTables | None:
 
 
 def _size_buffers(nodes: Sequence[Node], effort: int | None) -> tuple[tuple[Node, ...], Timing]:
-    sized = size(without_inverters(cut_ready_chains(nodes)), latency, effort)
+    sized = size(with_read_bits(without_inverters(cut_ready_chains(nodes))), latency, effort)
     return tuple(sized.nodes), Timing(sized.latency, sized.interval, tuple(sized.critical), sized.spare, sized.exact)
 
 

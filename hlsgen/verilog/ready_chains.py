@@ -102,6 +102,8 @@ def _cuts(nodes: Sequence[units.Node], longest: int) -> set[str]:
         _sums_of_short_codes(nodes),
         any(isinstance(node.unit, units.AdderMatVec) and node.unit.adders_per_stage == 1 for node in nodes),
     )
+    # A slice costs as much as the neurons between two slices.
+    in_tables = any(isinstance(node.unit, units.NeuronUnit) for node in nodes)
     converted = {wire for node in nodes if isinstance(node.unit, units.WidthConverter) for wire in node.inputs}
     for node in reversed(nodes):
         unit_hops = hops(node.unit)
@@ -116,7 +118,8 @@ def _cuts(nodes: Sequence[units.Node], longest: int) -> set[str]:
             cut |= {wire for wire in node.outputs if chain[wire] or wire in converted}
         elif high_fan_out or unit_hops is not None:
             wide_limit = LONGEST_FAST if fast else LONGEST_WIDE
-            limit = 0 if high_fan_out else wide_limit if node.result.bits >= WIDE else longest
+            expensive = node.result.bits >= WIDE or in_tables
+            limit = 0 if high_fan_out else wide_limit if expensive else longest
             cut |= {wire for wire in node.outputs if chain[wire] + (unit_hops or 0) > limit and wire not in short}
         if unit_hops is not None:
             length = unit_hops + max(0 if wire in cut else chain[wire] for wire in node.outputs)

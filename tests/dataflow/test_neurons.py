@@ -13,7 +13,8 @@ from models import Net
 
 import hlsgen
 from hlsgen.dataflow.neurons import MOST_BITS, _Neuron
-from hlsgen.dataflow.units import NeuronUnit
+from hlsgen.dataflow.units import NeuronUnit, Port
+from hlsgen.rescale.realize import neuron_table
 
 Array = Any
 FRAME_A_CYCLE = hlsgen.Options(target_cycles=1)
@@ -37,6 +38,32 @@ def test_neurons_of_few_bits_become_tables(tmp_path: Path) -> None:
 def test_where_there_are_none(options: dict[str, Any], tmp_path: Path) -> None:
     """With several cycles a frame, weights that can be written, DSP blocks, and in C++."""
     assert tables(neurons(), tmp_path, **options) == []
+
+
+def test_ready_passes_all_neurons(tmp_path: Path) -> None:
+    """A slice would cost as much as the neurons between two slices."""
+    onnx.save(neurons(), tmp_path / "model.onnx")
+    nodes = hlsgen.check(tmp_path / "model.onnx", FRAME_A_CYCLE).network.nodes
+    assert [type(node.unit) for node in nodes] == [Port, NeuronUnit, NeuronUnit, Port]
+
+
+def test_the_estimate_counts_bits_that_are_read(tmp_path: Path) -> None:
+    """The first layer has neurons that no neuron of the second one uses; all bits of the second one leave the core."""
+    onnx.save(neurons(fan_in=2), tmp_path / "model.onnx")
+    nodes = hlsgen.check(tmp_path / "model.onnx", FRAME_A_CYCLE).network.nodes
+    first, second = (node for node in nodes if isinstance(node.unit, NeuronUnit))
+    assert isinstance(first.unit, NeuronUnit)
+    assert isinstance(second.unit, NeuronUnit)
+    network, read = second.unit.tables.network, first.unit.read
+    assert second.unit.read is None
+    assert read is not None
+    x = np.random.default_rng(0).integers(0, 2, (500, network.inputs))
+    for bit in range(network.inputs):
+        inverted = x.copy()
+        inverted[:, bit] ^= 1
+        assert (bit in read) == bool((network.apply(x) != network.apply(inverted)).any())
+    assert len(read) < first.result.bits
+    assert neuron_table.cost(first.unit.tables, 6, read) < neuron_table.cost(first.unit.tables)
 
 
 def test_the_option(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ of each neuron.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hlsgen.lut_network import LutNetwork
@@ -27,7 +28,9 @@ class NeuronTable:
         return 1
 
 
-def cost(realization: NeuronTable, inputs: int = 6) -> float:
-    """LUTs of `inputs` inputs, six or four."""
-    sizes = [len(function.inputs) for function in realization.network.functions]
+def cost(realization: NeuronTable, inputs: int = 6, read: Iterable[int] | None = None) -> float:
+    """LUTs of `inputs` inputs, six or four. `read`: bits of the output that something reads; None: all."""
+    network = realization.network
+    functions = network.cone(range(network.outputs) if read is None else read)[0]
+    sizes = [len(network.functions[k].inputs) for k in functions]
     return _SYNTHESIZED * sum(_LUT4[size] if inputs < 6 else min(size, 1) for size in sizes)

@@ -162,8 +162,9 @@ def _bind_neurons(node: Node, unit: NeuronUnit) -> Binding:
 
 
 def _neuron_parts(node: Node, unit: NeuronUnit, options: CostOptions) -> Parts:
-    lut = neuron_table.cost(unit.tables, 6 if options.family == "xc7" else 4)
-    return Parts("NeuronUnit", {"tables": lut, "control": 2.0}, {"control": 1.0, "out": float(node.result.bits)})
+    lut = neuron_table.cost(unit.tables, 6 if options.family == "xc7" else 4, unit.read)
+    registers = node.result.bits if unit.read is None else len(unit.read)
+    return Parts("NeuronUnit", {"tables": lut, "control": 2.0}, {"control": 1.0, "out": float(registers)})
 
 
 FLOAT_KEY = UnitSpec(without_style(_bind_float_key), cycles(1), _element_parts, ready_hops=1)
