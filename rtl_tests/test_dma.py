@@ -47,6 +47,15 @@ def run(
     cocotb_job(simulator, "hg_dma", parameters, job, tests=TESTS)
 
 
+@pytest.mark.parametrize(("data_bits", "words"), [(32, 3), (128, 1)])
+@pytest.mark.parametrize("is_input", [True, False])
+def test_one_side(cocotb_job: Callable[..., None], is_input: bool, data_bits: int, words: int) -> None:
+    """An engine for an input alone, or for an output."""
+    sizes = {"IN_WORDS": words if is_input else 0, "OUT_WORDS": 0 if is_input else words}
+    parameters = {"ADDR_W": 13, "DATA_W": data_bits, "BURST": 4, **sizes}
+    cocotb_job("icarus", "hg_dma", parameters, {**parameters, "jobs": 9, "seed": 3}, tests=1, bench="dma_side_cocotb")
+
+
 @pytest.mark.cases(2)
 @pytest.mark.parametrize(("count", "address_bits"), [(3, 14), (1, 13), (2, 13)])
 def test_split(cocotb_job: Callable[..., None], count: int, address_bits: int) -> None:
