@@ -403,8 +403,14 @@ def check(cases: list[Case], folder: Path) -> dict[str, str]:
     return wrong
 
 
-def test_contracts(tmp_path: Path) -> None:
-    assert check(QUICK, tmp_path) == {}
+#: A usual run proves three parts of the cases, and the rotating share takes others.
+PARTS = 6
+
+
+@pytest.mark.cases(3)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_contracts(part: int, tmp_path: Path) -> None:
+    assert check(QUICK[part::PARTS], tmp_path) == {}
 
 
 @pytest.mark.slow
@@ -415,7 +421,6 @@ def test_more_contracts(case: Case, tmp_path: Path) -> None:
 
 #: Modules with valid and ready, in parts of a few: a usual run proves one part, and the rotating share takes others.
 LINKED = sorted({case.module for case in QUICK if case.links})
-PARTS = 6
 
 
 @pytest.mark.cases(1)

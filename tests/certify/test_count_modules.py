@@ -38,6 +38,7 @@ def problems(core: Path, path: Path, text: str) -> str:
     return "\n".join(messages(core))
 
 
+@pytest.mark.slow
 def test_every_constant(core: Path) -> None:
     rng, path = np.random.default_rng(6), counter_file(core)
     text, certificate = path.read_text(), (core / "certificate.json").read_text()

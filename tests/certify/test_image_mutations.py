@@ -94,6 +94,7 @@ def test_weights_that_can_be_loaded(tmp_path: Path) -> None:
         assert not hlsgen.certify(core).ok, changed
 
 
+@pytest.mark.slow
 @pytest.mark.sweep
 def test_the_cases_have_every_module_of_images(built: LazyBuilds) -> None:
     modules = {path.stem for name in NAMES for path in (built[name] / "rtl").glob("top_hg_*.v")}

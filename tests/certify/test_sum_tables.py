@@ -31,6 +31,7 @@ def files(core: Path) -> list[Path]:
     return sorted(core / "rtl" / name for unit in units for name in unit["memories"])
 
 
+@pytest.mark.slow
 def test_every_bit(core: Path) -> None:
     """Also bits of words and of codes that do not exist."""
     rng, certificate = np.random.default_rng(6), (core / "certificate.json").read_text()

@@ -52,6 +52,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @needs_icarus
 def test_a_build_that_was_not_simulated(folder: Path) -> None:
     """It says so everywhere, verifies, certifies and runs."""

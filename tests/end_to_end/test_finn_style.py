@@ -65,6 +65,7 @@ def test_input_outside_its_type_is_refused(tmp_path: Path) -> None:
             reference.evaluate(build.graph, np.full((1, 24), value, np.float32))
 
 
+@pytest.mark.slow
 @pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(

@@ -112,9 +112,9 @@ def test_float32_does_not_leave_the_core(name: str, tmp_path: Path) -> None:
     """Numbers that exist only in hardware, as float32, need a quantizer before the output."""
     with pytest.raises(HlsgenError) as error:
         built(name, tmp_path)
-    assert [(diagnostic.code, diagnostic.hint) for diagnostic in error.value.diagnostics] == [
-        ("HG042", "Put a quantizer after them.")
-    ]
+    (diagnostic,) = error.value.diagnostics
+    assert diagnostic.code == "HG042"
+    assert diagnostic.hint.startswith("Put a quantizer after them, or end the hardware before them: --outputs")
 
 
 @pytest.mark.sim

@@ -158,6 +158,7 @@ def test_realizations_equal_the_float_chain(seed: int, tmp_path: Path) -> None:
     """Thresholds and shifts of random perceptrons with float scales, at random reachable codes."""
     from hlsgen.ir import Linear, Map
     from hlsgen.rescale import FloatUnits, specialize
+    from hlsgen.rescale.realize.neuron_table import NeuronTable
 
     onnx.save(perceptron(seed, powers=False), tmp_path / "model.onnx")
     network = hlsgen.check(tmp_path / "model.onnx").network
@@ -169,6 +170,8 @@ def test_realizations_equal_the_float_chain(seed: int, tmp_path: Path) -> None:
             f = specialize(layer, network.orders[i], *ends)
             choice = network.choices[layer.name]
             realization, function = choice.realization, choice.function
+            if isinstance(realization, NeuronTable):  # it computes the matrix, too: tests/certify/test_neurons.py
+                continue
             assert not isinstance(realization, FloatUnits)
             assert function is not None
             # Channels with the same constants may have one set of the hardware, for the codes that can occur.

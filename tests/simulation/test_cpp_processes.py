@@ -63,6 +63,7 @@ def residual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "core"
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_a_depth_that_is_too_small_is_reported(residual: Path, tmp_path: Path) -> None:
     """All beats are equal if streams are unbounded; `verify` names the stream that is full."""

@@ -151,6 +151,7 @@ def test_wrong_prediction_is_noticed(core: Path) -> None:
     assert any("predicted" in message for message in simulated.failures)
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_element_of_a_permuted_stream(tmp_path: Path) -> None:
     """The differing element is named by its row-major index, for any order of the stream."""

@@ -16,7 +16,7 @@ from paths import ROOT
 
 SECONDS = ROOT / "tests" / "data" / "seconds.json"
 #: Processor seconds of a share. A test that takes longer is for `make test-all` alone.
-BUDGET = 90.0
+BUDGET = 60.0
 #: Assumed for a case of a test that has no cost yet, and of which some cases run in every gate.
 USUAL = 10.0
 #: Processor seconds that the cases of one test may take together, if more than one case fits.
