@@ -68,7 +68,7 @@ def arguments(device: Device, clock_mhz: float, seed: int, *, bitstream: bool, p
             options += ["--pcf-allow-unconstrained"]
             options += ["--asc", ROUTED] if bitstream else []
         case "machxo":
-            options += ["--lpf-allow-unconstrained"]
+            options += ["--lpf-allow-unconstrained", "--textcfg", ROUTED]
         case "gatemate":
             options += ["--vopt", "allow-unconstrained", "--vopt", f"out={ROUTED}"]
         case "gowin":

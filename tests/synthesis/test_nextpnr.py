@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hlsgen.devices import device
-from hlsgen.synthesis.nextpnr import arguments, constraints, instance_of, read_report
+from hlsgen.devices import device, devices
+from hlsgen.synthesis.nextpnr import ROUTED, arguments, constraints, instance_of, read_report
 
 REPORTS = Path(__file__).with_name("reports")
 #: Counts and MHz that nextpnr printed for the build of hardtanh_po2_outq.onnx in its harness.
@@ -91,6 +91,14 @@ def test_names_of_instances() -> None:
     assert instance_of("mv0.x") == "mv0"
     assert instance_of("core.s_axis_tready_LUT4_Z") == ""
     assert instance_of("so") == ""
+
+
+@pytest.mark.parametrize("name", [name for name, one in devices().items() if one.place])
+def test_the_routed_design_is_written(name: str) -> None:
+    """Where a package has it: `make` would place a core again each time without the file."""
+    one = device(name)
+    words = arguments(one, 50, 1, bitstream=bool(one.family.pack), pins=True)
+    assert any(word.split("=")[-1] == ROUTED for word in words)
 
 
 def test_arguments() -> None:
