@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from streams import Stream, sweep
 
-from hlsgen.lut_network import Function, LutNetwork
+from hlsgen.lut_network import LutFunction, LutNetwork
 from hlsgen.verilog.binding import lut_network as binding
 from hlsgen.verilog.render import constant
 
@@ -27,7 +27,7 @@ CASES = [Case(9, (5, 3, 4)), Case(40, (30, 20, 30, 17)), Case(1, (1,)), Case(7, 
 
 def network_of(case: Case) -> LutNetwork:
     rng = np.random.default_rng(case.inputs)
-    functions: list[Function] = []
+    functions: list[LutFunction] = []
     ends = np.cumsum(case.levels).tolist()
     for start, end in zip([0, *ends], ends, strict=False):
         below = case.inputs + start
@@ -37,7 +37,7 @@ def network_of(case: Case) -> LutNetwork:
             count = int(rng.integers(0, min(6, below - first) + 1))
             inputs = first + rng.permutation(below - first)[:count]
             table = int("".join(map(str, rng.integers(0, 2, 1 << count).tolist())), 2)
-            functions.append(Function(tuple(inputs.tolist()), table))
+            functions.append(LutFunction(tuple(inputs.tolist()), table))
     return LutNetwork(case.inputs, tuple(functions), tuple(ends))
 
 

@@ -16,7 +16,7 @@ from hlsgen.dataflow.builder import NetworkBuilder
 from hlsgen.dataflow.code_ranges import column_ranges
 from hlsgen.dataflow.units import AdderMatVec, MatVec, Node
 from hlsgen.diagnostics import fail
-from hlsgen.lut_network import NetworkBuilder as LutBuilder
+from hlsgen.lut_network import LutNetworkBuilder
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale.realize import neuron_table
 
@@ -95,7 +95,7 @@ def find(b: NetworkBuilder, i: int, j: int, matrix: Node, f: rescale.StepFunctio
     if sum(1 << neuron.bits for neuron in neurons) > _MOST_INPUTS:
         return f"its neurons have more than {_MOST_INPUTS} inputs in total"
     lane_of_column = np.argsort(unit.order)
-    network = LutBuilder(matrix.source.bits)
+    network = LutNetworkBuilder(matrix.source.bits)
     outputs: list[int] = []
     for row, s in zip(b.layout.orders[j + 1].tolist(), f.index.tolist(), strict=True):
         neuron = neurons[row]

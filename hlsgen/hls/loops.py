@@ -16,7 +16,7 @@ from hlsgen.diagnostics import HlsgenError, fail
 
 
 @dataclass(frozen=True, eq=False)
-class LoopState:
+class CarriedState:
     """A loop-carried state.
 
     `joint`: the node that emits the initial state, then the states of the previous steps. `rows`: the node that emits
@@ -35,7 +35,7 @@ class NetworkLoop:
 
     steps: int
     nodes: tuple[units.Node, ...]
-    states: tuple[LoopState, ...]
+    states: tuple[CarriedState, ...]
 
     @property
     def of_frames(self) -> bool:
@@ -115,10 +115,10 @@ def _reachable(start: int, edges: Sequence[Iterable[int]]) -> set[int]:
     return reached
 
 
-def _state(nodes: Sequence[units.Node], sources: Sequence[int], n: int, stream_before: dict[str, str]) -> LoopState:
+def _state(nodes: Sequence[units.Node], sources: Sequence[int], n: int, stream_before: dict[str, str]) -> CarriedState:
     joint, rows = nodes[n], nodes[sources[1]]
     assert isinstance(rows.unit, units.Crop | units.FrameMemory)
-    return LoopState(joint, rows, stream_before.get(joint.inputs[0], joint.inputs[0]))
+    return CarriedState(joint, rows, stream_before.get(joint.inputs[0], joint.inputs[0]))
 
 
 def _steps(joint: units.Node) -> int:

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlsgen.lut_network.decompose import Choose, Cut, Direct, Plan, Split, decompose
-from hlsgen.lut_network.network import Function, LutNetwork
+from hlsgen.lut_network.decompose import Cut, Direct, FourWay, Plan, Split, decompose
+from hlsgen.lut_network.network import LutFunction, LutNetwork
 from hlsgen.numerics.fixed import Array
 
 
-class NetworkBuilder:
+class LutNetworkBuilder:
     """The functions so far. Bits are numbered as in LutNetwork, in the order in which they were added."""
 
     def __init__(self, inputs: int) -> None:
         self.inputs = inputs
-        self.functions: list[Function] = []
-        self._numbers: dict[Function, int] = {}
+        self.functions: list[LutFunction] = []
+        self._numbers: dict[LutFunction, int] = {}
 
     def add(self, codes: Array, bits: int, places: Sequence[int]) -> list[int]:
         """The bits of a code, the lowest first.
@@ -37,13 +37,13 @@ class NetworkBuilder:
         number = {bit: bit for bit in range(self.inputs)} | {bit: self.inputs + k for k, bit in enumerate(inner)}
         functions = [self.functions[bit - self.inputs] for bit in inner] + last
         ends = [k + 1 for k, bit in enumerate(inner) if k + 1 == len(inner) or level[inner[k + 1]] > level[bit]]
-        renumbered = (Function(tuple(number[bit] for bit in f.inputs), f.table) for f in functions)
+        renumbered = (LutFunction(tuple(number[bit] for bit in f.inputs), f.table) for f in functions)
         return LutNetwork(self.inputs, tuple(renumbered), (*ends, len(functions)))
 
-    def _function_of(self, bit: int) -> Function:
-        return self.functions[bit - self.inputs] if bit >= self.inputs else Function((bit,), 0b10)
+    def _function_of(self, bit: int) -> LutFunction:
+        return self.functions[bit - self.inputs] if bit >= self.inputs else LutFunction((bit,), 0b10)
 
-    def _needed(self, functions: Sequence[Function]) -> set[int]:
+    def _needed(self, functions: Sequence[LutFunction]) -> set[int]:
         """The bits of functions that these functions use, directly or not."""
         needed: set[int] = set()
         waiting = list(functions)
@@ -61,7 +61,7 @@ class NetworkBuilder:
                 return [self._table(codes >> b & 1, places) for b in range(bits)]
             case Split(parts):
                 return [self._planned(part, 1, places)[0] for part in parts]
-            case Choose(parts):
+            case FourWay(parts):
                 chosen = [self._planned(part, bits, places[:-2]) for part in parts]
                 entries = np.arange(64)
                 # Bits 4 and 5 of an entry choose one of its four low bits.
@@ -82,7 +82,7 @@ class NetworkBuilder:
                 del used[v]
         if len(used) == 1 and values[1]:
             return used[0]
-        function = Function(tuple(used), int("".join(map(str, values[::-1].tolist())), 2))
+        function = LutFunction(tuple(used), int("".join(map(str, values[::-1].tolist())), 2))
         if function not in self._numbers:
             self._numbers[function] = self.inputs + len(self.functions)
             self.functions.append(function)

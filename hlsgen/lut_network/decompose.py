@@ -50,7 +50,7 @@ class Cut:
 
 
 @dataclass(frozen=True, eq=False)
-class Choose:
+class FourWay:
     """Two bits, the last ones, choose one of four functions of the others."""
 
     parts: tuple[Plan, ...]
@@ -70,7 +70,7 @@ class Plan:
 
     luts: int
     used: tuple[int, ...]
-    form: Direct | Cut | Choose | Split
+    form: Direct | Cut | FourWay | Split
 
 
 def decompose(codes: Array, bits: int) -> Plan:
@@ -110,7 +110,7 @@ def _plan(codes: Array, bits: int) -> Plan:
     if best is not None:
         return best
     parts = tuple(_plan(part, bits) for part in codes.reshape(4, -1))
-    return Plan(bits + sum(part.luts for part in parts), used, Choose(parts))
+    return Plan(bits + sum(part.luts for part in parts), used, FourWay(parts))
 
 
 def _matters(codes: Array, bit: int) -> bool:

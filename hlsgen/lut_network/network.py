@@ -11,7 +11,7 @@ from hlsgen.numerics.fixed import Array
 
 
 @dataclass(frozen=True)
-class Function:
+class LutFunction:
     """A lookup table over the bits `inputs`; `table` has entry i in bit i, the first input is the lowest bit of i."""
 
     inputs: tuple[int, ...]
@@ -27,7 +27,7 @@ class LutNetwork:
     """
 
     inputs: int
-    functions: tuple[Function, ...]
+    functions: tuple[LutFunction, ...]
     ends: tuple[int, ...]
 
     @property

@@ -13,7 +13,7 @@ import hlsgen
 from hlsgen.certify.models.lut_network import LutNetworkModel
 from hlsgen.certify.netlist_reader import Cell, SizedConstant
 from hlsgen.dataflow.units import NeuronUnit, Node
-from hlsgen.lut_network import Function, LutNetwork
+from hlsgen.lut_network import LutFunction, LutNetwork
 from hlsgen.verilog.binding.lut_network import bind
 from hlsgen.verilog.binding.memory_files import Bits
 from hlsgen.verilog.render import constant
@@ -29,7 +29,7 @@ def cell_of(network: LutNetwork) -> Cell:
 
 def test_model() -> None:
     """Levels, unused inputs and constants as in LutNetwork; a cone has the bits on which an output depends."""
-    functions = (Function((0, 2), 0b0110), Function((3, 1), 0b1000), Function((), 1), Function((4, 5), 0b1110))
+    functions = (LutFunction((0, 2), 0b0110), LutFunction((3, 1), 0b1000), LutFunction((), 1), LutFunction((4, 5), 0b1110))
     network = LutNetwork(4, functions, (2, 4))
     model = LutNetworkModel(cell_of(network))
     x = np.arange(16)
@@ -52,7 +52,7 @@ def test_model() -> None:
     ],
 )
 def test_impossible_parameters(name: str, value: str, message: str) -> None:
-    functions = (Function((0, 2), 0b0110), Function((3, 1), 0b1000), Function((), 1), Function((4, 5), 0b1110))
+    functions = (LutFunction((0, 2), 0b0110), LutFunction((3, 1), 0b1000), LutFunction((), 1), LutFunction((4, 5), 0b1110))
     cell = cell_of(LutNetwork(4, functions, (2, 4)))
     width, _, digits = value.partition("'h")
     cell.parameters[name] = SizedConstant(int(width), int(digits, 16)) if digits else int(value)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hlsgen.lut_network import LUT_INPUTS, Function, LutNetwork, NetworkBuilder
+from hlsgen.lut_network import LUT_INPUTS, LutFunction, LutNetwork, LutNetworkBuilder
 
 Array = Any
 
@@ -22,7 +22,7 @@ def codes_of(network: LutNetwork) -> Array:
 
 
 def built(codes: Array, bits: int) -> LutNetwork:
-    network = NetworkBuilder(len(codes).bit_length() - 1)
+    network = LutNetworkBuilder(len(codes).bit_length() - 1)
     return network.finish(network.add(codes, bits, range(network.inputs)))
 
 
@@ -62,7 +62,7 @@ def test_neurons(inputs: int, input_bits: int, output_bits: int, most: int, seed
 def test_levels() -> None:
     """A function uses functions of lower levels only; the last level is the output."""
     rng = np.random.default_rng(3)
-    network = NetworkBuilder(12)
+    network = LutNetworkBuilder(12)
     outputs = [bit for n in (0, 4) for bit in network.add(neuron(rng, 4, 2, 2), 2, range(n, n + 8))]
     built_network = network.finish(outputs)
     assert built_network.outputs == 4
@@ -74,7 +74,7 @@ def test_levels() -> None:
 def test_equal_functions_are_one() -> None:
     """Also those that use the same bits of different neurons."""
     codes = neuron(np.random.default_rng(1), 4, 2, 2)
-    network = NetworkBuilder(8)
+    network = LutNetworkBuilder(8)
     first = network.add(codes, 2, range(8))
     assert network.add(codes, 2, range(8)) == first
     assert network.add(codes ^ 1, 2, range(8))[1] == first[1]
@@ -82,10 +82,10 @@ def test_equal_functions_are_one() -> None:
 
 def test_outputs_that_are_inputs_constants_or_unused() -> None:
     """They are functions of the last level, too. A function that no output uses is left out."""
-    network = NetworkBuilder(3)
+    network = LutNetworkBuilder(3)
     copied = network.add(np.array([0, 1]), 1, [2])
     constant = network.add(np.array([1, 1]), 1, [0])
     network.add(np.array([0, 1, 1, 0]), 1, [0, 1])
     assert copied == [2]
     finished = network.finish([*copied, *constant])
-    assert finished == LutNetwork(3, (Function((2,), 0b10), Function((), 1)), (2,))
+    assert finished == LutNetwork(3, (LutFunction((2,), 0b10), LutFunction((), 1)), (2,))

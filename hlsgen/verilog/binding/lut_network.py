@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlsgen.lut_network import LUT_INPUTS, Function, LutNetwork
+from hlsgen.lut_network import LUT_INPUTS, LutFunction, LutNetwork
 from hlsgen.verilog.binding.memory_files import Binding, Bits
 
 
@@ -27,11 +27,11 @@ def bind(network: LutNetwork, summary: str) -> Binding:
     )
 
 
-def _padded(function: Function) -> tuple[int, ...]:
+def _padded(function: LutFunction) -> tuple[int, ...]:
     return function.inputs + (0,) * (LUT_INPUTS - len(function.inputs))
 
 
-def _table(function: Function) -> int:
+def _table(function: LutFunction) -> int:
     """The table of all six inputs; those that are padded do not matter."""
     table = function.table
     for inputs in range(len(function.inputs), LUT_INPUTS):
