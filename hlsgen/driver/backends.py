@@ -45,7 +45,7 @@ def backends_of(target: str) -> dict[str, Backend]:
 
 
 def planning_backend(target: str) -> Backend:
-    """The target that plans the network. It leaves out implementations that another one does not have."""
+    """The first target, which plans and estimates the network, without implementations that another target lacks."""
     first, *further = backends_of(target).values()
     missing = first.prices.missing.union(*(backend.prices.missing for backend in further))
     return replace(first, prices=replace(first.prices, missing=missing))

@@ -292,7 +292,7 @@ def estimator_of(options: Options) -> Estimator:
 
 
 def _cost(options: Options, family: str, nodes: Iterable[Node], choices: Mapping[str, Choice]) -> Cost:
-    backend, targets = next(iter(backends_of(options.target).values())), replace(targets_of(options), family=family)
+    backend, targets = planning_backend(options.target), replace(targets_of(options), family=family)
     return backend.network_cost(nodes, choices, targets)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from hlsgen.dataflow.backend import Backend
 from hlsgen.dataflow.folding import choose_folding, least_cycles
 from hlsgen.dataflow.workload import works_of
-from hlsgen.driver.backends import backends_of
+from hlsgen.driver.backends import backends_of, planning_backend
 from hlsgen.driver.compile import targets_of
 from hlsgen.driver.fit import SHARE, budget_of
 from hlsgen.driver.options import Options
@@ -54,7 +54,7 @@ def memories(base: Options) -> list[str]:
 def _spread(graph: Graph, base: Options, place: Place, limit: int) -> list[int]:
     """At most `limit` target cycles, no two of the same folding: each further one is in the middle of the widest
     gap."""
-    backend = next(iter(backends_of(base.target).values()))
+    backend = planning_backend(base.target)
     works = works_of(graph)
     slowest = max(work.cycles(1, 1) for work in works.values())
     fixed_cycles = [works[name].cycles(f["pe"], f["simd"]) for name, f in base.folding.items()]
