@@ -3,8 +3,8 @@
 Vitis binds a product that is added to a sum to a DSP block, also a narrow one. It leaves other products to synthesis,
 which builds narrow ones from LUTs. This count is therefore an upper bound.
 
-Constants of the source count as factors if
-they are weights, or multipliers of quantizers: Vitis takes a DSP block if such a constant has many bits.
+Weights and multipliers of quantizers count as factors although they are constants of the source: Vitis takes a DSP
+block if such a constant has many bits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of NAME_dma against cocotbext-axi, run by cocotb; the environment variable DMA_JOB names a JSON file."""
+"""Checks of NAME_dma against cocotbext-axi, run by cocotb; the environment variable BENCH_JOB names a JSON file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
 
-JOB: dict[str, Any] = json.loads(Path(os.environ["DMA_JOB"]).read_text())
+JOB: dict[str, Any] = json.loads(Path(os.environ["BENCH_JOB"]).read_text())
 CONTROL, STATUS, SRC, DST, FRAMES, IN_BYTES, OUT_BYTES = 0, 4, 8, 16, 24, 40, 44
 GROUP = 4096
 SIZE = 1 << 16

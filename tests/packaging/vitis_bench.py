@@ -1,4 +1,4 @@
-"""Checks of NAME_kernel against cocotbext-axi, run by cocotb; the environment variable KERNEL_JOB names a JSON file."""
+"""Checks of NAME_kernel against cocotbext-axi, run by cocotb; the environment variable BENCH_JOB names a JSON file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
 
-JOB: dict[str, Any] = json.loads(Path(os.environ["KERNEL_JOB"]).read_text())
+JOB: dict[str, Any] = json.loads(Path(os.environ["BENCH_JOB"]).read_text())
 CONTROL, ENABLE, SOURCES, PENDING, SOURCE, TARGET, FRAMES, SEQUENCE, ERRORS = 0, 4, 8, 12, 16, 28, 40, 48, 56
 START, DONE, IDLE, READY = 1, 2, 4, 8
 READ_ERROR, MISPLACED, UNALIGNED = 1, 4, 8
