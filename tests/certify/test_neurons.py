@@ -29,7 +29,12 @@ def cell_of(network: LutNetwork) -> Cell:
 
 def test_model() -> None:
     """Levels, unused inputs and constants as in LutNetwork; a cone has the bits on which an output depends."""
-    functions = (LutFunction((0, 2), 0b0110), LutFunction((3, 1), 0b1000), LutFunction((), 1), LutFunction((4, 5), 0b1110))
+    functions = (
+        LutFunction((0, 2), 0b0110),
+        LutFunction((3, 1), 0b1000),
+        LutFunction((), 1),
+        LutFunction((4, 5), 0b1110),
+    )
     network = LutNetwork(4, functions, (2, 4))
     model = LutNetworkModel(cell_of(network))
     x = np.arange(16)
@@ -52,7 +57,12 @@ def test_model() -> None:
     ],
 )
 def test_impossible_parameters(name: str, value: str, message: str) -> None:
-    functions = (LutFunction((0, 2), 0b0110), LutFunction((3, 1), 0b1000), LutFunction((), 1), LutFunction((4, 5), 0b1110))
+    functions = (
+        LutFunction((0, 2), 0b0110),
+        LutFunction((3, 1), 0b1000),
+        LutFunction((), 1),
+        LutFunction((4, 5), 0b1110),
+    )
     cell = cell_of(LutNetwork(4, functions, (2, 4)))
     width, _, digits = value.partition("'h")
     cell.parameters[name] = SizedConstant(int(width), int(digits, 16)) if digits else int(value)

@@ -20,7 +20,7 @@ from hlsgen.host.emit import host_files
 from hlsgen.interpreter import graph as reference
 from hlsgen.ir.evaluate import quantize
 from hlsgen.ir.ops import QuantizeLinear
-from hlsgen.simulation import host_selftest
+from hlsgen.simulation import host_plan_check, host_selftest
 from hlsgen.simulation.host_selftest import HostVerdict, check_host
 from hlsgen.simulation.verify import VerifyRequest, verify_build
 
@@ -177,6 +177,11 @@ def test_a_lost_step_is_found(place: str, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(plan, "plan_tail", lambda graph: replace(complete, steps=steps))
     verdict = check_host(build.model, build.network, path, 1, "none")
     assert min(verdict.differences.values()) > 0
+    # Both parts see it: the names of the steps, and the results.
+    outputs = plan.plan_outputs(build.graph)
+    assert host_plan_check._lost_steps(build.graph, outputs) == 1
+    codes = np.arange(6).reshape(2, *build.graph.output.shape)
+    assert host_plan_check._wrong_results(build.graph, outputs, codes) > 0
 
 
 def test_a_missing_compiler_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
