@@ -14,7 +14,7 @@ from hlsgen.host.plan import Head, Output, Tail, by_input
 from hlsgen.interpreter.frame_states import as_sequence, starts_of, without_states
 from hlsgen.interpreter.graph import encode_array, run_output
 from hlsgen.interpreter.host_steps import run_step
-from hlsgen.ir import FloatKey, Graph, GraphInput
+from hlsgen.ir import Fixed, FloatKey, Graph, GraphInput
 from hlsgen.ir.evaluate import apply_binary, decode, decoding
 from hlsgen.numerics.fixed import Array
 from hlsgen.testbench.sample_vectors import port_words
@@ -142,7 +142,12 @@ def _numbers(graph: Graph, head: Head, codes: Array) -> list[Array]:
     if head.encode is None and head.steps:
         return [rng.standard_normal(shape).astype(dtype)]
     if head.encode is None:
-        return [decode(graph.input.encoding, codes).reshape(shape).astype(dtype)]
+        x = decode(graph.input.encoding, codes).reshape(shape).astype(dtype)
+        if isinstance(graph.input.encoding, Fixed):
+            lo, hi = (math.ldexp(end, -graph.input.encoding.fraction) for end in (codes.min(), codes.max()))
+            beyond_codes = (x.astype(np.float64) < lo) | (x.astype(np.float64) > hi)  # rounded to the dtype
+            x = np.where(beyond_codes, np.nextafter(x, dtype.type(0)), x)
+        return [x]
     with np.errstate(all="ignore"):
         code_values = decode(decoding(head.encode), codes).astype(np.float64).reshape(len(codes), -1)
         spread = np.ptp(code_values) / max(1, int(np.ptp(codes)))

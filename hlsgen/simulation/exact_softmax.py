@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ import onnx
 
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.exact_values import Known
+from hlsgen.simulation.oracles import run_node
 
 #: Half a step of float32; minus the exponent of the smallest float32; steps by which a library's exp may be off.
 _UNIT, _TINY, _STEPS = 2.0**-24, 149, 16
@@ -19,9 +21,12 @@ _UNIT, _TINY, _STEPS = 2.0**-24, 149, 16
 _NOTHING = 110
 #: Scores of at least this magnitude are mask constants, which are not rounded.
 _CONSTANT = 2.0**24
+#: Operators that keep all elements, and move them. Most elements, as float32 must represent their places.
+_MOVES, _PLACES = frozenset("Dropout Flatten Identity Reshape Squeeze Transpose Unsqueeze".split()), 1 << 24
 
 
 def softmax(
+    executor: str,
     node: onnx.NodeProto,
     values: Mapping[str, Known],
     producers: Mapping[str, onnx.NodeProto],
@@ -33,7 +38,7 @@ def softmax(
     The value has powers of the exact differences to the largest score, each rounded once, times the reciprocal of their
     exact sum.
     """
-    exact = _scores(node.input[0], values, producers, constants)
+    exact = _Scores(executor, values, producers, constants, opsets).of(node.input[0])
     if exact is None:
         return None
     single_axis = opsets.get("", 13) >= 13
@@ -64,48 +69,61 @@ def shares_of(rows: Array) -> tuple[Array, Array]:
     return value, np.asarray(value.astype(np.float64) * steps * 1.01 + 4 * 2.0**-_TINY)
 
 
-def _scores(
-    name: str, values: Mapping[str, Known], producers: Mapping[str, onnx.NodeProto], constants: Mapping[str, Array]
-) -> Array | None:
-    """Exact scores as Fractions, after scalar factors and the constants of a mask, or None if they are not known."""
-    node = producers.get(name)
-    scores = None if node is None else _scaled_or_masked(node, values, producers, constants)
-    grids = values[name].grids if name in values else None
-    if scores is not None or grids is None or len(grids) != 1 or grids[0].scale.size != 1:
-        return scores
-    scale = Fraction(float(grids[0].scale.ravel()[0]))
-    return fractions(grids[0].integers, lambda integer: int(integer) * scale)
+@dataclass(frozen=True)
+class _Scores:
+    """Exact scores as Fractions, after scalar factors, the constants of a mask and moves; None if they are not known."""
 
+    executor: str
+    values: Mapping[str, Known]
+    producers: Mapping[str, onnx.NodeProto]
+    constants: Mapping[str, Array]
+    opsets: Mapping[str, int]
 
-def _scaled_or_masked(
-    node: onnx.NodeProto,
-    values: Mapping[str, Known],
-    producers: Mapping[str, onnx.NodeProto],
-    constants: Mapping[str, Array],
-) -> Array | None:
-    """Scores after a node with a scalar factor or the constants of a mask, or None for other nodes."""
-    places = [place for place, name in enumerate(node.input) if name in constants]
-    data = [name for name in node.input if name not in constants]
-    if node.op_type not in ("Mul", "Div", "Add", "Where") or len(data) != 1 or data[0] not in values or not places:
-        return None
-    operand = constants[node.input[places[0]]]
-    is_factor = operand.size == 1 and operand.ravel()[0] > 0 and (node.op_type, places) != ("Div", [0])
-    is_selection = node.op_type == "Where" and len(places) == 2 and places[0] == 0
-    if not (is_factor or is_selection or node.op_type == "Add"):
-        return None
-    scores = _scores(data[0], values, producers, constants)
-    if scores is None:
-        return None
-    if node.op_type in ("Mul", "Div") and is_factor:
-        number = Fraction(float(operand.ravel()[0]))
-        return np.asarray(scores * (number if node.op_type == "Mul" else 1 / number))
-    if node.op_type == "Add":
-        constant = np.broadcast_to(operand, scores.shape)
-        masked = (values[data[0]].value + constant == constant) & (constant != 0)
-        return np.asarray(scores * (~masked).astype(object) + fractions(constant, fraction_of))
-    replaced = np.broadcast_to(operand.astype(bool) == (places[1] == 1), scores.shape)
-    constant = np.broadcast_to(constants[node.input[places[1]]], scores.shape)
-    return np.where(replaced, fractions(constant, fraction_of), scores)
+    def of(self, name: str) -> Array | None:
+        node = self.producers.get(name)
+        scores = None if node is None else self._moved(node) if node.op_type in _MOVES else self._scaled_or_masked(node)
+        grids = self.values[name].grids if name in self.values else None
+        if scores is not None or grids is None or len(grids) != 1 or grids[0].scale.size != 1:
+            return scores
+        scale = Fraction(float(grids[0].scale.ravel()[0]))
+        return fractions(grids[0].integers, lambda integer: int(integer) * scale)
+
+    def _moved(self, node: onnx.NodeProto) -> Array | None:
+        """Scores after a node that moves elements. The executor runs it on the places of the elements."""
+        scores = self.of(node.input[0]) if node.input[0] in self.values else None
+        if scores is None or scores.size > _PLACES or any(i not in self.constants for i in node.input[1:] if i):
+            return None
+        places = np.arange(scores.size, dtype=np.float32).reshape(scores.shape)
+        operands = [places, *(self.constants[i] for i in node.input[1:] if i)]
+        moved: Array = run_node(self.executor, node, operands, self.opsets)[0]
+        return scores.ravel()[moved.astype(np.int64)]
+
+    def _scaled_or_masked(self, node: onnx.NodeProto) -> Array | None:
+        """Scores after a node with a scalar factor or the constants of a mask, or None for other nodes."""
+        places = [place for place, name in enumerate(node.input) if name in self.constants]
+        data = [name for name in node.input if name not in self.constants]
+        if node.op_type not in ("Mul", "Div", "Add", "Where") or len(data) != 1 or data[0] not in self.values:
+            return None
+        if not places:
+            return None
+        operand = self.constants[node.input[places[0]]]
+        is_factor = operand.size == 1 and operand.ravel()[0] > 0 and (node.op_type, places) != ("Div", [0])
+        is_selection = node.op_type == "Where" and len(places) == 2 and places[0] == 0
+        if not (is_factor or is_selection or node.op_type == "Add"):
+            return None
+        scores = self.of(data[0])
+        if scores is None:
+            return None
+        if node.op_type in ("Mul", "Div") and is_factor:
+            number = Fraction(float(operand.ravel()[0]))
+            return np.asarray(scores * (number if node.op_type == "Mul" else 1 / number))
+        if node.op_type == "Add":
+            constant = np.broadcast_to(operand, scores.shape)
+            masked = (self.values[data[0]].value + constant == constant) & (constant != 0)
+            return np.asarray(scores * (~masked).astype(object) + fractions(constant, fraction_of))
+        replaced = np.broadcast_to(operand.astype(bool) == (places[1] == 1), scores.shape)
+        constant = np.broadcast_to(self.constants[node.input[places[1]]], scores.shape)
+        return np.where(replaced, fractions(constant, fraction_of), scores)
 
 
 def fractions(values: Array, convert: Callable[[float], Fraction]) -> Array:

@@ -95,8 +95,9 @@ def test_products_in_blocks(prefer: str, tmp_path: Path) -> None:
 
 @pytest.mark.cases(1)
 @needs_icarus
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [4, *(seed for seed in range(24) if seed != 4)])
 def test_random_datapaths(seed: int, tmp_path: Path) -> None:
+    """Seed 4 has an input of which the highest code is no float32."""
     onnx.save(datapath(seed, 32 if seed % 2 else 8), tmp_path / "model.onnx")
     options = hlsgen.Options(input=INPUTS[seed % 6], lanes=1 + seed % 5)
     hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", options)

@@ -21,6 +21,6 @@ import hlsgen
 def test_neurons(fan_in: int, bits: int, simulator: str, tmp_path: Path) -> None:
     onnx.save(neurons(fan_in, bits), tmp_path / "model.onnx")
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(target_cycles=1))
-    assert {choice.name for choice in build.network.choices.values()} == {"neuron-table"}
+    assert "neuron-table" in {choice.name for choice in build.network.choices.values()}
     assert hlsgen.certify(tmp_path / "out").problems == []
     assert_verified(tmp_path / "out", simulator, 32)

