@@ -73,8 +73,8 @@ def test_every_stream_is_accounted_for(built: hlsgen.Build, tmp_path: Path) -> N
         ("hg_axis_in", "ready   = m_ready || !valid_reg;", "ready   = 1'b1;"),
         ("hg_fifo", "s_ready = ready_reg;", "s_ready = 1'b1;"),
         ("hg_fork", "done = done_reg | m_ready;", "done = {COUNT{1'b1}};"),
-        ("hg_slice", "s_ready = free_reg;", "s_ready = 1'b1;"),
-        ("hg_rank", "en = m_ready || !valid_reg[LEVELS-1];", "en = 1'b1;"),
+        ("hg_slice", "full_reg, free_reg;\n            assign s_ready = free_reg;", "full_reg, free_reg; assign s_ready = 1'b1;"),
+        ("hg_correct", "en = m_ready || !valid_reg[LATENCY-1];", "en = 1'b1;"),
     ],
 )
 def test_a_unit_that_ignores_stalls_is_found(
@@ -129,9 +129,9 @@ SPOILT = [
     ("hg_keep_out", "ALL >> (BYTES - LAST)", "ALL", "full_rate", "tkeep wrong"),
     ("hg_keep_in", "(tlast ? SOME : ALL)", "SOME", "missing_bytes", "lacks byte"),
     ("hg_keep_in", "(tlast ? SOME : ALL)", "ALL", "full_rate", "frame_error after well-formed"),
-    ("hg_control", "out_valid & out_ready & out_last", "out_valid & out_ready", "control_port", "counters"),
-    ("hg_control", "bad_reg <= !end_reg && (bad_reg || wrong_reg)", "bad_reg <= 1'b0", "control_port", "counters"),
-    ("hg_control", "if (rst || clear) begin", "if (rst) begin", "control_port", "while CONTROL is 1"),
+    ("hg_control_starts", "out_valid & out_ready & out_last", "out_valid & out_ready", "control_port", "counters"),
+    ("hg_control_starts", "bad_reg <= !end_reg && (bad_reg || wrong_reg)", "bad_reg <= 1'b0", "control_port", "counters"),
+    ("hg_control_starts", "if (rst || clear) begin", "if (rst) begin", "control_port", "while CONTROL is 1"),
 ]  # fmt: skip
 
 

@@ -180,6 +180,10 @@ class _Walk:
         )
         hints = [*([] if step is None else [step]), *(d.grid[1] for d in data if d and d.grid)]
         found = None if many else _grid(own, hints)
+        if kind == "MultiThreshold" and step is not None:  # its bias, a multiple of the step, is added in float32
+            found = _rounded_multiples(own, step) or found
+        if kind in ("Reshape", "Flatten") and first.grid is not None and first.grid[1].size == 1:
+            found = first.grid[0].reshape(own.shape), first.grid[1]
         self.tensors[used[0]] = Known(own, found, is_sum, many)
 
     def _wanted(self, node: onnx.NodeProto, frames: int) -> tuple[list[Array] | None, Any, bool]:
@@ -193,6 +197,9 @@ class _Walk:
         if node.op_type in QUANTIZERS and self.constants.get(node.input[1], np.zeros(2)).size == 1:
             scale = np.asarray(self.constants[node.input[4 if node.op_type == "Trunc" and len(node.input) > 5 else 1]])
             return [direct], scale.reshape(()), False
+        if node.op_type == "MultiThreshold":
+            out_scale = next((a.f for a in node.attribute if a.name == "out_scale"), 1.0)
+            return [direct], np.float32(out_scale).reshape(()), False
         given = [self.tensors[i] for i in node.input if i in self.tensors]
         if node.op_type in ("Add", "Sub") and len(given) == 2 and direct.dtype == np.float32:
             left, right = given
@@ -388,6 +395,13 @@ def _grid(values: Array, scales: list[Array] | None = None) -> tuple[Array, Arra
             return found
     found = _multiples(values, None)
     return found if found is not None and np.abs(found[0]).max(initial=0) < 1 << 24 else None
+
+
+def _rounded_multiples(values: Array, scale: Array) -> tuple[Array, Array] | None:
+    """Integers of values that are multiples of the scale but for a rounding of each of two float32 operations."""
+    integers = np.round(values.astype(np.float64) / scale)
+    reach = 2.0**-23 * (np.abs(values).max(initial=0) + 2 * np.abs(scale * integers).max(initial=0))
+    return (integers, scale) if (np.abs(values - integers * scale) <= reach).all() else None
 
 
 def _is_fine(left: Array, right: Array) -> bool:
