@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hlsgen.certify.second_reading.steps import Differences, ImportedSteps, differ
-from hlsgen.ir import BatchMatMul, Softmax, Step
+from hlsgen.ir import BatchMatMul, Reshape, Softmax, Step
 from hlsgen.ir.ops import Add, IntQuant, Mul
 from hlsgen.numerics.fixed import Array, Rounding
 
@@ -42,8 +42,10 @@ def _attention(imported: ImportedSteps, n: int) -> Differences:
     differences += differ("factor", scaled.op.value, factor)  # type: ignore[union-attr]
     key_heads = attributes.get("num_heads", attributes.get("kv_num_heads", heads))
     differences += differ("heads of keys", heads, key_heads)
-    query_heads = attributes.get("num_heads", attributes.get("q_num_heads", 0))
-    queries = rows if query_heads in (0, key_heads) else rows * key_heads // query_heads
+    grouped = _part(imported, n, "grouped", Reshape)  # the queries of several heads, one after another
+    queries = rows if grouped is None else imported.input_shape(grouped)[-2]
+    if grouped is not None and "q_num_heads" in attributes:
+        differences += differ("heads of queries", rows * heads // queries, attributes["q_num_heads"])
     mask = _mask(imported, n, (queries, keys))
     if mask is None:
         return None
