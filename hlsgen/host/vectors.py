@@ -142,12 +142,14 @@ def _numbers(graph: Graph, head: Head, codes: Array) -> list[Array]:
     if head.encode is None and head.steps:
         return [rng.standard_normal(shape).astype(dtype)]
     if head.encode is None:
-        x = decode(graph.input.encoding, codes).reshape(shape).astype(dtype)
+        numbers: Array = decode(graph.input.encoding, codes).reshape(shape).astype(dtype)
         if isinstance(graph.input.encoding, Fixed):
-            lo, hi = (math.ldexp(end, -graph.input.encoding.fraction) for end in (codes.min(), codes.max()))
-            beyond_codes = (x.astype(np.float64) < lo) | (x.astype(np.float64) > hi)  # rounded to the dtype
-            x = np.where(beyond_codes, np.nextafter(x, dtype.type(0)), x)
-        return [x]
+            ends = np.ldexp([float(codes.min()), float(codes.max())], -graph.input.encoding.fraction)
+            beyond_codes = (numbers.astype(np.float64) < ends[0]) | (
+                numbers.astype(np.float64) > ends[1]
+            )  # rounded to the dtype
+            numbers = np.where(beyond_codes, np.nextafter(numbers, dtype.type(0)), numbers)
+        return [numbers]
     with np.errstate(all="ignore"):
         code_values = decode(decoding(head.encode), codes).astype(np.float64).reshape(len(codes), -1)
         spread = np.ptp(code_values) / max(1, int(np.ptp(codes)))

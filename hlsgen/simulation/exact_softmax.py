@@ -71,7 +71,7 @@ def shares_of(rows: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class _Scores:
-    """Exact scores as Fractions, after scalar factors, the constants of a mask and moves; None if they are not known."""
+    """Exact scores as Fractions, after scalar factors, masks of constants and moves."""
 
     executor: str
     values: Mapping[str, Known]
@@ -80,6 +80,7 @@ class _Scores:
     opsets: Mapping[str, int]
 
     def of(self, name: str) -> Array | None:
+        """The scores of a tensor, or None if they are not known."""
         node = self.producers.get(name)
         scores = None if node is None else self._moved(node) if node.op_type in _MOVES else self._scaled_or_masked(node)
         grids = self.values[name].grids if name in self.values else None

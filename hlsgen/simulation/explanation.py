@@ -152,9 +152,7 @@ class Explanation:
                 node, data = normalization, values[normalization.input[0]]
                 contract_result = self._rows(normalization, data, [data.value], executed[0])
             elif node.op_type == "Softmax" and node.domain in ONNX:
-                shares = exact_softmax.softmax(
-                    file.executor, node, values, file.producers, file.constants, file.opsets
-                )
+                shares = exact_softmax.softmax(file.executor, node, values, file.producers, file.constants, file.opsets)
                 contract_result = shares and self._noted(node, "function", executed[0], *shares)
                 if contract_result is not None:
                     contract_result = Known(contract_result, (exact_attention.in_multiples(contract_result),))

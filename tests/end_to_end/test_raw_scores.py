@@ -48,7 +48,7 @@ def test_against_executors(seed: int, tmp_path: Path) -> None:
         share=float(rng.uniform(0.5, 2)) / 255,
     )
     onnx.save(proto, tmp_path / "m.onnx")
-    build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "out")
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out")
     assert hlsgen.certify(tmp_path / "out").ok
     verdict = hlsgen.verify(tmp_path / "out", [], 24, seed)
     assert verdict.ok, verdict.oracle

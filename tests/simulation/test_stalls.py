@@ -73,7 +73,11 @@ def test_every_stream_is_accounted_for(built: hlsgen.Build, tmp_path: Path) -> N
         ("hg_axis_in", "ready   = m_ready || !valid_reg;", "ready   = 1'b1;"),
         ("hg_fifo", "s_ready = ready_reg;", "s_ready = 1'b1;"),
         ("hg_fork", "done = done_reg | m_ready;", "done = {COUNT{1'b1}};"),
-        ("hg_slice", "full_reg, free_reg;\n            assign s_ready = free_reg;", "full_reg, free_reg; assign s_ready = 1'b1;"),
+        (
+            "hg_slice",
+            "full_reg, free_reg;\n            assign s_ready = free_reg;",
+            "full_reg, free_reg; assign s_ready = 1'b1;",
+        ),
         ("hg_correct", "en = m_ready || !valid_reg[LATENCY-1];", "en = 1'b1;"),
     ],
 )
