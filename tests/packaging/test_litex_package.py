@@ -33,6 +33,7 @@ STATE = {"state": ["h=h_out:0.5"], "bus_width": "32"}
 #: By case: the model, or a small one, options of the build, and of sim.py.
 CASES: dict[str, tuple[Path | Callable[[], onnx.ModelProto] | None, dict[str, Any], list[str]]] = {
     "digits": (DIGITS, {**NARROW, "target_cycles": 600}, []),
+    "pixels": (DIGITS, {**NARROW, "target_cycles": 600, "source": "uint8:1/16"}, []),
     "picorv32": (None, NARROW, ["--cpu-type", "picorv32", "--memory", "hg_dma"]),
     "serv": (None, {"bus_width": "32"}, ["--cpu-type", "serv"]),
     "wide words": (None, WIDE, ["--bus-standard", "axi-lite"]),
@@ -75,7 +76,7 @@ def test_in_simulation(tmp_path: Path, case: str) -> None:
     job = re.search(r"^frames in one job: (\d+), .*; equal$", done.stdout, re.MULTILINE)
     assert job, done.stdout
     assert min(int(job[1]), len(frames)) > 1
-    if case == "digits":
+    if model == DIGITS:
         assert re.search(r"^digits_mlp: frames 16, differences 0, cycles \d+$", done.stdout, re.MULTILINE)
 
 
