@@ -86,7 +86,7 @@ class _Wire:
 
     `form` int64 (columns,): its linear function of the codes; `constant`: the addend; `time`: cycles since the codes.
 
-    `signed`: in two's complement, else unsigned.
+    `signed`: right in two's complement. `unsigned`: right as an unsigned number. Both if its highest bit is always 0.
     """
 
     width: int
@@ -94,6 +94,7 @@ class _Wire:
     constant: int
     time: int
     signed: bool = False
+    unsigned: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,8 +325,8 @@ class _Reader:
             raise broken(self.place, f"{text[:60]!r}: the sum is too large.")
         ends = [int(np.where((form > 0) == up, form * self.high, form * self.low).sum()) for up in (False, True)]
         half = 1 << (width - 1)
-        if constant == 0 and min(ends) < 0 and -half <= min(ends) and max(ends) < half:
-            return _Wire(width, form, 0, time, signed=True)
+        if constant == 0 and -half <= min(ends) and max(ends) < half:
+            return _Wire(width, form, 0, time, signed=True, unsigned=min(ends) >= 0)
         if min(ends) < -constant or max(ends) >= (1 << width) - constant:
             raise broken(self.place, f"{text[:60]!r}: a sum of {min(ends)}..{max(ends)} does not fit {width} bits.")
         return _Wire(width, form, constant, time)
@@ -410,10 +411,10 @@ class _Reader:
         high_bits, position = bits[shift + top :], shift + top
         if not high_bits:
             return _Value(form, constant, wire.time)
-        if wire.signed:
-            if any(bit != (name, top, False) for bit in high_bits):
-                raise self._unknown_bits(bits)
+        if wire.signed and all(bit == (name, top, False) for bit in high_bits):
             return _Value(form, constant, wire.time)
+        if not wire.unsigned:
+            raise self._unknown_bits(bits)
         count = next((n for n, bit in enumerate(high_bits) if bit != (name, top, True)), len(high_bits))
         high_bits, position = high_bits[count:], position + count
         if count:  # two's complement, modulo 2 to the length: subtract half of the range

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from builds import assert_verified
 from certified import messages
-from models import Net
+from models import Net, newer
 from paths import needs_icarus
 
 import hlsgen
@@ -26,14 +26,14 @@ from hlsgen.ir import Linear, Map
 Array = Any
 
 
-def narrow(seed: int = 3, dead: int = 3) -> onnx.ModelProto:
+def narrow(seed: int = 3, dead: int = 3, activation: str = "Relu") -> onnx.ModelProto:
     """Two layers: channels with bounds of their own, of which some are always 0 and one is always 3."""
     rng = np.random.default_rng(seed)
     bounds = rng.integers(1, 15, 9).astype(np.float32)
     bounds[:dead] = 0
     net = Net((1, 8)).quant(scale=1.0, bits=4.0, signed=1)
     net.linear(weight=rng.integers(-3, 4, (8, 9)).astype(np.float32), scale=1.0, bits=4.0)
-    net.then("Relu")
+    net.then(activation)
     net.then("Min", bounds * 8)
     net.then("Max", np.where(np.arange(9) == 4, 24, 0).astype(np.float32))
     net.quant(scale=8.0, bits=4.0, signed=0)
@@ -113,3 +113,22 @@ def test_certify_reads_the_stated_intervals(tmp_path: Path, monkeypatch: pytest.
     built(narrow(), tmp_path)
     monkeypatch.setattr(checker, "limit_codes", lambda *_: None)
     assert messages(tmp_path / "core")
+
+
+@pytest.mark.parametrize("activation", ["Relu", "Elu", "Mish"])
+def test_sums_are_at_least_0_if_a_column_is_constant(activation: str, tmp_path: Path) -> None:
+    """A row is generated in two's complement for ranges that contain 0, but the constant 3 keeps it positive."""
+    built(newer(narrow(1, 1, activation)), tmp_path)
+    assert "{2{n29_1[7]}}, n29_1[6:0]" in (tmp_path / "core" / "rtl" / "top_fc1_adders.v").read_text()
+    assert messages(tmp_path / "core") == []
+
+
+def test_codes_of_a_function_that_is_not_known_to_be_monotone(tmp_path: Path) -> None:
+    """A comparison gives 0 and 1 of 16 codes: the checker evaluates all inputs, as the generator knows its range."""
+    rng = np.random.default_rng(5)
+    net = Net((1, 8)).quant(scale=1.0, bits=4.0, signed=1)
+    net.then("Greater", np.float32(2)).then("Cast", to=onnx.TensorProto.FLOAT).quant(scale=1.0, bits=4.0, signed=1)
+    build = built(net.linear(weight=rng.integers(-3, 4, (8, 5)).astype(np.float32), scale=1.0).model(), tmp_path)
+    assert build.graph.layers[0].result.type.bits == 4
+    assert "wire [0:0] n0_0 = s_data[0];" in (tmp_path / "core" / "rtl" / "top_fc_adders.v").read_text()
+    assert messages(tmp_path / "core") == []
