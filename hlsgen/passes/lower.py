@@ -36,6 +36,7 @@ from hlsgen.passes.partition import HARDWARE, LINEAR, Entry, Partition
 from hlsgen.passes.pending_value import PendingValue
 from hlsgen.passes.pipeline import check_graph, run_pipeline
 from hlsgen.passes.quantization import integer_quantizer
+from hlsgen.passes.tflite_moves import with_core_of_moves
 
 
 def lower(
@@ -53,7 +54,7 @@ def lower(
         )
     model = run_pipeline(model)
     requested_modes: Mapping[str, InputMode | None] = modes if isinstance(modes, Mapping) else {"": modes}
-    model = with_quantized_outputs(model)
+    model = with_core_of_moves(with_quantized_outputs(model))
     _check_content(model, requested_modes)
     parts = Partition(model.steps)
     if divided_inputs(model, requested_modes, parts):

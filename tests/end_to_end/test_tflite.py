@@ -95,6 +95,37 @@ def test_the_last_softmax_can_be_in_hardware(kind: str, seed: int, runtime: str,
     assert "read-once" not in [statement.name for statement in result.assumed]
 
 
+@needs_icarus
+@pytest.mark.sim
+@pytest.mark.oracle
+@pytest.mark.cases(2)
+@pytest.mark.parametrize(
+    ("kind", "runtime", "softmax"),
+    [
+        ("TRANSPOSE", "tflm", "host"),
+        ("RESHAPE", "litert", "host"),
+        ("SOFTMAX", "tflm", "host"),
+        ("SOFTMAX", "tflm", "hardware"),
+        ("SOFTMAX", "litert", "host"),
+        ("SOFTMAX:uint8", "litert-ref", "host"),
+        ("SOFTMAX:int16", "litert", "host"),
+    ],
+)
+def test_files_of_one_operator_have_a_core(kind: str, runtime: str, softmax: str, tmp_path: Path) -> None:
+    """The host computes moves and SOFTMAX, after a core that copies codes, unless the core has the SOFTMAX."""
+    if tflite_oracle.missing(runtime):
+        pytest.skip(tflite_oracle.missing(runtime))
+    path, core = tmp_path / "net.tflite", tmp_path / "core"
+    path.write_bytes(random_file(kind, 1).data)
+    build = hlsgen.build(path, core, hlsgen.Options(runtime=runtime, target="verilog,hls", softmax=softmax))
+    assert build.graph.layers
+    assert bool(build.graph.tail) == (softmax == "host")
+    verdict = hlsgen.verify(core, ["icarus"], frames=4)
+    assert verdict.ok
+    assert verdict.oracle.outputs > 0
+    assert hlsgen.certify(core, path).ok
+
+
 def test_litert_has_no_softmax_in_hardware(tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     path.write_bytes(random_file("NET", 1).data)
