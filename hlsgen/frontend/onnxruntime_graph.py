@@ -23,6 +23,8 @@ from hlsgen.numerics.fixed import Array
 
 #: Operators past which quantizers move.
 _MOVES = frozenset(["MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Slice"])
+#: Constants that do not change the other operand.
+_NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
 #: Maximum number of repetitions of all rewrites.
 _ROUNDS = 10
 #: Scales that differ by less are equal when onnxruntime merges two pairs.
@@ -47,10 +49,11 @@ class Optimized:
         self.gemms: dict[int, tuple[onnx.NodeProto, onnx.NodeProto, onnx.NodeProto]] = {}
         self.flat: set[int] = set()
         operators = {node.op_type for node in graph.nodes.values()}
-        self._shapes = _inferred(graph.graph, opset) if operators >= {"MatMul", "Add"} else {}
+        needs_shapes = operators >= {"MatMul", "Add"} or operators & {*_NEUTRAL, "Expand"}
+        self._shapes = _inferred(graph.graph, opset) if needs_shapes else {}
         self._split_dequantizers()
         rewrites: list[Callable[[], bool]] = [
-            self._drop_identities,
+            self._drop_nodes_without_effect,
             self._merge_pairs,
             self._merge_equal,
             self._make_gemms,
@@ -144,12 +147,13 @@ class Optimized:
 
     # ----------------------------------------------------------------------- rewrites; each returns True after a change
 
-    def _drop_identities(self) -> bool:
+    def _drop_nodes_without_effect(self) -> bool:
         graph, changed = self.graph, False
         for node in graph.in_order():
-            if node.op_type != "Identity" or node.domain or node.input[0] not in graph.producer:
+            source = None if node.domain else self._unchanged(node)
+            if source not in graph.producer:
                 continue
-            source, result = node.input[0], node.output[0]
+            result = node.output[0]
             if result not in graph.pinned:
                 graph.remove(node)
                 graph.redirect(result, source)
@@ -163,6 +167,39 @@ class Optimized:
                 graph.set_output(graph.producer[source], result)
                 changed = True
         return changed
+
+    def _unchanged(self, node: onnx.NodeProto) -> str | None:
+        """The input that the only result of a node equals, if onnxruntime knows that; else None."""
+        graph, name = self.graph, node.input[0] if node.input else ""
+        used = [output for output in node.output if output in graph.pinned or graph.consumers.get(output)]
+        if node.op_type == "Identity":
+            return name
+        if node.op_type == "Dropout" and used == [node.output[0]]:
+            return name if len(node.input) < 3 or not node.input[2] else None
+        if node.op_type == "Cast" and attribute(node, "to", 0) == onnx.TensorProto.FLOAT:
+            producer = graph.producer.get(name)
+            is_float = producer is not None and producer.op_type == DEQUANTIZE and self._has_float32_scale(producer)
+            return name if is_float else None
+        if node.op_type == "Expand":
+            shape, new_shape = self.shape(name), graph.constant(node.input[1])
+            return name if shape and new_shape is not None and new_shape.tolist() == list(shape) else None
+        return self._beside_neutral(node) if node.op_type in _NEUTRAL else None
+
+    def _has_float32_scale(self, node: onnx.NodeProto) -> bool:
+        scale = self.graph.constant(node.input[1])
+        return scale is not None and scale.dtype == np.float32
+
+    def _beside_neutral(self, node: onnx.NodeProto) -> str | None:
+        """The other operand of an addition of 0 or a product with 1, if that constant does not add axes to it."""
+        places = [place for place, name in enumerate(node.input) if self.graph.constant(name) is not None]
+        if len(node.input) != 2 or len(places) != 1 or (places == [0] and node.op_type in ("Sub", "Div")):
+            return None
+        constant, name = self.graph.constant(node.input[places[0]]), node.input[1 - places[0]]
+        assert constant is not None
+        if constant.size != 1 or constant.item() != _NEUTRAL[node.op_type]:
+            return None
+        shape = self.shape(name)
+        return name if constant.ndim == 0 or (shape is not None and constant.ndim <= len(shape)) else None
 
     def _merge_pairs(self) -> bool:
         """Merge two consecutive pairs of QuantizeLinear and DequantizeLinear to one pair of their common range."""

@@ -124,16 +124,38 @@ def test_int8_is_fused_on_arm_alone(op: str, shape: str, dtype: str, tmp_path: P
             assert (alone == results[runtime]).all()
 
 
-def test_pairs_in_a_row_become_one_also_across_an_identity(tmp_path: Path) -> None:
+#: Nodes without effect: (operator, place of the constant, the constant), or without a constant.
+WITHOUT_EFFECT = [
+    ("Identity", None, None), ("Dropout", None, None), ("Cast", None, None), ("Expand", 1, [1, 4]),
+    ("Add", 1, 0.0), ("Add", 0, [0.0]), ("Sub", 1, [[0.0]]), ("Mul", 0, 1.0), ("Div", 1, [1.0]),
+]  # fmt: skip
+#: Nodes that onnxruntime keeps: the constant adds an axis, has several elements, or is the first operand.
+KEPT = [("Add", 1, [0.0] * 4), ("Mul", 1, [[1.0] * 4]), ("Sub", 0, 0.0), ("Add", 1, 0.5)]
+
+
+def pairs_around(op: str, place: int | None, constant: object) -> onnx.ModelProto:
+    """Two pairs of QuantizeLinear and DequantizeLinear, and a node between them."""
     g = QdqGraph(np.random.default_rng(3))
     first = g.pair("x", (0.00390625, 0, "uint8"))
-    last = g.pair(g.node("Identity", first), (0.0039215665, 0, "uint8"))
-    model = g.model(last, (1, 4), "float32", "float32")
+    operands = [first]
+    if place is not None:
+        operands.insert(place, g.const(constant, "int64" if op == "Expand" else "float32"))
+    attributes = {"to": onnx.TensorProto.FLOAT} if op == "Cast" else {}
+    last = g.pair(g.node(op, *operands, **attributes), (0.0039215665, 0, "uint8"))
+    return g.model(last, (1, 4), "float32", "float32")
+
+
+@pytest.mark.parametrize("op, place, constant", [*WITHOUT_EFFECT, *KEPT])
+def test_pairs_in_a_row_become_one_across_nodes_without_effect(
+    op: str, place: int | None, constant: object, tmp_path: Path
+) -> None:
+    model = pairs_around(op, place, constant)
     x = np.random.default_rng(1).uniform(0, 1, (400, 4)).astype(np.float32)
     expected = outputs(model, x, False)
     for runtime in RUNTIMES:
         assert (imported(model, x, runtime, tmp_path).reshape(expected.shape) == expected).all()
-    assert (imported(model, x, "onnx", tmp_path).reshape(expected.shape) != expected).any()
+    merges = (op, place, constant) in WITHOUT_EFFECT
+    assert (imported(model, x, "onnx", tmp_path).reshape(expected.shape) != expected).any() == merges
 
 
 @pytest.mark.parametrize("op", ["Add", "Mul", "AveragePool"])
