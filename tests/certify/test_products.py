@@ -12,9 +12,11 @@ import onnx
 import pytest
 from certified import changed, messages
 from product_models import Codes, Shape, model
+from score_models import attention
 
 import hlsgen
 from hlsgen.certify.second_reading import compare
+from hlsgen.dataflow.units import DynamicMatVec
 from hlsgen.ir import BatchMatMulInteger
 from hlsgen.ir.ops import Mul
 
@@ -98,3 +100,11 @@ def test_numbers_are_read_twice(tmp_path: Path, kind: str) -> None:
         differences = compare(path, replace(right, steps=(*steps[:at], wrong, *steps[at + 1 :]))).problems
         assert len(differences) == 1
         assert differences[0][1].startswith("factor ")
+
+
+def test_many_sums_one_at_a_time(tmp_path: Path) -> None:
+    """9,216 sums of each product, a sum a beat."""
+    onnx.save(attention((1, 96, 2), 0.05), tmp_path / "m.onnx")
+    build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(target_cycles=20_000))
+    assert {node.unit.pe for node in build.network.nodes if isinstance(node.unit, DynamicMatVec)} == {1}
+    assert hlsgen.certify(tmp_path / "out").problems == []

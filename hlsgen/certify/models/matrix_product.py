@@ -72,11 +72,11 @@ def _operand_elements(layer: MatrixProduct, elements: Elements) -> tuple[Array, 
 def _columns(layer: MatrixProduct, places: Array) -> Array:
     """The column of the right operand, counted over all its matrices, that each sum uses."""
     shape, right = layer.result.shape, layer.sources[1].shape
-    index = np.unravel_index(places, shape)
-    column: Array = np.zeros(places.shape, np.int64)
+    index = np.unravel_index(places.ravel(), shape)  # wrong in numpy 2.4 for more than 8,192 places in rows of one
+    column: Array = np.zeros(places.size, np.int64)
     for axis, size in enumerate(right[:-2]):
         column = column * size + (index[axis] if size > 1 else 0)
-    return column * right[-1] + index[-1]
+    return (column * right[-1] + index[-1]).reshape(places.shape)
 
 
 def _pairs(left_numbers: Array, right_numbers: Array) -> Array:
