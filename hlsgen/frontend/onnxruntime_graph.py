@@ -148,6 +148,7 @@ class Optimized:
     # ----------------------------------------------------------------------- rewrites; each returns True after a change
 
     def _drop_nodes_without_effect(self) -> bool:
+        """Remove them, of those that give a graph output only Identity."""
         graph, changed = self.graph, False
         for node in graph.in_order():
             source = None if node.domain else self._unchanged(node)
@@ -159,7 +160,8 @@ class Optimized:
                 graph.redirect(result, source)
                 changed = True
             elif (
-                graph.only_consumer(source) is node
+                node.op_type == "Identity"
+                and graph.only_consumer(source) is node
                 and not graph.consumers.get(result)
                 and len(graph.producer[source].output) == 1
             ):
@@ -175,19 +177,19 @@ class Optimized:
         if node.op_type == "Identity":
             return name
         if node.op_type == "Dropout" and used == [node.output[0]]:
-            return name if len(node.input) < 3 or not node.input[2] else None
+            return name if all(graph.constant(n) is not None for n in node.input[1:] if n) else None
         if node.op_type == "Cast" and attribute(node, "to", 0) == onnx.TensorProto.FLOAT:
             producer = graph.producer.get(name)
             is_float = producer is not None and producer.op_type == DEQUANTIZE and self._has_float32_scale(producer)
             return name if is_float else None
         if node.op_type == "Expand":
-            shape, new_shape = self.shape(name), graph.constant(node.input[1])
-            return name if shape and new_shape is not None and new_shape.tolist() == list(shape) else None
+            shape, target = self.shape(name), graph.constant(node.input[-1])
+            return name if shape and target is not None and _broadcasts(target.tolist(), shape) else None
         return self._beside_neutral(node) if node.op_type in _NEUTRAL else None
 
     def _has_float32_scale(self, node: onnx.NodeProto) -> bool:
-        scale = self.graph.constant(node.input[1])
-        return scale is not None and scale.dtype == np.float32
+        scales = [self.graph.constant(name) for name in node.input[1:2]]
+        return any(scale is not None and scale.dtype == np.float32 for scale in scales)
 
     def _beside_neutral(self, node: onnx.NodeProto) -> str | None:
         """The other operand of an addition of 0 or a product with 1, if that constant does not add axes to it."""
@@ -515,6 +517,13 @@ class Optimized:
                 graph.set_input(target, position, copy.output[0])
                 changed = True
         return changed
+
+
+def _broadcasts(target: object, shape: tuple[int | None, ...]) -> bool:
+    """True if a tensor of the shape keeps it where it is expanded to the target."""
+    if not isinstance(target, list) or len(target) > len(shape):
+        return False
+    return all(size in (1, axis) for size, axis in zip(reversed(target), reversed(shape), strict=False))
 
 
 def _only_moves(node: onnx.NodeProto) -> bool:

@@ -13,7 +13,9 @@ from qdq_graphs import QdqGraph, random_qdq
 
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend import import_model
+from hlsgen.frontend.node_graph import NodeGraph
 from hlsgen.frontend.onnx_graph import name_all
+from hlsgen.frontend.onnxruntime_graph import Optimized
 from hlsgen.frontend.onnxruntime_groups import GROUPS, fuse_groups
 from hlsgen.interpreter.model import interpret
 
@@ -126,7 +128,8 @@ def test_int8_is_fused_on_arm_alone(op: str, shape: str, dtype: str, tmp_path: P
 
 #: Nodes without effect: (operator, place of the constant, the constant), or without a constant.
 WITHOUT_EFFECT = [
-    ("Identity", None, None), ("Dropout", None, None), ("Cast", None, None), ("Expand", 1, [1, 4]),
+    ("Identity", None, None), ("Dropout", None, None), ("Dropout", 1, 0.5), ("Cast", None, None),
+    ("Expand", 1, [1, 4]), ("Expand", 1, [4]), ("Expand", 1, [1, 1]),
     ("Add", 1, 0.0), ("Add", 0, [0.0]), ("Sub", 1, [[0.0]]), ("Mul", 0, 1.0), ("Div", 1, [1.0]),
 ]  # fmt: skip
 #: Nodes that onnxruntime keeps: the constant adds an axis, has several elements, or is the first operand.
@@ -156,6 +159,42 @@ def test_pairs_in_a_row_become_one_across_nodes_without_effect(
         assert (imported(model, x, runtime, tmp_path).reshape(expected.shape) == expected).all()
     merges = (op, place, constant) in WITHOUT_EFFECT
     assert (imported(model, x, "onnx", tmp_path).reshape(expected.shape) != expected).any() == merges
+
+
+def broken(op: str) -> onnx.ModelProto:
+    """`pairs_around` without the last input of the node between the pairs."""
+    place, constant = next((place, constant) for name, place, constant in WITHOUT_EFFECT if name == op)
+    model = pairs_around(op, place, constant)
+    del next(node for node in model.graph.node if node.op_type == op).input[-1:]
+    return model
+
+
+@pytest.mark.parametrize("op", ["Identity", "Dropout", "Cast", "Expand", "Add", "Div"])
+def test_nodes_without_effect_that_lack_an_input_are_reported(op: str, tmp_path: Path) -> None:
+    onnx.save(broken(op), tmp_path / "m.onnx")
+    problems = Collector()
+    assert import_model(tmp_path / "m.onnx", problems, runtime="onnxruntime") is None
+    assert {d.code for d in problems.errors} == {"HG014"}
+
+
+@pytest.mark.parametrize("op, place, constant", WITHOUT_EFFECT)
+def test_nodes_without_effect_are_dropped_as_in_the_optimized_graph(
+    op: str, place: int | None, constant: object
+) -> None:
+    """Between quantizers and at the end of the graph, where onnxruntime drops an Identity only."""
+    for at_end in (False, True):
+        model = pairs_around(op, place, constant)
+        if at_end:
+            node = next(node for node in model.graph.node if node.op_type == op)
+            del model.graph.node[list(model.graph.node).index(node) + 1 :]
+            model.graph.output[0].name = node.output[0]
+        theirs = optimized(model, False)
+        assert theirs is not None
+        kept = any(node.op_type == op for node in theirs.graph.node)
+        name_all(model.graph)
+        graph = NodeGraph(model.graph)
+        Optimized(graph, model.opset_import[0].version)
+        assert any(node.op_type == op for node in graph.nodes.values()) == kept == (at_end and op != "Identity")
 
 
 @pytest.mark.parametrize("op", ["Add", "Mul", "AveragePool"])
