@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation.exact_values import Known
+from hlsgen.simulation.exact_values import MOVES, Known
 from hlsgen.simulation.oracles import run_node
 
 #: Half a step of float32; minus the exponent of the smallest float32; steps by which a library's exp may be off.
@@ -21,8 +21,8 @@ _UNIT, _TINY, _STEPS = 2.0**-24, 149, 16
 _NOTHING = 110
 #: Scores of at least this magnitude are mask constants, which are not rounded.
 _CONSTANT = 2.0**24
-#: Operators that keep all elements, and move them. Most elements, as float32 must represent their places.
-_MOVES, _PLACES = frozenset("Dropout Flatten Identity Reshape Squeeze Transpose Unsqueeze".split()), 1 << 24
+#: Moves of one tensor that add no numbers to it. Most elements, as float32 must represent their places.
+_MOVES, _PLACES = MOVES - {"Concat", "Pad", "Resize", "Split", "Upsample"}, 1 << 24
 
 
 def softmax(

@@ -12,6 +12,7 @@ from paths import shared_model
 from score_models import attention
 
 import hlsgen
+from hlsgen.dataflow.softmax_unit import TABLE
 from hlsgen.dataflow.units import SoftmaxUnit
 
 
@@ -48,7 +49,8 @@ def test_against_executors(seed: int, tmp_path: Path) -> None:
         share=float(rng.uniform(0.5, 2)) / 255,
     )
     onnx.save(proto, tmp_path / "m.onnx")
-    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out")
+    unit = unit_of(hlsgen.build(tmp_path / "m.onnx", tmp_path / "out"))
+    assert (unit.factors is not None) == (len(unit.powers) + unit.closed > TABLE)
     assert hlsgen.certify(tmp_path / "out").ok
     verdict = hlsgen.verify(tmp_path / "out", [], 24, seed)
     assert verdict.ok, verdict.oracle

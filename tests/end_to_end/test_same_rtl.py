@@ -22,7 +22,7 @@ SIZES = [(8, 6, 4), (12, 8, 6, 3)]
 def rtl(build: hlsgen.Build) -> str:
     """A digest of all hardware files, independent of names of layers."""
     files = {name.removeprefix("rtl/"): data for name, data in build.files.items() if name.startswith("rtl/")}
-    assert files
+    assert any(name.endswith((".mem", "_adders.v")) for name in files)  # the weights
     return canonical_verilog.digest(files)
 
 
