@@ -82,8 +82,8 @@ def regrouping_step(source: Stream, result: Stream) -> tuple[int, int]:
     return math.gcd(common_lanes, source.group, result.group), 0
 
 
-#: The stream that the input port consumes.
-INPUT = "input"
+#: The stream that the input port consumes. No layer has such a name, or one with "__": `layer_names.identifier`.
+INPUT = "input_"
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 from models import Net, save
 
 import hlsgen
+from hlsgen.dataflow.ends import divided
 from hlsgen.dataflow.keywords import is_keyword
 from hlsgen.dataflow.layer_names import MAX_LENGTH, layer_names
 
@@ -79,3 +81,13 @@ def test_nodes_and_files_are_named_after_the_layers(tmp_path: Path) -> None:
     assert any(re.match(r"rtl/core_n_fc_width(\.|_0|_adders)", name) for name in build.files)
     certified = hlsgen.certify(tmp_path / "out")
     assert certified.ok, certified.problems
+
+
+@pytest.mark.parametrize("name", ["input", "input_q", "output", "port_out"])
+@pytest.mark.parametrize("ports", ["packed", "separate"])
+def test_no_layer_before_an_output_port_is_taken_for_an_input(name: str, ports: str, tmp_path: Path) -> None:
+    """Layers may be named as the streams outside of the core."""
+    save(Net((1, 4)).quant(0.25, name="first").linear(3).quant(0.5, name=name).model(), tmp_path / "m.onnx")
+    build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "core", hlsgen.Options(ports=ports, target="verilog,hls"))
+    assert [node.name for node in divided(build.network.nodes)[0]] == ["s_axis"]
+    assert [node.name for node in divided(build.network.nodes)[2]] == ["m_axis"]

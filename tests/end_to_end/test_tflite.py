@@ -126,6 +126,29 @@ def test_files_of_one_operator_have_a_core(kind: str, runtime: str, softmax: str
     assert hlsgen.certify(core, path).ok
 
 
+@needs_icarus
+@pytest.mark.sim
+@pytest.mark.oracle
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("ports", ["separate", "packed"])
+@pytest.mark.parametrize("inputs", [2, 1])
+def test_moves_of_several_tensors_have_a_core(inputs: int, ports: str, tmp_path: Path) -> None:
+    """Two transposed tensors, of an input each or of the same one."""
+    if tflite_oracle.missing("tflm"):
+        pytest.skip(tflite_oracle.missing("tflm"))
+    file, path = Choices("TRANSPOSE", 1), tmp_path / "net.tflite"
+    sources = [file.tensor((1, 4, 6)) for _ in range(inputs)]
+    results = [file.like(sources[0], (1, 6, 4)), file.like(sources[-1], (6, 4, 1))]
+    for source, result, order in zip((sources[0], sources[-1]), results, ([0, 2, 1], [2, 1, 0]), strict=True):
+        file.graph.operator("TRANSPOSE", [source, file.graph.integers(order)], [result])
+    path.write_bytes(file.finish(sources, results).data)
+    hlsgen.build(path, tmp_path / "core", hlsgen.Options(runtime="tflm", target="verilog,hls", ports=ports))
+    verdict = hlsgen.verify(tmp_path / "core", ["icarus"], frames=4)
+    assert verdict.ok
+    assert verdict.oracle.outputs > 0
+    assert hlsgen.certify(tmp_path / "core", path).ok
+
+
 def test_litert_has_no_softmax_in_hardware(tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     path.write_bytes(random_file("NET", 1).data)
