@@ -87,6 +87,16 @@ def test_a_unit_that_ignores_stalls_is_found(
     assert not bench(built, written(built, tmp_path, module, old_text, new_text), "long_stalls")[0]
 
 
+def test_ranks_that_ignore_stalls_are_found(tmp_path: Path) -> None:
+    onnx.save(network([0.5, 0.25, 0.5], "Add Sub"), tmp_path / "model.onnx")
+    options = hlsgen.Options(target_cycles=1, realize={"IntQuant -> t3": "rank"})
+    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "core", options)
+    passed, _, log = bench(build, written(build, tmp_path / "good"), "long_stalls")
+    assert passed, log
+    spoilt = written(build, tmp_path / "spoilt", "hg_rank", "en = m_ready || !valid_reg[LEVELS-1];", "en = 1'b1;")
+    assert not bench(build, spoilt, "long_stalls")[0]
+
+
 @pytest.mark.parametrize("active_low", [False, True])
 def test_a_port_that_accepts_beats_in_reset_is_found(active_low: bool, tmp_path: Path) -> None:
     model = Net((1, 4)).quant(0.25)
