@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hlsgen.dataflow.bus import bus_layout
 from hlsgen.dataflow.network import CorePort
-from hlsgen.dataflow.units import FLOAT_WORD, Node, Port, Stream, stream_of
+from hlsgen.dataflow.units import FLOAT_WORD, INPUT, Node, Port, Stream, stream_of
 from hlsgen.host.emit import host_files
 from hlsgen.host.plan import plan_head, plan_tail
 from hlsgen.ir import FloatKey, Graph, Value
@@ -51,7 +51,7 @@ class Core:
 
     def _port(self, name: str, stream: Stream, value: Value, number: int) -> CorePort:
         unit = Port(bus_layout(stream.bits, stream.beats, self.width))
-        wires = ("input",) if number == 0 else ("last",)
+        wires = (INPUT,) if number == 0 else ("last",)
         return CorePort(Node(name, unit, wires, (stream,), (name,), stream), number, 0, value, self.orders[number])
 
     def files(self, name: str) -> dict[str, bytes]:
