@@ -72,6 +72,25 @@ def test_known_recurrences(name: str, tmp_path: Path) -> None:
     assert delays(tmp_path, body).ratio == pytest.approx(expected, abs=0.02)
 
 
+@pytest.mark.parametrize(("kind", "expected"), [("ap_int<38>", 2.73 + 0.70), ("long long", 3.52 + 0.70)])
+def test_a_sum_has_the_width_of_its_type(kind: str, expected: float, tmp_path: Path) -> None:
+    """clang adds numbers of 38 bits in 64. One sum fits in a cycle, the other does not."""
+    (tmp_path / "core.cpp").write_text(f"""#include <ap_int.h>
+#include <hls_stream.h>
+void core(hls::stream<{kind} > &s, hls::stream<{kind} > &m) {{
+    {kind} sum = 0;
+    for (int n = 0; n < 1000; n++) {{
+        const {kind} x = s.read();
+        const {kind} next = sum + x;
+        sum = x > 99 ? x : next;
+        m.write(sum);
+    }}
+}}
+""")
+    (loop,) = loop_delays(tmp_path, "core")
+    assert loop.ratio == pytest.approx(expected, abs=0.02)
+
+
 def test_registers_may_move_between_two_additions(tmp_path: Path) -> None:
     """Two registers in a circle have two cycles for it."""
     loop = delays(tmp_path, "const int old = at; at = (other ^ s.read()) + 1; other = old;")

@@ -20,10 +20,13 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
+
+from ir_widths import needed_bits, width_of
+from llvm_ir import Function, Instruction, functions
 
 #: Nanoseconds of a cycle that operators may use: 5 ns less 27 % of clock uncertainty.
 BUDGET = 5.0 * (1 - 0.27)
@@ -55,26 +58,6 @@ class LoopDelay:
     path: float
     values: tuple[str, ...]
     latency: float
-
-
-@dataclass(eq=False)
-class _Instruction:
-    """A line of IR. `operands`: local values that it reads. `incoming`: of a phi, value by predecessor block."""
-
-    name: str
-    op: str
-    text: str
-    block: str
-    operands: list[str]
-    incoming: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(eq=False)
-class _Function:
-    name: str
-    blocks: dict[str, list[_Instruction]]
-    successors: dict[str, list[str]]
-    conditions: dict[str, str]
 
 
 # ------------------------------------------------------------------------------------------- from C++ to IR
@@ -151,64 +134,10 @@ def ir_of(core: Path, top: str) -> str:
         return (copy / "core.ll").read_text()
 
 
-# ------------------------------------------------------------------------------------------- parsing of IR
-
-_LOCAL = re.compile(r'%("[^"]+"|[\w.$-]+)')
-
-
-def _functions(text: str) -> Iterator[_Function]:
-    """Every function that the IR defines."""
-    for match in re.finditer(r"^define [^\n]*@\"?([\w.$]+)\"?\([^\n]*\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL):
-        yield _function(match[1], match[2])
-
-
-def _function(name: str, body: str) -> _Function:
-    blocks: dict[str, list[_Instruction]] = {}
-    successors: dict[str, list[str]] = {}
-    conditions: dict[str, str] = {}
-    block = "entry"
-    blocks[block] = []
-    joined = re.sub(r"\[\n(.*?)\n\s*\]", lambda m: "[" + m[1].replace("\n", " ") + "]", body, flags=re.DOTALL)
-    for line in joined.split("\n"):
-        label = re.match(r'("[^"]+"|[\w.$-]+):', line)
-        if label:
-            block = label[1].strip('"')
-            blocks.setdefault(block, [])
-            continue
-        line = re.sub(r",? ![\w.]+ ![\w.]+|, !.*$", "", line).strip()
-        if not line or line.startswith(("#", ";", "!")):
-            continue
-        instruction = _instruction(line, block)
-        blocks[block].append(instruction)
-        if instruction.op in {"br", "switch"}:
-            successors[block] = [n.strip('"') for n in re.findall(r'label %("[^"]+"|[\w.$-]+)', line)]
-            if " i1 " in line or instruction.op == "switch":
-                conditions[block] = next(iter(instruction.operands), "")
-    if not blocks["entry"]:
-        del blocks["entry"]
-    return _Function(name, blocks, {b: successors.get(b, []) for b in blocks}, conditions)
-
-
-def _instruction(line: str, block: str) -> _Instruction:
-    match = re.match(r'(?:%("[^"]+"|[\w.$-]+) = )?(?:tail |musttail |notail )?(\w+)', line)
-    assert match
-    name, op = (match[1] or "").strip('"'), match[2]
-    right = line.split(" = ", 1)[1] if match[1] else line
-    if op == "phi":
-        pairs = re.findall(r'\[ ([^,]+), %("[^"]+"|[\w.$-]+) \]', right)
-        incoming = {b.strip('"'): value.strip() for value, b in pairs}
-        return _Instruction(
-            name, op, line, block, [v[1:].strip('"') for v in incoming.values() if v[0] == "%"], incoming
-        )
-    right = re.sub(r'label %("[^"]+"|[\w.$-]+)', "", right)
-    names = [n.strip('"') for n in _LOCAL.findall(right)]
-    return _Instruction(name, op, line, block, [n for n in names if not n.startswith(("struct.", "class.", "union."))])
-
-
 # ------------------------------------------------------------------------------------------- control flow
 
 
-def _dominators(function: _Function) -> dict[str, set[str]]:
+def _dominators(function: Function) -> dict[str, set[str]]:
     """Dominating blocks of each block."""
     order = list(function.blocks)
     predecessors = _predecessors(function)
@@ -227,7 +156,7 @@ def _dominators(function: _Function) -> dict[str, set[str]]:
     return result
 
 
-def _predecessors(function: _Function) -> dict[str, list[str]]:
+def _predecessors(function: Function) -> dict[str, list[str]]:
     predecessors: dict[str, list[str]] = {block: [] for block in function.blocks}
     for block, targets in function.successors.items():
         for target in dict.fromkeys(targets):
@@ -235,7 +164,7 @@ def _predecessors(function: _Function) -> dict[str, list[str]]:
     return predecessors
 
 
-def _innermost_loops(function: _Function) -> Iterator[tuple[str, set[str], list[str]]]:
+def _innermost_loops(function: Function) -> Iterator[tuple[str, set[str], list[str]]]:
     """Header, blocks and latches of each loop without another one inside."""
     dominators, predecessors = _dominators(function), _predecessors(function)
     latches: dict[str, list[str]] = defaultdict(list)
@@ -270,15 +199,16 @@ def _at(points: Mapping[int, float], bits: int) -> float:
     return points[widths[0]]
 
 
-def _delay(instruction: _Instruction) -> float:
-    """Delay of an operator in ns, without memories and phis."""
+def _delay(instruction: Instruction, needed: int) -> float:
+    """Delay of an operator in ns, without memories and phis. `needed`: low bits of its result that anything needs."""
     op, text = instruction.op, instruction.text
     if op in _FREE or op in {"br", "switch", "store", "ret", "unreachable"}:
         return 0.0
     if op in _FLOAT:
         return _FLOAT[op]
-    width = re.search(r"\bi(\d+)\b", text.split(" = ", 1)[-1])
-    bits = int(width[1]) if width else 32
+    bits = width_of(instruction)
+    if op in {"add", "sub", "mul"}:
+        bits = min(bits, needed)
     constant = len(instruction.operands) < 2
     match op:
         case "add" | "sub":
@@ -330,11 +260,12 @@ def _arrays(headers: Iterable[Path]) -> dict[str, _Arrays]:
 class _Loop:
     """Arrival times of the values of an innermost loop, from one register or array each."""
 
-    def __init__(self, function: _Function, header: str, members: set[str], latches: Sequence[str], arrays: _Arrays):
+    def __init__(self, function: Function, header: str, members: set[str], latches: Sequence[str], arrays: _Arrays):
         self.function, self.header, self.members, self.latches = function, header, members, latches
         self.arrays = arrays
         self.defined = {i.name: i for block in function.blocks.values() for i in block if i.name}
         self.uses = Counter(name for block in function.blocks.values() for i in block for name in i.operands)
+        self.needed = needed_bits(function)
         self.predecessors = _predecessors(function)
         self.dominators = _dominators(function)
         self.order = self._topological()
@@ -374,7 +305,7 @@ class _Loop:
             name = i.operands[0]
         return name
 
-    def _accesses(self, instruction: _Instruction) -> tuple[str, str]:
+    def _accesses(self, instruction: Instruction) -> tuple[str, str]:
         """Arrays that an instruction loads from and stores to, or ""."""
         if instruction.op == "load":
             return self._base(instruction.operands[-1]) if instruction.operands else "", ""
@@ -396,7 +327,7 @@ class _Loop:
                 stores.add(target)
         return {m for m in loads & stores if m and m not in self.stream_buffers and m in self.defined}
 
-    def _conditions_of(self, phi: _Instruction) -> list[str]:
+    def _conditions_of(self, phi: Instruction) -> list[str]:
         """Branch conditions that select the value of a phi."""
         block, known = phi.block, dict[str, set[str]]()
         strict = self.dominators[block] - {block}
@@ -414,7 +345,7 @@ class _Loop:
                 pending += self.predecessors[b]
         return result
 
-    def _values_from(self, block: str, target: str, phi: _Instruction, known: dict[str, set[str]]) -> set[str]:
+    def _values_from(self, block: str, target: str, phi: Instruction, known: dict[str, set[str]]) -> set[str]:
         """Values that a phi can have after the step from a block to `target`. `known`: of blocks, so far."""
         if target == phi.block:
             return {phi.incoming.get(block, "")}
@@ -477,7 +408,7 @@ class _Loop:
                 elif bits := self._compared_bits(i):
                     time += _at(_COMPARE, bits)
                 else:
-                    time += _delay(i)
+                    time += _delay(i, self.needed[i.name])
                 if stored and stored not in self.stream_buffers:
                     stored_time = max(time, guard)
                     key = f"store {stored}"
@@ -486,13 +417,13 @@ class _Loop:
                     times[i.name] = max(times.get(i.name, -math.inf), time)
         return {name: time for name, time in times.items() if time > -math.inf}
 
-    def _joins_bits(self, instruction: _Instruction) -> bool:
+    def _joins_bits(self, instruction: Instruction) -> bool:
         """True if an `or` puts bits side by side, as clang does with the elements of a small array."""
         operands = [self.defined.get(name) for name in instruction.operands]
         shifted = any(o is not None and o.op == "shl" and re.search(r", \d+$", o.text) for o in operands)
         return shifted or " or disjoint " in instruction.text
 
-    def _tests_a_bit(self, instruction: _Instruction) -> bool:
+    def _tests_a_bit(self, instruction: Instruction) -> bool:
         """True if a comparison looks at one bit, as clang does with a bool inside a structure."""
         match = re.search(r"icmp (?:eq|ne) i\d+ %(\S+), 0$", instruction.text)
         if match is None:
@@ -502,7 +433,7 @@ class _Loop:
         mask = re.search(r"= and i\d+ %\S+, (-?\d+)$", operand.text) if operand is not None else None
         return (mask is not None and int(mask[1]).bit_count() == 1) or self._is_bit(name, set())
 
-    def _compared_bits(self, instruction: _Instruction) -> int:
+    def _compared_bits(self, instruction: Instruction) -> int:
         """Bits of a comparison of masked low bits with a constant, as clang makes of a narrow integer; 0 for others."""
         match = re.search(r"icmp (?:samesign )?(?:eq|ne|u\w\w) i\d+ %(\S+), (\d+)$", instruction.text)
         operand = self.defined.get(match[1].strip('"')) if match else None
@@ -525,7 +456,7 @@ class _Loop:
         bits = (self._is_bit(operand, assumed | {name}) for operand in operands)
         return any(bits) or "1" in constants if instruction.op == "and" else all(bits)
 
-    def _sum_arrival(self, instruction: _Instruction, times: Mapping[str, float]) -> float:
+    def _sum_arrival(self, instruction: Instruction, times: Mapping[str, float]) -> float:
         """Arrival of a sum as a balanced tree of additions, which adds the latest number last."""
         addends: list[float] = []
         pending = [instruction]
@@ -540,13 +471,13 @@ class _Loop:
             if len(addition.operands) < 2:
                 addends.append(-math.inf)  # a constant
         heapq.heapify(addends)
-        delay = _delay(instruction)
+        delay = _delay(instruction, self.needed[instruction.name])
         while len(addends) > 1:
             heapq.heappop(addends)
             heapq.heapreplace(addends, addends[0] + delay)
         return addends[0]
 
-    def _load_delay(self, array: str, instruction: _Instruction) -> float:
+    def _load_delay(self, array: str, instruction: Instruction) -> float:
         """Delay of a load: a multiplexer of registers, or a memory."""
         size = self.defined.get(array)
         if size is None:
@@ -647,7 +578,7 @@ def call_graph(ir: str) -> dict[str, list[str]]:
             if i.op == "call"
             for name in re.findall(r'@"?(_ZN2hg[\w.$]+)', i.text)
         ]
-        for function in _functions(ir)
+        for function in functions(ir)
     }
 
 
@@ -661,7 +592,7 @@ def loop_delays_of(ir: str, core: Path) -> list[LoopDelay]:
     assert "unreachable" not in ir, "clang found undefined behaviour, and removed code"
     arrays = _arrays(core.glob("hg/*.hpp"))
     result = []
-    for function in _functions(ir):
+    for function in functions(ir):
         match = re.match(r"_ZN2hg(\d+)(\w+)", function.name)
         name = match[2][: int(match[1])] if match else function.name
         loops = list(_innermost_loops(function))
