@@ -8,6 +8,7 @@ import onnx
 import pytest
 from certified_images import residual
 from dataflow_threads import simulated
+from models import mlp
 from quant_lstm_models import random_cell
 from recurrent_cells import elman
 from score_models import attention
@@ -17,16 +18,24 @@ import hlsgen
 pytestmark = pytest.mark.sim
 MODELS = {
     "residual": residual,
+    "gearbox": lambda: mlp().model(),
     "softmax": lambda: attention((1, 3, 2), 0.15),
     "loop": lambda: elman(5, last=True),
     "loop with two states": lambda: random_cell(68)[0],
 }
 
 
-def built(name: str, folder: Path, **options: int) -> Path:
+#: Options that a model needs to have what it stands for.
+OPTIONS: dict[str, dict[str, object]] = {
+    "gearbox": {"folding": {"fc0": {"pe": 3, "simd": 4}, "fc1": {"pe": 1, "simd": 2}}},
+    "loop with two states": {"target_cycles": 60},
+}
+
+
+def built(name: str, folder: Path) -> Path:
     onnx.save(MODELS[name](), folder / "m.onnx")
     once = "once" if name.startswith("loop") else "unrolled"
-    chosen = hlsgen.Options(target="hls", top="top", recurrence=once, **options)  # type: ignore[arg-type]
+    chosen = hlsgen.Options(target="hls", top="top", recurrence=once, **OPTIONS.get(name, {}))  # type: ignore[arg-type]
     hlsgen.build(folder / "m.onnx", folder / "out", chosen)
     return folder / "out"
 
@@ -34,7 +43,7 @@ def built(name: str, folder: Path, **options: int) -> Path:
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_frame_passes(name: str, tmp_path: Path) -> None:
-    core = built(name, tmp_path, **({"target_cycles": 60} if name == "loop with two states" else {}))
+    core = built(name, tmp_path)
     assert simulated(core, "top", tmp_path / "threads") == "8 frames, 0 wrong\n"
 
 

@@ -47,6 +47,7 @@ RECURRENCES = {
     "two additions": ("at = (at ^ s.read()) + 1;", 0.97 + 2.55),
     "no recurrence": ("m.write(s.read() * 3);", 2.55),
     "masked comparison": ("const int x = s.read(); at = (at & 65535) < 60001 ? x : x * 3;", 2.08 + 0.70),
+    "difference": ("at = ((at - s.read()) << 1) + 16;", 2.55),
     "sum": ("const int x = s.read(); at += x * x + 5 * x + 7;", 2.55),
 }
 
@@ -95,6 +96,26 @@ def test_registers_may_move_between_two_additions(tmp_path: Path) -> None:
     """Two registers in a circle have two cycles for it."""
     loop = delays(tmp_path, "const int old = at; at = (other ^ s.read()) + 1; other = old;")
     assert loop.ratio < loop.path
+
+
+def test_gearboxes_emit_a_beat_every_cycle(tmp_path: Path) -> None:
+    """Lanes and groups of all kinds, with last beats that are whole and that are not."""
+    rng = np.random.default_rng(3)
+    streams, calls = [], []
+    for n in range(40):
+        a, b, group, groups = (int(value) for value in rng.integers(2, (25, 25, 90, 5)))
+        a += b % a == 0 or a % b == 0
+        group = [a * groups - 1, b * groups + 1, group][n % 3]
+        streams.append(f"hls::stream<hg::vec<ap_int<4>, {a}> > &s{n}, hls::stream<hg::vec<ap_int<4>, {b}> > &m{n}")
+        calls.append(f"hg::gearbox<1, {group}, {group}, {groups}>(s{n}, m{n});")
+    (tmp_path / "hg").mkdir()
+    for name in headers_used({"width.hpp"}):
+        (tmp_path / "hg" / name).write_text(library_text("cpp/hg", name))
+    text = f'#include "hg/width.hpp"\nvoid core({", ".join(streams)}) {{\n{"".join(calls)}\n}}\n'
+    (tmp_path / "core.cpp").write_text(text)
+    loops = loop_delays(tmp_path, "core")
+    assert len(loops) > 20
+    assert max(loop.ratio for loop in loops) < BUDGET
 
 
 def unstated(build: hlsgen.Build, folder: Path) -> list[LoopDelay]:

@@ -257,6 +257,11 @@ def _arrays(headers: Iterable[Path]) -> dict[str, _Arrays]:
     return result
 
 
+def _is_term(instruction: Instruction) -> bool:
+    """True if an instruction may be a part of a larger sum: a sum, a difference, or one shifted by a constant."""
+    return instruction.op in {"add", "sub"} or (instruction.op == "shl" and len(instruction.operands) == 1)
+
+
 class _Loop:
     """Arrival times of the values of an innermost loop, from one register or array each."""
 
@@ -401,7 +406,7 @@ class _Loop:
                     address = time
                     time = 0.0 if source in {f"array {loaded}", _START} else -math.inf
                     time = max(time, address) + self._load_delay(loaded, i)
-                elif i.op == "add":
+                elif i.op in {"add", "sub"}:
                     time = self._sum_arrival(i, times)
                 elif (i.op == "or" and self._joins_bits(i)) or self._tests_a_bit(i):
                     pass
@@ -461,14 +466,14 @@ class _Loop:
         addends: list[float] = []
         pending = [instruction]
         while pending:
-            addition = pending.pop()
-            for name in addition.operands:
+            term = pending.pop()
+            for name in term.operands:
                 operand = self.defined.get(name)
-                if operand is not None and operand.op == "add" and self.uses[name] == 1:
+                if operand is not None and self.uses[name] == 1 and _is_term(operand):
                     pending.append(operand)
                 else:
                     addends.append(times.get(name, -math.inf))
-            if len(addition.operands) < 2:
+            if len(term.operands) < 2 and term.op != "shl":
                 addends.append(-math.inf)  # a constant
         heapq.heapify(addends)
         delay = _delay(instruction, self.needed[instruction.name])

@@ -99,23 +99,26 @@ void gearbox(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
     T kept[room][STEP];
 #pragma HLS ARRAY_PARTITION variable=kept complete dim=0
     const int in = beats_in::whole, in_tail = beats_in::tail, out = beats_out::whole, out_tail = beats_out::tail;
-    int count = 0;      // stored steps, the oldest first
-    bool takes = true;  // the next output beat needs an input beat
+    typedef ap_int<position<-out, room>::bits> steps;
+    // The stored steps, the oldest first, less those that the next output beat needs. It needs an input beat below 0.
+    steps spare = -(beats_out::count == 1 ? out_tail : out);
+    bool last = beats_out::count == 1;  // the next output beat is the last one of its group
     counter<beats_in::count> taken;
-    counter<beats_out::count> sent;
+    counter<beats_out::count> following;  // the output beat after the next one
+    following.next();
     countdown<beats> missing(beats);
 #pragma hls_pipeline_init_interval 1
     while (missing.any) {
 #pragma HLS PIPELINE II=1 style=flp
-        const bool last = sent.last, next_last = beats_out::count == 1 || sent.at == larger_of(beats_out::count - 2, 0);
-        const int adds = taken.last ? in_tail : in, need = last ? out_tail : out, next = next_last ? out_tail : out;
-        // The steps that remain without a new beat, and with one. Then the same after the next output beat.
-        const int held = count - need, added = count + (adds - need);
-        const int next_held = count + (-need - next), next_added = count + (adds - need - next);
-        const bool reads = takes, writes = !takes | (added >= 0);
-        const int at = count;
-        count = !takes ? held : added >= 0 ? added : count + adds;
-        takes = !writes | (takes ? next_added < 0 : next_held < 0);
+        // The next value of `spare` after a read, after a write, and after both: one addition each.
+        const steps filled = taken.last ? steps(spare + steps(in_tail)) : steps(spare + steps(in));
+        const steps left = following.last ? steps(spare - steps(out_tail)) : steps(spare - steps(out));
+        const steps from_tail = following.last ? steps(in_tail - out_tail) : steps(in_tail - out);
+        const steps from_whole = following.last ? steps(in - out_tail) : steps(in - out);
+        const steps left_filled(spare + (taken.last ? from_tail : from_whole));
+        const bool reads = spare < 0, writes = !reads | (filled >= 0);
+        const int at = static_cast<int>(spare.to_int64()) + (last ? out_tail : out);
+        spare = !reads ? left : filled >= 0 ? left_filled : filled;
         if (reads) {
             const vec<T, IN> x = s.read();
 #pragma hls_unroll yes
@@ -143,7 +146,8 @@ void gearbox(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
                     kept[step][n] = kept[step + (far ? out : out_tail)][n];
                 }
             }
-            sent.next();
+            last = following.last;
+            following.next();
             missing.next();
         }
     }
