@@ -145,7 +145,9 @@ class GraphBuilder:
             quantizers = [i for i, op in enumerate(tensor.ops) if isinstance(op, ops.QUANTIZERS)]
         if quantizers:
             tensor = self._map_up_to(tensor, quantizers[-1])
-        if tensor.named_ops and (affine := dequantized_codes(tensor.value, tensor.ops[0])) is not None:
+        if tensor.branches is not None or not tensor.named_ops:
+            return tensor
+        if (affine := dequantized_codes(tensor.value, tensor.ops[0])) is not None:
             tensor = replace(tensor, value=replace(tensor.value, encoding=affine), named_ops=tensor.named_ops[1:])
         return tensor
 

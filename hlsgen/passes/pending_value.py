@@ -75,13 +75,19 @@ def decoding_between(produced: Value, read: Value) -> list[Elementwise] | None:
 
 
 def dequantized_codes(value: Value, op: Elementwise) -> Affine | None:
-    """The encoding of codes with the DequantizeLinear that follows them directly, or None if there is none."""
+    """The encoding of codes with the DequantizeLinear that follows them directly, or None if there is none.
+
+    There is none for exact integers that wrap in the file's type.
+    """
     if (
         not isinstance(op, Dequantize)
         or not isinstance(value.encoding, IntegerEncoding)
         or op.scale.dtype != np.float32
     ):
         return None
+    limits = np.iinfo(value.encoding.dtype)
     if value.encoding.offset.any() or value.type.bits > 25:
+        return None
+    if value.type.lo < limits.min or value.type.hi > limits.max:
         return None
     return Affine(op.scale, op.zero_point.astype(np.float32))

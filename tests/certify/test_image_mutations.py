@@ -440,13 +440,14 @@ def unused(x: dict[str, Any], name: str, change: int) -> bool:
     """True for parameters that do not affect the function.
 
     These are ends of ranges after the last element, groups of single elements, and signs of packed codes. Also more
-    rows than a window needs, and the cycles in which a slice consumes a beat.
+    rows than a window needs, the cycles in which a slice consumes a beat, and the register of hg_lane_shift.
     """
     single = x["parameters"].get({"IN_GROUP": "IN", "OUT_GROUP": "OUT"}.get(name, "")) == 1
     packed = x["module"] == "hg_join" and x["parameters"]["MODE"] == 2 and name.endswith("_SIGNED")
     spare_rows = x["module"] == "hg_unfold" and name == "ROWS" and change > 0
     paced = x["module"] == "hg_slice" and name == "FULL"
-    return single or packed or spare_rows or paced or (x["module"] == "hg_take" and name[1:] in ("1", "S"))
+    register = x["module"] == "hg_lane_shift" and name == "ADD"
+    return single or packed or spare_rows or paced or register or (x["module"] == "hg_take" and name[1:] in ("1", "S"))
 
 
 def all_numbers(value: Any) -> Iterator[tuple[Any, Any]]:

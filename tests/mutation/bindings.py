@@ -95,6 +95,7 @@ DESIGNS: dict[str, Callable[[Path], object]] = {
     "argmax": _chain("argmax"),
     "folded": _chain("folded"),
     "binary chain": _chain("binary"),
+    "neurons": _chain("neurons"),
     "padded": _image("padded", fold=True),
     "padded whole": _image("padded", whole=True),
     "residual": _image("residual", fold=True),

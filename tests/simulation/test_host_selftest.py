@@ -20,7 +20,7 @@ from hlsgen.host.emit import host_files
 from hlsgen.interpreter import graph as reference
 from hlsgen.ir.evaluate import quantize
 from hlsgen.ir.ops import QuantizeLinear
-from hlsgen.simulation import host_plan_check, host_selftest
+from hlsgen.simulation import host_plan_check, host_quantizer, host_selftest
 from hlsgen.simulation.host_selftest import HostVerdict, check_host
 from hlsgen.simulation.verify import VerifyRequest, verify_build
 
@@ -54,6 +54,7 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"input": "codes"},
     ),
     "onnxruntime": (qdq, {}),
+    "onnx": (qdq, {"runtime": "onnx"}),
     "arithmetic": (
         lambda: qdq(head="a = Sub(x, m) h = Div(a, k)", constants=", float m = {0.45}, float k = {0.22}"),
         {},
@@ -122,6 +123,36 @@ def test_a_wrong_code_for_nan_is_found(tmp_path: Path, monkeypatch: pytest.Monke
     assert min(verdict.differences.values()) > 0
     assert {d.code for d in verdict.diagnostics} == {"HG064"}
     assert "nan" in verdict.head.text
+
+
+def shares(rows: int) -> onnx.ModelProto:
+    """Codes of a Softmax, with a step of 2^-16."""
+    return parse_model(
+        f'<ir_version: 10, opset_import: ["" : 21]> net (float[1, {rows}, 6] x) => (float[1, {rows}, 6] y) '
+        "<float s = {0.0000152587890625}, uint16 z = {7}> "
+        "{ h = Softmax(x) q = QuantizeLinear(h, s, z) y = DequantizeLinear(q, s, z) }"
+    )
+
+
+@pytest.mark.parametrize(("steps", "is_explained"), [(30, True), (-30, True), (3000, False)])
+def test_an_operator_on_the_host_may_add_in_another_order(
+    steps: int, is_explained: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results of a Softmax some steps of float32 away give other codes, and are as good; those far away are wrong."""
+    build = hlsgen.build(save(shares(20), tmp_path / "m.onnx"), tmp_path / "out", hlsgen.Options(input="codes"))
+    run = host_quantizer.run_step
+
+    def moved(step: Any, x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray((run(step, x) * np.float32(1 + steps * 2.0**-23)).astype(np.float32))
+
+    arguments = build.model, build.graph, tmp_path / "m.onnx", 1, "auto"
+    monkeypatch.setattr(reference, "run_step", moved)
+    assert host_quantizer.check_head(*arguments).different > 0
+    monkeypatch.setattr(host_quantizer, "run_step", moved)
+    result = host_quantizer.check_head(*arguments)
+    assert result.compared > 0
+    assert (result.different == 0) is is_explained
 
 
 @pytest.mark.parametrize(("ending", "language"), [(".py", "Python"), (".c", "C")])
