@@ -39,6 +39,7 @@ CODES: dict[str, str] = {
     "HG041": "folding not valid",
     "HG042": "input encoding not possible",
     "HG043": "state not possible",
+    "HG044": "ports without handshake not possible",
     "HG050": "not a build directory",
     "HG051": "build differs from its model",
     "HG052": "tool not available",

@@ -513,6 +513,12 @@ CASES: dict[str, tuple[Any, ...]] = {
         lambda: unlike_inputs().model(),
         {"ports": "separate"},
     ),
+    "frames of several cycles": (
+        "HG044",
+        "fc0",
+        lambda: mlp().model(),
+        {"ports": "plain", "folding": {"fc0": {"pe": 1, "simd": 1}}},
+    ),
     "float32 into a layer": ("HG042", "fc", lambda: Net().linear().model(), {"input": "float32"}),
     "input of a layer": ("HG061", "x: fc multiplies", lambda: Net().linear().model()),
     "input of two layers": ("HG061", "x: fc multiplies", lambda: two_layers().model()),

@@ -73,6 +73,9 @@ BUS_LAYOUT = (
     "b * slot_bytes and up of the frame, byte n in word n // (width / 8), the lowest first; unused bits are zero; "
     "tlast with the last word"
 )
+PLAIN_LAYOUT = (
+    "element e of a frame is in bits [e * element_bits +: element_bits] of a word; in files, words are whole bytes"
+)
 
 
 def _inputs(network: Network, keep: bool) -> dict[str, Any]:
@@ -83,7 +86,7 @@ def _inputs(network: Network, keep: bool) -> dict[str, Any]:
         return {"inputs": [_tensor_port(port, part, keep) for port, part in zip(ports, parts, strict=True)]}
     second = graph.model.second_input
     pair = {"second_tensor": second, "element": "the first in the low, the second in the high byte"} if second else {}
-    entry = {"tensor": graph.model.input_name, **pair, "shape": list(graph.model.input_shape), "port": "s_axis"}
+    entry = {"tensor": graph.model.input_name, **pair, "shape": list(graph.model.input_shape), "port": ports[0].name}
     return {"input": {**entry, **_stream(ports[0], keep), **({"parts": parts} if parts else {})}}
 
 
@@ -96,7 +99,7 @@ def _outputs(network: Network, keep: bool) -> dict[str, Any]:
         rows = [_tensor_port(port, part, keep) for port, part in zip(ports, parts, strict=True)]
         instances = [{"instance": senders[port.node.inputs[0]]} for port in ports]
         return {"outputs": [row | instance for row, instance in zip(rows, instances, strict=True)]}
-    entry = {"tensor": graph.model.output_name, "port": "m_axis"}
+    entry = {"tensor": graph.model.output_name, "port": ports[0].name}
     return {"output": {**entry, **_stream(ports[0], keep), **({"parts": parts} if parts else {})}}
 
 
@@ -139,7 +142,7 @@ def _stream(port: CorePort, keep: bool) -> dict[str, Any]:
     """The stream of a port: bus, beats, element type, layout and meaning of codes."""
     stream, shape, decode, bus = port.stream, port.value.shape, port.value.encoding, port.layout
     return {
-        "tdata_bits": bus.width,
+        "tdata_bits": port.data_bits,
         "bus": {
             "width": bus.width,
             "slot_bytes": bus.slot_bytes,
@@ -152,7 +155,7 @@ def _stream(port: CorePort, keep: bool) -> dict[str, Any]:
         "element_bits": stream.type.bits,
         "element": "float32 bits" if isinstance(decode, FloatKey) else ("signed" if stream.type.signed else "unsigned"),
         "range": [stream.type.lo, stream.type.hi],
-        "layout": BUS_LAYOUT if port.on_bus else LAYOUT,
+        "layout": PLAIN_LAYOUT if port.is_plain else BUS_LAYOUT if port.on_bus else LAYOUT,
         "frame_shape": list(shape),
         **_named_order(port.order, shape),
         "meaning": describe(decode),

@@ -131,7 +131,7 @@ def _port(end: str, port: Mapping[str, Any], interval: int) -> dict[str, Any]:
         "plumbing": False,
         "layer": "",
         "unit": "Port",
-        "what": f"{end}: {port['tensor']}, {port['tdata_bits']} bits of tdata",
+        "what": f"{end}: {port['tensor']}, {port['tdata_bits']} bits of data",
         "sends": f"{port['lanes']} × {port['element_bits']} bit",
         "beats": port["beats"],
         "share": port["beats"] / interval,

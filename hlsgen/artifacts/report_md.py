@@ -54,7 +54,8 @@ def report(
 def _cycles(timing: Timing) -> str:
     if timing.exact:
         interval = counted(timing.interval, "cycle").removeprefix("1 ")
-        return f"Latency {counted(timing.latency, 'cycle')}, a frame every {interval}."
+        fixed = " for every frame" if timing.fixed else ""
+        return f"Latency {counted(timing.latency, 'cycle')}{fixed}, a frame every {interval}."
     return f"Latency about {timing.latency} cycles, a frame every {timing.interval} cycles or more: not simulated."
 
 

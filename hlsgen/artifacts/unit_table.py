@@ -18,6 +18,7 @@ def unit_table(network: Network, estimator: Estimator) -> list[dict[str, Any]]:
     lut, ff, bram, dsp: the estimate; the realization of a quantizer counts at the unit that emits its codes.
     """
     senders = {stream: node.name for node in network.nodes for stream in node.outputs}
+    senders |= {stream: port.name for port in network.inputs for stream in port.node.outputs}
     rows = []
     for node in network.nodes:
         if isinstance(node.unit, Port):

@@ -25,7 +25,8 @@ from hlsgen.certify.cpp.core_checker import check_cpp
 from hlsgen.certify.entries import check_entries, read_json
 from hlsgen.certify.frame_states import MEMORY
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, parse
-from hlsgen.certify.port_wiring import frame_on, labels_of, port_list, port_options
+from hlsgen.certify.plain_ports import check_never_waits
+from hlsgen.certify.port_wiring import frame_on, labels_of, port_list, port_name, port_options
 from hlsgen.certify.quantizers import Summary
 from hlsgen.certify.rtl_files import sha256
 from hlsgen.certify.second_reading import SecondReading, compare
@@ -107,7 +108,8 @@ def certify(
         model=model is not None, loadable=loadable, once=read_once, targets=targets, compared=compared
     )
     if result.ok:
-        result.proven = statements.proven(model=model is not None, targets=targets, compared=compared)
+        plain = manifest["options"].get("ports") == "plain"
+        result.proven = statements.proven(model=model is not None, targets=targets, compared=compared, plain=plain)
     return result
 
 
@@ -245,7 +247,7 @@ def _check(
     loop_states = loops.check(graph) + len(graph.states)
     netlist = network(top, name, pins, sha256(model_file_of(directory)), loop_states, labels)
     into, out = ([frame_on(cell, pins.bus) for cell, _ in ports] for ports in (netlist.inputs, netlist.outputs))
-    widths = [[frame.width for frame in frames] for frames in (into, out)]
+    widths = [[frame.pins for frame in frames] for frames in (into, out)]
     top_text.check_attributes(text, (port[2:] for port in port_list(pins, labels, widths)))
     check_entries(entries, graph)
     states: list[dict[str, Any]] = certificate.get("states", [])
@@ -261,6 +263,9 @@ def _check(
         with collector.catching():
             result.layers.append(proof())
     checker.end()
+    if pins.plain:
+        generated = {cell.name for cell in top.cells.values() if cell.module in checker.generated_modules}
+        check_never_waits(netlist, generated, (into, out))
     _check_memories(certificate, [*entries, {"instances": states}], memories)
     modules = {cell.module for cell in top.cells.values()}
     rtl_files.check_sources(directory, name, modules, checker.generated_modules, memories.used, collector)
@@ -308,8 +313,8 @@ def _check_comments(
     for (kind, ports, values), texts, frames in zip(kinds_and_ports, ends, checker.frames, strict=True):
         values = values[: len(values) - len(graph.states)]
         for (cell, _), (_, _, value), frame in zip(ports, values, frames, strict=True):
-            port = manifest_.name_of(cell)
-            prefix = f"{port}: " if port not in ("s_axis", "m_axis") else ""
+            port = port_name(cell)
+            prefix = f"{port}: " if port not in ("s_axis", "m_axis", "in", "out") else ""
             texts.append(f"{prefix}{manifest_.stream_of(cell, value)}")
             if "SLOT" in cell.parameters:
                 size = f"{frame.words} words a frame, a beat in {frame.slot // 8} bytes"
@@ -318,8 +323,9 @@ def _check_comments(
     cycles = manifest.get("cycles")
     if not isinstance(cycles, dict) or not {"latency", "interval"} <= set(cycles):
         raise broken("manifest.json", f"cycles are {cycles!r}.")
-    starts = (port_options(manifest["options"]).starts_by, manifest_.name_of(netlist.inputs[0][0]))
-    head = top_text.head_of(manifest["options"].get("name"), ends, bus, loads, cycles, starts)
+    pins = port_options(manifest["options"])
+    starts = (pins.starts_by, port_name(netlist.inputs[0][0]))
+    head = top_text.head_of(manifest["options"].get("name"), ends, bus, loads, cycles, starts, plain=pins.plain)
     layer_of_instance = {x["instance"]: entry["layer"] for entry in entries for x in entry["instances"]}
     computing = top_text.check_comments(text, head, list(netlist.cells), layer_of_instance)
     instance_of_layer = {

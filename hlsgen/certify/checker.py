@@ -29,7 +29,7 @@ from hlsgen.certify.models.routing import ROUTING, check_beat, check_parameters,
 from hlsgen.certify.models.rows import ROWS, check_rows, row_beats
 from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken
 from hlsgen.certify.neurons import codes_stream, matrix_before, prove_neurons
-from hlsgen.certify.port_wiring import PortFrame
+from hlsgen.certify.port_wiring import PLAIN_ENDS, PortFrame
 from hlsgen.certify.program_modules import PROGRAM, check_beat_of_program, check_program
 from hlsgen.certify.quantizers import QuantizerHardware, Summary, check_equal, check_map, widths
 from hlsgen.certify.reachable_codes import limit_codes, reachable_sums
@@ -181,7 +181,12 @@ class Checker:
     @staticmethod
     def _frame(cell: Cell, stream: StreamContents, frame: PortFrame) -> None:
         """Check that the port has the beats of the stream, each in its slot of the words."""
-        expected = {"WIDTH": stream.width, "TDATA_W": frame.width, "BEATS": stream.beats}
+        words = {"TDATA_W": frame.width, "BEATS": stream.beats}
+        if cell.module in PLAIN_ENDS:
+            words = {}
+            if stream.beats != 1:
+                raise broken(cell.name, f"a frame has {stream.beats} beats, but there is no handshake.")
+        expected = {"WIDTH": stream.width, **words}
         if "SLOT" in cell.parameters:
             expected["SLOT"] = frame.slot
         # CUT depends on both ends of the core: see `port_wiring`.

@@ -119,7 +119,7 @@ class _Streams:
             self.consumers[valid] = cell.name
             names.append(valid)
             expected_ports |= {f"{side}_data": data, f"{side}_valid": valid, f"{side}_ready": ready}
-        if cell.module not in ("hg_axis_out", "hg_bus_out"):
+        if cell.module not in PORTS:
             expected_ports |= {
                 port: nets for port, nets in cell.ports.items() if port in ("m_data", "m_valid", "m_ready")
             }

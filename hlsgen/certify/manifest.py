@@ -20,6 +20,7 @@ from hlsgen.certify.checker import Checker
 from hlsgen.certify.json_compare import NotProven, differences
 from hlsgen.certify.manifest_layers import ESTIMATE, fifos, producers_of, rows, units, weight_units
 from hlsgen.certify.netlist_reader import Cell, ParameterValue
+from hlsgen.certify.port_wiring import PLAIN_ENDS, port_name
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
 from hlsgen.library import tool_version
@@ -34,6 +35,9 @@ _LAYOUT = (
 )
 
 
+_PLAIN_LAYOUT = (
+    "element e of a frame is in bits [e * element_bits +: element_bits] of a word; in files, words are whole bytes"
+)
 _BUS_LAYOUT = (
     "element e of a frame is in beat e // lanes, bits [(e % lanes) * element_bits +: element_bits]; beat b is in bytes "
     "b * slot_bytes and up of the frame, byte n in word n // (width / 8), the lowest first; unused bits are zero; "
@@ -57,7 +61,9 @@ class PortStream:
 def stream_of(cell: Cell, value: ir.Value) -> PortStream:
     """The contents of a port, from its parameters and its value."""
     type_ = IntType(0, 0xFFFFFFFF) if isinstance(value.encoding, ir.FloatKey) else value.type
-    return PortStream(type_, cell.number("WIDTH", 1) // type_.bits, cell.number("BEATS", 1))
+    return PortStream(
+        type_, cell.number("WIDTH", 1) // type_.bits, cell.number("BEATS", 1) if "BEATS" in cell.parameters else 1
+    )
 
 
 def check(
@@ -92,7 +98,7 @@ def check(
         **_inputs(graph, checker),
         **_outputs(graph, checker),
         **_states(checker),
-        "cycles": _cycles(cycles),
+        "cycles": _cycles(cycles, plain=options.get("ports") == "plain"),
         **({"cpp": NotProven("cpp-cycles", _is_prediction)} if "hls" in str(options.get("target")).split(",") else {}),
         "frames_per_second_per_mhz": round(1e6 / int(interval or 1), 3)
         if _is_count(interval)
@@ -133,9 +139,11 @@ def _is_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
-def _cycles(cycles: Any) -> dict[str, NotProven]:
-    """`estimated` is allowed; it is missing if the cycles are exact."""
-    expected = {key: NotProven("cycles", _is_count) for key in ("latency", "interval")}
+def _cycles(cycles: Any, *, plain: bool) -> dict[str, Any]:
+    """`estimated` is allowed; it is missing if the cycles are exact. Plain ports take a frame in each cycle."""
+    if plain:
+        return {"latency": NotProven("cycles", _is_count), "interval": 1, "fixed": True}
+    expected: dict[str, Any] = {key: NotProven("cycles", _is_count) for key in ("latency", "interval")}
     if isinstance(cycles, dict) and "estimated" in cycles:
         expected["estimated"] = NotProven("cycles", lambda value: value is True)
     return expected
@@ -216,7 +224,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
         **dict.fromkeys(("input", "source"), NotProven("options", _is_types)),
         "add": NotProven("options", lambda value: value in ("exact", "fixed-point")),
         "recurrence": NotProven("options", lambda value: value in ("auto", "unrolled", "once")),
-        "ports": NotProven("options", lambda value: value in ("packed", "separate")),
+        "ports": NotProven("options", lambda value: value in ("packed", "separate", "plain")),
         "outputs": NotProven("options", _is_name_list),
         "state": NotProven("options", _is_name_list),
         "state_start": NotProven("options", lambda value: value in ("auto", "tuser", "register", "reset")),
@@ -256,7 +264,8 @@ def _inputs(graph: ir.Graph, checker: Checker) -> dict[str, Any]:
         return {"inputs": _separate_ports(checker, 0, sources, graph.inputs, "head")}
     second = graph.model.second_input
     pair = {"second_tensor": second, "element": "the first in the low, the second in the high byte"} if second else {}
-    entry = {"tensor": graph.model.input_name, "shape": list(graph.model.input_shape), "port": "s_axis"}
+    entry = {"tensor": graph.model.input_name, "shape": list(graph.model.input_shape)}
+    entry["port"] = port_name(checker.network.inputs[0][0])
     port = _port(checker, 0, 0)
     # The port's `element` replaces the one of two inputs.
     return {"input": {**entry, **pair, **port, **_parts(sources, graph.inputs, "head")}}
@@ -269,7 +278,8 @@ def _outputs(graph: ir.Graph, checker: Checker) -> dict[str, Any]:
         rows = _separate_ports(checker, 1, output_parts(graph), graph.outputs, "tail")
         ends = [{"instance": producers[wire]} for _, wire in checker.network.outputs]
         return {"outputs": [row | end for row, end in zip(rows, ends, strict=True)]}
-    entry = {"tensor": graph.model.output_name, "port": "m_axis", **_port(checker, 1, 0)}
+    port = port_name(checker.network.outputs[0][0])
+    entry = {"tensor": graph.model.output_name, "port": port, **_port(checker, 1, 0)}
     return {"output": {**entry, **_parts(output_parts(graph), graph.outputs, "tail")}}
 
 
@@ -341,15 +351,10 @@ def _separate_ports(
             "tensor": tensor.name,
             "tensor_shape": list(tensor.shape),
             "dtype": tensor.dtype,
-            "port": name_of(cell),
+            "port": port_name(cell),
         }
         entries.append({**tensor_entry, **_port(checker, end, index), steps: _host(part)})
     return entries
-
-
-def name_of(cell: Cell) -> str:
-    """The name of the port at an instance."""
-    return str(cell.ports.get("s_axis_tdata", cell.ports.get("m_axis_tdata"))).removesuffix("_tdata")
 
 
 def _host(part: ir.GraphInput | ir.GraphOutput) -> list[dict[str, Any]]:
@@ -382,7 +387,7 @@ def _port(checker: Checker, end: int, index: int) -> dict[str, Any]:
     stream, has_slots = stream_of(cell, value), "SLOT" in cell.parameters
     keys = isinstance(value.encoding, ir.FloatKey)
     return {
-        "tdata_bits": cell.number("TDATA_W", 1),
+        "tdata_bits": frame.pins,
         "bus": {
             "width": frame.width,
             "slot_bytes": frame.slot // 8,
@@ -395,7 +400,7 @@ def _port(checker: Checker, end: int, index: int) -> dict[str, Any]:
         "element_bits": stream.type.bits,
         "element": "float32 bits" if keys else "signed" if stream.type.lo < 0 else "unsigned",
         "range": [stream.type.lo, stream.type.hi],
-        "layout": _BUS_LAYOUT if has_slots else _LAYOUT,
+        "layout": _PLAIN_LAYOUT if cell.module in PLAIN_ENDS else _BUS_LAYOUT if has_slots else _LAYOUT,
         "frame_shape": list(value.shape),
         **_order(order, value.shape),
         "meaning": meaning(value.encoding),

@@ -14,6 +14,7 @@ from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.json_compare import NotProven, OneOf
 from hlsgen.certify.models.routing import ROUTING
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
+from hlsgen.certify.port_wiring import port_name
 
 #: A target's estimate of the resources of a layer or of the core.
 ESTIMATE = {
@@ -281,7 +282,7 @@ def units(network: Netlist) -> list[dict[str, Any]]:
 
 def producers_of(network: Netlist) -> dict[str, str]:
     """The instance that sends each stream; for streams of an input port, the name of the port."""
-    ports = {wire: str(cell.ports["s_axis_tdata"]).removesuffix("_tdata") for cell, wire in network.inputs}
+    ports = {wire: port_name(cell) for cell, wire in network.inputs}
     return ports | {stream: name for name, streams in network.streams_out.items() for stream in streams}
 
 

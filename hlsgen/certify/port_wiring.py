@@ -34,13 +34,15 @@ _AXIL = (
     ("output", 1, "rvalid"),
     ("input", 1, "rready"),
 )
+#: The modules at input and output: of streams, of streams on a bus, and of ports without handshake.
+_AXIS_ENDS, _BUS_ENDS, PLAIN_ENDS = (
+    tuple(f"hg_{kind}_{end}" for end in ("in", "out")) for kind in ("axis", "bus", "plain")
+)
+_ENDS = (*_AXIS_ENDS, *_BUS_ENDS, *PLAIN_ENDS)
 #: Modules that are not part of the streams of the core.
 PORTS = (
+    *_ENDS,
     "hg_reset",
-    "hg_axis_in",
-    "hg_axis_out",
-    "hg_bus_in",
-    "hg_bus_out",
     "hg_keep_in",
     "hg_keep_out",
     "hg_control",
@@ -78,7 +80,10 @@ def labels_of(tensors: Sequence[str], separate: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PortOptions:
-    """The build options of the ports. `bus`: bits of tdata, "auto", or None for the bits of a beat."""
+    """The build options of the ports. `bus`: bits of tdata, "auto", or None for the bits of a beat.
+
+    `plain`: there is no handshake.
+    """
 
     clock: str = "clk"
     reset: str = "rst"
@@ -88,6 +93,7 @@ class PortOptions:
     control: bool = False
     loadable: bool = False
     starts_by: str = ""
+    plain: bool = False
 
     @property
     def clocks(self) -> dict[str, Nets]:
@@ -120,20 +126,25 @@ def port_options(options: dict[str, Any]) -> PortOptions:
         raise broken("manifest.json", f"option state_start is {start!r}.")
     if has_states:
         starts_by = str(start)
-    return PortOptions(str(names[0]), str(names[1]), low, bus, keep, control, loadable, starts_by)
+    plain = options.get("ports") == "plain"
+    if plain and (bus is not None or keep or control or loadable or has_states):
+        raise broken("manifest.json", "option ports is plain, with options of streams.")
+    return PortOptions(str(names[0]), str(names[1]), low, bus, keep, control, loadable, starts_by, plain)
 
 
 @dataclass(frozen=True)
 class PortFrame:
     """A frame on a port:
 
-    `words` of `width` bits, each beat of the core in `slot` bits, `last` valid bytes in the last word.
+    `words` of `width` bits, each beat of the core in `slot` bits, `last` valid bytes in the last word. The port has
+    `pins` bits of data: `width`, or the bits of a beat if it is plain.
     """
 
     width: int
     slot: int
     words: int
     last: int
+    pins: int
 
 
 def frame_on(cell: Cell, bus: str | None) -> PortFrame:
@@ -141,22 +152,25 @@ def frame_on(cell: Cell, bus: str | None) -> PortFrame:
 
     Raises HG055 if the width of tdata is invalid.
     """
-    bits, beats, width = (cell.number(name, 1) for name in ("WIDTH", "BEATS", "TDATA_W"))
+    bits = cell.number("WIDTH", 1)
     size = -(-bits // 8)
+    if cell.module in PLAIN_ENDS:
+        return PortFrame(8 * size, 8 * size, 1, size, bits)
+    beats, width = (cell.number(name, 1) for name in ("BEATS", "TDATA_W"))
     if bus is None:
-        return PortFrame(8 * size, 8 * size, beats, size)
+        return PortFrame(8 * size, 8 * size, beats, size, width)
     legal = _WIDTHS[2:7] if bus == "auto" else [bus]
     if str(width) not in legal:
         raise broken(cell.name, f"TDATA_W is {width}, the option bus_width is {bus}.")
     word = width // 8
     if size > word:
         parts = -(-size // word)
-        return PortFrame(width, parts * width, beats * parts, word)
+        return PortFrame(width, parts * width, beats * parts, word, width)
     slot = word
     while slot > 1 and slot // 2 >= size:
         slot //= 2
     words = -(-beats * slot // word)
-    return PortFrame(width, 8 * slot, words, beats * slot - (words - 1) * word)
+    return PortFrame(width, 8 * slot, words, beats * slot - (words - 1) * word, width)
 
 
 def check_ends(
@@ -166,29 +180,21 @@ def check_ends(
 
     Checks the connections of these instances, of the reset and of all other ports.
     """
-    modules = ("hg_bus_in", "hg_bus_out") if options.bus is not None else ("hg_axis_in", "hg_axis_out")
-    reset = _single(top, "hg_reset")
+    if options.plain:
+        return _check_plain_ends(top, name, options)
+    modules = _BUS_ENDS if options.bus is not None else _AXIS_ENDS
+    _check_ends_are(top, modules)
     input_cells, output_cells = (
         _at_ports(top, module, *side_and_labels)
         for module, side_and_labels in zip(modules, zip("sm", labels, strict=True), strict=True)
     )
-    unexpected = [
-        cell.module for cell in top.cells.values() if cell.module in PORTS[1:5] and cell.module not in modules
-    ]
-    if unexpected:
-        raise broken(top.name, f"has an instance of {unexpected[0]}, which does not fit the option bus_width.")
     parameter_names = {"WIDTH", "TDATA_W", "BEATS", *(("SLOT",) if options.bus is not None else ())}
     cut = set() if options.bus is not None else _cut_parameter(input_cells, output_cells)
     for end in (*input_cells, *output_cells):
         if set(end.parameters) != parameter_names | cut:
             raise broken(end.name, f"{end.module} has other parameters than its model.")
     widths = [[end.number("TDATA_W", 8) for end in cells] for cells in (input_cells, output_cells)]
-    expected_ports = tuple(port[:3] for port in port_list(options, labels, widths))
-    if top.name != name or top.ports != expected_ports:
-        raise broken(top.name, "its name or ports do not fit the options.")
-    check_connections(reset, {"clk": options.clock, "reset_in": options.reset, "rst": "rst_core"})
-    if reset.parameters != {"ACTIVE_LOW": int(options.active_low)}:
-        raise broken(reset.name, f"parameters {reset.parameters} do not fit the option reset_active_low.")
+    _check_ports_and_reset(top, name, options, labels, widths)
     for cells, cell_labels, port, side in (
         (input_cells, labels[0], "s_axis", "m"),
         (output_cells, labels[1], "m_axis", "s"),
@@ -202,6 +208,58 @@ def check_ends(
     _check_keep(top, options, (input_cells, output_cells), labels)
     _check_control(top, options, (input_cells, output_cells), labels, sha256)
     return input_cells, output_cells
+
+
+def _check_plain_ends(top: TopModule, name: str, options: PortOptions) -> tuple[list[Cell], list[Cell]]:
+    """The instances at both ports of a core without handshake. Raises HG055."""
+    _check_ends_are(top, PLAIN_ENDS)
+    unexpected = [
+        cell.module
+        for cell in top.cells.values()
+        if cell.module in PORTS and cell.module not in (*PLAIN_ENDS, "hg_reset")
+    ]
+    if unexpected:
+        raise broken(top.name, f"has an instance of {unexpected[0]}, but no handshake.")
+    source, sink = (_single(top, module) for module in PLAIN_ENDS)
+    for end, port, side in ((source, "in", "m"), (sink, "out", "s")):
+        if set(end.parameters) != {"WIDTH"}:
+            raise broken(end.name, f"{end.module} has other parameters than its model.")
+        nets: dict[str, Nets] = {pin: pin for pin in (f"{port}_valid", f"{port}_data")}
+        check_connections(
+            end, nets | {f"{side}_{kind}": end.ports.get(f"{side}_{kind}", "") for kind in ("data", "valid", "ready")}
+        )
+    widths = [[end.number("WIDTH", 1)] for end in (source, sink)]
+    _check_ports_and_reset(top, name, options, SINGLE, widths)
+    return [source], [sink]
+
+
+def _check_ends_are(top: TopModule, modules: Sequence[str]) -> None:
+    """Check that no other modules are at the ports than these. Raises HG055."""
+    unexpected = [cell.module for cell in top.cells.values() if cell.module in _ENDS and cell.module not in modules]
+    if unexpected:
+        raise broken(
+            top.name, f"has an instance of {unexpected[0]}, which does not fit the options bus_width and ports."
+        )
+
+
+def _check_ports_and_reset(
+    top: TopModule, name: str, options: PortOptions, labels: Labels, widths: Sequence[Sequence[int]]
+) -> None:
+    """Check the name of the top level, its list of ports, and the instance at the reset. Raises HG055."""
+    expected_ports = tuple(port[:3] for port in port_list(options, labels, widths))
+    if top.name != name or top.ports != expected_ports:
+        raise broken(top.name, "its name or ports do not fit the options.")
+    reset = _single(top, "hg_reset")
+    check_connections(reset, {"clk": options.clock, "reset_in": options.reset, "rst": "rst_core"})
+    if reset.parameters != {"ACTIVE_LOW": int(options.active_low)}:
+        raise broken(reset.name, f"parameters {reset.parameters} do not fit the option reset_active_low.")
+
+
+def port_name(cell: Cell) -> str:
+    """The name of the port at an instance."""
+    if cell.module in PLAIN_ENDS:
+        return cell.module.removeprefix("hg_plain_")
+    return str(cell.ports.get("s_axis_tdata", cell.ports.get("m_axis_tdata"))).removesuffix("_tdata")
 
 
 def _cut_parameter(input_cells: Sequence[Cell], output_cells: Sequence[Cell]) -> set[str]:
@@ -322,16 +380,20 @@ def check_connections(cell: Cell, expected: dict[str, Nets]) -> None:
 def port_list(
     options: PortOptions, labels: Labels, widths: Sequence[Sequence[int]]
 ) -> Iterator[tuple[str, int, str, tuple[str, ...]]]:
-    """(direction, bits, name, attributes) of all ports. `widths`: bits of tdata of each input and of each output."""
+    """(direction, bits, name, attributes) of all ports. `widths`: bits of the data of each input and of each output."""
     streams = [[f"{side}_axis{label}" for label in port_labels] for side, port_labels in zip("sm", labels, strict=True)]
     lites = [("s_axil", 4)] * options.loadable + [("s_axil_ctrl", 5)] * options.control
     associated = ":".join([*streams[0], *streams[1], *(name for name, _ in lites)])
     polarity = "LOW" if options.active_low else "HIGH"
     clock, reset = options.clock, options.reset
-    busif = f"ASSOCIATED_BUSIF {associated}, ASSOCIATED_RESET {reset}"
+    busif = f"ASSOCIATED_RESET {reset}" if options.plain else f"ASSOCIATED_BUSIF {associated}, ASSOCIATED_RESET {reset}"
     yield "input", 1, clock, (_info("signal:clock", clock, "CLK"), f'X_INTERFACE_PARAMETER = "{busif}"')
     active = f'X_INTERFACE_PARAMETER = "POLARITY ACTIVE_{polarity}"'
     yield "input", 1, reset, (_info("signal:reset", reset, "RST"), active)
+    if options.plain:
+        for (width,), port, direction in zip(widths, ("in", "out"), ("input", "output"), strict=True):
+            yield from ((direction, 1, f"{port}_valid", ()), (direction, width, f"{port}_data", ()))
+        return
     for names, stream_widths, (forward, backward) in zip(
         streams, widths, (("input", "output"), ("output", "input")), strict=True
     ):

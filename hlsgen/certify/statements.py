@@ -28,11 +28,14 @@ _VERILOG = (
         "top-level",
         "The top level holds only ports, wires and instances, in the form that hlsgen emits.",
     ),
-    Statement("wiring", "Every stream has one producer and one consumer, and all streams lead from s_axis to m_axis."),
+    Statement(
+        "wiring",
+        "Every stream has one producer and one consumer, and all streams lead from input ports to output ports.",
+    ),
     Statement(
         "elements",
-        "Every unit gets the elements of its layer, and m_axis sends the elements of the output, in the manifest's "
-        "order.",
+        "Every unit gets the elements of its layer, and the output ports send the elements of the output, in the "
+        "manifest's order.",
     ),
     Statement(
         "weights",
@@ -46,6 +49,11 @@ _VERILOG = (
         "manifest",
         "Every entry of manifest.json follows from the model and the files, except entries that an assumption names.",
     ),
+)
+#: Proven for ports without handshake.
+_PLAIN = Statement(
+    "no-waiting",
+    "No unit ever waits: every word that comes outside reset leaves after the same number of cycles.",
 )
 #: Proven for its C++.
 _CPP = (
@@ -104,7 +112,7 @@ _ASSUMED = (
         "The frontend correctly reads the inputs of each node, and the shapes and types of the model's inputs and "
         "outputs.",
     ),
-    Statement("input-range", "Input codes are in the manifest's range for s_axis.", ("input.range",)),
+    Statement("input-range", "Input codes are in the manifest's range for the input.", ("input.range",)),
     Statement(
         "options",
         "These options are the requested ones.",
@@ -275,12 +283,14 @@ _WRITTEN = Statement(
 )
 
 
-def proven(*, model: bool, targets: Collection[str], compared: bool = True) -> list[Statement]:
+def proven(*, model: bool, targets: Collection[str], compared: bool = True, plain: bool = False) -> list[Statement]:
     """The statements that hold for a build of these targets without problems.
 
     model: it was compared with a file that the user gave. compared: files without a proof were compared.
+    plain: the ports have no handshake.
     """
-    statements = [*(_VERILOG if "verilog" in targets else []), *(_CPP if "hls" in targets else []), _NUMBERS]
+    verilog = [*_VERILOG, *([_PLAIN] if plain else [])]
+    statements = [*(verilog if "verilog" in targets else []), *(_CPP if "hls" in targets else []), _NUMBERS]
     return [*statements, *([_REGENERATED] if compared else []), *([_MODEL] if model else [])]
 
 

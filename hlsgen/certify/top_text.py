@@ -132,13 +132,28 @@ def head_of(
     loads: int,
     cycles: Mapping[str, object],
     starts: tuple[str, str],
+    *,
+    plain: bool = False,
 ) -> list[str]:
     """The lines before the module. `ends`: the contents of the input ports and of the output ports.
 
     `bus`: a text for the bus of each port, if there is one; `loads`: number of units with writable weights; `cycles`:
-    the manifest's cycles. `starts`: how a sequence of frames starts, and the name of the port for it.
+    the manifest's cycles. `starts`: how a sequence of frames starts, and the name of the port for it. `plain`:
+    the ports have no handshake.
     """
     approximately, or_more = ("about ", " or more") if cycles.get("estimated") else ("", "")
+    timing = [
+        f"// Timing  {approximately}{cycles['latency']} cycles from the first input beat to the last output beat of "
+        f"a frame,",
+        f"//         a frame every {cycles['interval']} cycles{or_more}",
+    ]
+    if plain:
+        ending = "s" if cycles["latency"] != 1 else ""
+        timing = [
+            "// Ports   without handshake: a frame in each cycle with in_valid; in reset and a cycle later it is lost",
+            f"// Timing  out_valid and out_data follow in_valid and in_data after exactly {cycles['latency']} "
+            f"cycle{ending}, for every frame",
+        ]
     return [
         f"// {LICENCE}",
         f"// Core of model {title}",
@@ -155,8 +170,6 @@ def head_of(
             if loads
             else []
         ),
-        f"// Timing  {approximately}{cycles['latency']} cycles from the first input beat to the last output beat of "
-        f"a frame,",
-        f"//         a frame every {cycles['interval']} cycles{or_more}",
+        *timing,
         "// Memory files are read with $readmemh by their bare names.",
     ]

@@ -59,8 +59,9 @@ def print_summary(summary: dict[str, Any]) -> None:
             out.print(f"host {HOST_PARTS[part]}: " + plain(", ".join(f"{s['op']}" for s in host[part])))
     cycles, rate, estimate = summary["cycles"], summary["rate"], summary["estimate"]
     approximate, or_more, at_most = ("about ", " or more", "at most ") if cycles.get("estimated") else ("", "", "")
+    fixed = ", the same for every frame" if cycles.get("fixed") else ""
     out.print(
-        f"latency {approximate}{counted(cycles['latency'], 'cycle')}, "
+        f"latency {approximate}{counted(cycles['latency'], 'cycle')}{fixed}, "
         f"interval {counted(cycles['interval'], 'cycle')}{or_more}: {approximate}"
         f"{rate['latency_us']:.3g} us, {at_most}{rate['frames_per_second']:.4g} frames/s at {rate['clock_mhz']:g} MHz"
     )

@@ -178,6 +178,8 @@ Flow = (
 def flow_of(node: units.Node) -> Flow:
     """The flow of a node. A port that cuts the ready path is a queue, see `Port`. Nodes are compared by identity."""
     match unit := node.unit:
+        case units.Port(plain=True):
+            return KeepFlow([True])
         case units.Port():
             return QueueFlow(2) if unit.cuts_ready == enters(node) else PipelineFlow()
         case units.Slice():

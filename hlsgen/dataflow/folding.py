@@ -33,6 +33,7 @@ class Targets:
     - `dsp_layers`: layers with products in DSP blocks; None: all, if DSP blocks are preferred.
     - `plain`: quantizers use no DSP blocks.
     - `pipelining`: for the target clock. `latency`: most cycles from the first word in to the last word out.
+    - `plain_ports`: the ports have no handshake, and a frame comes in every cycle.
     - `settled`: weights are in their cheapest memory, regardless of the budget.
     """
 
@@ -53,6 +54,7 @@ class Targets:
     pipelining: Pipelining = PLAIN
     latency: int | None = None
     settled: bool = False
+    plain_ports: bool = False
 
     @property
     def free_memories(self) -> bool:

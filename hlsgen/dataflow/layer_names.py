@@ -20,7 +20,9 @@ _SUFFIXES = frozenset(
     valid wait weights width windows""".split()
 )
 #: Names of ports, nets and instances of every core, and the start of such names.
-_FIXED = frozenset("aclk aresetn clk clock layer load port reset rst".split())
+_FIXED = frozenset(
+    "aclk aresetn clk clock in in_data in_valid layer load out out_data out_valid port reset rst".split()
+)
 _FIXED_STARTS = ("frame_error", "hg_", "inner_s_axi", "m_axi", "port_", "rst_", "s_axi", "tlast_error")
 
 

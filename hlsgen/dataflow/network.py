@@ -14,6 +14,9 @@ from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import Choice
 
+#: Names of ports without handshake, by those of streams.
+PLAIN_NAMES = {"s_axis": "in", "m_axis": "out"}
+
 
 @dataclass(frozen=True, eq=False)
 class CorePort:
@@ -30,13 +33,13 @@ class CorePort:
 
     @property
     def name(self) -> str:
-        """s_axis or m_axis; if there are several, followed by the name of the tensor."""
-        return self.node.name
+        """s_axis or m_axis; if there are several, followed by the name of the tensor. in or out of plain ports."""
+        return PLAIN_NAMES[self.node.name] if self.is_plain else self.node.name
 
     @property
     def label(self) -> str:
         """The suffix of the name, "" for a single port."""
-        return self.name[len("s_axis") :]
+        return self.node.name[len("s_axis") :]
 
     @property
     def stream(self) -> Stream:
@@ -54,8 +57,18 @@ class CorePort:
         return isinstance(self.node.unit, Port) and self.node.unit.bus is not None
 
     @property
+    def is_plain(self) -> bool:
+        """True if the port has no handshake."""
+        return isinstance(self.node.unit, Port) and self.node.unit.plain
+
+    @property
+    def data_bits(self) -> int:
+        """Bits of the data pins: whole bytes, or the bits of a beat on plain ports."""
+        return self.stream.bits if self.is_plain else self.layout.width
+
+    @property
     def layout(self) -> BusLayout:
-        """How a frame lies on the port."""
+        """How a frame lies on the port; of a plain port, how its words lie in files."""
         return layout_of(self.node)
 
     def part(self, codes: Array) -> Array:
@@ -131,7 +144,8 @@ class Timing:
     `latency`: from the first input beat to the last output beat. `interval`: cycles between two frames. `critical`:
     names of FIFOs that cannot be one beat smaller without costing cycles. `spare`: the share that was added to all
     depths because the network is too large for a search. `exact`: False if the network is too large to simulate. Then
-    `latency` is an estimate, and `interval` is a lower bound: the interval of the slowest unit.
+    `latency` is an estimate, and `interval` is a lower bound: the interval of the slowest unit. `fixed`: every frame
+    has this latency, as the ports have no handshake.
     """
 
     latency: int
@@ -139,11 +153,13 @@ class Timing:
     critical: tuple[str, ...] = ()
     spare: float = 0.0
     exact: bool = True
+    fixed: bool = False
 
     @property
     def cycles(self) -> dict[str, int | bool]:
-        """The fields as written for programs: `estimated` only if the cycles are not exact."""
-        return {"latency": self.latency, "interval": self.interval, **({} if self.exact else {"estimated": True})}
+        """The fields as written for programs; `estimated` and `fixed` only if true."""
+        marks = {"estimated": not self.exact, "fixed": self.fixed}
+        return {"latency": self.latency, "interval": self.interval, **{k: True for k, mark in marks.items() if mark}}
 
 
 def bus_streams(bus: BusLayout) -> tuple[Stream, Stream]:

@@ -92,10 +92,12 @@ class Port:
 
     `bus`: how a frame lies on the port if a word is not a beat. `cuts_ready`: the input port, and not the output port,
     buffers two beats, which cuts the ready path between the core and its consumer. Only ports without a bus have it.
+    `plain`: data and a valid bit without handshake or register, see plain_ports.py.
     """
 
     bus: BusLayout | None = None
     cuts_ready: bool = False
+    plain: bool = False
 
 
 @dataclass(frozen=True)

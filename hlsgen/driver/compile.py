@@ -253,7 +253,7 @@ def size_diagnostics(options: Options, needs: Needs) -> list[Diagnostic]:
 def targets_of(options: Options) -> Targets:
     """Targets of the network, from the options."""
     return Targets(
-        cycles=options.target_cycles,
+        cycles=options.cycles,
         lanes=options.lanes,
         folding=options.folding,
         prefer=options.preferred,
@@ -266,6 +266,7 @@ def targets_of(options: Options) -> Targets:
         family="xc7" if options.chosen_device is None else options.chosen_device.family.counted_as,
         dsp_factor_bits=block_bits(options),
         latency=options.latency_cycles,
+        plain_ports=options.plain,
         pipelining=options.pipelining if "verilog" in backends_of(options.target) else PLAIN,
     )
 

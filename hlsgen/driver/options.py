@@ -33,6 +33,10 @@ from hlsgen.rescale import KINDS
 
 #: Most numbers of an initial state.
 MAX_INITIAL = 1 << 20
+#: Kinds of ports.
+PORTS = ("packed", "separate", "plain")
+#: Options that change streams or their control, which plain ports have not.
+_STREAMS_ONLY = ("bus_width", "tkeep", "control", "loadable", "state")
 #: A number in the scale of --source.
 _NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
 #: PE and SIMD of layers, by name.
@@ -309,11 +313,12 @@ class Options:
     ports: str = option(
         "packed",
         "--ports",
-        "Ports for several inputs or outputs: packed (all in s_axis, all in m_axis) or separate (s_axis_NAME, "
-        "m_axis_NAME).",
+        "packed: all inputs in s_axis, all outputs in m_axis. separate: a port for each (s_axis_NAME, m_axis_NAME). "
+        "plain: no handshake, a word in every cycle, out after a fixed latency (in_valid, in_data, out_valid, "
+        "out_data). Verilog only.",
         metavar="KIND",
-        check=one_of("packed", "separate"),
-        choices=lambda: ("packed", "separate"),
+        check=one_of(*PORTS),
+        choices=lambda: PORTS,
     )
     state: list[str] = option(
         list,
@@ -481,6 +486,16 @@ class Options:
         return self.ports == "separate"
 
     @property
+    def plain(self) -> bool:
+        """True if the ports have no handshake."""
+        return self.ports == "plain"
+
+    @property
+    def cycles(self) -> int | None:
+        """The requested interval: plain ports need a frame in every cycle."""
+        return 1 if self.plain else self.target_cycles
+
+    @property
     def states(self) -> list[str]:
         """The pairs of --state."""
         return [text for text in self.state if text != NONE]
@@ -515,7 +530,7 @@ class Options:
     def searches(self) -> bool:
         """True if the fastest network within a budget or a device is requested."""
         limited = self.asked_budget.is_limited or (self.device is not None and not self.folding)
-        return limited and self.target_cycles is None
+        return limited and self.cycles is None
 
     @property
     def budget(self) -> Budget:
@@ -525,7 +540,7 @@ class Options:
         """
         if self.searches:
             return allowed(self.asked_budget, self.chosen_device, SHARE)
-        if self.target_cycles is None:
+        if self.cycles is None:
             return Budget()
         return allowed(self.asked_budget, self.chosen_device, 1.0)
 
@@ -595,9 +610,26 @@ def check_options(options: Options) -> None:
         problems.error("HG040", "--state", "cannot be combined with --loadable-weights.", hint)
     if {VARIABLES, NONE} <= set(options.state):
         problems.error("HG043", "--state", "both variables and none are given.", "Leave one of them out.")
-    if options.max_lut is not None and options.target_cycles is not None:
+    if options.plain:
+        _check_plain(options, problems)
+    if options.max_lut is not None and options.cycles is not None:
         problems.error("HG040", "--max-lut", "given together with a target rate.", "Give one of them.")
     problems.finish()
+
+
+def _check_plain(options: Options, problems: Collector) -> None:
+    """Checks that no option contradicts plain ports."""
+    for declared_option in declared(Options):
+        value = options.states if declared_option.name == "state" else getattr(options, declared_option.name)
+        if declared_option.name in _STREAMS_ONLY and value != declared_option.default:
+            flag = declared_option.declaration.flag or declared_option.name
+            text = "cannot be combined with --ports plain, which has data and a valid bit only."
+            problems.error("HG040", flag, text, _left_out(options, flag))
+    if options.target_cycles not in (None, 1):
+        text = f"{options.target_cycles}, but --ports plain takes a frame in every cycle."
+        problems.error("HG040", "--target-cycles", text, "Leave the rate out.")
+    if "hls" in options.target.split(","):
+        problems.error("HG040", "--ports", f"plain with --target {options.target}.", "Build with --target verilog.")
 
 
 def _left_out(options: Options, flag: str) -> str:

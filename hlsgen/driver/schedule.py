@@ -11,6 +11,7 @@ from hlsgen.dataflow.bus import AUTO_WIDTHS
 from hlsgen.dataflow.folding import Targets, choose_folding, even_intervals, intervals, least_cycles
 from hlsgen.dataflow.lower import MAX_LANES, finish, lower_layer, start
 from hlsgen.dataflow.network import Network, Timing, layout_of, on_bus
+from hlsgen.dataflow.plain_ports import with_plain_ports
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Node, Port
 from hlsgen.dataflow.weight_memories import placed
@@ -46,7 +47,7 @@ class _Planned:
 
 
 def plan(graph: Graph, targets: Targets, backend: Backend, progress: Progress | None = None) -> tuple[Network, Timing]:
-    """Chooses folding, implementations and buffer sizes. Raises HG035, HG037, HG040.
+    """Chooses folding, implementations and buffer sizes. Raises HG035, HG037, HG040, HG044.
 
     For a limit of latency, stages get longer until the network keeps it: fewer cycles, but a slower clock.
     """
@@ -231,6 +232,8 @@ class _Planner:
     def sized(self, builder: NetworkBuilder, effort: int | None = None) -> tuple[tuple[Node, ...], Timing]:
         """All nodes with bus widths, buffer sizes and weight memories. `effort`: see `Backend.size_buffers`."""
         nodes = finish(builder)
+        if self.targets.plain_ports:
+            nodes = with_plain_ports(nodes)
         if self.progress:
             self.progress(len(self.graph.layers), len(self.graph.layers) + 1, "buffers")
         sized, timing = _on_bus(nodes, self.targets, self.backend, effort)

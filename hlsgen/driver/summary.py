@@ -73,7 +73,7 @@ def _buffers(build: Build) -> list[str]:
 def _default_rate(build: Build) -> list[str]:
     """A note on the default rate, if neither device, budget nor rate is given."""
     options = build.options
-    if options.searches or options.target_cycles or options.folding or not works_of(build.graph):
+    if options.searches or options.cycles or options.folding or not works_of(build.graph):
         return []
     return [
         f"no --device and no rate given: the default is about {DEFAULT_PARALLELISM} multiplications a cycle; "

@@ -29,8 +29,10 @@ MOST_LANES = 9999
 def settings(graph: Graph, base: Options, place: Place, limit: int) -> list[Options]:
     """At most `limit` networks, fastest first: options that differ only in target cycles, or lanes, and DSP.
 
-    Networks with equal folding and DSP count as one. limit: 1 or more.
+    Networks with equal folding and DSP count as one. Plain ports allow one network. limit: 1 or more.
     """
+    if base.plain:
+        return [replace(base, target_cycles=1)]
     networks: list[Options] = []
     has_no_dsp = place.device is not None and not place.device.dsp
     preferences = PREFERENCES[: 1 if has_no_dsp else limit]

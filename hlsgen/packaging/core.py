@@ -64,8 +64,8 @@ class Core:
 
     @property
     def streams(self) -> list[str]:
-        """Names of its streams, inputs first."""
-        return [port.name for port in (*self.inputs, *self.outputs)]
+        """Names of its streams, inputs first; none without handshake."""
+        return [port.name for port in (*self.inputs, *self.outputs) if not port.is_plain]
 
     @property
     def vectors(self) -> list[str]:

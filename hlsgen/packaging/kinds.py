@@ -202,6 +202,10 @@ KINDS: Mapping[str, Callable[[Core], dict[str, bytes]]] = {
 }
 
 
+#: Flows for cores without handshake: the others move frames over streams.
+PLAIN_KINDS = ("vivado", "quartus", "yosys", "ci")
+
+
 def device_for(kind: str, build: Build, named: Device | None) -> Device:
     """The device of a flow: --device, else the device of the build, else the default of the vendor. Raises HG040."""
     vendor = VENDORS.get(kind, "")

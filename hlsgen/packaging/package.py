@@ -16,7 +16,7 @@ from hlsgen.driver.replace_directory import replace_files
 from hlsgen.driver.schedule import Progress
 from hlsgen.library import licence_line, render, tool_version
 from hlsgen.packaging.core import core_of
-from hlsgen.packaging.kinds import KINDS, common_files, cores_of, device_for
+from hlsgen.packaging.kinds import KINDS, PLAIN_KINDS, common_files, cores_of, device_for
 
 #: File that lists the files of a package with their hashes.
 LIST = "package.json"
@@ -29,7 +29,9 @@ def package_files(build: Build, kinds: Sequence[str], device: str | None, clock_
             raise fail("HG040", "--for", f"{kind!r}.", f"Supported: {', '.join(KINDS)}; several separated by commas.")
     if clock_mhz is not None and not 0 < clock_mhz <= 1e5:
         raise fail("HG040", "--clock-mhz", f"{clock_mhz:g}.", "Supported: a number greater than 0, in MHz.")
-    _ = build.design  # raises HG040 without Verilog
+    if build.design.plain and (streaming := [kind for kind in kinds if kind not in PLAIN_KINDS]):
+        text, hint = "needs streams, but the build has --ports plain.", f"Supported: {', '.join(PLAIN_KINDS)}."
+        raise fail("HG040", f"--for {streaming[0]}", text, f"{hint} Or build with --ports packed.")
     named = None if device is None else device_of(device)
     cores = {
         kind: replace(core_of(build, device_for(kind, build, named), clock_mhz), has_dma="dma" in kinds)

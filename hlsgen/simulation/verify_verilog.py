@@ -28,6 +28,8 @@ from hlsgen.verilog.netlist import Design
 from hlsgen.verilog.unit_table import latency
 
 TESTS = ["full_rate", "random_stalls", "long_stalls", "reset_mid_frame", "offers_in_reset", "frame_errors"]
+#: Those of a core without handshake.
+PLAIN_TESTS = ["full_rate", "random_stalls", "reset_mid_frame", "words_in_reset"]
 #: Most words of 32 bits that the testbench writes to a core with loadable weights, and writes back.
 MAX_PIECES = 4000
 #: Frames after which the intervals repeat.
@@ -61,7 +63,7 @@ def verify_verilog(
     """
     with work_folder(simulator) as work:
         core, bench = write_core(files, work), prepare(design, network, timing, codes, work)
-        tests = TESTS + _port_tests(design) + prepare_weights(codes, bench)
+        tests = (PLAIN_TESTS if design.plain else TESTS) + _port_tests(design) + prepare_weights(codes, bench)
         seconds = time_limit(network, timing, files, len(codes), simulator)
         run = partial(simulate, core, bench, bench, seed=seed, seconds=seconds)
         watched = replace(limits, frames=_Eta(simulator, tests, len(codes), progress))

@@ -98,7 +98,8 @@ def _harness(design: Design) -> str:
         "WEIGHTS": design.loads,
         "CONTROL": design.control,
         "KEEP": design.keep,
-        "SINGLE": len(design.inputs) == len(design.outputs) == 1,
+        "SINGLE": len(design.inputs) == len(design.outputs) == 1 and not design.plain,
+        "PLAIN": design.plain,
     }
     start_port = f"#define HLSGEN_STARTS {design.inputs[0].name}_tuser\n" if design.starts_by == "tuser" else ""
     # Not as compiler options: ccache would then compile Verilator's own files again for each combination.

@@ -11,6 +11,7 @@ from hlsgen.dataflow.backend import Backend, Emitted, Request
 from hlsgen.dataflow.folding import Targets
 from hlsgen.dataflow.folding_search import FoldingPrice
 from hlsgen.dataflow.network import Network, Timing
+from hlsgen.dataflow.plain_ports import fixed_latency, has_plain_ports
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import MatVec, Node, SumTables
 from hlsgen.dataflow.weighted_units import weight_bits
@@ -89,6 +90,9 @@ def _tables_of(node: Node, targets: Targets) -> SumTables | None:
 
 
 def _size_buffers(nodes: Sequence[Node], effort: int | None) -> tuple[tuple[Node, ...], Timing]:
+    if has_plain_ports(nodes):
+        chain = with_read_bits(without_inverters(nodes))
+        return tuple(chain), Timing(fixed_latency(chain, latency), 1, fixed=True)
     sized = size(with_read_bits(without_inverters(cut_ready_chains(nodes))), latency, effort)
     return tuple(sized.nodes), Timing(sized.latency, sized.interval, tuple(sized.critical), sized.spare, sized.exact)
 

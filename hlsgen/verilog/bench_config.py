@@ -42,6 +42,7 @@ def testbench_config(design: Design, network: Network, timing: Timing) -> dict[s
             for port in network.outputs
         ],
         **({"starts_by": design.starts_by} if design.starts_by else {}),
+        **({"plain": True} if design.plain else {}),
         "latency": timing.latency,
         "interval": timing.interval,
         "stall_frames": max(2, min(8, 20_000 // timing.interval), 400 // timing.interval),
@@ -68,7 +69,7 @@ def _pins(design: Design, port: CorePort, stem: str, further_files: Sequence[tup
     return {
         "port": port.name,
         "label": port.label,
-        "tdata": bus.width,
+        "tdata": port.data_bits,
         "words": bus.words,
         **{key: f"{name}{port.label}.hex" for key, name in [("vectors", stem), *further_files]},
         **({"keep": bus.last_bytes} if design.keep else {}),

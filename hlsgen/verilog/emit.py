@@ -11,14 +11,15 @@ from hlsgen.verilog.top_ports import top_ports
 
 #: The module of the port for control and status: without and with a bit that starts a sequence of frames.
 CONTROL = ("hg_control", "hg_control_starts")
-PORT_MODULES = ({"hg_reset", "hg_axis_in", "hg_axis_out"}, {"hg_reset", "hg_bus_in", "hg_bus_out"})
+STREAM_PORTS = ({"hg_reset", "hg_axis_in", "hg_axis_out"}, {"hg_reset", "hg_bus_in", "hg_bus_out"})
+PLAIN_PORTS = {"hg_reset", "hg_plain_in", "hg_plain_out"}
 
 
 def emit(design: Design, timing: Timing) -> dict[str, str]:
     """The text of each file, by relative path."""
     top = render("verilog/top.v.j2", design=design, timing=timing, ports=top_ports(design), lite_ports=AXI_LITE)
     modules = modules_used(
-        PORT_MODULES[design.on_bus]
+        (PLAIN_PORTS if design.plain else STREAM_PORTS[design.on_bus])
         | ({"hg_axil_weights"} if design.loads else set())
         | ({"hg_keep_in", "hg_keep_out"} if design.keep else set())
         | ({CONTROL[design.starts_by == "register"]} if design.control else set())

@@ -52,7 +52,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class StreamPort:
-    """An AXI4-Stream port. `label` ends its name, "" if it is the only one.
+    """An AXI4-Stream port, or one without handshake (`Design.plain`). `label` ends its name, "" if it is the only one.
 
     `bus`: how a frame of `stream` is laid out on it. `early`: ready is cut at the input, see Port. `data`, `valid`,
     `ready`: the nets of the stream inside.
@@ -72,7 +72,8 @@ class StreamPort:
 class Design:
     """Everything that the top level prints, the memory files and the modules of single nodes. Knows no operators.
 
-    `on_bus`: True if the ports `inputs` and `outputs` are on a bus of requested width. `keep`: True if they have tkeep.
+    `on_bus`: True if the ports `inputs` and `outputs` are on a bus of requested width. `plain`: True if they have no
+    handshake: data and a valid bit. `keep`: True if they have tkeep.
     `control`: the values of the port for control and status, if there is one. `modules`: text of the modules that are
     written for one instance, by name. `loads`: number of units whose weights can be written over AXI4-Lite, 0 if there
     is no such port. `starts_by`: how a sequence of frames starts, as in Options.
@@ -94,6 +95,7 @@ class Design:
     modules: dict[str, str]
     loads: int = 0
     starts_by: str = ""
+    plain: bool = False
 
     @property
     def prefix(self) -> str:
@@ -168,6 +170,7 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
         modules,
         loads,
         request.starts_by,
+        network.inputs[0].is_plain,
     )
 
 
@@ -186,7 +189,8 @@ def _begin_ports(port: str, starts_by: str) -> dict[str, str]:
 
 def _check_names(request: Request, net_names: set[str]) -> None:
     """Checks that nothing else in the top level has the name of clock or reset. Raises HG040."""
-    reserved = ("rst_core", "load", "tlast_error", "frame_error", request.top)
+    plain = ("in_valid", "in_data", "out_valid", "out_data")
+    reserved = ("rst_core", "load", "tlast_error", "frame_error", request.top, *plain)
     for option, name in (("--clock-name", request.clock), ("--reset-name", request.reset)):
         if name in net_names or name in reserved or name.startswith(("s_axi", "m_axi", "port_", "hg_")):
             raise fail(

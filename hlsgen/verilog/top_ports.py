@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hlsgen.dataflow.bus import AXI_LITE
@@ -24,15 +24,11 @@ class TopPort:
 
 def top_ports(design: Design) -> list[TopPort]:
     """All ports of the top level, in order."""
+    if design.plain:
+        return _plain_ports(design)
     buses = [*(("s_axil",) if design.loads else ()), *(("s_axil_ctrl",) if design.control else ())]
     streams = [port.name for port in (*design.inputs, *design.outputs)]
-    associated = ":".join([*streams, *buses])
-    clock = f"ASSOCIATED_BUSIF {associated}, ASSOCIATED_RESET {design.reset}"
-    polarity = "ACTIVE_LOW" if design.reset_active_low else "ACTIVE_HIGH"
-    ports = [
-        TopPort("input", 1, design.clock, _attributes("signal:clock", f"{design.clock} CLK", clock)),
-        TopPort("input", 1, design.reset, _attributes("signal:reset", f"{design.reset} RST", f"POLARITY {polarity}")),
-    ]
+    ports = _clock_and_reset(design, [*streams, *buses])
     for direction, stream_ports in (("input", design.inputs), ("output", design.outputs)):
         for port in stream_ports:
             starts = design.starts_by == "tuser" and port is design.inputs[0]
@@ -41,6 +37,29 @@ def top_ports(design: Design) -> list[TopPort]:
         if name in buses:
             ports += _lite(name, address)
     return [*ports, *(TopPort("output", 1, f"frame_error{port.label}") for port in design.inputs)]
+
+
+def _plain_ports(design: Design) -> list[TopPort]:
+    """The ports of a core without handshake; clock and reset have attributes."""
+    (source,), (sink,) = design.inputs, design.outputs
+    return [
+        *_clock_and_reset(design, []),
+        TopPort("input", 1, "in_valid"),
+        TopPort("input", source.stream.bits, "in_data"),
+        TopPort("output", 1, "out_valid"),
+        TopPort("output", sink.stream.bits, "out_data"),
+    ]
+
+
+def _clock_and_reset(design: Design, buses: Sequence[str]) -> list[TopPort]:
+    """Clock and reset, which belong to the interfaces `buses`."""
+    associated = [f"ASSOCIATED_BUSIF {':'.join(buses)}"] if buses else []
+    clock = ", ".join([*associated, f"ASSOCIATED_RESET {design.reset}"])
+    polarity = "ACTIVE_LOW" if design.reset_active_low else "ACTIVE_HIGH"
+    return [
+        TopPort("input", 1, design.clock, _attributes("signal:clock", f"{design.clock} CLK", clock)),
+        TopPort("input", 1, design.reset, _attributes("signal:reset", f"{design.reset} RST", f"POLARITY {polarity}")),
+    ]
 
 
 def _attributes(kind: str, role: str, parameter: str = "") -> tuple[tuple[str, str], ...]:

@@ -53,6 +53,21 @@ struct Random {
 
 }  // namespace
 
+// The pins of a port. Without handshake, a core takes a word in every cycle, and a frame is a word.
+#ifdef HLSGEN_PLAIN
+#define VALID(port) core->port##_valid
+#define DATA(port) core->port##_data
+#define READY(port) true
+#define SET_READY(port, value)
+#define SET_LAST(port, value)
+#else
+#define VALID(port) core->port##_tvalid
+#define DATA(port) core->port##_tdata
+#define READY(port) core->port##_tready
+#define SET_READY(port, value) READY(port) = value;
+#define SET_LAST(port, value) core->port##_tlast = value;
+#endif
+
 double sc_time_stamp() { return 0; }
 
 extern "C" {
@@ -65,10 +80,10 @@ void* core_open(int active_low, int seed) {
     auto* core = new Vtop;
     core->HLSGEN_RESET = active_low ? 0 : 1;
     core->HLSGEN_CLOCK = 0;
-#define START(port, bytes)   \
-    core->port##_tvalid = 0; \
-    core->port##_tlast = 0;
-#define CLOSE(port) core->port##_tready = 0;
+#define START(port, bytes) \
+    VALID(port) = 0;       \
+    SET_LAST(port, 0)
+#define CLOSE(port) SET_READY(port, 0)
     HLSGEN_INPUTS(START)
     HLSGEN_OUTPUTS(CLOSE)
 #ifdef HLSGEN_STARTS
@@ -120,42 +135,42 @@ void core_run(void* handle, Sent* in, int inputs, Taken* out, int outputs, uint6
     uint64_t left = 0, quiet = 0;
     for (int n = 0; n < inputs; ++n) left += in[n].count;
     for (int n = 0; n < outputs; ++n) left += out[n].count;
-#define OPEN(port) core->port##_tready = 1;
+#define OPEN(port) SET_READY(port, 1)
     HLSGEN_OUTPUTS(OPEN)
     // Also what is dropped behind the last output: the next call begins with a frame.
     while (left && quiet < patience) {
         uint64_t moved = 0;
         Sent* x = in;
         Taken* y = out;
-#define OFFER(port, size)                                                  \
-    {                                                                      \
-        const bool valid = x->moved < x->count;                            \
-        core->port##_tvalid = valid;                                       \
-        if (valid) {                                                       \
-            put(core->port##_tdata, x->words + x->moved * x->bytes, size); \
-            core->port##_tlast = (x->moved + 1) % x->frame == 0;           \
-        }                                                                  \
-        ++x;                                                               \
+#define OFFER(port, size)                                          \
+    {                                                              \
+        const bool valid = x->moved < x->count;                    \
+        VALID(port) = valid;                                       \
+        if (valid) {                                               \
+            put(DATA(port), x->words + x->moved * x->bytes, size); \
+            SET_LAST(port, (x->moved + 1) % x->frame == 0)         \
+        }                                                          \
+        ++x;                                                       \
     }
         HLSGEN_INPUTS(OFFER)
         core->eval();
         x = in;
-#define COUNT(port, size)                                             \
-    {                                                                 \
-        const bool goes = x->moved < x->count && core->port##_tready; \
-        x->moved += goes;                                             \
-        moved += goes;                                                \
-        ++x;                                                          \
+#define COUNT(port, size)                                    \
+    {                                                        \
+        const bool goes = x->moved < x->count && READY(port); \
+        x->moved += goes;                                    \
+        moved += goes;                                       \
+        ++x;                                                 \
     }
         HLSGEN_INPUTS(COUNT)
-#define TAKE(port)                                                             \
-    {                                                                          \
-        if (core->port##_tvalid && y->moved < y->count) {                      \
-            get(core->port##_tdata, y->words + y->moved * y->bytes, y->bytes); \
-            ++y->moved;                                                        \
-            ++moved;                                                           \
-        }                                                                      \
-        ++y;                                                                   \
+#define TAKE(port)                                                     \
+    {                                                                  \
+        if (VALID(port) && y->moved < y->count) {                      \
+            get(DATA(port), y->words + y->moved * y->bytes, y->bytes); \
+            ++y->moved;                                                \
+            ++moved;                                                   \
+        }                                                              \
+        ++y;                                                           \
     }
         HLSGEN_OUTPUTS(TAKE)
         core->HLSGEN_CLOCK = 1;
@@ -164,7 +179,7 @@ void core_run(void* handle, Sent* in, int inputs, Taken* out, int outputs, uint6
         left -= moved;
         quiet = moved ? 0 : quiet + 1;
     }
-#define IDLE(port, bytes) core->port##_tvalid = 0;
+#define IDLE(port, bytes) VALID(port) = 0;
     HLSGEN_INPUTS(IDLE)
     HLSGEN_OUTPUTS(CLOSE)
     core->eval();

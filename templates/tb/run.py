@@ -17,6 +17,8 @@ from cocotb_tools.runner import Icarus, Verilator
 
 HERE = Path(__file__).resolve().parent
 TESTS = ["full_rate", "random_stalls", "long_stalls", "reset_mid_frame", "offers_in_reset", "frame_errors"]
+#: Those of a core without handshake.
+PLAIN_TESTS = ["full_rate", "random_stalls", "reset_mid_frame", "words_in_reset"]
 
 
 class LeanVerilator(Verilator):
@@ -68,7 +70,8 @@ def main() -> int:
     if waves is not None and waves.suffix not in (".vcd", ".fst"):
         parser.error("--waves takes a file .vcd or .fst.")
     config = json.loads((HERE / "config.json").read_text())
-    tests = TESTS + ["missing_bytes"] * ("keep" in config) + ["control_port"] * ("control" in config)
+    tests = PLAIN_TESTS if "plain" in config else TESTS
+    tests = tests + ["missing_bytes"] * ("keep" in config) + ["control_port"] * ("control" in config)
     odd = set(f"{HERE}{args.core.resolve()}{args.work or ''}") & set(" \t\n:#$%\\'\"")
     if odd and args.sim == "verilator":
         sys.exit(f"make cannot have {''.join(sorted(odd))!r} in a path: move or rename the folder.")

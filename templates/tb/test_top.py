@@ -44,6 +44,8 @@ PROGRESS = os.environ.get("HLSGEN_PROGRESS")
 FEWEST = 4
 #: How a sequence of frames starts besides after reset, in a core with states between frames.
 STARTS_BY = CONFIG.get("starts_by", "")
+#: True for a core without handshake: it takes a word in every cycle, and sends it CONFIG["latency"] cycles later.
+PLAIN = CONFIG.get("plain", False)
 #: Cycles of a reset.
 RESET_CYCLES = 4
 
@@ -147,15 +149,35 @@ def each_alone(low, high):
         yield values[: len(INPUTS)], values[len(INPUTS) :]
 
 
+class Tied:
+    """In place of a pin that a core without handshake does not have: reads as `value`; what is written is lost."""
+
+    def __init__(self, value: int) -> None:
+        self.constant = value
+
+    @property
+    def value(self) -> int:
+        return self.constant
+
+    @value.setter
+    def value(self, value) -> None:
+        pass
+
+
+def pins(dut, port) -> tuple:
+    """valid, ready, data and last of a port."""
+    name = port["port"]
+    if PLAIN:
+        return getattr(dut, f"{name}_valid"), Tied(1), getattr(dut, f"{name}_data"), Tied(1)
+    return tuple(getattr(dut, f"{name}_t{part}") for part in ("valid", "ready", "data", "last"))
+
+
 class Coverage:
     """Records which streams were stalled (valid && !ready) and starved (ready && !valid), at ports and inside."""
 
     def __init__(self, dut) -> None:
         self.open = {
-            f"port_{direction}{port['label']}": (
-                getattr(dut, f"{port['port']}_tvalid"),
-                getattr(dut, f"{port['port']}_tready"),
-            )
+            f"port_{direction}{port['label']}": pins(dut, port)[:2]
             for direction, ports in (("in", INPUTS), ("out", OUTPUTS))
             for port in ports
         }
@@ -190,13 +212,11 @@ class Source:
 
     def __init__(self, dut, port, beats, lasts, keeps) -> None:
         name = port["port"]
-        self.valid, self.ready, self.data, self.last = (
-            getattr(dut, f"{name}_t{part}") for part in ("valid", "ready", "data", "last")
-        )
-        self.keep, self.error = getattr(dut, f"{name}_tkeep", None), getattr(dut, f"frame_error{port['label']}")
+        self.valid, self.ready, self.data, self.last = pins(dut, port)
+        self.keep, self.error = getattr(dut, f"{name}_tkeep", None), error_pin(dut, port)
         self.port, self.beats, self.lasts, self.keeps, self.words = port, beats, lasts, keeps, port["words"]
         self.user, self.starts = getattr(dut, f"{name}_tuser", None), starts() if port is INPUTS[0] else []
-        self.sent, self.offered, self.first, self.wrong = 0, False, None, False
+        self.sent, self.offered, self.first, self.wrong, self.times = 0, False, None, False, []
 
     def took(self, cycle: int) -> bool:
         """True if the core accepts a beat in this cycle."""
@@ -205,6 +225,7 @@ class Source:
         if not self.offered or self.ready.value != 1:
             return False
         self.first = cycle if self.first is None else self.first
+        self.times.append(cycle)
         if self.lasts is not None:
             self.wrong |= self.lasts[self.sent] != ((self.sent + 1) % self.words == 0)
         self.sent, self.offered = self.sent + 1, False
@@ -244,9 +265,7 @@ class Sink:
 
     def __init__(self, dut, port) -> None:
         name = port["port"]
-        self.valid, self.ready, self.data, self.last = (
-            getattr(dut, f"{name}_t{part}") for part in ("valid", "ready", "data", "last")
-        )
+        self.valid, self.ready, self.data, self.last = pins(dut, port)
         self.keep, self.port, self.words = getattr(dut, f"{name}_tkeep", None), port, port["words"]
         self.received, self.times, self.taking, self.held = [], [], False, None
 
@@ -272,7 +291,7 @@ class Sink:
 
     def drive(self, take: bool) -> None:
         """Sets whether a beat is accepted in the next cycle."""
-        self.taking = take
+        self.taking = take or PLAIN
         self.ready.value = 1 if take else 0
 
 
@@ -301,12 +320,13 @@ class Core:
         """Starts the clock and resets."""
         cocotb.start_soon(Clock(self.clk, 10, "ns").start())
         for port in INPUTS:
-            for part in ("valid", "data", "last", *(("keep",) if "keep" in port else ())):
-                getattr(self.dut, f"{port['port']}_t{part}").value = 0
+            valid, _, data, last = pins(self.dut, port)
+            for pin in (valid, data, last, *((getattr(self.dut, f"{port['port']}_tkeep"),) if "keep" in port else ())):
+                pin.value = 0
         if STARTS_BY == "tuser":
             getattr(self.dut, f"{INPUTS[0]['port']}_tuser").value = 0
         for port in OUTPUTS:
-            getattr(self.dut, f"{port['port']}_tready").value = 0
+            pins(self.dut, port)[1].value = 0
         for port, present in (("s_axil", CONFIG["weights"]), ("s_axil_ctrl", "control" in CONFIG)):
             for name in ("awaddr", "awvalid", "wdata", "wstrb", "wvalid", "bready", "araddr", "arvalid", "rready"):
                 if present:
@@ -383,7 +403,7 @@ class Core:
     async def pulse_reset(self) -> None:
         """Holds reset for a few cycles, and offers no beat for two more."""
         for port in INPUTS:
-            getattr(self.dut, f"{port['port']}_tvalid").value = 0
+            pins(self.dut, port)[0].value = 0
         await self.hold_reset(RESET_CYCLES)
         await RisingEdge(self.clk)
         await RisingEdge(self.clk)
@@ -455,6 +475,8 @@ class Core:
                 end.drive(take)
             await RisingEdge(clk)
             self.cycle += 1
+        if PLAIN:
+            on_time(sources[0].times, sinks[0].times)
         for source in sources:
             source.valid.value = 0
         for sink in sinks:
@@ -577,12 +599,19 @@ class Core:
         raise AssertionError("first divergence: " + ", ".join(f"{key} {value}" for key, value in divergence.items()))
 
 
+def on_time(sent, received) -> None:
+    """Raises if a word without handshake did not leave exactly CONFIG["latency"] cycles after it came."""
+    expected = [cycle + CONFIG["latency"] for cycle in sent][: len(received)]
+    late = next((n for n, pair in enumerate(zip(received, expected, strict=True)) if pair[0] != pair[1]), None)
+    assert late is None, f"word {late} leaves in cycle {received[late]}, not in {expected[late]}"
+
+
 @cocotb.test()
 async def full_rate(dut):
     """Successive frames without stalls: values, and the cycle in which each frame ends."""
     core, beats, frames = Core(dut), frames_of(INPUTS), available_frames(10**9)
     for port in (*INPUTS, *OUTPUTS):
-        bits = len(getattr(dut, f"{port['port']}_tdata"))
+        bits = len(pins(dut, port)[2])
         assert bits == port["tdata"], f"{port['port']} has {bits} bits, not {port['tdata']}"
     await core.start()
     core.test, core.end = "full_rate", UNTIL
@@ -602,9 +631,14 @@ async def full_rate(dut):
         assert error_of(dut, port) == 0, "frame_error after well-formed frames"
 
 
+def error_pin(dut, port):
+    """frame_error of an input port, 0 without handshake."""
+    return Tied(0) if PLAIN else getattr(dut, f"frame_error{port['label']}")
+
+
 def error_of(dut, port):
-    """frame_error of an input port."""
-    return getattr(dut, f"frame_error{port['label']}").value
+    """The value of frame_error of an input port."""
+    return error_pin(dut, port).value
 
 
 @cocotb.test()
@@ -674,6 +708,25 @@ async def offers_in_reset(dut):
         core.forget()
         for port in INPUTS:
             assert error_of(dut, port) == 0, f"frame_error after a beat offered {cycles} cycles after reset began"
+
+
+@cocotb.test()
+async def words_in_reset(dut):
+    """Without handshake: words that come during a reset, or in the cycle after it, are lost; the next one counts."""
+    core, beats, expected, port = Core(dut), frames_of(INPUTS)[0], frames_of(OUTPUTS)[0], OUTPUTS[0]
+    core.test = "words_in_reset"
+    await core.start()
+    (valid, _, data, _), (out_valid, _, out_data, _) = pins(dut, INPUTS[0]), pins(dut, port)
+    cocotb.start_soon(core.hold_reset(RESET_CYCLES))
+    valid.value, first = 1, RESET_CYCLES + 1 + CONFIG["latency"]
+    for cycle in range(first + min(len(beats), 20)):
+        data.value = beats[cycle % len(beats)]
+        await RisingEdge(core.clk)
+        assert cycle < 2 or (out_valid.value == 1) == (cycle >= first), f"out_valid, {cycle} cycles after reset began"
+        right = expected[(cycle - CONFIG["latency"]) % len(beats)]
+        assert cycle < first or not differs(port, 0, int(out_data.value), right), (
+            f"out_data, {cycle - first} words later"
+        )
 
 
 @cocotb.test()

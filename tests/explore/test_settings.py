@@ -118,3 +118,9 @@ def test_problems_of_the_model_are_all_named(tmp_path: Path) -> None:
     path = save(mlp().model(), tmp_path / "m.onnx")
     with pytest.raises(HlsgenError, match="HG041"):
         graph(path, folding={"nothing": {"pe": 1, "simd": 1}})
+
+
+def test_plain_ports_take_a_frame_in_each_cycle(tmp_path: Path) -> None:
+    path = save(mlp().model(), tmp_path / "net.onnx")
+    networks = settings(graph(path, ports="plain"), Options(ports="plain"), Place(), 9)
+    assert networks == [Options(ports="plain", target_cycles=1)]

@@ -191,6 +191,8 @@ def regrouping(source: units.Stream, result: units.Stream) -> Parts:
 
 def _port_parts(node: units.Node, port: units.Port, options: CostOptions) -> Parts:
     """A register, and a counter of beats; a port that cuts ready holds two beats. Bus words become beats after it."""
+    if port.plain:
+        return Parts("plain port")
     first, bus = enters(node), port.bus
     stream = node.source if first else node.result
     count = (stream.beats if bus is None else bus.words).bit_length()
@@ -252,7 +254,7 @@ def _frame_memory_parts(node: units.Node, unit: units.FrameMemory, options: Cost
     return parts
 
 
-PORT = UnitSpec(_bind_port, cycles(1), _port_parts, ready_hops=None)
+PORT = UnitSpec(_bind_port, lambda port: int(not port.plain), _port_parts, ready_hops=None)
 WIDTH = UnitSpec(without_style(_bind_width), cycles(1), _width_parts, ready_hops=None)
 # A useless FIFO is removed later; selecting lanes needs no logic.
 FIFO = UnitSpec(without_style(_bind_fifo), cycles(1), _fifo_parts, ready_hops=0)
