@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.dataflow.flow import needed_beats
-from hlsgen.dataflow.norm_units import NormMoments, NormRoot
+from hlsgen.dataflow.norm_units import NormMoments, NormRoot, root_bits
 from hlsgen.dataflow.softmax_unit import SoftmaxUnit
 from hlsgen.dataflow.units import MatVec, Node, RowsUnit, WidthConverter
 from hlsgen.hls.latencies import latency_of
@@ -24,8 +24,10 @@ from hlsgen.hls.read_order import read_order
 
 #: Nanoseconds of a cycle for operators: 5 ns less 27 % of uncertainty.
 _CYCLE = 5.0 * (1 - 0.27)
-#: Estimated nanoseconds of a step of a root, and cycles of a float32 addition with a multiplexer after it.
-_ROOT_STEP, _FLOAT_ADDITION = 15.0, 6
+#: Cycles of a float32 addition with a multiplexer after it.
+_FLOAT_ADDITION = 6
+#: Bits of the numbers of a root beyond those of its radicand, and nanoseconds of the multiplexer between two steps.
+_ROOT_BITS, _MULTIPLEXER = 28, 0.7
 #: Widest codes whose largest one, and widest sums, that a loop finds in one cycle per iteration.
 _CODE_BITS, _SUM_BITS = 20, 32
 
@@ -66,7 +68,8 @@ def rate_of(node: Node) -> Rate:
         case NormRoot():
             at_once = min(unit.constants.steps, unit.rows_in_flight)
             turns = math.ceil(unit.constants.steps / at_once)
-            return Rate(node.result.beats * turns, math.ceil(at_once * _ROOT_STEP / _CYCLE))
+            delay = at_once * _root_step(root_bits(unit) + _ROOT_BITS) - _MULTIPLEXER
+            return Rate(node.result.beats * turns, math.ceil(delay / _CYCLE))
         case NormMoments():
             return Rate(beats, 1 + (unit.moment_bits > _SUM_BITS))
         case SoftmaxUnit(in_order=True):
@@ -78,6 +81,17 @@ def rate_of(node: Node) -> Rate:
             return Rate(beats, 1 + (node.source.type.bits > _CODE_BITS))
         case _:
             return Rate(beats)
+
+
+def _root_step(bits: int) -> float:
+    """Nanoseconds of a step of a root with numbers of `bits` bits: a sum, a comparison and two multiplexers.
+
+    From 64 bits on, clang makes the selected difference a subtraction of a selected number, after the comparison. The
+    lines are fitted to estimates of `hg::norm_root` with 38 to 168 bits.
+    """
+    if bits < 64:
+        return 5.14 + 0.04 * bits
+    return max(6.36 + 0.075 * bits, 1.4 + 0.114 * bits)
 
 
 @dataclass(frozen=True)

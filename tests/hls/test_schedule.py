@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 from pathlib import Path
@@ -16,13 +17,15 @@ from paths import ROOT, shared_model
 import hlsgen
 from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.dataflow.flow import WordWindows
-from hlsgen.dataflow.units import SlidingWindow
+from hlsgen.dataflow.norm_units import NormRoot, RootConstants
+from hlsgen.dataflow.units import Node, SlidingWindow, Stream
 from hlsgen.hls.binding.windows import window_shape
 from hlsgen.hls.process import Process
 from hlsgen.hls.rates import rate_of
 from hlsgen.hls.read_order import window_order
 from hlsgen.ir.window import Window
 from hlsgen.library import headers_used, library_text
+from hlsgen.numerics.fixed import IntType
 from hlsgen.simulation.cpp_headers import include_folders
 
 pytestmark = pytest.mark.skipif(clang_command() is None, reason="no clang: pip install ziglang")
@@ -98,6 +101,16 @@ def test_registers_may_move_between_two_additions(tmp_path: Path) -> None:
     assert loop.ratio < loop.path
 
 
+def library_loops(folder: Path, header: str, parameters: list[str], calls: list[str]) -> list[LoopDelay]:
+    """Loops of calls of functions of the library."""
+    (folder / "hg").mkdir(exist_ok=True)
+    for name in headers_used({header}):
+        (folder / "hg" / name).write_text(library_text("cpp/hg", name))
+    text = f'#include "hg/{header}"\nvoid core({", ".join(parameters)}) {{\n{"".join(calls)}\n}}\n'
+    (folder / "core.cpp").write_text(text)
+    return loop_delays(folder, "core")
+
+
 def test_gearboxes_emit_a_beat_every_cycle(tmp_path: Path) -> None:
     """Lanes and groups of all kinds, with last beats that are whole and that are not."""
     rng = np.random.default_rng(3)
@@ -108,14 +121,27 @@ def test_gearboxes_emit_a_beat_every_cycle(tmp_path: Path) -> None:
         group = [a * groups - 1, b * groups + 1, group][n % 3]
         streams.append(f"hls::stream<hg::vec<ap_int<4>, {a}> > &s{n}, hls::stream<hg::vec<ap_int<4>, {b}> > &m{n}")
         calls.append(f"hg::gearbox<1, {group}, {group}, {groups}>(s{n}, m{n});")
-    (tmp_path / "hg").mkdir()
-    for name in headers_used({"width.hpp"}):
-        (tmp_path / "hg" / name).write_text(library_text("cpp/hg", name))
-    text = f'#include "hg/width.hpp"\nvoid core({", ".join(streams)}) {{\n{"".join(calls)}\n}}\n'
-    (tmp_path / "core.cpp").write_text(text)
-    loops = loop_delays(tmp_path, "core")
+    loops = library_loops(tmp_path, "width.hpp", streams, calls)
     assert len(loops) > 20
     assert max(loop.ratio for loop in loops) < BUDGET
+
+
+@pytest.mark.parametrize("bits", [24, 35, 36, 64, 80, 99, 100, 101, 140])
+def test_interval_of_roots(bits: int, tmp_path: Path) -> None:
+    """The stated interval is that of the loop, or a cycle more, for numbers and steps per cycle of all sizes."""
+    moment_bits, sum_bits, steps = 16, 12, 25 + bits // 4
+    constants = RootConstants(1, (1 << bits) - (1 << moment_bits), 1, 0, steps)
+    stream = Stream(IntType(0, 1), 1, 1, 1)
+    for at_once in (1, 2, 3, 8):
+        root = NormRoot(constants, moment_bits, sum_bits, at_once, 1)
+        row, found = moment_bits + sum_bits, 24 + sum_bits + constants.step_bits
+        streams = [f"hls::stream<hg::vec<ap_uint<{row}>, 1> > &s, hls::stream<hg::vec<ap_uint<{found}>, 1> > &m"]
+        streams.append(f"const unsigned (&constants)[3][{-(-bits // 32)}]")
+        numbers = f"{moment_bits}, {sum_bits}, {constants.step_bits}, {bits}, {steps}, {at_once}, 16"
+        (loop,) = library_loops(tmp_path, "norm.hpp", streams, [f"hg::norm_root<{numbers}>(s, m, constants);"])
+        needed = math.ceil(loop.ratio / BUDGET)
+        stated = rate_of(Node("r", root, ("a",), (stream,), ("b",), stream)).interval
+        assert needed <= stated <= needed + 1
 
 
 def unstated(build: hlsgen.Build, folder: Path) -> list[LoopDelay]:
@@ -144,6 +170,16 @@ def test_interval_of_a_loop_over_time_steps(tmp_path: Path) -> None:
     """The processes of a step, and the copies of its states, one after the other."""
     options = hlsgen.Options(target="hls", recurrence="once")
     hlsgen.build(shared_model("attention/gru_scan_w8a8_qdq"), tmp_path / "out", options)
+    assert_interval_is_reached(tmp_path / "out")
+
+
+@pytest.mark.sim
+@pytest.mark.slow
+def test_interval_of_normalizations(tmp_path: Path) -> None:
+    """With many cycles, a root makes one step at a time."""
+    options = hlsgen.Options(target="hls", target_cycles=4000)
+    hlsgen.build(ROOT / "examples/digits_sequences/digits_vit.onnx", tmp_path / "out", options)
+    assert json.loads((tmp_path / "out/manifest.json").read_text())["cpp"]["slowest"].endswith("_root")
     assert_interval_is_reached(tmp_path / "out")
 
 
