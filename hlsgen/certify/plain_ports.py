@@ -16,8 +16,8 @@ from hlsgen.certify.port_wiring import PortFrame
 #: Library modules that take a beat whenever their consumer does.
 PROMPT = frozenset(
     """hg_argmax hg_compare hg_correct hg_dwmvu hg_f32_decode hg_f32_encode hg_f32_round_unit hg_f32_unit hg_float_key
-    hg_lane_shift hg_lane_table hg_lut_network hg_pair_scale hg_pick hg_pool_tree hg_rank hg_reduce hg_scale
-    hg_scale_f32 hg_shift hg_table hg_threshold""".split()
+    hg_lane_shift hg_lane_table hg_lines hg_lut_network hg_pair_add hg_pair_scale hg_pick hg_pool_tree hg_rank hg_reduce
+    hg_scale hg_scale_f32 hg_shift hg_table hg_threshold""".split()
 )
 
 
