@@ -24,8 +24,9 @@ from hlsgen.certify.connectivity import network
 from hlsgen.certify.cpp.core_checker import check_cpp
 from hlsgen.certify.entries import check_entries, read_json
 from hlsgen.certify.frame_states import MEMORY
+from hlsgen.certify.latencies import latency_of_text
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, parse
-from hlsgen.certify.plain_ports import check_never_waits
+from hlsgen.certify.plain_ports import fixed_latency
 from hlsgen.certify.port_wiring import frame_on, labels_of, port_list, port_name, port_options
 from hlsgen.certify.quantizers import Summary
 from hlsgen.certify.rtl_files import sha256
@@ -263,9 +264,14 @@ def _check(
         with collector.catching():
             result.layers.append(proof())
     checker.end()
+    latency = None
     if pins.plain:
-        generated = {cell.name for cell in top.cells.values() if cell.module in checker.generated_modules}
-        check_never_waits(netlist, generated, (into, out))
+        generated = {
+            cell.name: latency_of_text(directory / "rtl", f"{name}_{cell.module}")
+            for cell in top.cells.values()
+            if cell.module in checker.generated_modules
+        }
+        latency = fixed_latency(netlist, generated, (into, out))
     _check_memories(certificate, [*entries, {"instances": states}], memories)
     modules = {cell.module for cell in top.cells.values()}
     rtl_files.check_sources(directory, name, modules, checker.generated_modules, memories.used, collector)
@@ -275,7 +281,7 @@ def _check(
         state_entries = _state_entries(graph, states)
         named = _check_comments(text, manifest, checker, [*entries, *state_entries])
         hashes = rtl_files.certified_hashes(directory, certificate)
-        manifest_.check(manifest, certificate, checker, named, hashes, collector, state_entries)
+        manifest_.check(manifest, certificate, checker, named, hashes, collector, state_entries, latency)
 
 
 def _state_entries(graph: Graph, instances: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -74,8 +74,12 @@ def check(
     hashes: dict[str, str],
     problems: Collector,
     state_entries: list[dict[str, Any]],
+    latency: int | None,
 ) -> None:
-    """Report an HG055 for every wrong entry. `named`: layer -> its instance. `hashes`: file -> hash."""
+    """Report an HG055 for every wrong entry. `named`: layer -> its instance. `hashes`: file -> hash.
+
+    `latency`: the proven latency of a core without handshake.
+    """
     cells = list(checker.network.cells.values())
     cycles, options = manifest.get("cycles"), manifest["options"]
     interval = cycles.get("interval") if isinstance(cycles, dict) else None
@@ -98,7 +102,7 @@ def check(
         **_inputs(graph, checker),
         **_outputs(graph, checker),
         **_states(checker),
-        "cycles": _cycles(cycles, plain=options.get("ports") == "plain"),
+        "cycles": _cycles(cycles, latency),
         **({"cpp": NotProven("cpp-cycles", _is_prediction)} if "hls" in str(options.get("target")).split(",") else {}),
         "frames_per_second_per_mhz": round(1e6 / int(interval or 1), 3)
         if _is_count(interval)
@@ -139,10 +143,10 @@ def _is_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
-def _cycles(cycles: Any, *, plain: bool) -> dict[str, Any]:
+def _cycles(cycles: Any, latency: int | None) -> dict[str, Any]:
     """`estimated` is allowed; it is missing if the cycles are exact. Plain ports take a frame in each cycle."""
-    if plain:
-        return {"latency": NotProven("cycles", _is_count), "interval": 1, "fixed": True}
+    if latency is not None:
+        return {"latency": latency, "interval": 1, "fixed": True}
     expected: dict[str, Any] = {key: NotProven("cycles", _is_count) for key in ("latency", "interval")}
     if isinstance(cycles, dict) and "estimated" in cycles:
         expected["estimated"] = NotProven("cycles", lambda value: value is True)

@@ -53,7 +53,7 @@ _VERILOG = (
 #: Proven for ports without handshake.
 _PLAIN = Statement(
     "no-waiting",
-    "No unit ever waits: every word that comes outside reset leaves after the same number of cycles.",
+    "No unit ever waits: every word that comes outside reset leaves after exactly `cycles.latency` cycles.",
 )
 #: Proven for its C++.
 _CPP = (

@@ -54,8 +54,8 @@ def _reason(node: units.Node) -> str:
         return f"a frame takes {beats} cycles here. Every layer must take a frame in each cycle."
     if isinstance(node.unit, units.Fork):
         return f"a tensor has {node.unit.count} consumers. Supported: a chain of layers, without branches."
-    if isinstance(node.unit, units.MatVec):
-        return "its weights are in a memory or its products in DSP blocks, behind a buffer that can be full."
+    if isinstance(node.unit, units.MatVec | units.GroupedMatVec):
+        return "its weights are in a memory, or its products in DSP blocks. Supported: weights as part of the circuit."
     match flow_of(node):
         case PipelineFlow(emits=marks) | KeepFlow(keeps=marks) if len(node.sources) == 1 and all(marks):
             return ""

@@ -13,7 +13,7 @@ from certified import CASES, messages, sign
 from paths import DATA
 
 import hlsgen
-from hlsgen.certify.plain_ports import PROMPT
+from hlsgen.certify.latencies import LATENCIES
 from hlsgen.cycle_model.simulate import measure
 from hlsgen.library import library_text
 from hlsgen.verilog.unit_table import latency
@@ -105,15 +105,15 @@ def enable(module: str) -> str:
         inside = re.search(r"(hg_stages|hg_eltwise_add) #\([^;]*\.s_ready\(s_ready\)[^;]*\.m_ready\(m_ready\)", text)
         assert inside is not None
         return enable(inside[1])
-    value = re.search(rf"(?:wire|assign)\s+{ready[1]}\s*=\s*(.+);", text) if ready[1] in ("en", "near") else ready
+    value = re.search(rf"(?:wire|assign)\s+{ready[1]}\s*=\s*(.+);", text) if ready[1] == "en" else ready
     assert value is not None
     return value[1]
 
 
-@pytest.mark.parametrize("module", [*sorted(PROMPT), "hg_stages"])
+@pytest.mark.parametrize("module", [*sorted(LATENCIES), "hg_stages"])
 def test_units_that_take_a_beat_whenever_their_consumer_does(module: str) -> None:
     """Ready is 1 if m_ready is: the enable of a pipeline, or m_ready itself."""
-    busy = r"!m_valid\w*|!valid_reg(\[[\w-]+\])?|free\[0\]|\(JOINED == 0 && !m_valid\)"
+    busy = r"!m_valid\w*|!valid_reg(\[[\w-]+\])?|\(JOINED == 0 && !m_valid\)"
     assert re.fullmatch(rf"m_ready( \|\| ({busy}))?", enable(module)), enable(module)
 
 
@@ -145,7 +145,7 @@ def test_cores_with_a_handshake_are_not_proven_as_plain(built: Path, tmp_path: P
     assert "no-waiting" in statements
 
 
-@pytest.mark.parametrize("entry, value", [("interval", 2), ("fixed", False), ("latency", "12")])
+@pytest.mark.parametrize("entry, value", [("interval", 2), ("fixed", False), ("latency", 11)])
 def test_cycles_of_the_manifest(built: Path, tmp_path: Path, entry: str, value: object) -> None:
     core = tmp_path / "core"
     shutil.copytree(built, core)
@@ -153,3 +153,12 @@ def test_cycles_of_the_manifest(built: Path, tmp_path: Path, entry: str, value: 
     manifest["cycles"][entry] = value
     (core / "manifest.json").write_text(json.dumps(manifest))
     assert messages(core)
+
+
+def test_a_wrong_latency(built: Path, tmp_path: Path) -> None:
+    """Head and manifest agree on it; the sum of the latencies is another one."""
+    core = changed(built, tmp_path, "exactly 12 cycles", "exactly 11 cycles")
+    manifest = json.loads((core / "manifest.json").read_text())
+    manifest["cycles"]["latency"] = 11
+    (core / "manifest.json").write_text(json.dumps(manifest))
+    assert any("cycles.latency is 11, the model and the files give 12" in text for text in messages(core))
