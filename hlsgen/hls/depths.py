@@ -3,9 +3,11 @@
 A process of the C++ library stalls while one of its output streams is full. It then reads nothing, even if it has room
 inside. Depths that suffice in Verilog, whose line buffers keep reading, may therefore be too small in C++.
 
-In this model, every process reads the beats of `read_order.read_beats` before it emits a beat. No decision depends on
-the data: a frame that passes here passes at any rate. In a loop, no process begins a step before all its processes have
-ended the previous one.
+In this model, every process reads the beats of `read_order.read_beats` before it emits a beat. It takes the last beat
+of each input when it emits, because a state of a pipeline waits for all its reads and writes together. No process
+here holds a beat between its streams. Stages of pipelines do, and that needs no deeper streams, because the pipelines
+empty while there is no input (`style=flp`). No decision depends on the data: a frame that passes here passes at any
+rate and with any latency. In a loop, no process begins a step before all its processes have ended the previous one.
 """
 
 from __future__ import annotations
@@ -148,23 +150,30 @@ class _Run:
             for wire in process.outputs:
                 if self.full(wire):
                     return wire
+            for n, wire in enumerate(process.inputs):
+                process.reads[n] = self.consumed[wire] = self._target(process, n, frame, place)
             for wire in process.outputs:
                 self.written[wire] += 1
             process.emitted += 1
 
     def _read(self, process: _Process, frame: int, place: int | None) -> str:
-        """Read the beats that an output beat needs, or if `place` is None the remaining beats of earlier calls.
+        """Read the beats that an output beat needs but the last one of each input, which the emission takes itself.
 
-        Returns the first stream with too few beats, or "".
+        `place` None: read the remaining beats of earlier calls. Returns the first stream with too few beats, or "".
         """
         for n, wire in enumerate(process.inputs):
-            target = frame * process.beats_per_call[n] + (0 if place is None else process.needed[n][place])
+            target = self._target(process, n, frame, place)
             if process.reads[n] < target:
                 available = min(target, self.written[wire]) if wire in self.writer else target
-                process.reads[n] = self.consumed[wire] = available
+                process.reads[n] = self.consumed[wire] = available if place is None else min(available, target - 1)
                 if available < target:
                     return wire
         return ""
+
+    def _target(self, process: _Process, n: int, frame: int, place: int | None) -> int:
+        """Beats of input n, of all frames, up to an output beat of a frame, or before this frame."""
+        needed = 0 if place is None else process.needed[n][place]
+        return max(process.reads[n], frame * process.beats_per_call[n] + needed)
 
     def full(self, wire: str) -> bool:
         return wire in self.reader and self.written[wire] - self.consumed[wire] >= self.depths[wire]
