@@ -18,6 +18,7 @@ from hlsgen.frontend.alir.importer import import_alir
 from hlsgen.frontend.chosen_outputs import suggest_outputs
 from hlsgen.frontend.declarations import check_types, check_versions, versions_of
 from hlsgen.frontend.dialect_float8 import quantizes_to_floats
+from hlsgen.frontend.dynamic_products import runtime_without_them
 from hlsgen.frontend.file_kind import model_name
 from hlsgen.frontend.graph_inputs import parse_datatype
 from hlsgen.frontend.import_options import ImportOptions
@@ -72,7 +73,9 @@ def import_model(
         check_versions(proto, problems)
         if runtime == "auto" and quantizes_to_floats(proto.graph):
             runtime = "onnx"  # onnxruntime has no kernels for layers of such tensors
-        options = ImportOptions(fixed_point, typed, once, pairs, runtime_of(all_nodes(proto.graph), runtime))
+        named = runtime_of(all_nodes(proto.graph), runtime)
+        named = runtime_without_them(proto, _opset(proto), named, runtime, problems)
+        options = ImportOptions(fixed_point, typed, once, pairs, named)
         importer = GraphImporter(proto, path.stem, problems, options)
         model = importer.run()
         check_types(importer.graph, importer.tensors, importer.builder.steps, problems)
@@ -100,5 +103,9 @@ def grouped(path: Path, runtime: str) -> tuple[onnx.ModelProto, dict[str, str]]:
     """The file with the groups that a runtime fuses as operators, and the quantizer's name by fused node's name."""
     proto = read_model(path)
     name_all(proto.graph)
-    opset = max(1, min(versions_of(proto)[""], onnx.defs.onnx_opset_version()))
-    return proto, fuse_groups(proto.graph, opset, runtime)
+    return proto, fuse_groups(proto.graph, _opset(proto), runtime)
+
+
+def _opset(model: onnx.ModelProto) -> int:
+    """The version of ONNX's operators in a file, within the versions that the installed onnx knows."""
+    return max(1, min(versions_of(model)[""], onnx.defs.onnx_opset_version()))
