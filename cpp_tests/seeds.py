@@ -119,6 +119,8 @@ SEEDS = (
     Seed("windows.hpp", "new_words = rises;", "new_words = true;", "test_windows.py::test_sliding"),
     Seed("counters.hpp", "around >= 0", "around > 0", "test_windows.py::test_sliding"),
     Seed("counters.hpp", "(left <= 3)", "(left <= 2)", "test_windows.py::test_sliding"),
+    Seed("width.hpp", "writes = !reads | (filled >= 0)", "writes = filled >= 0", "test_width.py"),
+    Seed("width.hpp", "ap_int<counter_bits(room) + 1>", "ap_int<counter_bits(room)>", "test_width.py"),
     Seed("width.hpp", "filled >= 0 ? left_filled", "filled > 0 ? left_filled", "test_width.py"),
     Seed("width.hpp", "steps(in_tail - out_tail)", "steps(in_tail - out)", "test_width.py"),
     Seed("width.hpp", "steps(spare + steps(in_tail))", "steps(spare + steps(in))", "test_width.py"),

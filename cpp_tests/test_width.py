@@ -29,7 +29,7 @@ def regrouped(lanes: tuple[int, int], groups: tuple[int, int]) -> tuple[Case, Ar
     return case_of(node, [x.reshape(-1, lanes[0])], 2), y.reshape(-1, lanes[1])
 
 
-WHOLE = [(6, 4), (4, 6), (3, 3), (1, 7), (7, 1), (8, 2), (2, 8), (5, 3), (3, 5), (1, 1), (32, 12)]
+WHOLE = [(6, 4), (4, 6), (3, 3), (1, 7), (7, 1), (8, 2), (2, 8), (5, 3), (3, 5), (1, 1), (32, 12), (11, 2)]
 GROUPS = [
     ((4, 4), (10, 10)),
     ((4, 8), (10, 10)),

@@ -99,7 +99,7 @@ void gearbox(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
     T kept[room][STEP];
 #pragma HLS ARRAY_PARTITION variable=kept complete dim=0
     const int in = beats_in::whole, in_tail = beats_in::tail, out = beats_out::whole, out_tail = beats_out::tail;
-    typedef ap_int<position<-out, room>::bits> steps;
+    typedef ap_int<counter_bits(room) + 1> steps;
     // The stored steps, the oldest first, less those that the next output beat needs. It needs an input beat below 0.
     steps spare = -(beats_out::count == 1 ? out_tail : out);
     bool last = beats_out::count == 1;  // the next output beat is the last one of its group
