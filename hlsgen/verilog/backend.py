@@ -90,10 +90,10 @@ def _tables_of(node: Node, targets: Targets) -> SumTables | None:
 
 
 def _size_buffers(nodes: Sequence[Node], effort: int | None) -> tuple[tuple[Node, ...], Timing]:
+    ready = with_read_bits(without_inverters(cut_ready_chains(nodes)))
     if has_plain_ports(nodes):
-        chain = with_read_bits(without_inverters(nodes))
-        return tuple(chain), Timing(fixed_latency(chain, latency), 1, fixed=True)
-    sized = size(with_read_bits(without_inverters(cut_ready_chains(nodes))), latency, effort)
+        return tuple(ready), Timing(fixed_latency(ready, latency), 1, fixed=True)
+    sized = size(ready, latency, effort)
     return tuple(sized.nodes), Timing(sized.latency, sized.interval, tuple(sized.critical), sized.spare, sized.exact)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from hlsgen.adder_graph import AdderGraph, find, schedule
 from hlsgen.dataflow import units
 from hlsgen.dataflow.ends import divided, leaves
+from hlsgen.dataflow.plain_ports import has_plain_ports
 from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.rescale import Correct
 from hlsgen.rescale.realize.shift import Shift
@@ -75,8 +76,10 @@ def cut_ready_chains(nodes: Sequence[units.Node], longest: int = LONGEST_CHAIN) 
 
     After a unit whose enable has high fan-out, ready may pass no unit. An exception is a quantizer with a slice after
     its few bits: the enable then depends on one more register. The exception does not apply to a unit with a register
-    after every adder.
+    after every adder. Plain ports need no slices.
     """
+    if has_plain_ports(nodes):
+        return _opened(nodes)
     early = _early(nodes)
     if early and not _cuts(early, longest):
         return _joined(_opened(early))
@@ -153,7 +156,7 @@ def _opened(nodes: Sequence[units.Node]) -> list[units.Node]:
 
 def _cuts_ready(port: units.Port) -> bool:
     """True if an output port is a slice as wide as its beats."""
-    return not port.cuts_ready and (port.bus is None or port.bus.plain)
+    return not port.cuts_ready and not port.plain and (port.bus is None or port.bus.plain)
 
 
 def _open(node: units.Node, slices: set[str], shifts: dict[str, int], reads: set[str]) -> units.Unit:
