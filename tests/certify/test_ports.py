@@ -66,6 +66,8 @@ CHANGES = {
     "port that is monitored": (r"\.out_last\(m_axis_tlast\)", ".out_last(s_axis_tlast)"),
     "register port": (r"\.s_axil_rdata\(s_axil_ctrl_rdata\)", ".s_axil_rdata(s_axil_ctrl_wdata)"),
     "port of another kind": ("core_hg_bus_in #", "core_hg_axis_in #"),
+    "input port without handshake": ("core_hg_bus_in #", "core_hg_plain_in #"),
+    "output port without handshake": ("core_hg_bus_out #", "core_hg_plain_out #"),
     "no control": (r"    core_hg_control #\((?s:.*?)\);\n\n", ""),
     "no check of tkeep": (r"\n    core_hg_keep_in #\((?s:.*?)\);\n", ""),
     "attribute of another port": ("1.0 s_axis TDATA", "1.0 m_axis TDATA"),
