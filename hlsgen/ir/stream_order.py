@@ -296,15 +296,11 @@ def _input_order(graph: Graph, value: int, shape: Shape) -> Array:
             continue
         if isinstance(layer, Rearrange) and not isinstance(layer.op, Repeat | Pad):
             continue
-        views = _views_between(graph, value, layer.inputs[0])
-        if views is None:
-            break
         order = np.arange(int(np.prod(sources_of(layer)[0].shape)))
-        for view in views:
-            inverse = np.empty_like(order)
-            inverse[relabelled_indices(view)] = np.arange(len(order))
-            order = inverse[order]
-        return order
+        order_at_input = _order_before(graph, value, layer.inputs[0], downstream, order)
+        if order_at_input is None:
+            break
+        return order_at_input
     element_count = int(np.prod(shape))
     maps = [x for i, x in enumerate(graph.layers) if isinstance(x, Map) and i + 1 in downstream]
     axes = {
@@ -321,17 +317,27 @@ def _input_order(graph: Graph, value: int, shape: Shape) -> Array:
     return np.arange(element_count)
 
 
-def _views_between(graph: Graph, start: int, value: int) -> list[View] | None:
-    """The views between an input and a value, the last first, or None if other layers than Map and View are between."""
-    views: list[View] = []
+def _order_before(graph: Graph, start: int, value: int, downstream: set[int], order: Array) -> Array | None:
+    """The order of value `start` that gives `order` at a value that depends on it.
+
+    Returns None if other layers than Map, View, Concatenation and Slice are between, or if there is no such order.
+    """
     while value != start:
         layer = graph.layers[value - 1]
+        number = next(n for n, source in enumerate(layer.inputs) if source in downstream)
         if isinstance(layer, View):
-            views.append(layer)
+            inverse = np.empty_like(order)
+            inverse[relabelled_indices(layer)] = np.arange(len(order))
+            order = inverse[order]
+        elif isinstance(layer, Concatenation) or (isinstance(layer, Rearrange) and isinstance(layer.op, Slice)):
+            axes = axes_of(order, layer.result.shape)
+            if axes is None:
+                return None
+            order = order_along(axes, sources_of(layer)[number].shape)
         elif not isinstance(layer, Map):
             return None
-        value = layer.inputs[0]
-    return views
+        value = layer.inputs[number]
+    return order
 
 
 #: Largest number of nested loops in hg_gather.
