@@ -1,6 +1,6 @@
 """The rewrites of onnxruntime's optimizer before it fuses groups of nodes (`onnxruntime_groups`), in its order.
 
-- Nodes without effect are removed.
+- Nodes without effect are removed, also pairs of Transpose that cancel each other.
 - Two consecutive pairs of QuantizeLinear and DequantizeLinear become one.
 - A MatMul and its bias become a Gemm.
 - Quantizers move past operators that only move elements.
@@ -23,6 +23,15 @@ from hlsgen.numerics.fixed import Array
 
 #: Operators past which quantizers move.
 _MOVES = frozenset(["MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Slice"])
+#: Operators of one tensor, or of tensors of equal shapes, past which a Transpose moves.
+_ELEMENTWISE = frozenset(
+    [
+        *(QUANTIZE, DEQUANTIZE),
+        *"Add Sub Mul Div Pow Max Min Relu Clip LeakyRelu ThresholdedRelu Elu Selu Celu".split(),
+        *"Sigmoid HardSigmoid HardSwish Tanh Softplus Softsign Exp Log Sqrt Reciprocal Erf".split(),
+        *"Abs Neg Sign Round Floor Ceil Cast Identity".split(),
+    ]
+)
 #: Constants that do not change the other operand.
 _NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
 #: Maximum number of repetitions of all rewrites.
@@ -54,6 +63,7 @@ class Optimized:
         self._split_dequantizers()
         rewrites: list[Callable[[], bool]] = [
             self._drop_nodes_without_effect,
+            self._cancel_transposes,
             self._merge_pairs,
             self._merge_equal,
             self._make_gemms,
@@ -169,6 +179,54 @@ class Optimized:
                 graph.set_output(graph.producer[source], result)
                 changed = True
         return changed
+
+    def _cancel_transposes(self) -> bool:
+        """Remove each Transpose whose input only depends on one or more of the inverse order, and these."""
+        graph, changed = self.graph, False
+        for node in graph.in_order():
+            if node not in graph or node.op_type != "Transpose" or node.domain or node.output[0] in graph.pinned:
+                continue
+            firsts = self._inverses_before(node)
+            if firsts:
+                for transpose in (*firsts, node):
+                    graph.remove(transpose)
+                    graph.redirect(transpose.output[0], transpose.input[0])
+                changed = True
+        return changed
+
+    def _inverses_before(self, last: onnx.NodeProto) -> list[onnx.NodeProto]:
+        """The nodes that transpose all that `last` depends on, in the inverse order; empty if it depends on more.
+
+        Between are elementwise operators whose results are not used elsewhere.
+        """
+        graph, order = self.graph, attribute(last, "perm", None)
+        if not isinstance(order, list):
+            return []
+        inverse = np.argsort(order).tolist()
+        firsts: dict[int, onnx.NodeProto] = {}
+        between, names = {id(last): last}, [last.input[0]]
+        while names:
+            producer = graph.producer.get(names.pop())
+            if producer is None or producer.domain or producer.output[0] in graph.pinned:
+                return []
+            if id(producer) in between or id(producer) in firsts:
+                continue
+            if producer.op_type == "Transpose" and attribute(producer, "perm", None) == inverse:
+                firsts[id(producer)] = producer
+                continue
+            tensors = [name for name in producer.input if name and graph.constant(name) is None]
+            constants = [graph.constant(name) for name in producer.input if name]
+            if producer.op_type not in _ELEMENTWISE or not tensors:
+                return []
+            if any(constant is not None and constant.size > 1 for constant in constants):
+                return []
+            between[id(producer)] = producer
+            names += tensors
+        inside = {*between, *firsts}
+        results = [node.output[0] for node in (*between.values(), *firsts.values()) if node is not last]
+        if any(id(user) not in inside for result in results for user, _ in graph.consumers.get(result, [])):
+            return []
+        return list(firsts.values())
 
     def _unchanged(self, node: onnx.NodeProto) -> str | None:
         """The input that the only result of a node equals, if onnxruntime knows that; else None."""
