@@ -65,6 +65,7 @@ class Optimized:
             self._drop_nodes_without_effect,
             self._cancel_transposes,
             self._merge_pairs,
+            self._merge_equal_pairs,
             self._merge_equal,
             self._make_gemms,
             self._move_quantizers,
@@ -263,6 +264,13 @@ class Optimized:
 
     def _merge_pairs(self) -> bool:
         """Merge two consecutive pairs of QuantizeLinear and DequantizeLinear to one pair of their common range."""
+        return self._merge(equal_only=False)
+
+    def _merge_equal_pairs(self) -> bool:
+        """The same for pairs of equal parameters, if the codes of the first pair have other uses, too."""
+        return self._merge(equal_only=True)
+
+    def _merge(self, equal_only: bool) -> bool:
         graph, changed = self.graph, False
         for dequantizer in graph.in_order():
             if dequantizer not in graph or dequantizer.op_type != DEQUANTIZE:
@@ -272,7 +280,8 @@ class Optimized:
             if first is None or first.op_type != QUANTIZE or second is None or second.op_type != QUANTIZE:
                 continue
             equal = self.same_parameters(dequantizer, second)
-            if not equal and graph.only_consumer(first.output[0]) is not dequantizer:
+            is_alone = graph.only_consumer(first.output[0]) is dequantizer
+            if not (equal if equal_only else is_alone):
                 continue
             lasts = [user for user, _ in graph.consumers.get(second.output[0], [])]
             if not lasts or second.output[0] in graph.pinned or any(user.op_type != DEQUANTIZE for user in lasts):

@@ -161,6 +161,22 @@ def test_pairs_in_a_row_become_one_across_nodes_without_effect(
     assert (imported(model, x, "onnx", tmp_path).reshape(expected.shape) != expected).any() == merges
 
 
+@pytest.mark.parametrize("scales", [(0.03, 0.03, 0.05), (0.03, 0.05, 0.05), (0.03, 0.04, 0.05), (0.05, 0.05, 0.05)])
+@pytest.mark.parametrize("shared", [True, False])
+def test_three_pairs_in_a_row(shared: bool, scales: tuple[float, ...], tmp_path: Path) -> None:
+    """`shared`: the codes of the first pair have another use, so that the last two become one."""
+    g = QdqGraph(np.random.default_rng(3))
+    first = g.pair("x", (scales[0], 112, "uint8"))
+    second = g.pair(g.node("Identity", first), (scales[1], 112, "uint8"))
+    third = g.pair(g.node("Identity", second), (scales[2], 198, "uint8"))
+    end = g.pair(g.node("Add", third, g.node("Relu", first)), (0.07, 128, "uint8")) if shared else third
+    model = g.model(end, (1, 4), "float32", "float32")
+    x = np.random.default_rng(1).uniform(-4, 4, (400, 4)).astype(np.float32)
+    expected = outputs(model, x, False)
+    for runtime in RUNTIMES:
+        assert (imported(model, x, runtime, tmp_path).reshape(expected.shape) == expected).all()
+
+
 def broken(op: str) -> onnx.ModelProto:
     """`pairs_around` without the last input of the node between the pairs."""
     place, constant = next((place, constant) for name, place, constant in WITHOUT_EFFECT if name == op)
