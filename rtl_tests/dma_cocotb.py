@@ -117,6 +117,26 @@ class Bursts:
             assert self.sent == [*(length for _, length in want), 0]
 
 
+async def replies_follow_requests(dut: Any) -> None:
+    """Check that the registers reply only to what they have accepted: read data to an address, a response to both
+    parts of a write."""
+    accepted = dict.fromkeys(("ar", "aw", "w"), 0)
+    while True:
+        await FallingEdge(dut.clk)
+        if dut.rst.value:
+            accepted = dict.fromkeys(accepted, 0)
+            continue
+        moves = {
+            side: (int(getattr(dut, f"s_axil_{side}valid").value), int(getattr(dut, f"s_axil_{side}ready").value))
+            for side in (*accepted, "r", "b")
+        }
+        for reply, requests in (("r", ["ar"]), ("b", ["aw", "w"])):
+            valid, ready = moves[reply]
+            assert not valid or all(accepted[side] for side in requests), f"{reply}valid before a request"
+            for side in requests:
+                accepted[side] += all(moves[side]) - (valid and ready)
+
+
 class System:
     """hg_dma between memory, a processor and a core, all of cocotbext-axi but the function of the core."""
 
@@ -136,6 +156,7 @@ class System:
         self.source = AxiStreamSource(AxiStreamBus.from_prefix(dut, "s_axis"), dut.clk, dut.rst)
         self.bursts = Bursts(dut)
         cocotb.start_soon(self.bursts.run())
+        cocotb.start_soon(replies_follow_requests(dut))
         self.core = cocotb.start_soon(self.compute())
 
     async def reset(self, cycles: int = 3) -> None:

@@ -467,6 +467,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     ),
     "wide input": ("HG033", "fc", lambda: Net().quant(bits=32.0, scale=0.3).linear().model()),
     "float model": ("HG036", "model", lambda: Net().then("Relu").model()),
+    "output that is the input": ("HG036", "computes nothing", lambda: Net().then("Identity").model()),
     "NaN in front of a pool": (
         "HG030",
         "pool",

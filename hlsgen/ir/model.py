@@ -406,7 +406,8 @@ class Model:
     @property
     def all_outputs(self) -> tuple[ModelOutput, ...]:
         """`outputs`, or the only output as a tuple of one."""
-        return self.outputs or (ModelOutput(self.output_name, self.steps[-1].shape, self.output_dtype),)
+        shape = self.steps[-1].shape if self.steps else self.input_shape
+        return self.outputs or (ModelOutput(self.output_name, shape, self.output_dtype),)
 
 
 def zeros(rank: int) -> Array:

@@ -96,7 +96,6 @@ UNITS = {
     "hg_pair_row": "test_dot.py",
     "hg_pair_scale": "test_pair.py",
     "hg_pick": "test_plumbing.py",
-    "hg_plain_in": "test_plain.py",
     "hg_plain_out": "test_plain.py",
     "hg_pool": "test_window_conv.py",
     "hg_pool_tree": "test_unfold.py",
