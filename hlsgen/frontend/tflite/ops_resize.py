@@ -10,8 +10,16 @@ from hlsgen.frontend.tflite.operator_node import OperatorNode
 from hlsgen.frontend.tflite.requantizers import shifted
 from hlsgen.ir import MatMulInteger, Transpose
 from hlsgen.ir.ops import IntegerRatio
+from hlsgen.numerics.tflite.functions import UnsupportedFunction
 from hlsgen.numerics.tflite.multipliers import Runtime
-from hlsgen.numerics.tflite.resize import REFERENCE_BITS, XNNPACK_BITS, reference_weights, xnnpack_weights
+from hlsgen.numerics.tflite.resize import (
+    FLOAT_BITS,
+    REFERENCE_BITS,
+    XNNPACK_BITS,
+    float_weights,
+    reference_weights,
+    xnnpack_weights,
+)
 
 #: Orders of axes: images with the width last, (n, height, channels, width) with the height last, images again.
 _WIDTH_LAST, _HEIGHT_LAST, _CHANNELS_LAST = (0, 1, 3, 2), (0, 3, 2, 1), (0, 3, 1, 2)
@@ -32,9 +40,9 @@ def resize_bilinear(node: OperatorNode) -> None:
     if all(options):
         raise node.refused("it has both align_corners and half_pixel_centers", "Use one of them.")
     in_floats = node.runtime is Runtime.LITERT_REF and data.dtype == "uint8"
-    if in_floats:
-        raise node.refused("uint8 is computed in float32", "Convert the model to int8, or use litert.")
     by_axis, bits = (xnnpack_weights, XNNPACK_BITS) if node.by_xnnpack else (reference_weights, REFERENCE_BITS)
+    if in_floats:
+        by_axis, bits = float_weights, FLOAT_BITS
     power, weights = 2 * bits, []
     for axis in (2, 1):
         if shape[axis] * out[axis] > _MAX_WEIGHTS:
@@ -42,12 +50,16 @@ def resize_bilinear(node: OperatorNode) -> None:
             hint = f"Their product is at most {_MAX_WEIGHTS}, such as 512 to 512 elements. Resize on the host."
             raise fail("HG004", node.name, text, hint)
         # Common factors of two make the layers smaller, and do not change the quotient.
-        matrix = by_axis(shape[axis], out[axis], *options)
+        try:
+            matrix = by_axis(shape[axis], out[axis], *options)
+        except UnsupportedFunction as reason:
+            hint = "Convert the model to int8, use litert, or resize by a power of two."
+            raise node.refused(str(reason), hint) from None
         factor = int(np.gcd.reduce(matrix, axis=None, initial=1 << bits))
         weights.append(matrix // factor)
         power -= factor.bit_length() - 1
     height, width, channels = shape[1], out[2], shape[3]
-    if power and node.by_xnnpack:
+    if power and (node.by_xnnpack or in_floats):
         last: ShapedOps = [(shifted(4, 1 << (power - 1), power, 0, result.type, result.dtype), out)]
     else:
         multiplier, half = np.ones((1,) * 4, np.int64), np.full((1,) * 4, (1 << power) // 2, np.int64)

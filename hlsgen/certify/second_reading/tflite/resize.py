@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -22,11 +23,13 @@ def check_resize(imported: ImportedOperators, operator: Operator) -> Differences
     number = operator.inputs[0]
     x, y = imported.file.tensors[number], imported.file.tensors[operator.outputs[0]]
     is_xnnpack = imported.model.runtime == "litert"
+    in_floats = imported.model.runtime == "litert-ref" and x.type == "uint8"
     if not imported.connected(operator) or x.type not in LIMITS or elements(y.shape) > MAX_ELEMENTS:
         return None
-    along = _xnnpack if is_xnnpack else _reference
+    along, bits = (_in_floats, 7) if in_floats else (_xnnpack, 11) if is_xnnpack else (_reference, 10)
     rows, columns = (along(operator, x.shape[axis], y.shape[axis]) for axis in (1, 2))
-    bits = 11 if is_xnnpack else 10
+    if rows is None or columns is None:
+        return None
     results = [imported.run(operator, {number: image}) for image in (np.ones(x.shape, np.int64), _noise(x.shape))]
     ones, sums = (None if not result or len(result) < 2 else result[-2] for result in results)
     if ones is None or sums is None or ones.size != elements(y.shape):
@@ -40,7 +43,7 @@ def check_resize(imported: ImportedOperators, operator: Operator) -> Differences
     low, high = LIMITS[y.type]
     steps = np.repeat(np.arange(low - 1, high + 2) * divisor + divisor // 2, 3).reshape(-1, 3) + np.arange(-1, 2)
     codes = run_step(imported.steps(operator)[-1][1], [steps.reshape(-1, 1, 1, 1)])
-    expected = (2 * steps + divisor) // (2 * divisor) if is_xnnpack else divided(steps, divisor)
+    expected = (2 * steps + divisor) // (2 * divisor) if is_xnnpack or in_floats else divided(steps, divisor)
     if codes is None:
         return None
     return differences + list(differ("code", codes.reshape(steps.shape), np.clip(expected, low, high)))
@@ -70,6 +73,26 @@ def _reference(operator: Operator, size: int, out: int) -> Neighbours:
         position = n * step + (step // 2 - 512 if operator.options["half"] else 0)
         first, second = max(int(Fraction(position, 1024)), 0), int(Fraction(position + 1023, 1024))
         neighbours.append((first, min(second, size - 1), position - 1024 * first))
+    return neighbours
+
+
+def _in_floats(operator: Operator, size: int, out: int) -> Neighbours | None:
+    """Positions in float32, as LiteRT's reference kernel has them for uint8, and weights in units of 1/128.
+
+    Returns None if a weight is no multiple of that unit: float32 products are rounded then.
+    """
+    less = 1 if operator.options["aligned"] and out > 1 else 0
+    step, half, neighbours = rounded(Fraction(size - less, out - less), SINGLE), Fraction(1, 2), []
+    for n in range(out):
+        if operator.options["half"]:
+            position = rounded(rounded((n + half) * step, SINGLE) - half, SINGLE)
+        else:
+            position = rounded(n * step, SINGLE)
+        first, second = max(math.floor(position), 0), min(math.ceil(position), size - 1)
+        weight = 128 * rounded(position - first, SINGLE)
+        if weight.denominator != 1:
+            return None
+        neighbours.append((first, second, int(weight)))
     return neighbours
 
 
