@@ -27,21 +27,20 @@ _GEMM = {"transA": 0, "transB": 0, "alpha": 1.0, "beta": 1.0}
 
 
 def runtime_without_them(model: onnx.ModelProto, opset: int, runtime: str, choice: str, problems: Collector) -> str:
-    """The runtime of a file; "onnx" instead of a chosen default that quantizes floats at run time.
+    """The runtime of a file: "onnx" instead of a default that quantizes floats at run time, with a warning (HG090).
 
-    Reports HG010 for such products if the user chose the runtime.
+    Reports HG010 for each such product if the user chose the runtime.
     """
     names = dynamic_products(model, opset, runtime)
-    if names and choice == "auto":
-        return "onnx"
     for name in names:
-        problems.error(
-            "HG010",
-            name,
-            f"{runtime} quantizes the input of this product at run time (MatMulNBits), with a scale for each frame.",
-            "Quantize its input or its result with QuantizeLinear, or build with --runtime onnx.",
-        )
-    return runtime
+        text = f"{runtime} quantizes the input of this product at run time (MatMulNBits), with a scale for each frame."
+        if choice == "auto":
+            hint = "To have the integers of onnxruntime, quantize its input or its result with QuantizeLinear."
+            problems.warn("HG090", name, f"{text} The build has the integers of --runtime onnx.", hint)
+        else:
+            hint = "Quantize its input or its result with QuantizeLinear, or build with --runtime onnx."
+            problems.error("HG010", name, text, hint)
+    return "onnx" if names and choice == "auto" else runtime
 
 
 def dynamic_products(model: onnx.ModelProto, opset: int, runtime: str) -> list[str]:

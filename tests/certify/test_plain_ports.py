@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from certified import CASES, messages, sign
+from certified import CASES, messages, sign, with_changed_top
 from paths import DATA
 
 import hlsgen
@@ -25,19 +25,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hlsgen.build(DATA / "bin_tern.onnx", path, hlsgen.Options(ports="plain", top="core"))
     assert messages(path) == []
     return path
-
-
-def changed(built: Path, tmp_path: Path, old: str, new: str) -> Path:
-    """A core in whose top level `new` replaces the first match of `old`."""
-    core = tmp_path / "core"
-    shutil.copytree(built, core)
-    path = core / "rtl" / "core.v"
-    original = path.read_text()
-    text = re.sub(old, new, original, count=1)
-    assert original != text
-    path.write_text(text)
-    sign(core, "rtl/core.v")
-    return core
 
 
 CHANGES = {
@@ -59,7 +46,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_every_change_is_detected(built: Path, tmp_path: Path, name: str) -> None:
-    assert messages(changed(built, tmp_path, *CHANGES[name]))
+    assert messages(with_changed_top(built, tmp_path, *CHANGES[name]))
 
 
 def test_a_unit_that_may_wait_is_refused(built: Path, tmp_path: Path) -> None:
@@ -157,7 +144,7 @@ def test_cycles_of_the_manifest(built: Path, tmp_path: Path, entry: str, value: 
 
 def test_a_wrong_latency(built: Path, tmp_path: Path) -> None:
     """Head and manifest agree on it; the sum of the latencies is another one."""
-    core = changed(built, tmp_path, "exactly 12 cycles", "exactly 11 cycles")
+    core = with_changed_top(built, tmp_path, "exactly 12 cycles", "exactly 11 cycles")
     manifest = json.loads((core / "manifest.json").read_text())
     manifest["cycles"]["latency"] = 11
     (core / "manifest.json").write_text(json.dumps(manifest))

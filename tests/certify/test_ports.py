@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 from pathlib import Path
 
 import onnx
 import pytest
-from certified import messages, sign
+from certified import messages, with_changed_top
 from models import Net
 from paths import DATA
 
@@ -36,15 +34,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def change(built: Path, tmp_path: Path, old: str, new: str) -> list[str]:
     """The problems of a core in whose top level `new` replaces the first match of `old`."""
-    core = tmp_path / "core"
-    shutil.copytree(built, core)
-    path = core / "rtl" / "core.v"
-    original = path.read_text()
-    changed = re.sub(old, new, original, count=1)
-    assert original != changed
-    path.write_text(changed)
-    sign(core, "rtl/core.v")
-    return messages(core)
+    return messages(with_changed_top(built, tmp_path, old, new))
 
 
 CHANGES = {

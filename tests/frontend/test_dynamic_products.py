@@ -86,7 +86,9 @@ def test_a_file_with_one(tmp_path: Path) -> None:
     onnx.save(product("MatMul", "quantizers", "nothing", "int8", "tensor"), path)
     assert hlsgen.build(path, tmp_path / "quantized").model.runtime == "onnxruntime"
     onnx.save(product("MatMul", "two quantizers and Mul", "nothing", "int8", "tensor"), path)
-    assert hlsgen.build(path, tmp_path / "defined").model.runtime == "onnx"
+    build = hlsgen.build(path, tmp_path / "defined")
+    assert build.model.runtime == "onnx"
+    assert any("HG090" in note and "has the integers of --runtime onnx" in note for note in build.graph.notes)
     verdict = hlsgen.verify(tmp_path / "defined", ["icarus"], 2)
     assert verdict.ok, verdict
     with pytest.raises(HlsgenError, match=r"HG010 .*quantizes the input of this product at run time"):

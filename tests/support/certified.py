@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -227,6 +228,19 @@ def _hash(path: Path) -> str:
         while chunk := stream.read(1 << 20):
             found.update(chunk)
     return found.hexdigest()
+
+
+def with_changed_top(built: Path, tmp_path: Path, old: str, new: str) -> Path:
+    """A copy of a core named `core`, in whose top level `new` replaces the first match of `old`."""
+    core = tmp_path / "core"
+    shutil.copytree(built, core)
+    path = core / "rtl" / "core.v"
+    original = path.read_text()
+    text = re.sub(old, new, original, count=1)
+    assert original != text
+    path.write_text(text)
+    sign(core, "rtl/core.v")
+    return core
 
 
 def sign(directory: Path, name: str) -> None:
