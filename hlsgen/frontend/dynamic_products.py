@@ -16,12 +16,15 @@ from hlsgen.diagnostics import Collector
 from hlsgen.frontend.constant_folding import label
 from hlsgen.frontend.node_graph import DEQUANTIZE, QUANTIZE, NodeGraph, attribute
 from hlsgen.frontend.onnx_graph import name_all
-from hlsgen.frontend.onnxruntime_groups import fuse_groups
+from hlsgen.frontend.onnxruntime_graph import inferred_shapes
+from hlsgen.frontend.onnxruntime_groups import fuse_groups, is_complete
 from hlsgen.frontend.runtimes import GROUPING
 
 _WEIGHTS = frozenset(["int4", "uint4", "int8", "uint8"])
 #: Lengths of blocks of weights with one scale.
 _BLOCKS = (16, 32, 64, 128, 256)
+#: Shapes by tensor; an axis without a number is None.
+Shapes = dict[str, tuple[int | None, ...]]
 #: Attributes of a Gemm that is a product and a bias.
 _GEMM = {"transA": 0, "transB": 0, "alpha": 1.0, "beta": 1.0}
 
@@ -45,22 +48,25 @@ def runtime_without_them(model: onnx.ModelProto, opset: int, runtime: str, choic
 
 def dynamic_products(model: onnx.ModelProto, opset: int, runtime: str) -> list[str]:
     """Names of the products of a file that the runtime computes with MatMulNBits."""
-    if runtime not in GROUPING or not any(_products(NodeGraph(model.graph))):
+    if runtime not in GROUPING or not all(is_complete(node) for node in model.graph.node):
+        return []  # the importer reports an incomplete node
+    if not any(_products(NodeGraph(model.graph))):
         return []
     grouped = onnx.ModelProto()
     grouped.CopyFrom(model)
     name_all(grouped.graph)
     fuse_groups(grouped.graph, opset, runtime)
-    return [label(node) for node in _products(NodeGraph(grouped.graph))]
+    graph, shapes = NodeGraph(grouped.graph), inferred_shapes(model.graph, opset)
+    return [label(node) for node in _products(graph) if _is_dynamic(graph, node, shapes)]
 
 
 def _products(graph: NodeGraph) -> Iterator[onnx.NodeProto]:
-    """The products of floats and quantized weights whose results are not quantized."""
+    """The products of floats and quantized weights."""
     for node in graph.nodes.values():
         if node.op_type in ("MatMul", "Gemm") and not node.domain and len(node.input) > 1:
             first, weight = (graph.producer.get(name) for name in node.input[:2])
             is_float = first is None or first.op_type != DEQUANTIZE
-            if is_float and weight is not None and _is_packed(graph, node, weight) and not _is_quantized(graph, node):
+            if is_float and weight is not None and _is_packed(graph, node, weight):
                 yield node
 
 
@@ -84,11 +90,26 @@ def _is_packed(graph: NodeGraph, node: onnx.NodeProto, weight: onnx.NodeProto) -
     return scale.size == 1 or axis == 1
 
 
-def _is_quantized(graph: NodeGraph, node: onnx.NodeProto) -> bool:
-    """True if the result, after a bias, Relu or Clip, is quantized."""
+def _is_dynamic(graph: NodeGraph, node: onnx.NodeProto, shapes: Shapes) -> bool:
+    """True if neither the kind of bias nor a quantizer after the product keeps it in float32."""
+    data, columns = shapes.get(node.input[0]), _shape(graph, node.input[1], shapes)[-1:]
     after = graph.only_consumer(node.output[0])
-    if after is not None and after.op_type == "Add" and node.op_type == "MatMul":
-        after = graph.only_consumer(after.output[0])
+    if node.op_type == "Gemm" and any(node.input[2:]) and _shape(graph, node.input[2], shapes) != columns:
+        return False
+    if node.op_type == "MatMul" and data is not None and after is not None and after.op_type == "Add":
+        (term,) = (_shape(graph, name, shapes) for name in after.input if name != node.output[0])
+        if len(data) == 2 and 0 < len(term) <= 2 and term != columns:
+            return False  # a Gemm whose third operand is no vector
+        if term == columns:  # a Gemm; of more axes than two between two Reshape
+            after = graph.only_consumer(after.output[0])
+            if len(data) != 2:
+                return after is None or after.op_type != QUANTIZE
     if after is not None and after.op_type in ("Relu", "Clip"):
         after = graph.only_consumer(after.output[0])
-    return after is not None and after.op_type == QUANTIZE
+    return after is None or after.op_type != QUANTIZE
+
+
+def _shape(graph: NodeGraph, name: str, shapes: Shapes) -> tuple[int | None, ...]:
+    """The shape of a tensor, () if it is unknown."""
+    constant = graph.constant(name)
+    return shapes.get(name, ()) if constant is None else constant.shape

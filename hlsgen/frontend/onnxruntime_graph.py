@@ -59,7 +59,7 @@ class Optimized:
         self.flat: set[int] = set()
         operators = {node.op_type for node in graph.nodes.values()}
         needs_shapes = operators >= {"MatMul", "Add"} or operators & {*_NEUTRAL, "Expand"}
-        self._shapes = _inferred(graph.graph, opset) if needs_shapes else {}
+        self._shapes = inferred_shapes(graph.graph, opset) if needs_shapes else {}
         self._split_dequantizers()
         rewrites: list[Callable[[], bool]] = [
             self._drop_nodes_without_effect,
@@ -597,7 +597,7 @@ def _only_moves(node: onnx.NodeProto) -> bool:
     return node.op_type in _MOVES and not node.domain
 
 
-def _inferred(graph: onnx.GraphProto, opset: int) -> dict[str, tuple[int | None, ...]]:
+def inferred_shapes(graph: onnx.GraphProto, opset: int) -> dict[str, tuple[int | None, ...]]:
     """Shapes by tensor; an axis without a number is None."""
     try:
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])

@@ -128,7 +128,7 @@ def fuse_groups(graph: onnx.GraphProto, opset: int, runtime: str) -> dict[str, s
             names |= fuse_groups(inner, opset, runtime)
     if not any(node.op_type == DEQUANTIZE for node in graph.node) or not _in_order(graph):
         return names
-    if not all(_is_complete(node) for node in graph.node):  # the importer reports such a node
+    if not all(is_complete(node) for node in graph.node):  # the importer reports such a node
         return names
     node_graph = NodeGraph(graph)
     _drop_true_declarations(node_graph)
@@ -152,7 +152,7 @@ def _drop_true_declarations(graph: NodeGraph) -> None:
     graph.graph.value_info.extend(declarations)
 
 
-def _is_complete(node: onnx.NodeProto) -> bool:
+def is_complete(node: onnx.NodeProto) -> bool:
     """True if a node has the inputs and the output that its operator needs."""
     needed = _INPUTS.get(node.op_type, 0) if not node.domain or node.domain == MICROSOFT else 0
     return (
