@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -158,6 +159,7 @@ def _spread(cases: list[pytest.Item], count: int) -> list[pytest.Item]:
     return [cases[k * len(cases) // count] for k in range(count)] if len(cases) > count else cases
 
 
+@cache
 def _origins(module: ModuleType) -> set[str]:
     """The modules that the names of a module come from, and the packages they are in."""
     named = (v.__name__ if isinstance(v, ModuleType) else getattr(v, "__module__", None) for v in vars(module).values())

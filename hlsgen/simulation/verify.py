@@ -11,22 +11,20 @@ from typing import Any
 import numpy as np
 
 from hlsgen.dataflow.network import Network, Timing
-from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import counted, fail
 from hlsgen.driver.build_directory import changes
 from hlsgen.frontend.file_kind import model_file_of
 from hlsgen.frontend.runtimes import version_note
 from hlsgen.hls.core import Core
 from hlsgen.interpreter.equivalence import Comparison, compare
-from hlsgen.interpreter.frame_sequence import in_sequence
-from hlsgen.interpreter.frame_states import as_sequence, drawn_starts, starts_of
-from hlsgen.ir import Graph, Model
+from hlsgen.ir import Model
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.cocotb_runner import Limits
 from hlsgen.simulation.core_copy import core_files
 from hlsgen.simulation.directed import affordable_frames, directed
 from hlsgen.simulation.file_oracle import check_choice, compare_file
 from hlsgen.simulation.file_verdict import OracleVerdict
+from hlsgen.simulation.frames import MIN_FRAMES, default_frames, frames_of, oracle_frames, sequence_of, spread
 from hlsgen.simulation.host_selftest import check_host
 from hlsgen.simulation.isolate_layer import check_cut, write_cut
 from hlsgen.simulation.simulators import CPP, VERILOG
@@ -37,14 +35,8 @@ from hlsgen.simulation.vitis import VITIS, cosimulate, require_vitis
 from hlsgen.testbench.stimuli import stimuli
 from hlsgen.verilog.netlist import Design
 
-#: Most frames that run in an executor of ONNX models.
-ORACLE_FRAMES = 40
 #: Share of a simulator's time in which frames are sent at full rate. The other tests need the rest.
 PACE = 0.4
-#: Fewest frames that show the interval.
-MIN_FRAMES = 4
-#: Multiplications that a simulator computes in about ten seconds.
-_BUDGET = {"verilator": 200_000_000, "icarus": 3_000_000, "ap_types": 200_000_000, "ac_types": 1_000_000_000}
 
 
 @dataclass(frozen=True)
@@ -119,44 +111,83 @@ def verify_build(
     if changed and not request.allow_changed:
         return Verdict(False, equivalence, file, changed, timing.cycles, notes=host.notes, host=host)
     core = core_files(files, directory, allow_changed=bool(changed))
+    hardware = _Hardware(network, timing, core, request, design, cpp, prepare_weights, progress)
     verdicts: dict[str, SimulatorVerdict] = {}
     codes_by_simulator: dict[str, Array] = {}
-    starts_by = design.starts_by if design is not None else cpp.starts_by if cpp is not None else ""
     for number, simulator in enumerate(request.simulators):
         count = counts[simulator]
-        codes = frames_of(network, aimed, count, request.seed, starts_by) if sequence is None else sequence[:count]
+        codes = hardware.frames(aimed, count) if sequence is None else sequence[:count]
         codes_by_simulator[simulator] = codes
-        progress(f"{simulator}: {counted(len(codes), 'frame')}")
-        limits = _limits(end, len(request.simulators) - number, request.waves)
-        if limits is None:
-            late = ["not run: the time was up before"]
-            verdicts[simulator] = SimulatorVerdict(0, 0, None, late, None, asked=len(codes), late=True)
-        elif simulator in CPP:
-            assert cpp is not None
-            verdicts[simulator] = verify_cpp(cpp, network, core, codes, simulator, progress)
-        else:
-            assert design is not None
-            verdicts[simulator] = verify_verilog(
-                design, network, timing, core, codes, simulator, request.seed, progress, limits, prepare_weights
-            )
+        verdicts[simulator] = hardware.simulate(
+            simulator, codes, _limits(end, len(request.simulators) - number, request.waves)
+        )
         report(simulator, verdicts[simulator])
     if request.cosim:
         assert cpp is not None
         verdicts[VITIS] = cosimulate(cpp, files, core, progress)
         report(VITIS, verdicts[VITIS])
     if request.cut is not None:
-        assert design is not None
-        divergence = _first_in_verilog(verdicts)
-        if divergence is not None:
-            simulator, place = divergence
-            progress(f"cutting out {place['layer']}")
-            codes = codes_by_simulator[simulator][place["frame"] : place["frame"] + 1]
-            write_cut(design, network, timing, core, request.cut, place["layer"], codes)
-            place["cut"] = str(request.cut)
+        hardware.cut_out(request.cut, verdicts, codes_by_simulator)
     ok = equivalence.ok and file.ok and host.ok and not changed and all(v.ok for v in verdicts.values())
     note = version_note(model.runtime)
     notes = [*host.notes, *([f"{note}."] if note else []), *_notes(request, verdicts)]
     return Verdict(ok, equivalence, file, changed, timing.cycles, verdicts, notes, host)
+
+
+@dataclass(frozen=True)
+class _Hardware:
+    """The hardware of a build, for the simulations of a request. Fields: see `verify_build`."""
+
+    network: Network
+    timing: Timing
+    core: Mapping[str, bytes]
+    request: VerifyRequest
+    design: Design | None
+    cpp: Core | None
+    prepare_weights: PrepareWeights
+    progress: Callable[[str], None]
+
+    def frames(self, aimed: Array, count: int) -> Array:
+        """The frames of a simulation. `aimed`: directed frames."""
+        core = self.cpp if self.design is None else self.design
+        return frames_of(self.network, aimed, count, self.request.seed, "" if core is None else core.starts_by)
+
+    def simulate(self, simulator: str, codes: Array, limits: Limits | None) -> SimulatorVerdict:
+        """Runs the frames in a simulator, or says that the time was up (no `limits`)."""
+        self.progress(f"{simulator}: {counted(len(codes), 'frame')}")
+        if limits is None:
+            late = ["not run: the time was up before"]
+            return SimulatorVerdict(0, 0, None, late, None, asked=len(codes), late=True)
+        if simulator in CPP:
+            assert self.cpp is not None
+            return verify_cpp(self.cpp, self.network, self.core, codes, simulator, self.progress)
+        assert self.design is not None
+        return verify_verilog(
+            self.design,
+            self.network,
+            self.timing,
+            self.core,
+            codes,
+            simulator,
+            self.request.seed,
+            self.progress,
+            limits,
+            self.prepare_weights,
+        )
+
+    def cut_out(
+        self, folder: Path, verdicts: Mapping[str, SimulatorVerdict], codes_by_simulator: Mapping[str, Array]
+    ) -> None:
+        """Writes the first layer of Verilog that differs to a new folder, and the folder's name to its verdict."""
+        assert self.design is not None
+        divergence = _first_in_verilog(verdicts)
+        if divergence is None:
+            return
+        simulator, place = divergence
+        self.progress(f"cutting out {place['layer']}")
+        codes = codes_by_simulator[simulator][place["frame"] : place["frame"] + 1]
+        write_cut(self.design, self.network, self.timing, self.core, folder, place["layer"], codes)
+        place["cut"] = str(folder)
 
 
 def _check_request(request: VerifyRequest) -> None:
@@ -208,45 +239,11 @@ def _notes(request: VerifyRequest, verdicts: Mapping[str, SimulatorVerdict]) -> 
     return notes
 
 
-def default_frames(graph: Graph, timing: Timing, simulator: str) -> int:
-    """Frames for a verification: many small ones, a few large ones."""
-    macs = sum(work.macs for work in works_of(graph).values())
-    by_cycles = 100_000 // max(1, timing.interval)
-    return max(6, min(200, by_cycles, _BUDGET[simulator] // max(1, macs)))
-
-
-def frames_of(network: Network, aimed: Array, count: int, seed: int, starts_by: str = "") -> Array:
-    """The frames to simulate: random ones, then directed frames from `aimed`, at most a quarter.
-
-    In a build with states they are one sequence or, if tuser starts one (`starts_by`), several.
-    """
-    directed_frames = _spread(aimed, count // 4)
-    codes = np.concatenate([stimuli(network, count - len(directed_frames), seed), directed_frames])
-    starts = drawn_starts(len(codes), seed) if starts_by == "tuser" else starts_of(None, len(codes))
-    return as_sequence(network.graph, codes, starts)
-
-
-def sequence_of(network: Network, aimed: Array, count: int, seed: int) -> Array | None:
-    """Such frames in any order, as one sequence, of a file with variables. Other files have none.
-
-    The file runs all of them, a simulator the first ones.
-    """
-    if not network.graph.model.variables or network.graph.states:
-        return None
-    frames = frames_of(network, aimed, max(count, _oracle_frames(network.graph)), seed)
-    return in_sequence(network.graph, np.random.default_rng(seed).permutation(frames))
-
-
-def _oracle_frames(graph: Graph) -> int:
-    """The number of frames for an executor of the file."""
-    return min(affordable_frames(graph), ORACLE_FRAMES)
-
-
 def compare_with_model(model: Model, network: Network, aimed: Array, seed: int) -> Comparison:
     """Compares the integer graph with the model of the file, on directed frames and on random ones."""
     count = affordable_frames(network.graph)
     random_frames = stimuli(network, count, seed)
-    return compare(model, network.graph, np.concatenate([aimed, _spread(random_frames, count)]))
+    return compare(model, network.graph, np.concatenate([aimed, spread(random_frames, count)]))
 
 
 def compare_with_file(
@@ -263,15 +260,7 @@ def compare_with_file(
 
     Raises HG001 to HG004.
     """
-    count = _oracle_frames(network.graph) // 2
+    count = oracle_frames(network.graph) // 2
     random_frames = stimuli(network, count, seed)
-    codes = np.concatenate([_spread(aimed, count), _spread(random_frames, count)]) if sequence is None else sequence
+    codes = np.concatenate([spread(aimed, count), spread(random_frames, count)]) if sequence is None else sequence
     return compare_file(path, model, network.graph, codes, oracle, progress)
-
-
-def _spread(frames: Array, count: int) -> Array:
-    """At most `count` of the frames, evenly spaced from the first to the last."""
-    if not len(frames) or not count:
-        return frames[:0]
-    places = np.unique(np.linspace(0, len(frames) - 1, count).astype(int))
-    return np.asarray(frames[places])

@@ -7,8 +7,6 @@ import json
 import numpy as np
 import pytest
 from paths import ROOT
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend import import_model
@@ -22,6 +20,9 @@ FOLDER = ROOT / "examples" / "digits_sequences"
 @pytest.mark.parametrize("name", ["vit", "gru"])
 def test_files_and_accuracy(name: str) -> None:
     """Each difference from the executor is explained; the accuracy is the one that PyTorch measured."""
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
     pixels, labels = load_digits(return_X_y=True)
     _, x, _, y = train_test_split(pixels, labels, test_size=0.25, random_state=0, stratify=labels)
     images = (x / 16).astype(np.float32).reshape(-1, 8, 8)

@@ -45,7 +45,7 @@ from hlsgen.driver.build_directory import reopen
 from hlsgen.driver.compile import Build
 from hlsgen.simulation.cocotb_runner import simulate, time_limit
 from hlsgen.simulation.directed import affordable_frames, directed
-from hlsgen.simulation.verify import default_frames, frames_of
+from hlsgen.simulation.frames import default_frames, frames_of
 from hlsgen.simulation.verify_verilog import TESTS, failures, prepare, prepare_weights
 
 ROOT = Path(__file__).resolve().parents[2]

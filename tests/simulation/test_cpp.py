@@ -19,7 +19,7 @@ from hlsgen.driver.build_directory import reopen
 from hlsgen.interpreter.graph import run_layers
 from hlsgen.simulation import cpp_headers, cpp_library
 from hlsgen.simulation.directed import affordable_frames, directed
-from hlsgen.simulation.verify import frames_of
+from hlsgen.simulation.frames import frames_of
 
 OPTIONS = {"target_cycles": 20, "realize": {"": "thresholds"}}
 

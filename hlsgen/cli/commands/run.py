@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,28 +79,24 @@ def run(
             write_arrays(dump_layers, parts | {f"{layer.name}.values": layer.values for layer in layers})
     except HlsgenError as error:
         raise stop(error, as_json) from None
-    differing_layers = {layer.name: layer.differing for layer in layers if layer.differing}
+    differing = {layer.name: layer.differing for layer in layers if layer.differing}
     if as_json:
-        emit(
-            {
-                "ok": not differing_layers,
-                "backend": backend,
-                "input_shape": _shape(x),
-                "output_shape": _shape(y),
-                **({"layers": [layer.name for layer in layers], "differing": differing_layers} if dump_layers else {}),
-            }
-        )
+        names = {"layers": [layer.name for layer in layers], "differing": differing} if dump_layers else {}
+        shapes = {"input_shape": _shape(x), "output_shape": _shape(y)}
+        emit({"ok": not differing, "backend": backend, **shapes, **names})
     else:
         out.print(f"{backend}: {_in_words(x)} -> {_in_words(y)}, wrote {plain(str(output))}")
         if dump_layers:
-            out.print(
-                f"{counted(len(layers), 'layer')}, {len(differing_layers)} differ from the reference, "
-                f"wrote {plain(str(dump_layers))}"
-            )
-        for name, count in differing_layers.items():
-            out.print(f"{plain(name)}: {counted(count, 'code')} differ")
-    if differing_layers:
+            _print_layers(len(layers), differing, dump_layers)
+    if differing:
         raise typer.Exit(1)
+
+
+def _print_layers(count: int, differing: Mapping[str, int], path: Path) -> None:
+    """`differing`: the number of codes that differ, by layer."""
+    out.print(f"{counted(count, 'layer')}, {len(differing)} differ from the reference, wrote {plain(str(path))}")
+    for name, codes in differing.items():
+        out.print(f"{plain(name)}: {counted(codes, 'code')} differ")
 
 
 def _numbers(text: str | None) -> list[int] | None:

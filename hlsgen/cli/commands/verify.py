@@ -78,12 +78,7 @@ def verify(
     try:
         with Watch(as_json) as watch:
             simulators = None if sim == "all" else [sim]
-            if frames is not None and not 1 <= frames <= MAX_FRAMES:
-                raise fail("HG040", "--frames", f"{frames}.", f"Supported: 1 to {MAX_FRAMES}.")
-            if seed < 0:
-                raise fail("HG040", "--seed", f"{seed}.", "Supported: 0 and greater.")
-            if budget is not None and not 1 <= budget <= MAX_SECONDS:
-                raise fail("HG040", "--budget", f"{budget}.", f"Supported: 1 to {MAX_SECONDS} seconds.")
+            _check(frames, seed, budget)
 
             def report_part(name: str, part: object) -> None:
                 parts[name] = part
@@ -125,6 +120,16 @@ def verify(
         print_end(verdict)
     if not verdict.ok:
         raise typer.Exit(1)
+
+
+def _check(frames: int | None, seed: int, budget: float | None) -> None:
+    """Raises HG040 for numbers that are out of range."""
+    if frames is not None and not 1 <= frames <= MAX_FRAMES:
+        raise fail("HG040", "--frames", f"{frames}.", f"Supported: 1 to {MAX_FRAMES}.")
+    if seed < 0:
+        raise fail("HG040", "--seed", f"{seed}.", "Supported: 0 and greater.")
+    if budget is not None and not 1 <= budget <= MAX_SECONDS:
+        raise fail("HG040", "--budget", f"{budget}.", f"Supported: 1 to {MAX_SECONDS} seconds.")
 
 
 def _parts(verdict: Verdict) -> dict[str, Any]:
