@@ -1078,6 +1078,7 @@ def test_build_without_model(build_dir: Path, tmp_path: Path) -> None:
         hlsgen.verify(tmp_path / "copy")
 
 
+@pytest.mark.sweep
 def test_changed_file(build_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(build_dir, tmp_path / "copy")
     (tmp_path / "copy" / "rtl" / "m.v").write_text("// nothing\n")
@@ -1238,6 +1239,7 @@ def twist(model: onnx.ModelProto, rng: random.Random) -> None:
             node.op_type = rng.choice(operators)
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(2)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("seed", range(4))

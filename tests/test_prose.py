@@ -44,6 +44,7 @@ def test_commit_subjects_are_checked(subject: str, problem: str | None) -> None:
     assert problem is None or problem in str(answer)
 
 
+@pytest.mark.sweep
 def test_no_file_gets_worse() -> None:
     """Counts may only fall. After a change that lowers them: python tests/support/prose.py --record."""
     recorded = json.loads(prose.RECORD.read_text())

@@ -71,6 +71,7 @@ def _modules() -> dict[str, set[str]]:
     return {name.removesuffix(".__init__"): _imports(path, names) for name, path in paths.items()}
 
 
+@pytest.mark.sweep
 def test_imports_go_one_way() -> None:
     assert len(ORDER) <= 18
     wrong = []

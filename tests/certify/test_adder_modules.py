@@ -141,6 +141,7 @@ def test_joined(tmp_path: Path) -> None:
     assert problems(core, path, text.replace(".JOINED(1)", ".JOINED(2)"))
 
 
+@pytest.mark.sweep
 def test_inverted_bits(tmp_path: Path) -> None:
     """hg_shift inverts exactly the inverted bits of sums of a module of adders, and no bits of other modules."""
     core = shifted(tmp_path)
@@ -204,6 +205,7 @@ def test_an_additional_module(core: Path) -> None:
     assert any("is not in certificate.json" in text for text in messages(core))
 
 
+@pytest.mark.sweep
 def test_registers_that_are_reset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Registers at the end of long chains: each is set to 0 in reset and written otherwise, from its own value."""
     monkeypatch.setattr(adder_text, "_MOST_WAITS", 0)

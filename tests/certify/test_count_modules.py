@@ -52,6 +52,7 @@ def test_every_constant(core: Path) -> None:
         (core / "certificate.json").write_text(certificate)
 
 
+@pytest.mark.sweep
 def test_every_sign(core: Path) -> None:
     rng, path = np.random.default_rng(7), counter_file(core)
     text, certificate = path.read_text(), (core / "certificate.json").read_text()

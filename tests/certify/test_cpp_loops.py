@@ -96,6 +96,7 @@ def test_untouched(core: Path) -> None:
     assert problems(core) == []
 
 
+@pytest.mark.sweep
 def test_channels_of_different_scales(tmp_path: Path) -> None:
     """A function of two numbers whose codes have different fraction bits in each channel."""
     model = ROOT / "examples" / "digits_sequences" / "digits_gru.onnx"

@@ -55,6 +55,7 @@ def core(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return folder / "core"
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(2)
 def test_arguments(core: Path) -> None:
     path = core / "hls" / "top.cpp"

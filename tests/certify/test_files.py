@@ -121,6 +121,7 @@ def test_additional_files_in_rtl(core: Path, name: str) -> None:
     assert messages(core)
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("prefix", ["", "other_", "top_top_"])
 def test_names_of_modules(core: Path, prefix: str) -> None:

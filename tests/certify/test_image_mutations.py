@@ -72,6 +72,7 @@ def test_a_pool_between_renamed_elements(tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "core").ok
 
 
+@pytest.mark.sweep
 def test_weights_that_can_be_loaded(tmp_path: Path) -> None:
     """The proof holds for the core with the weights of its files; the port for other weights is checked."""
     onnx.save(image_nets.network("grouped", 3), tmp_path / "model.onnx")
@@ -319,6 +320,7 @@ def test_slices(core: Path) -> None:
         c.undo()
 
 
+@pytest.mark.sweep
 @for_cores("moved", "moved folded")
 def test_modules_that_move_elements(core: Path) -> None:
     c = Core(core)

@@ -243,6 +243,7 @@ def edited(change: Callable[[onnx.ModelProto], object], source: Path, target: Pa
     return target
 
 
+@pytest.mark.sweep
 def test_the_intended_model(tmp_path: Path) -> None:
     """A build of another model is consistent; only the intended model shows the difference."""
     intended = DATA / "floor_ceil.onnx"

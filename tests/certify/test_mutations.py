@@ -94,6 +94,7 @@ def test_hashes_of_all_files(core: Path) -> None:
     assert messages(core) == []
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(3)
 @for_cores()
 def test_every_constant_of_the_top_level(core: Path) -> None:

@@ -102,6 +102,7 @@ def test_numbers_are_read_twice(tmp_path: Path, kind: str) -> None:
         assert differences[0][1].startswith("factor ")
 
 
+@pytest.mark.sweep
 def test_many_sums_one_at_a_time(tmp_path: Path) -> None:
     """9,216 sums of each product, a sum a beat."""
     onnx.save(attention((1, 96, 2), 0.05), tmp_path / "m.onnx")

@@ -181,6 +181,7 @@ def test_files_of_the_user_are_named(two_targets: Path) -> None:
 # --------------------------------------------------------------------------- fields
 
 
+@pytest.mark.sweep
 def test_every_field_of_the_manifest_is_compared(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One at a time, except the hashes of proven files, which the proof compares."""
     compiled_once(core, monkeypatch)

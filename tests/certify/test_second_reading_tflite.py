@@ -219,6 +219,7 @@ def test_each_changed_number_of_an_imported_file_is_found(kind: str, runtime: st
     assert tried >= 8
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("runtime", ["tflm", "litert-ref"])
 @pytest.mark.parametrize("kind", ["LSTM", "SVDF"])
 def test_each_changed_number_of_a_recurrent_operator_is_found(kind: str, runtime: str, tmp_path: Path) -> None:
@@ -303,6 +304,7 @@ def _row_changes(op: Op) -> Iterator[tuple[str, Op]]:
             yield from ((name, changed) for name, changed in _changed(op, np.random.default_rng(0)))  # type: ignore[misc]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("kind", "runtime"), [("ATTENTION", "tflm"), ("ATTENTION:uint8", "litert-ref")])
 def test_each_changed_number_of_a_softmax_in_hardware_is_found(kind: str, runtime: str, tmp_path: Path) -> None:
     path, tried = tmp_path / "m.tflite", 0

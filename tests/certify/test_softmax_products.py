@@ -24,6 +24,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
+@pytest.mark.sweep
 def test_wrong_parameters(built: Path) -> None:
     """Every number is decreased by one."""
     assert messages(built) == []

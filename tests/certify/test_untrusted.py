@@ -63,6 +63,7 @@ def test_certified_files_must_be_plain_files(core: Path, name: str, kind: str) -
         hlsgen.certify(core)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("number", [".EVERY({})", ".EVERY(-{})", ".EVERY({}'h1)", ".EVERY(0'h0{}"])
 def test_numbers_that_python_does_not_read(core: Path, number: str) -> None:
     top = core / "rtl" / "top.v"

@@ -112,6 +112,7 @@ def test_wrong_usage_with_json(words: list[object], where: str, text: str) -> No
     assert "{" not in output(2, *words)
 
 
+@pytest.mark.sweep
 def test_the_functions_are_not_hidden_by_packages_of_their_names() -> None:
     code = "import hlsgen.certify.checker, hlsgen; print(hlsgen.certify.__qualname__, hlsgen.Options().target)"
     assert python(code).split() == ["certify", "verilog"]

@@ -28,6 +28,7 @@ def shown(nodes: Sequence[Node]) -> list[tuple[object, ...]]:
     return [(node.name, node.unit, node.inputs, node.sources, node.outputs, node.result) for node in nodes]
 
 
+@pytest.mark.sweep
 def test_merging_undoes_splitting() -> None:
     for options in OPTIONS:
         nodes = list(hlsgen.check(DATA / "floor_ceil.onnx", hlsgen.Options(**options)).network.nodes)

@@ -59,6 +59,7 @@ def test_the_same_times_as_beat_by_beat(kind: str) -> None:
     assert equal >= 8
 
 
+@pytest.mark.sweep
 @pytest.mark.usefixtures("patient")
 def test_a_frame_that_passes_in_runs_passes_beat_by_beat() -> None:
     """In the model of the fewest stored beats; usually the reverse holds too."""
@@ -153,6 +154,7 @@ def memory(rng: random.Random, spacing: int) -> Memory:
     return Memory(Runs.of(needs), Runs.of(keeps), height * width, depth, beats)
 
 
+@pytest.mark.sweep
 def test_stalled_windows_repeat_as_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their consumer has its own rate, known to the cycle or guessed too early."""
     monkeypatch.setattr(repeats, "LEAST_STEPS", 0)

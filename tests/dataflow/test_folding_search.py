@@ -67,6 +67,7 @@ def test_a_layer_knows_if_a_quantizer_maps_its_sums_to_bits(tmp_path: Path) -> N
     assert {name: work.bits for name, work in works.items()} == {"conv": True, "fc0": False, "fc1": False}
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_chain_has_the_cheapest_of_all_combinations(

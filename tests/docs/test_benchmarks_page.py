@@ -49,6 +49,7 @@ def test_every_measured_row_is_on_the_page() -> None:
             assert (", earlier" in shown[name][0]) == (not row.get("rtl"))
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(2)
 @pytest.mark.parametrize("name", load("hardware"))
 def test_rows_of_other_verilog_are_named(name: str) -> None:
@@ -105,6 +106,7 @@ def test_figures_of_others_say_where_they_are_from() -> None:
     assert all(f"*{origin}*:" in text for origin in origins)
 
 
+@pytest.mark.sweep
 def test_list_prints_every_workload() -> None:
     result = subprocess.run(
         [sys.executable, ROOT / "benchmarks" / "hardware.py", "--list"], capture_output=True, text=True, check=True

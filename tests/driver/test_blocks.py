@@ -23,6 +23,7 @@ def in_blocks(build: Build) -> list[bool]:
     return [node.unit.dsp is not None for node in build.network.nodes if isinstance(node.unit, WeightedUnit)]
 
 
+@pytest.mark.sweep
 def test_a_rate_with_a_number_of_blocks() -> None:
     all_ = network_cost(built(target_cycles=64, prefer="dsp"))
     budgets = [0, *range(8, all_.dsp, 12), all_.dsp, 2 * all_.dsp]
@@ -36,6 +37,7 @@ def test_a_rate_with_a_number_of_blocks() -> None:
     assert any(any(found) and not all(found) for found in map(in_blocks, builds))
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("tables", [2500, 4000])
 def test_a_rate_within_tables_and_blocks(tables: int) -> None:

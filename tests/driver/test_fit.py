@@ -80,6 +80,7 @@ def test_what_a_device_lacks_is_said_with_what_is_taken() -> None:
     assert "needs about 0 LUT6, 41601 FF, 0 DSP48E1, 0 RAMB18; xc7a35t has 41600 FF" in found.message
 
 
+@pytest.mark.sweep
 def test_faster_devices_are_faster_and_none_is_too_full() -> None:
     rates = []
     for name in ("ice40-up5k", "gowin-gw1n-9", "ecp5-25k"):

@@ -21,6 +21,7 @@ def network(tmp_path: Path) -> Path:
     return save(net.model(), tmp_path / "net.onnx")
 
 
+@pytest.mark.sweep
 def test_the_first_stages_that_keep_the_limit(tmp_path: Path) -> None:
     path = network(tmp_path)
     plain = hlsgen.check(path, Options(target_cycles=1)).timing.latency

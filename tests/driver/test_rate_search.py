@@ -103,6 +103,7 @@ def found(path: Path, options: Options) -> float:
     return build.timing.interval
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(3)
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_no_rate_within_a_budget_is_faster(budget: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -117,6 +118,7 @@ def test_more_tables_are_never_slower(tmp_path_factory: pytest.TempPathFactory) 
     assert intervals == sorted(intervals, reverse=True)
 
 
+@pytest.mark.sweep
 def test_a_device_without_multipliers(tmp_path_factory: pytest.TempPathFactory) -> None:
     """It has 0 blocks, of which 0 are taken: no reason to slow down."""
     path, options = saved("two layers", tmp_path_factory), Options(device="ice40-hx8k", max_lut=3000)

@@ -60,6 +60,7 @@ def test_windows(tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").problems == []
 
 
+@pytest.mark.sweep
 def test_adders_are_only_used_for_constant_layers_of_one_beat(tmp_path: Path) -> None:
     """No adders for loadable weights, for DSP blocks, or if a vector has several beats."""
     onnx.save(dense(), tmp_path / "model.onnx")

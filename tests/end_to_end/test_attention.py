@@ -45,6 +45,7 @@ def test_integers_of_the_last_layer(name: str, oracle: str, runtime: str) -> Non
         assert np.array_equal(np.rint(sums), values[-1])
 
 
+@pytest.mark.sweep
 def test_differences_of_the_file_are_explained(tmp_path: Path) -> None:
     """Node by node: onnxruntime's optimizer rounds biases to the grid of their sums."""
     options = hlsgen.Options(target="hls")

@@ -85,6 +85,7 @@ def numbers(model: onnx.ModelProto, frames: int) -> dict[str, Array]:
     return {name: rng.normal(0, 2, (frames, *shape)).astype(np.float32) for name, shape in shapes.items()}
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("name", OWN_TESTS)
 def test_of_onnx(name: str, tmp_path: Path) -> None:
@@ -115,6 +116,7 @@ CASES = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("case", CASES)
 def test_against_onnxruntime(case: str, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ def saved(form: str, folder: Path) -> tuple[Path, np.ndarray, np.ndarray]:
     return folder / "m.onnx", x[:, 0], np.concatenate([net.computed(frame)[y] for frame in x])
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("form", FORMS)
 def test_integers(form: str, tmp_path: Path) -> None:
@@ -44,6 +45,7 @@ def test_integers(form: str, tmp_path: Path) -> None:
     assert not graph.tail
 
 
+@pytest.mark.sweep
 def test_the_first_frames_may_be_further_apart(tmp_path: Path) -> None:
     """A verification of few frames accepts the intervals that are predicted for them, if later ones are shorter."""
     build = hlsgen.check(saved("softmax", tmp_path)[0], hlsgen.Options(input="int8"))

@@ -63,6 +63,7 @@ def decoder(
     return proto
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", [(1, 3, 5, 4), (2, 3, 4, 3), (3, 2, 2, 4, True)])
 def test_against_executors(form: tuple[Any, ...], tmp_path: Path) -> None:
     """The scores equal the file's, except for explained roundings; the weights equal the file's."""

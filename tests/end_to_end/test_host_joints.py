@@ -88,6 +88,7 @@ def built(name: str, folder: Path, **options: Any) -> Path:
     return folder / "core"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", TAILS)
 def test_against_the_file(name: str, tmp_path: Path) -> None:
     """Numbers of the core equal the file's, except for roundings in float sums of products; all of it is proven."""

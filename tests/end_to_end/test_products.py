@@ -67,6 +67,7 @@ def test_hardware(tmp_path: Path, seed: int) -> None:
     assert_verified(tmp_path / "out", ("icarus", "verilator")[seed % 2], 12)
 
 
+@pytest.mark.sweep
 def test_eegformer(tmp_path: Path) -> None:
     """Attention of 8 heads without Softmax, as Deeploy has it: golden integers, and a proof of the files."""
     path = shared_model("attention/deeploy_eegformer")

@@ -34,6 +34,7 @@ def assert_compared(model: onnx.ModelProto, folder: Path) -> None:
     assert verdict.oracle.compared
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("low", [-128, 3])
 @pytest.mark.parametrize("divisors", [8, 1])
 def test_two_tensors(divisors: int, low: int, tmp_path: Path) -> None:
@@ -57,6 +58,7 @@ def test_functions_of_one(name: str, tmp_path: Path) -> None:
     assert_compared(between(body, "float[1, 3, 8] x", "x"), tmp_path)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "divisor", ["e = Exp(n) p = Add(e, one) c = Div(m, p)", "p = Add(n, one) d = Div(m, p) c = Mul(d, scale)"]
 )
@@ -69,6 +71,7 @@ def test_functions_of_a_sum(divisor: str, tmp_path: Path) -> None:
     assert_compared(between(body, "float[1, 3, 8] x", "x"), tmp_path)
 
 
+@pytest.mark.sweep
 def test_what_0_gives(tmp_path: Path) -> None:
     """Infinity saturates, 0 / 0 gives the lowest code, -0.0 and 0.0 have no other sign than in the executor."""
     onnx.save(between("c = Div(dx, dw)", "float[1, 3, 8] x, float[1, 3, 8] w", "xw", 0), tmp_path / "m.onnx")

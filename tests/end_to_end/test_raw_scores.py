@@ -33,6 +33,7 @@ def test_as_brevitas_exports_it(name: str, tmp_path: Path) -> None:
     assert verdict.oracle.ran.startswith("qonnx")
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("seed", [7, *(seed for seed in range(40) if seed != 7)])
 def test_against_executors(seed: int, tmp_path: Path) -> None:

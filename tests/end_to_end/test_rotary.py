@@ -33,6 +33,7 @@ def rotary(seed: int) -> onnx.ModelProto:
     return newer(net.quant(0.0371, bits=6.0, name="last").model())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(2))
 def test_equal_to_the_executor(seed: int, tmp_path: Path) -> None:
     model = rotary(seed)

@@ -34,6 +34,7 @@ def inputs(net: Network, samples: int) -> NDArray[np.int64]:
     return x
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("bits", [4, 5, 6, 7, 8])
 @pytest.mark.parametrize("sizes", SIZES)

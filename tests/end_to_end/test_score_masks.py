@@ -47,6 +47,7 @@ MASKS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "name", ["of each head", "Where of a whole row", "Trilu without the diagonal", "in front of a factor", *MASKS]

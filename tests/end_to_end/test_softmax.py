@@ -57,6 +57,7 @@ def exact_share(row: Array, scale: float, place: int) -> Decimal:
         return powers[place] / sum(powers)
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("bits", [8, 3, 5, 2, 4, 6, 7])
 def test_against_onnxruntime(bits: int, tmp_path: Path) -> None:
@@ -109,6 +110,7 @@ def one_node(node: onnx.NodeProto) -> onnx.ModelProto:
     return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_qlinear_against_onnxruntime(dtype: str, tmp_path: Path) -> None:
     """DequantizeLinear, Softmax, QuantizeLinear of one type, as onnxruntime fuses them (int8 at the output on ARM)."""

@@ -190,6 +190,7 @@ def test_a_step_at_the_begin_of_the_last_cell(tmp_path: Path) -> None:
     assert hlsgen.certify(core).ok
 
 
+@pytest.mark.sweep
 def test_a_build_needs_no_runtime(tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     path.write_bytes(random_file("FULLY_CONNECTED", 1).data)
@@ -240,6 +241,7 @@ def test_a_missing_or_wrong_runtime_ends_the_command_with_1(tmp_path: Path) -> N
         assert '"outputs": ' not in ended.stdout or '"outputs": 0' in ended.stdout
 
 
+@pytest.mark.sweep
 def test_run_keeps_variables_from_frame_to_frame(tmp_path: Path) -> None:
     path, core = tmp_path / "net.tflite", tmp_path / "core"
     file = random_file("STATE", 3)

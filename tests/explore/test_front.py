@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ def test_against_the_definition(items: list[tuple[int, int, int]]) -> None:
     assert [n for n, _ in front] == sorted(items.index(cost) for cost in best)
 
 
+@pytest.mark.sweep
 @settings(max_examples=200, deadline=None)
 @given(st.lists(POINTS, max_size=10), st.randoms(), st.sampled_from(PLACES))
 def test_marks(points: list[Point], random: object, place: Place) -> None:

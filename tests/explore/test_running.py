@@ -40,6 +40,7 @@ def net(tmp_path: Path) -> Path:
     return network(tmp_path)
 
 
+@pytest.mark.sweep
 def test_numbers_are_those_of_builds(net: Path) -> None:
     points = hlsgen.explore(net, points=4, jobs=1)
     assert len(points) == 12
@@ -70,6 +71,7 @@ def test_quantizers(tmp_path: Path) -> None:
     assert {point.interval for point in points} == {1, 2, 4}
 
 
+@pytest.mark.sweep
 def test_results_do_not_depend_on_the_executor(net: Path, tmp_path: Path) -> None:
     """One process, threads, processes: the same points in the same order, and the same drawing."""
     expected = told(hlsgen.explore(net, points=5, jobs=1, output=tmp_path / "a"))
@@ -81,6 +83,7 @@ def test_results_do_not_depend_on_the_executor(net: Path, tmp_path: Path) -> Non
     assert lines[0] == lines[1]
 
 
+@pytest.mark.sweep
 def test_nothing_is_computed_twice(net: Path, tmp_path: Path) -> None:
     first, same_sweep, larger_sweep, other_sweeps = Counting(), Counting(), Counting(), Counting()
     expected = told(hlsgen.explore(net, first, points=4, output=tmp_path / "out"))
@@ -97,6 +100,7 @@ def test_nothing_is_computed_twice(net: Path, tmp_path: Path) -> None:
     assert len(other_sweeps.calls) == 12
 
 
+@pytest.mark.sweep
 def test_an_interrupted_sweep_is_resumed(net: Path, tmp_path: Path) -> None:
     """After an exception, and after a kill in the middle of a line, only the remaining points are computed."""
     expected = told(hlsgen.explore(net, points=6, jobs=1))
@@ -254,6 +258,7 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Options, float
     return iter([requests])
 
 
+@pytest.mark.sweep
 def test_the_front_is_synthesized_once(net: Path, tools: Iterator[Any], tmp_path: Path) -> None:
     requests, out = next(tools), tmp_path / "out"
     arguments: dict[str, Any] = {"points": 4, "jobs": 1, "device": "xc7a35t", "output": out}

@@ -70,6 +70,7 @@ def test_spread_is_even() -> None:
     assert max(b / a for a, b in pairwise(cycles)) < 2.5
 
 
+@pytest.mark.sweep
 def test_small_devices_and_devices_without_multipliers() -> None:
     net = graph(DIGITS)
     networks = settings(net, Options(), Place(device("ice40-up5k")), 24)
@@ -77,6 +78,7 @@ def test_small_devices_and_devices_without_multipliers() -> None:
     assert {options.prefer for options in settings(net, Options(), Place(device("ice40-hx8k")), 8)} == {"lut"}
 
 
+@pytest.mark.sweep
 def test_few_points_go_to_networks_that_fit() -> None:
     """By their estimate, with some kind of weight memory; the slowest network with DSP blocks is always tried."""
     source, place = source_of(DIGITS, DIGITS.read_bytes()), Place(device("ice40-up5k"))

@@ -45,6 +45,7 @@ def agrees(model: onnx.ModelProto, path: Path, case: str) -> None:
     np.testing.assert_array_equal(np.asarray(evaluate(graph, frames)).reshape(expected.shape), expected, case)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("block", range(4))
 def test_random_scans(block: int, tmp_path: Path) -> None:
     for seed in range(block * 8, block * 8 + 8):
@@ -145,6 +146,7 @@ def test_conditions_that_depend_on_data_are_refused(tmp_path: Path) -> None:
     assert refusal(loop(None, None), tmp_path)[0] == "HG010"
 
 
+@pytest.mark.sweep
 def test_too_long_loops_are_refused(tmp_path: Path) -> None:
     code, message = refusal(loop(None, i64(MAX_UNROLLED)), tmp_path)
     assert code == "HG004"

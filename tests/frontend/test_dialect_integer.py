@@ -62,6 +62,7 @@ def test_four_bits(kind: str, opset: int, zero: int | None, tmp_path: Path) -> N
         assert build.network.nodes[-1].result.bits == 4
 
 
+@pytest.mark.sweep
 def test_sixteen_bits(tmp_path: Path) -> None:
     """16-bit codes and weights as far as there is hardware: short sources, and shifts."""
     x = np.arange(-128, 128).astype(np.int8).reshape(-1, 1)
@@ -128,6 +129,7 @@ def test_scales_per_channel_after_a_layer(tmp_path: Path) -> None:
     agrees(model, codes(model, 300), tmp_path)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("data", ["int8", "uint8"])
 @pytest.mark.parametrize("weights", ["int8", "uint8"])
 def test_zero_points_of_layers(data: str, weights: str, tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ def microsoft(op: str, inputs: list[Any], dtype: str, shape: Any, output: str | 
     return model([node], {"x": (dtype, shape)}, output or dtype, **constants)
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("activation, weight", TYPES)
 @pytest.mark.parametrize("alpha", [1.0, 0.3])

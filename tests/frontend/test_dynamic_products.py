@@ -79,6 +79,7 @@ def product(operator: str, before: str, after: str, kind: str, scales: str, rank
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("runtime", ["onnxruntime", "onnxruntime-arm"])
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("operator, rank", [("MatMul", 2), ("MatMul", 3), ("Gemm", 2)])

@@ -176,6 +176,7 @@ def inputs(model: onnx.ModelProto, count: int) -> Array:
     return (np.random.default_rng(1).integers(-200, 200, (count, *shape)) / 8).astype(np.float32)
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(4)
 @pytest.mark.parametrize("block", range(6))
 def test_random_moves_equal_onnxruntime(block: int, tmp_path: Path) -> None:

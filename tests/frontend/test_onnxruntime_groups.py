@@ -58,6 +58,7 @@ def imported(model: onnx.ModelProto, x: Array, runtime: str, folder: Path) -> Ar
     return np.asarray(interpret(read, x.reshape(len(x), *read.input_shape))[-1].value)
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(3)
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("block", range(12))
@@ -213,6 +214,7 @@ def test_nodes_without_effect_are_dropped_as_in_the_optimized_graph(
         assert any(node.op_type == op for node in graph.nodes.values()) == kept == (at_end and op != "Identity")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("op", ["Add", "Mul", "AveragePool"])
 def test_codes_of_a_layer_that_become_uint8_for_the_operator_after_it(op: str, tmp_path: Path) -> None:
     """onnxruntime adds uint8 codes, which the layer before emits."""

@@ -274,6 +274,7 @@ def test_quantizers_in_a_row(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- Brevitas
 
 
+@pytest.mark.sweep
 def test_brevitas_qcdq(tmp_path: Path) -> None:
     """Q, Clip, DQ of 4 bits, Gemm and BatchNormalization in float.
 

@@ -31,6 +31,7 @@ def imported(model: onnx.ModelProto, path: Path) -> Model:
     return imported_model
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("block", range(3))
 def test_random_cells_equal_a_plain_loop(block: int, tmp_path: Path) -> None:
     for seed in range(block * 6, block * 6 + 6):

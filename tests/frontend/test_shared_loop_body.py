@@ -62,6 +62,7 @@ def once(path: Path) -> Graph:
     return graph
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("block", range(3))
 def test_random_scans(block: int, tmp_path: Path) -> None:
     """The result equals onnxruntime's, and the number of layers does not depend on the number of steps."""

@@ -237,6 +237,7 @@ def _mutated(data: bytes, rng: np.random.Generator) -> bytes:
     return bytes(mutated)
 
 
+@pytest.mark.sweep
 def test_mutated_files_give_diagnostics_only() -> None:
     rng = np.random.default_rng(7)
     kinds = ("NET", "LSTM", "STATE", "CONV_2D", "STRIDED_SLICE", "SVDF", "SPLIT", "SOFTMAX")

@@ -18,6 +18,7 @@ def test_random_networks(seed: int) -> None:
     assert judged(network(seed, 4), seed).kind == "equal"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", [3])
 def test_built_and_certified(seed: int) -> None:
     """Quantized by onnxruntime's optimizer, with a LayerNormalization of which it has fused a part."""
@@ -44,6 +45,7 @@ def test_a_difference_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert judged(network(2, 4), 2).kind == "differs"
 
 
+@pytest.mark.sweep
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "sys.argv",

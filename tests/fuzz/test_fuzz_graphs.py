@@ -43,6 +43,7 @@ def sample(first: int, build: int) -> Counter[str]:
     return outcome_counts
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("first", range(0, 150, CHUNK))
 def test_random_graphs(first: int) -> None:
     assert sample(first, build=25)["equal"] >= CHUNK * 0.4

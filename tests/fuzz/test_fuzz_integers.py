@@ -15,6 +15,7 @@ def test_random_graphs(seed: int) -> None:
     assert not outcome.is_finding, f"{outcome.kind}: {outcome.text}"
 
 
+@pytest.mark.sweep
 def test_most_are_built() -> None:
     assert sum(judged(network(seed), seed).kind == "equal" for seed in range(30)) > 10
 

@@ -22,6 +22,7 @@ def equal_files(first: int) -> int:
     return outcomes["equal"]
 
 
+@pytest.mark.sweep
 def test_random_files() -> None:
     assert equal_files(8) >= CHUNK * 0.7
 

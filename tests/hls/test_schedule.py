@@ -111,6 +111,7 @@ def library_loops(folder: Path, header: str, parameters: list[str], calls: list[
     return loop_delays(folder, "core")
 
 
+@pytest.mark.sweep
 def test_gearboxes_emit_a_beat_every_cycle(tmp_path: Path) -> None:
     """Lanes and groups of all kinds, with last beats that are whole and that are not."""
     rng = np.random.default_rng(3)

@@ -53,6 +53,7 @@ def in_c(ops: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {name: results[name].numbers for name in ops}
 
 
+@pytest.mark.sweep
 def test_int_quant_equals_qonnx(tmp_path: Path) -> None:
     """All rounding modes; signed, unsigned and narrow; zero points."""
     formats = [(4, True, False, 0), (3, False, False, 2), (8, True, True, 0), (2, False, True, 1)]

@@ -25,6 +25,9 @@ from hlsgen.numerics.tflite.multipliers import CODE_TYPES, Runtime
 from hlsgen.numerics.tflite.softmax import exponentials_in_floats, exponentials_in_integers
 from hlsgen.numerics.tflite.softmax_of_int16 import Int16Softmax
 
+#: All tests use one program of all cases, which takes a C compiler ten seconds.
+pytestmark = pytest.mark.sweep
+
 Array = Any
 FRAMES = 40
 C = 6

@@ -93,6 +93,7 @@ def fusesoc(root: Path, work: Path, *arguments: str, fails: bool = False) -> str
     return done.stdout + done.stderr
 
 
+@pytest.mark.sweep
 @needs_fusesoc
 def test_setup_of_vendors_tools(cores: Path, tmp_path: Path) -> None:
     """Every source is in their project, every memory in the folder that they run in, or in the project."""

@@ -89,6 +89,7 @@ def test_several_ports(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("case", ["digits", "state"])
 def test_driver_and_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     """The driver with a stand-in for XRT gives the integers of the reference; the script packages all sources."""
@@ -113,6 +114,7 @@ def test_driver_and_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case
         assert "package_xo -force" in packaged
 
 
+@pytest.mark.sweep
 def test_a_core_with_registers(tmp_path: Path) -> None:
     hlsgen.build(DIGITS, tmp_path / "build", hlsgen.Options(bus_width="32", control=True, target_cycles=600))
     with pytest.raises(HlsgenError, match=r"HG040 --for vitis: the core has the AXI4-Lite port s_axil_ctrl"):

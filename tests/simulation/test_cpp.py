@@ -226,6 +226,7 @@ def test_every_changed_file_is_listed(core: Path) -> None:
     assert hlsgen.verify(core).changed == [name for name in build.files if name.startswith("hls/")]
 
 
+@pytest.mark.sweep
 def test_files_that_tools_leave_are_no_change(core: Path) -> None:
     for name in ("csim.exe", "csim_ac.exe", "work_top/solution/solution.log", "vitis_hls.log"):
         (core / "hls" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -235,6 +236,7 @@ def test_files_that_tools_leave_are_no_change(core: Path) -> None:
     assert hlsgen.verify(core, [], oracle="none").changed == ["hls/hg/more.hpp"]
 
 
+@pytest.mark.sweep
 def test_missing_headers_are_reported(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpp_headers, "find_spec", lambda name: None)
     for name in ("ap_types", "ac_types"):
@@ -270,6 +272,7 @@ def test_a_missing_compiler_is_reported(built: Path, monkeypatch: pytest.MonkeyP
         hlsgen.run(built, samples(built, 1), "cpp")
 
 
+@pytest.mark.sweep
 def test_a_target_that_the_build_does_not_have_is_reported(built: Path, tmp_path: Path) -> None:
     for call in (
         lambda: hlsgen.verify(built, ["icarus"], progress=pytest.fail),

@@ -74,6 +74,7 @@ def ties() -> onnx.ModelProto:
     return g.model(g.quant(x, 2 * scale), [1, 3, 4, 5])
 
 
+@pytest.mark.sweep
 def test_a_wrong_weight_among_float_sums_is_found(tmp_path: Path) -> None:
     """A wrong weight is not hidden by differences that rounding explains."""
     assert compared(ties(), tmp_path).explained.keys() == {"sum of tensors rounded more than once"}

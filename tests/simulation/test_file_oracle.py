@@ -537,6 +537,7 @@ def test_an_executor_that_cannot_run_the_file_fails_the_verification(small: Path
     assert [d.code for d in verdict.diagnostics] == ["HG059"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("good", [True, False])
 def test_verify_prints_the_comparison_with_the_file(
     good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -32,6 +32,7 @@ def compared(net: onnx.ModelProto, file_model: onnx.ModelProto, folder: Path, fr
     return compare_file(file, model, graph, codes, "onnxruntime")
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize(("form", "length"), [("layer reciprocal", 64), ("rms one over", 24)])
 def test_differences_are_explained(form: str, length: int, tmp_path: Path) -> None:
@@ -42,6 +43,7 @@ def test_differences_are_explained(form: str, length: int, tmp_path: Path) -> No
     assert sum(verdict.explained.values()) > 0
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", ["LayerNormalization", "rms reciprocal"])
 def test_another_epsilon_is_not_explained(form: str, tmp_path: Path) -> None:
     nets = [norm_net(form, length=16, bits=8, rows=8, epsilon=epsilon, seed=5) for epsilon in (1e-3, 1.1e-3)]

@@ -51,6 +51,7 @@ def runtime(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.sweep
 def test_equal_outputs_are_equal_and_each_other_code_is_reported(runtime: str) -> None:
     (outputs,) = tflite_oracle.run_file(FILE, runtime, [CODES], 1)
     assert len(outputs) == len(CODES)
@@ -71,6 +72,7 @@ def test_equal_outputs_are_equal_and_each_other_code_is_reported(runtime: str) -
     assert "no operator differs from the model's steps" in other.diagnostics[0].message
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["CONV_2D", "FULLY_CONNECTED"])
 def test_the_first_operator_that_differs_is_named(kind: str, runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file = read_file(NET, "net")
@@ -91,6 +93,7 @@ def test_the_first_operator_that_differs_is_named(kind: str, runtime: str, monke
     assert f"{kind} is the first operator that differs" in verdict.diagnostics[0].message
 
 
+@pytest.mark.sweep
 def test_frames_of_a_file_with_variables_are_one_sequence(runtime: str, tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     path.write_bytes(random_file("STATE", 3).data)
@@ -109,6 +112,7 @@ def test_frames_of_a_file_with_variables_are_one_sequence(runtime: str, tmp_path
         assert verdict.outputs_differ
 
 
+@pytest.mark.sweep
 def test_a_wrong_value_of_a_variable_is_found_in_its_frame(runtime: str, tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     path.write_bytes(random_file("STATE", 3).data)

@@ -120,6 +120,7 @@ def qonnx_cell(steps: int, bias: float) -> onnx.ModelProto:
     return model
 
 
+@pytest.mark.sweep
 def test_quantizers_within_loops_are_compared(tmp_path: Path) -> None:
     """qonnx has no Scan and runs the steps. A bias that the file does not have is found where it is added."""
     right = compared(qonnx_cell(5, 0.2), qonnx_cell(5, 0.2), tmp_path)

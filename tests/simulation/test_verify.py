@@ -82,6 +82,7 @@ def test_every_changed_file_is_listed(core: Path) -> None:
     assert changed_files(build.files, core) == ["rtl/extra.v"]
 
 
+@pytest.mark.sweep
 def test_a_changed_model_is_noticed(core: Path) -> None:
     data = bytearray((core / "model.onnx").read_bytes())
     (core / "model.onnx").write_bytes(bytes(data) + b"\x1a\x00")

@@ -72,6 +72,7 @@ def test_parts_come_one_by_one(out: Path, substitutes: dict[str, Any]) -> None:
     assert parts == ["model", "oracle", "host", "changed", "verilator"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "error", [KeyboardInterrupt(), hlsgen.HlsgenError([hlsgen.Diagnostic("HG053", "icarus", "ended.")])]
 )

@@ -39,6 +39,7 @@ def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, bad: str = "") -> P
     return folder / "log"
 
 
+@pytest.mark.sweep
 def test_synthesis_and_cosimulation_run(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = installed(tmp_path, monkeypatch)
     verdict = hlsgen.verify(built, [], cosim=True, oracle="none")
@@ -49,6 +50,7 @@ def test_synthesis_and_cosimulation_run(built: Path, tmp_path: Path, monkeypatch
     assert not any("Vitis" in note for note in verdict.notes)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("bad, activity", [("v++", "synthesis"), ("vitis-run", "co-simulation")])
 def test_a_step_that_fails_is_reported(
     bad: str, activity: str, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -41,6 +41,7 @@ QGEMM = node("QGemm", ["x", "sa", "za", "w", "sb", "zb", "c", "sy", "zy"], ["y"]
 EVERY = np.arange(-(2**22), 2**22, dtype=np.int32).reshape(-1, 2048)
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize(("dtype", "weight"), PAIRS)
 def test_every_accumulator_rescales(dtype: Any, weight: Any) -> None:

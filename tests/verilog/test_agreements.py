@@ -6,10 +6,13 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from hlsgen.library import library_text
 from hlsgen.synthesis.programs import run_yosys
 
 
+@pytest.mark.sweep
 def test_three_positions_take_two_tables(tmp_path: Path) -> None:
     """A row of 31: eight times three in two tables, seven in one, and four, two and one adders of 2, 3 and 4 bits."""
     text = "".join(library_text("rtl", f"hg_{name}.v") for name in ("agreements", "popcount", "delay"))

@@ -12,6 +12,7 @@ from hlsgen.library import library_text
 from hlsgen.synthesis.programs import run_yosys
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize(("cycles", "expected"), [(3, {"FDRE": 4}), (5, {"FDRE": 6}), (9, {"SRL16E": 1, "FDRE": 1})])
 def test_delays_end_in_a_register(cycles: int, expected: dict[str, int], tmp_path: Path) -> None:

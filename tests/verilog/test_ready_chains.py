@@ -140,6 +140,7 @@ def builds() -> list[tuple[str, bool, bool]]:
     ]
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize(("name", "fold", "whole"), builds())
 def test_chains_of_images(name: str, fold: bool, whole: bool, tmp_path: Path) -> None:
@@ -150,6 +151,7 @@ def test_chains_of_images(name: str, fold: bool, whole: bool, tmp_path: Path) ->
     assert paths(module) == set()
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("name", ["folded", "float"])
 def test_chains_of_functions(name: str, tmp_path: Path) -> None:
@@ -159,6 +161,7 @@ def test_chains_of_functions(name: str, tmp_path: Path) -> None:
     assert paths(module) == set()
 
 
+@pytest.mark.sweep
 def test_enables_that_go_far(tmp_path: Path) -> None:
     """48 codes of 4 bits and as many weights move on one enable: it depends on registers, that of 6 codes need not."""
     net = Net((1, 48)).quant(0.5, bits=4.0)
@@ -170,6 +173,7 @@ def test_enables_that_go_far(tmp_path: Path) -> None:
     assert (found["far_ready"], found["near_ready"]) == (0, 1), found
 
 
+@pytest.mark.sweep
 def test_a_slice_stands_behind_few_bits(tmp_path: Path) -> None:
     """The enable that goes far follows from that of the quantizer, and both from a register: sums have no slice."""
     net = Net((1, 48)).quant(0.5, bits=4.0)

@@ -136,6 +136,7 @@ def keep_all(file: RandomFile) -> None:
     """Nothing is changed."""
 
 
+@pytest.mark.sweep
 @pytest.mark.oracle
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize(("kind", "change", "state"), [("LSTM", open_cell, 19), ("SVDF", keep_all, 4)])
@@ -174,6 +175,7 @@ def test_cells_of_a_small_scale_use_another_shift_of_tanh(exponent: int, runtime
     assert np.array_equal(first_outputs(model, file), [codes.ravel() for codes in expected])
 
 
+@pytest.mark.sweep
 @pytest.mark.oracle
 def test_svdf_with_a_state_of_8_bits_is_for_tflite_micro(tmp_path: Path) -> None:
     for seed in range(4):

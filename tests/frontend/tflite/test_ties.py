@@ -41,6 +41,7 @@ def discriminating(seed: int) -> tuple[float, float, float, int]:
             return float(data), float(weights), float(result), int(sums[places[0]])
 
 
+@pytest.mark.sweep
 @pytest.mark.oracle
 @pytest.mark.parametrize("has_bias", [False, True])
 @pytest.mark.parametrize("runtime", ["tflm", "litert-ref"])
@@ -67,6 +68,7 @@ def test_fully_connected_rounds_the_product_of_scales_to_float64(runtime: str, h
         assert interpret(model, CODES[np.newaxis])[-1].value.ravel() == theirs.ravel()
 
 
+@pytest.mark.sweep
 @pytest.mark.oracle
 @pytest.mark.parametrize("second_shape", [(1, 4000), (1, 1)])
 @pytest.mark.parametrize("name", ["ADD", "SUB"])

@@ -164,6 +164,7 @@ def test_refusals() -> None:
         assert "evenly" in str(find(uneven, folded))
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("folded", [False, True])
 @pytest.mark.parametrize("noise", [0, 40])
@@ -202,6 +203,7 @@ def test_a_proof_looks_at_corners_first(monkeypatch: pytest.MonkeyPatch) -> None
     assert 0 < sum(compared) < 20_000
 
 
+@pytest.mark.sweep
 def test_skipped_fits_change_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     """With fits that are skipped as they surely take more memory, and with all of them, the tables are the same."""
     rng = np.random.default_rng(9)

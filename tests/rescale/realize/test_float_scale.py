@@ -80,6 +80,7 @@ def test_every_16_bit_input(signed: bool, codes: tuple[int, int]) -> None:
         assert (target.find().apply(x) == target.evaluate(x)).all()
 
 
+@pytest.mark.sweep
 def test_ties_that_float32_makes() -> None:
     """Scales with products that only float32's rounding puts on a tie, from either side, or that lie
     beside one: rounding the exact product differs from it, and so does another d."""
