@@ -313,6 +313,7 @@ def test_lane_shift(dialect: str, tmp_path: Path) -> None:
         lane_shifted(14, int_type(9, True), int_type(5, True), 6),
         lane_shifted(8, int_type(10, False), int_type(6, False), 9),
         lane_shifted(7, int_type(30, True), int_type(8, True), 24),
+        lane_shifted(7, int_type(6, True), int_type(10, True), 0),  # nothing to round
     ]
     check(tmp_path, cases, dialect)
 
