@@ -6,6 +6,7 @@ import json
 import math
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,12 @@ import hlsgen
 from hlsgen.cycle_model.line_buffers import min_depth
 from hlsgen.dataflow.flow import WordWindows
 from hlsgen.dataflow.norm_units import NormRoot, RootConstants
-from hlsgen.dataflow.units import Node, SlidingWindow, Stream
-from hlsgen.hls.binding.windows import window_shape
+from hlsgen.dataflow.units import Node, PoolUnit, SlidingWindow, Stream
+from hlsgen.hls.binding.windows import bind_pool, bind_sliding, window_shape
 from hlsgen.hls.process import Process
 from hlsgen.hls.rates import rate_of
 from hlsgen.hls.read_order import window_order
-from hlsgen.ir.window import Window
+from hlsgen.ir.window import Reduction, Window
 from hlsgen.library import headers_used, library_text
 from hlsgen.numerics.fixed import IntType
 from hlsgen.simulation.cpp_headers import include_folders
@@ -101,12 +102,15 @@ def test_registers_may_move_between_two_additions(tmp_path: Path) -> None:
     assert loop.ratio < loop.path
 
 
-def library_loops(folder: Path, header: str, parameters: list[str], calls: list[str]) -> list[LoopDelay]:
-    """Loops of calls of functions of the library."""
+def library_loops(
+    folder: Path, headers: set[str], parameters: list[str], calls: list[str], shapes: str = ""
+) -> list[LoopDelay]:
+    """Loops of calls of functions of the library. `shapes`: structures that the calls name."""
     (folder / "hg").mkdir(exist_ok=True)
-    for name in headers_used({header}):
+    for name in headers_used(headers):
         (folder / "hg" / name).write_text(library_text("cpp/hg", name))
-    text = f'#include "hg/{header}"\nvoid core({", ".join(parameters)}) {{\n{"".join(calls)}\n}}\n'
+    includes = "".join(f'#include "hg/{header}"\n' for header in sorted(headers))
+    text = f"{includes}{shapes}void core({', '.join(parameters)}) {{\n{''.join(calls)}\n}}\n"
     (folder / "core.cpp").write_text(text)
     return loop_delays(folder, "core")
 
@@ -122,8 +126,29 @@ def test_gearboxes_emit_a_beat_every_cycle(tmp_path: Path) -> None:
         group = [a * groups - 1, b * groups + 1, group][n % 3]
         streams.append(f"hls::stream<hg::vec<ap_int<4>, {a}> > &s{n}, hls::stream<hg::vec<ap_int<4>, {b}> > &m{n}")
         calls.append(f"hg::gearbox<1, {group}, {group}, {groups}>(s{n}, m{n});")
-    loops = library_loops(tmp_path, "width.hpp", streams, calls)
+    loops = library_loops(tmp_path, {"width.hpp"}, streams, calls)
     assert len(loops) > 20
+    assert max(loop.ratio for loop in loops) < BUDGET
+
+
+def test_windows_advance_every_cycle(tmp_path: Path) -> None:
+    """Line buffers and pools of random windows: one row or column, gaps, borders wider than the kernel."""
+    rng = np.random.default_rng(3)
+    streams, calls, shapes = [], [], []
+    for n in range(24):
+        flow = windows(rng)
+        pool = PoolUnit(Reduction.MAX, flow.window, flow.height, flow.width, flow.folds, 0, 0)
+        sliding = SlidingWindow(flow.window, flow.height, flow.width, flow.folds, 0, 0, 0)
+        for kind, call, lanes in (
+            ("pool", bind_pool(replace(pool, depth=min_depth(pool))), 1),
+            ("sliding", bind_sliding(sliding.with_depth(min_depth(sliding))), flow.window.taps),
+        ):
+            shapes.append(call.shape_text(f"{kind}_{n}_shape"))
+            s, m = f"{kind}_{n}_s", f"{kind}_{n}_m"
+            streams.append(f"hls::stream<hg::vec<ap_int<4>, 1> > &{s}, hls::stream<hg::vec<ap_int<4>, {lanes}> > &{m}")
+            calls.append(f"{call.head(f'{kind}_{n}_shape')}({s}, {m});")
+    loops = library_loops(tmp_path, {"pool.hpp", "sliding.hpp"}, streams, calls, "".join(shapes))
+    assert len(loops) == 48
     assert max(loop.ratio for loop in loops) < BUDGET
 
 
@@ -139,7 +164,7 @@ def test_interval_of_roots(bits: int, tmp_path: Path) -> None:
         streams = [f"hls::stream<hg::vec<ap_uint<{row}>, 1> > &s, hls::stream<hg::vec<ap_uint<{found}>, 1> > &m"]
         streams.append(f"const unsigned (&constants)[3][{-(-bits // 32)}]")
         numbers = f"{moment_bits}, {sum_bits}, {constants.step_bits}, {bits}, {steps}, {at_once}, 16"
-        (loop,) = library_loops(tmp_path, "norm.hpp", streams, [f"hg::norm_root<{numbers}>(s, m, constants);"])
+        (loop,) = library_loops(tmp_path, {"norm.hpp"}, streams, [f"hg::norm_root<{numbers}>(s, m, constants);"])
         needed = math.ceil(loop.ratio / BUDGET)
         stated = rate_of(Node("r", root, ("a",), (stream,), ("b",), stream)).interval
         assert needed <= stated <= needed + 1

@@ -38,6 +38,10 @@ _SHIFT = {1: 0.97, 8: 2.0, 32: 4.4, 64: 4.9}
 _LOGIC, _SELECT, _MEMORY = 0.97, 0.70, 3.25
 _FLOAT = {"fadd": 18.0, "fsub": 18.0, "fmul": 11.0, "fdiv": 50.0, "fcmp": 3.6}
 _FREE = {"zext", "sext", "trunc", "bitcast", "freeze", "getelementptr", "alloca", "fneg", "inttoptr", "ptrtoint"}
+#: Operators whose results depend on nothing but their operands.
+_PURE = {*"add sub mul and or xor shl lshr ashr icmp select trunc zext sext freeze".split()}
+#: Choice of a branch that does not lead to a phi.
+_NOT_REACHED = 0
 #: Source of arrival times: the start of an iteration.
 _START = "start"
 _HEADERS = Path(__file__).parent / "ir_headers"
@@ -117,7 +121,7 @@ def ir_of(core: Path, top: str) -> str:
                 *command,
                 *"-std=c++14 -O1 -g0 -w -fno-discard-value-names -ffp-contract=off -fno-exceptions".split(),
                 *"-fno-vectorize -fno-slp-vectorize -fno-sanitize=all -fno-builtin -S -emit-llvm".split(),
-                *"-mllvm -inline-threshold=1000000 -mllvm -indvars-widen-indvars=false".split(),
+                *"-mllvm -inline-threshold=1000000 -mllvm -indvars-widen-indvars=false -mllvm -enable-pre=false".split(),
                 *"-I. -isystem".split(),
                 str(_HEADERS),
                 f"{top}.cpp",
@@ -273,7 +277,9 @@ class _Loop:
         self.needed = needed_bits(function)
         self.predecessors = _predecessors(function)
         self.dominators = _dominators(function)
+        self.numbers: dict[tuple[object, ...], int] = {}
         self.order = self._topological()
+        self.expressions = self._expressions()
         self.phis = [i for i in function.blocks[header] if i.op == "phi"]
         self.stream_buffers = {
             self._base(name)
@@ -334,7 +340,7 @@ class _Loop:
 
     def _conditions_of(self, phi: Instruction) -> list[str]:
         """Branch conditions that select the value of a phi."""
-        block, known = phi.block, dict[str, set[str]]()
+        block, known = phi.block, dict[str, int]()
         strict = self.dominators[block] - {block}
         top = max(strict, key=lambda b: len(self.dominators[b]))
         result, pending, visited = [], list(self.predecessors[block]), set[str]()
@@ -343,23 +349,46 @@ class _Loop:
             if b in visited or b not in self.members:
                 continue
             visited.add(b)
-            values = [self._values_from(b, target, phi, known) for target in self.function.successors[b]]
-            if self.function.conditions.get(b) and len(set.union(*values)) > 1:
+            choices = {self._choice_after(b, target, phi, known) for target in self.function.successors[b]}
+            if self.function.conditions.get(b) and len(choices - {_NOT_REACHED}) > 1:
                 result.append(self.function.conditions[b])
             if b != top:
                 pending += self.predecessors[b]
         return result
 
-    def _values_from(self, block: str, target: str, phi: Instruction, known: dict[str, set[str]]) -> set[str]:
-        """Values that a phi can have after the step from a block to `target`. `known`: of blocks, so far."""
+    def _choice_after(self, block: str, target: str, phi: Instruction, known: dict[str, int]) -> int:
+        """Number of the choice between values that is left to a phi after the step from a block to `target`.
+
+        Equal choices have equal numbers, also in copies of the same branches. `known`: of blocks, so far.
+        """
         if target == phi.block:
-            return {phi.incoming.get(block, "")}
+            return self._numbered(("value", self._expression(phi.incoming.get(block, ""))))
         if target not in self.members or target == self.header:
-            return set()
+            return _NOT_REACHED
         if target not in known:
-            values = [self._values_from(target, t, phi, known) for t in self.function.successors[target]]
-            known[target] = set().union(*values)
+            choices = [self._choice_after(target, t, phi, known) for t in self.function.successors[target]]
+            reached = set(choices) - {_NOT_REACHED}
+            condition = self._expression("%" + self.function.conditions.get(target, ""))
+            several = len(reached) > 1
+            known[target] = self._numbered((condition, *choices)) if several else next(iter(reached), _NOT_REACHED)
         return known[target]
+
+    def _numbered(self, key: tuple[object, ...]) -> int:
+        return self.numbers.setdefault(key, len(self.numbers) + 1)
+
+    def _expressions(self) -> dict[str, int]:
+        """Numbers of the expressions of values of the loop: copies of an expression share theirs."""
+        result: dict[str, int] = {}
+        for block in self.order:
+            for i in self.function.blocks[block]:
+                if i.op in _PURE:
+                    text = re.sub(r'%("[^"]+"|[\w.$-]+)', "%", i.text.split(" = ", 1)[1])
+                    result[i.name] = self._numbered((text, *(result.get(name, name) for name in i.operands)))
+        return result
+
+    def _expression(self, value: str) -> object:
+        """The number of a value's expression, or the text of any other value."""
+        return self.expressions.get(value[1:].strip('"'), value) if value.startswith("%") else value
 
     def latency(self) -> float:
         """Longest delay of an iteration: from its registers, memories and streams to its last value."""
