@@ -29,6 +29,7 @@ from hlsgen.certify.netlist_reader import Cell, Memories, broken, parse
 from hlsgen.certify.plain_ports import fixed_latency
 from hlsgen.certify.port_wiring import frame_on, labels_of, port_list, port_name, port_options
 from hlsgen.certify.quantizers import Summary
+from hlsgen.certify.removed_elements import without_removed
 from hlsgen.certify.rtl_files import sha256
 from hlsgen.certify.second_reading import SecondReading, compare
 from hlsgen.certify.statements import Statement
@@ -38,7 +39,7 @@ from hlsgen.frontend.file_kind import model_file_of
 from hlsgen.frontend.runtimes import CHOICES as RUNTIMES
 from hlsgen.frontend.runtimes import GROUPING
 from hlsgen.ir import Graph, Model
-from hlsgen.ir.stream_order import StreamOrder, lay_out
+from hlsgen.ir.stream_order import lay_out
 from hlsgen.passes import InputMode, lower, numeric_inputs
 from hlsgen.passes.frame_states import NONE, states_last, with_states
 from hlsgen.passes.shared_loop_bodies import builds_once, lower_once
@@ -92,14 +93,14 @@ def certify(
         with collector.catching():
             outputs = manifest["options"].get("outputs")
             _check_model_file(model_file, model, outputs if isinstance(outputs, list) else [])
-        graph, layout, read_once = _model(model_file, manifest["options"], collector)
+        graph, read_once = _model(model_file, manifest["options"], collector)
         targets = str(manifest["options"].get("target")).split(",")
         target_files.check(directory, targets, manifest.get("files"), collector)
         if "verilog" in targets:
-            _check(directory, manifest, graph, layout, collector, result)
+            _check(directory, manifest, graph, collector, result)
         if "hls" in targets:
             labels = _port_suffixes(graph, manifest["options"].get("ports") == "separate")
-            check_cpp(directory, manifest, graph, layout, collector, result.layers, labels)
+            check_cpp(directory, manifest, graph, collector, result.layers, labels)
     if compare_others is not None and not collector.errors:
         with collector.catching():
             collector.items += compare_others()
@@ -128,10 +129,8 @@ def _check_model_file(model_file: Path, expected_file: Path | None, outputs: lis
         )
 
 
-def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[Graph, StreamOrder, tuple[str, ...]]:
-    """The Graph of the model with the manifest's options, the orders of its streams, and the nodes that were read only
-    once.
-    """
+def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[Graph, tuple[str, ...]]:
+    """The Graph of the model with the manifest's options, and the nodes that were read only once."""
     problems = Collector()
     modes, separate = _modes(options.get("input")), options.get("ports") == "separate"
     texts = options.get("state")
@@ -179,7 +178,7 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
         graph = lower(model, modes, problems, has_ports)
     graph = with_states(graph, state_pairs, not separate)
     problems.finish()
-    return graph, lay_out(graph), second_reading.once
+    return graph, second_reading.once
 
 
 def _read_again(path: Path, model: Model) -> SecondReading:
@@ -222,7 +221,6 @@ def _check(
     directory: Path,
     manifest: dict[str, Any],
     graph: Graph,
-    layout: StreamOrder,
     collector: Collector,
     result: Certified,
 ) -> None:
@@ -230,7 +228,8 @@ def _check(
     if certificate is None:
         raise broken("certificate.json", "cannot be read as JSON: an object, without equal keys.")
     schema.check(certificate, "rtl")
-    layers = hardware_layers(graph)
+    graph = without_removed(graph, certificate)
+    layers, layout = hardware_layers(graph), lay_out(graph)
     entries: list[dict[str, Any]] = certificate["layers"]
     name = options.get("top")
     if not isinstance(name, str) or not re.fullmatch(r"(?!hg(?:_|$))[A-Za-z_]\w*", name, re.ASCII):

@@ -413,9 +413,7 @@ class Checker:
                 else:
                     output = weights.convolution(cell, stream, layer, elements, value)
                 # The model's range, even if the weights are wrong.
-                elements.limit(
-                    value, *(reachable_sums(layer, elements) if isinstance(layer, ir.Linear) else (layer.lo, layer.hi))
-                )
+                elements.limit(value, *reachable_sums(layer, elements))
                 return output, lambda: self._sums(layer, cell, stream, order, entry)
             case ir.MatrixProduct():
                 output = matrix_product.product(cell, inputs, layer, self.layout.orders[value], elements, value)

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from hlsgen.certify.models.line_buffer import has_border
 from hlsgen.certify.monotone import pieces
 from hlsgen.certify.stream_contents import Elements
-from hlsgen.ir import Linear, Map
+from hlsgen.ir import Convolution, Linear, Map, Pooling
 from hlsgen.ir.step_function import specialize
+from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
 
 #: Larger tensors keep the range of their type.
@@ -18,24 +20,44 @@ _MAX_ELEMENTS = 1 << 14
 _MAX_CODES = 1 << 22
 
 
-def reachable_sums(layer: Linear, elements: Elements) -> tuple[Array, Array]:
+def reachable_sums(layer: Linear | Convolution, elements: Elements) -> tuple[Array, Array]:
     """The lowest and the greatest sum of each row, int64 (rows,), within the model's bounds."""
     if layer.binary:
         return layer.lo, layer.hi
-    columns = layer.weight.shape[1]
-    low, high = elements.code_range(elements.numbers[layer.inputs[0]].reshape(-1, columns))
-    positive, negative = np.maximum(layer.weight, 0), np.minimum(layer.weight, 0)
-    lowest = (positive @ low.min(axis=0)) + (negative @ high.max(axis=0))
-    greatest = (positive @ high.max(axis=0)) + (negative @ low.min(axis=0))
-    return np.maximum(lowest, layer.lo), np.minimum(greatest, layer.hi)
+    groups = layer.groups if isinstance(layer, Convolution) else 1
+    rows = len(layer.weight) // groups
+    low, high = (end.reshape(groups, -1).repeat(rows, axis=0) for end in _channel_codes(layer, elements))
+    weight = layer.weight.reshape(len(layer.weight), -1, low.shape[1])
+    positive, negative = np.maximum(weight, 0).sum(axis=1), np.minimum(weight, 0).sum(axis=1)
+    lowest, greatest = positive * low + negative * high, positive * high + negative * low
+    return np.maximum(lowest.sum(axis=1), layer.lo), np.minimum(greatest.sum(axis=1), layer.hi)
 
 
-def limit_codes(layer: Map, elements: Elements, value: int) -> None:
-    """Set the range of codes of the elements of a function of one tensor, from the ranges of its inputs."""
+def _channel_codes(layer: Linear | Convolution | Pooling, elements: Elements) -> tuple[Array, Array]:
+    """The lowest and the highest code of each position of the last axis, the border included, int64."""
+    low, high = elements.code_range(elements.numbers[layer.inputs[0]].reshape(-1, layer.source.shape[-1]))
+    low, high = low.min(axis=0), high.max(axis=0)
+    if not isinstance(layer, Linear) and has_border(layer):
+        return np.minimum(low, layer.pad), np.maximum(high, layer.pad)
+    return low, high
+
+
+def limit_pool(layer: Pooling, elements: Elements, value: int) -> None:
+    """Set the range of codes of the results of windows, from the ranges of the channels."""
+    low, high = _channel_codes(layer, elements)
+    taps = layer.window.taps if layer.kind is Reduction.SUM else 1
+    elements.limit(value, low * taps, high * taps)
+
+
+def limit_codes(layer: Map, elements: Elements, value: int, max_elements: int = _MAX_ELEMENTS) -> None:
+    """Set the range of codes of the elements of a function of one tensor, from the ranges of its inputs.
+
+    Tensors with more than `max_elements` elements keep the range of their type.
+    """
+    if layer.result.size > max_elements:
+        return
     shape = layer.source.shape
     low, high = elements.code_range(elements.numbers[layer.inputs[0]].reshape(shape))
-    if layer.result.size > _MAX_ELEMENTS:
-        return
     f = specialize(layer, np.arange(layer.result.size), low, high)
     if f.is_float:
         return

@@ -55,6 +55,8 @@ def check(certificate: dict[str, Any], folder: str) -> None:
     }
     if "states" in certificate:
         top["states"] = [_INSTANCE]
+    if "removed" in certificate:
+        top["removed"] = [{"value": int, "positions": [[int]]}]
     _check_type(certificate, top, "certificate.json")
     for layer in certificate["layers"]:
         name = f"certificate.json, layer {layer.get('layer')}"

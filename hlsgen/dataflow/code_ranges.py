@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from hlsgen.ir import Graph, Linear, Map, View
+from hlsgen.ir import Convolution, Graph, Linear, Map, Pooling, View
+from hlsgen.ir.evaluate import constant_shapes
 from hlsgen.ir.step_function import specialize
 from hlsgen.ir.value_ranges import ValueRange, relabelled, value_range
+from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale.monotone_pieces import edges
 
-#: Larger tensors keep the range of their type.
+#: Tensors with more different elements keep the range of their type.
 _MAX_ELEMENTS = 1 << 14
 
 
@@ -24,10 +28,12 @@ def code_ranges(graph: Graph) -> list[ValueRange | None]:
     for i, layer in enumerate(graph.layers):
         source_range = ranges[layer.inputs[0]]
         match layer:
-            case Map() if layer.result.size <= _MAX_ELEMENTS:
+            case Map():
                 ranges.append(_of_function(layer, source_range))
-            case Linear(binary=False) if layer.source.size <= _MAX_ELEMENTS:
+            case Linear(binary=False) | Convolution(binary=False):
                 ranges.append(_of_sums(layer, source_range))
+            case Pooling() if source_range is not None:
+                ranges.append(_of_pool(layer, source_range))
             case View() if source_range is not None:
                 ranges.append((relabelled(layer, source_range[0]), relabelled(layer, source_range[1])))
             case _:
@@ -36,8 +42,16 @@ def code_ranges(graph: Graph) -> list[ValueRange | None]:
 
 
 def _of_function(layer: Map, source_range: ValueRange | None) -> ValueRange | None:
-    """The codes at the ends of the pieces on which the function is monotone."""
-    f = specialize(layer, np.arange(layer.result.size), *(source_range or (None, None)))
+    """The codes at the ends of the pieces on which the function is monotone. Equal pixels are evaluated once."""
+    shape = layer.result.shape
+    items = (layer.source.encoding, *layer.ops, layer.quantizer)
+    shapes = [array.shape for array in source_range or ()] + [s for item in items for s in constant_shapes(item)]
+    if all(math.prod(s[:-1]) == 1 for s in shapes):
+        shape = (1,) * (len(shape) - 1) + shape[-1:]
+    size = math.prod(shape)
+    if size > _MAX_ELEMENTS:
+        return None
+    f = specialize(layer, np.arange(size), *(source_range or (None, None)))
     cuts = None if f.is_float else edges(f)
     if cuts is None:
         return None
@@ -46,22 +60,50 @@ def _of_function(layer: Map, source_range: ValueRange | None) -> ValueRange | No
     type_ = layer.result.type
     low = np.where(nonempty, np.minimum(first, last), type_.hi).min(axis=0)
     high = np.where(nonempty, np.maximum(first, last), type_.lo).max(axis=0)
-    return low[f.index].reshape(layer.result.shape), high[f.index].reshape(layer.result.shape)
+    return low[f.index].reshape(shape), high[f.index].reshape(shape)
 
 
-def _of_sums(layer: Linear, source_range: ValueRange | None) -> ValueRange:
-    """The least and the greatest sum of each row, over all vectors."""
+def _of_sums(layer: Linear | Convolution, source_range: ValueRange | None) -> ValueRange:
+    """The least and the greatest sum of each row, over all vectors or windows."""
     low, high = column_ranges(layer, source_range)
-    lowest_sums = np.where(layer.weight > 0, layer.weight * low, layer.weight * high).sum(axis=1)
-    highest_sums = np.where(layer.weight > 0, layer.weight * high, layer.weight * low).sum(axis=1)
+    weight = layer.weight
+    lowest_sums = np.where(weight > 0, weight * low, weight * high).reshape(len(weight), -1).sum(axis=1)
+    highest_sums = np.where(weight > 0, weight * high, weight * low).reshape(len(weight), -1).sum(axis=1)
     shape = (1,) * (len(layer.result.shape) - 1) + (-1,)
     return lowest_sums.reshape(shape), highest_sums.reshape(shape)
 
 
-def column_ranges(layer: Linear, source_range: ValueRange | None) -> tuple[Array, Array]:
-    """The lowest and the highest code of each column in any vector, int64 (columns,)."""
-    columns, type_ = layer.weight.shape[1], layer.source.type
-    if source_range is None:
-        return np.full(columns, type_.lo), np.full(columns, type_.hi)
-    low, high = (np.broadcast_to(end, layer.source.shape).reshape(-1, columns) for end in source_range)
-    return low.min(axis=0), high.max(axis=0)
+def _of_pool(layer: Pooling, source_range: ValueRange) -> ValueRange:
+    """The ends of each channel, the border among its codes; for sums, times the elements of a window."""
+    low, high = _channel_ranges(layer, source_range, any(layer.window.pads))
+    taps = layer.window.taps if layer.kind is Reduction.SUM else 1
+    shape = (1,) * (len(layer.result.shape) - 1) + (-1,)
+    return (low * taps).reshape(shape), (high * taps).reshape(shape)
+
+
+def column_ranges(layer: Linear | Convolution, source_range: ValueRange | None) -> tuple[Array, Array]:
+    """The lowest and the highest code of each weight's column in any vector, int64 that broadcast to the weights.
+
+    Returns (columns,) for a Linear.
+    """
+    padded = isinstance(layer, Convolution) and any(layer.window.pads)
+    low, high = _channel_ranges(layer, source_range, padded)
+    if isinstance(layer, Convolution) and layer.groups > 1:
+        shape = layer.groups, 1, 1, -1
+        of_row = np.repeat(np.arange(layer.groups), len(layer.weight) // layer.groups)
+        return low.reshape(shape)[of_row], high.reshape(shape)[of_row]
+    return low, high
+
+
+def _channel_ranges(
+    layer: Linear | Convolution | Pooling, source_range: ValueRange | None, padded: bool
+) -> tuple[Array, Array]:
+    """The lowest and the highest code of each position of the last axis, int64; `padded`: with the border."""
+    columns, type_ = layer.source.shape[-1], layer.source.type
+    low, high = np.full(columns, type_.lo), np.full(columns, type_.hi)
+    if source_range is not None:
+        lows, highs = (np.broadcast_to(end, (*end.shape[:-1], columns)).reshape(-1, columns) for end in source_range)
+        low, high = lows.min(axis=0), highs.max(axis=0)
+    if padded and not isinstance(layer, Linear):
+        low, high = np.minimum(low, layer.pad), np.maximum(high, layer.pad)
+    return low, high

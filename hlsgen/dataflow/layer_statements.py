@@ -67,6 +67,12 @@ def state_instances(network: Network, instance: Callable[[Node], dict[str, Any] 
     return [entry for i in inputs for entry in instances_of.get(i, [])] + last_instances
 
 
+def removed_elements(graph: ir.Graph) -> dict[str, Any]:
+    """The entry about elements of the model's tensors that the network does not compute; empty if there are none."""
+    values = [{"value": i, "positions": [list(p) for p in axes]} for i, axes in enumerate(graph.removed) if any(axes)]
+    return {"removed": values} if values else {}
+
+
 def _instances(
     network: Network, instance: Callable[[Node], dict[str, Any] | None]
 ) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str, Any]]]:

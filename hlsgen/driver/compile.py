@@ -24,13 +24,13 @@ from hlsgen.driver.fit import Needs, counting_family, in_kinds, too_large
 from hlsgen.driver.options import (
     Options,
     check_options,
-    check_options_for,
     default_top,
     parse_inputs,
     reset_port,
     sources_of,
 )
-from hlsgen.driver.schedule import Progress, plan
+from hlsgen.driver.schedule import Progress
+from hlsgen.driver.smaller_networks import check_requests, plan_smallest
 from hlsgen.frontend import import_model, self_contained
 from hlsgen.frontend.file_kind import model_entry, model_name
 from hlsgen.frontend.runtimes import recorded
@@ -114,10 +114,10 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     with problems.catching():
         check_options(options)
     options, model, graph = lowered(path, options, problems)
-    check_options_for(options, graph)
+    check_requests(graph, options, targets_of(options))
     backends = backends_of(options.target)
     targets, planning = targets_of(options), planning_backend(options.target)
-    network, timing = plan(graph, targets, planning, progress)
+    network, timing = plan_smallest(graph, targets, planning, progress)
     if options.target_cycles and timing.interval > options.target_cycles:
         slowest = max(network.nodes, key=lambda node: (busy(node), bool(node.layer)))
         loops = any(isinstance(layer, Delay) for layer in graph.layers)

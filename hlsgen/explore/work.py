@@ -21,7 +21,7 @@ from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver.backends import planning_backend
 from hlsgen.driver.compile import compile_model, lowered, targets_of
 from hlsgen.driver.options import Options, check_options, check_options_for
-from hlsgen.driver.schedule import plan
+from hlsgen.driver.smaller_networks import plan_smallest
 from hlsgen.explore.points import Place
 from hlsgen.explore.settings import split
 from hlsgen.frontend.file_kind import kind_of
@@ -121,7 +121,7 @@ def price(source: Source, network: Options, place: Place) -> Outcome:
     try:
         backend = planning_backend(network.target)
         graph = _graph(source, network)
-        planned, timing = plan(graph, targets_of(network), backend)
+        planned, timing = plan_smallest(graph, targets_of(network), backend)
     except HlsgenError as error:
         return Outcome((), tuple(error.diagnostics), tool_version())
     records = []

@@ -6,7 +6,13 @@ import hashlib
 from typing import Any
 
 from hlsgen.dataflow.backend import Emitted, Request
-from hlsgen.dataflow.layer_statements import FORMAT, certificate_text, layer_statements, state_instances
+from hlsgen.dataflow.layer_statements import (
+    FORMAT,
+    certificate_text,
+    layer_statements,
+    removed_elements,
+    state_instances,
+)
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Node
 from hlsgen.diagnostics import counted
@@ -79,6 +85,7 @@ def _certificate(core: Core, network: Network, model: dict[str, str], files: dic
             for name, text in sorted(files.items())
             if name in core_files or name.startswith("hls/hg/")
         },
+        **removed_elements(network.graph),
         **({"states": state_instances(network, process)} if network.graph.states else {}),
         "layers": list(layer_statements(network, process)),
     }

@@ -430,6 +430,8 @@ class Graph:
     frames to the streams.
     `states`: the pairs of the last inputs and the last outputs, in order. They have no ports; the host does not know
     them.
+    `removed`: for each value and each of its axes, the positions that the graph of the model has and this one has not;
+    empty if there are none.
     `host_binaries` has an entry for each model output: the node that combines its two parts among `outputs`, or
     Returns None if the output has one part.
     """
@@ -447,6 +449,7 @@ class Graph:
     outputs: tuple[GraphOutput, ...] = ()
     host_binaries: tuple[HostBinary | None, ...] = ()
     states: tuple[FrameState, ...] = ()
+    removed: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
     @property
     def host_graph(self) -> Graph:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from hlsgen.dataflow.layer_statements import FORMAT, certificate_text, layer_statements, state_instances
+from hlsgen.dataflow.layer_statements import (
+    FORMAT,
+    certificate_text,
+    layer_statements,
+    removed_elements,
+    state_instances,
+)
 from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import Node
 from hlsgen.verilog.binding.memory_files import Bits
@@ -25,6 +31,7 @@ def emit(design: Design, network: Network, model: dict[str, str], rtl: dict[str,
         "model": model,
         "rtl": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(rtl.items())},
         "layers": list(layer_statements(network, described)),
+        **removed_elements(network.graph),
         **({"states": state_instances(network, described)} if network.graph.states else {}),
     }
     return certificate_text(certificate) + "\n"

@@ -20,6 +20,7 @@ from hlsgen.certify.reachable_codes import limit_codes, reachable_sums
 from hlsgen.certify.stream_contents import Elements
 from hlsgen.dataflow import adders, builder
 from hlsgen.dataflow.code_ranges import code_ranges
+from hlsgen.driver.schedule import plan
 from hlsgen.interpreter import graph as reference
 from hlsgen.ir import Linear, Map
 
@@ -38,6 +39,12 @@ def narrow(seed: int = 3, dead: int = 3, activation: str = "Relu") -> onnx.Model
     net.then("Max", np.where(np.arange(9) == 4, 24, 0).astype(np.float32))
     net.quant(scale=8.0, bits=4.0, signed=0)
     return net.linear(weight=rng.integers(-3, 4, (9, 5)).astype(np.float32), scale=1.0, name="fc1").model()
+
+
+@pytest.fixture(autouse=True)
+def _with_all_channels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dead channels stay, whose codes have narrow ranges."""
+    monkeypatch.setattr("hlsgen.driver.compile.plan_smallest", plan)
 
 
 def built(model: onnx.ModelProto, folder: Path) -> hlsgen.Build:

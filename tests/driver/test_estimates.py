@@ -14,12 +14,19 @@ from random_graphs import perceptron
 import hlsgen
 from hlsgen.devices import devices
 from hlsgen.driver.compile import Build, device_estimate, network_cost
+from hlsgen.driver.schedule import plan
 from hlsgen.driver.summary import summary
 
 MEASURED: dict[str, Any] = json.loads((ROOT / "benchmarks" / "data" / "unit_sizes.json").read_text())
 KINDS = ("lut", "ff", "bram", "dsp")
 #: Those of benchmarks/estimate_cases.py.
 SEEDS = [n for n in range(11, 17) if f"perceptron {n}" in MEASURED["xc7"]]
+
+
+@pytest.fixture(autouse=True)
+def _with_all_channels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The measured networks have all channels of their models, dead ones as well."""
+    monkeypatch.setattr("hlsgen.driver.compile.plan_smallest", plan)
 
 
 def built(seed: int, folder: Path, **options: Any) -> Build:

@@ -22,11 +22,12 @@ from hlsgen.certify.entries import check_entries, read_json
 from hlsgen.certify.netlist_reader import Cell, broken
 from hlsgen.certify.port_wiring import SINGLE, Labels, frame_on, port_options
 from hlsgen.certify.quantizers import Summary
+from hlsgen.certify.removed_elements import without_removed
 from hlsgen.certify.rtl_files import check_model, sha256
 from hlsgen.certify.stream_contents import StreamContents
 from hlsgen.diagnostics import Collector
 from hlsgen.ir import Graph
-from hlsgen.ir.stream_order import StreamOrder
+from hlsgen.ir.stream_order import StreamOrder, lay_out
 from hlsgen.library import headers_used, library_text, licence_line
 
 _NAME = re.compile(r"(?!hg(?:_|$))[A-Za-z_]\w*", re.ASCII)
@@ -56,7 +57,6 @@ def check_cpp(
     directory: Path,
     manifest: dict[str, Any],
     graph: Graph,
-    layout: StreamOrder,
     collector: Collector,
     summaries: list[Summary],
     labels: Labels = SINGLE,
@@ -66,6 +66,8 @@ def check_cpp(
     if certificate is None:
         raise broken("hls/certificate.json", "cannot be read as JSON: an object, without equal keys.")
     schema.check(certificate, "cpp")
+    graph = without_removed(graph, certificate)
+    layout = lay_out(graph)
     top, entries = manifest["options"].get("top"), certificate["layers"]
     if not isinstance(top, str) or not _NAME.fullmatch(top):
         raise broken("manifest.json", f"option top is {top!r}, no name of a function.")
