@@ -24,8 +24,8 @@ from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.simulation.cpp_headers import DIALECTS, include_folders
 
 FLAGS = (
-    "-std=c++14 -O0 -ffp-contract=off -Wall -Wextra -Wshadow -Wconversion -Werror -Wno-unknown-pragmas"
-    " -Wno-uninitialized -Wno-maybe-uninitialized"
+    "-DHG_EXACT_COUNTERS -std=c++14 -O0 -ffp-contract=off -Wall -Wextra -Wshadow -Wconversion -Werror"
+    " -Wno-unknown-pragmas -Wno-uninitialized -Wno-maybe-uninitialized"
 )
 #: Only for ac_types. Calls with ap_types compile in little more than half the time without sanitizers.
 SANITIZE = {"ac": ["-fsanitize=undefined,address", "-fno-sanitize-recover=all"], "ap": []}

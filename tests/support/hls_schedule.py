@@ -119,7 +119,7 @@ def ir_of(core: Path, top: str) -> str:
         result = subprocess.run(
             [
                 *command,
-                *"-std=c++14 -O1 -g0 -w -fno-discard-value-names -ffp-contract=off -fno-exceptions".split(),
+                *"-DHG_EXACT_COUNTERS -std=c++14 -O1 -g0 -w -fno-discard-value-names -ffp-contract=off -fno-exceptions".split(),
                 *"-fno-vectorize -fno-slp-vectorize -fno-sanitize=all -fno-builtin -S -emit-llvm".split(),
                 *"-mllvm -inline-threshold=1000000 -mllvm -indvars-widen-indvars=false -mllvm -enable-pre=false".split(),
                 *"-I. -isystem".split(),

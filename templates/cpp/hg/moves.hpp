@@ -143,7 +143,7 @@ void gather(hls::stream<T> &s, hls::stream<T> &m) {
     for (int n = 0; n < BLOCK + (BLOCKS - 1) * larger_of(BLOCK, emitted) + emitted; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         const bool sending = sends.any, reading = reads.any, block_end = sends.last & reads.last;
-        const int place = (second ? BLOCK : 0) + static_cast<int>(at.at.to_int64());
+        const int place = (second ? BLOCK : 0) + at.index();
         // ended[d]: all loops from d on run their last iteration. The loop before them advances.
         bool ended[loops + 1];
 #pragma HLS ARRAY_PARTITION variable=ended complete
