@@ -67,6 +67,7 @@ SEEDS = (
     Seed("mvu.hpp", "column == 0 ? sum : SUM", "fold == 0 ? sum : SUM", "test_mvu.py"),
     Seed("norm.hpp", "bool up = (root & 1) != 0", "bool up = (root & 2) != 0", "test_rows.py::test_normalization"),
     Seed("pair.hpp", "ap_int<17>(ZPO)", "ap_int<16>(ZP1)", "test_rescale.py::test_every_pair"),
+    Seed("pair.hpp", "SHIFT > 0 ? 0 : SHIFT < -32", "SHIFT > 1 ? 0 : SHIFT < -32", "test_rescale.py::test_every_pair"),
     Seed("pool.hpp", "Y(X(SHAPE::PAD))", "Y(0)", "test_windows.py::test_tap_by_tap"),
     Seed("pool_tree.hpp", "t + half < TAPS", "t + half < TAPS - 1", "test_pools.py::test_pools"),
     Seed(

@@ -405,6 +405,7 @@ PAIRS = [
     PairAdd(SIGNED, Parameters(3, -9, 5, 400, 333, 7, 14)),
     PairAdd(SIGNED, Parameters(3, -9, -32768, 40, 33, 7, -3)),
     PairAdd(SIGNED, Parameters(3, -9, 5, 65535, 65535, 255, 40)),
+    PairAdd(SIGNED, Parameters(3, -9, 5, 1, 2, 1, 1)),
 ]
 
 
