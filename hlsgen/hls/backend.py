@@ -16,7 +16,7 @@ from hlsgen.dataflow.layer_statements import (
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Node
 from hlsgen.diagnostics import counted
-from hlsgen.hls.core import Core, Part, core_of
+from hlsgen.hls.core import Core, Loop, Part, core_of
 from hlsgen.hls.emit import emit
 from hlsgen.hls.limits import check_limits
 from hlsgen.hls.process import argument_text
@@ -44,10 +44,7 @@ def emit_cpp(network: Network, timing: Timing, request: Request) -> Emitted:
     files["hls/certificate.json"] = _certificate(core, network, dict(request.model), files)
     prediction = predict(
         [(part.name, part.node) for part in core.calls if isinstance(part, Part)],
-        [
-            LoopWork(loop.name, loop.steps, [part.node for part in loop.parts], sum(s.beats for s in loop.states))
-            for loop in core.loops
-        ],
+        [_work(loop) for loop in core.loops],
     )
     return Emitted(
         files,
@@ -56,6 +53,13 @@ def emit_cpp(network: Network, timing: Timing, request: Request) -> Emitted:
         note=note(prediction),
         schedule={**prediction.entry, "planned_for_verilog": _PLANNED_FOR_VERILOG},
     )
+
+
+def _work(loop: Loop) -> LoopWork:
+    writers = {channel.name: n for n, part in enumerate(loop.parts) for channel in part.outputs}
+    sources = [[writers[channel.name] for channel in part.inputs if channel.name in writers] for part in loop.parts]
+    nodes = [part.node for part in loop.parts]
+    return LoopWork(loop.name, loop.steps, nodes, sources, sum(state.beats for state in loop.states))
 
 
 def _certificate(core: Core, network: Network, model: dict[str, str], files: dict[str, str]) -> str:

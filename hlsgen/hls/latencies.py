@@ -22,11 +22,12 @@ from hlsgen.dataflow.units import (
     RescaleUnit,
     RowsUnit,
 )
+from hlsgen.rescale.realize.float_ops import Arithmetic
 
 #: Of processes that only move or compare elements.
 _MOVE = 6
-#: Of an operation with float32 numbers; of a division of integers; of a row of Softmax.
-_FLOAT, _DIVISION, _SOFTMAX = 40, 90, 90
+#: Of a sum or product of float32 numbers; of their other operations; of a division of integers; of a row of Softmax.
+_FLOAT_SUM, _FLOAT, _DIVISION, _SOFTMAX = 14, 40, 90, 90
 #: Cycles of a float32 addition in order, and of a step of a root.
 _FLOAT_ADDITION, _ROOT_STEP = 6, 5
 
@@ -43,10 +44,12 @@ def latency_of(node: Node) -> int:
             return _MOVE + _levels(unit.taps)
         case RescaleUnit():
             return _MOVE + _of_realization(unit.realization)
+        case FloatUnit(unit=Arithmetic(op="ADD" | "MUL")):
+            return _FLOAT_SUM
         case FloatUnit():
             return _FLOAT
         case JoinStreams():
-            return _MOVE if unit.floats is None else _FLOAT
+            return _MOVE if unit.floats is None else _FLOAT_SUM
         case NormRoot():
             return _FLOAT + _ROOT_STEP * min(unit.constants.steps, unit.rows_in_flight)
         case NormMoments() | NormScale():

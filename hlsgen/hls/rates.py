@@ -122,27 +122,41 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False)
 class LoopWork:
-    """A loop of `steps` steps: the processes of a step, and the beats of its states, which are copied after it."""
+    """A loop of `steps` steps: the processes of a step, and the beats of its states, which are copied after it.
+
+    `sources`: for each process, the positions of the earlier ones whose results it reads.
+    """
 
     name: str
     steps: int
     nodes: Sequence[Node]
+    sources: Sequence[Sequence[int]]
     state_beats: int
 
 
 def predict(processes: Sequence[tuple[str, Node]], loops: Sequence[LoopWork]) -> Prediction:
     """Prediction for named processes outside of loops, and for loops.
 
-    The processes of a step run one after the other at worst, so that their cycles add up.
+    In a step, a process ends at worst all its cycles after the last one whose results it reads. Steps do not overlap.
     """
     rates = {name: rate_of(node) for name, node in processes}
     emptying = {name: emptying_of(node) for name, node in processes}
     cycles = {name: rate.cycles + emptying[name] for name, rate in rates.items()}
     for loop in loops:
-        in_step = [math.ceil(rate_of(node).cycles / loop.steps) for node in loop.nodes]
-        emptying[loop.name] = loop.steps * (sum(map(emptying_of, loop.nodes)) + _RESTART)
-        cycles[loop.name] = loop.steps * (sum(in_step) + loop.state_beats) + emptying[loop.name]
+        step, emptying_in_step = _longest_path(loop)
+        emptying[loop.name] = loop.steps * (emptying_in_step + _RESTART)
+        cycles[loop.name] = loop.steps * (step + loop.state_beats + _RESTART)
     slowest = max(cycles, key=lambda name: cycles[name])
     intervals = {name: rate.interval for name, rate in rates.items() if rate.interval > 1}
     nodes = [node for _, node in processes] + [node for loop in loops for node in loop.nodes]
     return Prediction(cycles[slowest], slowest, emptying[slowest], intervals, sum(map(dsp_of, nodes)))
+
+
+def _longest_path(loop: LoopWork) -> tuple[int, int]:
+    """Cycles of the longest path through the processes of a step, and the part in which pipelines empty."""
+    ends: list[tuple[int, int]] = []
+    for node, sources in zip(loop.nodes, loop.sources, strict=True):
+        start, emptied = max((ends[n] for n in sources), default=(0, 0))
+        empties = emptying_of(node)
+        ends.append((start + math.ceil(rate_of(node).cycles / loop.steps) + empties, emptied + empties))
+    return max(ends)

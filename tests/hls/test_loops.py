@@ -14,6 +14,7 @@ import hlsgen
 from hlsgen.dataflow.units import Crop, Fork, Node, PadBorder, Reorder, Stream, Unit
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.hls.loops import find_loops, restrict_to_step
+from hlsgen.hls.rates import LoopWork, emptying_of, predict
 from hlsgen.numerics.fixed import IntType
 
 BITS = IntType(0, 15)
@@ -89,3 +90,14 @@ def test_a_loop_is_found(tmp_path: Path) -> None:
     assert not any("initial" in node_.layer or node_.layer.endswith("MatMul -> y") for node_ in loop.nodes)
     assert inside
     assert find_loops([node_ for node_ in nodes if node_ not in loop.nodes]) == ()
+
+
+def test_processes_of_a_step_overlap_if_none_waits_for_the_other() -> None:
+    """Two steps of four processes with two iterations each, in a row and with two of them side by side."""
+    nodes = [node(Fork(1), 1, 4, 4)] * 4
+    row, beside = (
+        predict([], [LoopWork("loop", 2, nodes, before, 3)]) for before in ([[], [0], [1], [2]], [[], [0], [0], [1, 2]])
+    )
+    emptying, restart = emptying_of(nodes[0]), 2
+    assert (row.cycles, row.emptying) == (2 * (4 * (2 + emptying) + 3 + restart), 2 * (4 * emptying + restart))
+    assert (beside.cycles, beside.emptying) == (2 * (3 * (2 + emptying) + 3 + restart), 2 * (3 * emptying + restart))

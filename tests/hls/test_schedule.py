@@ -193,7 +193,7 @@ def assert_interval_is_reached(folder: Path) -> None:
 @pytest.mark.sim
 @pytest.mark.slow
 def test_interval_of_a_loop_over_time_steps(tmp_path: Path) -> None:
-    """The processes of a step, and the copies of its states, one after the other."""
+    """The longest path through the processes of a step, and the copies of its states."""
     options = hlsgen.Options(target="hls", recurrence="once")
     hlsgen.build(shared_model("attention/gru_scan_w8a8_qdq"), tmp_path / "out", options)
     assert_interval_is_reached(tmp_path / "out")

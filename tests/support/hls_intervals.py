@@ -126,13 +126,22 @@ def processes_of(core: Path, top: str, counts: dict[tuple[str, str], float]) -> 
     return result
 
 
-def _steps(text: str) -> dict[str, tuple[int, list[str]]]:
-    """Steps of a frame, and processes of a step, of each loop of a core."""
+def _steps(text: str) -> dict[str, tuple[int, dict[str, list[str]]]]:
+    """Steps of a frame, and processes of a step, of each loop of a core.
+
+    Each process has the earlier ones that it shares a stream with: it reads what they write.
+    """
     result = {}
     for loop, body in re.findall(r"^static void (\w+)_step\([^{]*\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL):
         caller = re.search(rf"^static void {loop}\([^{{]*\{{\n(.*?)^\}}", text, re.MULTILINE | re.DOTALL)
         steps = re.search(r"step < (\d+)", caller[1]) if caller else None
-        result[loop] = int(steps[1]) if steps else 1, re.findall(r"^    (\w+)\(", body, re.MULTILINE)
+        processes: dict[str, list[str]] = {}
+        user: dict[str, str] = {}
+        for process, arguments in re.findall(r"^    (\w+)\(([^;]*)\);", body, re.MULTILINE):
+            streams = re.findall(r"\w+", arguments)
+            processes[process] = [user[stream] for stream in streams if stream in user]
+            user |= dict.fromkeys(streams, process)
+        result[loop] = int(steps[1]) if steps else 1, processes
     return result
 
 
@@ -146,6 +155,9 @@ def interval_of(core: Path, top: str, vectors: Path) -> tuple[float, str, dict[s
     cycles = {name: process.cycles() for name, process in processes.items()}
     for loop, (steps, members) in _steps((core / f"{top}.cpp").read_text()).items():
         copies = sum(counts.get((member, "renew"), 0.0) for member in members)
-        cycles[loop] = cycles.get(loop, 0.0) + copies + sum(processes[member].cycles(steps) for member in members)
+        ends: dict[str, float] = {}
+        for member, before in members.items():
+            ends[member] = max((ends[name] for name in before), default=0.0) + processes[member].cycles(steps)
+        cycles[loop] = cycles.get(loop, 0.0) + copies + max(ends.values())
     slowest = max(cycles, key=lambda name: cycles[name])
     return cycles[slowest], slowest, processes
