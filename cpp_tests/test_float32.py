@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cpp_bench import DIALECTS, Case
+from cpp_bench import DIALECTS, Case, case_of
 from rescale_cases import check, every_input, integers
 from test_f32 import (
     around_integers,
@@ -19,13 +19,21 @@ from test_f32 import (
     uniform,
 )
 
-from hlsgen.dataflow.units import FLOAT_WORD, FloatUnit, Stream
+from hlsgen.dataflow.units import FLOAT_WORD, FloatUnit, JoinStreams, Node, Stream
 from hlsgen.hls.binding.float_units import bind_float_key, bind_float_unit
 from hlsgen.ir.evaluate import float_to_key
+from hlsgen.ir.ops import BinaryKind
 from hlsgen.numerics.fixed import Array, IntType, Rounding, int_type
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatOp, RoundToFloat, ToCode, ToFloat
 
-OPERATIONS = {"ADD": np.add, "MUL": np.multiply, "DIV": np.divide, "MAX": np.maximum, "MIN": np.minimum}
+OPERATIONS = {
+    "ADD": np.add,
+    "SUB": np.subtract,
+    "MUL": np.multiply,
+    "DIV": np.divide,
+    "MAX": np.maximum,
+    "MIN": np.minimum,
+}
 
 
 def unit(op: FloatOp, table: Array, source: IntType, result: IntType, x: Array) -> Case:
@@ -62,7 +70,27 @@ def arithmetic(op: str) -> tuple[Case, Array]:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_arithmetic(dialect: str, tmp_path: Path) -> None:
-    check(tmp_path, [arithmetic(op) for op in OPERATIONS], dialect)
+    check(tmp_path, [arithmetic(op) for op in OPERATIONS if op != "SUB"], dialect)
+
+
+def joined(kind: BinaryKind) -> tuple[Case, Array]:
+    """Every pair of special numbers, and uniformly drawn pairs that are close to each other in one lane."""
+    rng = np.random.default_rng(len(kind.value))
+    pairs = np.stack(np.meshgrid(specials(), specials()), axis=-1).reshape(-1, 2)
+    drawn = uniform(rng, 4000)
+    near = np.stack([drawn, drawn ^ (uniform(rng, 4000) >> 9 & 0x801FFFFF)], axis=1)
+    a, b = np.concatenate([pairs, near, uniform(rng, 4000).reshape(-1, 2)])[: (len(pairs) + 6000) // 2 * 2].T
+    a, b = (operand.astype(np.uint32).reshape(-1, 2) for operand in (a, b))
+    with np.errstate(all="ignore"):
+        expected = canonical(OPERATIONS[kind.name](a.view(np.float32), b.view(np.float32)))
+    stream = Stream(FLOAT_WORD, 2, len(a), a.size)
+    node = Node("u", JoinStreams(floats=kind), ("a", "b"), (stream, stream), ("m",), stream)
+    return case_of(node, [words(a), words(b)]), words(expected)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_two_streams(dialect: str, tmp_path: Path) -> None:
+    check(tmp_path, [joined(kind) for kind in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)], dialect)
 
 
 def rounded(mode: Rounding) -> tuple[Case, Array]:
