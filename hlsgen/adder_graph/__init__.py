@@ -9,6 +9,7 @@ from __future__ import annotations
 from hlsgen.adder_graph.agreements import MOST_AGREEMENTS, AgreementGraph, agreement_tables, agreements
 from hlsgen.adder_graph.graph import Adder, AdderGraph, Output, inverted_bits, width
 from hlsgen.adder_graph.pipeline import Pipeline, cycles, schedule
+from hlsgen.adder_graph.read_sums import register_bits
 from hlsgen.adder_graph.sharing import MOST_DIGITS, find
 from hlsgen.adder_graph.signed_digits import count_digits, digits
 
@@ -27,6 +28,7 @@ __all__ = [
     "digits",
     "find",
     "inverted_bits",
+    "register_bits",
     "schedule",
     "width",
 ]

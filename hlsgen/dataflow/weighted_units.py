@@ -113,6 +113,7 @@ class AdderMatVec:
       It is None if they are registered. `producer_ps`: picoseconds from a register to the input codes.
     - `joined`: it shares its enable with the next quantizer only.
     - `omits_inverters`: sums leave without inverters, and the consumer inverts their bits.
+    - `unread`: low bits of each sum that the consumer ignores, for estimates: synthesis removes them. Empty: none.
     """
 
     matrix: MatVec
@@ -122,6 +123,7 @@ class AdderMatVec:
     producer_ps: int = 0
     joined: bool = False
     omits_inverters: bool = False
+    unread: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

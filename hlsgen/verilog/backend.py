@@ -36,6 +36,7 @@ from hlsgen.verilog.ready_chains import cut_ready_chains
 from hlsgen.verilog.resource_model import STYLES, lite_cost, network_cost, node_cost
 from hlsgen.verilog.sum_tables import SMALL_LUTS, first_codes, table_row_luts, tables_pay, unit_sizes
 from hlsgen.verilog.unit_table import latency
+from hlsgen.verilog.unread_sums import with_unread_bits
 from hlsgen.verilog.weight_packing import load_pieces
 
 
@@ -90,7 +91,7 @@ def _tables_of(node: Node, targets: Targets) -> SumTables | None:
 
 
 def _size_buffers(nodes: Sequence[Node], effort: int | None) -> tuple[tuple[Node, ...], Timing]:
-    ready = with_read_bits(without_inverters(cut_ready_chains(nodes)))
+    ready = with_unread_bits(with_read_bits(without_inverters(cut_ready_chains(nodes))))
     if has_plain_ports(nodes):
         return tuple(ready), Timing(fixed_latency(ready, latency), 1, fixed=True)
     sized = size(ready, latency, effort)

@@ -9,7 +9,7 @@ import numpy as np
 
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import FloatUnit, Node, RescaleUnit
-from hlsgen.numerics.fixed import IntType
+from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import Choice, Correct, FloatScale, LaneShift, LaneTable, Lines, Scale, Shift, Table, Thresholds
 from hlsgen.rescale.realize import correct, lane_shift, lane_table, lines, shift
 from hlsgen.rescale.realize import table as table_
@@ -123,17 +123,28 @@ def _shift_parts(node: Node, unit: RescaleUnit, realization: Shift, *, block_ram
 
 
 def _lane_shift_parts(node: Node, unit: RescaleUnit, realization: LaneShift) -> Parts:
-    """Named `shift`, whose factors fit this logic, too."""
+    """Registers hold the bits of a lane's own codes, and of its sum if there is a register after it."""
     logic, _, _ = lane_shift.cost(realization, unit.table, node.result.type)
-    sums = float(realization.take(unit.table[0]).width.sum()) if realization.adds else 0.0
-    return Parts("shift", {"logic": logic}, {"control": 8.0, "out": float(node.result.bits) + sums})
+    lanes = realization.take(unit.table[0])
+    sums = float(lanes.width.sum()) if realization.adds else 0.0
+    registers = {"control": float(realization.latency), "out": sums + _code_bits(lanes.low, lanes.high)}
+    return Parts("lane-shift", {"logic": logic}, registers)
 
 
 def _lane_table_parts(node: Node, unit: RescaleUnit, realization: LaneTable, *, inputs: int) -> Parts:
     """inputs: of a LUT."""
     logic, _, _ = lane_table.cost(realization, unit.table, inputs)
-    indices = float(realization.take(unit.table[0]).bits.sum()) if realization.adds else 0.0
-    return Parts("lane-table", {"logic": logic}, {"control": 8.0, "out": float(node.result.bits) + indices})
+    lanes = realization.take(unit.table[0])
+    indices = float(lanes.bits.sum()) if realization.adds else 0.0
+    varying = sum(int(np.bitwise_or.reduce(values ^ values[0])).bit_count() for values in lanes.values)
+    registers = {"control": float(realization.latency), "out": indices + varying}
+    return Parts("lane-table", {"logic": logic}, registers)
+
+
+def _code_bits(low: Array, high: Array) -> int:
+    """Bits that vary in codes from `low` to `high`, int64 (lanes,) each, over all lanes."""
+    ends = zip(low.tolist(), high.tolist(), strict=True)
+    return sum((a ^ b).bit_length() if a >= 0 else IntType(a, max(b, 0)).bits for a, b in ends)
 
 
 def _varying(thresholds: Thresholds, source: IntType) -> int:

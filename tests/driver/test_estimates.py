@@ -10,11 +10,13 @@ import onnx
 import pytest
 from paths import ROOT
 from random_graphs import perceptron
+from sparse_models import binary_points, dead_neurons
 
 import hlsgen
 from hlsgen.devices import devices
 from hlsgen.driver.compile import Build, device_estimate, network_cost
 from hlsgen.driver.schedule import plan
+from hlsgen.driver.smaller_networks import plan_smallest
 from hlsgen.driver.summary import summary
 
 MEASURED: dict[str, Any] = json.loads((ROOT / "benchmarks" / "data" / "unit_sizes.json").read_text())
@@ -97,3 +99,15 @@ def test_layers_and_core(tmp_path: Path) -> None:
     assert manifest["estimate"]["lut"] * 0.6 < layers["lut"] < manifest["estimate"]["lut"]
     assert manifest["estimate"]["ff"] * 0.4 < layers["ff"] < manifest["estimate"]["ff"]
     assert all(row["estimate"]["lut"] > 0 for row in manifest["layers"] if row["kind"] in ("linear", "quantizer"))
+
+
+@pytest.mark.parametrize(("model", "lut", "ff"), [(dead_neurons, 572, 401), (binary_points, 767, 608)])
+def test_estimates_of_sparse_networks(
+    model: Any, lut: int, ff: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frame a cycle without handshake; measured with Yosys, as one netlist."""
+    monkeypatch.setattr("hlsgen.driver.compile.plan_smallest", plan_smallest)
+    onnx.save(model(), tmp_path / "model.onnx")
+    cost = network_cost(hlsgen.check(tmp_path / "model.onnx", hlsgen.Options(target_cycles=1, ports="plain")))
+    assert abs(cost.lut - lut) < lut * 0.1
+    assert abs(cost.ff - ff) < ff * 0.03

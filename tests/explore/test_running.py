@@ -201,14 +201,14 @@ def test_a_worker_of_another_version(net: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_impossible_networks(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An impossible network gives a warning; if all are impossible, their problems are errors."""
-    plan = work.plan
+    plan = work.plan_smallest
 
     def refused(graph: Any, targets: Any, backend: Any) -> Any:
         if targets.prefer == "dsp" or refused.all:  # type: ignore[attr-defined]
             raise hlsgen.diagnostics.fail("HG035", "fc1", "no.")
         return plan(graph, targets, backend)
 
-    monkeypatch.setattr(work, "plan", refused)
+    monkeypatch.setattr(work, "plan_smallest", refused)
     refused.all = False  # type: ignore[attr-defined]
     points = hlsgen.explore(net, points=4, jobs=1)
     assert {point.options.prefer for point in points} == {"lut"}

@@ -113,3 +113,14 @@ def lowered(model: onnx.ModelProto, folder: Path) -> Graph:
     problems.finish()
     assert imported is not None
     return lower(imported, None, problems)
+
+
+def binary_points(seed: int = 2) -> onnx.ModelProto:
+    """Two layers of 14 and 4 neurons, with a power of two as the scale of each neuron's code."""
+    rng = np.random.default_rng(seed)
+    weights = [rng.integers(-7, 8, shape) * (rng.random(shape) < 0.5) for shape in ((10, 14), (14, 4))]
+    net = Net((1, 10)).quant(scale=1.0, bits=5.0, signed=1)
+    net.linear(weight=weights[0].astype(np.float32), scale=1.0, name="fc0").then("Relu")
+    scale = 2.0 ** rng.integers(0, 4, (1, 14))
+    net.quant(scale=scale.astype(np.float32), bits=5.0, signed=0, narrow=0, rounding_mode="FLOOR")
+    return net.linear(weight=weights[1].astype(np.float32), scale=1.0, name="fc1").model()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
-from hlsgen.adder_graph import AgreementGraph, schedule
+from hlsgen.adder_graph import AgreementGraph, register_bits, schedule
 from hlsgen.dataflow import units
 from hlsgen.dataflow.weight_words import packed
 from hlsgen.dataflow.weighted_units import DspProducts, weight_bits, weight_words
@@ -19,7 +19,7 @@ from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.shared_blocks import chains
 from hlsgen.verilog.sum_tables import table_files, unit_sizes
 from hlsgen.verilog.units.parameters import above_one, code_bits, window_parameters
-from hlsgen.verilog.units.spec import CostOptions, UnitSpec, beat_registers, without_style
+from hlsgen.verilog.units.spec import CostOptions, UnitSpec, without_style
 from hlsgen.verilog.weight_packing import MODES, weight_style
 
 
@@ -255,7 +255,10 @@ def _adders_parts(node: units.Node, unit: units.AdderMatVec, _options: CostOptio
     if isinstance(graph, AgreementGraph):
         registers = {"counts": float(graph.registers(unit.adders_per_stage)), "control": 8.0, "out": out}
         return Parts("AdderMatVec", {"counts": COUNTER * graph.bits, "control": 10.0}, registers)
-    return Parts("AdderMatVec", {"sums": 10.0 + graph.bits}, {"sums": float(graph.bits), **beat_registers(node)})
+    pipeline = schedule(graph, unit.adders_per_stage, unit.consumer_ps, unit.producer_ps)
+    read_bits = register_bits(pipeline, unit.unread or (0,) * len(graph.outputs))
+    registers = {"registers": float(read_bits), "control": float(pipeline.latency)}
+    return Parts("AdderMatVec", {"sums": float(graph.bits), "ends": 10.0}, registers)
 
 
 def _product_parts(node: units.Node, unit: units.DynamicMatVec, options: CostOptions) -> Parts:
