@@ -47,17 +47,19 @@ class Pipeline:
 
 
 @lru_cache(maxsize=256)
-def schedule(graph: AdderGraph, levels: int, consumer_ps: int | None = None, producer_ps: int = 0) -> Pipeline:
+def schedule(graph: AdderGraph, levels: float, consumer_ps: int | None = None, producer_ps: int = 0) -> Pipeline:
     """Stages of about `levels` adders: the fewest cycles, then the shortest stages, then the fewest registers.
 
     Nodes are computed late if that saves registers. `consumer_ps`: picoseconds from the outputs to a register of the
     consumer, or None if the outputs are registered. `producer_ps`: picoseconds from a register to the inputs.
     """
-    latency, stages, early = _stages_of(graph, _PICOSECONDS * levels if levels > 1 else 0, consumer_ps, producer_ps)
+    latency, stages, early = _stages_of(
+        graph, int(_PICOSECONDS * levels) if levels > 1 else 0, consumer_ps, producer_ps
+    )
     low, high = _LEAST // _STEP, _PICOSECONDS // _STEP
     while levels > 1 and low < high:
         middle = (low + high) // 2
-        trial = _stages_of(graph, middle * _STEP * levels, consumer_ps, producer_ps)
+        trial = _stages_of(graph, int(middle * _STEP * levels), consumer_ps, producer_ps)
         if trial[0] == latency:
             (_, stages, early), high = trial, middle
         else:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
+from hlsgen.adder_graph import AdderGraph
 from hlsgen.dataflow import units
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.rescale import Correct, FloatScale, LaneShift, LaneTable, Lines, Scale, Shift, Thresholds
@@ -18,11 +20,12 @@ SHALLOW_WORDS, SHALLOW_BITS = 128, 32768
 class Pipelining:
     """Requirements of the clock on units.
 
-    `adders_per_stage`: adders in series between registers. `tables`: weight memories whose kind the user did not
-    request become LUTs if they are small, else block RAM.
+    `adders_per_stage`: adders in series between registers. Adder graphs have stages of a length in time, which may be a
+    fraction; for other units it is rounded up. `tables`: weight memories whose kind the user did not request become
+    LUTs if they are small, else block RAM.
     """
 
-    adders_per_stage: int = 2
+    adders_per_stage: float = 2
     tables: bool = False
 
 
@@ -34,11 +37,14 @@ def pipelined(unit: units.Unit, depth: Pipelining) -> units.Unit:
     """The unit with this pipelining; its function does not change."""
     if depth == PLAIN:
         return unit
+    whole_adders = math.ceil(depth.adders_per_stage)
     match unit:
         case units.MatVec() | units.ConvUnit() | units.GroupedMatVec():
-            return replace(unit, adders_per_stage=depth.adders_per_stage, memory=_memory(unit) if depth.tables else "")
-        case units.AdderMatVec() | units.DynamicMatVec() | units.ProgramUnit() | units.NormMoments():
+            return replace(unit, adders_per_stage=whole_adders, memory=_memory(unit) if depth.tables else "")
+        case units.AdderMatVec(graph=AdderGraph()):
             return replace(unit, adders_per_stage=depth.adders_per_stage)
+        case units.AdderMatVec() | units.DynamicMatVec() | units.ProgramUnit() | units.NormMoments():
+            return replace(unit, adders_per_stage=whole_adders)
         case units.RescaleUnit(
             realization=Correct()
             | Scale()
@@ -49,7 +55,7 @@ def pipelined(unit: units.Unit, depth: Pipelining) -> units.Unit:
             | Lines()
             | Thresholds() as realization
         ):
-            return replace(unit, realization=replace(realization, every=depth.adders_per_stage))
+            return replace(unit, realization=replace(realization, every=whole_adders))
         case _:
             return unit
 

@@ -118,7 +118,7 @@ class AdderMatVec:
 
     matrix: MatVec
     graph: AdderGraph | AgreementGraph
-    adders_per_stage: int = 2
+    adders_per_stage: float = 2
     consumer_ps: int | None = None
     producer_ps: int = 0
     joined: bool = False

@@ -29,7 +29,7 @@ def with_read_bits(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _bits_of_columns(graph: AdderGraph, x_bits: int) -> frozenset[int]:
-    """The bits of a beat that sums use: those of the range of each column that has weights."""
+    """The bits of a beat that sums use: for each column with weights the bits of its range."""
     used = {node for adder in graph.adders for node, _ in adder.terms} | {output.node for output in graph.outputs}
     columns = [(n, min(x_bits, width(*ends))) for n, ends in enumerate(graph.inputs) if n in used]
     return frozenset(n * x_bits + bit for n, bits in columns for bit in range(bits))

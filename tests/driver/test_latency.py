@@ -10,6 +10,8 @@ from models import Net, save
 
 import hlsgen
 from hlsgen import Options
+from hlsgen.adder_graph import schedule
+from hlsgen.dataflow.units import AdderMatVec
 
 
 def network(tmp_path: Path) -> Path:
@@ -31,6 +33,17 @@ def test_the_first_stages_that_keep_the_limit(tmp_path: Path) -> None:
     }
     assert latencies[plain] == plain
     assert all(latency <= limit for limit, latency in latencies.items())
+
+
+def test_stages_are_no_longer_than_the_limit_needs(tmp_path: Path) -> None:
+    """Two cycles fewer need stages of two adders and a quarter, not of three."""
+    path = network(tmp_path)
+    plain = hlsgen.check(path, Options(target_cycles=1)).timing.latency
+    nodes = hlsgen.check(path, Options(target_cycles=1, latency_cycles=plain - 2)).network.nodes
+    graphs = [node.unit for node in nodes if isinstance(node.unit, AdderMatVec)]
+    assert {unit.adders_per_stage for unit in graphs} == {2.25}
+    limits = [{n: schedule(unit.graph, n).limit for n in (2, 2.25, 3)} for unit in graphs]
+    assert all(x[2.25] < x[3] for x in limits)
 
 
 def test_a_limit_below_the_least_latency(tmp_path: Path) -> None:

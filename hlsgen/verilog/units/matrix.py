@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from typing_extensions import assert_never
@@ -141,7 +142,10 @@ def _bind_adders(node: units.Node, unit: units.AdderMatVec) -> Binding:
     if isinstance(graph, AgreementGraph):
         summary = f"{len(graph.rows)} x {graph.columns}, {len(graph.counters.counters)} counters a row"
         return Binding(
-            "counts", {}, summary, text=lambda name: count_module_text(name, graph, unit.adders_per_stage, bits[1])
+            "counts",
+            {},
+            summary,
+            text=lambda name: count_module_text(name, graph, math.ceil(unit.adders_per_stage), bits[1]),
         )
     summary = f"{len(graph.outputs)} x {len(graph.inputs)}, {len(graph.adders)} adders"
     pipeline = schedule(graph, unit.adders_per_stage, unit.consumer_ps, unit.producer_ps)
@@ -172,7 +176,7 @@ def _product_latency(unit: units.DynamicMatVec) -> int:
 
 def _adders_latency(unit: units.AdderMatVec) -> int:
     if isinstance(unit.graph, AgreementGraph):
-        return unit.graph.latency(unit.adders_per_stage)
+        return unit.graph.latency(math.ceil(unit.adders_per_stage))
     return schedule(unit.graph, unit.adders_per_stage, unit.consumer_ps, unit.producer_ps).latency
 
 
@@ -253,7 +257,7 @@ def _weighted_parts(node: units.Node, unit: units.WeightedUnit, options: CostOpt
 def _adders_parts(node: units.Node, unit: units.AdderMatVec, _options: CostOptions) -> Parts:
     graph, out = unit.graph, float(node.result.bits)
     if isinstance(graph, AgreementGraph):
-        registers = {"counts": float(graph.registers(unit.adders_per_stage)), "control": 8.0, "out": out}
+        registers = {"counts": float(graph.registers(math.ceil(unit.adders_per_stage))), "control": 8.0, "out": out}
         return Parts("AdderMatVec", {"counts": COUNTER * graph.bits, "control": 10.0}, registers)
     pipeline = schedule(graph, unit.adders_per_stage, unit.consumer_ps, unit.producer_ps)
     read_bits = register_bits(pipeline, unit.unread or (0,) * len(graph.outputs))
