@@ -93,6 +93,8 @@ bench: setup-test
 	$(BIN)/python benchmarks/large_nets.py
 	$(BIN)/python benchmarks/cpp_speed.py
 	$(BIN)/python benchmarks/start_up.py
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python benchmarks/clocks.py
 
 # Size and clock of the workloads of docs/benchmarks.md: Yosys for all, nextpnr for the small ones. Hours, if all has changed;
 # ROWS="'NAME' ..." takes some. PEERS=1 measures the other tools that are on PyPI again, too.

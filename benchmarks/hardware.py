@@ -28,7 +28,6 @@ from typing import Any
 import onnx
 import page
 from synthesis.packing import shared_sites
-from synthesis.place_ecp5 import route
 from synthesis.timing import longest_path
 from synthesis.yosys import Netlist, Size, synthesize
 from workloads import ASKED_ON, WORKLOADS, Model, Workload
@@ -108,16 +107,20 @@ def measure(work: Workload, known: Row, folder: Path, seconds: float) -> Row:
 
 def measure_routed(work: Workload, known: Row, folder: Path, seeds: list[int], seconds: float) -> Row:
     """What nextpnr makes of a workload for ROUTED_FOR: seeds are added to `known` if that is of the same Verilog."""
-    build, files = build_routed(work, folder / "routed")
+    built = folder / "routed"
+    build, files = build_routed(work, built)
     row: Row = {"rtl": digest(files), "latency": build.timing.latency, "interval": build.timing.interval, "mhz": {}}
     if known.get("rtl") == row["rtl"]:
         row = known
     for seed in seeds:
         if str(seed) not in row["mhz"]:
             print(f"  for ECP5: Yosys and nextpnr, seed {seed}", flush=True)
-            routed = asdict(route(files, folder, seed=seed, dsp=work.dsp, seconds=seconds))
-            mhz = {**row["mhz"], str(seed): routed.pop("mhz")}
-            row = {**row, **routed, "asked": ROUTED_FOR["clock_mhz"], "mhz": mhz}
+            routed = hlsgen.synth(built / "core", str(ROUTED_FOR["device"]), seed=seed, timeout=seconds)
+            if routed.fmax_mhz is None:
+                raise RuntimeError("nextpnr reports no clock")
+            mhz = {**row["mhz"], str(seed): round(routed.fmax_mhz, 2)}
+            counts = {kind: getattr(routed, kind) for kind in ("lut", "ff", "bram", "dsp")}
+            row = {**row, **counts, "asked": ROUTED_FOR["clock_mhz"], "mhz": mhz}
     return row
 
 

@@ -52,7 +52,8 @@ class Device:
     """An FPGA with the numbers of its LUT, registers, block RAM and DSP blocks.
 
     clock_mhz: clock that designs reach; measured: true if the project has measured it. sheet: source of the numbers.
-    synthesis, place, pack: arguments of the family's programs. pins: clk, si and so of the harness, if pins are needed.
+    synthesis, place, pack: arguments of the family's programs. pins: clk, si and so of the harness, if
+    nextpnr cannot choose them.
     """
 
     name: str

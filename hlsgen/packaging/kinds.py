@@ -165,7 +165,7 @@ def _yosys(core: Core) -> dict[str, bytes]:
     pins = nextpnr.constraints(device, harness.PORTS)
     names = [PurePosixPath(path).name for path in core.sources]
     script = yosys.passes(device, [*names, harness.FILE], harness.TOP, dsp=core.build.options.prefer == "dsp")
-    command = nextpnr.arguments(device, core.clock_mhz, 1, bitstream=bool(device.family.pack), pins=True)
+    command = nextpnr.arguments(device, core.clock_mhz, 1, bitstream=bool(device.family.pack))
     values = {
         "core": core,
         "name": core.name,
@@ -181,7 +181,7 @@ def _yosys(core: Core) -> dict[str, bytes]:
     files = {
         "Makefile": render("project/Makefile.j2", **values).encode(),
         "synth.ys": ("\n".join(script) + "\n").encode(),
-        harness.FILE: harness.harness(core.name, text, core.clock).encode(),
+        harness.FILE: harness.harness(core.name, harness.ports_of(core.name, text), core.clock).encode(),
     }
     return files | ({nextpnr.CONSTRAINTS: pins.encode()} if pins else {})
 

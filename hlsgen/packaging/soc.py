@@ -44,7 +44,7 @@ def soc_files(core: Core) -> dict[str, bytes]:
         "devices": ecp5,
         "names": programs.names,
         "place": {
-            device.name: " ".join(nextpnr.arguments(device, clock_mhz, 1, bitstream=True, pins=True)) for device in ecp5
+            device.name: " ".join(nextpnr.arguments(device, clock_mhz, 1, bitstream=True)) for device in ecp5
         },
         "pack": " ".join(nextpnr.pack_arguments(ecp5[0], "soc-$(DEVICE).bit")),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hlsgen.library import render
@@ -17,12 +17,15 @@ _PORT = re.compile(
 )
 
 
-def harness(top: str, text: str, clock: str) -> str:
-    """The Verilog of a harness for module `top`, whose source is `text`; `clock` is its clock port.
+#: Direction ("input" or "output"), bits and name of a port.
+PortBits = tuple[str, int, str]
 
-    Raises ValueError if the module's ports cannot be read, or if it has no input or no output besides the clock.
+
+def harness(top: str, ports: Sequence[PortBits], clock: str) -> str:
+    """The Verilog of a harness for module `top` with these ports; `clock` is its clock port.
+
+    Raises ValueError if there is no clock, or no input or no output besides it.
     """
-    ports = ports_of(top, text)
     inputs, inputs_width = _concatenated(
         (width, name) for direction, width, name in ports if direction == "input" and name != clock
     )
@@ -48,11 +51,8 @@ def harness(top: str, text: str, clock: str) -> str:
     )
 
 
-def ports_of(top: str, text: str) -> list[tuple[str, int, str]]:
-    """(direction, bits, name) of every port of module `top`, whose source is `text`. Empty if the ports cannot be read.
-
-    direction: "input" or "output".
-    """
+def ports_of(top: str, text: str) -> list[PortBits]:
+    """Every port of module `top`, whose source is `text`. Empty if the ports cannot be read."""
     head = re.search(rf"^module {re.escape(top)} \((.*?)\n\);", text, re.DOTALL | re.MULTILINE)
     return [(direction, int(high or 0) + 1, name) for direction, high, name in _PORT.findall(head[1])] if head else []
 

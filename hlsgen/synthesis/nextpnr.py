@@ -52,17 +52,13 @@ class Routed:
     path: tuple[Segment, ...]
 
 
-def arguments(device: Device, clock_mhz: float, seed: int, *, bitstream: bool, pins: bool) -> list[str]:
-    """Arguments of nextpnr for the device's family, run in the folder of NETLIST.
-
-    pins: the top level has few ports, and they are placed on pins.
-    """
+def arguments(device: Device, clock_mhz: float, seed: int, *, bitstream: bool) -> list[str]:
+    """Arguments of nextpnr for the device's family, run in the folder of NETLIST. The top level is the harness."""
     options = [*device.place, "--json", NETLIST, "--report", REPORT, "--freq", f"{clock_mhz:g}", "--seed", str(seed)]
     options.append("--timing-allow-fail")
     match device.family.name:
         case "ecp5":
-            # If there are no pins, only router2 treats the clock as a clock net: router1 routes it through the fabric.
-            options += ["--lpf-allow-unconstrained"] if pins else ["--out-of-context", "--router", "router2"]
+            options += ["--lpf-allow-unconstrained"]
             options += ["--textcfg", ROUTED] if bitstream else []
         case "ice40":
             options += ["--pcf-allow-unconstrained"]
@@ -79,11 +75,6 @@ def arguments(device: Device, clock_mhz: float, seed: int, *, bitstream: bool, p
 def constraints(device: Device, ports: Sequence[str]) -> str:
     """Pin locations of the harness ports as Gowin's tools write them; empty if nextpnr chooses the pins."""
     return "".join(f'IO_LOC "{port}" {pin};\n' for port, pin in zip(ports, device.pins, strict=False))
-
-
-def places_without_pins(device: Device) -> bool:
-    """True if nextpnr can place a module with any number of ports, without a harness."""
-    return device.family.name == "ecp5"
 
 
 def pack_arguments(device: Device, bitstream: str) -> list[str]:

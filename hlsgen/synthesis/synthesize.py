@@ -71,28 +71,27 @@ def _by_open_tools(
     for program in [*([family.place] if place else []), *([family.pack] if order.bitstream else [])]:
         if not available(program):
             raise fail("HG052", program, "is not installed.", f"{install_command('synth')}, or put it on PATH.")
-    pins = place and (order.bitstream or not nextpnr.places_without_pins(device))
     rtl = _rtl(files)
     versions = {"yosys": tool_version("yosys")} if available("yosys") else {}
     written: dict[str, bytes] = {}
     with work_folder("yosys") as work:
         folder = write_core(rtl, work) / "rtl"
         names = _verilog_names(rtl)
-        if pins:
-            text = harness.harness(top, rtl[f"rtl/{top}.v"].decode(), _clock(build))
-            (folder / harness.FILE).write_text(text, encoding="utf-8")
+        if place:
+            ports = harness.ports_of(top, rtl[f"rtl/{top}.v"].decode())
+            (folder / harness.FILE).write_text(harness.harness(top, ports, _clock(build)), encoding="utf-8")
             (folder / nextpnr.CONSTRAINTS).write_text(nextpnr.constraints(device, harness.PORTS), encoding="utf-8")
             names.append(harness.FILE)
             top = harness.TOP
         progress(f"yosys: {family.synthesis.split()[0]}")
         run_yosys(passes(device, names, top, dsp=build.options.prefer == "dsp"), folder, order.seconds)
-        core, harness_size = _sizes(folder, top, family.name, pins)
+        core, harness_size = _sizes(folder, top, family.name, place)
         why = _reason_not_placed(device, order, core)
         routed = None
         if not why:
             versions[family.place] = tool_version(family.place)
             progress(f"{family.place}: {core.lut} {family.lut}")
-            routed, reports = _place(build, device, order, folder, pins)
+            routed, reports = _place(build, device, order, folder)
             written |= reports
             core = _placed_size(core, harness_size, routed, family.name)
         if order.bitstream and routed is not None:
@@ -100,7 +99,7 @@ def _by_open_tools(
             progress(family.pack)
             bitstream = f"{build.design.top}.{nextpnr.SUFFIX[family.pack]}"
             written[bitstream] = _pack(device, order, folder, bitstream)
-        for name in (NETLIST, *((harness.FILE,) if pins else ())):
+        for name in (NETLIST, *((harness.FILE,) if place else ())):
             written[name] = (folder / name).read_bytes()
     synthesis = Synthesis(
         device,
@@ -116,14 +115,14 @@ def _by_open_tools(
         round(time.monotonic() - began, 1),
         versions,
         _hashes(rtl),
-        {"seed": order.seed, "prefer": build.options.prefer, "harness": pins},
+        {"seed": order.seed, "prefer": build.options.prefer, "harness": place},
         why,
     )
     return synthesis, written
 
 
-def _sizes(folder: Path, top: str, family: str, pins: bool) -> tuple[Size, Size]:
-    """Sizes of the core and of the harness in the netlist that Yosys wrote. Raises HG053.
+def _sizes(folder: Path, top: str, family: str, harnessed: bool) -> tuple[Size, Size]:
+    """Sizes of the core and of the harness, if it has one, in the netlist that Yosys wrote. Raises HG053.
 
     On the ECP5, registers first move into block RAMs, and the netlist is written again.
     """
@@ -132,7 +131,7 @@ def _sizes(folder: Path, top: str, family: str, pins: bool) -> tuple[Size, Size]
     if family == "ecp5" and output_registers.absorb(module):
         (folder / NETLIST).write_text(json.dumps(netlist), encoding="utf-8")
     total = size(netlist["modules"], top, family)
-    luts, registers = harness.harness_cells(module) if pins else (0, 0)
+    luts, registers = harness.harness_cells(module) if harnessed else (0, 0)
     core = Size(total.lut - luts, total.ff - registers, total.bram, total.dsp)
     return core, Size(luts, registers, 0, 0)
 
@@ -147,13 +146,11 @@ def _reason_not_placed(device: Device, order: Order, core: Size) -> str:
     return "it does not fit" if over(device, counts) else ""
 
 
-def _place(
-    build: Build, device: Device, order: Order, folder: Path, pins: bool
-) -> tuple[nextpnr.Routed, dict[str, bytes]]:
+def _place(build: Build, device: Device, order: Order, folder: Path) -> tuple[nextpnr.Routed, dict[str, bytes]]:
     """Places and routes the netlist; returns the contents of the report, and report and log. Raises HG053."""
     program = device.family.place
     clock_mhz = build.options.clock_mhz or device.clock_mhz
-    arguments = nextpnr.arguments(device, clock_mhz, order.seed, bitstream=order.bitstream, pins=pins)
+    arguments = nextpnr.arguments(device, clock_mhz, order.seed, bitstream=order.bitstream)
     ended = run(program, arguments, folder, order.seconds)
     if ended.code:
         raise failed(program, "placement and routing failed", ended.log)

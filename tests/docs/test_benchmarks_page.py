@@ -123,3 +123,11 @@ def test_mlperf_tiny_on_the_page_is_that_of_the_data(monkeypatch: pytest.MonkeyP
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     mlperf_tiny = importlib.import_module("mlperf_tiny")
     assert mlperf_tiny.page_with(mlperf_tiny.recorded()) == mlperf_tiny.PAGE.read_text()
+
+
+def test_clocks_on_the_page_are_those_of_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python benchmarks/clocks.py --page` would change nothing."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    clocks = importlib.import_module("clocks")
+    assert len(clocks.recorded()) >= 20
+    assert clocks.page_with(clocks.recorded()) == clocks.PAGE.read_text()

@@ -97,19 +97,18 @@ def test_names_of_instances() -> None:
 def test_the_routed_design_is_written(name: str) -> None:
     """Where a package has it: `make` would place a core again each time without the file."""
     one = device(name)
-    words = arguments(one, 50, 1, bitstream=bool(one.family.pack), pins=True)
+    words = arguments(one, 50, 1, bitstream=bool(one.family.pack))
     assert any(word.split("=")[-1] == ROUTED for word in words)
 
 
 def test_arguments() -> None:
-    """ECP5 without pins is placed out of context, which needs router2. The device names the pins if they are needed."""
-    without_pins = arguments(device("ecp5-45k"), 80, 3, bitstream=False, pins=False)
-    assert without_pins[:5] == ["--45k", "--package", "CABGA381", "--speed", "6"]
-    assert {"--out-of-context", "router2", "--timing-allow-fail"} <= set(without_pins)
-    assert without_pins[without_pins.index("--seed") + 1] == "3"
-    assert without_pins[without_pins.index("--freq") + 1] == "80"
-    with_pins = arguments(device("ecp5-45k"), 80, 3, bitstream=True, pins=True)
-    assert "--textcfg" in with_pins
-    assert "--out-of-context" not in with_pins
+    """The device names the pins of the harness if they are needed. Without a bitstream, nothing of one is written."""
+    words = arguments(device("ecp5-45k"), 80, 3, bitstream=False)
+    assert words[:5] == ["--45k", "--package", "CABGA381", "--speed", "6"]
+    assert {"--lpf-allow-unconstrained", "--timing-allow-fail"} <= set(words)
+    assert "--textcfg" not in words
+    assert words[words.index("--seed") + 1] == "3"
+    assert words[words.index("--freq") + 1] == "80"
+    assert "--textcfg" in arguments(device("ecp5-45k"), 80, 3, bitstream=True)
     assert constraints(device("gowin-gw2a-18"), ("clk", "si")) == 'IO_LOC "clk" 4;\nIO_LOC "si" 88;\n'
     assert constraints(device("ecp5-45k"), ("clk", "si")) == ""

@@ -20,7 +20,7 @@ from hlsgen import HlsgenError, Options
 from hlsgen.cli import app
 from hlsgen.simulation.child_process import Ended
 from hlsgen.synthesis import programs, synthesize
-from hlsgen.synthesis.harness import harness
+from hlsgen.synthesis.harness import harness, ports_of
 from hlsgen.synthesis.run import write_files
 
 REPORTS = Path(__file__).with_name("reports")
@@ -225,18 +225,18 @@ def test_results_are_not_written_through_links(tmp_path: Path) -> None:
 
 
 def test_the_harness_has_all_ports(built: Path) -> None:
-    text = harness("top", (built / "rtl" / "top.v").read_text(), "clk")
+    text = harness("top", ports_of("top", (built / "rtl" / "top.v").read_text()), "clk")
     manifest = json.loads((built / "manifest.json").read_text())
     width = manifest["input"]["tdata_bits"]
     assert f".s_axis_tdata(hg_pins_in[{width}:1])" in text
     for name in ("rst", "s_axis_tvalid", "s_axis_tready", "m_axis_tdata", "m_axis_tready", "frame_error"):
         assert f".{name}(" in text
     with pytest.raises(ValueError, match="ports of module other cannot be read"):
-        harness("other", text, "clk")
+        harness("other", ports_of("other", text), "clk")
     attributes = (
         'module a (\n    (* X = "y" *)\n    (* Z *) input wire clk,\n    input wire [3:0] x,\n    output wire y\n);\n'
     )
-    verilog = harness("a", attributes, "clk")
+    verilog = harness("a", ports_of("a", attributes), "clk")
     assert ".x(hg_pins_in[3:0])" in verilog
     assert ".clk(clk)" in verilog
 
