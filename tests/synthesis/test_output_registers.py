@@ -1,4 +1,4 @@
-"""Registers that move into an ECP5 block RAM: a netlist of one block RAM, and changes that must prevent the move."""
+"""Registers that move into a block of the ECP5: netlists of one block, and changes that must prevent the move."""
 
 from __future__ import annotations
 
@@ -92,6 +92,12 @@ def inverted(netlist: dict[str, Any]) -> None:
         netlist["cells"][f"r{n}"]["parameters"]["CEMUX"] = "INV"
 
 
+def bypassed(netlist: dict[str, Any]) -> None:
+    """The other data input of the register has the word's bit."""
+    netlist["cells"]["r1"]["connections"] |= {"DI": [OTHER], "M": [WORD[1]]}
+    netlist["cells"]["r1"]["port_directions"]["M"] = "input"
+
+
 def nets(cell: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
     return lambda netlist: netlist["cells"][cell]["connections"].update(changes)
 
@@ -110,7 +116,7 @@ def parameters(cell: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
         nets("r1", LSR=[OTHER]),
         nets("r1", CE=[OTHER]),
         nets("r1", CLK=[OTHER]),
-        nets("r1", DI=[OTHER], M=[WORD[1]]),
+        bypassed,
         nets("memory", RSTB=[OTHER]),
         parameters("r1", CEMUX="INV"),
         parameters("r1", CEMUX="1"),
@@ -124,8 +130,60 @@ def parameters(cell: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
 def test_other_registers_stay(change: Callable[[dict[str, Any]], None], width: int) -> None:
     netlist = module(width)
     change(netlist)
-    if "M" in netlist["cells"]["r1"]["connections"]:
-        netlist["cells"]["r1"]["port_directions"]["M"] = "input"
+    original = copy.deepcopy(netlist)
+    assert absorb(netlist) == 0
+    assert netlist == original
+
+
+def product() -> dict[str, Any]:
+    """A multiplier whose product has three used bits, with registers after them, and a LUT after the first register."""
+    netlist = module(18)
+    nets: dict[str, list[Any]] = {"P0": [10], "P1": [11], "P2": [12], "P3": [13], "A0": [ADDRESS], "SIGNEDA": ["1"]}
+    netlist["cells"]["memory"] = {
+        "type": "MULT18X18D",
+        "parameters": {},
+        "port_directions": {name: "output" if name[0] == "P" else "input" for name in nets},
+        "connections": nets,
+    }
+    return netlist
+
+
+def test_registers_move_into_a_multiplier() -> None:
+    netlist = product()
+    assert absorb(netlist) == 3
+    assert set(netlist["cells"]) == {"memory", "lut"}
+    block = netlist["cells"]["memory"]
+    assert block["parameters"] == {"REG_OUTPUT_CLK": "CLK0", "REG_OUTPUT_CE": "CE0", "REG_OUTPUT_RST": "RST0"}
+    nets = block["connections"]
+    assert (nets["CLK0"], nets["CE0"], nets["RST0"]) == ([CLOCK], [ENABLE], ["0"])
+    assert [nets[f"P{n}"] for n in range(4)] == [[20], [21], [22], [13]]
+    assert {block["port_directions"][name] for name in ("CLK0", "CE0", "RST0")} == {"input"}
+    assert absorb(netlist) == 0
+
+
+def without_enable(netlist: dict[str, Any]) -> None:
+    for n in range(3):
+        netlist["cells"][f"r{n}"]["parameters"]["CEMUX"] = "1"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        reader,
+        port,
+        inverted,
+        without_enable,
+        nets("r1", LSR=[OTHER]),
+        nets("r1", CE=[OTHER]),
+        nets("r1", CLK=[OTHER]),
+        bypassed,
+        parameters("r1", REGSET="SET"),
+        parameters("memory", REG_INPUTA_CLK="CLK0"),
+    ],
+)
+def test_other_registers_of_products_stay(change: Callable[[dict[str, Any]], None]) -> None:
+    netlist = product()
+    change(netlist)
     original = copy.deepcopy(netlist)
     assert absorb(netlist) == 0
     assert netlist == original
