@@ -43,9 +43,7 @@ def soc_files(core: Core) -> dict[str, bytes]:
         "divider": round(clock_mhz * 1e6 / BAUD),
         "devices": ecp5,
         "names": programs.names,
-        "place": {
-            device.name: " ".join(nextpnr.arguments(device, clock_mhz, 1, bitstream=True)) for device in ecp5
-        },
+        "place": {device.name: " ".join(nextpnr.arguments(device, clock_mhz, 1, bitstream=True)) for device in ecp5},
         "pack": " ".join(nextpnr.pack_arguments(ecp5[0], "soc-$(DEVICE).bit")),
     }
     board_files = {name: f"project/soc/{name}.j2" for name in _BOARD}
