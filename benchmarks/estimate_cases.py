@@ -197,6 +197,36 @@ def _random() -> Iterator[tuple[str, Case]]:
         yield f"perceptron {seed}", Case(_made(perceptron, seed, seed % 2 == 0), fitted, {"target_cycles": 8 * seed})
 
 
+def _at_a_clock() -> Iterator[tuple[str, Case]]:
+    """Networks with a register after each adder."""
+    for w, x, sizes, cycles, fitted, options in [
+        (2, 4, (40, 20, 6), 40, True, {}),
+        (5, 5, (24, 16, 6), 24, True, {}),
+        (8, 8, (20, 12, 5), 40, True, {}),
+        (1, 1, (96, 32, 8), 16, True, {}),
+        (1, 6, (48, 16, 8), 32, True, {}),
+        (6, 3, (32, 20, 8), 64, True, {}),
+        (8, 8, (24, 12, 6), 48, True, {"prefer": "dsp"}),
+        (5, 6, (32, 16, 8), 40, True, {"prefer": "dsp"}),
+        (3, 7, (28, 18, 7), 28, False, {}),
+        (7, 6, (20, 16, 6), 40, False, {}),
+        (7, 8, (24, 16, 8), 64, False, {"prefer": "dsp"}),
+    ]:
+        options = {**options, "clock_mhz": 250.0}
+        name, made = _name("mlp", w, x, cycles, options), _made(mlp, w, x, sizes, 300 + 7 * w + x)
+        yield name, Case(made, fitted, {"target_cycles": cycles, **options})
+    for w, x, channels, cycles, fitted in [
+        (4, 4, (2, 4, 4, 4), 500, True),
+        (2, 6, (2, 4, 4, 4), 600, True),
+        (1, 1, (8, 8, 8, 8), 600, True),
+        (5, 4, (2, 4, 4, 5), 700, False),
+        (3, 3, (3, 4, 4, 4), 500, False),
+    ]:
+        options = {"clock_mhz": 250.0}
+        name, made = _name("cnn", w, x, cycles, options), _made(cnn, w, x, channels, 8, 300 + 5 * w + x)
+        yield name, Case(made, fitted, {"target_cycles": cycles, **options})
+
+
 def _made(maker: Callable[..., onnx.ModelProto], *arguments: Any) -> Callable[[], Model]:
     return lambda: maker(*arguments)
 
@@ -243,5 +273,5 @@ def _larger() -> Iterator[tuple[str, Case]]:
 
 
 CASES: dict[str, Case] = dict(
-    itertools.chain(_mlps(), _constant(), _scaled(), _cnns(), _random(), _trained(), _larger())
+    itertools.chain(_mlps(), _constant(), _scaled(), _cnns(), _random(), _at_a_clock(), _trained(), _larger())
 )

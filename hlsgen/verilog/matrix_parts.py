@@ -30,6 +30,7 @@ class Matrix:
     `words` of weights of `w_bits`, `pe` rows by `simd` columns a cycle, for each of the `windows`.
     `rows_sharing_codes`: rows that consume the same codes. `source_bits`: bits of an input beat; `result_bits`: bits of
     a sum. `depth`: words of a line buffer. `tables`: distributed arithmetic tables that replace products and weights.
+    `adders_per_stage`: see `pipelining`.
     """
 
     kind: str
@@ -47,6 +48,7 @@ class Matrix:
     col_folds: int = 1
     depth: int = 0
     tables: SumSizes | None = None
+    adders_per_stage: int = 2
 
 
 def matrix_parts(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
@@ -132,15 +134,19 @@ def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
     )
     parts, form_luts = Parts(matrix.kind, dsp=products.dsp), products.lut * few_words_share(matrix.words, form)
     parts.lut = {form: form_luts, "sums": float(rows * matrix.result_bits), "control": CONTROL}
+    # With a register after each adder, products have so many more that their factors are others.
+    deep = " deep" if matrix.adders_per_stage == 1 else ""
     parts.ff = {
-        form: products.ff or form_luts,
+        form + deep: products.ff or form_luts,
         "sums": float(rows * matrix.result_bits),
         "control": 20.0,
         "codes": float(matrix.source_bits),
         "weights": float(weights if matrix.words > 1 and form != "chains" else 0),
     }
+    if form in ("blocks", "shared") and deep:
+        parts.ff["products"] = float(rows * simd * (x.bits + bits))
     if form == "pairs" or (form == "popcount" and matrix.words > 1):
-        parts.ff["shared"] = rows / rows_sharing_codes * shared_registers(simd, x.bits, bits, matrix.product)
+        parts.ff["shared" + deep] = rows / rows_sharing_codes * shared_registers(simd, x.bits, bits, matrix.product)
     parts.hold("weights", memory(matrix.words, weights, weights_style(matrix.words, weights, style), family))
     return parts
 

@@ -230,6 +230,7 @@ def _dimensions(node: units.Node, unit: units.WeightedUnit) -> Matrix:
         unit.lanes // unit.pe,
         node.source.bits,
         node.result.type.bits,
+        adders_per_stage=unit.adders_per_stage,
     )
     match unit:
         case units.MatVec():
