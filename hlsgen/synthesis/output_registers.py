@@ -38,8 +38,8 @@ class _Port:
 def absorb(module: Module) -> int:
     """Moves registers into the block RAMs and multipliers that drive them; returns the number of registers moved.
 
-    The registers of a port move only if each bit of its word drives one register and nothing else, and all of these
-    registers have the same clock and enable.
+    The registers of a port move only if each bit of its word drives one register and nothing else. All of these
+    registers must have the same clock and enable.
     """
     cells, moved = module["cells"], 0
     blocks = [cell for cell in cells.values() if cell["type"] in ("DP16KD", "MULT18X18D")]
@@ -77,7 +77,7 @@ def _absorb_product(block: dict[str, Any], cells: dict[str, Any], readers: Reade
 
 
 def _move(block: dict[str, Any], register_by_output: Mapping[str, str], cells: dict[str, Any]) -> int:
-    """Connects the outputs of a block in place of those of the registers; returns the number of registers."""
+    """Gives the wires of the registers to the outputs of a block; returns the number of registers."""
     for name, register in register_by_output.items():
         block["connections"][name] = cells.pop(register)["connections"]["Q"]
     return len(register_by_output)
