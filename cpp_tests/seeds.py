@@ -65,7 +65,7 @@ SEEDS = (
     Seed("lines.hpp", "v < 0 ? SUM(SUM(MIRROR)", "v <= 0 ? SUM(SUM(MIRROR)", "test_rescale.py::test_lines"),
     Seed("moves.hpp", "second != (ended[0] & (BLOCKS > 1))", "false", "test_moves.py::test_one_stream"),
     Seed("moves.hpp", "ended[d + 1] ? next_last : ends[d]", "next_last", "test_moves.py::test_one_stream"),
-    Seed("mvu.hpp", "column == 0 ? sum : SUM", "fold == 0 ? sum : SUM", "test_mvu.py"),
+    Seed("mvu.hpp", "column == 0 ? sum : SUM", "group == 0 ? sum : SUM", "test_mvu.py"),
     Seed("norm.hpp", "bool up = (root & 1) != 0", "bool up = (root & 2) != 0", "test_rows.py::test_normalization"),
     Seed("pair.hpp", "ap_int<17>(ZPO)", "ap_int<16>(ZP1)", "test_rescale.py::test_every_pair"),
     Seed("pair.hpp", "SHIFT > 0 ? 0 : SHIFT < -32", "SHIFT > 1 ? 0 : SHIFT < -32", "test_rescale.py::test_every_pair"),

@@ -10,7 +10,8 @@
 //             BEATS           Beats of a frame.
 // Tables      mvu: weights[ROW_FOLDS * COL_FOLDS][PE][SIMD], with the column groups as the inner index. In hardware,
 //             this is one memory with a word for each fold. mvu_beside: weights[1][PE][SIMD].
-// Contract    Y holds every sum of a whole row. Partial sums may wrap; the final sum does not.
+// Contract    Y holds every sum of a whole row. Partial sums may wrap; the final sum does not. No state is set in front
+//             of the loops, so that they can be rewound.
 #ifndef HG_MVU_HPP
 #define HG_MVU_HPP
 
@@ -27,40 +28,40 @@ void mvu(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
     vec<X, SIMD> kept[COL_FOLDS];
 #pragma HLS AGGREGATE variable=kept
     typedef typename sum_type<Y>::type SUM;
-    SUM sums[PE] = {};
+    SUM sums[PE];
 #pragma HLS ARRAY_PARTITION variable=sums complete
-    int column = 0;
 #pragma hls_pipeline_init_interval 1
     for (int vector = 0; vector < VECTORS; vector++) {
-        for (int fold = 0; fold < ROW_FOLDS * COL_FOLDS; fold++) {
+        for (int group = 0; group < ROW_FOLDS; group++) {
+            for (int column = 0; column < COL_FOLDS; column++) {
 #pragma HLS PIPELINE II=1 style=flp
-            vec<X, SIMD> x;
-            if (fold < COL_FOLDS) {
-                x = s.read();
-                if (ROW_FOLDS > 1) kept[column] = x;
-            } else {
-                x = kept[column];
-            }
-#pragma hls_unroll yes
-            for (int p = 0; p < PE; p++) {
-#pragma HLS UNROLL
-                SUM sum = 0;
-#pragma hls_unroll yes
-                for (int i = 0; i < SIMD; i++) {
-#pragma HLS UNROLL
-                    sum += PRODUCT::template of<SUM>(x[i], weights[fold][p][i]);
+                vec<X, SIMD> x;
+                if (group == 0) {
+                    x = s.read();
+                    if (ROW_FOLDS > 1) kept[column] = x;
+                } else {
+                    x = kept[column];
                 }
-                sums[p] = column == 0 ? sum : SUM(sums[p] + sum);
-            }
-            column = column == COL_FOLDS - 1 ? 0 : column + 1;
-            if (column == 0) {
-                vec<Y, PE> y;
 #pragma hls_unroll yes
                 for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
-                    y[p] = Y(sums[p]);
+                    SUM sum = 0;
+#pragma hls_unroll yes
+                    for (int i = 0; i < SIMD; i++) {
+#pragma HLS UNROLL
+                        sum += PRODUCT::template of<SUM>(x[i], weights[group * COL_FOLDS + column][p][i]);
+                    }
+                    sums[p] = column == 0 ? sum : SUM(sums[p] + sum);
                 }
-                m.write(y);
+                if (column == COL_FOLDS - 1) {
+                    vec<Y, PE> y;
+#pragma hls_unroll yes
+                    for (int p = 0; p < PE; p++) {
+#pragma HLS UNROLL
+                        y[p] = Y(sums[p]);
+                    }
+                    m.write(y);
+                }
             }
         }
     }
