@@ -201,24 +201,40 @@ def _layer_difference(
     difference: Difference | None = None
     is_comparable = False
     for value in (number + 1, *_maximum_pools(graph, number + 1)):
-        result = graph.layers[value - 1].result
-        real = decode(result.encoding, results[value])
+        real = decode(graph.layers[value - 1].result.encoding, results[value])
+        kept = _kept_positions(graph, value)
         for expected in equivalents:
-            if expected.shape == real.shape:
-                candidate_difference = _difference(layer.name, expected, real)
-                if candidate_difference is None or _is_transposed(expected, real):
+            if expected.shape[1:] == tuple(map(len, kept)):
+                candidate_difference = _difference(layer.name, _part(expected, kept), real)
+                if candidate_difference is None or _is_transposed(expected, real, kept):
                     return None
                 difference, is_comparable = difference or candidate_difference, True
     return difference if is_comparable else _UNKNOWN
 
 
-def _is_transposed(expected: Array, real: Array) -> bool:
-    """True if both are one tensor with its axes in another order, which a comparison of shapes alone cannot exclude."""
+def _kept_positions(graph: ir.Graph, value: int) -> list[Array]:
+    """For each axis of a value of the model's graph, whether this graph has the position, bool."""
+    shape = graph.layers[value - 1].result.shape
+    removed = graph.removed[value] if graph.removed else ((),) * len(shape)
+    return [
+        ~np.isin(np.arange(size + len(positions)), positions) for size, positions in zip(shape, removed, strict=True)
+    ]
+
+
+def _part(array: Array, kept: list[Array]) -> Array:
+    """The elements of all frames at these positions."""
+    index: tuple[slice | Array, ...] = (slice(None), *np.ix_(*kept))
+    return np.asarray(array[index])
+
+
+def _is_transposed(expected: Array, real: Array, kept: list[Array]) -> bool:
+    """True if both are one tensor with its axes in another order, which a comparison of shapes alone cannot exclude.
+
+    `kept`: as in `_kept_positions`.
+    """
     orders = permutations(range(1, expected.ndim)) if expected.ndim <= _AXES else ()
-    return any(
-        expected.transpose(0, *order).shape == real.shape and bool((expected.transpose(0, *order) == real).all())
-        for order in orders
-    )
+    moved = (expected.transpose(0, *order) for order in orders)
+    return any(one.shape[1:] == tuple(map(len, kept)) and bool((_part(one, kept) == real).all()) for one in moved)
 
 
 def _equivalents(steps: tuple[ir.Step, ...], values: list[Tensor], at: int, arrays: list[Array]) -> Iterator[Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from hlsgen.dataflow.smaller_graph import smaller_graph
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.driver import smaller_networks
 from hlsgen.driver.compile import network_cost
+from hlsgen.interpreter import equivalence
 from hlsgen.interpreter import graph as reference
 from hlsgen.ir import Convolution, Graph, Linear
 from hlsgen.ir.verify import verify_graph
@@ -102,6 +104,31 @@ def test_random_networks_keep_their_integers(kind: str, tmp_path: Path) -> None:
         model = random_graphs.perceptron(seed) if kind == "perceptron" else image_nets.network(kind, seed)
         graph = lowered(thinned(model, seed), tmp_path)
         assert_equal(graph, smaller_graph(graph, (1, 4)[seed % 2]), seed)
+
+
+@pytest.mark.parametrize("kind", ["perceptron", *sorted(image_nets.NETWORKS.keys() - {"channels_last"})])
+def test_remaining_elements_are_compared_with_the_model(kind: str, tmp_path: Path) -> None:
+    """The same layers as without removed elements, and none of them is found to differ."""
+    for seed in range(4):
+        model = random_graphs.perceptron(seed) if kind == "perceptron" else image_nets.network(kind, seed)
+        graph = lowered(thinned(model, seed), tmp_path)
+        smaller = smaller_graph(graph, (1, 4)[seed % 2])
+        x = codes(graph, 20, seed)
+        whole, part = (equivalence.compare(g.model, g, x) for g in (graph, smaller))
+        assert (part.difference, part.layers) == (None, whole.layers)
+
+
+def test_a_wrong_remaining_element_is_found(tmp_path: Path) -> None:
+    smaller = smaller_graph(lowered(newer(dead_neurons()), tmp_path))
+    layers = list(smaller.layers)
+    number = next(i for i, layer in enumerate(layers) if isinstance(layer, Linear) and layer.name == "fc1")
+    weight = layers[number].weight.copy()
+    weight[3, 2] += 1
+    layers[number] = replace(layers[number], weight=weight)
+    wrong = replace(smaller, layers=tuple(layers))
+    difference = equivalence.compare(wrong.model, wrong, codes(wrong, 20, 0)).difference
+    assert difference is not None
+    assert (difference.layer, difference.channel) == ("fc1", 3)
 
 
 @pytest.mark.parametrize("seed", range(6))
