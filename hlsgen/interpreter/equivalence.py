@@ -202,17 +202,17 @@ def _layer_difference(
     is_comparable = False
     for value in (number + 1, *_maximum_pools(graph, number + 1)):
         real = decode(graph.layers[value - 1].result.encoding, results[value])
-        kept = _kept_positions(graph, value)
+        remaining = _remaining(graph, value)
         for expected in equivalents:
-            if expected.shape[1:] == tuple(map(len, kept)):
-                candidate_difference = _difference(layer.name, _part(expected, kept), real)
-                if candidate_difference is None or _is_transposed(expected, real, kept):
+            if expected.shape[1:] == tuple(map(len, remaining)):
+                candidate_difference = _difference(layer.name, _part(expected, remaining), real)
+                if candidate_difference is None or _is_transposed(expected, real, remaining):
                     return None
                 difference, is_comparable = difference or candidate_difference, True
     return difference if is_comparable else _UNKNOWN
 
 
-def _kept_positions(graph: ir.Graph, value: int) -> list[Array]:
+def _remaining(graph: ir.Graph, value: int) -> list[Array]:
     """For each axis of a value of the model's graph, whether this graph has the position, bool."""
     shape = graph.layers[value - 1].result.shape
     removed = graph.removed[value] if graph.removed else ((),) * len(shape)
@@ -221,20 +221,23 @@ def _kept_positions(graph: ir.Graph, value: int) -> list[Array]:
     ]
 
 
-def _part(array: Array, kept: list[Array]) -> Array:
+def _part(array: Array, remaining: list[Array]) -> Array:
     """The elements of all frames at these positions."""
-    index: tuple[slice | Array, ...] = (slice(None), *np.ix_(*kept))
+    index: tuple[slice | Array, ...] = (slice(None), *np.ix_(*remaining))
     return np.asarray(array[index])
 
 
-def _is_transposed(expected: Array, real: Array, kept: list[Array]) -> bool:
+def _is_transposed(expected: Array, real: Array, remaining: list[Array]) -> bool:
     """True if both are one tensor with its axes in another order, which a comparison of shapes alone cannot exclude.
 
-    `kept`: as in `_kept_positions`.
+    `remaining`: as in `_remaining`.
     """
     orders = permutations(range(1, expected.ndim)) if expected.ndim <= _AXES else ()
     moved = (expected.transpose(0, *order) for order in orders)
-    return any(one.shape[1:] == tuple(map(len, kept)) and bool((_part(one, kept) == real).all()) for one in moved)
+    return any(
+        tensor.shape[1:] == tuple(map(len, remaining)) and bool((_part(tensor, remaining) == real).all())
+        for tensor in moved
+    )
 
 
 def _equivalents(steps: tuple[ir.Step, ...], values: list[Tensor], at: int, arrays: list[Array]) -> Iterator[Array]:

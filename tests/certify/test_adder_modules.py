@@ -231,3 +231,14 @@ def test_registers_that_are_reset(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert old in text
         assert problems(core, path, text.replace(old, new, 1)), (old, new)
         (core / "certificate.json").write_text(certificate)
+
+
+def test_sums_of_one_bit(tmp_path: Path) -> None:
+    """A sum of -1 and 0 has one bit, in which weights of -1 and 1 are equal, but not one of 0."""
+    net = Net((1, 1)).quant(1.0, 0.0, 1.0, signed=0, narrow=0)
+    net.linear(1, 2, np.array([[-1, 0]], np.float32), "fc", scale=1.0, bits=2.0)
+    core = Case(net.model, hlsgen.Options(target_cycles=1)).build(tmp_path / "core")
+    path = core / "rtl" / "top_fc_adders.v"
+    text = path.read_text()
+    assert messages(core) == []
+    assert "row (channel) 1" in problems(core, path, text.replace("m_data[1:1] = 1'h0", "m_data[1:1] = ~n1_1[0]"))
