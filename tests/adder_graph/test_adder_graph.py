@@ -241,6 +241,7 @@ def test_shared_sums_are_computed_once() -> None:
     assert len(find(dense, [(-8, 7)] * 32).adders) < 0.65 * (count_digits(dense) - 32)
 
 
+@pytest.mark.sweep
 def test_the_same_matrix_gives_the_same_graph() -> None:
     weight = np.random.default_rng(2).integers(-31, 32, (16, 24))
     first, second = (find(weight, [(0, 15)] * 24) for _ in range(2))

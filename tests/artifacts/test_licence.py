@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
+import pytest
 from paths import ROOT
 
 import hlsgen
@@ -15,6 +16,7 @@ DIGITS = ROOT / "examples" / "digits" / "digits_mlp.onnx"
 WITHOUT = {".mem", ".hex", ".json", ".onnx", ".bin", ".md", ".html", ".yaml", ".f", ".core", ".ys", ".lpf", ".dot"}
 
 
+@pytest.mark.sweep
 def test_every_file_begins_with_its_licence(tmp_path: Path) -> None:
     flows = ["fusesoc", "vivado", "quartus", "yosys", "verilator", "pynq", "ci"]
     core = hlsgen.check(DIGITS, hlsgen.Options(bus_width="32"))

@@ -71,6 +71,7 @@ def certificate(files: dict[str, bytes]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.sweep
 def test_units_and_their_estimate(manifest: dict[str, Any]) -> None:
     """Every unit once, connected as the network is; the parts of the estimate make the whole but for ports."""
     build = hlsgen.check(CNN, hlsgen.Options(target_cycles=576))
@@ -257,6 +258,7 @@ def test_every_line_goes_on_in_the_next_row(seed: int) -> None:
     assert not ends(cells[-1]["svg"], 100)
 
 
+@pytest.mark.sweep
 def test_large_networks_stay_below_a_megabyte(manifest: dict[str, Any], certificate: dict[str, Any]) -> None:
     """Two hundred and fifty layers, with the quantizers of the largest kind that this one has."""
     copies = 250 // len(certificate["layers"]) + 1

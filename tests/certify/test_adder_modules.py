@@ -54,6 +54,7 @@ def test_every_constant(core: Path) -> None:
         (core / "certificate.json").write_text(certificate)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "old, new, said",
     [

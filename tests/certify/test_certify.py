@@ -44,6 +44,7 @@ def test_networks_are_certified(path: Path, tmp_path: Path) -> None:
         assert messages(tmp_path / str(number)) == []
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("figure", FIGURES)
 def test_integer_networks_are_certified(figure: str, tmp_path: Path) -> None:
     for dtype in ("int8", "uint8"):

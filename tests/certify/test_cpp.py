@@ -240,6 +240,7 @@ def test_long_numbers() -> None:
             call.number(name)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("top", ["Core", "my__core", "_x", "K_1"])
 def test_tops(top: str, tmp_path: Path) -> None:
     """The function has the name of the Verilog module, for any name."""

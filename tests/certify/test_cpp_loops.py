@@ -82,6 +82,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", CHANGES)
 def test_every_change_is_found(name: str, core: Path) -> None:
     path = core / "hls" / "top.cpp"

@@ -85,6 +85,7 @@ OTHER_CHANGES = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", [*CORE_CHANGES, *OTHER_CHANGES])
 def test_every_change_is_found(name: str, core: Path) -> None:
     file, change = OTHER_CHANGES.get(name) or ("hls/top.cpp", CORE_CHANGES[name])
@@ -111,6 +112,7 @@ def test_another_manifest_is_refused(option: str, value: object, core: Path) -> 
     assert problems(core) != []
 
 
+@pytest.mark.sweep
 def test_sequences_that_only_reset_starts(tmp_path: Path) -> None:
     onnx.save(recurrent(), tmp_path / "m.onnx")
     options = hlsgen.Options(target="verilog,hls", state=["h=h_out:0.5"], state_start="reset", top="top")

@@ -110,6 +110,7 @@ ATTACKS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(4)
 @pytest.mark.parametrize("name", list(ATTACKS))
 def test_additional_files_in_rtl(core: Path, name: str) -> None:

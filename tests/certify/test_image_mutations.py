@@ -162,6 +162,7 @@ class Core:
         assert re.search(pattern, reported[0]), reported[0]
 
 
+@pytest.mark.sweep
 @for_cores("padded", "grouped folded", "binary", "pools folded", "three", "agreements folded")
 def test_weights(core: Path) -> None:
     """A bit of a weight is changed, or two words are swapped."""
@@ -246,6 +247,7 @@ def least_depth(c: Core, x: dict[str, Any]) -> int:
         depth -= 1
 
 
+@pytest.mark.sweep
 @for_cores("sums", "product", "residual", "largest")
 def test_joins(core: Path) -> None:
     """Changes of a factor, of a zero point, of an operand's sign and of the result's bits."""
@@ -279,6 +281,7 @@ def test_swapped_operands(core: Path) -> None:
     c.fails("do not belong to stream")
 
 
+@pytest.mark.sweep
 @for_cores("three")
 def test_branches(core: Path) -> None:
     """Beats of a concatenation, consumers of a fork, a stream without a consumer or with two."""
@@ -307,6 +310,7 @@ def test_branches(core: Path) -> None:
     c.fails(rf"which \w+ also reads|nothing reads stream {name}_1")
 
 
+@pytest.mark.sweep
 @for_cores("residual")
 def test_slices(core: Path) -> None:
     """Between streams, and between the units of a function."""
@@ -361,6 +365,7 @@ def test_modules_that_move_elements(core: Path) -> None:
     assert messages(core) == []
 
 
+@pytest.mark.sweep
 @for_cores("padded whole", "three whole")
 def test_entire_windows(core: Path) -> None:
     """Window positions, buffered rows and words, the layout of vectors in a beat, and weights."""
@@ -417,6 +422,7 @@ def test_order_of_the_certificate(core: Path) -> None:
 # --------------------------------------------------------------------------- changes of any kind
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(2)
 @for_cores()
 def test_a_parameter_in_both_top_level_and_certificate(core: Path) -> None:

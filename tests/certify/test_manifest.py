@@ -269,6 +269,7 @@ def test_the_intended_model(tmp_path: Path) -> None:
     assert "HG001" in result.stdout
 
 
+@pytest.mark.sweep
 def test_a_model_with_external_data(tmp_path: Path) -> None:
     """The data is stored inside the file, and the model is the same. A build must not have external data."""
     model = onnx.load(DATA / "floor_ceil.onnx")

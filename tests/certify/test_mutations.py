@@ -277,6 +277,7 @@ def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert messages(core) == []
 
 
+@pytest.mark.sweep
 @for_cores("keys", "float")
 def test_words_of_memories_for_float32(core: Path) -> None:
     rng = np.random.default_rng(7)

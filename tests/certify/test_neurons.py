@@ -70,6 +70,7 @@ def test_impossible_parameters(name: str, value: str, message: str) -> None:
         LutNetworkModel(cell)
 
 
+@pytest.mark.sweep
 def test_every_entry_that_an_input_selects(tmp_path: Path) -> None:
     """One entry of a function is inverted. It is found if and only if some input of the core gets another code."""
     folder, rng = CASES["neurons"].build(tmp_path / "core"), np.random.default_rng(2)

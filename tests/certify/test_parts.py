@@ -90,6 +90,7 @@ def branch(rng: np.random.Generator) -> tuple[Any, tuple[Any, ...], IntType]:
     return source, tuple(ops), codes
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL])
 def test_join_of_lines(kind: BinaryKind) -> None:
     """The join of two lines is a function of one integer, for all pairs; other constants are rejected."""

@@ -108,6 +108,7 @@ def test_units_that_take_a_beat_whenever_their_consumer_does(module: str) -> Non
 FOLDED = ("shared table", "shared indexed")
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(6)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in FOLDED])
 def test_every_kind_of_unit(name: str, tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ def files_of(core: Path) -> Iterator[str]:
 # --------------------------------------------------------------------------- targets
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("removed_target", ["verilog", "hls"])
 @pytest.mark.parametrize("listed", [True, False])
 def test_files_of_a_target_that_the_option_does_not_name(two_targets: Path, removed_target: str, listed: bool) -> None:
@@ -119,6 +120,7 @@ def test_an_unchanged_build(core: Path) -> None:
     assert not {"other-files", "cpp-other-files", "cpp-manifest"} & {statement.name for statement in certified.assumed}
 
 
+@pytest.mark.sweep
 def test_every_file_is_proven_or_compared(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled_once(core, monkeypatch)
     proven = {"files.f", "certificate.json", "model.onnx"}

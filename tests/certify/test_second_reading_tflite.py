@@ -327,6 +327,7 @@ def _is_below(step: Step) -> bool:
     return isinstance(step.op, RowStep) and isinstance(step.op.function, BelowLargest)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("runtime", ["tflm", "litert"])
 def test_exponentials_of_all_scales_agree(runtime: str) -> None:
     """The tables of both derivations, also where the largest distance is cut, or differences round to 0."""

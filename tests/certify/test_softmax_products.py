@@ -37,6 +37,7 @@ def test_wrong_parameters(built: Path) -> None:
                 assert messages(built), (name, value)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("tail", ["high", "low"])
 def test_wrong_words(built: Path, tail: str) -> None:
     """The last bit of a word, its top bit, a word that is 0."""

@@ -141,6 +141,7 @@ def test_input_range(tmp_path: Path) -> None:
     assert changed > 0
 
 
+@pytest.mark.sweep
 def test_options(tmp_path: Path) -> None:
     """A build with another option is also certified."""
     for number, text in enumerate((None, "fixed:6,6")):
@@ -195,6 +196,7 @@ def test_changes_that_are_not_proven(core: Path, name: str, change: Callable[[Pa
     assert not hlsgen.certify(core).ok or name == "wishes"
 
 
+@pytest.mark.sweep
 def test_model_and_written_weights(core: Path, tmp_path: Path) -> None:
     """The model is proven with the option; written weights are assumed only for builds with the port."""
     certified = hlsgen.certify(core, DATA / "floor_ceil.onnx")

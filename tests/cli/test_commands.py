@@ -60,6 +60,7 @@ def test_check_describes_layers() -> None:
     assert "frames/s" in call("check", DIGITS)
 
 
+@pytest.mark.sweep
 def test_builds_are_reproducible(tmp_path: Path) -> None:
     call("build", DIGITS, "-o", tmp_path / "a")
     call("build", DIGITS, "-o", tmp_path / "b")
@@ -88,6 +89,7 @@ def test_reproducible_in_another_process_and_hash_seed(tmp_path: Path) -> None:
     assert files(tmp_path / "1") == files(tmp_path / "2")
 
 
+@pytest.mark.sweep
 def test_folding_file_can_be_edited_and_fed_back(tmp_path: Path) -> None:
     call("build", DIGITS, "-o", tmp_path / "a", "--target-cycles", 512)
     folding = yaml.safe_load((tmp_path / "a" / "folding.yaml").read_text())

@@ -32,6 +32,7 @@ def rows(output: str) -> list[str]:
     return [line.rstrip() for line in output.splitlines() if "--target-cycles" in line]
 
 
+@pytest.mark.sweep
 def test_the_table_is_the_front(tmp_path: Path) -> None:
     net = network(tmp_path)
     result = explore(net, "--points", 4, "-o", tmp_path / "out")

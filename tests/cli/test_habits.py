@@ -73,6 +73,7 @@ def test_as_a_module() -> None:
     assert re.fullmatch(r"hlsgen \d\S*\n", done.stdout)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "words, wanted",
     [

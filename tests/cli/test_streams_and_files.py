@@ -117,6 +117,7 @@ def test_a_manifest_without_output(made: Path, tmp_path: Path) -> None:
         assert (found.exit_code, "HG050" in found.stderr) == (1, True), found.stderr
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("as_json", [False, True])
 def test_verify_says_what_it_has_not_done(as_json: bool, made: Path, tmp_path: Path) -> None:
     shutil.copytree(made / "out", tmp_path / "out")

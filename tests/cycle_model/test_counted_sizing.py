@@ -115,6 +115,7 @@ def test_beats_that_arrive_with_the_first_beat_of_a_frame_are_counted() -> None:
     assert not find_deadlock(with_depths(nodes, safe))
 
 
+@pytest.mark.sweep
 def test_the_interval_of_the_slowest_unit_is_reached() -> None:
     """In nearly all networks. The latency is about right."""
     reached = close = count = 0
@@ -203,6 +204,7 @@ def test_windows_that_stall_at_each_beat_cost_budget() -> None:
         Simulation(nodes, exact(latency), (True, False), Bounds(ENDLESS, STEP * 2 * 600, strict=True)).feed(2)
 
 
+@pytest.mark.sweep
 def test_huge_networks_without_forks_need_no_search_for_deadlocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their nodes cannot wait for each other: sizes chosen without that search pass it."""
     searched: list[int] = []

@@ -93,6 +93,7 @@ def test_work_does_not_depend_on_the_number_of_pixels(layers: int, height: int, 
     assert network.engine.cost < 40 * len(nodes)
 
 
+@pytest.mark.sweep
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("kind", KINDS)
 def test_repeats_equal_computed_runs(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,7 @@ def test_fewer_cycles_than_streams(name: str) -> None:
     assert isinstance(flow_of(build.network.nodes[0]), KeepFlow)
 
 
+@pytest.mark.sweep
 def test_a_frame_in_each_cycle_is_implied(tmp_path: Path) -> None:
     onnx.save(neurons(), tmp_path / "net.onnx")
     for options in (PLAIN, hlsgen.Options(ports="plain", device="ecp5-25k"), hlsgen.Options(ports="plain", max_dsp=0)):

@@ -55,6 +55,7 @@ def test_a_rate_within_a_budget_of_block_rams(blocks: int) -> None:
     assert limited.timing == free.timing
 
 
+@pytest.mark.sweep
 def test_the_emitted_files_have_the_chosen_memories(tmp_path: Path) -> None:
     """One layer has its weights in a block RAM, another in LUTs, and `certify` reads that back."""
     hlsgen.build(MODEL, tmp_path / "core", hlsgen.Options(target_cycles=1000, max_bram=1))

@@ -37,6 +37,7 @@ def test_links(page: Path) -> None:
             assert not anchor or anchor in anchors(target), link
 
 
+@pytest.mark.sweep
 def test_predicted_cycles_are_those_of_today() -> None:
     """In listings of `verify` and the like, which take too long to be run as a rule."""
     mlp, cnn = ROOT / "examples/digits/digits_mlp.onnx", ROOT / "examples/digits_cnn/digits_cnn.onnx"

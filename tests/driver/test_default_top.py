@@ -47,6 +47,7 @@ def test_names(stem: str, target: str, top: str) -> None:
     check_options(hlsgen.Options(target=target, top=top))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("stem", ["7 seg", "main", "module", "hg_fifo", "ü", LONG, "a-b c", "clk", "node_linear"])
 def test_builds(stem: str, tmp_path: Path) -> None:
     """Both targets, certified; the same again from the build alone, and from what its manifest says."""
@@ -64,6 +65,7 @@ def test_builds(stem: str, tmp_path: Path) -> None:
     assert found.ok, found.problems
 
 
+@pytest.mark.sweep
 def test_layers_with_names_of_the_library(tmp_path: Path) -> None:
     """Layers named like modules keep their names; their instances and modules of adders get a prefix."""
     net = Net((1, 6)).quant(0.25, name="hg_slice").linear(4, 6, name="hg_mac").quant(0.5, name="hg_threshold")

@@ -68,6 +68,7 @@ def test_estimates_of_other_families_are_in_their_kinds(family: str, seed: int, 
     assert told["ff"] == round(cost.ff)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("family", ["xc7", *DEVICES])
 def test_ports_of_axi_lite_cost(family: str, tmp_path: Path) -> None:
     """In the core, not in its layers; as many as Yosys makes of them: of hg_control of an iCE40 158 LUT and 117

@@ -96,6 +96,7 @@ def test_faster_devices_are_faster_and_none_is_too_full() -> None:
     assert rates[0] < rates[-1] / 10
 
 
+@pytest.mark.sweep
 def test_a_clock_that_is_given(tmp_path: Path) -> None:
     path = save(mlp().model(), tmp_path / "m.onnx")
     assert call("check", path, "--device", "ecp5-25k", "--clock-mhz", "75")["rate"]["clock_mhz"] == 75

@@ -46,6 +46,7 @@ def test_stages_are_no_longer_than_the_limit_needs(tmp_path: Path) -> None:
     assert all(x[2.25] < x[3] for x in limits)
 
 
+@pytest.mark.sweep
 def test_a_limit_below_the_least_latency(tmp_path: Path) -> None:
     with pytest.raises(
         hlsgen.HlsgenError, match=r"--latency-cycles: 2: with the longest stages this network still takes \d+ cycles"

@@ -161,6 +161,7 @@ def test_a_build_is_opened_with_its_options(tmp_path: Path) -> None:
     assert again.files == build.files
 
 
+@pytest.mark.sweep
 def test_another_type_is_refused_in_every_field() -> None:
     """Of a manifest, which may hold anything, and of a caller."""
     samples = [None, True, 3, 2.5, "x", [], ["x"], {}, {"a": 1}, {"a": {"pe": "x", "simd": 1}}, {"a": {"pe": True}}]

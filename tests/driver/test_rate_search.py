@@ -112,6 +112,7 @@ def test_no_rate_within_a_budget_is_faster(budget: dict[str, Any], tmp_path_fact
     assert found(path, options) <= fastest_of_rates(path, options)
 
 
+@pytest.mark.sweep
 def test_more_tables_are_never_slower(tmp_path_factory: pytest.TempPathFactory) -> None:
     path = saved("two layers", tmp_path_factory)
     intervals = [found(path, Options(max_lut=count)) for count in range(300, 1600, 300)]
@@ -179,6 +180,7 @@ def test_a_target_that_does_not_fit_is_met_by_a_faster_network() -> None:
     assert search.slowest(1).cycles == 2
 
 
+@pytest.mark.sweep
 def test_weights_that_no_rate_makes_smaller(tmp_path: Path) -> None:
     path = save(dense([256, 256, 10], 8).model(), tmp_path / "m.onnx")
     with pytest.raises(HlsgenError, match=r"The weights alone are 0\.54 Mbit; the device has 0\.12 Mbit in EBR"):

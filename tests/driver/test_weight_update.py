@@ -199,6 +199,7 @@ def test_command_line(tmp_path: Path) -> None:
     assert (done.exit_code, json.loads(done.stdout)["diagnostics"][0]["code"]) == (2, "HG040")
 
 
+@pytest.mark.sweep
 def test_zero_points_that_shift_the_sums_are_refused(tmp_path: Path) -> None:
     """Sums of a row change by its weights times the input's zero point: a constant of the quantizer."""
     for seed in range(40):

@@ -81,6 +81,7 @@ def test_adders_are_only_used_for_constant_layers_of_one_beat(tmp_path: Path) ->
         assert hlsgen.certify(out).ok
 
 
+@pytest.mark.sweep
 def test_the_same_bytes(tmp_path: Path) -> None:
     options = hlsgen.Options(target_cycles=1)
     first, second = (hlsgen.check(DATA / "floor_ceil.onnx", options).files for _ in range(2))

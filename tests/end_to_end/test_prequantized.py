@@ -42,6 +42,7 @@ STACKS = [("F1", "F1"), ("F2", "F2", "F1"), ("F3", "F3"), ("F1", "F4"), ("F2", "
 # --------------------------------------------------------------------------- the paper's constructions
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("figure", [f for f in FIGURES if f != "F6"])
 def test_every_construction(figure: str, dtype: str, tmp_path: Path) -> None:
@@ -72,6 +73,7 @@ def test_networks_of_constructions(figures: Sequence[str], dtype: str, tmp_path:
     assert len(np.unique(agrees(model, codes(model, 400), tmp_path))) > 20
 
 
+@pytest.mark.sweep
 def test_run_is_the_same_function(tmp_path: Path) -> None:
     model = prequantized(("F2", "F1"), (16, 8, 4), seed=5)
     onnx.save(model, tmp_path / "model.onnx")

@@ -51,6 +51,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_of_one(name: str, tmp_path: Path) -> None:
     """They are one function of one tensor, without a table of pairs."""

@@ -76,6 +76,7 @@ def shaped(model: onnx.ModelProto, net: Network) -> onnx.ModelProto:
     return model
 
 
+@pytest.mark.sweep
 def test_other_numbers_are_other_hardware(tmp_path: Path) -> None:
     """The comparison sees a single bias, and a scale."""
     net = random_network(3, 6, SIZES[0])

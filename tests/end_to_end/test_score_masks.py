@@ -83,6 +83,7 @@ def test_hardware(seed: int, tmp_path: Path) -> None:
     assert_verified(tmp_path / "out", ("icarus", "verilator")[seed % 2], 8)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("value", [-1e9, -np.inf])
 def test_after_a_quantizer(value: float, tmp_path: Path) -> None:
     """Codes of a few bits, as the last layer too."""

@@ -17,6 +17,7 @@ from hlsgen.simulation.file_oracle import compare_file
 FOLDER = ROOT / "examples" / "digits_sequences"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["vit", "gru"])
 def test_files_and_accuracy(name: str) -> None:
     """Each difference from the executor is explained; the accuracy is the one that PyTorch measured."""

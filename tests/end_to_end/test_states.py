@@ -43,6 +43,7 @@ def frames_of(shape: tuple[int, ...], count: int = 12) -> Array:
     return (np.random.default_rng(2).integers(-140, 140, (count, *shape)) / 16).astype(np.float32)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("inputs_first", [True, False])
 def test_a_recurrent_step_equals_the_file_fed_back(tmp_path: Path, inputs_first: bool) -> None:
     proto, x = recurrent(inputs_first=inputs_first), frames_of((4,))
@@ -81,6 +82,7 @@ def test_no_port_and_no_host_code_know_the_state(tmp_path: Path) -> None:
     assert len(hlsgen.pack(build, frames_of((4,), 3))) == 3 * 4
 
 
+@pytest.mark.sweep
 def test_packages_of_a_core_with_a_state(tmp_path: Path) -> None:
     """The vectors of a system are one sequence, which memory access starts."""
     build = built(recurrent(), tmp_path, state=["h=h_out"], bus_width="32")
@@ -93,6 +95,7 @@ def test_packages_of_a_core_with_a_state(tmp_path: Path) -> None:
     assert np.array_equal(hlsgen.run(build, rows[:, :4]), rows[:, -3:])
 
 
+@pytest.mark.sweep
 def test_a_sweep_has_the_interval_of_the_build(tmp_path: Path) -> None:
     onnx.save(recurrent(), tmp_path / "m.onnx")
     options = hlsgen.Options(state=["h=h_out"], target_cycles=4)

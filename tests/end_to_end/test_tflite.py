@@ -263,6 +263,7 @@ def test_run_keeps_variables_from_frame_to_frame(tmp_path: Path) -> None:
         assert np.array_equal(theirs.reshape(results[output].shape), results[output])
 
 
+@pytest.mark.sweep
 @pytest.mark.oracle
 @pytest.mark.parametrize(("kind", "seed"), [("STATE", 3), ("SVDF", 3)])
 def test_variables_are_states_by_themselves(kind: str, seed: int, tmp_path: Path) -> None:
@@ -308,6 +309,7 @@ def test_the_workflow_of_a_package_installs_the_runtimes(tmp_path: Path) -> None
     assert "[sim,tflite]" in (package / ".github/workflows/net.yml").read_text()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["CONV_2D", "NET"])
 @pytest.mark.parametrize("runtime", TFLITE)
 def test_weights_of_another_file_can_be_loaded(kind: str, runtime: str, tmp_path: Path) -> None:
@@ -330,6 +332,7 @@ def test_weights_of_another_file_can_be_loaded(kind: str, runtime: str, tmp_path
     assert loads != load_sequence(reopen(core), path)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["CONV_2D", "STATE"])
 def test_a_file_is_explored_and_packed(kind: str, tmp_path: Path) -> None:
     path, core = tmp_path / "net.tflite", tmp_path / "core"

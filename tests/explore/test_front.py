@@ -26,6 +26,7 @@ POINTS = st.builds(
 )
 
 
+@pytest.mark.sweep
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), max_size=14))
 def test_against_the_definition(items: list[tuple[int, int, int]]) -> None:

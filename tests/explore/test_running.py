@@ -56,6 +56,7 @@ def test_numbers_are_those_of_builds(net: Path) -> None:
         assert words == [word for flag in flags for word in flag]
 
 
+@pytest.mark.sweep
 def test_numbers_on_a_device_are_those_of_builds(net: Path) -> None:
     place = place_of("ice40-up5k", None)
     for point in hlsgen.explore(net, device="ice40-up5k", points=3, jobs=1):
@@ -282,6 +283,7 @@ def test_the_front_is_synthesized_once(net: Path, tools: Iterator[Any], tmp_path
     ) == len(front)
 
 
+@pytest.mark.sweep
 def test_tools_that_fail(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If tools fail for one point, that is a warning; missing tools end the exploration."""
 

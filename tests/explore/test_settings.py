@@ -53,6 +53,7 @@ def test_foldings_differ_and_reach_from_the_fastest_to_the_slowest(limit: int) -
         assert len(networks) == 24
 
 
+@pytest.mark.sweep
 def test_powers_of_two_are_tried_if_the_number_allows() -> None:
     net = graph(DIGITS)
     price = BACKENDS["verilog"].folding_price

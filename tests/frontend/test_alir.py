@@ -76,6 +76,7 @@ def test_results_stay_within_their_intervals() -> None:
             assert values[:, n].max() <= interval.hi
 
 
+@pytest.mark.sweep
 def test_the_second_reading_agrees_and_sees_changes() -> None:
     for data, model in random_models(200, 20):
         assert second_reading.compare(data, model).problems == ()

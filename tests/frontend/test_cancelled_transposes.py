@@ -64,6 +64,7 @@ def chain(seed: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("runtime", ["onnxruntime", "onnxruntime-arm"])
 @pytest.mark.parametrize("block", range(6))
 def test_results_of_onnxruntime(block: int, runtime: str, tmp_path: Path) -> None:

@@ -199,6 +199,7 @@ def test_float_cells_are_refused_with_the_reason(op: str, tmp_path: Path) -> Non
     assert "docs/recurrent.md" in (diagnostic.hint or "")
 
 
+@pytest.mark.sweep
 def test_a_gru_in_a_scan(tmp_path: Path) -> None:
     """Against golden outputs of onnxruntime."""
     path = shared_model("attention/gru_scan_w8a8_qdq")

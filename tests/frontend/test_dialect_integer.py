@@ -26,6 +26,7 @@ def floats(columns: int = 6, rows: int = 200) -> Array:
     return x
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("opset", [10, 13, 19, 21, 23, 25])
 def test_opsets(opset: int, tmp_path: Path) -> None:
     """QuantizeLinear and integer layers of every opset, from a float32 input."""
@@ -179,6 +180,7 @@ def test_a_zero_point_for_each_row_is_refused(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- float16
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("opset", [19, 21, 23])
 def test_quantizers_of_half_precision(opset: int, tmp_path: Path) -> None:
     """float16 data and scale: divided in float32. An infinity saturates, as ONNX says; onnxruntime 1.31 gives the
@@ -343,6 +345,7 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape, kernel, attributes", CONVOLUTIONS)
 def test_convolutions_that_are_matrices(
     shape: tuple[int, ...], kernel: tuple[int, ...], attributes: dict[str, Any], tmp_path: Path

@@ -130,6 +130,7 @@ def test_gemm(activation: str, weight: str, alpha: float, tmp_path: Path) -> Non
         agrees(node_model, codes(node_model, 60), tmp_path)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("activation, weight", TYPES)
 def test_products_with_float_results(activation: str, weight: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(11)
@@ -152,6 +153,7 @@ def test_products_with_float_results(activation: str, weight: str, tmp_path: Pat
         agrees(node_model, codes(node_model, 60), tmp_path)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "op, attributes",
     [

@@ -74,6 +74,7 @@ def test_numbers_of_the_type(kind: str) -> None:
     assert (decode(decoding(op), codes) == expected).all() or form.bits > 25
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e4m3fnuz", "float4_e2m1fn"])
 def test_activations(kind: str, tmp_path: Path) -> None:
     model = network(kind, [node("Transpose", ["q"], ["u"], perm=[0, 1]), node("Identity", ["u"], ["r"])])
@@ -85,6 +86,7 @@ def test_activations(kind: str, tmp_path: Path) -> None:
     assert len(np.unique(expected)) > 5
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["initializer", "Constant", "output_dtype"])
 def test_their_runtime_is_onnx(kind: str, tmp_path: Path) -> None:
     """By default, as onnxruntime fails on such layers; any other runtime that is named is taken."""

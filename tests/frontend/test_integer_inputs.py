@@ -51,6 +51,7 @@ def test_in_hardware(name: str, tmp_path: Path) -> None:
     assert {type(step.op).__name__ for step in graph.tail} <= {"Mul", "Div", "Dequantize", "Reshape", "Transpose"}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
 def test_borders_of_the_data(mode: str, tmp_path: Path) -> None:
     """Any axes, any width that fits, also negative, equal onnxruntime."""

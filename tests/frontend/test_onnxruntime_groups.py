@@ -106,6 +106,7 @@ def qdq(runtime: str, dtype: str, op: str, *, shared: bool = False, codes_out: b
     return g.model(y, (1, 4), "float32", dtype if codes_out else "float32")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize(
     "op, shape", [("Add", "constant"), ("Mul", "constant"), ("Add", "shared"), ("Mul", "shared"), ("MatMul", "codes")]
@@ -162,6 +163,7 @@ def test_pairs_in_a_row_become_one_across_nodes_without_effect(
     assert (imported(model, x, "onnx", tmp_path).reshape(expected.shape) != expected).any() == merges
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("scales", [(0.03, 0.03, 0.05), (0.03, 0.05, 0.05), (0.03, 0.04, 0.05), (0.05, 0.05, 0.05)])
 @pytest.mark.parametrize("shared", [True, False])
 def test_three_pairs_in_a_row(shared: bool, scales: tuple[float, ...], tmp_path: Path) -> None:

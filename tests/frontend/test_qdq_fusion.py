@@ -362,6 +362,7 @@ def test_an_addition_of_few_bits(scales: tuple[float, float, float], bits: int, 
     assert any(isinstance(layer_, PackBytes) for layer_ in compiled(model, tmp_path).graph.layers)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("opset", [12, 13])
 def test_softmax(dtype: str, opset: int, tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def test_random_scans(block: int, tmp_path: Path) -> None:
         assert counts[0] == counts[1]
 
 
+@pytest.mark.sweep
 def test_random_cells_of_brevitas(tmp_path: Path) -> None:
     tried = 0
     for seed in range(60):

@@ -76,6 +76,7 @@ def test_operators_of_several_tensors(op: str, constant: bool, tmp_path: Path) -
     assert_equal(model, (1, 6), tmp_path)
 
 
+@pytest.mark.sweep
 def test_sum_of_three_layers(tmp_path: Path) -> None:
     """A sum of three layers is a sum of sums in hardware."""
     graph = Graph()

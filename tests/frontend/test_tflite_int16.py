@@ -56,6 +56,7 @@ def residual_file() -> RandomFile:
     return choices.finish([x], [residual(choices, x)])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("runtime", list(Runtime), ids=lambda runtime: runtime.value)
 def test_codes_are_those_of_the_wheel(runtime: Runtime, tmp_path: Path) -> None:
     kinds = [kind for kind in KINDS for _ in range(SEEDS)]

@@ -55,6 +55,7 @@ def test_many_random_graphs(first: int) -> None:
     sample(first, build=10)
 
 
+@pytest.mark.sweep
 def test_onnxruntime_confirms_the_oracle() -> None:
     """Every operator of a sample that both compute by the same rules."""
     for seed in range(200, 230):

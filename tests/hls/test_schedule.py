@@ -152,6 +152,7 @@ def test_windows_advance_every_cycle(tmp_path: Path) -> None:
     assert max(loop.ratio for loop in loops) < BUDGET
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("bits", [24, 35, 36, 64, 80, 99, 100, 101, 140])
 def test_interval_of_roots(bits: int, tmp_path: Path) -> None:
     """The stated interval is that of the loop, or a cycle more, for numbers and steps per cycle of all sizes."""

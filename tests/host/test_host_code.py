@@ -463,6 +463,7 @@ def holds(core: Core, numbers: list[Array]) -> Array:
     return fits.reshape(FRAMES, -1).all(axis=1)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ALL)
 def test_c_and_python_equal_the_interpreter(name: str, ran: Ran) -> None:
     core, c_results, (numbers, codes) = ALL[name], ran.results[name], ran.frames[name]

@@ -166,6 +166,7 @@ def test_fusing_compilers_and_cpp_compilers(flags: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(results, expected.reshape(results.shape))
 
 
+@pytest.mark.sweep
 def test_steps_left_to_the_user_are_named(tmp_path: Path) -> None:
     """Softmax, and Sigmoid with the step after it, are left to the user. The files and the manifest say so."""
     net = (
@@ -190,6 +191,7 @@ def test_steps_left_to_the_user_are_named(tmp_path: Path) -> None:
     assert b"LEFT TO YOU, before the head: soft (Softmax has no bit-exact definition)" in build.files["host/s.h"]
 
 
+@pytest.mark.sweep
 def test_half_precision_has_no_head(tmp_path: Path) -> None:
     """A float16 input has no head; if a Cast follows it, the head begins after the Cast."""
     net = Net((1, 4), TensorProto.FLOAT16).quant(name="q").linear(3, 4)
@@ -203,6 +205,7 @@ def test_half_precision_has_no_head(tmp_path: Path) -> None:
     self_tests(tmp_path / "half", "h")
 
 
+@pytest.mark.sweep
 def test_commands_agree_with_the_host_code(tmp_path: Path) -> None:
     hlsgen.build(save(mlp().model(), tmp_path / "m.onnx"), tmp_path / "out")
     x = np.random.default_rng(1).normal(0, 2, (5, 4)).astype(np.float32)
@@ -244,6 +247,7 @@ def test_commands_agree_with_the_host_code(tmp_path: Path) -> None:
         hlsgen.unpack(out, b"")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["pc_float_int16bias_ts", "asym_channel_ts", "flatten_dropout_argmax"])
 def test_brevitas_models_leave_no_step_to_the_user(name: str, tmp_path: Path) -> None:
     build = hlsgen.build(DATA / f"{name}.onnx", tmp_path / "out")

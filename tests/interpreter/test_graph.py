@@ -52,6 +52,7 @@ def inputs(build: hlsgen.Build, count: int) -> Array:
     ).astype(np.float32)
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(2)
 @pytest.mark.parametrize("name", EXACT)
 def test_brevitas_export_equals_qonnx(name: str) -> None:
@@ -62,6 +63,7 @@ def test_brevitas_export_equals_qonnx(name: str) -> None:
     assert np.array_equal(reference.evaluate(build.graph, x).reshape(len(x), -1), expected)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ROUNDED)
 def test_only_the_last_rounding_differs(name: str) -> None:
     """Float scales: executors round the final sums differently, by units of the last place."""

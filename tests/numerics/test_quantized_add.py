@@ -173,6 +173,7 @@ def model(a: Shape, b: Shape, p: Parameters, kind: int = TensorProto.INT8) -> on
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), opset_import()], ir_version=10)
 
 
+@pytest.mark.sweep
 def test_operator_is_checked_inferred_and_evaluated() -> None:
     rng = random.Random(5)
     for p in [extreme_set(rng) for _ in range(3)] + [visible_set(rng) for _ in range(3)]:

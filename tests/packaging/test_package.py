@@ -331,6 +331,7 @@ def test_names_of_a_stranger_stay_data(tmp_path: Path) -> None:
         assert all(not re.search(r'[`\\é]|\$\(|\$H|"\]|%>', line) for line in lines), (path, lines)
 
 
+@pytest.mark.sweep
 def test_a_package_again(cores: Path, tmp_path: Path) -> None:
     """The same bytes; files of the user stay, those of the package before go; what is no package is left as it is."""
     out, runner = tmp_path / "out", CliRunner()
@@ -408,6 +409,7 @@ def test_refused(changes: dict[str, str], code: str, exit_code: int, cores: Path
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.sweep
 def test_refused_builds(cores: Path, tmp_path: Path) -> None:
     shutil.copytree(cores / "build-first", tmp_path / "changed")
     (tmp_path / "changed" / "rtl" / "first.v").write_text("module first; endmodule\n")

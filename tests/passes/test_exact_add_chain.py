@@ -33,6 +33,7 @@ CASES: dict[str, tuple[list[float], str]] = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", CASES)
 def test_codes_of_the_executor(name: str, tmp_path: Path) -> None:
     scales, ops = CASES[name]
@@ -74,6 +75,7 @@ def test_hardware_and_proof(tmp_path: Path) -> None:
     assert [layer.kind for layer in hlsgen.certify(tmp_path / "m").layers].count("merge") == 2
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("scales, ops", [([0.3, 0.17, 0.41], "Add Sub"), ([0.3, 0.17, 0.41, 0.113], "Add Add Add")])
 def test_scales_without_a_common_unit_are_added_in_float32(scales: list[float], ops: str, tmp_path: Path) -> None:
     model, x = network(scales, ops), samples(60)

@@ -21,6 +21,7 @@ JOINS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("join", JOINS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("operation", ["Mul", "Add", "Sub"])

@@ -217,6 +217,7 @@ def test_changed_files_are_not_executed(core: Path) -> None:
     assert proof.exists()
 
 
+@pytest.mark.sweep
 def test_every_changed_file_is_listed(core: Path) -> None:
     build = reopen(core)
     assert len([name for name in build.files if name.startswith("hls/")]) > 10

@@ -48,6 +48,7 @@ def compared(
     return compare_file(folder / "m.onnx", model, graph, codes)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "make, seeds", [(blocks, (0, 7)), (u_net, (3, 5, 6)), (channels, (1, 6))], ids=["blocks", "u-nets", "channels"]
 )

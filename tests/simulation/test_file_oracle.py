@@ -514,6 +514,7 @@ def quantizer() -> onnx.ModelProto:
     )
 
 
+@pytest.mark.sweep
 def test_a_missing_executor_fails_the_verification(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A build is verified without a comparison only if --oracle none requests that."""
     monkeypatch.setitem(oracles.PACKAGES, "qonnx", ("no_such_package",))

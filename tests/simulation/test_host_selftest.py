@@ -196,6 +196,7 @@ def with_tail() -> onnx.ModelProto:
     )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_a_lost_step_is_found(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code and vectors follow the plan, so that both lack the step."""

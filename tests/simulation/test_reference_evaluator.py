@@ -13,6 +13,7 @@ import hlsgen
 from hlsgen.simulation.file_oracle import _last_places
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("opset", [10, 17])
 def test_quantizers_of_every_opset(opset: int, tmp_path: Path) -> None:
     constants = {"scale": np.float32(0.05), "zero": np.uint8(110), "out": np.float32(0.07)}

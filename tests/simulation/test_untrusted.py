@@ -68,6 +68,7 @@ def test_changed_files_are_not_executed(core: Path) -> None:
     assert proof.exists()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "name", ["files.f", "tb/run.py", "tb/test_top.py", "tb/Makefile", "tb/config.json", "rtl/new.vh"]
 )
@@ -309,6 +310,7 @@ def test_a_full_disk_is_reported(place: str, core: Path, monkeypatch: pytest.Mon
         assert "TMPDIR" in message(refused.value)
 
 
+@pytest.mark.sweep
 def test_a_temporary_folder_that_make_cannot_handle_is_reported(
     core: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_changed_threshold_is_located(core: Path) -> None:
     assert not verdict.ok
 
 
+@pytest.mark.sweep
 def test_every_changed_file_is_listed(core: Path) -> None:
     build = reopen(core)
     assert changed_files(build.files, core) == []

@@ -64,6 +64,7 @@ def substitutes(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return replacements
 
 
+@pytest.mark.sweep
 def test_parts_come_one_by_one(out: Path, substitutes: dict[str, Any]) -> None:
     substitutes |= {"verilator": simulated(), "icarus": RuntimeError("later")}
     parts: list[str] = []
@@ -92,6 +93,7 @@ def test_finished_parts_are_printed_before_an_error(
     assert list(data["simulators"]) == ["verilator"]
 
 
+@pytest.mark.sweep
 def test_a_result_is_kept(out: Path, substitutes: dict[str, Any]) -> None:
     substitutes |= {"verilator": simulated(), "icarus": simulated(mismatches=3)}
     assert call(out, "--oracle", "none").exit_code == 1
@@ -101,6 +103,7 @@ def test_a_result_is_kept(out: Path, substitutes: dict[str, Any]) -> None:
     assert (report.used, "Not verified." in report.html) == (["verify.json"], True)
 
 
+@pytest.mark.sweep
 def test_a_simulation_out_of_time_fails_the_verification(
     out: Path, substitutes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +185,7 @@ def cases(text: bytes) -> dict[tuple[str, str], str | None]:
     return {name: None if failure is None else failure.attrib["message"] for name, failure in failures.items()}
 
 
+@pytest.mark.sweep
 def test_junit_has_a_failure_if_and_only_if_it_is_not_ok(verdict: Verdict) -> None:
     failed = dict.fromkeys(TESTS, True) | {"long_stalls": False}
     changed = [Diagnostic("HG051", "rtl/a.v", "it differs.")]
@@ -207,6 +211,7 @@ def test_junit_has_a_failure_if_and_only_if_it_is_not_ok(verdict: Verdict) -> No
     assert text[("hlsgen.icarus", "full_rate")] is None
 
 
+@pytest.mark.sweep
 def test_junit_file(out: Path, substitutes: dict[str, Any], tmp_path: Path) -> None:
     substitutes |= {"verilator": simulated(), "icarus": simulated(mismatches=1, tests={})}
     assert call(out, "--oracle", "none", "--junit", tmp_path / "j.xml").exit_code == 1

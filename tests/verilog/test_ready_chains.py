@@ -274,6 +274,7 @@ def test_ready_goes_around_adders(tmp_path: Path) -> None:
     assert_verified(tmp_path / "b", "icarus", 8)
 
 
+@pytest.mark.sweep
 def test_adders_of_three_terms(tmp_path: Path) -> None:
     """Few, as trees have a level more where that takes no cycle and fewer tables; and kept apart from others in their stage."""
     rng, net = np.random.default_rng(3), Net((1, 16)).quant(1.0, 0.0, 8.0, signed=1, narrow=0)

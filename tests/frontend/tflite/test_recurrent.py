@@ -50,6 +50,7 @@ def first_outputs(model: Model, file: RandomFile) -> list[np.ndarray]:
     return results
 
 
+@pytest.mark.sweep
 @pytest.mark.oracle
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("kind", ["LSTM", "SVDF"])

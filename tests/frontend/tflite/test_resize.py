@@ -26,6 +26,7 @@ _KINDS = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.oracle
 @pytest.mark.parametrize(("runtime", "kind"), _KINDS, ids=lambda value: getattr(value, "value", value))
 def test_images_have_the_codes_of_the_runtime(runtime: Runtime, kind: str, tmp_path: Path) -> None:
@@ -41,6 +42,7 @@ def test_images_have_the_codes_of_the_runtime(runtime: Runtime, kind: str, tmp_p
         assert compare(model, graph, encode_input(graph, images)).ok
 
 
+@pytest.mark.sweep
 @pytest.mark.oracle
 def test_uint8_is_computed_in_floats(tmp_path: Path) -> None:
     """By the reference kernels of LiteRT. Files whose float32 products are rounded are refused."""

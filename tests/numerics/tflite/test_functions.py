@@ -64,6 +64,7 @@ def _kinds(runtime: Runtime) -> list[str]:
     return kinds
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("runtime", list(Runtime), ids=lambda runtime: runtime.value)
 def test_codes_are_those_of_the_wheel(runtime: Runtime, tmp_path: Path) -> None:
     kinds = [kind for kind in _kinds(runtime) for _ in range(FILES)]

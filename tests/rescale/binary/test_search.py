@@ -432,6 +432,7 @@ def separates(codes: Array, fa: int, fb: int) -> bool:
     return bool((np.diff(code) >= 0).all() and (np.diff(code)[np.diff(t) == 0] == 0).all())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("falling", [False, True])
 def test_the_simplest_factors(falling: bool) -> None:
     """Against all small fractions, the simplest first; and none where none separates the codes."""

@@ -76,6 +76,7 @@ def test_even_thresholds(lo: int, hi: int, steps: int, noise: int, sets: int, fo
     check(even(rng, lo, hi, steps, sets, noise), folded, rng)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("folded", [False, True])
 def test_random_small_functions(folded: bool) -> None:
     """Any distances: most sets alone, and most sets in one shape, have a solution."""

@@ -87,6 +87,7 @@ def test_what_is_too_large() -> None:
     assert find(f) == "channel set 0 depends on more than 10 bits of its input"
 
 
+@pytest.mark.sweep
 def test_certify_proves_the_lanes_and_sees_every_changed_entry() -> None:
     """A changed bit of a constant of the first lane is found, or changes no code that an input gives."""
     f = function(np.random.default_rng(5), int_type(7, True))

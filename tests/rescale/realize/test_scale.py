@@ -15,6 +15,7 @@ from hlsgen.rescale.realize.scale import Scale, cost, find, find_even, find_floo
 from hlsgen.rescale.threshold_table import ThresholdTable
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("kind", ["straight", "jitter", "jump", "short"])
 def test_what_is_found_is_equal_everywhere(kind: str) -> None:
