@@ -10,6 +10,7 @@ from hlsgen.dataflow.folding import DEFAULT_PARALLELISM
 from hlsgen.dataflow.workload import works_of
 from hlsgen.driver.compile import Build, device_estimate, estimator_of
 from hlsgen.frontend.runtimes import described, version_note
+from hlsgen.ir import Convolution, Linear
 
 #: Note for a network that was not simulated.
 ESTIMATED = (
@@ -34,7 +35,14 @@ def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
         },
         "estimate": estimate(build),
         "device": None if device is None else device.as_dict(),
-        "notes": [*_ports(build), *_default_rate(build), *_buffers(build), *_version(build), *build.notes],
+        "notes": [
+            *_ports(build),
+            *_default_rate(build),
+            *_left_out(build),
+            *_buffers(build),
+            *_version(build),
+            *build.notes,
+        ],
     }
 
 
@@ -51,6 +59,17 @@ def _ports(build: Build) -> list[str]:
         f"bus of {network.inputs[0].layout.width} bits: a frame is {input_words} {word} at the input, "
         f"{output_words} at the output"
     ]
+
+
+def _left_out(build: Build) -> list[str]:
+    """A note on the channels that the hardware does not compute, layer by layer."""
+    graph = build.network.graph
+    counts = [
+        f"{len(removed[-1])} of the {len(removed[-1]) + len(layer.weight)} channels of {layer.name}"
+        for layer, removed in zip(graph.layers, graph.removed[1:], strict=False)
+        if isinstance(layer, Linear | Convolution) and removed[-1]
+    ]
+    return [f"left out, since they are constant or nothing uses them: {', '.join(counts)}"] if counts else []
 
 
 def _version(build: Build) -> list[str]:
