@@ -75,7 +75,11 @@ def check_requests(graph: Graph, options: Options, targets: Targets) -> None:
 
 def smaller_graphs(graph: Graph, targets: Targets) -> list[Graph]:
     """The graphs to plan, each once; none if the graph needs all its elements."""
-    graphs = [smaller_graph(graph, multiple) for multiple in ((1,) if targets.cycles == 1 else _MULTIPLES)]
+    smallest = smaller_graph(graph)
+    if smallest is graph:
+        return []
+    multiples = (1,) if targets.cycles == 1 else _MULTIPLES
+    graphs = [smallest if multiple == 1 else smaller_graph(graph, multiple) for multiple in multiples]
     return list({smaller.removed: smaller for smaller in graphs if smaller is not graph}.values())
 
 
