@@ -48,7 +48,8 @@ def _remaining_positions(graph: ir.Graph, entries: list[dict[str, Any]]) -> list
         is_hidden = 0 < number < len(graph.layers)
         if not is_hidden or len(axes) != len(values[number].shape):
             raise broken(
-                "certificate.json", f"removed elements of value {number}, which is no hidden tensor like that."
+                "certificate.json",
+                f"removed elements of value {number}, which is no hidden tensor with {len(axes)} axes.",
             )
         of_value = tuple(np.setdiff1d(all_, axis) for all_, axis in zip(remaining[number], axes, strict=True))
         if not all(len(positions) for positions in of_value):

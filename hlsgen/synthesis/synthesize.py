@@ -124,7 +124,7 @@ def _by_open_tools(
 def _sizes(folder: Path, top: str, family: str, harnessed: bool) -> tuple[Size, Size]:
     """Sizes of the core and of the harness, if it has one, in the netlist that Yosys wrote. Raises HG053.
 
-    On the ECP5, registers first move into block RAMs, and the netlist is written again.
+    On the ECP5, registers first move into block RAMs and multipliers, and the netlist is written again.
     """
     netlist = _netlist(folder)
     module = netlist["modules"][top]
