@@ -106,23 +106,29 @@ def parameters(cell: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
     return lambda netlist: netlist["cells"][cell]["parameters"].update(changes)
 
 
+#: Changes of registers and of their readers that prevent any move.
+CHANGES = [
+    reader,
+    port,
+    inverted,
+    nets("r1", LSR=[OTHER]),
+    nets("r1", CE=[OTHER]),
+    nets("r1", CLK=[OTHER]),
+    bypassed,
+    parameters("r1", CEMUX="INV"),
+    parameters("r1", CEMUX="1"),
+    parameters("r1", CLKMUX="INV"),
+    parameters("r1", REGSET="SET"),
+    parameters("r1", GSR="ENABLED"),
+]
+
+
 @pytest.mark.parametrize("width", [18, 36])
 @pytest.mark.parametrize(
     "change",
     [
-        reader,
-        port,
-        inverted,
-        nets("r1", LSR=[OTHER]),
-        nets("r1", CE=[OTHER]),
-        nets("r1", CLK=[OTHER]),
-        bypassed,
+        *CHANGES,
         nets("memory", RSTB=[OTHER]),
-        parameters("r1", CEMUX="INV"),
-        parameters("r1", CEMUX="1"),
-        parameters("r1", CLKMUX="INV"),
-        parameters("r1", REGSET="SET"),
-        parameters("r1", GSR="ENABLED"),
         parameters("memory", CLKBMUX="INV"),
         parameters("memory", REGMODE_B="OUTREG"),
     ],
@@ -166,21 +172,7 @@ def without_enable(netlist: dict[str, Any]) -> None:
         netlist["cells"][f"r{n}"]["parameters"]["CEMUX"] = "1"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        reader,
-        port,
-        inverted,
-        without_enable,
-        nets("r1", LSR=[OTHER]),
-        nets("r1", CE=[OTHER]),
-        nets("r1", CLK=[OTHER]),
-        bypassed,
-        parameters("r1", REGSET="SET"),
-        parameters("memory", REG_INPUTA_CLK="CLK0"),
-    ],
-)
+@pytest.mark.parametrize("change", [*CHANGES, without_enable, parameters("memory", REG_INPUTA_CLK="CLK0")])
 def test_other_registers_of_products_stay(change: Callable[[dict[str, Any]], None]) -> None:
     netlist = product()
     change(netlist)
