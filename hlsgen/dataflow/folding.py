@@ -82,6 +82,13 @@ class Targets:
 def choose_folding(graph: ir.Graph, targets: Targets, price: FoldingPrice) -> Folding:
     """(PE, SIMD) of each layer that multiplies: the user's choice, which must be legal, or the cheapest for the
     target."""
+    return priced_folding(graph, targets, price)[1]
+
+
+def priced_folding(
+    graph: ir.Graph, targets: Targets, price: FoldingPrice, only: Folding | None = None
+) -> tuple[float, Folding]:
+    """As `choose_folding`, with the cost of the layers. `only`: the folding to take instead of the cheapest."""
     target = max(targets.cycles or default_target(graph), least_cycles(graph, targets))
     if not targets.wires_weights:
         price = replace(price, constants=None)
@@ -89,6 +96,8 @@ def choose_folding(graph: ir.Graph, targets: Targets, price: FoldingPrice) -> Fo
         price = _with_dsp(price, targets.dsp_factor_bits)
 
     def options(work: Workload) -> list[tuple[int, int]]:
+        if only is not None:
+            return [only[work.layer.name]]
         requested = targets.folding.get(work.layer.name)
         return fitting(work, target) if requested is None else [(requested["pe"], requested["simd"])]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from hlsgen.dataflow.regrouping import dense_lanes, regrouped_streams
@@ -33,12 +33,16 @@ class FoldingPrice:
     - `constants`: cost of a layer whose weights are part of the circuit; None: no layer is.
     - `dsp_layer`: cost of a layer with products in DSP blocks with this number of bits in the wider factor; None: as
       `layer`.
+    - `consumer`: cost of the quantizer or port after a layer with a PE, for each row at once; part of the costs above.
+    - `sources`: (lanes, group) of the stream that arrives at a layer from units that the search does not consider.
     """
 
     layer: Callable[[Workload, int, int], float]
     regrouping: Callable[[Stream, Stream], float] = lambda source, result: 0.0
     constants: Callable[[Workload, int, int], float] | None = None
     dsp_layer: Callable[[Workload, int, int, int], float] | None = None
+    consumer: Callable[[Workload, int], float] = lambda work, pe: 0.0
+    sources: Mapping[str, Pair] = field(default_factory=dict, hash=False)
 
     def of(self, work: Workload, pe: int, simd: int) -> float:
         """The cost of the cheaper variant, weights in memory or in the circuit."""
@@ -52,13 +56,15 @@ def cheapest(
     options: Callable[[Workload], list[Pair]],
     target: int,
     price: FoldingPrice,
-) -> Folding:
-    """Chooses one of the `options` of each layer.
+) -> tuple[float, Folding]:
+    """Chooses one of the `options` of each layer; returns the cost of all layers, and the choice.
 
     Exact for layers that are connected through functions of single elements only, among the cheapest widths of each
-    layer. All other neighbours are assumed to produce and consume beats without gaps, so their connection is free.
+    layer. All other neighbours are assumed to produce and consume beats without gaps, so their connection is free,
+    unless the price knows their beats.
     """
     folding: Folding = {}
+    total = 0.0
     for chain in _chains(graph, works):
         prefixes: dict[int, _Prefix] = {}
         for n, name in enumerate(chain):
@@ -67,8 +73,10 @@ def cheapest(
             if n == len(chain) - 1:
                 pairs = [pair for pair in pairs if work.outputs % pair[0] == 0] or pairs
             prefixes = _next(work, previous, prefixes, pairs, target, price)
-        folding |= dict(zip(chain, min(prefixes.values())[2], strict=True))
-    return {name: folding[name] for name in works}
+        cost, _, chosen = min(prefixes.values())
+        folding |= dict(zip(chain, chosen, strict=True))
+        total += cost
+    return total, {name: folding[name] for name in works}
 
 
 def _next(
@@ -106,6 +114,8 @@ def _arrival(
     if not isinstance(layer, Linear | Convolution):
         return 0.0, 0, ()
     type_, size = layer.source.type, layer.source.size
+    if previous is None and layer.name in price.sources:
+        return _regrouping(price, type_, *price.sources[layer.name], size, lanes, group, target), 0, ()
     if previous is None:
         input_lanes = dense_lanes(group, lanes, target * group // size)
         late = size // input_lanes > target and lanes > input_lanes
@@ -129,10 +139,9 @@ def _regrouping(
     target: int,
 ) -> float:
     """Cost of the width converters between the beats of a producer and of a consumer."""
-    if (
-        source_lanes > source_group
-        or lanes > group
-        or (source_lanes == lanes and (source_group == group or not math.gcd(source_group, group) % lanes))
+    source_group = max(source_group, source_lanes)
+    if lanes > group or (
+        source_lanes == lanes and (source_group == group or not math.gcd(source_group, group) % lanes)
     ):
         return 0.0
     source, total = stream_of(type_, source_lanes, elements, source_group), 0.0

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hlsgen.cycle_model.timing_models import busy
 from hlsgen.dataflow.backend import Backend
 from hlsgen.dataflow.builder import NetworkBuilder
 from hlsgen.dataflow.bus import AUTO_WIDTHS
-from hlsgen.dataflow.folding import Targets, choose_folding, even_intervals, intervals, least_cycles
+from hlsgen.dataflow.folding import Targets, choose_folding, even_intervals, intervals, least_cycles, priced_folding
 from hlsgen.dataflow.lower import MAX_LANES, finish, lower_layer, start
+from hlsgen.dataflow.measured_prices import measured
 from hlsgen.dataflow.network import Network, Timing, layout_of, on_bus
 from hlsgen.dataflow.plain_ports import with_plain_ports
 from hlsgen.dataflow.resources import Cost
@@ -30,6 +32,10 @@ STAGES = (2, 2.25, 2.5, 3, 3.5, 4, 5, 6, 8, 12)
 #: Buffers are not sized if a network without buffers exceeds the budget by this ratio. Smaller buffers are not tried if
 #: it exceeds the budget by this ratio with the first ones.
 HOPELESS = 1.1
+#: Another folding is laid out, and taken, if it is expected to save, and saves, these shares of the LUT.
+WORTH_LAYING, WORTH_TAKING = 0.035, 0.01
+#: Price of a register in LUT, to compare networks of one model.
+REGISTER = 0.05
 
 #: Called with the number of completed steps, the number of all steps, and the name of the next step.
 Progress = Callable[[int, int, str], None]
@@ -146,10 +152,51 @@ class _Planner:
         return (search.fastest(self.even_rates()) if cycles is None else search.slowest(cycles)).plan
 
     def unlimited(self, targets: Targets) -> _Planned:
-        """The network for the rate of these targets."""
+        """The network for the rate of these targets.
+
+        The folding is chosen by expected costs, and once more by the costs of the units that this leads to. The second
+        choice is taken if it is smaller.
+        """
         folding = choose_folding(self.graph, targets, self.backend.folding_price)
         builder = self.laid(folding, targets)
-        return _Planned(builder, folding, *self.sized(builder))
+        slowest = max(busy(node) for node in builder.nodes)
+        if slowest > builder.target and (self.works or targets.cycles) and not self.graph.states:
+            # Layers faster than the slowest unit would not help.
+            targets = replace(targets, cycles=slowest)
+            folding = choose_folding(self.graph, targets, self.backend.folding_price)
+            builder = self.laid(folding, targets)
+        cost = self.cost(builder, builder.nodes)
+        second = None if targets.prefer == "dsp" else self.second_choice(folding, builder, targets)
+        if second is None or not _is_smaller(self.cost(second[1], second[1].nodes), cost):
+            return _Planned(builder, folding, *self.sized(builder))
+        smaller = _Planned(second[1], second[0], *self.sized(second[1]))
+        smaller_cost = self.cost(second[1], smaller.nodes)
+        if _is_smaller(smaller_cost, cost):
+            return smaller
+        planned = _Planned(builder, folding, *self.sized(builder))
+        return smaller if _is_smaller(smaller_cost, self.cost(builder, planned.nodes)) else planned
+
+    def second_choice(
+        self, folding: Folding, builder: NetworkBuilder, targets: Targets
+    ) -> tuple[Folding, NetworkBuilder] | None:
+        """The folding that the costs of the units of a network lead to, with its network without buffers.
+
+        The result is None if it is expected to save too little, or to need more block RAM.
+        """
+
+        def lut_of(nodes: Sequence[Node]) -> float:
+            return self.cost(builder, nodes).lut
+
+        price = measured(self.backend.folding_price, self.graph, self.works, folding, builder.nodes, lut_of)
+        expected, second = priced_folding(self.graph, targets, price)
+        saving = priced_folding(self.graph, targets, price, only=folding)[0] - expected
+        blocks, second_blocks = (self.backend.folded_cost(self.works, x, targets).bram for x in (folding, second))
+        if saving < WORTH_LAYING * lut_of(builder.nodes) or second_blocks > blocks:
+            return None
+        return second, self.laid(second, targets)
+
+    def cost(self, builder: NetworkBuilder, nodes: Sequence[Node]) -> Cost:
+        return self.backend.network_cost(nodes, builder.choices, self.targets)
 
     def with_fast_loops(self, planned: _Planned, cycles: int) -> _Planned:
         """The slowest network whose loops of states keep an interval of `cycles`, or the fastest one that was tried.
@@ -280,6 +327,13 @@ class _Planner:
                 self.progress(i, len(graph.layers) + 1, layer.name)
             lower_layer(builder, i)
         return builder
+
+
+def _is_smaller(cost: Cost, reference: Cost) -> bool:
+    """True if a cost has fewer LUT than the reference, clearly so with its registers, and no more blocks."""
+    luts, reference_luts = (x.lut + REGISTER * x.ff for x in (cost, reference))
+    few_blocks = cost.bram <= reference.bram and cost.dsp <= reference.dsp
+    return few_blocks and cost.lut < reference.lut and luts < (1 - WORTH_TAKING) * reference_luts
 
 
 def _interval(planned: _Planned) -> int:

@@ -23,6 +23,7 @@ from hlsgen.verilog.bench_config import testbench_config
 from hlsgen.verilog.folding_prices import (
     block_price,
     constant_price,
+    consumer_price,
     folded_cost,
     folding_price,
     most_saving,
@@ -114,7 +115,7 @@ def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
 VERILOG = Backend(
     memories=tuple(STYLES),
     prices=LIBRARY,
-    folding_price=FoldingPrice(folding_price, regrouping_price, constant_price, block_price),
+    folding_price=FoldingPrice(folding_price, regrouping_price, constant_price, block_price, consumer_price),
     folded_cost=_folded_cost,
     network_cost=_network_cost,
     size_buffers=_size_buffers,

@@ -38,6 +38,8 @@ PREFERRED = LIBRARY.counts["dsp"][0]
 ADDER_BITS = 0.54
 #: LUTs for each bit of a sum: in the quantizer after it, in one with two codes, or in the port.
 QUANTIZER, BINARY, PORT = 3.0, 1.7, 1.0
+#: The same for quantizers if each lane has one channel, whose parameters never change.
+ONE_CHANNEL = 1.4
 
 
 def folded_cost(
@@ -120,7 +122,7 @@ def block_price(work: Workload, pe: int, simd: int, block: int) -> float:
         tables = products.lut + PREFERRED * products.dsp + pe * layer.result.type.bits * 3
         return tables + beat / 4 + max(0, beat - WIDE_BEAT) * 2
     cost = cost_of(matrix_parts(_matrix(work, pe, simd), dsp=block, style=0, family="xc7"))
-    return _lut_equivalents(cost) + PREFERRED * cost.dsp + _around(work, pe, simd)
+    return _lut_equivalents(cost) + PREFERRED * cost.dsp + _around(work, pe, simd, block)
 
 
 def constant_price(work: Workload, pe: int, simd: int) -> float:
@@ -187,14 +189,20 @@ def _digits(layer: Linear | Convolution) -> int:
     return count_digits(layer.weight)
 
 
-def _around(work: Workload, pe: int, simd: int) -> float:
-    """LUTs of the hardware that feeds the unit, and of its consumer."""
+def _around(work: Workload, pe: int, simd: int, block: int = 0) -> float:
+    """LUTs of the hardware that feeds the unit, and of its consumer, which may be in DSP blocks of `block` bits."""
     layer = work.layer
     assert not isinstance(layer, MatrixProduct)
-    luts_per_bit = PORT if work.ends else BINARY if work.bits else QUANTIZER
-    consumer_luts = luts_per_bit * pe * layer.result.type.bits
     beat = work.columns_at_once(simd) * layer.source.type.bits
-    return consumer_luts + max(0, beat - WIDE_BEAT) * 2 + _window(work, pe, simd)
+    return pe * consumer_price(work, pe, block) + max(0, beat - WIDE_BEAT) * 2 + _window(work, pe, simd)
+
+
+def consumer_price(work: Workload, pe: int, block: int = 0) -> float:
+    """Approximate LUTs of the quantizer or port after a layer, for each row at once. `block`: as in `_around`."""
+    luts_per_bit = PORT if work.ends else BINARY if work.bits else QUANTIZER
+    if not work.ends and not block and pe >= work.outputs:
+        luts_per_bit = min(luts_per_bit, ONE_CHANNEL)
+    return luts_per_bit * work.layer.result.type.bits
 
 
 def _matrix(work: Workload, pe: int, simd: int) -> Matrix:
