@@ -21,7 +21,7 @@ from hlsgen.packaging.ports import vhdl_name
 from hlsgen.packaging.soc import soc_files
 from hlsgen.packaging.vectors import bench_vectors
 from hlsgen.packaging.vitis import vitis_files
-from hlsgen.synthesis import harness, nextpnr, programs, yosys
+from hlsgen.synthesis import harness, nextpnr, output_registers, programs, yosys
 
 #: Default devices by vendor; "": of the open tools.
 DEFAULTS = {"AMD": "xc7z020", "Intel": "cyclonev-5csema5", "": "ecp5-25k"}
@@ -177,12 +177,16 @@ def _yosys(core: Core) -> dict[str, bytes]:
         "suffix": nextpnr.SUFFIX.get(device.family.pack, ""),
         "harness": harness.FILE,
         "names": programs.names,
+        "registers": output_registers.FILE if device.family.name == "ecp5" else "",
+        "top": harness.TOP,
     }
     files = {
         "Makefile": render("project/Makefile.j2", **values).encode(),
         "synth.ys": ("\n".join(script) + "\n").encode(),
         harness.FILE: harness.harness(core.name, harness.ports_of(core.name, text), core.clock).encode(),
     }
+    if values["registers"]:
+        files[output_registers.FILE] = output_registers.source()
     return files | ({nextpnr.CONSTRAINTS: pins.encode()} if pins else {})
 
 

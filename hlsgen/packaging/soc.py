@@ -10,7 +10,7 @@ from hlsgen.library import render
 from hlsgen.packaging.core import Core
 from hlsgen.packaging.dma import channels_of, dma_files, dma_values
 from hlsgen.packaging.firmware import PROGRAM_BYTES, firmware_of
-from hlsgen.synthesis import nextpnr, programs, yosys
+from hlsgen.synthesis import nextpnr, output_registers, programs, yosys
 
 #: Devices of `make bit`.
 DEVICES = ("ecp5-25k", "ecp5-85k")
@@ -52,4 +52,5 @@ def soc_files(core: Core) -> dict[str, bytes]:
     files |= replace(firmware, values={**firmware.values, **values}).files("soc/firmware", board_files)
     script = yosys.passes(ecp5[0], [*sources, "picorv32.v", "soc.v"], "soc", dsp=False)
     files["soc/synth.ys"] = ("\n".join(script) + "\n").encode()
+    files[f"soc/{output_registers.FILE}"] = output_registers.source()
     return files

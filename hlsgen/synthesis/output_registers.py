@@ -2,16 +2,25 @@
 
 Yosys (0.70) never uses these output registers. A word then takes more than 5 ns from the clock to the first register,
 and a product 3.9 ns besides the wires to and from its block.
+
+    python output_registers.py NETLIST TOP   # rewrites a JSON netlist of Yosys
+
+Packages have a copy of this file, so it needs nothing but Python.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+#: Name of the copy of this file in packages.
+FILE = "output_registers.py"
 #: A module of a netlist, as Yosys writes it in JSON.
 Module = dict[str, Any]
 Bits = tuple[Any, ...]
@@ -145,3 +154,21 @@ def _readers(module: Module) -> Readers:
         for bit in port["bits"]:
             readers[bit].append((name, ""))
     return dict(readers)
+
+
+def source() -> bytes:
+    """The text of this file."""
+    return Path(__file__).read_bytes()
+
+
+def main() -> None:
+    """Moves the registers of the module that is named on the command line, in the netlist of that file."""
+    path = Path(sys.argv[1])
+    netlist = json.loads(path.read_text(encoding="utf-8"))
+    moved = absorb(netlist["modules"][sys.argv[2]])
+    path.write_text(json.dumps(netlist), encoding="utf-8")
+    print(f"{moved} registers moved into block RAMs and multipliers")
+
+
+if __name__ == "__main__":
+    main()
