@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -38,7 +39,7 @@ class Windows(NamedTuple):
     period: int
 
 
-class BeatTimes(Generic[W]):
+class BeatTimes(ABC, Generic[W]):
     """The wires of a network and the times of their beats, after `frames` offered frames."""
 
     def __init__(self, nodes: Sequence[Node], wiring: Wiring[W]) -> None:
@@ -85,9 +86,9 @@ class BeatTimes(Generic[W]):
         due[1:] = due[1:] + previous - due[:-1] if wire.frozen else np.maximum(due[1:], previous + 1)
         return due
 
+    @abstractmethod
     def windows(self, unit: int) -> Windows | None:
         """The windows of a unit whose memory is sized, else None."""
-        raise NotImplementedError
 
     def spans(self) -> dict[str, int]:
         spans = {}

@@ -247,79 +247,91 @@ def width(enters: Sequence[int], leaves: Sequence[int], rooms: Sequence[int]) ->
     """As `processes.width`. Output beats are due no earlier than in the cycle after the previous output beat."""
     small, large = enters[0], leaves[0]
     widens = set(enters) == {small} and set(leaves) == {large} and large % small == 0
-    ratio = large // small
-    period = math.lcm(len(enters), len(rooms))
 
     def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> UnitTimes:
-        arrival, consumed, out = Arrivals(ins[0]), Runs(), Runs()
-        guess = outs[0].guess
-        departures = None if guess is None else Cursor(guess)
-        emitted_at = Cursor(out)
-        beats, k, t = ins[0].due.count, 0, -1
-        stored = freed = freed_beats = 0
-        offered, last_due = leaves[0], -1
-        repeats = Repeats(ins[0].stride)
-        while k < beats:
-            repeats.steps += 1
-            if k == repeats.at and repeats.due(k):
-                buffered_beats = out.count - freed_beats
-                phase: Hashable = k % ratio if widens else None
-                if not widens or departures is not None:
-                    buffered = out.since(freed_beats, t)
-                    phase = (
-                        k % period,
-                        freed_beats % len(leaves),
-                        buffered_beats,
-                        buffered,
-                        stored - freed,
-                        stored - offered,
-                        last_due - t,
-                    )
-                reads = [arrival.read(k, t)]
-                reads += [] if guess is None else [Read(guess, freed_beats, t, buffered_beats)]
-                state = k, t, arrival.lateness, stored, freed, freed_beats, offered, last_due
-                jumped = repeats.jump(k, phase, state, reads, [Written(consumed, t), Written(out, t)])
-                if jumped:
-                    k, t, arrival.lateness, stored, freed, freed_beats, offered, last_due = jumped
-                    continue
-            if widens and departures is None:
-                # An output beat has left before the next one is complete.
-                t, step, m = arrival.earliest(k, t + 1, [], 1, repeats.at - k)
-                consumed.append(t, step, m)
-                ends = (k + m) // ratio - k // ratio
-                if ends:
-                    begin = ratio - 1 - k % ratio
-                    out.append(t + begin * step + 1, step * ratio, ends)
-                k += m
-                t += (m - 1) * step
-                arrival.consume(k - 1, t)
-                continue
-            lower_bound = t + 1
-            room = rooms[k % len(rooms)]
-            while stored - freed > room:
-                freed += leaves[freed_beats % len(leaves)]
-                freed_beats += 1
-                if stored - freed <= room:
-                    lower_bound = max(lower_bound, emitted_at.read(freed_beats - 1)[0] + 1)
-                    if departures is not None and guess is not None and freed_beats - 1 < guess.count:
-                        lower_bound = max(lower_bound, departures.read(freed_beats - 1)[0] + 1)
-            t = arrival.earliest(k, lower_bound, [])[0]
-            consumed.append(t, 1, 1)
-            arrival.consume(k, t)
-            stored += enters[k % len(enters)]
-            k += 1
-            m = 0
-            begin = len(out)
-            while offered <= stored:
-                m += 1
-                offered += leaves[(begin + m) % len(leaves)]
-            if m:
-                last_due = max(t, last_due) + 1
-                out.append(last_due, 1, m)
-                last_due += m - 1
-        return UnitTimes([consumed], [out])
+        if widens and outs[0].guess is None:
+            return _widen(ins[0], large // small)
+        return _regroup(ins[0], outs[0].guess, enters, leaves, rooms)
 
     return Machine(("width", tuple(enters), tuple(leaves), tuple(rooms)), run)
+
+
+def _widen(wire: Wire, ratio: int) -> UnitTimes:
+    """`ratio` beats to one, where an output beat has left before the next one is complete."""
+    arrival, consumed, out = Arrivals(wire), Runs(), Runs()
+    beats, k, t = wire.due.count, 0, -1
+    repeats = Repeats(wire.stride)
+    while k < beats:
+        repeats.steps += 1
+        if k == repeats.at and repeats.due(k):
+            reads, state = [arrival.read(k, t)], (k, t, arrival.lateness)
+            jumped = repeats.jump(k, k % ratio, state, reads, [Written(consumed, t), Written(out, t)])
+            if jumped:
+                k, t, arrival.lateness = jumped
+                continue
+        t, step, m = arrival.earliest(k, t + 1, [], 1, repeats.at - k)
+        consumed.append(t, step, m)
+        ends = (k + m) // ratio - k // ratio
+        if ends:
+            begin = ratio - 1 - k % ratio
+            out.append(t + begin * step + 1, step * ratio, ends)
+        k += m
+        t += (m - 1) * step
+        arrival.consume(k - 1, t)
+    return UnitTimes([consumed], [out])
+
+
+def _regroup(
+    wire: Wire, guess: Runs | None, enters: Sequence[int], leaves: Sequence[int], rooms: Sequence[int]
+) -> UnitTimes:
+    """Any converter, beat by beat. `guess`: cycles in which its output beats leave, or None if each leaves when due."""
+    period = math.lcm(len(enters), len(rooms))
+    arrival, consumed, out = Arrivals(wire), Runs(), Runs()
+    departures = None if guess is None else Cursor(guess)
+    emitted_at = Cursor(out)
+    beats, k, t = wire.due.count, 0, -1
+    # Elements that were stored, that have left, and up to the end of the next output beat.
+    stored, freed, offered = 0, 0, leaves[0]
+    freed_beats, last_due = 0, -1
+    repeats = Repeats(wire.stride)
+    while k < beats:
+        repeats.steps += 1
+        if k == repeats.at and repeats.due(k):
+            buffered_beats = out.count - freed_beats
+            buffered = out.since(freed_beats, t)
+            places = k % period, freed_beats % len(leaves), buffered_beats
+            phase: Hashable = (*places, buffered, stored - freed, stored - offered, last_due - t)
+            reads = [arrival.read(k, t)]
+            reads += [] if guess is None else [Read(guess, freed_beats, t, buffered_beats)]
+            state = k, t, arrival.lateness, stored, freed, freed_beats, offered, last_due
+            jumped = repeats.jump(k, phase, state, reads, [Written(consumed, t), Written(out, t)])
+            if jumped:
+                k, t, arrival.lateness, stored, freed, freed_beats, offered, last_due = jumped
+                continue
+        lower_bound = t + 1
+        room = rooms[k % len(rooms)]
+        while stored - freed > room:
+            freed += leaves[freed_beats % len(leaves)]
+            freed_beats += 1
+            if stored - freed <= room:
+                lower_bound = max(lower_bound, emitted_at.read(freed_beats - 1)[0] + 1)
+                if departures is not None and guess is not None and freed_beats - 1 < guess.count:
+                    lower_bound = max(lower_bound, departures.read(freed_beats - 1)[0] + 1)
+        t = arrival.earliest(k, lower_bound, [])[0]
+        consumed.append(t, 1, 1)
+        arrival.consume(k, t)
+        stored += enters[k % len(enters)]
+        k += 1
+        m = 0
+        begin = len(out)
+        while offered <= stored:
+            m += 1
+            offered += leaves[(begin + m) % len(leaves)]
+        if m:
+            last_due = max(t, last_due) + 1
+            out.append(last_due, 1, m)
+            last_due += m - 1
+    return UnitTimes([consumed], [out])
 
 
 def _fork(ins: Sequence[Wire], outs: Sequence[Wire]) -> UnitTimes:

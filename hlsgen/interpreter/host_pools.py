@@ -21,7 +21,7 @@ _LANES = 4
 
 
 class MaxPool(OpRun):
-    """The largest element of every window, without padding."""
+    """The largest element of every window, without padding. Its second output, Indices, is not supported."""
 
     op_domain = ""
 
@@ -37,7 +37,7 @@ class MaxPool(OpRun):
         strides: Sequence[int] | None = None,
     ) -> tuple[Array]:
         if len(self.onnx_node.output) > 1:
-            raise NotImplementedError("the output Indices of MaxPool")
+            raise NotImplementedError("its output Indices is used, and only its values are supported")
         lowest: Any = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
         windows = _windows(x, lowest, kernel_shape, strides, dilations, pads, auto_pad, bool(ceil_mode), lowest)
         return (np.asarray(windows.max(axis=-1)),)

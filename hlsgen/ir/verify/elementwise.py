@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from typing_extensions import assert_never
 
 from hlsgen.ir import ops
 from hlsgen.ir.evaluate import apply, constants, lead_axes, with_constants
@@ -78,6 +79,90 @@ def _verify_constant(place: Place, field: str, value: Array, lead: int, shape: S
 def _verify_fields(place: Place, op: ops.Elementwise, dtype: str | None) -> None:
     """Check the rules of one operation whose constants broadcast."""
     match op:
+        case ops.Dequantize(scale, zero_point):
+            place.require(dtype is None or np.dtype(dtype).kind in "iu", "Dequantize input", dtype, "an integer dtype")
+            _positive(place, op, scale=scale)
+            _int64(place, op, zero_point=zero_point)
+        case ops.IntQuant() | ops.SignedBit() | ops.Bipolar() | ops.Trunc() | ops.FloatQuant():
+            _is_float(place, op, dtype)
+            _verify_float_quantizer(place, op)
+        case ops.MultiThreshold() | ops.QuantizeLinear():
+            _verify_code_quantizer(place, op)
+        case ops.Requantize() | ops.IntegerRatio() | ops.IntegerActivation():
+            _verify_integer_function(place, op)
+        case ops.FixedAdd(other):
+            place.require(dtype in (None, "int8"), "FixedAdd input", dtype, "int8")
+            place.require(((other >= -128) & (other <= 127)).all(), "FixedAdd.other", other, "int8 numbers")
+        case ops.Pair():
+            _verify_pair(place, op, dtype)
+        case ops.BinaryOf() | ops.Where():
+            raise AssertionError("each chain is checked by itself")
+        case _:
+            _verify_arithmetic(place, op, dtype)
+
+
+def _verify_float_quantizer(
+    place: Place, op: ops.IntQuant | ops.SignedBit | ops.Bipolar | ops.Trunc | ops.FloatQuant
+) -> None:
+    """Check a quantizer from floats to floats: its scales, and which codes it has."""
+    match op:
+        case ops.IntQuant(scale, zero_point, _, _) | ops.SignedBit(scale, zero_point):
+            _positive(place, op, scale=scale)
+            place.require(np.isfinite(zero_point).all(), f"{type(op).__name__}.zero_point", zero_point, "finite")
+        case ops.Bipolar(scale, divisor):
+            _positive(place, op, scale=scale, divisor=divisor)
+        case ops.Trunc():
+            _positive(place, op, scale=op.scale, divisor=op.divisor, out_scale=op.out_scale)
+            for zero_point in (op.zero_point, op.out_zero_point):
+                place.require(np.isfinite(zero_point).all(), "Trunc zero point", zero_point, "finite")
+        case ops.FloatQuant():
+            _positive(place, op, scale=op.scale)
+            largest_code = op.largest * 2.0**-op.step
+            place.require(op.mantissa >= 0, "FloatQuant.mantissa", op.mantissa, "0 or more")
+            is_multiple = bool(np.isfinite(largest_code)) and largest_code > 0 and largest_code == int(largest_code)
+            place.require(is_multiple, "FloatQuant.largest", op.largest, f"a multiple of 2^{op.step}")
+        case _:
+            assert_never(op)
+
+
+def _verify_code_quantizer(place: Place, op: ops.MultiThreshold | ops.QuantizeLinear) -> None:
+    """Check a quantizer from numbers to codes."""
+    if isinstance(op, ops.MultiThreshold):
+        place.require(len(op.thresholds) > 0, "MultiThreshold.thresholds", "empty", "one threshold or more")
+        legal = bool(np.isfinite([op.out_scale, op.out_bias]).all()) and op.out_scale != 0
+        output = (op.out_scale, op.out_bias)
+        place.require(legal, "MultiThreshold output", output, "a finite scale that is not 0")
+        return
+    _positive(place, op, scale=op.scale)
+    _int64(place, op, zero_point=op.zero_point)
+    _codes_fit(place, op.type, op.dtype)
+
+
+def _verify_integer_function(place: Place, op: ops.Requantize | ops.IntegerRatio | ops.IntegerActivation) -> None:
+    """Check the integer constants of a function of integers."""
+    match op:
+        case ops.Requantize():
+            arrays = {"multiplier": op.multiplier, "add": op.add, "shift": op.shift, "zero_point": op.zero_point}
+            _int64(place, op, **arrays)
+            largest_shift = 1 << 10 if op.convention is ops.Convention.FLOAT64 else 62
+            in_range = (op.shift >= 0) & (op.shift <= largest_shift)
+            place.require(in_range.all(), "Requantize.shift", op.shift, f"0 to {largest_shift}")
+            _codes_fit(place, op.type, op.dtype)
+        case ops.IntegerRatio():
+            _int64(place, op, multiplier=op.multiplier, add=op.add, divisor=op.divisor)
+            place.require((op.divisor > 0).all(), "IntegerRatio.divisor", op.divisor, "greater than 0")
+        case ops.IntegerActivation():
+            count = {ops.IntegerKind.GELU: 2, ops.IntegerKind.HARDSWISH: 3}[op.kind]
+            place.require(
+                len(op.parameters) == count, "IntegerActivation.parameters", op.parameters, f"{count} of them"
+            )
+        case _:
+            assert_never(op)
+
+
+def _verify_arithmetic(place: Place, op: ops.Elementwise, dtype: str | None) -> None:
+    """Check arithmetic, functions and casts of a tensor's numbers."""
+    match op:
         case ops.Fma(factor, value):
             _is_float(place, op, dtype, ("float32",))
             for constant in (factor, value):
@@ -95,59 +180,6 @@ def _verify_fields(place: Place, op: ops.Elementwise, dtype: str | None) -> None
             place.require(bool(np.isfinite([alpha, beta]).all()), "Activation", (alpha, beta), "finite parameters")
             if kind not in activations.OF_INTEGERS:
                 _is_float(place, op, dtype)
-        case ops.Dequantize(scale, zero_point):
-            place.require(dtype is None or np.dtype(dtype).kind in "iu", "Dequantize input", dtype, "an integer dtype")
-            _positive(place, op, scale=scale)
-            _int64(place, op, zero_point=zero_point)
-        case ops.IntQuant(scale, zero_point, _, _) | ops.SignedBit(scale, zero_point):
-            _is_float(place, op, dtype)
-            _positive(place, op, scale=scale)
-            place.require(np.isfinite(zero_point).all(), f"{type(op).__name__}.zero_point", zero_point, "finite")
-        case ops.Bipolar(scale, divisor):
-            _is_float(place, op, dtype)
-            _positive(place, op, scale=scale, divisor=divisor)
-        case ops.Trunc():
-            _is_float(place, op, dtype)
-            _positive(place, op, scale=op.scale, divisor=op.divisor, out_scale=op.out_scale)
-            for zero_point in (op.zero_point, op.out_zero_point):
-                place.require(np.isfinite(zero_point).all(), "Trunc zero point", zero_point, "finite")
-        case ops.MultiThreshold(thresholds, out_scale, out_bias):
-            place.require(len(thresholds) > 0, "MultiThreshold.thresholds", "empty", "one threshold or more")
-            legal = bool(np.isfinite([out_scale, out_bias]).all()) and out_scale != 0
-            place.require(legal, "MultiThreshold output", (out_scale, out_bias), "a finite scale that is not 0")
-        case ops.QuantizeLinear():
-            _positive(place, op, scale=op.scale)
-            _int64(place, op, zero_point=op.zero_point)
-            _codes_fit(place, op.type, op.dtype)
-        case ops.Requantize():
-            arrays = {"multiplier": op.multiplier, "add": op.add, "shift": op.shift, "zero_point": op.zero_point}
-            _int64(place, op, **arrays)
-            largest_shift = 1 << 10 if op.convention is ops.Convention.FLOAT64 else 62
-            in_range = (op.shift >= 0) & (op.shift <= largest_shift)
-            place.require(in_range.all(), "Requantize.shift", op.shift, f"0 to {largest_shift}")
-            _codes_fit(place, op.type, op.dtype)
-        case ops.IntegerRatio():
-            _int64(place, op, multiplier=op.multiplier, add=op.add, divisor=op.divisor)
-            place.require((op.divisor > 0).all(), "IntegerRatio.divisor", op.divisor, "greater than 0")
-        case ops.IntegerActivation():
-            count = {ops.IntegerKind.GELU: 2, ops.IntegerKind.HARDSWISH: 3}[op.kind]
-            place.require(
-                len(op.parameters) == count, "IntegerActivation.parameters", op.parameters, f"{count} of them"
-            )
-        case ops.FloatQuant():
-            _is_float(place, op, dtype)
-            _positive(place, op, scale=op.scale)
-            largest_code = op.largest * 2.0**-op.step
-            place.require(op.mantissa >= 0, "FloatQuant.mantissa", op.mantissa, "0 or more")
-            is_multiple = bool(np.isfinite(largest_code)) and largest_code > 0 and largest_code == int(largest_code)
-            place.require(is_multiple, "FloatQuant.largest", op.largest, f"a multiple of 2^{op.step}")
-        case ops.Pair():
-            _verify_pair(place, op, dtype)
-        case ops.FixedAdd(other):
-            place.require(dtype in (None, "int8"), "FixedAdd input", dtype, "int8")
-            place.require(((other >= -128) & (other <= 127)).all(), "FixedAdd.other", other, "int8 numbers")
-        case ops.BinaryOf() | ops.Where():
-            raise AssertionError("each chain is checked by itself")
         case _:
             for value in constants(op).values():
                 place.require(dtype in (None, value.dtype.name), f"dtype of {type(op).__name__}", value.dtype, dtype)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from typing_extensions import assert_never
 
 from hlsgen.ir.model import (
     ArgMax,
@@ -144,33 +145,77 @@ def _infer_result(place: Place, step: Step, inputs: list[Tensor]) -> tuple[Shape
     """The shape and dtype that follow from the operator; the shape is None after a violation."""
     op, shape, dtype = step.op, *inputs[0]
     match op:
-        case Reshape() | Transpose():
-            return viewed(place, op, shape, step.shape), dtype
-        case Repeat() | Slice():
-            return rearranged(place, op, shape), dtype
-        case Pad():
-            place.require(np.isfinite(op.value), "Pad.value", op.value, "finite")
-            return rearranged(place, op, shape), dtype
-        case MatMul():
-            return _matmul(place, op.weight, op.scale, shape), _real(place, dtype)
-        case MatMulInteger():
-            return _matmul(place, op.weight, op.zero_point, shape, integer=True), _integer(place, dtype, op.dtype)
-        case BatchMatMul():
-            return _product(place, inputs), _real(place, _one_dtype(place, inputs))
-        case BatchMatMulInteger():
-            for _, operand_dtype in inputs:
-                _integer(place, operand_dtype)
-            return _product(place, inputs), "int32"
-        case Conv():
-            return _conv(place, op, op.scale, shape), _real(place, dtype)
-        case ConvInteger():
-            return _conv(place, op, op.zero_point, shape), _integer(place, dtype, op.dtype)
+        case Reshape() | Transpose() | Repeat() | Slice() | Pad():
+            return _infer_moved(place, op, shape, step.shape), dtype
+        case MatMul() | MatMulInteger() | Conv() | ConvInteger():
+            return _infer_weighted(place, op, shape, dtype)
+        case BatchMatMul() | BatchMatMulInteger():
+            return _infer_product(place, op, inputs)
         case Pool(kind, window):
             pooled_shape = windowed(place, window, shape, shape[-1])
             if pooled_shape is not None:
                 verify_pool(place, window, shape)
             keeps_dtype = dtype is None or np.dtype(dtype).kind in "iu"
             return pooled_shape, dtype if kind is Reduction.MAX or keeps_dtype else "float32"
+        case Concat() | Binary() | Pack() | Select():
+            return _infer_merged(place, op, inputs)
+        case InputPart() | OutputParts():
+            return _infer_part(place, op, inputs, step.shape)
+        case ArgMax() | Softmax() | QLinearSoftmax() | Normalize() | RowStep():
+            return _infer_rows(place, op, shape, dtype)
+        case Previous() | State():
+            return _infer_state(place, op, inputs[0], step.shape)
+        case HostOp():
+            place.require(bool(op.model), "HostOp.model", "empty", "a serialized model")
+            return step.shape, None
+        case _:
+            return shape, verify_op(place, op, shape, dtype)
+
+
+def _infer_moved(
+    place: Place, op: Reshape | Transpose | Repeat | Slice | Pad, shape: Shape, result: Shape
+) -> Shape | None:
+    """The shape after an operator that moves elements. `result`: the shape that the step states."""
+    if isinstance(op, Reshape | Transpose):
+        return viewed(place, op, shape, result)
+    if isinstance(op, Pad):
+        place.require(np.isfinite(op.value), "Pad.value", op.value, "finite")
+    return rearranged(place, op, shape)
+
+
+def _infer_weighted(
+    place: Place, op: MatMul | MatMulInteger | Conv | ConvInteger, shape: Shape, dtype: str | None
+) -> tuple[Shape | None, str | None]:
+    """The result of an operator with weights."""
+    match op:
+        case MatMul():
+            return _matmul(place, op.weight, op.scale, shape), _real(place, dtype)
+        case MatMulInteger():
+            return _matmul(place, op.weight, op.zero_point, shape, integer=True), _integer(place, dtype, op.dtype)
+        case Conv():
+            return _conv(place, op, op.scale, shape), _real(place, dtype)
+        case ConvInteger():
+            return _conv(place, op, op.zero_point, shape), _integer(place, dtype, op.dtype)
+        case _:
+            assert_never(op)
+
+
+def _infer_product(
+    place: Place, op: BatchMatMul | BatchMatMulInteger, inputs: list[Tensor]
+) -> tuple[Shape | None, str | None]:
+    """The product of two tensors."""
+    if isinstance(op, BatchMatMul):
+        return _product(place, inputs), _real(place, _one_dtype(place, inputs))
+    for _, operand_dtype in inputs:
+        _integer(place, operand_dtype)
+    return _product(place, inputs), "int32"
+
+
+def _infer_merged(
+    place: Place, op: Concat | Binary | Pack | Select, inputs: list[Tensor]
+) -> tuple[Shape | None, str | None]:
+    """The result of an operator on several tensors of one dtype."""
+    match op:
         case Concat(axis):
             return concatenated(place, axis, [s for s, _ in inputs]), _one_dtype(place, inputs)
         case Binary():
@@ -181,12 +226,27 @@ def _infer_result(place: Place, step: Step, inputs: list[Tensor]) -> tuple[Shape
             return _one_shape(place, inputs), "uint16"
         case Select():
             return _select(place, op, inputs)
-        case InputPart(_, offset, part):
-            inside = offset + math.prod(step.shape) <= math.prod(shape)
-            place.require(inside, "InputPart.offset", offset, f"within {math.prod(shape)} elements")
-            return step.shape, part
-        case OutputParts():
-            return (sum(math.prod(s) for s, _ in inputs),), "float64"
+        case _:
+            assert_never(op)
+
+
+def _infer_part(
+    place: Place, op: InputPart | OutputParts, inputs: list[Tensor], result: Shape
+) -> tuple[Shape | None, str | None]:
+    """One input of a model of several inputs, or all outputs of a model of several outputs."""
+    if isinstance(op, OutputParts):
+        return (sum(math.prod(s) for s, _ in inputs),), "float64"
+    elements = math.prod(inputs[0][0])
+    inside = op.offset + math.prod(result) <= elements
+    place.require(inside, "InputPart.offset", op.offset, f"within {elements} elements")
+    return result, op.dtype
+
+
+def _infer_rows(
+    place: Place, op: ArgMax | Softmax | QLinearSoftmax | Normalize | RowStep, shape: Shape, dtype: str | None
+) -> tuple[Shape | None, str | None]:
+    """The result of a function of whole rows."""
+    match op:
         case ArgMax(keepdims):
             return ((*shape[:-1], 1) if keepdims else shape[:-1]), "int64"
         case Softmax(axis):
@@ -208,21 +268,26 @@ def _infer_result(place: Place, step: Step, inputs: list[Tensor]) -> tuple[Shape
         case RowStep():
             place.require(dtype in (None, "float32", "int8", "uint8"), "dtype", dtype, "float32, int8 or uint8")
             return shape, "float32"
+        case _:
+            assert_never(op)
+
+
+def _infer_state(place: Place, op: Previous | State, value: Tensor, result: Shape) -> tuple[Shape | None, str | None]:
+    """A value of the previous frame or step, or the state that keeps it."""
+    shape, dtype = value
+    match op:
         case Previous(_, None):
-            place.require(shape == (1, *step.shape[1:]), "initial", shape, (1, *step.shape[1:]))
-            return step.shape, dtype
+            place.require(shape == (1, *result[1:]), "initial", shape, (1, *result[1:]))
+            return result, dtype
         case Previous(_, initial):
-            row_shape = (1, *step.shape[1:])
+            row_shape = (1, *result[1:])
             place.require(initial is not None and initial.shape == row_shape, "initial", initial, row_shape)
-            place.require(step.shape[0] == shape[0], "steps", step.shape[0], shape[0])
-            return step.shape, "float32"
+            place.require(result[0] == shape[0], "steps", result[0], shape[0])
+            return result, "float32"
         case State():
             return shape, _real(place, dtype)
-        case HostOp():
-            place.require(bool(op.model), "HostOp.model", "empty", "a serialized model")
-            return step.shape, None
         case _:
-            return shape, verify_op(place, op, shape, dtype)
+            assert_never(op)
 
 
 def _matmul(place: Place, weight: Array, row: Array, shape: Shape, integer: bool = False) -> Shape | None:

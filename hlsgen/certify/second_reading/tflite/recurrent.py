@@ -132,83 +132,137 @@ def _limited(x: Array, low: int = _LOW, high: int = _HIGH) -> Array:
 # --------------------------------------------------------------------------- LSTM
 
 
+@dataclass(frozen=True, eq=False)
+class _Gate:
+    """A gate's weights of the data and of the hidden state, its bias, and the multipliers of both sums."""
+
+    weights: Array
+    recurrent: Array
+    bias: Array
+    data_part: Part
+    hidden_part: Part
+
+
+@dataclass(frozen=True, eq=False)
+class _Lstm:
+    """The numbers of an LSTM, and its steps.
+
+    `zeros`: zero points of data, hidden state and result. `forget`, `added`: multipliers of the new cell's terms, in
+    tflm. `output`: multiplier of the result. `tables`: sigmoid and tanh of the gates, and tanh of the cell, of int16
+    codes. `power`: the cell's scale is 2^-power. `bound`: clip of the cell; 0: none.
+    """
+
+    is_micro: bool
+    gates: list[_Gate]
+    zeros: tuple[int, int, int]
+    forget: Part
+    added: Part
+    output: Part
+    tables: list[Array]
+    power: int
+    bound: int
+    time_major: bool
+
+    def run(self, codes: list[Array]) -> list[Array]:
+        """All results, the last hidden state and the last cell."""
+        data = codes[0] if self.time_major else codes[0].swapaxes(0, 1)
+        h, c = (state.reshape(data.shape[1], -1) for state in codes[1:])
+        rows = []
+        for row in data:
+            h, c = self._step(row, h, c)
+            rows.append(h)
+        stacked = np.stack(rows)
+        return [stacked if self.time_major else stacked.swapaxes(0, 1), h, c]
+
+    def _step(self, row: Array, h: Array, c: Array) -> tuple[Array, Array]:
+        """The hidden state and the cell after a row of data."""
+        i, f, g, o = (self._sums(gate, row, h) for gate in self.gates)
+        i, f, o = (_looked_up(self.tables[0], sums) for sums in (i, f, o))
+        g = _looked_up(self.tables[1], g)
+        if self.is_micro:
+            c = _limited(_limited(double(f * c, *self.forget)) + _limited(double(i * g, *self.added)))
+        else:
+            c = _limited(divided(f * c, 1 << 15) + divided(i * g, 1 << (30 - self.power)))
+        c = _limited(c, -self.bound, self.bound) if self.bound else c
+        result = double(_looked_up(self.tables[2], c) * o, *self.output)
+        return _limited(result + self.zeros[2], -128, 127), c
+
+    def _sums(self, gate: _Gate, row: Array, h: Array) -> Array:
+        """The input of a gate's function."""
+        a = _limited(double((row - self.zeros[0]) @ gate.weights.T + gate.bias, *gate.data_part))
+        b = double((h - self.zeros[1]) @ gate.recurrent.T, *gate.hidden_part)
+        return _limited(a + (_limited(b) if self.is_micro else b))
+
+
+def _looked_up(table: Array, codes: Array) -> Array:
+    return np.asarray(table[codes - _LOW])
+
+
 def _lstm(imported: ImportedOperators, operator: Operator) -> _Meaning | None:
     """Steps one after the other, gate after gate."""
-    tensors, runtime = imported.file.tensors, imported.model.runtime
+    tensors, is_micro = imported.file.tensors, imported.model.runtime == "tflm"
     if any(operator.inputs[n] < 0 or tensors[operator.inputs[n]].codes is None for n in (*range(1, 9), *range(12, 16))):
         return None
     input_tensors = [tensors[n] for n in operator.inputs]
     x, hidden, cell, result = input_tensors[0], input_tensors[18], input_tensors[19], tensors[operator.outputs[0]]
-    is_micro = runtime == "tflm"
-    last = hidden if is_micro else tensors[operator.intermediates[4]]
-    gate_scale, unit, size = Fraction(1, 4096), Fraction(1, 32768), exact(cell.one_scale)
-    power = size.denominator.bit_length() - 1
-    gates: list[tuple[Array, Array, Array, Part, Part]] = []
-    parts: list[Part] = []
-    for gate in range(4):
-        weights, recurrent, bias = input_tensors[1 + gate], input_tensors[5 + gate], input_tensors[12 + gate]
-        pair = (
-            _ratio(runtime, exact(x.one_scale), exact(weights.one_scale), gate_scale),
-            _ratio(runtime, exact(hidden.one_scale), exact(recurrent.one_scale), gate_scale),
-        )
-        gates.append((_numbers(weights), _numbers(recurrent), _numbers(bias), *pair))
-        parts += pair
-    forget, added = multiplier(unit), multiplier(rounded(unit * unit / size, DOUBLE))
-    scale = exact(last.one_scale)
-    output = (
-        multiplier(rounded(unit * unit / scale, DOUBLE))
-        if is_micro
-        else multiplier(rounded(rounded(unit / scale, 24) * unit, 24))
-    )
-    parts += [output, *([forget, added] if is_micro else [])]
-    if is_micro:
-        left_shift = 12 - power
-        scaled = (
-            _CODES * (3 << left_shift)
-            if left_shift >= 0
-            else np.floor_divide(6 * _CODES + (1 << -left_shift), 2 << -left_shift)
-        )
-        tables = [lines(False, 3 * _CODES), lines(True, 3 * _CODES), lines(True, scaled)]
-    else:
-        tables = [fixed_sigmoid(steep, _CODES, bits) for steep, bits in ((False, 12), (True, 12), (True, power))]
-    clip = exact(operator.options["clip"])
-    bound = min(int(rounded(clip / size, DOUBLE)), _HIGH) if clip > 0 else 0
-
-    def function(table: Array, codes: Array) -> Array:
-        return np.asarray(table[codes - _LOW])
-
-    def step(row: Array, h: Array, c: Array) -> tuple[Array, Array]:
-        sums = []
-        for weights, recurrent, bias, first, second in gates:
-            a = _limited(double((row - x.one_zero) @ weights.T + bias, *first))
-            b = double((h - hidden.one_zero) @ recurrent.T, *second)
-            sums.append(_limited(a + (_limited(b) if is_micro else b)))
-        i, f, o = (function(tables[0], sums[n]) for n in (0, 1, 3))
-        g = function(tables[1], sums[2])
-        if is_micro:
-            c = _limited(_limited(double(f * c, *forget)) + _limited(double(i * g, *added)))
-        else:
-            c = _limited(divided(f * c, 1 << 15) + divided(i * g, 1 << (30 - power)))
-        c = _limited(c, -bound, bound) if bound else c
-        return _limited(double(function(tables[2], c) * o, *output) + last.one_zero, -128, 127), c
-
-    def run(codes: list[Array]) -> list[Array]:
-        data = codes[0] if operator.options["time_major"] else codes[0].swapaxes(0, 1)
-        h, c = (state.reshape(data.shape[1], -1) for state in codes[1:])
-        rows = []
-        for row in data:
-            h, c = step(row, h, c)
-            rows.append(h)
-        stacked = np.stack(rows)
-        return [stacked if operator.options["time_major"] else stacked.swapaxes(0, 1), h, c]
-
-    ordered = [gates[n] for n in _SIDE_BY_SIDE]
-    side_by_side = [np.concatenate(parts_of) for parts_of in list(zip(*ordered, strict=True))[:3]]
-    operands = [(side_by_side[0], x.one_zero), (side_by_side[1], hidden.one_zero)]
-    powers = () if is_micro else (1 << 15, 1 << (30 - power))
     if result.type != "int8":
         return None
-    return _Meaning(run, parts, tables, operands, side_by_side[2:], powers, last.one_zero)
+    last = hidden if is_micro else tensors[operator.intermediates[4]]
+    unit, size, scale = Fraction(1, 32768), exact(cell.one_scale), exact(last.one_scale)
+    clip = exact(operator.options["clip"])
+    lstm = _Lstm(
+        is_micro=is_micro,
+        gates=_gates(imported.model.runtime, input_tensors),
+        zeros=(x.one_zero, hidden.one_zero, last.one_zero),
+        forget=multiplier(unit),
+        added=multiplier(rounded(unit * unit / size, DOUBLE)),
+        output=(
+            multiplier(rounded(unit * unit / scale, DOUBLE))
+            if is_micro
+            else multiplier(rounded(rounded(unit / scale, 24) * unit, 24))
+        ),
+        tables=_gate_tables(is_micro, size.denominator.bit_length() - 1),
+        power=size.denominator.bit_length() - 1,
+        bound=min(int(rounded(clip / size, DOUBLE)), _HIGH) if clip > 0 else 0,
+        time_major=bool(operator.options["time_major"]),
+    )
+    parts = [part for gate in lstm.gates for part in (gate.data_part, gate.hidden_part)]
+    parts += [lstm.output, *([lstm.forget, lstm.added] if is_micro else [])]
+    ordered = [lstm.gates[n] for n in _SIDE_BY_SIDE]
+    weights = [
+        (np.concatenate([gate.weights for gate in ordered]), x.one_zero),
+        (np.concatenate([gate.recurrent for gate in ordered]), hidden.one_zero),
+    ]
+    biases = [np.concatenate([gate.bias for gate in ordered])]
+    powers = () if is_micro else (1 << 15, 1 << (30 - lstm.power))
+    return _Meaning(lstm.run, parts, lstm.tables, weights, biases, powers, last.one_zero)
+
+
+def _gates(runtime: str, input_tensors: list[Tensor]) -> list[_Gate]:
+    """The gates i, f, g and o."""
+    x, hidden, scale = input_tensors[0], input_tensors[18], Fraction(1, 4096)
+    gates = []
+    for n in range(4):
+        weights, recurrent, bias = input_tensors[1 + n], input_tensors[5 + n], input_tensors[12 + n]
+        parts = (
+            _ratio(runtime, exact(x.one_scale), exact(weights.one_scale), scale),
+            _ratio(runtime, exact(hidden.one_scale), exact(recurrent.one_scale), scale),
+        )
+        gates.append(_Gate(_numbers(weights), _numbers(recurrent), _numbers(bias), *parts))
+    return gates
+
+
+def _gate_tables(is_micro: bool, power: int) -> list[Array]:
+    """Sigmoid and tanh of the gates, and tanh of the cell, whose scale is 2^-power, for all int16 codes."""
+    if not is_micro:
+        return [fixed_sigmoid(steep, _CODES, bits) for steep, bits in ((False, 12), (True, 12), (True, power))]
+    left_shift = 12 - power
+    scaled = (
+        _CODES * (3 << left_shift)
+        if left_shift >= 0
+        else np.floor_divide(6 * _CODES + (1 << -left_shift), 2 << -left_shift)
+    )
+    return [lines(False, 3 * _CODES), lines(True, 3 * _CODES), lines(True, scaled)]
 
 
 # --------------------------------------------------------------------------- SVDF
