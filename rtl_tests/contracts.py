@@ -493,28 +493,29 @@ def _extended(
 def join_results(
     mode: int, lanes: int, bits: tuple[int, int], signed: tuple[int, int], constants: tuple[int, int], out: int
 ) -> Case:
-    """MODE 0 with factors, MODE 1 with zero points."""
+    """hg_join_sum with factors (mode 0), hg_join_product with zero points (mode 1)."""
     types = {"LANES": lanes, "A_W": bits[0], "A_SIGNED": signed[0], "B_W": bits[1], "B_SIGNED": signed[1]}
     names = ("FA", "FB") if mode == 0 else ("ZA", "ZB")
-    parameters = {**types, "OUT_W": out, "MODE": mode, **dict(zip(names, constants, strict=True))}
-    case = _pair("hg_join", parameters, (lanes * bits[0], lanes * bits[1]), (1, 1), [[0] * lanes * out], latency=1)
+    parameters = {**types, "OUT_W": out, **dict(zip(names, constants, strict=True))}
+    module = ("hg_join_sum", "hg_join_product")[mode]
+    case = _pair(module, parameters, (lanes * bits[0], lanes * bits[1]), (1, 1), [[0] * lanes * out], latency=1)
     # join_contract checks the bits of a beat. The beat waits for one beat of each input.
     links = [replace(link, output_bits=[[None] * lanes * out], need=[0]) for link in case.links]
     ports = ("mark", *case.inputs, *case.outputs)
-    check = Check("join_contract", parameters, {port: port for port in ports})
+    check = Check("join_contract", {**parameters, "MODE": mode}, {port: port for port in ports})
     return replace(
         case, links=links, checks=[check], paths=case.paths | {("a_valid", "b_ready"), ("b_valid", "a_ready")}
     )
 
 
 def join(lanes: int, a_bits: int, b_bits: int) -> Case:
-    """MODE 2, in which every output bit is an input bit."""
+    """hg_join_pair, in which every output bit is an input bit."""
     row: list[tuple[str, int, int] | int] = []
     for lane in range(lanes):
         row += [("a", 0, lane * a_bits + bit) for bit in range(a_bits)]
         row += [("b", 0, lane * b_bits + bit) for bit in range(b_bits)]
-    parameters = {"LANES": lanes, "A_W": a_bits, "B_W": b_bits, "OUT_W": a_bits + b_bits, "MODE": 2}
-    case = _pair("hg_join", parameters, (lanes * a_bits, lanes * b_bits), (1, 1), [row], latency=1)
+    parameters = {"LANES": lanes, "A_W": a_bits, "B_W": b_bits}
+    case = _pair("hg_join_pair", parameters, (lanes * a_bits, lanes * b_bits), (1, 1), [row], latency=1)
     return replace(case, paths=case.paths | {("a_valid", "b_ready"), ("b_valid", "a_ready")})
 
 

@@ -162,7 +162,7 @@ def _chained(x: tuple[int, int], w_bits: int, rows: int, block: int) -> tuple[in
 
 
 def sum_tables(weights: npt.NDArray[np.int64], first: int, stem: str) -> tuple[dict[str, str], dict[str, int]]:
-    """Files of hg_dot_words for weights (words, rows, columns), and its parameters FIRST, T_W and S_W."""
+    """Files of hg_mvu_words for weights (words, rows, columns), and its parameters FIRST, T_W and S_W."""
     words, rows, columns = weights.shape
     starts, at = [], 0
     while at < columns:
@@ -194,7 +194,7 @@ def sum_tables(weights: npt.NDArray[np.int64], first: int, stem: str) -> tuple[d
 
 
 def words_latency(terms: int, x_bits: int, first: int, each: int, cut: int = 0) -> int:
-    """Latency of hg_dot_words in cycles.
+    """Latency of hg_words_row in cycles.
 
     It has one register for two DA tables. Four DA tables need one more, or two if a cycle has only one addition. `cut`
     adds a register after the DA tables. A tree over sums of four DA tables and the sum over bit positions follow.

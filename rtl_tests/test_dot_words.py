@@ -1,4 +1,4 @@
-"""hg_dot_words: dot products with one of a few words, whose sums are tables, against numpy."""
+"""hg_words_row in hg_mvu_words: dot products with one of a few words, whose sums are tables, against numpy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from streams import RTL, Pipeline, integers, pack, sum_tables, sweep, words_latency
+from streams import RTL, Stream, integers, pack, sum_tables, sweep, words_latency
 
 # terms, bits and sign of x, bits of weights, words, codes of the first DA table, levels per register, CUT
 DOTS = [
@@ -48,8 +48,7 @@ def test_words(simulate: Callable[..., None], simulator: str, shape: tuple[int, 
             np.full((1, terms), -1 if x_signed else (1 << x_bits) - 1),
         ]
     )
-    x, number = np.repeat(x, words, axis=0), np.tile(np.arange(words), len(x))
-    _run(simulate, simulator, shape, weights, x, number)
+    _run(simulate, simulator, shape, weights, x)
 
 
 @pytest.mark.cases(1)
@@ -58,10 +57,9 @@ def test_all_codes(simulate: Callable[..., None], simulator: str, signed: int) -
     """All codes and words of a small one."""
     terms, x_bits, words = 4, 2, 3
     weights = integers(np.random.default_rng(7), 4, True, (words, 1, terms))
-    all_ = np.arange(words << (terms * x_bits))
-    x = all_[:, None] // words >> (np.arange(terms) * x_bits) & ((1 << x_bits) - 1)
+    x = np.arange(1 << (terms * x_bits))[:, None] >> (np.arange(terms) * x_bits) & ((1 << x_bits) - 1)
     x -= ((x >> (x_bits - 1)) & signed) << x_bits
-    _run(simulate, simulator, (terms, x_bits, signed, 4, words, 2, 1, signed), weights, x, all_ % words)
+    _run(simulate, simulator, (terms, x_bits, signed, 4, words, 2, 1, signed), weights, x)
 
 
 # Runs in a separate process, because an error of Yosys ends the process.
@@ -69,7 +67,7 @@ NETLIST = """
 import sys
 from pyosys import libyosys as ys
 design = ys.Design()
-for command in (f"read_verilog -defer {sys.argv[1]}/*.v", f"hierarchy -top hg_dot_words {sys.argv[3]}",
+for command in (f"read_verilog -defer {sys.argv[1]}/*.v", f"hierarchy -top hg_words_row {sys.argv[3]}",
                 "proc", "flatten", "opt_clean", f"write_json {sys.argv[2]}"):
     ys.run_pass(command, design)
 """
@@ -83,7 +81,7 @@ def test_additions_of_a_stage(tmp_path: Path, terms: int, each: int) -> None:
     values = " ".join(f"-chparam {name} {value}" for name, value in {"SIMD": terms, "EVERY": each}.items())
     cases_file = tmp_path / "made.json"
     subprocess.run([sys.executable, "-c", NETLIST, str(RTL), str(cases_file), values], check=True, capture_output=True)
-    (module,) = (m for name, m in json.loads(cases_file.read_text())["modules"].items() if "hg_dot_words" in name)
+    (module,) = (m for name, m in json.loads(cases_file.read_text())["modules"].items() if "hg_words_row" in name)
     drivers = {
         bit: cell
         for cell in module["cells"].values()
@@ -107,22 +105,20 @@ def test_additions_of_a_stage(tmp_path: Path, terms: int, each: int) -> None:
 
 
 def _run(
-    simulate: Callable[..., None],
-    simulator: str,
-    shape: tuple[int, ...],
-    weights: np.ndarray,
-    x: np.ndarray,
-    number: np.ndarray,
+    simulate: Callable[..., None], simulator: str, shape: tuple[int, ...], weights: np.ndarray, x: np.ndarray
 ) -> None:
+    """A vector x is a beat, and each of its output beats is for another word."""
     terms, x_bits, x_signed, _, words, first, each, cut = shape
     files, sizes = sum_tables(weights, first, "w")
     out = x_bits + sizes["S_W"]
-    parameters = {"SIMD": terms, "X_W": x_bits, "X_SIGNED": x_signed, "ADDR_W": (words - 1).bit_length(), **sizes}
-    parameters |= {"EVERY": each, "CUT": cut, "FILE": '"w"'}
-    total = (weights[number, 0] * x).sum(axis=1)
-    job = Pipeline(
-        {"x": pack(x, x_bits), "word": number.tolist()},
-        {"sums": pack(total[:, None], out)},
-        words_latency(terms, x_bits, first, each, cut),
+    parameters = {"SIMD": terms, "PE": 1, "COL_FOLDS": 1, "ROW_FOLDS": words, "X_W": x_bits, "X_SIGNED": x_signed}
+    parameters |= {**sizes, "ACC_W": out, "EVERY": each, "CUT": cut, "FILE": '"w"'}
+    job = Stream(
+        {"s_data": pack(x, x_bits)},
+        {"m_data": pack((x @ weights[:, 0].T).reshape(-1, 1), out)},
+        latency=4 + words_latency(terms, x_bits, first, each, cut),
+        completes=np.repeat(np.arange(len(x)), words).tolist(),
+        continuous="output",
+        short=60,
     )
-    simulate(simulator, "hg_dot_words", parameters, job, files)
+    simulate(simulator, "hg_mvu_words", parameters, job, files)

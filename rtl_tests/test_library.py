@@ -41,10 +41,14 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 3, "FOLDS": 1, "IN_W": 4, "REST": 3, "FRACTION": 0, "OPEN": 1},
         {"LANES": 2, "FOLDS": 1, "REST": 0, "DEEP": 1},
     ),
+    "hg_correct_bucket": (
+        {"IN_W": 1, "IN_SIGNED": 0, "BUCKET": 2, "COARSE": 40, "X_W": 1, "LATE": 1},
+        {"IN_W": 12, "FIRST": "12'h805", "LAST": "12'h123", "BUCKET": 3},
+    ),
     "hg_correct_lane": (
-        {"FOLDS": 1, "REST": 0, "IN_W": 1, "OUT_W": 1, "COUNT": 1, "FRACTION": 0, "SHAPE": "32'h06280202"},
-        {"FOLDS": 3, "FOLD_W": 2, "REST": 0, "IN_SIGNED": 0, "OPEN": 1},
-        {"FOLDS": 1, "REST": 0, "DEEP": 1},
+        {"FOLDS": 1, "REST": 0, "OUT_W": 1, "COUNT": 1, "FRACTION": 0, "CELL": 1, "FINE": 2},
+        {"FOLDS": 3, "REST": 0, "BUCKET": 4},
+        {"FOLDS": 1, "REST": 0, "DEEP": 1, "OUT_W": 6},
     ),
     "hg_correct_reach": ({"WIDTH": 1}, {"WIDTH": 7, "PART": 3}, {"WIDTH": 2, "PART": 5}),
     "hg_correct_side": ({"IN_W": 1, "IN_SIGNED": 0}, {"IN_W": 5}),
@@ -73,11 +77,6 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"SIMD": 9, "X_W": 8, "W_W": 8, "GUARD": 0, "EVERY": 1},
     ),
     "hg_dot_plain": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1, "DSP": 1}),
-    "hg_dot_words": (
-        {"SIMD": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2, "T_W": 1},
-        {"ROWS": 2, "SIMD": 19, "CUT": 1},
-        {"SIMD": 16, "EVERY": 1},
-    ),
     "hg_f32_add": ({"PIPE": 0}, {"PIPE": 1}),
     "hg_f32_decode": (
         {"IN_W": 1, "IN_SIGNED": 0, "SHIFT": 3, "B_W": 20, "M_W": 1, "LANES": 2, "FOLDS": 4},
@@ -117,11 +116,22 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"WIDTH": 1, "BLOCK": 1, "DIMS": 1, "EXTENTS": "32'd3", "STRIDES": "32'd0"},
         {"WIDTH": 3, "BLOCK": 7, "DIMS": 1, "EXTENTS": "32'd3", "STRIDES": "32'd2"},
     ),
-    "hg_join": (
-        {"LANES": 1, "A_W": 1, "A_SIGNED": 0, "B_W": 1, "B_SIGNED": 0, "OUT_W": 2, "MODE": 2},
-        {"LANES": 1, "A_W": 3, "OUT_W": 12, "MODE": 1, "STYLE": 1},
+    "hg_join_pair": ({"LANES": 1, "A_W": 1, "B_W": 1},),
+    "hg_join_product": (
+        {"LANES": 1, "A_W": 1, "A_SIGNED": 0, "B_W": 1, "B_SIGNED": 0, "OUT_W": 2},
+        {"LANES": 1, "A_W": 3, "OUT_W": 12, "STYLE": 1},
+    ),
+    "hg_join_sum": (
+        {"LANES": 1, "A_W": 1, "A_SIGNED": 0, "B_W": 1, "B_SIGNED": 0, "OUT_W": 2},
+        {"LANES": 3, "A_W": 3, "OUT_W": 12, "FA": -1, "FB": 0},
     ),
     "hg_float_key": ({}, {"LANES": 3}),
+    "hg_words_delay": (
+        {"SIMD": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2},
+        {"SIMD": 19, "CUT": 1},
+        {"SIMD": 16, "EVERY": 1},
+        {"SIMD": 14},
+    ),
     "hg_words_row": (
         {"SIMD": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2, "T_W": 1, "S_W": 1, "EVERY": 0},
         {"SIMD": 19, "X_W": 3, "X_SIGNED": 1, "T_W": 4, "S_W": 6, "EVERY": 1, "CUT": 1},
@@ -135,6 +145,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_mvu_words": (
         {"SIMD": 1, "PE": 1, "COL_FOLDS": 1, "X_W": 1, "FIRST": 2, "T_W": 1, "S_W": 1, "ACC_W": 1, "EVERY": 0},
         {"SIMD": 9, "COL_FOLDS": 2, "ROW_FOLDS": 2, "FIRST": 4, "T_W": 5, "S_W": 7, "ACC_W": 20, "CUT": 1},
+        {"SIMD": 19, "X_SIGNED": 1, "T_W": 5, "ACC_W": 20, "EVERY": 1, "CUT": 1},
     ),
     "hg_pad": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "COLUMNS": 1, "TOP": 0, "LEFT": 0, "RIGHT": 0, "VALUE": "1'h1"},
@@ -228,7 +239,8 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_table": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "MODE": 1, "ADDR_W": 9, "C_W": 40, "SUM": "3'h5"},
-        {"LANES": 3, "FOLDS": 3, "IN_W": 4, "IN_SIGNED": 0, "OUT_W": 1, "MODE": 0, "ADDR_W": 2, "CENTERED": 0},
+        {"LANES": 3, "FOLDS": 3, "IN_W": 4, "IN_SIGNED": 0, "OUT_W": 1, "MODE": 0, "ADDR_W": 2, "C_W": 0},
+        {"MODE": 2, "C_W": 0},
     ),
     "hg_compare": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "STEPS": 1, "T_W": 33, "OUT_W": 1, "FALLING": 1},
@@ -255,11 +267,11 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 5, "BEATS": 2, "X_W": 3, "Q_W": 3, "S_W": 7, "M_W": 11, "EVERY": 1},
     ),
     "hg_norm_root": (
-        {"M_W": 5, "S_W": 1, "SERIAL": 1, "FACTOR": "14'd5", "WAYS": 1},
-        {"M_W": 5, "S_W": 1, "SERIAL": 1, "FACTOR": "14'd5", "WAYS": 40, "GAP": 1},
+        {"M_W": 5, "S_W": 1, "FACTOR": "14'd5", "WAYS": 1},
+        {"M_W": 5, "S_W": 1, "FACTOR": "14'd5", "WAYS": 40, "GAP": 1},
         {"M_W": 3, "S_W": 2, "E_W": 5, "W_W": 5, "STEPS": 27, "WAYS": 3},
     ),
-    "hg_norm_root_start": ({"M_W": 5, "SERIAL": 1, "FACTOR": "14'd5", "GAP": 2}, {"M_W": 1, "SHIFT": 3, "GAP": 1}),
+    "hg_norm_root_start": ({"M_W": 5, "FACTOR": "14'd5", "GAP": 2}, {"M_W": 1, "FACTOR": "14'd8", "GAP": 1}),
     "hg_norm_root_way": ({"E_W": 5, "W_W": 5}, {"E_W": 7, "W_W": 70}),
     "hg_norm_scale": (
         {"LANES": 1, "BEATS": 1, "X_W": 1, "X_SIGNED": 0, "SHIFT": 2, "Q_W": 4, "OFFSET": "4'd9", "S_W": 1, "A_W": 1},
@@ -442,7 +454,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"PE": 4, "ROWS": 2, "COLUMNS": 3, "TAPS": 2},
     ),
     "hg_mac": (
-        {"SIMD": 7, "PE": 1, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},
+        {"SIMD": 7, "PE": 1, "X_W": 1, "W_W": 1, "MODE": 1, "ACC_W": 4, "EVERY": 0},
         {"SIMD": 1, "PE": 3, "X_SIGNED": 1, "W_W": 1, "MODE": 1},
         {"SIMD": 3, "W_W": 1, "CONSTANT": 1},
         {"X_W": 5, "DSP": 1},
@@ -462,10 +474,6 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"SIMD": 3, "ROWS": 1, "CONSTANT": 1},
         {"SIMD": 9, "CONSTANT": 1},
     ),
-    "hg_mac_words": (
-        {"SIMD": 1, "PE": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2, "T_W": 1, "S_W": 1, "ACC_W": 1, "EVERY": 0},
-        {"SIMD": 19, "X_SIGNED": 1, "T_W": 5, "ACC_W": 20, "EVERY": 1, "CUT": 1},
-    ),
     "hg_totals": ({"PE": 1, "SUM_W": 1, "ACC_W": 1, "STAGES": 1}, {"SUM_W": 3, "COUNTS": 1}),
     "hg_plain_in": ({"WIDTH": 1}, {"WIDTH": 7}),
     "hg_plain_out": ({"WIDTH": 1}, {"WIDTH": 7}),
@@ -479,10 +487,8 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 3, "TAPS": 6, "X_W": 3, "X_SIGNED": 1, "SUM": 1, "ACC_W": 7},
     ),
     "hg_reduce": (
-        {"LANES": 1, "X_W": 1, "ACC_W": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "OUT_H": 1, "OUT_W": 1}
-        | {"FOLDS": 1},
-        {"LANES": 3, "X_SIGNED": 1, "SUM": 1, "ACC_W": 9, "HEIGHT": 6, "WIDTH": 12, "KH": 6, "KW": 3, "OUT_H": 1}
-        | {"OUT_W": 4, "FOLDS": 1},
+        {"LANES": 1, "X_W": 1, "ACC_W": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "FOLDS": 1},
+        {"LANES": 3, "X_SIGNED": 1, "SUM": 1, "ACC_W": 9, "HEIGHT": 6, "WIDTH": 12, "KH": 6, "KW": 3, "FOLDS": 1},
     ),
     "hg_reduce_walk": ({"SIZE": 1, "KERNEL": 1, "COUNT": 1}, {"SIZE": 9, "KERNEL": 1, "COUNT": 8}),
     "hg_unfold": (

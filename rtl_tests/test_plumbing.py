@@ -1,4 +1,4 @@
-"""hg_fork, hg_join, hg_f32_join, hg_concat, hg_beside, hg_pick, hg_take, hg_pad: every beat, and every cycle."""
+"""hg_fork, hg_join_*, hg_f32_join, hg_concat, hg_beside, hg_pick, hg_take, hg_pad: every beat, and every cycle."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def float_join(op: int, lanes: int) -> Case:
 
 
 def join(
-    mode: int,
+    way: str,
     lanes: int,
     a_type: tuple[int, int],
     b_type: tuple[int, int],
@@ -91,33 +91,27 @@ def join(
     """Types are (bits, signed); k are the factors or the zero points."""
     a = integers(rng, a_type[0], bool(a_type[1]), (BEATS, lanes))
     b = integers(rng, b_type[0], bool(b_type[1]), (BEATS, lanes))
-    if mode == 0:
+    if way == "sum":
         result = k[0] * a + k[1] * b
-    elif mode == 1:
+    elif way == "product":
         result = (a - k[0]) * (b - k[1])
     else:
         result = (a & ((1 << a_type[0]) - 1)) | (b << a_type[0])
-    bits = further_parameters.pop(
-        "OUT_W", a_type[0] + b_type[0] if mode == 2 else int(max(-result.min(), result.max())).bit_length() + 1
-    )
-    parameters: dict[str, object] = {
-        "LANES": lanes,
-        "A_W": a_type[0],
-        "A_SIGNED": a_type[1],
-        "B_W": b_type[0],
-        "B_SIGNED": b_type[1],
-        "OUT_W": bits,
-        "MODE": mode,
-        **dict(zip(("FA", "FB") if mode == 0 else ("ZA", "ZB"), k, strict=True)),
-        **further_parameters,
-    }
+    parameters: dict[str, object] = {"LANES": lanes, "A_W": a_type[0], "B_W": b_type[0]}
+    if way == "pair":
+        bits = a_type[0] + b_type[0]
+    else:
+        bits = further_parameters.pop("OUT_W", int(max(-result.min(), result.max())).bit_length() + 1)
+        names = ("FA", "FB") if way == "sum" else ("ZA", "ZB")
+        parameters |= {"A_SIGNED": a_type[1], "B_SIGNED": b_type[1], "OUT_W": bits, **dict(zip(names, k, strict=True))}
+    parameters |= further_parameters
 
     def rules(trace: Trace) -> None:
         moves_jointly(trace, 2)
 
     widths = {"a": lanes * a_type[0], "b": lanes * b_type[0], "m": lanes * bits}
     inputs = {"a": pack(a, a_type[0]), "b": pack(b, b_type[0])}
-    return Case(Unit("hg_join", parameters, inputs, widths), pack(result, bits), rules)
+    return Case(Unit(f"hg_join_{way}", parameters, inputs, widths), pack(result, bits), rules)
 
 
 def concat(lanes: int, a_type: tuple[int, int], b_type: tuple[int, int], bits: int, beats: tuple[int, int]) -> Case:
@@ -267,22 +261,22 @@ def some_pad() -> Case:
 def test_plumbing(tmp_path: Path) -> None:
     cases = [
         *(fork(4, count) for count in (1, 2, 3, 5)),
-        join(0, 2, (4, 1), (5, 0), (3, -5)),
-        join(0, 1, (1, 0), (1, 0), (1, 1)),
-        join(0, 1, (8, 1), (8, 1), (-1, 1)),
-        join(0, 1, (8, 0), (3, 1), (-7, -64)),
-        join(0, 1, (8, 0), (8, 0), (0x7FFFFFFF, -0x80000000)),
-        join(0, 1, (6, 1), (6, 1), (27, 11), OUT_W=5),
-        join(1, 2, (4, 1), (5, 0), (1, 7)),
-        join(1, 1, (8, 0), (8, 0), (128, 0)),
-        join(1, 1, (8, 0), (8, 0), (255, 3), STYLE=1),
-        join(1, 1, (8, 1), (1, 0), (-128, 2)),
-        join(1, 1, (4, 1), (4, 1), (-300, 1000)),
-        join(1, 1, (8, 1), (8, 1), (0, 0), OUT_W=9),
-        join(1, 1, (3, 1), (3, 0), (1, 2), OUT_W=24),
-        join(1, 1, (4, 1), (4, 0), (-1, -1)),  # differences a bit wider than the codes, at their upper end
-        join(2, 3, (4, 1), (3, 1), (0, 0)),
-        join(2, 1, (1, 0), (8, 0), (0, 0)),
+        join("sum", 2, (4, 1), (5, 0), (3, -5)),
+        join("sum", 1, (1, 0), (1, 0), (1, 1)),
+        join("sum", 1, (8, 1), (8, 1), (-1, 1)),
+        join("sum", 1, (8, 0), (3, 1), (-7, -64)),
+        join("sum", 1, (8, 0), (8, 0), (0x7FFFFFFF, -0x80000000)),
+        join("sum", 1, (6, 1), (6, 1), (27, 11), OUT_W=5),
+        join("product", 2, (4, 1), (5, 0), (1, 7)),
+        join("product", 1, (8, 0), (8, 0), (128, 0)),
+        join("product", 1, (8, 0), (8, 0), (255, 3), STYLE=1),
+        join("product", 1, (8, 1), (1, 0), (-128, 2)),
+        join("product", 1, (4, 1), (4, 1), (-300, 1000)),
+        join("product", 1, (8, 1), (8, 1), (0, 0), OUT_W=9),
+        join("product", 1, (3, 1), (3, 0), (1, 2), OUT_W=24),
+        join("product", 1, (4, 1), (4, 0), (-1, -1)),  # wide differences at the upper end
+        join("pair", 3, (4, 1), (3, 1), (0, 0)),
+        join("pair", 1, (1, 0), (8, 0), (0, 0)),
         float_join(0, 2),
         float_join(1, 1),
         float_join(5, 3),

@@ -1,8 +1,8 @@
 """Proves functions of two tensors with too many pairs of codes to evaluate, if both operands are exact lines.
 
 An operand is an exact line if every value before the join is code * slope + start, without rounding: the dtype holds
-each of them. Then the join rounds at most once. Its result is a function of one integer, the number that hg_join sends.
-This function is proven like any other. If an operation is not listed here, or may round, the operand is no line and the
+each of them. Then the join rounds at most once, and its result is a function of one integer, which the join sends. This
+function is proven like any other. If an operation is not listed here, or may round, the operand is no line and the
 proof fails.
 """
 
@@ -60,12 +60,12 @@ class AffineOperand:
         return has_unit and largest * unit <= 1 << (float_info.nmant + 1) and largest <= int(float_info.max)
 
 
-def as_function_of_join(f: BinaryFunction, mode: int, constants_: tuple[int, int]) -> StepFunction:
-    """A BinaryMap as a function of the number t that hg_join sends. Raises HG055 if it is not such a function.
+def as_function_of_join(f: BinaryFunction, operation: str, constants_: tuple[int, int]) -> StepFunction:
+    """A BinaryMap as a function of the number t that the join sends. Raises HG055 if it is not such a function.
 
-    mode 0: t = a * FA + b * FB; mode 1: t = (a - ZA) * (b - ZB). constants_: (FA, FB) or (ZA, ZB).
+    operation "sum": t = a * FA + b * FB; "product": t = (a - ZA) * (b - ZB). constants_: (FA, FB) or (ZA, ZB).
     """
-    if f.kind not in (BinaryKind.ADD, BinaryKind.SUB) if mode == 0 else f.kind is not BinaryKind.MUL:
+    if f.kind not in (BinaryKind.ADD, BinaryKind.SUB) if operation == "sum" else f.kind is not BinaryKind.MUL:
         raise _not_certified(f, f"a {f.kind.value} is not the sum or product of the hardware")
     zeros = np.array([0.0, -0.0], np.float32)
     if any(isinstance(op, Activation) and len(np.unique(apply(op, zeros))) > 1 for op in f.ops):
@@ -82,10 +82,10 @@ def as_function_of_join(f: BinaryFunction, mode: int, constants_: tuple[int, int
             raise _not_certified(f, "an operand is rounded before the join")
         if f.kind is BinaryKind.SUB:
             b = AffineOperand(-b.slope, -b.start, b.lo, b.hi, b.dtype)
-        unit, offset = (_sum if mode == 0 else _product)(f, a, b, constants_)
+        unit, offset = (_sum if operation == "sum" else _product)(f, a, b, constants_)
         units.append(unit)
         offsets.append(offset)
-        ends.append(interval(mode, constants_, (a.lo, a.hi), (b.lo, b.hi)))
+        ends.append(interval(operation, constants_, (a.lo, a.hi), (b.lo, b.hi)))
         dtypes.add(a.dtype)
     if len(dtypes) > 1:
         raise _not_certified(f, "its channels are of different types")
@@ -95,10 +95,10 @@ def as_function_of_join(f: BinaryFunction, mode: int, constants_: tuple[int, int
     return StepFunction(f.name, meaning, f.ops, f.quantizer, f.index, lo, hi, type_, f.output_type)
 
 
-def interval(mode: int, constants_: tuple[int, int], a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+def interval(operation: str, constants_: tuple[int, int], a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
     """(lowest, highest) t for operands in these intervals. They are at corners, because t is linear in each operand."""
     first, second = constants_
-    if mode == 0:
+    if operation == "sum":
         corners = [first * x + second * y for x in a for y in b]
     else:
         corners = [(x - first) * (y - second) for x in a for y in b]

@@ -1,4 +1,4 @@
-"""Proves functions of two tensors: the lookup tables before hg_join, hg_join, and the units after it.
+"""Proves functions of two tensors: the lookup tables before a module hg_join_*, this module, and the units after it.
 
 It evaluates all pairs of codes, with the model of the hardware and with the model's operations, and compares them with
 ==. If there are too many pairs, both operands must be exact lines (`affine_operands`). The remaining function has one
@@ -25,10 +25,11 @@ from hlsgen.ir.step_function import StepFunction
 from hlsgen.ir.value_ranges import ValueRange
 from hlsgen.numerics.fixed import Array, IntType
 
-_COMMON = "LANES A_W A_SIGNED B_W B_SIGNED OUT_W MODE"
-_CONSTANTS = {0: ("FA", "FB"), 1: ("ZA", "ZB"), 2: ()}
-#: The certificate's name for each MODE of hg_join.
-WAYS = ("sum", "product", "packed")
+#: The certificate's name for what each module computes.
+WAYS = {"hg_join_sum": "sum", "hg_join_product": "product", "hg_join_pair": "packed"}
+_TYPES = "LANES A_W A_SIGNED B_W B_SIGNED OUT_W"
+#: The constants of each module.
+_CONSTANTS = {"sum": ("FA", "FB"), "product": ("ZA", "ZB")}
 #: Number of pairs that are evaluated at a time.
 _CHUNK = 1 << 20
 
@@ -36,39 +37,43 @@ Uses = dict[tuple[int, int], list[int]]
 
 
 class JoinModel:
-    """The model of hg_join, from the contract in its file. Raises HG055 if it does not fit both streams."""
+    """The model of a module hg_join_*, from the contract in its file. Raises HG055 if it does not fit both streams."""
 
     def __init__(self, cell: Cell, streams: tuple[StreamContents, StreamContents]) -> None:
-        self.cell, self.mode = cell, cell.number("MODE") if "MODE" in cell.parameters else -1
-        if self.mode not in _CONSTANTS:
-            raise broken(cell.name, f"MODE is {self.mode}, which hg_join does not support.")
-        names = _CONSTANTS[self.mode]
-        check_parameters(cell, " ".join((_COMMON, *names)), "STYLE")
+        self.cell, self.way = cell, WAYS[cell.module]
         self.bits = cell.number("A_W", 1), cell.number("B_W", 1)
-        self.signed = cell.number("A_SIGNED"), cell.number("B_SIGNED")
-        self.constants = tuple(cell.number(name, -(1 << 31)) for name in names) or (0, 0)
-        self.out_bits = cell.number("OUT_W", 1)
+        #: Signs of the operands; None where they do not matter.
+        self.signed: tuple[int | None, int | None]
+        if self.way == "packed":
+            check_parameters(cell, "LANES A_W B_W")
+            self.signed, self.constants, self.out_bits = (None, None), (0, 0), sum(self.bits)
+        else:
+            first, second = _CONSTANTS[self.way]
+            check_parameters(cell, f"{_TYPES} {first} {second}", "STYLE" if self.way == "product" else "")
+            self.signed = cell.number("A_SIGNED"), cell.number("B_SIGNED")
+            self.constants = cell.number(first, -(1 << 31)), cell.number(second, -(1 << 31))
+            self.out_bits = cell.number("OUT_W", 1)
         for stream, bits in zip(streams, self.bits, strict=True):
             check_beat(cell, stream, cell.number("LANES", 1), bits)
         if streams[0].beats != streams[1].beats:
             raise broken(cell.name, f"its input streams have {streams[0].beats} and {streams[1].beats} beats.")
-        if max(self.signed) > 1 or self.out_bits > 62 or (self.mode == 2 and self.out_bits != sum(self.bits)):
+        if max(sign or 0 for sign in self.signed) > 1 or self.out_bits > 62:
             raise broken(cell.name, "A_SIGNED, B_SIGNED or OUT_W exceeds its model.")
 
     def apply(self, a: Array, b: Array) -> Array:
         """The result for each pair of integers a and b, int64, before it is cut to OUT_W bits."""
         a, b = (read_as(x, bits, bool(s)) for x, bits, s in zip((a, b), self.bits, self.signed, strict=True))
-        if self.mode == 2:
+        if self.way == "packed":
             return np.asarray(read_as(a, self.bits[0], False) | read_as(b, self.bits[1], False) << self.bits[0])
         first, second = self.constants
-        return np.asarray(first * a + second * b if self.mode == 0 else (a - first) * (b - second))
+        return np.asarray(first * a + second * b if self.way == "sum" else (a - first) * (b - second))
 
 
 class BinaryHardware:
-    """The hardware of a BinaryMap: a lookup table for each operand (or None), hg_join, and the function after it."""
+    """The hardware of a BinaryMap: a lookup table for each operand (or None), the join, and the function after it."""
 
     def __init__(self, q: QuantizerHardware, layer: BinaryMap, memories: Memories) -> None:
-        number = next(n for n, cell in enumerate(q.units) if cell.module == "hg_join")
+        number = next(n for n, cell in enumerate(q.units) if cell.module in WAYS)
         assert q.stream.operands is not None
         self.join = JoinModel(q.units[number], q.stream.operands)
         self.function = q.module(q.units[number + 1 :], memories)
@@ -96,12 +101,12 @@ class BinaryHardware:
         return tuple(parts)
 
     def join_input(self, side: int, fold: int, lane: int, x: Array) -> Array:
-        """The codes x of one operand as hg_join gets them."""
+        """The codes x of one operand as the join gets them."""
         table = self.tables[side]
         return x if table is None else table.apply(fold % table.folds, lane, x)
 
     def code(self, fold: int, lane: int, t: Array, type_: IntType) -> Array:
-        """The output codes for the numbers t that hg_join sends."""
+        """The output codes for the numbers t that the join sends."""
         t = read_as(t, self.join.out_bits, self.first.signed)
         low, high = int(t.min()), int(t.max())
         is_dense = high - low < t.size  # if so, each value is computed once
@@ -135,8 +140,8 @@ def check_binary_map(
             check_equal(layer.name, "certificate.json, interval of set", [s["interval"] for s in entries], domain)
         return check_float_join(q, layer, f, places, memories)
     hardware = BinaryHardware(q, layer, memories)
-    if q.entry["way"] != WAYS[hardware.join.mode]:
-        raise broken(layer.name, f"certificate.json: the way is {q.entry['way']!r}, not {WAYS[hardware.join.mode]!r}.")
+    if q.entry["way"] != hardware.join.way:
+        raise broken(layer.name, f"certificate.json: the way is {q.entry['way']!r}, not {hardware.join.way!r}.")
     uses = q.uses(f.index, hardware.folds)
     if f.pairs <= MAX_EVERY:
         evaluated, ends = _evaluate_pairs(f, hardware, uses, places)
@@ -147,7 +152,8 @@ def check_binary_map(
         intervals = [list(pair) for pair in ends]
         check_equal(layer.name, "certificate.json, interval of set", [s["interval"] for s in entries], intervals)
         q.steps(_runs(f, hardware, uses, ends), places)
-    modules = [table.modules for table in hardware.tables if table] + [["hg_join"], hardware.function.modules]
+    modules = [table.modules for table in hardware.tables if table]
+    modules += [[hardware.join.cell.module], hardware.function.modules]
     return Summary(layer.name, "merge", " + ".join(m for part in modules for m in part), f.sets, f.pairs, evaluated)
 
 
@@ -197,10 +203,10 @@ def _prove_lines(
 ) -> tuple[int, list[tuple[int, int]]]:
     """Prove operands that are exact lines: the units after the join compute a function of one integer."""
     join = hardware.join
-    if any(hardware.tables) or join.mode == 2:
+    if any(hardware.tables) or join.way == "packed":
         raise broken(f.name, f"cannot be certified: its {f.pairs} pairs of codes are too many to try.")
     first, second = join.constants
-    g = as_function_of_join(f, join.mode, (first, second))
+    g = as_function_of_join(f, join.way, (first, second))
     bits, signed = join.out_bits, hardware.first.signed
     signed = g.input_type.signed if signed is None else signed
     if g.input_type.lo < (-(1 << (bits - 1)) if signed else 0) or g.input_type.hi >= 1 << (bits - signed):
@@ -212,7 +218,7 @@ def _prove_lines(
 
 
 def _is_itself(f: StepFunction) -> bool:
-    """True if the code is the number that hg_join sends: no operation, and the code's type holds it."""
+    """True if the code is the number that the join sends: no operation, and the code's type holds it."""
     quantizer, encoding = f.quantizer, f.source
     if f.ops or not isinstance(encoding, IntegerEncoding) or not isinstance(quantizer, QuantizeLinear):
         return False
@@ -228,7 +234,7 @@ def _is_itself(f: StepFunction) -> bool:
 
 
 def _runs(f: BinaryFunction, hardware: BinaryHardware, uses: Uses, ends: list[tuple[int, int]]) -> list[RunLengths]:
-    """The runs of the units after hg_join, on the interval of each set."""
+    """The runs of the units after the join, on the interval of each set."""
     runs_of_set: dict[int, RunLengths] = {}
     module = hardware.function
     for (fold, lane), sets in uses.items():

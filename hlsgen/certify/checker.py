@@ -18,7 +18,7 @@ import numpy as np
 from hlsgen import ir
 from hlsgen.certify import weights
 from hlsgen.certify.adder_modules import ADDERS, as_library_unit, check_flips
-from hlsgen.certify.binary_functions import JoinModel, check_binary_map
+from hlsgen.certify.binary_functions import WAYS, JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.float_joins import check_float_inputs
 from hlsgen.certify.frame_states import MEMORY, START, FrameStates
@@ -62,7 +62,7 @@ _MODULES: dict[type[ir.Layer], tuple[str, ...]] = {
     ir.Linear: ("hg_mvu", "hg_mvu_words", ADDERS),
     ir.Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_mvu_words", "hg_dwmvu", ADDERS),
     ir.Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"),
-    ir.PackBytes: ("hg_join",),
+    ir.PackBytes: ("hg_join_pair",),
     ir.ArgMaxLayer: ("hg_argmax",),
     ir.MatrixProduct: ("hg_dynmvu",),
     ir.IntegerRows: (*ROWS, PROGRAM),
@@ -329,7 +329,7 @@ class Checker:
 
     def _through_unit(self, layer: ir.Layer, cell: Cell, inputs: list[StreamContents]) -> StreamContents:
         """The stream after an instance that computes only a part of a function."""
-        if cell.module == "hg_join":
+        if cell.module in WAYS:
             join = JoinModel(cell, (inputs[0], inputs[1]))
             if not isinstance(layer, ir.BinaryMap):
                 raise broken(layer.name, f"{cell.name} joins two streams, the layer has one.")
@@ -504,7 +504,7 @@ class Checker:
         self, value: int, layer: ir.PackBytes, cell: Cell, inputs: list[StreamContents], orders: list[Array]
     ) -> tuple[StreamContents, LayerProof]:
         join = JoinModel(cell, (inputs[0], inputs[1]))
-        if join.mode != 2 or join.bits != (8, 8):
+        if join.way != "packed" or join.bits != (8, 8):
             raise broken(layer.name, f"{cell.name} does not concatenate two codes of 8 bits.")
         if (orders[0] != orders[1]).any() or (inputs[0].filled != inputs[1].filled).any():
             raise broken(layer.name, "its operands do not arrive in the same order.")

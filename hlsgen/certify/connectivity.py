@@ -17,7 +17,8 @@ _LOAD = 50
 #: Modules with weights in a memory, which have a port for writing it.
 _WEIGHTS = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Modules with two input streams.
-_TWO_INPUTS = ("hg_join", "hg_f32_join", "hg_concat", "hg_beside", "hg_dynmvu", "hg_norm_scale", "hg_state")
+_JOINS = ("hg_join_sum", "hg_join_product", "hg_join_pair", "hg_f32_join")
+_TWO_INPUTS = (*_JOINS, "hg_concat", "hg_beside", "hg_dynmvu", "hg_norm_scale", "hg_state")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hlsgen import ir
+from hlsgen.certify.binary_functions import WAYS
 from hlsgen.certify.checker import Checker
 from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.json_compare import NotProven, OneOf
@@ -133,7 +134,7 @@ def _realization(name: str, entry: dict[str, Any], cells: list[Cell]) -> dict[st
     """Name of the realization, which must fit the modules; and the number of its steps if they are listed."""
     listed_name, sets = entry["realization"], entry["sets"]
     cells = [cell for cell in cells if cell.module not in ROUTING | {"hg_unfold", "hg_float_key"}]
-    join_index = next((n for n, cell in enumerate(cells) if cell.module in ("hg_join", "hg_f32_join")), -1)
+    join_index = next((n for n, cell in enumerate(cells) if cell.module in (*WAYS, "hg_f32_join")), -1)
     kind, _, formula = listed_name.partition(" of ")
     modules, actual_modules = set(REALIZATIONS.get(kind, ())), {cell.module for cell in cells[join_index + 1 :]}
     if not actual_modules or not (
@@ -164,17 +165,17 @@ def _formulas(join: Cell, tables: int) -> list[str]:
     parameters = {name: value for name, value in join.parameters.items() if isinstance(value, int)}
     if join.module == "hg_f32_join":
         return [f"a {'-' if parameters['OP'] == 5 else '+*'[parameters['OP']]} b in float32"]
-    if parameters["MODE"] == 2:
+    if join.module == "hg_join_pair":
         return ["{b, a}"]
     formulas = []
     for a, b in itertools.product(("a", "A(a)"), ("b", "B(b)")):
         if (len(a) > 1) + (len(b) > 1) == tables:
             pairs = (
                 ((parameters["ZA"], a), (parameters["ZB"], b))
-                if parameters["MODE"]
+                if join.module == "hg_join_product"
                 else ((parameters["FA"], a), (parameters["FB"], b))
             )
-            if parameters["MODE"]:
+            if join.module == "hg_join_product":
                 formulas.append(" ".join(f"({x} {'+' if z < 0 else '-'} {abs(z)})" if z else x for z, x in pairs))
             else:
                 terms = [(f < 0, x if f in (1, -1) else f"{abs(f)} {x}") for f, x in pairs if f]
@@ -250,7 +251,7 @@ def _buffer_bits(cell: Cell, beat: int) -> int:
         case "hg_rows_max" | "hg_rows_share" | "hg_rows_fixed_share" | "hg_rows_norm" | "hg_softmax":
             return 2 * parameters["BEATS"] * beat
         case "hg_reduce":
-            places = parameters["OUT_W"] if parameters["KH"] > 1 else 1
+            places = parameters["WIDTH"] // parameters["KW"] if parameters["KH"] > 1 else 1
             return parameters["FOLDS"] * places * parameters["LANES"] * parameters["ACC_W"]
         case _:
             return 0

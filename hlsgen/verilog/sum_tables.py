@@ -1,4 +1,4 @@
-"""Distributed arithmetic tables of constant weights, for hg_dot_words: contents, widths and cost."""
+"""Distributed arithmetic tables of constant weights, for hg_mvu_words: contents, widths and cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SMALL_LUTS, SMALL, SMALL_PRODUCTS = frozenset({"ecp5", "gowin", "ice40"}), 4, 2.
 
 @dataclass(frozen=True)
 class SumSizes:
-    """The parameters of hg_dot_words: FIRST, T_W and S_W. address: bits of the word number."""
+    """The parameters of hg_mvu_words: FIRST, T_W and S_W. address: bits of the word number."""
 
     first: int
     entry: int
@@ -88,7 +88,7 @@ def unit_sizes(unit: MatVec) -> SumSizes:
 
 
 def table_files(unit: MatVec, stem: str) -> dict[str, str]:
-    """Files of hg_dot_words, one for each row of a cycle."""
+    """Files of hg_mvu_words, one for each row of a cycle."""
     assert unit.sums is not None
     first, weights = unit.sums.first, weights_of(unit)
     bits, address = unit_sizes(unit).entry, (len(weights) - 1).bit_length()
@@ -109,7 +109,7 @@ def table_files(unit: MatVec, stem: str) -> dict[str, str]:
 
 
 def table_row_luts(simd: int, x_bits: int, sizes: SumSizes, *, small: bool = False) -> float:
-    """LUTs of a row of hg_dot_words: one LUT for each bit of a table, or for each bit of its sum.
+    """LUTs of hg_words_row: one LUT for each bit of a table, or for each bit of its sum.
 
     small: LUTs have four inputs. Then a table needs further LUTs, in addition to the LUTs of the sums.
     """

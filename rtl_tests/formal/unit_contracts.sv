@@ -91,7 +91,7 @@ module load_contract #(
     end
 endmodule
 
-// join_contract: an output beat of hg_join is the result of its two operands, element by element.
+// join_contract: an output beat of hg_join_sum (MODE 0) or hg_join_product (MODE 1) is the result of its two operands, element by element.
 //
 // The solver chooses one pair (`mark`). It is stored when accepted and compared when it leaves. stream_contract proves
 // for both inputs that no beat is lost or joined with a wrong one.

@@ -60,6 +60,7 @@ module hg_conv #(
 );
     localparam integer WORDS = GROUPS * REPEAT * KH * KW * FOLDS;
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
+    localparam integer CONSTANT = (WORDS == 1 && LOAD_UNIT < 0) ? 1 : 0;
 
     wire                   en = m_ready || !m_valid;
     wire                   free;
@@ -91,13 +92,23 @@ module hg_conv #(
         .clk(clk), .rst(rst), .load(load), .en(near), .step(step), .addr(turn), .data(w)
     );
 
-    hg_mac #(
-        .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
-        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((WORDS == 1 && LOAD_UNIT < 0) ? 1 : 0), .DSP(DSP)
-    ) mac (
-        .clk(clk), .rst(rst), .en(en), .en_totals(near),
-        .x(x), .x_valid(x_valid), .x_last(x_last), .w(w),
-        .m_data(m_data), .m_valid(m_valid), .m_free(free)
-    );
+    generate
+        if (MODE == 2) begin : counts
+            hg_mac_counts #(.SIMD(SIMD), .PE(PE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT(CONSTANT)) mac (
+                .clk(clk), .rst(rst), .en(en), .en_totals(near),
+                .x(x[SIMD-1:0]), .x_valid(x_valid), .x_last(x_last), .w(w[PE*SIMD-1:0]),
+                .m_data(m_data), .m_valid(m_valid), .m_free(free)
+            );
+        end else begin : products
+            hg_mac #(
+                .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W), .MODE(MODE),
+                .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT(CONSTANT), .DSP(DSP)
+            ) mac (
+                .clk(clk), .rst(rst), .en(en), .en_totals(near),
+                .x(x), .x_valid(x_valid), .x_last(x_last), .w(w),
+                .m_data(m_data), .m_valid(m_valid), .m_free(free)
+            );
+        end
+    endgenerate
 endmodule
 `default_nettype wire

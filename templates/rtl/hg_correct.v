@@ -64,6 +64,9 @@ module hg_correct #(
 );
     localparam integer MORE    = (REST > 0 || DEEP != 0) ? 1 : 0;
     localparam integer LATENCY = 3 + MORE + ((FOLDS > 1) ? 2 : 0) - ((OPEN != 0) ? 1 : 0);
+    // Lookup tables are logic, and all inputs above LAST have one code: a reset replaces them where the sum
+    // is a carry chain.
+    localparam integer TOPPED  = (FOLDS == 1 && REST == 0 && OUT_W > 4) ? 1 : 0;
     localparam integer FW      = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
 
     reg  [LATENCY-1:0] valid_reg;
@@ -97,14 +100,34 @@ module hg_correct #(
             localparam integer D2 = 48 + (g / 100) % 10;
             localparam integer D1 = 48 + (g / 10) % 10;
             localparam integer D0 = 48 + g % 10;
+            localparam integer BUCKET = {24'd0, SHAPES[32*g +: 8]}, CELL = {24'd0, SHAPES[32*g+8 +: 8]};
+            localparam integer COARSE = {24'd0, SHAPES[32*g+16 +: 8]}, FINE = {24'd0, SHAPES[32*g+24 +: 8]};
+            localparam integer SHORT  = (OUT_W <= 4 && REST == 0 && (FOLDS > 1 || BUCKET == 1)) ? 1 : 0;
+            wire [FINE+CELL-1:0] x;
+            wire [BUCKET-1:0]    own, bucket, first_bucket, last_bucket;
+            wire [2:0]           side;
+            wire [OUT_W-1:0]     base, more, top;
+            wire                 late, reached, beyond;
+            hg_correct_bucket #(
+                .IN_W(IN_W), .IN_SIGNED(IN_SIGNED), .FIRST(FIRST[IN_W*g +: IN_W]),
+                .LAST(LAST[IN_W*g +: IN_W]), .BUCKET(BUCKET), .COARSE(COARSE), .X_W(FINE+CELL), .LATE(TOPPED)
+            ) guess (
+                .x(s_data[g*IN_W +: IN_W]), .low(x), .own(own), .bucket(bucket),
+                .first_bucket(first_bucket), .last_bucket(last_bucket), .late(late), .side(side)
+            );
             hg_correct_lane #(
-                .FOLDS(FOLDS), .FOLD_W(FW), .IN_W(IN_W), .IN_SIGNED(IN_SIGNED), .OUT_W(OUT_W),
-                .FRACTION(FRACTION), .REST(REST), .COUNT(COUNT), .OPEN(OPEN), .DEEP(DEEP),
-                .SHAPE(SHAPES[32*g +: 32]), .FIRST(FIRST[IN_W*g +: IN_W]), .LAST(LAST[IN_W*g +: IN_W]),
-                .ABOVE(ABOVE[COUNT*g +: COUNT]),
+                .FOLDS(FOLDS), .OUT_W(OUT_W), .FRACTION(FRACTION), .REST(REST), .COUNT(COUNT),
+                .BUCKET(BUCKET), .CELL(CELL), .FINE(FINE), .DEEP(DEEP),
                 .FILE(FILE == "" ? "" : {FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0]})
             ) lane (
-                .clk(clk), .en(en), .folds(folds), .x(s_data[g*IN_W +: IN_W]), .code(m_data[g*OUT_W +: OUT_W])
+                .clk(clk), .en(en), .folds(folds), .x(x), .own(own), .bucket(bucket),
+                .first_bucket(first_bucket), .last_bucket(last_bucket), .late(late), .side(side),
+                .above(ABOVE[COUNT*g +: COUNT]),
+                .base(base), .more(more), .reached(reached), .beyond(beyond), .top(top)
+            );
+            hg_correct_sum #(.OUT_W(OUT_W), .SHORT(SHORT), .OPEN(OPEN)) last (
+                .clk(clk), .en(en), .base(base), .more(more), .reached(reached),
+                .above(beyond), .top(top), .code(m_data[g*OUT_W +: OUT_W])
             );
         end
     endgenerate

@@ -1,4 +1,4 @@
-// hg_correct_side: Detects inputs of hg_correct_lane outside its buckets.
+// hg_correct_side: Detects inputs of a lane of hg_correct outside its buckets.
 //
 // Purpose     side[0] = x < FIRST, side[1] = x > LAST.
 // Parameters  IN_W       Bits of x.

@@ -1,4 +1,4 @@
-// hg_correct_sum: Last sum of hg_correct_lane.
+// hg_correct_sum: Last sum of a lane of hg_correct.
 //
 // Purpose     code = base + more + reached, or `top` if above.
 // Parameters  OUT_W  Bits of all operands. Sums are modulo 2^OUT_W.

@@ -58,6 +58,7 @@ module hg_dwconv #(
 );
     localparam integer WORDS = GROUPS * REPEAT * KH * KW;
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
+    localparam integer CONSTANT = (WORDS == 1 && LOAD_UNIT < 0) ? 1 : 0;
 
     wire              en = m_ready || !m_valid;
     wire [PE-1:0]     valid, free;
@@ -94,14 +95,22 @@ module hg_dwconv #(
     genvar p;
     generate
         for (p = 0; p < PE; p = p + 1) begin : element
-            hg_mac #(
-                .SIMD(1), .PE(1), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W), .MODE(MODE), .ACC_W(ACC_W),
-                .EVERY(EVERY), .CONSTANT((WORDS == 1 && LOAD_UNIT < 0) ? 1 : 0), .DSP(DSP)
-            ) mac (
-                .clk(clk), .rst(rst), .en(en), .en_totals(near),
-                .x(x[p*X_W +: X_W]), .x_valid(x_valid), .x_last(x_last), .w(w[p*W_W +: W_W]),
-                .m_data(m_data[p*ACC_W +: ACC_W]), .m_valid(valid[p]), .m_free(free[p])
-            );
+            if (MODE == 2) begin : counts
+                hg_mac_counts #(.SIMD(1), .PE(1), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT(CONSTANT)) mac (
+                    .clk(clk), .rst(rst), .en(en), .en_totals(near),
+                    .x(x[p*X_W +: 1]), .x_valid(x_valid), .x_last(x_last), .w(w[p*W_W +: 1]),
+                    .m_data(m_data[p*ACC_W +: ACC_W]), .m_valid(valid[p]), .m_free(free[p])
+                );
+            end else begin : products
+                hg_mac #(
+                    .SIMD(1), .PE(1), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W), .MODE(MODE),
+                    .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT(CONSTANT), .DSP(DSP)
+                ) mac (
+                    .clk(clk), .rst(rst), .en(en), .en_totals(near),
+                    .x(x[p*X_W +: X_W]), .x_valid(x_valid), .x_last(x_last), .w(w[p*W_W +: W_W]),
+                    .m_data(m_data[p*ACC_W +: ACC_W]), .m_valid(valid[p]), .m_free(free[p])
+                );
+            end
         end
     endgenerate
 endmodule

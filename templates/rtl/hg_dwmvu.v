@@ -49,6 +49,7 @@ module hg_dwmvu #(
 );
     localparam integer GROUPS = PE / ROWS, PIECE = COLUMNS * X_W, SIMD = TAPS * COLUMNS;
     localparam integer AW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
+    localparam integer CONSTANT = (FOLDS == 1 && LOAD_UNIT < 0) ? 1 : 0;
 
     wire en = m_ready || !m_valid;
     wire [PE-1:0] valid, free;
@@ -88,14 +89,25 @@ module hg_dwmvu #(
             for (t = 0; t < TAPS; t = t + 1) begin : tap
                 assign x[t*PIECE +: PIECE] = x_reg[(t*GROUPS+p/ROWS)*PIECE +: PIECE];
             end
-            hg_mac #(
-                .SIMD(SIMD), .PE(1), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W), .MODE(MODE), .ACC_W(ACC_W),
-                .EVERY(EVERY), .CONSTANT((FOLDS == 1 && LOAD_UNIT < 0) ? 1 : 0), .ALONE(1), .DSP(DSP)
-            ) mac (
-                .clk(clk), .rst(rst), .en(en), .en_totals(near),
-                .x(x), .x_valid(x_valid_reg), .x_last(1'b1), .w(w[p*SIMD*W_W +: SIMD*W_W]),
-                .m_data(m_data[p*ACC_W +: ACC_W]), .m_valid(valid[p]), .m_free(free[p])
-            );
+            wire [SIMD*W_W-1:0] own = w[p*SIMD*W_W +: SIMD*W_W];
+            if (MODE == 2) begin : counts
+                hg_mac_counts #(
+                    .SIMD(SIMD), .PE(1), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT(CONSTANT), .ALONE(1)
+                ) mac (
+                    .clk(clk), .rst(rst), .en(en), .en_totals(near),
+                    .x(x[SIMD-1:0]), .x_valid(x_valid_reg), .x_last(1'b1), .w(own[SIMD-1:0]),
+                    .m_data(m_data[p*ACC_W +: ACC_W]), .m_valid(valid[p]), .m_free(free[p])
+                );
+            end else begin : products
+                hg_mac #(
+                    .SIMD(SIMD), .PE(1), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W), .MODE(MODE),
+                    .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT(CONSTANT), .DSP(DSP)
+                ) mac (
+                    .clk(clk), .rst(rst), .en(en), .en_totals(near),
+                    .x(x), .x_valid(x_valid_reg), .x_last(1'b1), .w(own),
+                    .m_data(m_data[p*ACC_W +: ACC_W]), .m_valid(valid[p]), .m_free(free[p])
+                );
+            end
         end
     endgenerate
 endmodule

@@ -1,12 +1,13 @@
 // hg_mac: Rows of dot products of the same codes, each summed over the words of a reduction.
 //
-// Purpose     Arithmetic of hg_mvu, hg_conv, hg_dwconv, hg_dwmvu and hg_dynmvu. It chooses hg_mac_counts,
-//             hg_mac_chains or hg_mac_products.
+// Purpose     Arithmetic of hg_mvu, hg_conv, hg_dwconv, hg_dwmvu and hg_dynmvu, except for agreements, see
+//             hg_mac_counts. It chooses hg_mac_chains or hg_mac_products.
 // Parameters  SIMD, PE        Columns and rows processed per cycle.
 //             X_W, X_SIGNED   Codes, see hg_dot_pairs.
 //             W_W             Bits of a weight.
-//             MODE, ACC_W, EVERY  See hg_mvu.
-//             CONSTANT, ALONE  CONSTANT = 1: w never changes. ALONE = 1: each word is a complete reduction.
+//             MODE            0: two's complement weights. 1: bipolar weights, one bit each.
+//             ACC_W, EVERY    See hg_mvu.
+//             CONSTANT        1: w never changes.
 //             DSP             0: products in LUTs. Otherwise: products in DSP blocks with DSP bits in one
 //                             factor; from 25 bits on the blocks form chains. Rows whose products fit side
 //                             by side share a block.
@@ -25,7 +26,6 @@ module hg_mac #(
     parameter integer ACC_W    = 12,
     parameter integer EVERY    = 2,
     parameter integer CONSTANT = 0,
-    parameter integer ALONE    = 0,
     parameter integer DSP      = 0
 ) (
     input  wire                    clk,
@@ -61,15 +61,7 @@ module hg_mac #(
                 assign v[i*V_W +: V_W] = {V_W{w[i]}};
             end
         end
-        if (MODE == 2) begin : counts
-            hg_mac_counts #(
-                .SIMD(SIMD), .PE(PE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT(CONSTANT), .ALONE(ALONE)
-            ) mac (
-                .clk(clk), .rst(rst), .en(en), .en_totals(en_totals),
-                .x(x[SIMD-1:0]), .x_valid(x_valid), .x_last(x_last), .w(v[PE*SIMD-1:0]),
-                .m_data(m_data), .m_valid(m_valid), .m_free(m_free)
-            );
-        end else if (MODE == 0 && DSP >= 25) begin : chains
+        if (MODE == 0 && DSP >= 25) begin : chains
             hg_mac_chains #(
                 .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .ACC_W(ACC_W),
                 .EVERY(EVERY), .CONSTANT(CONSTANT), .ROWS(ROWS), .GUARD(GUARD)

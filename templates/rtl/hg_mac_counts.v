@@ -1,7 +1,9 @@
 // hg_mac_counts: hg_mac for bipolar weights and binary codes.
 //
-// Purpose     Rows of agreements, summed over the words of a reduction.
-// Parameters  SIMD, PE, ACC_W, EVERY, CONSTANT, ALONE  See hg_mac.
+// Purpose     Rows of agreements, summed over the words of a reduction. Arithmetic of the same units with
+//             MODE = 2.
+// Parameters  SIMD, PE, ACC_W, EVERY, CONSTANT  See hg_mac.
+//             ALONE  1: each word is a complete reduction.
 // Latency     1 enabled cycle more than hg_agreements, from a reduction's last word.
 // Contract    As hg_mac. Lane p, column s of w is at bit p * SIMD + s.
 `default_nettype none

@@ -55,6 +55,7 @@ module hg_mvu #(
     localparam integer PIECE = SIMD / TAPS * X_W;
     localparam integer WORDS = ROW_FOLDS * COL_FOLDS;
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
+    localparam integer CONSTANT = (WORDS == 1 && LOAD_UNIT < 0) ? 1 : 0;
 
     wire [WINDOWS-1:0]          valid, free;
     wire                        en = m_ready || !m_valid;
@@ -93,15 +94,25 @@ module hg_mvu #(
             for (t = 0; t < TAPS; t = t + 1) begin : piece
                 assign own[t*PIECE +: PIECE] = x[(t*WINDOWS+n)*PIECE +: PIECE];
             end
-            hg_mac #(
-                .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
-                .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY),
-                .CONSTANT((WORDS == 1 && LOAD_UNIT < 0) ? 1 : 0), .ALONE((COL_FOLDS == 1) ? 1 : 0), .DSP(DSP)
-            ) mac (
-                .clk(clk), .rst(rst), .en(en), .en_totals(near),
-                .x(own), .x_valid(x_valid), .x_last(x_last), .w(w),
-                .m_data(m_data[n*PE*ACC_W +: PE*ACC_W]), .m_valid(valid[n]), .m_free(free[n])
-            );
+            if (MODE == 2) begin : counts
+                hg_mac_counts #(
+                    .SIMD(SIMD), .PE(PE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT(CONSTANT),
+                    .ALONE((COL_FOLDS == 1) ? 1 : 0)
+                ) mac (
+                    .clk(clk), .rst(rst), .en(en), .en_totals(near),
+                    .x(own[SIMD-1:0]), .x_valid(x_valid), .x_last(x_last), .w(w[PE*SIMD-1:0]),
+                    .m_data(m_data[n*PE*ACC_W +: PE*ACC_W]), .m_valid(valid[n]), .m_free(free[n])
+                );
+            end else begin : products
+                hg_mac #(
+                    .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W), .MODE(MODE),
+                    .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT(CONSTANT), .DSP(DSP)
+                ) mac (
+                    .clk(clk), .rst(rst), .en(en), .en_totals(near),
+                    .x(own), .x_valid(x_valid), .x_last(x_last), .w(w),
+                    .m_data(m_data[n*PE*ACC_W +: PE*ACC_W]), .m_valid(valid[n]), .m_free(free[n])
+                );
+            end
         end
     endgenerate
 endmodule

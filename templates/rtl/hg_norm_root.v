@@ -8,14 +8,15 @@
 //             E_W             Bits of the number of steps.
 //             W_W             Bits of W.
 //             STEPS           Steps after which the root of the largest W has 25 bits.
-//             SERIAL          1: the product with FACTOR is computed DIGIT bits at a time; 0: FACTOR is
-//                             2^SHIFT.
-//             FACTOR, SHIFT, ADDEND, START  Constants; START < ADDEND.
+//             FACTOR          Constant. If it is no power of two, the product with it is computed DIGIT
+//                             bits at a time.
+//             ADDEND, START   Constants; START < ADDEND.
 //             WAYS            Largest number of rows in progress.
 //             GAP             Least cycles from a row to the next one. DIGIT = ceil(M_W / GAP), and GAP
 //                             determines the number of parallel root units.
-// Latency     STEPS + 5 cycles, ceil(M_W / DIGIT) + 2 more if SERIAL. Row k is accepted after the cycle in
-//             which row k - WAYS has left, and at least GAP cycles after row k - 1.
+// Latency     STEPS + 5 cycles, ceil(M_W / DIGIT) + 2 more unless FACTOR is a power of two. Row k is
+//             accepted after the cycle in which row k - WAYS has left, and at least GAP cycles after row
+//             k - 1.
 // Contract    m = {steps, significand, sum}. Rows leave in order. Signals s_ready and m_valid depend on
 //             registers only. START * 4^STEPS >= 2^48 * W for all W.
 `default_nettype none
@@ -25,8 +26,6 @@ module hg_norm_root #(
     parameter integer         E_W    = 6,
     parameter integer         W_W    = 14,
     parameter integer         STEPS  = 33,
-    parameter integer         SERIAL = 0,
-    parameter integer         SHIFT  = 0,
     parameter [W_W-1:0]       FACTOR = 1,
     parameter [W_W-1:0]       ADDEND = 5,
     parameter [W_W-1:0]       START  = 4,
@@ -88,7 +87,7 @@ module hg_norm_root #(
     wire [W_W-1:0] w;
     wire           load;
     hg_norm_root_start #(
-        .M_W(M_W), .W_W(W_W), .SERIAL(SERIAL), .SHIFT(SHIFT), .FACTOR(FACTOR), .ADDEND(ADDEND), .GAP(GAP)
+        .M_W(M_W), .W_W(W_W), .FACTOR(FACTOR), .ADDEND(ADDEND), .GAP(GAP)
     ) start (
         .clk(clk), .rst(rst), .moment(s_data[M_W+S_W-1:S_W]), .s_valid(push), .w(w), .m_valid(load)
     );

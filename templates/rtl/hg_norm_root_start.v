@@ -2,14 +2,12 @@
 //
 // Purpose     First stage of hg_norm_root, shared by all its root units: W = moment * FACTOR + ADDEND.
 // Parameters  all  As in hg_norm_root.
-// Latency     1 cycle, ceil(M_W / DIGIT) + 2 more if SERIAL.
+// Latency     1 cycle, ceil(M_W / DIGIT) + 2 more unless FACTOR is a power of two.
 // Contract    Exact; a moment every GAP cycles or fewer. Output w is valid in the cycle of m_valid.
 `default_nettype none
 module hg_norm_root_start #(
     parameter integer   M_W    = 12,
     parameter integer   W_W    = 14,
-    parameter integer   SERIAL = 0,
-    parameter integer   SHIFT  = 0,
     parameter [W_W-1:0] FACTOR = 1,
     parameter [W_W-1:0] ADDEND = 5,
     parameter integer   GAP    = 20
@@ -21,6 +19,16 @@ module hg_norm_root_start #(
     output wire [W_W-1:0] w,
     output wire           m_valid
 );
+    // A factor of 2^SHIFT is a shift; the product with another one is computed in digits.
+    function integer highest_one(input [W_W-1:0] value);
+        integer i;
+        begin
+            highest_one = 0;
+            for (i = 0; i < W_W; i = i + 1) if (value[i]) highest_one = i;
+        end
+    endfunction
+    localparam integer SHIFT  = highest_one(FACTOR);
+    localparam integer SERIAL = ((FACTOR & (FACTOR - 1'b1)) != {W_W{1'b0}}) ? 1 : 0;
     localparam integer DIGIT  = (M_W + GAP - 1) / GAP;
     localparam integer DIGITS = (M_W + DIGIT - 1) / DIGIT;
     localparam integer FRONT  = (SERIAL != 0) ? DIGITS + 3 : 1;

@@ -9,9 +9,8 @@
 //             SUM            0: maximum; 1: sum.
 //             ACC_W          Bits of a result, at least X_W. The caller proves that every sum fits.
 //             HEIGHT, WIDTH  Pixels of an image, in raster order. A pixel is FOLDS words.
-//             KH, KW         Pixels of a window.
-//             OUT_H, OUT_W   Windows: OUT_H * KH <= HEIGHT, OUT_W * KW <= WIDTH. Pixels beyond them are
-//                            consumed and dropped.
+//             KH, KW         Pixels of a window. An image has as many windows as fit. Pixels beyond them
+//                            are consumed and dropped.
 //             FOLDS          Words of a pixel.
 // Latency     2 enabled cycles (m_ready || !m_valid) from the word that completes a result to its beat. One
 //             word per cycle.
@@ -28,8 +27,6 @@ module hg_reduce #(
     parameter integer WIDTH    = 7,
     parameter integer KH       = 2,
     parameter integer KW       = 2,
-    parameter integer OUT_H    = 2,
-    parameter integer OUT_W    = 3,
     parameter integer FOLDS    = 2
 ) (
     input  wire                   clk,
@@ -41,6 +38,7 @@ module hg_reduce #(
     output wire                   m_valid,
     input  wire                   m_ready
 );
+    localparam integer OUT_H = HEIGHT / KH, OUT_W = WIDTH / KW;  // windows
     localparam integer WORDS = (KH == 1) ? FOLDS : OUT_W * FOLDS;
 
     reg  m_valid_reg;

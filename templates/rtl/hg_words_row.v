@@ -1,6 +1,6 @@
 // hg_words_row: Dot product of SIMD codes with SIMD weights that take only a few different words.
 //
-// Purpose     One row of hg_dot_words, as distributed arithmetic. A DA table holds the sums of the weights
+// Purpose     One row of hg_mvu_words, as distributed arithmetic. A DA table holds the sums of the weights
 //             of a few codes. One bit of each of these codes, and the word number, select the sum. The
 //             selected sums of all DA tables for one bit position are added. The sums of all bit positions
 //             are then added with shifts.

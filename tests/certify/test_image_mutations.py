@@ -18,6 +18,7 @@ from certified import messages, sign
 from certified_images import IMAGES, WHOLE, build
 
 import hlsgen
+from hlsgen.certify.binary_functions import WAYS
 
 #: Parameters that may change without changing the function: sizes and kinds of memories, pipeline registers.
 _FREE = {"DEPTH", "EVERY", "STYLE"}
@@ -100,7 +101,8 @@ def test_weights_that_can_be_loaded(tmp_path: Path) -> None:
 def test_the_cases_have_every_module_of_images(built: LazyBuilds) -> None:
     modules = {path.stem for name in NAMES for path in (built[name] / "rtl").glob("top_hg_*.v")}
     assert modules >= {
-        f"top_hg_{n}" for n in "conv dwconv pool mvu width fork fifo join concat take pad gather".split()
+        f"top_hg_{n}"
+        for n in "conv dwconv pool mvu width fork fifo join_sum join_product join_pair concat take pad gather".split()
     }
 
 
@@ -234,6 +236,12 @@ def test_windows(core: Path) -> None:
     assert messages(core) == []
 
 
+def join_of(c: Core) -> dict[str, Any]:
+    """The only join of a core."""
+    (join,) = (x for x in c.instances if x["module"] in WAYS)
+    return join
+
+
 def least_depth(c: Core, x: dict[str, Any]) -> int:
     """The smallest accepted DEPTH, found by trying."""
     depth = x["parameters"]["DEPTH"]
@@ -252,8 +260,8 @@ def least_depth(c: Core, x: dict[str, Any]) -> int:
 def test_joins(core: Path) -> None:
     """Changes of a factor, of a zero point, of an operand's sign and of the result's bits."""
     c = Core(core)
-    x = c.instance("hg_join")
-    names = [name for name in ("FA", "FB", "ZA", "ZB", "A_SIGNED", "OUT_W") if name in x["parameters"]]
+    x = join_of(c)
+    names = [name for name in ("FA", "FB", "ZA", "ZB", "A_SIGNED", "OUT_W", "A_W", "B_W") if name in x["parameters"]]
     assert len(names) > 1
     for name in names:
         value = x["parameters"][name]
@@ -270,7 +278,7 @@ def test_joins(core: Path) -> None:
 def test_swapped_operands(core: Path) -> None:
     """The nets of a join are swapped."""
     c = Core(core)
-    x = c.instance("hg_join")
+    x = join_of(c)
     block = re.search(rf"\) {x['instance']} \([^;]*;", c.text)
     assert block
     swapped = re.sub(r"\.([ab])_", lambda m: f".{'b' if m[1] == 'a' else 'a'}_", block[0])
@@ -315,7 +323,7 @@ def test_branches(core: Path) -> None:
 def test_slices(core: Path) -> None:
     """Between streams, and between the units of a function."""
     c = Core(core)
-    functions = {x["instance"] for x in c.instances if x["module"] == "hg_join"}
+    functions = {x["instance"] for x in c.instances if x["module"] in WAYS}
     slices = [x for x in c.instances if x["module"] == "hg_slice"]
     assert any(x["instance"].removesuffix("_slice") in functions for x in slices)
     for slice_ in slices:
@@ -448,15 +456,14 @@ def test_a_parameter_in_both_top_level_and_certificate(core: Path) -> None:
 def unused(x: dict[str, Any], name: str, change: int) -> bool:
     """True for parameters that do not affect the function.
 
-    These are ends of ranges after the last element, groups of single elements, and signs of packed codes. Also more
+    These are ends of ranges after the last element, and groups of single elements. Also more
     rows than a window needs, the cycles in which a slice consumes a beat, and the register of hg_lane_shift.
     """
     single = x["parameters"].get({"IN_GROUP": "IN", "OUT_GROUP": "OUT"}.get(name, "")) == 1
-    packed = x["module"] == "hg_join" and x["parameters"]["MODE"] == 2 and name.endswith("_SIGNED")
     spare_rows = x["module"] == "hg_unfold" and name == "ROWS" and change > 0
     paced = x["module"] == "hg_slice" and name == "FULL"
     register = x["module"] == "hg_lane_shift" and name == "ADD"
-    return single or packed or spare_rows or paced or register or (x["module"] == "hg_take" and name[1:] in ("1", "S"))
+    return single or spare_rows or paced or register or (x["module"] == "hg_take" and name[1:] in ("1", "S"))
 
 
 def all_numbers(value: Any) -> Iterator[tuple[Any, Any]]:

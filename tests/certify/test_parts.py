@@ -107,18 +107,18 @@ def test_join_of_lines(kind: BinaryKind) -> None:
         solution = affine.find(f)
         if isinstance(solution, str):
             with pytest.raises(HlsgenError, match=r"too many to try|operands"):
-                affine_operands.as_function_of_join(f, int(kind is BinaryKind.MUL), (1, 1))
+                affine_operands.as_function_of_join(f, "product" if kind is BinaryKind.MUL else "sum", (1, 1))
             continue
-        mode, pair = (0, solution.factors) if solution.factors else (1, solution.zeros)
-        g = affine_operands.as_function_of_join(f, mode, pair)
+        operation, pair = ("sum", solution.factors) if solution.factors else ("product", solution.zeros)
+        g = affine_operands.as_function_of_join(f, operation, pair)
         x, y = np.arange(a.lo, a.hi + 1)[:, None, None], np.arange(b.lo, b.hi + 1)[None, :, None]
-        t = x * pair[0] + y * pair[1] if mode == 0 else (x - pair[0]) * (y - pair[1])
+        t = x * pair[0] + y * pair[1] if operation == "sum" else (x - pair[0]) * (y - pair[1])
         assert (g.evaluate(np.broadcast_to(t, (*t.shape[:2], SETS))) == f.evaluate(x + 0 * y, y + 0 * x)).all()
         assert (g.lo <= t.min()).all()
         assert (g.hi >= t.max()).all()
         accepted += 1
         with pytest.raises(HlsgenError, match=r"the operands (have|are 0 at other)"):
-            affine_operands.as_function_of_join(f, mode, (pair[0] + 1, pair[1]))
+            affine_operands.as_function_of_join(f, operation, (pair[0] + 1, pair[1]))
         rejected += 1
     assert accepted > 20
     assert rejected == accepted
@@ -161,15 +161,21 @@ def test_join() -> None:
     streams = stream([[0, 1]], 3, -4, 3), stream([[2, 3]], 4)
     common = {"LANES": 2, "A_W": 3, "A_SIGNED": 1, "B_W": 4, "B_SIGNED": 0, "OUT_W": 12}
     a, b = np.array([-4, 3, -1]), np.array([15, 0, 7])
-    assert JoinModel(cell("hg_join", MODE=0, FA=3, FB=-2, **common), streams).apply(a, b).tolist() == [-42, 9, -17]
-    assert JoinModel(cell("hg_join", MODE=1, ZA=-1, ZB=5, **common), streams).apply(a, b).tolist() == [-30, -20, 0]
-    packed = JoinModel(cell("hg_join", MODE=2, **{**common, "OUT_W": 7}), streams)
+    assert JoinModel(cell("hg_join_sum", FA=3, FB=-2, **common), streams).apply(a, b).tolist() == [-42, 9, -17]
+    assert JoinModel(cell("hg_join_product", ZA=-1, ZB=5, **common), streams).apply(a, b).tolist() == [-30, -20, 0]
+    packed = JoinModel(cell("hg_join_pair", LANES=2, A_W=3, B_W=4), streams)
     assert packed.apply(a, b).tolist() == [4 + 8 * 15, 3, 7 + 8 * 7]
-    unsigned = JoinModel(cell("hg_join", MODE=0, FA=1, FB=0, **{**common, "A_SIGNED": 0}), streams)
+    unsigned = JoinModel(cell("hg_join_sum", FA=1, FB=0, **{**common, "A_SIGNED": 0}), streams)
     assert unsigned.apply(a, b).tolist() == [4, 3, 7]
-    for change in ({"MODE": 2}, {"MODE": 3, "FA": 1, "FB": 1}, {"LANES": 1, "MODE": 0, "FA": 1, "FB": 1}):
+    assert packed.out_bits == 7
+    for module, change in (
+        ("hg_join_pair", {}),
+        ("hg_join_product", {"FA": 1, "FB": 1}),
+        ("hg_join_sum", {"LANES": 1, "FA": 1, "FB": 1}),
+        ("hg_join_sum", {"STYLE": 1, "FA": 1, "FB": 1}),
+    ):
         with pytest.raises(HlsgenError, match="HG055"):
-            JoinModel(cell("hg_join", **{**common, **change}), streams)
+            JoinModel(cell(module, **{**common, **change}), streams)
 
 
 def test_codes_that_a_unit_reads() -> None:
@@ -227,7 +233,7 @@ def test_wiring() -> None:
         f".{p}_data(f_data), .{p}_valid({n}_valid), .{p}_ready({n}_ready), " for p, n in (("a", "x"), ("b", "y"))
     )
     joined = (
-        f"top_hg_join #(.LANES(1)) j ({ends}.clk(clk), .rst(rst_core), .m_data(j_data), .m_valid(j_valid), "
+        f"top_hg_join_sum #(.LANES(1)) j ({ends}.clk(clk), .rst(rst_core), .m_data(j_data), .m_valid(j_valid), "
         ".m_ready(j_ready));"
     )
     netlist = streams_of("j", "a j", wires, fork("f", "a", "y_valid, x_valid", "y_ready, x_ready"), joined)

@@ -175,17 +175,17 @@ def pair() -> onnx.ModelProto:
 #: Models, modules that they must have, and (PE, SIMD) of what multiplies, which need not divide it.
 IMAGES = {
     "padded": (Case(padded, modules=("hg_conv",)), [(2, 2), (3, 2)]),
-    "residual": (Case(residual, modules=("hg_join", "hg_fork", "hg_fifo")), [(4, 3), (4, 4)]),
-    "sums": (Case(sums, modules=("hg_join",)), [(3, 2), (2, 2)]),
+    "residual": (Case(residual, modules=("hg_join_sum", "hg_fork", "hg_fifo")), [(4, 3), (4, 4)]),
+    "sums": (Case(sums, modules=("hg_join_sum",)), [(3, 2), (2, 2)]),
     "three": (Case(three, modules=("hg_concat", "hg_fork")), [(2, 1), (3, 2), (2, 5)]),
     "moved": (Case(moved, modules=("hg_take", "hg_pad", "hg_gather")), [(2, 1), (2, 2), (1, 2)]),
     "pools": (Case(pools, modules=("hg_pool", "hg_dwconv")), [(2, 1), (3, 3)]),
     "binary": (Case(binary, modules=("hg_conv",)), [(3, 2), (4, 3), (4, 3)]),
     "grouped": (Case(grouped, modules=("hg_conv",)), [(2, 2), (3, 4)]),
-    "product": (Case(product, modules=("hg_join",)), [(3, 2), (2, 2)]),
+    "product": (Case(product, modules=("hg_join_product",)), [(3, 2), (2, 2)]),
     "agreements": (Case(agreements, modules=("hg_dwconv",)), [(2, 2), (2, 1)]),
-    "pair": (Case(pair, modules=("hg_join", "hg_pair_scale", "hg_pool")), []),
-    "largest": (Case(lambda: product("Max"), modules=("hg_join",)), [(3, 2), (2, 2)]),
+    "pair": (Case(pair, modules=("hg_join_pair", "hg_pair_scale", "hg_pool")), []),
+    "largest": (Case(lambda: product("Max"), modules=("hg_join_pair",)), [(3, 2), (2, 2)]),
 }
 
 

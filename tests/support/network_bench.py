@@ -108,7 +108,7 @@ def _bind(node: units.Node) -> tuple[str, dict[str, object]]:
         case units.Fork():
             return "hg_fork", {"WIDTH": source.bits, "COUNT": unit.count}
         case units.JoinStreams():
-            return "hg_join", {"LANES": source.lanes, "A_W": 8, "B_W": 8, "OUT_W": 8}
+            return "hg_join_sum", {"LANES": source.lanes, "A_W": 8, "B_W": 8, "OUT_W": 8}
         case units.ConcatBeats():
             return "hg_concat", {
                 "UNIT_A": 8,

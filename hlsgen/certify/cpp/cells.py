@@ -62,6 +62,16 @@ def _codes_of_factors(call: Call, tables: Tables) -> Parameters:
     return {"A_SHIFT": shifts[0], "B_SHIFT": shifts[1], **offsets, "X_W": 64, "X_SIGNED": 1, "W_W": 64}
 
 
+def _all_windows(call: Call, tables: Tables) -> Parameters:
+    """Check that an image has as many adjacent windows as fit."""
+    del tables
+    for windows, size, kernel in (("OUT_H", "HEIGHT", "KH"), ("OUT_W", "WIDTH", "KW")):
+        expected = call.number(size, 1) // call.number(kernel, 1)
+        if call.number(windows, 1) != expected:
+            raise broken(call.name, f"{windows} is {call.number(windows)}, but {expected} windows fit.")
+    return {}
+
+
 def _reduction(call: Call, tables: Tables) -> Parameters:
     text = call.arguments["REDUCE"]
     if text not in ("hg::maximum", "hg::total"):
@@ -169,7 +179,7 @@ _PRODUCTS: dict[str, Reader] = {
         "hg_reduce",
         "REDUCE HEIGHT WIDTH KH KW OUT_H OUT_W FOLDS",
         ("HEIGHT WIDTH FOLDS",),
-        (numbers("HEIGHT WIDTH KH KW OUT_H OUT_W FOLDS"), _SAME_LANES, _reduction),
+        (numbers("HEIGHT WIDTH KH KW FOLDS"), _all_windows, _SAME_LANES, _reduction),
     ),
     "hg::pool_tree": Unit(
         "hg_pool_tree",
@@ -242,18 +252,26 @@ def _walk(call: Call, tables: Tables) -> Parameters:
     return {"DIMS": len(extents), "EXTENTS": facts.packed(extents), "STRIDES": facts.packed(strides)}
 
 
-def _join(mode: int, names: str) -> Unit:
-    """hg::join_sum, hg::join_product and hg::join_pair, by MODE of hg_join and its constants of type FACTOR."""
+def _packed_bits(call: Call, tables: Tables) -> Parameters:
+    """Check that an element of the result has the bits of both operands."""
+    del tables
+    (a, b), out = call.inputs, call.outputs[0]
+    if out.bits != a.bits + b.bits:
+        raise broken(call.name, f"its results have {out.bits} bits, its operands {a.bits} and {b.bits}.")
+    return {}
+
+
+def _join(module: str, names: str) -> Unit:
+    """hg::join_sum or hg::join_product, with its constants of type FACTOR."""
     return Unit(
-        "hg_join",
-        f"FACTOR {names} BEATS" if names else "BEATS",
+        module,
+        f"FACTOR {names} BEATS",
         ("BEATS", "BEATS"),
         (
             facts.same_lanes,
             streams(bits="A_W=a B_W=b OUT_W=m", lanes="LANES=m"),
             SIGNS,
-            lambda call, tables: facts.factors_of(call, names) if names else {},
-            constants(MODE=mode),
+            lambda call, tables: facts.factors_of(call, names),
         ),
     )
 
@@ -327,9 +345,14 @@ _MOVES: dict[str, Reader] = {
         ("BEATS", "BEATS"),
         (streams(bits="UNIT_A=a UNIT_B=b UNIT_OUT=m"), SIGNS, numbers("LANES_A LANES_B PIXELS")),
     ),
-    "hg::join_sum": _join(0, "FA FB"),
-    "hg::join_product": _join(1, "ZA ZB"),
-    "hg::join_pair": _join(2, ""),
+    "hg::join_sum": _join("hg_join_sum", "FA FB"),
+    "hg::join_product": _join("hg_join_product", "ZA ZB"),
+    "hg::join_pair": Unit(
+        "hg_join_pair",
+        "BEATS",
+        ("BEATS", "BEATS"),
+        (facts.same_lanes, streams(bits="A_W=a B_W=b", lanes="LANES=m"), _packed_bits),
+    ),
     "hg::argmax": Unit(
         "hg_argmax",
         "BEATS VECTORS",

@@ -56,11 +56,9 @@ def _table(mode: int) -> Callable[[Call, Tables], Meaning]:
             beats,
             **parameters,
             FOLDS=folds,
-            MODE=mode,
+            MODE=mode + int(mode == 2 and call.flag("EVEN")),
             ADDR_W=bits,
-            CENTERED=int(mode > 0),
-            C_W=width,
-            EVEN=int(mode == 2 and call.flag("EVEN")),
+            C_W=width if mode else 0,
             SUM=sized(out_bits, total),
             FILE=stem,
         )

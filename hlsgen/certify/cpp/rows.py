@@ -278,7 +278,6 @@ ROWS: dict[str, Reader] = {
             constants(EVERY=1),
         ),
     ),
-    # C++ multiplies by any factor, so no shift replaces it.
     "hg::norm_root": Unit(
         "hg_norm_root",
         "M_BITS S_BITS E_BITS W_BITS STEPS AT_ONCE ROWS",
@@ -287,7 +286,7 @@ ROWS: dict[str, Reader] = {
             numbers("M_W=M_BITS S_W=S_BITS E_W=E_BITS W_W=W_BITS STEPS"),
             _one_lane("M_BITS S_BITS", f"E_BITS {_SIGNIFICAND} S_BITS"),
             _root_constants,
-            constants(SERIAL=1, SHIFT=0, WAYS=1, GAP=1),
+            constants(WAYS=1, GAP=1),
         ),
         "constants",
     ),

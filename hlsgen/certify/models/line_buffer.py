@@ -16,7 +16,7 @@ from hlsgen.numerics.fixed import Array
 #: Parameters of a window.
 GEOMETRY = "HEIGHT WIDTH KH KW SH SW DH DW PT PL OUT_H OUT_W"
 _POOL = f"LANES {GEOMETRY} GROUPS DEPTH X_W PAD X_SIGNED SUM ACC_W"
-_REDUCE = "LANES HEIGHT WIDTH KH KW OUT_H OUT_W FOLDS X_W X_SIGNED SUM ACC_W"
+_REDUCE = "LANES HEIGHT WIDTH KH KW FOLDS X_W X_SIGNED SUM ACC_W"
 
 
 def sizes(layer: Convolution | Pooling) -> list[tuple[int, int, int, int, int, int]]:
@@ -54,15 +54,15 @@ def check_unit_window(cell: Cell, layer: Convolution | Pooling, stream: StreamCo
 
 
 def check_adjacent_windows(cell: Cell, layer: Pooling, stream: StreamContents, words: int) -> None:
-    """Check that hg_reduce has the layer's windows, and that they are adjacent from the first pixel on.
+    """Check that hg_reduce has the layer's windows: all adjacent ones that fit, from the first pixel on.
 
     Raises HG055.
     """
     _check_geometry(cell, layer, stream, words)
     for size, kernel, stride, dilation, front, windows in sizes(layer):
         taps = np.arange(windows)[:, None] * stride - front + np.arange(kernel) * dilation
-        if windows * kernel > size or (taps.ravel() != np.arange(windows * kernel)).any():
-            raise broken(layer.name, f"its windows are not adjacent, but the windows of {cell.name} are.")
+        if windows != size // kernel or (taps.ravel() != np.arange(windows * kernel)).any():
+            raise broken(layer.name, f"its windows are not all adjacent ones, but the windows of {cell.name} are.")
 
 
 def _check_geometry(cell: Cell, layer: Convolution | Pooling, stream: StreamContents, words: int) -> None:

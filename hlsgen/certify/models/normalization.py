@@ -62,8 +62,8 @@ def row_moments(cell: Cell, stream: StreamContents, layer: NormRows, order: Arra
 
 def row_roots(cell: Cell, stream: StreamContents) -> StreamContents:
     """The stream after hg_norm_root. Raises HG055."""
-    check_parameters(cell, "M_W S_W E_W W_W STEPS SERIAL SHIFT FACTOR ADDEND START WAYS GAP")
-    _check_size_of_parameters(cell, "M_W S_W E_W W_W STEPS SHIFT")
+    check_parameters(cell, "M_W S_W E_W W_W STEPS FACTOR ADDEND START WAYS GAP")
+    _check_size_of_parameters(cell, "M_W S_W E_W W_W STEPS")
     check_beat(cell, stream, 1, cell.number("M_W", 1) + cell.number("S_W", 1))
     cell.number("WAYS", 1)
     cell.number("GAP", 1)
@@ -152,11 +152,10 @@ def prove(layer: NormRows, units: tuple[Cell, Cell, Cell]) -> None:
 
 def _prove_root(layer: NormRows, root: Cell, exponent: int, moment: int, require) -> None:  # type: ignore[no-untyped-def]
     """Prove the conditions of the module's docstring on the root."""
-    bits, serial = root.number("W_W", 1), root.number("SERIAL")
+    bits = root.number("W_W", 1)
     factor, addend, start = (root.sized(name, bits).value for name in ("FACTOR", "ADDEND", "START"))
     steps = root.number("STEPS", 1)
-    require(serial in (0, 1) and factor > 0, root, "FACTOR is 0, or SERIAL is no bit.")
-    require(serial == 1 or factor == 1 << root.number("SHIFT"), root, "FACTOR is not 2^SHIFT.")
+    require(factor > 0, root, "FACTOR is 0.")
     require(Fraction(addend, factor) == layer.addend, root, f"ADDEND / FACTOR is not the model's {layer.addend}.")
     require(0 < start < addend, root, "START is not below ADDEND: the root does not begin with 0.")
     require(

@@ -82,15 +82,15 @@ class RankModel(LaneModel):
 class TableModel(LaneModel):
     """hg_table: the codes in a memory, addressed by the low bits of x or by a window around a center."""
 
-    names = frozenset("LANES FOLDS IN_W IN_SIGNED OUT_W MODE ADDR_W CENTERED C_W EVEN SUM FILE".split())
+    names = frozenset("LANES FOLDS IN_W IN_SIGNED OUT_W MODE ADDR_W C_W SUM FILE".split())
 
     def __init__(self, cell: Cell, memories: Memories) -> None:
         super().__init__(cell)
-        self.mode, self.bits, width = cell.number("MODE"), cell.number("ADDR_W", 1), cell.number("C_W", 1)
-        self.even, self.total = self.flag("EVEN"), cell.sized("SUM", self.out_bits).value
-        centered = self.flag("CENTERED") and self.mode > 0
+        self.mode, self.bits, width = cell.number("MODE"), cell.number("ADDR_W", 1), cell.number("C_W")
+        self.even, self.total = self.mode == 3, cell.sized("SUM", self.out_bits).value
+        centered = width > 0 and self.mode > 0
         too_wide = width > 60 or self.out_bits > 40 or self.bits > 24
-        if self.mode > 2 or too_wide or (not self.mode and self.bits > self.in_bits):
+        if self.mode > 3 or too_wide or (not self.mode and self.bits > self.in_bits):
             raise broken(cell.name, "MODE, ADDR_W, C_W or OUT_W exceeds its model.")
         self.center = np.zeros((self.folds, self.lanes), np.int64)
         if centered:

@@ -24,7 +24,7 @@ Function = ThresholdTable | StepFunction | Table
 
 @dataclass(frozen=True, eq=False)
 class JoinPlan:
-    """Parameters of module hg_join, and the function that follows it.
+    """Parameters of a module hg_join_*, and the function that follows it.
 
     A stream with a lookup table in `tables` goes through it first. `operands` are the types that then enter the join.
     The join computes t = a * factors[0] + b * factors[1], or, if `factors` is None, (a - zeros[0]) * (b - zeros[1]). If

@@ -26,7 +26,7 @@ from hlsgen.rescale.threshold_table import ThresholdTable, portions
 _MEMORY_BUCKETS = (4, 5, 6, 7, 8, 9)
 _MAX_CELL = 9
 _MAX_STEPS = 1023
-#: Bits of a code up to which the last sum has no carry chain (SHORT of hg_correct_lane). Bits of a cell's number up to
+#: Bits of a code up to which the last sum has no carry chain (SHORT of hg_correct). Bits of a cell's number up to
 #: which a link of the comparison takes as many bits as fit in a LUT beside it (PART there).
 _SHORT, _LINK = 4, 3
 #: Bits of a cell's number up to which a bit of its table is one LUT everywhere.

@@ -29,7 +29,7 @@ _BITS_OF_A_LUT = 128
 
 
 class TableMode(IntEnum):
-    """The contents of the lookup table. The number is parameter MODE of module hg_table."""
+    """The contents of the lookup table. The number is parameter MODE of module hg_table; 3 for HALF if `even`."""
 
     DIRECT = 0
     WINDOW = 1

@@ -27,8 +27,6 @@ def bind_root(unit: NormRoot) -> Binding:
             "E_W": constants.step_bits,
             "W_W": bits,
             "STEPS": constants.steps,
-            "SERIAL": int(unit.serial),
-            "SHIFT": 0 if unit.serial else constants.factor.bit_length() - 1,
             "FACTOR": Bits(bits, constants.factor),
             "ADDEND": Bits(bits, constants.addend),
             "START": Bits(bits, constants.start),

@@ -13,9 +13,8 @@ def bind(realization: Table, table: Array, source: IntType, result: IntType, nam
         f"{name}_{lane:04d}.mem": words(realization.entries[:, table[:, lane]].T.reshape(-1, 1), result.bits)
         for lane in range(table.shape[1])
     }
-    centered = bool(realization.center.any())
-    bits = signed_bits(realization.center)
-    if centered:
+    bits = signed_bits(realization.center) if realization.center.any() else 0
+    if bits:
         memories[f"{name}.mem"] = words(realization.center[table], bits)
     outside = {
         TableMode.DIRECT: "",
@@ -30,11 +29,9 @@ def bind(realization: Table, table: Array, source: IntType, result: IntType, nam
             "IN_W": source.bits,
             "IN_SIGNED": int(source.signed),
             "OUT_W": result.bits,
-            "MODE": int(realization.mode),
+            "MODE": int(realization.mode) + realization.even,
             "ADDR_W": realization.bits,
-            "CENTERED": int(centered),
             "C_W": bits,
-            "EVEN": int(realization.even),
             "SUM": Bits(result.bits, realization.total),
             "FILE": name,
         },

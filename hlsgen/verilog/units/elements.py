@@ -98,7 +98,10 @@ def _bind_join(node: Node, unit: JoinStreams) -> Binding:
         code = {BinaryKind.ADD: 0, BinaryKind.MUL: 1, BinaryKind.SUB: 5}[unit.floats]
         return Binding("hg_f32_join", {"OP": code, "LANES": node.result.lanes}, f"float32 {unit.floats.value}")
     a, b = (stream.type for stream in node.sources)
-    parameters: dict[str, Parameter] = {
+    if unit.packed:
+        sizes: dict[str, Parameter] = {"LANES": node.result.lanes, "A_W": a.bits, "B_W": b.bits}
+        return Binding("hg_join_pair", sizes, "both operands side by side")
+    types: dict[str, Parameter] = {
         "LANES": node.result.lanes,
         "A_W": a.bits,
         "A_SIGNED": int(a.signed),
@@ -106,13 +109,11 @@ def _bind_join(node: Node, unit: JoinStreams) -> Binding:
         "B_SIGNED": int(b.signed),
         "OUT_W": node.result.type.bits,
     }
-    if unit.packed:
-        return Binding("hg_join", parameters | {"MODE": 2}, "both operands side by side")
     if unit.factors is None:
         zeros: dict[str, Parameter] = {"ZA": unit.zeros[0], "ZB": unit.zeros[1]}
-        return Binding("hg_join", parameters | {"MODE": 1} | zeros, "product of both operands")
+        return Binding("hg_join_product", types | zeros, "product of both operands")
     factors: dict[str, Parameter] = {"FA": unit.factors[0], "FB": unit.factors[1]}
-    return Binding("hg_join", parameters | {"MODE": 0} | factors, "weighted sum of both operands")
+    return Binding("hg_join_sum", types | factors, "weighted sum of both operands")
 
 
 def _bind_float_key(node: Node, _unit: FloatKeyUnit) -> Binding:

@@ -45,8 +45,6 @@ def _bind_tiled_pool(node: Node, unit: TiledPool) -> Binding:
         "WIDTH": unit.width,
         "KH": unit.kernel[0],
         "KW": unit.kernel[1],
-        "OUT_H": unit.size[0],
-        "OUT_W": unit.size[1],
         "FOLDS": unit.folds,
     }
     summary = f"{unit.kind.value} of {unit.kernel[0]} x {unit.kernel[1]}, windows do not overlap"
