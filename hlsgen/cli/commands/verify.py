@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -77,18 +78,10 @@ def verify(
     parts: dict[str, Any] = {}
     try:
         with Watch(as_json) as watch:
-            simulators = None if sim == "all" else [sim]
             _check(frames, seed, budget)
-
-            def report_part(name: str, part: object) -> None:
-                parts[name] = part
-                if not as_json:
-                    with watch.paused():
-                        print_part(name, part)
-
             verdict = hlsgen.verify(
                 directory,
-                simulators,
+                None if sim == "all" else [sim],
                 frames,
                 seed,
                 watch.text,
@@ -96,30 +89,53 @@ def verify(
                 cut=cut,
                 oracle=oracle,
                 cosim=cosim,
-                on_part=report_part,
+                on_part=_part_reporter(parts, None if as_json else watch),
                 budget=budget,
                 waves=waves,
             )
-        data = {"ok": verdict.ok, **_parts(verdict), "diagnostics": [d.as_dict() for d in verdict.diagnostics]}
-        if junit is not None:
-            write_bytes(junit, as_junit(verdict))
-        with suppress(HlsgenError):  # a read-only directory is verified without saving the result
-            record = {**data, "manifest_sha256": manifest_hash(directory)}
-            save_result(directory, "verify.json", (json.dumps(record, indent=2) + "\n").encode())
+        data = _save(directory, verdict, junit)
     except HlsgenError as error:
         raise stop(error, as_json, _so_far(parts)) from None
     except KeyboardInterrupt:
-        if as_json:
-            emit({"ok": False, "interrupted": True, **_so_far(parts)})
-        else:
-            err.print("[red]NOT verified[/]: interrupted. The results above are valid.")
-        raise typer.Exit(130) from None
+        raise _interrupted(parts, as_json) from None
     if as_json:
         emit(data)
     else:
         print_end(verdict)
     if not verdict.ok:
         raise typer.Exit(1)
+
+
+def _part_reporter(parts: dict[str, Any], watch: Watch | None) -> Callable[[str, object], None]:
+    """Keep each part of the verdict in `parts`; print it beside the progress line, if there is one."""
+
+    def report(name: str, part: object) -> None:
+        parts[name] = part
+        if watch is not None:
+            with watch.paused():
+                print_part(name, part)
+
+    return report
+
+
+def _save(directory: Path, verdict: Verdict, junit: Path | None) -> dict[str, Any]:
+    """The verdict as JSON, saved in the build and as a JUnit file. Raises HlsgenError if that cannot be written."""
+    data = {"ok": verdict.ok, **_parts(verdict), "diagnostics": [d.as_dict() for d in verdict.diagnostics]}
+    if junit is not None:
+        write_bytes(junit, as_junit(verdict))
+    with suppress(HlsgenError):  # a read-only directory is verified without saving the result
+        record = {**data, "manifest_sha256": manifest_hash(directory)}
+        save_result(directory, "verify.json", (json.dumps(record, indent=2) + "\n").encode())
+    return data
+
+
+def _interrupted(parts: dict[str, Any], as_json: bool) -> typer.Exit:
+    """Print the results until an interrupt; return the end of the command."""
+    if as_json:
+        emit({"ok": False, "interrupted": True, **_so_far(parts)})
+    else:
+        err.print("[red]NOT verified[/]: interrupted. The results above are valid.")
+    return typer.Exit(130)
 
 
 def _check(frames: int | None, seed: int, budget: float | None) -> None:
