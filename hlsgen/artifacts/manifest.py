@@ -15,6 +15,7 @@ from hlsgen.dataflow.network import CorePort, Network, Timing
 from hlsgen.dataflow.units import FrameMemory
 from hlsgen.host.plan import left_to_user
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Op, Step, Value
+from hlsgen.ir.input_codes import input_range
 from hlsgen.ir.stream_order import axes_of
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 
@@ -87,7 +88,16 @@ def _inputs(network: Network, keep: bool) -> dict[str, Any]:
     second = graph.model.second_input
     pair = {"second_tensor": second, "element": "the first in the low, the second in the high byte"} if second else {}
     entry = {"tensor": graph.model.input_name, **pair, "shape": list(graph.model.input_shape), "port": ports[0].name}
-    return {"input": {**entry, **_stream(ports[0], keep), **({"parts": parts} if parts else {})}}
+    ranges = _element_ranges(network.graph)
+    return {"input": {**entry, **_stream(ports[0], keep), **ranges, **({"parts": parts} if parts else {})}}
+
+
+def _element_ranges(graph: Graph) -> dict[str, Any]:
+    """The codes of each element of the last axis, or of the frame, if Min and Max leave fewer than `range`."""
+    ends = input_range(graph)
+    if ends is None:
+        return {}
+    return {"element_ranges": {"low": ends[0].ravel().tolist(), "high": ends[1].ravel().tolist()}}
 
 
 def _outputs(network: Network, keep: bool) -> dict[str, Any]:

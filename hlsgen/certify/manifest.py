@@ -17,6 +17,7 @@ import numpy as np
 
 from hlsgen import ir
 from hlsgen.certify.checker import Checker
+from hlsgen.certify.input_codes import input_codes
 from hlsgen.certify.json_compare import NotProven, differences
 from hlsgen.certify.manifest_layers import ESTIMATE, fifos, producers_of, rows, units, weight_units
 from hlsgen.certify.netlist_reader import Cell, ParameterValue
@@ -272,7 +273,18 @@ def _inputs(graph: ir.Graph, checker: Checker) -> dict[str, Any]:
     entry["port"] = port_name(checker.network.inputs[0][0])
     port = _port(checker, 0, 0)
     # The port's `element` replaces the one of two inputs.
-    return {"input": {**entry, **pair, **port, **_parts(sources, graph.inputs, "head")}}
+    ranges = _element_ranges(checker.graph)
+    return {"input": {**entry, **pair, **port, **ranges, **_parts(sources, graph.inputs, "head")}}
+
+
+def _element_ranges(graph: ir.Graph) -> dict[str, Any]:
+    """The codes that bounds before the quantizer leave to each element of the last axis, or of the frame."""
+    codes = input_codes(graph)
+    if codes is None:
+        return {}
+    shape = graph.input.shape if math.prod(codes[0].shape[:-1]) > 1 else graph.input.shape[-1:]
+    low, high = (np.broadcast_to(end.reshape(end.shape[-len(shape) :]), shape).ravel() for end in codes)
+    return {"element_ranges": {"low": low.tolist(), "high": high.tolist()}}
 
 
 def _outputs(graph: ir.Graph, checker: Checker) -> dict[str, Any]:

@@ -112,7 +112,11 @@ _ASSUMED = (
         "The frontend correctly reads the inputs of each node, and the shapes and types of the model's inputs and "
         "outputs.",
     ),
-    Statement("input-range", "Input codes are in the manifest's range for the input.", ("input.range",)),
+    Statement(
+        "input-range",
+        "Input codes are in the manifest's range for the input, and each in the range of its element.",
+        ("input.range", "input.element_ranges"),
+    ),
     Statement(
         "options",
         "These options are the requested ones.",

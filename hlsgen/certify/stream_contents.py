@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen import ir
+from hlsgen.certify.input_codes import input_codes
 from hlsgen.certify.netlist_reader import Cell, broken
 from hlsgen.numerics.fixed import Array, IntType
 
@@ -98,6 +99,9 @@ class Elements:
             low, high = (end[offset : offset + value.size] for end in self._ends[0])
             low[:], high[:] = value.type.lo, value.type.hi
         self.low, self.high = (np.concatenate(ends) for ends in zip(*self._ends, strict=True))
+        ends_of_input = input_codes(graph)
+        if ends_of_input is not None:
+            self.limit(0, *ends_of_input)
 
     def _append_range(self, count: int, type_: IntType) -> None:
         self._ends.append((np.full(count, type_.lo), np.full(count, type_.hi)))
@@ -143,8 +147,8 @@ class Elements:
         return np.where(fixed, codes, self.low[place]), np.where(fixed, codes, self.high[place])
 
     def limit(self, value: int, low: Array, high: Array) -> None:
-        """Set the range of codes of the elements of a computed value. The arrays broadcast along its last axis."""
-        shape = self.graph.layers[value - 1].result.shape
+        """Set the range of codes of the elements of the input or a computed value. The arrays broadcast to it."""
+        shape = self.graph.layers[value - 1].result.shape if value else self.graph.input.shape
         numbers = self.numbers[value]
         self.low[numbers] = np.broadcast_to(low, shape).ravel()
         self.high[numbers] = np.broadcast_to(high, shape).ravel()

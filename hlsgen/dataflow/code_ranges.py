@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from hlsgen.ir import Convolution, Graph, Linear, Map, Pooling, View
+from hlsgen.ir import Convolution, Graph, Linear, Map, Pooling, StreamedInput, View
 from hlsgen.ir.evaluate import constant_shapes
+from hlsgen.ir.input_codes import input_range
 from hlsgen.ir.step_function import specialize
 from hlsgen.ir.value_ranges import ValueRange, relabelled, value_range
 from hlsgen.ir.window import Reduction
@@ -24,7 +25,7 @@ def code_ranges(graph: Graph) -> list[ValueRange | None]:
     The arrays broadcast to the value's tensor. A function keeps the codes of its own input range, a matrix the sums of
     these.
     """
-    ranges: list[ValueRange | None] = [None]
+    ranges: list[ValueRange | None] = [input_range(graph)]
     for i, layer in enumerate(graph.layers):
         source_range = ranges[layer.inputs[0]]
         match layer:
@@ -34,6 +35,10 @@ def code_ranges(graph: Graph) -> list[ValueRange | None]:
                 ranges.append(_of_sums(layer, source_range))
             case Pooling() if source_range is not None:
                 ranges.append(_of_pool(layer, source_range))
+            case StreamedInput(offset=offset, result=result) if source_range is not None:
+                place = slice(offset, offset + result.size)
+                low, high = (np.broadcast_to(end, graph.input.shape).ravel()[place] for end in source_range)
+                ranges.append((low.reshape(result.shape), high.reshape(result.shape)))
             case View() if source_range is not None:
                 ranges.append((relabelled(layer, source_range[0]), relabelled(layer, source_range[1])))
             case _:

@@ -222,6 +222,9 @@ def head_functions(
     elif head.encode is not None:
         body.lines.append(f"/* input quantizer: {type(head.encode).__name__} */")
         value = body.quantize(head.encode, value, shape, "i")
+        if head.bounds is not None:
+            low, high = (body.constants.entry(end, "int64", shape, "i") for end in head.bounds)
+            value = body.new(f"hg_clamp_int({value.text}, {low.text}, {high.text})", "int64")
     elif isinstance(encoding, FloatKey):
         value = body.new(f"(int64_t)hg_bits_of_f32({body.to(value, 'float32').text})", "int64")
     elif not head.pairs:

@@ -15,6 +15,8 @@ from hlsgen.interpreter.host_steps import run_step
 from hlsgen.interpreter.host_tflite import host_softmax
 from hlsgen.ir import ops
 from hlsgen.ir.evaluate import decode
+from hlsgen.ir.input_codes import bounds_of_codes
+from hlsgen.ir.value_ranges import ValueRange
 from hlsgen.numerics import activations
 
 #: A step with more constants than this is left to the user.
@@ -60,6 +62,11 @@ class Head:
     pairs: bool
     makes_codes: bool
     source: SourceHead | None = None
+
+    @property
+    def bounds(self) -> ValueRange | None:
+        """The codes that Min and Max before the quantizer leave. NaN gives the lowest one of its element."""
+        return bounds_of_codes([step.step for step in self.steps], self.encode)
 
 
 @dataclass(frozen=True, eq=False)

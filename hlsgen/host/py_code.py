@@ -89,6 +89,8 @@ def head_lines(head: Head, arrays: Arrays, encoding: ir.Encoding, type_: IntType
     lines = _steps(head.steps, arrays)
     if head.encode is not None:
         lines += [f"# input quantizer: {type(head.encode).__name__}", f"x = {_quantized(head.encode, 'x', arrays)}"]
+        if head.bounds is not None:
+            lines.append(f"x = np.clip(x, {', '.join(map(arrays, head.bounds))})  # NaN")
         return lines
     match encoding:
         case ir.FloatKey():

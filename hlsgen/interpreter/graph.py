@@ -19,6 +19,7 @@ from hlsgen.interpreter.host_steps import rearranged, run_step
 from hlsgen.interpreter.softmax_rows import softmax_rows
 from hlsgen.interpreter.windows import convolved, padded, pooled
 from hlsgen.ir.evaluate import apply, apply_binary, constant_shapes, decode, float_to_key, quantize
+from hlsgen.ir.input_codes import bounds_of_codes
 from hlsgen.ir.ops import Elementwise, Quantizer
 from hlsgen.ir.row_functions import row_values
 from hlsgen.numerics.fixed import Array
@@ -147,7 +148,8 @@ def encode_array(
     for step in steps:
         x = run_step(step, x)
     if encode is not None:
-        return quantize(encode, x)
+        codes, bounds = quantize(encode, x), bounds_of_codes(steps, encode)
+        return codes if bounds is None else np.clip(codes, *bounds)  # NaN gives the lowest code of its element
     match port.encoding:
         case ir.FloatKey():
             return float_to_key(x)

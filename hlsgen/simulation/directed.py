@@ -9,6 +9,7 @@ import numpy as np
 from hlsgen.dataflow.workload import works_of
 from hlsgen.interpreter import graph as reference
 from hlsgen.ir import BinaryMap, FloatKey, Graph, Map
+from hlsgen.ir.input_codes import input_ends
 from hlsgen.numerics.fixed import Array
 
 #: Work of one search or comparison: products, and elements that functions are evaluated on.
@@ -58,11 +59,8 @@ def _extremes(graph: Graph, rng: np.random.Generator, limit: int) -> Array:
 
 def _ends(graph: Graph) -> tuple[Array, Array]:
     """The lowest and the highest code of each input element."""
-    types = [
-        np.array([[value.type.lo], [value.type.hi]]).repeat(value.size, 1) for _, _, value in graph.streamed_inputs
-    ]
-    lo, hi = np.concatenate(types, axis=1).reshape(2, *graph.input.shape)
-    return lo, hi
+    low, high = input_ends(graph)
+    return low.reshape(graph.input.shape), high.reshape(graph.input.shape)
 
 
 def _searched(graph: Graph, rng: np.random.Generator, start: Array, count: int) -> Array:

@@ -8,6 +8,7 @@ from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import FloatUnit, RescaleUnit
 from hlsgen.ir import FloatKey, Map, Value, View
 from hlsgen.ir.evaluate import float_to_key
+from hlsgen.ir.input_codes import input_ends
 from hlsgen.numerics.fixed import Array
 
 #: Largest number of stimulus elements for the thresholds of an input quantizer.
@@ -49,20 +50,27 @@ def stimuli(network: Network, frames: int, seed: int) -> Array:
     size = graph.input.size
     edges = _edges(network)
     frames = max(frames, -(-len(edges) // size) if len(edges) else 0)
-    codes = np.concatenate([_of_port(value, rng, frames) for _, _, value in graph.streamed_inputs], axis=1)
+    low, high = input_ends(graph)
+    codes = np.concatenate(
+        [
+            _of_port(value, low[offset : offset + value.size], high[offset : offset + value.size], rng, frames)
+            for _, offset, value in graph.streamed_inputs
+        ],
+        axis=1,
+    )
     if len(edges):
         _place(codes, edges, network)
     return codes.reshape(-1, *graph.input.shape)
 
 
-def _of_port(value: Value, rng: np.random.Generator, frames: int) -> Array:
-    """Random codes (frames, elements), with extreme codes in the first frames."""
-    size, lo, hi = value.size, value.type.lo, value.type.hi
+def _of_port(value: Value, low: Array, high: Array, rng: np.random.Generator, frames: int) -> Array:
+    """Random codes (frames, elements) from low to high, with extreme codes in the first frames."""
+    size = value.size
     if isinstance(value.encoding, FloatKey):
         return _floats(rng, frames, size)
-    codes: Array = rng.integers(lo, hi + 1, (frames, size))
-    corners = [np.full(size, lo), np.full(size, hi), np.full(size, min(max(0, lo), hi))]
-    corners.append(np.where(np.arange(size) % 2 == 0, lo, hi))
+    lo = value.type.lo
+    codes: Array = low + (rng.integers(lo, value.type.hi + 1, (frames, size)) - lo) % (high - low + 1)
+    corners = [low, high, np.clip(0, low, high), np.where(np.arange(size) % 2 == 0, low, high)]
     for i, corner in enumerate(corners[: frames - 1]):
         codes[i] = corner
     return codes
