@@ -10,7 +10,7 @@ from hlsgen.adder_graph.agreements import MOST_AGREEMENTS, AgreementGraph, agree
 from hlsgen.adder_graph.graph import Adder, AdderGraph, Output, inverted_bits, width
 from hlsgen.adder_graph.pipeline import Pipeline, cycles, schedule
 from hlsgen.adder_graph.read_sums import register_bits
-from hlsgen.adder_graph.sharing import MOST_DIGITS, find
+from hlsgen.adder_graph.sharing import MOST_DIGITS, find, find_exact
 from hlsgen.adder_graph.signed_digits import count_digits, digits
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "cycles",
     "digits",
     "find",
+    "find_exact",
     "inverted_bits",
     "register_bits",
     "schedule",

@@ -34,6 +34,11 @@ def find(weight: Array, inputs: Sequence[tuple[int, int]], extra_levels: int = 0
 
     `extra_levels`: levels of adders that it may have above the minimum.
     """
+    return without_carries(find_exact(weight, inputs, extra_levels))
+
+
+def find_exact(weight: Array, inputs: Sequence[tuple[int, int]], extra_levels: int = 0) -> AdderGraph:
+    """The same with exact differences. An inverted output is minus its row, in place of its inverse."""
     table = [[digits(value) for value in row] for row in weight.tolist()]
     nodes = Nodes(inputs)
     state = _Sharing(len(weight), nodes)
@@ -41,7 +46,7 @@ def find(weight: Array, inputs: Sequence[tuple[int, int]], extra_levels: int = 0
         state.share(table, columns)
     depth = max([depth_of(terms, nodes) for terms in state.remaining_terms], default=0) + extra_levels
     outputs = [sum_of(terms, nodes, depth) for terms in state.remaining_terms]
-    return without_carries(nodes.graph(outputs))
+    return nodes.graph(outputs)
 
 
 def _groups(table: list[list[list[tuple[int, int]]]], columns: int) -> list[range]:

@@ -30,10 +30,13 @@ from hlsgen.certify.models.rows import ROWS, check_rows, row_beats
 from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken
 from hlsgen.certify.neurons import codes_stream, matrix_before, prove_neurons
 from hlsgen.certify.port_wiring import PLAIN_ENDS, PortFrame
+from hlsgen.certify.program_bounds import bounds_of
 from hlsgen.certify.program_modules import PROGRAM, check_beat_of_program, check_program
+from hlsgen.certify.program_statements import read_program
 from hlsgen.certify.quantizers import QuantizerHardware, Summary, check_equal, check_map, widths
 from hlsgen.certify.reachable_codes import limit_codes, reachable_sums
 from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, check_codes, vector_order
+from hlsgen.ir.equal_programs import unproven_output
 from hlsgen.ir.programs import Program
 from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.ir.value_ranges import value_range
@@ -494,11 +497,25 @@ class Checker:
         type_ = layer.result.type
         numbers = self.elements.numbers[value].reshape(-1, layer.result.shape[-1])[rows]
 
+        statement = next((entry.get("program") for entry in self.entries if entry["layer"] == layer.name), None)
+
         def proof() -> Summary:
-            check_program(layer, program, cell, f"{self.top}_", self.memories.folder)
-            return Summary(layer.name, "integer rows", cell.module, len(program.operations), 0, 0)
+            hardware = program
+            if statement is not None:
+                hardware = read_program(layer.name, statement, layer.source.shape[-1])
+                self._check_equal(layer.name, program, hardware)
+            check_program(layer, hardware, cell, f"{self.top}_", self.memories.folder)
+            return Summary(layer.name, "integer rows", cell.module, len(hardware.operations), 0, 0)
 
         return StreamContents(numbers, type_.bits, type_.lo, type_.hi), proof
+
+    def _check_equal(self, name: str, model: Program, hardware: Program) -> None:
+        """Check that the program of a module has the outputs of the model's program. Raises HG055."""
+        if len(model.outputs) != len(hardware.outputs):
+            raise broken(name, f"certificate.json: its program has {len(hardware.outputs)} outputs.")
+        number = unproven_output(model, hardware, bounds_of)
+        if number is not None:
+            raise broken(name, f"certificate.json: output {number} of its program is not proven equal to the model's.")
 
     def _pack_bytes(
         self, value: int, layer: ir.PackBytes, cell: Cell, inputs: list[StreamContents], orders: list[Array]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlsgen.ir.programs import Bitwise, Choose, Number, Operation, Product, Program, Table, Take, Total, Wrap
+from hlsgen.ir.programs import Bitwise, Choose, Join, Number, Operation, Product, Program, Table, Take, Total, Wrap
 from hlsgen.numerics.fixed import IntType
 
 #: A number as constant + sum of factors times results that are no sums.
@@ -56,6 +56,8 @@ def _bound(operation: Operation, bounds: list[IntType]) -> IntType:
             last = len(values) - 1
             start, stop = (min(max(end - first, 0), last) for end in (bounds[source].lo, bounds[source].hi))
             return IntType(min(values[start : stop + 1]), max(values[start : stop + 1]))
+        case Join(parts):
+            return IntType(0, 2 ** sum(bits for _, bits in parts) - 1)
         case Bitwise(_, a, b):
             signed = min(bounds[a.source].lo, bounds[b.source].lo) < 0
             ends = [end << t.shift for t in (a, b) for end in (bounds[t.source].lo, bounds[t.source].hi)]

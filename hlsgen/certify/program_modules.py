@@ -194,6 +194,8 @@ class _Reader:
                 self._expect(factors[2], self._bits_of(b, cycle, bits))
             case programs.Table():
                 self._table(operation, number, cycle, bits, text)
+            case programs.Join(parts):
+                self._expect(text, [bit for source, count in parts for bit in self._bits_of(source, cycle, count)])
             case programs.Bitwise(kind, a, b):
                 first, _, second = text.partition(f" {_SYMBOLS[kind]} ")
                 self._expect(first, self._shifted(a, cycle, bits))

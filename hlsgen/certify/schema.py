@@ -66,7 +66,10 @@ def check(certificate: dict[str, Any], folder: str) -> None:
         other_fields = dict(layer)
         set_fields, steps = _SETS.get(kind, ({}, {}))
         sets = other_fields.pop("sets", []) if set_fields else []
-        _check_type(other_fields, _COMMON | _KINDS[kind], name)
+        fields = _COMMON | _KINDS[kind]
+        if kind == "integer rows" and "program" in layer:
+            fields["program"] = [[(int, str)]]
+        _check_type(other_fields, fields, name)
         _check_type(sets, [dict], name)
         if set_fields and (not sets or layer["period"] < 1):
             raise broken(name, "has no sets, or no period.")

@@ -14,7 +14,8 @@ import numpy as np
 
 from hlsgen import ir
 from hlsgen.dataflow.network import Network
-from hlsgen.dataflow.units import Node
+from hlsgen.dataflow.program_statements import program_statement
+from hlsgen.dataflow.units import Node, ProgramUnit
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array, IntType
@@ -122,6 +123,10 @@ def _meaning(network: Network, i: int, layer: ir.Layer) -> dict[str, Any]:
             if steps is not None:
                 ends["interval"] = np.stack([steps.lo, steps.hi], axis=1)
             return {"way": _join_kind(choice.plan), **_function(choice, joint.index, ends)}
+        case ir.IntegerRows(function=function):
+            units = (node.unit for node in network.inner if node.layer == layer.name)
+            programs = [unit.program for unit in units if isinstance(unit, ProgramUnit)]
+            return {"program": program_statement(programs[0])} if programs and programs[0] != function else {}
         case _:
             return {}
 

@@ -21,6 +21,7 @@ from hlsgen.dataflow.lower_product import product
 from hlsgen.dataflow.lower_states import close_states, open_states
 from hlsgen.dataflow.lower_windows import convolution, pixels_in_a_beat, pooling
 from hlsgen.dataflow.regrouping import dense_lanes
+from hlsgen.dataflow.smaller_program import smaller_program
 from hlsgen.dataflow.softmax_unit import TABLE
 from hlsgen.dataflow.units import (
     FLOAT_WORD,
@@ -219,12 +220,14 @@ def _argmax(b: NetworkBuilder, i: int, layer: ir.ArgMaxLayer, name: str) -> Name
 def _integer_rows(b: NetworkBuilder, i: int, layer: ir.IntegerRows, name: str) -> NamedStream:
     count = layer.source.shape[-1]
     flow = b.input_stream(i, 0, name)
-    if isinstance(layer.function, Program):
+    function = layer.function
+    if isinstance(function, Program):
         flow = b.converted(flow, count, count, f"{name}_width")
         result = stream_of(layer.result.type, layer.result.shape[-1], layer.result.size, layer.result.shape[-1])
-        return b.append(name, ProgramUnit(layer.function), [flow], result, layer.name, i)
+        program = b.once(("program", i), lambda: smaller_program(function))
+        return b.append(name, ProgramUnit(program), [flow], result, layer.name, i)
     flow = b.dense(flow, flow.stream.lanes, count, f"{name}_width")
-    unit = RowsUnit(layer.function, count // flow.stream.lanes, layer.source.type, count)
+    unit = RowsUnit(function, count // flow.stream.lanes, layer.source.type, count)
     return b.append(name, unit, [flow], replace(flow.stream, type=layer.result.type), layer.name, i)
 
 

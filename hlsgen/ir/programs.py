@@ -5,8 +5,8 @@ Every operation has one result, and uses results of earlier operations. All numb
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -89,6 +89,13 @@ class Table:
     values: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Join:
+    """The number, without a sign, of the lowest bits of results side by side: (result, bits), the lowest first."""
+
+    parts: tuple[tuple[int, int], ...]
+
+
 class BitwiseKind(Enum):
     """Bitwise operations on numbers in two's complement."""
 
@@ -106,7 +113,7 @@ class Bitwise:
     b: Term
 
 
-Operation = Take | Number | Total | Wrap | Choose | Product | Table | Bitwise
+Operation = Take | Number | Total | Wrap | Choose | Product | Table | Join | Bitwise
 
 
 @dataclass(frozen=True)
@@ -130,6 +137,28 @@ def sources_of(operation: Operation) -> tuple[int, ...]:
             return condition, yes, no
         case Product(a, b):
             return a, b
+        case Join(parts):
+            return tuple(source for source, _ in parts)
+        case _:
+            assert_never(operation)
+
+
+def renumbered(operation: Operation, numbers: Mapping[int, int]) -> Operation:
+    """The operation with other numbers of its operands."""
+    match operation:
+        case Take() | Number():
+            return operation
+        case Total(a, b) | Bitwise(_, a, b):
+            terms = replace(a, source=numbers[a.source]), replace(b, source=numbers[b.source])
+            return replace(operation, a=terms[0], b=terms[1])
+        case Wrap(source) | Table(source):
+            return replace(operation, source=numbers[source])
+        case Choose(condition, _, yes, no):
+            return replace(operation, condition=numbers[condition], yes=numbers[yes], no=numbers[no])
+        case Product(a, b):
+            return replace(operation, a=numbers[a], b=numbers[b])
+        case Join(parts):
+            return Join(tuple((numbers[source], bits) for source, bits in parts))
         case _:
             assert_never(operation)
 
@@ -138,11 +167,13 @@ def program_values(program: Program, x: Array) -> Array:
     """Run the program: int64 (..., elements) -> int64 (..., outputs)."""
     results: list[Array] = []
     for operation in program.operations:
-        results.append(_result(operation, x, results))
+        results.append(result_of(operation, x, results))
     return np.stack([np.broadcast_to(results[n], x.shape[:-1]) for n in program.outputs], axis=-1)
 
 
-def _result(operation: Operation, x: Array, results: list[Array]) -> Array:
+def result_of(operation: Operation, x: Array, results: Sequence[Array] | Mapping[int, Array]) -> Array:
+    """The result of an operation on inputs (..., elements), from earlier results by number."""
+
     def term(operand: Term) -> Array:
         return np.asarray(results[operand.source] << operand.shift)
 
@@ -163,6 +194,12 @@ def _result(operation: Operation, x: Array, results: list[Array]) -> Array:
         case Table(source, start, values):
             entries = np.array(values, np.int64)
             return np.asarray(entries[np.clip(results[source] - start, 0, len(values) - 1)])
+        case Join(parts):
+            total, place = np.asarray(0, np.int64), 0
+            for source, bits in parts:
+                total = total + ((results[source] & ((1 << bits) - 1)) << place)
+                place += bits
+            return np.asarray(total)
         case Bitwise(kind, a, b):
             match kind:
                 case BitwiseKind.AND:
@@ -236,6 +273,8 @@ class _Bounds:
                 first, last = (min(max(end - start, 0), len(values) - 1) for end in (of[source].lo, of[source].hi))
                 reached = values[first : last + 1]
                 return IntType(min(reached), max(reached))
+            case Join(parts):
+                return IntType(0, (1 << sum(bits for _, bits in parts)) - 1)
             case Bitwise(_, a, b):
                 ends = [end << term.shift for term in (a, b) for end in (of[term.source].lo, of[term.source].hi)]
                 bits = IntType(min(ends), max(ends)).bits
@@ -252,6 +291,22 @@ def each_interval(program: Program) -> Iterator[IntType]:
     for operation in program.operations:
         bounds.add(operation)
         yield bounds.intervals[-1]
+
+
+@dataclass(frozen=True)
+class LinearForm:
+    """constant + sum of factors times results that are no sums, by number."""
+
+    factors: dict[int, int]
+    constant: int
+
+
+def linear_forms(program: Program) -> tuple[list[LinearForm], list[IntType]]:
+    """The linear form and the interval of each result."""
+    bounds = _Bounds()
+    for operation in program.operations:
+        bounds.add(operation)
+    return [LinearForm(*form) for form in bounds.forms], bounds.intervals
 
 
 def intervals_of(program: Program) -> list[IntType]:

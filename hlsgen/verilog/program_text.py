@@ -89,6 +89,8 @@ class _Text:
                     f"1'h{word & 1}" if word in (0, entries[0]) else f"t{n}_{b}[{index}]" for b, word in entries[1]
                 ]
                 return _concatenation(parts)
+            case programs.Join(parts):
+                return _concatenation([self._extended(source, cycle, bits) for source, bits in reversed(parts)])
             case programs.Bitwise(kind, a, b):
                 return f"{self._term(a, cycle, bits)} {_GATES[kind]} {self._term(b, cycle, bits)}"
             case programs.Number():

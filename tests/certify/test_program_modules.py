@@ -1,14 +1,17 @@
 """The checker of modules that run a program: it accepts what the printer writes, and no altered line."""
 
+import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from certified import messages
 
 import hlsgen
 from hlsgen.certify.netlist_reader import Cell
 from hlsgen.certify.program_modules import check_program
+from hlsgen.dataflow.smaller_program import smaller_program
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.ir import IntegerRows
 from hlsgen.ir.programs import Program
@@ -31,8 +34,8 @@ def built(seed: int, folder: Path) -> tuple[IntegerRows, Path]:
 def test_no_altered_module_is_accepted(seed: int, tmp_path: Path) -> None:
     layer, module = built(seed, tmp_path)
     assert hlsgen.certify(tmp_path / "out").ok
-    program = layer.function
-    assert isinstance(program, Program)
+    assert isinstance(layer.function, Program)
+    program = smaller_program(layer.function)
     text, prefix = module.read_text(), module.name.removesuffix("n_program_program.v")
     cell = Cell("program", "n_program", {}, {})
     check_program(layer, program, cell, prefix, module.parent)
@@ -53,3 +56,33 @@ def test_no_altered_module_is_accepted(seed: int, tmp_path: Path) -> None:
         same += 1  # an entry of a table for an operand that cannot occur
         assert "localparam" in text[text.rindex("\n", 0, place) : place]
     assert same < 20
+
+
+def test_the_stated_program_is_proven(tmp_path: Path) -> None:
+    """Another number in an operation of the statement, and in the module: the outputs are other ones."""
+    layer, _ = built(9, tmp_path)
+    path = tmp_path / "out" / "certificate.json"
+    certificate = json.loads(path.read_text())
+    (entry,) = (entry for entry in certificate["layers"] if entry["layer"] == layer.name)
+    tables = [n for n, row in enumerate(entry["program"]) if row[0] == "table"]
+    assert tables
+    for n in tables:
+        row = entry["program"][n]
+        entry["program"][n] = [*row[:4], row[4] + 1, *row[5:]]
+        path.write_text(json.dumps(certificate))
+        assert any("not proven equal to the model's" in message for message in messages(tmp_path / "out"))
+        entry["program"][n] = row
+
+
+@pytest.mark.parametrize(
+    "row",
+    [["table", 0, 0], ["sum", 0, 0, 999, 0], ["wrap", 0, 0, 0, 4], ["join", 0, 0], ["take", 99, 0, 1], ["sine", 1], []],
+)
+def test_a_statement_of_no_program_is_refused(row: list[object], tmp_path: Path) -> None:
+    layer, _ = built(9, tmp_path)
+    path = tmp_path / "out" / "certificate.json"
+    certificate = json.loads(path.read_text())
+    (entry,) = (entry for entry in certificate["layers"] if entry["layer"] == layer.name)
+    entry["program"][-2] = row
+    path.write_text(json.dumps(certificate))
+    assert any("of its program is" in message for message in messages(tmp_path / "out"))

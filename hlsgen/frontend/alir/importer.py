@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -215,24 +214,8 @@ def _pruned(program: programs.Program, exponents: list[int]) -> tuple[programs.P
         if n in needed:
             needed.update(programs.sources_of(program.operations[n]))
     numbers = {n: k for k, n in enumerate(sorted(needed))}
-    operations = tuple(_renumbered(program.operations[n], numbers) for n in numbers)
+    operations = tuple(programs.renumbered(program.operations[n], numbers) for n in numbers)
     return programs.Program(operations, tuple(numbers[n] for n in program.outputs)), exponents
-
-
-def _renumbered(operation: programs.Operation, numbers: dict[int, int]) -> programs.Operation:
-    """The operation with other numbers of its operands."""
-    match operation:
-        case programs.Take() | programs.Number():
-            return operation
-        case programs.Total(a, b) | programs.Bitwise(_, a, b):
-            terms = replace(a, source=numbers[a.source]), replace(b, source=numbers[b.source])
-            return replace(operation, a=terms[0], b=terms[1])
-        case programs.Wrap(source) | programs.Table(source):
-            return replace(operation, source=numbers[source])
-        case programs.Choose(condition, _, yes, no):
-            return replace(operation, condition=numbers[condition], yes=numbers[yes], no=numbers[no])
-        case programs.Product(a, b):
-            return replace(operation, a=numbers[a], b=numbers[b])
 
 
 def _check_sizes(program: programs.Program) -> None:

@@ -74,7 +74,7 @@ def find(f: StepFunction) -> LaneTable | str:
     lanes = []
     total = 0
     for s, codes in enumerate(_all_codes(f)):
-        lane = _smallest(codes, int(f.lo[s]))
+        lane = smallest_table(codes, int(f.lo[s]))
         if lane is None:
             return f"channel set {s} depends on more than {_MAX_INDEX} bits of its input"
         total += len(lane[2]) * f.output_type.bits
@@ -100,7 +100,7 @@ def _all_codes(f: StepFunction) -> list[Array]:
     return listed
 
 
-def _smallest(codes: Array, lo: int) -> tuple[int, int, Array] | None:
+def smallest_table(codes: Array, lo: int) -> tuple[int, int, Array] | None:
     """(offset, shift, values) of the cheapest table for the codes of lo, lo + 1, ..., or None if it is large."""
     steps = np.flatnonzero(codes[1:] != codes[:-1]) + 1
     if not len(steps):
@@ -116,9 +116,9 @@ def _smallest(codes: Array, lo: int) -> tuple[int, int, Array] | None:
     for offset, shift in forms:
         values = _values(codes, lo + offset, shift)
         if values is not None:
-            price = _price(offset, shift, values)
-            if best is None or price < best[0]:
-                best = price, (offset, shift, values)
+            luts = lane_luts(offset, shift, values)
+            if best is None or luts < best[0]:
+                best = luts, (offset, shift, values)
     return None if best is None else best[1]
 
 
@@ -146,14 +146,14 @@ def _values(codes: Array, lo: int, shift: int) -> Array | None:
     return None
 
 
-def _price(offset: int, shift: int, values: Array, inputs: int = _LUT_INPUTS) -> float:
+def lane_luts(offset: int, shift: int, values: Array, inputs: int = _LUT_INPUTS) -> float:
     """LUTs, of `inputs` inputs, of a lane: the sum above the zeros of its offset, and the table."""
     zeros = (offset & -offset).bit_length() - 1 if offset else 0
     width = shift + len(values).bit_length() - 1
-    return (_SUM_BIT * (width - zeros) if offset else 0.0) + _table_luts(values, inputs)
+    return (_SUM_BIT * (width - zeros) if offset else 0.0) + table_luts(values, inputs)
 
 
-def _table_luts(values: Array, inputs: int) -> float:
+def table_luts(values: Array, inputs: int) -> float:
     """LUTs of a table: a LUT for each function of `inputs` variables that its bits consist of, and multiplexers."""
     low = int(values.min())
     bits = IntType(min(low, 0), max(int(values.max()), 1)).bits
@@ -184,7 +184,7 @@ def cost(realization: LaneTable, table: Array, inputs: int = _LUT_INPUTS) -> tup
     """(LUT of `inputs` inputs, DSP blocks, bits of block RAM) of all lanes."""
     numbers, lanes = np.unique(table[0], return_counts=True)
     prices = [
-        _price(int(realization.offset[s]), int(realization.shift[s]), realization.values[s], inputs)
+        lane_luts(int(realization.offset[s]), int(realization.shift[s]), realization.values[s], inputs)
         for s in numbers.tolist()
     ]
     return float(np.dot(prices, lanes)), 0, 0

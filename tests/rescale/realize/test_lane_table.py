@@ -57,7 +57,7 @@ def test_random_channels(rounding: str, signed: bool) -> None:
 
 def smallest(codes: Array, lo: int) -> tuple[int, int, list[int]]:
     """(offset, shift, values) of the table for codes of lo, lo + 1, ..."""
-    found = lane_table._smallest(codes, lo)
+    found = lane_table.smallest_table(codes, lo)
     assert found is not None
     return found[0], found[1], found[2].tolist()
 
