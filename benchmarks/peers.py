@@ -42,7 +42,10 @@ class Peer:
 
 
 DENSE, JETS = "dense 64 x 64 w4, a frame a cycle", "jets 16-64-32-32-5 w6a8, a frame a cycle"
+MIXED, MIXED_WRAPS = (f"mixed widths 16-64-32-32-5, {text}" for text in ("saturating", "wrapping"))
 PEERS = (
+    Peer(MIXED, "alkaid", "latency cutoff 2", ("alkaid_design.py", "saturates", "2", "{}")),
+    Peer(MIXED_WRAPS, "alkaid", "latency cutoff 2", ("alkaid_design.py", "wraps", "2", "{}")),
     Peer(DENSE, "da4ml", "2 adders a stage", ("da4ml_design.py", "dense", "2", "{}")),
     Peer(DENSE, "da4ml", "2 adders a stage, keep", ("da4ml_design.py", "dense", "2", "{}", "keep")),
     Peer(JETS, "da4ml", "5 adders a stage", ("da4ml_design.py", "jets", "5", "{}")),
