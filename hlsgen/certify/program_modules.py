@@ -25,7 +25,7 @@ PROGRAM = "program"
 _ABOUT = """\
 // {name}: {operations} operations on single numbers, {outputs} results.
 //
-// Purpose     the operations of the model's file, each as wide as its result needs.
+// Purpose     operations with the outputs of the model's program, each as wide as its result needs.
 //             nK_C is result K, C cycles after the input. Tables: bit B of result K is tK_B[operand].
 """
 _EXACT = "no result wraps or rounds unless its operation says so. Written by"

@@ -20,7 +20,7 @@ def program_module_text(name: str, staged: StagedProgram, lanes: int, x_bits: in
     head = [
         f"// {name}: {len(program.operations)} operations on single numbers, {len(program.outputs)} results.",
         "//",
-        "// Purpose     the operations of the model's file, each as wide as its result needs.",
+        "// Purpose     operations with the outputs of the model's program, each as wide as its result needs.",
         "//             nK_C is result K, C cycles after the input. Tables: bit B of result K is tK_B[operand].",
     ]
     contract = "no result wraps or rounds unless its operation says so. Written by"
