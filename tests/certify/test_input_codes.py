@@ -23,6 +23,8 @@ from hlsgen.interpreter.graph import encode_input
 from hlsgen.ir.input_codes import input_ends
 from hlsgen.simulation.directed import directed
 
+pytestmark = pytest.mark.sweep
+
 Array = Any
 #: Bounds of five elements in units of the scale: inside, outside and between the codes -8..7.
 LOW, HIGH = np.array([-8.0, -1.0, 0.0, -2.4, 3.0]), np.array([7.0, 2.0, 9.0, 2.6, 3.0])
