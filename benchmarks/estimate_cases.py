@@ -60,6 +60,20 @@ def mlp(w_bits: int, x_bits: int, sizes: tuple[int, ...], seed: int, scaled: boo
     return net.model()
 
 
+def sparse(w_bits: int, x_bits: int, sizes: tuple[int, ...], seed: int, density: float) -> onnx.ModelProto:
+    """Weights are 0 except for a share of `density`, and at least one in each row."""
+    rng, net = np.random.default_rng(seed), Net((1, sizes[0]))
+    top = 2 ** (w_bits - 1) - 1
+    for n, (columns, rows) in enumerate(itertools.pairwise(sizes)):
+        data = activation(net, x_bits, first=n == 0).last
+        grid = rng.integers(1, top + 1, (columns, rows)) * rng.choice([-1, 1], (columns, rows))
+        grid[rng.random(grid.shape) >= density] = 0
+        grid[rng.integers(0, columns, rows), np.arange(rows)] += np.all(grid == 0, axis=0)
+        weight = [grid.astype(np.float32) / 8, 0.125, 0.0, float(w_bits)]
+        net.node("MatMul", data, net.add("IntQuant", weight, domain=QONNX, signed=1, narrow=1), name=f"fc{n}")
+    return net.model()
+
+
 def cnn(w_bits: int, x_bits: int, channels: tuple[int, ...], size: int, seed: int) -> onnx.ModelProto:
     """Convolutions of 3 x 3, the second of them depthwise, then a maximum pool and a layer."""
     rng, net = np.random.default_rng(seed), Net((1, channels[0], size, size))
@@ -197,6 +211,24 @@ def _random() -> Iterator[tuple[str, Case]]:
         yield f"perceptron {seed}", Case(_made(perceptron, seed, seed % 2 == 0), fitted, {"target_cycles": 8 * seed})
 
 
+def _small() -> Iterator[tuple[str, Case]]:
+    """A frame a cycle, in at most some hundred LUT: few or sparse weights."""
+    for w, x, sizes, density, fitted in [
+        (3, 4, (16, 24, 5), 0.1, True),
+        (5, 6, (16, 32, 16, 5), 0.06, True),
+        (4, 3, (8, 2), 1.0, True),
+        (3, 3, (5, 4, 2), 1.0, True),
+        (2, 4, (12, 8, 4), 0.4, True),
+        (6, 8, (8, 6, 3), 0.4, True),
+        (4, 4, (16, 32, 16, 5), 0.08, False),
+        (4, 6, (12, 10, 4), 0.3, False),
+        (3, 5, (6, 5, 3), 1.0, False),
+        (5, 5, (10, 8, 2), 0.3, False),
+    ]:
+        made = _made(sparse, w, x, sizes, 400 + 7 * w + x, density)
+        yield f"small w{w}a{x} {sizes[0]} {sizes[1]}", Case(made, fitted, {"target_cycles": 1})
+
+
 def _at_a_clock() -> Iterator[tuple[str, Case]]:
     """Networks with a register after each adder."""
     for w, x, sizes, cycles, fitted, options in [
@@ -273,5 +305,5 @@ def _larger() -> Iterator[tuple[str, Case]]:
 
 
 CASES: dict[str, Case] = dict(
-    itertools.chain(_mlps(), _constant(), _scaled(), _cnns(), _random(), _at_a_clock(), _trained(), _larger())
+    itertools.chain(_mlps(), _constant(), _scaled(), _cnns(), _random(), _small(), _at_a_clock(), _trained(), _larger())
 )

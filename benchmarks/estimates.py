@@ -3,6 +3,7 @@
     python benchmarks/estimates.py              # errors of LUT, FF, BRAM and DSP, by family
     python benchmarks/estimates.py --units      # and what each kind of unit is off by
     python benchmarks/estimates.py --fit ecp5   # fits unit_factors.json first, to networks that may be looked at
+    python benchmarks/estimates.py --fit ecp5 --keep   # fits only the factors that are not there yet
 
 Sizes are measured by measure_units.py. Networks of estimate_cases.py with `fitted=False` are not looked at in the fit.
 """
@@ -79,11 +80,11 @@ def collect(data: dict[str, Any]) -> list[Unit]:
     return units
 
 
-def fit(units: list[Unit], families: Sequence[str], factors: dict[str, Any]) -> dict[str, Any]:
+def fit(units: list[Unit], families: Sequence[str], factors: dict[str, Any], *, keep: bool = False) -> dict[str, Any]:
     """Factors by family, kind of unit, and LUT or FF: least squares of relative errors, none negative.
 
     Parts that several kinds have of the same modules have one factor in all of these. What the networks do not have
-    keeps the factors that it has; all others follow from the data alone.
+    keeps the factors that it has; all others follow from the data alone. keep: factors that are there do not change.
     """
     factors = copy.deepcopy(factors)
     for family in families:
@@ -97,21 +98,30 @@ def fit(units: list[Unit], families: Sequence[str], factors: dict[str, Any]) -> 
                     {column(u.parts[family], part): n for part, n in getattr(u.parts[family], what).items()}
                     for u in own
                 ]
-                columns = sorted({name for row in rows for name in row})
+                kept = _factors_of(factors, family, group, what) if keep else {}
+                columns = sorted({name for row in rows for name in row} - set(kept))
                 if not columns:
                     continue
                 x = np.array([[row.get(name, 0.0) for name in columns] for row in rows])
                 y = np.array([u.measured[family][at] for u in own], float)
-                weight = 1 / np.sqrt(SLACK**2 + np.maximum(y, x.sum(axis=1)) ** 2)
+                weight = 1 / np.sqrt(SLACK**2 + np.maximum(y, [sum(row.values()) for row in rows]) ** 2)
+                y -= [sum(n * kept.get(name, 0.0) for name, n in row.items()) for row in rows]
                 stay = STAY * np.eye(len(columns))
                 wanted = np.concatenate([y * weight, usual[at] * stay.sum(axis=1)])
                 found, _ = nnls(np.vstack([x * weight[:, None], stay]), wanted)
-                known = dict(zip(columns, found.tolist(), strict=True))
+                known = kept | dict(zip(columns, found.tolist(), strict=True))
                 for u in own:
                     entry = factors.setdefault(family, {}).setdefault(u.parts[family].unit, {}).setdefault(what, {})
                     parts = getattr(u.parts[family], what)
-                    entry.update({part: round(known[column(u.parts[family], part)], 3) for part in parts})
+                    fitted = {part: round(known[column(u.parts[family], part)], 3) for part in parts}
+                    entry.update({part: factor for part, factor in fitted.items() if not (keep and part in entry)})
     return factors
+
+
+def _factors_of(factors: dict[str, Any], family: str, kinds: set[str], what: str) -> dict[tuple[str, str], float]:
+    """The factors that these kinds of units have, by column."""
+    entries = {kind: factors.get(family, {}).get(kind, {}).get(what, {}) for kind in kinds}
+    return {column(Parts(kind), part): factor for kind, entry in entries.items() for part, factor in entry.items()}
 
 
 def ratio(units: list[Unit], family: str, at: int) -> float:
@@ -189,10 +199,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fit", nargs="+", metavar="FAMILY", default=[])
     parser.add_argument("--units", action="store_true")
+    parser.add_argument("--keep", action="store_true", help="factors that are there do not change")
     arguments = parser.parse_args()
     units = collect(load())
     if arguments.fit:
-        factors = fit(units, arguments.fit, json.loads(FACTORS.read_text()))
+        factors = fit(units, arguments.fit, json.loads(FACTORS.read_text()), keep=arguments.keep)
         FACTORS.write_text(json.dumps(factors, indent=1) + "\n")
         resource_model._factors.cache_clear()
     for family in sorted({family for unit in units for family in unit.measured}):

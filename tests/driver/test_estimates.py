@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import onnx
@@ -112,3 +114,33 @@ def test_estimates_of_sparse_networks(
     cost = network_cost(hlsgen.check(tmp_path / "model.onnx", hlsgen.Options(target_cycles=1, ports="plain")))
     assert abs(cost.lut - lut) < lut * 0.1
     assert abs(cost.ff - ff) < ff * 0.03
+
+
+@pytest.fixture
+def networks(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The networks of the benchmarks."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return importlib.import_module("estimate_cases")
+
+
+@pytest.mark.parametrize("family", ["xc7", *DEVICES])
+@pytest.mark.parametrize("name", ["mlp w3a7 @28 250.0", "cnn w3a3 @500 250.0"])
+def test_registers_after_each_adder(name: str, family: str, networks: ModuleType, tmp_path: Path) -> None:
+    """At a clock. The factors were not fitted to these networks."""
+    case = networks.CASES[name]
+    assert not case.fitted
+    onnx.save(case.model(), tmp_path / "model.onnx")
+    options = hlsgen.Options(**{**case.options, **MEASURED["builds"][name]})
+    registers = sum(unit[1] for unit in MEASURED[family][name].values())
+    assert abs(network_cost(hlsgen.check(tmp_path / "model.onnx", options), family).ff - registers) < registers * 0.2
+
+
+@pytest.mark.parametrize(("bits", "sizes", "lut"), [(2, (6, 4, 3), 40), (3, (5, 4, 2), 77)])
+def test_small_adders_have_no_carry_chains(
+    bits: int, sizes: tuple[int, ...], lut: int, networks: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Networks of under 100 LUT; measured with Yosys for ECP5, as one netlist."""
+    monkeypatch.setattr("hlsgen.driver.compile.plan_smallest", plan_smallest)
+    onnx.save(networks.mlp(bits, bits, sizes, bits - 1), tmp_path / "model.onnx")
+    cost = network_cost(hlsgen.check(tmp_path / "model.onnx", hlsgen.Options(target_cycles=8)), "ecp5")
+    assert abs(cost.lut - lut) < 0.1 * lut
