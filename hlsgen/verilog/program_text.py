@@ -90,7 +90,9 @@ class _Text:
                 ]
                 return _concatenation(parts)
             case programs.Join(parts):
-                return _concatenation([self._extended(source, cycle, bits) for source, bits in reversed(parts)])
+                return _concatenation(
+                    [part for source, bits in reversed(parts) for part in self._extended_parts(source, cycle, bits)]
+                )
             case programs.Bitwise(kind, a, b):
                 return f"{self._term(a, cycle, bits)} {_GATES[kind]} {self._term(b, cycle, bits)}"
             case programs.Number():

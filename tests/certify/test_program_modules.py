@@ -7,14 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from certified import messages
+from random_programs import random_program
 
 import hlsgen
 from hlsgen.certify.netlist_reader import Cell
 from hlsgen.certify.program_modules import check_program
 from hlsgen.dataflow.smaller_program import smaller_program
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.ir import IntegerRows
-from hlsgen.ir.programs import Program
+from hlsgen.ir import Fixed, IntegerRows, Value
+from hlsgen.ir.programs import Program, Take, output_type
+from hlsgen.numerics.fixed import IntType
+from hlsgen.verilog.program_stages import staged
+from hlsgen.verilog.program_text import program_module_text
 from tests.support.alir_files import random_alir
 
 SEEDS = (4, 9, 11, 17)
@@ -56,6 +60,20 @@ def test_no_altered_module_is_accepted(seed: int, tmp_path: Path) -> None:
         same += 1  # an entry of a table for an operand that cannot occur
         assert "localparam" in text[text.rindex("\n", 0, place) : place]
     assert same < 20
+
+
+@pytest.mark.parametrize("seed", [*range(20), 401, 435, 447, 586, 657])
+def test_modules_of_rewritten_programs_are_accepted(seed: int, tmp_path: Path) -> None:
+    model = random_program(seed)
+    program = smaller_program(model)
+    lanes = sum(isinstance(operation, Take) for operation in model.operations)
+    types = IntType(0, 31), output_type(model)
+    values = [Value((1, n), t, Fixed(0)) for n, t in zip((lanes, len(model.outputs)), types, strict=True)]
+    layer = IntegerRows("layer", model, *values, (0,))
+    sizes = lanes, types[0].bits, types[1].bits
+    text = program_module_text("unit_program", staged(program, 2), *sizes)
+    (tmp_path / "unit_program.v").write_text(text)
+    check_program(layer, program, Cell("program", "unit", {}, {}), "", tmp_path)
 
 
 def test_the_stated_program_is_proven(tmp_path: Path) -> None:
