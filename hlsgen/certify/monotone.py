@@ -98,24 +98,24 @@ class _Walk:
     def cut(self, value: Array, strict: bool = False) -> None:
         """Cut where the operation's argument becomes >= `value` (sets,), or > if strict."""
 
-        def side(codes: Array, chosen: Array) -> Array:
+        def exceeds(codes: Array, chosen: Array) -> Array:
             x = self._values(self.position, codes, chosen)
             x = x.astype(np.float64 if x.dtype.kind == "f" else np.int64)
             limit = value[self.s[chosen]]
             return np.asarray(x > limit if strict else x >= limit)
 
-        self._cut(side)
+        self._cut(exceeds)
 
-    def _cut(self, side: Callable[[Array, Array], Array]) -> None:
-        """Cut where `side` of the inputs changes, at most once in a piece."""
+    def _cut(self, exceeds: Callable[[Array, Array], Array]) -> None:
+        """Cut where `exceeds` of the inputs changes, at most once in a piece."""
         chosen = np.flatnonzero(self._may_be_cut())
-        start = side(self.lo[chosen], chosen)
-        passes = start != side(self.hi[chosen], chosen)
+        start = exceeds(self.lo[chosen], chosen)
+        passes = start != exceeds(self.hi[chosen], chosen)
         chosen, start = chosen[passes], start[passes]
         low, high = self.lo[chosen], self.hi[chosen]
         while (high - low > 1).any():
             middle = low + ((high - low) >> 1)
-            on_start_side = side(middle, chosen) == start
+            on_start_side = exceeds(middle, chosen) == start
             low, high = np.where(on_start_side, middle, low), np.where(on_start_side, high, middle)
         is_cut, cut_position = np.zeros(len(self.s), np.bool_), self.hi.copy()
         is_cut[chosen], cut_position[chosen] = True, high
@@ -274,14 +274,14 @@ class _Walk:
         top = int(np.frexp(op.largest)[1]) + 1
         for exponent in range(op.minimum_exponent + 1, top + 1):
 
-            def side(codes: Array, chosen: Array, exponent: int = exponent) -> Array:
+            def exceeds(codes: Array, chosen: Array, exponent: int = exponent) -> Array:
                 x = self._values(self.position, codes, chosen)
                 scaled = self.f.take(self.s[chosen], self.lo[chosen], self.hi[chosen])
                 item = (*scaled.ops, scaled.quantizer)[self.position]
                 assert isinstance(item, ops.FloatQuant)
                 return np.asarray(minifloat_exponent(item, minifloat_argument(item, x)) >= exponent)
 
-            self._cut(side)
+            self._cut(exceeds)
 
     def _fits(self, op: ops.Requantize) -> Array:
         constants = (op.multiplier, op.add, op.shift)
