@@ -33,8 +33,10 @@ class Adder(NamedTuple):
     @property
     def terms(self) -> tuple[tuple[int, int], ...]:
         """(node, shift) of each term."""
-        operands = (self.a, self.i), (self.b, self.j), (self.c, self.k)
-        return tuple(term for term in operands if term[0] != NOTHING)
+        a, i, b, j, _, _, c, k = self
+        if c == NOTHING:
+            return ((b, j),) if a == NOTHING else ((a, i), (b, j))
+        return ((b, j), (c, k)) if a == NOTHING else ((a, i), (b, j), (c, k))
 
 
 class Output(NamedTuple):
@@ -59,10 +61,12 @@ Intervals = Sequence[tuple[int, int]]
 def interval(adder: Adder, intervals: Intervals) -> tuple[int, int]:
     """(lowest, highest) sum, as if the terms had no inputs in common."""
     low = high = adder.extra
-    for n, (node, shift) in enumerate(adder.terms, adder.a == NOTHING):
-        ends = intervals[node][0] << shift, intervals[node][1] << shift
-        low, high = (low - ends[1], high - ends[0]) if n == 1 and adder.minus else (low + ends[0], high + ends[1])
-    return low, high
+    for node, shift in (adder.a, adder.i), (adder.c, adder.k):
+        if node != NOTHING:
+            low += intervals[node][0] << shift
+            high += intervals[node][1] << shift
+    least, greatest = (end << adder.j for end in intervals[adder.b])
+    return (low - greatest, high - least) if adder.minus else (low + least, high + greatest)
 
 
 def lowest(adder: Adder) -> Adder:

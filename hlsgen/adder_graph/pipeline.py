@@ -146,11 +146,16 @@ class _Stages:
         """Times of the bits of a sum, from the times of its operands. The time of a registered operand is None."""
         start, carry, times = carry_place(adder, self.graph.intervals), 0, list[int]()
         table, lowest = (_TABLE, 0) if adder.c == NOTHING else (_TABLE + _THREE, _LOWEST)
+        unregistered = [
+            (bits, shift, len(bits) - 1)
+            for bits, (_, shift) in zip(operands, adder.terms, strict=True)
+            if bits is not None
+        ]
         for k in range(self.widths[n]):
             time = _REGISTER
-            for bits, (_, shift) in zip(operands, adder.terms, strict=True):
-                if bits is not None and k >= shift:
-                    time = max(time, bits[min(k - shift, len(bits) - 1)])
+            for bits, shift, top in unregistered:
+                if k >= shift:
+                    time = max(time, bits[min(k - shift, top)])
             if k >= start:
                 time += table + lowest * (k == start)
             times.append(max(time + _OUT * (k >= start), carry))

@@ -53,7 +53,7 @@ def sum_of(terms: list[tuple[int, int, int]], nodes: Nodes, depth: int) -> Outpu
         if len(remaining) > _MOST_TERMS:
             remaining.sort(key=lambda term: (depths[term.node], width(*intervals[term.node]) + term.shift, term))
         chosen = _chosen(remaining[:_MOST_TERMS], depths, intervals, prices, room, sizes)
-        room -= _growth(chosen, depths, sizes)
+        room -= _growth(_depths(chosen, depths), sizes)
         for term in chosen:
             remaining.remove(term)
         adder, sign = _adder_of(*chosen)
@@ -94,30 +94,49 @@ def _chosen(
 ) -> tuple[_Term, ...]:
     """The terms that are summed next."""
 
-    def rank(chosen: tuple[_Term, ...]) -> tuple[int, int, int]:
-        price = prices.get(chosen)
-        if price is None:
-            price = prices[chosen] = _price(chosen, intervals)
-        return (*price, max(depths[term.node] for term in chosen))
+    def price(chosen: tuple[_Term, ...]) -> tuple[int, int]:
+        cached = prices.get(chosen)
+        if cached is None:
+            cached = prices[chosen] = _price(chosen, intervals)
+        return cached
 
+    def rank(chosen: tuple[_Term, ...]) -> tuple[int, int, int]:
+        return (*price(chosen), max(depths[term.node] for term in chosen))
+
+    term_depths = [depths[term.node] for term in terms]
+    # Whether a pair fits depends on its depths alone, which are few.
+    fits = {(d, e): _growth((d, e), sizes) <= room for d in set(term_depths) for e in set(term_depths)}
+    best_rank: tuple[int, int, int] | None = None
+    best_pair: tuple[_Term, ...] = ()
+    for m, (x, depth) in enumerate(zip(terms, term_depths, strict=True)):
+        for y, other_depth in zip(terms[:m], term_depths, strict=False):
+            if fits[depth, other_depth]:
+                pair_rank = (*price((x, y)), depth if depth > other_depth else other_depth)
+                if best_rank is None or pair_rank < best_rank:
+                    best_rank, best_pair = pair_rank, (x, y)
+    if best_pair:
+        return best_pair
     pairs = [(x, y) for m, x in enumerate(terms) for y in terms[:m]]
-    fitting = [pair for pair in pairs if _growth(pair, depths, sizes) <= room]
-    if fitting:
-        return min(fitting, key=rank)
     best = sorted(pairs, key=rank)[:_MOST_PAIRS]
     threes: list[tuple[_Term, ...]] = [(*pair, z) for pair in best for z in terms if z not in pair]
     # The three shallowest terms always fit.
     threes.append(tuple(sorted(terms, key=lambda term: depths[term.node])[:3]))
-    return min((three for three in threes if 0 <= _growth(three, depths, sizes) <= room), key=rank)
+    return min((three for three in threes if 0 <= _growth(_depths(three, depths), sizes) <= room), key=rank)
 
 
-def _growth(terms: tuple[_Term, ...], depths: list[int], sizes: list[int]) -> int:
-    """Room in a tree that is lost if these terms are summed; negative if its level has no sums of that many terms."""
-    term_depths = [depths[term.node] for term in terms]
+def _depths(terms: tuple[_Term, ...], depths: list[int]) -> tuple[int, ...]:
+    return tuple(depths[term.node] for term in terms)
+
+
+def _growth(term_depths: tuple[int, ...], sizes: list[int]) -> int:
+    """Room in a tree that is lost if terms of these depths are summed.
+
+    The result is negative if the level of the sum has no sums of that many terms.
+    """
     level = max(term_depths) + 1
     if level == len(sizes):
         return sizes[-1] + 1
-    if len(terms) * sizes[level - 1] > sizes[level]:
+    if len(term_depths) * sizes[level - 1] > sizes[level]:
         return -1
     return sizes[level] - sum(sizes[depth] for depth in term_depths)
 
