@@ -65,8 +65,8 @@ def interval(adder: Adder, intervals: Intervals) -> tuple[int, int]:
         if node != NOTHING:
             low += intervals[node][0] << shift
             high += intervals[node][1] << shift
-    least, greatest = (end << adder.j for end in intervals[adder.b])
-    return (low - greatest, high - least) if adder.minus else (low + least, high + greatest)
+    low_b, high_b = (end << adder.j for end in intervals[adder.b])
+    return (low - high_b, high - low_b) if adder.minus else (low + low_b, high + high_b)
 
 
 def lowest(adder: Adder) -> Adder:
