@@ -37,7 +37,7 @@ from hlsgen.certify.quantizers import QuantizerHardware, Summary, check_equal, c
 from hlsgen.certify.reachable_codes import limit_codes, reachable_sums
 from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, check_codes, vector_order
 from hlsgen.ir.equal_programs import unproven_output
-from hlsgen.ir.programs import Program
+from hlsgen.ir.programs import MAX_BITS, MAX_SUMMANDS, Program, excess, most_summands
 from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.numerics.fixed import Array
@@ -513,6 +513,12 @@ class Checker:
         """Check that the program of a module has the outputs of the model's program. Raises HG055."""
         if len(model.outputs) != len(hardware.outputs):
             raise broken(name, f"certificate.json: its program has {len(hardware.outputs)} outputs.")
+        if most_summands(hardware) > MAX_SUMMANDS:
+            raise broken(name, f"certificate.json: the sums of its program have more than {MAX_SUMMANDS} summands.")
+        too_wide = excess(hardware, bounds_of(hardware))
+        if too_wide is not None:
+            text = f"operation {too_wide[0]} of its program has {too_wide[1]} bits, more than {MAX_BITS}."
+            raise broken(name, f"certificate.json: {text}")
         number = unproven_output(model, hardware, bounds_of)
         if number is not None:
             raise broken(name, f"certificate.json: output {number} of its program is not proven equal to the model's.")

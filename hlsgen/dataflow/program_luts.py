@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from hlsgen.ir.programs import Bitwise, Choose, Operation, Product, Program, Table, Total, Wrap, intervals_of
-from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.ir.programs import (
+    Bitwise,
+    Choose,
+    Operation,
+    Product,
+    Program,
+    Table,
+    Total,
+    Wrap,
+    entries_of,
+    intervals_of,
+)
+from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale.realize.lane_table import table_luts
 
 #: Inputs of a LUT.
@@ -53,14 +62,3 @@ def operation_luts(operation: Operation, interval: IntType, intervals: Sequence[
             return intervals[a].bits * intervals[b].bits
         case _:
             return 0.0
-
-
-def entries_of(table: Table, operand: IntType) -> Array:
-    """The entry for each pattern of the operand's bits, int64 (2^bits,).
-
-    A pattern that no number has counts as the nearest.
-    """
-    pattern = np.arange(1 << operand.bits)
-    code = np.where(pattern > operand.hi, pattern - len(pattern), pattern) if operand.lo < 0 else pattern
-    code = np.clip(code, operand.lo, operand.hi)
-    return np.array(table.values, np.int64)[np.clip(code - table.first, 0, len(table.values) - 1)]

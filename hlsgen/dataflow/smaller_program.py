@@ -30,8 +30,10 @@ from hlsgen.ir.programs import (
     Term,
     Total,
     Wrap,
+    excess,
     intervals_of,
     linear_forms,
+    nearest_codes,
     renumbered,
     result_of,
     sources_of,
@@ -67,7 +69,12 @@ def smaller_program(program: Program) -> Program:
         return program
     rewritten = sorted((writer.program() for writer in writers), key=_luts)
     smaller = (candidate for candidate in rewritten if _luts(candidate) < _luts(program))
-    return next((c for c in smaller if unproven_output(program, c, intervals_of) is None), program)
+    return next((candidate for candidate in smaller if _is_proven(program, candidate)), program)
+
+
+def _is_proven(program: Program, candidate: Program) -> bool:
+    fits = excess(candidate, intervals_of(candidate)) is None
+    return fits and unproven_output(program, candidate, intervals_of) is None
 
 
 def _luts(program: Program) -> float:
@@ -177,14 +184,9 @@ class _Bases:
             values = self.values(n)
         if values is None or not isinstance(base, tuple):
             return None
-        total, count = np.zeros(1, np.int64), 1
+        total = np.zeros(1, np.int64)
         for k, factor in base:
-            type_ = self.intervals[k]
-            pattern = np.arange(1 << type_.bits)
-            code = np.where(pattern > type_.hi, pattern - len(pattern), pattern) if type_.lo < 0 else pattern
-            code = np.clip(code, type_.lo, type_.hi)
-            total = (total[None] + factor * code[:, None]).ravel()
-            count <<= type_.bits
+            total = (total[None] + factor * nearest_codes(self.intervals[k])[:, None]).ravel()
         return values[total - self.ends(base)[0]]
 
     def sum_luts(self, base: _Base) -> float:

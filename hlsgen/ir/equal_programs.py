@@ -28,7 +28,8 @@ def unproven_output(
 ) -> int | None:
     """The number of an output that is not proven equal in both programs, None if there is none.
 
-    `bounds_of`: an interval that holds each result of a program. Both programs have the same number of outputs.
+    `bounds_of`: an interval that holds each result of a program. Both programs have the same number of outputs, and no
+    result or shifted operand of more than `programs.MAX_BITS` bits.
     """
     atoms = _Atoms()
     meanings = [_Meanings(program, atoms, bounds_of(program)) for program in (first, second)]
@@ -151,14 +152,13 @@ class _Meanings:
             return _Form(operation.value, {})
         if isinstance(operation, programs.Total):
             return self._total(operation)
-        used = [self.forms[k] for k in programs.sources_of(operation)]
-        domains = {self.atoms.domain_of(form) for form in used if form.factors}
+        changing = [form for form in (self.forms[k] for k in programs.sources_of(operation)) if form.factors]
+        domains = {self.atoms.domain_of(form) for form in changing}
         domain = domains.pop() if len(domains) == 1 else None
-        if domains or (domain is None and any(form.factors for form in used)):
-            all_atoms = _Form(0, {a: 1 for form in used for a in form.factors})
+        if changing and domain is None:
+            all_atoms = _Form(0, {a: 1 for form in changing for a in form.factors})
             domain = self.atoms.domain_of(all_atoms, is_sum=False)
-            domains.add(domain)
-        if isinstance(operation, programs.Take) or (domains and domain is None):
+        if isinstance(operation, programs.Take) or (changing and domain is None):
             atom = self.atoms.atom(self._structure(operation), (bound.lo, bound.hi))
             return _Form(0, {atom: 1})
         return self._listed(operation, domain)

@@ -18,6 +18,8 @@ from hlsgen.numerics.fixed import Array, IntType
 MAX_BITS = 60
 #: Most bits of the operand of a table.
 MAX_TABLE_BITS = 16
+#: Most summands of all sums, which are bounded as linear forms.
+MAX_SUMMANDS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -307,6 +309,35 @@ def linear_forms(program: Program) -> tuple[list[LinearForm], list[IntType]]:
     for operation in program.operations:
         bounds.add(operation)
     return [LinearForm(*form) for form in bounds.forms], bounds.intervals
+
+
+def widest(operation: Operation, interval: IntType, intervals: Sequence[IntType]) -> int:
+    """Bits of the result, in this interval, or of a shifted operand. `intervals`: the intervals of earlier results."""
+    used = sources_of(operation)
+    shifts = [operation.a.shift, operation.b.shift] if isinstance(operation, Total | Bitwise) else [0] * len(used)
+    return max([interval.bits, *(intervals[k].bits + shift for k, shift in zip(used, shifts, strict=True))])
+
+
+def excess(program: Program, intervals: Sequence[IntType]) -> tuple[int, int] | None:
+    """(number, bits) of the first operation with a result or a shifted operand of more than MAX_BITS bits, or None."""
+    for n, (operation, interval) in enumerate(zip(program.operations, intervals, strict=True)):
+        bits = widest(operation, interval, intervals)
+        if bits > MAX_BITS:
+            return n, bits
+    return None
+
+
+def nearest_codes(type_: IntType) -> Array:
+    """The number of each pattern of the bits of a type, int64 (2^bits,); a pattern without one has the nearest."""
+    pattern = np.arange(1 << type_.bits)
+    code = np.where(pattern > type_.hi, pattern - len(pattern), pattern) if type_.signed else pattern
+    return np.asarray(np.clip(code, type_.lo, type_.hi))
+
+
+def entries_of(table: Table, operand: IntType) -> Array:
+    """The entry of a table for each pattern of its operand's bits, int64 (2^bits,)."""
+    codes = nearest_codes(operand)
+    return np.asarray(np.array(table.values, np.int64)[np.clip(codes - table.first, 0, len(table.values) - 1)])
 
 
 def intervals_of(program: Program) -> list[IntType]:

@@ -175,16 +175,9 @@ def _table_words(table: programs.Table, type_: IntType, bits: int) -> tuple[int,
 
     Operands that cannot occur have the entry of the nearest one that can.
     """
-    count = 1 << type_.bits
-    entries = []
-    for pattern in range(count):
-        code = pattern - count if type_.signed and pattern >= count // 2 else pattern
-        code = min(max(code, type_.lo), type_.hi)
-        entries.append(table.values[min(max(code - table.first, 0), len(table.values) - 1)])
-    words = [
-        (bit, int("".join(str(entry >> bit & 1) for entry in reversed(entries)), 2)) for bit in reversed(range(bits))
-    ]
-    return (1 << count) - 1, words
+    entries = programs.entries_of(table, type_)[::-1]
+    words = [(bit, int("".join(map(str, (entries >> bit & 1).tolist())), 2)) for bit in reversed(range(bits))]
+    return (1 << len(entries)) - 1, words
 
 
 def _constant(value: int, bits: int) -> str:

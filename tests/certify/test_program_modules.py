@@ -92,6 +92,23 @@ def test_the_stated_program_is_proven(tmp_path: Path) -> None:
         entry["program"][n] = row
 
 
+@pytest.mark.parametrize("shift", [55, 59])
+def test_a_statement_of_wider_numbers_is_refused(shift: int, tmp_path: Path) -> None:
+    """Numbers of more bits than int64 would wrap in the proof."""
+    layer, _ = built(9, tmp_path)
+    path = tmp_path / "out" / "certificate.json"
+    certificate = json.loads(path.read_text())
+    (entry,) = (entry for entry in certificate["layers"] if entry["layer"] == layer.name)
+    rows = entry["program"]
+    source = next(n for n, row in enumerate(rows) if row[0] == "take")
+    rows.insert(-1, ["sum", source, shift, source, shift])
+    rows.insert(-1, ["sum", len(rows) - 2, shift, source, 0])
+    path.write_text(json.dumps(certificate))
+    (message,) = messages(tmp_path / "out")
+    assert "of its program has" in message
+    assert "bits, more than 60" in message
+
+
 @pytest.mark.parametrize(
     "row",
     [["table", 0, 0], ["sum", 0, 0, 999, 0], ["wrap", 0, 0, 0, 4], ["join", 0, 0], ["take", 99, 0, 1], ["sine", 1], []],

@@ -19,6 +19,7 @@ from hlsgen.ir.programs import (
     Term,
     Total,
     Wrap,
+    excess,
     intervals_of,
     program_values,
 )
@@ -36,6 +37,7 @@ def test_random_programs_keep_their_outputs(seed: int) -> None:
     assert (program_values(program, x) == program_values(smaller, x)).all()
     assert luts(smaller) <= luts(program)
     assert unproven_output(program, smaller, intervals_of) is None
+    assert excess(smaller, intervals_of(smaller)) is None
 
 
 @pytest.mark.parametrize("seed", range(60))

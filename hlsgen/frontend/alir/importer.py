@@ -16,8 +16,6 @@ from hlsgen.numerics.fixed import IntType, Rounding
 RUNTIME = "alir"
 #: The most bits of an element of the input, whose codes are float32 numbers, and of the output.
 _MOST_INPUT_BITS, _MOST_OUTPUT_BITS = 24, 32
-#: Most summands of all sums, which are bounded as linear forms.
-_MOST_SUMMANDS = 1 << 22
 _BITWISE = (programs.BitwiseKind.AND, programs.BitwiseKind.OR, programs.BitwiseKind.XOR)
 #: Names of the tensors: ALIR files have none.
 _INPUT, _OUTPUT = "input", "output"
@@ -223,18 +221,12 @@ def _check_sizes(program: programs.Program) -> None:
     if not any(isinstance(operation, programs.Take) for operation in program.operations):
         raise fail("HG015", _OUTPUT, "the outputs do not depend on the input.", "There is nothing to build.")
     summands = programs.most_summands(program)
-    if summands > _MOST_SUMMANDS:
+    if summands > programs.MAX_SUMMANDS:
         raise fail("HG004", "program", f"its sums have up to {summands} summands.", "Divide the program.")
     intervals: list[IntType] = []
     for operation, interval in zip(program.operations, programs.each_interval(program), strict=True):
         intervals.append(interval)
-        used = programs.sources_of(operation)
-        shifts = (
-            [operation.a.shift, operation.b.shift]
-            if isinstance(operation, programs.Total | programs.Bitwise)
-            else [0] * len(used)
-        )
-        width = max([interval.bits, *(intervals[k].bits + shift for k, shift in zip(used, shifts, strict=True))])
+        width = programs.widest(operation, interval, intervals)
         if width > programs.MAX_BITS:
             text = f"{type(operation).__name__} needs {width} bits."
             raise fail("HG033", "program", text, f"At most {programs.MAX_BITS} bits are supported.")
